@@ -40,9 +40,12 @@ bool sounds_like_address(const std::string& name, const Json& schema) {
                      [&](const char* word) { return name.find(word) != std::string::npos; });
 }
 
-class Pointer {
+class PeerReplacer {
  public:
-  Pointer(const Subject& subject, const std::string& host, int port) : subject_(subject), host_(host), port_(port) {}
+  PeerReplacer(const Subject& subject, const std::string& host, int port)
+      : subject_(subject),
+        host_(host),
+        port_(port) {}
 
   /// Replaces in place; true: at least one was found.
   bool replace(Json& json) const {
@@ -85,7 +88,7 @@ class Pointer {
   const int port_;
 };
 
-int listener_of(BlackHole::Kind kind, int& port) {
+int open_listener(BlackHole::Kind kind, int& port) {
   const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in at{};
   at.sin_family = AF_INET;
@@ -95,7 +98,7 @@ int listener_of(BlackHole::Kind kind, int& port) {
   const int backlog = kind == BlackHole::Kind::full ? 0 : 1024;
   if (fd < 0 || ::bind(fd, address, size) != 0 || ::listen(fd, backlog) != 0 ||
       ::getsockname(fd, address, &size) != 0) {
-    throw NotMade(fmt::format("no listening socket on loopback: {}", std::strerror(errno)));
+    throw CheckNotMade(fmt::format("no listening socket on loopback: {}", std::strerror(errno)));
   }
   port = ::ntohs(at.sin_port);
   return fd;
@@ -103,7 +106,7 @@ int listener_of(BlackHole::Kind kind, int& port) {
 
 }  // namespace
 
-BlackHole::BlackHole(Kind kind) : listener_(listener_of(kind, port_)) {
+BlackHole::BlackHole(Kind kind) : listener_(open_listener(kind, port_)) {
   sockaddr_in at{};
   at.sin_family = AF_INET;
   at.sin_addr.s_addr = ::htonl(INADDR_LOOPBACK);
@@ -135,11 +138,11 @@ std::string replace_peer(const std::string& text, const std::string& host, int p
   return out;
 }
 
-std::string point_at(const Subject& subject, const Provider& provider, const std::string& host, int port) {
-  const Pointer pointer(subject, host, port);
+std::string settings_with_peer(const Subject& subject, const Provider& provider, const std::string& host, int port) {
+  const PeerReplacer replacer(subject, host, port);
   const Json given = Json::parse(subject.settings_json.empty() ? "{}" : subject.settings_json, nullptr, false);
   Json settings = given;
-  if (pointer.replace(settings)) return settings.dump();
+  if (replacer.replace(settings)) return settings.dump();
   const std::string& schema_text = provider.loaded().settings_schema;
   const Json schema = Json::parse(schema_text, nullptr, false);
   bool any = false;
@@ -147,7 +150,7 @@ std::string point_at(const Subject& subject, const Provider& provider, const std
   for (const auto& [name, property] : properties.items()) {
     if (!property.is_object() || !sounds_like_address(name, property)) continue;
     any = true;
-    for (const auto& value : pointer.candidates(property)) {
+    for (const auto& value : replacer.candidates(property)) {
       for (const Json& base : {given, Json::object()}) {  // an alternative may exclude what was given
         settings = base;
         settings[name] = value;
@@ -156,8 +159,8 @@ std::string point_at(const Subject& subject, const Provider& provider, const std
       }
     }
   }
-  if (!any) throw NotApplicable("has no setting that names a network peer");
-  throw NotMade("the settings name no network peer (host:port or a URL); give some that do");
+  if (!any) throw CheckNotApplicable("has no setting that names a network peer");
+  throw CheckNotMade("the settings name no network peer (host:port or a URL); give some that do");
 }
 
 }  // namespace driftd::check

@@ -29,8 +29,8 @@ class BlackHole {
 
 /// The settings with each network peer in them replaced by `host:port`: values like host:port, [v6]:port, a URL, a list
 /// of those, a `host` beside a `port`. Tokens stay. When they name none, a setting of the schema that sounds like an
-/// address is set. NotApplicable when the provider has no such setting, NotMade when none can be set.
-std::string point_at(const Subject& subject, const Provider& provider, const std::string& host, int port);
+/// address is set. CheckNotApplicable when the provider has no such setting, CheckNotMade when none can be set.
+std::string settings_with_peer(const Subject& subject, const Provider& provider, const std::string& host, int port);
 
 /// `text` names a network peer: then with that peer replaced, else empty.
 std::string replace_peer(const std::string& text, const std::string& host, int port);

@@ -12,7 +12,7 @@ namespace driftd::check {
 namespace {
 
 // plain data with constant initialisers: usable before and after everything else of a thread
-thread_local bool armed = false, sheltered = false;  // sheltered: armed but for a HostAllocates
+thread_local bool armed = false, suspended = false;  // suspended: armed but for a HostAllocates
 thread_local std::uint64_t seen = 0, fails_at = 0;
 std::atomic<long> live{0};
 
@@ -46,9 +46,9 @@ namespace {
 bool fails() { return armed && ++seen == fails_at; }
 long size_of(void* at) { return at == nullptr ? 0 : static_cast<long>(::malloc_usable_size(at)); }
 
-/// Books what was made; NULL when it is this allocation's turn to fail.
+/// Books what was allocate; NULL when it is this allocation's turn to fail.
 template <class F>
-void* made(F make) {
+void* allocate(F make) {
   if (fails()) return errno = ENOMEM, nullptr;
   void* at = make();
   live.fetch_add(size_of(at), std::memory_order_relaxed);
@@ -59,13 +59,13 @@ void* made(F make) {
 
 extern "C" {
 void* malloc(std::size_t size) {
-  return made([=] { return __libc_malloc(size); });
+  return allocate([=] { return __libc_malloc(size); });
 }
 void* calloc(std::size_t count, std::size_t size) {
-  return made([=] { return __libc_calloc(count, size); });
+  return allocate([=] { return __libc_calloc(count, size); });
 }
 void* memalign(std::size_t alignment, std::size_t size) {
-  return made([=] { return __libc_memalign(alignment, size); });
+  return allocate([=] { return __libc_memalign(alignment, size); });
 }
 void* aligned_alloc(std::size_t alignment, std::size_t size) { return memalign(alignment, size); }
 int posix_memalign(void** out, std::size_t alignment, std::size_t size) {
@@ -98,13 +98,13 @@ std::uint64_t FailingAllocation::counted() { return seen; }
 
 long live_bytes() { return live; }
 
-HostAllocates::HostAllocates() : was_(std::exchange(armed, false)) { sheltered = was_; }
+HostAllocates::HostAllocates() : was_(std::exchange(armed, false)) { suspended = was_; }
 HostAllocates::~HostAllocates() {
   armed = was_;
-  sheltered = false;
+  suspended = false;
 }
 
-ProviderAllocates::ProviderAllocates() : was_(std::exchange(armed, armed || sheltered)) {}
+ProviderAllocates::ProviderAllocates() : was_(std::exchange(armed, armed || suspended)) {}
 ProviderAllocates::~ProviderAllocates() { armed = was_; }
 
 }  // namespace driftd::check

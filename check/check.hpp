@@ -23,20 +23,20 @@ struct Subject {
 };
 
 /// Ends a check: the provider broke the rule. The text says what was expected, what was found and how to mend it.
-struct Broken : std::runtime_error {
+struct RuleBroken : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
-/// Two lists that should be the same are not. Broken, unless the system itself changes (run_check).
-struct Differs : Broken {
-  using Broken::Broken;
+/// Two lists that should be the same are not. RuleBroken, unless the system itself changes (run_check).
+struct ListingDiffers : RuleBroken {
+  using RuleBroken::RuleBroken;
 };
 /// Ends a check that cannot be made on this provider or here; the reason is reported, never hidden.
-struct NotMade : std::runtime_error {
+struct CheckNotMade : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 /// Ends a check of something optional that this provider does not offer (an extension). Reported; no reason for exit 3.
-struct NotApplicable : NotMade {
-  using NotMade::NotMade;
+struct CheckNotApplicable : CheckNotMade {
+  using CheckNotMade::CheckNotMade;
 };
 
 /// One rule. `run` is called in a process of its own that has not loaded the provider yet and has one thread; it

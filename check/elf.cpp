@@ -43,7 +43,7 @@ class File {
     return std::string(all.substr(offset, all.find('\0', offset) - offset));
   }
   [[noreturn]] void refuse(const std::string& why) const {
-    throw Broken(
+    throw RuleBroken(
         fmt::format("{}: expected a 64-bit ELF shared object of this machine, found none: {}; build it with -shared "
                     "for the machine that it is to run on",
                     name_, why));

@@ -15,7 +15,7 @@ struct Elf {
   bool relro = false, bind_now = false;
 };
 
-/// Reads a 64-bit shared object of this machine's byte order; Broken when the file is none.
+/// Reads a 64-bit shared object of this machine's byte order; RuleBroken when the file is none.
 Elf read_elf(const std::string& file);
 
 }  // namespace driftd::check

@@ -71,16 +71,16 @@ class Maker {
 
   Json number(const Json& schema, bool integer) {
     const auto least = schema.value("minimum", std::numeric_limits<std::int64_t>::min());
-    const auto most = schema.value("maximum", std::numeric_limits<std::int64_t>::max());
+    const auto maximum = schema.value("maximum", std::numeric_limits<std::int64_t>::max());
     switch (below(random_, 6)) {
       case 0:
         return least;
       case 1:
-        return most;
+        return maximum;
       case 2:
         return std::max<std::int64_t>(least, 0);
       case 3:
-        return integer ? Json(std::min<std::int64_t>(most, 1)) : Json(0.5);
+        return integer ? Json(std::min<std::int64_t>(maximum, 1)) : Json(0.5);
       default:
         return least + static_cast<std::int64_t>(random_() % 1000);
     }

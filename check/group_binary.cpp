@@ -10,11 +10,11 @@
 #include <cstring>
 #include <filesystem>
 
-#include "check/bare.hpp"
 #include "check/elf.hpp"
 #include "check/process_state.hpp"
+#include "check/progress.hpp"
+#include "check/raw_instance.hpp"
 #include "check/runner.hpp"
-#include "check/stage.hpp"
 
 namespace driftd::check {
 namespace {
@@ -25,9 +25,9 @@ using namespace std::chrono_literals;
 constexpr char kEntry[] = "driftd_provider_v1";
 
 void loads(const Subject& subject) {
-  stage("dlopen: its constructors run; they must not end the process");
+  set_progress("dlopen: its constructors run; they must not end the process");
   if (::dlopen(subject.file.c_str(), RTLD_NOW | RTLD_LOCAL) != nullptr) return;
-  throw Broken(
+  throw RuleBroken(
       fmt::format("expected dlopen(RTLD_NOW | RTLD_LOCAL) to load it, found: {}; link every library that it needs "
                   "(-Wl,--no-undefined tells at build time) and install them where the loader looks",
                   ::dlerror()));
@@ -36,7 +36,7 @@ void loads(const Subject& subject) {
 void entry(const Subject& subject) {
   const auto exported = read_elf(subject.file).exported;
   if (std::find(exported.begin(), exported.end(), kEntry) != exported.end()) return;
-  throw Broken(fmt::format(
+  throw RuleBroken(fmt::format(
       "expected the exported symbol {}, found {}; define it as DRIFTD_EXPORT (C: extern; C++: extern \"C\"; Rust: "
       "#[no_mangle] extern \"C\"; Go: //export)",
       kEntry, exported.empty() ? "no symbol at all" : exported.front()));
@@ -50,7 +50,7 @@ void one_symbol(const Subject& subject) {
   if (others.empty()) return;
   std::string first;
   for (std::size_t i = 0; i < std::min<std::size_t>(others.size(), 5); ++i) first += (i == 0 ? "" : ", ") + others[i];
-  throw Broken(fmt::format(
+  throw RuleBroken(fmt::format(
       "expected {} as the only exported symbol, found {} more ({}); a library of the same name in another "
       "provider would clash: link with --version-script={{ global: {}; local: *; }} and -fvisibility=hidden",
       kEntry, others.size(), first, kEntry));
@@ -58,7 +58,7 @@ void one_symbol(const Subject& subject) {
 
 void no_textrel(const Subject& subject) {
   if (!read_elf(subject.file).text_relocations) return;
-  throw Broken(
+  throw RuleBroken(
       "expected code without relocations, found DT_TEXTREL: the loader would have to write into code; compile "
       "everything, static libraries too, with -fPIC and link with -Wl,-z,text");
 }
@@ -66,7 +66,7 @@ void no_textrel(const Subject& subject) {
 void no_exec_stack(const Subject& subject) {
   const Elf elf = read_elf(subject.file);
   if (elf.stack_header && !elf.executable_stack) return;
-  throw Broken(
+  throw RuleBroken(
       fmt::format("expected PT_GNU_STACK without execute, found {}: loading it would make every stack of the process "
                   "executable; link with -Wl,-z,noexecstack, give assembly files a .note.GNU-stack section",
                   elf.stack_header ? "one with execute" : "no PT_GNU_STACK"));
@@ -96,7 +96,7 @@ void no_rpath(const Subject& subject) {
   for (const auto& folder : read_elf(subject.file).rpaths) {
     const std::string why = unsafe(folder, subject.file);
     if (why.empty()) continue;
-    throw Broken(fmt::format(
+    throw RuleBroken(fmt::format(
         "expected no RPATH or RUNPATH that others control, found \"{}\": {}; link without -rpath (chrpath -d "
         "removes one) or use $ORIGIN",
         folder, why));
@@ -106,64 +106,64 @@ void no_rpath(const Subject& subject) {
 void relro(const Subject& subject) {
   const Elf elf = read_elf(subject.file);
   if (elf.relro && elf.bind_now) return;
-  throw Broken(fmt::format("expected full RELRO, found {}; link with -Wl,-z,relro,-z,now",
-                           !elf.relro ? "no PT_GNU_RELRO" : "lazy binding"));
+  throw RuleBroken(fmt::format("expected full RELRO, found {}; link with -Wl,-z,relro,-z,now",
+                               !elf.relro ? "no PT_GNU_RELRO" : "lazy binding"));
 }
 
 void load_process(const Subject& subject) {
-  const auto before = ProcessState::take();
-  std::string printed, moved;
+  const auto before = ProcessState::capture();
+  std::string printed, redirected;
   {
     const Stdio stdio(true);
     (void)find_entry(subject);
     printed = stdio.printed();
-    moved = stdio.moved();
+    redirected = stdio.redirected();
   }
-  const std::string differs = before.difference(ProcessState::take());
+  const std::string differs = before.difference(ProcessState::capture());
   if (!differs.empty())
-    throw Broken(fmt::format("after loading: {}; do nothing in constructors, work starts in open", differs));
-  if (!moved.empty())
-    throw Broken(fmt::format("after loading: expected descriptors 0 to 2 as they were, found: {}", moved));
+    throw RuleBroken(fmt::format("after loading: {}; do nothing in constructors, work starts in open", differs));
+  if (!redirected.empty())
+    throw RuleBroken(fmt::format("after loading: expected descriptors 0 to 2 as they were, found: {}", redirected));
   if (printed.empty()) return;
-  throw Broken(fmt::format(
+  throw RuleBroken(fmt::format(
       "loading printed: expected nothing on stdout and stderr, found \"{}\"; use the host's log, in a call", printed));
 }
 
 void load_signals(const Subject& subject) {
-  const auto before = ProcessState::take();
+  const auto before = ProcessState::capture();
   (void)find_entry(subject);
-  const std::string differs = before.signal_difference(ProcessState::take());
+  const std::string differs = before.signal_difference(ProcessState::capture());
   if (differs.empty()) return;
-  throw Broken(fmt::format(
+  throw RuleBroken(fmt::format(
       "after loading: {}; signals belong to the host (a Go runtime installs handlers at load: nothing can be "
       "done, and it runs in a worker of its own)",
       differs));
 }
 
 void load_threads(const Subject& subject) {
-  const auto before = Footprint::take();
+  const auto before = Footprint::capture();
   (void)find_entry(subject);
-  const auto after = Footprint::take();
+  const auto after = Footprint::capture();
   if (after.threads > before.threads) {
-    throw Broken(fmt::format(
+    throw RuleBroken(fmt::format(
         "expected no thread started by loading, found {}; start threads in open and end them in close (a Go "
         "runtime starts some at load: nothing can be done)",
         after.threads - before.threads));
   }
   if (after.fds > before.fds) {
-    throw Broken(
+    throw RuleBroken(
         fmt::format("expected no descriptor opened by loading, found {}; open them in open", after.fds - before.fds));
   }
 }
 
 /// Milliseconds from dlopen to the entry's answer, in a process of its own.
 double load_once(const Subject& subject) {
-  const Outcome outcome = run_apart(10s, [&] {
+  const Outcome outcome = run_in_child(10s, [&] {
     const auto start = mono_ns();
     (void)negotiate(subject);
     return std::to_string(static_cast<double>(mono_ns() - start) / 1e6);
   });
-  if (outcome.ending != Ending::passed) throw NotMade(outcome.text + "; see binary.loads");
+  if (outcome.ending != Ending::passed) throw CheckNotMade(outcome.text + "; see binary.loads");
   return std::stod(outcome.text);
 }
 
@@ -171,7 +171,7 @@ void load_time(const Subject& subject) {
   double best = load_once(subject);
   for (int i = 0; i < 4; ++i) best = std::min(best, load_once(subject));
   if (best <= 100) return;
-  throw Broken(fmt::format(
+  throw RuleBroken(fmt::format(
       "expected dlopen and {} within 100 ms, found {:.0f} ms at best of five; load and connect in open or later",
       kEntry, best));
 }

@@ -9,7 +9,7 @@
 
 #include "check/group_chaos.hpp"
 #include "check/listing.hpp"
-#include "check/stage.hpp"
+#include "check/progress.hpp"
 
 namespace driftd::check {
 namespace {
@@ -25,8 +25,8 @@ class Walk {
         random_(random_of(subject, "chaos.sequence")),
         instances_(3) {}
 
-  void run(int steps, seconds most) {
-    const auto until = std::chrono::steady_clock::now() + most;
+  void run(int steps, seconds time_limit) {
+    const auto until = std::chrono::steady_clock::now() + time_limit;
     instances_[0] = std::make_unique<Instance>(subject_);
     whole_ = listing_of(list(*instances_[0]));
     for (step_ = 1; step_ <= steps && std::chrono::steady_clock::now() < until; ++step_) {
@@ -44,23 +44,23 @@ class Walk {
   void note(const std::string& what) {
     trail_ += (trail_.empty() ? "" : ", ") + what;
     if (trail_.size() > 200) trail_.erase(0, trail_.size() - 200);
-    stage_note(fmt::format("step {} of the seed {}: ...{}", step_, subject_.seed, trail_));
+    set_progress_note(fmt::format("step {} of the seed {}: ...{}", step_, subject_.seed, trail_));
   }
 
-  template <class Why = Broken>
+  template <class Why = RuleBroken>
   [[noreturn]] void broken(const std::string& text) const {
     throw Why(fmt::format("{} in step {} of a sequence of legal calls (--seed {} replays it): ...{}", text, step_,
                           subject_.seed, trail_));
   }
 
   std::unique_ptr<Instance> open() {
-    auto [said, instance] = Instance::open(subject_, subject_.settings_json, subject_.secrets);
-    if (instance == nullptr) broken("open answered " + said.why());
+    auto [trace, instance] = Instance::open(subject_, subject_.settings_json, subject_.secrets);
+    if (instance == nullptr) broken("open answered " + trace.why());
     return std::move(instance);
   }
 
-  Treatment unkind() {
-    Treatment out;
+  CallFaults random_faults() {
+    CallFaults out;
     switch (below(random_, 4)) {
       case 0:
         out.cancel_at = below(random_, 40);
@@ -79,19 +79,19 @@ class Walk {
 
   void refresh(Instance& instance) {
     note("refresh");
-    const Said said = instance.refresh();
-    if (said.status != DRIFTD_OK) broken("refresh answered " + said.why());
-    const Listing found = listing_of(said);
+    const CallTrace trace = instance.refresh();
+    if (trace.status != DRIFTD_OK) broken("refresh answered " + trace.why());
+    const Listing found = listing_of(trace);
     if (difference(instance.provider(), whole_, found).empty()) return;
     Listing again = listing_of(list(instance));  // the system may have changed
     const auto differs = difference(instance.provider(), found, again);
-    if (!differs.empty()) broken<Differs>("refresh gives another listing each time: " + differs);
+    if (!differs.empty()) broken<ListingDiffers>("refresh gives another listing each time: " + differs);
     whole_ = std::move(again);
   }
 
   void two_at_once(Instance& instance) {
     note("refresh and health at once");
-    Running running = instance.start(Function::refresh, Ask{}, Treatment{});
+    RunningCall running = instance.start(Function::refresh, CallArguments{}, CallFaults{});
     (void)instance.health();
     if (below(random_, 2) == 0) running.cancel();
     (void)running.wait();
@@ -103,8 +103,8 @@ class Walk {
     for (const auto& [identity, record] : whole_) {
       if (below(random_, 3) == 0 && asked.size() < 20) asked.push_back(identity);
     }
-    const Said said = instance.read(asked);
-    if (said.status != DRIFTD_OK) broken("read answered " + said.why());
+    const CallTrace trace = instance.read(asked);
+    if (trace.status != DRIFTD_OK) broken("read answered " + trace.why());
   }
 
   void ask(Instance& instance) {
@@ -117,7 +117,7 @@ class Walk {
   void watch(Instance& instance) {
     if (!instance.provider().info().has_watch) return;
     note("watch");
-    Running running = instance.start(Function::watch, Ask{}, Treatment{});
+    RunningCall running = instance.start(Function::watch, CallArguments{}, CallFaults{});
     (void)running.returned_within(milliseconds(below(random_, 40)));
     running.cancel();
     (void)running.wait();
@@ -135,7 +135,7 @@ class Walk {
       case 4:
         return note("health"), static_cast<void>(instance->health());
       case 5:
-        return note("unkind refresh"), static_cast<void>(instance->refresh({}, unkind()));
+        return note("unkind refresh"), static_cast<void>(instance->refresh({}, random_faults()));
       case 6:
         return two_at_once(*instance);
       case 7:
@@ -157,28 +157,28 @@ class Walk {
 
 void sequence(const Subject& subject) {
   Walk(subject).run(400, seconds(40));
-  stage_note("");
+  set_progress_note("");
 }
 
 void clock(const Subject& subject) {
   constexpr std::int64_t kYear = 365 * std::int64_t{86'400'000'000'000};
   const Instance instance(subject);
   const Listing whole = listing_of(list(instance));
-  stage_note("the host's clock jumps in both directions");
+  set_progress_note("the host's clock jumps in both directions");
   static std::atomic<std::uint64_t> calls{0};
   Host::get().set_clock([](std::int64_t real) {
     const std::int64_t jumps[] = {0, kYear, -kYear, -real, -real + 1, 20 * kYear, -20 * kYear, -real - kYear};
     return real + jumps[calls++ % 8];
   });
   for (int i = 0; i < 8; ++i) {
-    const Said said = instance.refresh();
-    if (said.status != DRIFTD_OK) {
-      throw Broken(
+    const CallTrace trace = instance.refresh();
+    if (trace.status != DRIFTD_OK) {
+      throw RuleBroken(
           fmt::format("while the host's clock jumps refresh answered {}; measure time with CLOCK_MONOTONIC, the "
                       "wall clock is for records only",
-                      said.why()));
+                      trace.why()));
     }
-    expect_true_completes(instance, whole, said, "while the host's clock jumps");
+    expect_true_completes(instance, whole, trace, "while the host's clock jumps");
     (void)instance.health();
   }
   Host::get().set_clock(nullptr);
@@ -193,7 +193,8 @@ class FewDescriptors {
     const int next = ::fcntl(0, F_DUPFD_CLOEXEC, 3);
     if (next >= 0) ::close(next);
     const rlimit few{static_cast<rlim_t>(std::max(next, 3)) + left, before_.rlim_max};
-    if (::setrlimit(RLIMIT_NOFILE, &few) != 0) throw NotMade(fmt::format("RLIMIT_NOFILE: {}", std::strerror(errno)));
+    if (::setrlimit(RLIMIT_NOFILE, &few) != 0)
+      throw CheckNotMade(fmt::format("RLIMIT_NOFILE: {}", std::strerror(errno)));
   }
   ~FewDescriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
   FewDescriptors(const FewDescriptors&) = delete;
@@ -205,27 +206,28 @@ class FewDescriptors {
 
 void few_descriptors(const Subject& subject) {
   const Instance instance(subject);
-  const Said whole = list(instance);
-  const auto expect_told = [](const Said& said, const char* what, rlim_t left) {
-    if (said.status != DRIFTD_OK && said.diagnostics.empty()) {
-      throw Broken(fmt::format("{} with {} descriptors left answered {}", what, left, said.why()));
+  const CallTrace whole = list(instance);
+  const auto expect_diagnostic = [](const CallTrace& trace, const char* what, rlim_t left) {
+    if (trace.status != DRIFTD_OK && trace.diagnostics.empty()) {
+      throw RuleBroken(fmt::format("{} with {} descriptors left answered {}", what, left, trace.why()));
     }
   };
   for (rlim_t left = 0; left <= 3; ++left) {
-    stage_note(fmt::format("with {} descriptors left", left));
+    set_progress_note(fmt::format("with {} descriptors left", left));
     const FewDescriptors few(left);
-    const Said said = instance.refresh();
-    expect_told(said, "refresh", left);
-    expect_true_completes(instance, listing_of(whole), said, "without descriptors");
-    expect_told(instance.read({{{instance.provider().info().kinds.front(), "no-such-resource"}, {}}}), "read", left);
+    const CallTrace trace = instance.refresh();
+    expect_diagnostic(trace, "refresh", left);
+    expect_true_completes(instance, listing_of(whole), trace, "without descriptors");
+    expect_diagnostic(instance.read({{{instance.provider().info().kinds.front(), "no-such-resource"}, {}}}), "read",
+                      left);
     (void)instance.health();
     auto [opened, other] = Instance::open(subject, subject.settings_json, subject.secrets);
-    expect_told(opened, "open", left);
-    if (other != nullptr) expect_told(other->refresh(), "refresh of a new instance", left);
+    expect_diagnostic(opened, "open", left);
+    if (other != nullptr) expect_diagnostic(other->refresh(), "refresh of a new instance", left);
   }
-  const Said after = instance.refresh();
+  const CallTrace after = instance.refresh();
   if (after.status != DRIFTD_OK) {
-    throw Broken(fmt::format("with descriptors again, refresh still answers {}", after.why()));
+    throw RuleBroken(fmt::format("with descriptors again, refresh still answers {}", after.why()));
   }
 }
 

@@ -6,7 +6,7 @@
 
 #include "check/address.hpp"
 #include "check/listing.hpp"
-#include "check/stage.hpp"
+#include "check/progress.hpp"
 
 namespace driftd::check {
 namespace {
@@ -15,13 +15,13 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using Steady = std::chrono::steady_clock;
 
-constexpr milliseconds kHealthMost{1000}, kHealthSlack{300};  // the slack is the machine's, not the provider's
+constexpr milliseconds kHealthLimit{1000}, kHealthSlack{300};  // the slack is the machine's, not the provider's
 
 /// What is there, if it can be listed; the checks of this group are made on a system that is down, too.
 std::optional<Listing> try_list(const Instance& instance) {
-  const Said said = instance.refresh();
-  if (said.status != DRIFTD_OK || said.unchanged) return std::nullopt;
-  return listing_of(said);
+  const CallTrace trace = instance.refresh();
+  if (trace.status != DRIFTD_OK || trace.unchanged) return std::nullopt;
+  return listing_of(trace);
 }
 
 std::vector<Identity> first_of(const std::optional<Listing>& listing, std::size_t count) {
@@ -32,27 +32,27 @@ std::vector<Identity> first_of(const std::optional<Listing>& listing, std::size_
   return out;
 }
 
-/// Refresh, read and health under this treatment: each returns in time and none claims to be whole that is not.
-void ask_all(const Instance& instance, const std::optional<Listing>& whole, const Treatment& treatment,
+/// Refresh, read and health under this faults: each returns in time and none claims to be whole that is not.
+void ask_all(const Instance& instance, const std::optional<Listing>& whole, const CallFaults& faults,
              const char* when) {
-  const Said said = instance.refresh({}, treatment);
-  if (whole) expect_true_completes(instance, *whole, said, when);
-  if (const auto ids = first_of(whole, 5); !ids.empty()) (void)instance.read(ids, treatment);
-  (void)instance.health(treatment);
+  const CallTrace trace = instance.refresh({}, faults);
+  if (whole) expect_true_completes(instance, *whole, trace, when);
+  if (const auto ids = first_of(whole, 5); !ids.empty()) (void)instance.read(ids, faults);
+  (void)instance.health(faults);
 }
 
 void expect_works_again(const Instance& instance, const std::optional<Listing>& whole, const std::string& after) {
   if (!whole) return;
-  const Said said = instance.refresh();
-  if (said.status == DRIFTD_OK && !said.unchanged) return;
-  throw Broken(fmt::format("the refresh after {} answered {}; a cancelled call leaves the instance as it was", after,
-                           said.unchanged ? "`unchanged` without a cursor" : said.why()));
+  const CallTrace trace = instance.refresh();
+  if (trace.status == DRIFTD_OK && !trace.unchanged) return;
+  throw RuleBroken(fmt::format("the refresh after {} answered {}; a cancelled call leaves the instance as it was",
+                               after, trace.unchanged ? "`unchanged` without a cursor" : trace.why()));
 }
 
 void past(const Subject& subject) {
   const Instance instance(subject);
   const auto whole = try_list(instance);
-  Treatment late;
+  CallFaults late;
   late.time = milliseconds(-1000);
   ask_all(instance, whole, late, "with a deadline that had passed");
   expect_works_again(instance, whole, "one with a deadline that had passed");
@@ -61,35 +61,35 @@ void past(const Subject& subject) {
 void cancel_before(const Subject& subject) {
   const Instance instance(subject);
   const auto whole = try_list(instance);
-  Treatment cancelled;
+  CallFaults cancelled;
   cancelled.cancel_at = 0;
   ask_all(instance, whole, cancelled, "cancelled before the start");
   expect_works_again(instance, whole, "one that was cancelled before the start");
 }
 
 void sweep_open(const Subject& subject, std::mt19937_64& random) {
-  const auto [said, instance] = Instance::open(subject, subject.settings_json, subject.secrets);
-  for (const auto k : spread(random, said.callbacks, 20)) {
-    Treatment treatment;
-    treatment.cancel_at = k;
-    (void)Instance::open(subject, subject.settings_json, subject.secrets, treatment);
+  const auto [trace, instance] = Instance::open(subject, subject.settings_json, subject.secrets);
+  for (const auto k : spread(random, trace.callbacks, 20)) {
+    CallFaults faults;
+    faults.cancel_at = k;
+    (void)Instance::open(subject, subject.settings_json, subject.secrets, faults);
   }
 }
 
 /// Cancels at each host function of a recorded refresh, or at as many, evenly spread, as the time allows.
 void sweep_refresh(const Instance& instance, std::mt19937_64& random) {
-  const Said recorded = list(instance);
+  const CallTrace recorded = list(instance);
   const Listing whole = listing_of(recorded);
   const auto until = Steady::now() + seconds(40);
   auto points = spread(random, recorded.callbacks, 200);
   if (points.size() > 8) std::shuffle(points.begin() + 4, points.end() - 4, random);
   for (const auto k : points) {
     if (Steady::now() > until) break;
-    Treatment treatment;
-    treatment.cancel_at = k;
+    CallFaults faults;
+    faults.cancel_at = k;
     const auto* function = k <= recorded.functions.size() ? recorded.functions[k - 1] : "a host function";
     const std::string when = fmt::format("cancelled at host function {} of {} ({})", k, recorded.callbacks, function);
-    expect_true_completes(instance, whole, instance.refresh({}, treatment), when);
+    expect_true_completes(instance, whole, instance.refresh({}, faults), when);
     expect_works_again(instance, whole, "one that was " + when);
   }
 }
@@ -98,17 +98,17 @@ void sweep_read(const Instance& instance, std::mt19937_64& random) {
   const auto whole = try_list(instance);
   const auto ids = first_of(whole, 5);
   if (ids.empty()) return;
-  const Said recorded = instance.read(ids);
+  const CallTrace recorded = instance.read(ids);
   const auto until = Steady::now() + seconds(15);
   for (const auto k : spread(random, recorded.callbacks, 60)) {
     if (Steady::now() > until) break;
-    Treatment treatment;
-    treatment.cancel_at = k;
-    (void)instance.read(ids, treatment);
+    CallFaults faults;
+    faults.cancel_at = k;
+    (void)instance.read(ids, faults);
   }
-  const Said again = instance.read(ids);
+  const CallTrace again = instance.read(ids);
   if (recorded.status == DRIFTD_OK && again.status != DRIFTD_OK) {
-    throw Broken(fmt::format("the read after cancelled ones answered {}", again.why()));
+    throw RuleBroken(fmt::format("the read after cancelled ones answered {}", again.why()));
   }
 }
 
@@ -122,19 +122,19 @@ void cancel_sweep(const Subject& subject) {
 
 void cancel_watch(const Subject& subject) {
   const Instance instance(subject);
-  if (!instance.provider().info().has_watch) throw NotApplicable("does not offer driftd.watch/1");
-  Treatment longest;
+  if (!instance.provider().info().has_watch) throw CheckNotApplicable("does not offer driftd.watch/1");
+  CallFaults longest;
   longest.time = std::chrono::hours(1);
   for (const auto before : {milliseconds(0), milliseconds(50), milliseconds(500)}) {
-    Running watch = instance.start(Function::watch, {}, longest);
+    RunningCall watch = instance.start(Function::watch, {}, longest);
     const bool by_itself = before.count() > 0 && watch.returned_within(before);
     watch.cancel();
-    const Said said = watch.wait();
-    if (by_itself && said.status == DRIFTD_UNSUPPORTED)
-      throw NotApplicable("does not watch with these settings: " + said.why());
-    if (by_itself && said.status != DRIFTD_OK) throw NotMade(fmt::format("watch answered {}", said.why()));
+    const CallTrace trace = watch.wait();
+    if (by_itself && trace.status == DRIFTD_UNSUPPORTED)
+      throw CheckNotApplicable("does not watch with these settings: " + trace.why());
+    if (by_itself && trace.status != DRIFTD_OK) throw CheckNotMade(fmt::format("watch answered {}", trace.why()));
   }
-  Treatment cancelled = longest;
+  CallFaults cancelled = longest;
   cancelled.cancel_at = 0;
   (void)instance.start(Function::watch, {}, cancelled).wait();
 }
@@ -149,7 +149,7 @@ void wake_often(const Instance& instance, const char* when) {
   }
   for (const auto& job : jobs) {
     if (!job->wait(milliseconds(1000))) {
-      throw Broken(
+      throw RuleBroken(
           fmt::format("{} calls of wake did not return within a second {}; wake takes no lock that a call holds "
                       "and does no I/O",
                       kThreads * kTimes, when));
@@ -163,57 +163,58 @@ void wake(const Subject& subject) {
   const auto whole = try_list(*instance);
   wake_often(*instance, "while no call is in progress");
   const auto gate = std::make_shared<Gate>();
-  Treatment held;
+  CallFaults held;
   held.hook = [gate](HostCall&) { gate->pass(); };
-  Running refresh = instance->start(Function::refresh, {}, held);
+  RunningCall refresh = instance->start(Function::refresh, {}, held);
   while (!refresh.returned() && !gate->reached(milliseconds(20))) continue;
   wake_often(*instance, "while a refresh is in the middle of a host function");
   gate->open();
-  const Said said = refresh.wait();
-  if (whole && said.status != DRIFTD_OK) {
-    throw Broken(
+  const CallTrace trace = refresh.wait();
+  if (whole && trace.status != DRIFTD_OK) {
+    throw RuleBroken(
         fmt::format("a refresh that was woken but not cancelled answered {}; wake is a nudge to look at "
                     "cancelled(), no cancel",
-                    said.why()));
+                    trace.why()));
   }
   expect_works_again(*instance, whole, "a thousand wakes");
 }
 
-Said health_in_time(const Instance& instance, const char* when) {
-  Treatment treatment;
-  treatment.time = kHealthMost;
-  Running health = instance.start(Function::health, {}, treatment);
-  if (!health.returned_within(kHealthMost + kHealthSlack)) {
-    throw Broken(
+CallTrace health_in_time(const Instance& instance, const char* when) {
+  CallFaults faults;
+  faults.time = kHealthLimit;
+  RunningCall health = instance.start(Function::health, {}, faults);
+  if (!health.returned_within(kHealthLimit + kHealthSlack)) {
+    throw RuleBroken(
         fmt::format("health did not answer within {} ms {}; give it a connection of its own and a limit of time",
-                    kHealthMost.count(), when));
+                    kHealthLimit.count(), when));
   }
-  Said said = health.wait();
-  if (said.status == DRIFTD_OK && said.health.size() != 1) {
-    throw Broken(fmt::format("health answered OK and pushed {} reports {}; expected one", said.health.size(), when));
+  CallTrace trace = health.wait();
+  if (trace.status == DRIFTD_OK && trace.health.size() != 1) {
+    throw RuleBroken(
+        fmt::format("health answered OK and pushed {} reports {}; expected one", trace.health.size(), when));
   }
-  return said;
+  return trace;
 }
 
 std::unique_ptr<Instance> pointed(const Subject& subject, const BlackHole& hole) {
-  const std::string settings = point_at(subject, Provider::load(subject), hole.host(), hole.port());
-  auto [said, instance] = Instance::open(subject, settings, subject.secrets);
-  if (instance == nullptr) throw NotMade(fmt::format("open with a peer of loopback answered {}", said.why()));
+  const std::string settings = settings_with_peer(subject, Provider::load(subject), hole.host(), hole.port());
+  auto [trace, instance] = Instance::open(subject, settings, subject.secrets);
+  if (instance == nullptr) throw CheckNotMade(fmt::format("open with a peer of loopback answered {}", trace.why()));
   return std::move(instance);
 }
 
 void fall_into(const Subject& subject, BlackHole::Kind kind) {
   const BlackHole hole(kind);
   const auto instance = pointed(subject, hole);
-  Running refresh = instance->start(Function::refresh, Ask{}, Treatment{});
+  RunningCall refresh = instance->start(Function::refresh, CallArguments{}, CallFaults{});
   (void)refresh.returned_within(milliseconds(300));
   refresh.cancel();
   (void)refresh.wait();
-  Treatment brief;
+  CallFaults brief;
   brief.time = milliseconds(200);
-  const Said late = instance->refresh({}, brief);
+  const CallTrace late = instance->refresh({}, brief);
   if (late.status == DRIFTD_OK && !late.complete().empty()) {
-    throw Broken("a refresh whose peer never answered marked something COMPLETE");
+    throw RuleBroken("a refresh whose peer never answered marked something COMPLETE");
   }
   (void)instance->read({{{instance->provider().info().kinds.front(), "x"}, {}}}, brief);
 }
@@ -227,12 +228,12 @@ void health_in_black_hole(const Subject& subject) {
   try {
     const BlackHole hole(BlackHole::Kind::deaf);
     const auto instance = pointed(subject, hole);
-    Running refresh = instance->start(Function::refresh, Ask{}, Treatment{});
+    RunningCall refresh = instance->start(Function::refresh, CallArguments{}, CallFaults{});
     (void)health_in_time(*instance, "while a refresh waits for a peer that never answers");
     refresh.cancel();
     (void)refresh.wait();
-  } catch (const NotMade&) {
-    stage("no black hole for health");  // deadline.black_hole reports why; health was checked without one
+  } catch (const CheckNotMade&) {
+    set_progress("no black hole for health");  // deadline.black_hole reports why; health was checked without one
   }
 }
 
@@ -240,9 +241,9 @@ void health(const Subject& subject) {
   const Instance instance(subject);
   (void)health_in_time(instance, "on a new instance");
   const auto gate = std::make_shared<Gate>();
-  Treatment held;
+  CallFaults held;
   held.hook = [gate](HostCall&) { gate->pass(); };
-  Running refresh = instance.start(Function::refresh, {}, held);
+  RunningCall refresh = instance.start(Function::refresh, {}, held);
   while (!refresh.returned() && !gate->reached(milliseconds(20))) continue;
   try {
     (void)health_in_time(instance, "while a refresh is held up");
@@ -260,13 +261,13 @@ void close(const Subject& subject) {
   Instance(subject).close();
   Instance used(subject);
   (void)used.refresh();
-  Treatment cancelled;
+  CallFaults cancelled;
   cancelled.cancel_at = 1;
   (void)used.refresh({}, cancelled);
   used.close();
   if (!Provider::load(subject).info().has_watch) return;
   Instance watched(subject);
-  Running watch = watched.start(Function::watch, Ask{}, Treatment{});
+  RunningCall watch = watched.start(Function::watch, CallArguments{}, CallFaults{});
   (void)watch.returned_within(milliseconds(100));
   watch.cancel();
   (void)watch.wait();

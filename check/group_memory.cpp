@@ -7,9 +7,9 @@
 #include <cstring>
 
 #include "check/alloc.hpp"
-#include "check/bare.hpp"
 #include "check/process_state.hpp"
-#include "check/stage.hpp"
+#include "check/progress.hpp"
+#include "check/raw_instance.hpp"
 
 namespace driftd::check {
 namespace {
@@ -24,59 +24,59 @@ std::vector<Identity> some_of(const Listing& listing) {
   return out;
 }
 
-/// A session in this manner gives what a plain one gives, call after call.
-void expect_same_session(const Subject& subject, Manner manner, const std::string& when) {
-  Bare plain(subject, {});
+/// A session in this layout gives what a plain one gives, call after call.
+void expect_same_session(const Subject& subject, InputLayout layout, const std::string& when) {
+  RawInstance plain(subject, {});
   plain.open();
   const Listing expected = plain_listing(plain);
   plain.close();
-  Bare odd(subject, manner);
+  RawInstance odd(subject, layout);
   odd.open();
-  Host::get().forget_violations();
+  Host::get().clear_violations();
   for (int i = 0; i < 3; ++i) {
     expect_same(odd.provider(), expected, odd.refresh(), when);
-    (void)odd.refresh(Ask{{}, odd.provider().info().kinds, {}, true});
-    (void)odd.refresh(Ask{"a cursor that nobody made", {}, {}, false});
+    (void)odd.refresh(CallArguments{{}, odd.provider().info().kinds, {}, true});
+    (void)odd.refresh(CallArguments{"a cursor that nobody made", {}, {}, false});
     (void)odd.read(some_of(expected));
     (void)odd.diff(expected.empty() ? Identity{} : expected.begin()->first);
     (void)odd.health();
     for (const auto& kind : odd.provider().info().kinds) (void)odd.schema(kind);
   }
   expect_same(odd.provider(), expected, odd.refresh(), when);
-  Host::get().expect_kept("secrets.own_tokens");
+  Host::get().expect_no_violation("secrets.own_tokens");
 }
 
 void inputs_borrowed(const Subject& subject) {
-  stage_note("each input is overwritten with 0xDD when its call has returned: copy what is needed later");
+  set_progress_note("each input is overwritten with 0xDD when its call has returned: copy what is needed later");
   expect_same_session(
       subject, {.poison = true},
       "after the inputs of earlier calls were overwritten (they are borrowed for the call: copy what you keep)");
 }
 
 void inputs_untouched(const Subject& subject) {
-  stage_note("inputs lie in read-only pages: never write to them or free them");
+  set_progress_note("inputs lie in read-only pages: never write to them or free them");
   expect_same_session(subject, {.read_only = true}, "inputs in read-only pages");
 }
 
 void page_end(const Subject& subject) {
-  stage_note("each text ends at a page end, without NUL: use its length, never strlen or %s");
-  Bare plain(subject, {});
+  set_progress_note("each text ends at a page end, without NUL: use its length, never strlen or %s");
+  RawInstance plain(subject, {});
   plain.open();
   const Listing expected = plain_listing(plain);
-  Bare odd(subject, {.guard_texts = true});
+  RawInstance odd(subject, {.guard_texts = true});
   odd.open();
-  Treatment treatment;
-  treatment.hand_over = [](const std::string& bytes, driftd_use_fn use, void* user) {
+  CallFaults faults;
+  faults.deliver_secret = [](const std::string& bytes, driftd_use_fn use, void* user) {
     Inputs inputs({.guard_texts = true});
     const driftd_str text = inputs.text(bytes);
     use(user, reinterpret_cast<const std::uint8_t*>(text.data), text.len);
   };
-  expect_same(odd.provider(), expected, odd.refresh({}, treatment), "texts that end at a page end");
+  expect_same(odd.provider(), expected, odd.refresh({}, faults), "texts that end at a page end");
   for (const auto& mark : odd.refresh().marks) {
     if (mark.type == DRIFTD_MARK_CHECKPOINT)
-      (void)odd.refresh(Ask{mark.cursor, odd.provider().info().kinds, {}, false}, treatment);
+      (void)odd.refresh(CallArguments{mark.cursor, odd.provider().info().kinds, {}, false}, faults);
   }
-  (void)odd.read(some_of(expected), treatment);
+  (void)odd.read(some_of(expected), faults);
   (void)odd.diff(expected.empty() ? Identity{} : expected.begin()->first);
   for (const auto& kind : odd.provider().info().kinds) (void)odd.schema(kind);
   (void)odd.schema("settings");
@@ -93,37 +93,37 @@ void raise_descriptors() {
 
 void open_close(const Subject& subject) {
   raise_descriptors();
-  Bare bare(subject, {});
+  RawInstance instance(subject, {});
   expect_flat("open and close", 100, 300, [&] {
-    bare.open();
-    bare.close();
+    instance.open();
+    instance.close();
   });
 }
 
 void refresh_flat(const Subject& subject) {
   raise_descriptors();
-  Bare bare(subject, {});
-  bare.open();
-  (void)plain_listing(bare);
+  RawInstance instance(subject, {});
+  instance.open();
+  (void)plain_listing(instance);
   int times = 0;
   expect_flat("refresh", 20, 60, [&] {
-    const Said said = bare.refresh();
+    const CallTrace trace = instance.refresh();
     ++times;
-    if (said.status == DRIFTD_OK && !said.threw) return;
-    throw Broken(
+    if (trace.status == DRIFTD_OK && !trace.threw) return;
+    throw RuleBroken(
         fmt::format("refresh {} of one instance: expected OK as before, found {}; give back after each call what "
                     "it took (descriptors, connections, threads)",
-                    times, said.why()));
+                    times, trace.why()));
   });
 }
 
 struct WrongOpen {
   std::string what, settings;
-  Treatment treatment;
+  CallFaults faults;
 };
 
 std::vector<WrongOpen> wrong_opens(const Subject& subject) {
-  Treatment denied, cancelled, late;
+  CallFaults denied, cancelled, late;
   denied.deny_secrets = true;
   cancelled.cancel_at = 0;
   late.time = -1s;
@@ -141,23 +141,24 @@ std::vector<WrongOpen> wrong_opens(const Subject& subject) {
 void failed_open(const Subject& subject) {
   int failed = 0;
   for (const auto& wrong : wrong_opens(subject)) {
-    Bare bare(subject, {});
-    const Said said = bare.open(wrong.settings, wrong.treatment);
-    stage("open with " + wrong.what);
-    if (said.threw)
-      throw Broken(fmt::format("open with {}: an exception crossed the border; expected a status", wrong.what));
-    if (said.status == DRIFTD_OK) continue;
+    RawInstance instance(subject, {});
+    const CallTrace trace = instance.open(wrong.settings, wrong.faults);
+    set_progress("open with " + wrong.what);
+    if (trace.threw)
+      throw RuleBroken(fmt::format("open with {}: an exception crossed the border; expected a status", wrong.what));
+    if (trace.status == DRIFTD_OK) continue;
     ++failed;
-    if (said.status < DRIFTD_OK || said.status > DRIFTD_INTERNAL) {
-      throw Broken(fmt::format("open with {}: expected a status of provider.h, found {}", wrong.what, said.status));
+    if (trace.status < DRIFTD_OK || trace.status > DRIFTD_INTERNAL) {
+      throw RuleBroken(
+          fmt::format("open with {}: expected a status of provider.h, found {}", wrong.what, trace.status));
     }
-    if (bare.written_behind() > 0) {
-      throw Broken(
+    if (instance.written_behind() > 0) {
+      throw RuleBroken(
           fmt::format("open with {}: expected `out` untouched, since it answered {}, found it written; assign it last",
-                      wrong.what, said.why()));
+                      wrong.what, trace.why()));
     }
   }
-  if (failed == 0) throw NotApplicable("open accepted everything that was tried");
+  if (failed == 0) throw CheckNotApplicable("open accepted everything that was tried");
 }
 
 /// The host's table; the functions work with an allocator that does not fail.
@@ -199,22 +200,22 @@ std::vector<std::uint64_t> sample(std::uint64_t last) {
 
 /// open, refresh and close, in which the `number`-th allocation fails; how many there were.
 std::uint64_t try_with(const Subject& subject, std::uint64_t number, bool spare_open) {
-  stage_note(fmt::format("allocation {} failed: check what malloc answers", number));
-  Bare bare(subject, {.fail_allocation = number, .spare_open = spare_open});
-  const Said opened = bare.open(subject.settings_json.empty() ? "{}" : subject.settings_json);
+  set_progress_note(fmt::format("allocation {} failed: check what malloc answers", number));
+  RawInstance instance(subject, {.fail_allocation = number, .spare_open = spare_open});
+  const CallTrace opened = instance.open(subject.settings_json.empty() ? "{}" : subject.settings_json);
   std::uint64_t count = FailingAllocation::counted();
   if (opened.status != DRIFTD_OK) return count;
-  const Said said = bare.refresh();
+  const CallTrace trace = instance.refresh();
   count = std::max(count, FailingAllocation::counted());
-  if (opened.threw || said.threw)
-    throw Broken(fmt::format("allocation {} failed: an exception crossed the border; expected a status", number));
+  if (opened.threw || trace.threw)
+    throw RuleBroken(fmt::format("allocation {} failed: an exception crossed the border; expected a status", number));
   return count;
 }
 
 void failing_allocations(const Subject& subject) {
-  if (!owns_malloc()) throw NotMade("this build of driftd-check has a sanitizer's malloc");
+  if (!owns_malloc()) throw CheckNotMade("this build of driftd-check has a sanitizer's malloc");
   Host::get().set_table(sheltered_table());
-  Bare plain(subject, {});
+  RawInstance plain(subject, {});
   plain.open();
   (void)plain_listing(plain);
   plain.close();

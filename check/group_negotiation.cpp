@@ -11,8 +11,8 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "check/bare.hpp"
-#include "check/stage.hpp"
+#include "check/progress.hpp"
+#include "check/raw_instance.hpp"
 
 namespace driftd::check {
 namespace {
@@ -34,7 +34,7 @@ std::string versions(const Answer& answer) {
 Answer accepted(const Subject& subject) {
   const Answer answer = negotiate(subject);
   if (answer.status != DRIFTD_OK || answer.table == nullptr) {
-    throw NotMade(fmt::format("driftd_provider_v1 answered {}; see negotiation.minor", answer.status));
+    throw CheckNotMade(fmt::format("driftd_provider_v1 answered {}; see negotiation.minor", answer.status));
   }
   return answer;
 }
@@ -42,29 +42,30 @@ Answer accepted(const Subject& subject) {
 void minor(const Subject& subject) {
   const Answer answer = negotiate(subject);
   if (answer.status == DRIFTD_UNSUPPORTED) {
-    throw Broken(fmt::format(
+    throw RuleBroken(fmt::format(
         "expected OK for minor {}, found UNSUPPORTED: {}; build it against the header of this host, or need "
         "less: minor_needed is the oldest minor that it can live with",
         DRIFTD_ABI_MINOR, versions(answer)));
   }
   if (answer.status != DRIFTD_OK) {
-    throw Broken(fmt::format("expected OK, or UNSUPPORTED as a refusal, found status {}", answer.status));
+    throw RuleBroken(fmt::format("expected OK, or UNSUPPORTED as a refusal, found status {}", answer.status));
   }
-  if (answer.table == nullptr) throw Broken("expected driftd_accept.table, found NULL; point it at a static table");
+  if (answer.table == nullptr) throw RuleBroken("expected driftd_accept.table, found NULL; point it at a static table");
   if (answer.minor_needed > answer.minor_built) {
-    throw Broken(fmt::format("expected minor_needed up to minor_built, found {} above {}", answer.minor_needed,
-                             answer.minor_built));
+    throw RuleBroken(fmt::format("expected minor_needed up to minor_built, found {} above {}", answer.minor_needed,
+                                 answer.minor_built));
   }
   const Answer inside = negotiate(subject, {.in_process = 1});
   if (inside.status == DRIFTD_OK || inside.status == DRIFTD_UNSUPPORTED) return;
-  throw Broken(fmt::format("offered to run in-process: expected OK or UNSUPPORTED, found status {}", inside.status));
+  throw RuleBroken(
+      fmt::format("offered to run in-process: expected OK or UNSUPPORTED, found status {}", inside.status));
 }
 
 void honest_need(const Subject& subject) {
   for (const std::uint32_t offered : {std::uint32_t{0}, std::uint32_t{DRIFTD_ABI_MINOR}}) {
     const Answer answer = negotiate(subject, {.minor_max = offered});
     if (answer.status != DRIFTD_OK || answer.minor_needed <= offered) continue;
-    throw Broken(fmt::format(
+    throw RuleBroken(fmt::format(
         "offered minor {}: expected UNSUPPORTED, since it needs minor {}, found OK; compare offer.minor_max "
         "with minor_needed and refuse",
         offered, answer.minor_needed));
@@ -73,7 +74,7 @@ void honest_need(const Subject& subject) {
 
 void expect_same_answer(const Answer& first, const Answer& again, const std::string& when) {
   const auto differs = [&](const char* what) {
-    throw Broken(
+    throw RuleBroken(
         fmt::format("{}: expected the same {} as the first time, found another; the entry is [pure]: answer constants",
                     when, what));
   };
@@ -94,27 +95,27 @@ void repeat(const Subject& subject) {
   for (auto& thread : threads) thread.join();
   for (const auto& answer : answers) expect_same_answer(first, answer, "on eight threads at once");
   if (before == std::string(reinterpret_cast<const char*>(first.table), size)) return;
-  throw Broken("expected a table that does not change, found one that later calls wrote to; make it const");
+  throw RuleBroken("expected a table that does not change, found one that later calls wrote to; make it const");
 }
 
-/// Opens it, lists, reads, asks: twice the same, once in plain manner and once in this one.
-void expect_same_in(const Subject& subject, Manner manner, const std::string& when) {
-  Bare plain(subject, {});
+/// Opens it, lists, reads, asks: twice the same, once in plain layout and once in this one.
+void expect_same_in(const Subject& subject, InputLayout layout, const std::string& when) {
+  RawInstance plain(subject, {});
   plain.open();
   const Listing expected = plain_listing(plain);
-  Bare odd(subject, manner);
+  RawInstance odd(subject, layout);
   odd.open();
   expect_same(odd.provider(), expected, odd.refresh(), when + ", refresh");
   std::vector<Identity> ids;
   for (const auto& [identity, record] : expected) {
     if (ids.size() < 5) ids.push_back(identity);
   }
-  const Said read = odd.read(ids);
+  const CallTrace read = odd.read(ids);
   if (read.status == DRIFTD_OK && listing_of(read).size() != ids.size()) {
-    throw Broken(fmt::format("{}, read: expected the {} records asked for, found {}; walk the array by its stride",
-                             when, ids.size(), listing_of(read).size()));
+    throw RuleBroken(fmt::format("{}, read: expected the {} records asked for, found {}; walk the array by its stride",
+                                 when, ids.size(), listing_of(read).size()));
   }
-  if (read.status != DRIFTD_OK) throw Broken(fmt::format("{}, read: expected OK, found {}", when, read.why()));
+  if (read.status != DRIFTD_OK) throw RuleBroken(fmt::format("{}, read: expected OK, found {}", when, read.why()));
   (void)odd.diff(ids.empty() ? Identity{} : ids.front());
   (void)odd.health();
 }
@@ -134,7 +135,7 @@ void newer_host(const Subject& subject) {
   const Answer newer =
       negotiate(subject, {.minor_max = DRIFTD_ABI_MINOR + 5, .host = &host.table}, {.longer = kLonger});
   if (newer.status != DRIFTD_OK) {
-    throw Broken(fmt::format(
+    throw RuleBroken(fmt::format(
         "a host of minor {}, whose structs are {} bytes longer: expected OK, found status {}; never compare "
         "`size` for equality: use min(your own, given)",
         DRIFTD_ABI_MINOR + 5, kLonger, newer.status));
@@ -144,7 +145,8 @@ void newer_host(const Subject& subject) {
 }
 
 void guard_page(const Subject& subject) {
-  stage_note("a page without access lies right behind each struct: read min(your own sizeof, given size), not more");
+  set_progress_note(
+      "a page without access lies right behind each struct: read min(your own sizeof, given size), not more");
   (void)negotiate(subject, {}, {.guard_structs = true});
   (void)negotiate(subject, {.accept_size = kFirstAccept}, {.guard_structs = true});
   expect_same_in(subject, {.guard_structs = true}, "a guard page behind each struct");
@@ -154,18 +156,18 @@ void no_overwrite(const Subject& subject) {
   for (const std::uint32_t size : {std::uint32_t{sizeof(driftd_accept)}, kFirstAccept}) {
     const Answer answer = negotiate(subject, {.accept_size = size});
     if (answer.written_behind == 0) continue;
-    throw Broken(
+    throw RuleBroken(
         fmt::format("driftd_accept of {} bytes: expected nothing written behind it, found {} changed bytes; write only "
                     "fields that lie inside the `size` that the host gave",
                     size, answer.written_behind));
   }
-  Bare bare(subject, {});
-  bare.open();
-  (void)bare.refresh();
-  if (bare.written_behind() == 0) return;
-  throw Broken(
+  RawInstance instance(subject, {});
+  instance.open();
+  (void)instance.refresh();
+  if (instance.written_behind() == 0) return;
+  throw RuleBroken(
       fmt::format("driftd_refresh_result of {} bytes: expected nothing written behind it, found {} changed bytes",
-                  sizeof(driftd_refresh_result), bare.written_behind()));
+                  sizeof(driftd_refresh_result), instance.written_behind()));
 }
 
 /// The first NULL slot of a table, by its number; -1: none.
@@ -189,13 +191,13 @@ std::uint32_t size_of(const void* table) {
 void slots(const Subject& subject) {
   const Answer answer = accepted(subject);
   if (size_of(answer.table) < kFirstTable) {
-    throw Broken(fmt::format(
+    throw RuleBroken(fmt::format(
         "driftd_provider_table.size: expected at least {}, found {}; set it to sizeof(driftd_provider_table)",
         kFirstTable, size_of(answer.table)));
   }
   const int slot = null_slot(answer.table);
   if (slot < 0) return;
-  throw Broken(fmt::format(
+  throw RuleBroken(fmt::format(
       "expected a function in each slot inside the table's size, found NULL in `{}`; what is not offered "
       "answers UNSUPPORTED",
       static_cast<std::size_t>(slot) < kSlots.size() ? kSlots[static_cast<std::size_t>(slot)] : "a newer slot"));
@@ -212,21 +214,21 @@ constexpr std::array kExtensions{
     Extension{DRIFTD_EXT_UPGRADE, DRIFTD_EXT_UPGRADE_REVISION, sizeof(driftd_upgrade_table)},
     Extension{DRIFTD_EXT_APPLY, DRIFTD_EXT_APPLY_REVISION, sizeof(driftd_apply_table)}};
 
-using Named = std::map<std::pair<std::string, std::uint32_t>, std::uint32_t>;  ///< id, revision → least size
+using NamedExtensions = std::map<std::pair<std::string, std::uint32_t>, std::uint32_t>;  ///< id, revision → least size
 
 /// What describe says, without asking more of it than this.
-Named described(const Answer& answer) {
+NamedExtensions named_extensions(const Answer& answer) {
   std::string text;
   const auto push = [](void* user, driftd_str pushed) {
     static_cast<std::string*>(user)->assign(pushed.data, pushed.len);
   };
-  stage("describe");
+  set_progress("describe");
   (void)answer.table->describe(push, &text);
   const auto json = nlohmann::json::parse(text, nullptr, false);
-  if (!json.is_object()) throw NotMade("describe pushes no JSON object; see schema.describe");
-  Named out;
+  if (!json.is_object()) throw CheckNotMade("describe pushes no JSON object; see schema.describe");
+  NamedExtensions out;
   for (const auto& item : json.value("extensions", nlohmann::json::array())) {
-    if (!item.is_object()) throw NotMade("describe names an extension that is no object; see schema.describe");
+    if (!item.is_object()) throw CheckNotMade("describe names an extension that is no object; see schema.describe");
     out[{item.value("id", ""), item.value("revision", 0U)}] = kHead + sizeof(void*);
   }
   return out;
@@ -234,7 +236,7 @@ Named described(const Answer& answer) {
 
 void unknown_extension(const Subject& subject) {
   const Answer answer = accepted(subject);
-  const Named known = described(answer);
+  const NamedExtensions known = named_extensions(answer);
   std::vector<std::pair<std::string, std::uint32_t>> asked{
       {"driftd.nothing", 1}, {"", 1}, {"driftd", 1}, {std::string("driftd.watch\0", 13), 1}};
   for (const auto& extension : kExtensions) {
@@ -247,44 +249,45 @@ void unknown_extension(const Subject& subject) {
     if (known.contains({id, revision})) continue;
     Inputs inputs({.guard_texts = true});
     const driftd_str name = inputs.text(id);
-    stage(fmt::format("query(\"{}\", {}), a text that ends at a page end", id, revision));
+    set_progress(fmt::format("query(\"{}\", {}), a text that ends at a page end", id, revision));
     if (answer.table->query(name, revision) == nullptr) continue;
-    throw Broken(fmt::format(
+    throw RuleBroken(fmt::format(
         "query(\"{}\", {}): expected NULL, found a table; compare the whole id, by its length, and the revision", id,
         revision));
   }
 }
 
-void expect_whole(const driftd_provider_table& table, const std::string& id, std::uint32_t revision,
-                  std::uint32_t least, bool named) {
+void expect_sound_table(const driftd_provider_table& table, const std::string& id, std::uint32_t revision,
+                        std::uint32_t least, bool named) {
   const std::string name = fmt::format("{}/{}", id, revision);
-  stage("query of " + name);
+  set_progress("query of " + name);
   const void* found = table.query({id.data(), id.size()}, revision);
   if (named && found == nullptr) {
-    throw Broken(fmt::format(
+    throw RuleBroken(fmt::format(
         "{}: expected a table, since describe names it, found NULL from query; offer both or neither", name));
   }
   if (!named && found != nullptr) {
-    throw Broken(fmt::format(
+    throw RuleBroken(fmt::format(
         "{}: expected it in `extensions` of describe, since query answers a table, found it missing", name));
   }
   if (found == nullptr) return;
   if (size_of(found) < least) {
-    throw Broken(fmt::format("{}: expected a table of at least {} bytes, found size {}", name, least, size_of(found)));
+    throw RuleBroken(
+        fmt::format("{}: expected a table of at least {} bytes, found size {}", name, least, size_of(found)));
   }
   if (const int slot = null_slot(found); slot >= 0) {
-    throw Broken(fmt::format("{}: expected a function in each slot, found NULL in slot {}", name, slot + 1));
+    throw RuleBroken(fmt::format("{}: expected a function in each slot, found NULL in slot {}", name, slot + 1));
   }
 }
 
 void whole_extensions(const Subject& subject) {
   const Answer answer = accepted(subject);
-  const Named named = described(answer);
+  const NamedExtensions named = named_extensions(answer);
   for (const auto& extension : kExtensions) {
-    expect_whole(*answer.table, extension.id, extension.revision, extension.size,
-                 named.contains({extension.id, extension.revision}));
+    expect_sound_table(*answer.table, extension.id, extension.revision, extension.size,
+                       named.contains({extension.id, extension.revision}));
   }
-  for (const auto& [key, least] : named) expect_whole(*answer.table, key.first, key.second, least, true);
+  for (const auto& [key, least] : named) expect_sound_table(*answer.table, key.first, key.second, least, true);
 }
 
 constexpr Check kNegotiationChecks[] = {

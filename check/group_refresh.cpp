@@ -12,18 +12,18 @@ namespace {
 
 void works(const Subject& subject) {
   const Instance instance(subject);
-  const Said said = instance.refresh();
-  if (said.status == DRIFTD_OK) return;
-  const bool cut = said.status == DRIFTD_CANCELLED || said.status == DRIFTD_DEADLINE;
-  if (cut && said.marks.empty() && !said.records.empty()) {
-    throw Broken(
+  const CallTrace trace = instance.refresh();
+  if (trace.status == DRIFTD_OK) return;
+  const bool cut = trace.status == DRIFTD_CANCELLED || trace.status == DRIFTD_DEADLINE;
+  if (cut && trace.marks.empty() && !trace.records.empty()) {
+    throw RuleBroken(
         fmt::format("a refresh emitted {} records until its deadline and neither finished nor set a CHECKPOINT to "
                     "go on from: it would begin anew for ever",
-                    said.records.size()));
+                    trace.records.size()));
   }
-  if (said.diagnostics.empty()) {
-    throw Broken(fmt::format("refresh answered {}; push a diagnostic that says what, expected, found and the next step",
-                             said.why()));
+  if (trace.diagnostics.empty()) {
+    throw RuleBroken(fmt::format(
+        "refresh answered {}; push a diagnostic that says what, expected, found and the next step", trace.why()));
   }
 }
 
@@ -37,16 +37,16 @@ void same_twice(const Subject& subject) {
     if (found.empty()) return;
     before = std::move(after);
   }
-  throw Broken(
+  throw RuleBroken(
       fmt::format("two refreshes never agree: {}; what changes by itself belongs into `status`, or is declared "
                   "volatile in the schema",
                   found));
 }
 
 /// The kind, or everything, was called incomplete before the mark.
-bool failed_before(const Said& said, const Mark& mark) {
-  const auto end = said.diagnostics.begin() + static_cast<std::ptrdiff_t>(mark.diagnostics_before);
-  return std::any_of(said.diagnostics.begin(), end, [&](const Diagnostic& d) {
+bool failed_before(const CallTrace& trace, const Mark& mark) {
+  const auto end = trace.diagnostics.begin() + static_cast<std::ptrdiff_t>(mark.diagnostics_before);
+  return std::any_of(trace.diagnostics.begin(), end, [&](const Diagnostic& d) {
     const bool whole_kind = d.id.empty() && d.path.empty() && d.code != Code::ok;
     return whole_kind && d.kind == mark.kind && d.backend == mark.backend;
   });
@@ -54,29 +54,32 @@ bool failed_before(const Said& said, const Mark& mark) {
 
 void complete_count(const Subject& subject) {
   const Instance instance(subject);
-  const Said said = list(instance);
-  std::set<std::pair<std::string, std::string>> told;
-  for (const auto& mark : said.marks) {
+  const CallTrace trace = list(instance);
+  std::set<std::pair<std::string, std::string>> completed;
+  for (const auto& mark : trace.marks) {
     if (mark.type != DRIFTD_MARK_COMPLETE) continue;
     const auto of = std::pair(mark.kind, mark.backend);
-    if (!told.insert(of).second) throw Broken(fmt::format("COMPLETE of kind `{}` came twice in one run", mark.kind));
-    if (failed_before(said, mark)) {
-      throw Broken(fmt::format("COMPLETE of kind `{}` after a diagnostic that calls the kind incomplete", mark.kind));
+    if (!completed.insert(of).second)
+      throw RuleBroken(fmt::format("COMPLETE of kind `{}` came twice in one run", mark.kind));
+    if (failed_before(trace, mark)) {
+      throw RuleBroken(
+          fmt::format("COMPLETE of kind `{}` after a diagnostic that calls the kind incomplete", mark.kind));
     }
     const auto later =
-        std::any_of(said.records.begin() + static_cast<std::ptrdiff_t>(mark.records_before), said.records.end(),
+        std::any_of(trace.records.begin() + static_cast<std::ptrdiff_t>(mark.records_before), trace.records.end(),
                     [&](const Record& r) { return std::pair(r.id.kind, r.backend) == of; });
-    if (later) throw Broken(fmt::format("a record of kind `{}` came after its COMPLETE", mark.kind));
-    const auto counts = said.counts();
+    if (later) throw RuleBroken(fmt::format("a record of kind `{}` came after its COMPLETE", mark.kind));
+    const auto counts = trace.counts();
     const std::uint64_t emitted = counts.contains(of) ? counts.at(of) : 0;
     if (mark.count != emitted) {
-      throw Broken(fmt::format("COMPLETE of kind `{}` says {}, but {} were emitted", mark.kind, mark.count, emitted));
+      throw RuleBroken(
+          fmt::format("COMPLETE of kind `{}` says {}, but {} were emitted", mark.kind, mark.count, emitted));
     }
   }
-  Treatment denied;
+  CallFaults denied;
   denied.deny_secrets = true;
-  expect_true_completes(instance, listing_of(said), instance.refresh({}, denied), "without its secrets");
-  Host::get().expect_kept("refresh.complete_count");
+  expect_true_completes(instance, listing_of(trace), instance.refresh({}, denied), "without its secrets");
+  Host::get().expect_no_violation("refresh.complete_count");
 }
 
 void unique_ids(const Subject& subject) {
@@ -84,7 +87,7 @@ void unique_ids(const Subject& subject) {
   std::set<Identity> seen;
   for (const auto& record : list(instance).records) {
     if (!seen.insert(identity_of(record)).second) {
-      throw Broken(
+      throw RuleBroken(
           fmt::format("{} was emitted twice in one run; which of the two is true?", render(identity_of(record))));
     }
   }
@@ -92,22 +95,22 @@ void unique_ids(const Subject& subject) {
 
 void finish_soon(const Subject& subject) {
   const Instance instance(subject);
-  const Said whole = list(instance);
+  const CallTrace whole = list(instance);
   const auto n = whole.records.size();
-  if (n == 0) throw NotMade("nothing is listed; give settings with at least one resource");
+  if (n == 0) throw CheckNotMade("nothing is listed; give settings with at least one resource");
   for (const std::size_t at : {std::size_t{1}, (n + 1) / 2, n}) {
-    Treatment treatment;
-    treatment.finish_soon_at = at;
-    const Said said = instance.refresh({}, treatment);
-    expect_true_completes(instance, listing_of(whole), said, fmt::format("FINISH_SOON at record {}", at));
+    CallFaults faults;
+    faults.finish_soon_at = at;
+    const CallTrace trace = instance.refresh({}, faults);
+    expect_true_completes(instance, listing_of(whole), trace, fmt::format("FINISH_SOON at record {}", at));
   }
   (void)list(instance);
 }
 
-void resume_from(const Instance& instance, const Said& whole, const Mark& mark) {
-  const Said rest = instance.refresh({mark.cursor, {}, {}});
+void resume_from(const Instance& instance, const CallTrace& whole, const Mark& mark) {
+  const CallTrace rest = instance.refresh({mark.cursor, {}, {}});
   if (rest.status == DRIFTD_CURSOR_EXPIRED) return;
-  if (rest.status != DRIFTD_OK) throw NotMade(fmt::format("refresh from a checkpoint answered {}", rest.why()));
+  if (rest.status != DRIFTD_OK) throw CheckNotMade(fmt::format("refresh from a checkpoint answered {}", rest.why()));
   Listing before;
   add(before, whole.records, 0, mark.records_before);
   Listing all = before;
@@ -116,7 +119,7 @@ void resume_from(const Instance& instance, const Said& whole, const Mark& mark) 
   if (auto found = difference(instance.provider(), listing_of(whole), all); !found.empty()) {
     const Listing now = listing_of(list(instance));  // perhaps it is the system that changed
     found = difference(instance.provider(), now, all);
-    if (!found.empty()) throw Broken(fmt::format("{}, it is not the whole: {}", when, found));
+    if (!found.empty()) throw RuleBroken(fmt::format("{}, it is not the whole: {}", when, found));
   }
   // a list that begins anew counts by itself
   const bool anew = difference(instance.provider(), listing_of(whole), listing_of(rest)).empty();
@@ -126,18 +129,18 @@ void resume_from(const Instance& instance, const Said& whole, const Mark& mark) 
 void resume(const Subject& subject) {
   auto random = random_of(subject, "refresh.resume");
   const Instance instance(subject);
-  const Said whole = list(instance, {{}, {}, {}, true});
+  const CallTrace whole = list(instance, {{}, {}, {}, true});
   std::vector<Mark> marks;
   for (const auto& mark : whole.marks) {
     if (mark.type == DRIFTD_MARK_CHECKPOINT && !mark.cursor.empty()) marks.push_back(mark);
   }
-  if (marks.empty()) throw NotApplicable("sets no checkpoint with a cursor: a refresh always begins anew");
+  if (marks.empty()) throw CheckNotApplicable("sets no checkpoint with a cursor: a refresh always begins anew");
   for (const auto at : spread(random, marks.size(), 40)) resume_from(instance, whole, marks[at - 1]);
   const Instance restarted(subject);
   for (const auto at : spread(random, marks.size(), 5)) resume_from(restarted, whole, marks[at - 1]);
 }
 
-std::vector<std::string> garbage_cursors(const Subject& subject, const Said& whole) {
+std::vector<std::string> garbage_cursors(const Subject& subject, const CallTrace& whole) {
   auto random = random_of(subject, "refresh.garbage_cursor");
   std::vector<std::string> out{random_word(random, 12),         random_bytes(random, 16),
                                random_bytes(random, 64u << 10), R"({"v":1,"after":"thing/1"})",
@@ -157,20 +160,21 @@ std::vector<std::string> garbage_cursors(const Subject& subject, const Said& who
 
 void garbage_cursor(const Subject& subject) {
   const Instance instance(subject);
-  const Said whole = list(instance);
+  const CallTrace whole = list(instance);
   for (const auto& cursor : garbage_cursors(subject, whole)) {
-    const Said said = instance.refresh({cursor, {}, {}});
+    const CallTrace trace = instance.refresh({cursor, {}, {}});
     const std::string name = fmt::format("a cursor of {} bytes that is not one of its own ({})", cursor.size(),
                                          to_hex(cursor.substr(0, 12)));
-    if (said.status != DRIFTD_OK) {
-      if (said.diagnostics.empty()) throw Broken(fmt::format("{}: {}", name, said.why()));
+    if (trace.status != DRIFTD_OK) {
+      if (trace.diagnostics.empty()) throw RuleBroken(fmt::format("{}: {}", name, trace.why()));
       continue;
     }
-    if (said.unchanged) throw Broken(name + " was answered with `unchanged`; answer CURSOR_EXPIRED or list everything");
-    const auto found = difference(instance.provider(), listing_of(whole), listing_of(said));
+    if (trace.unchanged)
+      throw RuleBroken(name + " was answered with `unchanged`; answer CURSOR_EXPIRED or list everything");
+    const auto found = difference(instance.provider(), listing_of(whole), listing_of(trace));
     const Listing now = found.empty() ? Listing{} : listing_of(list(instance));
-    if (!found.empty() && !difference(instance.provider(), now, listing_of(said)).empty()) {
-      throw Broken(
+    if (!found.empty() && !difference(instance.provider(), now, listing_of(trace)).empty()) {
+      throw RuleBroken(
           fmt::format("{} was taken, and the list is not the whole one: {}; answer CURSOR_EXPIRED (a check sum "
                       "in the cursor tells) or list everything",
                       name, found));
@@ -181,7 +185,7 @@ void garbage_cursor(const Subject& subject) {
 void cursor_size(const Subject& subject) {
   const Instance instance(subject);
   (void)list(instance);
-  Host::get().expect_kept("refresh.cursor_size");
+  Host::get().expect_no_violation("refresh.cursor_size");
 }
 
 void kinds(const Subject& subject) {
@@ -190,30 +194,30 @@ void kinds(const Subject& subject) {
   (void)list(instance);
   wanted.push_back("no-such-kind");
   for (const auto& kind : wanted) {
-    const Said said = instance.refresh({{}, {kind}, {}, true});
-    for (const auto& record : said.records) {
+    const CallTrace trace = instance.refresh({{}, {kind}, {}, true});
+    for (const auto& record : trace.records) {
       if (record.id.kind != kind) {
-        throw Broken(fmt::format("asked for kind `{}` only, it emitted {}", kind, render(identity_of(record))));
+        throw RuleBroken(fmt::format("asked for kind `{}` only, it emitted {}", kind, render(identity_of(record))));
       }
     }
-    for (const auto& [of, count] : said.complete()) {
+    for (const auto& [of, count] : trace.complete()) {
       if (of.first != kind)
-        throw Broken(fmt::format("asked for kind `{}` only, it marked `{}` COMPLETE", kind, of.first));
+        throw RuleBroken(fmt::format("asked for kind `{}` only, it marked `{}` COMPLETE", kind, of.first));
     }
   }
 }
 
 void unchanged(const Subject& subject) {
   const Instance instance(subject);
-  const auto judge = [](const Said& said, bool allowed, const char* when) {
-    if (!said.unchanged) return;
-    if (!allowed) throw Broken(fmt::format("`unchanged` was answered {}", when));
-    if (!said.records.empty() || !said.complete().empty()) {
-      throw Broken(fmt::format("`unchanged` was answered {} although {} records and {} COMPLETE were pushed", when,
-                               said.records.size(), said.complete().size()));
+  const auto judge = [](const CallTrace& trace, bool allowed, const char* when) {
+    if (!trace.unchanged) return;
+    if (!allowed) throw RuleBroken(fmt::format("`unchanged` was answered {}", when));
+    if (!trace.records.empty() || !trace.complete().empty()) {
+      throw RuleBroken(fmt::format("`unchanged` was answered {} although {} records and {} COMPLETE were pushed", when,
+                                   trace.records.size(), trace.complete().size()));
     }
   };
-  const Said first = instance.refresh();
+  const CallTrace first = instance.refresh();
   judge(first, false, "without a cursor");
   judge(instance.refresh(), false, "without a cursor, the second time");
   for (const auto& mark : first.marks) {

@@ -6,8 +6,8 @@
 
 #include <cstring>
 
+#include "check/abi_input.hpp"
 #include "check/group_refresh.hpp"
-#include "check/intake.hpp"
 #include "check/listing.hpp"
 #include "core/value/path.hpp"
 #include "core/value/value.hpp"
@@ -15,8 +15,8 @@
 namespace driftd::check {
 namespace {
 
-constexpr std::uint64_t kMostElements = 4096;
-constexpr std::size_t kMostConfig = 1u << 20;  // bytes
+constexpr std::uint64_t kMaxElements = 4096;
+constexpr std::size_t kMaxConfigBytes = 1u << 20;  // bytes
 
 driftd_str str(const std::string& text) { return {text.data(), text.size()}; }
 
@@ -36,36 +36,36 @@ struct Discovery {
   bool complete = false;
 };
 
-void texts(Discovery& out, const driftd_str* first, std::uint64_t count, const std::string& member) {
-  if (count > kMostElements || (first == nullptr && count > 0)) {
+void check_texts(Discovery& out, const driftd_str* first, std::uint64_t count, const std::string& member) {
+  if (count > kMaxElements || (first == nullptr && count > 0)) {
     out.wrong.push_back(fmt::format("{}: {} elements at {}", member, count, first == nullptr ? "NULL" : "an address"));
     return;
   }
   for (std::uint64_t i = 0; i < count; ++i) {
-    if (take_text(first[i], member.c_str()).empty()) out.wrong.push_back(member + ": an empty element");
+    if (parse_text(first[i], member.c_str()).empty()) out.wrong.push_back(member + ": an empty element");
   }
 }
 
-void pairs(Discovery& out, const driftd_kv* first, std::uint32_t count, std::uint32_t stride,
-           const std::string& member) {
+void check_pairs(Discovery& out, const driftd_kv* first, std::uint32_t count, std::uint32_t stride,
+                 const std::string& member) {
   if (count == 0) return;
-  if (count > kMostElements || first == nullptr || stride < sizeof(std::uint32_t)) {
+  if (count > kMaxElements || first == nullptr || stride < sizeof(std::uint32_t)) {
     out.wrong.push_back(fmt::format("{}: {} elements of {} bytes", member, count, stride));
     return;
   }
   const char* at = reinterpret_cast<const char*>(first);
   for (std::uint32_t i = 0; i < count; ++i, at += stride) {
-    const auto kv = adopt<driftd_kv>(at);
-    if (take_text(kv.key, member.c_str()).empty()) out.wrong.push_back(member + ": an empty key");
-    (void)take_text(kv.value, member.c_str(), 8u << 10);
+    const auto kv = copy_struct<driftd_kv>(at);
+    if (parse_text(kv.key, member.c_str()).empty()) out.wrong.push_back(member + ": an empty key");
+    (void)parse_text(kv.value, member.c_str(), 8u << 10);
   }
 }
 
-driftd_status take_backend(void* user, const driftd_discovered* given) {
+driftd_status on_backend(void* user, const driftd_discovered* given) {
   auto& out = *static_cast<Discovery*>(user);
-  const auto d = adopt<driftd_discovered>(given);
-  Backend backend{take_text(d.name, "backend.name"), take_text(d.type, "backend.type"),
-                  take_text(d.config, "backend.config", kMostConfig), d.observed_ns};
+  const auto d = copy_struct<driftd_discovered>(given);
+  Backend backend{parse_text(d.name, "backend.name"), parse_text(d.type, "backend.type"),
+                  parse_text(d.config, "backend.config", kMaxConfigBytes), d.observed_ns};
   const std::string name = fmt::format("backend '{}'", backend.name);
   if (backend.name.empty() || backend.type.empty()) out.wrong.push_back(name + " lacks its name or its type");
   for (const auto& other : out.backends) {
@@ -73,114 +73,113 @@ driftd_status take_backend(void* user, const driftd_discovered* given) {
   }
   const auto config = core::parse(backend.config.empty() ? "{}" : backend.config);
   if (!config || config->object() == nullptr) out.wrong.push_back(name + ": `config` is no JSON object");
-  (void)take_text(d.version, "backend.version");
-  (void)take_text(d.origin, "backend.origin");
-  (void)take_text(d.revision, "backend.revision");
-  texts(out, d.endpoints, d.endpoint_count, name + ": endpoints");
-  texts(out, d.capabilities, d.capability_count, name + ": capabilities");
-  pairs(out, d.credentials, d.credential_count, d.credential_stride, name + ": credentials");
-  pairs(out, d.labels, d.label_count, d.label_stride, name + ": labels");
-  pairs(out, d.metadata, d.metadata_count, d.metadata_stride, name + ": metadata");
+  (void)parse_text(d.version, "backend.version");
+  (void)parse_text(d.origin, "backend.origin");
+  (void)parse_text(d.revision, "backend.revision");
+  check_texts(out, d.endpoints, d.endpoint_count, name + ": endpoints");
+  check_texts(out, d.capabilities, d.capability_count, name + ": capabilities");
+  check_pairs(out, d.credentials, d.credential_count, d.credential_stride, name + ": credentials");
+  check_pairs(out, d.labels, d.label_count, d.label_stride, name + ": labels");
+  check_pairs(out, d.metadata, d.metadata_count, d.metadata_stride, name + ": metadata");
   const bool taken = out.wrong.empty();
   out.backends.push_back(std::move(backend));
   return taken ? DRIFTD_OK : DRIFTD_INVALID;
 }
 
-std::pair<Said, Discovery> run_discover(const Instance& instance, const driftd_discover_table& table,
-                                        const std::vector<std::string>& types, Treatment treatment = {}) {
+std::pair<CallTrace, Discovery> run_discover(const Instance& instance, const driftd_discover_table& table,
+                                             const std::vector<std::string>& types, CallFaults faults = {}) {
   const auto out = std::make_shared<Discovery>();
-  Said said = instance
-                  .start(Function::discover, std::move(treatment),
-                         [out, table, types, self = instance.raw()](driftd_call call, Said&) {
-                           std::vector<driftd_str> wanted;
-                           for (const auto& type : types) wanted.push_back(str(type));
-                           const driftd_discover_args args{sizeof args, 0, wanted.empty() ? nullptr : wanted.data(),
-                                                           wanted.size()};
-                           driftd_discover_result result{sizeof result, 0, 0};
-                           const auto status = table.discover(self, call, &args, &take_backend, out.get(), &result);
-                           out->complete = result.complete != 0;
-                           return status;
-                         })
-                  .wait();
-  if (!out->wrong.empty()) throw Broken("discover: " + out->wrong.front());
-  return {std::move(said), *out};
+  CallTrace trace = instance
+                        .start(Function::discover, std::move(faults),
+                               [out, table, types, self = instance.raw()](driftd_call call, CallTrace&) {
+                                 std::vector<driftd_str> wanted;
+                                 for (const auto& type : types) wanted.push_back(str(type));
+                                 const driftd_discover_args args{
+                                     sizeof args, 0, wanted.empty() ? nullptr : wanted.data(), wanted.size()};
+                                 driftd_discover_result result{sizeof result, 0, 0};
+                                 const auto status = table.discover(self, call, &args, &on_backend, out.get(), &result);
+                                 out->complete = result.complete != 0;
+                                 return status;
+                               })
+                        .wait();
+  if (!out->wrong.empty()) throw RuleBroken("discover: " + out->wrong.front());
+  return {std::move(trace), *out};
 }
 
 template <class T>
 T extension(const Instance& instance, const char* id) {
   const void* found = instance.provider().query(id, 1);
-  if (found == nullptr) throw NotApplicable(fmt::format("does not offer {}/1", id));
-  return adopt<T>(found);
+  if (found == nullptr) throw CheckNotApplicable(fmt::format("does not offer {}/1", id));
+  return copy_struct<T>(found);
 }
 
 // ---- apply
 
-struct Outcome {
+struct ApplyOutcome {
   driftd_applied raw{};
   std::string text;
   int times = 0;
 };
 
-void take_outcome(void* user, const driftd_applied* given) {
-  auto& out = *static_cast<Outcome*>(user);
-  out.raw = adopt<driftd_applied>(given);
-  out.text = take_text(out.raw.text, "applied.text", 1u << 20);
+void on_outcome(void* user, const driftd_applied* given) {
+  auto& out = *static_cast<ApplyOutcome*>(user);
+  out.raw = copy_struct<driftd_applied>(given);
+  out.text = parse_text(out.raw.text, "applied.text", 1u << 20);
   ++out.times;
 }
 
-struct Wish {
+struct ApplyRequest {
   Record record;
   std::string path, old_value, new_value, version, key;
   bool dry = true;
 };
 
 struct Applied {
-  Said said;
-  Outcome outcome;
+  CallTrace trace;
+  ApplyOutcome outcome;
 };
 
-void judge_outcome(const Wish& wish, const Applied& applied) {
-  const auto& [said, outcome] = applied;
+void check_outcome(const ApplyRequest& request, const Applied& applied) {
+  const auto& [trace, outcome] = applied;
   const std::string name =
-      fmt::format("apply to {} ({})", render(identity_of(wish.record)), wish.dry ? "dry run" : "real");
-  if (said.status == DRIFTD_OK && outcome.times != 1) {
-    throw Broken(fmt::format("{} answered OK and pushed {} outcomes; expected one", name, outcome.times));
+      fmt::format("apply to {} ({})", render(identity_of(request.record)), request.dry ? "dry run" : "real");
+  if (trace.status == DRIFTD_OK && outcome.times != 1) {
+    throw RuleBroken(fmt::format("{} answered OK and pushed {} outcomes; expected one", name, outcome.times));
   }
-  if (said.status != DRIFTD_OK) return;
+  if (trace.status != DRIFTD_OK) return;
   const auto kind = outcome.raw.outcome;
   if (kind < DRIFTD_APPLY_SUCCESS || kind > DRIFTD_APPLY_REQUEUE_AFTER) {
-    throw Broken(fmt::format("{}: outcome {} is unknown", name, kind));
+    throw RuleBroken(fmt::format("{}: outcome {} is unknown", name, kind));
   }
-  if (kind != DRIFTD_APPLY_SUCCESS && outcome.text.empty()) throw Broken(name + ": an outcome without a text");
+  if (kind != DRIFTD_APPLY_SUCCESS && outcome.text.empty()) throw RuleBroken(name + ": an outcome without a text");
   if (kind == DRIFTD_APPLY_REQUEUE_AFTER && outcome.raw.requeue_after_ms < 1)
-    throw Broken(name + ": requeue after 0 ms");
-  if (wish.dry && outcome.raw.changed != 0) throw Broken(name + " says that it changed the system");
+    throw RuleBroken(name + ": requeue after 0 ms");
+  if (request.dry && outcome.raw.changed != 0) throw RuleBroken(name + " says that it changed the system");
 }
 
-Applied run_apply(const Instance& instance, const driftd_apply_table& table, const Wish& wish) {
-  const auto out = std::make_shared<Outcome>();
+Applied run_apply(const Instance& instance, const driftd_apply_table& table, const ApplyRequest& request) {
+  const auto out = std::make_shared<ApplyOutcome>();
   Applied applied;
-  applied.said =
-      instance
-          .start(
-              Function::apply, {},
-              [out, table, wish, self = instance.raw()](driftd_call call, Said&) {
-                const driftd_change change{sizeof change, 0, str(wish.path), str(wish.old_value), str(wish.new_value)};
-                const driftd_apply_args args{sizeof args,
-                                             wish.dry ? DRIFTD_APPLY_DRY_RUN : 0,
-                                             str(wish.record.id.kind),
-                                             str(wish.record.id.id),
-                                             str(wish.record.backend),
-                                             str(wish.version),
-                                             str(wish.key),
-                                             &change,
-                                             1,
-                                             sizeof change};
-                return table.apply(self, call, &args, &take_outcome, out.get());
-              })
-          .wait();
+  applied.trace = instance
+                      .start(Function::apply, {},
+                             [out, table, request, self = instance.raw()](driftd_call call, CallTrace&) {
+                               const driftd_change change{sizeof change, 0, str(request.path), str(request.old_value),
+                                                          str(request.new_value)};
+                               const driftd_apply_args args{sizeof args,
+                                                            request.dry ? DRIFTD_APPLY_DRY_RUN : 0,
+                                                            str(request.record.id.kind),
+                                                            str(request.record.id.id),
+                                                            str(request.record.backend),
+                                                            str(request.version),
+                                                            str(request.key),
+                                                            &change,
+                                                            1,
+                                                            sizeof change};
+                               return table.apply(self, call, &args, &on_outcome, out.get());
+                             })
+                      .wait();
   applied.outcome = *out;
-  judge_outcome(wish, applied);
+  check_outcome(request, applied);
   return applied;
 }
 
@@ -192,9 +191,9 @@ std::string other_value(const core::Value& value) {
 }
 
 /// One scalar of each record, at most so many.
-std::vector<Wish> wishes(const Subject& subject, const Said& listed) {
+std::vector<ApplyRequest> apply_requests(const Subject& subject, const CallTrace& listed) {
   auto random = random_of(subject, "refresh.apply");
-  std::vector<Wish> out;
+  std::vector<ApplyRequest> out;
   for (const auto& record : listed.records) {
     const auto body = core::parse(record.body);
     if (!body || body->object() == nullptr) continue;
@@ -209,28 +208,29 @@ std::vector<Wish> wishes(const Subject& subject, const Said& listed) {
 
 void expect_untouched(const Instance& instance, const Listing& before, const std::string& after) {
   const auto found = difference(instance.provider(), before, listing_of(list(instance)));
-  if (!found.empty()) throw Broken(fmt::format("{} changed the system: {}", after, found));
+  if (!found.empty()) throw RuleBroken(fmt::format("{} changed the system: {}", after, found));
 }
 
-void conflict_and_keys(const Instance& instance, const driftd_apply_table& table, Wish wish, const Listing& before) {
-  const std::string name = render(identity_of(wish.record));
-  if (!wish.version.empty()) {
-    Wish stale = wish;
+void conflict_and_keys(const Instance& instance, const driftd_apply_table& table, ApplyRequest request,
+                       const Listing& before) {
+  const std::string name = render(identity_of(request.record));
+  if (!request.version.empty()) {
+    ApplyRequest stale = request;
     stale.version += "-of-yesterday";
     stale.key += "-stale";
     const Applied applied = run_apply(instance, table, stale);
-    if (applied.said.status != DRIFTD_CONFLICT) {
-      throw Broken(fmt::format("apply to {} with a version that it does not have answered {}; expected conflict", name,
-                               applied.said.why()));
+    if (applied.trace.status != DRIFTD_CONFLICT) {
+      throw RuleBroken(fmt::format("apply to {} with a version that it does not have answered {}; expected conflict",
+                                   name, applied.trace.why()));
     }
     expect_untouched(instance, before, "an apply that must be a CONFLICT");
   }
-  wish.new_value = wish.old_value;  // nothing of the real system is altered by a check
-  wish.dry = false;
-  (void)run_apply(instance, table, wish);
-  const Applied again = run_apply(instance, table, wish);
-  if (again.said.status == DRIFTD_OK && again.outcome.raw.changed != 0) {
-    throw Broken(fmt::format("apply to {}: the same idempotency key changed the system a second time", name));
+  request.new_value = request.old_value;  // nothing of the real system is altered by a check
+  request.dry = false;
+  (void)run_apply(instance, table, request);
+  const Applied again = run_apply(instance, table, request);
+  if (again.trace.status == DRIFTD_OK && again.outcome.raw.changed != 0) {
+    throw RuleBroken(fmt::format("apply to {}: the same idempotency key changed the system a second time", name));
   }
   expect_untouched(instance, before, "an apply of the value that stood there already");
 }
@@ -240,10 +240,10 @@ void conflict_and_keys(const Instance& instance, const driftd_apply_table& table
 void discover(const Subject& subject) {
   const Instance instance(subject);
   const auto table = extension<driftd_discover_table>(instance, DRIFTD_EXT_DISCOVER);
-  const auto [said, all] = run_discover(instance, table, {});
-  if (said.status != DRIFTD_OK) throw NotMade(fmt::format("discover answered {}", said.why()));
-  if (all.complete && !said.diagnostics.empty()) {
-    throw Broken("discover says complete and also told what could not be looked at: " + said.why());
+  const auto [trace, all] = run_discover(instance, table, {});
+  if (trace.status != DRIFTD_OK) throw CheckNotMade(fmt::format("discover answered {}", trace.why()));
+  if (all.complete && !trace.diagnostics.empty()) {
+    throw RuleBroken("discover says complete and also told what could not be looked at: " + trace.why());
   }
   std::set<std::string> types;
   for (const auto& backend : all.backends) types.insert(backend.type);
@@ -251,48 +251,48 @@ void discover(const Subject& subject) {
   for (const auto& type : types) {
     for (const auto& backend : run_discover(instance, table, {type}).second.backends) {
       if (backend.type != type) {
-        throw Broken(fmt::format("asked for backends of type '{}' only, discover pushed '{}' of type '{}'", type,
-                                 backend.name, backend.type));
+        throw RuleBroken(fmt::format("asked for backends of type '{}' only, discover pushed '{}' of type '{}'", type,
+                                     backend.name, backend.type));
       }
     }
   }
-  for (std::uint64_t k = 0; k <= std::min<std::uint64_t>(said.callbacks, 50); ++k) {
-    Treatment treatment;
-    treatment.cancel_at = k;
-    const auto [ended, part] = run_discover(instance, table, {}, treatment);
+  for (std::uint64_t k = 0; k <= std::min<std::uint64_t>(trace.callbacks, 50); ++k) {
+    CallFaults faults;
+    faults.cancel_at = k;
+    const auto [ended, part] = run_discover(instance, table, {}, faults);
     if (part.complete && part.backends.size() < all.backends.size() &&
         run_discover(instance, table, {}).second.backends.size() != part.backends.size()) {
-      throw Broken(fmt::format("cancelled at host function {}, discover says complete with {} of {} backends", k,
-                               part.backends.size(), all.backends.size()));
+      throw RuleBroken(fmt::format("cancelled at host function {}, discover says complete with {} of {} backends", k,
+                                   part.backends.size(), all.backends.size()));
     }
   }
   for (int i = 0; i < 4; ++i) {
     if (run_discover(instance, table, {}).second.backends == run_discover(instance, table, {}).second.backends) return;
   }
-  throw Broken("two discoveries never agree; a backend keeps its name, and they keep their order");
+  throw RuleBroken("two discoveries never agree; a backend keeps its name, and they keep their order");
 }
 
 void apply(const Subject& subject) {
   const Instance instance(subject);
   const auto table = extension<driftd_apply_table>(instance, DRIFTD_EXT_APPLY);
-  const Said listed = list(instance);
+  const CallTrace listed = list(instance);
   const Listing before = listing_of(listed);
-  std::optional<Wish> accepted;
-  for (const auto& wish : wishes(subject, listed)) {
-    const Applied applied = run_apply(instance, table, wish);
-    const bool success = applied.said.status == DRIFTD_OK && applied.outcome.raw.outcome == DRIFTD_APPLY_SUCCESS;
-    if (success && !accepted) accepted = wish;
+  std::optional<ApplyRequest> accepted;
+  for (const auto& request : apply_requests(subject, listed)) {
+    const Applied applied = run_apply(instance, table, request);
+    const bool success = applied.trace.status == DRIFTD_OK && applied.outcome.raw.outcome == DRIFTD_APPLY_SUCCESS;
+    if (success && !accepted) accepted = request;
   }
   expect_untouched(instance, before, "a dry run");
-  if (!accepted) throw NotMade("no dry run of the first 60 attributes was answered with success");
+  if (!accepted) throw CheckNotMade("no dry run of the first 60 attributes was answered with success");
   conflict_and_keys(instance, table, *accepted, before);
-  Wish gone = *accepted;
+  ApplyRequest gone = *accepted;
   gone.record.id.id = "no-such-resource";
   gone.key += "-gone";
   const Applied applied = run_apply(instance, table, gone);
-  if (applied.said.status != DRIFTD_NOT_FOUND) {
-    throw Broken(
-        fmt::format("apply to a resource that is not there answered {}; expected not_found", applied.said.why()));
+  if (applied.trace.status != DRIFTD_NOT_FOUND) {
+    throw RuleBroken(
+        fmt::format("apply to a resource that is not there answered {}; expected not_found", applied.trace.why()));
   }
 }
 

@@ -21,22 +21,22 @@ std::vector<Identity> some_of(std::mt19937_64& random, const Listing& listing, s
   return out;
 }
 
-bool told_gone(const Said& said, const Identity& identity) {
-  return std::any_of(said.diagnostics.begin(), said.diagnostics.end(), [&](const Diagnostic& d) {
+bool reported_gone(const CallTrace& trace, const Identity& identity) {
+  return std::any_of(trace.diagnostics.begin(), trace.diagnostics.end(), [&](const Diagnostic& d) {
     return d.code == Code::not_found && core::ResourceId{d.kind, d.id} == identity.id && d.backend == identity.backend;
   });
 }
 
-bool told_failed(const Said& said, const Identity& identity) {
-  return std::any_of(said.diagnostics.begin(), said.diagnostics.end(), [&](const Diagnostic& d) {
+bool reported_failed(const CallTrace& trace, const Identity& identity) {
+  return std::any_of(trace.diagnostics.begin(), trace.diagnostics.end(), [&](const Diagnostic& d) {
     return d.code != Code::not_found && d.kind == identity.id.kind && d.id == identity.id.id;
   });
 }
 
 /// What a read of `asked` got wrong against the listing, or empty.
-std::string judge_read(const Provider& provider, const Listing& listed, const Said& said,
+std::string check_read(const Provider& provider, const Listing& listed, const CallTrace& trace,
                        const std::vector<Identity>& asked) {
-  const Listing got = listing_of(said);
+  const Listing got = listing_of(trace);
   for (const auto& [identity, record] : got) {
     if (std::find(asked.begin(), asked.end(), identity) == asked.end()) {
       return render(identity) + " was emitted by a read that did not ask for it";
@@ -46,8 +46,8 @@ std::string judge_read(const Provider& provider, const Listing& listed, const Sa
     const auto found = got.find(identity);
     const bool there = listed.contains(identity);
     if (!there || found == got.end()) {
-      if (there && told_gone(said, identity)) return render(identity) + " is listed, but a read says NOT_FOUND";
-      if (found == got.end() && !told_gone(said, identity) && !told_failed(said, identity)) {
+      if (there && reported_gone(trace, identity)) return render(identity) + " is listed, but a read says NOT_FOUND";
+      if (found == got.end() && !reported_gone(trace, identity) && !reported_failed(trace, identity)) {
         return render(identity) +
                " was asked for and is settled neither by a record nor by a diagnostic with its kind and id";
       }
@@ -59,13 +59,14 @@ std::string judge_read(const Provider& provider, const Listing& listed, const Sa
   return {};
 }
 
-Said read_ok(const Instance& instance, const std::vector<Identity>& ids) {
-  Said said = instance.read(ids);
-  if (said.status == DRIFTD_UNSUPPORTED) {
-    throw Broken(fmt::format("read answered {}; without read no deletion is ever confirmed", said.why()));
+CallTrace read_ok(const Instance& instance, const std::vector<Identity>& ids) {
+  CallTrace trace = instance.read(ids);
+  if (trace.status == DRIFTD_UNSUPPORTED) {
+    throw RuleBroken(fmt::format("read answered {}; without read no deletion is ever confirmed", trace.why()));
   }
-  if (said.status != DRIFTD_OK) throw Broken(fmt::format("read of {} identities answered {}", ids.size(), said.why()));
-  return said;
+  if (trace.status != DRIFTD_OK)
+    throw RuleBroken(fmt::format("read of {} identities answered {}", ids.size(), trace.why()));
+  return trace;
 }
 
 /// Path and text of the first scalars of a body.
@@ -80,7 +81,7 @@ void scalars(const core::Value& value, const core::Path& at, std::vector<std::pa
 
 struct Changes {
   std::vector<std::array<std::string, 3>> texts;
-  Said ask(const Instance& instance, const core::ResourceId& id) const {
+  CallTrace ask(const Instance& instance, const core::ResourceId& id) const {
     const auto str = [](const std::string& s) { return driftd_str{s.data(), s.size()}; };
     std::vector<driftd_change> changes;
     for (const auto& [path, old_value, new_value] : texts) {
@@ -98,28 +99,29 @@ struct Changes {
   }
 };
 
-void judge_verdicts(const Said& said, std::size_t changes, const std::string& name) {
+void check_verdicts(const CallTrace& trace, std::size_t changes, const std::string& name) {
   std::set<std::uint32_t> seen;
-  if (said.status != DRIFTD_OK && !said.verdicts.empty()) {
-    throw Broken(fmt::format("{}: diff pushed {} verdicts and answered {}", name, said.verdicts.size(), said.why()));
+  if (trace.status != DRIFTD_OK && !trace.verdicts.empty()) {
+    throw RuleBroken(
+        fmt::format("{}: diff pushed {} verdicts and answered {}", name, trace.verdicts.size(), trace.why()));
   }
-  for (const auto& v : said.verdicts) {
-    if (v.index >= changes) throw Broken(fmt::format("{}: a verdict for change {} of {}", name, v.index, changes));
-    if (!seen.insert(v.index).second) throw Broken(fmt::format("{}: two verdicts for change {}", name, v.index));
+  for (const auto& v : trace.verdicts) {
+    if (v.index >= changes) throw RuleBroken(fmt::format("{}: a verdict for change {} of {}", name, v.index, changes));
+    if (!seen.insert(v.index).second) throw RuleBroken(fmt::format("{}: two verdicts for change {}", name, v.index));
     if (v.verdict != DRIFTD_VERDICT_EQUIVALENT && v.verdict != DRIFTD_VERDICT_UNSETTLED) {
-      throw Broken(fmt::format("{}: verdict {} is unknown", name, v.verdict));
+      throw RuleBroken(fmt::format("{}: verdict {} is unknown", name, v.verdict));
     }
-    if (v.reason.empty()) throw Broken(name + ": a verdict without a reason; `driftd explain` shows it");
+    if (v.reason.empty()) throw RuleBroken(name + ": a verdict without a reason; `driftd explain` shows it");
   }
 }
 
 void ask_twice(const Instance& instance, const core::ResourceId& id, const Changes& changes, const std::string& name) {
-  const Said first = changes.ask(instance, id), second = changes.ask(instance, id);
-  judge_verdicts(first, changes.texts.size(), name);
-  judge_verdicts(second, changes.texts.size(), name);
+  const CallTrace first = changes.ask(instance, id), second = changes.ask(instance, id);
+  check_verdicts(first, changes.texts.size(), name);
+  check_verdicts(second, changes.texts.size(), name);
   const auto same = [](const Verdict& a, const Verdict& b) { return a.index == b.index && a.verdict == b.verdict; };
   if (!std::equal(first.verdicts.begin(), first.verdicts.end(), second.verdicts.begin(), second.verdicts.end(), same)) {
-    throw Broken(name + ": the same question got two answers; diff is [pure]");
+    throw RuleBroken(name + ": the same question got two answers; diff is [pure]");
   }
 }
 
@@ -156,15 +158,15 @@ void read_equals(const Subject& subject) {
   std::string wrong;
   for (int i = 0; i < 4; ++i) {  // the system may change between the listing and the read, but not each time
     const Listing listed = listing_of(list(instance));
-    if (listed.empty()) throw NotMade("nothing is listed; give settings with at least one resource");
+    if (listed.empty()) throw CheckNotMade("nothing is listed; give settings with at least one resource");
     const auto asked = some_of(random, listed, 60);
-    wrong = judge_read(instance.provider(), listed, read_ok(instance, asked), asked);
+    wrong = check_read(instance.provider(), listed, read_ok(instance, asked), asked);
     for (std::size_t at = 0; wrong.empty() && at < std::min<std::size_t>(asked.size(), 5); ++at) {
-      wrong = judge_read(instance.provider(), listed, read_ok(instance, {asked[at]}), {asked[at]});
+      wrong = check_read(instance.provider(), listed, read_ok(instance, {asked[at]}), {asked[at]});
     }
     if (wrong.empty()) return;
   }
-  throw Broken(wrong);
+  throw RuleBroken(wrong);
 }
 
 void unknown_identity(const Subject& subject) {
@@ -176,23 +178,23 @@ void unknown_identity(const Subject& subject) {
     const Identity unknown{{kind, "no-such-" + random_word(random, 8)}, {}};
     std::vector<Identity> asked{unknown};
     if (!known.empty()) asked = {known.front(), unknown, known.back()};
-    const Said said = instance.read(asked);
-    if (said.status != DRIFTD_OK) {
-      throw Broken(
+    const CallTrace trace = instance.read(asked);
+    if (trace.status != DRIFTD_OK) {
+      throw RuleBroken(
           fmt::format("read of {}, which is not there, answered {}; push NOT_FOUND with its kind and id, settle "
                       "the others and answer OK",
-                      render(unknown), said.why()));
+                      render(unknown), trace.why()));
     }
-    if (!told_gone(said, unknown)) {
-      throw Broken(
+    if (!reported_gone(trace, unknown)) {
+      throw RuleBroken(
           fmt::format("read of {}, which is not there, pushed no NOT_FOUND with its kind and id; its deletion "
                       "would never be noticed",
                       render(unknown)));
     }
-    const auto wrong = judge_read(instance.provider(), listed, said, asked);
+    const auto wrong = check_read(instance.provider(), listed, trace, asked);
     const Listing now = wrong.empty() ? Listing{} : listing_of(list(instance));
-    if (!wrong.empty() && !judge_read(instance.provider(), now, instance.read(asked), asked).empty())
-      throw Broken(wrong);
+    if (!wrong.empty() && !check_read(instance.provider(), now, instance.read(asked), asked).empty())
+      throw RuleBroken(wrong);
   }
 }
 
@@ -201,11 +203,11 @@ void observed(const Subject& subject) {
   Host::get().set_clock([](std::int64_t real) { return real - 5000 * kDay; });
   const Instance instance(subject);
   const std::int64_t begin = Host::get().now();
-  const Said said = list(instance);
+  const CallTrace trace = list(instance);
   const std::int64_t end = Host::get().now();
-  for (const auto& record : said.records) {
+  for (const auto& record : trace.records) {
     if (record.observed_ns < begin || record.observed_ns > end) {
-      throw Broken(
+      throw RuleBroken(
           fmt::format("{}: observed_ns is {}, not between the host's {} and {}; take host->now() before the "
                       "request is sent",
                       render(identity_of(record)), record.observed_ns, begin, end));
@@ -215,7 +217,7 @@ void observed(const Subject& subject) {
 
 void diff(const Subject& subject) {
   const Instance instance(subject);
-  if (!instance.provider().info().has_diff) throw NotApplicable("does not offer diff");
+  if (!instance.provider().info().has_diff) throw CheckNotApplicable("does not offer diff");
   std::map<std::string, int> asked;
   for (const auto& record : list(instance).records) {
     if (asked[record.id.kind]++ < 3) diff_record(instance, record);
@@ -224,32 +226,32 @@ void diff(const Subject& subject) {
 
 void watch_quiet(const Subject& subject) {
   const Instance instance(subject);
-  if (!instance.provider().info().has_watch) throw NotApplicable("does not offer driftd.watch/1");
+  if (!instance.provider().info().has_watch) throw CheckNotApplicable("does not offer driftd.watch/1");
   constexpr std::chrono::milliseconds kQuiet{3000};
-  constexpr int kMostEnds = 10;
-  constexpr std::uint64_t kMostCalls = 2000;
+  constexpr int kMaxEnds = 10;
+  constexpr std::uint64_t kMaxCalls = 2000;
   const auto begin = std::chrono::steady_clock::now();
   const std::int64_t cpu = cpu_ms();
   std::uint64_t calls = 0;
   for (int ends = 0; std::chrono::steady_clock::now() - begin < kQuiet; ++ends) {
-    Treatment treatment;
-    treatment.time = std::chrono::hours(1);
-    Running watch = instance.start(Function::watch, {}, treatment);
+    CallFaults faults;
+    faults.time = std::chrono::hours(1);
+    RunningCall watch = instance.start(Function::watch, {}, faults);
     while (!watch.returned() && std::chrono::steady_clock::now() - begin < kQuiet)
       (void)watch.returned_within(std::chrono::milliseconds(20));
     const bool by_itself = watch.returned();
     if (!by_itself) watch.cancel();
-    const Said said = watch.wait();
-    calls += said.callbacks;
-    if (by_itself && said.status == DRIFTD_UNSUPPORTED)
-      throw NotApplicable("does not watch with these settings: " + said.why());
-    if (by_itself && said.status != DRIFTD_OK) throw NotMade(fmt::format("watch answered {}", said.why()));
-    if (ends >= kMostEnds)
-      throw Broken(fmt::format("watch returned OK {} times within 3 s; it blocks until it is cancelled", ends));
+    const CallTrace trace = watch.wait();
+    calls += trace.callbacks;
+    if (by_itself && trace.status == DRIFTD_UNSUPPORTED)
+      throw CheckNotApplicable("does not watch with these settings: " + trace.why());
+    if (by_itself && trace.status != DRIFTD_OK) throw CheckNotMade(fmt::format("watch answered {}", trace.why()));
+    if (ends >= kMaxEnds)
+      throw RuleBroken(fmt::format("watch returned OK {} times within 3 s; it blocks until it is cancelled", ends));
   }
   const std::int64_t used = cpu_ms() - cpu;
-  if (used > kQuiet.count() / 2 || calls > kMostCalls) {
-    throw Broken(
+  if (used > kQuiet.count() / 2 || calls > kMaxCalls) {
+    throw RuleBroken(
         fmt::format("a quiet watch of 3 s used {} ms of CPU and called the host {} times; block in poll() on the "
                     "source and on cancel_fd()",
                     used, calls));

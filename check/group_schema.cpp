@@ -19,49 +19,50 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::size_t kMostDocument = 1u << 20;  // bytes
+constexpr std::size_t kMaxDocumentBytes = 1u << 20;  // bytes
 
 /// The one document that was pushed; asked twice, on different threads.
-std::string document(const std::string& name, const Said& first, const Said& second) {
-  for (const Said* said : {&first, &second}) {
-    if (said->threw) throw Broken(name + ": an exception crossed the border");
-    if (said->status != DRIFTD_OK || said->pushed.size() != 1) {
-      throw Broken(fmt::format("{} answered {} and pushed {} documents; expected OK and one", name, said->status,
-                               said->pushed.size()));
+std::string document(const std::string& name, const CallTrace& first, const CallTrace& second) {
+  for (const CallTrace* trace : {&first, &second}) {
+    if (trace->threw) throw RuleBroken(name + ": an exception crossed the border");
+    if (trace->status != DRIFTD_OK || trace->pushed.size() != 1) {
+      throw RuleBroken(fmt::format("{} answered {} and pushed {} documents; expected OK and one", name, trace->status,
+                                   trace->pushed.size()));
     }
   }
   const std::string& text = first.pushed.front();
-  if (text.size() > kMostDocument) throw Broken(fmt::format("{} pushed {} bytes, at most 1 MiB", name, text.size()));
-  if (!ipc::is_utf8(text)) throw Broken(name + " pushed what is not UTF-8");
-  if (text != second.pushed.front()) throw Broken(name + " pushed something else the second time; it is [pure]");
+  if (text.size() > kMaxDocumentBytes)
+    throw RuleBroken(fmt::format("{} pushed {} bytes, at most 1 MiB", name, text.size()));
+  if (!ipc::is_utf8(text)) throw RuleBroken(name + " pushed what is not UTF-8");
+  if (text != second.pushed.front()) throw RuleBroken(name + " pushed something else the second time; it is [pure]");
   return text;
 }
 
 Json object(const std::string& name, const std::string& text) {
   Json json = Json::parse(text, nullptr, false);
-  if (!json.is_object()) throw Broken(name + " pushed no JSON object: " + ipc::printable(text.substr(0, 120), 120));
+  if (!json.is_object()) throw RuleBroken(name + " pushed no JSON object: " + ipc::printable(text.substr(0, 120), 120));
   return json;
 }
 
 void text_member(const Json& describe, const char* member) {
   const auto found = describe.find(member);
   if (found == describe.end() || !found->is_string() || found->get_ref<const std::string&>().empty()) {
-    throw Broken(fmt::format("describe: `{}` must be a text that is not empty", member));
+    throw RuleBroken(fmt::format("describe: `{}` must be a text that is not empty", member));
   }
 }
 
 std::vector<std::string> names(const Json& describe, const char* member) {
   const auto found = describe.find(member);
   if (found == describe.end() || !found->is_array() || found->empty()) {
-    throw Broken(fmt::format("describe: `{}` must be a list of at least one name", member));
+    throw RuleBroken(fmt::format("describe: `{}` must be a list of at least one name", member));
   }
   std::vector<std::string> out;
   for (const auto& item : *found) {
     if (!item.is_string() || item.get_ref<const std::string&>().empty()) {
-      throw Broken(fmt::format("describe: `{}` has an element that is no name: {}", member, item.dump()));
+      throw RuleBroken(fmt::format("describe: `{}` has an element that is no name: {}", member, item.dump()));
     }
     if (std::find(out.begin(), out.end(), item) != out.end()) {
-      throw Broken(fmt::format("describe: `{}` names {} twice", member, item.dump()));
+      throw RuleBroken(fmt::format("describe: `{}` names {} twice", member, item.dump()));
     }
     out.push_back(item.get<std::string>());
   }
@@ -72,15 +73,15 @@ std::vector<std::string> names(const Json& describe, const char* member) {
 void objects(const Json& describe, const char* list, std::initializer_list<const char*> members) {
   const auto found = describe.find(list);
   if (found == describe.end()) return;
-  if (!found->is_array()) throw Broken(fmt::format("describe: `{}` must be a list", list));
+  if (!found->is_array()) throw RuleBroken(fmt::format("describe: `{}` must be a list", list));
   for (const auto& item : *found) {
     for (const char* member : members) {
       const bool number = std::strcmp(member, "revision") == 0;
       const bool right = item.is_object() && item.contains(member) &&
                          (number ? item[member].is_number_unsigned() : item[member].is_string());
       if (!right)
-        throw Broken(fmt::format("describe: an element of `{}` has no {} `{}`: {}", list, number ? "number" : "text",
-                                 member, item.dump()));
+        throw RuleBroken(fmt::format("describe: an element of `{}` has no {} `{}`: {}", list,
+                                     number ? "number" : "text", member, item.dump()));
     }
   }
 }
@@ -92,16 +93,17 @@ void describe(const Subject& subject) {
   text_member(json, "version");
   (void)names(json, "types");
   for (const auto& kind : names(json, "kinds")) {
-    if (kind == "settings") throw Broken("describe: a kind cannot be called `settings`: schema(\"settings\") is taken");
+    if (kind == "settings")
+      throw RuleBroken("describe: a kind cannot be called `settings`: schema(\"settings\") is taken");
   }
   objects(json, "metrics", {"name", "unit"});
   objects(json, "extensions", {"id", "revision"});
   if (const auto found = json.find("concurrency"); found != json.end()) {
     if (!found->is_number_integer() || *found < 1 || *found > 64) {
-      throw Broken(fmt::format("describe: `concurrency` must be 1 to 64, found {}", found->dump()));
+      throw RuleBroken(fmt::format("describe: `concurrency` must be 1 to 64, found {}", found->dump()));
     }
   }
-  if (json.contains("diff") && !json["diff"].is_boolean()) throw Broken("describe: `diff` must be true or false");
+  if (json.contains("diff") && !json["diff"].is_boolean()) throw RuleBroken("describe: `diff` must be true or false");
 }
 
 /// Keywords that the host does not follow: settings behind them would neither be checked nor, if secret, become tokens.
@@ -120,10 +122,10 @@ void understood(const Json& schema, const std::string& path) {
                                                            "contains",
                                                            "unevaluatedProperties"};
   if (schema.is_boolean()) return;
-  if (!schema.is_object()) throw Broken(fmt::format("schema(\"settings\"): `{}` is no schema", path));
+  if (!schema.is_object()) throw RuleBroken(fmt::format("schema(\"settings\"): `{}` is no schema", path));
   for (const char* keyword : kUnknown) {
     if (schema.contains(keyword)) {
-      throw Broken(
+      throw RuleBroken(
           fmt::format("schema(\"settings\"): `{}` uses `{}`, which the host does not follow; write it out with "
                       "properties, items, anyOf or oneOf",
                       path, keyword));
@@ -134,22 +136,23 @@ void understood(const Json& schema, const std::string& path) {
   const Json type = schema.value("type", Json("string"));
   for (const auto& one : type.is_array() ? type : Json::array({type})) {
     if (std::find(kTypes.begin(), kTypes.end(), one) == kTypes.end()) {
-      throw Broken(
+      throw RuleBroken(
           fmt::format("schema(\"settings\"): `{}` has the type {}, which JSON does not have", path, one.dump()));
     }
   }
   if (schema.value("writeOnly", false) && type != "string") {
-    throw Broken(fmt::format("schema(\"settings\"): `{}` is writeOnly and no string; a token is a string", path));
+    throw RuleBroken(fmt::format("schema(\"settings\"): `{}` is writeOnly and no string; a token is a string", path));
   }
   const Json properties = schema.value("properties", Json::object());
-  if (!properties.is_object()) throw Broken(fmt::format("schema(\"settings\"): `{}.properties` is no object", path));
+  if (!properties.is_object())
+    throw RuleBroken(fmt::format("schema(\"settings\"): `{}.properties` is no object", path));
   for (const auto& item : properties.items()) understood(item.value(), path + "." + item.key());
   for (const char* one : {"items", "additionalProperties"}) {
     if (schema.contains(one)) understood(schema[one], path + "." + one);
   }
   for (const char* many : {"anyOf", "oneOf"}) {
     const Json alternatives = schema.value(many, Json::array());
-    if (!alternatives.is_array()) throw Broken(fmt::format("schema(\"settings\"): `{}.{}` is no list", path, many));
+    if (!alternatives.is_array()) throw RuleBroken(fmt::format("schema(\"settings\"): `{}.{}` is no list", path, many));
     for (const auto& one : alternatives) understood(one, path + "." + many);
   }
 }
@@ -160,14 +163,14 @@ void settings(const Subject& subject) {
   const std::string text = document(name, provider.schema("settings"), provider.schema("settings"));
   const Json schema = object(name, text);
   if (schema.value("type", Json("object")) != "object") {
-    throw Broken(fmt::format("{}: expected the type object, found {}", name, schema["type"].dump()));
+    throw RuleBroken(fmt::format("{}: expected the type object, found {}", name, schema["type"].dump()));
   }
   understood(schema, "settings");
   for (const std::string& given :
        {std::string("{}"), subject.settings_json, std::string(R"({"no-such-setting":[1]})")}) {
     if (given.empty()) continue;
     const auto errors = ipc::validate_settings(text, given);
-    if (!errors) throw Broken(errors.error().message);
+    if (!errors) throw RuleBroken(errors.error().message);
   }
 }
 
@@ -178,9 +181,9 @@ void each_kind(const Subject& subject) {
     const std::string name = "schema(\"" + kind + "\")";
     const std::string text = document(name, provider.schema(kind), provider.schema(kind));
     const auto schema = core::KindSchema::parse(text);
-    if (!schema) throw Broken(name + ": " + schema.error().message);
+    if (!schema) throw RuleBroken(name + ": " + schema.error().message);
     if ((*schema)->kind() != kind)
-      throw Broken(fmt::format("{} says that it is of kind `{}`", name, (*schema)->kind()));
+      throw RuleBroken(fmt::format("{} says that it is of kind `{}`", name, (*schema)->kind()));
   }
 }
 
@@ -197,10 +200,10 @@ void unknown(const Subject& subject) {
   for (const auto& kind : known) others.insert(others.end(), {kind + ".", kind.substr(0, kind.size() - 1) + '\x01'});
   for (const auto& what : others) {
     if (std::find(known.begin(), known.end(), what) != known.end()) continue;
-    const Said said = provider.schema(what);
-    if (said.status == DRIFTD_NOT_FOUND && said.pushed.empty() && !said.threw) continue;
-    throw Broken(fmt::format("schema(\"{}\") answered {} and pushed {} documents; expected NOT_FOUND and none",
-                             ipc::printable(what.substr(0, 40), 40), said.status, said.pushed.size()));
+    const CallTrace trace = provider.schema(what);
+    if (trace.status == DRIFTD_NOT_FOUND && trace.pushed.empty() && !trace.threw) continue;
+    throw RuleBroken(fmt::format("schema(\"{}\") answered {} and pushed {} documents; expected NOT_FOUND and none",
+                                 ipc::printable(what.substr(0, 40), 40), trace.status, trace.pushed.size()));
   }
 }
 

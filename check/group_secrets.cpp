@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Group secrets: what is trusted to a provider stays with it.
+// Group secrets: what is secret_settings to a provider stays with it.
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -7,10 +7,10 @@
 #include <algorithm>
 #include <cstring>
 
-#include "check/finder.hpp"
 #include "check/fuzz.hpp"
 #include "check/listing.hpp"
-#include "check/stage.hpp"
+#include "check/progress.hpp"
+#include "check/secret_finder.hpp"
 #include "core/redact.hpp"
 #include "ipc/settings_schema.hpp"
 
@@ -21,27 +21,27 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 /// Settings and the secrets behind their tokens.
-struct Trusted {
+struct SecretSettings {
   std::string settings;
   std::map<std::string, std::string> secrets;
 };
 
 /// The given secrets, the same settings with others that no system knows, and, where none were given, tokens planted
-/// into the sensitive settings of the schema. NotApplicable when there is nothing sensitive.
-std::vector<Trusted> trusted(const Subject& subject, const char* id) {
+/// into the sensitive settings of the schema. CheckNotApplicable when there is nothing sensitive.
+std::vector<SecretSettings> secret_settings(const Subject& subject, const char* id) {
   auto random = random_of(subject, id);
-  std::vector<Trusted> out;
-  Trusted planted{subject.settings_json, {}};
+  std::vector<SecretSettings> out;
+  SecretSettings planted{subject.settings_json, {}};
   if (!subject.secrets.empty()) {
     out.push_back({subject.settings_json, subject.secrets});
     for (const auto& [token, bytes] : subject.secrets) planted.secrets[token] = "wrong-" + random_word(random, 20);
   } else {
     const auto& schema = Provider::load(subject).loaded().settings_schema;
     planted.settings = plant_tokens(schema, subject.settings_json, random, planted.secrets);
-    if (planted.secrets.empty()) throw NotApplicable("has no sensitive setting");
+    if (planted.secrets.empty()) throw CheckNotApplicable("has no sensitive setting");
     const auto errors = ipc::validate_settings(schema, planted.settings);
     if (!errors || !errors->empty()) {
-      throw NotMade("secrets could not be planted into its sensitive settings; give settings with one");
+      throw CheckNotMade("secrets could not be planted into its sensitive settings; give settings with one");
     }
   }
   out.push_back(std::move(planted));
@@ -49,18 +49,18 @@ std::vector<Trusted> trusted(const Subject& subject, const char* id) {
 }
 
 /// Everything of one call that leaves a worker in clear text, with its place.
-std::vector<std::pair<std::string, std::string>> told(const Provider& provider, const Said& said) {
+std::vector<std::pair<std::string, std::string>> visible_texts(const Provider& provider, const CallTrace& trace) {
   std::vector<std::pair<std::string, std::string>> out;
-  for (const auto& line : said.logs) out.emplace_back("a log line", line);
-  for (const auto& d : said.diagnostics) {
+  for (const auto& line : trace.logs) out.emplace_back("a log line", line);
+  for (const auto& d : trace.diagnostics) {
     out.emplace_back("a diagnostic", d.text + '\n' + d.right + '\n' + d.path + '\n' + d.kind + '\n' + d.id);
   }
-  for (const auto& mark : said.marks) out.emplace_back("a cursor", mark.cursor);
-  for (const auto& h : said.health) {
+  for (const auto& mark : trace.marks) out.emplace_back("a cursor", mark.cursor);
+  for (const auto& h : trace.health) {
     out.emplace_back("a health report", h.reason + '\n' + h.role + '\n' + h.system_identity + '\n' + h.server_version);
   }
-  for (const auto& bucket : said.permits) out.emplace_back("a permit's bucket", bucket);
-  for (const auto& r : said.records) {
+  for (const auto& bucket : trace.permits) out.emplace_back("a permit's bucket", bucket);
+  for (const auto& r : trace.records) {
     const auto found = provider.info().schemas.find(r.id.kind);
     const auto schema = found == provider.info().schemas.end() ? core::KindSchema::unknown(r.id.kind) : found->second;
     const auto body = core::redact(r.body, r.id, *schema, r.sensitive, {"00000000", {}});
@@ -77,27 +77,27 @@ std::vector<std::pair<std::string, std::string>> told(const Provider& provider, 
 
 class Script {
  public:
-  Script(const Subject& subject, Trusted trusted, Treatment treatment = {})
+  Script(const Subject& subject, SecretSettings secret_settings, CallFaults faults = {})
       : subject_(subject),
-        trusted_(std::move(trusted)),
-        treatment_(std::move(treatment)) {}
+        secret_settings_(std::move(secret_settings)),
+        faults_(std::move(faults)) {}
 
-  /// Everything that was said in open, refreshes, a read, health and a brief watch. An open that fails ends it.
-  std::vector<Said> run() const {
-    std::vector<Said> out;
-    auto [opened, instance] = Instance::open(subject_, trusted_.settings, trusted_.secrets, treatment_);
+  /// Everything that was trace in open, refreshes, a read, health and a brief watch. An open that fails ends it.
+  std::vector<CallTrace> run() const {
+    std::vector<CallTrace> out;
+    auto [opened, instance] = Instance::open(subject_, secret_settings_.settings, secret_settings_.secrets, faults_);
     out.push_back(std::move(opened));
     if (instance == nullptr) return out;
     std::vector<Identity> asked{{{instance->provider().info().kinds.front(), "no-such-resource"}, {}}};
     for (int i = 0; i < 3; ++i)
-      out.push_back(instance->refresh({i == 1 ? "not-a-cursor" : "", {}, {}, i == 2}, treatment_));
+      out.push_back(instance->refresh({i == 1 ? "not-a-cursor" : "", {}, {}, i == 2}, faults_));
     for (const auto& record : out.back().records) {
       if (asked.size() < 50) asked.push_back(identity_of(record));
     }
-    out.push_back(instance->read(asked, treatment_));
-    out.push_back(instance->health(treatment_));
+    out.push_back(instance->read(asked, faults_));
+    out.push_back(instance->health(faults_));
     if (instance->provider().info().has_watch) {
-      Running watch = instance->start(Function::watch, Ask{}, treatment_);
+      RunningCall watch = instance->start(Function::watch, CallArguments{}, faults_);
       (void)watch.returned_within(milliseconds(300));
       watch.cancel();
       out.push_back(watch.wait());
@@ -108,39 +108,40 @@ class Script {
 
  private:
   const Subject& subject_;
-  const Trusted trusted_;
-  const Treatment treatment_;
+  const SecretSettings secret_settings_;
+  const CallFaults faults_;
 };
 
 void own_tokens(const Subject& subject) {
   (void)Script(subject, {subject.settings_json, subject.secrets}).run();
-  Host::get().expect_kept("secrets.own_tokens");
+  Host::get().expect_no_violation("secrets.own_tokens");
 }
 
 void not_told(const Subject& subject) {
   bool any = false;
-  for (const auto& given : trusted(subject, "secrets.not_told")) {
-    const Finder finder(given.secrets, given.settings);
+  for (const auto& given : secret_settings(subject, "secrets.not_told")) {
+    const SecretFinder finder(given.secrets, given.settings);
     any |= !finder.empty();
-    for (const auto& said : Script(subject, given).run()) {
-      for (const auto& [where, text] : told(Provider::load(subject), said)) {
+    for (const auto& trace : Script(subject, given).run()) {
+      for (const auto& [where, text] : visible_texts(Provider::load(subject), trace)) {
         const std::string form = finder.find(text);
         if (!form.empty()) {
-          throw Broken(
+          throw RuleBroken(
               fmt::format("a secret of the settings stands {} in {}; name the setting, never its value", form, where));
         }
       }
     }
   }
-  if (!any) throw NotMade("no secret of the settings has at least 8 bytes that are not also public");
+  if (!any) throw CheckNotMade("no secret of the settings has at least 8 bytes that are not also public");
 }
 
 /// Hands the bytes out on pages of their own, which nobody can read once `use` returned.
-void hand_over_once(const std::string& bytes, driftd_use_fn use, void* user) {
+void deliver_on_own_page(const std::string& bytes, driftd_use_fn use, void* user) {
   const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   const std::size_t size = (bytes.size() / page + 1) * page;
   void* at = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (at == MAP_FAILED) throw NotMade(fmt::format("no memory for the bytes of a secret: {}", std::strerror(errno)));
+  if (at == MAP_FAILED)
+    throw CheckNotMade(fmt::format("no memory for the bytes of a secret: {}", std::strerror(errno)));
   std::memcpy(at, bytes.data(), bytes.size());
   (void)::mprotect(at, size, PROT_READ);
   use(user, static_cast<const std::uint8_t*>(at), bytes.size());
@@ -148,15 +149,15 @@ void hand_over_once(const std::string& bytes, driftd_use_fn use, void* user) {
 }
 
 void not_kept(const Subject& subject) {
-  stage_note("the bytes of a secret cannot be read any more once `use` returned: copy what is needed inside it");
-  Treatment treatment;
-  treatment.hand_over = &hand_over_once;
-  for (const auto& given : trusted(subject, "secrets.not_kept")) (void)Script(subject, given, treatment).run();
+  set_progress_note("the bytes of a secret cannot be read any more once `use` returned: copy what is needed inside it");
+  CallFaults faults;
+  faults.deliver_secret = &deliver_on_own_page;
+  for (const auto& given : secret_settings(subject, "secrets.not_kept")) (void)Script(subject, given, faults).run();
 }
 
 void quiet_use(const Subject& subject) {
-  for (const auto& given : trusted(subject, "secrets.quiet_use")) (void)Script(subject, given).run();
-  Host::get().expect_kept("secrets.quiet_use");
+  for (const auto& given : secret_settings(subject, "secrets.quiet_use")) (void)Script(subject, given).run();
+  Host::get().expect_no_violation("secrets.quiet_use");
 }
 
 constexpr Check kSecretsChecks[] = {

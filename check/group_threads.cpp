@@ -7,9 +7,9 @@
 #include <condition_variable>
 #include <mutex>
 
-#include "check/bare.hpp"
 #include "check/process_state.hpp"
-#include "check/stage.hpp"
+#include "check/progress.hpp"
+#include "check/raw_instance.hpp"
 
 namespace driftd::check {
 namespace {
@@ -42,7 +42,8 @@ class Rendezvous {
 Listing plain(const Instance& instance) {
   const Listing out = listing_of(list(instance));
   const std::string differs = difference(instance.provider(), out, listing_of(list(instance)));
-  if (!differs.empty()) throw NotMade(fmt::format("two plain refreshes differ: {}; see refresh.same_twice", differs));
+  if (!differs.empty())
+    throw CheckNotMade(fmt::format("two plain refreshes differ: {}; see refresh.same_twice", differs));
   return out;
 }
 
@@ -50,15 +51,15 @@ Listing plain(const Instance& instance) {
 void expect_same_at_once(const std::vector<const Instance*>& instances, const Listing& expected,
                          const std::string& when) {
   const auto meeting = std::make_shared<Rendezvous>(instances.size());
-  Treatment treatment;
-  treatment.hook = [meeting](HostCall& call) {
-    if (call.said.callbacks <= 40) meeting->meet();
+  CallFaults faults;
+  faults.hook = [meeting](HostCall& call) {
+    if (call.trace.callbacks <= 40) meeting->meet();
   };
-  std::vector<Running> running;
-  for (const auto* instance : instances) running.push_back(instance->start(Function::refresh, Ask{}, treatment));
-  std::vector<Said> said;
-  for (auto& one : running) said.push_back(one.wait());
-  for (const auto& one : said) expect_same(instances.front()->provider(), expected, one, when);
+  std::vector<RunningCall> running;
+  for (const auto* instance : instances) running.push_back(instance->start(Function::refresh, CallArguments{}, faults));
+  std::vector<CallTrace> trace;
+  for (auto& one : running) trace.push_back(one.wait());
+  for (const auto& one : trace) expect_same(instances.front()->provider(), expected, one, when);
 }
 
 void concurrent(const Subject& subject) {
@@ -69,9 +70,9 @@ void concurrent(const Subject& subject) {
   const std::string when =
       fmt::format("{} refreshes at once, as describe declares (guard what calls share, or declare fewer)", all.size());
   for (int round = 0; round < 5; ++round) {
-    const Running health = instance.start(Function::health, Ask{});
+    const RunningCall health = instance.start(Function::health, CallArguments{});
     expect_same_at_once(all, expected, when);
-    (void)Running(health).wait();
+    (void)RunningCall(health).wait();
   }
 }
 
@@ -87,61 +88,61 @@ void instances(const Subject& subject) {
   const Instance third(subject);
   expect_same(first.provider(), expected, first.refresh(), "after another instance was opened");
   expect_same(first.provider(), expected, third.refresh(), "on an instance that was opened after another was closed");
-  const auto [said, broken] = Instance::open(subject, "[]", {});
-  expect_same(first.provider(), expected, first.refresh(), "after an open that answered " + said.why());
+  const auto [trace, broken] = Instance::open(subject, "[]", {});
+  expect_same(first.provider(), expected, first.refresh(), "after an open that answered " + trace.why());
 }
 
 /// Everything once, on threads of its own, and a while for what was left behind.
 void drive(const Subject& subject) {
   constexpr int kLeftBehindMs = 500;
-  Bare bare(subject, {});
-  whole_script(bare, [](const std::string&) {});
-  bare.open();
+  RawInstance instance(subject, {});
+  call_every_function(instance, [](const std::string&) {});
+  instance.open();
   for (int i = 0; i < 3; ++i) {
-    (void)bare.refresh();
-    (void)bare.health();
+    (void)instance.refresh();
+    (void)instance.health();
   }
   (void)::poll(nullptr, 0, kLeftBehindMs);
-  bare.close();
+  instance.close();
   (void)::poll(nullptr, 0, kLeftBehindMs);
 }
 
-/// Broken, with what to do about it, when a rule of the host's table was violated.
-void expect_kept(const char* rule, const char* mend) {
+/// RuleBroken, with what to do about it, when a rule of the host's table was violated.
+void expect_no_violation(const char* rule, const char* mend) {
   try {
-    Host::get().expect_kept(rule);
-  } catch (const Broken& e) {
-    throw Broken(fmt::format("{}; {}", e.what(), mend));
+    Host::get().expect_no_violation(rule);
+  } catch (const RuleBroken& e) {
+    throw RuleBroken(fmt::format("{}; {}", e.what(), mend));
   }
 }
 
 void own_thread(const Subject& subject) {
   drive(subject);
-  expect_kept("threads.own_thread",
-              "expected host functions to be called on the call's own thread: let other threads queue what "
-              "they have to say (the SDK's log queue) for the thread that runs the call");
+  expect_no_violation("threads.own_thread",
+                      "expected host functions to be called on the call's own thread: let other threads queue what "
+                      "they have to say (the SDK's log queue) for the thread that runs the call");
 }
 
 void live_handles(const Subject& subject) {
   drive(subject);
-  expect_kept("threads.live_handles",
-              "expected the handle that the running call was given: never keep one behind its return");
+  expect_no_violation("threads.live_handles",
+                      "expected the handle that the running call was given: never keep one behind its return");
 }
 
 void no_exception(const Subject& subject) {
   drive(subject);
-  Host::get().expect_kept("threads.no_exception");
+  Host::get().expect_no_violation("threads.no_exception");
 }
 
 void process_state(const Subject& subject) {
-  Bare bare(subject, {});
-  (void)bare.provider().info();  // a language's runtime may finish its start in the first call
-  auto before = ProcessState::take();
-  whole_script(bare, [&](const std::string& call) {
-    const auto now = ProcessState::take();
+  RawInstance instance(subject, {});
+  (void)instance.provider().info();  // a language's runtime may finish its start in the first call
+  auto before = ProcessState::capture();
+  call_every_function(instance, [&](const std::string& call) {
+    const auto now = ProcessState::capture();
     const std::string differs = before.difference(now), signals = before.signal_difference(now);
     if (differs.empty() && signals.empty()) return;
-    throw Broken(fmt::format(
+    throw RuleBroken(fmt::format(
         "after {}: {}; these belong to the whole process and to the host: use what works without them (uselocale, "
         "openat, a child's own environment)",
         call, differs.empty() ? signals : differs));
@@ -149,21 +150,21 @@ void process_state(const Subject& subject) {
 }
 
 void stdio(const Subject& subject) {
-  Bare bare(subject, {});
-  std::string moved, printed, at;
+  RawInstance instance(subject, {});
+  std::string redirected, printed, at;
   {
     const Stdio watched(false);
-    whole_script(bare, [&](const std::string& call) {
-      if (!moved.empty() || !printed.empty()) return;
-      moved = watched.moved();
+    call_every_function(instance, [&](const std::string& call) {
+      if (!redirected.empty() || !printed.empty()) return;
+      redirected = watched.redirected();
       printed = watched.printed();
       at = call;
     });
   }
-  if (!moved.empty())
-    throw Broken(fmt::format("after {}: expected descriptors 0 to 2 as they were, found: {}", at, moved));
+  if (!redirected.empty())
+    throw RuleBroken(fmt::format("after {}: expected descriptors 0 to 2 as they were, found: {}", at, redirected));
   if (printed.empty()) return;
-  throw Broken(fmt::format(
+  throw RuleBroken(fmt::format(
       "{} printed: expected nothing on stdout, found \"{}\"; it may be a pipe that somebody parses: use the host's log",
       at, printed));
 }

@@ -7,17 +7,17 @@
 
 #include <cmath>
 
+#include "check/abi_input.hpp"
 #include "check/alloc.hpp"
 #include "check/check.hpp"
-#include "check/intake.hpp"
-#include "check/stage.hpp"
+#include "check/progress.hpp"
 
 namespace driftd::check {
 namespace {
 
 using namespace std::chrono;
 
-constexpr std::size_t kMostViolations = 200, kMostFunctions = 100'000;
+constexpr std::size_t kMaxViolations = 200, kMaxFunctions = 100'000;
 
 thread_local bool in_use = false;          // inside `use` of secret()
 thread_local HostCall* running = nullptr;  // whose provider function runs on this thread
@@ -32,28 +32,28 @@ void log(driftd_call handle, std::int32_t level, driftd_str text, const driftd_k
   HostCall* call = Host::get().claim(handle, "log");
   if (call == nullptr) return;
   if (level < DRIFTD_LOG_DEBUG || level > DRIFTD_LOG_ERROR) {
-    Host::get().violate("schema.statuses", fmt::format("log: level {} is unknown", level));
+    Host::get().add_violation("schema.statuses", fmt::format("log: level {} is unknown", level));
   }
-  std::string line = take_text(text, "log.text", 1u << 20);
-  if (kv == nullptr && count > 0) Host::get().violate("schema.text", "log: key/values at NULL");
+  std::string line = parse_text(text, "log.text", 1u << 20);
+  if (kv == nullptr && count > 0) Host::get().add_violation("schema.text", "log: key/values at NULL");
   const char* at = reinterpret_cast<const char*>(kv);
   for (std::uint32_t i = 0; kv != nullptr && i < count; ++i, at += kv->size) {  // the first one's size is the stride
-    const auto pair = adopt<driftd_kv>(at);
-    line += ' ' + take_text(pair.key, "log.key") + '=' + take_text(pair.value, "log.value", 1u << 20);
+    const auto pair = copy_struct<driftd_kv>(at);
+    line += ' ' + parse_text(pair.key, "log.key") + '=' + parse_text(pair.value, "log.value", 1u << 20);
   }
-  call->said.logs.push_back(std::move(line));
+  call->trace.logs.push_back(std::move(line));
 }
 
 driftd_status metric(driftd_call handle, driftd_str name, double value) {
   HostCall* call = Host::get().claim(handle, "metric");
   if (call == nullptr) return DRIFTD_INVALID;
-  const std::string key = take_text(name, "metric.name");
-  if (!std::isfinite(value)) Host::get().violate("schema.metrics", fmt::format("gauge '{}' is {}", key, value));
+  const std::string key = parse_text(name, "metric.name");
+  if (!std::isfinite(value)) Host::get().add_violation("schema.metrics", fmt::format("gauge '{}' is {}", key, value));
   const bool known = call->declared->metrics.contains(key);
   if (!known) {
-    Host::get().violate("schema.metrics", fmt::format("gauge '{}' is not declared in describe().metrics", key));
+    Host::get().add_violation("schema.metrics", fmt::format("gauge '{}' is not declared in describe().metrics", key));
   }
-  call->said.metrics.emplace_back(key, value);
+  call->trace.metrics.emplace_back(key, value);
   return known ? DRIFTD_OK : DRIFTD_INVALID;
 }
 
@@ -72,9 +72,9 @@ std::int32_t cancel_fd(driftd_call handle) {
   return call == nullptr ? -1 : call->cancel_fd();
 }
 
-driftd_status taken(HostCall& call) {
-  const auto& at = call.treatment.finish_soon_at;
-  if (at && call.said.records.size() >= *at) call.finish_soon();
+driftd_status flow_status(HostCall& call) {
+  const auto& at = call.faults.finish_soon_at;
+  if (at && call.trace.records.size() >= *at) call.finish_soon();
   return call.over() || call.finishing() ? DRIFTD_FINISH_SOON : DRIFTD_OK;
 }
 
@@ -82,34 +82,36 @@ driftd_status emit(driftd_call handle, const driftd_record* records, std::uint32
   HostCall* call = Host::get().claim(handle, "emit");
   if (call == nullptr) return DRIFTD_INVALID;
   if (!call->takes_records()) {
-    Host::get().violate("schema.bodies", fmt::format("emit in {}, which takes no records", name_of(call->function)));
+    Host::get().add_violation("schema.bodies",
+                              fmt::format("emit in {}, which takes no records", name_of(call->function)));
     return DRIFTD_INVALID;
   }
-  take_records(*call, records, count, stride);
-  return taken(*call);
+  parse_records(*call, records, count, stride);
+  return flow_status(*call);
 }
 
 driftd_status mark(driftd_call handle, const driftd_mark* given) {
   HostCall* call = Host::get().claim(handle, "mark");
   if (call == nullptr || given == nullptr || !call->takes_records()) {
-    if (call != nullptr) Host::get().violate("refresh.complete_count", "mark: NULL, or in a call that takes no marks");
+    if (call != nullptr)
+      Host::get().add_violation("refresh.complete_count", "mark: NULL, or in a call that takes no marks");
     return DRIFTD_INVALID;
   }
-  take_mark(*call, given);
-  return taken(*call);
+  parse_mark(*call, given);
+  return flow_status(*call);
 }
 
 void diag(driftd_call handle, const driftd_diagnostic* given) {
   HostCall* call = Host::get().claim(handle, "diag");
   if (call == nullptr) return;
-  if (given == nullptr) return Host::get().violate("schema.statuses", "diag: NULL");
-  call->said.diagnostics.push_back(take_diagnostic(given));
+  if (given == nullptr) return Host::get().add_violation("schema.statuses", "diag: NULL");
+  call->trace.diagnostics.push_back(parse_diagnostic(given));
 }
 
 driftd_status permit(driftd_call handle, driftd_str bucket, std::uint32_t) {
   HostCall* call = Host::get().claim(handle, "permit");
   if (call == nullptr) return DRIFTD_INVALID;
-  call->said.permits.push_back(take_text(bucket, "permit.bucket"));
+  call->trace.permits.push_back(parse_text(bucket, "permit.bucket"));
   if (call->cancelled()) return DRIFTD_CANCELLED;
   return call->over() ? DRIFTD_DEADLINE : DRIFTD_OK;
 }
@@ -125,19 +127,19 @@ driftd_status secret(driftd_call handle, driftd_str token, driftd_use_fn use, vo
   HostCall* call = Host::get().claim(handle, "secret");
   if (call == nullptr) return DRIFTD_INVALID;
   const std::string asked = view(token);
-  call->said.tokens.push_back(asked);
+  call->trace.tokens.push_back(asked);
   const auto found = call->declared->secrets.find(asked);
   if (found == call->declared->secrets.end()) {
-    Host::get().violate("secrets.own_tokens",
-                        fmt::format("secret() was asked for '{}', which is no token of this instance's settings",
-                                    asked.size() > 80 ? asked.substr(0, 80) + "..." : asked));
+    Host::get().add_violation("secrets.own_tokens",
+                              fmt::format("secret() was asked for '{}', which is no token of this instance's settings",
+                                          asked.size() > 80 ? asked.substr(0, 80) + "..." : asked));
     return DRIFTD_DENIED;
   }
-  if (call->treatment.deny_secrets) return DRIFTD_DENIED;
+  if (call->faults.deny_secrets) return DRIFTD_DENIED;
   if (use == nullptr) return DRIFTD_INVALID;
   const InUse guard;
-  if (call->treatment.hand_over) {
-    call->treatment.hand_over(found->second, use, user);
+  if (call->faults.deliver_secret) {
+    call->faults.deliver_secret(found->second, use, user);
   } else {
     use(user, reinterpret_cast<const std::uint8_t*>(found->second.data()), found->second.size());
   }
@@ -155,12 +157,12 @@ const char* name_of(Function function) {
   return kNames[static_cast<int>(function)];
 }
 
-HostCall::HostCall(Function function, Treatment treatment, std::shared_ptr<const Declared> declared)
+HostCall::HostCall(Function function, CallFaults faults, std::shared_ptr<const Declarations> declared)
     : function(function),
-      treatment(std::move(treatment)),
+      faults(std::move(faults)),
       declared(std::move(declared)),
-      deadline_ns_(mono_ns() + nanoseconds(this->treatment.time).count()),
-      cancelled_(this->treatment.cancel_at == std::optional<std::uint64_t>(0)) {}
+      deadline_ns_(mono_ns() + nanoseconds(this->faults.time).count()),
+      cancelled_(this->faults.cancel_at == std::optional<std::uint64_t>(0)) {}
 
 HostCall::~HostCall() {
   end();
@@ -174,7 +176,7 @@ driftd_call HostCall::begin() {
   owner_ = std::this_thread::get_id();
   host.calls_[handle_] = this;
   running = this;
-  stage_busy_until(std::min(deadline_ns_, mono_ns() + nanoseconds(kCallTime).count()) + nanoseconds(kGrace).count());
+  set_busy_until(std::min(deadline_ns_, mono_ns() + nanoseconds(kCallTime).count()) + nanoseconds(kGrace).count());
   return handle_;
 }
 
@@ -182,14 +184,14 @@ void HostCall::end() {
   Host& host = Host::get();
   const std::lock_guard lock(host.mutex_);
   host.calls_.erase(handle_);
-  if (host.calls_.empty()) stage_busy_until(0);
+  if (host.calls_.empty()) set_busy_until(0);
   if (running == this) running = nullptr;
 }
 
 void HostCall::cancel() {
   const std::lock_guard lock(mutex_);
   cancelled_ = true;
-  stage_busy_until(mono_ns() + nanoseconds(kGrace).count());
+  set_busy_until(mono_ns() + nanoseconds(kGrace).count());
   if (cancel_fd_ >= 0) (void)::eventfd_write(cancel_fd_, 1);
 }
 
@@ -206,7 +208,7 @@ Host& Host::get() {
   return *host;
 }
 
-const driftd_host_table* Host::table() const { return given_; }
+const driftd_host_table* Host::table() const { return table_; }
 
 const driftd_host_table* Host::own_table() {
   static constexpr driftd_host_table kTable = {sizeof(driftd_host_table),
@@ -233,14 +235,14 @@ void Host::set_clock(std::function<std::int64_t(std::int64_t)> clock) {
 
 std::int64_t Host::now() {
   const std::int64_t real = duration_cast<nanoseconds>(system_clock::now().time_since_epoch()).count();
-  if (in_use) violate("secrets.quiet_use", "now: called inside `use` of secret");
+  if (in_use) add_violation("secrets.quiet_use", "now: called inside `use` of secret");
   const std::lock_guard lock(mutex_);
   return clock_ ? clock_(real) : real;
 }
 
-void Host::violate(const char* rule, const std::string& text) {
+void Host::add_violation(const char* rule, const std::string& text) {
   const std::lock_guard lock(mutex_);
-  if (violations_.size() < kMostViolations) violations_.push_back({rule, text});
+  if (violations_.size() < kMaxViolations) violations_.push_back({rule, text});
 }
 
 std::vector<Violation> Host::violations() const {
@@ -248,19 +250,19 @@ std::vector<Violation> Host::violations() const {
   return violations_;
 }
 
-void Host::forget_violations() {
+void Host::clear_violations() {
   const std::lock_guard lock(mutex_);
   violations_.clear();
 }
 
-void Host::expect_kept(const char* rule) const {
+void Host::expect_no_violation(const char* rule) const {
   std::size_t count = 0;
   std::string first;
   for (const auto& violation : violations()) {
     if (violation.rule == rule && count++ == 0) first = violation.text;
   }
-  if (count == 1) throw Broken(first);
-  if (count > 1) throw Broken(fmt::format("{} ({} times in all, or other violations of this rule)", first, count));
+  if (count == 1) throw RuleBroken(first);
+  if (count > 1) throw RuleBroken(fmt::format("{} ({} times in all, or other violations of this rule)", first, count));
 }
 
 HostCall* Host::claim(driftd_call handle, const char* function) {
@@ -273,22 +275,24 @@ HostCall* Host::claim(driftd_call handle, const char* function) {
     own = call != nullptr && call->owner_ == std::this_thread::get_id();
   }
   if (call == nullptr && running != nullptr) {
-    violate("threads.live_handles", fmt::format("{}: handle {:#x} belongs to no call in progress", function, handle));
+    add_violation("threads.live_handles",
+                  fmt::format("{}: handle {:#x} belongs to no call in progress", function, handle));
   } else if (call == nullptr) {
-    violate("threads.live_handles", fmt::format("{}: a thread outside of any call used the handle {:#x}, which belongs "
-                                                "to no call in progress",
-                                                function, handle));
-    violate("threads.own_thread", fmt::format("{}: called on a thread that runs no call", function));
+    add_violation("threads.live_handles",
+                  fmt::format("{}: a thread outside of any call used the handle {:#x}, which belongs "
+                              "to no call in progress",
+                              function, handle));
+    add_violation("threads.own_thread", fmt::format("{}: called on a thread that runs no call", function));
   } else if (!own) {
-    violate("threads.own_thread", fmt::format("{}: called on another thread than the call's own", function));
+    add_violation("threads.own_thread", fmt::format("{}: called on another thread than the call's own", function));
   } else if (in_use) {
-    violate("secrets.quiet_use", fmt::format("{}: called inside `use` of secret", function));
+    add_violation("secrets.quiet_use", fmt::format("{}: called inside `use` of secret", function));
   }
   if (call == nullptr || !own || in_use) return nullptr;
-  ++call->said.callbacks;
-  if (call->said.functions.size() < kMostFunctions) call->said.functions.push_back(function);
-  if (call->treatment.cancel_at == call->said.callbacks) call->cancel();
-  if (call->treatment.hook) call->treatment.hook(*call);
+  ++call->trace.callbacks;
+  if (call->trace.functions.size() < kMaxFunctions) call->trace.functions.push_back(function);
+  if (call->faults.cancel_at == call->trace.callbacks) call->cancel();
+  if (call->faults.hook) call->faults.hook(*call);
   return call;
 }
 

@@ -10,7 +10,7 @@
 #include <thread>
 #include <unordered_map>
 
-#include "check/said.hpp"
+#include "check/call_trace.hpp"
 
 namespace driftd::check {
 
@@ -20,7 +20,7 @@ struct Violation {
 };
 
 /// What an instance may say and ask.
-struct Declared {
+struct Declarations {
   std::set<std::string> kinds, metrics;
   std::map<std::string, std::string> secrets;  ///< token → bytes
 };
@@ -36,7 +36,7 @@ inline constexpr std::chrono::milliseconds kGrace{2000};
 inline constexpr std::chrono::milliseconds kCallTime{60'000};
 
 /// What the host does to one call; the default is kind.
-struct Treatment {
+struct CallFaults {
   std::chrono::milliseconds time = kCallTime;   ///< until the deadline; negative: it passed before the call
   std::optional<std::uint64_t> cancel_at;       ///< cancels inside the k-th host function, from 1; 0: before the call
   std::optional<std::uint64_t> finish_soon_at;  ///< emit answers FINISH_SOON from the n-th record on, from 1
@@ -44,13 +44,13 @@ struct Treatment {
   /// Runs on the call's thread inside each host function, before it acts (`now` and `query` excepted). May block.
   std::function<void(HostCall&)> hook;
   /// Hands out the bytes of a secret; default: `use` sees the planted bytes.
-  std::function<void(const std::string& bytes, driftd_use_fn use, void* user)> hand_over;
+  std::function<void(const std::string& bytes, driftd_use_fn use, void* user)> deliver_secret;
 };
 
-/// One call into the provider. The thread that called begin() owns it until end(); `said` is the owner's until then.
+/// One call into the provider. The thread that called begin() owns it until end(); `trace` is the owner's until then.
 class HostCall {
  public:
-  HostCall(Function function, Treatment treatment, std::shared_ptr<const Declared> declared);
+  HostCall(Function function, CallFaults faults, std::shared_ptr<const Declarations> declared);
   ~HostCall();
   HostCall(const HostCall&) = delete;
   HostCall& operator=(const HostCall&) = delete;
@@ -70,9 +70,9 @@ class HostCall {
   }
 
   const Function function;
-  const Treatment treatment;
-  const std::shared_ptr<const Declared> declared;
-  Said said;
+  const CallFaults faults;
+  const std::shared_ptr<const Declarations> declared;
+  CallTrace trace;
 
  private:
   friend class Host;
@@ -91,26 +91,26 @@ class Host {
   static Host& get();
   const driftd_host_table* table() const;
   /// Gives providers another table, whose functions call those of own_table(). Before the provider is loaded.
-  void set_table(const driftd_host_table* table) { given_ = table; }
+  void set_table(const driftd_host_table* table) { table_ = table; }
   static const driftd_host_table* own_table();
 
   /// Wall clock that providers get: `clock(system's ns)`; null: the system's.
   void set_clock(std::function<std::int64_t(std::int64_t)> clock);
   std::int64_t now();
 
-  void violate(const char* rule, const std::string& text);
+  void add_violation(const char* rule, const std::string& text);
   std::vector<Violation> violations() const;
-  void forget_violations();
-  /// Throws Broken with the first violation of `rule` and their number.
-  void expect_kept(const char* rule) const;
+  void clear_violations();
+  /// Throws RuleBroken with the first violation of `rule` and their number.
+  void expect_no_violation(const char* rule) const;
 
   /// The call behind a handle if it may be used here, now, by `function`; else the violation is noted. Counts the
-  /// callback and runs the treatment.
+  /// callback and runs the faults.
   HostCall* claim(driftd_call handle, const char* function);
 
  private:
   friend class HostCall;
-  const driftd_host_table* given_ = own_table();
+  const driftd_host_table* table_ = own_table();
   mutable std::mutex mutex_;
   std::unordered_map<driftd_call, HostCall*> calls_;
   std::uint64_t generation_ = 0;

@@ -26,7 +26,7 @@ void replace(void (*from)(int), void (*to)(int)) {
 }  // namespace
 
 void watch_interrupts() { replace(SIG_DFL, &note); }
-void forget_interrupts() { replace(&note, SIG_DFL); }
+void reset_interrupts() { replace(&note, SIG_DFL); }
 
 const char* interrupted() {
   switch (seen) {

@@ -38,24 +38,24 @@ void add(Listing& to, const std::vector<Record>& records, std::size_t first, std
   for (std::size_t i = first; i < std::min(end, records.size()); ++i) to[identity_of(records[i])] = records[i];
 }
 
-Listing listing_of(const Said& said) {
+Listing listing_of(const CallTrace& trace) {
   Listing out;
-  add(out, said.records);
+  add(out, trace.records);
   return out;
 }
 
-Said list(const Instance& instance, const Ask& ask, const Treatment& treatment) {
-  Said said = instance.refresh(ask, treatment);
-  if (said.status != DRIFTD_OK) throw NotMade(fmt::format("refresh answered {}; see refresh.works", said.why()));
-  if (said.unchanged) throw NotMade("refresh answered `unchanged` without a cursor; see refresh.unchanged");
-  return said;
+CallTrace list(const Instance& instance, const CallArguments& arguments, const CallFaults& faults) {
+  CallTrace trace = instance.refresh(arguments, faults);
+  if (trace.status != DRIFTD_OK) throw CheckNotMade(fmt::format("refresh answered {}; see refresh.works", trace.why()));
+  if (trace.unchanged) throw CheckNotMade("refresh answered `unchanged` without a cursor; see refresh.unchanged");
+  return trace;
 }
 
 std::string difference(const Provider& provider, const Record& a, const Record& b) {
   const std::string name = render(identity_of(a));
   if (a.external_name != b.external_name) return name + ": another external_name";
   const auto old_body = core::parse(a.body), new_body = core::parse(b.body);
-  if (!old_body || !new_body) throw NotMade(name + ": a body is no JSON; see schema.bodies");
+  if (!old_body || !new_body) throw CheckNotMade(name + ": a body is no JSON; see schema.bodies");
   core::DiffOptions options;
   options.old_revision = b.revision;
   options.unread = b.unread;
@@ -77,15 +77,15 @@ std::string difference(const Provider& provider, const Listing& a, const Listing
   return {};
 }
 
-std::string moves(const Subject& subject) {
+std::string difference_over_time(const Subject& subject) {
   constexpr int kLists = 5, kApartMs = 40;
   auto [opened, instance] = Instance::open(subject, subject.settings_json, subject.secrets);
   if (instance == nullptr) return {};
   std::optional<Listing> before;
   for (int i = 0; i < kLists; ++i) {
-    const Said said = instance->refresh();
-    if (said.status != DRIFTD_OK) return {};
-    Listing now = listing_of(said);
+    const CallTrace trace = instance->refresh();
+    if (trace.status != DRIFTD_OK) return {};
+    Listing now = listing_of(trace);
     const std::string found = before ? difference(instance->provider(), *before, now) : "";
     if (!found.empty()) return found;
     before = std::move(now);
@@ -94,17 +94,17 @@ std::string moves(const Subject& subject) {
   return {};
 }
 
-void expect_true_completes(const Instance& instance, const Listing& whole, const Said& said, const std::string& when,
-                           const Listing& before) {
+void expect_true_completes(const Instance& instance, const Listing& whole, const CallTrace& trace,
+                           const std::string& when, const Listing& before) {
   Listing seen = before;
-  add(seen, said.records);
+  add(seen, trace.records);
   Counts found = counts_of(seen), real = counts_of(whole);
   bool fresh = false;
-  for (const auto& [of, count] : said.complete()) {
+  for (const auto& [of, count] : trace.complete()) {
     if (count != count_in(real, of) && !std::exchange(fresh, true)) real = counts_of(listing_of(list(instance)));
     const std::uint64_t emitted = count_in(found, of), exist = count_in(real, of);
     if (count == emitted && count == exist) continue;
-    throw Broken(
+    throw RuleBroken(
         fmt::format("{}: COMPLETE of kind `{}` says {}, {} were emitted and there are {}; what is missing after "
                     "a COMPLETE becomes a deletion, so mark only what was listed whole",
                     when, of.first, count, emitted, exist));
@@ -148,9 +148,9 @@ void Gate::pass() {
   changed_.wait(lock, [this] { return open_; });
 }
 
-bool Gate::reached(std::chrono::milliseconds most) {
+bool Gate::reached(std::chrono::milliseconds time_limit) {
   std::unique_lock lock(mutex_);
-  return changed_.wait_for(lock, most, [this] { return reached_; });
+  return changed_.wait_for(lock, time_limit, [this] { return reached_; });
 }
 
 void Gate::open() {

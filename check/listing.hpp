@@ -10,11 +10,11 @@ namespace driftd::check {
 /// Records by identity; the last of an identity counts.
 using Listing = std::map<Identity, Record>;
 Identity identity_of(const Record& record);
-Listing listing_of(const Said& said);
+Listing listing_of(const CallTrace& trace);
 void add(Listing& to, const std::vector<Record>& records, std::size_t first = 0, std::size_t end = std::string::npos);
 
-/// A refresh that is OK and not `unchanged`; else NotMade: refresh.works answers for that.
-Said list(const Instance& instance, const Ask& ask = {}, const Treatment& treatment = {});
+/// A refresh that is OK and not `unchanged`; else CheckNotMade: refresh.works answers for that.
+CallTrace list(const Instance& instance, const CallArguments& arguments = {}, const CallFaults& faults = {});
 
 /// The first difference as the agent judges equality (volatile attributes and `status` are not compared), without
 /// values, which may be secret; empty: none.
@@ -23,12 +23,12 @@ std::string difference(const Provider& provider, const Listing& a, const Listing
 
 /// The first difference between plain lists of a new instance, taken a moment apart: the system changes by itself.
 /// Empty: it does not, or cannot be listed.
-std::string moves(const Subject& subject);
+std::string difference_over_time(const Subject& subject);
 
-/// Broken when a COMPLETE of `said` is not true: its count is that of the records of the call (of `before` and the call
-/// together) and that of the system, which is listed anew when it disagrees: it may have changed meanwhile.
-void expect_true_completes(const Instance& instance, const Listing& whole, const Said& said, const std::string& when,
-                           const Listing& before = {});
+/// RuleBroken when a COMPLETE of `trace` is not true: its count is that of the records of the call (of `before` and the
+/// call together) and that of the system, which is listed anew when it disagrees: it may have changed meanwhile.
+void expect_true_completes(const Instance& instance, const Listing& whole, const CallTrace& trace,
+                           const std::string& when, const Listing& before = {});
 
 /// Random numbers of one check, the same for the same seed.
 std::mt19937_64 random_of(const Subject& subject, const char* id);
@@ -41,8 +41,8 @@ std::string random_word(std::mt19937_64& random, std::size_t size);  ///< [a-z0-
 /// Blocks whoever passes until it is opened. Any thread.
 class Gate {
  public:
-  void pass();                                   ///< blocks until open() was called
-  bool reached(std::chrono::milliseconds most);  ///< somebody came to it
+  void pass();                                         ///< blocks until open() was called
+  bool reached(std::chrono::milliseconds time_limit);  ///< somebody came to it
   void open();
 
  private:

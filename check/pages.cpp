@@ -32,7 +32,7 @@ char* map_guarded(std::size_t size) {
 
 Inputs::~Inputs() {
   for (const auto& block : blocks_) {
-    if (!manner_.poison) {
+    if (!layout_.poison) {
       ::munmap(block.at, block.size + page_size());
     } else if (::mprotect(block.at, block.size, PROT_READ | PROT_WRITE) == 0) {
       std::memset(block.at, kPoison, block.size);  // and kept, so that nothing else comes to lie here
@@ -49,14 +49,14 @@ char* Inputs::block(std::size_t size, bool guarded) {
 }
 
 driftd_str Inputs::text(std::string_view text) {
-  char* at = block(text.size(), manner_.guard_texts);
+  char* at = block(text.size(), layout_.guard_texts);
   std::memcpy(at, text.data(), text.size());
   return {at, text.size()};
 }
 
 const void* Inputs::put_structs(const void* values, std::size_t size, std::size_t count, bool sized) {
-  const std::size_t stride = size + (sized ? manner_.longer : 0);
-  char* at = block(stride * count, manner_.guard_structs);
+  const std::size_t stride = size + (sized ? layout_.longer : 0);
+  char* at = block(stride * count, layout_.guard_structs);
   for (std::size_t i = 0; i < count; ++i) {
     char* element = at + i * stride;
     std::memcpy(element, static_cast<const char*>(values) + i * size, size);
@@ -68,7 +68,7 @@ const void* Inputs::put_structs(const void* values, std::size_t size, std::size_
 }
 
 void Inputs::ready() {
-  if (!manner_.read_only) return;
+  if (!layout_.read_only) return;
   for (const auto& block : blocks_) {
     if (::mprotect(block.at, block.size, PROT_READ) != 0)
       throw std::system_error(errno, std::generic_category(), "mprotect");

@@ -11,7 +11,7 @@
 namespace driftd::check {
 
 /// How a provider gets its inputs; the default is kind.
-struct Manner {
+struct InputLayout {
   bool guard_structs = false;  ///< a page without access right behind each struct
   bool guard_texts = false;    ///< the same behind each text, and no NUL
   bool read_only = false;      ///< the pages of structs and texts refuse writes
@@ -24,8 +24,8 @@ struct Manner {
 /// The inputs of one call, each in pages of its own. Not thread-safe.
 class Inputs {
  public:
-  explicit Inputs(Manner manner) : manner_(manner) {}
-  ~Inputs();  ///< poisons if that is the manner; poisoned pages stay, others are unmapped
+  explicit Inputs(InputLayout layout) : layout_(layout) {}
+  ~Inputs();  ///< poisons if that is the layout; poisoned pages stay, others are unmapped
   Inputs(const Inputs&) = delete;
   Inputs& operator=(const Inputs&) = delete;
 
@@ -48,9 +48,9 @@ class Inputs {
   }
   template <class T>
   std::uint32_t stride() const {
-    return static_cast<std::uint32_t>(sizeof(T)) + manner_.longer;
+    return static_cast<std::uint32_t>(sizeof(T)) + layout_.longer;
   }
-  void ready();  ///< before the call: makes the pages read-only if that is the manner
+  void ready();  ///< before the call: makes the pages read-only if that is the layout
 
  private:
   struct Block {
@@ -60,7 +60,7 @@ class Inputs {
   char* block(std::size_t size, bool guarded);
   const void* put_structs(const void* values, std::size_t size, std::size_t count, bool sized);
 
-  const Manner manner_;
+  const InputLayout layout_;
   std::vector<Block> blocks_;
 };
 

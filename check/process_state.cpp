@@ -75,15 +75,15 @@ struct Series {
   long allowed;  ///< per round: noise of allocators
   std::vector<long> rounds;
 
-  static constexpr std::size_t kLeast = 3, kMost = 10;
+  static constexpr std::size_t kMinRounds = 3, kMaxRounds = 10;
   /// A leak grows in every round.
   bool flat() const {
     return std::any_of(rounds.begin(), rounds.end(), [this](long grown) { return grown <= allowed; });
   }
   /// It grew in each round and hardly slower than at first; what slows down is given more rounds to come to rest.
   bool leaks() const {
-    const bool steady = rounds.size() >= kLeast && rounds.back() * 2 >= rounds.front();
-    return !flat() && (steady || rounds.size() >= kMost);
+    const bool steady = rounds.size() >= kMinRounds && rounds.back() * 2 >= rounds.front();
+    return !flat() && (steady || rounds.size() >= kMaxRounds);
   }
 };
 
@@ -104,16 +104,17 @@ struct Rounds {
 };
 
 [[noreturn]] void too_slow(const std::string& what, int made, std::chrono::nanoseconds took) {
-  throw NotMade(fmt::format("too slow to judge: {} took {:.1f} s, {} times; give settings that list less", what,
-                            std::chrono::duration<double>(took).count(), made));
+  throw CheckNotMade(fmt::format("too slow to judge: {} took {:.1f} s, {} times; give settings that list less", what,
+                                 std::chrono::duration<double>(took).count(), made));
 }
 
 /// As many as fit into the time when each takes as long as the first did, in the same proportion.
-Rounds fitted(const std::string& what, Rounds wanted, std::chrono::nanoseconds first, std::chrono::nanoseconds most) {
+Rounds fit_rounds(const std::string& what, Rounds wanted, std::chrono::nanoseconds first,
+                  std::chrono::nanoseconds time_limit) {
   constexpr Rounds kFewest{2, 5};
-  const double all = wanted.warmup + wanted.times * static_cast<double>(Series::kLeast);
+  const double all = wanted.warmup + wanted.times * static_cast<double>(Series::kMinRounds);
   const double part =
-      static_cast<double>(most.count()) / (all * static_cast<double>(std::max<std::int64_t>(first.count(), 1)));
+      static_cast<double>(time_limit.count()) / (all * static_cast<double>(std::max<std::int64_t>(first.count(), 1)));
   if (part >= 1) return wanted;
   const Rounds out{static_cast<int>(wanted.warmup * part), static_cast<int>(wanted.times * part)};
   if (out.warmup < kFewest.warmup || out.times < kFewest.times) too_slow(what, 1, first);
@@ -122,7 +123,7 @@ Rounds fitted(const std::string& what, Rounds wanted, std::chrono::nanoseconds f
 
 }  // namespace
 
-ProcessState ProcessState::take() {
+ProcessState ProcessState::capture() {
   ProcessState out;
   out.folder = current_folder();
   out.locale = std::setlocale(LC_ALL, nullptr);
@@ -158,7 +159,7 @@ std::string ProcessState::signal_difference(const ProcessState& later) const {
   return {};
 }
 
-Footprint Footprint::take() {
+Footprint Footprint::capture() {
   long pages = 0, resident = 0;
   std::ifstream("/proc/self/statm") >> pages >> resident;
   const long rss = owns_malloc() ? resident * ::sysconf(_SC_PAGESIZE) : 0;
@@ -168,7 +169,7 @@ Footprint Footprint::take() {
 void expect_flat(const std::string& what, int warmup, int times, const std::function<void()>& work, const Pace& pace) {
   const auto begin = pace.now();
   work();
-  const Rounds rounds = fitted(what, {warmup, times}, pace.now() - begin, pace.most);
+  const Rounds rounds = fit_rounds(what, {warmup, times}, pace.now() - begin, pace.time_limit);
   warmup = rounds.warmup;
   times = rounds.times;
   std::vector<Series> all{{"bytes of memory", &Footprint::heap, 4096 + 64L * times, {}},
@@ -176,24 +177,25 @@ void expect_flat(const std::string& what, int warmup, int times, const std::func
                           {"descriptors", &Footprint::fds, 0, {}},
                           {"threads", &Footprint::threads, 0, {}}};
   for (int i = 1; i < warmup; ++i) work();
-  Footprint before = Footprint::take();
-  for (std::size_t round = 1; round <= Series::kMost; ++round) {
+  Footprint before = Footprint::capture();
+  for (std::size_t round = 1; round <= Series::kMaxRounds; ++round) {
     for (int i = 0; i < times; ++i) {
       work();
       const auto took = pace.now() - begin;
-      if (took > pace.most + pace.most / 2) too_slow(what, warmup + static_cast<int>(round - 1) * times + i + 1, took);
+      if (took > pace.time_limit + pace.time_limit / 2)
+        too_slow(what, warmup + static_cast<int>(round - 1) * times + i + 1, took);
     }
-    const Footprint now = Footprint::take();
+    const Footprint now = Footprint::capture();
     for (auto& series : all) series.rounds.push_back(now.*series.member - before.*series.member);
     before = now;
     if (const std::string more = leaked(all); !more.empty()) {
-      throw Broken(fmt::format(
+      throw RuleBroken(fmt::format(
           "{}: expected no growth after {} of them, found {} after {} further ones, and some in each {} of them; "
           "free what a call makes before it returns, what an instance has in close",
           what, warmup, more, round * static_cast<std::size_t>(times), times));
     }
     const bool at_rest = std::all_of(all.begin(), all.end(), [](const Series& series) { return series.flat(); });
-    if (round >= Series::kLeast && at_rest) return;
+    if (round >= Series::kMinRounds && at_rest) return;
   }
 }
 
@@ -223,7 +225,7 @@ std::string Stdio::printed() const {
   return out;
 }
 
-std::string Stdio::moved() const {
+std::string Stdio::redirected() const {
   for (int fd = 0; fd <= 2; ++fd) {
     struct stat st {};
     if (::fstat(fd, &st) != 0) return fmt::format("descriptor {} is closed", fd);

@@ -19,7 +19,7 @@ struct ProcessState {
   std::vector<void*> handlers;           ///< by signal number
   sigset_t mask{};                       ///< of this thread
 
-  static ProcessState take();
+  static ProcessState capture();
   /// `working folder: expected /a, found /b`; empty: the same. Values of the environment are not shown.
   std::string difference(const ProcessState& later) const;
   std::string signal_difference(const ProcessState& later) const;  ///< handlers and mask only
@@ -30,18 +30,19 @@ struct Footprint {
   long heap = 0;  ///< bytes that malloc has handed out and not got back
   long rss = 0;   ///< bytes; 0 under a sanitizer
   long fds = 0, threads = 0;
-  static Footprint take();
+  static Footprint capture();
 };
 
-/// How long expect_flat may take.
+/// How long expect_flat may capture.
 struct Pace {
-  std::chrono::nanoseconds most = std::chrono::seconds(120);
+  std::chrono::nanoseconds time_limit = std::chrono::seconds(120);
   std::function<std::chrono::nanoseconds()> now = [] { return std::chrono::steady_clock::now().time_since_epoch(); };
 };
 
-/// Broken when each round of `times` calls of `work`, after `warmup` calls, left more behind: bytes of the heap,
+/// RuleBroken when each round of `times` calls of `work`, after `warmup` calls, left more behind: bytes of the heap,
 /// resident memory, descriptors or threads. Three rounds, more while the growth slows down; what reaches a plateau
-/// passes. Slow work gets fewer calls, as the first one tells; NotMade when the time is not enough for any judgement.
+/// passes. Slow work gets fewer calls, as the first one tells; CheckNotMade when the time is not enough for any
+/// judgement.
 void expect_flat(const std::string& what, int warmup, int times, const std::function<void()>& work,
                  const Pace& pace = {});
 
@@ -52,8 +53,8 @@ class Stdio {
   ~Stdio();  ///< gives back what was there
   Stdio(const Stdio&) = delete;
   Stdio& operator=(const Stdio&) = delete;
-  std::string printed() const;  ///< on stdout, or both
-  std::string moved() const;    ///< `descriptor 1 is closed`; empty: all lead where they led
+  std::string printed() const;     ///< on stdout, or both
+  std::string redirected() const;  ///< `descriptor 1 is closed`; empty: all lead where they led
 
  private:
   struct Place {

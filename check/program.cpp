@@ -40,7 +40,7 @@ std::uint64_t random_seed() {
   return (std::uint64_t{device()} << 32) | device();
 }
 
-void declare(CLI::App& app, Arguments& to) {
+void add_options(CLI::App& app, Arguments& to) {
   app.add_option("provider", to.provider, "the provider, a .so");
   app.add_option("--settings", to.settings, "YAML or JSON: what stands under `settings:` of a backend");
   auto* json = app.add_flag("--json", to.json, "report as JSON");
@@ -50,7 +50,7 @@ void declare(CLI::App& app, Arguments& to) {
   app.add_option("--seed", to.seed_text, "of everything random; the report of a run prints it");
 }
 
-Status take_seed(Arguments& args) {
+Status parse_seed(Arguments& args) {
   const std::string& text = args.seed_text;
   if (text.empty()) return args.seed = random_seed(), Status();
   const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), args.seed);
@@ -79,16 +79,16 @@ Result<std::string> read_text(const std::string& file) {
 
 /// The settings schema, asked for in a child: the parent never loads a provider.
 Outcome ask_schema(const Subject& subject) {
-  return run_apart(kSchemaLimit, [&] {
-    const Said said = Provider::load(subject).schema("settings");
-    if (said.status != DRIFTD_OK || said.pushed.size() != 1)
-      throw Broken("schema(\"settings\") answered " + said.why());
-    return said.pushed.front();
+  return run_in_child(kSchemaLimit, [&] {
+    const CallTrace trace = Provider::load(subject).schema("settings");
+    if (trace.status != DRIFTD_OK || trace.pushed.size() != 1)
+      throw RuleBroken("schema(\"settings\") answered " + trace.why());
+    return trace.pushed.front();
   });
 }
 
 /// Fills settings and secrets of the subject, or says why they are wrong.
-Status give_settings(const Arguments& args, Subject& subject, std::vector<std::string>& notes) {
+Status load_settings(const Arguments& args, Subject& subject, std::vector<std::string>& notes) {
   const Outcome schema = ask_schema(subject);
   const bool known = schema.ending == Ending::passed;
   if (!known) notes.push_back("the settings schema is not known, so settings are not validated: " + schema.text);
@@ -118,7 +118,7 @@ int print(const std::string& text, int code) {
 
 /// Descriptors 0 to 2 are open and there are enough others, so that no check takes what it has for what is missing.
 Status prepare_descriptors() {
-  constexpr rlim_t kWanted = 1024, kLeast = 256;
+  constexpr rlim_t kWanted = 1024, kMinimum = 256;
   if (::fcntl(STDOUT_FILENO, F_GETFD) < 0) {
     return fail(Code::invalid, "standard output is closed, and the report goes there; open it (`> report.txt`)");
   }
@@ -131,9 +131,9 @@ Status prepare_descriptors() {
     limit.rlim_cur = std::min(kWanted, limit.rlim_max);
     ::setrlimit(RLIMIT_NOFILE, &limit);
   }
-  if (limit.rlim_cur >= kLeast) return {};
+  if (limit.rlim_cur >= kMinimum) return {};
   return fail(Code::invalid,
-              fmt::format("the limit of open files: expected at least {}, found {}; raise it (ulimit -n {})", kLeast,
+              fmt::format("the limit of open files: expected at least {}, found {}; raise it (ulimit -n {})", kMinimum,
                           limit.rlim_cur, kWanted));
 }
 
@@ -152,7 +152,7 @@ Run run_all(const std::vector<Check>& checks, const Subject& subject, std::vecto
 
 int run_with(Arguments& args) {
   if (const auto ready = prepare_descriptors(); !ready) return refuse(ready.error().message);
-  if (const auto taken = take_seed(args); !taken) return refuse(taken.error().message);
+  if (const auto taken = parse_seed(args); !taken) return refuse(taken.error().message);
   watch_interrupts();
   const auto checks = select_checks(all_checks(), args.only);
   if (!checks) return refuse(checks.error().message);
@@ -164,7 +164,7 @@ int run_with(Arguments& args) {
   if (failed) return refuse(fmt::format("{}: {}; give the path of a provider's .so", args.provider, failed.message()));
   subject.seed = args.seed;
   std::vector<std::string> notes;
-  if (const auto given = give_settings(args, subject, notes); !given) return refuse(given.error().message);
+  if (const auto given = load_settings(args, subject, notes); !given) return refuse(given.error().message);
   const Run done = run_all(*checks, subject, std::move(notes));
   return print(args.json ? render_json(done) : args.junit ? render_junit(done) : render_text(done), exit_code(done));
 }
@@ -178,7 +178,7 @@ int run(int argc, char** argv) {
       "the agent ever will. docs/driftd-check.md explains each check.");
   Arguments args;
   app.set_version_flag("--version", "driftd-check " DRIFTD_VERSION);
-  declare(app, args);
+  add_options(app, args);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "check/intake.hpp"
-#include "check/stage.hpp"
+#include "check/abi_input.hpp"
+#include "check/progress.hpp"
 #include "check/subject.hpp"
 #include "ipc/provider_info.hpp"
 #include "worker/ask_plugin.hpp"
@@ -16,22 +16,22 @@
 namespace driftd::check {
 
 /// A thread that runs one job after another, for ever.
-class Lane {
+class PooledThread {
  public:
   static void run(std::shared_ptr<Job> job) {
-    Lane* lane = nullptr;
+    PooledThread* thread = nullptr;
     {
       const std::lock_guard lock(pool());
-      if (!idle().empty()) lane = idle().back(), idle().pop_back();
+      if (!idle().empty()) thread = idle().back(), idle().pop_back();
     }
-    if (lane == nullptr) lane = new Lane;  // lives as long as the process: its thread may never return
-    const std::lock_guard lock(lane->mutex_);
-    lane->job_ = std::move(job);
-    lane->changed_.notify_one();
+    if (thread == nullptr) thread = new PooledThread;  // lives as long as the process: its thread may never return
+    const std::lock_guard lock(thread->mutex_);
+    thread->job_ = std::move(job);
+    thread->changed_.notify_one();
   }
 
  private:
-  Lane() {
+  PooledThread() {
     std::thread([this] { work(); }).detach();
   }
 
@@ -59,9 +59,9 @@ class Lane {
     static auto* mutex = new std::mutex;
     return *mutex;
   }
-  static std::vector<Lane*>& idle() {
-    static auto* lanes = new std::vector<Lane*>;
-    return *lanes;
+  static std::vector<PooledThread*>& idle() {
+    static auto* threads = new std::vector<PooledThread*>;
+    return *threads;
   }
 
   std::mutex mutex_;
@@ -72,14 +72,14 @@ class Lane {
 std::shared_ptr<Job> Job::start(std::function<void()> function) {
   auto job = std::make_shared<Job>();
   job->function_ = std::move(function);
-  Lane::run(job);
+  PooledThread::run(job);
   return job;
 }
 
-bool Job::wait(std::chrono::milliseconds most) {
+bool Job::wait(std::chrono::milliseconds time_limit) {
   constexpr std::chrono::milliseconds kSlice{10};
   std::unique_lock lock(mutex_);
-  for (std::chrono::milliseconds waited{0}; waited < most; waited += kSlice) {
+  for (std::chrono::milliseconds waited{0}; waited < time_limit; waited += kSlice) {
     if (changed_.wait_for(lock, kSlice, [this] { return done_.load(); })) return true;
   }
   return done_;
@@ -115,17 +115,17 @@ driftd_provider_table full_size(const driftd_provider_table* given) {
   const void* slots[10];
   std::memcpy(slots, &out.describe, sizeof slots);
   for (const void* slot : slots) {
-    if (slot == nullptr) throw NotMade("the provider's table has a NULL slot; see negotiation.slots");
+    if (slot == nullptr) throw CheckNotMade("the provider's table has a NULL slot; see negotiation.slots");
   }
   return out;
 }
 
 decltype(&driftd_provider_v1) find_entry(const std::string& file) {
-  stage("dlopen");
+  set_progress("dlopen");
   void* library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) throw NotMade(fmt::format("it cannot be loaded ({}); see binary.loads", ::dlerror()));
+  if (library == nullptr) throw CheckNotMade(fmt::format("it cannot be loaded ({}); see binary.loads", ::dlerror()));
   void* entry = ::dlsym(library, kEntry);
-  if (entry == nullptr) throw NotMade(fmt::format("{} is not exported; see binary.entry", kEntry));
+  if (entry == nullptr) throw CheckNotMade(fmt::format("{} is not exported; see binary.entry", kEntry));
   return reinterpret_cast<decltype(&driftd_provider_v1)>(entry);
 }
 
@@ -135,34 +135,34 @@ driftd_provider_table negotiate(const std::string& file) {
   const driftd_offer offer{sizeof offer, 0, DRIFTD_ABI_MINOR, 0, {version.data(), version.size()}};
   driftd_accept accept{};
   accept.size = sizeof accept;
-  stage(kEntry);
+  set_progress(kEntry);
   const driftd_status status = entry(Host::get().table(), &offer, &accept);
   if (status != DRIFTD_OK || accept.table == nullptr) {
-    throw NotMade(fmt::format("{} answered {}; see negotiation.minor", kEntry, status));
+    throw CheckNotMade(fmt::format("{} answered {}; see negotiation.minor", kEntry, status));
   }
   return full_size(accept.table);
 }
 
 void push_text(void* user, driftd_str text) {
-  static_cast<Said*>(user)->pushed.push_back(take_text(text, "pushed text", 16u << 20));
+  static_cast<CallTrace*>(user)->pushed.push_back(parse_text(text, "pushed text", 16u << 20));
 }
 
 template <class F>
-Said ask(const std::string& name, F function) {
-  const auto said = std::make_shared<Said>();
-  const auto job = Job::start([said, name, function] {
-    stage(name);
+CallTrace ask(const std::string& name, F function) {
+  const auto trace = std::make_shared<CallTrace>();
+  const auto job = Job::start([trace, name, function] {
+    set_progress(name);
     try {
-      said->status = function(&push_text, said.get());
+      trace->status = function(&push_text, trace.get());
     } catch (...) {
-      said->threw = true;
-      Host::get().violate("threads.no_exception", name + ": an exception crossed the border");
+      trace->threw = true;
+      Host::get().add_violation("threads.no_exception", name + ": an exception crossed the border");
     }
   });
   if (!job->wait(kGrace)) {
-    throw Broken(fmt::format("{}, which does no I/O, did not return within {} ms", name, kGrace.count()));
+    throw RuleBroken(fmt::format("{}, which does no I/O, did not return within {} ms", name, kGrace.count()));
   }
-  return *said;
+  return *trace;
 }
 
 }  // namespace
@@ -176,24 +176,24 @@ const Provider& Provider::load(const Subject& subject) {
   return *loaded;
 }
 
-Said Provider::describe() const {
+CallTrace Provider::describe() const {
   return ask("describe", [this](driftd_push_fn push, void* user) { return table.describe(push, user); });
 }
 
-Said Provider::schema(const std::string& what) const {
+CallTrace Provider::schema(const std::string& what) const {
   return ask("schema(\"" + what + "\")", [this, what](driftd_push_fn push, void* user) {
     return table.schema({what.data(), what.size()}, push, user);
   });
 }
 
-const ipc::Loaded& Provider::loaded() const {
-  static const ipc::Loaded kLoaded = [this] {
+const ipc::LoadAnswer& Provider::loaded() const {
+  static const ipc::LoadAnswer kLoaded = [this] {
     worker::Library library;
     library.table = table;
     library.file = "the provider";
     auto out = worker::ask_plugin(library);
     if (!out)
-      throw NotMade(fmt::format("{}; see schema.describe, schema.settings and schema.kinds", out.error().message));
+      throw CheckNotMade(fmt::format("{}; see schema.describe, schema.settings and schema.kinds", out.error().message));
     const auto declared = ipc::declared_extensions(out->describe);  // negotiation.whole_extensions holds them to it
     out->extensions.assign(declared.begin(), declared.end());
     return *out;
@@ -204,7 +204,7 @@ const ipc::Loaded& Provider::loaded() const {
 const core::ProviderInfo& Provider::info() const {
   static const auto kInfo = [this] {
     auto out = ipc::parse_info(loaded());
-    if (!out) throw NotMade(fmt::format("{}; see schema.describe and schema.kinds", out.error().message));
+    if (!out) throw CheckNotMade(fmt::format("{}; see schema.describe and schema.kinds", out.error().message));
     return *out;
   }();
   return *kInfo;
@@ -214,8 +214,8 @@ const void* Provider::query(const char* id, std::uint32_t revision) const {
   return table.query({id, std::strlen(id)}, revision);
 }
 
-std::shared_ptr<const Declared> Provider::declared(const std::map<std::string, std::string>& secrets) const {
-  auto out = std::make_shared<Declared>();
+std::shared_ptr<const Declarations> Provider::declared(const std::map<std::string, std::string>& secrets) const {
+  auto out = std::make_shared<Declarations>();
   out->kinds.insert(info().kinds.begin(), info().kinds.end());
   out->metrics = ipc::declared_metrics(loaded().describe);
   out->secrets = secrets;

@@ -13,7 +13,7 @@
 namespace driftd::check {
 namespace {
 
-constexpr std::size_t kMostBytes = 1u << 16;
+constexpr std::size_t kMaxTextBytes = 1u << 16;
 
 double seconds(const Outcome& outcome) { return static_cast<double>(outcome.took.count()) / 1000; }
 
@@ -115,7 +115,8 @@ std::string junit_case(const Finished& finished) {
     const std::string head = outcome.ending == Ending::broken ? "should, broken" : render(outcome.ending);
     out += fmt::format("      <skipped message=\"{}: {}\"/>\n", head, xml(one_line(outcome.text)));
   }
-  if (!outcome.said.empty()) out += fmt::format("      <system-err>{}</system-err>\n", xml(outcome.said));
+  if (!outcome.child_stderr.empty())
+    out += fmt::format("      <system-err>{}</system-err>\n", xml(outcome.child_stderr));
   return out + "    </testcase>\n";
 }
 
@@ -126,13 +127,13 @@ nlohmann::ordered_json listed(const Check& check) {
 }  // namespace
 
 std::string safe(std::string_view text) {
-  const std::string whole = ipc::printable(text, kMostBytes);
+  const std::string whole = ipc::printable(text, kMaxTextBytes);
   std::string out;
   for (std::string_view rest = whole; !rest.empty();) {
     const std::string_view one = rest.substr(0, utf8_sequence(rest));
     const auto c = static_cast<unsigned>(code_point(one));
     const bool in_xml = c != 0xfffe && c != 0xffff;
-    const bool shown = c == '\n' || c == '\t' || (in_xml && !is_obeyed(one));
+    const bool shown = c == '\n' || c == '\t' || (in_xml && !is_control_sequence(one));
     out += shown ? std::string(one) : c < 0x80 ? fmt::format("\\x{:02x}", c) : fmt::format("\\u{{{:x}}}", c);
     rest.remove_prefix(one.size());
   }
@@ -149,7 +150,7 @@ std::string render_text(const Run& run) {
   for (const auto& [check, outcome] : run.checks) {
     if (outcome.ending != Ending::broken) continue;
     out += fmt::format("{} ({}): {}\n{}", check.id, render(check.level), one_line(check.title), indented(outcome.text));
-    if (!outcome.said.empty()) out += "  stderr:\n" + indented(outcome.said);
+    if (!outcome.child_stderr.empty()) out += "  stderr:\n" + indented(outcome.child_stderr);
     out += '\n';
   }
   for (const auto& note : run.notes) out += "note: " + one_line(note) + '\n';
@@ -172,7 +173,7 @@ std::string render_json(const Run& run) {
                              {"result", id_of(outcome.ending)},
                              {"seconds", seconds(outcome)},
                              {"reason", safe(outcome.text)},
-                             {"stderr", safe(outcome.said)}});
+                             {"stderr", safe(outcome.child_stderr)}});
   }
   for (const auto ending : {Ending::passed, Ending::broken, Ending::not_made, Ending::not_applicable}) {
     out["sums"][id_of(ending)] = count(run, ending);

@@ -24,9 +24,9 @@
 #include "check/host.hpp"
 #include "check/interrupt.hpp"
 #include "check/listing.hpp"
+#include "check/orphans.hpp"
+#include "check/progress.hpp"
 #include "check/registry.hpp"
-#include "check/stage.hpp"
-#include "check/strays.hpp"
 
 namespace driftd::check {
 namespace {
@@ -36,12 +36,12 @@ using Clock = std::chrono::steady_clock;
 /// Begins each report: what else is written to its descriptor is not from the check.
 using Nonce = std::array<char, 16>;
 
-constexpr std::size_t kHead = sizeof(Nonce) + 5, kMostSaid = 8u << 10, kMostText = 1u << 20;
+constexpr std::size_t kHead = sizeof(Nonce) + 5, kMaxStderr = 8u << 10, kMaxText = 1u << 20;
 constexpr rlim_t kReportFd = 900;  // out of the way of a provider that closes what it finds
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-constexpr int kPatience = 5;
+constexpr int kTimeFactor = 5;
 #else
-constexpr int kPatience = 1;
+constexpr int kTimeFactor = 1;
 #endif
 
 [[noreturn]] void fail_at(const char* what) { throw std::system_error(errno, std::generic_category(), what); }
@@ -82,18 +82,18 @@ struct Pipe {
 
 /// Where the child writes what it is doing; the parent reads it when the child can no longer say.
 struct SharedPage {
-  StagePage* at;
+  ProgressPage* at;
   SharedPage() {
     void* made = ::mmap(nullptr, sizeof *at, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (made == MAP_FAILED) fail_at("mmap");
-    at = new (made) StagePage;
+    at = new (made) ProgressPage;
   }
   ~SharedPage() { ::munmap(at, sizeof *at); }
   SharedPage(const SharedPage&) = delete;
   SharedPage& operator=(const SharedPage&) = delete;
   std::string text() const {
-    const std::string said(at->text, ::strnlen(at->text, sizeof at->text));
-    return said.empty() ? said : " (" + said + ")";
+    const std::string child_stderr(at->text, ::strnlen(at->text, sizeof at->text));
+    return child_stderr.empty() ? child_stderr : " (" + child_stderr + ")";
   }
 };
 
@@ -111,8 +111,8 @@ void write_all(int fd, const std::string& bytes) {
 constexpr unsigned kDiffers = 0x10;
 
 /// The nonce, one byte of Ending (and kDiffers), four of length, the text.
-std::string framed(const Nonce& nonce, Outcome verdict) {
-  if (verdict.text.size() > kMostText) verdict.text.resize(kMostText);
+std::string frame_verdict(const Nonce& nonce, Outcome verdict) {
+  if (verdict.text.size() > kMaxText) verdict.text.resize(kMaxText);
   const auto length = static_cast<std::uint32_t>(verdict.text.size());
   std::string out(nonce.data(), nonce.size());
   out += static_cast<char>(static_cast<unsigned>(verdict.ending) | (verdict.differs ? kDiffers : 0));
@@ -121,7 +121,7 @@ std::string framed(const Nonce& nonce, Outcome verdict) {
 }
 
 /// Descriptors 0 to 2 and the report's, and no other.
-void prepare_child(int report, int said) {
+void prepare_child(int report, int child_stderr) {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   const rlimit none{0, 0};
@@ -129,23 +129,23 @@ void prepare_child(int report, int said) {
   const int null = ::open("/dev/null", O_RDWR);
   ::dup2(null, 0);
   ::dup2(null, 1);
-  ::dup2(said, 2);
+  ::dup2(child_stderr, 2);
   const auto kept = static_cast<unsigned>(report);
   if (kept > 3) ::close_range(3, kept - 1, 0);
   ::close_range(kept + 1, ~0U, 0);
-  forget_interrupts();
+  reset_interrupts();
 }
 
-Outcome verdict_of(const std::function<std::string()>& work) {
+Outcome run_work(const std::function<std::string()>& work) {
   try {
     return {Ending::passed, work(), {}, {}};
-  } catch (const NotApplicable& e) {
+  } catch (const CheckNotApplicable& e) {
     return {Ending::not_applicable, e.what(), {}, {}};
-  } catch (const NotMade& e) {
+  } catch (const CheckNotMade& e) {
     return {Ending::not_made, e.what(), {}, {}};
-  } catch (const Differs& e) {
+  } catch (const ListingDiffers& e) {
     return {Ending::broken, e.what(), {}, {}, true};
-  } catch (const Broken& e) {
+  } catch (const RuleBroken& e) {
     return {Ending::broken, e.what(), {}, {}};
   } catch (const std::exception& e) {
     return {Ending::broken, fmt::format("an exception ended the check: {}", e.what()), {}, {}};
@@ -157,32 +157,32 @@ Outcome verdict_of(const std::function<std::string()>& work) {
 /// What one child gets.
 struct Task {
   const SharedPage& page;
-  int report, said;
+  int report, child_stderr;
   const Nonce& nonce;
 };
 
 [[noreturn]] void child(const Task& task, const std::function<std::string()>& work) {
-  prepare_child(task.report, task.said);
-  share_stage(task.page.at);
+  prepare_child(task.report, task.child_stderr);
+  share_progress(task.page.at);
   const pid_t self = ::getpid();
-  const std::string verdict = framed(task.nonce, verdict_of(work));
+  const std::string verdict = frame_verdict(task.nonce, run_work(work));
   if (::getpid() == self) write_all(task.report, verdict);  // not a process that the provider forked
   ::_exit(0);
 }
 
 // ---- in the parent
 
-/// What one child has said so far.
-struct Heard {
-  explicit Heard(const Nonce& nonce) : nonce(nonce) {}
+/// What one child has child_stderr so far.
+struct ChildOutput {
+  explicit ChildOutput(const Nonce& nonce) : nonce(nonce) {}
   const Nonce& nonce;
-  std::string report, said;
-  bool report_open = true, said_open = true;
+  std::string report, child_stderr;
+  bool report_open = true, stderr_open = true;
 
   /// Somebody else wrote where only the check writes.
   bool forged() const {
     const std::size_t known = std::min(report.size(), nonce.size());
-    const bool ending = report.size() <= nonce.size() || told() <= static_cast<unsigned>(Ending::not_applicable);
+    const bool ending = report.size() <= nonce.size() || ending_code() <= static_cast<unsigned>(Ending::not_applicable);
     return !std::equal(report.begin(), report.begin() + static_cast<std::ptrdiff_t>(known), nonce.begin()) || !ending;
   }
   std::optional<Outcome> verdict() const {
@@ -197,16 +197,16 @@ struct Heard {
     if (report.size() < kHead) return std::nullopt;
     std::memcpy(&length, report.data() + kHead - sizeof length, sizeof length);
     if (report.size() < kHead + std::size_t{length}) return std::nullopt;
-    const bool differs = static_cast<unsigned char>(report[nonce.size()]) != told();
-    return Outcome{static_cast<Ending>(told()), report.substr(kHead, length), {}, {}, differs};
+    const bool differs = static_cast<unsigned char>(report[nonce.size()]) != ending_code();
+    return Outcome{static_cast<Ending>(ending_code()), report.substr(kHead, length), {}, {}, differs};
   }
 
  private:
-  unsigned told() const { return static_cast<unsigned char>(report[nonce.size()]) & ~kDiffers; }
+  unsigned ending_code() const { return static_cast<unsigned char>(report[nonce.size()]) & ~kDiffers; }
 };
 
 /// Takes what is there without waiting; false: the other end is closed.
-bool drain(int fd, std::string& into, std::size_t most) {
+bool read_available(int fd, std::string& into, std::size_t max_bytes) {
   char buffer[4096];
   for (;;) {
     const ssize_t n = ::read(fd, buffer, sizeof buffer);
@@ -214,7 +214,7 @@ bool drain(int fd, std::string& into, std::size_t most) {
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return errno == EAGAIN;
     into.append(buffer, static_cast<std::size_t>(n));
-    if (into.size() > most) into.erase(0, into.size() - most);
+    if (into.size() > max_bytes) into.erase(0, into.size() - max_bytes);
   }
 }
 
@@ -224,14 +224,15 @@ bool ended(pid_t pid) {
 }
 
 /// Until the child gave its verdict, ended, `until` came, or a signal; the last two are false.
-bool listen(pid_t pid, int report, int said, Clock::time_point until, Heard& heard) {
+bool await_verdict(pid_t pid, int report, int child_stderr, Clock::time_point until, ChildOutput& output) {
   while (Clock::now() < until && interrupted() == nullptr) {
-    pollfd fds[2] = {{heard.report_open ? report : -1, POLLIN, 0}, {heard.said_open ? said : -1, POLLIN, 0}};
+    pollfd fds[2] = {{output.report_open ? report : -1, POLLIN, 0},
+                     {output.stderr_open ? child_stderr : -1, POLLIN, 0}};
     (void)::poll(fds, 2, 20);
     const bool over = ended(pid);  // before the last bytes are taken
-    if (heard.said_open) heard.said_open = drain(said, heard.said, kMostSaid);
-    if (heard.report_open) heard.report_open = drain(report, heard.report, kMostText + kHead);
-    if (over || heard.verdict()) return true;
+    if (output.stderr_open) output.stderr_open = read_available(child_stderr, output.child_stderr, kMaxStderr);
+    if (output.report_open) output.report_open = read_available(report, output.report, kMaxText + kHead);
+    if (over || output.verdict()) return true;
   }
   return false;
 }
@@ -258,27 +259,28 @@ Outcome cut_off(std::chrono::milliseconds limit, const SharedPage& page) {
 }
 
 /// The verdict when what the child started has ended too.
-Outcome without_strays(Outcome verdict, const std::string& stray) {
-  if (stray.empty() || verdict.ending == Ending::broken) return verdict;
+Outcome fail_on_orphan(Outcome verdict, const std::string& orphan) {
+  if (orphan.empty() || verdict.ending == Ending::broken) return verdict;
   verdict.ending = Ending::broken;
-  verdict.text = stray + " was left running, in a process group or session of its own; a provider starts no process";
+  verdict.text = orphan + " was left running, in a process group or session of its own; a provider starts no process";
   return verdict;
 }
 
-Outcome watch_child(pid_t pid, const Task& ends, std::chrono::milliseconds limit, const Strays& strays) {
-  Heard heard(ends.nonce);
-  const bool told = listen(pid, ends.report, ends.said, Clock::now() + limit, heard);
-  const Outcome late = told ? Outcome{} : cut_off(limit, ends.page);
+Outcome watch_child(pid_t pid, const Task& ends, std::chrono::milliseconds limit, const Orphans& orphans) {
+  ChildOutput output(ends.nonce);
+  const bool finished = await_verdict(pid, ends.report, ends.child_stderr, Clock::now() + limit, output);
+  const Outcome late = finished ? Outcome{} : cut_off(limit, ends.page);
   ::kill(-pid, SIGKILL);  // before the child is reaped: its number is still its own
   int status = 0;
   while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
   }
-  const std::string stray = strays.end();
+  const std::string orphan = orphans.end();
   Outcome out =
-      told ? without_strays(
-                 heard.verdict().value_or(Outcome{Ending::broken, cause_of_death(status, ends.page), {}, {}}), stray)
-           : late;
-  out.said = std::move(heard.said);
+      finished
+          ? fail_on_orphan(
+                output.verdict().value_or(Outcome{Ending::broken, cause_of_death(status, ends.page), {}, {}}), orphan)
+          : late;
+  out.child_stderr = std::move(output.child_stderr);
   return out;
 }
 
@@ -289,40 +291,40 @@ const char* render(Ending ending) {
   return kNames[static_cast<int>(ending)];
 }
 
-Outcome run_apart(std::chrono::milliseconds limit, const std::function<std::string()>& work) {
-  limit *= kPatience;
-  Pipe report, said;
+Outcome run_in_child(std::chrono::milliseconds limit, const std::function<std::string()>& work) {
+  limit *= kTimeFactor;
+  Pipe report, child_stderr;
   report.move_write();
   const Nonce nonce = fresh_nonce();
   const SharedPage page;
-  const Strays strays;
+  const Orphans orphans;
   const auto start = Clock::now();
-  stage_busy_until(mono_ns() + std::chrono::nanoseconds(limit).count());  // of this process, if it is a check's itself
+  set_busy_until(mono_ns() + std::chrono::nanoseconds(limit).count());  // of this process, if it is a check's itself
   const pid_t pid = ::fork();
   if (pid < 0) fail_at("fork");
-  if (pid == 0) child({page, report.write, said.write, nonce}, work);
+  if (pid == 0) child({page, report.write, child_stderr.write, nonce}, work);
   ::setpgid(pid, pid);  // whoever comes first
   report.close_write();
-  said.close_write();
+  child_stderr.close_write();
   ::fcntl(report.read, F_SETFL, O_NONBLOCK);
-  ::fcntl(said.read, F_SETFL, O_NONBLOCK);
-  Outcome out = watch_child(pid, {page, report.read, said.read, nonce}, limit, strays);
-  stage_busy_until(0);
+  ::fcntl(child_stderr.read, F_SETFL, O_NONBLOCK);
+  Outcome out = watch_child(pid, {page, report.read, child_stderr.read, nonce}, limit, orphans);
+  set_busy_until(0);
   out.took = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - start);
   return out;
 }
 
 Outcome run_check(const Check& check, const Subject& subject) {
-  Outcome out = run_apart(check.limit, [&] { return check.run(subject), std::string(); });
+  Outcome out = run_in_child(check.limit, [&] { return check.run(subject), std::string(); });
   // one that keeps what it borrowed reads foreign memory, which seems to change by itself
   if (!out.differs || group_of(check) == "memory") return out;
-  const Outcome moved = run_apart(check.limit, [&] { return moves(subject); });
-  if (moved.ending != Ending::passed || moved.text.empty()) return out;
+  const Outcome own_change = run_in_child(check.limit, [&] { return difference_over_time(subject); });
+  if (own_change.ending != Ending::passed || own_change.text.empty()) return out;
   out.ending = Ending::not_made;
   out.text = fmt::format(
       "the system changes while it is looked at ({}): check a quiet one; what changes by itself belongs "
       "into `status`, or is declared volatile in the schema",
-      moved.text);
+      own_change.text);
   return out;
 }
 

@@ -23,7 +23,7 @@ class Tokens {
 
   Status replace(const Json& schema, Json& value, const std::string& path) {
     if (!schema.is_object()) return {};
-    if (schema.value("writeOnly", Json(false)) == true) return mint(value, path);
+    if (schema.value("writeOnly", Json(false)) == true) return add_secret(value, path);
     for (const char* alternatives : {"anyOf", "oneOf", "allOf"}) {
       for (const auto& alternative : schema.value(alternatives, Json::array())) {
         DRIFTD_CHECK(replace(alternative, value, path));
@@ -48,9 +48,9 @@ class Tokens {
     return {};
   }
 
-  Status mint(Json& value, const std::string& path) {
+  Status add_secret(Json& value, const std::string& path) {
     if (value.is_structured()) {
-      for (const auto& [key, member] : value.items()) DRIFTD_CHECK(mint(member, path + "." + key));
+      for (const auto& [key, member] : value.items()) DRIFTD_CHECK(add_secret(member, path + "." + key));
       return {};
     }
     if (value.is_null() || (value.is_string() && out_.secrets.contains(value.get<std::string>()))) return {};

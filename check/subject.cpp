@@ -4,8 +4,8 @@
 #include <driftd/ext/watch.h>
 #include <fmt/format.h>
 
-#include "check/intake.hpp"
-#include "check/stage.hpp"
+#include "check/abi_input.hpp"
+#include "check/progress.hpp"
 #include "ipc/text.hpp"
 
 namespace driftd::check {
@@ -14,56 +14,58 @@ namespace {
 driftd_str str(const std::string& text) { return {text.data(), text.size()}; }
 
 void push_health(void* user, const driftd_health* health) {
-  static_cast<Said*>(user)->health.push_back(take_health(health));
+  static_cast<CallTrace*>(user)->health.push_back(parse_health(health));
 }
 void push_verdict(void* user, const driftd_verdict* verdict) {
-  static_cast<Said*>(user)->verdicts.push_back(take_verdict(verdict));
+  static_cast<CallTrace*>(user)->verdicts.push_back(parse_verdict(verdict));
 }
 
 /// The function on this thread, with the border's rules around it.
 template <class F>
-void cross(Said& said, const std::string& name, F function) {
-  stage(name);
+void call_guarded(CallTrace& trace, const std::string& name, F function) {
+  set_progress(name);
   try {
-    said.status = function();
-    (void)take_status(said.status, name.c_str());
+    trace.status = function();
+    (void)parse_status(trace.status, name.c_str());
   } catch (...) {
-    said.threw = true;
-    said.status = DRIFTD_INTERNAL;
-    Host::get().violate("threads.no_exception", name + ": an exception crossed the border");
+    trace.threw = true;
+    trace.status = DRIFTD_INTERNAL;
+    Host::get().add_violation("threads.no_exception", name + ": an exception crossed the border");
   }
-  stage("between calls, after " + name);
+  set_progress("between calls, after " + name);
 }
 
-driftd_status do_refresh(const driftd_provider_table& table, driftd_instance self, driftd_call call, const Ask& ask,
-                         Said& said) {
+driftd_status do_refresh(const driftd_provider_table& table, driftd_instance self, driftd_call call,
+                         const CallArguments& arguments, CallTrace& trace) {
   std::vector<driftd_str> kinds;
-  for (const auto& kind : ask.kinds) kinds.push_back(str(kind));
+  for (const auto& kind : arguments.kinds) kinds.push_back(str(kind));
   const driftd_refresh_args args{sizeof args,
-                                 ask.full ? DRIFTD_REFRESH_FULL : 0,
-                                 str(ask.cursor),
+                                 arguments.full ? DRIFTD_REFRESH_FULL : 0,
+                                 str(arguments.cursor),
                                  kinds.empty() ? nullptr : kinds.data(),
                                  static_cast<std::uint32_t>(kinds.size()),
                                  0};
   driftd_refresh_result result{sizeof result, 0, 0};
   const driftd_status status = table.refresh(self, call, &args, &result);
-  said.unchanged = result.unchanged != 0;
-  said.next_ms = result.next_ms;
+  trace.unchanged = result.unchanged != 0;
+  trace.next_ms = result.next_ms;
   return status;
 }
 
-driftd_status do_read(const driftd_provider_table& table, driftd_instance self, driftd_call call, const Ask& ask) {
+driftd_status do_read(const driftd_provider_table& table, driftd_instance self, driftd_call call,
+                      const CallArguments& arguments) {
   std::vector<driftd_identity> ids;
-  for (const auto& id : ask.ids)
+  for (const auto& id : arguments.ids)
     ids.push_back({sizeof(driftd_identity), 0, str(id.id.kind), str(id.id.id), str(id.backend)});
   return table.read(self, call, ids.data(), static_cast<std::uint32_t>(ids.size()), sizeof(driftd_identity));
 }
 
-driftd_status do_watch(const Provider& provider, driftd_instance self, driftd_call call, const Ask& ask) {
+driftd_status do_watch(const Provider& provider, driftd_instance self, driftd_call call,
+                       const CallArguments& arguments) {
   const auto* table =
       static_cast<const driftd_watch_table*>(provider.query(DRIFTD_EXT_WATCH, DRIFTD_EXT_WATCH_REVISION));
   if (table == nullptr || table->watch == nullptr) return DRIFTD_UNSUPPORTED;
-  const driftd_watch_args args{sizeof args, 0, str(ask.cursor)};
+  const driftd_watch_args args{sizeof args, 0, str(arguments.cursor)};
   return table->watch(self, call, &args);
 }
 
@@ -73,7 +75,7 @@ driftd_status do_watch(const Provider& provider, driftd_instance self, driftd_ca
 struct Instance::Opened {
   const Provider* provider = nullptr;
   driftd_instance self = nullptr;
-  std::shared_ptr<const Declared> declared;
+  std::shared_ptr<const Declarations> declared;
   std::atomic<int> calls{0};
   std::mutex mutex;
   std::condition_variable changed;
@@ -99,17 +101,17 @@ struct Instance::Opened {
     return changed.wait_for(lock, kGrace, [this] { return waking == 0; });
   }
 
-  driftd_status call(Function function, driftd_call handle, const Ask& ask, Said& said) const {
+  driftd_status call(Function function, driftd_call handle, const CallArguments& arguments, CallTrace& trace) const {
     const auto& table = provider->table;
     switch (function) {
       case Function::refresh:
-        return do_refresh(table, self, handle, ask, said);
+        return do_refresh(table, self, handle, arguments, trace);
       case Function::read:
-        return do_read(table, self, handle, ask);
+        return do_read(table, self, handle, arguments);
       case Function::health:
-        return table.health(self, handle, &push_health, &said);
+        return table.health(self, handle, &push_health, &trace);
       case Function::watch:
-        return do_watch(*provider, self, handle, ask);
+        return do_watch(*provider, self, handle, arguments);
       default:
         return DRIFTD_UNSUPPORTED;
     }
@@ -119,11 +121,11 @@ struct Instance::Opened {
 Instance::Instance(std::shared_ptr<Opened> opened) : opened_(std::move(opened)) {}
 
 Instance::Instance(const Subject& subject) {
-  if (subject.settings_json.empty() && !subject.no_settings.empty()) throw NotMade(subject.no_settings);
-  auto [said, instance] = open(subject, subject.settings_json, subject.secrets);
+  if (subject.settings_json.empty() && !subject.no_settings.empty()) throw CheckNotMade(subject.no_settings);
+  auto [trace, instance] = open(subject, subject.settings_json, subject.secrets);
   if (instance == nullptr) {
-    if (subject.settings_json.empty() && !subject.no_settings.empty()) throw NotMade(subject.no_settings);
-    throw NotMade(fmt::format("open answered {}; give settings that open it (--settings FILE)", said.why()));
+    if (subject.settings_json.empty() && !subject.no_settings.empty()) throw CheckNotMade(subject.no_settings);
+    throw CheckNotMade(fmt::format("open answered {}; give settings that open it (--settings FILE)", trace.why()));
   }
   opened_ = std::exchange(instance->opened_, nullptr);
 }
@@ -133,61 +135,62 @@ Instance::~Instance() {
   try {
     close();
   } catch (const std::exception& e) {
-    Host::get().violate("deadline.close", e.what());
+    Host::get().add_violation("deadline.close", e.what());
   }
 }
 
-std::pair<Said, std::unique_ptr<Instance>> Instance::open(const Subject& subject, const std::string& settings_json,
-                                                          const std::map<std::string, std::string>& secrets,
-                                                          const Treatment& treatment) {
+std::pair<CallTrace, std::unique_ptr<Instance>> Instance::open(const Subject& subject, const std::string& settings_json,
+                                                               const std::map<std::string, std::string>& secrets,
+                                                               const CallFaults& faults) {
   const auto opened = std::make_shared<Opened>();
   opened->provider = &Provider::load(subject);
   opened->declared = opened->provider->declared(secrets);
   const std::string settings = settings_json.empty() ? "{}" : settings_json;
   std::unique_ptr<Instance> instance(new Instance(opened));
-  opened->calls = 1;  // nothing to close until open said OK
-  Said said = instance
-                  ->start(Function::open, treatment,
-                          [opened, settings](driftd_call handle, Said&) {
-                            const std::string backend = "checked";
-                            const driftd_open_args args{sizeof args, 0, str(backend), str(settings)};
-                            return opened->provider->table.open(handle, &args, &opened->self);
-                          })
-                  .wait();
-  if (said.status != DRIFTD_OK || said.threw) return {std::move(said), nullptr};
+  opened->calls = 1;  // nothing to close until open trace OK
+  CallTrace trace = instance
+                        ->start(Function::open, faults,
+                                [opened, settings](driftd_call handle, CallTrace&) {
+                                  const std::string backend = "checked";
+                                  const driftd_open_args args{sizeof args, 0, str(backend), str(settings)};
+                                  return opened->provider->table.open(handle, &args, &opened->self);
+                                })
+                        .wait();
+  if (trace.status != DRIFTD_OK || trace.threw) return {std::move(trace), nullptr};
   opened->calls = 0;
-  return {std::move(said), std::move(instance)};
+  return {std::move(trace), std::move(instance)};
 }
 
-Running Instance::start(Function function, const Ask& ask, Treatment treatment) const {
-  return start(function, std::move(treatment), [opened = opened_, function, ask](driftd_call handle, Said& said) {
-    return opened->call(function, handle, ask, said);
-  });
+RunningCall Instance::start(Function function, const CallArguments& arguments, CallFaults faults) const {
+  return start(function, std::move(faults),
+               [opened = opened_, function, arguments](driftd_call handle, CallTrace& trace) {
+                 return opened->call(function, handle, arguments, trace);
+               });
 }
 
-Running Instance::start(Function function, Treatment treatment, Running::Body body) const {
-  Running out;
+RunningCall Instance::start(Function function, CallFaults faults, RunningCall::Body body) const {
+  RunningCall out;
   out.name_ = name_of(function);
-  out.call_ = std::make_shared<HostCall>(function, std::move(treatment), opened_->declared);
+  out.call_ = std::make_shared<HostCall>(function, std::move(faults), opened_->declared);
   out.wake_ = [opened = opened_, function] {
     if (function != Function::open) opened->wake();
   };
   ++opened_->calls;
   out.job_ = Job::start([call = out.call_, opened = opened_, name = out.name_, body = std::move(body)] {
     const driftd_call handle = call->begin();
-    cross(call->said, name, [&] { return body(handle, call->said); });
+    call_guarded(call->trace, name, [&] { return body(handle, call->trace); });
     call->end();
     --opened->calls;
   });
   return out;
 }
 
-void Running::cancel() const {
+void RunningCall::cancel() const {
   call_->cancel();
   (void)Job::start(wake_);
 }
 
-Said Running::wait() {
+CallTrace RunningCall::wait() {
   constexpr std::chrono::milliseconds kSlice{20};
   std::chrono::milliseconds over{0};
   bool woken = false;
@@ -196,41 +199,42 @@ Said Running::wait() {
     if (call_->over() && !std::exchange(woken, true)) cancel();
     over += kSlice;
     if (over < kGrace) continue;
-    throw Broken(
+    throw RuleBroken(
         fmt::format("{} did not return within {} ms after {}; look at cancelled() between steps, wait on "
                     "cancel_fd() and never without a time limit",
                     name_, kGrace.count(), reason()));
   }
-  return call_->said;
+  return call_->trace;
 }
 
-std::string Running::reason() const {
-  const auto& at = call_->treatment.cancel_at;
+std::string RunningCall::reason() const {
+  const auto& at = call_->faults.cancel_at;
   if (!call_->over()) return "emit answered FINISH_SOON";
   if (at)
     return *at == 0 ? "it was called, cancelled already" : fmt::format("it was cancelled at host function {}", *at);
   return mono_ns() >= call_->deadline_ns() ? "its deadline" : "it was cancelled";
 }
 
-Said Instance::diff(const driftd_diff_args& args) const {
-  const auto said = std::make_shared<Said>();
-  const auto job = Job::start([said, opened = opened_, args] {
-    cross(*said, "diff", [&] { return opened->provider->table.diff(opened->self, &args, &push_verdict, said.get()); });
+CallTrace Instance::diff(const driftd_diff_args& args) const {
+  const auto trace = std::make_shared<CallTrace>();
+  const auto job = Job::start([trace, opened = opened_, args] {
+    call_guarded(*trace, "diff",
+                 [&] { return opened->provider->table.diff(opened->self, &args, &push_verdict, trace.get()); });
   });
   if (!job->wait(kGrace))
-    throw Broken(fmt::format("diff, which does no I/O, did not return within {} ms", kGrace.count()));
-  return *said;
+    throw RuleBroken(fmt::format("diff, which does no I/O, did not return within {} ms", kGrace.count()));
+  return *trace;
 }
 
 void Instance::wake() const { opened_->wake(); }
 
 void Instance::close() {
-  if (!opened_->end()) throw Broken(fmt::format("wake did not return within {} ms", kGrace.count()));
+  if (!opened_->end()) throw RuleBroken(fmt::format("wake did not return within {} ms", kGrace.count()));
   const auto job = Job::start([opened = opened_] {
-    Said said;
-    cross(said, "close", [&] { return opened->provider->table.close(opened->self), DRIFTD_OK; });
+    CallTrace trace;
+    call_guarded(trace, "close", [&] { return opened->provider->table.close(opened->self), DRIFTD_OK; });
   });
-  if (!job->wait(kGrace)) throw Broken(fmt::format("close did not return within {} ms", kGrace.count()));
+  if (!job->wait(kGrace)) throw RuleBroken(fmt::format("close did not return within {} ms", kGrace.count()));
 }
 
 driftd_instance Instance::raw() const { return opened_->self; }
@@ -241,7 +245,7 @@ std::string render(const Identity& identity) {
   return identity.backend.empty() ? id : id + " of " + ipc::printable(identity.backend, 100);
 }
 
-std::map<std::pair<std::string, std::string>, std::uint64_t> Said::complete() const {
+std::map<std::pair<std::string, std::string>, std::uint64_t> CallTrace::complete() const {
   std::map<std::pair<std::string, std::string>, std::uint64_t> out;
   for (const auto& mark : marks) {
     if (mark.type == DRIFTD_MARK_COMPLETE) out[{mark.kind, mark.backend}] = mark.count;
@@ -249,13 +253,13 @@ std::map<std::pair<std::string, std::string>, std::uint64_t> Said::complete() co
   return out;
 }
 
-std::map<std::pair<std::string, std::string>, std::uint64_t> Said::counts() const {
+std::map<std::pair<std::string, std::string>, std::uint64_t> CallTrace::counts() const {
   std::map<std::pair<std::string, std::string>, std::uint64_t> out;
   for (const auto& record : records) ++out[{record.id.kind, record.backend}];
   return out;
 }
 
-std::string Said::why() const {
+std::string CallTrace::why() const {
   const bool known = status >= DRIFTD_OK && status <= DRIFTD_INTERNAL;
   const std::string code(known ? driftd::render(static_cast<Code>(status)) : "an unknown status");
   return code + (diagnostics.empty() ? " without a diagnostic" : ": " + diagnostics.front().text);

@@ -18,10 +18,10 @@ class Job {
  public:
   static std::shared_ptr<Job> start(std::function<void()> function);
   bool done() const { return done_; }
-  bool wait(std::chrono::milliseconds most);  ///< true: it returned
+  bool wait(std::chrono::milliseconds time_limit);  ///< true: it returned
 
  private:
-  friend class Lane;
+  friend class PooledThread;
   std::function<void()> function_;
   std::atomic<bool> done_{false};
   std::mutex mutex_;
@@ -29,34 +29,35 @@ class Job {
 };
 
 /// The provider, loaded into this process once and never unloaded. What cannot be loaded or understood ends a check as
-/// NotMade, with the id of the check that says why. Any thread.
+/// CheckNotMade, with the id of the check that says why. Any thread.
 class Provider {
  public:
   static const Provider& load(const Subject& subject);
 
   driftd_provider_table table{};  ///< full size: what the provider's own lacks answers UNSUPPORTED
   /// `describe` and `schema`, with a watchdog.
-  Said describe() const;
-  Said schema(const std::string& what) const;
+  CallTrace describe() const;
+  CallTrace schema(const std::string& what) const;
   /// What it says of itself, as the agent understands it.
   const core::ProviderInfo& info() const;
-  const ipc::Loaded& loaded() const;
+  const ipc::LoadAnswer& loaded() const;
   /// The extension's table or nullptr. Copy it by its size.
   const void* query(const char* id, std::uint32_t revision) const;
   /// Kinds and metrics from describe, tokens as given.
-  std::shared_ptr<const Declared> declared(const std::map<std::string, std::string>& secrets) const;
+  std::shared_ptr<const Declarations> declared(const std::map<std::string, std::string>& secrets) const;
 };
 
 /// A call in progress on a thread of the pool. Owned by the thread that started it.
-class Running {
+class RunningCall {
  public:
-  using Body = std::function<driftd_status(driftd_call, Said&)>;
+  using Body = std::function<driftd_status(driftd_call, CallTrace&)>;
   HostCall& call() const { return *call_; }
   bool returned() const { return job_->done(); }
-  bool returned_within(std::chrono::milliseconds most) const { return job_->wait(most); }
+  bool returned_within(std::chrono::milliseconds time_limit) const { return job_->wait(time_limit); }
   void cancel() const;  ///< and wakes the instance, as the agent does
-  /// Until it returned. Broken, with its name, when it did not within kGrace of a cancel, its deadline or FINISH_SOON.
-  Said wait();
+  /// Until it returned. RuleBroken, with its name, when it did not within kGrace of a cancel, its deadline or
+  /// FINISH_SOON.
+  CallTrace wait();
 
  private:
   friend class Instance;
@@ -68,7 +69,7 @@ class Running {
 };
 
 /// What a call asks for.
-struct Ask {
+struct CallArguments {
   std::string cursor;              ///< refresh, watch
   std::vector<std::string> kinds;  ///< refresh; empty: all
   std::vector<Identity> ids;       ///< read
@@ -78,28 +79,29 @@ struct Ask {
 /// One opened instance. Closed by the destructor unless a call never returned.
 class Instance {
  public:
-  explicit Instance(const Subject& subject);  ///< NotMade when it cannot be opened
+  explicit Instance(const Subject& subject);  ///< CheckNotMade when it cannot be opened
   ~Instance();
   Instance(Instance&&) noexcept = default;
   Instance& operator=(Instance&&) = delete;
 
   /// Opens with other settings; `first` says how that went, `second` is null unless it is OK.
-  static std::pair<Said, std::unique_ptr<Instance>> open(const Subject& subject, const std::string& settings_json,
-                                                         const std::map<std::string, std::string>& secrets,
-                                                         const Treatment& treatment = {});
+  static std::pair<CallTrace, std::unique_ptr<Instance>> open(const Subject& subject, const std::string& settings_json,
+                                                              const std::map<std::string, std::string>& secrets,
+                                                              const CallFaults& faults = {});
 
-  Running start(Function function, const Ask& ask = {}, Treatment treatment = {}) const;
-  Running start(Function function, Treatment treatment, Running::Body body) const;  ///< any function of an extension
-  Said refresh(const Ask& ask = {}, const Treatment& treatment = {}) const {
-    return start(Function::refresh, ask, treatment).wait();
+  RunningCall start(Function function, const CallArguments& arguments = {}, CallFaults faults = {}) const;
+  RunningCall start(Function function, CallFaults faults, RunningCall::Body body) const;  ///< any function of an
+                                                                                          ///< extension
+  CallTrace refresh(const CallArguments& arguments = {}, const CallFaults& faults = {}) const {
+    return start(Function::refresh, arguments, faults).wait();
   }
-  Said read(const std::vector<Identity>& ids, const Treatment& treatment = {}) const {
-    return start(Function::read, Ask{{}, {}, ids}, treatment).wait();
+  CallTrace read(const std::vector<Identity>& ids, const CallFaults& faults = {}) const {
+    return start(Function::read, CallArguments{{}, {}, ids}, faults).wait();
   }
-  Said health(const Treatment& treatment = {}) const { return start(Function::health, {}, treatment).wait(); }
-  Said diff(const driftd_diff_args& args) const;
+  CallTrace health(const CallFaults& faults = {}) const { return start(Function::health, {}, faults).wait(); }
+  CallTrace diff(const driftd_diff_args& args) const;
   void wake() const;
-  /// Broken when it does not return within kGrace. Nothing may be called afterwards.
+  /// RuleBroken when it does not return within kGrace. Nothing may be called afterwards.
   void close();
 
   driftd_instance raw() const;

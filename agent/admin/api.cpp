@@ -18,7 +18,7 @@ std::string query(const Request& request, const std::string& name) {
   return found == request.query.end() ? "" : found->second;
 }
 
-Status only(const Request& request, const std::vector<std::string>& allowed) {
+Status check_parameters(const Request& request, const std::vector<std::string>& allowed) {
   for (const auto& [name, value] : request.query) {
     if (std::find(allowed.begin(), allowed.end(), name) == allowed.end()) {
       return fail(Code::invalid, "unknown query parameter '" + name + "'");
@@ -81,21 +81,21 @@ Response error_response(const Error& error) {
   return {http_status(error.code), core::render(body) + "\n"};
 }
 
-Error no_room_error(const Share& share) {
+Error memory_limit_error(const MemoryShare& share) {
   return {
       Code::unavailable,
       "the answers that connections to the API have not read yet leave no room for this one (maximum: " +
-          std::to_string(share.most() >> 20) +
+          std::to_string(share.max() >> 20) +
           " MiB together): read the answers that are under way, ask for less with limit=, or try again in a second"};
 }
 
-void fit_in(Response& answer, Share& share, bool must) {
-  if (must) return share.insist(answer.body.size());
+void fit_answer(Response& answer, MemoryShare& share, bool must) {
+  if (must) return share.force_size(answer.body.size());
   if (!share.resize(answer.body.size())) {
-    answer = error_response(no_room_error(share));
-    share.insist(answer.body.size());
+    answer = error_response(memory_limit_error(share));
+    share.force_size(answer.body.size());
   }
-  if (answer.body.size() > Share::kFree) answer.body.shrink_to_fit();  // a text that grew has up to as much again
+  if (answer.body.size() > MemoryShare::kFree) answer.body.shrink_to_fit();  // a text that grew has up to as much again
   if (share.refused()) answer.retry_after = 1;
 }
 
@@ -125,14 +125,14 @@ Task<Response> Api::probe(Request request) {
   }
   if (request.path == "/livez") co_return Response{200, "ok\n", "text/plain; charset=utf-8"};
   if (request.path != "/metrics" && request.path != "/readyz") co_return error_response(no_such_path(request));
-  const core::AgentView view = backstage_.control.view();
+  const core::AgentView view = deps_.control.view();
   if (request.path == "/readyz") {
     co_return Response{view.ready ? 200 : 503, view.ready ? "ok\n" : view.not_ready_reason + "\n",
                        "text/plain; charset=utf-8"};
   }
-  const auto books = co_await backstage_.reader.books();
-  if (!books) co_return error_response(books.error());
-  co_return Response{200, backstage_.metrics.render(view, *books), "text/plain; version=0.0.4; charset=utf-8"};
+  const auto sink_totals = co_await deps_.reader.sink_totals();
+  if (!sink_totals) co_return error_response(sink_totals.error());
+  co_return Response{200, deps_.metrics.render(view, *sink_totals), "text/plain; version=0.0.4; charset=utf-8"};
 }
 
 Task<Answer> Api::route(Request request) {
@@ -149,12 +149,12 @@ Task<Answer> Api::route(Request request) {
 
 Task<Answer> Api::get(Request request) {
   const std::string path = request.path;
-  if (path == "/v1/status") co_return to_json(backstage_.control.view());
-  if (path == "/v1/backends") co_return Value::Object{{"backends", list_of(backstage_.control.view().backends)}};
+  if (path == "/v1/status") co_return to_json(deps_.control.view());
+  if (path == "/v1/backends") co_return Value::Object{{"backends", list_of(deps_.control.view().backends)}};
   if (path == "/v1/queue") co_return co_await queue();
   if (path == "/v1/audit/verify") co_return co_await verify_audit();
   if (path == "/v1/schema") {
-    auto text = co_await backstage_.control.schema(query(request, "provider"), query(request, "what"));
+    auto text = co_await deps_.control.schema(query(request, "provider"), query(request, "what"));
     if (!text) co_return fail(text.error());
     co_return core::parse(*text);
   }
@@ -162,7 +162,7 @@ Task<Answer> Api::get(Request request) {
   if (path == "/v1/plugins/describe") co_return co_await describe_plugin(std::move(request));
   const auto parts = segments(path);
   if (parts.size() == 4 && parts[0] == "v1" && parts[1] == "backends" && parts[3] == "discovered") {
-    const auto outcome = co_await backstage_.control.discover(parts[2]);
+    const auto outcome = co_await deps_.control.discover(parts[2]);
     if (!outcome) co_return fail(outcome.error());
     co_return to_json(*outcome);
   }

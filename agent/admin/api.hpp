@@ -7,12 +7,12 @@
 #include <string>
 #include <vector>
 
+#include "admin/answer_memory.hpp"
 #include "admin/denials.hpp"
 #include "admin/json.hpp"
 #include "admin/metrics.hpp"
-#include "admin/room.hpp"
+#include "base/async_mutex.hpp"
 #include "base/task.hpp"
-#include "base/turn.hpp"
 #include "core/ports/control.hpp"
 #include "core/ports/reader.hpp"
 #include "core/value/value.hpp"
@@ -25,8 +25,8 @@ struct Request {
   std::string body;
   std::string actor;  ///< user name of the peer
   core::Caller caller{};
-  bool may_decide = true;          ///< else it may only look
-  std::shared_ptr<Share> share{};  ///< what its answer takes of the room; empty: as much as it likes
+  bool may_decide = true;                ///< else it may only look
+  std::shared_ptr<MemoryShare> share{};  ///< what its answer takes of the room; empty: as much as it likes
 };
 struct Response {
   int status = 200;
@@ -36,31 +36,31 @@ struct Response {
 };
 
 /// What the API is a skin over; all outlive it.
-struct Backstage {
+struct ApiDependencies {
   core::Control& control;
   core::Reader& reader;
   PrometheusMetrics& metrics;
   /// All plugins of the plugin folders.
-  std::function<Task<std::vector<core::SessionFactory::Found>>()> plugins;
+  std::function<Task<std::vector<core::SessionFactory::ScanResult>>()> plugins;
   /// What waits for a decision, as a list of objects (docs/api.md, queue); empty function: there is no such queue.
   std::function<Task<Result<core::Value>>()> notifications;
   /// What a large answer needed may go back to the system; empty function: it stays.
-  std::function<void()> give_back = {};
+  std::function<void()> release_memory = {};
   /// Where answers are rendered that would hold up the core thread; empty: there is no such place.
-  asio::any_io_executor beside = {};
+  asio::any_io_executor render_executor = {};
 };
 
 /// The HTTP/JSON API without its transport (docs/api.md). Core thread; requests may overlap.
 class Api {
  public:
-  Api(asio::any_io_executor core, Backstage backstage) : backstage_(std::move(backstage)), large_(std::move(core)) {}
+  Api(asio::any_io_executor core, ApiDependencies deps) : deps_(std::move(deps)), large_(std::move(core)) {}
   /// Answers any request: failures are {"error":{"code","message"}} with a fitting status.
   Task<Response> handle(Request request);
   /// The three paths of the loopback port: /metrics, /livez, /readyz; others 404.
   Task<Response> probe(Request request);
   /// Leaves a line about somebody who was refused. Bounded for each user: whoever may not use the API must not fill the
   /// audit log.
-  Task<void> note_denial(std::string actor, core::Caller caller, std::string asked, Error error);
+  Task<void> audit_denial(std::string actor, core::Caller caller, std::string asked, Error error);
   /// Requests that wait for events end soon, with what there is. For the server's stop.
   void stop() { stopping_ = true; }
   /// An answer of so many bytes was sent.
@@ -81,7 +81,7 @@ class Api {
   Task<Answer> verify_audit();
   Task<Text> lists(Request request);
   /// Rows as JSON, and how to count all that there are.
-  struct Listed {
+  struct ListContent {
     std::string name, rows;
     std::size_t count = 0;
     std::int64_t limit = 0;
@@ -89,15 +89,15 @@ class Api {
     core::Reader::Count all{};
     core::Value notes{};
   };
-  Task<Text> list(Listed listed);
+  Task<Text> list(ListContent listed);
   /// Before a list of more than 1,000 rows is read: ten thousand of them stand in memory until their JSON is there.
-  Task<Turn::Held> turn_of(std::int64_t limit);
+  Task<AsyncMutex::Guard> large_list_turn(std::int64_t limit);
   /// `not_found` lists what is known when a filter without `*` names nothing.
   Task<Status> check_names(core::DriftFilter filter);
   Task<Status> check_sink(std::string name);
   core::Value shown_drift(const core::Drift& drift, Depth depth = Depth::whole);
   core::Value shown_row(const core::DriftRow& row, Depth depth);
-  Task<Answer> do_deed(Request request);
+  Task<Answer> do_change(Request request);
   Task<Answer> decide(std::string drift_id, std::string verb, Request request);
   Task<Answer> refresh(Request request);
   Task<Answer> explain(Request request);
@@ -107,9 +107,9 @@ class Api {
   Task<Answer> replay(Request request);
   Task<Answer> settle_dead(std::string verb, Request request);
 
-  Backstage backstage_;
+  ApiDependencies deps_;
   Denials denials_;
-  Turn large_;  ///< one large list at a time
+  AsyncMutex large_;  ///< one large list at a time
   bool stopping_ = false;
 };
 
@@ -118,11 +118,11 @@ bool is_list(const std::string& path);
 /// HTTP status of a code.
 int http_status(Code code);
 Response error_response(const Error& error);
-/// The answer has no room beside those that wait to be read.
-Error no_room_error(const Share& share);
+/// The answer has no room render_executor those that wait to be read.
+Error memory_limit_error(const MemoryShare& share);
 /// The answer has its share of the room from here on, or gives way to one that says why not. `must`: it is given in any
 /// case.
-void fit_in(Response& answer, Share& share, bool must);
+void fit_answer(Response& answer, MemoryShare& share, bool must);
 /// Splits a request target into path and query, percent-decoded; `invalid` when it is malformed.
 Result<Request> parse_target(std::string_view target);
 

@@ -49,7 +49,7 @@ Status check_name(const std::string& what, const std::string& name, const Names&
   return fail(Code::not_found, "there is no " + what + " '" + name + "'; known: " + listed(known));
 }
 
-/// The pseudo-kinds that every backend may have beside those of its provider.
+/// The pseudo-kinds that every backend may have render_executor those of its provider.
 Names kinds_of(const core::AgentView& view, const std::string& backend, bool& sure) {
   Names out{"backend", "claim", "scope", "registration"};
   for (const auto& one : view.backends) {
@@ -60,10 +60,10 @@ Names kinds_of(const core::AgentView& view, const std::string& backend, bool& su
   return out;
 }
 
-Names sinks_of(const core::AgentView& view, const std::vector<core::SinkBook>& books) {
+Names sinks_of(const core::AgentView& view, const std::vector<core::SinkTotals>& sink_totals) {
   Names out;
   for (const auto& sink : view.sinks) out.insert(sink.name);
-  for (const auto& book : books) out.insert(book.sink);  // closed ones keep their dead letters
+  for (const auto& book : sink_totals) out.insert(book.sink);  // closed ones keep their dead letters
   return out;
 }
 
@@ -88,23 +88,23 @@ std::string array_of(std::vector<T>& all) {
   return array_of(all, [](const T& one) { return to_json(one); });
 }
 
-/// array_of() beside the core thread.
+/// array_of() render_executor the core thread.
 template <class T>
-Task<std::string> rendered(asio::any_io_executor beside, std::vector<T> rows) {
+Task<std::string> rendered(asio::any_io_executor render_executor, std::vector<T> rows) {
   const auto all = std::make_shared<std::vector<T>>(std::move(rows));
   auto work = [all] { return array_of(*all); };
-  if (!beside) co_return work();
-  auto text = co_await run_on(std::move(beside), std::move(work));
+  if (!render_executor) co_return work();
+  auto text = co_await run_on(std::move(render_executor), std::move(work));
   co_return text;
 }
 
 /// Rows as text, at most so many bytes of them; the first one is taken however large it is.
 struct Rows {
-  explicit Rows(std::shared_ptr<Share> given) : share(std::move(given)) {}
-  std::shared_ptr<Share> share;
+  explicit Rows(std::shared_ptr<MemoryShare> given) : share(std::move(given)) {}
+  std::shared_ptr<MemoryShare> share;
   std::string text = "[";
   std::size_t count = 0;
-  bool no_room = false;  ///< beside the answers of others
+  bool no_room = false;  ///< render_executor the answers of others
   bool add(const Value& row) {
     const std::string one = core::render(row);
     if (count > 0 && text.size() + one.size() > kMostBytes) return false;
@@ -143,7 +143,7 @@ Value notes_of(const std::vector<std::pair<std::string, std::string>>& filters) 
 
 Result<core::DriftFilter> drift_filter(const Request& request) {
   core::DriftFilter filter;
-  DRIFTD_CHECK(only(request, {"backend", "kind", "id", "status", "all", "limit", "drift", "whole"}));
+  DRIFTD_CHECK(check_parameters(request, {"backend", "kind", "id", "status", "all", "limit", "drift", "whole"}));
   filter.backend = query(request, "backend");
   filter.kind = query(request, "kind");
   filter.id = query(request, "id");
@@ -163,7 +163,7 @@ Result<core::DriftFilter> drift_filter(const Request& request) {
 
 Value Api::shown_drift(const core::Drift& drift, Depth depth) {
   Value out = to_json(drift, depth);
-  const std::string binding = backstage_.control.binding(drift);
+  const std::string binding = deps_.control.binding(drift);
   out.object()->insert_or_assign("digest", binding);
   if (drift.open()) out.object()->insert_or_assign("ref", drift.id + "@" + binding.substr(0, kRef));
   return out;
@@ -176,12 +176,12 @@ Value Api::shown_row(const core::DriftRow& row, Depth depth) {
 }
 
 void Api::sent(std::size_t bytes) const {
-  if (bytes >= kLargeAnswer && backstage_.give_back) backstage_.give_back();
+  if (bytes >= kLargeAnswer && deps_.release_memory) deps_.release_memory();
 }
 
-Task<Turn::Held> Api::turn_of(std::int64_t limit) {
-  if (limit <= kFewRows) co_return Turn::Held();
-  Turn::Held held = co_await large_.enter();
+Task<AsyncMutex::Guard> Api::large_list_turn(std::int64_t limit) {
+  if (limit <= kFewRows) co_return AsyncMutex::Guard();
+  AsyncMutex::Guard held = co_await large_.lock();
   co_return held;
 }
 
@@ -194,10 +194,10 @@ Task<Text> Api::lists(Request request) {
   co_return co_await audit(std::move(request));
 }
 
-Task<Text> Api::list(Listed listed) {
+Task<Text> Api::list(ListContent listed) {
   std::int64_t total = static_cast<std::int64_t>(listed.count);
   if (listed.ended || total >= listed.limit || listed.rows.size() >= kSurelyAll) {
-    DRIFTD_CO_TRY(const std::int64_t counted, co_await backstage_.reader.count(std::move(listed.all)));
+    DRIFTD_CO_TRY(const std::int64_t counted, co_await deps_.reader.count(std::move(listed.all)));
     total = std::max(total, counted);  // rows may have come between the two looks
   }
   const bool truncated = total > static_cast<std::int64_t>(listed.count);
@@ -212,7 +212,7 @@ Task<Text> Api::list(Listed listed) {
 }
 
 Task<Status> Api::check_names(core::DriftFilter filter) {
-  const core::AgentView view = backstage_.control.view();
+  const core::AgentView view = deps_.control.view();
   Names backends;
   for (const auto& one : view.backends) backends.insert(one.name);
   DRIFTD_CO_CHECK(check_name("backend", filter.backend, backends));
@@ -223,30 +223,30 @@ Task<Status> Api::check_names(core::DriftFilter filter) {
   bool sure = true;
   const Names kinds = kinds_of(view, filter.backend, sure);
   if (sure && !filter.kind.empty() && !is_glob(filter.kind) && !kinds.contains(filter.kind)) {
-    DRIFTD_CO_TRY(const std::int64_t stored, co_await backstage_.reader.count(same));
+    DRIFTD_CO_TRY(const std::int64_t stored, co_await deps_.reader.count(same));
     if (stored == 0) co_return check_name("kind", filter.kind, kinds);
   }
   if (filter.id.empty() || is_glob(filter.id)) co_return Status{};
   same.filter.id = filter.id;
-  DRIFTD_CO_TRY(const std::int64_t stored, co_await backstage_.reader.count(same));
+  DRIFTD_CO_TRY(const std::int64_t stored, co_await deps_.reader.count(same));
   if (stored > 0) co_return Status{};
   Count past = same;
   past.of = Count::Of::drifts;
   past.filter.all = true;
-  DRIFTD_CO_TRY(const std::int64_t drifts, co_await backstage_.reader.count(past));
+  DRIFTD_CO_TRY(const std::int64_t drifts, co_await deps_.reader.count(past));
   if (drifts > 0) co_return Status{};
   co_return fail(Code::not_found,
                  "there is no resource with id '" + filter.id + "'; `driftd resources` lists those that are known");
 }
 
 Task<Status> Api::check_sink(std::string name) {
-  DRIFTD_CO_TRY(const auto books, co_await backstage_.reader.books());
-  co_return check_name("sink", name, sinks_of(backstage_.control.view(), books));
+  DRIFTD_CO_TRY(const auto sink_totals, co_await deps_.reader.sink_totals());
+  co_return check_name("sink", name, sinks_of(deps_.control.view(), sink_totals));
 }
 
 Task<Text> Api::resources(Request request) {
-  DRIFTD_CO_CHECK(only(request, {"backend", "kind", "id", "limit", "whole"}));
-  Listed listed{.name = "resources"};
+  DRIFTD_CO_CHECK(check_parameters(request, {"backend", "kind", "id", "limit", "whole"}));
+  ListContent listed{.name = "resources"};
   DRIFTD_CO_TRY(listed.limit, parse_number("limit", query(request, "limit"), 1000, 1, kMostRows));
   core::DriftFilter filter;
   filter.backend = query(request, "backend");
@@ -255,13 +255,13 @@ Task<Text> Api::resources(Request request) {
   filter.limit = static_cast<int>(listed.limit);
   DRIFTD_CO_TRY(const Depth depth, depth_of(request));
   DRIFTD_CO_CHECK(co_await check_names(filter));
-  const Turn::Held turn = co_await turn_of(listed.limit);
+  const AsyncMutex::Guard turn = co_await large_list_turn(listed.limit);
   const auto rows = std::make_shared<Rows>(request.share);
-  core::Reader::Take<core::ResourceRow> take = [rows, depth](core::ResourceRow row) {
+  core::Reader::RowHandler<core::ResourceRow> take = [rows, depth](core::ResourceRow row) {
     return rows->add(to_json(row, depth));
   };
-  DRIFTD_CO_TRY(listed.ended, co_await backstage_.reader.each_resource(filter, std::move(take)));
-  if (rows->no_room) co_return fail(no_room_error(*rows->share));
+  DRIFTD_CO_TRY(listed.ended, co_await deps_.reader.each_resource(filter, std::move(take)));
+  if (rows->no_room) co_return fail(memory_limit_error(*rows->share));
   if (rows->count == 0)
     listed.notes = notes_of({{"backend", filter.backend}, {"kind", filter.kind}, {"id", filter.id}});
   listed.count = rows->count;
@@ -276,15 +276,15 @@ Task<Text> Api::drifts(Request request) {
   DRIFTD_CO_TRY(Depth depth, depth_of(request));
   if (!filter.drift.empty()) depth = Depth::whole;
   DRIFTD_CO_CHECK(co_await check_names(filter));
-  Listed listed{.name = "drifts", .limit = filter.limit};
-  const Turn::Held turn = co_await turn_of(listed.limit);
+  ListContent listed{.name = "drifts", .limit = filter.limit};
+  const AsyncMutex::Guard turn = co_await large_list_turn(listed.limit);
   const auto rows = std::make_shared<Rows>(request.share);
-  // binding() beside the core thread: it is of the store's key, which a process never changes.
-  core::Reader::Take<core::DriftRow> take = [this, rows, depth](core::DriftRow row) {
+  // binding() render_executor the core thread: it is of the store's key, which a process never changes.
+  core::Reader::RowHandler<core::DriftRow> take = [this, rows, depth](core::DriftRow row) {
     return rows->add(shown_row(row, depth));
   };
-  DRIFTD_CO_TRY(listed.ended, co_await backstage_.reader.each_drift(filter, std::move(take)));
-  if (rows->no_room) co_return fail(no_room_error(*rows->share));
+  DRIFTD_CO_TRY(listed.ended, co_await deps_.reader.each_drift(filter, std::move(take)));
+  if (rows->no_room) co_return fail(memory_limit_error(*rows->share));
   if (rows->count == 0)
     listed.notes = notes_of({{"backend", filter.backend}, {"kind", filter.kind}, {"id", filter.id}});
   listed.count = rows->count;
@@ -295,8 +295,8 @@ Task<Text> Api::drifts(Request request) {
 }
 
 Task<Text> Api::events(Request request) {
-  DRIFTD_CO_CHECK(only(request, {"after", "limit", "wait"}));
-  Listed listed{.name = "events"};
+  DRIFTD_CO_CHECK(check_parameters(request, {"after", "limit", "wait"}));
+  ListContent listed{.name = "events"};
   DRIFTD_CO_TRY(listed.limit, parse_number("limit", query(request, "limit"), 100, 1, 1000));
   DRIFTD_CO_TRY(const std::int64_t after, parse_number("after", query(request, "after"), -1, 0, INT64_MAX));
   DRIFTD_CO_TRY(const std::int64_t wait, parse_number("wait", query(request, "wait"), 0, 0, 30));
@@ -304,20 +304,20 @@ Task<Text> Api::events(Request request) {
   listed.all.of = Count::Of::events;
   listed.all.after = after;
   if (after < 0) {
-    auto last = co_await backstage_.reader.last_events(most);
+    auto last = co_await deps_.reader.last_events(most);
     if (!last) co_return fail(last.error());
     listed.count = last->size();
-    listed.rows = co_await rendered(backstage_.beside, std::move(*last));
+    listed.rows = co_await rendered(deps_.render_executor, std::move(*last));
     co_return co_await list(std::move(listed));
   }
   const auto until = std::chrono::steady_clock::now() + seconds(wait);
   asio::steady_timer timer(co_await asio::this_coro::executor);
   for (;;) {
-    auto found = co_await backstage_.reader.events(after, most);
+    auto found = co_await deps_.reader.events(after, most);
     if (!found) co_return fail(found.error());
     if (!found->empty() || stopping_ || std::chrono::steady_clock::now() >= until) {
       listed.count = found->size();
-      listed.rows = co_await rendered(backstage_.beside, std::move(*found));
+      listed.rows = co_await rendered(deps_.render_executor, std::move(*found));
       co_return co_await list(std::move(listed));
     }
     timer.expires_after(kFollowStep);
@@ -326,37 +326,37 @@ Task<Text> Api::events(Request request) {
 }
 
 Task<Answer> Api::queue() {
-  const auto books = co_await backstage_.reader.books();
-  if (!books) co_return fail(books.error());
+  const auto sink_totals = co_await deps_.reader.sink_totals();
+  if (!sink_totals) co_return fail(sink_totals.error());
   Value notifications = Value(Value::Array());
-  if (backstage_.notifications) {
-    DRIFTD_CO_TRY(notifications, co_await backstage_.notifications());
+  if (deps_.notifications) {
+    DRIFTD_CO_TRY(notifications, co_await deps_.notifications());
   }
   Count pending;
   pending.of = Count::Of::drifts;
   pending.filter.status = core::DriftStatus::pending;
-  DRIFTD_CO_TRY(const std::int64_t counted, co_await backstage_.reader.count(pending));
+  DRIFTD_CO_TRY(const std::int64_t counted, co_await deps_.reader.count(pending));
   const auto listed = static_cast<std::int64_t>(notifications.array()->size());
-  const auto view = backstage_.control.view();
+  const auto view = deps_.control.view();
   co_return Value::Object{{"notifications", notifications},
                           {"notifications_total", number(std::max(counted, listed))},
                           {"notifications_truncated", Value(counted > listed)},
                           {"sinks", list_of(view.sinks)},
-                          {"books", list_of(*books)},
+                          {"books", list_of(*sink_totals)},
                           {"backlog_events", number(view.backlog_events)},
                           {"backlog_bytes", number(view.backlog_bytes)}};
 }
 
 Task<Text> Api::dead_letters(Request request) {
-  DRIFTD_CO_CHECK(only(request, {"sink", "limit"}));
-  Listed listed{.name = "dead_letters"};
+  DRIFTD_CO_CHECK(check_parameters(request, {"sink", "limit"}));
+  ListContent listed{.name = "dead_letters"};
   DRIFTD_CO_TRY(listed.limit, parse_number("limit", query(request, "limit"), 100, 1, 1000));
   const std::string sink = query(request, "sink");
   DRIFTD_CO_CHECK(co_await check_sink(sink));
-  auto letters = co_await backstage_.reader.dead_letters(sink, static_cast<int>(listed.limit));
+  auto letters = co_await deps_.reader.dead_letters(sink, static_cast<int>(listed.limit));
   if (!letters) co_return fail(letters.error());
   listed.count = letters->size();
-  listed.rows = co_await rendered(backstage_.beside, std::move(*letters));
+  listed.rows = co_await rendered(deps_.render_executor, std::move(*letters));
   if (listed.count == 0) listed.notes = notes_of({{"sink", sink}});
   listed.all.of = Count::Of::dead_letters;
   listed.all.filter.backend = sink;
@@ -364,20 +364,20 @@ Task<Text> Api::dead_letters(Request request) {
 }
 
 Task<Text> Api::audit(Request request) {
-  DRIFTD_CO_CHECK(only(request, {"limit"}));
-  Listed listed{.name = "audit"};
+  DRIFTD_CO_CHECK(check_parameters(request, {"limit"}));
+  ListContent listed{.name = "audit"};
   DRIFTD_CO_TRY(listed.limit, parse_number("limit", query(request, "limit"), 100, 1, kMostRows));
-  const Turn::Held turn = co_await turn_of(listed.limit);
-  auto rows = co_await backstage_.reader.audit(static_cast<int>(listed.limit));
+  const AsyncMutex::Guard turn = co_await large_list_turn(listed.limit);
+  auto rows = co_await deps_.reader.audit(static_cast<int>(listed.limit));
   if (!rows) co_return fail(rows.error());
   listed.count = rows->size();
-  listed.rows = co_await rendered(backstage_.beside, std::move(*rows));
+  listed.rows = co_await rendered(deps_.render_executor, std::move(*rows));
   listed.all.of = Count::Of::audit;
   co_return co_await list(std::move(listed));
 }
 
 Task<Answer> Api::verify_audit() {
-  const auto proof = co_await backstage_.reader.verify_audit();
+  const auto proof = co_await deps_.reader.verify_audit();
   if (!proof) co_return fail(proof.error());
   co_return to_json(*proof);
 }

@@ -12,9 +12,9 @@ namespace {
 
 using core::Value;
 using Answer = Result<Value>;
-using Found = core::SessionFactory::Found;
+using ScanResult = core::SessionFactory::ScanResult;
 
-bool named(const Found& found, const std::string& name) {
+bool named(const ScanResult& found, const std::string& name) {
   if (found.file == name) return true;
   for (const auto& use : found.used_by) {
     if (use.backend == name) return true;
@@ -30,9 +30,9 @@ bool named(const Found& found, const std::string& name) {
 }  // namespace
 
 Task<Answer> Api::plugins() {
-  const auto found = co_await backstage_.plugins();
+  const auto found = co_await deps_.plugins();
   Value::Array missing;
-  for (const auto& backend : backstage_.control.view().backends) {
+  for (const auto& backend : deps_.control.view().backends) {
     if (backend.worker.state != "no plugin") continue;
     missing.push_back(
         Value::Object{{"backend", backend.name}, {"provider", backend.provider}, {"reason", backend.worker.last_exit}});
@@ -45,7 +45,7 @@ Task<Answer> Api::describe_plugin(Request request) {
   if (asked == request.query.end() || request.query.size() != 1) {
     co_return fail(Code::invalid, "one query parameter 'name': a plugin's id, type or file, or a backend");
   }
-  const auto all = co_await backstage_.plugins();
+  const auto all = co_await deps_.plugins();
   std::string known;
   for (const auto& found : all) {
     if (named(found, asked->second)) co_return described(found);
@@ -61,7 +61,7 @@ Task<Answer> Api::resume(Request request) {
   const std::string reason = fields.reason();
   DRIFTD_CO_CHECK(fields.check());
   if (name.empty()) co_return fail(Code::invalid, "'name' is missing: a backend, or a plugin's id, type or file");
-  const auto freed = co_await backstage_.control.resume(name);
+  const auto freed = co_await deps_.control.resume(name);
   if (!freed) co_return fail(freed.error());
   for (const auto& backend : *freed) {
     core::AuditEntry line;
@@ -72,7 +72,7 @@ Task<Answer> Api::resume(Request request) {
     line.subject = line.backend = backend;
     line.reason = reason;
     // the request has its line, and it is done
-    const Status written = co_await backstage_.control.audit(std::move(line));
+    const Status written = co_await deps_.control.audit(std::move(line));
     if (!written)
       log::room("admin").error("{} was freed, which is not in the audit log: {}", backend, written.error().message);
   }

@@ -93,7 +93,7 @@ Value list_of(const std::vector<std::string>& texts) {
 
 Value to_json(const core::Coverage& coverage) {
   return Value::Object{{"kind", coverage.kind},
-                       {"state", word(core::state_of(coverage))},
+                       {"state", word(core::coverage_state(coverage))},
                        {"established", flag(coverage.established)},
                        {"complete", flag(coverage.complete)},
                        {"resources", number(coverage.resources)},
@@ -155,11 +155,11 @@ Value to_json(const core::AgentView& view) {
                        {"needs_restart", list_of(view.needs_restart)}};
 }
 
-Value to_json(const core::Waiting& setting) {
+Value to_json(const core::PendingRestart& setting) {
   return Value::Object{{"setting", setting.what}, {"where", setting.where}};
 }
 
-Value to_json(const core::Control::Reloaded& reloaded) {
+Value to_json(const core::Control::ReloadReport& reloaded) {
   Value::Array applied;
   for (const auto& what : reloaded.applied) applied.emplace_back(what);
   return Value::Object{{"reloaded", Value(true)},
@@ -194,7 +194,7 @@ Value to_json(const core::DeadLetter& letter) {
                        {"event", to_json(letter.event)}};
 }
 
-Value to_json(const core::SinkBook& book) {
+Value to_json(const core::SinkTotals& book) {
   return Value::Object{{"sink", book.sink},           {"emitted", number(book.emitted)},
                        {"acked", number(book.acked)}, {"pending", number(book.pending)},
                        {"dead", number(book.dead)},   {"dropped", number(book.dropped)}};
@@ -241,7 +241,7 @@ Value to_json(const core::Step& step) {
                        {"reason", step.reason}};
 }
 
-Value to_json(const core::Control::Refreshed& refreshed) {
+Value to_json(const core::Control::BackendRefresh& refreshed) {
   Value::Object out{{"backend", refreshed.backend},
                     {"ok", flag(refreshed.status.has_value())},
                     {"coverage", list_of(refreshed.coverage)}};
@@ -252,7 +252,7 @@ Value to_json(const core::Control::Refreshed& refreshed) {
   return out;
 }
 
-Value to_json(const core::SessionFactory::Found& found) {
+Value to_json(const core::SessionFactory::ScanResult& found) {
   Value::Array uses;
   for (const auto& use : found.used_by) {
     uses.push_back(Value::Object{{"backend", use.backend}, {"worker", worker(use.worker)}});
@@ -272,7 +272,7 @@ Value to_json(const core::SessionFactory::Found& found) {
   return out;
 }
 
-Value described(const core::SessionFactory::Found& found) {
+Value described(const core::SessionFactory::ScanResult& found) {
   Value out = to_json(found);
   if (!found.info) return out;
   const core::ProviderInfo& info = **found.info;

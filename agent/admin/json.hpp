@@ -31,19 +31,19 @@ core::Value to_json(const core::Drift& drift, Depth depth = Depth::whole);
 core::Value to_json(const core::ResourceRow& row, Depth depth = Depth::whole);
 core::Value to_json(const core::StoredEvent& event);  ///< with the decoded payload as `event`
 core::Value to_json(const core::DeadLetter& letter);
-core::Value to_json(const core::SinkBook& book);
+core::Value to_json(const core::SinkTotals& book);
 core::Value to_json(const core::AuditRow& row);
 core::Value to_json(const core::AuditProof& proof);
 core::Value to_json(const core::Step& step);
 core::Value to_json(const core::Diagnostic& diagnostic);
 core::Value to_json(const core::Discovered& backend);
 core::Value to_json(const core::DiscoverOutcome& outcome);
-core::Value to_json(const core::Control::Refreshed& refreshed);
-core::Value to_json(const core::Control::Reloaded& reloaded);
-core::Value to_json(const core::Waiting& setting);
-core::Value to_json(const core::SessionFactory::Found& found);
+core::Value to_json(const core::Control::BackendRefresh& refreshed);
+core::Value to_json(const core::Control::ReloadReport& reloaded);
+core::Value to_json(const core::PendingRestart& setting);
+core::Value to_json(const core::SessionFactory::ScanResult& found);
 /// The same with all that the plugin says of itself: settings schema, kinds with their schemas, extensions, metrics.
-core::Value described(const core::SessionFactory::Found& found);
+core::Value described(const core::SessionFactory::ScanResult& found);
 
 template <class T>
 core::Value list_of(const std::vector<T>& all) {

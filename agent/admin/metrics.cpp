@@ -64,7 +64,7 @@ struct PrometheusMetrics::Series {
   }
   void set_backends(const core::AgentView& view);
   void set_worker(const core::BackendView& backend);
-  void set_sinks(const core::AgentView& view, const std::vector<core::SinkBook>& books);
+  void set_sinks(const core::AgentView& view, const std::vector<core::SinkTotals>& books);
 
   std::mutex mutex;
   std::string prefix;
@@ -137,7 +137,7 @@ void PrometheusMetrics::Series::set_backends(const core::AgentView& view) {
     set_worker(backend);
     for (const auto& kind : backend.coverage) {
       unknown.at({{"backend", backend.name}, {"kind", kind.kind}}).Set(static_cast<double>(kind.unknown));
-      coverage.at({{"backend", backend.name}, {"kind", kind.kind}, {"state", std::string(core::state_of(kind))}})
+      coverage.at({{"backend", backend.name}, {"kind", kind.kind}, {"state", std::string(core::coverage_state(kind))}})
           .Set(1);
     }
   }
@@ -159,7 +159,7 @@ void PrometheusMetrics::Series::set_worker(const core::BackendView& backend) {
     budget_hits.at(with("budget", name)).Set(static_cast<double>(count));
 }
 
-void PrometheusMetrics::Series::set_sinks(const core::AgentView& view, const std::vector<core::SinkBook>& all) {
+void PrometheusMetrics::Series::set_sinks(const core::AgentView& view, const std::vector<core::SinkTotals>& all) {
   in_flight.clear();
   books.clear();
   waiting.clear();
@@ -249,7 +249,7 @@ void PrometheusMetrics::forget(const std::string& backend) {
 namespace {
 
 /// Whether all workers that run are held by landlock and seccomp; nothing where none runs.
-std::optional<bool> held_workers(const core::AgentView& view) {
+std::optional<bool> all_workers_jailed(const core::AgentView& view) {
   std::optional<bool> out;
   for (const auto& backend : view.backends) {
     const std::string& jail = backend.worker.jail;
@@ -261,7 +261,7 @@ std::optional<bool> held_workers(const core::AgentView& view) {
 
 }  // namespace
 
-std::string PrometheusMetrics::render(const core::AgentView& view, const std::vector<core::SinkBook>& books) {
+std::string PrometheusMetrics::render(const core::AgentView& view, const std::vector<core::SinkTotals>& books) {
   const std::lock_guard lock(series_->mutex);
   series_->set_backends(view);
   series_->set_sinks(view, books);
@@ -270,7 +270,7 @@ std::string PrometheusMetrics::render(const core::AgentView& view, const std::ve
   series_->store_bytes.at({}).Set(static_cast<double>(view.store_bytes));
   series_->store_max_bytes.at({}).Set(static_cast<double>(view.store_max_bytes));
   series_->ready.at({}).Set(view.ready ? 1 : 0);
-  if (const auto held = held_workers(view)) series_->jail.at({}).Set(*held ? 1 : 0);
+  if (const auto held = all_workers_jailed(view)) series_->jail.at({}).Set(*held ? 1 : 0);
   series_->info.at({{"version", view.version}, {"cluster", view.cluster}}).Set(1);
   auto families = series_->registry.Collect();
   std::erase_if(families, [](const auto& family) { return family.metric.empty(); });

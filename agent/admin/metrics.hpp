@@ -32,7 +32,7 @@ class PrometheusMetrics final : public core::Metrics {
   void secret_program(const std::string& backend, bool ok);
 
   /// Text exposition (version 0.0.4) of everything, gauges as in `view` and `books`.
-  std::string render(const core::AgentView& view, const std::vector<core::SinkBook>& books);
+  std::string render(const core::AgentView& view, const std::vector<core::SinkTotals>& books);
 
  private:
   struct Series;

@@ -23,7 +23,7 @@ bool is_member(const Peer& peer, const std::vector<std::uint32_t>& groups) {
 
 }  // namespace
 
-Result<Peer> peer_of(int socket) {
+Result<Peer> read_peer(int socket) {
   ucred credentials{};
   socklen_t size = sizeof credentials;
   if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0) {
@@ -38,7 +38,7 @@ Result<Peer> peer_of(int socket) {
   return peer;
 }
 
-std::optional<std::uint32_t> login_of(std::int32_t pid) {
+std::optional<std::uint32_t> read_login_uid(std::int32_t pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/loginuid");
   std::uint32_t uid = 0;
   constexpr std::uint32_t kUnset = 0xffffffff;  // no login: a service, or a kernel without audit
@@ -48,7 +48,7 @@ std::optional<std::uint32_t> login_of(std::int32_t pid) {
 
 bool is_owner(const Peer& peer) { return peer.uid == 0 || peer.uid == ::geteuid(); }
 
-Access Permit::access(const Peer& peer) const {
+Access AccessPolicy::access(const Peer& peer) const {
   if (is_owner(peer) || contains(uids, peer.uid) || is_member(peer, gids) || is_member(peer, decide_gids))
     return Access::decide;
   return is_member(peer, read_gids) ? Access::read : Access::none;

@@ -18,17 +18,17 @@ struct Peer {
   std::int32_t pid = 0;               ///< of who connected
 };
 
-Result<Peer> peer_of(int socket);
+Result<Peer> read_peer(int socket);
 
 /// Who is behind a process beyond its user: as whom they logged in, as the kernel's audit noted it, or nothing where it
 /// says nothing or may not be asked. The process may have ended meanwhile: a claim, no proof.
-std::optional<std::uint32_t> login_of(std::int32_t pid);
+std::optional<std::uint32_t> read_login_uid(std::int32_t pid);
 
 enum class Access { none, read, decide };
 
 /// Who may use the API. Root, the agent's own user, `uids` and `gids` may do everything; `read_gids` may look, and
 /// `decide_gids` may look and decide.
-struct Permit {
+struct AccessPolicy {
   std::vector<std::uint32_t> uids, gids, read_gids, decide_gids;
   Access access(const Peer& peer) const;
 };

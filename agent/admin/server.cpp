@@ -34,7 +34,7 @@ using HttpResponse = http::response<http::string_body>;
 auto quiet(boost::system::error_code& code) { return asio::redirect_error(asio::use_awaitable, code); }
 
 /// Whoever connected: by the Unix socket with credentials, by the port without.
-struct Visitor {
+struct Client {
   bool unix_socket = false;
   Result<Peer> peer;
   Access access = Access::none;
@@ -42,18 +42,18 @@ struct Visitor {
   std::string login = {};                       ///< `loginuid:alice`; empty: the kernel does not say
 };
 
-Visitor visitor_of(Stream<Local>& stream, const Permit& permit) {
-  Visitor out{true, peer_of(stream.socket().native_handle())};
+Client identify(Stream<Local>& stream, const AccessPolicy& policy) {
+  Client out{true, read_peer(stream.socket().native_handle())};
   if (!out.peer) return out;
-  out.access = permit.access(*out.peer);
-  out.login_uid = login_of(out.peer->pid);
+  out.access = policy.access(*out.peer);
+  out.login_uid = read_login_uid(out.peer->pid);
   return out;
 }
-Visitor visitor_of(Stream<Tcp>&, const Permit&) { return {false, fail(Code::denied, "no peer on TCP")}; }
+Client identify(Stream<Tcp>&, const AccessPolicy&) { return {false, fail(Code::denied, "no peer on TCP")}; }
 
 /// What may be said of the process: the user by the kernel, who that is beyond the user by whoever says it.
-core::Caller caller_of(const Visitor& visitor, std::string_view sudo_user) {
-  core::Caller out{visitor.peer->uid, visitor.peer->gid, visitor.peer->pid, visitor.login};
+core::Caller caller_of(const Client& client, std::string_view sudo_user) {
+  core::Caller out{client.peer->uid, client.peer->gid, client.peer->pid, client.login};
   constexpr std::string_view kNameCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-@+";
   const bool name = !sudo_user.empty() && sudo_user.size() <= 64 &&
                     sudo_user.find_first_not_of(kNameCharacters) == std::string_view::npos;
@@ -69,7 +69,7 @@ HttpResponse to_http(Response from, const HttpRequest& request) {
   if (from.retry_after > 0) out.set(http::field::retry_after, std::to_string(from.retry_after));
   out.keep_alive(request.keep_alive());
   const bool head = request.method() == http::verb::head;
-  from.body = well_formed(std::move(from.body));
+  from.body = valid_utf8(std::move(from.body));
   const std::size_t size = from.body.size();
   if (!head) out.body() = std::move(from.body);
   out.prepare_payload();
@@ -90,10 +90,10 @@ struct Connection {
 }  // namespace
 
 struct Server::State {
-  State(asio::any_io_executor executor, ServerSettings given, Backstage backstage)
+  State(asio::any_io_executor executor, ServerSettings given, ApiDependencies deps)
       : core(executor),
         settings(std::move(given)),
-        api(executor, std::move(backstage)),
+        api(executor, std::move(deps)),
         changed(core) {
     names->find = settings.user_name;
   }
@@ -101,7 +101,7 @@ struct Server::State {
   asio::any_io_executor core;
   ServerSettings settings;
   Api api;
-  std::shared_ptr<Room> room = std::make_shared<Room>();
+  std::shared_ptr<AnswerMemory> room = std::make_shared<AnswerMemory>();
   std::shared_ptr<UserNames> names = std::make_shared<UserNames>();
   asio::basic_socket_acceptor<Local, asio::any_io_executor> local{core};
   asio::basic_socket_acceptor<Tcp, asio::any_io_executor> tcp{core};
@@ -116,21 +116,21 @@ struct Server::State {
     return static_cast<std::size_t>(std::count_if(connections.begin(), connections.end(),
                                                   [&](const auto& entry) { return matches(entry.second); }));
   }
-  std::optional<Error> no_room(const Connection& next_one);
-  std::shared_ptr<Share> share_of(const Visitor& visitor) const;
-  bool make_room();
+  std::optional<Error> overload_error(const Connection& next_one);
+  std::shared_ptr<MemoryShare> share_of(const Client& client) const;
+  bool close_oldest_idle();
 };
 
 /// Why this one cannot be served beside those that are there; nothing: it can.
-std::optional<Error> Server::State::no_room(const Connection& one) {
+std::optional<Error> Server::State::overload_error(const Connection& one) {
   const auto served = [&](const Connection& other) { return !other.refused && other.unix_socket == one.unix_socket; };
   const std::size_t all = count(served);
   if (!one.unix_socket) {
-    if (all < settings.max_port || make_room()) return std::nullopt;
+    if (all < settings.max_port || close_oldest_idle()) return std::nullopt;
     return Error{Code::unavailable, "too many connections to the agent's port at once; try again"};
   }
   const std::size_t limit =
-      one.owner ? settings.max_unix : settings.max_unix - std::min(settings.max_unix, settings.kept);
+      one.owner ? settings.max_unix : settings.max_unix - std::min(settings.max_unix, settings.reserved);
   const std::size_t others = one.owner ? all : count([&](const Connection& c) { return served(c) && !c.owner; });
   if (others >= limit) return Error{Code::unavailable, "too many connections to the API; try again"};
   const std::size_t own = count([&](const Connection& c) { return served(c) && c.uid == one.uid; });
@@ -139,14 +139,14 @@ std::optional<Error> Server::State::no_room(const Connection& one) {
                "this user has " + std::to_string(own) + " connections to the API, which is the maximum for one"};
 }
 
-std::shared_ptr<Share> Server::State::share_of(const Visitor& visitor) const {
-  const bool owner = visitor.peer && is_owner(*visitor.peer);
-  const std::size_t kept = owner ? 0 : std::min(settings.max_waiting, settings.kept_waiting);
-  return std::make_shared<Share>(room, settings.max_waiting - kept);
+std::shared_ptr<MemoryShare> Server::State::share_of(const Client& client) const {
+  const bool owner = client.peer && is_owner(*client.peer);
+  const std::size_t reserved = owner ? 0 : std::min(settings.max_answer_bytes, settings.reserved_answer_bytes);
+  return std::make_shared<MemoryShare>(room, settings.max_answer_bytes - reserved);
 }
 
 /// Ends the oldest connection of the port that has not asked anything: idle ones cannot keep a probe out.
-bool Server::State::make_room() {
+bool Server::State::close_oldest_idle() {
   const auto idle = std::find_if(connections.begin(), connections.end(), [](const auto& entry) {
     return !entry.second.unix_socket && !entry.second.refused && !entry.second.asking;
   });
@@ -159,12 +159,12 @@ bool Server::State::make_room() {
 namespace {
 
 template <class StatePtr>
-Task<Response> answer(StatePtr state, HttpRequest request, const Visitor& visitor, std::shared_ptr<Share> share) {
-  if (!visitor.unix_socket && !is_loopback_host(request[http::field::host])) {
+Task<Response> answer(StatePtr state, HttpRequest request, const Client& client, std::shared_ptr<MemoryShare> share) {
+  if (!client.unix_socket && !is_loopback_host(request[http::field::host])) {
     const Error denied{Code::denied, "the Host header must name this machine's loopback"};
     std::string actor = "(port)", asked = "Host " + std::string(request[http::field::host]);
     core::Caller nobody;  // named, all of them: g++ 12 destroys temporaries of a co_await expression twice
-    co_await state->api.note_denial(std::move(actor), std::move(nobody), std::move(asked), denied);
+    co_await state->api.audit_denial(std::move(actor), std::move(nobody), std::move(asked), denied);
     co_return error_response(denied);
   }
   auto parsed = parse_target(request.target());
@@ -172,10 +172,10 @@ Task<Response> answer(StatePtr state, HttpRequest request, const Visitor& visito
   parsed->method = std::string(request.method_string());
   parsed->body = std::move(request.body());
   parsed->share = std::move(share);
-  if (visitor.unix_socket) {
-    parsed->actor = visitor.peer->name;
-    parsed->caller = caller_of(visitor, request["Driftd-Sudo-User"]);
-    parsed->may_decide = visitor.access == Access::decide;
+  if (client.unix_socket) {
+    parsed->actor = client.peer->name;
+    parsed->caller = caller_of(client, request["Driftd-Sudo-User"]);
+    parsed->may_decide = client.access == Access::decide;
     Response out = co_await state->api.handle(std::move(*parsed));
     co_return out;
   }
@@ -183,17 +183,17 @@ Task<Response> answer(StatePtr state, HttpRequest request, const Visitor& visito
   co_return out;
 }
 
-/// Why this visitor gets nothing at all.
+/// Why this client gets nothing at all.
 template <class StatePtr>
-std::optional<Error> unwelcome(const StatePtr& state, const Visitor& visitor) {
-  if (!visitor.unix_socket) return std::nullopt;
-  if (!visitor.peer) return visitor.peer.error();
-  if (state->settings.is_worker && state->settings.is_worker(visitor.peer->pid)) {
+std::optional<Error> denial_reason(const StatePtr& state, const Client& client) {
+  if (!client.unix_socket) return std::nullopt;
+  if (!client.peer) return client.peer.error();
+  if (state->settings.is_worker && state->settings.is_worker(client.peer->pid)) {
     return Error{Code::denied, "a plugin may not use the API of its agent"};
   }
-  if (visitor.access != Access::none) return std::nullopt;
+  if (client.access != Access::none) return std::nullopt;
   return Error{Code::denied,
-               "user " + visitor.peer->name +
+               "user " + client.peer->name +
                    " may not use this agent's API; ask for membership in admin.read_group or admin.decide_group"};
 }
 
@@ -213,13 +213,13 @@ Response refusal(const boost::system::error_code& code) {
 
 /// Reads and answers one request; false: the connection is over.
 template <class StatePtr, class Protocol>
-Task<bool> serve_one(StatePtr state, Stream<Protocol>& stream, beast::flat_buffer& buffer, const Visitor& visitor,
+Task<bool> serve_one(StatePtr state, Stream<Protocol>& stream, beast::flat_buffer& buffer, const Client& client,
                      std::uint64_t id, bool first) {
   http::request_parser<http::string_body> parser;
   parser.header_limit(16 * 1024);
-  parser.body_limit(state->settings.most_body);
+  parser.body_limit(state->settings.max_body);
   boost::system::error_code code;
-  const auto arrival = visitor.unix_socket ? state->settings.read_timeout : state->settings.port_timeout;
+  const auto arrival = client.unix_socket ? state->settings.read_timeout : state->settings.port_timeout;
   stream.expires_after(first ? arrival : state->settings.idle_timeout);
   co_await http::async_read_header(stream, buffer, parser, quiet(code));
   if (!first) stream.expires_after(arrival);
@@ -238,16 +238,16 @@ Task<bool> serve_one(StatePtr state, Stream<Protocol>& stream, beast::flat_buffe
   state->connections.at(id).asking = true;
   HttpRequest request = parser.release();
   HttpRequest head = HttpRequest(request.base());
-  std::shared_ptr<Share> share = state->share_of(visitor);
-  std::shared_ptr<Share> lent = share;
-  Response out = co_await answer(state, std::move(request), visitor, std::move(lent));
+  std::shared_ptr<MemoryShare> share = state->share_of(client);
+  std::shared_ptr<MemoryShare> lent = share;
+  Response out = co_await answer(state, std::move(request), client, std::move(lent));
   // What was done is always answered; so is the port, whose answers are few. An explanation is asked for by POST and
   // does nothing.
-  const bool is_deed = head.method() == http::verb::post && head.target().rfind("/v1/explain", 0) != 0;
-  fit_in(out, *share, !visitor.unix_socket || is_deed);
+  const bool is_change = head.method() == http::verb::post && head.target().rfind("/v1/explain", 0) != 0;
+  fit_answer(out, *share, !client.unix_socket || is_change);
   HttpResponse response = to_http(std::move(out), head);
   // an idle connection of the port is worth nothing
-  if (state->stopping || !visitor.unix_socket) response.keep_alive(false);
+  if (state->stopping || !client.unix_socket) response.keep_alive(false);
   stream.expires_after(arrival);
   const bool more = co_await send(stream, std::move(response));
   state->connections.at(id).asking = false;
@@ -257,7 +257,7 @@ Task<bool> serve_one(StatePtr state, Stream<Protocol>& stream, beast::flat_buffe
 
 /// Says why, in two seconds at most.
 template <class Protocol>
-Task<void> turn_away(Stream<Protocol>& stream, beast::flat_buffer& buffer, Error why) {
+Task<void> send_refusal(Stream<Protocol>& stream, beast::flat_buffer& buffer, Error why) {
   // Read first: closing on an unread request would reset the connection under our answer.
   http::request_parser<http::empty_body> unread;
   boost::system::error_code code;
@@ -271,27 +271,27 @@ Task<void> turn_away(Stream<Protocol>& stream, beast::flat_buffer& buffer, Error
 
 /// The names of who is there, before anything is said or written of them.
 template <class StatePtr>
-Task<void> name(StatePtr state, Visitor& visitor) {
-  visitor.peer->name = co_await UserNames::of(state->names, visitor.peer->uid);
-  if (!visitor.login_uid) co_return;
-  const std::string logged_in = co_await UserNames::of(state->names, *visitor.login_uid);
-  visitor.login = "loginuid:" + logged_in;
+Task<void> name(StatePtr state, Client& client) {
+  client.peer->name = co_await UserNames::of(state->names, client.peer->uid);
+  if (!client.login_uid) co_return;
+  const std::string logged_in = co_await UserNames::of(state->names, *client.login_uid);
+  client.login = "loginuid:" + logged_in;
 }
 
 template <class StatePtr, class Protocol>
-Task<void> serve(StatePtr state, std::shared_ptr<Stream<Protocol>> stream, std::uint64_t id, Visitor visitor,
+Task<void> serve(StatePtr state, std::shared_ptr<Stream<Protocol>> stream, std::uint64_t id, Client client,
                  std::optional<Error> refused) {
-  beast::flat_buffer buffer(64 * 1024 + state->settings.most_body);
-  if (visitor.peer) co_await name(state, visitor);
-  if (auto named = unwelcome(state, visitor); named) refused = std::move(named);
-  if (refused) co_await turn_away(*stream, buffer, *refused);
-  if (refused && refused->code == Code::denied && visitor.peer) {
+  beast::flat_buffer buffer(64 * 1024 + state->settings.max_body);
+  if (client.peer) co_await name(state, client);
+  if (auto named = denial_reason(state, client); named) refused = std::move(named);
+  if (refused) co_await send_refusal(*stream, buffer, *refused);
+  if (refused && refused->code == Code::denied && client.peer) {
     std::string asked = "the API";  // named: g++ 12 destroys temporaries of a co_await expression twice
-    core::Caller caller = caller_of(visitor, {});
-    co_await state->api.note_denial(visitor.peer->name, std::move(caller), std::move(asked), *refused);
+    core::Caller caller = caller_of(client, {});
+    co_await state->api.audit_denial(client.peer->name, std::move(caller), std::move(asked), *refused);
   }
   bool more = !refused;
-  for (bool first = true; more; first = false) more = co_await serve_one(state, *stream, buffer, visitor, id, first);
+  for (bool first = true; more; first = false) more = co_await serve_one(state, *stream, buffer, client, id, first);
   boost::system::error_code ignored;  // the other side may be gone already
   stream->socket().shutdown(asio::socket_base::shutdown_both, ignored);
   state->connections.erase(id);
@@ -301,24 +301,24 @@ Task<void> serve(StatePtr state, std::shared_ptr<Stream<Protocol>> stream, std::
 /// Decides at once what becomes of a connection, so that nobody waits for a slot.
 template <class StatePtr, class Protocol>
 void admit(StatePtr state, std::shared_ptr<Stream<Protocol>> stream) {
-  Visitor visitor = visitor_of(*stream, state->settings.permit);
+  Client client = identify(*stream, state->settings.policy);
   Connection one;
-  one.unix_socket = visitor.unix_socket;
-  if (visitor.peer) {
-    one.uid = visitor.peer->uid;
-    one.owner = is_owner(*visitor.peer);
+  one.unix_socket = client.unix_socket;
+  if (client.peer) {
+    one.uid = client.peer->uid;
+    one.owner = is_owner(*client.peer);
   }
   one.close = [weak = std::weak_ptr(stream)] {
     if (auto alive = weak.lock()) alive->close();
   };
-  std::optional<Error> refused = unwelcome(state, visitor);
-  if (!refused) refused = state->no_room(one);
+  std::optional<Error> refused = denial_reason(state, client);
+  if (!refused) refused = state->overload_error(one);
   one.refused = refused.has_value();
   const std::size_t refusals = state->count([](const Connection& c) { return c.refused; });
   if (one.refused && refusals >= state->settings.max_refusals) return;  // closed by the end of the stream
   const std::uint64_t id = state->next++;
   state->connections.emplace(id, std::move(one));
-  asio::co_spawn(state->core, serve(state, std::move(stream), id, std::move(visitor), std::move(refused)), fatal);
+  asio::co_spawn(state->core, serve(state, std::move(stream), id, std::move(client), std::move(refused)), fatal);
 }
 
 template <class StatePtr, class Acceptor>
@@ -351,14 +351,15 @@ Status add_group(std::vector<std::uint32_t>& to, const std::string& name, const 
 
 }  // namespace
 
-Result<std::unique_ptr<Server>> Server::open(asio::any_io_executor core, ServerSettings settings, Backstage backstage) {
+Result<std::unique_ptr<Server>> Server::open(asio::any_io_executor core, ServerSettings settings,
+                                             ApiDependencies deps) {
   // The file's mode can name one group only: where more are meant, all may connect, and who they are decides.
-  const bool open = !settings.permit.uids.empty() || !settings.permit.gids.empty() || !settings.read_group.empty() ||
+  const bool open = !settings.policy.uids.empty() || !settings.policy.gids.empty() || !settings.read_group.empty() ||
                     !settings.decide_group.empty();
-  DRIFTD_CHECK(add_group(settings.permit.gids, settings.socket_group, "admin.socket_group"));
-  DRIFTD_CHECK(add_group(settings.permit.read_gids, settings.read_group, "admin.read_group"));
-  DRIFTD_CHECK(add_group(settings.permit.decide_gids, settings.decide_group, "admin.decide_group"));
-  auto state = std::make_shared<State>(core, std::move(settings), std::move(backstage));
+  DRIFTD_CHECK(add_group(settings.policy.gids, settings.socket_group, "admin.socket_group"));
+  DRIFTD_CHECK(add_group(settings.policy.read_gids, settings.read_group, "admin.read_group"));
+  DRIFTD_CHECK(add_group(settings.policy.decide_gids, settings.decide_group, "admin.decide_group"));
+  auto state = std::make_shared<State>(core, std::move(settings), std::move(deps));
   DRIFTD_TRY(const int local, listen_unix(state->settings.socket, state->settings.socket_group, open));
   state->local.assign(Local(), local);
   std::unique_ptr<Server> server(new Server(state));

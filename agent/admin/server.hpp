@@ -19,7 +19,7 @@ struct ServerSettings {
   std::string decide_group;  ///< members may read and decide; empty: none
   /// Who may use it beside root and the agent's own user. Where this or one of the two groups above names somebody, the
   /// socket's mode is 0666 and the peer's credentials decide; else it is 0660.
-  Permit permit;
+  AccessPolicy policy;
   std::function<bool(int pid)> is_worker;  ///< whose plugin may not command the agent, whoever its user is; empty: none
   /// on threads of its own, as long as it takes
   std::function<std::string(std::uint32_t uid)> user_name = admin::user_name;
@@ -27,15 +27,15 @@ struct ServerSettings {
   std::chrono::seconds read_timeout{10};  ///< for a request to arrive whole
   std::chrono::seconds idle_timeout{60};  ///< between requests of a connection; one on the port carries one request
   std::chrono::seconds port_timeout{5};   ///< for a request on the port to arrive whole
-  std::size_t most_body = 1u << 20;
+  std::size_t max_body = 1u << 20;
   std::size_t max_unix = 64;      ///< connections on the socket; more are answered 503
   std::size_t max_per_user = 16;  ///< of those, for each user but root and the agent's own
-  std::size_t kept = 8;           ///< of those, only for root and the agent's own user
+  std::size_t reserved = 8;       ///< of those, only for root and the agent's own user
   std::size_t max_port = 8;  ///< connections on the port; the oldest that has not asked yet makes room for the next
   /// bytes of all answers that are made or wait to be read; of a list beyond it 503
-  std::size_t max_waiting = 64u << 20;
-  std::size_t kept_waiting = 16u << 20;  ///< of those, only for root and the agent's own user
-  std::size_t max_refusals = 16;         ///< connections that are being told no; more are closed without a word
+  std::size_t max_answer_bytes = 64u << 20;
+  std::size_t reserved_answer_bytes = 16u << 20;  ///< of those, only for root and the agent's own user
+  std::size_t max_refusals = 16;  ///< connections that are being told no; more are closed without a word
 };
 
 /// HTTP/1.1 over a Unix socket and a loopback port. Core thread; everything it was given outlives it. stop() is
@@ -44,7 +44,8 @@ class Server {
  public:
   /// Binds both; `conflict` when an agent answers on the socket already, `denied`, `unavailable` … name the path or
   /// port.
-  static Result<std::unique_ptr<Server>> open(asio::any_io_executor core, ServerSettings settings, Backstage backstage);
+  static Result<std::unique_ptr<Server>> open(asio::any_io_executor core, ServerSettings settings,
+                                              ApiDependencies deps);
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;

@@ -23,7 +23,7 @@
 namespace driftd::app {
 namespace {
 
-constexpr std::chrono::seconds kHouseEvery{5};
+constexpr std::chrono::seconds kMaintenanceEvery{5};
 Status stopped_early() { return fail(Code::cancelled, "asked to stop while starting"); }
 
 constexpr int kPruneEvery = 120;             // of those: ten minutes
@@ -36,8 +36,8 @@ Nanos before(Nanos now, std::chrono::seconds age) {
 }
 
 /// What this kernel can do about a plugin's files and system calls; one line each start.
-void tell_jail() {
-  const std::string jail = worker::kernel_jail();
+void log_jail() {
+  const std::string jail = worker::describe_kernel_jail();
   const bool whole = jail.find("no ") == std::string::npos;
   log::room("host").log(whole ? spdlog::level::info : spdlog::level::warn, "workers run in a jail: {}{}", jail,
                         whole ? "" : "; a plugin can do what this agent's user can, where the kernel does not hold it");
@@ -47,7 +47,7 @@ void tell_jail() {
 
 Status check_workers(const config::Config& config) {
   const auto refused = [](const std::string& why) { return fail(Code::invalid, why); };
-  const Status whole = worker::whole_jail();
+  const Status whole = worker::require_full_jail();
   if (config.agent.jail_required && !whole) {
     return refused("'jail' of 'agent' is required, and here workers get: " + whole.error().message +
                    "; allow landlock and seccomp for this process, or set `agent.jail: best-effort`");
@@ -60,8 +60,8 @@ Status check_workers(const config::Config& config) {
     }
   }
   const std::string path = worker_path(config);
-  for (const auto& hop : way_to(path).hops) {
-    const std::string why = distrust(hop);
+  for (const auto& step : resolve_path(path).steps) {
+    const std::string why = tamper_risk(step);
     if (!why.empty()) return refused("the worker " + path + " is not run, because " + why);
   }
   return {};
@@ -78,7 +78,7 @@ Agent::Agent(config::Config config, Executors& executors)
     : config_(std::move(config)),
       executors_(executors),
       metrics_(config_.metrics.prefix),
-      house_(executors.core.get_executor()),
+      maintenance_timer_(executors.core.get_executor()),
       reloading_(executors.core.get_executor()) {}
 
 Result<std::unique_ptr<Agent>> Agent::build(config::Config config, Executors& executors) {
@@ -117,8 +117,8 @@ Result<std::unique_ptr<Agent>> Agent::build(config::Config config, Executors& ex
     agent->metrics_.secret_program(backend, ok);
   };
   out->sessions_ = secrets::with_secrets(std::move(renewal), c);
-  tell_jail();
-  out->sessions_->on_event([agent = out.get()](core::SessionEvent event) { agent->tell(std::move(event)); });
+  log_jail();
+  out->sessions_->on_event([agent = out.get()](core::SessionEvent event) { agent->publish(std::move(event)); });
   const auto& key = out->store_->key();
   out->context_ = std::make_shared<engine::Context>(engine::Context{
       core, executors.diff.get_executor(), *out->store_, out->clock_, out->metrics_, key.store, c.agent.name,
@@ -162,26 +162,26 @@ Task<Status> Agent::start() {
   admin::ServerSettings settings;
   settings.socket = config_.admin.socket;
   settings.socket_group = config_.admin.socket_group;
-  settings.permit.uids = config_.admin.uids;
-  settings.permit.gids = config_.admin.gids;
+  settings.policy.uids = config_.admin.uids;
+  settings.policy.gids = config_.admin.gids;
   settings.read_group = config_.admin.read_group;
   settings.decide_group = config_.admin.decide_group;
   settings.listen = config_.admin.listen;
   settings.is_worker = &host::is_worker;
-  admin::Backstage backstage{*this,
-                             *store_,
-                             metrics_,
-                             [this] { return sessions_->scan(); },
-                             [this] { return notifications(); },
-                             [this] { asio::post(executors_.io, give_back_memory); },
-                             executors_.io.get_executor()};
-  auto server = admin::Server::open(executors_.core.get_executor(), std::move(settings), std::move(backstage));
+  admin::ApiDependencies deps{*this,
+                              *store_,
+                              metrics_,
+                              [this] { return sessions_->scan(); },
+                              [this] { return notifications(); },
+                              [this] { asio::post(executors_.io, release_free_memory); },
+                              executors_.io.get_executor()};
+  auto server = admin::Server::open(executors_.core.get_executor(), std::move(settings), std::move(deps));
   if (!server) co_return fail(server.error());
   server_ = std::move(*server);
   server_->start();
   sessions_->watch(true);
-  house_closed_ = false;
-  asio::co_spawn(executors_.core, keep_house(), fatal);
+  maintenance_done_ = false;
+  asio::co_spawn(executors_.core, run_maintenance(), fatal);
   co_return Status{};
 }
 
@@ -198,18 +198,18 @@ Task<void> Agent::stop() {
   if (server_) co_await server_->stop();
   announcer_->stop();
   if (relay_started_) co_await relay_->stop();
-  while (!house_closed_ || !announcer_->idle()) {
-    house_.cancel();
+  while (!maintenance_done_ || !announcer_->idle()) {
+    maintenance_timer_.cancel();
     asio::steady_timer soon(executors_.core, std::chrono::milliseconds(5));
     co_await soon.async_wait(asio::as_tuple(asio::use_awaitable));
   }
 }
 
 std::vector<std::string> Agent::agent_routes(const core::AgentEvent& event) const {
-  return sinks_of(*routes_.load(), event);
+  return agent_event_sinks(*routes_.load(), event);
 }
 
-void Agent::tell(core::SessionEvent event) {
+void Agent::publish(core::SessionEvent event) {
   static const std::set<std::string> kEvents = {
       "budget",           "parked",         "secret_denied",  "upgrade_refused",
       "upgrade_reverted", "plugin_refused", "program_failed", "secret_file_failed"};
@@ -221,10 +221,10 @@ void Agent::tell(core::SessionEvent event) {
   out.backend = event.backend;
   out.message = event.message;
   out.at_ns = clock_.wall();
-  announcer_->tell(std::move(out));
+  announcer_->publish(std::move(out));
 }
 
-Task<void> Agent::keep_house() {
+Task<void> Agent::run_maintenance() {
   for (int round = 0; !stopping_; ++round) {
     if (round % kPruneEvery == kPruneEvery - 1) {
       const Nanos now = clock_.wall();
@@ -238,15 +238,15 @@ Task<void> Agent::keep_house() {
     }
     relay_->watch();  // first: a lane that was just woken has not run yet, and would look as if it had slept
     relay_->wake();   // for events that the store appended by itself (`gap`, `corrupt`)
-    const Status done = co_await keep_house_once();
+    const Status done = co_await maintain_once();
     if (!done) log::room("store").error("backlog: {}", done.error().message);
-    house_.expires_after(kHouseEvery);
-    if (!stopping_) co_await house_.async_wait(asio::as_tuple(asio::use_awaitable));
+    maintenance_timer_.expires_after(kMaintenanceEvery);
+    if (!stopping_) co_await maintenance_timer_.async_wait(asio::as_tuple(asio::use_awaitable));
   }
-  house_closed_ = true;
+  maintenance_done_ = true;
 }
 
-Task<Status> Agent::keep_house_once() {
+Task<Status> Agent::maintain_once() {
   DRIFTD_CO_CHECK(co_await store_->look());
   DRIFTD_CO_TRY(backlog_, co_await store_->backlog());
   const double events = static_cast<double>(backlog_.events) / static_cast<double>(config_.delivery.max_backlog_events);
@@ -278,9 +278,9 @@ Task<Status> Agent::shrink_store() {
     sum.until = std::max(sum.until, step.until);
     more = step.more;
   }
-  const auto now = Rate::Clock::now();
+  const auto now = RateLimiter::Clock::now();
   if (store_bytes_ <= max) store_small_at_ = now;
-  if (sum.events + sum.drifts > 0 && shrinks_told_.try_take(now)) {
+  if (sum.events + sum.drifts > 0 && shrink_log_rate_.try_take(now)) {
     log::room("store").warn(
         "store.db held more than retention.max_bytes ({} of {} bytes): {} events and {} ended drifts were deleted "
         "before "
@@ -289,11 +289,11 @@ Task<Status> Agent::shrink_store() {
   }
   const bool stuck = store_bytes_ > max && !more;
   if (stuck) shrink_pause_ = kShrinkPause;
-  if ((stuck || now - store_small_at_ > kFullFor) && full_told_.try_take(now)) tell_full_store();
+  if ((stuck || now - store_small_at_ > kFullFor) && full_store_rate_.try_take(now)) publish_full_store();
   co_return Status{};
 }
 
-void Agent::tell_full_store() {
+void Agent::publish_full_store() {
   core::AgentEvent out;
   out.agent = config_.agent.name;
   out.cluster = config_.agent.cluster;
@@ -309,7 +309,7 @@ void Agent::tell_full_store() {
                  {"max_bytes", std::to_string(config_.retention.max_bytes)}};
   out.at_ns = clock_.wall();
   log::room("store").error("{}", out.message);
-  announcer_->tell(std::move(out));
+  announcer_->publish(std::move(out));
 }
 
 }  // namespace driftd::app

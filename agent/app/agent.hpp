@@ -7,8 +7,8 @@
 
 #include "admin/server.hpp"
 #include "app/executors.hpp"
-#include "base/rate.hpp"
-#include "base/turn.hpp"
+#include "base/async_mutex.hpp"
+#include "base/rate_limiter.hpp"
 #include "config/config.hpp"
 #include "core/ports/control.hpp"
 #include "delivery/announcer.hpp"
@@ -34,11 +34,11 @@ class Agent final : public core::Control {
 
   core::AgentView view() override;
   Task<Result<core::Drift>> decide(std::string drift_id, core::Decision decision) override;
-  Task<Result<std::vector<Refreshed>>> refresh(std::string backend, bool full) override;
+  Task<Result<std::vector<BackendRefresh>>> refresh(std::string backend, bool full) override;
   Task<Result<std::vector<core::Step>>> explain(std::string backend, core::ResourceId id, std::string path) override;
   Task<Result<core::DiscoverOutcome>> discover(std::string backend) override;
   Task<Result<std::string>> schema(std::string provider, std::string what) override;
-  Task<Result<Reloaded>> reload() override;
+  Task<Result<ReloadReport>> reload() override;
   Task<Result<std::int64_t>> replay(Replay request) override;
   Task<Result<std::int64_t>> dead_letter(std::string sink, std::string verb, std::vector<std::int64_t> seqs) override;
   Task<Result<std::vector<std::string>>> resume(std::string name) override;
@@ -52,22 +52,22 @@ class Agent final : public core::Control {
   Agent(config::Config config, Executors& executors);
   Result<std::unique_ptr<core::Sink>> open_sink(const config::SinkSpec& spec);
   Status add_sinks();
-  Task<Result<Reloaded>> reload_now();
-  void take_hot(const config::Config& next);
+  Task<Result<ReloadReport>> reload_now();
+  void apply_hot_changes(const config::Config& next);
   Task<Status> start_new_sinks(const config::Config& next);
-  void tell(core::SessionEvent event);
+  void publish(core::SessionEvent event);
   Task<Result<core::Value>> notifications();
-  Task<void> keep_house();
-  Task<Status> keep_house_once();
+  Task<void> run_maintenance();
+  Task<Status> maintain_once();
   /// Where the store takes more than retention.max_bytes: history goes, and where none is left that is told.
   Task<Status> shrink_store();
-  void tell_full_store();
+  void publish_full_store();
   /// [any thread]
   std::vector<std::string> agent_routes(const core::AgentEvent& event) const;
 
   config::Config config_;                 ///< as loaded, with what reloads took over
   std::vector<core::BackendSpec> specs_;  ///< its backends as they run: plain references revealed
-  std::vector<core::Waiting> needs_restart_;
+  std::vector<core::PendingRestart> needs_restart_;
   std::atomic<std::shared_ptr<const std::vector<core::Route>>> routes_;  ///< the store asks on its own thread
   Executors& executors_;
   SystemClock clock_;
@@ -79,15 +79,15 @@ class Agent final : public core::Control {
   std::shared_ptr<engine::Context> context_;
   std::unique_ptr<engine::Engine> engine_;
   std::unique_ptr<admin::Server> server_;
-  asio::steady_timer house_;
-  Turn reloading_;  ///< one reload at a time
+  asio::steady_timer maintenance_timer_;
+  AsyncMutex reloading_;  ///< one reload at a time
   core::Outbox::Backlog backlog_;
   std::int64_t store_bytes_ = 0;
   int shrink_pause_ = 0;  ///< rounds of the house in which nothing is looked for that could leave the store
-  Rate::Clock::time_point store_small_at_ = Rate::Clock::now();
-  Rate shrinks_told_{std::chrono::hours(1), 1}, full_told_{std::chrono::hours(1), 1};
+  RateLimiter::Clock::time_point store_small_at_ = RateLimiter::Clock::now();
+  RateLimiter shrink_log_rate_{std::chrono::hours(1), 1}, full_store_rate_{std::chrono::hours(1), 1};
   Nanos started_ns_ = 0;
-  bool stop_asked_ = false, stopping_ = false, house_closed_ = true, relay_started_ = false;
+  bool stop_asked_ = false, stopping_ = false, maintenance_done_ = true, relay_started_ = false;
 };
 
 }  // namespace driftd::app

@@ -33,14 +33,14 @@ OnceResult once(const std::string& config_file, const OnceOptions& options);
 
 /// What `driftd validate` finds beyond the file's own form. `missing`: backends whose plugin is not there or is
 /// refused; the agent runs without them and takes them up when the plugin arrives.
-struct Checked {
+struct CheckReport {
   std::vector<config::ConfigError> errors, missing;
   std::vector<config::ConfigError> left{};   ///< sinks and backends of the store that are in the config no more
   std::vector<config::ConfigError> notes{};  ///< what could not be looked at
 };
 /// Checks what only other rooms know: sink settings, and backend settings against their plugins' schemas as far as the
 /// plugins are found; and the store, where there is one: read only, without its lock. Blocks.
-Checked check_settings(const config::Config& config);
+CheckReport check_settings(const config::Config& config);
 
 /// `driftd validate --run-programs`: runs each program of `${exec:…}` once, all together, and says what is wrong with
 /// its answer. Blocks, at most as long as their time-outs.

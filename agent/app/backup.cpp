@@ -25,7 +25,7 @@ Result<store::Restored> restore_store(const config::Config& config, const std::s
   if (config.agent.installation_key_from.empty()) return store::restore(data_dir, from, key_file, clock.wall());
   std::optional<store::GivenKey> key;
   if (!key_file.empty()) {
-    DRIFTD_TRY(auto named, key_in(key_file));
+    DRIFTD_TRY(auto named, read_key_file(key_file));
     key = store::GivenKey{std::move(named), key_file};
   } else {
     DRIFTD_TRY(key, given_key(config));

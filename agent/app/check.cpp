@@ -19,11 +19,12 @@
 namespace driftd::app {
 namespace {
 
-using Found = std::vector<core::SessionFactory::Found>;
+using ScanResult = std::vector<core::SessionFactory::ScanResult>;
 
-Task<void> scan(core::SessionFactory& sessions, Found& out) { out = co_await sessions.scan(); }
+Task<void> scan(core::SessionFactory& sessions, ScanResult& out) { out = co_await sessions.scan(); }
 
-void check_backend(const config::Config& config, const core::BackendSpec& spec, const Found& found, Checked& out) {
+void check_backend(const config::Config& config, const core::BackendSpec& spec, const ScanResult& found,
+                   CheckReport& out) {
   const auto at = config.backend_settings_at.find(spec.name);
   const config::Position where = at == config.backend_settings_at.end() ? config::Position{} : at->second;
   const core::ProviderInfo* info = secrets::find_plugin(found, spec.provider);
@@ -59,12 +60,12 @@ void check_backend(const config::Config& config, const core::BackendSpec& spec, 
 }
 
 config::ConfigError at_place(const config::Config& config, const char* section, std::string what, std::string next) {
-  return {config.file, config::place_of(config.places, section), std::move(what), {}, {}, std::move(next)};
+  return {config.file, config::find_position(config.places, section), std::move(what), {}, {}, std::move(next)};
 }
 
 std::string count_of(std::int64_t n, const char* what) { return std::to_string(n) + " " + what + (n == 1 ? "" : "s"); }
 
-void check_left_sink(const config::Config& config, const store::Leftovers::Sink& left, Checked& out) {
+void check_left_sink(const config::Config& config, const store::Leftovers::Sink& left, CheckReport& out) {
   const auto same = [&left](const auto& sink) { return sink.name == left.name; };
   const auto& dropped = config.delivery.drop_pending;
   if (std::any_of(config.sinks.begin(), config.sinks.end(), same)) return;
@@ -78,7 +79,7 @@ void check_left_sink(const config::Config& config, const store::Leftovers::Sink&
                "put it back until they are delivered, or name it under delivery.drop_pending to give them up"));
 }
 
-void check_left_backend(const config::Config& config, const store::Leftovers::Backend& left, Checked& out) {
+void check_left_backend(const config::Config& config, const store::Leftovers::Backend& left, CheckReport& out) {
   const auto named = [&config](const std::string& name) {
     const auto same = [&name](const auto& spec) { return spec.name == name || spec.was == name; };
     return std::any_of(config.backends.begin(), config.backends.end(), same);
@@ -92,7 +93,7 @@ void check_left_backend(const config::Config& config, const store::Leftovers::Ba
 }
 
 /// Warns of sinks and backends that are not in the config any more and for which the store still holds something.
-void check_store(const config::Config& config, Checked& out) {
+void check_store(const config::Config& config, CheckReport& out) {
   const auto left = store::read_leftovers(config.agent.data_dir);
   if (!left) {
     const bool none = left.error().code == Code::not_found;
@@ -106,7 +107,7 @@ void check_store(const config::Config& config, Checked& out) {
 }
 
 /// The start would refuse it.
-void check_key(const config::Config& config, Checked& out) {
+void check_key(const config::Config& config, CheckReport& out) {
   const auto given = given_key(config);
   if (!given) out.errors.push_back({config.file, {}, given.error().message, {}, {}, {}});
   if (!given || !*given) return;
@@ -119,8 +120,8 @@ void check_key(const config::Config& config, Checked& out) {
 
 }  // namespace
 
-Checked check_settings(const config::Config& config) {
-  Checked out;
+CheckReport check_settings(const config::Config& config) {
+  CheckReport out;
   check_key(config, out);
   check_store(config, out);
   const SystemClock clock;
@@ -135,7 +136,7 @@ Checked check_settings(const config::Config& config) {
     return out;  // the plugins would be asked in one
   }
   const auto sessions = host::make_session_factory(host_options(config, executors));
-  Found found;
+  ScanResult found;
   asio::co_spawn(executors.core, scan(*sessions, found), fatal);
   executors.core.run();
   for (const auto& spec : config.backends) check_backend(config, spec, found, out);

@@ -57,9 +57,9 @@ Task<Result<core::Drift>> Agent::decide(std::string drift_id, core::Decision dec
   co_return decided;
 }
 
-Task<Result<std::vector<core::Control::Refreshed>>> Agent::refresh(std::string backend, bool full) {
+Task<Result<std::vector<core::Control::BackendRefresh>>> Agent::refresh(std::string backend, bool full) {
   DRIFTD_CO_TRY(auto reports, co_await engine_->refresh(std::move(backend), full));
-  std::vector<Refreshed> out;
+  std::vector<BackendRefresh> out;
   for (auto& report : reports) {
     out.push_back({report.backend, report.report.status, report.report.coverage});
   }
@@ -89,13 +89,13 @@ Task<Result<std::string>> Agent::schema(std::string provider, std::string what) 
   co_return fail(Code::not_found, "provider " + provider + " has no kind '" + what + "'");
 }
 
-Task<Result<core::Control::Reloaded>> Agent::reload() {
-  const Turn::Held held = co_await reloading_.enter();
+Task<Result<core::Control::ReloadReport>> Agent::reload() {
+  const AsyncMutex::Guard held = co_await reloading_.lock();
   auto reloaded = co_await reload_now();
   co_return reloaded;
 }
 
-Task<Result<core::Control::Reloaded>> Agent::reload_now() {
+Task<Result<core::Control::ReloadReport>> Agent::reload_now() {
   const std::string file = config_.file;
   auto work = [file] {
     Result<config::Config> out;
@@ -124,7 +124,7 @@ Task<Result<core::Control::Reloaded>> Agent::reload_now() {
     log::room("config").error("reload refused, the running configuration stays: {}", started.error().message);
     co_return fail(started.error());
   }
-  Reloaded out;
+  ReloadReport out;
   for (const auto& [what, where] : changes.restart) {
     log::room("config").warn("reload: {} needs a restart{}{}", what, where.empty() ? "" : ": ", where);
     out.needs_restart.push_back({what, where});
@@ -132,7 +132,7 @@ Task<Result<core::Control::Reloaded>> Agent::reload_now() {
   for (const auto& change : changes.hot) log::room("config").info("reload: {}", change);
   out.applied = changes.hot;
   needs_restart_ = out.needs_restart;
-  take_hot(*loaded);
+  apply_hot_changes(*loaded);
   std::vector<core::BackendSpec> specs;  // of both: one that left the config goes on as it is, until a restart
   for (const auto& spec : specs_) {
     const auto same = [&spec](const auto& next) { return next.name == spec.name; };
@@ -142,7 +142,7 @@ Task<Result<core::Control::Reloaded>> Agent::reload_now() {
   co_return out;
 }
 
-void Agent::take_hot(const config::Config& next) {
+void Agent::apply_hot_changes(const config::Config& next) {
   for (auto* backends : {&config_.backends, &specs_}) {
     for (auto& spec : *backends) {
       const auto same = [&spec](const auto& other) { return other.name == spec.name; };

@@ -18,7 +18,7 @@ namespace {
 core::AuditEntry asked_by_this_process(const std::string& reason) {
   core::AuditEntry out;
   out.actor = admin::user_name(::geteuid());
-  const auto login = admin::login_of(::getpid());
+  const auto login = admin::read_login_uid(::getpid());
   out.caller = {static_cast<std::int64_t>(::geteuid()), static_cast<std::int64_t>(::getegid()), ::getpid(),
                 login ? "loginuid:" + admin::user_name(*login) : ""};
   out.reason = reason;
@@ -79,7 +79,7 @@ std::filesystem::path file_of(const config::Config& config, const std::string& n
 }
 
 Result<store::InstallationKey> current_key(const config::Config& config, const std::string& named) {
-  if (!named.empty()) return key_in(named);
+  if (!named.empty()) return read_key_file(named);
   if (!lies_elsewhere(config)) {
     auto key = store::read_key(file_of(config, named));
     if (!key && key.error().code == Code::not_found)

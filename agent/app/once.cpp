@@ -98,7 +98,7 @@ Task<Status> work(Pass& pass) {
   std::map<std::string, core::Value> refreshed;              // the last one counts
   std::move(again.begin(), again.end(), std::back_inserter(reports));
   for (const auto& report : reports) {
-    const core::Control::Refreshed one{report.backend, report.report.status, report.report.coverage};
+    const core::Control::BackendRefresh one{report.backend, report.report.status, report.report.coverage};
     refreshed.insert_or_assign(report.backend, admin::to_json(one));
   }
   for (auto& [name, one] : refreshed) pass.result.refreshed.push_back(std::move(one));

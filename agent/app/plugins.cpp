@@ -67,7 +67,7 @@ Result<LockReport> lock_plugins(const config::Config& config, const std::string&
       lock_file.empty() ? config.agent.plugin_lock : std::filesystem::absolute(lock_file);
   LockReport out;
   out.file = file.string();
-  const auto before = host::read_pins(file, false);
+  const auto before = host::read_plugin_lock(file, false);
   const std::map<std::string, std::string> old = before ? before->hexes : std::map<std::string, std::string>();
   std::map<std::string, std::string> now;
   for (const auto& plugin : plugin_files(config)) {
@@ -86,7 +86,7 @@ Result<LockReport> lock_plugins(const config::Config& config, const std::string&
   }
   const std::filesystem::path fresh = file.string() + ".new";
   std::ofstream stream(fresh, std::ios::trunc);
-  stream << host::render_pins(now);
+  stream << host::render_plugin_lock(now);
   stream.close();
   if (!stream) return fail(Code::denied, fresh.string() + ": cannot be written: " + std::strerror(errno));
   std::error_code failed;
@@ -98,7 +98,7 @@ Result<LockReport> lock_plugins(const config::Config& config, const std::string&
 
 Status admit_plugin(const std::string& plugin, const std::string& lock_file) {
   DRIFTD_CHECK(ipc::check_file_rights(plugin));
-  DRIFTD_TRY(const host::Pins pins, host::read_pins(lock_file, false));
+  DRIFTD_TRY(const host::PluginLock pins, host::read_plugin_lock(lock_file, false));
   const auto pinned = pins.hexes.find(std::filesystem::absolute(plugin).lexically_normal().string());
   if (pinned == pins.hexes.end()) return {};
   DRIFTD_TRY(const std::string found, host::sha256_of(plugin));

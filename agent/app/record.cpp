@@ -82,8 +82,8 @@ class RecordFile {
 };
 
 /// A record of before a rotation holds digests of a former link: they are brought up to `keys`.
-Result<core::ResourceWrite> baseline_of(const core::Value& entry, const core::RedactionKeys& keys,
-                                        std::vector<std::string>& kinds) {
+Result<core::ResourceWrite> parse_baseline(const core::Value& entry, const core::RedactionKeys& keys,
+                                           std::vector<std::string>& kinds) {
   core::ResourceWrite out;
   out.next.id = {text(entry, "kind"), text(entry, "id")};
   const core::Value* found = entry.find("body");
@@ -103,7 +103,7 @@ Result<core::ResourceWrite> baseline_of(const core::Value& entry, const core::Re
   return out;
 }
 
-core::BackendRow row_of(const core::BackendSpec& spec, const core::Value& backend) {
+core::BackendRow parse_backend(const core::BackendSpec& spec, const core::Value& backend) {
   core::BackendRow out;
   out.uid = to_hex(sha256(spec.name)).substr(0, 16);
   out.name = spec.name;
@@ -134,7 +134,7 @@ class Loader {
                                    [&](const auto& one) { return one.name == text(value, "name"); });
     known_ = spec != config_.backends.end();
     if (!known_) co_return Status{};
-    page_.backend = row_of(*spec, value);
+    page_.backend = parse_backend(*spec, value);
     page_.backend_uid = page_.backend->uid;
     for (const auto& kind : list(value, "kinds")) {
       if (kind.string() != nullptr) page_.established.push_back(*kind.string());
@@ -144,7 +144,7 @@ class Loader {
   Task<Status> resource(core::Value value) {
     ++resources_;
     if (!known_) co_return Status{};
-    DRIFTD_CO_TRY(auto write, baseline_of(value, keys_, page_.established));
+    DRIFTD_CO_TRY(auto write, parse_baseline(value, keys_, page_.established));
     page_.writes.push_back(std::move(write));
     if (page_.writes.size() >= kPage) DRIFTD_CO_CHECK(co_await commit());
     co_return Status{};
@@ -211,7 +211,7 @@ Task<Status> load_line(core::Value line, Loader& loader, bool& done) {
   co_return Status{};
 }
 
-core::Value::Object head_of(const core::BackendRow& row) {
+core::Value::Object backend_json(const core::BackendRow& row) {
   core::Value::Array kinds;
   core::Value::Object notes;
   for (const auto& [kind, yes] : row.established) {
@@ -227,7 +227,7 @@ core::Value::Object head_of(const core::BackendRow& row) {
 }
 
 /// Levels of a JSON text that is one.
-int depth_of(std::string_view json) {
+int nesting_depth(std::string_view json) {
   int depth = 0, deepest = 0;
   bool quoted = false;
   for (std::size_t i = 0; i < json.size(); ++i) {
@@ -244,12 +244,12 @@ int depth_of(std::string_view json) {
   return deepest;
 }
 
-Result<core::Value> entry_of(const core::StoredResource& resource) {
+Result<core::Value> resource_json(const core::StoredResource& resource) {
   core::Value::Object out{{"kind", core::Value(resource.id.kind)},
                           {"id", core::Value(resource.id.id)},
                           {"external_name", core::Value(resource.observed_external_name)},
                           {"schema_revision", core::Value(std::to_string(resource.schema_revision))}};
-  if (depth_of(*resource.observed) > kDeepest) {
+  if (nesting_depth(*resource.observed) > kDeepest) {
     out["body_text"] = core::Value(*resource.observed);
   } else {
     DRIFTD_TRY(out["body"], core::parse(*resource.observed));
@@ -259,7 +259,7 @@ Result<core::Value> entry_of(const core::StoredResource& resource) {
 
 /// Writes what is present of one backend, page by page; returns how many resources that was.
 Task<Result<std::size_t>> save_backend(const core::BackendRow& row, store::SqliteStore& store, RecordFile& file) {
-  file.line({{"backend", core::Value(head_of(row))}});
+  file.line({{"backend", core::Value(backend_json(row))}});
   DRIFTD_CO_TRY(auto index, co_await store.index(row.uid));
   const auto by_id = [](const auto& a, const auto& b) {
     return std::tie(a.id.kind, a.id.id) < std::tie(b.id.kind, b.id.id);
@@ -272,7 +272,7 @@ Task<Result<std::size_t>> save_backend(const core::BackendRow& row, store::Sqlit
     DRIFTD_CO_TRY(const auto rows, co_await store.load(row.uid, std::move(ids)));
     for (const auto& one : rows) {
       if (!one.observed) continue;
-      DRIFTD_CO_TRY(auto entry, entry_of(one));
+      DRIFTD_CO_TRY(auto entry, resource_json(one));
       file.line({{"resource", std::move(entry)}});
       ++written;
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `driftd run`: signals, hardening, and the life of the agent.
+// `driftd run`: signals, hardening, and the state of the agent.
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -13,11 +13,11 @@
 
 #include "app/agent.hpp"
 #include "app/app.hpp"
+#include "base/async_mutex.hpp"
 #include "base/escape.hpp"
 #include "base/fatal.hpp"
 #include "base/log.hpp"
 #include "base/memory.hpp"
-#include "base/turn.hpp"
 
 namespace driftd::app {
 namespace {
@@ -26,7 +26,7 @@ constexpr int kUnreachable = 69;
 constexpr int kConfig = 78;
 
 /// Files of a process that stays are its user's alone; sockets that close raise no signal.
-void settle() {
+void set_process_defaults() {
   ::umask(077);
   std::signal(SIGPIPE, SIG_IGN);
 }
@@ -40,60 +40,60 @@ std::size_t io_threads(const config::Config& config) {
   return Executors::kIo + static_cast<std::size_t>(std::min(more, kMaxMore));
 }
 
-struct Life {
+struct RunState {
   Agent& agent;
   Executors& executors;
   asio::signal_set ending, reloading;
-  Turn listening;  ///< of listen_for_reload(), as long as it lives
+  AsyncMutex listening;  ///< of listen_for_reload(), as long as it lives
   int exit = 0;
   bool starting = true, stopping = false;
 };
 
-Task<void> end(Life& life) {
-  life.agent.ask_to_stop();
-  if (life.starting || life.stopping) co_return;  // live() comes here when start() has returned
-  life.stopping = true;
+Task<void> shut_down(RunState& state) {
+  state.agent.ask_to_stop();
+  if (state.starting || state.stopping) co_return;  // start_agent() comes here when start() has returned
+  state.stopping = true;
   sd_notify(0, "STOPPING=1");
-  co_await life.agent.stop();
-  life.reloading.cancel();
+  co_await state.agent.stop();
+  state.reloading.cancel();
   // a reload may be under way: until it is over a second signal ends at once
-  const Turn::Held done = co_await life.listening.enter();
-  life.ending.cancel();
+  const AsyncMutex::Guard done = co_await state.listening.lock();
+  state.ending.cancel();
 }
 
-Task<void> live(Life& life) {
-  const Status started = co_await life.agent.start();
-  life.starting = false;
+Task<void> start_agent(RunState& state) {
+  const Status started = co_await state.agent.start();
+  state.starting = false;
   if (!started && started.error().code == Code::cancelled) {
-    co_await end(life);
+    co_await shut_down(state);
     co_return;
   }
   if (!started) {
     std::fprintf(stderr, "driftd: %s\n", escaped(started.error().message).c_str());
-    life.exit = started.error().code == Code::invalid ? kConfig : kUnreachable;
-    co_await end(life);
+    state.exit = started.error().code == Code::invalid ? kConfig : kUnreachable;
+    co_await shut_down(state);
     co_return;
   }
   log::room("app").info("driftd {} is running", DRIFTD_VERSION);
   sd_notify(0, "READY=1");
 }
 
-Task<void> listen_for_end(Life& life) {
-  const auto [error, number] = co_await life.ending.async_wait(asio::as_tuple(asio::use_awaitable));
+Task<void> listen_for_end(RunState& state) {
+  const auto [error, number] = co_await state.ending.async_wait(asio::as_tuple(asio::use_awaitable));
   if (error) co_return;
   log::room("app").info("{}: draining; a second one ends at once", number == SIGINT ? "SIGINT" : "SIGTERM");
-  asio::co_spawn(life.executors.core, end(life), fatal);
-  const auto [again, second] = co_await life.ending.async_wait(asio::as_tuple(asio::use_awaitable));
+  asio::co_spawn(state.executors.core, shut_down(state), fatal);
+  const auto [again, second] = co_await state.ending.async_wait(asio::as_tuple(asio::use_awaitable));
   if (!again) ::_exit(128 + second);
 }
 
-Task<void> listen_for_reload(Life& life) {
-  const Turn::Held here = co_await life.listening.enter();
-  while (!life.stopping) {
-    const auto [error, number] = co_await life.reloading.async_wait(asio::as_tuple(asio::use_awaitable));
-    if (error || life.stopping) co_return;
+Task<void> listen_for_reload(RunState& state) {
+  const AsyncMutex::Guard here = co_await state.listening.lock();
+  while (!state.stopping) {
+    const auto [error, number] = co_await state.reloading.async_wait(asio::as_tuple(asio::use_awaitable));
+    if (error || state.stopping) co_return;
     (void)number;
-    (void)co_await life.agent.reload();  // it has logged what it refused
+    (void)co_await state.agent.reload();  // it has logged what it refused
   }
 }
 
@@ -107,8 +107,8 @@ void harden() {
 
 int run(const std::string& config_file) {
   harden();
-  keep_heap_small();
-  settle();
+  limit_heap_growth();
+  set_process_defaults();
   auto config = config::load(config_file);
   if (!config) {
     std::fprintf(stderr, "%s\n", config::render(config.error()).c_str());
@@ -122,13 +122,13 @@ int run(const std::string& config_file) {
     std::fprintf(stderr, "driftd: %s\n", escaped(agent.error().message).c_str());
     return agent.error().code == Code::invalid ? kConfig : kUnreachable;
   }
-  Life life{**agent, executors, asio::signal_set(executors.core, SIGTERM, SIGINT),
-            asio::signal_set(executors.core, SIGHUP), Turn(executors.core.get_executor())};
-  asio::co_spawn(executors.core, listen_for_end(life), fatal);
-  asio::co_spawn(executors.core, listen_for_reload(life), fatal);
-  asio::co_spawn(executors.core, live(life), fatal);
+  RunState state{**agent, executors, asio::signal_set(executors.core, SIGTERM, SIGINT),
+                 asio::signal_set(executors.core, SIGHUP), AsyncMutex(executors.core.get_executor())};
+  asio::co_spawn(executors.core, listen_for_end(state), fatal);
+  asio::co_spawn(executors.core, listen_for_reload(state), fatal);
+  asio::co_spawn(executors.core, start_agent(state), fatal);
   executors.core.run();
-  return life.exit;
+  return state.exit;
 }
 
 }  // namespace driftd::app

@@ -5,14 +5,14 @@
 
 namespace driftd::app {
 
-std::vector<std::string> sinks_of(const std::vector<core::Route>& routes, const core::AgentEvent& event) {
+std::vector<std::string> agent_event_sinks(const std::vector<core::Route>& routes, const core::AgentEvent& event) {
   return core::resolve_routes(routes, "agent." + event.what, event.backend, std::nullopt, {});
 }
 
 Result<std::optional<store::GivenKey>> given_key(const config::Config& config) {
   const auto& agent = config.agent;
   if (agent.installation_key.empty()) return std::optional<store::GivenKey>();
-  const auto at = config::place_of(config.places, "agent.installation_key");
+  const auto at = config::find_position(config.places, "agent.installation_key");
   auto key = store::parse_key(agent.installation_key, agent.installation_key_from);
   if (key) {
     std::string from = agent.installation_key_from + " (" + config.file + ":" + std::to_string(at.line) + ")";
@@ -28,7 +28,7 @@ Result<std::optional<store::GivenKey>> given_key(const config::Config& config) {
   return fail(Code::corrupt, config::render(error));
 }
 
-Result<store::InstallationKey> key_in(const std::string& file) {
+Result<store::InstallationKey> read_key_file(const std::string& file) {
   DRIFTD_TRY(const auto read, config::read_secret_file(file));
   auto key = store::parse_key(read.text, file);
   return key;
@@ -42,7 +42,7 @@ Result<store::Settings> store_settings(const config::Config& config) {
   out.cluster = config.agent.cluster;
   out.audit = config.retention.audit;
   out.history = config.retention.audit;
-  out.route = [routes = config.routes](const core::AgentEvent& event) { return sinks_of(routes, event); };
+  out.route = [routes = config.routes](const core::AgentEvent& event) { return agent_event_sinks(routes, event); };
   return out;
 }
 

@@ -7,26 +7,26 @@
 
 namespace driftd {
 
-/// Exponential backoff with jitter: first, first×2 ... at most `most`, each ±20 %. Not thread-safe.
+/// Exponential backoff with jitter: first, first×2 ... at max `max`, each ±20 %. Not thread-safe.
 class Backoff {
  public:
   using Millis = std::chrono::milliseconds;
-  Backoff(Millis first, Millis most, unsigned seed = std::random_device{}())
+  Backoff(Millis first, Millis max, unsigned seed = std::random_device{}())
       : first_(first),
-        most_(most),
+        max_(max),
         next_(first),
         random_(seed) {}
 
   Millis next() {
     const double factor = std::uniform_real_distribution<double>(0.8, 1.2)(random_);
     const auto wait = Millis(static_cast<Millis::rep>(static_cast<double>(next_.count()) * factor));
-    next_ = std::min(most_, next_ * 2);
+    next_ = std::min(max_, next_ * 2);
     return wait;
   }
   void reset() { next_ = first_; }
 
  private:
-  Millis first_, most_, next_;
+  Millis first_, max_, next_;
   std::minstd_rand random_;
 };
 

@@ -21,7 +21,7 @@ int size_of(std::string_view text) { return static_cast<int>(text.size()); }
 
 }  // namespace
 
-Result<std::string> encrypted(const Key& key, std::string_view about, std::string_view text) {
+Result<std::string> encrypt(const Key& key, std::string_view about, std::string_view text) {
   if (text.size() > kMost || about.size() > kMost)
     return fail(Code::invalid, "a text of more than 1 GiB is not encrypted");
   std::string out(kHead + text.size(), '\0');
@@ -44,7 +44,7 @@ Result<std::string> encrypted(const Key& key, std::string_view about, std::strin
   return out;
 }
 
-std::optional<std::string> decrypted(const Key& key, std::string_view about, std::string_view bytes) {
+std::optional<std::string> decrypt(const Key& key, std::string_view about, std::string_view bytes) {
   if (bytes.size() < kHead || bytes.size() > kMost || about.size() > kMost || bytes[0] != kVersion) return std::nullopt;
   std::string tag(bytes.substr(1 + kNonce, kTag));
   const std::string_view body = bytes.substr(kHead);

@@ -36,7 +36,7 @@ std::size_t utf8_sequence(std::string_view s) {
   return 0;
 }
 
-bool is_obeyed(std::string_view sequence) {
+bool is_control_sequence(std::string_view sequence) {
   const char32_t c = code_point(sequence);
   return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x061c || c == 0x200e || c == 0x200f ||
          (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
@@ -62,7 +62,7 @@ std::pair<std::string, std::string> around_difference(std::string_view before, s
   return {cut(before), cut(now)};
 }
 
-std::string well_formed(std::string text) {
+std::string valid_utf8(std::string text) {
   std::size_t at = 0;
   const auto good = [&] {
     const std::size_t n = byte(text, at) < 0x80 ? 1 : utf8_sequence(std::string_view(text).substr(at));
@@ -90,8 +90,8 @@ std::string escaped(std::string_view text) {
   while (!text.empty()) {
     const std::size_t n = std::max<std::size_t>(utf8_sequence(text), 1);
     const std::string_view one = text.substr(0, n);
-    const bool well_formed = utf8_sequence(text) != 0;
-    if (well_formed && !is_obeyed(one)) {
+    const bool valid_utf8 = utf8_sequence(text) != 0;
+    if (valid_utf8 && !is_control_sequence(one)) {
       out += one;
     } else {
       const auto c = static_cast<unsigned>(code_point(one));

@@ -16,7 +16,7 @@ char32_t code_point(std::string_view sequence);
 
 /// Whether a terminal or a reader of lines would obey this sequence instead of showing it: C0 and C1 controls, DEL,
 /// line and paragraph separators, marks that turn the direction of what follows.
-bool is_obeyed(std::string_view sequence);
+bool is_control_sequence(std::string_view sequence);
 
 /// At most `bytes` of the front of a text, and no part of a character. [any thread]
 std::string_view front(std::string_view text, std::size_t bytes);
@@ -27,7 +27,7 @@ std::pair<std::string, std::string> around_difference(std::string_view before, s
 
 /// The text itself where it is UTF-8; else with U+FFFD in place of each byte that is none. One such byte in one value
 /// and a whole JSON document is unreadable. [any thread]
-std::string well_formed(std::string text);
+std::string valid_utf8(std::string text);
 
 /// Text on one line that shows what would be obeyed: `\x1b`, `\u202e`; bytes that are no UTF-8 as `\xff`. [any thread]
 std::string escaped(std::string_view text);

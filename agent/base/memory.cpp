@@ -8,13 +8,13 @@
 
 namespace driftd {
 
-void give_back_memory() {
+void release_free_memory() {
 #ifdef __GLIBC__
   ::malloc_trim(0);
 #endif
 }
 
-void keep_heap_small() {
+void limit_heap_growth() {
 #ifdef __GLIBC__
   ::mallopt(M_MMAP_THRESHOLD, 128 << 10);
   ::mallopt(M_TRIM_THRESHOLD, 256 << 10);

@@ -13,7 +13,7 @@ namespace driftd {
 /// parser says one word. Borrows the text. [one thread]
 class PacedInput final : public std::streambuf {
  public:
-  /// Throws std::length_error out of the parser when it reads more than `max_ahead` units (see weight) without
+  /// Throws std::length_error out of the parser when it reads more than `max_ahead` units (see token_cost) without
   /// `progress()`. Both texts are read in place, one behind the other, and outlive this.
   PacedInput(std::string_view text, std::size_t max_ahead, std::string_view tail = {})
       : max_ahead_(max_ahead),
@@ -27,7 +27,7 @@ class PacedInput final : public std::streambuf {
 
  protected:
   int_type underflow() override {
-    go_on();
+    switch_to_tail();
     return gptr() == egptr() ? traits_type::eof() : traits_type::to_int_type(*gptr());
   }
   /// Back over the seam: yaml-cpp looks at the first bytes for the encoding and gives them back.
@@ -38,9 +38,9 @@ class PacedInput final : public std::streambuf {
     return traits_type::to_int_type(*gptr());
   }
   std::streamsize xsgetn(char* to, std::streamsize wanted) override {
-    go_on();
+    switch_to_tail();
     const auto count = std::min<std::streamsize>(wanted, egptr() - gptr());
-    for (std::streamsize i = 0; i < count; ++i) ahead_ += weight(gptr()[i]);
+    for (std::streamsize i = 0; i < count; ++i) ahead_ += token_cost(gptr()[i]);
     if (ahead_ > max_ahead_) throw std::length_error("a list or map in brackets that is too large");
     std::copy_n(gptr(), count, to);
     gbump(static_cast<int>(count));
@@ -48,7 +48,7 @@ class PacedInput final : public std::streambuf {
   }
 
  private:
-  void go_on() {
+  void switch_to_tail() {
     if (gptr() != egptr() || in_tail_) return;
     in_tail_ = true;
     read(tail_, 0);
@@ -58,7 +58,7 @@ class PacedInput final : public std::streambuf {
     setg(begin, begin + from, begin + text.size());
   }
   /// What one character makes the scanner keep, in units of at most 280 bytes: a bracket opens a level of its own.
-  static std::size_t weight(char c) {
+  static std::size_t token_cost(char c) {
     switch (c) {
       case '[':
       case '{':

@@ -27,23 +27,23 @@ void prepend(std::deque<fs::path>& names, const fs::path& path) {
 }
 
 /// One name further; false: it cannot be looked at.
-bool step(Way& way, std::deque<fs::path>& names, int& links) {
-  fs::path& at = way.reached;
+bool advance(ResolvedPath& resolved, std::deque<fs::path>& names, int& links) {
+  fs::path& at = resolved.reached;
   const fs::path name = names.front();
   if (name == "..") {
     names.pop_front();
     at = at.parent_path();
     return true;
   }
-  Hop hop{at / name, {}, names.size() == 1};
+  PathStep step{at / name, {}, names.size() == 1};
   std::error_code failed;
-  if (::lstat(hop.at.c_str(), &hop.st) != 0) return (way.error = errno) == 0;
-  const bool link = S_ISLNK(hop.st.st_mode);
-  const fs::path target = link ? fs::read_symlink(hop.at, failed) : fs::path();
-  if (failed || (link && ++links > kMostLinks)) return (way.error = failed ? failed.value() : ELOOP) == 0;
-  way.hops.push_back(hop);
+  if (::lstat(step.at.c_str(), &step.st) != 0) return (resolved.error = errno) == 0;
+  const bool link = S_ISLNK(step.st.st_mode);
+  const fs::path target = link ? fs::read_symlink(step.at, failed) : fs::path();
+  if (failed || (link && ++links > kMostLinks)) return (resolved.error = failed ? failed.value() : ELOOP) == 0;
+  resolved.steps.push_back(step);
   names.pop_front();
-  if (!link) at = hop.at;
+  if (!link) at = step.at;
   if (link && target.is_absolute()) at = "/";
   if (link) prepend(names, target);
   return true;
@@ -51,18 +51,18 @@ bool step(Way& way, std::deque<fs::path>& names, int& links) {
 
 }  // namespace
 
-Way way_to(const fs::path& file) {
-  Way way;
-  Hop root{"/", {}, false};
-  if (::lstat("/", &root.st) != 0) way.error = errno;
-  way.hops.push_back(root);
+ResolvedPath resolve_path(const fs::path& file) {
+  ResolvedPath resolved;
+  PathStep root{"/", {}, false};
+  if (::lstat("/", &root.st) != 0) resolved.error = errno;
+  resolved.steps.push_back(root);
   std::deque<fs::path> names;
   prepend(names, fs::absolute(file));
   int links = 0;
-  while (!names.empty() && step(way, names, links)) {
+  while (!names.empty() && advance(resolved, names, links)) {
   }
-  for (const auto& name : names) way.missing /= name;
-  return way;
+  for (const auto& name : names) resolved.missing /= name;
+  return resolved;
 }
 
 namespace {
@@ -96,9 +96,9 @@ std::string other_writers(mode_t mode, uid_t owner, gid_t group) {
   return harmless ? std::string() : fmt::format("group {}", group);
 }
 
-std::string distrust(const Hop& hop, int opened) {
-  const std::string at = hop.at.string();
-  const auto& st = hop.st;
+std::string tamper_risk(const PathStep& step, int opened) {
+  const std::string at = step.at.string();
+  const auto& st = step.st;
   if (st.st_uid != 0 && st.st_uid != ::geteuid()) {
     return fmt::format("{} belongs to uid {}, expected root or uid {}; look at it, then `chown -h {} {}`", at,
                        st.st_uid, ::geteuid(), ::geteuid(), at);

@@ -18,7 +18,7 @@ std::string who(const core::Value& line) {
 std::string what(const core::Value& line) {
   std::string out;
   for (const auto& change : list(line, "changes")) {
-    const Sides sides = brief(sides_of(change));
+    const Sides sides = shorten(read_sides(change));
     out += (out.empty() ? "" : ", ") + text(change, "path") + " " + sides.before + " → " + sides.now;
   }
   return out.size() > 200 ? std::string(front(out, 197)) + "..." : out;
@@ -40,7 +40,7 @@ void show_lines(const Context& context, const core::Value& answer) {
                {text(line, "outcome"), Colour::red}});
   }
   context.print(table, "nothing was decided or asked for yet");
-  print_rest(context, answer, list(answer, "audit").size());
+  print_omitted(context, answer, list(answer, "audit").size());
 }
 
 /// Prints what the walk along the chain found; kFinding when it is broken.

@@ -41,7 +41,7 @@ bool wants_colour() {
 Client Context::client() const {
   if (!socket.empty()) return Client(socket);
   if (!config_given) return Client(kSocket);
-  const auto named = config::socket_of(config);
+  const auto named = config::read_admin_socket(config);
   if (named) return Client(*named);
   return Client(Failure{
       kConfig, config::render(named.error()) + "which agent is meant is in that file; --socket names one without it"});

@@ -16,7 +16,7 @@ struct Hooks {
   std::function<int(const std::string& config_file)> run;
   std::function<app::OnceResult(const std::string& config_file, const app::OnceOptions&)> once;
   /// Checks the settings of each backend against its plugin's schema, as far as plugins are found. May be empty.
-  std::function<app::Checked(const config::Config&)> check_settings;
+  std::function<app::CheckReport(const config::Config&)> check_settings;
   std::function<std::vector<config::ConfigError>(const config::Config&)> try_programs;
   std::function<Result<core::Value>(const config::Config&, const std::string& to, bool with_key)> back_up;
   std::function<Result<core::Value>(const config::Config&, const std::string& from, const std::string& key)> restore;

@@ -83,7 +83,7 @@ std::string escape(std::string_view text) {
   return out;
 }
 
-Outcome<Reply> Client::raw(const std::string& target, const std::string* body, std::chrono::seconds most) const {
+Outcome<Reply> Client::raw(const std::string& target, const std::string* body, std::chrono::seconds timeout) const {
   if (unknown_) return tl::unexpected(*unknown_);
   const std::unique_ptr<CURL, CloseCurl> curl(curl_easy_init());
   const std::unique_ptr<curl_slist, CloseCurl> headers = make_headers();
@@ -94,7 +94,7 @@ Outcome<Reply> Client::raw(const std::string& target, const std::string* body, s
   curl_easy_setopt(curl.get(), CURLOPT_PROXY, "");
   curl_easy_setopt(curl.get(), CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(curl.get(), CURLOPT_CONNECTTIMEOUT, 5L);
-  curl_easy_setopt(curl.get(), CURLOPT_TIMEOUT, static_cast<long>(most.count()));
+  curl_easy_setopt(curl.get(), CURLOPT_TIMEOUT, static_cast<long>(timeout.count()));
   curl_easy_setopt(curl.get(), CURLOPT_WRITEFUNCTION, append);
   curl_easy_setopt(curl.get(), CURLOPT_WRITEDATA, &reply.body);
   curl_easy_setopt(curl.get(), CURLOPT_ERRORBUFFER, detail.data());
@@ -124,17 +124,18 @@ Outcome<Reply> Client::raw(const std::string& target, const std::string* body, s
   return reply;
 }
 
-Outcome<core::Value> Client::get(const std::string& path, const Query& query, std::chrono::seconds most) const {
+Outcome<core::Value> Client::get(const std::string& path, const Query& query, std::chrono::seconds timeout) const {
   std::string target = path;
   for (const auto& [name, value] : query) {
     if (!value.empty()) target += (target.find('?') == std::string::npos ? "?" : "&") + name + "=" + escape(value);
   }
-  return parse_reply(raw(target, nullptr, most));
+  return parse_reply(raw(target, nullptr, timeout));
 }
 
-Outcome<core::Value> Client::post(const std::string& path, const core::Value& body, std::chrono::seconds most) const {
+Outcome<core::Value> Client::post(const std::string& path, const core::Value& body,
+                                  std::chrono::seconds timeout) const {
   const std::string text = core::render(body);
-  return parse_reply(raw(path, &text, most));
+  return parse_reply(raw(path, &text, timeout));
 }
 
 }  // namespace driftd::cli

@@ -34,11 +34,11 @@ class Client {
   explicit Client(Failure failure) : unknown_(std::move(failure)) {}
 
   Outcome<core::Value> get(const std::string& path, const Query& query = {},
-                           std::chrono::seconds most = std::chrono::seconds(40)) const;
+                           std::chrono::seconds timeout = std::chrono::seconds(40)) const;
   Outcome<core::Value> post(const std::string& path, const core::Value& body,
-                            std::chrono::seconds most = std::chrono::seconds(600)) const;
+                            std::chrono::seconds timeout = std::chrono::seconds(600)) const;
   /// Any path; fails only when nobody answers (exit code 69).
-  Outcome<Reply> raw(const std::string& target, const std::string* body, std::chrono::seconds most) const;
+  Outcome<Reply> raw(const std::string& target, const std::string* body, std::chrono::seconds timeout) const;
   const std::string& socket() const { return socket_; }
 
  private:

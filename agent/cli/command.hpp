@@ -83,11 +83,11 @@ int finish_offline(const Context& context, const Result<core::Value>& done,
                    const std::function<void(const core::Value&)>& show);
 
 /// Says how much of a list its limit cut off, and which globs brought nothing (drifts.cpp).
-void print_rest(const Context& context, const core::Value& answer, std::size_t shown);
+void print_omitted(const Context& context, const core::Value& answer, std::size_t shown);
 /// Prints drifts as a table, one change a line (drifts.cpp).
 void print_drifts(const Context& context, const core::Value::Array& drifts);
 /// Prints what refreshes of backends came to (refresh.cpp); kIncomplete when one failed or listed only part.
 int print_refreshed(const Context& context, const core::Value& answer);
-int judge_refreshed(const core::Value& answer);
+int refresh_exit_code(const core::Value& answer);
 
 }  // namespace driftd::cli

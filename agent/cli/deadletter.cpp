@@ -20,7 +20,7 @@ void show_dead_letters(const Context& context, const core::Value& answer) {
                text(letter, "attempts"), text(letter, "error")});
   }
   context.print(table, "no dead letters");
-  print_rest(context, answer, list(answer, "dead_letters").size());
+  print_omitted(context, answer, list(answer, "dead_letters").size());
 }
 
 int settle(const Context& context, const std::string& verb, const DeadLetterOptions& options) {

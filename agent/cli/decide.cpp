@@ -61,15 +61,15 @@ Outcome<core::Value> find(const Client& client, const std::string& id) {
 
 /// What the table cuts: a yes is to all of it.
 void print_whole(const Context& context, const core::Value& drift) {
-  constexpr std::size_t kMost = 8192;
+  constexpr std::size_t kMaxShown = 8192;
   const auto shown = [](const std::string& text) {
-    const std::string_view first = front(text, kMost);
+    const std::string_view first = front(text, kMaxShown);
     const std::size_t more = text.size() - first.size();
     return printable(first) +
            (more == 0 ? "" : " … and " + std::to_string(more) + " bytes more: driftd drifts -o json");
   };
   for (const auto& change : list(drift, "changes")) {
-    const Sides whole = sides_of(change), cut = brief(whole);
+    const Sides whole = read_sides(change), cut = shorten(whole);
     if (whole.before == cut.before && whole.now == cut.now) continue;
     context.out() << printable(text(change, "path")) << ", whole:\n  old  " << shown(whole.before) << "\n  new  "
                   << shown(whole.now) << "\n";
@@ -77,7 +77,7 @@ void print_whole(const Context& context, const core::Value& drift) {
 }
 
 /// Shows the drift as it stands; true: the person says that this is what is meant.
-bool confirmed(const Context& context, const std::string& verb, const core::Value& drift) {
+bool ask_confirmation(const Context& context, const std::string& verb, const core::Value& drift) {
   print_drifts(context, {drift});
   print_whole(context, drift);
   context.out() << verb << " this? [y/N] " << std::flush;
@@ -87,11 +87,12 @@ bool confirmed(const Context& context, const std::string& verb, const core::Valu
 }
 
 /// The digest of a bare id: a person at a terminal says yes to what stands now, nobody else can.
-Outcome<std::string> ask(const Context& context, const Client& client, const std::string& verb, const std::string& id) {
+Outcome<std::string> confirm_digest(const Context& context, const Client& client, const std::string& verb,
+                                    const std::string& id) {
   const auto drift = find(client, id);
   if (!drift) return tl::unexpected(drift.error());
   if (context.streams.answers != nullptr && !context.json()) {
-    if (confirmed(context, verb, *drift)) return text(*drift, "digest");
+    if (ask_confirmation(context, verb, *drift)) return text(*drift, "digest");
     return tl::unexpected(Failure{kFinding, "nothing was decided"});
   }
   if (!context.json()) print_drifts(context, {*drift});
@@ -110,7 +111,7 @@ void decide_one(const Context& context, const Client& client, const std::string&
   };
   Reference drift = parse(given, options.digest);
   if (drift.digest.empty() && verb != "undo") {
-    auto digest = ask(context, client, verb, drift.id);
+    auto digest = confirm_digest(context, client, verb, drift.id);
     if (!digest) return refuse(digest.error());
     drift.digest = *digest;
   }

@@ -57,9 +57,9 @@ const core::Value& withheld() {
 
 /// What may be said of a difference. No provider is asked which values its system gives a meaning to, so that
 /// everything counts as free-form: shown is what is harmless by name or by form (ADR 0013), and what `--show` names.
-class Shown {
+class DisclosureFilter {
  public:
-  static Outcome<Shown> of(const DiffOptions& options, const core::KindSchema& schema) {
+  static Outcome<DisclosureFilter> of(const DiffOptions& options, const core::KindSchema& schema) {
     std::vector<core::RedactRule> rules;
     for (const bool show : {false, true}) {
       for (const auto& path : show ? options.show : options.hide) {
@@ -69,7 +69,7 @@ class Shown {
         rules.push_back({show, path});
       }
     }
-    return Shown(core::Disclosure({{"*", "", "**"}}, rules), schema);
+    return DisclosureFilter(core::Disclosure({{"*", "", "**"}}, rules), schema);
   }
 
   void apply(core::Change& change) const {
@@ -97,7 +97,7 @@ class Shown {
   }
 
  private:
-  Shown(core::Disclosure disclosure, const core::KindSchema& schema)
+  DisclosureFilter(core::Disclosure disclosure, const core::KindSchema& schema)
       : disclosure_(std::move(disclosure)),
         schema_(schema),
         id_{schema.kind(), "offline"} {}
@@ -109,7 +109,7 @@ class Shown {
   }
 
   bool is_secret(const core::Path& path, const std::optional<core::Value>& value) const {
-    return value && disclosure_.of(id_, path, *value) == core::Showing::secret;
+    return value && disclosure_.of(id_, path, *value) == core::Visibility::secret;
   }
 
   void view(const core::Path& path, std::optional<core::Value>& value) const {
@@ -125,7 +125,7 @@ class Shown {
       for (std::size_t i = 0; i < array->size(); ++i) (*array)[i] = view(path.child(i), std::move((*array)[i]));
       return value;
     }
-    const bool shown = value.is_null() || disclosure_.of(id_, path, value) == core::Showing::shown;
+    const bool shown = value.is_null() || disclosure_.of(id_, path, value) == core::Visibility::shown;
     return shown ? value : withheld();
   }
 
@@ -184,7 +184,7 @@ void show_difference(const Context& context, const core::Difference& difference,
   context.print(trace, "nothing to explain");
 }
 
-core::RedactionKey key_of_this_run(const char* id) {
+core::RedactionKey make_temporary_key(const char* id) {
   core::RedactionKey out{id, {}};
   std::random_device source;
   for (auto& byte : out.key) byte = static_cast<std::remove_reference_t<decltype(byte)>>(source());
@@ -192,19 +192,19 @@ core::RedactionKey key_of_this_run(const char* id) {
 }
 
 /// Everything that two bodies are compared with. The keys are of this run.
-struct Bench {
+struct ComparisonSetup {
   std::shared_ptr<const core::KindSchema> schema;
   core::ResourceId id{schema->kind(), "offline"};
   std::shared_ptr<const core::RedactionKeys> keys = std::make_shared<const core::RedactionKeys>(
-      core::RedactionKeys{key_of_this_run("00000000"), key_of_this_run("11111111")});
+      core::RedactionKeys{make_temporary_key("00000000"), make_temporary_key("11111111")});
 };
 
 /// The body as the agent would hold it: what the schema calls sensitive is a digest.
-Outcome<core::Value> sealed(const core::Value& body, const Bench& bench, const std::string& file) {
+Outcome<core::Value> redact_and_seal(const core::Value& body, const ComparisonSetup& setup, const std::string& file) {
   const auto failure = [&](const Error& error) { return tl::unexpected(Failure{kUsage, file + ": " + error.message}); };
-  const auto redacted = core::redact(core::render(body), bench.id, *bench.schema, {}, bench.keys->worker);
+  const auto redacted = core::redact(core::render(body), setup.id, *setup.schema, {}, setup.keys->worker);
   if (!redacted) return failure(redacted.error());
-  const auto text = core::seal(*redacted, bench.keys->store);
+  const auto text = core::seal(*redacted, setup.keys->store);
   if (!text) return failure(text.error());
   auto out = core::parse(*text);
   if (!out) return failure(out.error());
@@ -212,10 +212,10 @@ Outcome<core::Value> sealed(const core::Value& body, const Bench& bench, const s
 }
 
 /// OLD as `where:` of an expectation: its keys are paths.
-Outcome<core::Wanted> read_where(const core::Value& body, const std::string& file) {
-  core::Wanted out;
+Outcome<core::ExpectedAttributes> read_where(const core::Value& body, const std::string& file) {
+  core::ExpectedAttributes out;
   for (const auto& [key, value] : *body.object()) {
-    if (const Status wanted = core::want(out, key, value); !wanted) {
+    if (const Status wanted = core::add_expected(out, key, value); !wanted) {
       return tl::unexpected(Failure{kUsage, file + ": " + wanted.error().message});
     }
   }
@@ -224,36 +224,37 @@ Outcome<core::Wanted> read_where(const core::Value& body, const std::string& fil
   return out;
 }
 
-Outcome<core::Difference> compare(const DiffOptions& options, const Bench& bench, std::vector<core::Step>& steps) {
+Outcome<core::Difference> compare(const DiffOptions& options, const ComparisonSetup& setup,
+                                  std::vector<core::Step>& steps) {
   const auto before = read_body(options.old_file);
   if (!before) return tl::unexpected(before.error());
   const auto after = read_body(options.new_file);
   if (!after) return tl::unexpected(after.error());
-  const auto now = sealed(*after, bench, options.new_file);
+  const auto now = redact_and_seal(*after, setup, options.new_file);
   if (!now) return tl::unexpected(now.error());
   core::DiffOptions how;
-  how.old_revision = bench.schema->revision();
+  how.old_revision = setup.schema->revision();
   how.trace = options.explain ? &steps : nullptr;
-  how.id = bench.id;
-  how.keys = bench.keys.get();
+  how.id = setup.id;
+  how.keys = setup.keys.get();
   if (options.partial) {
     const auto where = read_where(*before, options.old_file);
     if (!where) return tl::unexpected(where.error());
-    if (options.explain) (void)core::diff_expected(*where, *now, *bench.schema, how);
-    return core::judge_expected(*where, *now, bench.schema, bench.id, bench.keys);
+    if (options.explain) (void)core::diff_expected(*where, *now, *setup.schema, how);
+    return core::judge_expected(*where, *now, setup.schema, setup.id, setup.keys);
   }
-  const auto then = sealed(*before, bench, options.old_file);
+  const auto then = redact_and_seal(*before, setup, options.old_file);
   if (!then) return tl::unexpected(then.error());
-  return core::diff(*then, *now, *bench.schema, how);
+  return core::diff(*then, *now, *setup.schema, how);
 }
 
 int diff(const Context& context, const DiffOptions& options) {
   const auto schema = read_schema(options.schema_file);
   if (!schema) return context.fail(schema.error());
-  const auto shown = Shown::of(options, **schema);
+  const auto shown = DisclosureFilter::of(options, **schema);
   if (!shown) return context.fail(shown.error());
   std::vector<core::Step> steps;
-  auto difference = compare(options, Bench{*schema}, steps);
+  auto difference = compare(options, ComparisonSetup{*schema}, steps);
   if (!difference) return context.fail(difference.error());
   for (auto& change : difference->changes) shown->apply(change);
   for (auto& step : steps) shown->apply(step);

@@ -16,7 +16,7 @@ std::string what_changed(const core::Value& drift, const core::Value& change) {
 }
 
 /// Whether the agent shows less of a drift than there is.
-bool is_brief(const core::Value& drift) {
+bool is_cut_short(const core::Value& drift) {
   const auto changes = list(drift, "changes");
   return number(drift, "changes_total") > 0 ||
          std::any_of(changes.begin(), changes.end(),
@@ -24,7 +24,7 @@ bool is_brief(const core::Value& drift) {
 }
 
 void print_cut(const Context& context, const core::Value::Array& drifts) {
-  const auto count = std::count_if(drifts.begin(), drifts.end(), is_brief);
+  const auto count = std::count_if(drifts.begin(), drifts.end(), is_cut_short);
   if (count == 0) return;
   context.out() << "large values of " << count
                 << " drifts are cut: driftd drifts --drift ID -o json shows one of them whole\n";
@@ -46,7 +46,7 @@ void print_drifts(const Context& context, const core::Value::Array& drifts) {
     const auto changes = list(drift, "changes");
     for (const auto& change : changes) {
       auto row = first;
-      const Sides sides = brief(sides_of(change));
+      const Sides sides = shorten(read_sides(change));
       row.insert(row.end(), {what_changed(drift, change), sides.before, sides.now, opened});
       table.add(std::move(row));
       first = {"", "", "", "", ""};
@@ -64,7 +64,7 @@ void print_drifts(const Context& context, const core::Value::Array& drifts) {
   context.print(table, "no drifts");
 }
 
-void print_rest(const Context& context, const core::Value& answer, std::size_t shown) {
+void print_omitted(const Context& context, const core::Value& answer, std::size_t shown) {
   for (const auto& note : list(answer, "notes")) context.streams.err << "driftd: " << printable(text(note)) << "\n";
   const auto total = number(answer, "total");
   if (!flag(answer, "truncated")) return;
@@ -93,7 +93,7 @@ void add_drifts(CLI::App& app, Context& context) {
     context.exit = context.print(answer, [&](const auto& value) {
       print_drifts(context, list(value, "drifts"));
       print_cut(context, list(value, "drifts"));
-      print_rest(context, value, list(value, "drifts").size());
+      print_omitted(context, value, list(value, "drifts").size());
     });
     if (answer && !*all && !list(*answer, "drifts").empty()) context.exit = kFinding;
   });

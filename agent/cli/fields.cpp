@@ -57,7 +57,7 @@ bool is_cut(const core::Value& shown, std::string_view name) {
   return false;
 }
 
-Sides sides_of(const core::Value& change) {
+Sides read_sides(const core::Value& change) {
   const auto side = [&](std::string_view name) {
     const core::Value* found = change.find(name);
     if (found == nullptr) return std::string("(absent)");
@@ -66,7 +66,7 @@ Sides sides_of(const core::Value& change) {
   return {side("old"), side("new")};
 }
 
-Sides brief(const Sides& whole) {
+Sides shorten(const Sides& whole) {
   auto [before, now] = around_difference(whole.before, whole.now, 60);
   return {std::move(before), std::move(now)};
 }

@@ -30,9 +30,9 @@ struct Sides {
 };
 /// Whether the agent shows only a part of this member: it is then the text of its JSON, not the value.
 bool is_cut(const core::Value& shown, std::string_view name);
-Sides sides_of(const core::Value& change);
+Sides read_sides(const core::Value& change);
 /// The same, long ones cut around the first difference.
-Sides brief(const Sides& whole);
+Sides shorten(const Sides& whole);
 
 /// Canonical JSON for a reader that may be a terminal: what it would obey is written as \u escapes.
 std::string json_text(const core::Value& value);

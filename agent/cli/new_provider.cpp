@@ -15,15 +15,15 @@ namespace {
 namespace fs = std::filesystem;
 /// what the examples call themselves; in them the word means nothing else
 constexpr std::string_view kExample = "files";
-constexpr std::size_t kLongest = 40;
+constexpr std::size_t kMaxNameLength = 40;
 
-struct Wanted {
+struct ProjectOptions {
   std::string name, language, folder;
 };
 
 bool is_name(std::string_view text) {
   const auto plain = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; };
-  return !text.empty() && text.size() <= kLongest && text[0] >= 'a' && text[0] <= 'z' &&
+  return !text.empty() && text.size() <= kMaxNameLength && text[0] >= 'a' && text[0] <= 'z' &&
          std::all_of(text.begin(), text.end(), plain);
 }
 
@@ -38,7 +38,7 @@ std::string nearest_name(std::string_view text) {
     if (plain) out += lower;
     if (!plain && out.back() != '-') out += '-';
   }
-  out.resize(std::min(out.size(), kLongest));
+  out.resize(std::min(out.size(), kMaxNameLength));
   while (!out.empty() && out.back() == '-') out.pop_back();
   return out;
 }
@@ -75,17 +75,17 @@ Outcome<void> write(const fs::path& file, const std::string& text) {
 }
 
 /// Writes the project; the paths of its files. A folder with something in it is left as it is.
-Outcome<std::vector<std::string>> write_project(const Wanted& wanted) {
+Outcome<std::vector<std::string>> write_project(const ProjectOptions& options) {
   std::error_code error;
-  if (fs::exists(wanted.folder, error) && !fs::is_empty(wanted.folder, error)) {
-    return tl::unexpected(Failure{kFinding, "'" + wanted.folder + "' exists and is not empty: nothing was written. " +
+  if (fs::exists(options.folder, error) && !fs::is_empty(options.folder, error)) {
+    return tl::unexpected(Failure{kFinding, "'" + options.folder + "' exists and is not empty: nothing was written. " +
                                                 "Choose another folder with --dir, or remove it"});
   }
   std::vector<std::string> written;
   for (const auto& one : kTemplates) {
-    if (one.language != wanted.language) continue;
-    const std::string path = renamed_path(one.path, wanted.name);
-    if (auto done = write(fs::path(wanted.folder) / path, renamed(one.text, wanted.name)); !done) {
+    if (one.language != options.language) continue;
+    const std::string path = renamed_path(one.path, options.name);
+    if (auto done = write(fs::path(options.folder) / path, renamed(one.text, options.name)); !done) {
       return tl::unexpected(done.error());
     }
     written.push_back(path);
@@ -93,27 +93,27 @@ Outcome<std::vector<std::string>> write_project(const Wanted& wanted) {
   return written;
 }
 
-int create(const Context& context, Wanted wanted) {
-  if (!is_name(wanted.name)) {
-    const std::string meant = nearest_name(wanted.name);
-    return context.fail(kUsage, "'" + wanted.name +
+int create(const Context& context, ProjectOptions options) {
+  if (!is_name(options.name)) {
+    const std::string meant = nearest_name(options.name);
+    return context.fail(kUsage, "'" + options.name +
                                     "' cannot be a provider's name: expected a-z, 0-9 and '-', at most " +
-                                    std::to_string(kLongest) + ", the first one a letter" +
+                                    std::to_string(kMaxNameLength) + ", the first one a letter" +
                                     (meant.empty() ? "" : "; try `" + meant + "`"));
   }
-  if (wanted.folder.empty()) wanted.folder = wanted.name;
-  const auto written = write_project(wanted);
+  if (options.folder.empty()) options.folder = options.name;
+  const auto written = write_project(options);
   if (!written) return context.fail(written.error());
   if (context.json()) {
     core::Value::Array paths(written->begin(), written->end());
-    context.out() << json_text(core::Value::Object{{"folder", core::Value(wanted.folder)},
+    context.out() << json_text(core::Value::Object{{"folder", core::Value(options.folder)},
                                                    {"files", core::Value(std::move(paths))}})
                   << "\n";
     return kOk;
   }
-  context.out() << "wrote " << written->size() << " files into " << wanted.folder << "; next:\n"
-                << "  cd " << wanted.folder << "\n"
-                << "  make                      # build/" << wanted.name << ".so\n"
+  context.out() << "wrote " << written->size() << " files into " << options.folder << "; next:\n"
+                << "  cd " << options.folder << "\n"
+                << "  make                      # build/" << options.name << ".so\n"
                 << "  make test                 # its unit test, then driftd-check\n"
                 << "  make install DIR=FOLDER   # a folder of agent.plugin_dirs\n"
                 << "README.md has its settings, rights and limits.\n";
@@ -125,13 +125,13 @@ int create(const Context& context, Wanted wanted) {
 void add_new_provider(CLI::App& app, Context& context) {
   auto* command =
       app.add_subcommand("new-provider", "writes a provider that builds, with a test, to start your own from");
-  auto wanted = std::make_shared<Wanted>();
-  command->add_option("NAME", wanted->name, "its id and type: a-z, 0-9 and '-'")->required();
-  command->add_option("--lang", wanted->language, "c, cpp, rust or go")
+  auto options = std::make_shared<ProjectOptions>();
+  command->add_option("NAME", options->name, "its id and type: a-z, 0-9 and '-'")->required();
+  command->add_option("--lang", options->language, "c, cpp, rust or go")
       ->required()
       ->check(CLI::IsMember({"c", "cpp", "rust", "go"}));
-  command->add_option("--dir", wanted->folder, "the folder to make; default ./NAME");
-  command->callback([&context, wanted] { context.exit = create(context, *wanted); });
+  command->add_option("--dir", options->folder, "the folder to make; default ./NAME");
+  command->callback([&context, options] { context.exit = create(context, *options); });
 }
 
 }  // namespace driftd::cli

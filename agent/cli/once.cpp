@@ -16,7 +16,7 @@ int report(const Context& context, const core::Value& refreshed, const core::Val
     print_refreshed(context, refreshed);
     print_drifts(context, standing);
   }
-  return standing.empty() ? judge_refreshed(refreshed) : static_cast<int>(kFinding);
+  return standing.empty() ? refresh_exit_code(refreshed) : static_cast<int>(kFinding);
 }
 
 /// An agent holds the store: let it refresh and say what stands.

@@ -43,7 +43,7 @@ std::string reason(const core::Value& worker) {
 }
 
 /// What is wrong with the file itself.
-std::string fault(const core::Value& plugin) {
+std::string file_error(const core::Value& plugin) {
   std::string out = text(plugin, "error");
   if (flag(plugin, "gone")) append(out, "the file is gone; what runs it stays until it ends");
   return out;
@@ -55,7 +55,7 @@ std::string name_of(const core::Value& plugin) {
 }
 
 void add_rows(const core::Value& plugin, Table& table) {
-  const std::string wrong = fault(plugin), pin = text(plugin, "pin");
+  const std::string wrong = file_error(plugin), pin = text(plugin, "pin");
   const auto uses = list(plugin, "used_by");
   const std::string own_state = wrong.empty() ? "ok" : flag(plugin, "gone") ? "gone" : "refused";
   if (uses.empty()) {

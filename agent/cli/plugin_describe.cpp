@@ -80,7 +80,7 @@ void add_setting(const Setting& setting, const Value& schema, Table& table) {
 }
 
 /// What an attribute's entry says beyond type and class: `unit redis, sensitive`.
-std::string rest_of(const Value& attribute) {
+std::string other_rules(const Value& attribute) {
   std::string out;
   if (attribute.object() == nullptr) return out;
   for (const auto& [name, value] : *attribute.object()) {
@@ -100,7 +100,7 @@ void show_kind(const Context& context, const std::string& kind, const Value& sch
   const Value attributes = member(schema, "attributes");
   if (attributes.object() != nullptr) {
     for (const auto& [path, one] : *attributes.object()) {
-      table.add({path, text(one, "type"), text(one, "class"), rest_of(one)});
+      table.add({path, text(one, "type"), text(one, "class"), other_rules(one)});
     }
   }
   context.print(table, "no attribute is declared: all compare as they are");

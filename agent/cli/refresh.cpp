@@ -6,7 +6,7 @@
 
 namespace driftd::cli {
 
-int judge_refreshed(const core::Value& answer) {
+int refresh_exit_code(const core::Value& answer) {
   for (const auto& one : list(answer, "refreshed")) {
     if (!flag(one, "ok")) return kIncomplete;
     for (const auto& kind : list(one, "coverage")) {
@@ -30,7 +30,7 @@ int print_refreshed(const Context& context, const core::Value& answer) {
       table.add({text(one, "backend"), verdict, "", "", "", text(member(one, "error"), "message")});
   }
   context.print(table, "no backends");
-  return judge_refreshed(answer);
+  return refresh_exit_code(answer);
 }
 
 void add_refresh(CLI::App& app, Context& context) {
@@ -43,7 +43,7 @@ void add_refresh(CLI::App& app, Context& context) {
     const auto answer = context.client().post(
         "/v1/refresh", core::Value::Object{{"backend", core::Value(*backend)}, {"full", core::Value(*full)}});
     context.exit = context.print(answer, [&](const auto& value) { print_refreshed(context, value); });
-    if (answer) context.exit = judge_refreshed(*answer);
+    if (answer) context.exit = refresh_exit_code(*answer);
   });
 }
 

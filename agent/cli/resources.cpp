@@ -31,7 +31,7 @@ void show_resources(const Context& context, const core::Value& answer, bool bodi
     context.out() << "bodies of " << cut
                   << " resources are cut: driftd resources --id ID --whole -o json shows one of them whole\n";
   }
-  print_rest(context, answer, list(answer, "resources").size());
+  print_omitted(context, answer, list(answer, "resources").size());
 }
 
 }  // namespace

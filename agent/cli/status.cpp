@@ -11,12 +11,12 @@ int probe(const Context& context, const std::string& which) {
   const auto reply = context.client().raw(which == "live" ? "/livez" : "/readyz", nullptr, std::chrono::seconds(5));
   if (!reply) return context.fail(reply.error());
   const bool good = reply->status == 200;
-  std::string said = reply->body;
-  while (said.ends_with('\n')) said.pop_back();
+  std::string message = reply->body;
+  while (message.ends_with('\n')) message.pop_back();
   if (context.json()) {
-    context.out() << json_text(core::Value::Object{{"ok", core::Value(good)}, {"message", said}}) << "\n";
+    context.out() << json_text(core::Value::Object{{"ok", core::Value(good)}, {"message", message}}) << "\n";
   } else {
-    context.out() << printable(said) << "\n";
+    context.out() << printable(message) << "\n";
   }
   return good ? kOk : kFinding;
 }
@@ -35,7 +35,7 @@ std::string whole_note(const core::Value& backend) {
   return {};
 }
 
-std::string note_of(const core::Value& backend) {
+std::string short_note(const core::Value& backend) {
   std::string note = whole_note(backend);
   const std::string secret = text(member(backend, "worker"), "secret_fault");
   if (!secret.empty()) note += (note.empty() ? "" : "; ") + secret;
@@ -82,7 +82,7 @@ void show_status(const Context& context, const core::Value& status) {
                   text(backend, "resources"),
                   {drifts, drifts == "0" ? Colour::none : Colour::yellow},
                   when(text(backend, "last_complete")),
-                  note_of(backend)});
+                  short_note(backend)});
   }
   context.print(backends, "no backends");
   context.out() << "\n";

@@ -144,12 +144,12 @@ Agent read_agent(Section section, const LoadOptions& options) {
   out.cluster = text_here(section, "cluster", options, out.cluster);
   out.node = text_here(section, "node", options);
   for (const auto& [key, value] : {std::pair("name", out.name), std::pair("cluster", out.cluster)}) {
-    const std::string fault = value.empty() ? "it is empty" : core::name_fault(value);
+    const std::string fault = value.empty() ? "it is empty" : core::invalid_name_reason(value);
     if (fault.empty()) continue;
     section.report().error(section.at(key),
                            "'" + std::string(key) + "' of the agent cannot be '" + value + "': " + fault);
   }
-  if (const std::string fault = core::name_fault(out.node); !fault.empty()) {
+  if (const std::string fault = core::invalid_name_reason(out.node); !fault.empty()) {
     section.report().error(section.at("node"), "'node' of the agent cannot be '" + out.node + "': " + fault);
   }
   out.data_dir = section.text("data_dir", out.data_dir.string());

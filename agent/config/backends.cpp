@@ -37,7 +37,7 @@ std::string registration(const core::BackendSpec& spec, const core::Value& setti
 void check_name(Section& section, const std::string& name, std::set<std::string>& names) {
   if (name.empty()) return;
   Report& report = section.report();
-  if (const std::string fault = core::name_fault(name); !fault.empty()) {
+  if (const std::string fault = core::invalid_name_reason(name); !fault.empty()) {
     report.error(section.at("name"), "a backend cannot be named '" + name + "': " + fault, "letters, digits, - _ .");
   } else if (!names.insert(name).second) {
     report.error(section.at("name"), "two backends are named '" + name + "'", "each name once", "",
@@ -199,7 +199,7 @@ void read_backends(Section& root, const Defaults& defaults, const LoadOptions& o
     elsewhere += here ? 0 : 1;
   }
   check_former_names(root.report(), items, names);
-  name_speakers(root.report(), items, names, config);
+  resolve_speakers(root.report(), items, names, config);
   if (elsewhere == 0 || !config.backends.empty()) return;
   const std::string where =
       config.agent.node.empty() ? "this agent has no 'agent.node'" : "'agent.node' is " + config.agent.node;

@@ -32,12 +32,12 @@ std::map<std::string, std::string> fixed_secrets(const core::BackendSpec& spec, 
 }
 
 /// Collects what waits for a restart, with its place in the next config.
-class Waiting {
+class RestartList {
  public:
-  Waiting(const Config& next, Comparison& out) : next_(next), out_(out) {}
+  RestartList(const Config& next, Comparison& out) : next_(next), out_(out) {}
   void add(bool differs, const std::string& what, const std::string& note = "") {
     if (!differs) return;
-    const Position at = place_of(next_.places, what);
+    const Position at = find_position(next_.places, what);
     const std::string where = at.line == 0 ? std::string() : next_.file + ":" + std::to_string(at.line);
     out_.restart.push_back({what + note, where});
   }
@@ -49,110 +49,110 @@ class Waiting {
 };
 
 bool same_settings(const Config& running, const core::BackendSpec& a, const Config& next, const core::BackendSpec& b) {
-  const auto before = uses_of(running.file_uses, a.name), after = uses_of(next.file_uses, b.name);
+  const auto before = uses_by_backend(running.file_uses, a.name), after = uses_by_backend(next.file_uses, b.name);
   return a.settings_json == b.settings_json && before == after && fixed_secrets(a, before) == fixed_secrets(b, after);
 }
 
-void compare_backend(const core::BackendSpec& a, const core::BackendSpec& b, Waiting& waiting) {
+void compare_backend(const core::BackendSpec& a, const core::BackendSpec& b, RestartList& restart_list) {
   const std::string at = "backends." + a.name + ".";
-  waiting.add(a.was != b.was, at + "was");
-  waiting.add(a.provider != b.provider, at + "provider");
-  waiting.add(a.endpoint != b.endpoint, at + "endpoint");
-  waiting.add(a.redact != b.redact, at + "redact");
-  waiting.add(a.labels != b.labels, at + "labels");
-  waiting.add(a.patterns != b.patterns, at + "patterns");
-  waiting.add(a.interval != b.interval, at + "interval");
-  waiting.add(a.isolation != b.isolation, at + "isolation");
-  waiting.add(a.discover != b.discover, at + "discover");
-  waiting.add(a.spoken_by != b.spoken_by, at + "spoken_by");
-  waiting.add(!same(a.budgets, b.budgets), at + "budgets");
+  restart_list.add(a.was != b.was, at + "was");
+  restart_list.add(a.provider != b.provider, at + "provider");
+  restart_list.add(a.endpoint != b.endpoint, at + "endpoint");
+  restart_list.add(a.redact != b.redact, at + "redact");
+  restart_list.add(a.labels != b.labels, at + "labels");
+  restart_list.add(a.patterns != b.patterns, at + "patterns");
+  restart_list.add(a.interval != b.interval, at + "interval");
+  restart_list.add(a.isolation != b.isolation, at + "isolation");
+  restart_list.add(a.discover != b.discover, at + "discover");
+  restart_list.add(a.spoken_by != b.spoken_by, at + "spoken_by");
+  restart_list.add(!same(a.budgets, b.budgets), at + "budgets");
 }
 
-void compare_backends(const Config& running, const Config& next, Waiting& waiting, Comparison& out) {
+void compare_backends(const Config& running, const Config& next, RestartList& restart_list, Comparison& out) {
   for (const auto& spec : running.backends) {
     const std::string at = "backends." + spec.name;
     const auto* other = find_backend(next.backends, spec.name);
     if (other == nullptr) {
-      waiting.add_removed(at);
+      restart_list.add_removed(at);
       continue;
     }
-    compare_backend(spec, *other, waiting);
-    waiting.add(!same_settings(running, spec, next, *other), at + ".settings");
-    waiting.add(uses_of(running.program_uses, spec.name) != uses_of(next.program_uses, spec.name), at + ".settings",
-                " (${exec:…})");
+    compare_backend(spec, *other, restart_list);
+    restart_list.add(!same_settings(running, spec, next, *other), at + ".settings");
+    restart_list.add(uses_by_backend(running.program_uses, spec.name) != uses_by_backend(next.program_uses, spec.name),
+                     at + ".settings", " (${exec:…})");
     if (spec.rules->generation != other->rules->generation) out.hot.push_back("rules of backend " + spec.name);
   }
   for (const auto& spec : next.backends) {
-    waiting.add(find_backend(running.backends, spec.name) == nullptr, "backends." + spec.name, " (added)");
+    restart_list.add(find_backend(running.backends, spec.name) == nullptr, "backends." + spec.name, " (added)");
   }
 }
 
-void compare_sinks(const Config& running, const Config& next, Waiting& waiting, Comparison& out) {
+void compare_sinks(const Config& running, const Config& next, RestartList& restart_list, Comparison& out) {
   for (const auto& sink : running.sinks) {
     const auto* other = find_sink(next.sinks, sink.name);
     if (other == nullptr) {
-      waiting.add_removed("sinks." + sink.name);
+      restart_list.add_removed("sinks." + sink.name);
       continue;
     }
     const bool settings = other->type == sink.type && other->settings_json == sink.settings_json;
     const bool secrets = other->secrets == sink.secrets;
-    waiting.add(!settings || !secrets, "sinks." + sink.name, settings ? " (a secret)" : "");
+    restart_list.add(!settings || !secrets, "sinks." + sink.name, settings ? " (a secret)" : "");
   }
   for (const auto& sink : next.sinks) {
     if (find_sink(running.sinks, sink.name) == nullptr) out.hot.push_back("sinks." + sink.name + " (added)");
   }
 }
 
-void compare_agent(const Agent& a, const Agent& b, Waiting& waiting) {
-  waiting.add(a.name != b.name, "agent.name");
-  waiting.add(a.node != b.node, "agent.node");
-  waiting.add(a.cluster != b.cluster, "agent.cluster");
-  waiting.add(a.data_dir != b.data_dir, "agent.data_dir");
+void compare_agent(const Agent& a, const Agent& b, RestartList& restart_list) {
+  restart_list.add(a.name != b.name, "agent.name");
+  restart_list.add(a.node != b.node, "agent.node");
+  restart_list.add(a.cluster != b.cluster, "agent.cluster");
+  restart_list.add(a.data_dir != b.data_dir, "agent.data_dir");
   const bool same_key = a.installation_key_from == b.installation_key_from && a.installation_key == b.installation_key;
-  waiting.add(!same_key, "agent.installation_key");
-  waiting.add(a.plugin_dirs != b.plugin_dirs, "agent.plugin_dirs");
-  waiting.add(a.plugin_lock != b.plugin_lock || a.plugin_lock_named != b.plugin_lock_named, "agent.plugin_lock");
-  waiting.add(a.worker != b.worker, "agent.worker");
-  waiting.add(a.jail_required != b.jail_required, "agent.jail");
-  waiting.add(a.experimental != b.experimental, "agent.experimental");
-  waiting.add(a.programs != b.programs, "agent.programs");
-  waiting.add(a.drain != b.drain, "agent.drain");
+  restart_list.add(!same_key, "agent.installation_key");
+  restart_list.add(a.plugin_dirs != b.plugin_dirs, "agent.plugin_dirs");
+  restart_list.add(a.plugin_lock != b.plugin_lock || a.plugin_lock_named != b.plugin_lock_named, "agent.plugin_lock");
+  restart_list.add(a.worker != b.worker, "agent.worker");
+  restart_list.add(a.jail_required != b.jail_required, "agent.jail");
+  restart_list.add(a.experimental != b.experimental, "agent.experimental");
+  restart_list.add(a.programs != b.programs, "agent.programs");
+  restart_list.add(a.drain != b.drain, "agent.drain");
 }
 
-void compare_admin(const Admin& a, const Admin& b, Waiting& waiting) {
-  waiting.add(a.listen != b.listen, "admin.listen");
-  waiting.add(a.socket != b.socket, "admin.socket");
-  waiting.add(a.socket_group != b.socket_group, "admin.socket_group");
-  waiting.add(a.read_group != b.read_group, "admin.read_group");
-  waiting.add(a.decide_group != b.decide_group, "admin.decide_group");
-  waiting.add(a.uids != b.uids, "admin.uids");
-  waiting.add(a.gids != b.gids, "admin.gids");
+void compare_admin(const Admin& a, const Admin& b, RestartList& restart_list) {
+  restart_list.add(a.listen != b.listen, "admin.listen");
+  restart_list.add(a.socket != b.socket, "admin.socket");
+  restart_list.add(a.socket_group != b.socket_group, "admin.socket_group");
+  restart_list.add(a.read_group != b.read_group, "admin.read_group");
+  restart_list.add(a.decide_group != b.decide_group, "admin.decide_group");
+  restart_list.add(a.uids != b.uids, "admin.uids");
+  restart_list.add(a.gids != b.gids, "admin.gids");
 }
 
-void compare_rest(const Config& a, const Config& b, Waiting& waiting) {
-  waiting.add(a.log.level != b.log.level, "log.level");
-  waiting.add(a.log.format != b.log.format, "log.format");
-  waiting.add(a.log.rooms != b.log.rooms, "log.rooms");
-  waiting.add(a.metrics.prefix != b.metrics.prefix, "metrics.prefix");
-  waiting.add(a.retention.delivered != b.retention.delivered, "retention.delivered");
-  waiting.add(a.retention.undelivered != b.retention.undelivered, "retention.undelivered");
-  waiting.add(a.retention.audit != b.retention.audit, "retention.audit");
-  waiting.add(a.retention.max_bytes != b.retention.max_bytes, "retention.max_bytes");
-  waiting.add(a.delivery.max_backlog_bytes != b.delivery.max_backlog_bytes, "delivery.max_backlog_bytes");
-  waiting.add(a.delivery.max_backlog_events != b.delivery.max_backlog_events, "delivery.max_backlog_events");
-  waiting.add(a.delivery.drop_pending != b.delivery.drop_pending, "delivery.drop_pending");
+void compare_rest(const Config& a, const Config& b, RestartList& restart_list) {
+  restart_list.add(a.log.level != b.log.level, "log.level");
+  restart_list.add(a.log.format != b.log.format, "log.format");
+  restart_list.add(a.log.rooms != b.log.rooms, "log.rooms");
+  restart_list.add(a.metrics.prefix != b.metrics.prefix, "metrics.prefix");
+  restart_list.add(a.retention.delivered != b.retention.delivered, "retention.delivered");
+  restart_list.add(a.retention.undelivered != b.retention.undelivered, "retention.undelivered");
+  restart_list.add(a.retention.audit != b.retention.audit, "retention.audit");
+  restart_list.add(a.retention.max_bytes != b.retention.max_bytes, "retention.max_bytes");
+  restart_list.add(a.delivery.max_backlog_bytes != b.delivery.max_backlog_bytes, "delivery.max_backlog_bytes");
+  restart_list.add(a.delivery.max_backlog_events != b.delivery.max_backlog_events, "delivery.max_backlog_events");
+  restart_list.add(a.delivery.drop_pending != b.delivery.drop_pending, "delivery.drop_pending");
 }
 
 }  // namespace
 
 Comparison compare(const Config& running, const Config& next) {
   Comparison out;
-  Waiting waiting(next, out);
-  compare_agent(running.agent, next.agent, waiting);
-  compare_admin(running.admin, next.admin, waiting);
-  compare_rest(running, next, waiting);
-  compare_backends(running, next, waiting, out);
-  compare_sinks(running, next, waiting, out);
+  RestartList restart_list(next, out);
+  compare_agent(running.agent, next.agent, restart_list);
+  compare_admin(running.admin, next.admin, restart_list);
+  compare_rest(running, next, restart_list);
+  compare_backends(running, next, restart_list, out);
+  compare_sinks(running, next, restart_list, out);
   const bool routes = std::equal(running.routes.begin(), running.routes.end(), next.routes.begin(), next.routes.end(),
                                  [](const auto& a, const auto& b) { return same(a, b); });
   if (!routes) out.hot.push_back("routes");

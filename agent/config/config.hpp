@@ -122,13 +122,13 @@ struct LoadOptions {
 Loaded load(const std::filesystem::path& file, const LoadOptions& options = {});
 /// admin.socket of a file, also of one with mistakes elsewhere. An error where the file cannot be read, is no YAML, or
 /// its section `admin` is wrong: whoever named it did not mean the agent behind the default socket.
-tl::expected<std::string, std::vector<ConfigError>> socket_of(const std::filesystem::path& file);
+tl::expected<std::string, std::vector<ConfigError>> read_admin_socket(const std::filesystem::path& file);
 /// The same from text; `file` is the name that errors print and that relative paths start from.
 Loaded parse(std::string_view text, const std::string& file, const LoadOptions& options = {});
 
 /// Those of one backend: `program_uses`, `file_uses`.
 template <class Use>
-std::vector<Use> uses_of(const std::vector<Use>& all, const std::string& backend) {
+std::vector<Use> uses_by_backend(const std::vector<Use>& all, const std::string& backend) {
   std::vector<Use> out;
   std::copy_if(all.begin(), all.end(), std::back_inserter(out), [&](const Use& use) { return use.backend == backend; });
   return out;
@@ -137,13 +137,13 @@ std::vector<Use> uses_of(const std::vector<Use>& all, const std::string& backend
 /// What a reload would change. Hot: policies, ignores, expectations, routes, new sinks; all else needs a restart, but
 /// for what stands in files of `${file:…}` of backends, which is followed. Both as loaded.
 struct Comparison {
-  struct Waiting {
+  struct RestartItem {
     std::string what;   ///< `backends.orders-kafka.settings`, `sinks.ops` …
     std::string where;  ///< `driftd.yaml:14` of the next config; empty: it is not there any more
-    friend bool operator==(const Waiting&, const Waiting&) = default;
+    friend bool operator==(const RestartItem&, const RestartItem&) = default;
   };
   std::vector<std::string> hot;  ///< `rules of backend orders-kafka`, `routes` …
-  std::vector<Waiting> restart;
+  std::vector<RestartItem> restart;
 };
 Comparison compare(const Config& running, const Config& next);
 

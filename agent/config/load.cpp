@@ -43,7 +43,7 @@ tl::expected<std::string, std::vector<ConfigError>> text_of(const std::filesyste
   if (std::filesystem::is_directory(file, code))
     return tl::unexpected(unreadable(file.string(), "this is a directory"));
   std::ifstream in(file, std::ios::binary);
-  std::string text(kMostBytes + 1, '\0');
+  std::string text(kMaxFileBytes + 1, '\0');
   if (in) in.read(text.data(), static_cast<std::streamsize>(text.size()));
   if (!in.is_open() || in.bad()) return tl::unexpected(unreadable(file.string(), "the file cannot be read"));
   text.resize(static_cast<std::size_t>(in.gcount()));
@@ -52,7 +52,7 @@ tl::expected<std::string, std::vector<ConfigError>> text_of(const std::filesyste
 
 /// Who writes the config decides whom the agent believes, what it may run and where every event goes.
 void check_rights(Report& report) {
-  const Rights rights = rights_of(report.file);
+  const Rights rights = inspect_rights(report.file);
   if (!rights.written.empty()) {
     report.error({}, "others may write this file, so it is not read: " + rights.written);
   } else if (!rights.replaced.empty()) {
@@ -70,7 +70,7 @@ Loaded parse_reported(std::string_view text, const LoadOptions& options, Report&
   if (!report.errors.empty()) return tl::unexpected(report.errors);
   config.warnings = report.warnings;
   config.secret_files = report.secret_files;
-  config.places = places_of(*node, config.agent.node);
+  config.places = setting_positions(*node, config.agent.node);
   return config;
 }
 
@@ -87,7 +87,7 @@ Loaded load(const std::filesystem::path& file, const LoadOptions& options) {
   return parse_reported(*text, options, report);
 }
 
-tl::expected<std::string, std::vector<ConfigError>> socket_of(const std::filesystem::path& file) {
+tl::expected<std::string, std::vector<ConfigError>> read_admin_socket(const std::filesystem::path& file) {
   const auto text = text_of(file);
   if (!text) return tl::unexpected(text.error());
   Report report{file.string(), {}, {}, {}};

@@ -35,9 +35,9 @@ Defaults read_defaults(Section section);
 void read_backends(Section& root, const Defaults& defaults, const LoadOptions& options, Config& config);
 /// `spoken_by` of one backend; and, once all are read, whether there are such sources, by the names that they have
 /// here.
-std::vector<core::Speaker> read_speakers(Section& backend);
-void name_speakers(Report& report, const std::vector<const Node*>& items, const std::set<std::string>& names,
-                   Config& config);
+std::vector<core::Registrar> read_speakers(Section& backend);
+void resolve_speakers(Report& report, const std::vector<const Node*>& items, const std::set<std::string>& names,
+                      Config& config);
 void read_sinks(Section& root, const LoadOptions& options, Config& config);
 /// `routes:`, after backends and sinks: they are looked up.
 void read_routes(Section& root, Config& config);

@@ -21,7 +21,7 @@ void add_backend(const Node& backend, const std::string& node, Places& out) {
 
 }  // namespace
 
-std::map<std::string, Position> places_of(const Node& root, const std::string& node) {
+std::map<std::string, Position> setting_positions(const Node& root, const std::string& node) {
   Places out;
   add_members(root, "", out);
   for (const auto& member : root.members) add_members(member.value, member.key + ".", out);
@@ -31,7 +31,7 @@ std::map<std::string, Position> places_of(const Node& root, const std::string& n
   return out;
 }
 
-Position place_of(const std::map<std::string, Position>& places, const std::string& setting) {
+Position find_position(const std::map<std::string, Position>& places, const std::string& setting) {
   const auto find = [&](const std::string& name) {
     const auto at = places.find(name);
     return at == places.end() ? Position{} : at->second;

@@ -25,7 +25,7 @@ bool is_for_a_shell(const std::string& word) {
          word.find('`') != std::string::npos;
 }
 
-/// One command line on its way to words.
+/// One command line on its way to command.
 struct Splitter {
   std::string_view text;
   std::size_t at = 0;
@@ -78,7 +78,7 @@ std::vector<std::string> read_environment(Section& section) {
                              "names of variables: NAME passes the "
                              "agent's own on, NAME=value sets it",
                              "'" + name + "'");
-    } else if (name != *text && secret_name(name)) {
+    } else if (name != *text && is_secret_name(name)) {
       section.report().warn(item->at, "a secret stands in clear text in 'env' of " + section.title(),
                             "write " + name + " alone and set it in the environment of the agent");
     }
@@ -89,7 +89,7 @@ std::vector<std::string> read_environment(Section& section) {
 
 }  // namespace
 
-tl::expected<std::vector<std::string>, std::string> split_words(std::string_view text) {
+tl::expected<std::vector<std::string>, std::string> split_command(std::string_view text) {
   std::vector<std::string> out;
   Splitter splitter{text};
   for (;;) {
@@ -103,18 +103,18 @@ tl::expected<std::vector<std::string>, std::string> split_words(std::string_view
 }
 
 Status check_program(const std::string& path) {
-  const Way way = way_to(path);
+  const ResolvedPath way = resolve_path(path);
   if (way.error != 0) {
     const Code code = way.error == ENOENT || way.error == ENOTDIR ? Code::not_found : Code::denied;
     return fail(code, path + " cannot be run: " + std::strerror(way.error));
   }
-  for (const auto& hop : way.hops) {
-    if (const std::string why = distrust(hop); !why.empty())
+  for (const auto& step : way.steps) {
+    if (const std::string why = tamper_risk(step); !why.empty())
       return fail(Code::denied, path + " is not run, because " + why);
   }
-  if (!S_ISREG(way.hops.back().st.st_mode)) return fail(Code::invalid, path + " is no file that could be run");
+  if (!S_ISREG(way.steps.back().st.st_mode)) return fail(Code::invalid, path + " is no file that could be run");
   // access(2) says yes to root for any file on some systems
-  const bool bits = (way.hops.back().st.st_mode & 0111) != 0;
+  const bool bits = (way.steps.back().st.st_mode & 0111) != 0;
   if (bits && ::access(path.c_str(), X_OK) == 0) return {};
   return fail(Code::denied, path + " is not executable by uid " + std::to_string(::geteuid()));
 }
@@ -147,8 +147,9 @@ std::vector<Program> read_programs(Section& agent) {
 
 SettingsReader::Pair SettingsReader::convert_program(const Node& node, const std::string& path) {
   constexpr std::string_view kOpen = "${exec:";
-  const auto words = split_words(std::string_view(node.text).substr(kOpen.size(), node.text.size() - kOpen.size() - 1));
-  const std::string token = token_of(path);
+  const auto command =
+      split_command(std::string_view(node.text).substr(kOpen.size(), node.text.size() - kOpen.size() - 1));
+  const std::string token = make_token(path);
   const Pair out{core::Value(token), core::Value(node.text)};
   if (programs_ == nullptr) {
     report_.error(node.at, "${exec:…} in a sink", "${file:…}, ${env:…} or ${credential:…}", "",
@@ -157,20 +158,20 @@ SettingsReader::Pair SettingsReader::convert_program(const Node& node, const std
     report_.error(node.at, "${exec:…} is off: agent.programs names no program that may run",
                   "a reference that runs no program", "",
                   "list the program in agent.programs, or use ${file:…}, ${env:…} or ${credential:…}");
-  } else if (!words) {
-    report_.error(node.at, "the command of ${exec:…} cannot be read: " + words.error(),
+  } else if (!command) {
+    report_.error(node.at, "the command of ${exec:…} cannot be read: " + command.error(),
                   "an absolute path and arguments, with '…', \"…\" or \\ where a blank is meant");
-  } else if (words->empty()) {
+  } else if (command->empty()) {
     report_.error(node.at, "a secret reference that names nothing", "${exec:/path/to/program arguments}");
-  } else if (const Program* program = find_program(node, words->front()); program != nullptr) {
-    for (const auto& word : *words) {
+  } else if (const Program* program = find_program(node, command->front()); program != nullptr) {
+    for (const auto& word : *command) {
       if (!holds_credentials(word)) continue;
       report_.warn(
           node.at,
           "a secret stands in clear text in the command of setting '" + path.substr(1) + "' of '" + owner_ + "'",
           "let the program take it from a file or from its environment");
     }
-    out_.programs.push_back({owner_, path.substr(1), token, *words, *program, node.at});
+    out_.programs.push_back({owner_, path.substr(1), token, *command, *program, node.at});
   }
   return out;
 }

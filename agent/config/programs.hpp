@@ -23,21 +23,21 @@ struct Program {
 
 /// A `${exec:…}` in the settings of a backend. Nothing was run yet.
 struct ProgramUse {
-  std::string backend, setting;    ///< `orders`, `auth.password`
-  std::string token;               ///< stands for the answer in the backend's settings
-  std::vector<std::string> words;  ///< the program's path and its arguments
+  std::string backend, setting;      ///< `orders`, `auth.password`
+  std::string token;                 ///< stands for the answer in the backend's settings
+  std::vector<std::string> command;  ///< the program's path and its arguments
   Program program;
   Position at;
   /// The same answer is to be expected, wherever it stands in the file.
   friend bool operator==(const ProgramUse& a, const ProgramUse& b) {
-    return a.backend == b.backend && a.token == b.token && a.words == b.words && a.program == b.program;
+    return a.backend == b.backend && a.token == b.token && a.command == b.command && a.program == b.program;
   }
 };
 
-/// Splits a command line by these rules and no others: blanks separate words; '…' is what stands in it; in "…" and
+/// Splits a command line by these rules and no others: blanks separate command; '…' is what stands in it; in "…" and
 /// outside of quotes a backslash makes the next character a plain one. Nothing is expanded. The fault names what a
 /// shell would have understood and nobody does here (`|`, `>` …), and quotes without an end.
-tl::expected<std::vector<std::string>, std::string> split_words(std::string_view text);
+tl::expected<std::vector<std::string>, std::string> split_command(std::string_view text);
 
 /// Whether the agent may run a file now: it is there, a regular file, executable by this user, and root's or the
 /// agent's own all the way (base/trust.hpp). `not_found`, `denied`, `invalid`; the message starts with the path. Looks

@@ -17,9 +17,9 @@ struct Rights {
 
 /// Of the file that the kernel reaches, through every link. Nobody may change what stands on a read-only mount, and
 /// what is not a regular file (a pipe, a missing file) has no rights to look at. Looks at the file system. [any thread]
-Rights rights_of(const std::filesystem::path& file);
+Rights inspect_rights(const std::filesystem::path& file);
 /// The same of the file that `opened` reads, which was reached by `file`: what is at that path meanwhile says nothing
 /// of it. The folders on the way are those of now. Empty: the way leads to another file now.
-std::optional<Rights> rights_of(const std::filesystem::path& file, int opened);
+std::optional<Rights> inspect_rights(const std::filesystem::path& file, int opened);
 
 }  // namespace driftd::config

@@ -128,7 +128,7 @@ void read_expectation(Section entry, std::vector<core::Expectation>& to) {
                  where == nullptr ? "" : describe(*where));
   }
   for (const auto& member : usable ? where->members : std::vector<Node::Member>{}) {
-    const Status wanted = core::want(out.where_all, member.key, to_value(member.value));
+    const Status wanted = core::add_expected(out.where_all, member.key, to_value(member.value));
     if (!wanted)
       report.error(member.at, wanted.error().message, "a path such as config[\"min.insync.replicas\"], once");
   }

@@ -53,7 +53,7 @@ struct Reading {
   bool torn = false;             ///< it was written or replaced meanwhile
 };
 
-Result<SecretText> judged(const std::filesystem::path& file, SecretText read) {
+Result<SecretText> check_secret(const std::filesystem::path& file, SecretText read) {
   const std::string named = "secret file " + file.string();
   const std::string& written = read.rights.written;
   if (!written.empty()) return fail(Code::denied, named + " is not used, because others may write it: " + written);
@@ -78,12 +78,12 @@ Reading read_once(const std::filesystem::path& file, int flags, bool again) {
   out.mark = mark(after);
   const auto whole = std::min<std::size_t>(static_cast<std::size_t>(after.st_size), kMaxSecretBytes + 1);
   const bool torn = mark(before) != out.mark || out.text.size() < whole;
-  if (out.mark.regular && torn) return {fail(restless(file)), out.mark, true};
-  auto rights = rights_of(file, opened.fd);
+  if (out.mark.regular && torn) return {fail(unsettled_error(file)), out.mark, true};
+  auto rights = inspect_rights(file, opened.fd);
   if (!rights) return {fail(Code::unavailable, named + " was replaced while it was read"), out.mark, true};
   out.rights = std::move(*rights);
   const FileMark as_read = out.mark;
-  return {judged(file, std::move(out)), as_read};
+  return {check_secret(file, std::move(out)), as_read};
 }
 
 /// A time to come is no age: it is waited for as for what was written just now.
@@ -95,12 +95,12 @@ bool is_old(const FileMark& mark) {
 
 }  // namespace
 
-Error restless(const std::filesystem::path& file) {
+Error unsettled_error(const std::filesystem::path& file) {
   return Error{Code::unavailable, "secret file " + file.string() + " is being written: it is never the same for " +
-                                      std::to_string(kSettle.count()) + " ms"};
+                                      std::to_string(kSettleTime.count()) + " ms"};
 }
 
-std::string replaceable(const std::filesystem::path& file, const Rights& rights) {
+std::string replaceable_warning(const std::filesystem::path& file, const Rights& rights) {
   return "others may put another file in the place of secret file " + file.string() + ": " + rights.replaced;
 }
 
@@ -112,21 +112,21 @@ std::optional<FileMark> mark_of(const std::filesystem::path& file) {
 
 Result<SecretText> read_secret_file(const std::filesystem::path& file, const std::function<void(milliseconds)>& wait) {
   Reading now = read_once(file, 0, false);
-  for (auto waited = milliseconds(0); waited < kRestless; waited += kSettle) {
+  for (auto waited = milliseconds(0); waited < kMaxSettleTime; waited += kSettleTime) {
     if (!now.mark || !now.mark->regular || (!now.torn && is_old(*now.mark))) return std::move(now.text);
     if (wait) {
-      wait(kSettle);
+      wait(kSettleTime);
     } else {
-      std::this_thread::sleep_for(kSettle);
+      std::this_thread::sleep_for(kSettleTime);
     }
     Reading later = read_once(file, 0, false);
     if (!later.torn && later.mark == now.mark) return std::move(later.text);
     now = std::move(later);
   }
-  return fail(restless(file));
+  return fail(unsettled_error(file));
 }
 
-Result<SecretText> read_secret_file_again(const std::filesystem::path& file) {
+Result<SecretText> reread_secret_file(const std::filesystem::path& file) {
   return read_once(file, O_NONBLOCK | O_NOCTTY, true).text;
 }
 

@@ -35,10 +35,10 @@ struct FileMark {
 std::optional<FileMark> mark_of(const std::filesystem::path& file);
 
 /// What is written in place may be read half. A file has settled when it is the same one, by its mark, this much later.
-constexpr std::chrono::milliseconds kSettle{250};
+constexpr std::chrono::milliseconds kSettleTime{250};
 /// One that never is for this long is told as a fault.
-constexpr std::chrono::milliseconds kRestless{3'000};
-Error restless(const std::filesystem::path& file);
+constexpr std::chrono::milliseconds kMaxSettleTime{3'000};
+Error unsettled_error(const std::filesystem::path& file);
 
 struct SecretText {
   std::string text;    ///< without its trailing newline
@@ -46,15 +46,15 @@ struct SecretText {
   Rights rights = {};  ///< of what was opened
 };
 /// That others may put another file in its place, and why.
-std::string replaceable(const std::filesystem::path& file, const Rights& rights);
+std::string replaceable_warning(const std::filesystem::path& file, const Rights& rights);
 /// Reads a file that only root and this process's user may write (config/rights.hpp). `unavailable`: it cannot be read,
 /// and why; `denied`: others may write it; `invalid`: it is empty or above 64 KiB. Each message begins with `secret
 /// file PATH`, and none holds what stands in it. One that was written within the last second is read again until it has
-/// settled, for `kRestless` at most; `wait` passes the time between. [any thread]
+/// settled, for `kMaxSettleTime` at most; `wait` passes the time between. [any thread]
 Result<SecretText> read_secret_file(const std::filesystem::path& file,
                                     const std::function<void(std::chrono::milliseconds)>& wait = {});
 /// The same once, of one that is followed: `invalid` where it is no regular file (any more), whatever it was when it
 /// was looked at. Whether it has settled is for the caller to see. It waits for nobody who writes. [any thread]
-Result<SecretText> read_secret_file_again(const std::filesystem::path& file);
+Result<SecretText> reread_secret_file(const std::filesystem::path& file);
 
 }  // namespace driftd::config

@@ -88,7 +88,7 @@ bool holds_credentials(std::string_view text) {
   return text.find("password=") != std::string_view::npos || may_hold_secret(text);
 }
 
-bool secret_name(std::string_view key) {
+bool is_secret_name(std::string_view key) {
   static constexpr std::array<std::string_view, 14> kEndings = {
       "password", "passwords", "passwd",  "passphrase", "secret",     "secrets",     "token",
       "tokens",   "apikey",    "api_key", "access_key", "secret_key", "private_key", "credential"};
@@ -186,8 +186,8 @@ SettingsReader::Pair SettingsReader::convert_text(const Node& node, const std::s
   if (whole) {
     file_.clear();
     const auto bytes = resolve(node, text.substr(2, colon - 2), text.substr(colon + 1, text.size() - colon - 2));
-    if (!file_.empty()) out_.files.push_back({owner_, path.substr(1), token_of(path), file_});
-    return mint(path, bytes.value_or(""), text);
+    if (!file_.empty()) out_.files.push_back({owner_, path.substr(1), make_token(path), file_});
+    return add_secret(path, bytes.value_or(""), text);
   }
   if (looks_like_reference(text)) {
     report_.error(node.at, "a secret reference inside other text", "the reference as the whole value", "",
@@ -196,20 +196,20 @@ SettingsReader::Pair SettingsReader::convert_text(const Node& node, const std::s
   }
   core::Value value = scalar_value(node);
   const bool is_text = value.boolean() == nullptr && !text.empty();
-  if (is_text && (secret_name(key) || (value.string() != nullptr && holds_credentials(text)))) {
+  if (is_text && (is_secret_name(key) || (value.string() != nullptr && holds_credentials(text)))) {
     report_.warn(node.at, "a secret stands in clear text in setting '" + path.substr(1) + "' of '" + owner_ + "'",
                  "use ${file:…}, ${env:…} or ${credential:…}");
-    return mint(path, text, "[REDACTED]");
+    return add_secret(path, text, "[REDACTED]");
   }
   return {value, value};
 }
 
-std::string SettingsReader::token_of(const std::string& path) const {
+std::string SettingsReader::make_token(const std::string& path) const {
   return std::string(kTokenStart) + to_hex(sha256(owner_ + '\0' + path)).substr(0, 24);
 }
 
-SettingsReader::Pair SettingsReader::mint(const std::string& path, std::string bytes, std::string shown) {
-  const std::string token = token_of(path);
+SettingsReader::Pair SettingsReader::add_secret(const std::string& path, std::string bytes, std::string shown) {
+  const std::string token = make_token(path);
   out_.secrets[token] = std::move(bytes);
   return {core::Value(token), core::Value(std::move(shown))};
 }
@@ -259,7 +259,7 @@ std::optional<std::string> SettingsReader::resolve_credential(const Node& node, 
 
 /// A user who may write a secret decides where the agent logs in, and as whom; one who may read it can log in likewise.
 void SettingsReader::warn_of_rights(const Node& node, const std::string& path, const Rights& rights) {
-  if (!rights.replaced.empty()) report_.warn(node.at, replaceable(path, rights), "");
+  if (!rights.replaced.empty()) report_.warn(node.at, replaceable_warning(path, rights), "");
   if (!rights.read.empty()) report_.warn(node.at, "secret file " + rights.read, "");
 }
 

@@ -20,7 +20,7 @@ bool looks_like_reference(std::string_view text);
 
 /// Whether a setting of this name holds a secret by its very name: password, secret, token, private_key … and names
 /// that end in one of them (`sasl_password`), but not `password_file`.
-bool secret_name(std::string_view key);
+bool is_secret_name(std::string_view key);
 
 /// `scheme://user:password@host`, `?token=…`, a libpq `password=…`: what base/secret_text.hpp would withhold.
 bool holds_credentials(std::string_view text);
@@ -59,8 +59,8 @@ class SettingsReader {
   Pair convert_text(const Node& node, const std::string& path, std::string_view key);
   Pair convert_program(const Node& node, const std::string& path);
   const Program* find_program(const Node& node, const std::string& path);
-  std::string token_of(const std::string& path) const;
-  Pair mint(const std::string& path, std::string bytes, std::string shown);
+  std::string make_token(const std::string& path) const;
+  Pair add_secret(const std::string& path, std::string bytes, std::string shown);
   std::optional<std::string> resolve(const Node& node, const std::string& scheme, const std::string& rest);
   std::optional<std::string> resolve_env(const Node& node, const std::string& name);
   std::optional<std::string> resolve_credential(const Node& node, const std::string& name);

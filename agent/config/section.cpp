@@ -114,19 +114,19 @@ bool Section::boolean(std::string_view key, bool fallback) {
   return fallback;
 }
 
-std::int64_t Section::integer(std::string_view key, std::int64_t fallback, std::int64_t least, std::int64_t most) {
+std::int64_t Section::integer(std::string_view key, std::int64_t fallback, std::int64_t lowest, std::int64_t highest) {
   const Node* node = find(key);
   if (node == nullptr) return fallback;
   std::int64_t value = 0;
   const char* end = node->text.data() + node->text.size();
   const bool number = node->kind == Node::Kind::scalar && !node->quoted && !node->text.empty() &&
                       std::from_chars(node->text.data(), end, value).ptr == end;
-  if (number && value >= least && value <= most) return value;
-  wrong(key, *node, "a whole number from " + std::to_string(least) + " to " + std::to_string(most));
+  if (number && value >= lowest && value <= highest) return value;
+  wrong(key, *node, "a whole number from " + std::to_string(lowest) + " to " + std::to_string(highest));
   return fallback;
 }
 
-std::int64_t Section::bytes(std::string_view key, std::int64_t fallback, std::int64_t least) {
+std::int64_t Section::bytes(std::string_view key, std::int64_t fallback, std::int64_t lowest) {
   const Node* node = find(key);
   if (node == nullptr) return fallback;
   const auto value = node->kind == Node::Kind::scalar ? parse_bytes(node->text) : std::nullopt;
@@ -134,13 +134,13 @@ std::int64_t Section::bytes(std::string_view key, std::int64_t fallback, std::in
     wrong(key, *node, kBytesForm);
     return fallback;
   }
-  if (*value >= least) return *value;
-  wrong(key, *node, "at least " + std::to_string(least) + "B");
+  if (*value >= lowest) return *value;
+  wrong(key, *node, "at least " + std::to_string(lowest) + "B");
   return fallback;
 }
 
 std::chrono::milliseconds Section::duration(std::string_view key, std::chrono::milliseconds fallback,
-                                            std::chrono::milliseconds least, std::chrono::milliseconds most) {
+                                            std::chrono::milliseconds lowest, std::chrono::milliseconds highest) {
   const Node* node = find(key);
   if (node == nullptr) return fallback;
   const auto value = node->kind == Node::Kind::scalar ? parse_duration(node->text) : std::nullopt;
@@ -148,8 +148,8 @@ std::chrono::milliseconds Section::duration(std::string_view key, std::chrono::m
     wrong(key, *node, kDurationForm);
     return fallback;
   }
-  if (*value >= least && *value <= most) return *value;
-  wrong(key, *node, "from " + render(least) + " to " + render(most));
+  if (*value >= lowest && *value <= highest) return *value;
+  wrong(key, *node, "from " + render(lowest) + " to " + render(highest));
   return fallback;
 }
 

@@ -51,10 +51,10 @@ class Section {
   std::string required_text(std::string_view key, std::string_view expected);
   std::string choice(std::string_view key, std::string fallback, const std::vector<std::string>& allowed);
   bool boolean(std::string_view key, bool fallback);
-  std::int64_t integer(std::string_view key, std::int64_t fallback, std::int64_t least, std::int64_t most);
-  std::int64_t bytes(std::string_view key, std::int64_t fallback, std::int64_t least);
+  std::int64_t integer(std::string_view key, std::int64_t fallback, std::int64_t lowest, std::int64_t highest);
+  std::int64_t bytes(std::string_view key, std::int64_t fallback, std::int64_t lowest);
   std::chrono::milliseconds duration(std::string_view key, std::chrono::milliseconds fallback,
-                                     std::chrono::milliseconds least, std::chrono::milliseconds most);
+                                     std::chrono::milliseconds lowest, std::chrono::milliseconds highest);
   std::vector<std::string> texts(std::string_view key);
   std::map<std::string, std::string> text_map(std::string_view key);
   /// The items of a list of maps (or whatever they are); empty when absent.

@@ -232,7 +232,7 @@ void read_sinks(Section& root, const LoadOptions& options, Config& config) {
   if (sinks == nullptr) return;
   if (sinks->kind != Node::Kind::map) return root.wrong("sinks", *sinks, "a map of names to sinks");
   for (const auto& member : sinks->members) {
-    if (const std::string fault = core::name_fault(member.key); !fault.empty()) {
+    if (const std::string fault = core::invalid_name_reason(member.key); !fault.empty()) {
       root.report().error(member.at, "a sink cannot be named '" + member.key + "': " + fault, "letters, digits, - _ .");
     }
     if (member.value.kind == Node::Kind::map) {

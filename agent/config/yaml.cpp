@@ -17,7 +17,7 @@ namespace {
 
 Position place(const YAML::Mark& mark) { return {mark.line + 1, mark.column + 1}; }
 
-constexpr std::size_t kMostAhead = 96'000;  ///< units of PacedInput: some 27 MiB that the scanner may keep
+constexpr std::size_t kMaxAhead = 96'000;  ///< units of PacedInput: some 27 MiB that the scanner may keep
 
 /// What an alias of a node adds to the tree.
 struct Size {
@@ -148,14 +148,15 @@ class Builder final : public YAML::EventHandler {
     input_.progress();
     nodes_ += by.nodes;
     bytes_ += by.bytes;
-    if (nodes_ > kMostNodes) {
-      throw YAML::ParserException(mark, "aliases and lists make more than " + std::to_string(kMostNodes) + " nodes");
+    if (nodes_ > kMaxNodes) {
+      throw YAML::ParserException(mark, "aliases and lists make more than " + std::to_string(kMaxNodes) + " nodes");
     }
-    if (bytes_ > kMostTree) {
-      throw YAML::ParserException(mark, "aliases make more than " + std::to_string(kMostTree >> 20) + " MiB of text");
+    if (bytes_ > kMaxTreeBytes) {
+      throw YAML::ParserException(mark,
+                                  "aliases make more than " + std::to_string(kMaxTreeBytes >> 20) + " MiB of text");
     }
-    if (stack_.size() + by.height > kMostDepth) {
-      throw YAML::ParserException(mark, "lists and maps are nested deeper than " + std::to_string(kMostDepth));
+    if (stack_.size() + by.height > kMaxDepth) {
+      throw YAML::ParserException(mark, "lists and maps are nested deeper than " + std::to_string(kMaxDepth));
     }
   }
   void open(const YAML::Mark& mark, Node::Kind kind, YAML::anchor_t anchor) {
@@ -190,7 +191,7 @@ class Builder final : public YAML::EventHandler {
   void keep(const YAML::Mark& mark, const Node& node, YAML::anchor_t anchor) {
     const Size size = measure(node);
     kept_ += size.bytes + size.nodes * sizeof(Node::Member);
-    if (kept_ > 2 * kMostTree) throw YAML::ParserException(mark, "anchors stand in anchors: they keep too much");
+    if (kept_ > 2 * kMaxTreeBytes) throw YAML::ParserException(mark, "anchors stand in anchors: they keep too much");
     anchored_[anchor] = {node, size};
   }
   static void add_member(Frame& parent, Node node) {
@@ -280,7 +281,7 @@ std::vector<ConfigError> one(const std::string& file, Position at, std::string w
 
 /// How far the library comes with the first document: empty, or why it stopped; `seen` is the last scalar before that.
 std::optional<YAML::Exception> stop_of(const std::string& text, YAML::Mark& seen) {
-  PacedInput input(text, kMostAhead);
+  PacedInput input(text, kMaxAhead);
   std::istream in(&input);
   Builder builder(input, text);
   try {
@@ -320,7 +321,7 @@ const Node* Node::find(std::string_view key) const {
 }
 
 tl::expected<Node, std::vector<ConfigError>> parse_yaml(std::string_view text, const std::string& file) {
-  if (text.size() > kMostBytes) {
+  if (text.size() > kMaxFileBytes) {
     return tl::unexpected(one(file, {1, 1}, "the file is too big", "at most 1 MiB",
                               std::to_string(text.size()) + " bytes", "is this the file that you meant?"));
   }
@@ -331,7 +332,7 @@ tl::expected<Node, std::vector<ConfigError>> parse_yaml(std::string_view text, c
                               "the end of the file", "close it; all below it is taken for its text"));
   }
   try {
-    PacedInput input(text, kMostAhead);
+    PacedInput input(text, kMaxAhead);
     std::istream in(&input);
     YAML::Parser parser(in);
     Builder builder(input, text);

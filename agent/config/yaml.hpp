@@ -31,10 +31,10 @@ struct Node::Member {
   Node value;
 };
 
-inline constexpr std::size_t kMostBytes = 1u << 20;  ///< of a config file
-inline constexpr std::size_t kMostNodes = 50'000;    ///< after aliases are expanded
-inline constexpr std::size_t kMostTree = 8u << 20;   ///< bytes of its text after aliases are expanded
-inline constexpr std::size_t kMostDepth = 64;        ///< of lists and maps in each other
+inline constexpr std::size_t kMaxFileBytes = 1u << 20;  ///< of a config file
+inline constexpr std::size_t kMaxNodes = 50'000;        ///< after aliases are expanded
+inline constexpr std::size_t kMaxTreeBytes = 8u << 20;  ///< bytes of its text after aliases are expanded
+inline constexpr std::size_t kMaxDepth = 64;            ///< of lists and maps in each other
 
 /// Parses one document. Refused with a position: more than 1 MiB, bytes that are not UTF-8, NUL and other control
 /// characters, tabs in an indentation, a second document, keys that are not text, tags, an alias bomb. All tabs and

@@ -56,7 +56,7 @@ std::string audit_changes(const std::vector<Change>& changes) {
   return out.empty() ? std::string() : render(Value(std::move(out)));
 }
 
-AuditEntry audit_of(const Drift& drift, const std::string& backend) {
+AuditEntry make_audit_entry(const Drift& drift, const std::string& backend) {
   AuditEntry out;
   out.subject = drift.id;
   out.backend = backend;
@@ -66,7 +66,7 @@ AuditEntry audit_of(const Drift& drift, const std::string& backend) {
   return out;
 }
 
-std::string chained(const std::string& before, std::int64_t id, const AuditEntry& entry) {
+std::string chain_hash(const std::string& before, std::int64_t id, const AuditEntry& entry) {
   std::string text;
   const Caller& caller = entry.caller;
   for (const std::int64_t number : {id, static_cast<std::int64_t>(entry.at_ns), caller.uid, caller.gid, caller.pid,

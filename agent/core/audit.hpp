@@ -53,8 +53,8 @@ std::string shortened(std::string text, std::size_t bytes);
 /// The values of a drift for an audit line: redacted, each at most 1 KiB, at most 64 changes.
 std::string audit_changes(const std::vector<Change>& changes);
 /// An entry about this drift: subject, resource, digest and values.
-AuditEntry audit_of(const Drift& drift, const std::string& backend);
+AuditEntry make_audit_entry(const Drift& drift, const std::string& backend);
 /// Hash of a line behind one with the hash `before`: SHA-256 over its length-prefixed fields.
-std::string chained(const std::string& before, std::int64_t id, const AuditEntry& entry);
+std::string chain_hash(const std::string& before, std::int64_t id, const AuditEntry& entry);
 
 }  // namespace driftd::core

@@ -15,10 +15,10 @@ namespace driftd::core {
 
 /// Who speaks of a backend's registration: a source (the name of its backend), and where in it the objects are that
 /// define the backend. Of the config: who is believed.
-struct Speaker {
+struct Registrar {
   std::string source;
   std::string name_space;  ///< empty: the source has no such places; of the config: anywhere in it
-  friend auto operator<=>(const Speaker&, const Speaker&) = default;
+  friend auto operator<=>(const Registrar&, const Registrar&) = default;
 };
 
 /// One backend as registered: what the engine runs and what the registry remembers. Immutable; replaced on reload.
@@ -36,7 +36,7 @@ struct BackendSpec {
   std::vector<std::string> patterns, capabilities;
   std::map<std::string, std::string> metadata;  ///< goes into its events
   std::string discovered_by;  ///< the backend whose provider found it: it is registered, not read; empty: the config
-  std::vector<Speaker> spoken_by;              ///< believed about it; nobody else is (ADR 0015)
+  std::vector<Registrar> spoken_by;            ///< believed about it; nobody else is (ADR 0015)
   bool discover = true;                        ///< what its own provider discovers is registered
   std::chrono::milliseconds interval{30'000};  ///< staleness promise (semantics 17)
   SessionSpec::Isolation isolation = SessionSpec::Isolation::process;

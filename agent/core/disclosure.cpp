@@ -97,30 +97,30 @@ bool Disclosure::all_free(const ResourceId& id) const {
   });
 }
 
-Showing Disclosure::of(const ResourceId& id, const Path& path, const Value& leaf) const {
+Visibility Disclosure::of(const ResourceId& id, const Path& path, const Value& leaf) const {
   return judge(id, path, leaf, free(id, path));
 }
 
-Showing Disclosure::judge(const ResourceId& id, const Path& path, const Value& leaf, bool free) const {
+Visibility Disclosure::judge(const ResourceId& id, const Path& path, const Value& leaf, bool free) const {
   const auto& segments = path.segments();
   const bool applied = std::any_of(segments.begin(), segments.end(), [](const auto& segment) {
     return member_of(segment) != nullptr && *member_of(segment) == kLastApplied;
   });
-  if (applied) return Showing::withheld;
+  if (applied) return Visibility::withheld;
   const std::string* text = leaf.string();
   const auto rule = std::find_if(rules_.begin(), rules_.end(), [&](const Rule& one) { return one.path.matches(path); });
-  if (text != nullptr && holds_secret(*text)) return Showing::secret;
-  if (rule != rules_.end()) return rule->show ? Showing::shown : Showing::withheld;
-  if (text != nullptr && may_hold_secret(*text)) return Showing::withheld;
-  if (!free || leaf.boolean() != nullptr) return Showing::shown;
+  if (text != nullptr && holds_secret(*text)) return Visibility::secret;
+  if (rule != rules_.end()) return rule->show ? Visibility::shown : Visibility::withheld;
+  if (text != nullptr && may_hold_secret(*text)) return Visibility::withheld;
+  if (!free || leaf.boolean() != nullptr) return Visibility::shown;
   const std::string_view name = name_of(id, path);
-  if (text == nullptr) return of_a_pin(name) ? Showing::withheld : Showing::shown;
-  if (text->empty()) return Showing::shown;
+  if (text == nullptr) return of_a_pin(name) ? Visibility::withheld : Visibility::shown;
+  if (text->empty()) return Visibility::shown;
   const bool number = text->find_first_not_of("0123456789") == std::string::npos;
-  if (number && of_a_pin(name)) return Showing::withheld;
-  if (number && text->size() <= 10) return Showing::shown;
+  if (number && of_a_pin(name)) return Visibility::withheld;
+  if (number && text->size() <= 10) return Visibility::shown;
   const bool harmless = !any_suspicious(path) && !suspicious_name(name) && harmless_word(name, *text);
-  return harmless ? Showing::shown : Showing::withheld;
+  return harmless ? Visibility::shown : Visibility::withheld;
 }
 
 Value Disclosure::status(const ResourceId& id, const Value& status) const {
@@ -139,7 +139,7 @@ Value Disclosure::status_at(const ResourceId& id, const Path& path, const Value&
       out.push_back(status_at(id, path.child(i), (*elements)[i], free));
     return Value(std::move(out));
   }
-  if (value.is_null() || judge(id, path, value, free) == Showing::shown) return value;
+  if (value.is_null() || judge(id, path, value, free) == Visibility::shown) return value;
   return Value(std::string("[REDACTED]"));
 }
 

@@ -11,7 +11,7 @@
 namespace driftd::core {
 
 /// What becomes of one value of a record (ADR 0013).
-enum class Showing {
+enum class Visibility {
   shown,
   /// a digest that keeps the class of its attribute: nobody says that it is a secret, and nobody that it is none
   withheld,
@@ -29,7 +29,7 @@ class Disclosure {
   Disclosure(const std::vector<FreeForm>& free_form, const std::vector<RedactRule>& rules);
 
   /// Of a text, a number or a boolean of the body.
-  Showing of(const ResourceId& id, const Path& path, const Value& leaf) const;
+  Visibility of(const ResourceId& id, const Path& path, const Value& leaf) const;
   /// A record's status: what would be withheld in a body stands as `[REDACTED]`. The status of a kind whose whole body
   /// is free-form is free-form, too.
   Value status(const ResourceId& id, const Value& status) const;
@@ -47,7 +47,7 @@ class Disclosure {
   };
   bool free(const ResourceId& id, const Path& path) const;
   bool all_free(const ResourceId& id) const;
-  Showing judge(const ResourceId& id, const Path& path, const Value& leaf, bool free) const;
+  Visibility judge(const ResourceId& id, const Path& path, const Value& leaf, bool free) const;
   Value status_at(const ResourceId& id, const Path& path, const Value& value, bool free) const;
 
   std::vector<Place> free_form_;

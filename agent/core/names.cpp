@@ -87,7 +87,7 @@ Result<Operation> parse_operation(std::string_view text) { return value_of(kOper
 std::string render(const ResourceId& id) { return id.kind + "/" + id.id; }
 std::string render(const Extension& extension) { return extension.id + "/" + std::to_string(extension.revision); }
 
-std::string_view state_of(const Coverage& coverage) {
+std::string_view coverage_state(const Coverage& coverage) {
   if (coverage.complete) return coverage.reasons.empty() && coverage.unknown == 0 ? "seen" : "partial";
   for (const auto& reason : coverage.reasons) {
     if (reason.starts_with("denied") || reason.starts_with("unauthenticated")) return "denied";

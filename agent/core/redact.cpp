@@ -77,8 +77,8 @@ class WorkerRedaction {
       for (auto& [name, member] : *object) walk(path.child(name), bond.child(name), member);
     }
     if (auto* array = value.array()) {
-      const auto bonds = forms_.bonds(path, *array);
-      for (std::size_t i = 0; i < array->size(); ++i) walk(path.child(i), bonds.of(bond, i), (*array)[i]);
+      const auto element_paths = forms_.element_paths(path, *array);
+      for (std::size_t i = 0; i < array->size(); ++i) walk(path.child(i), element_paths.of(bond, i), (*array)[i]);
     }
   }
 
@@ -90,8 +90,8 @@ class WorkerRedaction {
   }
 
   void leaf(const Path& path, const Path& bond, Value& value) const {
-    const Showing showing = disclosure_ == nullptr ? Showing::shown : disclosure_->of(id_, path, value);
-    if (showing != Showing::shown) value = digested(bond, value, showing == Showing::withheld);
+    const Visibility showing = disclosure_ == nullptr ? Visibility::shown : disclosure_->of(id_, path, value);
+    if (showing != Visibility::shown) value = digested(bond, value, showing == Visibility::withheld);
   }
 
   Value digested(const Path& bond, const Value& value, bool withheld) const {
@@ -201,13 +201,13 @@ std::optional<DigestRef> as_digest(const Value& value) {
   return sound ? std::optional(out) : std::nullopt;
 }
 
-bool holds_digest(const Value& value) {
+bool contains_digest(const Value& value) {
   if (as_digest(value)) return true;
   if (const auto* object = value.object()) {
-    return std::any_of(object->begin(), object->end(), [](const auto& item) { return holds_digest(item.second); });
+    return std::any_of(object->begin(), object->end(), [](const auto& item) { return contains_digest(item.second); });
   }
   const auto* array = value.array();
-  return array != nullptr && std::any_of(array->begin(), array->end(), holds_digest);
+  return array != nullptr && std::any_of(array->begin(), array->end(), contains_digest);
 }
 
 Result<std::string> redact(std::string_view body, const ResourceId& id, const KindSchema& schema,

@@ -32,7 +32,7 @@ struct DigestRef {
 std::optional<DigestRef> as_digest(const Value& value);
 
 /// It is one, or has one in it.
-bool holds_digest(const Value& value);
+bool contains_digest(const Value& value);
 
 /// What a layer makes of a digest: HMAC with its key, or scrypt with its key for salt (50 ms, core/slow_digest.hpp).
 enum class LayerKind : std::uint8_t { hmac, slow };

@@ -19,7 +19,7 @@ namespace driftd::core {
 class SlowDigests {
  public:
   using Bytes = std::array<std::uint8_t, 32>;
-  explicit SlowDigests(std::size_t most) : half_(most / 2) {}
+  explicit SlowDigests(std::size_t max_entries) : half_(max_entries / 2) {}
   std::optional<Bytes> find(const Bytes& name);
   void put(const Bytes& name, const Bytes& made);
   std::size_t size() const;

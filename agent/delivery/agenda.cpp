@@ -33,7 +33,7 @@ std::optional<Duty> duty_of_sink(const Situation& s) {
 bool must_fetch(const Situation& s) {
   if (s.behind && !s.exhausted && !s.stopping && s.at_risk >= kMaxAtRisk) return true;
   if (s.exhausted || s.loaded >= kLoaded || s.loaded_bytes >= kLoadedBytes || s.plain >= kWindow ||
-      s.unwritten >= kUnwritten || s.crowded)
+      s.unwritten >= kUnwritten || s.at_exception_limit)
     return false;
   return !s.stopping || may_send(s);
 }
@@ -52,7 +52,7 @@ bool must_save(const Situation& s) {
          (s.stopping && s.flying == 0);
 }
 
-/// A lane that stops sends what it can send; what waits for a time or for its endpoint is for the next start.
+/// A runner that stops sends what it can send; what waits for a time or for its endpoint is for the next start.
 bool is_over(const Situation& s) { return s.stopping && (s.flying == 0 || s.now >= s.drain_until); }
 
 Agenda sleep(const Situation& s) {

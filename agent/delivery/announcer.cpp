@@ -20,10 +20,10 @@ Announcer::Announcer(asio::any_io_executor core, core::Outbox& outbox, Routes ro
       outbox_(outbox),
       routes_(std::move(routes)),
       stored_(std::move(stored)),
-      bell_(core),
+      retry_timer_(core),
       backoff_(kFirst, kMost) {}
 
-void Announcer::tell(core::AgentEvent event) {
+void Announcer::publish(core::AgentEvent event) {
   if (waiting_.size() >= kWaiting) {
     log::room("store").error("agent event {} is lost: {} others wait for the store: {}", event.what, kWaiting,
                              event.message);
@@ -36,7 +36,7 @@ void Announcer::tell(core::AgentEvent event) {
 
 void Announcer::stop() {
   stopping_ = true;
-  bell_.cancel();
+  retry_timer_.cancel();
 }
 
 void Announcer::give_up(const Error& error) {
@@ -65,8 +65,8 @@ Task<void> Announcer::run() {
       const auto wait = backoff_.next();
       log::room("store").error("agent event {}: {}; trying again in {} ms", waiting_.front().what,
                                stored.error().message, wait.count());
-      bell_.expires_after(wait);
-      if (!stopping_) co_await bell_.async_wait(asio::as_tuple(asio::use_awaitable));
+      retry_timer_.expires_after(wait);
+      if (!stopping_) co_await retry_timer_.async_wait(asio::as_tuple(asio::use_awaitable));
     }
   }
   storing_ = false;

@@ -20,7 +20,7 @@ class Announcer : public std::enable_shared_from_this<Announcer> {
   /// `stored` is called after each event that was stored.
   Announcer(asio::any_io_executor core, core::Outbox& outbox, Routes routes, std::function<void()> stored);
 
-  void tell(core::AgentEvent event);
+  void publish(core::AgentEvent event);
   /// What waits gets one more attempt; then it is only logged.
   void stop();
   bool idle() const { return !storing_; }
@@ -34,7 +34,7 @@ class Announcer : public std::enable_shared_from_this<Announcer> {
   Routes routes_;
   std::function<void()> stored_;
   std::deque<core::AgentEvent> waiting_;
-  asio::steady_timer bell_;
+  asio::steady_timer retry_timer_;
   Backoff backoff_;
   bool storing_ = false, stopping_ = false;
 };

@@ -6,14 +6,14 @@
 
 namespace driftd::delivery {
 
-bool full(const std::vector<core::StoredEvent>& answer) {
+bool cut_by_size(const std::vector<core::StoredEvent>& answer) {
   std::size_t bytes = 0;
   for (const auto& event : answer) bytes += event.payload.size();
-  return bytes >= core::Outbox::kFull;
+  return bytes >= core::Outbox::kMaxAnswerBytes;
 }
 
-std::vector<std::int64_t> looked_for(std::vector<std::int64_t> asked, const std::vector<core::StoredEvent>& answer) {
-  if (!full(answer)) return asked;
+std::vector<std::int64_t> covered_seqs(std::vector<std::int64_t> asked, const std::vector<core::StoredEvent>& answer) {
+  if (!cut_by_size(answer)) return asked;
   const auto last = std::find(asked.begin(), asked.end(), answer.back().stamp.seq);
   if (last != asked.end()) asked.erase(std::next(last), asked.end());
   return asked;

@@ -21,10 +21,10 @@ void Endpoint::trip(Time now, std::int64_t retry_after_ms) {
 Endpoint::Blame Endpoint::refused(const std::string& key, Time now, std::int64_t retry_after_ms) {
   if (suspects_.size() >= kSuspects && suspects_.count(key) == 0) suspects_.erase(suspects_.begin());
   Suspect& suspect = suspects_[key];
-  const bool others_live = suspect.failures > 0 && lives_ > suspect.lives;
-  suspect.lives = lives_;
+  const bool others_succeeded = suspect.failures > 0 && successes_ > suspect.successes;
+  suspect.successes = successes_;
   ++suspect.failures;
-  if (others_live) {
+  if (others_succeeded) {
     ++suspect.proofs;
   } else {
     failing_.insert(key);
@@ -34,7 +34,7 @@ Endpoint::Blame Endpoint::refused(const std::string& key, Time now, std::int64_t
     return Blame::endpoint;
   }
   if (suspect.proofs >= kProofs) return Blame::event;
-  if (!others_live && retry_after_ms == 0) held_.insert(key);
+  if (!others_succeeded && retry_after_ms == 0) held_.insert(key);
   return Blame::nobody;
 }
 
@@ -51,7 +51,7 @@ std::set<std::string> Endpoint::alive(const std::string& key, Time now) {
   suspects_.erase(key);
   if (state(now) == Circuit::State::open) return {};
   circuit_.close();
-  ++lives_;
+  ++successes_;
   failures_in_row_ = 0;
   failing_.clear();
   held_.erase(key);

@@ -27,7 +27,7 @@ class Endpoint {
   /// No connection: opens the circuit.
   void down(Time now, std::int64_t retry_after_ms) { circuit_.trip(now, retry_after_ms); }
   /// It says that it is back: the circuit's wait is over.
-  void back(Time now) { circuit_.hurry(now); }
+  void back(Time now) { circuit_.end_wait(now); }
   /// An answer that may be about one event or about all.
   Blame refused(const std::string& key, Time now, std::int64_t retry_after_ms);
   /// An answer about this event (HTTP 500): returns true if it was one of so many that the circuit opened.
@@ -43,7 +43,7 @@ class Endpoint {
  private:
   struct Suspect {
     int failures = 0, proofs = 0;  ///< proofs: failures after which others had been delivered since the one before
-    std::uint64_t lives = 0;       ///< lives_ at its last failure
+    std::uint64_t successes = 0;   ///< successes_ at its last failure
   };
   void trip(Time now, std::int64_t retry_after_ms);
 
@@ -51,7 +51,7 @@ class Endpoint {
   std::map<std::string, Suspect> suspects_;
   std::set<std::string> failing_, held_;
   int failures_in_row_ = 0;
-  std::uint64_t lives_ = 0;
+  std::uint64_t successes_ = 0;
 };
 
 }  // namespace driftd::delivery

@@ -42,13 +42,13 @@ std::string message_of(const core::Drift& drift) {
   return out;
 }
 
-bool held(const core::Drift& drift, Nanos now) {
+bool is_claimed(const core::Drift& drift, Nanos now) {
   return !drift.claimed_by.empty() && drift.claim_until_ns && *drift.claim_until_ns > now;
 }
 
 }  // namespace
 
-Notification notification_of(const core::DriftRow& row, Nanos now_ns) {
+Notification make_notification(const core::DriftRow& row, Nanos now_ns) {
   const core::Drift& drift = row.drift;
   Notification out;
   out.id = drift.id;
@@ -63,7 +63,7 @@ Notification notification_of(const core::DriftRow& row, Nanos now_ns) {
   out.digest = drift.digest;
   out.opened_ns = drift.opened_ns;
   out.stale = drift.stale_since_ns.has_value();
-  if (held(drift, now_ns)) {
+  if (is_claimed(drift, now_ns)) {
     out.claimed_by = drift.claimed_by;
     out.claim_until_ns = drift.claim_until_ns;
   }
@@ -76,8 +76,8 @@ Task<Result<std::vector<Notification>>> Notifications::list(std::string backend,
   filter.status = core::DriftStatus::pending;
   filter.limit = limit;
   const auto out = std::make_shared<std::vector<Notification>>();
-  core::Reader::Take<core::DriftRow> take = [out, now = clock_.wall()](core::DriftRow row) {  // oldest first
-    out->push_back(notification_of(row, now));
+  core::Reader::RowHandler<core::DriftRow> take = [out, now = clock_.wall()](core::DriftRow row) {  // oldest first
+    out->push_back(make_notification(row, now));
     return true;
   };
   DRIFTD_CO_TRY([[maybe_unused]] const bool ended, co_await reader_.each_drift(std::move(filter), std::move(take)));
@@ -116,7 +116,7 @@ Task<Status> Notifications::write_claim(std::string drift_id, std::string who, s
     auto& open = owner.resource.open;
     const auto drift = std::find_if(open.begin(), open.end(), [&](const auto& d) { return d.id == drift_id; });
     if (drift == open.end()) co_return fail(Code::not_found, "no open drift " + drift_id);
-    if (held(*drift, clock_.wall()) && drift->claimed_by != who) {
+    if (is_claimed(*drift, clock_.wall()) && drift->claimed_by != who) {
       co_return fail(Code::conflict, "drift " + drift_id + " is claimed by " + drift->claimed_by + " until " +
                                          render_time(*drift->claim_until_ns));
     }

@@ -27,7 +27,7 @@ struct Notification {
 };
 
 /// Redacted; `now_ns` decides whether a claim still holds. Pure.
-Notification notification_of(const core::DriftRow& row, Nanos now_ns);
+Notification make_notification(const core::DriftRow& row, Nanos now_ns);
 
 /// The queue of what waits for a decision. Core thread; reader, store and clock outlive it.
 class Notifications {

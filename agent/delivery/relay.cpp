@@ -10,22 +10,22 @@
 namespace driftd::delivery {
 
 Relay::Relay(asio::any_io_executor core, core::Outbox& outbox, const Clock& clock, RelaySettings settings)
-    : context_(std::make_shared<LaneContext>(
-          LaneContext{std::move(core), outbox, clock, std::move(settings), [this] { wake(); }})) {}
+    : context_(std::make_shared<SinkRunnerContext>(
+          SinkRunnerContext{std::move(core), outbox, clock, std::move(settings), [this] { wake(); }})) {}
 
 Relay::~Relay() {
   context_->wake_all = [] {};  // an append under way outlives the relay by a moment
 }
 
 void Relay::add_sink(std::string name, std::string type, std::unique_ptr<core::Sink> sink) {
-  lanes_[name] = std::make_shared<Lane>(context_, name, std::move(type), std::move(sink));
+  runners_[name] = std::make_shared<SinkRunner>(context_, name, std::move(type), std::move(sink));
 }
 
 Task<Status> Relay::start() {
   DRIFTD_CO_TRY(const auto known, co_await context_->outbox.sinks());
   const auto& drop = context_->settings.drop_pending;
   for (const auto& name : known) {
-    if (lanes_.count(name) != 0) continue;
+    if (runners_.count(name) != 0) continue;
     const bool may_drop = std::find(drop.begin(), drop.end(), name) != drop.end();
     const Status closed = co_await context_->outbox.close_sink(name, may_drop);
     if (closed) continue;
@@ -33,7 +33,7 @@ Task<Status> Relay::start() {
     orphans_[name] = closed.error().message;
     log::room("delivery").error("orphaned sink: {}", closed.error().message);
   }
-  for (const auto& [name, lane] : lanes_) asio::co_spawn(context_->core, lane->run(), fatal);
+  for (const auto& [name, runner] : runners_) asio::co_spawn(context_->core, runner->run(), fatal);
   co_return Status{};
 }
 
@@ -41,19 +41,19 @@ Task<Status> Relay::start_sink(std::string name, std::string type, std::unique_p
   if (stopping_) co_return fail(Code::cancelled, "the agent stops");
   const auto opened = co_await context_->outbox.open_sink(name);  // from here on it gets what is committed
   if (!opened) co_return fail(opened.error());
-  if (stopping_) co_return fail(Code::cancelled, "the agent stops");  // nobody would stop this lane any more
+  if (stopping_) co_return fail(Code::cancelled, "the agent stops");  // nobody would stop this runner any more
   orphans_.erase(name);
   add_sink(name, std::move(type), std::move(sink));
-  asio::co_spawn(context_->core, lanes_.at(name)->run(), fatal);
+  asio::co_spawn(context_->core, runners_.at(name)->run(), fatal);
   co_return Status{};
 }
 
 Task<void> Relay::stop() {
   stopping_ = true;
-  for (const auto& [name, lane] : lanes_) lane->stop();
+  for (const auto& [name, runner] : runners_) runner->stop();
   asio::steady_timer poll(context_->core);
-  for (const auto& [name, lane] : lanes_) {
-    while (!lane->stopped()) {
+  for (const auto& [name, runner] : runners_) {
+    while (!runner->stopped()) {
       poll.expires_after(std::chrono::milliseconds(2));
       co_await poll.async_wait(asio::as_tuple(asio::use_awaitable));
     }
@@ -61,16 +61,16 @@ Task<void> Relay::stop() {
 }
 
 void Relay::wake() {
-  for (const auto& [name, lane] : lanes_) lane->ring();
+  for (const auto& [name, runner] : runners_) runner->wake_and_fetch();
 }
 
 void Relay::watch() {
-  for (const auto& [name, lane] : lanes_) lane->watch();
+  for (const auto& [name, runner] : runners_) runner->watch();
 }
 
 std::vector<core::SinkView> Relay::views() const {
   std::vector<core::SinkView> out;
-  for (const auto& [name, lane] : lanes_) out.push_back(lane->view());
+  for (const auto& [name, runner] : runners_) out.push_back(runner->view());
   for (const auto& [name, left] : orphans_) {
     core::SinkView view;
     view.name = name;
@@ -80,21 +80,21 @@ std::vector<core::SinkView> Relay::views() const {
   return out;
 }
 
-Result<std::shared_ptr<Lane>> Relay::lane(const std::string& name) const {
-  const auto found = lanes_.find(name);
-  if (found != lanes_.end()) return found->second;
+Result<std::shared_ptr<SinkRunner>> Relay::runner(const std::string& name) const {
+  const auto found = runners_.find(name);
+  if (found != runners_.end()) return found->second;
   std::string known;
-  for (const auto& [other, lane] : lanes_) known += (known.empty() ? "" : ", ") + other;
+  for (const auto& [other, runner] : runners_) known += (known.empty() ? "" : ", ") + other;
   return fail(Code::not_found, "no sink '" + name + "'; there are: " + known);
 }
 
 Task<Result<std::int64_t>> Relay::replay(core::Control::Replay request) {
-  DRIFTD_CO_TRY(const auto found, lane(request.sink));
+  DRIFTD_CO_TRY(const auto found, runner(request.sink));
   co_return co_await found->replay(std::move(request));
 }
 
 Task<Result<std::int64_t>> Relay::dead_letter(std::string sink, std::string verb, std::vector<std::int64_t> seqs) {
-  DRIFTD_CO_TRY(const auto found, lane(sink));
+  DRIFTD_CO_TRY(const auto found, runner(sink));
   co_return co_await found->dead_letter(std::move(verb), std::move(seqs));
 }
 

@@ -43,8 +43,8 @@ void Replay::note(std::map<std::string, std::string>& notes) const {
                        " " + std::to_string(order_->rate) + " " + order_->key;
 }
 
-std::vector<std::int64_t> Replay::unfetched(std::size_t most) {
-  const auto count = std::min(most, seqs_.size() - at_);
+std::vector<std::int64_t> Replay::unfetched(std::size_t max) {
+  const auto count = std::min(max, seqs_.size() - at_);
   const auto first = seqs_.begin() + static_cast<std::ptrdiff_t>(at_);
   at_ += count;
   return {first, first + static_cast<std::ptrdiff_t>(count)};
@@ -80,7 +80,7 @@ void Replay::done(const Item& item, bool delivered) {
   ++(delivered ? sent_ : refused_);
 }
 
-void Replay::again(Item item, Time due) {
+void Replay::requeue(Item item, Time due) {
   keys_.erase(item.event.key);
   if (flying_.erase(item.event.stamp.seq) != 0) flying_bytes_ -= item.event.payload.size();
   item.due = due;

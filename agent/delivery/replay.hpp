@@ -15,7 +15,7 @@
 namespace driftd::delivery {
 
 /// Stored events that go to one sink again. What is left of it is a note of the cursor, so that it goes on after a
-/// kill: at most what was under way then is sent once more. Core thread.
+/// kill: at max what was under way then is sent once more. Core thread.
 class Replay {
  public:
   /// What is asked for, and still to be done.
@@ -42,8 +42,8 @@ class Replay {
   /// Writes what is left into the cursor's notes.
   void note(std::map<std::string, std::string>& notes) const;
 
-  /// The next events to fetch, at most `most`; they are taken for fetched.
-  std::vector<std::int64_t> unfetched(std::size_t most);
+  /// The next events to fetch, at max `max`; they are taken for fetched.
+  std::vector<std::int64_t> unfetched(std::size_t max);
   /// The last so many of them have to be fetched again.
   void not_fetched(std::size_t count) { at_ -= count; }
   /// What the store has of `asked`; the rest left it.
@@ -70,7 +70,7 @@ class Replay {
     return taken(*chosen, now);
   }
   void done(const Item& item, bool delivered);
-  void again(Item item, Time due);
+  void requeue(Item item, Time due);
   std::size_t in_flight() const { return keys_.size(); }
   bool finished() const { return active() && planned_ && !has_unfetched() && ready_.empty() && keys_.empty(); }
   /// `60 events were sent again, 2 refused, 1 is no longer in the store`.

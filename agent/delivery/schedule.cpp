@@ -58,7 +58,7 @@ void Circuit::trip(Time now, std::int64_t retry_after_ms) {
   until_ = now + std::max(backoff_.next(), cap(retry_after_ms));
 }
 
-void Circuit::hurry(Time now) { until_ = std::min(until_, now); }
+void Circuit::end_wait(Time now) { until_ = std::min(until_, now); }
 
 void Circuit::close() {
   tripped_ = false;

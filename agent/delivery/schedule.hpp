@@ -44,7 +44,7 @@ class Circuit {
   /// Opens (longer than before when the probe failed); while open it changes nothing but a longer Retry-After.
   void trip(Time now, std::int64_t retry_after_ms);
   /// Ends the wait of an open circuit: the endpoint says that it is back.
-  void hurry(Time now);
+  void end_wait(Time now);
   void close();
 
  private:

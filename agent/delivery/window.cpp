@@ -28,28 +28,28 @@ void Window::wait(std::int64_t seq) {
   (entry.loaded() ? loaded_due_ : unloaded_due_).insert({entry.due, seq});
 }
 
-void Window::unwait(std::int64_t seq) {
+void Window::unschedule(std::int64_t seq) {
   const Entry& entry = entries_.at(seq);
   loaded_due_.erase({entry.due, seq});
   unloaded_due_.erase({entry.due, seq});
 }
 
 /// Returns its entry, with nothing of the event in memory but seq and key.
-Window::Entry& Window::enter(core::StoredEvent event, Time due) {
+Window::Entry& Window::add_entry(core::StoredEvent event, Time due) {
   const std::int64_t seq = event.stamp.seq;
   Entry& entry = entries_[seq];
   auto& queue = *keys_.try_emplace(std::move(event.key)).first;
   entry.seq = seq;
   entry.queue = &queue;
   entry.due = due;
-  if (!queue.second.empty()) unwait(*queue.second.begin());
+  if (!queue.second.empty()) unschedule(*queue.second.begin());
   queue.second.insert(seq);
   wait(*queue.second.begin());
   return entry;
 }
 
 void Window::hold_in_memory(Entry& entry, core::StoredEvent event) {
-  unwait(entry.seq);
+  unschedule(entry.seq);
   entry.event = std::make_unique<core::StoredEvent>(std::move(event));
   ++loaded_;
   loaded_bytes_ += entry.event->payload.size();
@@ -63,15 +63,15 @@ void Window::add(core::StoredEvent event) {
   core::StoredEvent known;
   known.stamp.seq = seq;
   known.key = event.key;
-  Entry& entry = enter(std::move(known), Time{});
+  Entry& entry = add_entry(std::move(known), Time{});
   plain_.insert(seq);
-  if (sparse(entry)) return except(seq);
+  if (is_exception(entry)) return make_exception(seq);
   hold_in_memory(entry, std::move(event));
 }
 
 void Window::restore(core::StoredEvent event, const core::DeliveryState& state, Time due, Time now) {
   restored_to_ = std::max(restored_to_, event.stamp.seq);
-  Entry& entry = enter(std::move(event), due);
+  Entry& entry = add_entry(std::move(event), due);
   entry.persisted = true;
   // a refusal that nobody was blamed for is no attempt, and waits all the same
   entry.failing = state.attempts > 0 || due > now;
@@ -82,19 +82,19 @@ void Window::restore(core::StoredEvent event, const core::DeliveryState& state, 
 
 void Window::unload(Entry& entry) {
   if (!entry.loaded() || entry.in_flight) return;
-  unwait(entry.seq);
+  unschedule(entry.seq);
   loaded_bytes_ -= entry.event->payload.size();
   entry.event.reset();
   --loaded_;
   wait(entry.seq);
 }
 
-bool Window::sparse(const Entry& entry) const {
+bool Window::is_exception(const Entry& entry) const {
   return entry.failing || entry.persisted || entries_.at(*entry.queue->second.begin()).failing;
 }
 
 /// Makes an entry an exception: it holds nothing back any more and costs no memory.
-void Window::except(std::int64_t seq) {
+void Window::make_exception(std::int64_t seq) {
   Entry& entry = entries_.at(seq);
   if (plain_.erase(seq) != 0) unsaved_.insert(seq);
   unload(entry);
@@ -116,10 +116,10 @@ Window::Entry* Window::take(Time now, const std::set<std::string>& avoid) {
   return &entry;
 }
 
-std::vector<std::int64_t> Window::unloaded(Time now, std::size_t most) const {
+std::vector<std::int64_t> Window::unloaded(Time now, std::size_t max) const {
   std::vector<std::int64_t> out;
   for (const auto& [due, seq] : unloaded_due_) {
-    if (due > now || out.size() == most) break;
+    if (due > now || out.size() == max) break;
     out.push_back(seq);
   }
   return out;
@@ -131,9 +131,9 @@ void Window::load(core::StoredEvent event) {
   hold_in_memory(found->second, std::move(event));
 }
 
-void Window::again(std::int64_t seq, Time now, const std::string& error) {
+void Window::requeue(std::int64_t seq, Time now, const std::string& error) {
   Entry& entry = entries_.at(seq);
-  unwait(seq);
+  unschedule(seq);
   if (entry.in_flight) --in_flight_;
   entry.in_flight = false;
   entry.error = error;
@@ -141,22 +141,22 @@ void Window::again(std::int64_t seq, Time now, const std::string& error) {
   wait(*entry.queue->second.begin());
 }
 
-void Window::postpone(std::int64_t seq, Time due, const std::string& error, bool burns) {
+void Window::postpone(std::int64_t seq, Time due, const std::string& error, bool counts_attempt) {
   Entry& entry = entries_.at(seq);
-  again(seq, due, error);
+  requeue(seq, due, error);
   if (!std::exchange(entry.failing, true)) ++failing_;
-  if (burns) ++entry.attempts;
-  for (const auto behind : entry.queue->second) except(behind);
+  if (counts_attempt) ++entry.attempts;
+  for (const auto behind : entry.queue->second) make_exception(behind);
   unsaved_.insert(seq);
 }
 
-void Window::hurry(const std::string& key, Time now) {
+void Window::make_due(const std::string& key, Time now) {
   const auto queue = keys_.find(key);
   if (queue == keys_.end()) return;
   const std::int64_t first = *queue->second.begin();
   Entry& entry = entries_.at(first);
   if (entry.in_flight || entry.due <= now) return;
-  unwait(first);
+  unschedule(first);
   entry.due = now;
   wait(first);
 }
@@ -167,10 +167,10 @@ void Window::release(const std::string& key) {
   if (queue != keys_.end()) wait(*queue->second.begin());
 }
 
-void Window::leave(std::int64_t seq) {
+void Window::remove_entry(std::int64_t seq) {
   const auto found = entries_.find(seq);
   Entry& entry = found->second;
-  unwait(seq);
+  unschedule(seq);
   if (entry.in_flight) --in_flight_;
   if (entry.loaded()) {
     --loaded_;
@@ -190,7 +190,7 @@ void Window::leave(std::int64_t seq) {
   wait(*queue->second.begin());
   if (!was_failing) return;
   for (const auto behind : queue->second) {  // nobody fails before them: those that were not written are plain again
-    if (sparse(entries_.at(behind))) continue;
+    if (is_exception(entries_.at(behind))) continue;
     unsaved_.erase(behind);
     plain_.insert(behind);
   }
@@ -198,23 +198,23 @@ void Window::leave(std::int64_t seq) {
 
 void Window::settle(std::int64_t seq) {
   const bool persisted = entries_.at(seq).persisted;
-  leave(seq);
+  remove_entry(seq);
   (persisted ? cleared_ : settled_).insert(seq);
 }
 
 void Window::dead_letter(std::int64_t seq, const std::string& error) {
   dead_letters_.push_back({seq, entries_.at(seq).attempts + 1, 0, true, error});
   dead_.insert(seq);
-  leave(seq);
+  remove_entry(seq);
 }
 
 void Window::forget(std::int64_t seq) {
-  if (entries_.count(seq) != 0) leave(seq);
+  if (entries_.count(seq) != 0) remove_entry(seq);
   dead_.erase(seq);
   cleared_.insert(seq);
 }
 
-void Window::revive(core::StoredEvent event) {
+void Window::requeue_dead(core::StoredEvent event) {
   const std::int64_t seq = event.stamp.seq;
   if (dead_.erase(seq) == 0) return;
   std::erase_if(dead_letters_, [seq](const auto& state) { return state.seq == seq; });

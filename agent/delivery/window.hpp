@@ -14,7 +14,7 @@
 
 namespace driftd::delivery {
 
-/// What one lane knows of the events that are not settled yet, in order per key, and what of that is saved.
+/// What one runner knows of the events that are not settled yet, in order per key, and what of that is saved.
 /// Invariants: per key only the first is ever in flight; an event that fails, and those behind it in its key, become
 /// exceptions of the cursor, of which only the seq, the key and the schedule stay in memory. Core thread.
 class Window {
@@ -47,21 +47,21 @@ class Window {
   /// The first loaded entry that may be sent now, or nullptr; marks it in flight. One of a key in `avoid` only if there
   /// is no other.
   Entry* take(Time now, const std::set<std::string>& avoid = {});
-  /// Entries due now whose payload must be fetched first, at most `most`.
-  std::vector<std::int64_t> unloaded(Time now, std::size_t most) const;
+  /// Entries due now whose payload must be fetched first, at max `max`.
+  std::vector<std::int64_t> unloaded(Time now, std::size_t max) const;
   void load(core::StoredEvent event);
 
   /// The endpoint failed: the event goes again, behind the others that are due.
-  void again(std::int64_t seq, Time now, const std::string& error);
-  /// The event failed: its key waits until `due`; `burns` an attempt of its schedule.
-  void postpone(std::int64_t seq, Time due, const std::string& error, bool burns);
+  void requeue(std::int64_t seq, Time now, const std::string& error);
+  /// The event failed: its key waits until `due`; `counts_attempt` an attempt of its schedule.
+  void postpone(std::int64_t seq, Time due, const std::string& error, bool counts_attempt);
   /// What of this key waits is due now.
-  void hurry(const std::string& key, Time now);
+  void make_due(const std::string& key, Time now);
   void settle(std::int64_t seq);
   void dead_letter(std::int64_t seq, const std::string& error);
   void forget(std::int64_t seq);  ///< it left the store
   /// A dead letter lives again at once (its event was fetched), or is forgotten.
-  void revive(core::StoredEvent event);
+  void requeue_dead(core::StoredEvent event);
   void drop_dead(std::int64_t seq);
   /// Nothing of this key is taken until release().
   void hold(const std::string& key) { held_.insert(key); }
@@ -105,16 +105,16 @@ class Window {
  private:
   using Due = std::set<std::pair<Time, std::int64_t>>;
   static std::optional<Time> first_of(const Due& due);
-  bool sparse(const Entry& entry) const;
+  bool is_exception(const Entry& entry) const;
   std::int64_t mark() const { return plain_.empty() ? fetched_to_ : *plain_.begin() - 1; }
   bool holds_back_many() const;
   void unload(Entry& entry);
-  void except(std::int64_t seq);
-  Entry& enter(core::StoredEvent event, Time due);
+  void make_exception(std::int64_t seq);
+  Entry& add_entry(core::StoredEvent event, Time due);
   void hold_in_memory(Entry& entry, core::StoredEvent event);
   void wait(std::int64_t seq);  ///< into the queue of those that are due, if it is the first of its key and free
-  void unwait(std::int64_t seq);
-  void leave(std::int64_t seq);
+  void unschedule(std::int64_t seq);
+  void remove_entry(std::int64_t seq);
   core::DeliveryState state_of(const Entry& entry, Time now, Nanos wall) const;
 
   std::map<std::int64_t, Entry> entries_;

@@ -13,7 +13,7 @@
 #include "core/ports/metrics.hpp"
 #include "core/ports/store.hpp"
 #include "core/redact.hpp"
-#include "engine/sources/sources.hpp"
+#include "engine/sources/source_hub.hpp"
 
 namespace driftd::engine {
 
@@ -28,7 +28,7 @@ struct Context {
   std::string agent, cluster;
   std::shared_ptr<const std::vector<core::Route>> routes;
   std::function<void()> committed;                            ///< wakes the relay
-  Sources* sources = nullptr;                                 ///< set by the engine, which outlives every backend
+  SourceHub* sources = nullptr;                               ///< set by the engine, which outlives every backend
   std::shared_ptr<const core::RedactionKeys> keys = nullptr;  ///< set by the engine
   /// What is gone by the hundred waits for a person's word (semantics 4). False: nobody is there to give one, each is a
   /// deletion.

@@ -6,7 +6,7 @@
 
 #include "base/log.hpp"
 #include "core/scope.hpp"
-#include "engine/room.hpp"
+#include "engine/resource_budget.hpp"
 
 namespace driftd::engine {
 namespace {
@@ -32,7 +32,7 @@ std::string sentence(const core::Diagnostic& d) {
 
 bool CycleReport::complete() const {
   return status.has_value() && std::all_of(coverage.begin(), coverage.end(), [](const auto& c) {
-           return c.complete || core::state_of(c) == "unsupported";
+           return c.complete || core::coverage_state(c) == "unsupported";
          });
 }
 
@@ -49,7 +49,7 @@ Task<CycleReport> Cycle::run(std::string cursor, std::chrono::milliseconds deadl
   const bool full = request.full;
   request.cursor = std::move(cursor);
   request.deadline = deadline;
-  auto handler = [this](core::RecordPage page) { return take(std::move(page)); };
+  auto handler = [this](core::RecordPage page) { return process_page(std::move(page)); };
   const auto outcome = co_await session_.refresh(std::move(request), handler);
   if (outcome && outcome->unchanged) {
     CycleReport out = report(Status{});
@@ -65,9 +65,9 @@ Task<CycleReport> Cycle::run(std::string cursor, std::chrono::milliseconds deadl
   const Status established = co_await establish();
   if (status && !established) status = established;
   if (full && status) status = co_await withdraw_unmentioned();
-  const Status stale = co_await stale_open();
+  const Status stale = co_await mark_stale();
   if (status && !stale) status = stale;
-  const Status remembered = co_await remember_serial();
+  const Status remembered = co_await save_serial();
   if (status && !remembered) status = remembered;
   CycleReport out = report(status);
   if (outcome) out.next = outcome->next;
@@ -106,22 +106,22 @@ bool Cycle::applied_state(const core::Observation& observation) {
          number(serial) > number(known_serial->second);
 }
 
-std::vector<Sighted> Cycle::sighted(std::vector<core::Observation> records, const Moment& began) const {
+std::vector<ResourceReading> Cycle::to_readings(std::vector<core::Observation> records, const Moment& began) const {
   const Moment now = Moment::of(context_->clock);
-  std::vector<Sighted> out;
+  std::vector<ResourceReading> out;
   for (auto& record : records) {
     const Moment::Mono asked = Moment::asked_at(record.observed_ns, began, now);
     core::ResourceId id = record.id;
-    out.push_back({std::move(id), core::Seen{std::move(record), {}}, asked});
+    out.push_back({std::move(id), core::Present{std::move(record), {}}, asked});
   }
   return out;
 }
 
-/// Each of them is Seen.
-Task<Status> Cycle::judge_records(std::vector<Sighted> records, Extras extras) {
-  std::vector<Sighted> fresh;
+/// Each of them is Present.
+Task<Status> Cycle::judge_records(std::vector<ResourceReading> records, CommitExtras extras) {
+  std::vector<ResourceReading> fresh;
   for (auto& one : last_of_each(std::move(records))) {
-    const auto& record = std::get<core::Seen>(one.sighting).observation;
+    const auto& record = std::get<core::Present>(one.outcome).observation;
     if (!ledger_.scope().wants(record.id)) continue;
     const bool settled = ledger_.settle(record, run_, one.asked);
     settled_ += settled ? 1 : 0;
@@ -130,7 +130,7 @@ Task<Status> Cycle::judge_records(std::vector<Sighted> records, Extras extras) {
     applied_ = applied_ || applied_state(record);
     fresh.push_back(std::move(one));
   }
-  auto room = co_await with_room(context_, ledger_, std::move(fresh));
+  auto room = co_await admit(context_, ledger_, std::move(fresh));
   if (!room) co_return fail(room.error());
   for (const auto& [kind, count] : room->left_out) {
     add_once(kinds_[kind].reasons, no_room(ledger_));
@@ -138,8 +138,8 @@ Task<Status> Cycle::judge_records(std::vector<Sighted> records, Extras extras) {
     kinds_[kind].left_out += count;
     left_out_ = true;
   }
-  if (room->taken.empty() && extras.empty()) co_return Status{};
-  const auto applied = co_await ledger_.apply(std::move(room->taken), std::move(extras), applied_, run_, &session_);
+  if (room->admitted.empty() && extras.empty()) co_return Status{};
+  const auto applied = co_await ledger_.apply(std::move(room->admitted), std::move(extras), applied_, run_, &session_);
   if (!applied) co_return fail(applied.error());
   transitions_ += applied->transitions;
   dropped_ += applied->dropped;
@@ -152,14 +152,14 @@ Task<Status> Cycle::judge_records(std::vector<Sighted> records, Extras extras) {
   co_return Status{};
 }
 
-Task<Status> Cycle::take(core::RecordPage page) {
+Task<Status> Cycle::process_page(core::RecordPage page) {
   note_diagnostics(page.diagnostics);
   std::vector<core::Observation> own;
-  Extras extras;
+  CommitExtras extras;
   for (auto& record : page.records) {
     ++received_;
     if (!record.backend.empty()) {
-      take_declared(record, extras);
+      add_declaration(record, extras);
       continue;
     }
     if (serial_.empty()) applied_ = applied_state(record) || applied_;  // also when all that is left says nothing new
@@ -182,7 +182,7 @@ Task<Status> Cycle::take(core::RecordPage page) {
     }
     kind.complete = true;
   }
-  const auto status = co_await judge_records(sighted(std::move(own), began_), std::move(extras));
+  const auto status = co_await judge_records(to_readings(std::move(own), began_), std::move(extras));
   co_return status;
 }
 
@@ -191,26 +191,27 @@ void Cycle::close_kinds(const Status& status) {
     for (const auto& kind : ledger_.info()->kinds) kinds_.try_emplace(kind);
   }
   std::erase_if(kinds_, [this](const auto& item) {
-    const bool spoken = item.first == core::kRegistration &&  // a source lists it for other backends
-                        !item.second.complete && item.second.received == 0 && item.second.reasons.empty();
-    return spoken || !ledger_.scope().wants_kind(item.first);
+    const bool only_reported = item.first == core::kRegistration &&  // a source lists it for other backends
+                               !item.second.complete && item.second.received == 0 && item.second.reasons.empty();
+    return only_reported || !ledger_.scope().wants_kind(item.first);
   });
   if (!status) {
     const std::string reason = std::string(render(status.error().code)) + ": " + status.error().message;
     if (general_.empty()) general_.push_back(reason);
   }
   for (auto& [name, kind] : kinds_) {
-    if (const std::string lost = given_up(ledger_.row().notes, name); !lost.empty()) add_once(kind.reasons, lost);
+    if (const std::string lost = lost_schemas_reason(ledger_.row().notes, name); !lost.empty())
+      add_once(kind.reasons, lost);
     if (kind.complete) continue;
     for (const auto& reason : general_) add_once(kind.reasons, reason);
-    if (kind.reasons.empty()) kind.reasons.emplace_back(kNotWhole);
+    if (kind.reasons.empty()) kind.reasons.emplace_back(kIncompleteReason);
   }
 }
 
 /// A kind has its baseline once it was listed whole and what an earlier, shorter list held is known to be gone. From
 /// then on what a source declares and the list does not have is missing.
 Task<Status> Cycle::establish() {
-  Extras extras;
+  CommitExtras extras;
   for (const auto& [name, kind] : kinds_) {
     if (kind.complete && kind.left_out == 0 && !ledger_.established(name)) extras.established.push_back(name);
   }
@@ -218,22 +219,22 @@ Task<Status> Cycle::establish() {
   const std::vector<std::string> fresh = extras.established;
   DRIFTD_CO_CHECK(co_await ledger_.commit_extras(std::move(extras)));
   for (const auto& name : fresh) {
-    DRIFTD_CO_CHECK(co_await confirm_absent(name));
+    DRIFTD_CO_CHECK(co_await confirm_declared_absent(name));
   }
   co_return Status{};
 }
 
-Task<Status> Cycle::stale_open() {
+Task<Status> Cycle::mark_stale() {
   auto counts = ledger_.index().counts(run_);
   for (auto& [name, kind] : kinds_) {
     if (kind.complete && kind.reasons.empty()) continue;
     if (counts[name].open_unseen == 0) continue;
     const std::string reason = kind.reasons.empty() ? "not seen" : kind.reasons.front();
     DRIFTD_CO_TRY(const auto ids, co_await ledger_.missing(name, run_, true));
-    std::vector<Sighted> unsure;
+    std::vector<ResourceReading> unsure;
     const Moment now = Moment::of(context_->clock);
-    for (const auto& id : ids) unsure.push_back({id, core::Unsure{reason, now.wall}, now.mono});
-    Extras none;
+    for (const auto& id : ids) unsure.push_back({id, core::Unknown{reason, now.wall}, now.mono});
+    CommitExtras none;
     const auto applied = co_await ledger_.apply(std::move(unsure), std::move(none), applied_, run_, nullptr);
     if (!applied) co_return fail(applied.error());
     transitions_ += applied->transitions;
@@ -241,12 +242,12 @@ Task<Status> Cycle::stale_open() {
   co_return Status{};
 }
 
-Task<Status> Cycle::remember_serial() {
+Task<Status> Cycle::save_serial() {
   const bool whole = std::all_of(kinds_.begin(), kinds_.end(),
                                  [](const auto& k) { return k.second.complete && k.second.left_out == 0; });
   auto& notes = ledger_.row().notes;
   if (serial_.empty() || !whole || (notes["serial"] == serial_ && notes["lineage"] == lineage_)) co_return Status{};
-  Extras extras;
+  CommitExtras extras;
   extras.row = ledger_.row();
   extras.row->notes["serial"] = serial_;
   extras.row->notes["lineage"] = lineage_;
@@ -270,10 +271,10 @@ CycleReport Cycle::report(Status status) const {
     coverage.reasons = kind.reasons;
     out.coverage.push_back(std::move(coverage));
   }
-  out.spoken = foreign_.registrations();
+  out.registrations = foreign_.registrations();
   if (const auto own = kinds_.find(std::string(core::kRegistration)); own != kinds_.end()) {
     const Kind& kind = own->second;
-    out.spoken.lines[own->first] = {kind.complete, kind.reasons.empty() ? std::string() : kind.reasons.front()};
+    out.registrations.lines[own->first] = {kind.complete, kind.reasons.empty() ? std::string() : kind.reasons.front()};
   }
   foreign_.add_lines(out.coverage);
   return out;

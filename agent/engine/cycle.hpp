@@ -9,7 +9,7 @@
 #include "core/ports/control.hpp"
 #include "core/ports/session.hpp"
 #include "engine/ledger.hpp"
-#include "engine/sources/foreign.hpp"
+#include "engine/sources/foreign_kinds.hpp"
 
 namespace driftd::engine {
 
@@ -19,18 +19,19 @@ struct CycleReport {
   bool unchanged = false;  ///< the provider answered "nothing changed"
   std::uint64_t received = 0, settled = 0, transitions = 0;
   std::vector<core::Coverage> coverage;  ///< per kind; empty when unchanged
-  SpokenLines spoken;                    ///< of the lines of registrations all
+  RegistrationLines registrations;       ///< of the lines of registrations all
   std::chrono::milliseconds next{0};
   bool complete() const;  ///< every kind that this build and server support was listed whole
 };
 
 /// Of each resource what was said last, in the order in which it was said.
-std::vector<Sighted> last_of_each(std::vector<Sighted> all);
+std::vector<ResourceReading> last_of_each(std::vector<ResourceReading> all);
 
 /// What a provider said, with its code and the right that is missing.
 std::string sentence(const core::Diagnostic& d);
 
-/// One refresh → diff → judge → commit pass of one backend. Lives for one run, on the core thread, under the Turn.
+/// One refresh → diff → judge → commit pass of one backend. Lives for one run, on the core thread, under the
+/// AsyncMutex.
 class Cycle {
  public:
   Cycle(std::shared_ptr<Context> context, Ledger& ledger, core::Session& session, std::uint32_t run);
@@ -42,40 +43,40 @@ class Cycle {
   Task<Status> watch_page(core::RecordPage page, Moment before, Moment received);
   /// After a run in which the provider listed all registrations: of what this source spoke for and did not name in it,
   /// it takes its word back.
-  void take_back_unmentioned();
+  void retract_unmentioned();
   /// Of what is missing nobody could say that it is gone: the next cycle has to read everything, whatever its cursor
   /// says.
   bool unconfirmed() const { return unconfirmed_; }
   /// For resources that nobody knew there was no room. What is known is judged, so that a cursor may stand.
   bool left_out() const { return left_out_; }
   /// Records that were asked for before what is applied already, or for which there was no room.
-  std::uint64_t dropped() const { return dropped_ + foreign_.left_out() + crowded_out_; }
+  std::uint64_t dropped() const { return dropped_ + foreign_.left_out() + declarations_left_out_; }
 
  private:
-  using Kind = KindSeen;
+  using Kind = KindReport;
 
-  Task<Status> take(core::RecordPage page);
+  Task<Status> process_page(core::RecordPage page);
   /// A record or COMPLETE that a source sent for another backend: into the commit of the page.
-  void take_declared(const core::Observation& record, Extras& extras);
-  void complete_declared(const core::Mark& mark, Extras& extras);
-  void crowd_out(Kind& kind);
-  void speak(const core::Observation& record, Kind& kind);
-  void take_back(const std::string& backend, Kind& kind);
+  void add_declaration(const core::Observation& record, CommitExtras& extras);
+  void complete_declared(const core::Mark& mark, CommitExtras& extras);
+  void leave_out_declaration(Kind& kind);
+  void report_registration(const core::Observation& record, Kind& kind);
+  void retract_registration(const std::string& backend, Kind& kind);
   Task<Status> withdraw_unmentioned();
   Kind* foreign(const std::string& backend, const std::string& kind);
   void note_diagnostics(const std::vector<core::Diagnostic>& diagnostics);
-  Task<Status> judge_records(std::vector<Sighted> records, Extras extras);
-  std::vector<Sighted> sighted(std::vector<core::Observation> records, const Moment& began) const;
+  Task<Status> judge_records(std::vector<ResourceReading> records, CommitExtras extras);
+  std::vector<ResourceReading> to_readings(std::vector<core::Observation> records, const Moment& began) const;
   Task<Status> confirm_missing();
-  Task<Status> confirm_absent(std::string kind);
+  Task<Status> confirm_declared_absent(std::string kind);
   Task<Status> confirm(std::vector<core::ResourceId> ids, Kind* kind);
   Task<bool> is_the_same_system(Kind* kind);
-  Task<Status> are_gone(std::vector<core::ResourceId> ids, Moment sent);
-  Task<Status> hold_or_confirm(std::string kind, bool some_missing);
-  Task<Status> look_again(std::string kind);
+  Task<Status> judge_gone(std::vector<core::ResourceId> ids, Moment sent);
+  Task<Status> hold_or_confirm_missing(std::string kind, bool some_missing);
+  Task<Status> rejudge_gone(std::string kind);
   Task<Status> establish();
-  Task<Status> stale_open();
-  Task<Status> remember_serial();
+  Task<Status> mark_stale();
+  Task<Status> save_serial();
   bool applied_state(const core::Observation& observation);
   void close_kinds(const Status& status);
   CycleReport report(Status status) const;
@@ -86,10 +87,11 @@ class Cycle {
   std::uint32_t run_;
   Moment began_;
   std::map<std::string, Kind> kinds_;
-  Foreign foreign_;                            ///< what this source said of others
-  std::set<std::string> heard_, turned_away_;  ///< backends of whose registration a word counted, and did not
-  std::vector<std::string> general_;           ///< reasons that concern every kind
-  std::uint64_t received_ = 0, settled_ = 0, transitions_ = 0, dropped_ = 0, unsettled_ = 0, crowded_out_ = 0;
+  ForeignKinds foreign_;                                         ///< what this source said of others
+  std::set<std::string> reported_backends_, rejected_backends_;  ///< backends of whose registration a word counted, and
+                                                                 ///< did not
+  std::vector<std::string> general_;                             ///< reasons that concern every kind
+  std::uint64_t received_ = 0, settled_ = 0, transitions_ = 0, dropped_ = 0, unsettled_ = 0, declarations_left_out_ = 0;
   bool applied_ = false, unconfirmed_ = false, left_out_ = false;
   std::string serial_, lineage_;
 };

@@ -20,13 +20,13 @@ Task<Status> Cycle::confirm_missing() {
   auto counts = ledger_.index().counts(run_);  // what is seen from now on is missing no more, and nothing else moves
   for (auto& [name, kind] : kinds_) {
     if (!kind.complete) continue;
-    const auto status = co_await hold_or_confirm(name, counts[name].missing > 0);
+    const auto status = co_await hold_or_confirm_missing(name, counts[name].missing > 0);
     if (!status) co_return status;
   }
   co_return Status{};
 }
 
-Task<Status> Cycle::hold_or_confirm(std::string kind, bool some_missing) {
+Task<Status> Cycle::hold_or_confirm_missing(std::string kind, bool some_missing) {
   Index::Count count;
   count.present = ledger_.index().present(kind);
   if (some_missing) count = ledger_.index().count(kind, run_);
@@ -58,27 +58,27 @@ Task<Status> Cycle::hold_or_confirm(std::string kind, bool some_missing) {
   std::vector<core::ResourceId> nameless;  // of them the list, which was complete, is the only word that there is
   std::copy_if(gone.begin(), gone.end(), std::back_inserter(nameless), core::is_stand_in);
   std::erase_if(gone, core::is_stand_in);
-  if (!nameless.empty()) DRIFTD_CO_CHECK(co_await are_gone(std::move(nameless), Moment::of(context_->clock)));
+  if (!nameless.empty()) DRIFTD_CO_CHECK(co_await judge_gone(std::move(nameless), Moment::of(context_->clock)));
   DRIFTD_CO_CHECK(co_await confirm(std::move(gone), &kinds_[kind]));
-  DRIFTD_CO_TRY(const std::size_t asks, co_await ledger_.scope_drift(kind, std::move(held)));
-  transitions_ += asks;
-  DRIFTD_CO_CHECK(co_await look_again(kind));
-  DRIFTD_CO_CHECK(co_await confirm_absent(kind));
-  Extras done;  // of what was accepted only what is still missing stays so
-  DRIFTD_CO_TRY(done.row, co_await ledger_.accepted_done(kind, run_));
+  DRIFTD_CO_TRY(const std::size_t transitions, co_await ledger_.update_scope_drift(kind, std::move(held)));
+  transitions_ += transitions;
+  DRIFTD_CO_CHECK(co_await rejudge_gone(kind));
+  DRIFTD_CO_CHECK(co_await confirm_declared_absent(kind));
+  CommitExtras done;  // of what was accepted only what is still missing stays so
+  DRIFTD_CO_TRY(done.row, co_await ledger_.without_finished_deletions(kind, run_));
   if (!done.row) co_return Status{};
   const auto status = co_await ledger_.commit_extras(std::move(done));
   co_return status;
 }
 
 /// Open drifts of what is gone: the list was complete, so they can be judged again where they must be.
-Task<Status> Cycle::look_again(std::string kind) {
+Task<Status> Cycle::rejudge_gone(std::string kind) {
   const auto ids = ledger_.gone_to_judge(kind);
   if (ids.empty()) co_return Status{};
-  std::vector<Sighted> gone;
+  std::vector<ResourceReading> gone;
   const Moment now = Moment::of(context_->clock);
-  for (const auto& id : ids) gone.push_back({id, core::Gone{now.wall}, now.mono});
-  Extras none;
+  for (const auto& id : ids) gone.push_back({id, core::Absent{now.wall}, now.mono});
+  CommitExtras none;
   const auto applied = co_await ledger_.apply(std::move(gone), std::move(none), applied_, run_, nullptr);
   if (!applied) co_return fail(applied.error());
   transitions_ += applied->transitions;
@@ -101,9 +101,9 @@ Task<Status> Cycle::confirm(std::vector<core::ResourceId> ids, Kind* kind) {
       if (d.code != Code::not_found) add_once(kind->reasons, sentence(d));
     }
     if (!answer->not_found.empty() && !(co_await is_the_same_system(kind))) co_return Status{};
-    DRIFTD_CO_CHECK(co_await are_gone(std::move(answer->not_found), sent));
-    Extras also_none;
-    std::vector<Sighted> found = sighted(answer->found, sent);
+    DRIFTD_CO_CHECK(co_await judge_gone(std::move(answer->not_found), sent));
+    CommitExtras also_none;
+    std::vector<ResourceReading> found = to_readings(answer->found, sent);
     DRIFTD_CO_CHECK(co_await judge_records(std::move(found), std::move(also_none)));
   }
   co_return Status{};
@@ -125,10 +125,10 @@ Task<bool> Cycle::is_the_same_system(Kind* kind) {
   co_return false;
 }
 
-Task<Status> Cycle::are_gone(std::vector<core::ResourceId> ids, Moment sent) {
-  std::vector<Sighted> gone;
-  for (const auto& id : ids) gone.push_back({id, core::Gone{sent.wall}, sent.mono});
-  Extras none;
+Task<Status> Cycle::judge_gone(std::vector<core::ResourceId> ids, Moment sent) {
+  std::vector<ResourceReading> gone;
+  for (const auto& id : ids) gone.push_back({id, core::Absent{sent.wall}, sent.mono});
+  CommitExtras none;
   const auto applied =
       co_await ledger_.apply(last_of_each(std::move(gone)), std::move(none), applied_, run_, &session_);
   if (!applied) co_return fail(applied.error());

@@ -5,15 +5,15 @@
 #include <set>
 
 #include "engine/cycle.hpp"
-#include "engine/room.hpp"
+#include "engine/resource_budget.hpp"
 
 namespace driftd::engine {
 
-std::vector<Sighted> last_of_each(std::vector<Sighted> all) {
-  std::set<core::ResourceId> said;
-  std::vector<Sighted> out;
+std::vector<ResourceReading> last_of_each(std::vector<ResourceReading> all) {
+  std::set<core::ResourceId> seen_ids;
+  std::vector<ResourceReading> out;
   for (auto one = all.rbegin(); one != all.rend(); ++one) {
-    if (said.insert(one->id).second) out.push_back(std::move(*one));
+    if (seen_ids.insert(one->id).second) out.push_back(std::move(*one));
   }
   std::reverse(out.begin(), out.end());
   return out;
@@ -21,17 +21,18 @@ std::vector<Sighted> last_of_each(std::vector<Sighted> all) {
 
 Task<Status> Cycle::watch_page(core::RecordPage page, Moment before, Moment received) {
   note_diagnostics(page.diagnostics);
-  std::vector<Sighted> present;
+  std::vector<ResourceReading> present;
   std::set<core::ResourceId> tombstones;
-  std::uint64_t room = room_left(ledger_);  // who was never there takes some, too: an older list may still bring it
-  Extras extras;
+  std::uint64_t room = remaining_resources(ledger_);  // who was never there takes some, too: an older list may still
+                                                      // bring it
+  CommitExtras extras;
   std::map<core::ResourceId, bool> is_gone;  // by the last word of the page
   for (const auto& record : page.records) {
     if (record.backend.empty()) is_gone[record.id] = record.tombstone;
   }
   for (auto& record : page.records) {
     if (!record.backend.empty()) {
-      take_declared(record, extras);
+      add_declaration(record, extras);
     } else if (is_gone.at(record.id) != record.tombstone) {
       continue;
     } else if (record.tombstone) {
@@ -42,7 +43,7 @@ Task<Status> Cycle::watch_page(core::RecordPage page, Moment before, Moment rece
     } else {
       const Moment::Mono asked = Moment::received_at(record.observed_ns, before, received);
       core::ResourceId id = record.id;
-      present.push_back({std::move(id), core::Seen{std::move(record), {}}, asked});
+      present.push_back({std::move(id), core::Present{std::move(record), {}}, asked});
     }
   }
   for (const auto& mark : page.marks) {
@@ -51,7 +52,7 @@ Task<Status> Cycle::watch_page(core::RecordPage page, Moment before, Moment rece
   Kind unused;
   DRIFTD_CO_CHECK(co_await confirm({tombstones.begin(), tombstones.end()}, &unused));
   const auto status = co_await judge_records(std::move(present), std::move(extras));
-  if (status) DRIFTD_CO_CHECK(co_await remember_serial());
+  if (status) DRIFTD_CO_CHECK(co_await save_serial());
   co_return status;
 }
 

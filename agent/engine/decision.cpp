@@ -33,18 +33,18 @@ bool begins(const std::string& binding, const std::string& given) {
 }
 
 /// The verb whose outcome a status is.
-std::string verb_of(core::DriftStatus status) {
+std::string decision_verb(core::DriftStatus status) {
   return status == core::DriftStatus::rejected ? "reject" : status == core::DriftStatus::ignored ? "ignore" : "approve";
 }
 
 }  // namespace
 
-std::string binding_of(const core::RedactionKey& store_key, const core::Drift& drift) {
+std::string decision_binding(const core::RedactionKey& store_key, const core::Drift& drift) {
   return hmac_hex(store_key.newest(), {"driftd decision 1", drift.id, drift.digest});
 }
 
-Result<core::Decision> bound(const core::RedactionKey& store_key, const core::StoredResource& stored,
-                             const std::string& drift_id, core::Decision decision) {
+Result<core::Decision> resolve_binding(const core::RedactionKey& store_key, const core::StoredResource& stored,
+                                       const std::string& drift_id, core::Decision decision) {
   if (!decision.digest) return decision;
   if (!well_formed(*decision.digest)) {
     return fail(Code::invalid,
@@ -53,34 +53,34 @@ Result<core::Decision> bound(const core::RedactionKey& store_key, const core::St
   }
   const core::Drift* drift = find_open(stored, drift_id);
   if (drift == nullptr) return decision;  // core::decide says what became of it
-  decision.digest = begins(binding_of(store_key, *drift), *decision.digest) ? drift->digest : kOtherValue;
+  decision.digest = begins(decision_binding(store_key, *drift), *decision.digest) ? drift->digest : kOtherValue;
   return decision;
 }
 
-core::AuditEntry decided_line(const core::RedactionKey& store_key, const core::Drift& drift, core::DriftStatus from,
-                              const core::Decision& decision, const std::string& backend) {
-  core::AuditEntry out = core::audit_of(drift, backend);
-  out.digest = binding_of(store_key, drift);
+core::AuditEntry decision_entry(const core::RedactionKey& store_key, const core::Drift& drift, core::DriftStatus from,
+                                const core::Decision& decision, const std::string& backend) {
+  core::AuditEntry out = core::make_audit_entry(drift, backend);
+  out.digest = decision_binding(store_key, drift);
   out.at_ns = decision.at_ns;
   out.actor = decision.actor;
   out.caller = decision.caller;
-  out.verb = decision.verb == Verb::undo ? "undid " + verb_of(from) : std::string(render(drift.status));
+  out.verb = decision.verb == Verb::undo ? "undid " + decision_verb(from) : std::string(render(drift.status));
   out.reason = decision.reason;
   out.expires_ns = decision.expires_ns;
   return out;
 }
 
-std::optional<core::AuditEntry> expired_line(const core::RedactionKey& store_key, const core::StoredResource& before,
+std::optional<core::AuditEntry> expiry_entry(const core::RedactionKey& store_key, const core::StoredResource& before,
                                              const core::Transition& transition, const std::string& backend,
                                              Nanos now_ns) {
   const core::Drift* old = find_open(before, transition.drift.id);
   const bool ran_out = old != nullptr && old->decided_ns && old->expires_ns && *old->expires_ns <= now_ns;
   if (!ran_out || transition.drift.decided_ns == old->decided_ns) return std::nullopt;
-  core::AuditEntry out = core::audit_of(*old, backend);
-  out.digest = binding_of(store_key, *old);
+  core::AuditEntry out = core::make_audit_entry(*old, backend);
+  out.digest = decision_binding(store_key, *old);
   out.at_ns = now_ns;
   out.actor = "driftd";
-  out.verb = "expired " + verb_of(old->status);
+  out.verb = "expired " + decision_verb(old->status);
   out.reason = "decided by " + old->actor + " until " + render_time(*old->expires_ns);
   return out;
 }

@@ -9,7 +9,7 @@
 namespace driftd::engine {
 namespace {
 
-const std::string kNote = "accept:scope/";
+const std::string kApprovalNote = "accept:scope/";
 const std::string kDigest = "sha256";
 
 /// The digest of all names in a core::gone_value() that does not show all; empty: it does.
@@ -24,7 +24,7 @@ const core::Value* names_in(const core::Value& gone) {
 }
 
 /// `gone`: a core::gone_value().
-std::string note_of(const std::string& by, const core::Value& gone) {
+std::string approval_note(const std::string& by, const core::Value& gone) {
   core::Value::Object out{{"by", core::Value(by)}};
   const std::string digest = digest_in(&gone);
   if (digest.empty()) {
@@ -38,13 +38,13 @@ std::string note_of(const std::string& by, const core::Value& gone) {
 }  // namespace
 
 void Deletions::load(const Notes& notes) {
-  std::map<std::string, Approved> now;
-  for (auto at = notes.lower_bound(kNote); at != notes.end() && at->first.starts_with(kNote); ++at) {
+  std::map<std::string, Approval> now;
+  for (auto at = notes.lower_bound(kApprovalNote); at != notes.end() && at->first.starts_with(kApprovalNote); ++at) {
     const auto value = core::parse(at->second);
     const core::Value* by = value ? value->find("by") : nullptr;
     if (by == nullptr || by->string() == nullptr) continue;
-    const std::string kind = at->first.substr(kNote.size());
-    Approved one;
+    const std::string kind = at->first.substr(kApprovalNote.size());
+    Approval one;
     one.by = *by->string();
     one.sha256 = digest_in(&*value);
     const core::Value* names = names_in(*value);
@@ -59,43 +59,43 @@ void Deletions::load(const Notes& notes) {
     }
     now.emplace(kind, std::move(one));
   }
-  approved_ = std::move(now);
-  left_.clear();
+  approvals_ = std::move(now);
+  remaining_.clear();
 }
 
 void Deletions::approve(Notes& notes, const std::string& kind, const std::string& by, const std::string& shown) {
   const auto value = core::parse(shown);
   if (!value || names_in(*value) == nullptr) return;
-  notes[kNote + kind] = note_of(by, *value);
+  notes[kApprovalNote + kind] = approval_note(by, *value);
 }
 
 void Deletions::ask(const std::string& kind, const std::string& observed, const std::vector<std::string>& names) {
   const auto value = core::parse(observed);
   std::string sha256 = digest_in(value ? value->find("gone") : nullptr);
   if (sha256.empty()) {
-    asked_.erase(kind);
-  } else if (asked_[kind].sha256 != sha256) {
-    asked_[kind] = {std::move(sha256), digested(names)};
+    questions_.erase(kind);
+  } else if (questions_[kind].sha256 != sha256) {
+    questions_[kind] = {std::move(sha256), digested(names)};
   }
 }
 
-bool Deletions::covers(const Approved& approved, const std::string& name) const {
+bool Deletions::covers(const Approval& approved, const std::string& name) const {
   if (approved.sha256.empty()) return approved.names.contains(name);
   return approved.digested != nullptr && approved.digested->contains(digest(seed_, {name}));
 }
 
 const std::string* Deletions::approved_by(const core::ResourceId& id) const {
-  const auto found = approved_.find(id.kind);
-  return found != approved_.end() && covers(found->second, id.id) ? &found->second.by : nullptr;
+  const auto found = approvals_.find(id.kind);
+  return found != approvals_.end() && covers(found->second, id.id) ? &found->second.by : nullptr;
 }
 
 bool Deletions::by_digest(const std::string& kind) const {
-  const auto found = approved_.find(kind);
-  return found != approved_.end() && !found->second.sha256.empty();
+  const auto found = approvals_.find(kind);
+  return found != approvals_.end() && !found->second.sha256.empty();
 }
 
-bool Deletions::nameless(const std::string& kind) const {
-  return by_digest(kind) && approved_.at(kind).digested == nullptr;
+bool Deletions::names_unknown(const std::string& kind) const {
+  return by_digest(kind) && approvals_.at(kind).digested == nullptr;
 }
 
 std::shared_ptr<const Deletions::Names> Deletions::digested(const std::vector<std::string>& names) const {
@@ -106,29 +106,29 @@ std::shared_ptr<const Deletions::Names> Deletions::digested(const std::vector<st
 }
 
 std::shared_ptr<const Deletions::Names> Deletions::known(const std::string& kind, const std::string& sha256) const {
-  const auto before = approved_.find(kind);
-  if (before != approved_.end() && before->second.sha256 == sha256 && before->second.digested)
+  const auto before = approvals_.find(kind);
+  if (before != approvals_.end() && before->second.sha256 == sha256 && before->second.digested)
     return before->second.digested;
-  for (const auto* from : {&asked_, &left_}) {
+  for (const auto* from : {&questions_, &remaining_}) {
     const auto found = from->find(kind);
     if (found != from->end() && found->second.sha256 == sha256) return found->second.names;
   }
   return nullptr;
 }
 
-void Deletions::find_names(const std::string& kind, std::vector<std::string> missing) {
-  if (!nameless(kind)) return;
-  Approved& approved = approved_.at(kind);
+void Deletions::match_names(const std::string& kind, std::vector<std::string> missing) {
+  if (!names_unknown(kind)) return;
+  Approval& approved = approvals_.at(kind);
   const core::Value gone = core::gone_value(missing);
   if (digest_in(&gone) == approved.sha256) approved.digested = digested(missing);
 }
 
-std::optional<Deletions::Notes> Deletions::without_done(const Notes& notes, const std::string& kind,
-                                                        const std::vector<std::string>& candidates,
-                                                        const std::function<bool(const std::string&)>& missing) {
-  const auto found = approved_.find(kind);
-  if (found == approved_.end()) return std::nullopt;
-  const Approved& approved = found->second;
+std::optional<Deletions::Notes> Deletions::without_finished(const Notes& notes, const std::string& kind,
+                                                            const std::vector<std::string>& candidates,
+                                                            const std::function<bool(const std::string&)>& missing) {
+  const auto found = approvals_.find(kind);
+  if (found == approvals_.end()) return std::nullopt;
+  const Approval& approved = found->second;
   const bool names = approved.sha256.empty();
   const std::size_t before = names ? approved.names.size() : approved.digested ? approved.digested->size() : 0;
   std::vector<std::string> left;
@@ -139,11 +139,11 @@ std::optional<Deletions::Notes> Deletions::without_done(const Notes& notes, cons
   if (!names) std::for_each(candidates.begin(), candidates.end(), add);
   if (left.size() == before && before > 0) return std::nullopt;
   Notes out = notes;
-  out.erase(kNote + kind);
+  out.erase(kApprovalNote + kind);
   if (left.empty()) return out;
   const core::Value gone = core::gone_value(left, names ? core::GoneNames::all : core::GoneNames::first);
-  out[kNote + kind] = note_of(approved.by, gone);
-  if (std::string sha256 = digest_in(&gone); !sha256.empty()) left_[kind] = {std::move(sha256), digested(left)};
+  out[kApprovalNote + kind] = approval_note(approved.by, gone);
+  if (std::string sha256 = digest_in(&gone); !sha256.empty()) remaining_[kind] = {std::move(sha256), digested(left)};
   return out;
 }
 

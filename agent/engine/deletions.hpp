@@ -34,20 +34,20 @@ class Deletions {
   /// The question about a kind is about these names now; `observed`: as its pseudo-resource has it.
   void ask(const std::string& kind, const std::string& observed, const std::vector<std::string>& names);
 
-  bool approved(const std::string& kind) const { return approved_.contains(kind); }
+  bool approved(const std::string& kind) const { return approvals_.contains(kind); }
   /// Who approved the deletion of this resource; nullptr: nobody.
   const std::string* approved_by(const core::ResourceId& id) const;
   /// The approval of that kind has a digest in the place of names.
   bool by_digest(const std::string& kind) const;
   /// And its names are not known.
-  bool nameless(const std::string& kind) const;
+  bool names_unknown(const std::string& kind) const;
   /// All that are missing of a kind, in any order: if its approval has their digest, it covers them.
-  void find_names(const std::string& kind, std::vector<std::string> missing);
+  void match_names(const std::string& kind, std::vector<std::string> missing);
   /// The notes without those deletions of a kind that are done or came back; nothing when none is. `candidates`: among
   /// them are all that an approval by digest covers and that are missing still.
-  std::optional<Notes> without_done(const Notes& notes, const std::string& kind,
-                                    const std::vector<std::string>& candidates,
-                                    const std::function<bool(const std::string&)>& missing);
+  std::optional<Notes> without_finished(const Notes& notes, const std::string& kind,
+                                        const std::vector<std::string>& candidates,
+                                        const std::function<bool(const std::string&)>& missing);
 
  private:
   struct Hash {
@@ -55,24 +55,24 @@ class Deletions {
   };
   /// Names, 16 bytes each.
   using Names = boost::unordered_flat_set<Digest, Hash>;
-  struct Approved {
+  struct Approval {
     std::string by;
     std::set<std::string> names;
     std::string sha256;                     ///< in the place of `names`
     std::shared_ptr<const Names> digested;  ///< the names behind it; nullptr: they are not known
   };
-  struct Known {
+  struct KnownNames {
     std::string sha256;
     std::shared_ptr<const Names> names;
   };
-  bool covers(const Approved& approved, const std::string& name) const;
+  bool covers(const Approval& approved, const std::string& name) const;
   std::shared_ptr<const Names> digested(const std::vector<std::string>& names) const;
   std::shared_ptr<const Names> known(const std::string& kind, const std::string& sha256) const;
 
   std::uint64_t seed_;
-  std::map<std::string, Approved> approved_;
-  std::map<std::string, Known> asked_;  ///< open questions that do not show all names
-  std::map<std::string, Known> left_;   ///< what without_done() left
+  std::map<std::string, Approval> approvals_;
+  std::map<std::string, KnownNames> questions_;  ///< open questions that do not show all names
+  std::map<std::string, KnownNames> remaining_;  ///< what without_finished() left
 };
 
 }  // namespace driftd::engine

@@ -27,8 +27,8 @@ constexpr std::chrono::hours kStateKept{7 * 24};  // of a backend that left the 
 
 /// Finds, and takes out of `rows`, the row of a backend by its name or its former name: one that is there before one
 /// that left less than a week ago. `rows` are in the order in which they are wanted.
-std::optional<core::BackendRow> take_row(std::vector<core::BackendRow>& rows, const core::BackendSpec& spec,
-                                         Nanos now) {
+std::optional<core::BackendRow> extract_row(std::vector<core::BackendRow>& rows, const core::BackendSpec& spec,
+                                            Nanos now) {
   const Nanos since = now - std::chrono::duration_cast<std::chrono::nanoseconds>(kStateKept).count();
   for (const bool left : {false, true}) {
     for (const std::string& name : {spec.name, spec.was}) {
@@ -45,14 +45,14 @@ std::optional<core::BackendRow> take_row(std::vector<core::BackendRow>& rows, co
   return std::nullopt;
 }
 
-Task<void> refresh_into(std::shared_ptr<Runner> runner, bool full, Engine::Refreshed& out, int& left,
+Task<void> refresh_into(std::shared_ptr<Runner> runner, bool full, Engine::BackendRefresh& out, int& left,
                         asio::steady_timer& done) {
   out.report = co_await runner->refresh(full);
   if (--left == 0) done.cancel();
 }
 
 /// Says where a registration event comes from.
-std::string cause_of(const core::BackendSpec& spec) {
+std::string registration_cause(const core::BackendSpec& spec) {
   return spec.discovered_by.empty() ? "configuration" : "discovered by " + spec.discovered_by;
 }
 
@@ -96,7 +96,7 @@ Engine::Engine(std::shared_ptr<Context> context, core::SessionFactory& factory, 
       factory_(factory),
       worker_key_(std::move(worker_key)),
       digest_seed_(digest_seed),
-      registry_(context_->core) {
+      registry_mutex_(context_->core) {
   context_->sources = this;
   context_->keys = std::make_shared<const core::RedactionKeys>(core::RedactionKeys{worker_key_, context_->store_key});
 }
@@ -129,29 +129,29 @@ Task<Status> Engine::start(std::vector<core::BackendSpec> specs, bool loops) {
   loops_ = loops;
   DRIFTD_CO_TRY(auto rows, co_await rows_by_age());
   for (auto& spec : specs) {
-    DRIFTD_CO_CHECK(co_await bring_up(std::move(spec), rows));
+    DRIFTD_CO_CHECK(co_await register_backend(std::move(spec), rows));
   }
   std::vector<core::BackendRow> found;
   for (auto& row : rows) {
     if (row.deleted_ns) continue;
-    Runner* source = finder_of(row);
+    Runner* source = discoverer_of(row);
     if (source != nullptr) {
       found.push_back(std::move(row));
     } else {
-      DRIFTD_CO_CHECK(co_await bring_down(std::move(row)));
+      DRIFTD_CO_CHECK(co_await unregister_backend(std::move(row)));
     }
   }
   for (auto& row : found) {
-    DRIFTD_CO_CHECK(co_await bring_back(std::move(row)));
+    DRIFTD_CO_CHECK(co_await restore_discovered(std::move(row)));
   }
-  DRIFTD_CO_CHECK(co_await remember_speakers());
+  DRIFTD_CO_CHECK(co_await restore_registrars());
   if (!loops) co_return Status{};
   for (auto& [name, runner] : runners_) runner->start();
   co_return Status{};
 }
 
-Task<Status> Engine::bring_up(core::BackendSpec spec, std::vector<core::BackendRow>& rows) {
-  const std::optional<core::BackendRow> known = take_row(rows, spec, context_->clock.wall());
+Task<Status> Engine::register_backend(core::BackendSpec spec, std::vector<core::BackendRow>& rows) {
+  const std::optional<core::BackendRow> known = extract_row(rows, spec, context_->clock.wall());
   core::BackendRow row;
   if (known) row = *known;
   if (!known) row.uid = new_uid();
@@ -168,30 +168,30 @@ Task<Status> Engine::bring_up(core::BackendSpec spec, std::vector<core::BackendR
   row.type = spec.type.empty() ? canonical_type(spec.provider) : spec.type;
   row.provider = spec.provider;
   row.registration = spec.registration_json;
-  set_finder(row, spec);
+  set_discoverer(row, spec);
   std::shared_ptr<core::Session> own;
   if (spec.discovered_by.empty()) {
     DRIFTD_CO_TRY(own, factory_.open(session_spec(spec)));
   }
-  SpokenSession::Ask ask = [this, name = spec.name] { return ask_speaker(name); };
-  auto session =
-      std::make_shared<SpokenSession>(spec.name, std::move(own), std::move(ask), spec.discovered_by, spec.provider);
+  RegistrationSession::SourceRead read_source = [this, name = spec.name] { return ask_registrar(name); };
+  auto session = std::make_shared<RegistrationSession>(spec.name, std::move(own), std::move(read_source),
+                                                       spec.discovered_by, spec.provider);
   auto runner = std::make_shared<Runner>(context_, spec, row, std::move(session));
   if (created || edited) {
-    Extras extras;
+    CommitExtras extras;
     extras.row = row;
     std::vector<std::string> fields;
     if (edited) fields = changed_fields(before.config_json, row.registration);
     std::optional<core::BackendSnapshot> old_state;
     if (edited) old_state = before;
     const auto type = edited ? core::ChangeType::updated : core::ChangeType::created;
-    core::BackendEvent event = core::registration_event(type, runner->ledger().event_context(cause_of(spec)), old_state,
-                                                        fields, context_->clock.wall());
+    core::BackendEvent event = core::registration_event(type, runner->ledger().event_context(registration_cause(spec)),
+                                                        old_state, fields, context_->clock.wall());
     extras.events.push_back(runner->ledger().draft(std::move(event)));
     DRIFTD_CO_CHECK(co_await runner->ledger().commit_extras(std::move(extras)));
   }
   DRIFTD_CO_CHECK(co_await runner->load());
-  std::vector<core::ResourceId> left = runner->ledger().left_scope();
+  std::vector<core::ResourceId> left = runner->ledger().out_of_scope();
   if (!left.empty()) {
     DRIFTD_CO_CHECK(
         co_await retire(runner->ledger(), std::move(left), "out of scope since include or exclude were edited"));
@@ -200,7 +200,7 @@ Task<Status> Engine::bring_up(core::BackendSpec spec, std::vector<core::BackendR
   co_return Status{};
 }
 
-Task<Result<std::vector<core::ResourceId>>> Engine::with_open(std::string uid) {
+Task<Result<std::vector<core::ResourceId>>> Engine::resources_with_open_drifts(std::string uid) {
   DRIFTD_CO_TRY(const auto entries, co_await context_->store.index(uid));
   std::vector<core::ResourceId> ids;
   for (const auto& entry : entries) {
@@ -228,16 +228,16 @@ Task<Status> Engine::retire(Ledger& ledger, std::vector<core::ResourceId> open, 
   co_return Status{};
 }
 
-Task<Status> Engine::bring_down(core::BackendRow row) {
+Task<Status> Engine::unregister_backend(core::BackendRow row) {
   core::BackendSpec gone;
   gone.name = row.name;
   gone.provider = row.provider;
   gone.registration_json = row.registration;
-  take_registered(row.registration, gone);
+  restore_from_registration(row.registration, gone);
   gone.rules = std::make_shared<core::Rules>();
   Ledger ledger(context_, gone, row);
   DRIFTD_CO_CHECK(co_await ledger.load());
-  DRIFTD_CO_TRY(auto open, co_await with_open(row.uid));
+  DRIFTD_CO_TRY(auto open, co_await resources_with_open_drifts(row.uid));
   DRIFTD_CO_CHECK(co_await retire(ledger, std::move(open), "backend unregistered"));
   // an approval was for this backend, not for the next one of its name
   const core::ResourceId claim{"claim", row.name};
@@ -247,8 +247,8 @@ Task<Status> Engine::bring_down(core::BackendRow row) {
     core::Judgement over = core::judge_claims(row.uid, claims.front(), {}, context_->clock.wall());
     DRIFTD_CO_CHECK(co_await ledger.commit(std::move(claims.front()), std::move(over), "backend unregistered"));
   }
-  Extras extras;
-  extras.declarations = ledger.declares().unmentioned({}, row.uid);  // all of them
+  CommitExtras extras;
+  extras.declarations = ledger.declarations().unmentioned({}, row.uid);  // all of them
   extras.row = row;
   extras.row->deleted_ns = context_->clock.wall();
   const std::string cause = discovered_by(row) != nullptr ? "discovered no more" : "configuration";
@@ -262,7 +262,7 @@ Task<Status> Engine::bring_down(core::BackendRow row) {
 
 Task<void> Engine::stop() {
   stopping_ = true;
-  { const Turn::Held last = co_await registry_.enter(); }  // who comes after sees stopping_
+  { const AsyncMutex::Guard last = co_await registry_mutex_.lock(); }  // who comes after sees stopping_
   int left = static_cast<int>(runners_.size());
   asio::steady_timer done(context_->core, asio::steady_timer::time_point::max());
   for (auto& [name, runner] : runners_) asio::co_spawn(context_->core, stop_one(runner, left, done), fatal);
@@ -304,15 +304,15 @@ Task<Result<core::Drift>> Engine::decide(std::string drift_id, core::Decision de
   co_return fail(Code::not_found, "the backend of drift " + drift_id + " is not registered any more");
 }
 
-std::string Engine::binding(const core::Drift& drift) const { return binding_of(context_->store_key, drift); }
+std::string Engine::binding(const core::Drift& drift) const { return decision_binding(context_->store_key, drift); }
 
-Task<Result<std::vector<Engine::Refreshed>>> Engine::refresh(std::string backend, bool full) {
+Task<Result<std::vector<Engine::BackendRefresh>>> Engine::refresh(std::string backend, bool full) {
   std::vector<std::shared_ptr<Runner>> chosen;
   for (auto& [name, runner] : runners_) {
     if (backend.empty() || name == backend) chosen.push_back(runner);
   }
   if (chosen.empty() && !backend.empty()) co_return fail(unknown_backend(backend));
-  std::vector<Refreshed> out(chosen.size());
+  std::vector<BackendRefresh> out(chosen.size());
   int left = static_cast<int>(chosen.size());
   asio::steady_timer done(context_->core, asio::steady_timer::time_point::max());
   for (std::size_t i = 0; i < chosen.size(); ++i) {
@@ -323,8 +323,8 @@ Task<Result<std::vector<Engine::Refreshed>>> Engine::refresh(std::string backend
   co_return out;
 }
 
-Task<Result<std::vector<Engine::Refreshed>>> Engine::settle() {
-  std::vector<Refreshed> out;
+Task<Result<std::vector<Engine::BackendRefresh>>> Engine::settle() {
+  std::vector<BackendRefresh> out;
   for (int round = 0; round < kRounds; ++round) {
     std::vector<std::string> moved;
     for (const auto& [name, runner] : runners_) {

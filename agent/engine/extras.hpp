@@ -28,15 +28,15 @@ struct Moment {
 };
 
 /// One resource and what was seen of it.
-struct Sighted {
+struct ResourceReading {
   core::ResourceId id;
-  core::Sighting sighting;
+  core::Reading outcome;
   Moment::Mono asked{};  ///< when it was asked for: what was asked for later and is applied already is not overwritten
   std::optional<std::string> upgraded{};  ///< the stored baseline in the form of the current schema revision
 };
 
 /// What else a commit carries beside judged resources.
-struct Extras {
+struct CommitExtras {
   std::optional<std::string> cursor, watch_cursor;
   std::vector<std::string> established;
   std::optional<core::BackendRow> row;

@@ -26,14 +26,14 @@ std::optional<Hysteresis::Notice> Hysteresis::report(State state, Time at) {
   while (!changes_.empty() && at - changes_.front() > kFlapWindow) changes_.pop_front();
   note_flapping(at);
   const bool stood = stands(at);
-  if (!began_ && !ended_ && (state_ == told_ || (flapping_ && !stood))) return std::nullopt;
-  return Notice{told_, state_, began_, ended_};
+  if (!began_ && !ended_ && (state_ == published_ || (flapping_ && !stood))) return std::nullopt;
+  return Notice{published_, state_, began_, ended_};
 }
 
 /// Returns true if the last notice has been wrong for a minute.
 bool Hysteresis::stands(Time at) {
-  if (state_ == told_) differs_since_.reset();
-  if (state_ != told_ && !differs_since_) differs_since_ = at;
+  if (state_ == published_) differs_since_.reset();
+  if (state_ != published_ && !differs_since_) differs_since_ = at;
   return differs_since_ && at - *differs_since_ >= kMuted;
 }
 
@@ -47,8 +47,8 @@ void Hysteresis::note_flapping(Time at) {
   }
 }
 
-void Hysteresis::told(const Notice& notice) {
-  told_ = notice.now;
+void Hysteresis::published(const Notice& notice) {
+  published_ = notice.now;
   began_ = began_ && !notice.flapping_began;
   ended_ = ended_ && !notice.flapping_ended;
 }

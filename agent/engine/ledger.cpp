@@ -34,13 +34,13 @@ bool is_unsettled(const core::Judgement& judgement) {
 
 /// Of what was sealed; runs on the diff pool.
 core::Judgement judge_one(const core::JudgeContext& context, const core::StoredResource& stored,
-                          const Sighted& sighted) {
-  const auto* seen = std::get_if<core::Seen>(&sighted.sighting);
-  if (seen != nullptr && sighted.upgraded) return core::judge_upgraded(context, stored, *seen, *sighted.upgraded);
-  return core::judge(context, stored, sighted.sighting);
+                          const ResourceReading& reading) {
+  const auto* seen = std::get_if<core::Present>(&reading.outcome);
+  if (seen != nullptr && reading.upgraded) return core::judge_upgraded(context, stored, *seen, *reading.upgraded);
+  return core::judge(context, stored, reading.outcome);
 }
 
-std::uint64_t seed_of(const core::RedactionKey& key) {
+std::uint64_t deletion_seed(const core::RedactionKey& key) {
   return std::stoull(hmac_hex(key.newest(), {"driftd names of deletions 1"}).substr(0, 16), nullptr, 16);
 }
 
@@ -55,8 +55,8 @@ Ledger::Ledger(std::shared_ptr<Context> context, core::BackendSpec spec, core::B
     : context_(std::move(context)),
       spec_(std::move(spec)),
       scope_(core::Scope::of_settings(spec_.settings_json)),
-      deletions_(seed_of(context_->store_key)) {
-  take_row(std::move(row));
+      deletions_(deletion_seed(context_->store_key)) {
+  set_row(std::move(row));
 }
 
 Task<Status> Ledger::load() {
@@ -64,7 +64,7 @@ Task<Status> Ledger::load() {
   std::vector<core::ResourceId> open;
   for (const auto& entry : entries) {
     if (!scope_.wants(entry.id)) {
-      if (entry.has_open) left_scope_.push_back(entry.id);
+      if (entry.has_open) out_of_scope_.push_back(entry.id);
       continue;
     }
     Index::Entry e;
@@ -78,7 +78,7 @@ Task<Status> Ledger::load() {
     if (entry.has_open && !entry.present) gone_open_.insert(entry.id);
   }
   DRIFTD_CO_TRY(const auto declared, co_await context_->store.declared_by(row_.uid));
-  declares_.load(declared);
+  declarations_.load(declared);
   DRIFTD_CO_CHECK(co_await load_declared());
   const auto status = co_await note_expiries(std::move(open));
   co_return status;
@@ -97,13 +97,13 @@ void Ledger::set_info(std::shared_ptr<const core::ProviderInfo> info) {
 
 std::uint64_t Ledger::generation(const std::string& kind) const {
   auto [known, fresh] = generations_.try_emplace(kind, 0);
-  if (fresh) known->second = core::judged_under(judge_context(kind, false));
+  if (fresh) known->second = core::generation_under(judge_context(kind, false));
   return known->second;
 }
 
 std::uint64_t Ledger::generation(const core::ResourceId& id) const {
   const auto declared = declared_.find(id);
-  return core::with_declared(generation(id.kind), declared == declared_.end() ? 0 : declared->second);
+  return core::mix_declarations(generation(id.kind), declared == declared_.end() ? 0 : declared->second);
 }
 
 std::shared_ptr<const core::KindSchema> Ledger::schema(const std::string& kind) const {
@@ -185,7 +185,8 @@ core::EventDraft Ledger::draft(core::BackendEvent event) const {
   return out;
 }
 
-core::PageCommit Ledger::page_of(std::vector<Judged>& judged, const Extras& extras, const std::string& cause) const {
+core::PageCommit Ledger::to_page_commit(std::vector<JudgedResource>& judged, const CommitExtras& extras,
+                                        const std::string& cause) const {
   core::PageCommit page;
   page.backend_uid = row_.uid;
   page.cursor = extras.cursor;
@@ -205,17 +206,17 @@ core::PageCommit Ledger::page_of(std::vector<Judged>& judged, const Extras& extr
     write.next = one.judgement.next;
     write.next.digest = kept;
     for (const auto& transition : one.judgement.transitions) {
-      auto line = expired_line(context_->store_key, one.before, transition, spec_.name, context_->clock.wall());
+      auto line = expiry_entry(context_->store_key, one.before, transition, spec_.name, context_->clock.wall());
       if (line) page.audit.insert(page.audit.begin(), std::move(*line));  // in front of the decision that follows it
       if (!transition.drift.open()) write.ended.push_back(transition.drift);
-      page.events.push_back(draft(core::event_of(transition, one.before, one.judgement.next, about)));
+      page.events.push_back(draft(core::drift_event(transition, one.before, one.judgement.next, about)));
     }
     page.writes.push_back(std::move(write));
   }
   return page;
 }
 
-void Ledger::remember(const core::StoredResource& next, std::uint32_t run, bool unknown, std::uint64_t asked) {
+void Ledger::update_index(const core::StoredResource& next, std::uint32_t run, bool unknown, std::uint64_t asked) {
   if (!scope_.wants(next.id)) return;  // its drifts end; that no list has it any more is no deletion (semantics 4)
   note_expiry(next);
   gone_open_.erase(next.id);
@@ -232,45 +233,45 @@ void Ledger::remember(const core::StoredResource& next, std::uint32_t run, bool 
   index_.put(next.id, entry);
 }
 
-void Ledger::adopt(const Extras& extras) {
+void Ledger::adopt(const CommitExtras& extras) {
   if (extras.row) {
     core::BackendRow row = *extras.row;
     row.health = row_.health;  // commit_health() may have moved it since this row was copied
-    take_row(std::move(row));
+    set_row(std::move(row));
   }
   if (extras.cursor) row_.cursor = *extras.cursor;
   if (extras.watch_cursor) row_.watch_cursor = *extras.watch_cursor;
   for (const auto& kind : extras.established) row_.established[kind] = true;
   if (!extras.established.empty()) generations_.clear();
-  for (const auto& target : declares_.adopt(extras.declarations)) context_->sources->declared(target);
+  for (const auto& target : declarations_.adopt(extras.declarations)) context_->sources->declared(target);
 }
 
 /// Semantics 8, by the monotonic clock: a wall clock that is set back makes nothing older.
-bool Ledger::outdated(const Sighted& sighted) {
-  const Index::Entry* known = index_.find(sighted.id);
-  return Index::ticks(sighted.asked) < (known != nullptr ? std::uint64_t{known->asked} : index_.forgotten_asked());
+bool Ledger::outdated(const ResourceReading& reading) {
+  const Index::Entry* known = index_.find(reading.id);
+  return Index::ticks(reading.asked) < (known != nullptr ? std::uint64_t{known->asked} : index_.forgotten_asked());
 }
 
-Task<Result<Ledger::Applied>> Ledger::apply(std::vector<Sighted> sightings, Extras extras, bool applied_state,
-                                            std::uint32_t run, core::Session* session) {
+Task<Result<Ledger::ApplyResult>> Ledger::apply(std::vector<ResourceReading> readings, CommitExtras extras,
+                                                bool applied_state, std::uint32_t run, core::Session* session) {
   std::vector<core::ResourceId> ids;
   std::vector<bool> old;
-  for (const auto& sighted : sightings) {
-    ids.push_back(sighted.id);
-    old.push_back(outdated(sighted));
+  for (const auto& reading : readings) {
+    ids.push_back(reading.id);
+    old.push_back(outdated(reading));
   }
   const auto drops = static_cast<std::size_t>(std::count(old.begin(), old.end(), true));
   if (drops > 0) {  // a cursor vouches for every record of its page
     extras.cursor.reset();
     extras.watch_cursor.reset();
   }
-  DRIFTD_CO_CHECK(co_await seal(sightings, old, extras));
+  DRIFTD_CO_CHECK(co_await seal(readings, old, extras));
   for (int attempt = 0; attempt < kTries; ++attempt) {
     std::vector<core::StoredResource> stored;
     if (!ids.empty()) {
       DRIFTD_CO_TRY(stored, co_await context_->store.load(row_.uid, ids));
     }
-    std::vector<Sighted> copy = sightings;
+    std::vector<ResourceReading> copy = readings;
     DRIFTD_CO_CHECK(co_await ask_upgrades(stored, copy, session));
     DRIFTD_CO_CHECK(co_await ask_demotions(stored, copy, session));
     std::vector<core::JudgeContext> contexts;
@@ -280,7 +281,7 @@ Task<Result<Ledger::Applied>> Ledger::apply(std::vector<Sighted> sightings, Extr
     }
     DRIFTD_CO_CHECK(co_await add_declared(ids, contexts));
     auto work = [stored = std::move(stored), copy = std::move(copy), contexts = std::move(contexts), old]() mutable {
-      std::vector<Judged> out;
+      std::vector<JudgedResource> out;
       for (std::size_t i = 0; i < stored.size(); ++i) {
         core::Judgement judged = dropped(stored[i]);
         if (!old[i]) judged = judge_one(contexts[i], stored[i], copy[i]);
@@ -289,13 +290,13 @@ Task<Result<Ledger::Applied>> Ledger::apply(std::vector<Sighted> sightings, Extr
       return out;
     };
     auto judged = co_await run_on(context_->diff, std::move(work));
-    Applied applied;
+    ApplyResult applied;
     for (const auto& one : judged) applied.unsettled += is_unsettled(one.judgement) ? 1 : 0;
     if (applied.unsettled > 0) {
       extras.cursor.reset();
       row_.cursor.clear();
     }
-    core::PageCommit page = page_of(judged, extras, {});
+    core::PageCommit page = to_page_commit(judged, extras, {});
     applied.dropped = drops;
     applied.written = page.writes.size();
     for (const auto& one : judged) {
@@ -315,7 +316,7 @@ Task<Result<Ledger::Applied>> Ledger::apply(std::vector<Sighted> sightings, Extr
     for (std::size_t i = 0; i < judged.size(); ++i) {
       const core::Judgement& judgement = judged[i].judgement;
       if (!judgement.dropped)
-        remember(judgement.next, run, !judgement.unknown.empty(), Index::ticks(sightings[i].asked));
+        update_index(judgement.next, run, !judgement.unknown.empty(), Index::ticks(readings[i].asked));
       for (const auto& transition : judgement.transitions) {
         if (!transition.from) context_->metrics.drift_detected(spec_.name, transition.drift.cls);
       }
@@ -327,27 +328,28 @@ Task<Result<Ledger::Applied>> Ledger::apply(std::vector<Sighted> sightings, Extr
                                      " times; it is judged again in the next cycle");
 }
 
-Task<Result<core::Committed>> Ledger::store(core::PageCommit page) {
+Task<Result<core::CommitResult>> Ledger::store(core::PageCommit page) {
   auto committed = co_await context_->store.commit(std::move(page));
   if (!committed && committed.error().code != Code::conflict) ++unstored_;
   co_return committed;
 }
 
-Task<Status> Ledger::commit(core::StoredResource before, core::Judgement judgement, std::string cause, Extras extras) {
-  std::vector<Judged> one;
+Task<Status> Ledger::commit(core::StoredResource before, core::Judgement judgement, std::string cause,
+                            CommitExtras extras) {
+  std::vector<JudgedResource> one;
   one.push_back({std::move(before), judgement});
-  core::PageCommit page = page_of(one, extras, cause);
+  core::PageCommit page = to_page_commit(one, extras, cause);
   DRIFTD_CO_TRY(const auto committed, co_await store(std::move(page)));
   adopt(extras);
   for (const auto& event : committed.events) context_->metrics.event_published(spec_.name, event.what);
   const Index::Entry* known = index_.find(judgement.next.id);
-  remember(judgement.next, known != nullptr ? known->run : 0, known != nullptr && known->unknown,
-           known != nullptr ? known->asked : 0);
+  update_index(judgement.next, known != nullptr ? known->run : 0, known != nullptr && known->unknown,
+               known != nullptr ? known->asked : 0);
   if (!committed.events.empty()) context_->committed();
   co_return Status{};
 }
 
-Task<Result<std::vector<core::ResourceId>>> Ledger::lapse_due() {
+Task<Result<std::vector<core::ResourceId>>> Ledger::expire_due_decisions() {
   const Nanos now = context_->clock.wall();
   std::vector<core::ResourceId> due, out;
   for (const auto& [id, at] : expiring_) {
@@ -357,7 +359,7 @@ Task<Result<std::vector<core::ResourceId>>> Ledger::lapse_due() {
   for (const auto& id : due) {  // one after the other: there may be very many, and each of megabytes
     std::vector<core::ResourceId> ids(1, id);
     DRIFTD_CO_TRY(auto rows, co_await context_->store.load(row_.uid, std::move(ids)));
-    core::Judgement judgement = core::lapse(rows.front(), now);
+    core::Judgement judgement = core::expire_decisions(rows.front(), now);
     if (judgement.transitions.empty()) {
       expiring_.erase(id);
       continue;
@@ -381,8 +383,8 @@ Task<Status> Ledger::commit_health(core::HealthReport::State health, std::vector
   co_return Status{};
 }
 
-Task<Status> Ledger::commit_extras(Extras extras) {
-  std::vector<Sighted> nothing;
+Task<Status> Ledger::commit_extras(CommitExtras extras) {
+  std::vector<ResourceReading> nothing;
   const auto applied = co_await apply(std::move(nothing), std::move(extras), false, 0, nullptr);
   if (!applied) co_return fail(applied.error());
   co_return Status{};

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t kLoadAtOnce = 16;  // rows: there may be very many, and each of megabytes
 
-std::vector<std::string> names_of(const std::vector<core::ResourceId>& ids) {
+std::vector<std::string> to_names(const std::vector<core::ResourceId>& ids) {
   std::vector<std::string> out;
   out.reserve(ids.size());
   for (const auto& id : ids) out.push_back(id.id);
@@ -45,18 +45,18 @@ std::optional<Nanos> Ledger::first_expiry() const {
   return first->second;
 }
 
-void Ledger::take_row(core::BackendRow row) {
+void Ledger::set_row(core::BackendRow row) {
   row_ = std::move(row);
   deletions_.load(row_.notes);
 }
 
-core::BackendRow Ledger::accepting(const std::string& kind, const std::string& by, const std::string& seen) const {
+core::BackendRow Ledger::row_accepting(const std::string& kind, const std::string& by, const std::string& seen) const {
   core::BackendRow out = row_;
   Deletions::approve(out.notes, kind, by, seen);
   return out;
 }
 
-bool Ledger::asks(const std::string& kind) {
+bool Ledger::has_open_question(const std::string& kind) {
   const Index::Entry* question = index_.find({"scope", kind});
   return question != nullptr && question->open;
 }
@@ -64,13 +64,14 @@ bool Ledger::asks(const std::string& kind) {
 Task<Status> Ledger::find_accepted(std::string kind, std::vector<core::ResourceId> missing) {
   // as those were that somebody was asked about
   DRIFTD_CO_TRY(const auto asked, co_await with_baseline(std::move(missing)));
-  deletions_.find_names(kind, names_of(asked));
+  deletions_.match_names(kind, to_names(asked));
   co_return Status{};
 }
 
-Task<Result<std::size_t>> Ledger::scope_drift(std::string kind, std::vector<std::string> held, core::GoneNames shown) {
+Task<Result<std::size_t>> Ledger::update_scope_drift(std::string kind, std::vector<std::string> held,
+                                                     core::GoneNames shown) {
   const core::ResourceId id{"scope", std::move(kind)};
-  if (held.empty() && !asks(id.id) && !deletions_.approved(id.id)) co_return std::size_t{0};
+  if (held.empty() && !has_open_question(id.id) && !deletions_.approved(id.id)) co_return std::size_t{0};
   std::vector<core::ResourceId> ids(1, id);
   DRIFTD_CO_TRY(auto rows, co_await context_->store.load(row_.uid, std::move(ids)));
   // What is held was not approved, or is not any more: a baseline of before answers no question of now.
@@ -87,26 +88,26 @@ Task<Result<std::size_t>> Ledger::scope_drift(std::string kind, std::vector<std:
   co_return transitions;
 }
 
-Task<Result<std::optional<core::BackendRow>>> Ledger::accepted_done(std::string kind, std::uint32_t run) {
+Task<Result<std::optional<core::BackendRow>>> Ledger::without_finished_deletions(std::string kind, std::uint32_t run) {
   std::vector<std::string> candidates;
   if (deletions_.by_digest(kind)) {
     DRIFTD_CO_TRY(const auto still, co_await missing(kind, run, false));
-    candidates = names_of(still);
+    candidates = to_names(still);
   }
   const auto is_missing = [&](const std::string& name) {
     const Index::Entry* entry = index_.find({kind, name});
     return entry != nullptr && entry->present && entry->run != run;
   };
-  auto notes = deletions_.without_done(row_.notes, kind, candidates, is_missing);
+  auto notes = deletions_.without_finished(row_.notes, kind, candidates, is_missing);
   if (!notes) co_return std::nullopt;
   core::BackendRow out = row_;
   out.notes = std::move(*notes);
   co_return out;
 }
 
-std::optional<core::BackendRow> Ledger::accepted_done(const std::string& kind,
-                                                      const std::function<bool(const std::string&)>& missing) {
-  auto notes = deletions_.without_done(row_.notes, kind, {}, missing);
+std::optional<core::BackendRow> Ledger::without_finished_deletions(
+    const std::string& kind, const std::function<bool(const std::string&)>& missing) {
+  auto notes = deletions_.without_finished(row_.notes, kind, {}, missing);
   if (!notes) return std::nullopt;
   core::BackendRow out = row_;
   out.notes = std::move(*notes);

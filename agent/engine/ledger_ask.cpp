@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the ledger asks the provider before it judges: old baselines in today's form, and its own verdicts on changes.
+// What the ledger has_open_question the provider before it judges: old baselines in today's form, and its own verdicts
+// on changes.
 #include "engine/ledger.hpp"
 
 namespace driftd::engine {
 namespace {
 
 /// Both bodies as they lie in the store; runs on the diff pool.
-Result<core::Difference> difference_of(const std::string& before, const std::string& after,
-                                       const core::KindSchema& schema, const core::DiffOptions& options) {
+Result<core::Difference> diff_stored(const std::string& before, const std::string& after,
+                                     const core::KindSchema& schema, const core::DiffOptions& options) {
   DRIFTD_TRY(const auto left, core::parse(before));
   DRIFTD_TRY(const auto right, core::parse(after));
   return core::diff(left, right, schema, options);
@@ -15,44 +16,45 @@ Result<core::Difference> difference_of(const std::string& before, const std::str
 
 }  // namespace
 
-Task<Status> Ledger::ask_upgrades(const std::vector<core::StoredResource>& stored, std::vector<Sighted>& sightings,
-                                  core::Session* session) {
+Task<Status> Ledger::ask_upgrades(const std::vector<core::StoredResource>& stored,
+                                  std::vector<ResourceReading>& readings, core::Session* session) {
   if (session == nullptr || !info_ || !info_->offers("driftd.upgrade")) co_return Status{};
   for (std::size_t i = 0; i < stored.size(); ++i) {
     const core::StoredResource& row = stored[i];
-    auto* seen = std::get_if<core::Seen>(&sightings[i].sighting);
+    auto* seen = std::get_if<core::Present>(&readings[i].outcome);
     if (seen == nullptr || !row.baseline || row.schema_revision >= schema(row.id.kind)->revision()) continue;
     auto body = co_await session->upgrade(row.id.kind, row.schema_revision, *row.baseline);
     if (body) {
-      sightings[i].upgraded = std::move(*body);
+      readings[i].upgraded = std::move(*body);
     } else if (body.error().code != Code::unsupported) {  // a new baseline now would hide what drifted
       const Nanos at = seen->observation.observed_ns;
-      sightings[i].sighting = core::Unsure{"the provider cannot convert its baseline of schema revision " +
-                                               std::to_string(row.schema_revision) + ": " + body.error().message,
-                                           at};
+      readings[i].outcome = core::Unknown{"the provider cannot convert its baseline of schema revision " +
+                                              std::to_string(row.schema_revision) + ": " + body.error().message,
+                                          at};
     }
   }
   co_return Status{};
 }
 
-Task<Status> Ledger::ask_demotions(const std::vector<core::StoredResource>& stored, std::vector<Sighted>& sightings,
-                                   core::Session* session) {
+Task<Status> Ledger::ask_demotions(const std::vector<core::StoredResource>& stored,
+                                   std::vector<ResourceReading>& readings, core::Session* session) {
   if (session == nullptr || !info_ || !info_->has_diff) co_return Status{};
   for (std::size_t i = 0; i < stored.size(); ++i) {
-    auto* seen = std::get_if<core::Seen>(&sightings[i].sighting);
+    auto* seen = std::get_if<core::Present>(&readings[i].outcome);
     if (seen == nullptr || !stored[i].baseline) continue;
     core::DiffOptions options;
     options.old_revision = stored[i].schema_revision;
     options.unread = seen->observation.unread;
-    options.id = sightings[i].id;
+    options.id = readings[i].id;
     options.keys = context_->keys.get();
-    auto work = [before = sightings[i].upgraded.value_or(*stored[i].baseline), after = seen->observation.body,
-                 schema_of = schema(sightings[i].id.kind), options,
-                 keys = context_->keys] { return difference_of(before, after, *schema_of, options); };
+    auto work = [before = readings[i].upgraded.value_or(*stored[i].baseline), after = seen->observation.body,
+                 schema_of = schema(readings[i].id.kind), options,
+                 keys = context_->keys] { return diff_stored(before, after, *schema_of, options); };
     DRIFTD_CO_TRY(const core::Difference difference, co_await run_on(context_->diff, std::move(work)));
     if (difference.changes.empty()) continue;
-    const auto demotions = co_await session->demote(sightings[i].id, difference.changes);
-    if (!demotions) {  // it may only demote, so without its word nothing of this is news yet; the next cycle asks again
+    const auto demotions = co_await session->demote(readings[i].id, difference.changes);
+    if (!demotions) {  // it may only demote, so without its word nothing of this is news yet; the next cycle
+                       // has_open_question again
       for (const auto& change : difference.changes) {
         seen->demoted.push_back({change.path, true, "the provider's diff failed: " + demotions.error().message});
       }

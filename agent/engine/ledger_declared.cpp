@@ -7,7 +7,7 @@ namespace driftd::engine {
 Task<Status> Ledger::load_declared() {
   DRIFTD_CO_TRY(const auto entries, co_await context_->store.declared_of(row_.name));
   declared_.clear();
-  for (const auto& entry : entries) declared_[entry.id] += core::weight(entry.source_uid, entry.digest);
+  for (const auto& entry : entries) declared_[entry.id] += core::generation_term(entry.source_uid, entry.digest);
   co_return Status{};
 }
 

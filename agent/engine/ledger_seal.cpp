@@ -29,10 +29,11 @@ Task<Status> seal_all(std::shared_ptr<const Context> context, std::vector<std::s
 
 }  // namespace
 
-Task<Status> Ledger::seal(std::vector<Sighted>& sightings, const std::vector<bool>& old, Extras& extras) const {
+Task<Status> Ledger::seal(std::vector<ResourceReading>& readings, const std::vector<bool>& old,
+                          CommitExtras& extras) const {
   std::vector<std::string*> bodies;
-  for (std::size_t i = 0; i < sightings.size(); ++i) {
-    auto* seen = std::get_if<core::Seen>(&sightings[i].sighting);
+  for (std::size_t i = 0; i < readings.size(); ++i) {
+    auto* seen = std::get_if<core::Present>(&readings[i].outcome);
     if (seen != nullptr && !old[i]) bodies.push_back(&seen->observation.body);
   }
   for (auto& write : extras.declarations) {

@@ -9,7 +9,7 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-constexpr nanoseconds kSlewed = std::chrono::milliseconds(100);  // more than this is a clock that was set
+constexpr nanoseconds kMaxSlew = std::chrono::milliseconds(100);  // more than this is a clock that was set
 
 /// How far the wall clock went beside the monotonic one.
 nanoseconds step(const Moment& from, const Moment& to) {
@@ -17,9 +17,9 @@ nanoseconds step(const Moment& from, const Moment& to) {
 }
 
 /// Nothing: the wall clock, which `before` is an earlier look at, does not tell.
-std::optional<Moment::Mono> told_by_wall(Nanos observed_ns, const Moment& before, const Moment& now) {
+std::optional<Moment::Mono> from_wall_clock(Nanos observed_ns, const Moment& before, const Moment& now) {
   const nanoseconds set = step(before, now);
-  if (set > kSlewed || set < -kSlewed || observed_ns <= 0 || observed_ns > now.wall) return std::nullopt;
+  if (set > kMaxSlew || set < -kMaxSlew || observed_ns <= 0 || observed_ns > now.wall) return std::nullopt;
   const nanoseconds age(now.wall - observed_ns);
   if (age > now.mono.time_since_epoch()) return std::nullopt;  // nobody on this machine read anything before it ran
   return now.mono - age;
@@ -28,11 +28,11 @@ std::optional<Moment::Mono> told_by_wall(Nanos observed_ns, const Moment& before
 }  // namespace
 
 Moment::Mono Moment::asked_at(Nanos observed_ns, const Moment& began, const Moment& now) {
-  return std::max(began.mono, told_by_wall(observed_ns, began, now).value_or(began.mono));
+  return std::max(began.mono, from_wall_clock(observed_ns, began, now).value_or(began.mono));
 }
 
 Moment::Mono Moment::received_at(Nanos observed_ns, const Moment& before, const Moment& now) {
-  return told_by_wall(observed_ns, before, now).value_or(now.mono);
+  return from_wall_clock(observed_ns, before, now).value_or(now.mono);
 }
 
 }  // namespace driftd::engine

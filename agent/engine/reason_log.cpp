@@ -6,8 +6,8 @@
 
 namespace driftd::engine {
 
-void ReasonLog::tell(const std::vector<core::Coverage>& before, const std::vector<core::Coverage>& now,
-                     Rate::Clock::time_point at) {
+void ReasonLog::log_changes(const std::vector<core::Coverage>& before, const std::vector<core::Coverage>& now,
+                            RateLimiter::Clock::time_point at) {
   std::unordered_map<std::string_view, const core::Coverage*> former;
   for (const auto& kind : before) former.emplace(kind.kind, &kind);
   for (const auto& kind : now) {
@@ -19,14 +19,14 @@ void ReasonLog::tell(const std::vector<core::Coverage>& before, const std::vecto
   }
 }
 
-void ReasonLog::line(bool warning, std::string text, Rate::Clock::time_point at) {
+void ReasonLog::line(bool warning, std::string text, RateLimiter::Clock::time_point at) {
   if (!rate_.try_take(at)) {
-    ++untold_;
+    ++suppressed_;
     return;
   }
-  if (untold_ > 0)
-    print_(true, std::to_string(untold_) + " more lines like these were left out; `driftd status` has the reasons");
-  untold_ = 0;
+  if (suppressed_ > 0)
+    print_(true, std::to_string(suppressed_) + " more lines like these were left out; `driftd status` has the reasons");
+  suppressed_ = 0;
   print_(warning, std::move(text));
 }
 

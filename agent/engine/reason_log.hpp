@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "base/rate.hpp"
+#include "base/rate_limiter.hpp"
 #include "core/ports/control.hpp"
 
 namespace driftd::engine {
@@ -18,15 +18,15 @@ class ReasonLog {
  public:
   using Print = std::function<void(bool warning, std::string line)>;
   explicit ReasonLog(Print print) : print_(std::move(print)) {}
-  void tell(const std::vector<core::Coverage>& before, const std::vector<core::Coverage>& now,
-            Rate::Clock::time_point at);
+  void log_changes(const std::vector<core::Coverage>& before, const std::vector<core::Coverage>& now,
+                   RateLimiter::Clock::time_point at);
 
  private:
-  void line(bool warning, std::string text, Rate::Clock::time_point at);
+  void line(bool warning, std::string text, RateLimiter::Clock::time_point at);
 
   Print print_;
-  Rate rate_{std::chrono::seconds(1), 60};
-  std::uint64_t untold_ = 0;
+  RateLimiter rate_{std::chrono::seconds(1), 60};
+  std::uint64_t suppressed_ = 0;
 };
 
 }  // namespace driftd::engine

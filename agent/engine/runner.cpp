@@ -7,7 +7,7 @@
 #include "base/fatal.hpp"
 #include "base/log.hpp"
 #include "base/memory.hpp"
-#include "engine/room.hpp"
+#include "engine/resource_budget.hpp"
 
 namespace driftd::engine {
 namespace {
@@ -16,34 +16,34 @@ constexpr std::uint64_t kLongList = 1'000;                  // records of a full
 constexpr std::chrono::minutes kFullEvery{10};              // the safety net under cursors and watches
 constexpr std::chrono::milliseconds kProbeHeldBack{2'000};  // while the state is being made sure of
 constexpr std::chrono::milliseconds kHintsApart{500};       // cycles that hints begin: a provider may hint without end
-constexpr std::chrono::milliseconds kCycleMost{60'000};
+constexpr std::chrono::milliseconds kMinCycleDeadline{60'000};
 
 /// Why a system does not say which one it is, as a refresh tells.
-struct Excuse {
+struct FirstFailure {
   std::optional<Error> cause;
-  bool enough = false;  ///< the refresh was ended by us: it failed at nothing
+  bool stopped = false;  ///< the refresh was ended by us: it failed at nothing
 };
 
 /// The first failure that a page tells of is why nothing can be judged; the rest of the refresh is not wanted.
-Task<Status> note_cause(std::shared_ptr<Excuse> excuse, core::RecordPage page) {
+Task<Status> note_cause(std::shared_ptr<FirstFailure> failure, core::RecordPage page) {
   for (const auto& d : page.diagnostics) {
     const bool of_the_system = d.code == Code::unauthenticated || d.code == Code::denied || d.code == Code::unavailable;
-    if (!of_the_system || excuse->cause) continue;
-    excuse->cause = Error{d.code, d.text + (d.right.empty() ? std::string() : " (grant " + d.right + ")")};
+    if (!of_the_system || failure->cause) continue;
+    failure->cause = Error{d.code, d.text + (d.right.empty() ? std::string() : " (grant " + d.right + ")")};
   }
-  if (page.records.empty() && page.marks.empty() && !excuse->cause) co_return Status{};
-  excuse->enough = true;
+  if (page.records.empty() && page.marks.empty() && !failure->cause) co_return Status{};
+  failure->stopped = true;
   co_return fail(Code::cancelled, "which system answers is not known: nothing of it is taken");
 }
 
 }  // namespace
 
 Runner::Runner(std::shared_ptr<Context> context, core::BackendSpec spec, core::BackendRow row,
-               std::shared_ptr<SpokenSession> session)
+               std::shared_ptr<RegistrationSession> session)
     : context_(std::move(context)),
       session_(std::move(session)),
       ledger_(context_, spec, row),
-      turn_(context_->core),
+      cycle_mutex_(context_->core),
       schedule_(spec.interval),
       hysteresis_(row.health),
       due_(context_->core),
@@ -57,7 +57,7 @@ Runner::Runner(std::shared_ptr<Context> context, core::BackendSpec spec, core::B
 void Runner::start() {
   loops_ = 3;
   session_->on_change([weak = weak_from_this()] {
-    if (const auto self = weak.lock()) self->take_plugin_change();
+    if (const auto self = weak.lock()) self->on_plugin_change();
   });
   asio::co_spawn(context_->core, cycle_loop(), fatal);
   asio::co_spawn(context_->core, health_loop(), fatal);
@@ -65,7 +65,7 @@ void Runner::start() {
 }
 
 /// Another plugin serves: its kinds and schemas come with the next cycle, which reads everything; the watch follows it.
-void Runner::take_plugin_change() {
+void Runner::on_plugin_change() {
   ++plugin_changes_;
   full_next_ = true;
   last_full_ = {};
@@ -84,7 +84,7 @@ Task<void> Runner::stop() {
     all_ended_.expires_at(Schedule::Clock::time_point::max());
     co_await all_ended_.async_wait(asio::as_tuple(asio::use_awaitable));
   }
-  const Turn::Held last = co_await turn_.enter();  // a refresh on demand may still commit
+  const AsyncMutex::Guard last = co_await cycle_mutex_.lock();  // a refresh on demand may still commit
 }
 
 Task<void> Runner::ended() {
@@ -109,7 +109,7 @@ void Runner::hint() {
 }
 
 void Runner::declared() {
-  declared_moved_ = true;
+  declarations_changed_ = true;
   full_next_ = true;
   hint();
 }
@@ -117,7 +117,7 @@ void Runner::declared() {
 Schedule::Clock::time_point Runner::next_cycle() const {
   const auto planned = schedule_.next();
   if (held_back_) return planned;
-  const auto asked = hinted_ ? last_began_ : look_again_;
+  const auto asked = hinted_ ? last_began_ : relist_at_;
   return std::min(planned, std::max(asked, last_began_ + kHintsApart));
 }
 
@@ -126,27 +126,27 @@ Task<void> Runner::cycle_loop() {
   while (!stopping_) {
     if (!held_back_) {
       hinted_ = false;
-      if (const auto now = context_->clock.mono(); now >= look_again_) {
+      if (const auto now = context_->clock.mono(); now >= relist_at_) {
         full_next_ = true;
-        looked_again_ = now;
-        look_again_ = Schedule::Clock::time_point::max();
+        relisted_at_ = now;
+        relist_at_ = Schedule::Clock::time_point::max();
       }
       const CycleReport report = co_await refresh(false);
       if (!report.status) log::room("engine").warn("{}: {}", ledger_.spec().name, report.status.error().message);
     }
     while (!stopping_ && context_->clock.mono() < next_cycle()) {
-      co_await wait_until(due_, std::min(next_cycle(), next_lapse(context_->clock.mono())));
-      co_await lapse_in_time();
+      co_await wait_until(due_, std::min(next_cycle(), next_expiry(context_->clock.mono())));
+      co_await expire_decisions_in_time();
     }
     if (held_back_ && !stopping_) co_await wait_until(due_, context_->clock.mono() + kProbeHeldBack);
-    co_await lapse_in_time();
+    co_await expire_decisions_in_time();
   }
   co_await ended();
 }
 
 Task<CycleReport> Runner::refresh(bool full) {
   const auto self = shared_from_this();
-  const Turn::Held held = co_await turn_.enter();
+  const AsyncMutex::Guard held = co_await cycle_mutex_.lock();
   CycleReport report;
   if (stopping_) {
     report.status = fail(Code::cancelled, "the agent is stopping");
@@ -168,37 +168,37 @@ Task<CycleReport> Runner::refresh(bool full) {
   last_code_ = report.status ? Code::ok : report.status.error().code;
   if (report.complete() || (report.status && report.unchanged)) last_complete_ns_ = context_->clock.wall();
   if (!report.coverage.empty() && !report.unchanged) {
-    if (report.status) reasons_log_.tell(coverage_, report.coverage, end);
+    if (report.status) reasons_log_.log_changes(coverage_, report.coverage, end);
     coverage_ = report.coverage;
-    spoken_ = report.spoken;
+    registration_lines_ = report.registrations;
     listed_ = start;
   } else if (!report.status && report.coverage.empty()) {
-    lose_sight(report.status.error());
+    invalidate_coverage(report.status.error());
   }
   if (report.next.count() > 0) schedule_.hint(report.next);
-  const auto badly = ledger_.unstored() != unstored ? Schedule::Ran::unstored : Schedule::Ran::badly;
-  schedule_.ran(start, end, report.status ? Schedule::Ran::well : badly);
+  const auto failed = ledger_.unstored() != unstored ? Schedule::Outcome::unstored : Schedule::Outcome::failed;
+  schedule_.record_cycle(start, end, report.status ? Schedule::Outcome::succeeded : failed);
   context_->metrics.observe_refresh(ledger_.spec().name, end - start, report.status.has_value());
   context_->metrics.records(ledger_.spec().name, report.received, report.settled);
   co_return report;
 }
 
 /// A cycle that ended before it listed anything: what was seen before is not seen any more.
-void Runner::lose_sight(const Error& why) {
+void Runner::invalidate_coverage(const Error& why) {
   if (why.code == Code::cancelled) return;
   const std::string reason = std::string(render(why.code)) + ": " + why.message;
   for (auto& line : coverage_) {
     line.complete = false;
     line.reasons.assign(1, reason);
   }
-  for (auto& [name, line] : spoken_.lines) line = {false, reason};
+  for (auto& [name, line] : registration_lines_.lines) line = {false, reason};
 }
 
 Task<Status> Runner::prepare() {
   DRIFTD_CO_TRY(const auto info, co_await session_->info());
-  if (info == noted_) co_return Status{};
+  if (info == noted_info_) co_return Status{};
   ledger_.set_info(info);
-  Extras extras;
+  CommitExtras extras;
   DRIFTD_CO_TRY(extras.row, co_await ledger_.row_with_schemas());
   const bool by_path = ledger_.spec().provider.find('/') != std::string::npos;
   if (by_path && ledger_.row().type != info->id) {
@@ -206,7 +206,7 @@ Task<Status> Runner::prepare() {
     extras.row->type = info->id;
   }
   DRIFTD_CO_CHECK(co_await ledger_.commit_extras(std::move(extras)));
-  noted_ = info;
+  noted_info_ = info;
   co_return Status{};
 }
 
@@ -215,8 +215,8 @@ Task<CycleReport> Runner::list(std::string cursor, std::chrono::milliseconds dea
   CycleReport out = co_await one.run(std::move(cursor), deadline);
   full_next_ = full_next_ || one.unconfirmed();
   left_out_ = left_out_ || one.left_out();
-  if (out.status && !out.unchanged && session_->inner_listed() && !out.spoken.left_out) {
-    one.take_back_unmentioned();
+  if (out.status && !out.unchanged && session_->inner_listed() && !out.registrations.left_out) {
+    one.retract_unmentioned();
     context_->sources->listed(ledger_.spec().name);
   }
   co_return out;
@@ -224,40 +224,40 @@ Task<CycleReport> Runner::list(std::string cursor, std::chrono::milliseconds dea
 
 Task<CycleReport> Runner::cycle(bool full) {
   CycleReport report;
-  const Status lapsed = co_await lapse();
+  const Status expired = co_await expire_decisions();
   report.status = co_await prepare();
   if (report.status) report.status = co_await check_identity();
-  if (report.status && std::exchange(declared_moved_, false)) {
+  if (report.status && std::exchange(declarations_changed_, false)) {
     report.status = co_await ledger_.load_declared();
-    declared_moved_ = declared_moved_ || !report.status;
+    declarations_changed_ = declarations_changed_ || !report.status;
   }
   if (!report.status) co_return report;
   const auto now = context_->clock.mono();
   const std::uint64_t plugin = plugin_changes_;
-  if (left_out_ && room_comes(ledger_)) {
+  if (left_out_ && can_admit(ledger_)) {
     full_next_ = true;
     left_out_ = false;
   }
   full = std::exchange(full_next_, false) || full || now - last_full_ > kFullEvery;
   const std::string cursor = full ? std::string() : ledger_.row().cursor;
-  const auto deadline = most_of_a_cycle();
+  const auto deadline = cycle_deadline();
   report = co_await list(cursor, deadline);
   if (!report.status && report.status.error().code == Code::cursor_expired) {
     report = co_await list({}, deadline);
     full = true;
   }
   if (report.status) co_await discover(!report.unchanged);
-  if (const Status settled = co_await settle_speaker(); report.status && !settled) report.status = settled;
-  if (const Status asked = co_await ask_claims(); report.status && !asked) report.status = asked;
+  if (const Status settled = co_await persist_registrar(); report.status && !settled) report.status = settled;
+  if (const Status asked = co_await write_claim_drift(); report.status && !asked) report.status = asked;
   if (plugin != plugin_changes_) co_return report;  // upgraded meanwhile: the next cycle reads everything
   if (full && report.status) {
     if (last_full_ == Schedule::Clock::time_point{}) watch_due_.cancel();
     last_full_ = now;
-    if (report.received >= kLongList) asio::post(context_->diff, give_back_memory);
+    if (report.received >= kLongList) asio::post(context_->diff, release_free_memory);
   }
   // A cursor vouches only for what was listed whole: after an incomplete run everything is read again.
   if (full || !report.unchanged) full_next_ = full_next_ || !report.complete();
-  if (report.status && !lapsed) report.status = lapsed;
+  if (report.status && !expired) report.status = expired;
   co_return report;
 }
 
@@ -267,7 +267,7 @@ Task<Status> Runner::load() {
   const Index::Entry* pseudo = ledger_.index().find(id);
   identity_held_ = pseudo != nullptr && pseudo->open;
   const auto& notes = ledger_.row().notes;
-  if (const auto in = notes.find(kSpokenIn); in != notes.end()) speaker_in_ = in->second;
+  if (const auto in = notes.find(kRegistrarPlaceNote); in != notes.end()) registrar_place_ = in->second;
   if (const auto in = notes.find(kFoundIn); in != notes.end()) found_in_ = in->second;
   const Status claims = co_await load_claims();
   co_return claims;
@@ -275,10 +275,10 @@ Task<Status> Runner::load() {
 
 Task<Status> Runner::check_identity() {
   const auto probed = co_await session_->health();
-  if (!probed || probed->system_identity.empty()) co_return co_await check_unsaid(probed);
+  if (!probed || probed->system_identity.empty()) co_return co_await check_missing_identity(probed);
   const core::ResourceId id{"backend", ledger_.spec().name};
   const std::string accepted = ledger_.row().system_identity, identity = probed->system_identity;
-  identity_unsaid_ = identity_moved_ = false;
+  identity_missing_ = identity_changed_ = false;
   if (identity == accepted && !identity_held_) co_return Status{};
   std::vector<core::ResourceId> ids(1, id);
   DRIFTD_CO_TRY(auto rows, co_await context_->store.load(ledger_.row().uid, std::move(ids)));
@@ -296,45 +296,45 @@ Task<Status> Runner::check_identity() {
                                        accepted + "): nothing is judged until drift " + open.front().id +
                                        " is decided");
   }
-  Extras extras;
+  CommitExtras extras;
   extras.row = ledger_.row();
   extras.row->system_identity = identity;
   const auto status = co_await ledger_.commit_extras(std::move(extras));
   co_return status;
 }
 
-std::chrono::milliseconds Runner::most_of_a_cycle() const {
-  return std::max(kCycleMost, std::chrono::milliseconds(ledger_.spec().budgets.call));
+std::chrono::milliseconds Runner::cycle_deadline() const {
+  return std::max(kMinCycleDeadline, std::chrono::milliseconds(ledger_.spec().budgets.call));
 }
 
 /// Of a system that does not say which one it is, nobody knows whether it is the accepted one, and nothing is guessed
 /// (semantics 3, ADR 0009). One that cannot be asked at all is told as what it is: down, denied, a wrong password.
-Task<Status> Runner::check_unsaid(Result<core::HealthReport> probed) {
+Task<Status> Runner::check_missing_identity(Result<core::HealthReport> probed) {
   const std::string accepted = ledger_.row().system_identity;
   const bool read = session_->status().state != "discovered";  // else there is only what a source says of it
-  identity_unsaid_ = !accepted.empty() && read;
-  if (!identity_held_ && !identity_unsaid_) co_return Status{};
+  identity_missing_ = !accepted.empty() && read;
+  if (!identity_held_ && !identity_missing_) co_return Status{};
   const std::string why = probed ? probed->reason : probed.error().message;
-  Error unsaid{Code::unavailable, "the system at this endpoint does not say which one it is (accepted: " + accepted +
-                                      "): nothing is judged until it does" + (why.empty() ? why : "; " + why)};
-  if (probed && probed->state == core::HealthReport::State::up) co_return fail(std::move(unsaid));
+  Error missing{Code::unavailable, "the system at this endpoint does not say which one it is (accepted: " + accepted +
+                                       "): nothing is judged until it does" + (why.empty() ? why : "; " + why)};
+  if (probed && probed->state == core::HealthReport::State::up) co_return fail(std::move(missing));
   // A refresh may say what is amiss (no connection, a password, a right). Nothing else that it tells is taken.
-  const auto excuse = std::make_shared<Excuse>();
+  const auto failure = std::make_shared<FirstFailure>();
   core::RefreshRequest request;
   request.full = true;
-  request.deadline = most_of_a_cycle();
-  core::PageHandler handler = [excuse](core::RecordPage page) { return note_cause(excuse, std::move(page)); };
+  request.deadline = cycle_deadline();
+  core::PageHandler handler = [failure](core::RecordPage page) { return note_cause(failure, std::move(page)); };
   const auto asked = co_await session_->refresh(std::move(request), std::move(handler));
-  if (excuse->cause) co_return fail(std::move(*excuse->cause));
-  if (!asked && !excuse->enough) co_return fail(asked.error());
+  if (failure->cause) co_return fail(std::move(*failure->cause));
+  if (!asked && !failure->stopped) co_return fail(asked.error());
   if (!probed) co_return fail(probed.error());
-  co_return fail(why.empty() ? std::move(unsaid) : Error{Code::unavailable, why});
+  co_return fail(why.empty() ? std::move(missing) : Error{Code::unavailable, why});
 }
 
 Task<void> Runner::reload(core::BackendSpec spec) {
   const auto self = shared_from_this();
   {
-    const Turn::Held held = co_await turn_.enter();
+    const AsyncMutex::Guard held = co_await cycle_mutex_.lock();
     schedule_.set_interval(spec.interval);
     ledger_.reload(std::move(spec));
     full_next_ = true;

@@ -4,8 +4,8 @@
 #include <memory>
 #include <string>
 
+#include "base/async_mutex.hpp"
 #include "base/backoff.hpp"
-#include "base/turn.hpp"
 #include "core/ports/control.hpp"
 #include "engine/cycle.hpp"
 #include "engine/hysteresis.hpp"
@@ -17,12 +17,12 @@
 
 namespace driftd::engine {
 
-/// One backend at work: its schedule, its health probes, its watch, all under one Turn. Core thread only. Its loops
-/// keep it alive; stop() ends them.
+/// One backend at work: its schedule, its health probes, its watch, all under one AsyncMutex. Core thread only. Its
+/// loops keep it alive; stop() ends them.
 class Runner : public std::enable_shared_from_this<Runner> {
  public:
   Runner(std::shared_ptr<Context> context, core::BackendSpec spec, core::BackendRow row,
-         std::shared_ptr<SpokenSession> session);
+         std::shared_ptr<RegistrationSession> session);
 
   Task<Status> load();
   void start();
@@ -37,21 +37,22 @@ class Runner : public std::enable_shared_from_this<Runner> {
   /// What sources declare of this backend moved: everything is read again at once.
   void declared();
   /// It has not been judged under what sources declare of it now.
-  bool unsettled() const { return declared_moved_; }
+  bool unsettled() const { return declarations_changed_; }
   /// A cycle, or something else that only one may do at a time, is under way.
-  bool busy() const { return turn_.taken(); }
+  bool busy() const { return cycle_mutex_.locked(); }
   /// Whom the configuration named, or who discovered it.
-  bool believes(const core::Speaker& who) const;
+  bool trusts(const core::Registrar& who) const;
   Claims& claims() { return claims_; }
   /// Where in its source a discovered backend was found first; empty: the source has no such places, or nobody noted
   /// it.
   const std::string& found_in() const { return found_in_; }
   void found_in(const std::string& name_space);
   /// The drift of `claim/<backend>` as claims() says now.
-  Task<Status> settle_claims();
-  /// A source speaks of this backend's registration. True: take_said() is to be called, which judges the newest word.
-  bool hear(Word word, const std::string& speaker_uid);
-  Task<Status> take_said();
+  Task<Status> update_claim_drift();
+  /// A source reports_registrations of this backend's registration. True: judge_report() is to be called, which judges
+  /// the newest report.
+  bool receive_report(RegistrationReport report, const std::string& registrar_uid);
+  Task<Status> judge_report();
   /// A discovered backend as discovered now; an UPDATED event where its registration changed.
   Task<Status> reregister(core::BackendSpec spec);
   void set_stretch(int factor) { schedule_.set_stretch(factor); }
@@ -62,14 +63,14 @@ class Runner : public std::enable_shared_from_this<Runner> {
   Task<Result<core::Drift>> decide(core::StoredResource resource, std::string drift_id, core::Decision decision);
   Task<Result<std::vector<core::Step>>> explain(core::ResourceId id, std::string path);
   core::BackendView view();
-  /// As a source: why what it said of that backend at `heard` may not hold any more; empty: it does.
-  std::string doubt_of(const std::string& backend, const std::string& place, Moment::Mono heard) const;
-  /// Its provider speaks of the registration of others.
-  bool speaks() const { return session_->inner_speaks(); }
+  /// As a source: why what it identity of that backend at `reported_at` may not hold any more; empty: it does.
+  std::string report_staleness(const std::string& backend, const std::string& place, Moment::Mono reported_at) const;
+  /// Its provider reports_registrations of the registration of others.
+  bool reports_registrations() const { return session_->inner_reports_registrations(); }
   /// And listed all of them in its last refresh.
-  bool listed_registrations() const { return session_->inner_speaks() && session_->inner_listed(); }
+  bool listed_registrations() const { return session_->inner_reports_registrations() && session_->inner_listed(); }
   /// When a source spoke of this backend last; {}: not in this process.
-  Moment::Mono heard() const { return heard_; }
+  Moment::Mono reported_at() const { return reported_at_; }
   core::Session& session() { return *session_; }
   bool is_stopping() const { return stopping_; }
   std::uint64_t cycles() const { return cycles_; }
@@ -82,64 +83,64 @@ class Runner : public std::enable_shared_from_this<Runner> {
   Task<void> watch_loop();
   Task<void> wait_until(asio::steady_timer& timer, Schedule::Clock::time_point when);
   Task<CycleReport> cycle(bool full);
-  Task<Status> lapse();
-  Task<void> lapse_in_time();
-  Schedule::Clock::time_point next_lapse(Schedule::Clock::time_point now) const;
+  Task<Status> expire_decisions();
+  Task<void> expire_decisions_in_time();
+  Schedule::Clock::time_point next_expiry(Schedule::Clock::time_point now) const;
   Task<CycleReport> list(std::string cursor, std::chrono::milliseconds deadline);
   Task<Status> prepare();
   Task<Status> check_identity();
-  void note_identity(const std::string& said);
-  Task<Status> check_unsaid(Result<core::HealthReport> probed);
-  std::chrono::milliseconds most_of_a_cycle() const;
-  void lose_sight(const Error& why);
+  void note_identity(const std::string& identity);
+  Task<Status> check_missing_identity(Result<core::HealthReport> probed);
+  std::chrono::milliseconds cycle_deadline() const;
+  void invalidate_coverage(const Error& why);
   Task<void> probe();
-  Task<void> tell_health(Hysteresis::Notice notice, core::HealthReport report);
-  Task<Status> take_watch_page(core::RecordPage page);
+  Task<void> publish_health(Hysteresis::Notice notice, core::HealthReport report);
+  Task<Status> process_watch_page(core::RecordPage page);
   Task<Status> judge_page(core::RecordPage page, Moment before, Moment received, bool ready);
   Task<void> discover(bool changed);
-  Task<Status> settle_speaker();
+  Task<Status> persist_registrar();
   Task<Status> load_claims();
-  Task<Status> ask_claims();
-  void add_unspoken(std::vector<core::Coverage>& coverage);
-  std::optional<core::BackendRow> accepting(const core::Drift& drift, const core::Decision& decision) const;
+  Task<Status> write_claim_drift();
+  void add_unreported_registration(std::vector<core::Coverage>& coverage);
+  std::optional<core::BackendRow> row_accepting(const core::Drift& drift, const core::Decision& decision) const;
   Task<void> ended();
   std::string state() const;
-  void take_plugin_change();
+  void on_plugin_change();
 
   std::shared_ptr<Context> context_;
-  std::shared_ptr<SpokenSession> session_;
-  std::shared_ptr<const core::ProviderInfo> noted_;  ///< whose schemas the row has
+  std::shared_ptr<RegistrationSession> session_;
+  std::shared_ptr<const core::ProviderInfo> noted_info_;  ///< whose schemas the row has
   Ledger ledger_;
-  Turn turn_;
+  AsyncMutex cycle_mutex_;
   Schedule schedule_;
   Hysteresis hysteresis_;
   asio::steady_timer due_, probe_due_, watch_due_, all_ended_;
   core::HealthReport health_;
   std::vector<core::Coverage> coverage_;
-  SpokenLines spoken_;  ///< of the same cycle
+  RegistrationLines registration_lines_;  ///< of the same cycle
   ReasonLog reasons_log_;
   std::string last_error_;
   Code last_code_ = Code::ok;
   std::uint32_t run_ = 0;
   std::uint64_t cycles_ = 0, failures_ = 0;
-  Nanos last_complete_ns_ = 0;       ///< end of the last complete cycle
-  Moment::Mono listed_{}, heard_{};  ///< begin of the cycle that `coverage_` tells of; last word of a source
-  Schedule::Clock::time_point last_full_{}, last_began_{}, next_discovery_{}, looked_again_{}, lapse_again_{};
+  Nanos last_complete_ns_ = 0;             ///< end of the last complete cycle
+  Moment::Mono listed_{}, reported_at_{};  ///< begin of the cycle that `coverage_` tells of; last report of a source
+  Schedule::Clock::time_point last_full_{}, last_began_{}, next_discovery_{}, relisted_at_{}, next_expiry_check_{};
   /// a cycle from then on lists everything
-  Schedule::Clock::time_point look_again_ = Schedule::Clock::time_point::max();
-  Moment watched_;                         ///< when the watch gave its last page, or began
-  std::optional<core::Observation> said_;  ///< heard, and not judged yet
-  std::string speaker_, speaker_in_;       ///< uid of the source whose word was heard last; where in it
+  Schedule::Clock::time_point relist_at_ = Schedule::Clock::time_point::max();
+  Moment watched_;                                   ///< when the watch gave its last page, or began
+  std::optional<core::Observation> pending_report_;  ///< reported_at, and not judged yet
+  std::string registrar_uid_, registrar_place_;  ///< uid of the source whose report was reported_at last; where in it
   std::string found_in_;
   Claims claims_;
   std::optional<core::Coverage> discovery_;  ///< line of coverage of the last one
   bool left_out_ = false;  ///< for what is new there was no room: where some comes, everything is read
   bool full_next_ = true;  ///< the first cycle of a process, and the one after a reload, reads everything
-  bool declared_moved_ = false;
+  bool declarations_changed_ = false;
   bool hinted_ = false, stopping_ = false, held_back_ = false;
-  bool identity_held_ = false;    ///< another system answered and nobody has decided
-  bool identity_moved_ = false;   ///< a probe met another system, and no cycle has asked since
-  bool identity_unsaid_ = false;  ///< what answers does not say which one it is
+  bool identity_held_ = false;     ///< another system answered and nobody has decided
+  bool identity_changed_ = false;  ///< a probe met another system, and no cycle has asked since
+  bool identity_missing_ = false;  ///< what answers does not say which one it is
   std::uint64_t restarts_seen_ = 0;
   std::uint64_t plugin_changes_ = 0;
   int loops_ = 0;

@@ -8,15 +8,15 @@
 namespace driftd::engine {
 namespace {
 
-core::ResourceId claim_of(const core::BackendSpec& spec) { return {"claim", spec.name}; }
+core::ResourceId claim_id(const core::BackendSpec& spec) { return {"claim", spec.name}; }
 
 }  // namespace
 
-bool Runner::believes(const core::Speaker& who) const {
+bool Runner::trusts(const core::Registrar& who) const {
   const core::BackendSpec& spec = ledger_.spec();
   // Whoever found it, where it was found: nobody until a store that did not note it has seen one place alone.
   if (!spec.discovered_by.empty()) return spec.discovered_by == who.source && found_in_ == who.name_space;
-  return std::any_of(spec.spoken_by.begin(), spec.spoken_by.end(), [&](const core::Speaker& named) {
+  return std::any_of(spec.spoken_by.begin(), spec.spoken_by.end(), [&](const core::Registrar& named) {
     return named.source == who.source && (named.name_space.empty() || named.name_space == who.name_space);
   });
 }
@@ -26,7 +26,7 @@ void Runner::found_in(const std::string& name_space) {
 }
 
 Task<Status> Runner::load_claims() {
-  const core::ResourceId id = claim_of(ledger_.spec());
+  const core::ResourceId id = claim_id(ledger_.spec());
   if (ledger_.index().find(id) == nullptr) co_return Status{};
   std::vector<core::ResourceId> ids(1, id);
   DRIFTD_CO_TRY(const auto rows, co_await context_->store.load(ledger_.row().uid, std::move(ids)));
@@ -34,19 +34,19 @@ Task<Status> Runner::load_claims() {
   co_return Status{};
 }
 
-Task<Status> Runner::settle_claims() {
+Task<Status> Runner::update_claim_drift() {
   const auto self = shared_from_this();
-  const Turn::Held held = co_await turn_.enter();
+  const AsyncMutex::Guard held = co_await cycle_mutex_.lock();
   if (stopping_) co_return Status{};
-  const auto status = co_await ask_claims();
+  const auto status = co_await write_claim_drift();
   co_return status;
 }
 
-/// Under the Turn. Writes only what moved, or what could not be written before.
-Task<Status> Runner::ask_claims() {
+/// Under the AsyncMutex. Writes only what moved, or what could not be written before.
+Task<Status> Runner::write_claim_drift() {
   if (claims_.settled()) co_return Status{};
   const auto asked = claims_.names();
-  std::vector<core::ResourceId> ids(1, claim_of(ledger_.spec()));
+  std::vector<core::ResourceId> ids(1, claim_id(ledger_.spec()));
   DRIFTD_CO_TRY(auto rows, co_await context_->store.load(ledger_.row().uid, std::move(ids)));
   core::StoredResource& stored = rows.front();
   const bool never = asked.empty() && stored.revision == 0;  // it was taken back before it was stored

@@ -11,8 +11,8 @@ namespace {
 using Steps = std::vector<core::Step>;
 
 /// What the rules make of a change at `path`.
-std::string rule_of(const core::Rules& rules, const core::KindSchema& schema, const core::ResourceId& id,
-                    const core::Path& path) {
+std::string applied_rule(const core::Rules& rules, const core::KindSchema& schema, const core::ResourceId& id,
+                         const core::Path& path) {
   const auto cls = schema.cls(path);
   const auto* ignored = core::find_ignore(rules, id, path, cls);
   if (ignored != nullptr) return "; not judged: ignore rule at " + ignored->where;
@@ -63,7 +63,7 @@ Steps against_baseline(const Question& about, const core::Value& before, const c
   (void)core::diff(before, after, *about.schema, options);
   for (auto& step : out) {
     const auto where = core::Path::parse(step.path);
-    if (where && step.verdict == "drift") step.reason += rule_of(*about.rules, *about.schema, about.id, *where);
+    if (where && step.verdict == "drift") step.reason += applied_rule(*about.rules, *about.schema, about.id, *where);
   }
   return out;
 }
@@ -93,8 +93,8 @@ Result<Steps> answer(const Question& about) {
   for (const auto& declaration : about.declarations) {
     const auto body = core::parse(declaration.body);
     if (!body) continue;
-    for (const auto& [at, value] : core::members_declared(*body, after, *about.schema)) {
-      expect(at, value, after, *about.schema, core::words_of(declaration), about.options(), out);
+    for (const auto& [at, value] : core::expand_declared(*body, after, *about.schema)) {
+      expect(at, value, after, *about.schema, core::describe(declaration), about.options(), out);
     }
   }
   return out;

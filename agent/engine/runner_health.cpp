@@ -10,8 +10,8 @@
 namespace driftd::engine {
 namespace {
 
-constexpr std::chrono::milliseconds kProbeMost{10'000};
-constexpr std::chrono::milliseconds kProbeAgain{1'000};  // while the state is being made sure of
+constexpr std::chrono::milliseconds kMaxProbeInterval{10'000};
+constexpr std::chrono::milliseconds kRetryInterval{1'000};  // while the state is being made sure of
 constexpr int kTries = 8;
 
 using State = core::HealthReport::State;
@@ -23,7 +23,7 @@ Task<void> Runner::health_loop() {
   while (!stopping_) {
     co_await probe();
     const bool sure = health_.state == hysteresis_.state();
-    const auto wait = std::min(sure ? kProbeMost : kProbeAgain, ledger_.spec().interval);
+    const auto wait = std::min(sure ? kMaxProbeInterval : kRetryInterval, ledger_.spec().interval);
     co_await wait_until(probe_due_, context_->clock.mono() + wait);
   }
   co_await ended();
@@ -52,18 +52,18 @@ Task<void> Runner::probe() {
   restarts_seen_ = worker.restarts;
   health_ = report;
   const auto notice = hysteresis_.report(report.state, context_->clock.mono());
-  if (notice) co_await tell_health(*notice, std::move(report));
+  if (notice) co_await publish_health(*notice, std::move(report));
 }
 
 /// Between two cycles the watch goes on: what another system says through it is not judged as the accepted one's.
-void Runner::note_identity(const std::string& said) {
+void Runner::note_identity(const std::string& identity) {
   const std::string& accepted = ledger_.row().system_identity;
-  if (said.empty() || accepted.empty() || said == accepted || identity_held_ || identity_moved_) return;
-  identity_moved_ = full_next_ = true;
+  if (identity.empty() || accepted.empty() || identity == accepted || identity_held_ || identity_changed_) return;
+  identity_changed_ = full_next_ = true;
   hint();
 }
 
-Task<void> Runner::tell_health(Hysteresis::Notice notice, core::HealthReport report) {
+Task<void> Runner::publish_health(Hysteresis::Notice notice, core::HealthReport report) {
   std::vector<core::EventDraft> events;
   report.state = notice.now;
   const std::string also = report.reason.empty() ? std::string() : "; " + report.reason;
@@ -77,7 +77,7 @@ Task<void> Runner::tell_health(Hysteresis::Notice notice, core::HealthReport rep
   }
   const Status status = co_await ledger_.commit_health(notice.now, std::move(events));
   if (status) {
-    hysteresis_.told(notice);
+    hysteresis_.published(notice);
   } else {  // the next probe tells it
     log::room("engine").error("{}: health event: {}", ledger_.spec().name, status.error().message);
   }
@@ -88,22 +88,23 @@ Task<Result<core::Drift>> Runner::decide(core::StoredResource resource, std::str
   const core::ResourceId identity{"backend", ledger_.spec().name};
   const bool claim = resource.id.kind == "claim";
   const bool pseudo = claim || resource.id.kind == "scope" || resource.id == identity;
-  Turn::Held held;
-  if (pseudo) held = co_await turn_.enter();  // what it accepts goes into the backend's row, which a cycle writes, too
+  AsyncMutex::Guard held;
+  if (pseudo)
+    held = co_await cycle_mutex_.lock();  // what it accepts goes into the backend's row, which a cycle writes, too
   for (int attempt = 0; attempt < kTries; ++attempt) {
     if (stopping_)
       co_return fail(Code::conflict,
                      "backend " + ledger_.spec().name + " is ending: nothing of it is decided any more");
-    DRIFTD_CO_TRY(const core::Decision exact, bound(context_->store_key, resource, drift_id, decision));
+    DRIFTD_CO_TRY(const core::Decision exact, resolve_binding(context_->store_key, resource, drift_id, decision));
     DRIFTD_CO_TRY(core::Judgement judgement, core::decide(resource, drift_id, exact));
     if (judgement.transitions.empty()) {
       co_return fail(Code::conflict, "drift " + drift_id + " is already decided so");
     }
     core::Drift decided = judgement.transitions.front().drift;
     const auto from = judgement.transitions.front().from.value_or(core::DriftStatus::pending);
-    Extras extras;
-    extras.row = accepting(decided, decision);
-    extras.audit.push_back(decided_line(context_->store_key, decided, from, decision, ledger_.spec().name));
+    CommitExtras extras;
+    extras.row = row_accepting(decided, decision);
+    extras.audit.push_back(decision_entry(context_->store_key, decided, from, decision, ledger_.spec().name));
     const bool accepts = extras.row.has_value();
     const core::StoredResource next = claim ? judgement.next : core::StoredResource{};
     const Status done = co_await ledger_.commit(std::move(resource), std::move(judgement),
@@ -116,7 +117,7 @@ Task<Result<core::Drift>> Runner::decide(core::StoredResource resource, std::str
       hint();
     }
     if (done && claim) {
-      claims_.decided(next);
+      claims_.apply_decision(next);
       context_->sources->claims_decided(ledger_.spec().name);
     }
     if (done) co_return decided;
@@ -128,40 +129,40 @@ Task<Result<core::Drift>> Runner::decide(core::StoredResource resource, std::str
 }
 
 /// Before anything is read, and whatever comes of that: of a system that cannot be read no word holds beyond its time.
-Task<Status> Runner::lapse() {
+Task<Status> Runner::expire_decisions() {
   const core::ResourceId identity{"backend", ledger_.spec().name};
-  DRIFTD_CO_TRY(const auto lapsed, co_await ledger_.lapse_due());
-  const bool asks = std::find(lapsed.begin(), lapsed.end(), identity) != lapsed.end();
-  if (asks) identity_held_ = true;  // which system this is, is a question again
+  DRIFTD_CO_TRY(const auto expired, co_await ledger_.expire_due_decisions());
+  const bool is_open_again = std::find(expired.begin(), expired.end(), identity) != expired.end();
+  if (is_open_again) identity_held_ = true;  // which system this is, is a question again
   co_return Status{};
 }
 
 /// When the first decision runs out. By the wall clock, which may be set: it is looked at again after an hour at most.
-Schedule::Clock::time_point Runner::next_lapse(Schedule::Clock::time_point now) const {
+Schedule::Clock::time_point Runner::next_expiry(Schedule::Clock::time_point now) const {
   const auto first = ledger_.first_expiry();
   if (!first) return Schedule::Clock::time_point::max();
   const std::chrono::nanoseconds left(*first - context_->clock.wall());
   const auto wait = std::clamp<std::chrono::nanoseconds>(left, std::chrono::nanoseconds(0), std::chrono::hours(1));
-  return std::max(now + std::chrono::duration_cast<Schedule::Clock::duration>(wait), lapse_again_);
+  return std::max(now + std::chrono::duration_cast<Schedule::Clock::duration>(wait), next_expiry_check_);
 }
 
 /// Between two cycles, and while nothing may be read.
-Task<void> Runner::lapse_in_time() {
+Task<void> Runner::expire_decisions_in_time() {
   const auto now = context_->clock.mono();
-  if (stopping_ || next_lapse(now) > now) co_return;
-  lapse_again_ = now + kProbeAgain;
+  if (stopping_ || next_expiry(now) > now) co_return;
+  next_expiry_check_ = now + kRetryInterval;
   const auto self = shared_from_this();
-  const Turn::Held held = co_await turn_.enter();
+  const AsyncMutex::Guard held = co_await cycle_mutex_.lock();
   if (stopping_) co_return;
-  const Status lapsed = co_await lapse();
-  if (!lapsed) log::room("engine").warn("{}: {}", ledger_.spec().name, lapsed.error().message);
+  const Status expired = co_await expire_decisions();
+  if (!expired) log::room("engine").warn("{}: {}", ledger_.spec().name, expired.error().message);
 }
 
 /// The backend's row with what an approval of a pseudo-resource accepts: one commit with the decision.
-std::optional<core::BackendRow> Runner::accepting(const core::Drift& drift, const core::Decision& decision) const {
+std::optional<core::BackendRow> Runner::row_accepting(const core::Drift& drift, const core::Decision& decision) const {
   if (decision.verb != core::Decision::Verb::approve || drift.changes.empty()) return std::nullopt;
   const std::string seen = drift.changes.front().new_value.value_or("null");
-  if (drift.resource.kind == "scope") return ledger_.accepting(drift.resource.id, decision.actor, seen);
+  if (drift.resource.kind == "scope") return ledger_.row_accepting(drift.resource.id, decision.actor, seen);
   if (drift.resource != core::ResourceId{"backend", ledger_.spec().name}) return std::nullopt;
   core::BackendRow out = ledger_.row();
   const auto value = core::parse(seen);
@@ -181,18 +182,20 @@ std::string Runner::state() const {
 }
 
 /// A registration that was known before this process, and whose source has not spoken since.
-void Runner::add_unspoken(std::vector<core::Coverage>& coverage) {
+void Runner::add_unreported_registration(std::vector<core::Coverage>& coverage) {
   const std::string kind(core::kRegistration);
   const bool of_config = ledger_.spec().discovered_by.empty();
-  if (heard_ != Moment::Mono{} || !ledger_.established(kind) || (of_config && !ledger_.row().notes.contains(kSpokenBy)))
+  if (reported_at_ != Moment::Mono{} || !ledger_.established(kind) ||
+      (of_config && !ledger_.row().notes.contains(kRegistrarNote)))
     return;
   std::erase_if(coverage, [&](const auto& line) { return line.kind == kind; });
   core::Coverage line;
   line.kind = kind;
   line.established = true;
   line.resources = ledger_.index().present(kind);
-  const std::string doubt = context_->sources->doubt(ledger_.spec().name);
-  line.reasons.push_back(doubt.empty() ? "its source has not spoken of it since the agent started" : doubt);
+  const std::string staleness_reason = context_->sources->staleness_reason(ledger_.spec().name);
+  line.reasons.push_back(staleness_reason.empty() ? "its source has not spoken of it since the agent started"
+                                                  : staleness_reason);
   coverage.push_back(std::move(line));
 }
 
@@ -213,16 +216,16 @@ core::BackendView Runner::view() {
   out.worker = session_->status();
   out.coverage = coverage_;
   for (auto& coverage : out.coverage) {
-    const std::string doubt =
-        coverage.kind == core::kRegistration ? context_->sources->doubt(spec.name) : std::string();
-    if (!doubt.empty()) {
+    const std::string staleness_reason =
+        coverage.kind == core::kRegistration ? context_->sources->staleness_reason(spec.name) : std::string();
+    if (!staleness_reason.empty()) {
       coverage.complete = false;
-      coverage.reasons.insert(coverage.reasons.begin(), doubt);
+      coverage.reasons.insert(coverage.reasons.begin(), staleness_reason);
     }
     if (!coverage.kind.starts_with("declared:")) coverage.resources = ledger_.index().present(coverage.kind);
   }
   if (discovery_) out.coverage.push_back(*discovery_);
-  add_unspoken(out.coverage);
+  add_unreported_registration(out.coverage);
   out.resources = ledger_.index().present();
   out.open_drifts = ledger_.index().open();
   out.cycles = cycles_;

@@ -18,7 +18,7 @@ Task<void> Runner::discover(bool changed) {
   if (!offers || !ledger_.spec().discover) {  // what an earlier plugin or configuration found goes
     core::DiscoverOutcome none;
     none.complete = true;
-    (void)co_await context_->sources->take_discovered(ledger_.spec().name, std::move(none));
+    (void)co_await context_->sources->apply_discovery(ledger_.spec().name, std::move(none));
     discovery_.reset();
     co_return;
   }
@@ -33,76 +33,79 @@ Task<void> Runner::discover(bool changed) {
     co_return;
   }
   next_discovery_ = now + outcome->next;
-  discovery_ = co_await context_->sources->take_discovered(ledger_.spec().name, std::move(*outcome));
+  discovery_ = co_await context_->sources->apply_discovery(ledger_.spec().name, std::move(*outcome));
 }
 
-bool Runner::hear(Word word, const std::string& speaker_uid) {
-  word.record.backend.clear();
-  speaker_ = speaker_uid;
-  if (!word.record.tombstone) speaker_in_ = core::defined_in(word.record.metadata);
-  heard_ = context_->clock.mono();
-  const bool asked = said_.has_value();
-  said_ = word.record;
-  if (session_->hear(std::move(word.record), std::move(word.schema), word.schema_text)) {
+bool Runner::receive_report(RegistrationReport report, const std::string& registrar_uid) {
+  report.record.backend.clear();
+  registrar_uid_ = registrar_uid;
+  if (!report.record.tombstone) registrar_place_ = core::defined_in(report.record.metadata);
+  reported_at_ = context_->clock.mono();
+  const bool asked = pending_report_.has_value();
+  pending_report_ = report.record;
+  if (session_->receive_report(std::move(report.record), std::move(report.schema), report.schema_text)) {
     full_next_ = true;  // a kind more: the next cycle lists it whole, which makes its baseline
     hint();
   }
   return !asked;
 }
 
-Task<Status> Runner::take_said() {
+Task<Status> Runner::judge_report() {
   const auto self = shared_from_this();
-  const Turn::Held held = co_await turn_.enter();
+  const AsyncMutex::Guard held = co_await cycle_mutex_.lock();
   core::RecordPage page;
-  page.records.push_back(std::move(*said_));
-  said_.reset();
+  page.records.push_back(std::move(*pending_report_));
+  pending_report_.reset();
   const bool known = ledger_.info() != nullptr && session_->current(ledger_.info());
   const bool judged = known && ledger_.established(std::string(core::kRegistration));
-  const Moment any;  // whenever the source read it, there is no newer word
+  const Moment any;  // whenever the source read it, there is no newer report
   DRIFTD_CO_CHECK(co_await judge_page(std::move(page), any, Moment::of(context_->clock), judged));
-  const auto status = co_await settle_speaker();
+  const auto status = co_await persist_registrar();
   co_return status;
 }
 
-/// Under the Turn. The row remembers who speaks for this backend, so that a restart does not ask who is first; a source
-/// that took its word back and was right speaks no more.
-Task<Status> Runner::settle_speaker() {
+/// Under the AsyncMutex. The row remembers who speaks for this backend, so that a restart does not ask who is first; a
+/// source that took its report back and was right speaks no more.
+Task<Status> Runner::persist_registrar() {
   if (!ledger_.spec().discovered_by.empty()) co_return Status{};
   const std::string& name = ledger_.spec().name;
   const Index::Entry* known = ledger_.index().find({std::string(core::kRegistration), name});
-  const bool over = session_->taken_back() && (known == nullptr || !known->present);
-  if (over) speaker_.clear();
+  const bool over = session_->is_retracted() && (known == nullptr || !known->present);
+  if (over) registrar_uid_.clear();
   const auto& notes = ledger_.row().notes;
-  const auto note = notes.find(kSpokenBy), in = notes.find(kSpokenIn);
+  const auto note = notes.find(kRegistrarNote), in = notes.find(kRegistrarPlaceNote);
   const std::string known_in = in == notes.end() ? std::string() : in->second;
-  const bool moved = !speaker_.empty() && (note == notes.end() || note->second != speaker_ || known_in != speaker_in_);
+  const bool moved = !registrar_uid_.empty() &&
+                     (note == notes.end() || note->second != registrar_uid_ || known_in != registrar_place_);
   if (moved || (over && note != notes.end())) {
-    Extras extras;
+    CommitExtras extras;
     extras.row = ledger_.row();
-    extras.row->notes.erase(kSpokenBy);
-    extras.row->notes.erase(kSpokenIn);
-    if (!over) extras.row->notes[kSpokenBy] = speaker_;
-    if (!over && !speaker_in_.empty()) extras.row->notes[kSpokenIn] = speaker_in_;
+    extras.row->notes.erase(kRegistrarNote);
+    extras.row->notes.erase(kRegistrarPlaceNote);
+    if (!over) extras.row->notes[kRegistrarNote] = registrar_uid_;
+    if (!over && !registrar_place_.empty()) extras.row->notes[kRegistrarPlaceNote] = registrar_place_;
     DRIFTD_CO_CHECK(co_await ledger_.commit_extras(std::move(extras)));
   }
-  if (over && session_->taken_back()) context_->sources->let_go(name);  // it may have spoken again meanwhile
+  if (over && session_->is_retracted())
+    context_->sources->release_registrar(name);  // it may have spoken again meanwhile
   co_return Status{};
 }
 
-std::string Runner::doubt_of(const std::string& backend, const std::string& place, Moment::Mono heard) const {
+std::string Runner::report_staleness(const std::string& backend, const std::string& place,
+                                     Moment::Mono reported_at) const {
   if (!last_error_.empty()) return last_error_;
   const std::string kind(core::kRegistration), line = declared_line(backend, kind),
                                                of_place = declared_line(place_line(place), kind);
   if (coverage_.empty()) return {};
-  const SpokenLines::Line* named = spoken_.find(line);
-  const SpokenLines::Line* here = place.empty() ? nullptr : spoken_.find(of_place);
+  const RegistrationLines::Line* named = registration_lines_.find(line);
+  const RegistrationLines::Line* here = place.empty() ? nullptr : registration_lines_.find(of_place);
   // Its namespace is not read: whatever it says or does not.
   if (named == nullptr && here != nullptr && !here->reason.empty()) return here->reason;
   if (named != nullptr && named->complete) return {};
-  if (named == nullptr && spoken_.left_out)
+  if (named == nullptr && registration_lines_.left_out)
     return "says more of other backends than there is room for: of this one nothing was taken";
-  if (named == nullptr && session_->inner_listed()) return heard > listed_ ? "" : "does not name it any more";
-  const SpokenLines::Line* seen = named != nullptr ? named : spoken_.find(kind);
+  if (named == nullptr && session_->inner_listed()) return reported_at > listed_ ? "" : "does not name it any more";
+  const RegistrationLines::Line* seen = named != nullptr ? named : registration_lines_.find(kind);
   return seen == nullptr || seen->reason.empty() ? "did not list its registration whole" : seen->reason;
 }
 
@@ -116,7 +119,7 @@ void note_found(core::BackendRow& row, const core::BackendSpec& spec) {
 
 Task<Status> Runner::reregister(core::BackendSpec spec) {
   const auto self = shared_from_this();
-  const Turn::Held held = co_await turn_.enter();
+  const AsyncMutex::Guard held = co_await cycle_mutex_.lock();
   core::BackendSnapshot before;
   before.name = ledger_.row().name;
   before.type = ledger_.row().type;
@@ -124,7 +127,7 @@ Task<Status> Runner::reregister(core::BackendSpec spec) {
   before.config_json = ledger_.row().registration;
   const auto fields = changed_fields(before.config_json, spec.registration_json);
   const std::string cause = "discovered by " + spec.discovered_by;
-  Extras extras;
+  CommitExtras extras;
   extras.row = ledger_.row();
   extras.row->registration = spec.registration_json;
   extras.row->type = spec.type;

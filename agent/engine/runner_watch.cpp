@@ -8,7 +8,8 @@
 namespace driftd::engine {
 namespace {
 
-constexpr std::chrono::minutes kLookAgain{1};  // at most so often, after a watch told what was older than what is known
+constexpr std::chrono::minutes kRelistInterval{1};  // at most so often, after a watch told what was older than what is
+                                                    // known
 
 }  // namespace
 
@@ -24,7 +25,7 @@ Task<void> Runner::watch_loop() {
       co_await wait_until(watch_due_, Schedule::Clock::time_point::max());  // until an upgraded plugin has one
       continue;
     }
-    auto handler = [this](core::RecordPage page) { return take_watch_page(std::move(page)); };
+    auto handler = [this](core::RecordPage page) { return process_watch_page(std::move(page)); };
     const auto started = context_->clock.mono();
     watched_ = Moment::of(context_->clock);
     const Status ended_with = co_await session_->watch(ledger_.row().watch_cursor, handler);
@@ -42,7 +43,7 @@ Task<void> Runner::watch_loop() {
   co_await ended();
 }
 
-Task<Status> Runner::take_watch_page(core::RecordPage page) {
+Task<Status> Runner::process_watch_page(core::RecordPage page) {
   const bool has_cursor =
       std::any_of(page.marks.begin(), page.marks.end(), [](const auto& m) { return !m.cursor.empty(); });
   if (page.records.empty() && !has_cursor) {
@@ -51,16 +52,16 @@ Task<Status> Runner::take_watch_page(core::RecordPage page) {
   }
   const Moment received = Moment::of(context_->clock);  // a cycle may hold the turn for a while
   const Moment before = std::exchange(watched_, received);
-  const Turn::Held held = co_await turn_.enter();
+  const AsyncMutex::Guard held = co_await cycle_mutex_.lock();
   const auto status = co_await judge_page(std::move(page), before, received, true);
   co_return status;
 }
 
-/// Under the Turn. `ready`: whoever judges knows the page's kinds.
+/// Under the AsyncMutex. `ready`: whoever judges knows the page's kinds.
 Task<Status> Runner::judge_page(core::RecordPage page, Moment before, Moment received, bool ready) {
-  if (!ready || identity_held_ || identity_moved_ || identity_unsaid_ || stopping_ || held_back_) {
+  if (!ready || identity_held_ || identity_changed_ || identity_missing_ || stopping_ || held_back_) {
     full_next_ = true;  // what is dropped here is found by the first cycle after it
-    if (!identity_held_ && !identity_unsaid_) hint();
+    if (!identity_held_ && !identity_missing_) hint();
     co_return Status{};
   }
   Cycle one(context_, ledger_, *session_, run_);
@@ -73,7 +74,7 @@ Task<Status> Runner::judge_page(core::RecordPage page, Moment before, Moment rec
   if (one.dropped() > 0) {
     // What a cycle has read is newer. Should that be wrong (a clock, a server whose list lags behind its watch), a list
     // shows it; to a cursor the provider would say "unchanged", for it has told of the change.
-    look_again_ = std::min(look_again_, std::max(received.mono, looked_again_ + kLookAgain));
+    relist_at_ = std::min(relist_at_, std::max(received.mono, relisted_at_ + kRelistInterval));
     due_.cancel();
   }
   co_return status;

@@ -22,17 +22,17 @@ Schedule::Millis Schedule::p95() const {
   return sorted[(sorted.size() * 95 + 99) / 100 - 1];
 }
 
-Schedule::Millis Schedule::backoff(Millis most) {
+Schedule::Millis Schedule::backoff(Millis max) {
   Millis wait = kFirstRetry;
-  for (int i = 1; i < failures_ && wait < most; ++i) wait *= 2;
+  for (int i = 1; i < failures_ && wait < max; ++i) wait *= 2;
   const double jitter = std::uniform_real_distribution<double>(0.8, 1.2)(random_);
-  return Millis(static_cast<Millis::rep>(static_cast<double>(std::min(wait, most).count()) * jitter));
+  return Millis(static_cast<Millis::rep>(static_cast<double>(std::min(wait, max).count()) * jitter));
 }
 
-void Schedule::ran(Clock::time_point start, Clock::time_point end, Ran how) {
-  if (how != Ran::well) {
+void Schedule::record_cycle(Clock::time_point start, Clock::time_point end, Outcome how) {
+  if (how != Outcome::succeeded) {
     ++failures_;
-    next_ = end + backoff(how == Ran::badly ? kLastRetry : kUnstoredRetry);
+    next_ = end + backoff(how == Outcome::failed ? kLastRetry : kUnstoredRetry);
     return;
   }
   failures_ = 0;

@@ -17,8 +17,8 @@ class Schedule {
   explicit Schedule(Millis interval, unsigned seed = std::random_device{}());
 
   /// How a cycle ended; `unstored`: the backend answered, and the store could not take it (a full disk).
-  enum class Ran { well, badly, unstored };
-  void ran(Clock::time_point start, Clock::time_point end, Ran how);
+  enum class Outcome { succeeded, failed, unstored };
+  void record_cycle(Clock::time_point start, Clock::time_point end, Outcome how);
   void set_interval(Millis interval) { interval_ = interval; }
   /// Under backpressure intervals are stretched (delivery.md): 1 = none.
   void set_stretch(int factor) { stretch_ = factor; }
@@ -34,7 +34,7 @@ class Schedule {
   Millis interval() const { return interval_; }
 
  private:
-  Millis backoff(Millis most);
+  Millis backoff(Millis max);
 
   Millis interval_;
   Millis hint_{0};

@@ -9,25 +9,25 @@
 namespace driftd::engine {
 namespace {
 
-const std::string kNote = "schema:";
-constexpr std::size_t kMostOfKind = 16;
-constexpr std::size_t kMostSchemaBytes = 8u << 20;
+const std::string kSchemaNote = "schema:";
+constexpr std::size_t kMaxOfKind = 16;
+constexpr std::size_t kMaxSchemaBytes = 8u << 20;
 
-std::string note_of(const Revision& one) { return kNote + one.first + ":" + std::to_string(one.second); }
+std::string note_key(const Revision& one) { return kSchemaNote + one.first + ":" + std::to_string(one.second); }
 
-std::optional<Revision> revision_of(const std::string& note) {
-  if (!note.starts_with(kNote)) return std::nullopt;
+std::optional<Revision> parse_revision(const std::string& note) {
+  if (!note.starts_with(kSchemaNote)) return std::nullopt;
   const std::size_t colon = note.rfind(':');  // a kind may have one, too
-  Revision out{note.substr(kNote.size(), std::max(colon, kNote.size()) - kNote.size()), 0};
+  Revision out{note.substr(kSchemaNote.size(), std::max(colon, kSchemaNote.size()) - kSchemaNote.size()), 0};
   (void)std::from_chars(note.data() + colon + 1, note.data() + note.size(), out.second);
   return out;
 }
 
-Notes schemas_of(const core::ProviderInfo& info) {
+Notes current_schemas(const core::ProviderInfo& info) {
   Notes out;
   for (const auto& [kind, schema] : info.schemas) {
     const auto text = info.schema_texts.find(kind);
-    if (text != info.schema_texts.end()) out[note_of({kind, schema->revision()})] = text->second;
+    if (text != info.schema_texts.end()) out[note_key({kind, schema->revision()})] = text->second;
   }
   return out;
 }
@@ -37,7 +37,7 @@ Notes schemas_of(const core::ProviderInfo& info) {
 Former former_schemas(const Notes& notes) {
   Former out;
   for (const auto& [note, text] : notes) {
-    if (!revision_of(note) || text.empty()) continue;
+    if (!parse_revision(note) || text.empty()) continue;
     const auto schema = core::KindSchema::parse(text);
     if (schema) out[(*schema)->kind()][(*schema)->revision()] = *schema;
   }
@@ -45,17 +45,17 @@ Former former_schemas(const Notes& notes) {
 }
 
 bool has_former(const Notes& notes, const core::ProviderInfo& info) {
-  const Notes now = schemas_of(info);
+  const Notes now = current_schemas(info);
   return std::ranges::any_of(notes,
-                             [&](const auto& one) { return revision_of(one.first) && !now.contains(one.first); });
+                             [&](const auto& one) { return parse_revision(one.first) && !now.contains(one.first); });
 }
 
 Notes with_schemas(const Notes& notes, const core::ProviderInfo& info, const std::set<Revision>& stored) {
-  const Notes now = schemas_of(info);
+  const Notes now = current_schemas(info);
   Notes out;
   std::vector<Revision> former;
   for (const auto& [note, text] : notes) {
-    const auto one = revision_of(note);
+    const auto one = parse_revision(note);
     if (!one) out[note] = text;
     if (one && !now.contains(note) && stored.contains(*one)) former.push_back(*one);
   }
@@ -63,9 +63,9 @@ Notes with_schemas(const Notes& notes, const core::ProviderInfo& info, const std
   std::map<std::string, std::size_t> of_kind;
   std::size_t bytes = 0;
   for (const auto& one : former) {
-    const std::string note = note_of(one);
+    const std::string note = note_key(one);
     const std::string& text = notes.at(note);
-    const bool room = of_kind[one.first] < kMostOfKind && bytes + text.size() <= kMostSchemaBytes;
+    const bool room = of_kind[one.first] < kMaxOfKind && bytes + text.size() <= kMaxSchemaBytes;
     out[note] = room ? text : std::string();
     if (!room) continue;
     bytes += text.size();
@@ -75,16 +75,16 @@ Notes with_schemas(const Notes& notes, const core::ProviderInfo& info, const std
   return out;
 }
 
-std::string given_up(const Notes& notes, const std::string& kind) {
-  const std::string front = kNote + kind + ":";
+std::string lost_schemas_reason(const Notes& notes, const std::string& kind) {
+  const std::string front = kSchemaNote + kind + ":";
   std::size_t lost = 0;
   for (auto at = notes.lower_bound(front); at != notes.end() && at->first.starts_with(front); ++at) {
-    lost += at->second.empty() && revision_of(at->first)->first == kind ? 1 : 0;
+    lost += at->second.empty() && parse_revision(at->first)->first == kind ? 1 : 0;
   }
   if (lost == 0) return {};
   return "budget: " + std::to_string(lost) +
-         " earlier schema revisions under which something is stored were given up (" + std::to_string(kMostOfKind) +
-         " of a kind and " + std::to_string(kMostSchemaBytes >> 20) +
+         " earlier schema revisions under which something is stored were given up (" + std::to_string(kMaxOfKind) +
+         " of a kind and " + std::to_string(kMaxSchemaBytes >> 20) +
          " MiB of a backend are kept): that is read as if its schema had not changed";
 }
 

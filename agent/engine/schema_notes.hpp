@@ -26,6 +26,6 @@ bool has_former(const Notes& notes, const core::ProviderInfo& info);
 /// a text.
 Notes with_schemas(const Notes& notes, const core::ProviderInfo& info, const std::set<Revision>& stored);
 /// Why what is stored of a kind may not be read as it was; empty: it is.
-std::string given_up(const Notes& notes, const std::string& kind);
+std::string lost_schemas_reason(const Notes& notes, const std::string& kind);
 
 }  // namespace driftd::engine

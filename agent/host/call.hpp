@@ -32,10 +32,10 @@ struct Call {
   Steady::time_point deadline;   ///< once it is cancelled: of the grace
   std::deque<ipc::Frame> queue;  ///< records, marks, diagnostics not yet in a page
   std::optional<Result<ipc::CallResult>> done;
-  std::uint64_t owed = 0;    ///< credit taken out of the queue and not yet given back, bytes
-  std::uint64_t taken = 0;   ///< credit that the worker used and did not get back, bytes
-  std::size_t asked = 0;     ///< identities of a read
-  bool asks_permit = false;  ///< and has no answer yet
+  std::uint64_t credit_to_return = 0;  ///< credit credit_used out of the queue and not yet given back, bytes
+  std::uint64_t credit_used = 0;       ///< credit that the worker used and did not get back, bytes
+  std::size_t asked = 0;               ///< identities of a read
+  bool asks_permit = false;            ///< and has no answer yet
   bool cancelled = false, abandoned = false;
   bool stopped_early = false;  ///< cancelled before its deadline
   Steady::duration waited{};   ///< from its begin to the deadline that it missed

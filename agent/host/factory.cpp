@@ -6,7 +6,7 @@
 #include <set>
 
 #include "base/fatal.hpp"
-#include "host/jail_looks.hpp"
+#include "host/jail_path_lookup.hpp"
 #include "ipc/settings_schema.hpp"
 
 namespace driftd::host {
@@ -15,15 +15,15 @@ namespace {
 namespace fs = std::filesystem;
 }  // namespace
 
-Factory::Factory(HostOptions options) : options_(std::move(options)), again_(options_.core) {}
+Factory::Factory(HostOptions options) : options_(std::move(options)), retry_timer_(options_.core) {}
 Factory::~Factory() {
-  again_.cancel();
+  retry_timer_.cancel();
   if (watch_) watch_->stop();
 }
 
-Task<std::vector<Factory::Found>> Factory::scan() {
+Task<std::vector<Factory::ScanResult>> Factory::scan() {
   const auto self = shared_from_this();
-  co_await look(false);
+  co_await run_scan(false);
   co_return found();
 }
 
@@ -39,8 +39,8 @@ void Factory::index() {
     });
   });
   for (const auto& file : in_folders) {
-    const auto found = described_.find(file);
-    if (found == described_.end() || !found->second.info) continue;
+    const auto found = scanned_.find(file);
+    if (found == scanned_.end() || !found->second.info) continue;
     const std::string id = (*found->second.info)->id;
     const auto [at, fresh] = by_name_.emplace(id, file);
     if (!fresh) {
@@ -50,23 +50,23 @@ void Factory::index() {
     }
   }
   for (const auto& file : in_folders) {
-    const auto found = described_.find(file);
-    if (found == described_.end() || !found->second.info) continue;
+    const auto found = scanned_.find(file);
+    if (found == scanned_.end() || !found->second.info) continue;
     for (const auto& type : (*found->second.info)->types) by_name_.emplace(type, file);
   }
 }
 
-std::vector<Factory::Found> Factory::found() const {
-  std::vector<Found> out;
+std::vector<Factory::ScanResult> Factory::found() const {
+  std::vector<ScanResult> out;
   const auto all = sessions();
   std::set<std::string> gone;
   for (const auto& session : all) {
     const std::string& file = session->plugin().file;
-    if (!session->waits_for_plugin() && !described_.contains(file)) gone.insert(file);
+    if (!session->waits_for_plugin() && !scanned_.contains(file)) gone.insert(file);
   }
-  for (const auto& [file, seen] : described_) out.push_back({file, seen.info, seen.sha256, seen.pin});
+  for (const auto& [file, seen] : scanned_) out.push_back({file, seen.info, seen.sha256, seen.pin});
   for (const auto& file : gone) {
-    Found one{file, fail(Code::not_found, file + ": the file is gone")};
+    ScanResult one{file, fail(Code::not_found, file + ": the file is gone")};
     one.gone = true;
     out.push_back(std::move(one));
   }
@@ -89,8 +89,8 @@ std::vector<std::shared_ptr<SupervisedSession>> Factory::sessions() const {
 }
 
 Plugin Factory::plugin_of(const std::string& file) const {
-  const auto found = described_.find(file);
-  if (found == described_.end()) return {file, stamp_of(file), nullptr, {}, nullptr};
+  const auto found = scanned_.find(file);
+  if (found == scanned_.end()) return {file, stamp_of(file), nullptr, {}, nullptr};
   Plugin out{file, found->second.stamp, found->second.bytes, {}, nullptr};
   if (found->second.info) out.info = *found->second.info;
   if (found->second.pin == "pinned") out.pin = found->second.sha256;
@@ -101,15 +101,15 @@ Result<Plugin> Factory::find(const std::string& provider) const {
   const auto named = by_name_.find(provider);
   if (named != by_name_.end()) return plugin_of(named->second);
   const bool path = provider.find('/') != std::string::npos;
-  const auto described = described_.find(provider);
-  if (described != described_.end() && !described->second.info) return fail(described->second.info.error());
+  const auto described = scanned_.find(provider);
+  if (described != scanned_.end() && !described->second.info) return fail(described->second.info.error());
   std::error_code ignored;  // a path that cannot be examined is no plugin
   if (!path || !fs::is_regular_file(provider, ignored)) return fail(not_found(provider));
   Plugin out = plugin_of(provider);
   if (out.bytes) return out;
-  DRIFTD_TRY(ipc::LibraryFile sealed, ipc::LibraryFile::open_sealed(provider));  // opened before any scan
-  out.bytes = std::make_shared<const ipc::LibraryFile>(std::move(sealed));
-  Described seen{out.stamp, out.bytes, out.bytes->sha256(), {}, fail(Code::internal, "not described")};
+  DRIFTD_TRY(ipc::PluginFile sealed, ipc::PluginFile::open_sealed(provider));  // opened before any scan
+  out.bytes = std::make_shared<const ipc::PluginFile>(std::move(sealed));
+  ScannedFile seen{out.stamp, out.bytes, out.bytes->sha256(), {}, fail(Code::internal, "not described")};
   DRIFTD_CHECK(admit(provider, seen));
   if (seen.pin == "pinned") out.pin = seen.sha256;
   return out;
@@ -122,7 +122,7 @@ Error Factory::not_found(const std::string& provider) const {
     known.push_back(name);
     list += (list.empty() ? "" : ", ") + name;
   }
-  for (const auto& [file, seen] : described_) {
+  for (const auto& [file, seen] : scanned_) {
     if (!seen.info && fs::path(file).stem() == provider) refused += "; " + seen.info.error().message;
   }
   for (const auto& dir : options_.plugin_dirs) folders += (folders.empty() ? "" : " or ") + dir.string();
@@ -136,15 +136,15 @@ Error Factory::not_found(const std::string& provider) const {
 Result<std::shared_ptr<core::Session>> Factory::open(core::SessionSpec spec) {
   auto plugin = find(spec.provider);
   if (!plugin && !spec.wait_for_plugin) return fail(plugin.error());
-  const auto tell = [handler = handler_](core::SessionEvent event) {
+  const auto report = [handler = handler_](core::SessionEvent event) {
     if (*handler) (*handler)(std::move(event));
   };
   const auto ask = [weak = weak_from_this()] {
-    if (const auto self = weak.lock()) self->ask_again();
+    if (const auto self = weak.lock()) self->request_rescan();
   };
-  auto session = std::make_shared<SupervisedSession>(options_, std::move(spec), tell, ask);
+  auto session = std::make_shared<SupervisedSession>(options_, std::move(spec), report, ask);
   if (plugin) {
-    session->serve(std::move(*plugin));
+    session->attach(std::move(*plugin));
   } else {
     session->wait_for_plugin(Error{Code::unavailable, plugin.error().message});
   }
@@ -156,7 +156,7 @@ Result<std::shared_ptr<core::Session>> Factory::open(core::SessionSpec spec) {
 void Factory::watch(bool on) {
   if (watch_) watch_->stop();
   watch_.reset();
-  again_.cancel();
+  retry_timer_.cancel();
   closing_ = !on;
   if (!on) {  // nobody waits for a scan any more
     for (const auto& weak : describing_) {
@@ -169,41 +169,41 @@ void Factory::watch(bool on) {
   if (!options_.plugin_lock.empty()) folders.push_back(options_.plugin_lock.parent_path());
   const auto changed = [weak = weak_from_this()] {
     const auto self = weak.lock();
-    if (self) asio::co_spawn(self->options_.core, scan_again(self), fatal);
+    if (self) asio::co_spawn(self->options_.core, rescan(self), fatal);
   };
   watch_ = std::make_shared<FolderWatch>(options_.core, std::move(folders), changed);
   watch_->start();
   changed();  // what came between the last scan and now
 }
 
-Task<void> Factory::scan_again(std::shared_ptr<Factory> self) { co_await self->look(true); }
+Task<void> Factory::rescan(std::shared_ptr<Factory> self) { co_await self->run_scan(true); }
 
-void Factory::settle() {
-  for (const auto& session : sessions()) settle(session);
+void Factory::reconcile() {
+  for (const auto& session : sessions()) reconcile(session);
 }
 
 /// Brings a session to what its provider's name leads to now. A file that is gone changes nothing.
-void Factory::settle(const std::shared_ptr<SupervisedSession>& session) {
+void Factory::reconcile(const std::shared_ptr<SupervisedSession>& session) {
   auto target = find(session->spec().provider);
   if (session->waits_for_plugin()) {
-    if (target) return session->serve(std::move(*target));
+    if (target) return session->attach(std::move(*target));
     return session->wait_for_plugin(Error{Code::unavailable, target.error().message});
   }
-  if (target && session->plugin().same_bytes(*target)) return session->settled();
-  if (target && session->judged(*target)) return;
+  if (target && session->plugin().same_bytes(*target)) return session->keep_current();
+  if (target && session->was_tried(*target)) return;
   if (target) {
-    asio::co_spawn(options_.core, SupervisedSession::take_up(session, std::move(*target)), fatal);
+    asio::co_spawn(options_.core, SupervisedSession::try_upgrade(session, std::move(*target)), fatal);
     return;
   }
   const Plugin own = plugin_of(session->plugin().file);
-  if (!own.stamp.there() || session->judged(own) || session->plugin().same_bytes(own)) return;
-  const auto seen = described_.find(own.file);
+  if (!own.stamp.there() || session->was_tried(own) || session->plugin().same_bytes(own)) return;
+  const auto seen = scanned_.find(own.file);
   session->refuse(
-      own, seen != described_.end() && !seen->second.info ? seen->second.info.error().message : target.error().message);
+      own, seen != scanned_.end() && !seen->second.info ? seen->second.info.error().message : target.error().message);
 }
 
 std::shared_ptr<core::SessionFactory> make_session_factory(HostOptions options) {
-  if (!options.looks) options.looks = std::make_shared<JailLooks>();
+  if (!options.path_lookup) options.path_lookup = std::make_shared<JailPathLookup>();
   return std::make_shared<Factory>(std::move(options));
 }
 

@@ -20,14 +20,14 @@ class Factory final : public core::SessionFactory, public std::enable_shared_fro
   Factory(const Factory&) = delete;
   Factory& operator=(const Factory&) = delete;
 
-  Task<std::vector<Found>> scan() override;
+  Task<std::vector<ScanResult>> scan() override;
   Result<std::shared_ptr<core::Session>> open(core::SessionSpec spec) override;
   void on_event(std::function<void(core::SessionEvent)> handler) override { *handler_ = std::move(handler); }
   void watch(bool on) override;
 
  private:
-  using Bytes = std::shared_ptr<const ipc::LibraryFile>;
-  struct Described {
+  using Bytes = std::shared_ptr<const ipc::PluginFile>;
+  struct ScannedFile {
     Stamp stamp;
     Bytes bytes;
     std::string sha256, pin;
@@ -35,44 +35,44 @@ class Factory final : public core::SessionFactory, public std::enable_shared_fro
     Steady::time_point tried{};  ///< when a worker was last asked
     int deaths = 0;              ///< workers in a row that died of being asked: nothing is known of the file
   };
-  struct Round;
+  struct ScanBatch;
 
-  static Task<void> scan_again(std::shared_ptr<Factory> self);
+  static Task<void> rescan(std::shared_ptr<Factory> self);
   /// A session waits for a plugin: files whose worker died are asked again now.
-  void ask_again();
-  Steady::time_point due_again(const Described& seen) const;
-  void plan_again();
-  Task<void> look(bool changed);
-  Task<void> look_at_all(bool changed);
-  static Task<void> look_into(std::shared_ptr<Factory> self, std::shared_ptr<Round> round, std::string file,
+  void request_rescan();
+  Steady::time_point next_retry(const ScannedFile& seen) const;
+  void schedule_retry();
+  Task<void> run_scan(bool changed);
+  Task<void> scan_all(bool changed);
+  static Task<void> scan_into(std::shared_ptr<Factory> self, std::shared_ptr<ScanBatch> batch, std::string file,
                               bool changed);
-  Task<Described> look_at(std::string file, bool changed);
+  Task<ScannedFile> scan_file(std::string file, bool changed);
   Task<Result<Bytes>> read(std::string file);
   Task<Result<std::shared_ptr<const core::ProviderInfo>>> describe(std::string file, Bytes bytes);
-  void tell_refusal(const std::string& file, const Described& seen);
+  void report_refusal(const std::string& file, const ScannedFile& seen);
   void read_lock();
-  Status admit(const std::string& file, Described& seen) const;
+  Status admit(const std::string& file, ScannedFile& seen) const;
   std::vector<std::string> all_files() const;
   void index();
-  void settle();
-  void settle(const std::shared_ptr<SupervisedSession>& session);
-  std::vector<Found> found() const;
+  void reconcile();
+  void reconcile(const std::shared_ptr<SupervisedSession>& session);
+  std::vector<ScanResult> found() const;
   std::vector<std::shared_ptr<SupervisedSession>> sessions() const;
   Result<Plugin> find(const std::string& provider) const;
   Error not_found(const std::string& provider) const;
   Plugin plugin_of(const std::string& file) const;
 
   const HostOptions options_;
-  Pins pins_;
+  PluginLock plugin_lock_;
   std::optional<Error> lock_broken_;
-  std::map<std::string, Described> described_;
+  std::map<std::string, ScannedFile> scanned_;
   std::map<std::string, std::string> by_name_;  ///< id or type → file
   std::vector<std::weak_ptr<SupervisedSession>> sessions_;
   std::shared_ptr<FolderWatch> watch_;
-  asio::steady_timer again_;
-  bool looking_ = false, closing_ = false, hurry_ = false;
+  asio::steady_timer retry_timer_;
+  bool scanning_ = false, closing_ = false, rescan_requested_ = false;
   std::vector<std::weak_ptr<Supervisor>> describing_;
-  std::deque<std::shared_ptr<asio::steady_timer>> waiting_;
+  std::deque<std::shared_ptr<asio::steady_timer>> scan_waiters_;
   const std::shared_ptr<std::function<void(core::SessionEvent)>> handler_ =
       std::make_shared<std::function<void(core::SessionEvent)>>();
 };

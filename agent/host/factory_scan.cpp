@@ -14,115 +14,115 @@ namespace {
 using Info = std::shared_ptr<const core::ProviderInfo>;
 
 constexpr auto kSoonest = std::chrono::milliseconds(100);  // a worker that died is not asked again before
-constexpr std::size_t kTogether = 8;                       // files that are described at once
+constexpr std::size_t kMaxParallel = 8;                    // files that are described at once
 constexpr auto kTryAgain = std::chrono::minutes(1);        // what was refused, when something beside it changed
 
 }  // namespace
 
 /// One at a time: two scans of the same new file would start two workers for it.
-Task<void> Factory::look(bool changed) {
-  while (looking_) {
-    const auto bell = std::make_shared<asio::steady_timer>(options_.core, asio::steady_timer::time_point::max());
-    waiting_.push_back(bell);
-    co_await bell->async_wait(asio::as_tuple(asio::use_awaitable));
+Task<void> Factory::run_scan(bool changed) {
+  while (scanning_) {
+    const auto wakeup = std::make_shared<asio::steady_timer>(options_.core, asio::steady_timer::time_point::max());
+    scan_waiters_.push_back(wakeup);
+    co_await wakeup->async_wait(asio::as_tuple(asio::use_awaitable));
   }
-  struct Looking {
+  struct ScanGuard {
     Factory& factory;
-    explicit Looking(Factory& f) : factory(f) { factory.looking_ = true; }
-    ~Looking() {
-      factory.looking_ = false;
-      for (const auto& bell : std::exchange(factory.waiting_, {})) bell->cancel();
+    explicit ScanGuard(Factory& f) : factory(f) { factory.scanning_ = true; }
+    ~ScanGuard() {
+      factory.scanning_ = false;
+      for (const auto& wakeup : std::exchange(factory.scan_waiters_, {})) wakeup->cancel();
     }
   };
   {
-    const Looking looking(*this);
+    const ScanGuard looking(*this);
     read_lock();
-    co_await look_at_all(changed);
-    hurry_ = false;
+    co_await scan_all(changed);
+    rescan_requested_ = false;
     index();
   }
   if (!watch_) co_return;
-  settle();
-  plan_again();
+  reconcile();
+  schedule_retry();
 }
 
 /// A worker that died says nothing of its file: memory may have run out, somebody may have killed it. It is asked again
 /// as a backend's worker is started again: soon, then later and later.
-Steady::time_point Factory::due_again(const Described& seen) const {
+Steady::time_point Factory::next_retry(const ScannedFile& seen) const {
   if (seen.deaths == 0 || seen.info) return Steady::time_point::max();
   if (seen.deaths >= options_.crashes_to_park) return seen.tried + options_.parked;
   const int doubled = std::min(seen.deaths - 1, 16);
-  return seen.tried + std::min(options_.restart_most, options_.restart_first * (1 << doubled));
+  return seen.tried + std::min(options_.restart_max, options_.restart_first * (1 << doubled));
 }
 
-void Factory::plan_again() {
+void Factory::schedule_retry() {
   auto next = Steady::time_point::max();
-  for (const auto& [file, seen] : described_) next = std::min(next, due_again(seen));
+  for (const auto& [file, seen] : scanned_) next = std::min(next, next_retry(seen));
   if (next == Steady::time_point::max()) return;
-  again_.expires_at(next);
-  again_.async_wait([weak = weak_from_this()](const boost::system::error_code& stopped) {
+  retry_timer_.expires_at(next);
+  retry_timer_.async_wait([weak = weak_from_this()](const boost::system::error_code& stopped) {
     const auto self = weak.lock();
-    if (!stopped && self && self->watch_) asio::co_spawn(self->options_.core, scan_again(self), fatal);
+    if (!stopped && self && self->watch_) asio::co_spawn(self->options_.core, rescan(self), fatal);
   });
 }
 
-void Factory::ask_again() {
+void Factory::request_rescan() {
   const auto now = Steady::now();
   const auto waits = [&](const auto& item) {
     return item.second.deaths > 0 && !item.second.info && now - item.second.tried >= kSoonest;
   };
-  if (closing_ || hurry_ || std::none_of(described_.begin(), described_.end(), waits)) return;
-  hurry_ = true;
-  asio::co_spawn(options_.core, scan_again(shared_from_this()), fatal);
+  if (closing_ || rescan_requested_ || std::none_of(scanned_.begin(), scanned_.end(), waits)) return;
+  rescan_requested_ = true;
+  asio::co_spawn(options_.core, rescan(shared_from_this()), fatal);
 }
 
 void Factory::read_lock() {
-  auto pins = read_pins(options_.plugin_lock, options_.lock_required);
+  auto pins = read_plugin_lock(options_.plugin_lock, options_.lock_required);
   const Status rights = pins && pins->locked ? ipc::check_file_rights(options_.plugin_lock) : Status{};
   lock_broken_.reset();
   if (!pins) lock_broken_ = pins.error();
   if (!rights) lock_broken_ = rights.error();
-  if (pins) pins_ = std::move(*pins);
+  if (pins) plugin_lock_ = std::move(*pins);
 }
 
 /// The files that are looked at together; ends when `running` is none.
-struct Factory::Round {
-  explicit Round(const asio::any_io_executor& core) : one_ended(core) {}
-  std::map<std::string, Described> seen;
+struct Factory::ScanBatch {
+  explicit ScanBatch(const asio::any_io_executor& core) : one_ended(core) {}
+  std::map<std::string, ScannedFile> seen;
   std::size_t running = 0;
   asio::steady_timer one_ended;
 };
 
-/// A plugin that hangs while it is loaded holds up those of its round, for as long as a load may take.
-Task<void> Factory::look_at_all(bool changed) {
-  const auto round = std::make_shared<Round>(options_.core);
+/// A plugin that hangs while it is loaded holds up those of its batch, for as long as a load may take.
+Task<void> Factory::scan_all(bool changed) {
+  const auto batch = std::make_shared<ScanBatch>(options_.core);
   const auto files = all_files();
   std::size_t next = 0;
-  while (next < files.size() || round->running > 0) {
-    if (next < files.size() && round->running < kTogether) {
-      ++round->running;
-      asio::co_spawn(options_.core, look_into(shared_from_this(), round, files[next++], changed), fatal);
+  while (next < files.size() || batch->running > 0) {
+    if (next < files.size() && batch->running < kMaxParallel) {
+      ++batch->running;
+      asio::co_spawn(options_.core, scan_into(shared_from_this(), batch, files[next++], changed), fatal);
       continue;
     }
-    round->one_ended.expires_at(asio::steady_timer::time_point::max());
-    co_await round->one_ended.async_wait(asio::as_tuple(asio::use_awaitable));
+    batch->one_ended.expires_at(asio::steady_timer::time_point::max());
+    co_await batch->one_ended.async_wait(asio::as_tuple(asio::use_awaitable));
   }
-  described_ = std::move(round->seen);
+  scanned_ = std::move(batch->seen);
 }
 
-Task<void> Factory::look_into(std::shared_ptr<Factory> self, std::shared_ptr<Round> round, std::string file,
+Task<void> Factory::scan_into(std::shared_ptr<Factory> self, std::shared_ptr<ScanBatch> batch, std::string file,
                               bool changed) {
-  Described seen = co_await self->look_at(file, changed);
-  if (!self->closing_) self->tell_refusal(file, seen);
-  round->seen.insert_or_assign(std::move(file), std::move(seen));
-  --round->running;
-  round->one_ended.cancel();
+  ScannedFile seen = co_await self->scan_file(file, changed);
+  if (!self->closing_) self->report_refusal(file, seen);
+  batch->seen.insert_or_assign(std::move(file), std::move(seen));
+  --batch->running;
+  batch->one_ended.cancel();
 }
 
 /// Once for each reason, not at each scan.
-void Factory::tell_refusal(const std::string& file, const Described& seen) {
-  const auto before = described_.find(file);
-  const bool known = before != described_.end() && !before->second.info && !seen.info &&
+void Factory::report_refusal(const std::string& file, const ScannedFile& seen) {
+  const auto before = scanned_.find(file);
+  const bool known = before != scanned_.end() && !before->second.info && !seen.info &&
                      before->second.info.error().message == seen.info.error().message;
   if (seen.info || known) return;
   const std::string& why = seen.info.error().message;
@@ -136,8 +136,8 @@ Task<Result<Factory::Bytes>> Factory::read(std::string file) {
   struct Work {
     std::string file;
     Result<Bytes> operator()() const {
-      DRIFTD_TRY(ipc::LibraryFile sealed, ipc::LibraryFile::open_sealed(file));
-      return std::make_shared<const ipc::LibraryFile>(std::move(sealed));
+      DRIFTD_TRY(ipc::PluginFile sealed, ipc::PluginFile::open_sealed(file));
+      return std::make_shared<const ipc::PluginFile>(std::move(sealed));
     }
   };
   Work work{std::move(file)};
@@ -164,11 +164,11 @@ Task<Result<Info>> Factory::describe(std::string file, Bytes bytes) {
 }
 
 /// What was described and has not changed is not loaded again. What was refused is, when something beside it changed.
-Task<Factory::Described> Factory::look_at(std::string file, bool changed) {
-  Described out{stamp_of(file), {}, {}, {}, fail(Code::internal, "not described")};
-  const auto known = described_.find(file);
-  const bool same = known != described_.end() && known->second.stamp == out.stamp && known->second.bytes;
-  const Described* before = same ? &known->second : nullptr;  // stays: the round replaces all of them at its end
+Task<Factory::ScannedFile> Factory::scan_file(std::string file, bool changed) {
+  ScannedFile out{stamp_of(file), {}, {}, {}, fail(Code::internal, "not described")};
+  const auto known = scanned_.find(file);
+  const bool same = known != scanned_.end() && known->second.stamp == out.stamp && known->second.bytes;
+  const ScannedFile* before = same ? &known->second : nullptr;  // stays: the batch replaces all of them at its end
   Status rights = same ? ipc::check_file_rights(file) : Status{};
   if (same) out.bytes = before->bytes;
   if (!same) {
@@ -185,7 +185,7 @@ Task<Factory::Described> Factory::look_at(std::string file, bool changed) {
   const bool asked = same && before->pin == out.pin && before->tried != Steady::time_point{};
   const auto now = Steady::now();
   const bool again = changed && asked && !before->info && now - before->tried >= kTryAgain;
-  const bool died = asked && !before->info && before->deaths > 0 && (hurry_ || now >= due_again(*before));
+  const bool died = asked && !before->info && before->deaths > 0 && (rescan_requested_ || now >= next_retry(*before));
   if (asked && !again && !died) {
     out.info = before->info;
     out.tried = before->tried;
@@ -200,17 +200,17 @@ Task<Factory::Described> Factory::look_at(std::string file, bool changed) {
 }
 
 /// The lock's word on a file, before any of its code runs.
-Status Factory::admit(const std::string& file, Described& seen) const {
+Status Factory::admit(const std::string& file, ScannedFile& seen) const {
   if (lock_broken_) return fail(*lock_broken_);
-  if (!pins_.locked) return {};
+  if (!plugin_lock_.locked) return {};
   seen.pin = "unpinned";
-  DRIFTD_TRY(const std::string pinned, pins_.of(file));
+  DRIFTD_TRY(const std::string pinned, plugin_lock_.of(file));
   seen.pin = pinned == seen.sha256 ? "pinned" : "changed";
   if (pinned == seen.sha256) return {};
   return fail(Code::denied,
               fmt::format("{}: refused, because its bytes are not the pinned ones (sha256 {}…, {} says {}…); "
                           "look at the file, then run `driftd plugin lock`",
-                          file, seen.sha256.substr(0, 12), pins_.file.string(), pinned.substr(0, 12)));
+                          file, seen.sha256.substr(0, 12), plugin_lock_.file.string(), pinned.substr(0, 12)));
 }
 
 /// Of the folders, named one by one, or served from: a file each, once.

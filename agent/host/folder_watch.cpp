@@ -14,7 +14,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr auto kQuiet = std::chrono::milliseconds(300);  // a file that is being copied changes many times
-constexpr auto kMost = std::chrono::seconds(3);          // told by then, also where it never gets quiet
+constexpr auto kMaxDelay = std::chrono::seconds(3);      // told by then, also where it never gets quiet
 constexpr auto kPoll = std::chrono::seconds(5);
 constexpr std::uint32_t kFiles =
     IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_CREATE | IN_DELETE | IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF;
@@ -85,15 +85,15 @@ void FolderWatch::read() {
                            [weak = weak_from_this()](const boost::system::error_code& failed, std::size_t) {
                              const auto self = weak.lock();
                              if (failed || !self || self->stopped_) return;
-                             self->settle();
+                             self->restart_quiet_timer();
                              self->read();
                            });
 }
 
-void FolderWatch::settle() {
+void FolderWatch::restart_quiet_timer() {
   const auto now = std::chrono::steady_clock::now();
   if (first_ == std::chrono::steady_clock::time_point{}) first_ = now;
-  quiet_.expires_at(std::min<std::chrono::steady_clock::time_point>(now + kQuiet, first_ + kMost));
+  quiet_.expires_at(std::min<std::chrono::steady_clock::time_point>(now + kQuiet, first_ + kMaxDelay));
   quiet_.async_wait([weak = weak_from_this()](const boost::system::error_code& cancelled) {
     const auto self = weak.lock();
     if (cancelled || !self || self->stopped_) return;

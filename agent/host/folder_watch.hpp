@@ -25,7 +25,7 @@ class FolderWatch : public std::enable_shared_from_this<FolderWatch> {
   void arm_all();
   void add(const std::filesystem::path& folder, bool wanted);
   void read();
-  void settle();
+  void restart_quiet_timer();
   void poll();
 
   const std::vector<std::filesystem::path> folders_;

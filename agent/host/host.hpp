@@ -10,7 +10,7 @@
 
 namespace driftd::host {
 
-class JailLooks;
+class JailPathLookup;
 
 /// What a session factory and its sessions are made with.
 struct HostOptions {
@@ -23,12 +23,12 @@ struct HostOptions {
   std::vector<std::filesystem::path> own;           ///< the agent's files and folders: no plugin reads them
   std::filesystem::path worker;                     ///< driftd-provider-host
   std::vector<std::string> experimental;            ///< extensions allowed by the operator
-  std::chrono::milliseconds restart_first{250}, restart_most{30'000};  ///< jittered backoff after a crash
-  std::chrono::milliseconds parked{600'000};                           ///< a parked worker gets another try after this
-  int crashes_to_park = 5;                                             ///< within ten minutes
-  std::chrono::milliseconds grace{2'000};                              ///< between a deadline and the kill
-  std::shared_ptr<JailLooks> looks;  ///< of all sessions; empty: make_session_factory() makes it
-  bool jail_kills = false;           ///< a denied call ends the worker; for tests
+  std::chrono::milliseconds restart_first{250}, restart_max{30'000};  ///< jittered backoff after a crash
+  std::chrono::milliseconds parked{600'000};                          ///< a parked worker gets another try after this
+  int crashes_to_park = 5;                                            ///< within ten minutes
+  std::chrono::milliseconds grace{2'000};                             ///< between a deadline and the kill
+  std::shared_ptr<JailPathLookup> path_lookup;  ///< of all sessions; empty: make_session_factory() makes it
+  bool jail_kills = false;                      ///< a denied call ends the worker; for tests
 };
 
 /// A worker process of this agent that lives, or ended less than a minute ago: what it sent may arrive after its end.

@@ -25,7 +25,7 @@ using Named = std::map<const Json*, Formats>;  ///< by the value, which several 
 constexpr std::array<std::string_view, 16> kShared = {"/",        "/etc",     "/dev",  "/proc", "/sys", "/run",
                                                       "/var",     "/var/run", "/home", "/root", "/tmp", "/opt",
                                                       "/var/lib", "/var/tmp", "/srv",  "/mnt"};
-constexpr int kMostNames = 4096;  // of a folder that may hold a socket
+constexpr int kMaxNames = 4096;  // of a folder that may hold a socket
 
 bool same(const fs::path& a, const fs::path& b) {
   std::error_code missing;
@@ -51,7 +51,7 @@ bool is_everybodys(const fs::path& folder) {
 class Paths {
  public:
   explicit Paths(const std::vector<fs::path>& own) {
-    for (const auto& one : own) own_.push_back(way_to(one).end());
+    for (const auto& one : own) own_.push_back(resolve_path(one).end());
   }
   void open_path(const std::string& value);
   void open_socket(const std::string& value);
@@ -115,19 +115,19 @@ void Paths::open_target(const std::string& value, const fs::path& path) {
 }
 
 void Paths::open_path(const std::string& value) {
-  const Way way = way_to(value);
+  const ResolvedPath way = resolve_path(value);
   bool safe = true;  // nobody else could have changed the way so far
-  for (const auto& hop : way.hops) {
-    const std::string why = distrust(hop);
-    const bool link = S_ISLNK(hop.st.st_mode);
+  for (const auto& step : way.steps) {
+    const std::string why = tamper_risk(step);
+    const bool link = S_ISLNK(step.st.st_mode);
     if (link && !(safe && why.empty())) {
-      const std::string open = hop.at.string() + " is in a folder that others may write";
+      const std::string open = step.at.string() + " is in a folder that others may write";
       return refuse(value, "this link is not followed, because " + (why.empty() ? open : why));
     }
     safe = safe && why.empty();
   }
-  const auto named = std::find_if(way.hops.begin(), way.hops.end(), [](const Hop& hop) { return hop.last; });
-  if (named == way.hops.end() || named->at == way.end()) return open_target(value, way.end());
+  const auto named = std::find_if(way.steps.begin(), way.steps.end(), [](const PathStep& step) { return step.last; });
+  if (named == way.steps.end() || named->at == way.end()) return open_target(value, way.end());
   std::error_code missing;
   if (fs::is_directory(way.end(), missing)) return open_folder(value, way.end());
   // where the link is replaced
@@ -139,7 +139,7 @@ bool holds_socket(const fs::path& path) {
   std::error_code missing;  // no folder, or not this user's: no socket either
   if (fs::is_socket(path, missing)) return true;
   fs::directory_iterator at(path, fs::directory_options::skip_permission_denied, missing);
-  for (int i = 0; !missing && at != fs::directory_iterator() && i < kMostNames; at.increment(missing), ++i) {
+  for (int i = 0; !missing && at != fs::directory_iterator() && i < kMaxNames; at.increment(missing), ++i) {
     std::error_code gone;
     if (at->is_socket(gone)) return true;
   }

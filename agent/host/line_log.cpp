@@ -17,8 +17,8 @@ void LineLog::feed(std::string_view bytes, Now now) {
   while (!bytes.empty()) {
     const std::size_t end = bytes.find('\n');
     const std::string_view part = bytes.substr(0, end);
-    const std::size_t most = kMaxLine + scrubber_.reach() + 1;
-    line_ += part.substr(0, most - std::min(most, line_.size()));
+    const std::size_t max_size = kMaxLine + scrubber_.lookahead() + 1;
+    line_ += part.substr(0, max_size - std::min(max_size, line_.size()));
     line_size_ += part.size();
     if (end == std::string_view::npos) return;
     line(now);

@@ -35,7 +35,7 @@ Result<std::string> content_of(const std::filesystem::path& file) {
 
 }  // namespace
 
-Result<std::string> Pins::of(const std::string& plugin) const {
+Result<std::string> PluginLock::of(const std::string& plugin) const {
   if (!locked) return std::string();
   const auto found = hexes.find(plugin);
   if (found != hexes.end()) return found->second;
@@ -44,8 +44,8 @@ Result<std::string> Pins::of(const std::string& plugin) const {
                                         plugin, file.string()));
 }
 
-Result<Pins> read_pins(const std::filesystem::path& file, bool required) {
-  Pins out;
+Result<PluginLock> read_plugin_lock(const std::filesystem::path& file, bool required) {
+  PluginLock out;
   out.file = file;
   std::error_code failed;
   if (file.empty()) return out;
@@ -75,7 +75,7 @@ Result<Pins> read_pins(const std::filesystem::path& file, bool required) {
   return out;
 }
 
-std::string render_pins(const std::map<std::string, std::string>& hexes) {
+std::string render_plugin_lock(const std::map<std::string, std::string>& hexes) {
   std::string out =
       "# Plugins that may run, by their bytes. Made by `driftd plugin lock`; `sha256sum -c` reads it, too.\n";
   for (const auto& [file, hex] : hexes) out += hex + "  " + file + "\n";
@@ -83,7 +83,7 @@ std::string render_pins(const std::map<std::string, std::string>& hexes) {
 }
 
 Result<std::string> sha256_of(const std::filesystem::path& file) {
-  DRIFTD_TRY(const ipc::LibraryFile sealed, ipc::LibraryFile::open_sealed(file));
+  DRIFTD_TRY(const ipc::PluginFile sealed, ipc::PluginFile::open_sealed(file));
   return sealed.sha256();
 }
 

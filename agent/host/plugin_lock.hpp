@@ -11,7 +11,7 @@ namespace driftd::host {
 
 /// driftd.lock: which bytes of which plugin files may run; lines as sha256sum prints them, `HEX  /path.so`, and `#`
 /// comments. Immutable; any thread.
-struct Pins {
+struct PluginLock {
   bool locked = false;                       ///< there is a lock file; without one everything may run
   std::filesystem::path file;                ///< of the lock
   std::map<std::string, std::string> hexes;  ///< plugin file → sha256 in lower-case hex
@@ -23,11 +23,11 @@ struct Pins {
 
 /// A file that is not there is no lock, unless it is `required` (then `not_found`). `invalid` names file, line, what is
 /// expected and found; `denied`: unreadable.
-Result<Pins> read_pins(const std::filesystem::path& file, bool required);
+Result<PluginLock> read_plugin_lock(const std::filesystem::path& file, bool required);
 /// The text of a lock, plugin files in order.
-std::string render_pins(const std::map<std::string, std::string>& hexes);
+std::string render_plugin_lock(const std::map<std::string, std::string>& hexes);
 
-/// SHA-256 of a plugin in lower-case hex. Reads all of it; fails as LibraryFile::open does.
+/// SHA-256 of a plugin in lower-case hex. Reads all of it; fails as PluginFile::open does.
 Result<std::string> sha256_of(const std::filesystem::path& file);
 
 }  // namespace driftd::host

@@ -25,7 +25,7 @@ Stamp stamp_of(const std::filesystem::path& file);
 struct Plugin {
   std::string file;
   Stamp stamp;
-  std::shared_ptr<const ipc::LibraryFile> bytes;   ///< sealed: what was looked at, whatever lies at the path by now
+  std::shared_ptr<const ipc::PluginFile> bytes;    ///< sealed: what was looked at, whatever lies at the path by now
   std::string pin;                                 ///< what its bytes had to hash to; empty: anything
   std::shared_ptr<const core::ProviderInfo> info;  ///< null: not described (a path given without a scan)
   bool same_bytes(const Plugin& other) const {

@@ -44,7 +44,7 @@ Task<void> wait_for_more(std::shared_ptr<Call> call) {
 }
 
 /// The plugin's answer in the words of who asked: a call cut off by its deadline is `deadline`, not `cancelled`.
-ipc::CallResult settled(const Call& call, ipc::CallResult result) {
+ipc::CallResult with_deadline_code(const Call& call, ipc::CallResult result) {
   const bool late = call.cancelled && !call.stopped_early && result.code == Code::cancelled;
   if (late) result.code = Code::deadline;
   return result;
@@ -52,15 +52,15 @@ ipc::CallResult settled(const Call& call, ipc::CallResult result) {
 
 }  // namespace
 
-Task<Result<ipc::CallResult>> drive(std::shared_ptr<Supervisor> supervisor, std::shared_ptr<Call> call,
-                                    core::PageHandler on_page) {
+Task<Result<ipc::CallResult>> run_call(std::shared_ptr<Supervisor> supervisor, std::shared_ptr<Call> call,
+                                       core::PageHandler on_page) {
   const Guard guard(supervisor, call);
   PageBuilder builder(supervisor->described(), supervisor->scrubber(), bounds_of(*supervisor, *call));
   for (bool last = false; !last;) {
     std::vector<core::RecordPage> ready;
     while (auto frame = supervisor->pop(*call)) {
       const Status sound = builder.add(*frame, ready);
-      if (!sound) supervisor->condemn(sound.error().message);
+      if (!sound) supervisor->kill_misbehaving(sound.error().message);
       if (!sound) co_return fail(Code::unavailable, "worker " + sound.error().message + ": killed");
       if (!ready.empty()) break;  // no further credit before the page is taken
     }
@@ -73,7 +73,7 @@ Task<Result<ipc::CallResult>> drive(std::shared_ptr<Supervisor> supervisor, std:
     if (idle && !call->done && call->queue.empty()) co_await wait_for_more(call);
   }
   if (!*call->done) co_return fail(call->done->error());
-  co_return settled(*call, **call->done);
+  co_return with_deadline_code(*call, **call->done);
 }
 
 }  // namespace driftd::host

@@ -23,26 +23,26 @@ Error error_of(const ipc::CallResult& result) { return Error{result.code, result
 
 /// The answer of a call as what it must be; a worker that answers otherwise is not ours any more.
 template <class T>
-Result<T> answer_of(Supervisor& supervisor, const ipc::CallResult& result, const char* call) {
+Result<T> decode_answer(Supervisor& supervisor, const ipc::CallResult& result, const char* call) {
   auto answer = ipc::decode<T>(result.body);
   if (answer) return answer;
   const std::string what = fmt::format("answered {} with something else", call);
-  supervisor.condemn(what);
+  supervisor.kill_misbehaving(what);
   return fail(Code::unavailable, fmt::format("worker {}: killed", what));
 }
 
 /// Collects the pages of a read: what was asked for, once. Outlives the call: the handler holds it.
-struct Collected {
+struct ReadResults {
   std::string backend;  // a source may answer for others that have one of the same name
   std::set<core::ResourceId> missing;
   std::vector<core::Observation> records;
   std::vector<core::Diagnostic> diagnostics;
 };
-Task<Status> collect(std::shared_ptr<Collected> to, core::RecordPage page) {
+Task<Status> collect(std::shared_ptr<ReadResults> to, core::RecordPage page) {
   for (auto& record : page.records) {
     // a source, of that backend
-    const bool said = record.id.kind == core::kRegistration && record.backend == record.id.id;
-    const bool own = record.backend.empty() || record.backend == to->backend || said;
+    const bool registration = record.id.kind == core::kRegistration && record.backend == record.id.id;
+    const bool own = record.backend.empty() || record.backend == to->backend || registration;
     if (own && !record.tombstone && to->missing.erase(record.id) > 0) to->records.push_back(std::move(record));
   }
   const auto own = [&](const auto& d) { return d.backend.empty() || d.backend == to->backend; };
@@ -50,8 +50,8 @@ Task<Status> collect(std::shared_ptr<Collected> to, core::RecordPage page) {
   co_return Status{};
 }
 
-/// Only what was asked for counts, and an identity said to be both there and gone is neither.
-core::ReadOutcome sort_out(Collected collected) {
+/// Only what was asked for counts, and an identity registration to be both there and gone is neither.
+core::ReadOutcome to_read_outcome(ReadResults collected) {
   core::ReadOutcome out;
   out.found = std::move(collected.records);
   std::set<core::ResourceId> gone;
@@ -67,7 +67,7 @@ core::ReadOutcome sort_out(Collected collected) {
 }
 
 /// Takes out what the provider knows by no name: its "not found" would say nothing of what stands there.
-std::vector<core::Diagnostic> nobody_finds(std::vector<core::ResourceId>& ids) {
+std::vector<core::Diagnostic> remove_stand_ins(std::vector<core::ResourceId>& ids) {
   std::vector<core::Diagnostic> out;
   for (const auto& id : ids) {
     if (!core::is_stand_in(id)) continue;
@@ -83,28 +83,28 @@ std::vector<core::Diagnostic> nobody_finds(std::vector<core::ResourceId>& ids) {
   return out;
 }
 
-/// Pages of nothing but diagnostics, which are not told before it is known that the worker saw what is there now.
-struct Complaints {
+/// Pages of nothing but diagnostics, which are not forwarded before it is known that the worker saw what is there now.
+struct DiagnosticBuffer {
   core::PageHandler to;
   std::vector<core::RecordPage> held;
-  bool told = false;
+  bool forwarded = false;
 };
-constexpr std::size_t kMostHeld = 16;
-Task<Status> hand_on(std::shared_ptr<Complaints> all) {
+constexpr std::size_t kMaxHeldPages = 16;
+Task<Status> forward_held(std::shared_ptr<DiagnosticBuffer> all) {
   const auto held = std::exchange(all->held, {});
   for (auto page : held) {
     if (all->to) DRIFTD_CO_CHECK(co_await all->to(std::move(page)));
   }
   co_return Status{};
 }
-Task<Status> hold_back(std::shared_ptr<Complaints> all, core::RecordPage page) {
+Task<Status> hold_or_forward(std::shared_ptr<DiagnosticBuffer> all, core::RecordPage page) {
   const bool only_complains = !page.diagnostics.empty() && page.records.empty() && page.marks.empty();
-  if (only_complains && !all->told && all->held.size() < kMostHeld) {
+  if (only_complains && !all->forwarded && all->held.size() < kMaxHeldPages) {
     all->held.push_back(std::move(page));
     co_return Status{};
   }
-  all->told = true;
-  DRIFTD_CO_CHECK(co_await hand_on(all));
+  all->forwarded = true;
+  DRIFTD_CO_CHECK(co_await forward_held(all));
   if (!all->to) co_return Status{};
   const Status taken = co_await all->to(std::move(page));
   co_return taken;
@@ -117,68 +117,68 @@ Task<Result<std::shared_ptr<const core::ProviderInfo>>> SupervisedSession::info(
   for (;;) {
     const auto supervisor = supervisor_;
     if (!supervisor && stopping_) co_return fail(Code::cancelled, "the session is stopped");
-    if (!supervisor && ask_again_) ask_again_();
+    if (!supervisor && request_rescan_) request_rescan_();
     if (!supervisor) co_return fail(missing_ ? *missing_ : Error{Code::unavailable, "there is no plugin"});
     auto info = co_await Supervisor::info(supervisor);
     if (info || supervisor == supervisor_ || stopping_) co_return info;
   }
 }
 
-Task<Result<SupervisedSession::Answered>> SupervisedSession::ask(ipc::FrameType type, std::string payload,
-                                                                 Steady::time_point deadline,
-                                                                 core::PageHandler on_page) {
+Task<Result<SupervisedSession::CallAnswer>> SupervisedSession::ask(ipc::FrameType type, std::string payload,
+                                                                   Steady::time_point deadline,
+                                                                   core::PageHandler on_page) {
   const auto self = shared_from_this();  // the call outlives the session if need be
   for (bool again = false;; again = true) {
-    const auto complaints = std::make_shared<Complaints>(Complaints{on_page, {}, false});
-    const core::PageHandler handler = [complaints](core::RecordPage page) {
-      return hold_back(complaints, std::move(page));
+    const auto buffer = std::make_shared<DiagnosticBuffer>(DiagnosticBuffer{on_page, {}, false});
+    const core::PageHandler handler = [buffer](core::RecordPage page) {
+      return hold_or_forward(buffer, std::move(page));
     };
     DRIFTD_CO_TRY(const auto supervisor, co_await ready(deadline));
     const auto call = supervisor->begin(type, payload, deadline);
-    auto result = co_await drive(supervisor, call, handler);
+    auto result = co_await run_call(supervisor, call, handler);
     std::optional<Error> left;
     if (result && result->code != Code::ok) {
       Error error = error_of(*result);
-      left = co_await Supervisor::left_jail(supervisor, std::move(error));
-      if (left && !again && !complaints->told) continue;
+      left = co_await Supervisor::check_replaced_paths(supervisor, std::move(error));
+      if (left && !again && !buffer->forwarded) continue;
     }
-    DRIFTD_CO_CHECK(co_await hand_on(complaints));
+    DRIFTD_CO_CHECK(co_await forward_held(buffer));
     if (left) co_return fail(*left);
     if (!result) co_return fail(result.error());
-    co_return Answered{supervisor, std::move(*result)};
+    co_return CallAnswer{supervisor, std::move(*result)};
   }
 }
 
 Task<Result<core::RefreshOutcome>> SupervisedSession::refresh(core::RefreshRequest request, core::PageHandler on_page) {
-  const auto most = spec_.budgets.call;
-  const bool shorter = request.deadline.count() > 0 && request.deadline < most;
-  const auto deadline = Steady::now() + (shorter ? request.deadline : most);
+  const auto budget = spec_.budgets.call;
+  const bool shorter = request.deadline.count() > 0 && request.deadline < budget;
+  const auto deadline = Steady::now() + (shorter ? request.deadline : budget);
   const std::string asked = encode(ipc::RefreshCall{nanos(deadline), request.full, request.cursor, request.kinds});
-  DRIFTD_CO_TRY(const Answered answered, co_await ask(ipc::FrameType::refresh, asked, deadline, std::move(on_page)));
+  DRIFTD_CO_TRY(const CallAnswer answered, co_await ask(ipc::FrameType::refresh, asked, deadline, std::move(on_page)));
   const auto& supervisor = answered.supervisor;
   const ipc::CallResult& result = answered.result;
   const bool serves = supervisor == supervisor_;
-  if (serves && result.code == Code::ok) proved_.reset();
-  if (serves && up_ && result.code == Code::deadline) note_unproved("no answer in time: " + result.message);
+  if (serves && result.code == Code::ok) fallback_.reset();
+  if (serves && up_ && result.code == Code::deadline) count_upgrade_failure("no answer in time: " + result.message);
   if (result.code != Code::ok) co_return fail(error_of(result));
-  DRIFTD_CO_TRY(const ipc::RefreshAnswer answer, answer_of<ipc::RefreshAnswer>(*supervisor, result, "refresh"));
+  DRIFTD_CO_TRY(const ipc::RefreshAnswer answer, decode_answer<ipc::RefreshAnswer>(*supervisor, result, "refresh"));
   co_return core::RefreshOutcome{answer.unchanged, std::chrono::milliseconds(clean_wait(answer.next_ms))};
 }
 
 Task<Result<core::ReadOutcome>> SupervisedSession::read(std::vector<core::ResourceId> ids,
                                                         std::chrono::milliseconds deadline) {
-  std::vector<core::Diagnostic> unasked = nobody_finds(ids);
+  std::vector<core::Diagnostic> unasked = remove_stand_ins(ids);
   if (ids.empty()) co_return core::ReadOutcome{{}, {}, std::move(unasked)};
   const auto until = Steady::now() + (deadline.count() > 0 ? deadline : spec_.budgets.call);
   DRIFTD_CO_TRY(const auto supervisor, co_await ready(until));
   const auto call = supervisor->begin(ipc::FrameType::read, encode(ipc::ReadCall{nanos(until), ids}), until);
   call->asked = ids.size();
-  const auto collected = std::make_shared<Collected>();
+  const auto collected = std::make_shared<ReadResults>();
   collected->backend = supervisor->spec().backend;
   collected->missing.insert(ids.begin(), ids.end());
   const core::PageHandler handler = [collected](core::RecordPage page) { return collect(collected, std::move(page)); };
-  DRIFTD_CO_TRY(const ipc::CallResult result, co_await drive(supervisor, call, handler));
-  core::ReadOutcome out = sort_out(std::move(*collected));
+  DRIFTD_CO_TRY(const ipc::CallResult result, co_await run_call(supervisor, call, handler));
+  core::ReadOutcome out = to_read_outcome(std::move(*collected));
   std::move(unasked.begin(), unasked.end(), std::back_inserter(out.diagnostics));
   // what was settled before a failure stays settled; the rest is unknown, and an answer of nothing is the failure
   if (result.code != Code::ok && out.found.empty() && out.not_found.empty()) co_return fail(error_of(result));
@@ -192,15 +192,15 @@ Task<Result<core::HealthReport>> SupervisedSession::health() {
   const auto deadline = Steady::now() + kHealthDeadline;
   const std::string asked = encode(ipc::PlainCall{nanos(deadline), {}});
   for (bool again = false;; again = true) {
-    DRIFTD_CO_TRY(const Answered answered, co_await ask(ipc::FrameType::health, asked, deadline, kNoPages));
+    DRIFTD_CO_TRY(const CallAnswer answered, co_await ask(ipc::FrameType::health, asked, deadline, kNoPages));
     if (answered.result.code != Code::ok) co_return fail(error_of(answered.result));
     DRIFTD_CO_TRY(core::HealthReport report,
-                  answer_of<core::HealthReport>(*answered.supervisor, answered.result, "health"));
+                  decode_answer<core::HealthReport>(*answered.supervisor, answered.result, "health"));
     clean(report, answered.supervisor->scrubber());
     up_ = report.state == core::HealthReport::State::up;
     if (up_ || again) co_return report;
     Error unseen{Code::denied, report.reason};
-    const auto left = co_await Supervisor::left_jail(answered.supervisor, std::move(unseen));
+    const auto left = co_await Supervisor::check_replaced_paths(answered.supervisor, std::move(unseen));
     if (!left) co_return report;
   }
 }
@@ -210,9 +210,9 @@ Task<Status> SupervisedSession::watch(std::string cursor, core::PageHandler on_p
   DRIFTD_CO_TRY(const auto supervisor, co_await ready(Steady::now() + spec_.budgets.call));
   constexpr auto kNever = Steady::time_point::max();
   const auto call = supervisor->begin(ipc::FrameType::watch, encode(ipc::PlainCall{nanos(kNever), cursor}), kNever);
-  const auto outcome = co_await drive(supervisor, call, on_page);
+  const auto outcome = co_await run_call(supervisor, call, on_page);
   if (supervisor != supervisor_ && !stopping_) co_return Status{};  // upgraded: the watch begins anew on the other one
-  if (supervisor->moved() && !stopping_) co_return Status{};        // and so it does on a worker with another jail
+  if (supervisor->paths_replaced() && !stopping_) co_return Status{};  // and so it does on a worker with another jail
   if (!outcome) co_return fail(outcome.error());
   if (outcome->code != Code::ok) co_return fail(error_of(*outcome));
   co_return Status{};
@@ -232,13 +232,13 @@ Task<Result<std::vector<core::Demotion>>> SupervisedSession::demote(core::Resour
   DRIFTD_CO_TRY(const auto supervisor, co_await ready(deadline));
   if (!supervisor->has_diff) co_return std::vector<core::Demotion>{};
   const auto call = supervisor->begin(ipc::FrameType::demote, encode(asked), deadline);
-  DRIFTD_CO_TRY(const ipc::CallResult result, co_await drive(supervisor, call, kNoPages));
+  DRIFTD_CO_TRY(const ipc::CallResult result, co_await run_call(supervisor, call, kNoPages));
   if (result.code == Code::unsupported) {
     supervisor->has_diff = false;
     co_return std::vector<core::Demotion>{};
   }
   if (result.code != Code::ok) co_return fail(error_of(result));
-  DRIFTD_CO_TRY(auto demotions, answer_of<std::vector<core::Demotion>>(*supervisor, result, "diff"));
+  DRIFTD_CO_TRY(auto demotions, decode_answer<std::vector<core::Demotion>>(*supervisor, result, "diff"));
   std::set<std::size_t> allowed;
   for (const auto& change : asked.changes) allowed.insert(change.index);
   std::erase_if(demotions, [&](const core::Demotion& d) { return !allowed.contains(d.index) || d.reason.empty(); });

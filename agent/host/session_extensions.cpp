@@ -44,9 +44,9 @@ bool clean(core::Discovered& b, const ipc::Scrubber& scrubber) {
   return config && config->object() != nullptr && !b.name.empty();
 }
 
-tl::unexpected<Error> condemned(Supervisor& supervisor, const char* call) {
+tl::unexpected<Error> reject_answer(Supervisor& supervisor, const char* call) {
   const std::string what = std::string("answered ") + call + " with something else";
-  supervisor.condemn(what);
+  supervisor.kill_misbehaving(what);
   return fail(Code::unavailable, "worker " + what + ": killed");
 }
 
@@ -84,21 +84,23 @@ Task<Result<core::DiscoverOutcome>> SupervisedSession::discover() {
   DRIFTD_CO_TRY(const auto supervisor, co_await ready(deadline));
   const ipc::DiscoverCall asked{nanos(deadline)};
   const auto call = supervisor->begin(ipc::FrameType::discover, encode(asked), deadline);
-  const auto told = std::make_shared<std::vector<core::Diagnostic>>();
-  const core::PageHandler handler = [told](core::RecordPage page) { return keep_diagnostics(told, std::move(page)); };
-  DRIFTD_CO_TRY(const ipc::CallResult result, co_await drive(supervisor, call, handler));
+  const auto diagnostics = std::make_shared<std::vector<core::Diagnostic>>();
+  const core::PageHandler handler = [diagnostics](core::RecordPage page) {
+    return keep_diagnostics(diagnostics, std::move(page));
+  };
+  DRIFTD_CO_TRY(const ipc::CallResult result, co_await run_call(supervisor, call, handler));
   if (result.code != Code::ok) co_return fail(error_of(result));
   auto answer = ipc::decode<ipc::DiscoverAnswer>(result.body);
   bool sound = answer.has_value();
   if (sound) {
     for (auto& backend : answer->backends) sound = clean(backend, supervisor->scrubber()) && sound;
   }
-  if (!sound) co_return condemned(*supervisor, "discover");
+  if (!sound) co_return reject_answer(*supervisor, "discover");
   core::DiscoverOutcome out;
   out.backends = std::move(answer->backends);
   out.complete = answer->complete;
   out.next = std::chrono::milliseconds(clean_wait(answer->next_ms));
-  out.diagnostics = std::move(*told);
+  out.diagnostics = std::move(*diagnostics);
   co_return out;
 }
 
@@ -107,10 +109,10 @@ Task<Result<std::string>> SupervisedSession::upgrade(std::string kind, std::uint
   DRIFTD_CO_TRY(const auto supervisor, co_await ready(deadline));
   const ipc::UpgradeCall asked{nanos(deadline), kind, from_revision, body};
   const auto call = supervisor->begin(ipc::FrameType::upgrade, encode(asked), deadline);
-  DRIFTD_CO_TRY(ipc::CallResult result, co_await drive(supervisor, call, kNoPages));
+  DRIFTD_CO_TRY(ipc::CallResult result, co_await run_call(supervisor, call, kNoPages));
   if (result.code != Code::ok) co_return fail(error_of(result));
   const auto answer = core::parse(result.body, core::kBodyLimits);
-  if (!answer || answer->object() == nullptr) co_return condemned(*supervisor, "upgrade");
+  if (!answer || answer->object() == nullptr) co_return reject_answer(*supervisor, "upgrade");
   co_return std::move(result.body);
 }
 
@@ -120,11 +122,11 @@ Task<Result<core::ApplyOutcome>> SupervisedSession::apply(core::ApplyRequest req
   asked.deadline_ns = nanos(deadline);
   DRIFTD_CO_TRY(const auto supervisor, co_await ready(deadline));
   const auto call = supervisor->begin(ipc::FrameType::apply, encode(asked), deadline);
-  DRIFTD_CO_TRY(const ipc::CallResult result, co_await drive(supervisor, call, kNoPages));
+  DRIFTD_CO_TRY(const ipc::CallResult result, co_await run_call(supervisor, call, kNoPages));
   if (result.code != Code::ok) co_return fail(error_of(result));
   auto answer = ipc::decode<ipc::ApplyAnswer>(result.body);
   const bool sound = answer && answer->outcome >= DRIFTD_APPLY_SUCCESS && answer->outcome <= DRIFTD_APPLY_REQUEUE_AFTER;
-  if (!sound) co_return condemned(*supervisor, "apply");
+  if (!sound) co_return reject_answer(*supervisor, "apply");
   clean(answer->version, supervisor->scrubber());
   clean(answer->text, supervisor->scrubber());
   clean(answer->details, supervisor->scrubber());

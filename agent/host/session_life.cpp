@@ -19,15 +19,15 @@ constexpr int kFailuresToRevert = 3;               // of a version that has not 
 }  // namespace
 
 SupervisedSession::SupervisedSession(HostOptions options, core::SessionSpec spec, Supervisor::OnEvent on_event,
-                                     std::function<void()> ask_again)
+                                     std::function<void()> request_rescan)
     : options_(std::move(options)),
       spec_(std::move(spec)),
       on_event_(std::move(on_event)),
-      ask_again_(std::move(ask_again)) {}
+      request_rescan_(std::move(request_rescan)) {}
 
 SupervisedSession::~SupervisedSession() {
   if (supervisor_) supervisor_->drop();
-  for (const auto& other : beside_) other->drop();
+  for (const auto& other : other_supervisors_) other->drop();
 }
 
 std::shared_ptr<Supervisor> SupervisedSession::make(const Plugin& plugin, bool trial) {
@@ -38,8 +38,8 @@ std::shared_ptr<Supervisor> SupervisedSession::make(const Plugin& plugin, bool t
   supervised.trial = trial;
   if (plugin.info) supervised.schema = plugin.info->settings_schema;
   if (plugin.info) {  // a schema that cannot be read was refused when the file was described
-    const Status revealed =
-        ipc::reveal_plain(supervised.session.settings_json, supervised.session.secrets, plugin.info->settings_schema);
+    const Status revealed = ipc::resolve_plain_settings(supervised.session.settings_json, supervised.session.secrets,
+                                                        plugin.info->settings_schema);
     if (!revealed) log::room("host").error("[{}] settings: {}", spec_.backend, revealed.error().message);
   }
   const auto weak = weak_from_this();
@@ -47,30 +47,30 @@ std::shared_ptr<Supervisor> SupervisedSession::make(const Plugin& plugin, bool t
     const auto self = weak.lock();
     if (self && self->changed_) self->changed_();
   };
-  const auto told = [weak, on_event = on_event_, bytes = plugin.bytes](core::SessionEvent event) {
+  const auto handle_event = [weak, on_event = on_event_, bytes = plugin.bytes](core::SessionEvent event) {
     const auto self = weak.lock();
     const bool serves = self && event.what == "crashed" && self->plugin_.bytes == bytes;
     const std::string how = event.message;
     if (on_event) on_event(std::move(event));
-    if (serves) self->note_unproved(how);
+    if (serves) self->count_upgrade_failure(how);
   };
-  return std::make_shared<Supervisor>(options_, std::move(supervised), told);
+  return std::make_shared<Supervisor>(options_, std::move(supervised), handle_event);
 }
 
-void SupervisedSession::note_unproved(const std::string& how) {
-  if (!proved_ || stopping_ || ++unproved_failures_ < kFailuresToRevert) return;
-  asio::co_spawn(options_.core, take_back(shared_from_this(), how), fatal);
+void SupervisedSession::count_upgrade_failure(const std::string& how) {
+  if (!fallback_ || stopping_ || ++failures_since_upgrade_ < kFailuresToRevert) return;
+  asio::co_spawn(options_.core, revert_upgrade(shared_from_this(), how), fatal);
 }
 
-/// The agent still has the bytes that served before: they serve again, and the file is not tried again as it is.
-Task<void> SupervisedSession::take_back(std::shared_ptr<SupervisedSession> self, std::string how) {
-  if (!self->proved_ || self->stopping_) co_return;
-  const Plugin bad = std::exchange(self->plugin_, *self->proved_);
-  self->proved_.reset();
+/// The agent still has the bytes that served before: they attach again, and the file is not tried again as it is.
+Task<void> SupervisedSession::revert_upgrade(std::shared_ptr<SupervisedSession> self, std::string how) {
+  if (!self->fallback_ || self->stopping_) co_return;
+  const Plugin bad = std::exchange(self->plugin_, *self->fallback_);
+  self->fallback_.reset();
   const auto failed = std::exchange(self->supervisor_, self->make(self->plugin_, false));
   const std::string version = failed->status().version;
   self->supervisor_->start();
-  self->judged_ = bad;
+  self->tried_ = bad;
   self->upgrade_refused_ = fmt::format(
       "{} (version {}) failed {} times before it ended a refresh, the last time: {}; the "
       "version before it serves again; `touch` the file to try it again",
@@ -81,7 +81,7 @@ Task<void> SupervisedSession::take_back(std::shared_ptr<SupervisedSession> self,
   co_await retire(self, failed);
 }
 
-void SupervisedSession::serve(Plugin plugin) {
+void SupervisedSession::attach(Plugin plugin) {
   if (stopping_) return;
   const bool late = missing_.has_value();
   plugin_ = std::move(plugin);
@@ -110,8 +110,8 @@ core::WorkerStatus SupervisedSession::status() const {
 }
 
 Status SupervisedSession::resume() {
-  if (!supervisor_ && ask_again_ && missing_) {
-    ask_again_();
+  if (!supervisor_ && request_rescan_ && missing_) {
+    request_rescan_();
     return {};
   }
   if (!supervisor_) return fail(Code::conflict, missing_ ? missing_->message : "there is no worker");
@@ -133,43 +133,43 @@ Task<Result<std::shared_ptr<Supervisor>>> SupervisedSession::ready(Steady::time_
 }
 
 /// What is known before a worker of the new version is tried.
-Status SupervisedSession::fits(const Plugin& next) const {
+Status SupervisedSession::check_upgrade(const Plugin& next) const {
   if (spec_.isolation == core::SessionSpec::Isolation::in_process) {
     return fail(Code::unsupported, "in-process code stays loaded: restart the agent");
   }
   if (!next.info) return {};
   core::SessionSpec plain = spec_;
-  DRIFTD_CHECK(ipc::reveal_plain(plain.settings_json, plain.secrets, next.info->settings_schema));
+  DRIFTD_CHECK(ipc::resolve_plain_settings(plain.settings_json, plain.secrets, next.info->settings_schema));
   DRIFTD_TRY(const auto mistakes, ipc::validate_settings(next.info->settings_schema, plain.settings_json));
   if (mistakes.empty()) return {};
   return fail(Code::invalid, mistakes.front().path + ": " + mistakes.front().message);
 }
 
-Task<void> SupervisedSession::take_up(std::shared_ptr<SupervisedSession> self, Plugin next) {
+Task<void> SupervisedSession::try_upgrade(std::shared_ptr<SupervisedSession> self, Plugin next) {
   if (self->stopping_) co_return;
-  self->judged_ = next;
-  if (const Status fit = self->fits(next); !fit) {
+  self->tried_ = next;
+  if (const Status fit = self->check_upgrade(next); !fit) {
     self->refuse(next, fit.error().message);
     co_return;
   }
   const auto candidate = self->make(next, true);
-  self->beside_.push_back(candidate);
+  self->other_supervisors_.push_back(candidate);
   candidate->start();
   const Status opened = co_await Supervisor::ready(candidate, Steady::now() + kTrial);
-  const bool wanted = !self->stopping_ && self->judged(next);
+  const bool wanted = !self->stopping_ && self->was_tried(next);
   if (!opened || !wanted) {
     if (wanted) self->refuse(next, opened.error().message);
     co_await Supervisor::stop(candidate);
-    std::erase(self->beside_, candidate);
+    std::erase(self->other_supervisors_, candidate);
     co_return;
   }
-  std::erase(self->beside_, candidate);
+  std::erase(self->other_supervisors_, candidate);
   const auto old = self->supervisor_;
   const std::string before = old->status().version;
   candidate->adopt();
   self->supervisor_ = candidate;
-  if (!self->proved_) self->proved_ = self->plugin_;
-  self->unproved_failures_ = 0;
+  if (!self->fallback_) self->fallback_ = self->plugin_;
+  self->failures_since_upgrade_ = 0;
   self->plugin_ = std::move(next);
   self->upgrade_refused_.clear();
   const std::string after = candidate->status().version;
@@ -182,30 +182,30 @@ Task<void> SupervisedSession::take_up(std::shared_ptr<SupervisedSession> self, P
 
 /// What the old version is at may end; its watch begins anew on the other one.
 Task<void> SupervisedSession::retire(std::shared_ptr<SupervisedSession> self, std::shared_ptr<Supervisor> old) {
-  self->beside_.push_back(old);
+  self->other_supervisors_.push_back(old);
   old->retire();
   co_await Supervisor::idle(old, Steady::now() + kDrain);
   co_await Supervisor::stop(old);
-  std::erase(self->beside_, old);
+  std::erase(self->other_supervisors_, old);
 }
 
 void SupervisedSession::refuse(const Plugin& next, const std::string& why) {
-  judged_ = next;
+  tried_ = next;
   upgrade_refused_ = fmt::format("{} is not taken up: {}; version {} goes on; `touch` the file to try it again",
                                  next.file, why, status().version);
   log::room("host").warn("[{}] upgrade refused: {}", spec_.backend, upgrade_refused_);
   if (on_event_) on_event_({spec_.backend, "upgrade_refused", upgrade_refused_});
 }
 
-void SupervisedSession::settled() {
-  judged_ = {};
+void SupervisedSession::keep_current() {
+  tried_ = {};
   upgrade_refused_.clear();
 }
 
 Task<void> SupervisedSession::stop() {
   const auto self = shared_from_this();
   stopping_ = true;
-  std::vector<std::shared_ptr<Supervisor>> all = beside_;
+  std::vector<std::shared_ptr<Supervisor>> all = other_supervisors_;
   if (supervisor_) all.push_back(supervisor_);
   for (const auto& supervisor : all) co_await Supervisor::stop(supervisor);
 }

@@ -7,7 +7,7 @@
 
 #include "base/fatal.hpp"
 #include "base/log.hpp"
-#include "host/jail_looks.hpp"
+#include "host/jail_path_lookup.hpp"
 #include "ipc/provider_info.hpp"
 
 namespace driftd::host {
@@ -42,7 +42,7 @@ Supervisor::Supervisor(HostOptions options, SupervisorSpec spec, OnEvent on_even
       spec_(std::move(spec)),
       on_event_(std::move(on_event)),
       scrubber_(ipc::Scrubber::of_instance(spec_.session.secrets, spec_.session.settings_json)),
-      backoff_(options_.restart_first, options_.restart_most),
+      backoff_(options_.restart_first, options_.restart_max),
       retry_(options_.core),
       usage_(options_.core),
       stop_limit_(options_.core) {
@@ -51,16 +51,16 @@ Supervisor::Supervisor(HostOptions options, SupervisorSpec spec, OnEvent on_even
 
 void Supervisor::start() { asio::co_spawn(options_.core, run(shared_from_this()), fatal); }
 
-Task<void> Supervisor::pause(std::chrono::milliseconds most) {
-  asio::steady_timer timer(options_.core, most);
-  const Waiting waiting(waiting_, &timer);
+Task<void> Supervisor::pause(std::chrono::milliseconds timeout) {
+  asio::steady_timer timer(options_.core, timeout);
+  const Waiting waiting(state_waiters_, &timer);
   boost::system::error_code woken;  // a change of state is one of the two ends of this wait
   co_await timer.async_wait(asio::redirect_error(asio::use_awaitable, woken));
 }
 
 void Supervisor::set_state(std::string state) {
   status_.state = std::move(state);
-  for (auto* timer : waiting_) timer->cancel();
+  for (auto* timer : state_waiters_) timer->cancel();
 }
 
 Task<Status> Supervisor::ready(std::shared_ptr<Supervisor> self, Steady::time_point deadline) {
@@ -68,8 +68,8 @@ Task<Status> Supervisor::ready(std::shared_ptr<Supervisor> self, Steady::time_po
     if (self->stopping_) co_return fail(Code::cancelled, "the session is stopped");
     if (self->status_.state == "running" || self->status_.state == "in-process") co_return Status{};
     if (self->failure_) co_return fail(*self->failure_);
-    const bool left_behind = !self->worker_ && !self->left_behind_.expired();
-    if (self->finished_ || left_behind) co_return fail(Code::unavailable, "the worker " + self->status_.last_exit);
+    const bool unreaped = !self->worker_ && !self->unreaped_.expired();
+    if (self->finished_ || unreaped) co_return fail(Code::unavailable, "the worker " + self->status_.last_exit);
     if (self->status_.state == "parked") {
       co_return fail(
           Code::unavailable,
@@ -100,12 +100,12 @@ Task<Result<std::shared_ptr<const core::ProviderInfo>>> Supervisor::info(std::sh
 
 Task<void> Supervisor::run(std::shared_ptr<Supervisor> self) {
   while (!self->stopping_ && !self->retired_) {
-    if (!self->left_behind_.expired()) {
+    if (!self->unreaped_.expired()) {
       co_await self->pause(kLeftPoll);
       continue;
     }
-    co_await serve(self);
-    if (self->other_jail_) continue;
+    co_await run_worker(self);
+    if (self->needs_new_jail_) continue;
     if (self->stopping_ || self->retired_ || self->spec_.describe_only || self->spec_.trial) break;
     const bool parked = self->status_.state == "parked";
     const auto wait = parked ? self->options_.parked : self->backoff_.next();
@@ -121,13 +121,13 @@ Task<void> Supervisor::run(std::shared_ptr<Supervisor> self) {
   self->set_state("stopped");
 }
 
-Task<void> Supervisor::serve(std::shared_ptr<Supervisor> self) {
+Task<void> Supervisor::run_worker(std::shared_ptr<Supervisor> self) {
   const bool threads = self->spec_.session.isolation == core::SessionSpec::Isolation::in_process;
   self->set_state("starting");
   self->kill_reason_.clear();
   self->killed_ = false;
   self->idle_cpu_.reset();
-  self->jail_retried_ = std::exchange(self->other_jail_, false);
+  self->jail_retried_ = std::exchange(self->needs_new_jail_, false);
   const int library = self->spec_.bytes->descriptor();
   auto started = threads ? start_threads(self->options_.core, library)
                          : start_process(self->options_.core, self->options_.worker, library);
@@ -138,70 +138,71 @@ Task<void> Supervisor::serve(std::shared_ptr<Supervisor> self) {
   }
   self->failure_.reset();
   self->worker_ = std::move(started->worker);
-  self->connection_ = std::make_shared<Connection>(self->options_.core, started->fd);
+  self->channel_ = std::make_shared<WorkerChannel>(self->options_.core, started->fd);
   if (self->worker_->errors() != nullptr) asio::co_spawn(self->options_.core, read_errors(self), fatal);
   asio::co_spawn(self->options_.core, open(self), fatal);
   self->watch_usage();
   const auto deliver = [raw = self.get()](ipc::Frame frame) { raw->on_frame(std::move(frame)); };
-  const Status ended = co_await Connection::receive(self->connection_, deliver);
+  const Status ended = co_await WorkerChannel::receive(self->channel_, deliver);
   if (!ended && self->kill_reason_.empty()) {
     ++self->status_.misuses["protocol"];
     self->status_.last_misuse = "wrote garbage to the protocol";
-    self->tell("misbehaved", "wrote garbage to the protocol");
+    self->report("misbehaved", "wrote garbage to the protocol");
     self->kill_reason_ = fmt::format("wrote garbage to the protocol: killed ({})", ended.error().message);
   }
   if (!ended) self->worker_->kill();
-  const auto how = co_await end_of(self->worker_, self->options_.core, self->options_.grace + kLongestEnd);
+  const auto how = co_await wait_for_end(self->worker_, self->options_.core, self->options_.grace + kLongestEnd);
   if (!how) {
-    self->left_behind_ = self->worker_;
+    self->unreaped_ = self->worker_;
     self->kill_reason_ += fmt::format(
         "{}its process {} was killed and does not end, most often for a file system that hangs; the next one "
         "starts when it has",
         self->kill_reason_.empty() ? "" : "; ", self->worker_->pid());
   }
-  self->bury(how.value_or(std::string()));
+  self->on_worker_exit(how.value_or(std::string()));
 }
 
 Task<void> Supervisor::open(std::shared_ptr<Supervisor> self) {
-  const auto of = self->connection_;
+  const auto of = self->channel_;
   const Status opened = co_await open_steps(self);
-  if (!of || self->connection_ != of) co_return;  // bury() told of that worker, and the next one has its own open()
-  if (opened && self->other_jail_) {
+  if (!of || self->channel_ != of)
+    co_return;  // on_worker_exit() told of that worker, and the next one has its own open()
+  if (opened && self->needs_new_jail_) {
     if (self->worker_) self->worker_->kill();
     co_return;
   }
   if (opened) {
     self->running_since_ = Steady::now();
     self->set_state(self->worker_ && self->worker_->pid() == 0 ? "in-process" : "running");
-    if (std::exchange(self->moved_, false) && self->spec_.jail_changed) self->spec_.jail_changed();
+    if (std::exchange(self->paths_replaced_, false) && self->spec_.jail_changed) self->spec_.jail_changed();
     co_return;
   }
-  // a worker that died was told of by bury(); what remains is a plugin that said no
+  // a worker that died was told of by on_worker_exit(); what remains is a plugin that said no
   if (self->stopping_ || !self->kill_reason_.empty()) co_return;
   self->failure_ = opened.error();
   self->kill_reason_ = opened.error().message;
   self->status_.last_exit = opened.error().message;
-  self->connection_->send(ipc::FrameType::stop, 0, {});
-  self->limit_stop();
+  self->channel_->send(ipc::FrameType::stop, 0, {});
+  self->arm_stop_timer();
 }
 
 Task<Status> Supervisor::open_steps(std::shared_ptr<Supervisor> self) {
-  auto paths = co_await wanted_paths(self);
+  auto paths = co_await find_jail_paths(self);
   if (!paths) co_return no_answer_of_paths();
   self->jail_paths_ = std::move(*paths);
   const std::string asked = encode(self->load_request());
-  DRIFTD_CO_TRY(const ipc::CallResult answer, co_await plain(self, ipc::FrameType::load, asked));
-  auto loaded = ipc::decode<ipc::Loaded>(answer.body);
-  if (!loaded) self->condemn("answered load with something else");
+  DRIFTD_CO_TRY(const ipc::CallResult answer, co_await simple_call(self, ipc::FrameType::load, asked));
+  auto loaded = ipc::decode<ipc::LoadAnswer>(answer.body);
+  if (!loaded) self->kill_misbehaving("answered load with something else");
   DRIFTD_CO_CHECK(loaded);
   loaded->file = self->spec_.file;
   DRIFTD_CO_TRY(self->info_, ipc::parse_info(*loaded));
   self->metrics_ = ipc::declared_metrics(loaded->describe);
-  DRIFTD_CO_CHECK(co_await settle_jail(self, *loaded));
-  if (self->spec_.describe_only || self->other_jail_) co_return Status{};
+  DRIFTD_CO_CHECK(co_await verify_jail(self, *loaded));
+  if (self->spec_.describe_only || self->needs_new_jail_) co_return Status{};
   if (self->worker_) self->worker_->limit_files(self->spec_.session.budgets.files);  // its jail is closed by now
   const std::string instance = self->open_payload();
-  DRIFTD_CO_TRY(const ipc::CallResult opened, co_await plain(self, ipc::FrameType::open, instance));
+  DRIFTD_CO_TRY(const ipc::CallResult opened, co_await simple_call(self, ipc::FrameType::open, instance));
   (void)opened;  // open answers nothing but its status
   co_return Status{};
 }
@@ -211,19 +212,19 @@ ipc::Load Supervisor::load_request() {
   return {spec_.file, threads, jail_paths_.read, jail_paths_.unix_sockets, options_.jail_kills, options_.experimental};
 }
 
-Task<std::optional<JailPaths>> Supervisor::wanted_paths(std::shared_ptr<Supervisor> self) {
+Task<std::optional<JailPaths>> Supervisor::find_jail_paths(std::shared_ptr<Supervisor> self) {
   if (self->spec_.schema.empty()) co_return JailPaths();
-  const auto of = self->connection_;
-  JailLooks::Asked asked{self->spec_.session.backend, self->spec_.schema, self->spec_.session.settings_json,
-                         self->options_.own};
-  auto found = co_await JailLooks::look(self->options_.looks, self->options_.core, std::move(asked));
-  if (self->connection_ != of) co_return std::nullopt;
+  const auto of = self->channel_;
+  JailPathLookup::Request asked{self->spec_.session.backend, self->spec_.schema, self->spec_.session.settings_json,
+                                self->options_.own};
+  auto found = co_await JailPathLookup::find_paths(self->options_.path_lookup, self->options_.core, std::move(asked));
+  if (self->channel_ != of) co_return std::nullopt;
   co_return found;
 }
 
 /// Only the plugin's schema says which settings are paths. When it says another thing than what this worker was started
 /// with, the next worker gets those paths; a plugin that changes its mind each time is not opened.
-Task<Status> Supervisor::settle_jail(std::shared_ptr<Supervisor> self, ipc::Loaded loaded) {
+Task<Status> Supervisor::verify_jail(std::shared_ptr<Supervisor> self, ipc::LoadAnswer loaded) {
   self->status_.jail = ipc::one_line(loaded.jail, 1024) + (self->jail_paths_.unix_sockets ? ", Unix sockets" : "");
   const bool same = loaded.settings_schema == self->spec_.schema;
   self->spec_.schema = loaded.settings_schema;
@@ -232,7 +233,7 @@ Task<Status> Supervisor::settle_jail(std::shared_ptr<Supervisor> self, ipc::Load
     if (!self->jail_paths_.refused.empty()) co_return fail(Code::denied, self->jail_paths_.refused.front());
     co_return Status{};
   }
-  auto wanted = co_await wanted_paths(self);
+  auto wanted = co_await find_jail_paths(self);
   if (!wanted) co_return no_answer_of_paths();
   if (!wanted->refused.empty()) co_return fail(Code::denied, wanted->refused.front());
   if (*wanted == self->jail_paths_) {
@@ -244,7 +245,7 @@ Task<Status> Supervisor::settle_jail(std::shared_ptr<Supervisor> self, ipc::Load
                                       ": its settings schema names other paths at each load; it must be the same "
                                       "text each time");
   }
-  self->other_jail_ = true;
+  self->needs_new_jail_ = true;
   co_return Status{};
 }
 
@@ -262,8 +263,8 @@ std::string Supervisor::open_payload() const {
 }
 
 /// A call that streams nothing.
-Task<Result<ipc::CallResult>> Supervisor::plain(std::shared_ptr<Supervisor> self, ipc::FrameType type,
-                                                std::string payload) {
+Task<Result<ipc::CallResult>> Supervisor::simple_call(std::shared_ptr<Supervisor> self, ipc::FrameType type,
+                                                      std::string payload) {
   const auto call = self->begin(type, std::move(payload), Steady::now() + kOpenDeadline);
   while (!call->done) {
     boost::system::error_code woken;  // on_result and fail_calls wake
@@ -290,7 +291,7 @@ Task<void> Supervisor::read_errors(std::shared_ptr<Supervisor> self) {
   }
 }
 
-void Supervisor::bury(const std::string& how) {
+void Supervisor::on_worker_exit(const std::string& how) {
   if (auto* pipe = worker_->errors(); pipe != nullptr && errors_) {
     std::string buffer(kLastErrors, '\0');
     boost::system::error_code ended;  // an empty pipe and a closed one are the same here
@@ -304,9 +305,9 @@ void Supervisor::bury(const std::string& how) {
   usage_.cancel();
   stop_limit_.cancel();
   worker_.reset();
-  connection_->close();
-  connection_.reset();
-  if (other_jail_ && !stopping_ && !retired_)
+  channel_->close();
+  channel_.reset();
+  if (needs_new_jail_ && !stopping_ && !retired_)
     return fail_calls(Error{Code::unavailable, "the worker gets another jail"});
   if (stopping_) return fail_calls(Error{Code::cancelled, "the session is stopped"});
   if (failure_) {
@@ -316,7 +317,7 @@ void Supervisor::bury(const std::string& how) {
   const std::string names = in_flight();
   status_.last_exit = kill_reason_.empty() ? how + (names.empty() ? "" : " in " + names) : kill_reason_;
   fail_calls(Error{Code::unavailable, "worker " + status_.last_exit});
-  if (retired_) return tell("crashed", status_.last_exit);
+  if (retired_) return report("crashed", status_.last_exit);
   after_crash();
 }
 
@@ -326,11 +327,12 @@ void Supervisor::after_crash() {
   running_since_ = {};
   crashes_.push_back(now);
   while (now - crashes_.front() > kCrashWindow) crashes_.pop_front();
-  tell("crashed", status_.last_exit);
+  report("crashed", status_.last_exit);
   const bool park = static_cast<int>(crashes_.size()) >= options_.crashes_to_park;
   if (park) {
     status_.parked_until_ns = SystemClock().wall() + std::chrono::nanoseconds(options_.parked).count();
-    tell("parked", fmt::format("{} crashes in ten minutes; the last: {}", options_.crashes_to_park, status_.last_exit));
+    report("parked",
+           fmt::format("{} crashes in ten minutes; the last: {}", options_.crashes_to_park, status_.last_exit));
   }
   set_state(park ? "parked" : "backoff");
 }
@@ -350,14 +352,14 @@ Task<void> Supervisor::idle(std::shared_ptr<Supervisor> self, Steady::time_point
 }
 
 /// The worker was told to stop: it has the grace time to close its instance and to go.
-void Supervisor::limit_stop() {
+void Supervisor::arm_stop_timer() {
   stop_limit_.expires_after(options_.grace);
   stop_limit_.async_wait([weak = weak_from_this()](const boost::system::error_code& ended) {
     const auto self = weak.lock();
     if (ended || !self || !self->worker_) return;
-    self->tell("misbehaved",
-               fmt::format("did not return from {} within {} of being stopped: killed",
-                           self->calls_.empty() ? "close" : self->in_flight(), render_seconds(self->options_.grace)));
+    self->report("misbehaved",
+                 fmt::format("did not return from {} within {} of being stopped: killed",
+                             self->calls_.empty() ? "close" : self->in_flight(), render_seconds(self->options_.grace)));
     self->kill("did not stop in time: killed");
   });
 }
@@ -367,8 +369,8 @@ Task<void> Supervisor::stop(std::shared_ptr<Supervisor> self) {
     self->stopping_ = true;
     self->retry_.cancel();
     for (const auto& [id, call] : self->calls_) self->cancel(*call);
-    if (self->connection_) self->connection_->send(ipc::FrameType::stop, 0, {});
-    self->limit_stop();
+    if (self->channel_) self->channel_->send(ipc::FrameType::stop, 0, {});
+    self->arm_stop_timer();
     self->set_state(self->status_.state);
   }
   while (!self->finished_) co_await self->pause(self->options_.grace);

@@ -9,7 +9,7 @@
 #include <set>
 
 #include "base/backoff.hpp"
-#include "base/rate.hpp"
+#include "base/rate_limiter.hpp"
 #include "host/call.hpp"
 #include "host/host.hpp"
 #include "host/jail_paths.hpp"
@@ -24,8 +24,8 @@ namespace driftd::host {
 
 struct SupervisorSpec {
   core::SessionSpec session;
-  std::string file;                               ///< of the plugin
-  std::shared_ptr<const ipc::LibraryFile> bytes;  ///< of that file, sealed: what every worker of this supervisor loads
+  std::string file;                              ///< of the plugin
+  std::shared_ptr<const ipc::PluginFile> bytes;  ///< of that file, sealed: what every worker of this supervisor loads
   std::string schema;          ///< of its settings, as last seen: which paths the jail opens; empty: not known yet
   bool describe_only = false;  ///< scan: load, do not open; the first failure is final
   bool trial = false;          ///< a new version: the first failure is final and nobody's crash, until adopt()
@@ -49,8 +49,10 @@ class Supervisor : public std::enable_shared_from_this<Supervisor> {
   std::optional<ipc::Frame> pop(Call& call);
   /// What a call says that met a path which leads elsewhere than when the worker started: the next one, which starts
   /// now, gets it. Nothing: the error has another cause.
-  static Task<std::optional<Error>> left_jail(std::shared_ptr<Supervisor> self, Error error);
-  bool moved() const { return moved_; }  ///< the worker ends because of that, or the next one is not open yet
+  static Task<std::optional<Error>> check_replaced_paths(std::shared_ptr<Supervisor> self, Error error);
+  bool paths_replaced() const {
+    return paths_replaced_;
+  }  ///< the worker ends because of that, or the next one is not open yet
   void cancel(Call& call);
   void abandon(Call& call);  ///< nobody waits any more: cancel, drop what still comes
   static Task<void> stop(std::shared_ptr<Supervisor> self);
@@ -58,12 +60,12 @@ class Supervisor : public std::enable_shared_from_this<Supervisor> {
   void adopt() { spec_.trial = false; }
   /// Another version serves: the watch ends, and a worker that dies now is neither replaced nor a crash of the backend.
   void retire();
-  /// Waits until no call is under way, at most until `deadline`.
+  /// Waits until no call is under way, at timeout until `deadline`.
   static Task<void> idle(std::shared_ptr<Supervisor> self, Steady::time_point deadline);
   Status resume();  ///< a parked worker starts at once; `conflict`: it is not parked
   void drop();      ///< the session's owner is gone: kill, end the loop
   /// The worker did what none of ours does, so its plugin has it: told, and killed. `what` follows "the worker".
-  void condemn(const std::string& what);
+  void kill_misbehaving(const std::string& what);
 
   const core::WorkerStatus& status();
   const core::SessionSpec& spec() const { return spec_.session; }
@@ -75,13 +77,13 @@ class Supervisor : public std::enable_shared_from_this<Supervisor> {
 
  private:
   static Task<void> run(std::shared_ptr<Supervisor> self);
-  static Task<void> serve(std::shared_ptr<Supervisor> self);
+  static Task<void> run_worker(std::shared_ptr<Supervisor> self);
   static Task<void> open(std::shared_ptr<Supervisor> self);
   static Task<Status> open_steps(std::shared_ptr<Supervisor> self);
-  static Task<Result<ipc::CallResult>> plain(std::shared_ptr<Supervisor> self, ipc::FrameType type,
-                                             std::string payload);
+  static Task<Result<ipc::CallResult>> simple_call(std::shared_ptr<Supervisor> self, ipc::FrameType type,
+                                                   std::string payload);
   static Task<void> read_errors(std::shared_ptr<Supervisor> self);
-  Task<void> pause(std::chrono::milliseconds most);
+  Task<void> pause(std::chrono::milliseconds timeout);
   void on_frame(ipc::Frame frame);
   void on_result(Call& call, ipc::Frame frame);
   void on_stream(Call& call, ipc::Frame frame);
@@ -93,25 +95,25 @@ class Supervisor : public std::enable_shared_from_this<Supervisor> {
   void arm(Call& call);
   void expire(Call& call);
   void kill(std::string reason);
-  void limit_stop();
-  bool due(const std::string& what);
+  void arm_stop_timer();
+  bool should_report(const std::string& what);
   void watch_usage();
   bool within_budgets();
-  void account(const Call& call, const ipc::CallResult& result);
+  void record_result(const Call& call, const ipc::CallResult& result);
   void hit_budget(const std::string& budget, std::string message);
   void note_overdue(const Call& call);
-  void bury(const std::string& how);
+  void on_worker_exit(const std::string& how);
   void after_crash();
   std::string in_flight() const;
   void fail_calls(const Error& error);
   void set_state(std::string state);
-  void tell(std::string what, std::string message);
+  void report(std::string what, std::string message);
   ipc::Load load_request();
-  static Task<Status> settle_jail(std::shared_ptr<Supervisor> self, ipc::Loaded loaded);
+  static Task<Status> verify_jail(std::shared_ptr<Supervisor> self, ipc::LoadAnswer loaded);
   /// Nothing: the file system does not answer, or the worker is another one by now.
-  static Task<std::optional<JailPaths>> wanted_paths(std::shared_ptr<Supervisor> self);
-  static Task<void> look_at_jail(std::shared_ptr<Supervisor> self);
-  void leave_jail(const std::string& why);
+  static Task<std::optional<JailPaths>> find_jail_paths(std::shared_ptr<Supervisor> self);
+  static Task<void> check_jail_paths(std::shared_ptr<Supervisor> self);
+  void restart_with_new_jail(const std::string& why);
   std::string open_payload() const;
 
   const HostOptions options_;
@@ -121,32 +123,33 @@ class Supervisor : public std::enable_shared_from_this<Supervisor> {
   core::WorkerStatus status_;
   std::shared_ptr<const core::ProviderInfo> info_;
   std::shared_ptr<Worker> worker_;
-  std::weak_ptr<Worker> left_behind_;  ///< was killed and has not ended
-  std::shared_ptr<Connection> connection_;
+  std::weak_ptr<Worker> unreaped_;  ///< was killed and has not ended
+  std::shared_ptr<WorkerChannel> channel_;
   std::unique_ptr<LineLog> errors_;
   std::map<std::uint64_t, std::shared_ptr<Call>> calls_;
-  std::map<std::string, Rate> rates_;
+  std::map<std::string, RateLimiter> rates_;
   std::set<std::string> metrics_;  ///< declared
-  Rate log_rate_, log_flood_{std::chrono::milliseconds(2), 10'000}, metric_flood_{std::chrono::milliseconds(1), 20'000};
+  RateLimiter log_rate_, log_flood_{std::chrono::milliseconds(2), 10'000},
+      metric_flood_{std::chrono::milliseconds(1), 20'000};
   std::uint64_t lines_dropped_ = 0;  ///< since the last one printed
   std::uint64_t next_call_ = 1;
   std::optional<Error> failure_;  ///< load or open said no; not a crash
   std::string kill_reason_;
-  bool killed_ = false;        ///< this worker
-  JailPaths jail_paths_;       ///< of the worker that runs
-  bool other_jail_ = false;    ///< this worker ends, the next gets other paths
-  bool jail_retried_ = false;  ///< this worker is that next one
-  /// moved: the next worker's jail is another because a path leads elsewhere
-  bool looking_at_jail_ = false, moved_ = false;
+  bool killed_ = false;          ///< this worker
+  JailPaths jail_paths_;         ///< of the worker that runs
+  bool needs_new_jail_ = false;  ///< this worker ends, the next gets other paths
+  bool jail_retried_ = false;    ///< this worker is that next one
+  /// paths_replaced: the next worker's jail is another because a path leads elsewhere
+  bool checking_jail_paths_ = false, paths_replaced_ = false;
   bool stopping_ = false, finished_ = false, retired_ = false;
   Backoff backoff_;
   std::deque<Steady::time_point> crashes_;
   Steady::time_point running_since_{};
   std::optional<std::chrono::milliseconds> idle_cpu_;  ///< used when the last call ended
-  Steady::time_point jail_looked_{};
-  std::map<std::string, Steady::time_point> told_;  ///< what a plugin does again and again
+  Steady::time_point jail_checked_{};
+  std::map<std::string, Steady::time_point> last_reported_;  ///< what a plugin does again and again
   asio::steady_timer retry_, usage_, stop_limit_;
-  std::set<asio::steady_timer*> waiting_;  ///< cancelled at each change of state
+  std::set<asio::steady_timer*> state_waiters_;  ///< cancelled at each change of state
 };
 
 }  // namespace driftd::host

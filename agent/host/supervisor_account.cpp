@@ -14,8 +14,8 @@ namespace {
 
 constexpr auto kUsagePoll = std::chrono::milliseconds(500);
 constexpr auto kJailPoll = std::chrono::seconds(2);
-constexpr auto kTellAgain = std::chrono::minutes(10);  // of what a plugin does again and again
-constexpr std::size_t kMaxTold = 1024;                 // of what a worker tells, bytes
+constexpr auto kReportInterval = std::chrono::minutes(10);  // of what a plugin does again and again
+constexpr std::size_t kMaxTold = 1024;                      // of what a worker tells, bytes
 
 }  // namespace
 
@@ -27,8 +27,8 @@ std::string render_seconds(std::chrono::milliseconds t) {
   return fmt::format("{} ms", t.count());
 }
 
-void Supervisor::account(const Call& call, const ipc::CallResult& result) {
-  const std::string in(ipc::name_of(call.type));
+void Supervisor::record_result(const Call& call, const ipc::CallResult& result) {
+  const std::string in(ipc::call_name(call.type));
   for (const auto& [rule, times] : result.rules) {
     const std::string name = ipc::printable(rule, 64);
     if (status_.misuses.size() < ipc::kMaxRules || status_.misuses.contains(name)) status_.misuses[name] += times;
@@ -36,17 +36,17 @@ void Supervisor::account(const Call& call, const ipc::CallResult& result) {
   if (result.misuses > 0) {
     const std::string rule = result.misuse.substr(0, std::min<std::size_t>(result.misuse.find(':'), 64));
     status_.last_misuse = fmt::format("{} (in {})", ipc::printable(result.misuse, kMaxTold), in);
-    if (due("rule " + rule)) {
-      tell("misbehaved", fmt::format("broke a rule of the ABI {} times in {}; first: {}", result.misuses, in,
-                                     ipc::printable(result.misuse, kMaxTold)));
+    if (should_report("rule " + rule)) {
+      report("misbehaved", fmt::format("broke a rule of the ABI {} times in {}; first: {}", result.misuses, in,
+                                       ipc::printable(result.misuse, kMaxTold)));
     }
   }
   if (result.denied_secrets > 0) {
     status_.denied_secrets += result.denied_secrets;
-    if (due("secret")) {
-      tell("secret_denied",
-           fmt::format("{} asked for a secret that was not minted for it (in {}); denied, {} times so far", spec_.file,
-                       in, status_.denied_secrets));
+    if (should_report("secret")) {
+      report("secret_denied",
+             fmt::format("{} asked for a secret that was not minted for it (in {}); denied, {} times so far",
+                         spec_.file, in, status_.denied_secrets));
     }
   }
   if (call.type == ipc::FrameType::refresh && result.code != Code::cancelled) {
@@ -60,17 +60,17 @@ void Supervisor::hit_budget(const std::string& budget, std::string message) {
   if (status_.budget_hits.size() < ipc::kMaxRules || status_.budget_hits.contains(budget))
     ++status_.budget_hits[budget];
   status_.last_budget_hit = message;
-  if (due("budget " + budget)) tell("budget", std::move(message));
+  if (should_report("budget " + budget)) report("budget", std::move(message));
 }
 
 /// A plugin does again and again what it does wrong: it is told once, and once more every ten minutes; counts are
 /// exact.
-bool Supervisor::due(const std::string& what) {
+bool Supervisor::should_report(const std::string& what) {
   const auto now = Steady::now();
-  const auto found = told_.find(what);
-  if (found == told_.end() && told_.size() >= ipc::kMaxRules) return false;
-  if (found != told_.end() && now - found->second < kTellAgain) return false;
-  told_[what] = now;
+  const auto found = last_reported_.find(what);
+  if (found == last_reported_.end() && last_reported_.size() >= ipc::kMaxRules) return false;
+  if (found != last_reported_.end() && now - found->second < kReportInterval) return false;
+  last_reported_[what] = now;
   return true;
 }
 
@@ -81,43 +81,44 @@ void Supervisor::watch_usage() {
     const auto self = weak.lock();
     if (stopped || !self || !self->worker_) return;
     if (!self->within_budgets()) return;
-    if (Steady::now() - self->jail_looked_ >= kJailPoll) asio::co_spawn(self->options_.core, look_at_jail(self), fatal);
+    if (Steady::now() - self->jail_checked_ >= kJailPoll)
+      asio::co_spawn(self->options_.core, check_jail_paths(self), fatal);
     self->watch_usage();
   });
 }
 
 /// A folder or file of the settings was replaced, a link leads elsewhere, or a socket that was awaited is there: the
 /// next worker gets it. Not while a call runs: the worker that lives sees the old ones until then.
-Task<void> Supervisor::look_at_jail(std::shared_ptr<Supervisor> self) {
-  if (self->looking_at_jail_ || self->jail_paths_.seen.empty()) co_return;
-  self->looking_at_jail_ = true;
-  self->jail_looked_ = Steady::now();
+Task<void> Supervisor::check_jail_paths(std::shared_ptr<Supervisor> self) {
+  if (self->checking_jail_paths_ || self->jail_paths_.seen.empty()) co_return;
+  self->checking_jail_paths_ = true;
+  self->jail_checked_ = Steady::now();
   const JailPaths before = self->jail_paths_;
-  const auto now = co_await wanted_paths(self);
-  self->looking_at_jail_ = false;
+  const auto now = co_await find_jail_paths(self);
+  self->checking_jail_paths_ = false;
   const bool same_worker = self->worker_ && self->jail_paths_.seen == before.seen;
-  if (now && same_worker && now->seen != before.seen) self->leave_jail(now->replaced_since(before));
+  if (now && same_worker && now->seen != before.seen) self->restart_with_new_jail(now->replaced_since(before));
 }
 
-void Supervisor::leave_jail(const std::string& why) {
+void Supervisor::restart_with_new_jail(const std::string& why) {
   const auto busy = [](const auto& one) { return one.second->type != ipc::FrameType::watch; };
   if (!worker_ || killed_ || stopping_ || retired_ || std::any_of(calls_.begin(), calls_.end(), busy)) return;
-  other_jail_ = moved_ = true;
+  needs_new_jail_ = paths_replaced_ = true;
   log::room("host").info("[{}] {} is not what it was when the worker started: another worker gets what is there now",
                          spec_.session.backend, why);
   kill("the worker gets another jail");
   set_state("starting");  // who waits for a worker waits for the next one
 }
 
-Task<std::optional<Error>> Supervisor::left_jail(std::shared_ptr<Supervisor> self, Error error) {
+Task<std::optional<Error>> Supervisor::check_replaced_paths(std::shared_ptr<Supervisor> self, Error error) {
   const JailPaths before = self->jail_paths_;
   const bool of_files = error.code == Code::denied || error.code == Code::not_found || error.code == Code::unavailable;
   const bool jailed = self->worker_ && self->worker_->pid() != 0;
   if (!of_files || !jailed || before.seen.empty()) co_return std::nullopt;
-  const auto now = co_await wanted_paths(self);
+  const auto now = co_await find_jail_paths(self);
   const std::string moved = now ? now->replaced_since(before) : std::string();
   if (moved.empty()) co_return std::nullopt;
-  self->leave_jail(moved);
+  self->restart_with_new_jail(moved);
   co_return Error{Code::unavailable,
                   fmt::format("{} was replaced since the worker started, which sees only the old one: another "
                               "worker starts now, with the one that is there ({})",
@@ -153,7 +154,7 @@ bool Supervisor::within_budgets() {
     const auto cost = used.cpu - call->cpu_at_begin;
     if (call->type == ipc::FrameType::watch || cost <= budgets.cpu) continue;
     return over("cpu", fmt::format("CPU {} over the budget of {} in {}", render_seconds(cost),
-                                   render_seconds(budgets.cpu), ipc::name_of(call->type)));
+                                   render_seconds(budgets.cpu), ipc::call_name(call->type)));
   }
   return true;
 }
@@ -164,7 +165,7 @@ void Supervisor::note_overdue(const Call& call) {
   const bool budgeted = call.type == ipc::FrameType::refresh || call.type == ipc::FrameType::read;
   if (!budgeted || asked + std::chrono::milliseconds(100) < spec_.session.budgets.call) return;
   hit_budget("call", fmt::format("no answer within the budget of {} in {}", render_seconds(spec_.session.budgets.call),
-                                 ipc::name_of(call.type)));
+                                 ipc::call_name(call.type)));
 }
 
 Status Supervisor::resume() {
@@ -183,7 +184,7 @@ const core::WorkerStatus& Supervisor::status() {
   return status_;
 }
 
-void Supervisor::tell(std::string what, std::string message) {
+void Supervisor::report(std::string what, std::string message) {
   if (spec_.describe_only) return;  // the factory says what became of the file
   if (retired_)
     return log::room("host").info("[{}] the replaced version: {}: {}", spec_.session.backend, what, message);

@@ -18,18 +18,18 @@ constexpr std::uint64_t kCreditStep = 128u << 10;  // bytes given back at once
 std::shared_ptr<Call> Supervisor::begin(ipc::FrameType type, std::string payload, Steady::time_point deadline) {
   auto call = std::make_shared<Call>(options_.core, next_call_++, type, deadline);
   call->wake.expires_at(asio::steady_timer::time_point::max());
-  if (!connection_) {
+  if (!channel_) {
     call->done = fail(Code::unavailable, "worker " + (status_.last_exit.empty() ? "not running" : status_.last_exit));
     return call;
   }
   if (payload.size() > ipc::kMaxPayload) {
-    call->done = fail(Code::invalid, fmt::format("{}: the request has {} bytes, at most {}", ipc::name_of(type),
+    call->done = fail(Code::invalid, fmt::format("{}: the request has {} bytes, at most {}", ipc::call_name(type),
                                                  payload.size(), ipc::kMaxPayload));
     return call;
   }
   if (worker_) call->cpu_at_begin = worker_->usage().cpu;
   calls_[call->id] = call;
-  connection_->send(type, call->id, std::move(payload));
+  channel_->send(type, call->id, std::move(payload));
   arm(*call);
   return call;
 }
@@ -53,8 +53,8 @@ void Supervisor::expire(Call& call) {
   }
   const std::string waited = render_seconds(std::chrono::round<std::chrono::milliseconds>(call.waited));
   kill(call.stopped_early ? fmt::format("no answer within {} of a cancel: killed in {}", render_seconds(options_.grace),
-                                        ipc::name_of(call.type))
-                          : fmt::format("no answer within {}: killed in {}", waited, ipc::name_of(call.type)));
+                                        ipc::call_name(call.type))
+                          : fmt::format("no answer within {}: killed in {}", waited, ipc::call_name(call.type)));
 }
 
 void Supervisor::cancel(Call& call) {
@@ -62,7 +62,7 @@ void Supervisor::cancel(Call& call) {
   call.cancelled = true;
   call.stopped_early = Steady::now() < call.deadline;
   call.waited = std::max(call.deadline - call.begun, Steady::duration::zero());
-  if (connection_) connection_->send(ipc::FrameType::cancel, call.id, {});
+  if (channel_) channel_->send(ipc::FrameType::cancel, call.id, {});
   call.deadline = Steady::now() + options_.grace;  // from the cancel on: the deadline may have been seen late
   arm(call);
 }
@@ -79,7 +79,7 @@ std::optional<ipc::Frame> Supervisor::pop(Call& call) {
   if (!call.queue.empty()) {
     out = std::move(call.queue.front());
     call.queue.pop_front();
-    call.owed += out->payload.size() + ipc::kHeaderSize;
+    call.credit_to_return += out->payload.size() + ipc::kHeaderSize;
   }
   give_credit(call);
   return out;
@@ -87,16 +87,16 @@ std::optional<ipc::Frame> Supervisor::pop(Call& call) {
 
 void Supervisor::give_credit(Call& call) {
   // a worker waits for credit only when it has used all of it: the step is always reached then
-  if (call.owed >= kCreditStep && connection_ && !call.done) {
-    connection_->send(ipc::FrameType::credit, call.id, encode(ipc::Credit{call.owed}));
-    call.taken -= call.owed;
-    call.owed = 0;
+  if (call.credit_to_return >= kCreditStep && channel_ && !call.done) {
+    channel_->send(ipc::FrameType::credit, call.id, encode(ipc::Credit{call.credit_to_return}));
+    call.credit_used -= call.credit_to_return;
+    call.credit_to_return = 0;
   }
 }
 
 void Supervisor::on_frame(ipc::Frame frame) {
   const auto found = calls_.find(frame.call);
-  if (found == calls_.end()) return condemn("spoke of a call that is not running");
+  if (found == calls_.end()) return kill_misbehaving("spoke of a call that is not running");
   const auto call = found->second;
   switch (frame.type) {
     case ipc::FrameType::result:
@@ -108,7 +108,8 @@ void Supervisor::on_frame(ipc::Frame frame) {
     case ipc::FrameType::metric:
       if (!on_credit(*call, frame)) return;
       on_metric(frame);
-      call->owed += frame.payload.size() + ipc::kHeaderSize;  // read at once, also where nobody waits for pages
+      call->credit_to_return += frame.payload.size() + ipc::kHeaderSize;  // read at once, also where nobody waits for
+                                                                          // pages
       return give_credit(*call);
     case ipc::FrameType::records:
     case ipc::FrameType::mark:
@@ -116,17 +117,17 @@ void Supervisor::on_frame(ipc::Frame frame) {
       if (on_credit(*call, frame)) on_stream(*call, std::move(frame));
       return;
     default:
-      return condemn("sent a frame that only the agent sends");
+      return kill_misbehaving("sent a frame that only the agent sends");
   }
 }
 
 /// The rule of ActiveCall::send from the other side: nothing more once the credit is used up.
 bool Supervisor::on_credit(Call& call, const ipc::Frame& frame) {
-  if (call.taken >= ipc::kCallCredit) {
-    condemn("sent more than its credit");
+  if (call.credit_used >= ipc::kCallCredit) {
+    kill_misbehaving("sent more than its credit");
     return false;
   }
-  call.taken += frame.payload.size() + ipc::kHeaderSize;
+  call.credit_used += frame.payload.size() + ipc::kHeaderSize;
   return true;
 }
 
@@ -134,10 +135,10 @@ void Supervisor::on_stream(Call& call, ipc::Frame frame) {
   const bool streams =
       call.type == ipc::FrameType::refresh || call.type == ipc::FrameType::read || call.type == ipc::FrameType::watch;
   if (!streams && frame.type != ipc::FrameType::diagnostic)
-    return condemn(fmt::format("sent records in {}", ipc::name_of(call.type)));
-  const bool unheard = call.abandoned || call.type == ipc::FrameType::load || call.type == ipc::FrameType::open;
+    return kill_misbehaving(fmt::format("sent records in {}", ipc::call_name(call.type)));
+  const bool discarded = call.abandoned || call.type == ipc::FrameType::load || call.type == ipc::FrameType::open;
   call.queue.push_back(std::move(frame));
-  if (unheard) {
+  if (discarded) {
     while (pop(call)) {
     }
   }
@@ -146,9 +147,10 @@ void Supervisor::on_stream(Call& call, ipc::Frame frame) {
 
 void Supervisor::on_result(Call& call, ipc::Frame frame) {
   auto result = ipc::decode<ipc::CallResult>(frame.payload, ipc::kMaxRules);
-  if (!result) return condemn(fmt::format("answered {} with what cannot be decoded", ipc::name_of(call.type)));
+  if (!result)
+    return kill_misbehaving(fmt::format("answered {} with what cannot be decoded", ipc::call_name(call.type)));
   clean(*result, scrubber_);
-  account(call, *result);
+  record_result(call, *result);
   call.done = std::move(result);
   call.limit.cancel();
   call.wake.cancel();
@@ -157,25 +159,26 @@ void Supervisor::on_result(Call& call, ipc::Frame frame) {
 
 /// A worker of ours tells 500 a second. Nothing waits for them: a flood is no accident.
 void Supervisor::on_metric(const ipc::Frame& frame) {
-  if (!metric_flood_.try_take(Steady::now())) return condemn("flooded the metrics");
+  if (!metric_flood_.try_take(Steady::now())) return kill_misbehaving("flooded the metrics");
   const auto gauge = ipc::decode<ipc::Gauge>(frame.payload);
-  if (!gauge || !metrics_.contains(gauge->name)) return condemn("sent a metric that describe does not declare");
+  if (!gauge || !metrics_.contains(gauge->name))
+    return kill_misbehaving("sent a metric that describe does not declare");
   char* end = nullptr;
   const double value = std::strtod(gauge->value.c_str(), &end);
-  if (gauge->value.empty() || *end != '\0') return condemn("sent a metric whose value is no number");
+  if (gauge->value.empty() || *end != '\0') return kill_misbehaving("sent a metric whose value is no number");
   if (std::isfinite(value)) status_.gauges[gauge->name] = value;
 }
 
 /// A worker of ours prints 20 lines a second. What is more is dropped here too, and a flood is no accident.
 void Supervisor::on_log(const ipc::Frame& frame) {
   const auto now = Steady::now();
-  if (!log_flood_.try_take(now)) return condemn("flooded the log");
+  if (!log_flood_.try_take(now)) return kill_misbehaving("flooded the log");
   if (!log_rate_.try_take(now)) {
     ++lines_dropped_;
     return;
   }
   const auto line = ipc::decode<ipc::LogLine>(frame.payload);
-  if (!line) return condemn("sent a log line that cannot be decoded");
+  if (!line) return kill_misbehaving("sent a log line that cannot be decoded");
   constexpr spdlog::level::level_enum kLevels[] = {spdlog::level::debug, spdlog::level::info, spdlog::level::warn,
                                                    spdlog::level::err};
   const auto level = kLevels[std::clamp(line->level, 0, 3)];
@@ -187,28 +190,29 @@ void Supervisor::on_log(const ipc::Frame& frame) {
 void Supervisor::on_permit(const std::shared_ptr<Call>& call, const ipc::Frame& frame) {
   const auto request = ipc::decode<ipc::PermitRequest>(frame.payload);
   if (!request || call->asks_permit || request->bucket.size() > ipc::kMaxName)
-    return condemn("asked for a permit out of turn");
+    return kill_misbehaving("asked for a permit out of turn");
   const auto now = Steady::now();
   if (rates_.size() >= ipc::kMaxBuckets)
     std::erase_if(rates_, [now](const auto& rate) { return rate.second.full(now); });
   if (rates_.size() >= ipc::kMaxBuckets)
-    return condemn(fmt::format("used more than {} buckets of permits", ipc::kMaxBuckets));
-  auto timer = std::make_shared<asio::steady_timer>(options_.core, rates_[request->bucket].take(request->tokens, now));
+    return kill_misbehaving(fmt::format("used more than {} buckets of permits", ipc::kMaxBuckets));
+  auto timer =
+      std::make_shared<asio::steady_timer>(options_.core, rates_[request->bucket].reserve(request->tokens, now));
   auto* raw = timer.get();
   call->asks_permit = true;
-  raw->async_wait([timer = std::move(timer), weak = std::weak_ptr(connection_), call,
+  raw->async_wait([timer = std::move(timer), weak = std::weak_ptr(channel_), call,
                    ticket = request->ticket](const boost::system::error_code&) {
     call->asks_permit = false;
-    if (const auto connection = weak.lock())
-      connection->send(ipc::FrameType::permitted, call->id, encode(ipc::Permitted{ticket, Code::ok}));
+    if (const auto channel = weak.lock())
+      channel->send(ipc::FrameType::permitted, call->id, encode(ipc::PermitAnswer{ticket, Code::ok}));
   });
 }
 
-void Supervisor::condemn(const std::string& what) {
+void Supervisor::kill_misbehaving(const std::string& what) {
   if (killed_) return;
   ++status_.misuses["protocol"];
   status_.last_misuse = what;
-  tell("misbehaved", what);
+  report("misbehaved", what);
   kill(what + ": killed");
 }
 
@@ -217,13 +221,13 @@ void Supervisor::kill(std::string reason) {
   killed_ = true;
   if (kill_reason_.empty()) kill_reason_ = std::move(reason);
   if (worker_) worker_->kill();
-  if (connection_) connection_->close();
+  if (channel_) channel_->close();
 }
 
 std::string Supervisor::in_flight() const {
   std::string out;
   for (const auto& [id, call] : calls_) {
-    const std::string name(ipc::name_of(call->type));
+    const std::string name(ipc::call_name(call->type));
     if (call->type != ipc::FrameType::watch && out.find(name) == std::string::npos)
       out += (out.empty() ? "" : ", ") + name;
   }

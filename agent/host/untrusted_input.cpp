@@ -14,10 +14,10 @@ constexpr std::size_t kPageRecords = 512;
 constexpr std::size_t kPageBytes = 4u << 20;
 constexpr std::size_t kMaxReason = 1u << 10;  // of a broken rule, bytes
 
-tl::unexpected<Error> broken(std::string words) { return fail(Code::invalid, std::move(words)); }
+tl::unexpected<Error> broken(std::string message) { return fail(Code::invalid, std::move(message)); }
 
-Status check_name(const std::string& text, const char* member, std::size_t most = ipc::kMaxName) {
-  if (text.size() > most) return broken(fmt::format("sent a record whose {} has {} bytes", member, text.size()));
+Status check_name(const std::string& text, const char* member, std::size_t max_size = ipc::kMaxName) {
+  if (text.size() > max_size) return broken(fmt::format("sent a record whose {} has {} bytes", member, text.size()));
   if (!ipc::is_utf8(text)) return broken(fmt::format("sent a record whose {} is not UTF-8", member));
   return {};
 }

@@ -32,20 +32,20 @@ class Worker {
   virtual asio::posix::stream_descriptor* errors() { return nullptr; }
 };
 
-/// How it ended. Nothing: it has not within `most`, for SIGKILL ends no thread that waits in the kernel for a file
+/// How it ended. Nothing: it has not within `timeout`, for SIGKILL ends no thread that waits in the kernel for a file
 /// system; it is kept, and waited for, until it has.
-Task<std::optional<std::string>> end_of(std::shared_ptr<Worker> worker, asio::any_io_executor core,
-                                        std::chrono::milliseconds most);
+Task<std::optional<std::string>> wait_for_end(std::shared_ptr<Worker> worker, asio::any_io_executor core,
+                                              std::chrono::milliseconds timeout);
 
-struct Started {
+struct StartedWorker {
   std::unique_ptr<Worker> worker;
   int fd = -1;  ///< the agent's end of the protocol socket; owned by the caller
 };
 
 /// A worker process in its own process group, with /dev/null as stdin and stdout, the protocol at descriptor 3 and a
 /// copy of `library`, the plugin's sealed bytes, at 4. `unavailable` when it cannot start.
-Result<Started> start_process(asio::any_io_executor core, const std::string& program, int library);
+Result<StartedWorker> start_process(asio::any_io_executor core, const std::string& program, int library);
 /// Own threads of this process. A plugin that never returns costs its threads: they are left behind.
-Result<Started> start_threads(asio::any_io_executor core, int library);
+Result<StartedWorker> start_threads(asio::any_io_executor core, int library);
 
 }  // namespace driftd::host

@@ -7,15 +7,15 @@
 
 namespace driftd::host {
 
-Connection::Connection(asio::any_io_executor core, int fd) : socket_(core, asio::local::stream_protocol(), fd) {}
+WorkerChannel::WorkerChannel(asio::any_io_executor core, int fd) : socket_(core, asio::local::stream_protocol(), fd) {}
 
-void Connection::send(ipc::FrameType type, std::uint64_t call, std::string payload) {
+void WorkerChannel::send(ipc::FrameType type, std::uint64_t call, std::string payload) {
   if (!socket_.is_open()) return;
   outgoing_.push_back(render(ipc::Frame{type, call, std::move(payload)}));
   if (!writing_) write_next();
 }
 
-void Connection::write_next() {
+void WorkerChannel::write_next() {
   writing_ = !outgoing_.empty() && socket_.is_open();
   if (!writing_) return;
   asio::async_write(socket_, asio::buffer(outgoing_.front()),
@@ -26,7 +26,7 @@ void Connection::write_next() {
                     });
 }
 
-Task<Status> Connection::receive(std::shared_ptr<Connection> self, std::function<void(ipc::Frame)> on_frame) {
+Task<Status> WorkerChannel::receive(std::shared_ptr<WorkerChannel> self, std::function<void(ipc::Frame)> on_frame) {
   ipc::FrameReader reader;
   std::string buffer(128u << 10, '\0');
   for (;;) {
@@ -44,7 +44,7 @@ Task<Status> Connection::receive(std::shared_ptr<Connection> self, std::function
   }
 }
 
-void Connection::close() {
+void WorkerChannel::close() {
   boost::system::error_code ignored;  // closing twice is no failure
   socket_.close(ignored);
 }

@@ -12,14 +12,14 @@
 namespace driftd::host {
 
 /// The agent's end of the socket to a worker. Core thread.
-class Connection : public std::enable_shared_from_this<Connection> {
+class WorkerChannel : public std::enable_shared_from_this<WorkerChannel> {
  public:
-  Connection(asio::any_io_executor core, int fd);
+  WorkerChannel(asio::any_io_executor core, int fd);
   /// Queues a frame. What the agent sends is small: requests, credit, cancels.
   void send(ipc::FrameType type, std::uint64_t call, std::string payload);
   /// Hands each frame to `on_frame` until the socket ends, close() included (ok), or carries garbage (`corrupt`). Never
   /// waits for a handler: the credit bounds what can arrive.
-  static Task<Status> receive(std::shared_ptr<Connection> self, std::function<void(ipc::Frame)> on_frame);
+  static Task<Status> receive(std::shared_ptr<WorkerChannel> self, std::function<void(ipc::Frame)> on_frame);
   void close();
 
  private:

@@ -11,7 +11,7 @@ namespace {
 
 /// Shared by who waits and who reaps: each may be the last.
 struct End {
-  End(asio::any_io_executor core, std::chrono::milliseconds most) : limit(core, most) {}
+  End(asio::any_io_executor core, std::chrono::milliseconds timeout) : limit(core, timeout) {}
   asio::steady_timer limit;
   std::optional<std::string> how;
 };
@@ -23,9 +23,9 @@ Task<void> reap(std::shared_ptr<Worker> worker, std::shared_ptr<End> end) {
 
 }  // namespace
 
-Task<std::optional<std::string>> end_of(std::shared_ptr<Worker> worker, asio::any_io_executor core,
-                                        std::chrono::milliseconds most) {
-  const auto end = std::make_shared<End>(core, most);
+Task<std::optional<std::string>> wait_for_end(std::shared_ptr<Worker> worker, asio::any_io_executor core,
+                                              std::chrono::milliseconds timeout) {
+  const auto end = std::make_shared<End>(core, timeout);
   asio::co_spawn(core, reap(std::move(worker), end), fatal);
   boost::system::error_code woken;  // by the end, or by the time
   if (!end->how) co_await end->limit.async_wait(asio::redirect_error(asio::use_awaitable, woken));

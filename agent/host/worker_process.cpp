@@ -69,8 +69,8 @@ class Process final : public Worker {
   }
   int pid() const override { return pid_; }
   Usage usage() const override;
-  void limit_files(int most) override {
-    const rlimit64 files{static_cast<rlim64_t>(most), static_cast<rlim64_t>(most)};
+  void limit_files(int max_files) override {
+    const rlimit64 files{static_cast<rlim64_t>(max_files), static_cast<rlim64_t>(max_files)};
     if (!reaped_) ::prlimit64(pid_, RLIMIT_NOFILE, &files, nullptr);
   }
   void kill() override {
@@ -142,18 +142,18 @@ Usage Process::usage() const {
 }
 
 /// Descriptors of a start that did not happen yet.
-struct Ends {
+struct SpawnDescriptors {
   int socket[2] = {-1, -1};
   int pipe[2] = {-1, -1};
   int library = -1;
-  ~Ends() {
+  ~SpawnDescriptors() {
     for (const int fd : {socket[0], socket[1], pipe[0], pipe[1], library}) {
       if (fd >= 0) ::close(fd);
     }
   }
 };
 
-Result<pid_t> spawn(const std::string& program, const Ends& ends) {
+Result<pid_t> spawn(const std::string& program, const SpawnDescriptors& ends) {
   posix_spawn_file_actions_t actions;
   posix_spawnattr_t attributes;
   ::posix_spawn_file_actions_init(&actions);
@@ -195,15 +195,15 @@ bool is_worker(int pid) {
   return workers().contains(pid);
 }
 
-Result<Started> start_process(asio::any_io_executor core, const std::string& program, int library) {
-  Ends ends;
+Result<StartedWorker> start_process(asio::any_io_executor core, const std::string& program, int library) {
+  SpawnDescriptors ends;
   ends.library = ::fcntl(library, F_DUPFD_CLOEXEC, kHigh);
   const bool paired = ends.library >= 0 && ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.socket) == 0;
   if (!paired || ::pipe2(ends.pipe, O_CLOEXEC) != 0) {
     return fail(Code::unavailable, fmt::format("cannot start a worker: {}", std::strerror(errno)));
   }
   DRIFTD_TRY(const pid_t pid, spawn(program, ends));
-  Started out;
+  StartedWorker out;
   out.worker = std::make_unique<Process>(core, pid, std::exchange(ends.pipe[0], -1));
   out.fd = std::exchange(ends.socket[0], -1);
   return out;

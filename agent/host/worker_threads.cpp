@@ -39,7 +39,7 @@ class Threads final : public Worker {
 
 }  // namespace
 
-Result<Started> start_threads(asio::any_io_executor, int library) {
+Result<StartedWorker> start_threads(asio::any_io_executor, int library) {
   int ends[2];
   const int own = ::fcntl(library, F_DUPFD_CLOEXEC, 3);
   if (own < 0)
@@ -48,7 +48,7 @@ Result<Started> start_threads(asio::any_io_executor, int library) {
     ::close(own);
     return fail(Code::unavailable, fmt::format("cannot start an in-process session: {}", std::strerror(errno)));
   }
-  Started out;
+  StartedWorker out;
   out.worker = std::make_unique<Threads>(ends[1], own);
   out.fd = ends[0];
   return out;

@@ -63,7 +63,7 @@ void fields(A& a, RedactRule& v) {
 
 namespace driftd::ipc {
 
-/// load: which plugin. Its result carries Loaded.
+/// load: which plugin. Its result carries LoadAnswer.
 struct Load {
   std::string file;  ///< where the bytes came from, for people: they arrive as a descriptor
   bool in_process = false;
@@ -77,14 +77,14 @@ void fields(A& a, Load& v) {
 }
 
 /// What a plugin said of itself, as text; both sides read it with describe.hpp.
-struct Loaded {
+struct LoadAnswer {
   std::string file, describe, settings_schema;
   std::map<std::string, std::string> kinds;  ///< kind → driftd-schema/1 document
   std::string jail;                          ///< what holds the worker: `landlock 7, seccomp`; empty: in-process
   std::vector<core::Extension> extensions;   ///< adopted by this host
 };
 template <class A>
-void fields(A& a, Loaded& v) {
+void fields(A& a, LoadAnswer& v) {
   a(v.file, v.describe, v.settings_schema, v.kinds, v.jail, v.extensions);
 }
 
@@ -150,7 +150,7 @@ void fields(A& a, DemoteCall& v) {
   a(v.id, v.changes);
 }
 
-/// How a call ended. `body` is the encoded answer of the call: Loaded, RefreshAnswer, HealthReport, Demotions
+/// How a call ended. `body` is the encoded answer of the call: LoadAnswer, RefreshAnswer, HealthReport, Demotions
 /// (ext_messages.hpp: of the extensions).
 struct CallResult {
   Code code = Code::ok;

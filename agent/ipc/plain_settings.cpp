@@ -31,8 +31,8 @@ struct Walk {
 
 }  // namespace
 
-Status reveal_plain(std::string& settings_json, const std::map<std::string, std::string>& secrets,
-                    std::string_view schema_json) {
+Status resolve_plain_settings(std::string& settings_json, const std::map<std::string, std::string>& secrets,
+                              std::string_view schema_json) {
   DRIFTD_TRY(const auto sensitive, sensitive_settings(schema_json));
   DRIFTD_TRY(const core::Value settings, core::parse(settings_json));
   settings_json = core::render(Walk{sensitive, secrets}(settings, "settings"));

@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t kMostBytes = 1ll << 30;
+constexpr std::int64_t kMaxFileBytes = 1ll << 30;
 constexpr unsigned kNoExecSeal = 8;  // MFD_NOEXEC_SEAL, Linux 6.3: mapped, but never executed as a program
 
 Error system_error(const fs::path& file, const char* what) {
@@ -31,13 +31,13 @@ Status check_opened(const fs::path& asked, int fd) {
   struct stat st {};
   if (::fstat(fd, &st) != 0) return fail(system_error(asked, "cannot be examined"));
   if (!S_ISREG(st.st_mode)) return fail(Code::invalid, asked.string() + ": is no file; expected a plugin (.so)");
-  const Way way = way_to(asked);
+  const ResolvedPath way = resolve_path(asked);
   if (way.error != 0) return fail(Code::invalid, fmt::format("{}: {}", asked.string(), std::strerror(way.error)));
-  for (const auto& hop : way.hops) {
-    const std::string why = distrust(hop);
+  for (const auto& step : way.steps) {
+    const std::string why = tamper_risk(step);
     if (!why.empty()) return fail(Code::denied, fmt::format("{}: refused, because {}", asked.string(), why));
   }
-  const struct stat& end = way.hops.back().st;
+  const struct stat& end = way.steps.back().st;
   if (end.st_dev == st.st_dev && end.st_ino == st.st_ino) return {};
   return fail(Code::denied, asked.string() + ": refused, because it was replaced while it was opened; try again");
 }
@@ -77,51 +77,51 @@ struct Mapped {
 
 }  // namespace
 
-Status LibraryFile::identify() {
+Status PluginFile::identify() {
   struct stat st {};
   if (::fstat(fd_, &st) != 0) return fail(system_error(path_, "cannot be examined"));
-  if (st.st_size > kMostBytes) {
+  if (st.st_size > kMaxFileBytes) {
     return fail(Code::invalid,
-                fmt::format("{}: has {} bytes; expected a plugin of at most {}", path_, st.st_size, kMostBytes));
+                fmt::format("{}: has {} bytes; expected a plugin of at most {}", path_, st.st_size, kMaxFileBytes));
   }
   key_ = {st.st_dev, st.st_ino, st.st_mtim.tv_sec * 1'000'000'000 + st.st_mtim.tv_nsec, st.st_size};
   return {};
 }
 
-Result<LibraryFile> LibraryFile::open(const fs::path& file) {
+Result<PluginFile> PluginFile::open(const fs::path& file) {
   const int fd = open_file(file);
   if (fd < 0) return fail(Code::invalid, fmt::format("{}: {}", file.string(), std::strerror(errno)));
-  LibraryFile out(file.string(), fd);
+  PluginFile out(file.string(), fd);
   DRIFTD_CHECK(check_opened(file, fd));
   DRIFTD_CHECK(out.identify());
   return out;
 }
 
-Result<LibraryFile> LibraryFile::open_sealed(const fs::path& file) {
-  DRIFTD_TRY(LibraryFile out, open(file));
+Result<PluginFile> PluginFile::open_sealed(const fs::path& file) {
+  DRIFTD_TRY(PluginFile out, open(file));
   DRIFTD_CHECK(out.seal());
   return out;
 }
 
-Result<LibraryFile> LibraryFile::adopt(std::string path, int descriptor) {
-  LibraryFile out(std::move(path), descriptor);
+Result<PluginFile> PluginFile::adopt(std::string path, int descriptor) {
+  PluginFile out(std::move(path), descriptor);
   out.sealed_ = true;
   DRIFTD_CHECK(out.identify());
   return out;
 }
 
-LibraryFile::LibraryFile(LibraryFile&& other) noexcept
+PluginFile::PluginFile(PluginFile&& other) noexcept
     : path_(std::move(other.path_)),
       sha256_(std::move(other.sha256_)),
       fd_(std::exchange(other.fd_, -1)),
       sealed_(other.sealed_),
       key_(std::move(other.key_)) {}
 
-LibraryFile::~LibraryFile() {
+PluginFile::~PluginFile() {
   if (fd_ >= 0) ::close(fd_);
 }
 
-Status LibraryFile::seal() {
+Status PluginFile::seal() {
   if (sealed_) return {};
   const int memory = make_memory(fs::path(path_).filename().string());
   if (memory < 0) return fail(system_error(path_, "cannot be copied into memory"));
@@ -141,7 +141,7 @@ Status LibraryFile::seal() {
   return {};
 }
 
-std::string LibraryFile::load_name() const { return fmt::format("/proc/self/fd/{}", fd_); }
+std::string PluginFile::load_name() const { return fmt::format("/proc/self/fd/{}", fd_); }
 
 Status check_file_rights(const fs::path& file) {
   const int fd = open_file(file);

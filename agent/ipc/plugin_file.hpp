@@ -13,7 +13,7 @@ namespace driftd::ipc {
 
 /// A plugin's file, opened once, checked by its descriptor and loaded by it: never by its path again. Owns the
 /// descriptor. One thread; what is sealed may be read by any.
-class LibraryFile {
+class PluginFile {
  public:
   /// What makes a file another one.
   struct Key {
@@ -24,14 +24,14 @@ class LibraryFile {
 
   /// `denied` when others may write the file or a folder above it; `invalid` when it cannot be read, is no regular file
   /// or has more than 1 GiB. Never waits for a writer.
-  static Result<LibraryFile> open(const std::filesystem::path& file);
+  static Result<PluginFile> open(const std::filesystem::path& file);
   /// The same with seal() behind it. Reads all of the file: not on the core thread.
-  static Result<LibraryFile> open_sealed(const std::filesystem::path& file);
+  static Result<PluginFile> open_sealed(const std::filesystem::path& file);
   /// Takes over the descriptor of what open_sealed() made in another process, or a copy of it. `path` is for people.
-  static Result<LibraryFile> adopt(std::string path, int descriptor);
-  ~LibraryFile();
-  LibraryFile(LibraryFile&& other) noexcept;
-  LibraryFile& operator=(LibraryFile&&) = delete;
+  static Result<PluginFile> adopt(std::string path, int descriptor);
+  ~PluginFile();
+  PluginFile(PluginFile&& other) noexcept;
+  PluginFile& operator=(PluginFile&&) = delete;
 
   /// Goes on with a copy of the bytes as they are now, in memory that nobody can change (memfd_create(2), sealed).
   Status seal();
@@ -42,7 +42,7 @@ class LibraryFile {
   std::string load_name() const;                     ///< for dlopen; good as long as this object lives
 
  private:
-  LibraryFile(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
+  PluginFile(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
   Status identify();
   std::string path_, sha256_;
   int fd_ = -1;

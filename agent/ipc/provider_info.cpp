@@ -90,7 +90,7 @@ Result<Json> object(const std::string& text, const std::string& where) {
   return json;
 }
 
-Status parse_schemas(const Loaded& loaded, core::ProviderInfo& info) {
+Status parse_schemas(const LoadAnswer& loaded, core::ProviderInfo& info) {
   for (const auto& kind : info.kinds) {
     const auto text = loaded.kinds.find(kind);
     if (text == loaded.kinds.end())
@@ -171,7 +171,7 @@ std::set<std::string> declared_metrics(const std::string& describe) {
   return out;
 }
 
-Result<std::shared_ptr<const core::ProviderInfo>> parse_info(const Loaded& loaded) {
+Result<std::shared_ptr<const core::ProviderInfo>> parse_info(const LoadAnswer& loaded) {
   try {
     DRIFTD_TRY(const Json describe, object(loaded.describe, loaded.file + ": describe"));
     DRIFTD_TRY(const Json settings, object(loaded.settings_schema, loaded.file + ": schema(\"settings\")"));

@@ -19,6 +19,6 @@ std::set<core::Extension> declared_extensions(const std::string& describe);
 /// Names of the gauges that describe declares.
 std::set<std::string> declared_metrics(const std::string& describe);
 /// Checks and types all of it; `invalid` names file, member, expected and found.
-Result<std::shared_ptr<const core::ProviderInfo>> parse_info(const Loaded& loaded);
+Result<std::shared_ptr<const core::ProviderInfo>> parse_info(const LoadAnswer& loaded);
 
 }  // namespace driftd::ipc

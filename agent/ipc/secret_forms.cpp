@@ -19,13 +19,13 @@ int hex_digit(char c) {
   return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-void take_user_info(std::string_view info, Parts& out) {
+void take_user_info(std::string_view info, SecretParts& out) {
   out.pairs.emplace_back(info);
   const auto colon = info.find(':');
   out.secrets.emplace_back(colon == std::string_view::npos ? info : info.substr(colon + 1));
 }
 
-void take_query(std::string_view query, Parts& out) {
+void take_query(std::string_view query, SecretParts& out) {
   while (!query.empty()) {
     const std::string_view item = query.substr(0, query.find_first_of("&;"));
     const auto equals = item.find('=');
@@ -90,8 +90,8 @@ std::string to_base64(std::string_view bytes) {
   return out;
 }
 
-Parts secret_parts(std::string_view text) {
-  Parts out;
+SecretParts secret_parts(std::string_view text) {
+  SecretParts out;
   for (auto scheme = text.find("://"); scheme != text.npos; scheme = text.find("://", scheme + 3)) {
     const std::string_view rest = text.substr(scheme + 3);
     const std::size_t info = sdk::secret_text_detail::user_info(rest);
@@ -127,7 +127,7 @@ void for_each_login(const core::Value& settings, const std::map<std::string, std
   }
 }
 
-std::string shown_setting(std::string_view value) {
+std::string displayed_setting(std::string_view value) {
   std::string cut = without_credentials(value);
   return is_address(cut) && !may_hold_secret(cut) ? cut : "[REDACTED]";
 }

@@ -12,11 +12,11 @@
 namespace driftd::ipc {
 
 /// What of a longer text is secret.
-struct Parts {
+struct SecretParts {
   std::vector<std::string> secrets;  ///< passwords, values of a query
   std::vector<std::string> pairs;    ///< `user:password`, as HTTP puts them into base64
 };
-Parts secret_parts(std::string_view text);
+SecretParts secret_parts(std::string_view text);
 
 /// `user:password` of each object of the settings that names a user beside a secret.
 void for_each_login(const core::Value& settings, const std::map<std::string, std::string>& secrets,

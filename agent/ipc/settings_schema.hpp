@@ -28,12 +28,12 @@ Result<std::vector<std::string>> sensitive_settings(std::string_view schema_json
 /// Settings that the schema does not call sensitive get their value in place of the token that every reference became
 /// when the config was read; sensitive ones keep it. What was revealed stays in `secrets`: the scrubber must know it.
 /// Doing it again changes nothing.
-Status reveal_plain(std::string& settings_json, const std::map<std::string, std::string>& secrets,
-                    std::string_view schema_json);
+Status resolve_plain_settings(std::string& settings_json, const std::map<std::string, std::string>& secrets,
+                              std::string_view schema_json);
 
 /// What people see of a setting that was given by reference: an address (URLs, host:port, dotted names, an absolute
 /// path) without user-info and query, anything else as [REDACTED].
-std::string shown_setting(std::string_view value);
+std::string displayed_setting(std::string_view value);
 
 /// The known name that was probably meant (a third of its letters differ at most), or empty.
 std::string nearest_name(std::string_view word, const std::vector<std::string>& known);

@@ -39,12 +39,12 @@ template <class A>
 void fields(A& a, PermitRequest& v) {
   a(v.ticket, v.bucket, v.tokens);
 }
-struct Permitted {
+struct PermitAnswer {
   std::uint64_t ticket = 0;
   Code code = Code::ok;
 };
 template <class A>
-void fields(A& a, Permitted& v) {
+void fields(A& a, PermitAnswer& v) {
   a(v.ticket, v.code);
 }
 

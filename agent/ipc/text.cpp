@@ -17,9 +17,9 @@ namespace {
 
 constexpr std::size_t kShortestScrubbed = 3;
 constexpr std::size_t kShortestInDocument = 12;
-constexpr std::size_t kMostLines = 256;  // of one secret: an RSA key of 16,384 bits has 200
+constexpr std::size_t kMaxLines = 256;  // of one secret: an RSA key of 16,384 bits has 200
 
-constexpr std::string_view kInstead = "[REDACTED]";
+constexpr std::string_view kRedacted = "[REDACTED]";
 
 constexpr std::size_t kLongestUrl = 4u << 10;  // of one across the cut, whose user-info is still looked for
 
@@ -37,14 +37,14 @@ void hide_all(std::string_view text, const std::string& what, Hidden& hidden) {
 }
 
 /// What begins before `end` and is not hidden, and one word for each run that is.
-std::string shown_of(std::string_view text, std::size_t end, const Hidden& hidden) {
+std::string render_visible(std::string_view text, std::size_t end, const Hidden& hidden) {
   std::string out;
   for (std::size_t at = 0; at < end;) {
     if (!hidden[at]) {
       out += text[at++];
       continue;
     }
-    out += kInstead;
+    out += kRedacted;
     while (at < text.size() && hidden[at]) ++at;
   }
   return out;
@@ -56,12 +56,12 @@ void drop_open_url(std::string& text) {
   const std::size_t scheme = text.find("://", blank == std::string::npos ? 0 : blank);
   if (scheme == std::string::npos) return;
   text.resize(scheme + 3);
-  text += kInstead;
+  text += kRedacted;
 }
 
 void replace_all(std::string& text, const std::string& what) {
-  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + kInstead.size())) {
-    text.replace(at, what.size(), kInstead);
+  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + kRedacted.size())) {
+    text.replace(at, what.size(), kRedacted);
   }
 }
 
@@ -94,12 +94,12 @@ bool is_utf8(std::string_view text) {
 
 namespace {
 
-std::string cleaned(std::string_view text, std::size_t most, bool lines) {
+std::string make_printable(std::string_view text, std::size_t max_bytes, bool lines) {
   std::string out;
   while (!text.empty()) {
     const std::size_t n = utf8_sequence(text);
-    if (out.size() + std::max<std::size_t>(n, 1) > most) break;
-    const bool kept = n != 0 && (lines || !is_obeyed(text.substr(0, n)));
+    if (out.size() + std::max<std::size_t>(n, 1) > max_bytes) break;
+    const bool kept = n != 0 && (lines || !is_control_sequence(text.substr(0, n)));
     if (kept) out += text.substr(0, n);
     if (!kept) out += '?';
     text.remove_prefix(std::max<std::size_t>(n, 1));
@@ -109,7 +109,7 @@ std::string cleaned(std::string_view text, std::size_t most, bool lines) {
 
 }  // namespace
 
-std::string printable(std::string_view text, std::size_t most) { return cleaned(text, most, true); }
+std::string printable(std::string_view text, std::size_t max_bytes) { return make_printable(text, max_bytes, true); }
 
 std::string as_sentence(std::string_view text) {
   constexpr std::string_view kBlank = " \t\r\n\v\f";
@@ -125,7 +125,7 @@ std::string as_sentence(std::string_view text) {
   return out;
 }
 
-std::string one_line(std::string_view text, std::size_t most) { return cleaned(text, most, false); }
+std::string one_line(std::string_view text, std::size_t max_bytes) { return make_printable(text, max_bytes, false); }
 
 void Scrubber::add(const std::string& form, bool everywhere) {
   if (form.size() >= kShortestScrubbed) all_.push_back(form);
@@ -144,7 +144,7 @@ void Scrubber::add_forms(const std::string& secret, bool everywhere) {
 
 /// Of a URL the user-info, its password and the values of the query; of a connection string what follows `password=`.
 void Scrubber::add_parts(std::string_view text) {
-  const Parts parts = secret_parts(text);
+  const SecretParts parts = secret_parts(text);
   for (const auto& pair : parts.pairs) {
     add(to_base64(pair), true);
     add(to_base64(percent_decoded(pair)), true);
@@ -155,7 +155,7 @@ void Scrubber::add_parts(std::string_view text) {
 /// A key in PEM is written line by line, and so does stderr come.
 void Scrubber::add_lines(std::string_view secret) {
   if (secret.find('\n') == std::string_view::npos) return;
-  for (std::size_t lines = 0; !secret.empty() && lines < kMostLines; ++lines) {
+  for (std::size_t lines = 0; !secret.empty() && lines < kMaxLines; ++lines) {
     std::string_view line = secret.substr(0, secret.find('\n'));
     secret.remove_prefix(std::min(secret.size(), line.size() + 1));
     if (line.ends_with('\r')) line.remove_suffix(1);
@@ -167,7 +167,7 @@ void Scrubber::add_all(const std::map<std::string, std::string>& secrets, std::s
   for (const auto& [token, secret] : secrets) {
     const bool revealed = !settings_json.empty() && settings_json.find(token) == std::string_view::npos;
     if (!revealed) add_forms(secret, true);
-    if (revealed && shown_setting(secret) == kInstead) add_forms(secret, false);
+    if (revealed && displayed_setting(secret) == kRedacted) add_forms(secret, false);
     add_parts(secret);
     add_lines(secret);
   }
@@ -177,33 +177,33 @@ void Scrubber::add_all(const std::map<std::string, std::string>& secrets, std::s
   longest_first(long_);
 }
 
-std::size_t Scrubber::reach() const { return kLongestUrl + (all_.empty() ? 0 : all_.front().size()); }
+std::size_t Scrubber::lookahead() const { return kLongestUrl + (all_.empty() ? 0 : all_.front().size()); }
 
-/// Scrubbed, and at most `most` bytes and a URL long. Of the bytes before `end` it is known whether a secret begins at
-/// them, as the longest one would end within what is looked at. What stands behind them may be a part of one.
-std::string Scrubber::beginning(std::string_view text, std::size_t most) const {
-  const std::size_t room = most >= text.size() ? text.size() : most + reach();
+/// Scrubbed, and at max_bytes `max_bytes` bytes and a URL long. Of the bytes before `end` it is known whether a secret
+/// begins at them, as the longest one would end within what is looked at. What stands behind them may be a part of one.
+std::string Scrubber::scrub_prefix(std::string_view text, std::size_t max_bytes) const {
+  const std::size_t room = max_bytes >= text.size() ? text.size() : max_bytes + lookahead();
   bool cut = text.size() > room;
   text = text.substr(0, room);
   Hidden hidden(text.size());
   for (const auto& secret : all_) hide_all(text, secret, hidden);
-  std::string out = shown_of(text, cut ? room - (reach() - kLongestUrl) : text.size(), hidden);
-  if (most < out.size() && out.size() - most > kLongestUrl) {
-    out.resize(most + kLongestUrl);
+  std::string out = render_visible(text, cut ? room - (lookahead() - kLongestUrl) : text.size(), hidden);
+  if (max_bytes < out.size() && out.size() - max_bytes > kLongestUrl) {
+    out.resize(max_bytes + kLongestUrl);
     cut = true;
   }
   if (cut) drop_open_url(out);
   return out.find("://") == std::string::npos ? out : without_credentials(out);
 }
 
-std::string Scrubber::text(std::string_view text) const { return beginning(text, text.size()); }
+std::string Scrubber::text(std::string_view text) const { return scrub_prefix(text, text.size()); }
 
-std::string Scrubber::printable(std::string_view text, std::size_t most) const {
-  return cleaned(beginning(text, most), most, true);
+std::string Scrubber::printable(std::string_view text, std::size_t max_bytes) const {
+  return make_printable(scrub_prefix(text, max_bytes), max_bytes, true);
 }
 
-std::string Scrubber::one_line(std::string_view text, std::size_t most) const {
-  return cleaned(beginning(text, most), most, false);
+std::string Scrubber::one_line(std::string_view text, std::size_t max_bytes) const {
+  return make_printable(scrub_prefix(text, max_bytes), max_bytes, false);
 }
 
 std::string Scrubber::document(std::string json) const {

@@ -98,7 +98,7 @@ std::uint64_t Decoder::raw(int bytes) {
 
 std::size_t Decoder::count() {
   const std::size_t n = raw(4);
-  ok_ = ok_ && n <= in_.size() && n <= most_;  // each element takes at least one byte
+  ok_ = ok_ && n <= in_.size() && n <= max_items_;  // each element takes at least one byte
   return ok_ ? n : 0;
 }
 
@@ -111,7 +111,7 @@ std::string Decoder::text() {
   return out;
 }
 
-std::string_view name_of(FrameType call) {
+std::string_view call_name(FrameType call) {
   switch (call) {
     case FrameType::load:
       return "load";

@@ -40,7 +40,7 @@ enum class FrameType : std::uint16_t {
   permit
 };
 
-std::string_view name_of(FrameType call);  ///< `refresh`, `read` ... as reasons print it
+std::string_view call_name(FrameType call);  ///< `refresh`, `read` ... as reasons print it
 
 struct Frame {
   FrameType type = FrameType::load;
@@ -90,10 +90,10 @@ class Encoder {
 };
 
 /// Reads what Encoder wrote; never past the end. After a failure every value stays as it was. A list of more than
-/// `most` elements and a number that is none of its enum are failures.
+/// `max_items` elements and a number that is none of its enum are failures.
 class Decoder {
  public:
-  explicit Decoder(std::string_view in, std::size_t most = kAnyCount) : in_(in), most_(most) {}
+  explicit Decoder(std::string_view in, std::size_t max_items = kAnyCount) : in_(in), max_items_(max_items) {}
   template <class... T>
   void operator()(T&... values) {
     (get(values), ...);
@@ -110,7 +110,7 @@ class Decoder {
   std::string text();
   std::size_t count();
   std::string_view in_;
-  std::size_t most_;
+  std::size_t max_items_;
   bool ok_ = true;
 };
 
@@ -121,8 +121,8 @@ std::string encode(const T& value) {
   return encoder.take();
 }
 template <class T>
-Result<T> decode(std::string_view payload, std::size_t most = kAnyCount) {
-  Decoder decoder(payload, most);
+Result<T> decode(std::string_view payload, std::size_t max_items = kAnyCount) {
+  Decoder decoder(payload, max_items);
   T value{};
   decoder(value);
   if (!decoder.whole()) return fail(Code::corrupt, "a frame's payload cannot be decoded");

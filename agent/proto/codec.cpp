@@ -125,7 +125,7 @@ std::string encode(const core::AgentEvent& event, const core::EventStamp& stamp)
   return serialise(out);
 }
 
-core::StoredEvent store_form(const core::BackendEvent& event, const core::EventStamp& stamp) {
+core::StoredEvent to_stored_event(const core::BackendEvent& event, const core::EventStamp& stamp) {
   core::StoredEvent out;
   out.stamp = stamp;
   out.resource = event.resource ? core::render(*event.resource) : "";
@@ -141,7 +141,7 @@ core::StoredEvent store_form(const core::BackendEvent& event, const core::EventS
   return out;
 }
 
-core::StoredEvent store_form(const core::AgentEvent& event, const core::EventStamp& stamp) {
+core::StoredEvent to_stored_event(const core::AgentEvent& event, const core::EventStamp& stamp) {
   core::StoredEvent out;
   out.stamp = stamp;
   out.agent_event = true;

@@ -13,8 +13,8 @@ std::string encode(const core::BackendEvent& event, const core::EventStamp& stam
 std::string encode(const core::AgentEvent& event, const core::EventStamp& stamp);
 
 /// The outbox form of an event: encoded payload plus what sinks need to address it.
-core::StoredEvent store_form(const core::BackendEvent& event, const core::EventStamp& stamp);
-core::StoredEvent store_form(const core::AgentEvent& event, const core::EventStamp& stamp);
+core::StoredEvent to_stored_event(const core::BackendEvent& event, const core::EventStamp& stamp);
+core::StoredEvent to_stored_event(const core::AgentEvent& event, const core::EventStamp& stamp);
 
 /// JSON of a stored event's payload, snake_case field names, 64-bit numbers as strings (proto3 JSON); `corrupt` when
 /// the bytes are no event. The same bytes give the same text, in each attempt and each process.

@@ -30,20 +30,20 @@ FileSecrets::FileSecrets(std::vector<config::FileUse> uses, const std::map<std::
   }
 }
 
-std::vector<FileSecrets::Asked> FileSecrets::asked() const {
-  std::vector<Asked> out;
+std::vector<FileSecrets::FileToRead> FileSecrets::files_to_read() const {
+  std::vector<FileToRead> out;
   for (const auto& one : all_) out.push_back({one.use.file, one.unsettled ? std::nullopt : one.mark});
   return out;
 }
 
-std::vector<FileSecrets::Found> FileSecrets::look(const std::vector<Asked>& asked, bool refused) {
+std::vector<FileSecrets::Found> FileSecrets::look(const std::vector<FileToRead>& files_to_read, bool refused) {
   std::vector<Found> out;
-  for (const auto& one : asked) {
+  for (const auto& one : files_to_read) {
     Found found{config::mark_of(one.file), {}, {}};
     if (found.mark && !found.mark->regular) {
       found.read = tl::unexpected(no_regular_file(one.file));
     } else if (must_read(one.was, found.mark, refused)) {
-      found.read = config::read_secret_file_again(one.file);
+      found.read = config::reread_secret_file(one.file);
     }
     found.at = std::chrono::steady_clock::now();
     out.push_back(std::move(found));
@@ -59,29 +59,30 @@ bool FileSecrets::settles(One& one, const Found& found) {
     const auto restless = one.sight && !one.sight->settled ? one.sight->restless : found.at;
     one.sight = Sight{found.mark, found.at, restless};
   }
-  one.sight->settled = !other && !switched && found.at - one.sight->first >= config::kSettle;
+  one.sight->settled = !other && !switched && found.at - one.sight->first >= config::kSettleTime;
   return one.sight->settled;
 }
 
-void FileSecrets::set_fault(One& one, const std::string& why, News& out) {
+void FileSecrets::set_fault(One& one, const std::string& why, FileChanges& out) {
   const std::string setting = "setting " + one.use.setting + ": ";
   const std::string fault = why.empty() ? why : setting + why + "; what was read before stays in use";
   const std::string before = std::exchange(one.fault, fault);
   if (!fault.empty() && fault != before) out.failing.push_back(fault);
   if (fault.empty() && !before.empty())
-    out.mended.push_back(setting + "secret file " + one.use.file.string() + " can be read again");
+    out.recovered.push_back(setting + "secret file " + one.use.file.string() + " can be read again");
 }
 
 /// Of the first look the load has spoken.
-void FileSecrets::take_mark(One& one, const config::SecretText& read, News& out) {
+void FileSecrets::take_mark(One& one, const config::SecretText& read, FileChanges& out) {
   const bool news = one.mark && read.rights.replaced != one.replaced && !read.rights.replaced.empty();
   one.mark = read.mark;
   one.replaced = read.rights.replaced;
   if (news)
-    out.doubtful.push_back("setting " + one.use.setting + ": " + config::replaceable(one.use.file, read.rights));
+    out.doubtful.push_back("setting " + one.use.setting + ": " +
+                           config::replaceable_warning(one.use.file, read.rights));
 }
 
-void FileSecrets::take_one(One& one, Found found, News& out) {
+void FileSecrets::apply_one(One& one, Found found, FileChanges& out) {
   one.unsettled = false;
   if (!found.read) {
     one.sight.reset();
@@ -92,9 +93,9 @@ void FileSecrets::take_one(One& one, Found found, News& out) {
   if (settled && read) take_mark(one, *read, out);
   if (same) return set_fault(one, {}, out);
   if (!settled) {
-    const bool for_long = found.at - one.sight->restless >= config::kRestless;
+    const bool for_long = found.at - one.sight->restless >= config::kMaxSettleTime;
     one.unsettled = !for_long;
-    return for_long ? set_fault(one, config::restless(one.use.file).message, out) : void();
+    return for_long ? set_fault(one, config::unsettled_error(one.use.file).message, out) : void();
   }
   set_fault(one, read ? std::string() : read.error().message, out);
   if (!read) return;
@@ -103,9 +104,9 @@ void FileSecrets::take_one(One& one, Found found, News& out) {
   out.changed.push_back("setting " + one.use.setting + " (" + one.use.file.string() + ")");
 }
 
-FileSecrets::News FileSecrets::take(std::vector<Found> found) {
-  News out;
-  for (std::size_t i = 0; i < all_.size() && i < found.size(); ++i) take_one(all_[i], std::move(found[i]), out);
+FileSecrets::FileChanges FileSecrets::apply(std::vector<Found> found) {
+  FileChanges out;
+  for (std::size_t i = 0; i < all_.size() && i < found.size(); ++i) apply_one(all_[i], std::move(found[i]), out);
   return out;
 }
 

@@ -23,7 +23,7 @@ class FileSecrets {
   FileSecrets(std::vector<config::FileUse> uses, const std::map<std::string, std::string>& in_use);
 
   /// A file, and as of when it was read.
-  struct Asked {
+  struct FileToRead {
     std::filesystem::path file;
     std::optional<config::FileMark> was;
   };
@@ -33,22 +33,22 @@ class FileSecrets {
     std::chrono::steady_clock::time_point at;        ///< when
     std::optional<Result<config::SecretText>> read;  ///< empty: it is the one that was read before
   };
-  std::vector<Asked> asked() const;
+  std::vector<FileToRead> files_to_read() const;
   /// Looks at each, and reads those that moved; all of them where the system `refused` what is in use. [any thread]
-  static std::vector<Found> look(const std::vector<Asked>& asked, bool refused);
+  static std::vector<Found> look(const std::vector<FileToRead>& files_to_read, bool refused);
 
-  struct News {
+  struct FileChanges {
     std::map<std::string, std::string> values;  ///< token → bytes that are new
     std::vector<std::string> changed;           ///< which settings and files they are of
     std::vector<std::string> failing;           ///< what began to fail, and what that means
-    std::vector<std::string> mended;
+    std::vector<std::string> recovered;
     std::vector<std::string> doubtful;  ///< what others may replace since it was read again
   };
-  /// `found` in the order of asked(). What a file says, and that it is gone or unfit, counts once a second look saw the
-  /// same one `config::kSettle` later: half of what is written in place is nothing, nor is the moment between two
-  /// names.
-  News take(std::vector<Found> found);
-  /// A second look is due in `config::kSettle`.
+  /// `found` in the order of files_to_read(). What a file says, and that it is gone or unfit, counts once a second look
+  /// saw the same one `config::kSettleTime` later: half of what is written in place is nothing, nor is the moment
+  /// between two names.
+  FileChanges apply(std::vector<Found> found);
+  /// A second look is due in `config::kSettleTime`.
   bool unsettled() const;
   /// Why what was read before stays in use; empty: each file is as it was read.
   std::string fault() const;
@@ -69,9 +69,9 @@ class FileSecrets {
     bool unsettled = false;
   };
   static bool settles(One& one, const Found& found);
-  static void set_fault(One& one, const std::string& why, News& out);
-  static void take_mark(One& one, const config::SecretText& read, News& out);
-  static void take_one(One& one, Found found, News& out);
+  static void set_fault(One& one, const std::string& why, FileChanges& out);
+  static void take_mark(One& one, const config::SecretText& read, FileChanges& out);
+  static void apply_one(One& one, Found found, FileChanges& out);
 
   std::vector<One> all_;
 };

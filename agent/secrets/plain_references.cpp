@@ -19,7 +19,7 @@ std::string shown_address(const core::BackendSpec& spec, const std::string& give
     const std::string cut = without_credentials(given);
     return may_hold_secret(cut) ? std::string("[REDACTED]") : cut;
   }
-  const std::string shown = ipc::shown_setting(secret->second);
+  const std::string shown = ipc::displayed_setting(secret->second);
   const bool named = registered != nullptr && registered->string() != nullptr;
   return shown == "[REDACTED]" && named ? *registered->string() : shown;
 }
@@ -52,7 +52,7 @@ std::string endpoint_of(const core::BackendSpec& spec, const core::Value& settin
 
 }  // namespace
 
-const core::ProviderInfo* find_plugin(const std::vector<core::SessionFactory::Found>& plugins,
+const core::ProviderInfo* find_plugin(const std::vector<core::SessionFactory::ScanResult>& plugins,
                                       const std::string& provider) {
   for (const auto& plugin : plugins) {
     if (!plugin.info) continue;
@@ -64,12 +64,12 @@ const core::ProviderInfo* find_plugin(const std::vector<core::SessionFactory::Fo
   return nullptr;
 }
 
-Status reveal_plain_references(core::BackendSpec& spec, const std::vector<core::SessionFactory::Found>& plugins) {
+Status reveal_plain_references(core::BackendSpec& spec, const std::vector<core::SessionFactory::ScanResult>& plugins) {
   const core::ProviderInfo* info = find_plugin(plugins, spec.provider);
   if (info == nullptr) return {};
   DRIFTD_TRY(const core::Value as_given, core::parse(spec.settings_json));
   if (spec.endpoint.empty()) spec.endpoint = endpoint_of(spec, as_given);
-  DRIFTD_CHECK(ipc::reveal_plain(spec.settings_json, spec.secrets, info->settings_schema));
+  DRIFTD_CHECK(ipc::resolve_plain_settings(spec.settings_json, spec.secrets, info->settings_schema));
   if (spec.provider.find('/') != std::string::npos) spec.type = info->id;
   return {};
 }

@@ -10,10 +10,10 @@ namespace driftd::secrets {
 /// `${env:…}` became when the config was read; sensitive ones keep it. An endpoint that the config does not name is
 /// taken from the settings, without user-info and query; the type of one whose provider is a path from its plugin. A
 /// backend without its plugin stays as it is.
-Status reveal_plain_references(core::BackendSpec& spec, const std::vector<core::SessionFactory::Found>& plugins);
+Status reveal_plain_references(core::BackendSpec& spec, const std::vector<core::SessionFactory::ScanResult>& plugins);
 
 /// The plugin for a provider's id, alias or path, or nullptr.
-const core::ProviderInfo* find_plugin(const std::vector<core::SessionFactory::Found>& plugins,
+const core::ProviderInfo* find_plugin(const std::vector<core::SessionFactory::ScanResult>& plugins,
                                       const std::string& provider);
 
 }  // namespace driftd::secrets

@@ -149,7 +149,7 @@ std::vector<std::string> program_environment(const config::Program& program) {
 ProgramRun::ProgramRun(asio::any_io_executor core, asio::any_io_executor io, const config::ProgramUse& use)
     : core_(core),
       io_(std::move(io)),
-      words_(use.words),
+      words_(use.command),
       program_(use.program),
       out_(core),
       errors_(core),
@@ -189,7 +189,7 @@ Task<Result<std::string>> ProgramRun::run(std::shared_ptr<ProgramRun> self) {
   self->limit_.cancel();
   const pid_t group = self->child_.pid;
   const int status = self->child_.reap();
-  co_await self->settle();
+  co_await self->finish_reading();
   // As init (a container) or subreaper the agent is the parent of what the program left behind.
   for (int left = kOrphanTries; left > 0 && ::waitpid(-group, nullptr, WNOHANG) >= 0; --left) {
     self->read_.expires_after(kOrphanPause);
@@ -199,7 +199,7 @@ Task<Result<std::string>> ProgramRun::run(std::shared_ptr<ProgramRun> self) {
 }
 
 /// What it wrote before its end is read; what escaped its group may hold the pipes open, and is not waited for.
-Task<void> ProgramRun::settle() {
+Task<void> ProgramRun::finish_reading() {
   boost::system::error_code ignored;
   settling_ = true;  // a read that has just succeeded is past cancelling, and must not be followed by another
   out_.cancel(ignored);
@@ -222,7 +222,7 @@ Task<void> ProgramRun::collect(std::shared_ptr<ProgramRun> self, bool errors) {
     boost::system::error_code ended;
     const std::size_t got =
         co_await pipe.async_read_some(asio::buffer(buffer), asio::redirect_error(asio::use_awaitable, ended));
-    self->take(errors, buffer.data(), got);
+    self->append(errors, buffer.data(), got);
     if (ended || self->settling_) break;
   }
   OPENSSL_cleanse(buffer.data(), buffer.size());
@@ -230,7 +230,7 @@ Task<void> ProgramRun::collect(std::shared_ptr<ProgramRun> self, bool errors) {
   self->read_.cancel();
 }
 
-void ProgramRun::take(bool errors, const char* bytes, std::size_t size) {
+void ProgramRun::append(bool errors, const char* bytes, std::size_t size) {
   if (errors) {
     error_text_.append(bytes, size);
     errors_cut_ = errors_cut_ || error_text_.size() > kErrorsKept;
@@ -256,7 +256,7 @@ void ProgramRun::drain(bool errors) {
   std::array<char, 4096> buffer;
   for (int rounds = 0; !ended && rounds < 64; ++rounds) {  // a pipe holds no more
     const std::size_t got = pipe.read_some(asio::buffer(buffer), ended);
-    take(errors, buffer.data(), got);
+    append(errors, buffer.data(), got);
   }
   OPENSSL_cleanse(buffer.data(), buffer.size());
 }

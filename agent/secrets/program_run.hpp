@@ -52,9 +52,9 @@ class ProgramRun : public std::enable_shared_from_this<ProgramRun> {
 
  private:
   static Task<void> collect(std::shared_ptr<ProgramRun> self, bool errors);
-  void take(bool errors, const char* bytes, std::size_t size);
+  void append(bool errors, const char* bytes, std::size_t size);
   void drain(bool errors);
-  Task<void> settle();
+  Task<void> finish_reading();
   Result<std::string> verdict(int status);
 
   const asio::any_io_executor core_, io_;

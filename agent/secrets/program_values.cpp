@@ -18,20 +18,20 @@ constexpr milliseconds kRetryFirst{1'000}, kRetryMost{60'000};
 
 }  // namespace
 
-ProgramValues::Followed::Followed(asio::any_io_executor core, config::ProgramUse used)
+ProgramValues::WatchedProgram::WatchedProgram(asio::any_io_executor core, config::ProgramUse used)
     : use(std::move(used)),
       due(std::move(core)),
       backoff(std::min(kRetryFirst, use.program.refresh), kRetryMost) {}
 
 ProgramValues::ProgramValues(asio::any_io_executor core, asio::any_io_executor io, const Clock& clock,
-                             const std::vector<config::ProgramUse>& uses, Told told)
+                             const std::vector<config::ProgramUse>& uses, Callbacks callbacks)
     : core_(core),
       io_(std::move(io)),
       clock_(clock),
       backend_(uses.front().backend),
-      told_(std::move(told)),
+      callbacks_(std::move(callbacks)),
       ended_(core) {
-  for (const auto& use : uses) all_.push_back(std::make_unique<Followed>(core_, use));
+  for (const auto& use : uses) all_.push_back(std::make_unique<WatchedProgram>(core_, use));
 }
 
 void ProgramValues::start() {
@@ -59,15 +59,15 @@ Task<void> ProgramValues::stop() {
 }
 
 Task<void> ProgramValues::follow(std::shared_ptr<ProgramValues> self, std::size_t index) {
-  Followed& one = *self->all_[index];
+  WatchedProgram& one = *self->all_[index];
   co_await asio::post(self->core_, asio::use_awaitable);  // whoever starts us is not called back inside start()
   while (!self->stopping_) {
     one.run = std::make_shared<ProgramRun>(self->core_, self->io_, one.use);
     const auto output = co_await ProgramRun::run(one.run);
     if (self->stopping_) break;
-    const auto wait = self->take(one, output);
+    const auto wait = self->handle_output(one, output);
     one.run.reset();
-    self->settle();
+    self->report_values();
     one.due.expires_after(wait);
     if (!self->stopping_) co_await one.due.async_wait(asio::as_tuple(asio::use_awaitable));
   }
@@ -77,7 +77,7 @@ Task<void> ProgramValues::follow(std::shared_ptr<ProgramValues> self, std::size_
 }
 
 /// The time until the next run.
-milliseconds ProgramValues::take(Followed& one, const Result<std::string>& output) {
+milliseconds ProgramValues::handle_output(WatchedProgram& one, const Result<std::string>& output) {
   one.asked = true;
   const Nanos now = clock_.wall();
   std::string why = output ? std::string() : output.error().message;
@@ -92,7 +92,7 @@ milliseconds ProgramValues::take(Followed& one, const Result<std::string>& outpu
              !line.empty()) {
     why += ": " + line;
   }
-  told_.ran(why.empty());
+  callbacks_.ran(why.empty());
   if (!why.empty()) return note_failure(one, why);
   if (!one.failure.empty()) {
     log::room("app").info("{}: the program of {} answers again: {}", backend_, one.use.setting, one.use.program.path);
@@ -103,7 +103,7 @@ milliseconds ProgramValues::take(Followed& one, const Result<std::string>& outpu
   return next_run(one.answer, one.use.program.refresh, now, jitter);
 }
 
-milliseconds ProgramValues::note_failure(Followed& one, const std::string& why) {
+milliseconds ProgramValues::note_failure(WatchedProgram& one, const std::string& why) {
   const Nanos now = clock_.wall();
   const bool had = !one.answer.text.empty(), expires = one.answer.expires_ns != 0;
   const bool expired = had && expires && one.answer.expires_ns <= now;
@@ -117,7 +117,7 @@ milliseconds ProgramValues::note_failure(Followed& one, const std::string& why) 
     if (expired) means = "the answer of " + render_time(one.taken_ns) + " expired";
     const std::string message = "setting " + one.use.setting + ": " + why + "; " + means;
     log::room("app").warn("{}: {}", backend_, message);
-    told_.failing(message);
+    callbacks_.failing(message);
   }
   const auto wait = one.backoff.next();
   if (one.answer.expires_ns == 0) return wait;
@@ -126,7 +126,7 @@ milliseconds ProgramValues::note_failure(Followed& one, const std::string& why) 
 }
 
 /// Tells what there is now, once every program was asked.
-void ProgramValues::settle() {
+void ProgramValues::report_values() {
   std::map<std::string, std::string> values;
   std::string missing;
   for (const auto& one : all_) {
@@ -136,12 +136,12 @@ void ProgramValues::settle() {
     values[one->use.token] = one->answer.text;
   }
   if (!missing.empty()) {
-    given_.clear();
-    if (std::exchange(missing_, missing) != missing) told_.missing(missing);
-  } else if (values != given_) {
+    last_values_.clear();
+    if (std::exchange(missing_, missing) != missing) callbacks_.missing(missing);
+  } else if (values != last_values_) {
     missing_.clear();
-    given_ = values;
-    told_.values(std::move(values));
+    last_values_ = values;
+    callbacks_.values(std::move(values));
   }
 }
 

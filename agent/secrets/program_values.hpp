@@ -21,7 +21,7 @@ namespace driftd::secrets {
 class ProgramValues : public std::enable_shared_from_this<ProgramValues> {
  public:
   /// What it tells; called on the core thread, never before start() returned.
-  struct Told {
+  struct Callbacks {
     /// token → bytes, all of them; only when one changed
     std::function<void(std::map<std::string, std::string>)> values;
     std::function<void(std::string)> missing;  ///< one of them is not there (any more), and why
@@ -29,15 +29,15 @@ class ProgramValues : public std::enable_shared_from_this<ProgramValues> {
     std::function<void(bool ok)> ran;          ///< a run ended
   };
   ProgramValues(asio::any_io_executor core, asio::any_io_executor io, const Clock& clock,
-                const std::vector<config::ProgramUse>& uses, Told told);
+                const std::vector<config::ProgramUse>& uses, Callbacks callbacks);
 
   void start();
-  void cancel();      ///< nothing is told or run any more; what runs is killed
+  void cancel();      ///< nothing is callbacks or run any more; what runs is killed
   Task<void> stop();  ///< cancel(), and waits for its end
 
  private:
-  struct Followed {
-    Followed(asio::any_io_executor core, config::ProgramUse used);
+  struct WatchedProgram {
+    WatchedProgram(asio::any_io_executor core, config::ProgramUse used);
     config::ProgramUse use;
     ProgramAnswer answer;  ///< text empty: none
     Nanos taken_ns = 0;    ///< when it was answered
@@ -48,17 +48,17 @@ class ProgramValues : public std::enable_shared_from_this<ProgramValues> {
     Backoff backoff;
   };
   static Task<void> follow(std::shared_ptr<ProgramValues> self, std::size_t index);
-  std::chrono::milliseconds take(Followed& one, const Result<std::string>& output);
-  std::chrono::milliseconds note_failure(Followed& one, const std::string& why);
-  void settle();
+  std::chrono::milliseconds handle_output(WatchedProgram& one, const Result<std::string>& output);
+  std::chrono::milliseconds note_failure(WatchedProgram& one, const std::string& why);
+  void report_values();
 
   const asio::any_io_executor core_, io_;
   const Clock& clock_;
   const std::string backend_;
-  const Told told_;
-  std::vector<std::unique_ptr<Followed>> all_;
-  std::map<std::string, std::string> given_;  ///< as last told
-  std::string missing_;                       ///< as last told
+  const Callbacks callbacks_;
+  std::vector<std::unique_ptr<WatchedProgram>> all_;
+  std::map<std::string, std::string> last_values_;  ///< as last callbacks
+  std::string missing_;                             ///< as last callbacks
   std::minstd_rand random_{std::random_device{}()};
   asio::steady_timer ended_;
   int loops_ = 0;

@@ -38,7 +38,7 @@ Task<void> RenewedSession::follow_files() {
   look_at_files(false);
   const auto seen = std::chrono::steady_clock::now() + kLook;
   while (looking_ && !stopping_ && left(seen).count() > 0) co_await pause(left(seen));
-  tell_hang();
+  report_hang();
   const auto served = std::chrono::steady_clock::now() + kTakeOver;
   while (inner_ && renewing_ && !stopping_ && left(served).count() > 0) co_await pause(left(served));
 }
@@ -59,7 +59,7 @@ Task<Result<core::RefreshOutcome>> RenewedSession::refresh(core::RefreshRequest 
   co_await follow_files();
   DRIFTD_CO_TRY(const Use held, co_await use(kFirst));
   auto out = co_await held->refresh(std::move(request), std::move(on_page));
-  ailing_ = !out;
+  unhealthy_ = !out;
   if (!out) note_refusal(out.error());
   co_return out;
 }
@@ -74,7 +74,7 @@ Task<Result<core::HealthReport>> RenewedSession::health() {
   look_at_files(false);
   DRIFTD_CO_TRY(const Use held, co_await use(kProbe));
   auto out = co_await held->health();
-  if (!out) ailing_ = true;
+  if (!out) unhealthy_ = true;
   if (!out) note_refusal(out.error());
   co_return out;
 }

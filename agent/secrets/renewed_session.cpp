@@ -47,20 +47,20 @@ Status RenewedSession::start(const std::vector<config::ProgramUse>& programs, st
 
 void RenewedSession::run_programs(const std::vector<config::ProgramUse>& uses) {
   const auto weak = weak_from_this();
-  ProgramValues::Told told;
-  told.values = [weak](std::map<std::string, std::string> values) {
-    if (const auto self = weak.lock()) self->take_values(std::move(values));
+  ProgramValues::Callbacks callbacks;
+  callbacks.values = [weak](std::map<std::string, std::string> values) {
+    if (const auto self = weak.lock()) self->use_values(std::move(values));
   };
-  told.missing = [weak](std::string why) {
-    if (const auto self = weak.lock()) self->take_missing(std::move(why));
+  callbacks.missing = [weak](std::string why) {
+    if (const auto self = weak.lock()) self->stop_without_value(std::move(why));
   };
-  told.failing = [handler = options_.on_event, backend = spec_.backend](std::string message) {
+  callbacks.failing = [handler = options_.on_event, backend = spec_.backend](std::string message) {
     if (handler) handler({backend, "program_failed", std::move(message)});
   };
-  told.ran = [handler = options_.on_program, backend = spec_.backend](bool ok) {
+  callbacks.ran = [handler = options_.on_program, backend = spec_.backend](bool ok) {
     if (handler) handler(backend, ok);
   };
-  values_ = std::make_shared<ProgramValues>(options_.core, options_.io, *options_.clock, uses, std::move(told));
+  values_ = std::make_shared<ProgramValues>(options_.core, options_.io, *options_.clock, uses, std::move(callbacks));
   values_->start();
 }
 
@@ -75,11 +75,11 @@ Task<void> RenewedSession::pause(milliseconds most) {
   waiting_.erase(at);
 }
 
-void RenewedSession::take_values(std::map<std::string, std::string> values) {
+void RenewedSession::use_values(std::map<std::string, std::string> values) {
   if (stopping_) return;
   for (auto& [token, bytes] : values) spec_.secrets[token] = std::move(bytes);
   missing_.clear();
-  ++newest_;
+  ++newest_version_;
   if (inner_) log::room("app").info("{}: a program gave a new secret: a worker with it takes over", spec_.backend);
   ++tasks_;
   asio::co_spawn(options_.core, renew(shared_from_this()), fatal);
@@ -89,7 +89,7 @@ void RenewedSession::take_values(std::map<std::string, std::string> values) {
 void RenewedSession::look_at_files(bool refused) {
   if (!files_ || stopping_) return;
   refused_ = refused_ || refused;
-  tell_hang();
+  report_hang();
   if (!std::exchange(looking_, true)) asio::co_spawn(options_.core, look(shared_from_this()), fatal);
 }
 
@@ -105,7 +105,7 @@ Task<bool> RenewedSession::may_look() {
   co_return !looks->since && !stopping_;
 }
 
-Task<std::vector<FileSecrets::Found>> RenewedSession::look_at_each(std::vector<FileSecrets::Asked> asked,
+Task<std::vector<FileSecrets::Found>> RenewedSession::look_at_each(std::vector<FileSecrets::FileToRead> asked,
                                                                    bool refused) {
   const auto looks = options_.looks;
   std::vector<FileSecrets::Found> out;
@@ -115,7 +115,7 @@ Task<std::vector<FileSecrets::Found>> RenewedSession::look_at_each(std::vector<F
     looks->wall = options_.clock->wall();
     looks->file = one.file;
     looks->begun = false;
-    std::vector<FileSecrets::Asked> only = {one};
+    std::vector<FileSecrets::FileToRead> only = {one};
     auto work = [looks, only, refused] {
       looks->begun = true;
       return looks->look(only, refused);
@@ -128,17 +128,17 @@ Task<std::vector<FileSecrets::Found>> RenewedSession::look_at_each(std::vector<F
 }
 
 /// Once, whoever comes upon it: nobody's files are followed meanwhile.
-void RenewedSession::tell_hang() {
+void RenewedSession::report_hang() {
   const auto& looks = options_.looks;
   const std::string hang = looks->hang();
-  if (hang.empty() || std::exchange(looks->told, true)) return;
+  if (hang.empty() || std::exchange(looks->reported, true)) return;
   log::room("app").warn("{}: {}{}", looks->backend, hang, kUntilThen);
   if (options_.on_event) options_.on_event({looks->backend, "secret_file_failed", hang + kUntilThen});
 }
 
 /// Others look meanwhile.
-Task<void> RenewedSession::settle() {
-  const auto until = std::chrono::steady_clock::now() + config::kSettle;
+Task<void> RenewedSession::wait_until_settled() {
+  const auto until = std::chrono::steady_clock::now() + config::kSettleTime;
   while (std::chrono::steady_clock::now() < until && !stopping_) {
     co_await pause(std::chrono::ceil<milliseconds>(until - std::chrono::steady_clock::now()));
   }
@@ -149,41 +149,41 @@ Task<void> RenewedSession::look(std::shared_ptr<RenewedSession> self) {
   do {
     const bool mine = co_await self->may_look();
     if (!mine) break;
-    auto found = co_await self->look_at_each(self->files_->asked(), std::exchange(self->refused_, false));
+    auto found = co_await self->look_at_each(self->files_->files_to_read(), std::exchange(self->refused_, false));
     looks->since.reset();
-    if (std::exchange(looks->told, false))
+    if (std::exchange(looks->reported, false))
       log::room("app").info("secret file {}: its file system answers again", looks->file.string());
     if (self->stopping_) break;
-    self->take_files(self->files_->take(std::move(found)));
-    if (self->files_->unsettled()) co_await self->settle();
+    self->use_file_changes(self->files_->apply(std::move(found)));
+    if (self->files_->unsettled()) co_await self->wait_until_settled();
   } while ((self->refused_ || self->files_->unsettled()) && !self->stopping_);
   self->looking_ = false;
   self->wake();
 }
 
-void RenewedSession::take_files(FileSecrets::News news) {
+void RenewedSession::use_file_changes(FileSecrets::FileChanges news) {
   for (const auto& line : news.failing) {
     log::room("app").warn("{}: {}", spec_.backend, line);
     if (options_.on_event) options_.on_event({spec_.backend, "secret_file_failed", line});
   }
   for (const auto& line : news.doubtful) log::room("app").warn("{}: {}", spec_.backend, line);
-  for (const auto& line : news.mended) log::room("app").info("{}: {}", spec_.backend, line);
+  for (const auto& line : news.recovered) log::room("app").info("{}: {}", spec_.backend, line);
   if (news.values.empty()) return;
   for (const auto& line : news.changed)
     log::room("app").info("{}: {} changed: a worker with it takes over", spec_.backend, line);
   for (auto& [token, bytes] : news.values) spec_.secrets[token] = std::move(bytes);
-  ++newest_;
+  ++newest_version_;
   if (!inner_ && !renewing_) return;  // the programs' answers open the first session
   if (!values_) missing_.clear();
   ++tasks_;
   asio::co_spawn(options_.core, renew(shared_from_this()), fatal);
 }
 
-void RenewedSession::take_missing(std::string why) {
+void RenewedSession::stop_without_value(std::string why) {
   missing_ = std::move(why);
-  untaken_.clear();
-  dark_ = true;
-  ++newest_;
+  takeover_error_.clear();
+  calls_refused_ = true;
+  ++newest_version_;
   const auto old = std::exchange(inner_, nullptr);
   if (old && !stopping_) {
     remember(old->session->status());
@@ -204,17 +204,17 @@ Result<std::shared_ptr<RenewedSession::Inner>> RenewedSession::open() {
 }
 
 /// What serves goes on. Where nothing does, calls say why.
-void RenewedSession::stay(std::string why) {
+void RenewedSession::keep_current(std::string why) {
   if (!inner_) missing_ = why;
-  dark_ = dark_ || !inner_;
-  if (untaken_ != why)
+  calls_refused_ = calls_refused_ || !inner_;
+  if (takeover_error_ != why)
     log::room("app").warn("{}: a worker with the new secret does not answer: {}", spec_.backend, why);
-  untaken_ = std::move(why);
+  takeover_error_ = std::move(why);
 }
 
 /// The answers are the same, so nobody brings them again.
 void RenewedSession::try_again() {
-  if (untaken_.empty() || renewing_ || stopping_) return;
+  if (takeover_error_.empty() || renewing_ || stopping_) return;
   if (!inner_) missing_.clear();
   ++tasks_;
   asio::co_spawn(options_.core, renew(shared_from_this()), fatal);
@@ -223,11 +223,11 @@ void RenewedSession::try_again() {
 /// One at a time: whoever comes meanwhile is seen by the count of answers.
 Task<void> RenewedSession::renew(std::shared_ptr<RenewedSession> self) {
   const bool alone = !std::exchange(self->renewing_, true);
-  while (alone && !self->stopping_ && self->missing_.empty() && self->served_ != self->newest_) {
-    const std::uint64_t wanted = self->newest_;
+  while (alone && !self->stopping_ && self->missing_.empty() && self->served_version_ != self->newest_version_) {
+    const std::uint64_t wanted = self->newest_version_;
     const auto opened = self->open();
     if (!opened) {
-      self->stay(opened.error().message);
+      self->keep_current(opened.error().message);
       break;
     }
     const auto next = *opened;
@@ -240,15 +240,15 @@ Task<void> RenewedSession::renew(std::shared_ptr<RenewedSession> self) {
       if (info) (void)co_await next->session->health();
     }
     self->next_.reset();
-    const bool newer = self->stopping_ || wanted != self->newest_;
+    const bool newer = self->stopping_ || wanted != self->newest_version_;
     if (!newer && !mute) {
-      self->served_ = wanted;
+      self->served_version_ = wanted;
       self->serve(next);
       continue;
     }
-    if (!newer) self->stay(*mute);
+    if (!newer) self->keep_current(*mute);
     co_await next->session->stop();
-    if (wanted == self->newest_) break;
+    if (wanted == self->newest_version_) break;
   }
   if (alone) self->renewing_ = false;
   --self->tasks_;
@@ -257,15 +257,15 @@ Task<void> RenewedSession::renew(std::shared_ptr<RenewedSession> self) {
 
 void RenewedSession::serve(std::shared_ptr<Inner> next) {
   const auto old = std::exchange(inner_, std::move(next));
-  untaken_.clear();
-  const bool failed = std::exchange(ailing_, false), dark = std::exchange(dark_, false);
+  takeover_error_.clear();
+  const bool failed = std::exchange(unhealthy_, false), calls_refused = std::exchange(calls_refused_, false);
   if (old) {
     remember(old->session->status());
     ++tasks_;
     asio::co_spawn(options_.core, retire(shared_from_this(), old), fatal);
   }
   wake();
-  if ((failed || dark) && changed_) changed_();  // what was missed meanwhile is read at once
+  if ((failed || calls_refused) && changed_) changed_();  // what was missed meanwhile is read at once
 }
 
 /// Its calls end first; its watch does not end by itself.
@@ -297,8 +297,8 @@ core::WorkerStatus RenewedSession::status() const {
   }
   if (files_) out.secret_fault = files_->fault();
   if (const std::string hang = options_.looks->hang(); files_ && !hang.empty()) out.secret_fault = hang + kUntilThen;
-  if (inner_ && !untaken_.empty() && out.secret_fault.empty()) {
-    out.secret_fault = "a worker with the new secret does not answer: " + untaken_ +
+  if (inner_ && !takeover_error_.empty() && out.secret_fault.empty()) {
+    out.secret_fault = "a worker with the new secret does not answer: " + takeover_error_ +
                        "; what was read before stays in use until one does";
   }
   out.restarts += past_.restarts;
@@ -330,16 +330,16 @@ class RenewingFactory final : public core::SessionFactory {
         files_(config.file_uses),
         handler_(std::make_shared<Handler>()) {
     for (const auto& backend : config.backends) {
-      if (!config::uses_of(files_, backend.name).empty()) settings_[backend.name] = backend.settings_json;
+      if (!config::uses_by_backend(files_, backend.name).empty()) settings_[backend.name] = backend.settings_json;
     }
     options_.on_event = [handler = handler_](core::SessionEvent event) {
       if (*handler) (*handler)(std::move(event));
     };
   }
-  Task<std::vector<Found>> scan() override { return options_.factory->scan(); }
+  Task<std::vector<ScanResult>> scan() override { return options_.factory->scan(); }
   Result<std::shared_ptr<core::Session>> open(core::SessionSpec spec) override {
-    const auto programs = config::uses_of(programs_, spec.backend);
-    auto files = config::uses_of(files_, spec.backend);
+    const auto programs = config::uses_by_backend(programs_, spec.backend);
+    auto files = config::uses_by_backend(files_, spec.backend);
     if (programs.empty() && files.empty()) return options_.factory->open(std::move(spec));
     if (const auto settings = settings_.find(spec.backend); settings != settings_.end())
       spec.settings_json = settings->second;

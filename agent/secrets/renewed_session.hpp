@@ -14,13 +14,14 @@ namespace driftd::secrets {
 /// One look at a time in the whole agent: a file system that hangs costs one thread of the io pool, whoever has files
 /// on it. Core thread, but for the look.
 struct FileLooks {
-  std::function<std::vector<FileSecrets::Found>(const std::vector<FileSecrets::Asked>&, bool)> look = FileSecrets::look;
+  std::function<std::vector<FileSecrets::Found>(const std::vector<FileSecrets::FileToRead>&, bool)> look =
+      FileSecrets::look;
   std::optional<std::chrono::steady_clock::time_point> since;  ///< of the one under way
   std::string backend;                                         ///< whose file
   std::filesystem::path file;                                  ///< is looked at
   Nanos wall = 0;
   std::atomic<bool> begun = false;  ///< it has a thread
-  bool told = false;                ///< that it hangs
+  bool reported = false;            ///< that it hangs
   /// `secret file PATH: its file system has not answered since …`; empty: it has.
   std::string hang() const;
 };
@@ -90,22 +91,22 @@ class RenewedSession final : public core::Session, public std::enable_shared_fro
   void run_programs(const std::vector<config::ProgramUse>& uses);
   void look_at_files(bool refused);
   Task<bool> may_look();
-  Task<std::vector<FileSecrets::Found>> look_at_each(std::vector<FileSecrets::Asked> asked, bool refused);
-  void tell_hang();
-  Task<void> settle();
+  Task<std::vector<FileSecrets::Found>> look_at_each(std::vector<FileSecrets::FileToRead> asked, bool refused);
+  void report_hang();
+  Task<void> wait_until_settled();
   static Task<void> look(std::shared_ptr<RenewedSession> self);
-  void take_files(FileSecrets::News news);
+  void use_file_changes(FileSecrets::FileChanges news);
   Task<void> follow_files();
   void note_refusal(const Error& error);
   Task<void> pause(std::chrono::milliseconds most);
   void wake();
-  void take_values(std::map<std::string, std::string> values);
-  void take_missing(std::string why);
+  void use_values(std::map<std::string, std::string> values);
+  void stop_without_value(std::string why);
   static Task<void> renew(std::shared_ptr<RenewedSession> self);
   static Task<void> retire(std::shared_ptr<RenewedSession> self, std::shared_ptr<Inner> old);
   void serve(std::shared_ptr<Inner> next);
   Result<std::shared_ptr<Inner>> open();
-  void stay(std::string why);
+  void keep_current(std::string why);
   void try_again();
   void remember(const core::WorkerStatus& old);
 
@@ -116,15 +117,15 @@ class RenewedSession final : public core::Session, public std::enable_shared_fro
   std::shared_ptr<Inner> inner_;  ///< serves; null: there is no answer (any more)
   std::shared_ptr<Inner> next_;   ///< is tried, to take over
   std::string missing_;           ///< why; empty: the programs still run for the first time
-  std::string untaken_;           ///< why no session with the newest answers serves: the next cycle opens another one
+  std::string takeover_error_;    ///< why no session with the newest answers serves: the next cycle opens another one
   core::WorkerStatus past_;       ///< counts of those that served before
   std::function<void()> changed_;
   std::list<asio::steady_timer*> waiting_;
-  std::uint64_t newest_ = 0, served_ = 0;  ///< answers, counted
+  std::uint64_t newest_version_ = 0, served_version_ = 0;  ///< answers, counted
   bool renewing_ = false, stopping_ = false;
   bool looking_ = false, refused_ = false;  ///< at the files; the system refused what was read from them
-  bool dark_ = false;                       ///< calls were refused since the last one served
-  bool ailing_ = false;                     ///< the last refresh or health probe failed
+  bool calls_refused_ = false;              ///< calls were refused since the last one served
+  bool unhealthy_ = false;                  ///< the last refresh or health probe failed
   int tasks_ = 0;                           ///< renewals and retirements under way
 };
 

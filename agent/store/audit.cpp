@@ -118,7 +118,7 @@ Status walk_page(Connection& db, Walk& walk) {
       break_at(walk, "lines " + std::to_string(walk.at.id + 1) + " to " + std::to_string(line.id - 1) + " are missing");
       return {};
     }
-    if (core::chained(walk.at.hash, line.id, line) != line.hash) {
+    if (core::chain_hash(walk.at.hash, line.id, line) != line.hash) {
       break_at(walk, "line " + std::to_string(line.id) + " was changed after it was written");
       return {};
     }
@@ -132,7 +132,7 @@ Status walk_page(Connection& db, Walk& walk) {
 Status write_audit(Connection& db, const core::AuditEntry& entry) {
   DRIFTD_TRY(const Link head, read_link(db, "head"));
   const std::int64_t id = head.id + 1;
-  const std::string hash = core::chained(head.hash, id, entry);
+  const std::string hash = core::chain_hash(head.hash, id, entry);
   DRIFTD_CHECK(db.statement("INSERT INTO audit (" DRIFTD_AUDIT_COLUMNS ") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")
                    .bind(id, entry.at_ns, entry.actor, entry.verb, entry.subject, entry.reason, entry.outcome,
                          entry.caller.uid, entry.caller.gid, entry.caller.pid, entry.caller.claimed, entry.backend,
@@ -192,7 +192,7 @@ Task<Status> SqliteStore::audit(core::AuditEntry entry) {
 
 Task<Result<std::vector<core::AuditRow>>> SqliteStore::audit(int limit) {
   auto read = [limit](Connection& db) { return read_lines(db, limit); };
-  auto rows = co_await beside(state_, std::move(read));
+  auto rows = co_await read_on_io_pool(state_, std::move(read));
   co_return rows;
 }
 
@@ -203,7 +203,7 @@ Task<Result<core::AuditProof>> SqliteStore::verify_audit() {
       DRIFTD_CHECK(walk_page(db, *walk));
       return true;
     };
-    DRIFTD_CO_TRY([[maybe_unused]] const bool done, co_await beside(state_, std::move(read)));
+    DRIFTD_CO_TRY([[maybe_unused]] const bool done, co_await read_on_io_pool(state_, std::move(read)));
   }
   co_return walk->proof;
 }

@@ -11,13 +11,13 @@ namespace {
 Status write_cursors(SqliteStore::State& state, std::int64_t backend, const core::PageCommit& page) {
   Connection& db = *state.db;
   if (page.cursor) {
-    DRIFTD_TRY(const auto sealed, sealed_cursor(state.key, page.backend_uid, CursorOf::refresh, *page.cursor));
+    DRIFTD_TRY(const auto sealed, encrypt_cursor(state.key, page.backend_uid, CursorOf::refresh, *page.cursor));
     DRIFTD_CHECK(db.statement("UPDATE backend SET cursor = ?, " DRIFTD_UNSIGN(DRIFTD_CRC_BACKEND) " WHERE id = ?")
                      .bind(sealed, backend)
                      .run());
   }
   if (page.watch_cursor) {
-    DRIFTD_TRY(const auto sealed, sealed_cursor(state.key, page.backend_uid, CursorOf::watch, *page.watch_cursor));
+    DRIFTD_TRY(const auto sealed, encrypt_cursor(state.key, page.backend_uid, CursorOf::watch, *page.watch_cursor));
     DRIFTD_CHECK(db.statement("UPDATE backend SET watch_cursor = ?, " DRIFTD_UNSIGN(DRIFTD_CRC_BACKEND) " WHERE id = ?")
                      .bind(sealed, backend)
                      .run());
@@ -37,7 +37,7 @@ Status write_marks(SqliteStore::State& state, std::int64_t backend, const core::
   return {};
 }
 
-Status write_state(SqliteStore::State& state, const core::PageCommit& page, core::Committed& out) {
+Status write_state(SqliteStore::State& state, const core::PageCommit& page, core::CommitResult& out) {
   Connection& db = *state.db;
   if (page.backend) DRIFTD_CHECK(write_backend(db, state.key, *page.backend));
   const bool touches =
@@ -52,7 +52,7 @@ Status write_state(SqliteStore::State& state, const core::PageCommit& page, core
   return write_marks(state, backend, page);
 }
 
-Status write_page(SqliteStore::State& state, const core::PageCommit& page, core::Committed& out) {
+Status write_page(SqliteStore::State& state, const core::PageCommit& page, core::CommitResult& out) {
   DRIFTD_CHECK(write_state(state, page, out));
   for (const auto& write : page.declarations) DRIFTD_CHECK(write_declaration(*state.db, write));
   for (const auto& draft : page.events) {
@@ -65,10 +65,10 @@ Status write_page(SqliteStore::State& state, const core::PageCommit& page, core:
 
 }  // namespace
 
-Task<Result<core::Committed>> SqliteStore::commit(core::PageCommit page) {
+Task<Result<core::CommitResult>> SqliteStore::commit(core::PageCommit page) {
   const auto state = state_;
   const auto in = std::make_shared<core::PageCommit>(std::move(page));
-  const auto out = std::make_shared<core::Committed>();
+  const auto out = std::make_shared<core::CommitResult>();
   Work work = [state, in, out] { return write_page(*state, *in, *out); };
   DRIFTD_CO_CHECK(co_await in_group(state, std::move(work)));
   co_return std::move(*out);

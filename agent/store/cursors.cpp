@@ -53,7 +53,7 @@ Result<std::vector<Kept>> unread(SqliteStore::State& state, CursorOf of) {
     DRIFTD_TRY(const bool more, query.next());
     if (!more) return out;
     Kept one{query.integer(0), query.text(1), query.text(2)};
-    if (opened_cursor(state.key, one.uid, of, one.stored).empty()) out.push_back(std::move(one));
+    if (decrypt_cursor(state.key, one.uid, of, one.stored).empty()) out.push_back(std::move(one));
   }
 }
 
@@ -66,21 +66,21 @@ Status forget(SqliteStore::State& state, const std::vector<Kept>& some, CursorOf
 
 }  // namespace
 
-Result<std::string> sealed_cursor(const InstallationKey& key, const std::string& uid, CursorOf of,
-                                  const std::string& cursor) {
+Result<std::string> encrypt_cursor(const InstallationKey& key, const std::string& uid, CursorOf of,
+                                   const std::string& cursor) {
   if (cursor.empty()) return std::string();
   Key made = key_of(key, uid);
-  const auto bytes = encrypted(made, about(uid, of), cursor);
+  const auto bytes = encrypt(made, about(uid, of), cursor);
   OPENSSL_cleanse(made.data(), made.size());
   if (!bytes) return fail(bytes.error());
   return base64(*bytes);
 }
 
-std::string opened_cursor(const InstallationKey& key, const std::string& uid, CursorOf of, const std::string& stored) {
+std::string decrypt_cursor(const InstallationKey& key, const std::string& uid, CursorOf of, const std::string& stored) {
   const std::string bytes = bytes_of_base64(stored);
   if (bytes.empty()) return {};
   Key made = key_of(key, uid);
-  auto out = decrypted(made, about(uid, of), bytes);
+  auto out = decrypt(made, about(uid, of), bytes);
   OPENSSL_cleanse(made.data(), made.size());
   return out ? std::move(*out) : std::string();
 }

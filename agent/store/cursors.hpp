@@ -11,11 +11,11 @@ namespace driftd::store {
 enum class CursorOf { refresh, watch };
 
 /// As it is stored; empty stays empty.
-Result<std::string> sealed_cursor(const InstallationKey& key, const std::string& uid, CursorOf of,
-                                  const std::string& cursor);
+Result<std::string> encrypt_cursor(const InstallationKey& key, const std::string& uid, CursorOf of,
+                                   const std::string& cursor);
 /// As the provider gave it. What cannot be opened (of a version that kept it as it came, of another key, another row,
 /// damaged) is none: everything is listed anew.
-std::string opened_cursor(const InstallationKey& key, const std::string& uid, CursorOf of, const std::string& stored);
+std::string decrypt_cursor(const InstallationKey& key, const std::string& uid, CursorOf of, const std::string& stored);
 
 /// No row keeps one that cannot be opened, and sweep() will clear the pages that did. For open(), before anybody reads
 /// one.

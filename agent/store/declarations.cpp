@@ -40,7 +40,7 @@ Status read_of(Connection& db, const std::string& target, const core::ResourceId
     one.source = query.text(1);
     one.id = id;
     one.digest = {static_cast<std::uint64_t>(query.integer(2)), static_cast<std::uint64_t>(query.integer(3))};
-    DRIFTD_TRY(one.metadata, strings_of(query.text(4)));
+    DRIFTD_TRY(one.metadata, parse_strings(query.text(4)));
     one.body = query.text(5);
     out.push_back(std::move(one));
   }

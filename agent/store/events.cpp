@@ -83,7 +83,7 @@ Result<core::StoredEvent> numbered(SqliteStore::State& state, const Event& event
   stamp.recorded_ns = state.clock.wall();
   stamp.id = event_id(key_of(event) + state.salt, tick(state, stamp.recorded_ns));
   stamp.incarnation = state.reached.incarnation;
-  return proto::store_form(event, stamp);
+  return proto::to_stored_event(event, stamp);
 }
 
 Status write_event(Connection& db, core::StoredEvent& event, const std::string& routed) {

@@ -37,7 +37,7 @@ Result<EventPage> read_events(Statement& query, std::size_t limit, std::size_t b
 /// each. A row that is gone already is passed over. In a transaction.
 Status quarantine(SqliteStore::State& state, const std::vector<std::int64_t>& seqs);
 /// The good events of a page, after its bad ones are in quarantine.
-Task<Result<std::vector<core::StoredEvent>>> without_bad(StatePtr state, Result<EventPage> page);
+Task<Result<std::vector<core::StoredEvent>>> quarantine_bad(StatePtr state, Result<EventPage> page);
 
 /// One route: where it stands. seq ≤ low-water without exception: acknowledged.
 struct Outstanding {

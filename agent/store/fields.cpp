@@ -44,7 +44,7 @@ std::string to_text(const std::vector<core::Change>& values) {
   return dump(list);
 }
 
-Result<std::map<std::string, std::string>> strings_of(const std::string& text) {
+Result<std::map<std::string, std::string>> parse_strings(const std::string& text) {
   std::map<std::string, std::string> out;
   if (text == "{}") return out;
   const Json json = Json::parse(text, nullptr, false);
@@ -56,7 +56,7 @@ Result<std::map<std::string, std::string>> strings_of(const std::string& text) {
   return out;
 }
 
-Result<std::vector<std::string>> list_of(const std::string& text) {
+Result<std::vector<std::string>> parse_list(const std::string& text) {
   std::vector<std::string> out;
   if (text == "[]") return out;
   const Json json = Json::parse(text, nullptr, false);
@@ -68,7 +68,7 @@ Result<std::vector<std::string>> list_of(const std::string& text) {
   return out;
 }
 
-Result<std::vector<core::Change>> changes_of(const std::string& text) {
+Result<std::vector<core::Change>> parse_changes(const std::string& text) {
   const Json json = Json::parse(text, nullptr, false);
   if (!json.is_array()) return corrupt("JSON array of changes");
   std::vector<core::Change> out;

@@ -15,8 +15,8 @@ std::string to_text(const std::map<std::string, std::string>& values);
 std::string to_text(const std::vector<std::string>& values);
 std::string to_text(const std::vector<core::Change>& values);
 
-Result<std::map<std::string, std::string>> strings_of(const std::string& text);
-Result<std::vector<std::string>> list_of(const std::string& text);
-Result<std::vector<core::Change>> changes_of(const std::string& text);
+Result<std::map<std::string, std::string>> parse_strings(const std::string& text);
+Result<std::vector<std::string>> parse_list(const std::string& text);
+Result<std::vector<core::Change>> parse_changes(const std::string& text);
 
 }  // namespace driftd::store

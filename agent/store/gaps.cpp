@@ -30,7 +30,7 @@ Status forget_event(Connection& db, std::int64_t seq, const std::vector<Outstand
   return db.statement("DELETE FROM event WHERE seq = ?").bind(seq).run();
 }
 
-Status tell(SqliteStore::State& state, const Gaps& gaps, const GapReason& reason) {
+Status write_gap_events(SqliteStore::State& state, const Gaps& gaps, const GapReason& reason) {
   for (const auto& [sink, gap] : gaps) DRIFTD_CHECK(tell_one(state, sink, gap, reason));
   return {};
 }

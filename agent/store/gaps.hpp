@@ -25,6 +25,6 @@ struct GapReason {
   std::string word, sentence;
 };
 /// Writes a `gap` event for each sink.
-Status tell(SqliteStore::State& state, const Gaps& gaps, const GapReason& reason);
+Status write_gap_events(SqliteStore::State& state, const Gaps& gaps, const GapReason& reason);
 
 }  // namespace driftd::store

@@ -156,7 +156,7 @@ Status tell_untold(SqliteStore::State& state, const char* key, const char* what)
   if (text.empty()) return {};
   core::AgentEvent event;
   event.what = what;
-  DRIFTD_TRY(event.details, strings_of(text));
+  DRIFTD_TRY(event.details, parse_strings(text));
   event.message = event.details["message"];
   event.details.erase("message");
   DRIFTD_CHECK(db.statement("DELETE FROM meta WHERE key = ?").bind(std::string_view(key)).run());

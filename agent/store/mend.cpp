@@ -29,8 +29,8 @@ Result<std::vector<Wrong>> wrong_rows(Connection& db, std::string_view sql) {
   }
 }
 
-Status tell(SqliteStore::State& state, const std::string& row, const std::string& done,
-            const char* why = kWrongChecksum) {
+Status write_corrupt_event(SqliteStore::State& state, const std::string& row, const std::string& done,
+                           const char* why = kWrongChecksum) {
   core::AgentEvent event;
   event.what = "corrupt";
   event.message = row + " of the store " + why + ": " + done + "; check the disk";
@@ -63,7 +63,7 @@ Status mend_resource(SqliteStore::State& state, const Wrong& row) {
           .bind(row.id)
           .run());
   DRIFTD_CHECK(db.statement("UPDATE resource SET crc = " DRIFTD_CRC_RESOURCE " WHERE id = ?").bind(row.id).run());
-  return tell(
+  return write_corrupt_event(
       state, "resource " + row.text + " of backend " + row.also,
       "its baseline is forgotten and the next observation becomes it, so that what changed in between is not known",
       row.why);
@@ -82,8 +82,9 @@ Status mend_drift(SqliteStore::State& state, const Wrong& row) {
           .run());
   DRIFTD_CHECK(db.statement("UPDATE resource SET crc = " DRIFTD_CRC_RESOURCE " WHERE crc IS NULL").run());
   DRIFTD_CHECK(db.statement("DELETE FROM drift WHERE rowid = ?").bind(row.id).run());
-  return tell(state, "drift " + row.text,
-              "it is removed with its decision; if the difference still stands it is opened anew", row.why);
+  return write_corrupt_event(state, "drift " + row.text,
+                             "it is removed with its decision; if the difference still stands it is opened anew",
+                             row.why);
 }
 
 Status mend_declaration(SqliteStore::State& state, const Wrong& row) {
@@ -91,7 +92,8 @@ Status mend_declaration(SqliteStore::State& state, const Wrong& row) {
   DRIFTD_CHECK(list_anew(
       db, "id = (SELECT b.id FROM declaration d JOIN backend b ON b.uid = d.source WHERE d.rowid = ?)", row.id));
   DRIFTD_CHECK(db.statement("DELETE FROM declaration WHERE rowid = ?").bind(row.id).run());
-  return tell(state, "declaration " + row.text, "it is removed until its source is listed again", row.why);
+  return write_corrupt_event(state, "declaration " + row.text, "it is removed until its source is listed again",
+                             row.why);
 }
 
 /// At worst duplicates: every event that the store still has goes to this sink once more, under its old id.
@@ -117,8 +119,8 @@ Status mend_sinks(SqliteStore::State& state) {
   }
   for (const auto& row : sinks) DRIFTD_CHECK(rewind(db, row.id));
   for (const auto& row : sinks) {
-    DRIFTD_CHECK(tell(state, "a delivery mark, perhaps of sink " + row.text,
-                      "the sink gets again all events that the store still has, under the same ids"));
+    DRIFTD_CHECK(write_corrupt_event(state, "a delivery mark, perhaps of sink " + row.text,
+                                     "the sink gets again all events that the store still has, under the same ids"));
   }
   return {};
 }
@@ -141,7 +143,8 @@ Status mend_routes(SqliteStore::State& state) {
             DRIFTD_CRC_SINK)}) {
     DRIFTD_CHECK(db.execute(sql));
   }
-  return tell(state, std::to_string(wrong) + " routes", "they are made anew from the events, no event is lost by it");
+  return write_corrupt_event(state, std::to_string(wrong) + " routes",
+                             "they are made anew from the events, no event is lost by it");
 }
 
 using Mend = Status (*)(SqliteStore::State&, const Wrong&);
@@ -189,7 +192,7 @@ Result<std::string> integrity_of(Connection& db) {
 
 }  // namespace
 
-Status check_ground(Connection& db, const std::filesystem::path& file) {
+Status check_irreplaceable_rows(Connection& db, const std::filesystem::path& file) {
   for (const auto& sql : kGround) {
     DRIFTD_TRY(const auto rows, wrong_rows(db, sql));
     if (!rows.empty()) return fail(damaged(file, "the row of " + rows.front().text + " does not match its checksum"));
@@ -243,7 +246,7 @@ Status mend_unreadable(SqliteStore::State& state, Holder of, std::int64_t rowid)
 }
 
 Status mend(SqliteStore::State& state) {
-  DRIFTD_CHECK(check_ground(*state.db, state.settings.data_dir / "store.db"));
+  DRIFTD_CHECK(check_irreplaceable_rows(*state.db, state.settings.data_dir / "store.db"));
   DRIFTD_CHECK(mend_sinks(state));  // first: the events of all others go to them
   DRIFTD_CHECK(mend_routes(state));
   DRIFTD_CHECK(mend_each(state, kWrongDrifts, mend_drift));

@@ -8,7 +8,7 @@ namespace driftd::store {
 
 /// Rows that nothing else can give back are whole: a backend, which kinds have their baseline, the store's own
 /// counters. `corrupt` names the row and the ways out. For open(), before anything is believed.
-Status check_ground(Connection& db, const std::filesystem::path& file);
+Status check_irreplaceable_rows(Connection& db, const std::filesystem::path& file);
 /// Indexes say what their tables say; where they do not and all rows are whole, they are made anew. `corrupt`: a row
 /// and its index disagree and the row is wrong, so that its name cannot be told.
 Status check_indexes(Connection& db, const std::filesystem::path& file);
@@ -17,7 +17,8 @@ Result<std::int64_t> count_wrong(Connection& db);
 
 /// In a transaction. Each wrong row ends with a `corrupt` event: a resource forgets its baseline and takes the next
 /// observation for it; a drift goes, and its resource is judged again; a declaration goes until its source says it
-/// again; a sink gets again all that the store still has. State::mended names them. `corrupt`: as check_ground().
+/// again; a sink gets again all that the store still has. State::mended names them. `corrupt`: as
+/// check_irreplaceable_rows().
 Status mend(SqliteStore::State& state);
 
 /// Tables that hold digests.

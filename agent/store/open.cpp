@@ -208,7 +208,7 @@ Result<StatePtr> open_state(Settings settings, asio::any_io_executor store_threa
   DRIFTD_CHECK(refuse_other_key(*db, settings, key));
   DRIFTD_CHECK(set_up(*db));
   DRIFTD_CHECK(migrate(*db, file, migrations()));
-  DRIFTD_CHECK(check_ground(*db, file));
+  DRIFTD_CHECK(check_irreplaceable_rows(*db, file));
   DRIFTD_CHECK(check_indexes(*db, file));
   DRIFTD_TRY(const bool is_behind, check_key(*db, key_name(settings), key));
   log_chain(*db, "opened");

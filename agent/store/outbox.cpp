@@ -16,7 +16,7 @@ Result<EventPage> read_routed(Connection& db, const std::string& sink, std::int6
                             " FROM route r JOIN event e ON e.seq = r.seq "
                             "WHERE r.sink = ? AND r.seq > ? ORDER BY r.seq");
   query.bind(row.id, after);
-  return read_events(query, static_cast<std::size_t>(std::max(limit, 0)), core::Outbox::kFull);
+  return read_events(query, static_cast<std::size_t>(std::max(limit, 0)), core::Outbox::kMaxAnswerBytes);
 }
 
 Result<EventPage> read_exact(Connection& db, const std::string& sink, const std::vector<std::int64_t>& seqs) {
@@ -24,7 +24,7 @@ Result<EventPage> read_exact(Connection& db, const std::string& sink, const std:
   EventPage page;
   std::size_t bytes = 0;
   for (const auto seq : seqs) {
-    if (bytes >= core::Outbox::kFull) break;
+    if (bytes >= core::Outbox::kMaxAnswerBytes) break;
     auto query = db.statement("SELECT " DRIFTD_EVENT_COLUMNS
                               " FROM route r JOIN event e ON e.seq = r.seq "
                               "WHERE r.sink = ? AND r.seq = ?");
@@ -59,7 +59,7 @@ Result<core::Outbox::Backlog> count_exactly(Connection& db) {
 
 Result<core::Outbox::Backlog> read_backlog(Connection& db) {
   DRIFTD_TRY(const auto books, read_books(db));
-  const core::SinkBook* most = nullptr;
+  const core::SinkTotals* most = nullptr;
   for (const auto& book : books) {
     if (most == nullptr || book.pending > most->pending) most = &book;
   }
@@ -78,7 +78,7 @@ Task<Result<Events>> SqliteStore::fetch(std::string sink, std::int64_t after, in
   const auto state = state_;
   auto read = [sink = std::move(sink), after, limit](Connection& db) { return read_routed(db, sink, after, limit); };
   auto page = co_await on_store(state, std::move(read));
-  auto events = co_await without_bad(state, std::move(page));
+  auto events = co_await quarantine_bad(state, std::move(page));
   co_return events;
 }
 
@@ -86,7 +86,7 @@ Task<Result<Events>> SqliteStore::fetch_exact(std::string sink, std::vector<std:
   const auto state = state_;
   auto read = [sink = std::move(sink), seqs = std::move(seqs)](Connection& db) { return read_exact(db, sink, seqs); };
   auto page = co_await on_store(state, std::move(read));
-  auto events = co_await without_bad(state, std::move(page));
+  auto events = co_await quarantine_bad(state, std::move(page));
   co_return events;
 }
 

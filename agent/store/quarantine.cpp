@@ -70,7 +70,7 @@ Status quarantine(SqliteStore::State& state, const std::vector<std::int64_t>& se
   return {};
 }
 
-Task<Result<std::vector<core::StoredEvent>>> without_bad(StatePtr state, Result<EventPage> page) {
+Task<Result<std::vector<core::StoredEvent>>> quarantine_bad(StatePtr state, Result<EventPage> page) {
   if (!page) co_return fail(page.error());
   if (page->bad.empty()) co_return std::move(page->events);
   auto bad = std::make_shared<std::vector<std::int64_t>>(std::move(page->bad));

@@ -113,12 +113,13 @@ Result<std::vector<Row>> read_slice(Connection& db, Walk<Key>& walk, const ReadO
 
 /// Each slice in a read transaction of its own: what `take` does with the rows is no part of it.
 template <class Row, class Key, class ReadOne>
-Task<Result<bool>> in_slices(StatePtr state, std::vector<Key> keys, ReadOne read_one, core::Reader::Take<Row> take) {
+Task<Result<bool>> in_slices(StatePtr state, std::vector<Key> keys, ReadOne read_one,
+                             core::Reader::RowHandler<Row> take) {
   const auto walk = std::make_shared<Walk<Key>>();
   walk->keys = std::move(keys);
   while (!walk->done()) {
     auto read = [walk, read_one](Connection& db) { return read_slice<Row>(db, *walk, read_one); };
-    DRIFTD_CO_TRY(auto rows, co_await beside(state, std::move(read)));
+    DRIFTD_CO_TRY(auto rows, co_await read_on_io_pool(state, std::move(read)));
     const auto slice = std::make_shared<std::vector<Row>>(std::move(rows));
     auto pass = [slice, take] {
       return std::all_of(slice->begin(), slice->end(), [&](Row& row) { return take(std::move(row)); });
@@ -273,28 +274,28 @@ Task<Result<std::vector<core::ResourceRow>>> SqliteStore::resources(std::string 
   auto read = [backend = std::move(backend), kind = std::move(kind), limit](Connection& db) {
     return read_resources(db, backend, kind, limit);
   };
-  auto rows = co_await beside(state_, std::move(read));
+  auto rows = co_await read_on_io_pool(state_, std::move(read));
   co_return rows;
 }
 
 Task<Result<std::vector<core::DriftRow>>> SqliteStore::drifts(core::DriftFilter filter) {
   auto read = [filter = std::move(filter)](Connection& db) { return read_drifts(db, filter); };
-  auto rows = co_await beside(state_, std::move(read));
+  auto rows = co_await read_on_io_pool(state_, std::move(read));
   co_return rows;
 }
 
-Task<Result<bool>> SqliteStore::each_resource(core::DriftFilter filter, Take<core::ResourceRow> take) {
+Task<Result<bool>> SqliteStore::each_resource(core::DriftFilter filter, RowHandler<core::ResourceRow> take) {
   const auto state = state_;
   auto read = [filter = std::move(filter)](Connection& db) { return resource_keys(db, filter); };
-  DRIFTD_CO_TRY(auto keys, co_await beside(state, std::move(read)));
+  DRIFTD_CO_TRY(auto keys, co_await read_on_io_pool(state, std::move(read)));
   auto walked = co_await in_slices<core::ResourceRow>(state, std::move(keys), resource_at, std::move(take));
   co_return walked;
 }
 
-Task<Result<bool>> SqliteStore::each_drift(core::DriftFilter filter, Take<core::DriftRow> take) {
+Task<Result<bool>> SqliteStore::each_drift(core::DriftFilter filter, RowHandler<core::DriftRow> take) {
   const auto state = state_;
   auto read = [filter](Connection& db) { return drift_keys(db, filter); };
-  DRIFTD_CO_TRY(auto keys, co_await beside(state, std::move(read)));
+  DRIFTD_CO_TRY(auto keys, co_await read_on_io_pool(state, std::move(read)));
   auto read_one = [filter = std::move(filter)](Connection& db, const std::string& key) {
     return drift_at(db, filter, key);
   };
@@ -305,36 +306,36 @@ Task<Result<bool>> SqliteStore::each_drift(core::DriftFilter filter, Take<core::
 Task<Result<std::vector<core::StoredEvent>>> SqliteStore::events(std::int64_t after_seq, int limit) {
   const auto state = state_;
   auto read = [after_seq, limit](Connection& db) { return read_after(db, after_seq, limit); };
-  auto page = co_await beside(state, std::move(read));
-  auto events = co_await without_bad(state, std::move(page));
+  auto page = co_await read_on_io_pool(state, std::move(read));
+  auto events = co_await quarantine_bad(state, std::move(page));
   co_return events;
 }
 
 Task<Result<std::vector<core::StoredEvent>>> SqliteStore::last_events(int limit) {
   const auto state = state_;
   auto read = [limit](Connection& db) { return read_last(db, limit); };
-  auto page = co_await beside(state, std::move(read));
-  auto events = co_await without_bad(state, std::move(page));
+  auto page = co_await read_on_io_pool(state, std::move(read));
+  auto events = co_await quarantine_bad(state, std::move(page));
   co_return events;
 }
 
 Task<Result<std::vector<core::DeadLetter>>> SqliteStore::dead_letters(std::string sink, int limit) {
   const auto state = state_;
   auto read = [sink = std::move(sink), limit](Connection& db) { return read_dead(db, sink, limit); };
-  DRIFTD_CO_TRY(auto dead, co_await beside(state, std::move(read)));
-  DRIFTD_CO_CHECK(co_await without_bad(state, std::move(dead.page)));
+  DRIFTD_CO_TRY(auto dead, co_await read_on_io_pool(state, std::move(read)));
+  DRIFTD_CO_CHECK(co_await quarantine_bad(state, std::move(dead.page)));
   co_return std::move(dead.letters);
 }
 
-Task<Result<std::vector<core::SinkBook>>> SqliteStore::books() {
+Task<Result<std::vector<core::SinkTotals>>> SqliteStore::sink_totals() {
   auto read = [](Connection& db) { return read_books(db); };
-  auto books = co_await beside(state_, std::move(read));
-  co_return books;
+  auto sink_totals = co_await read_on_io_pool(state_, std::move(read));
+  co_return sink_totals;
 }
 
 Task<Result<std::int64_t>> SqliteStore::count(Count what) {
   auto read = [what = std::move(what)](Connection& db) { return count_rows(db, what); };
-  auto rows = co_await beside(state_, std::move(read));
+  auto rows = co_await read_on_io_pool(state_, std::move(read));
   co_return rows;
 }
 

@@ -54,7 +54,7 @@ Result<bool> prune_events(SqliteStore::State& state, Nanos delivered_before, Nan
     const Nanos before = outstanding.empty() ? delivered_before : undelivered_before;
     if (event.recorded_ns < before) DRIFTD_CHECK(forget_event(*state.db, event.seq, outstanding, gaps));
   }
-  DRIFTD_CHECK(tell(state, gaps, {"retention", "they were not delivered before retention ended"}));
+  DRIFTD_CHECK(write_gap_events(state, gaps, {"retention", "they were not delivered before retention ended"}));
   state.pruned_to = slice.more ? slice.last : 0;  // the next round looks from the start again
   return slice.more;
 }

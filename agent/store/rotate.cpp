@@ -104,7 +104,7 @@ Status rewrap_drift(Connection& db, const core::RedactionKeys& keys, std::int64_
   {
     auto query = db.statement("SELECT changes, against FROM drift WHERE rowid = ?");
     DRIFTD_TRY([[maybe_unused]] const bool found, query.bind(row).next());
-    DRIFTD_TRY(changes, changes_of(query.text(0)));
+    DRIFTD_TRY(changes, parse_changes(query.text(0)));
     DRIFTD_TRY(against, core::parse_against(query.text(1)));
   }
   for (auto& change : changes) {

@@ -15,8 +15,8 @@ State health_of(std::int64_t number) {
 }
 
 Status insert_backend(Connection& db, const InstallationKey& key, const core::BackendRow& row) {
-  DRIFTD_TRY(const auto cursor, sealed_cursor(key, row.uid, CursorOf::refresh, row.cursor));
-  DRIFTD_TRY(const auto watch_cursor, sealed_cursor(key, row.uid, CursorOf::watch, row.watch_cursor));
+  DRIFTD_TRY(const auto cursor, encrypt_cursor(key, row.uid, CursorOf::refresh, row.cursor));
+  DRIFTD_TRY(const auto watch_cursor, encrypt_cursor(key, row.uid, CursorOf::watch, row.watch_cursor));
   DRIFTD_CHECK(db.statement("INSERT INTO backend (uid, name, type, provider, registration, system_identity, cursor, "
                             "watch_cursor, health, sequence, deleted_ns, notes) VALUES (?,?,?,?,?,?,?,?,?,?,?,?)")
                    .bind(row.uid, row.name, row.type, row.provider, row.registration, row.system_identity, cursor,
@@ -125,13 +125,13 @@ Result<std::vector<core::BackendRow>> read_backends(Connection& db, const Instal
                          query.text(3),
                          query.text(4),
                          query.text(5),
-                         opened_cursor(key, query.text(0), CursorOf::refresh, query.text(6)),
-                         opened_cursor(key, query.text(0), CursorOf::watch, query.text(7)),
+                         decrypt_cursor(key, query.text(0), CursorOf::refresh, query.text(6)),
+                         decrypt_cursor(key, query.text(0), CursorOf::watch, query.text(7)),
                          {},
                          health_of(query.integer(8))};
     row.sequence = static_cast<std::uint64_t>(query.integer(9));
     row.deleted_ns = query.maybe_integer(10);
-    DRIFTD_TRY(row.notes, strings_of(query.text(11)));
+    DRIFTD_TRY(row.notes, parse_strings(query.text(11)));
     rows.push_back(std::move(row));
   }
   DRIFTD_CHECK(add_established(db, rows));

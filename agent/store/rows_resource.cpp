@@ -124,7 +124,7 @@ Result<core::Drift> read_drift(const Statement& row) {
   drift.expires_ns = row.maybe_integer(16);
   drift.claimed_by = row.text(17);
   drift.claim_until_ns = row.maybe_integer(18);
-  DRIFTD_TRY(drift.changes, changes_of(row.text(19)));
+  DRIFTD_TRY(drift.changes, parse_changes(row.text(19)));
   return drift;
 }
 
@@ -156,8 +156,8 @@ Result<core::StoredResource> read_resource_row(const Statement& row) {
   out.origin = row.text(11);
   out.version = row.text(12);
   out.status = row.text(13);
-  DRIFTD_TRY(out.metadata, strings_of(row.text(14)));
-  DRIFTD_TRY(out.was_unread, list_of(row.text(15)));
+  DRIFTD_TRY(out.metadata, parse_strings(row.text(14)));
+  DRIFTD_TRY(out.was_unread, parse_list(row.text(15)));
   out.baseline = row.maybe_text(16);
   out.observed = row.maybe_text(17);
   return out;

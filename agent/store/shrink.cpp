@@ -40,8 +40,8 @@ class Slice {
     DRIFTD_CHECK(forget_dead());
     if (at_end) DRIFTD_CHECK(forget_drifts(state_.clock.wall()));
     DRIFTD_CHECK(look());
-    DRIFTD_CHECK(tell(state_, gaps_,
-                      {"store_full", "they were dead letters, and the store takes more than retention.max_bytes"}));
+    DRIFTD_CHECK(write_gap_events(
+        state_, gaps_, {"store_full", "they were dead letters, and the store takes more than retention.max_bytes"}));
     at_.forgot += out_.events + out_.drifts;
     out_.more = !is_small() && (!at_end || begin_pass());
     return out_;

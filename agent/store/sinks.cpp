@@ -142,7 +142,7 @@ Result<core::SinkCursor> register_sink(Connection& db, const std::string& name) 
   core::SinkCursor cursor;
   cursor.sink = name;
   cursor.low_water = query.integer(1);
-  DRIFTD_TRY(cursor.notes, strings_of(query.text(2)));
+  DRIFTD_TRY(cursor.notes, parse_strings(query.text(2)));
   DRIFTD_TRY(cursor.exceptions, read_exceptions(db, query.integer(0)));
   return cursor;
 }
@@ -189,8 +189,8 @@ Status remove_sink(SqliteStore::State& state, const std::string& name, bool drop
   return tell_dropped(state, name, left);
 }
 
-Result<std::vector<core::SinkBook>> read_books(Connection& db) {
-  std::vector<core::SinkBook> out;
+Result<std::vector<core::SinkTotals>> read_books(Connection& db) {
+  std::vector<core::SinkTotals> out;
   auto query = db.statement(
       "SELECT s.name, s.emitted, s.acked, s.dropped, "
       "(SELECT count(*) FROM route r WHERE r.sink = s.id AND r.seq > s.low_water) - "
@@ -201,8 +201,8 @@ Result<std::vector<core::SinkBook>> read_books(Connection& db) {
   while (true) {
     DRIFTD_TRY(const bool more, query.next());
     if (!more) return out;
-    core::SinkBook book{query.text(0),    query.integer(1), query.integer(2),
-                        query.integer(4), query.integer(5), query.integer(3)};
+    core::SinkTotals book{query.text(0),    query.integer(1), query.integer(2),
+                          query.integer(4), query.integer(5), query.integer(3)};
     out.push_back(std::move(book));
   }
 }

@@ -20,6 +20,6 @@ Status remove_sink(SqliteStore::State& state, const std::string& name, bool drop
 /// Moves the low-water mark (also back), writes and removes exceptions, keeps the books, appends what tells of it.
 Status apply_settlement(SqliteStore::State& state, const core::SinkSettlement& settlement);
 /// Books of the open sinks and of closed ones that dropped something.
-Result<std::vector<core::SinkBook>> read_books(Connection& db);
+Result<std::vector<core::SinkTotals>> read_books(Connection& db);
 
 }  // namespace driftd::store

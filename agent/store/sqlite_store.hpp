@@ -71,7 +71,7 @@ class SqliteStore final : public core::Store, public core::Outbox, public core::
   Task<Result<std::vector<core::DeclaredEntry>>> declared_of(std::string target) override;
   Task<Result<std::vector<core::Declaration>>> declarations(std::string target,
                                                             std::vector<core::ResourceId> ids) override;
-  Task<Result<core::Committed>> commit(core::PageCommit page) override;
+  Task<Result<core::CommitResult>> commit(core::PageCommit page) override;
   Task<Result<Owner>> owner_of(std::string drift_id) override;
   Task<Status> audit(core::AuditEntry entry) override;
 
@@ -90,14 +90,14 @@ class SqliteStore final : public core::Store, public core::Outbox, public core::
   /// Exact up to 10,000 pending events of one sink; above, the count of the sink with most and its average size.
   Task<Result<Backlog>> backlog() override;
 
-  Task<Result<bool>> each_resource(core::DriftFilter filter, Take<core::ResourceRow> take) override;
-  Task<Result<bool>> each_drift(core::DriftFilter filter, Take<core::DriftRow> take) override;
+  Task<Result<bool>> each_resource(core::DriftFilter filter, RowHandler<core::ResourceRow> take) override;
+  Task<Result<bool>> each_drift(core::DriftFilter filter, RowHandler<core::DriftRow> take) override;
   Task<Result<std::vector<core::ResourceRow>>> resources(std::string backend, std::string kind, int limit) override;
   Task<Result<std::vector<core::DriftRow>>> drifts(core::DriftFilter filter) override;
   Task<Result<std::vector<core::StoredEvent>>> events(std::int64_t after_seq, int limit) override;
   Task<Result<std::vector<core::StoredEvent>>> last_events(int limit) override;
   Task<Result<std::vector<core::DeadLetter>>> dead_letters(std::string sink, int limit) override;
-  Task<Result<std::vector<core::SinkBook>>> books() override;
+  Task<Result<std::vector<core::SinkTotals>>> sink_totals() override;
   Task<Result<std::vector<core::AuditRow>>> audit(int limit) override;
   Task<Result<core::AuditProof>> verify_audit() override;
   Task<Result<std::int64_t>> count(Count what) override;

@@ -138,7 +138,7 @@ class ReadTransaction {
 
 /// Runs `read` (Connection& → Result<T>) on the io pool in a read transaction.
 template <class Read>
-Task<std::invoke_result_t<Read, Connection&>> beside(StatePtr state, Read read) {
+Task<std::invoke_result_t<Read, Connection&>> read_on_io_pool(StatePtr state, Read read) {
   auto executor = state->io_pool;
   auto work = [state = std::move(state), read = std::move(read)]() mutable -> std::invoke_result_t<Read, Connection&> {
     DRIFTD_TRY(auto connection, state->readers.borrow());

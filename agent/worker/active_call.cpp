@@ -10,7 +10,7 @@ namespace driftd::worker {
 namespace {
 
 constexpr std::size_t kBatchBytes = 64u << 10;
-constexpr std::uint64_t kMaxBlamed = 20;  // records of one call that are named as not taken; all are counted
+constexpr std::uint64_t kMaxReported = 20;  // records of one call that are named as not taken; all are counted
 
 thread_local ActiveCall* running = nullptr;
 
@@ -20,7 +20,7 @@ std::chrono::steady_clock::time_point at(std::int64_t ns) {
 
 }  // namespace
 
-std::size_t weight(const core::Observation& o) {
+std::size_t approximate_size(const core::Observation& o) {
   std::size_t n = 256 + o.id.kind.size() + o.id.id.size() + o.backend.size() + o.body.size() + o.status.size() +
                   o.version.size() + o.external_name.size() + o.origin.size();
   for (const auto& u : o.unread) n += u.path.size() + u.reason.size() + 16;
@@ -30,33 +30,33 @@ std::size_t weight(const core::Observation& o) {
 
 std::int64_t mono_ns() { return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1); }
 
-void Tenant::misuse(const std::string& what) {
+void LoadedInstance::misuse(const std::string& what) {
   const std::lock_guard lock(mutex_);
   if (misuses_.count++ == 0) misuses_.first = what;
   ++misuses_.by_function[what.substr(0, what.find(':'))];
 }
 
-void Tenant::deny_secret() {
+void LoadedInstance::deny_secret() {
   misuse("secret: a token that was not minted for this instance");
   const std::lock_guard lock(mutex_);
   ++misuses_.denied_secrets;
 }
 
-Tenant::Misuses Tenant::take_misuses() {
+LoadedInstance::Misuses LoadedInstance::drain_misuses() {
   const std::lock_guard lock(mutex_);
   return std::exchange(misuses_, {});
 }
 
-std::optional<std::uint64_t> Tenant::may_log() {
+std::optional<std::uint64_t> LoadedInstance::may_log() {
   const std::lock_guard lock(mutex_);
-  if (logs_.try_take(Rate::Clock::now())) return std::exchange(log_dropped_, 0);
+  if (logs_.try_take(RateLimiter::Clock::now())) return std::exchange(log_dropped_, 0);
   ++log_dropped_;
   return std::nullopt;
 }
 
-bool Tenant::may_tell_metric() {
+bool LoadedInstance::may_send_metric() {
   const std::lock_guard lock(mutex_);
-  return metrics_.try_take(Rate::Clock::now());
+  return metrics_.try_take(RateLimiter::Clock::now());
 }
 
 ActiveCall::~ActiveCall() {
@@ -82,13 +82,13 @@ void ActiveCall::add_credit(std::uint64_t bytes) {
   changed_.notify_all();
 }
 
-void ActiveCall::permitted(const ipc::Permitted& answer) {
+void ActiveCall::permitted(const ipc::PermitAnswer& answer) {
   const std::lock_guard lock(mutex_);
   if (answer.ticket == ticket_) permitted_ = answer;
   changed_.notify_all();
 }
 
-bool ActiveCall::takes_records() const {
+bool ActiveCall::accepts_records() const {
   return type == ipc::FrameType::refresh || type == ipc::FrameType::read || type == ipc::FrameType::watch;
 }
 
@@ -101,11 +101,11 @@ driftd_status ActiveCall::send(ipc::FrameType frame, std::string payload) {
     if (in_flight_ >= ipc::kCallCredit) return room ? DRIFTD_CANCELLED : DRIFTD_DEADLINE;
     in_flight_ += payload.size() + ipc::kHeaderSize;
   }
-  return link_.send(frame, id, std::move(payload)) ? DRIFTD_OK : DRIFTD_CANCELLED;
+  return channel_.send(frame, id, std::move(payload)) ? DRIFTD_OK : DRIFTD_CANCELLED;
 }
 
-driftd_status ActiveCall::say(ipc::FrameType frame, std::string payload) {
-  return link_.send(frame, id, std::move(payload)) ? DRIFTD_OK : DRIFTD_CANCELLED;
+driftd_status ActiveCall::send_uncredited(ipc::FrameType frame, std::string payload) {
+  return channel_.send(frame, id, std::move(payload)) ? DRIFTD_OK : DRIFTD_CANCELLED;
 }
 
 driftd_status ActiveCall::flush() {
@@ -119,9 +119,9 @@ driftd_status ActiveCall::flush() {
 driftd_status ActiveCall::emit(std::vector<core::Observation> incoming) {
   const bool bounded = type == ipc::FrameType::refresh;
   for (auto& o : incoming) {
-    const std::size_t bytes = weight(o);
-    const bool too_much = bytes_ + bytes > tenant.open.max_bytes;
-    if (!budget_hit_ && bounded && (too_much || records_ + 1 > tenant.open.max_records)) {
+    const std::size_t bytes = approximate_size(o);
+    const bool too_much = bytes_ + bytes > instance.open.max_bytes;
+    if (!budget_hit_ && bounded && (too_much || records_ + 1 > instance.open.max_records)) {
       budget_hit_ = true;
       by_bytes_ = too_much;
     }
@@ -134,8 +134,8 @@ driftd_status ActiveCall::emit(std::vector<core::Observation> incoming) {
     batch_bytes_ += bytes;
     batch_.push_back(std::move(o));
   }
-  const bool much = bytes_ / 9 > tenant.open.max_bytes / 10;
-  if (!budget_neared_ && bounded && (much || records_ * 10 > tenant.open.max_records * 9)) {
+  const bool much = bytes_ / 9 > instance.open.max_bytes / 10;
+  if (!budget_neared_ && bounded && (much || records_ * 10 > instance.open.max_records * 9)) {
     budget_neared_ = true;
     by_bytes_ = much;
   }
@@ -145,7 +145,7 @@ driftd_status ActiveCall::emit(std::vector<core::Observation> incoming) {
 driftd_status ActiveCall::mark(core::Mark mark) {
   const bool complete = mark.type == core::Mark::Type::complete;
   if (complete && budget_hit_) return DRIFTD_BUDGET;
-  if (complete && (refused_ || type != ipc::FrameType::refresh)) return DRIFTD_INVALID;
+  if (complete && (complete_forbidden_ || type != ipc::FrameType::refresh)) return DRIFTD_INVALID;
   if (const auto status = flush(); status != DRIFTD_OK) return status;
   completed_ = completed_ || complete;
   return send(ipc::FrameType::mark, ipc::encode(mark));
@@ -157,10 +157,11 @@ driftd_status ActiveCall::diagnose(core::Diagnostic diagnostic) {
   return send(ipc::FrameType::diagnostic, ipc::encode(diagnostic));
 }
 
-void ActiveCall::blame(core::Diagnostic told) {
-  if (blamed_ >= kMaxBlamed || flush() != DRIFTD_OK) return;
-  if (++blamed_ == kMaxBlamed) told.text += "; further records of this call that cannot be taken are not named";
-  (void)send(ipc::FrameType::diagnostic, ipc::encode(told));
+void ActiveCall::report_bad_record(core::Diagnostic diagnostic) {
+  if (bad_records_ >= kMaxReported || flush() != DRIFTD_OK) return;
+  if (++bad_records_ == kMaxReported)
+    diagnostic.text += "; further records of this call that cannot be taken are not named";
+  (void)send(ipc::FrameType::diagnostic, ipc::encode(diagnostic));
 }
 
 driftd_status ActiveCall::permit(const std::string& bucket, std::uint32_t tokens) {
@@ -171,7 +172,7 @@ driftd_status ActiveCall::permit(const std::string& bucket, std::uint32_t tokens
     request.ticket = ++ticket_;
     permitted_.reset();
   }
-  if (!link_.send(ipc::FrameType::permit, id, ipc::encode(request))) return DRIFTD_CANCELLED;
+  if (!channel_.send(ipc::FrameType::permit, id, ipc::encode(request))) return DRIFTD_CANCELLED;
   std::unique_lock lock(mutex_);
   const bool answered = changed_.wait_until(lock, at(deadline_ns), [this] { return cancelled_ || permitted_; });
   if (!answered) return DRIFTD_DEADLINE;

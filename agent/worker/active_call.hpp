@@ -7,7 +7,7 @@
 #include <set>
 #include <thread>
 
-#include "base/rate.hpp"
+#include "base/rate_limiter.hpp"
 #include "core/disclosure.hpp"
 #include "ipc/text.hpp"
 #include "worker/agent_channel.hpp"
@@ -17,7 +17,7 @@
 namespace driftd::worker {
 
 /// What the host knows of one opened instance of a plugin. Immutable once open was received, but for the counters.
-struct Tenant {
+struct LoadedInstance {
   const Library* library = nullptr;
   std::shared_ptr<const core::ProviderInfo> info;
   Extensions extensions;
@@ -27,7 +27,7 @@ struct Tenant {
   ipc::Scrubber scrubber;
   core::Disclosure disclosure;
 
-  /// A rule of the ABI was broken: counted and told with the next result; `what` is `function: what it did`. [any
+  /// A rule of the ABI was broken: counted and diagnostic with the next result; `what` is `function: what it did`. [any
   /// thread]
   void misuse(const std::string& what);
   void deny_secret();  ///< a misuse with a count of its own
@@ -36,15 +36,15 @@ struct Tenant {
     std::string first;
     std::map<std::string, std::uint64_t> by_function;
   };
-  Misuses take_misuses();
+  Misuses drain_misuses();
   /// Log lines of this instance: 20 a second, 100 at once. Nullopt: drop it; else how many were dropped before. [any]
   std::optional<std::uint64_t> may_log();
-  bool may_tell_metric();  ///< 500 a second, 10,000 at once: the agent takes twice that. [any]
+  bool may_send_metric();  ///< 500 a second, 10,000 at once: the agent takes twice that. [any]
 
  private:
   std::mutex mutex_;
   Misuses misuses_;
-  Rate logs_{std::chrono::milliseconds(50), 100}, metrics_{std::chrono::milliseconds(2), 10'000};
+  RateLimiter logs_{std::chrono::milliseconds(50), 100}, metrics_{std::chrono::milliseconds(2), 10'000};
   std::uint64_t log_dropped_ = 0;
 };
 
@@ -54,12 +54,13 @@ std::int64_t mono_ns();  ///< CLOCK_MONOTONIC
 /// permitted come from the reader thread.
 class ActiveCall {
  public:
-  ActiveCall(std::uint64_t id, ipc::FrameType type, std::int64_t deadline_ns, Tenant& tenant, Link& link)
+  ActiveCall(std::uint64_t id, ipc::FrameType type, std::int64_t deadline_ns, LoadedInstance& instance,
+             AgentChannel& channel)
       : id(id),
         type(type),
         deadline_ns(deadline_ns),
-        tenant(tenant),
-        link_(link) {}
+        instance(instance),
+        channel_(channel) {}
   ~ActiveCall();
   ActiveCall(const ActiveCall&) = delete;
   ActiveCall& operator=(const ActiveCall&) = delete;
@@ -67,7 +68,7 @@ class ActiveCall {
   const std::uint64_t id;
   const ipc::FrameType type;
   const std::int64_t deadline_ns;
-  Tenant& tenant;
+  LoadedInstance& instance;
   std::thread::id owner;  ///< set before the handle exists
 
   bool ending() const { return cancelled_ || mono_ns() >= deadline_ns; }
@@ -75,20 +76,21 @@ class ActiveCall {
   int cancel_fd();
   void cancel();
   void add_credit(std::uint64_t bytes);
-  void permitted(const ipc::Permitted& answer);
+  void permitted(const ipc::PermitAnswer& answer);
 
   // Owner thread only:
   driftd_status emit(std::vector<core::Observation> batch);
   driftd_status mark(core::Mark mark);
   driftd_status diagnose(core::Diagnostic diagnostic);
-  /// A record that could not be taken as it is, told in these words; of the first ones of the call.
-  void blame(core::Diagnostic told);
+  /// A record that could not be taken as it is, diagnostic in these words; of the first ones of the call.
+  void report_bad_record(core::Diagnostic diagnostic);
   driftd_status send(ipc::FrameType type, std::string payload);  ///< under the credit; OK, CANCELLED or DEADLINE
-  driftd_status say(ipc::FrameType type, std::string payload);   ///< beside the credit (rate-limited elsewhere)
+  driftd_status send_uncredited(ipc::FrameType type, std::string payload);  ///< beside the credit (rate-limited
+                                                                            ///< elsewhere)
   driftd_status flush();
   driftd_status permit(const std::string& bucket, std::uint32_t tokens);
-  void refuse_records() { refused_ = true; }  ///< a record was not taken: nothing is COMPLETE in this run
-  bool takes_records() const;
+  void forbid_complete() { complete_forbidden_ = true; }  ///< a record was not taken: nothing is COMPLETE in this run
+  bool accepts_records() const;
   bool budget_hit() const { return budget_hit_; }  ///< a record was refused
   /// asked to finish for a budget, it left things out
   bool stopped_early() const { return budget_neared_ && !completed_; }
@@ -96,22 +98,22 @@ class ActiveCall {
   const core::Diagnostic& last_diagnostic() const { return last_; }
 
  private:
-  Link& link_;
+  AgentChannel& channel_;
   std::atomic<bool> cancelled_{false};
   std::mutex mutex_;
   std::condition_variable changed_;
   std::uint64_t in_flight_ = 0, ticket_ = 0;
-  std::optional<ipc::Permitted> permitted_;
+  std::optional<ipc::PermitAnswer> permitted_;
   int cancel_fd_ = -1;
   std::vector<core::Observation> batch_;
   std::size_t batch_bytes_ = 0;
-  std::uint64_t records_ = 0, bytes_ = 0, blamed_ = 0;
-  bool budget_hit_ = false, budget_neared_ = false, by_bytes_ = false, refused_ = false, completed_ = false;
+  std::uint64_t records_ = 0, bytes_ = 0, bad_records_ = 0;
+  bool budget_hit_ = false, budget_neared_ = false, by_bytes_ = false, complete_forbidden_ = false, completed_ = false;
   core::Diagnostic last_;
 };
 
 /// What a record takes on the wire and in memory, about; bytes.
-std::size_t weight(const core::Observation& o);
+std::size_t approximate_size(const core::Observation& o);
 
 /// The call whose plugin function runs on this thread, or nullptr.
 ActiveCall* running_call();

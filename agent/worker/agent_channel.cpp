@@ -7,9 +7,9 @@
 
 namespace driftd::worker {
 
-Link::~Link() { ::close(fd_); }
+AgentChannel::~AgentChannel() { ::close(fd_); }
 
-bool Link::send(ipc::FrameType type, std::uint64_t call, std::string payload) {
+bool AgentChannel::send(ipc::FrameType type, std::uint64_t call, std::string payload) {
   const std::string bytes = render(ipc::Frame{type, call, std::move(payload)});
   const std::lock_guard lock(sending_);
   for (std::size_t at = 0; at < bytes.size();) {
@@ -21,7 +21,7 @@ bool Link::send(ipc::FrameType type, std::uint64_t call, std::string payload) {
   return true;
 }
 
-Result<std::optional<ipc::Frame>> Link::receive() {
+Result<std::optional<ipc::Frame>> AgentChannel::receive() {
   for (;;) {
     DRIFTD_TRY(auto frame, reader_.next());
     if (frame) return frame;
@@ -33,6 +33,6 @@ Result<std::optional<ipc::Frame>> Link::receive() {
   }
 }
 
-void Link::shut() { ::shutdown(fd_, SHUT_RDWR); }
+void AgentChannel::shut() { ::shutdown(fd_, SHUT_RDWR); }
 
 }  // namespace driftd::worker

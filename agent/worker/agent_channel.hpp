@@ -8,12 +8,12 @@
 namespace driftd::worker {
 
 /// The worker's end of the socket to the agent. Owns the descriptor.
-class Link {
+class AgentChannel {
  public:
-  explicit Link(int fd) : fd_(fd) {}
-  ~Link();
-  Link(const Link&) = delete;
-  Link& operator=(const Link&) = delete;
+  explicit AgentChannel(int fd) : fd_(fd) {}
+  ~AgentChannel();
+  AgentChannel(const AgentChannel&) = delete;
+  AgentChannel& operator=(const AgentChannel&) = delete;
 
   /// Sends a frame whole. False: the agent is gone. [any thread]
   bool send(ipc::FrameType type, std::uint64_t call, std::string payload);

@@ -11,18 +11,18 @@
 namespace driftd::worker {
 namespace {
 
-struct Pushed {
+struct PushedText {
   std::string text;
   int times = 0;
 };
 
 void keep(void* user, driftd_str text) {
-  auto& pushed = *static_cast<Pushed*>(user);
+  auto& pushed = *static_cast<PushedText*>(user);
   ++pushed.times;
   if (text.len <= ipc::kMaxDocument) pushed.text.assign(text.data, text.len);
 }
 
-Result<std::string> checked(const std::string& file, const std::string& what, driftd_status status, Pushed pushed) {
+Result<std::string> checked(const std::string& file, const std::string& what, driftd_status status, PushedText pushed) {
   if (status != DRIFTD_OK || pushed.times != 1 || pushed.text.empty()) {
     return fail(Code::invalid, fmt::format("{}: {} must push one JSON document of at most 1 MiB and answer OK; it "
                                            "answered {} and pushed {}",
@@ -36,7 +36,7 @@ template <class Ask>
 Result<std::string> ask_twice(const std::string& file, const std::string& what, Ask ask) {
   std::string texts[2];
   for (auto& text : texts) {
-    Pushed pushed;
+    PushedText pushed;
     const driftd_status status = ask(&pushed);
     DRIFTD_TRY(text, checked(file, what, status, std::move(pushed)));
   }
@@ -50,17 +50,17 @@ Result<std::string> ask_twice(const std::string& file, const std::string& what, 
 }
 
 Result<std::string> ask_schema(const Library& library, const std::string& what) {
-  return ask_twice(library.file, "schema(\"" + what + "\")", [&](Pushed* into) {
+  return ask_twice(library.file, "schema(\"" + what + "\")", [&](PushedText* into) {
     return library.table.schema({what.data(), what.size()}, &keep, into);
   });
 }
 
 }  // namespace
 
-Result<ipc::Loaded> ask_plugin(const Library& library) {
-  ipc::Loaded loaded;
+Result<ipc::LoadAnswer> ask_plugin(const Library& library) {
+  ipc::LoadAnswer loaded;
   loaded.file = library.file;
-  const auto describe_into = [&](Pushed* into) { return library.table.describe(&keep, into); };
+  const auto describe_into = [&](PushedText* into) { return library.table.describe(&keep, into); };
   DRIFTD_TRY(loaded.describe, ask_twice(library.file, "describe", describe_into));
   DRIFTD_TRY(const auto kinds, ipc::declared_kinds(loaded.describe, library.file));
   DRIFTD_TRY(loaded.settings_schema, ask_schema(library, "settings"));

@@ -9,6 +9,6 @@ struct Library;
 
 /// Calls describe and schema of a plugin. `invalid` names the document that is missing or that changes between two
 /// calls.
-Result<ipc::Loaded> ask_plugin(const Library& library);
+Result<ipc::LoadAnswer> ask_plugin(const Library& library);
 
 }  // namespace driftd::worker

@@ -3,7 +3,7 @@
 
 namespace driftd::worker {
 
-void Lane::post(std::function<void()> job) {
+void CallThreads::post(std::function<void()> job) {
   const std::lock_guard lock(mutex_);
   if (closed_) return;
   jobs_.push_back(std::move(job));
@@ -11,7 +11,7 @@ void Lane::post(std::function<void()> job) {
   changed_.notify_one();
 }
 
-void Lane::join() {
+void CallThreads::join() {
   std::vector<std::thread> threads;
   {
     const std::lock_guard lock(mutex_);
@@ -22,7 +22,7 @@ void Lane::join() {
   for (auto& thread : threads) thread.join();
 }
 
-void Lane::work() {
+void CallThreads::work() {
   std::unique_lock lock(mutex_);
   for (;;) {
     ++idle_;

@@ -11,12 +11,12 @@
 namespace driftd::worker {
 
 /// Threads for one sort of call, started when first needed, at most `width`. Jobs start in order.
-class Lane {
+class CallThreads {
  public:
-  explicit Lane(std::size_t width) : width_(width) {}
-  ~Lane() { join(); }
-  Lane(const Lane&) = delete;
-  Lane& operator=(const Lane&) = delete;
+  explicit CallThreads(std::size_t width) : width_(width) {}
+  ~CallThreads() { join(); }
+  CallThreads(const CallThreads&) = delete;
+  CallThreads& operator=(const CallThreads&) = delete;
   void post(std::function<void()> job);  ///< [any thread]; dropped after join
   void join();                           ///< runs what is queued, then ends the threads. Not from a job.
 

@@ -11,109 +11,111 @@
 #include "core/value/value.hpp"
 #include "ipc/ext_messages.hpp"
 #include "ipc/limits.hpp"
-#include "worker/intake.hpp"
+#include "worker/abi_input.hpp"
 #include "worker/provider_host.hpp"
 
 namespace driftd::worker {
 namespace {
 
-constexpr std::size_t kMostBackends = 4096, kMostOfPlace = 250;         // of one discovery, and of a namespace in it
-constexpr std::size_t kMostBytes = 6u << 20, kBytesOfPlace = 1u << 20;  // of one discovery; a frame holds 8 MiB
+constexpr std::size_t kMaxBackends = 4096, kMaxPerNamespace = 250;  // of one discovery, and of a namespace in it
+constexpr std::size_t kMaxBytes = 6u << 20, kMaxBytesPerNamespace = 1u << 20;  // of one discovery; a frame holds 8 MiB
 
 struct DiscoverPush {
   ActiveCall* call;
   std::set<std::pair<std::string, std::string>> pushed;  ///< name, and where it is defined
-  struct Place {
+  struct Namespace {
     std::size_t count = 0, bytes = 0;
     bool full = false;
   };
-  std::map<std::string, Place> places;  ///< where the provider says where its backends are defined
+  std::map<std::string, Namespace> namespaces;  ///< where the provider says where its backends are defined
   std::size_t bytes = 0;
   bool refused = false;  ///< one was not taken: the discovery is not complete
   ipc::DiscoverAnswer answer;
 };
 
 /// Of `place`, if that is known: whatever is defined there and not known of counts as unread, and nothing of others.
-driftd_status tell(DiscoverPush& to, std::string fault, Code code = Code::corrupt, std::string place = {}) {
-  if (code == Code::corrupt) to.call->tenant.misuse(fault);
-  core::Diagnostic told;
-  told.code = code;
-  if (!place.empty()) told.kind = core::kRegistration;
-  told.path = std::move(place);
-  told.text = std::move(fault);
-  return to.call->diagnose(std::move(told));
+driftd_status report(DiscoverPush& to, std::string fault, Code code = Code::corrupt, std::string place = {}) {
+  if (code == Code::corrupt) to.call->instance.misuse(fault);
+  core::Diagnostic diagnostic;
+  diagnostic.code = code;
+  if (!place.empty()) diagnostic.kind = core::kRegistration;
+  diagnostic.path = std::move(place);
+  diagnostic.text = std::move(fault);
+  return to.call->diagnose(std::move(diagnostic));
 }
 
-/// A backend that cannot be taken costs itself: the others are known, nobody is taken for gone, and who it was is told.
-driftd_status pass_over(DiscoverPush& to, std::string fault, std::string place) {
+/// A backend that cannot be taken costs itself: the others are known, nobody is taken for gone, and who it was is
+/// diagnostic.
+driftd_status skip_backend(DiscoverPush& to, std::string fault, std::string place) {
   to.refused = to.refused || place.empty();
-  return tell(to, std::move(fault), Code::corrupt, std::move(place));
+  return report(to, std::move(fault), Code::corrupt, std::move(place));
 }
 
 /// It gets no more room. `keep`: what it has stays.
-driftd_status close(DiscoverPush& to, const std::string& place, bool keep, const std::string& why) {
-  auto& closed = to.places[place];
+driftd_status close_namespace(DiscoverPush& to, const std::string& place, bool keep, const std::string& why) {
+  auto& closed = to.namespaces[place];
   closed.full = true;
   if (!keep) {
     std::erase_if(to.answer.backends, [&](const auto& each) { return core::defined_in(each.metadata) == place; });
     to.bytes -= closed.bytes;
     closed.count = closed.bytes = 0;
   }
-  return tell(to, "discover: namespace " + place + ": " + why, Code::budget, place);
+  return report(to, "discover: namespace " + place + ": " + why, Code::budget, place);
 }
 
 /// Who writes in one namespace takes no other's room: each has its share, and where all are too much the largest gives
 /// way.
-driftd_status make_room(DiscoverPush& to, const std::string& place) {
-  auto& here = to.places[place];
-  if (!place.empty() && (here.count > kMostOfPlace || here.bytes > kBytesOfPlace)) {
+driftd_status enforce_limits(DiscoverPush& to, const std::string& place) {
+  auto& here = to.namespaces[place];
+  if (!place.empty() && (here.count > kMaxPerNamespace || here.bytes > kMaxBytesPerNamespace)) {
     const std::size_t last = ipc::encode(to.answer.backends.back()).size();
     to.answer.backends.pop_back();
     --here.count;
     here.bytes -= last;
     to.bytes -= last;
-    return close(to, place, true,
-                 fmt::format("at most {} backends or 1 MiB of them are taken of one; what is more is passed over",
-                             kMostOfPlace));
+    return close_namespace(
+        to, place, true,
+        fmt::format("at most {} backends or 1 MiB of them are taken of one; what is more is passed over",
+                    kMaxPerNamespace));
   }
-  while (to.answer.backends.size() > kMostBackends || to.bytes > kMostBytes) {
+  while (to.answer.backends.size() > kMaxBackends || to.bytes > kMaxBytes) {
     const auto less = [](const auto& a, const auto& b) { return a.second.bytes < b.second.bytes; };
-    const std::string largest = std::max_element(to.places.begin(), to.places.end(), less)->first;
+    const std::string largest = std::max_element(to.namespaces.begin(), to.namespaces.end(), less)->first;
     if (largest.empty()) return DRIFTD_BUDGET;
-    const auto status = close(to, largest, false,
-                              "all together are more than 4096 backends or 6 MiB, and it has most; it is passed over");
+    const auto status = close_namespace(
+        to, largest, false, "all together are more than 4096 backends or 6 MiB, and it has most; it is passed over");
     if (status != DRIFTD_OK) return status;
   }
   return DRIFTD_OK;
 }
 
-driftd_status take_backend(DiscoverPush& to, const driftd_discovered& given) {
-  auto taken = take_discovered(to.call->tenant, given);
-  const std::string what = "discover: backend " + to.call->tenant.scrubber.printable(view(given.name), 128);
-  const auto text = [&](const std::string& fault) { return to.call->tenant.scrubber.text(what + ": " + fault); };
-  if (!taken) return pass_over(to, text(taken.error().message), place_of(to.call->tenant, given));
+driftd_status accept_backend(DiscoverPush& to, const driftd_discovered& given) {
+  auto taken = read_discovered(to.call->instance, given);
+  const std::string what = "discover: backend " + to.call->instance.scrubber.printable(view(given.name), 128);
+  const auto text = [&](const std::string& fault) { return to.call->instance.scrubber.text(what + ": " + fault); };
+  if (!taken) return skip_backend(to, text(taken.error().message), read_defined_in(to.call->instance, given));
   auto& [backend, fault] = *taken;
   const std::string place = core::defined_in(backend.metadata);
-  if (to.places[place].full) return DRIFTD_OK;
+  if (to.namespaces[place].full) return DRIFTD_OK;
   // One name in two namespaces is two backends here: the agent says which one is believed.
-  if (!to.pushed.insert({backend.name, place}).second) return pass_over(to, what + " was pushed twice", place);
+  if (!to.pushed.insert({backend.name, place}).second) return skip_backend(to, what + " was pushed twice", place);
   if (!fault.empty()) {
-    if (const auto status = tell(to, text(fault)); status != DRIFTD_OK) return status;
+    if (const auto status = report(to, text(fault)); status != DRIFTD_OK) return status;
   }
   const std::size_t bytes = ipc::encode(backend).size();
-  auto& here = to.places[place];
+  auto& here = to.namespaces[place];
   ++here.count;
   here.bytes += bytes;
   to.bytes += bytes;
   to.answer.backends.push_back(std::move(backend));
-  if (const auto status = make_room(to, place); status != DRIFTD_OK) return status;
+  if (const auto status = enforce_limits(to, place); status != DRIFTD_OK) return status;
   return to.call->cancelled() ? DRIFTD_CANCELLED : to.call->ending() ? DRIFTD_DEADLINE : DRIFTD_OK;
 }
 
 driftd_status push_backend(void* user, const driftd_discovered* backend) {
   auto& to = *static_cast<DiscoverPush*>(user);
   const driftd_status status =
-      backend == nullptr ? DRIFTD_INVALID : take_backend(to, adopt<driftd_discovered>(backend));
+      backend == nullptr ? DRIFTD_INVALID : accept_backend(to, adopt<driftd_discovered>(backend));
   to.refused = to.refused || status != DRIFTD_OK;
   return status;
 }
@@ -129,7 +131,7 @@ void push_text(void* user, driftd_str text) {
 }
 
 struct AppliedPush {
-  const Tenant* tenant;
+  const LoadedInstance* instance;
   ipc::ApplyAnswer answer;
   int times = 0;
 };
@@ -138,7 +140,7 @@ void push_applied(void* user, const driftd_applied* given) {
   ++to.times;
   if (given == nullptr) return;
   const auto applied = adopt<driftd_applied>(given);
-  const auto clean = [&](driftd_str s) { return to.tenant->scrubber.printable(view(s), ipc::kMaxText); };
+  const auto clean = [&](driftd_str s) { return to.instance->scrubber.printable(view(s), ipc::kMaxText); };
   to.answer = {applied.outcome,        applied.changed != 0, applied.requeue_after_ms,
                clean(applied.version), clean(applied.text),  {}};
   const char* at = reinterpret_cast<const char*>(applied.details);
@@ -150,7 +152,7 @@ void push_applied(void* user, const driftd_applied* given) {
 }
 
 /// What is wrong with an outcome; empty: nothing.
-std::string fault_of(const ipc::ApplyAnswer& answer, bool dry_run, int times) {
+std::string find_fault(const ipc::ApplyAnswer& answer, bool dry_run, int times) {
   if (times != 1) return "apply: answered OK and pushed " + std::to_string(times) + " outcomes, expected one";
   if (answer.outcome < DRIFTD_APPLY_SUCCESS || answer.outcome > DRIFTD_APPLY_REQUEUE_AFTER)
     return "apply: outcome " + std::to_string(answer.outcome) + " is unknown";
@@ -164,7 +166,7 @@ std::string fault_of(const ipc::ApplyAnswer& answer, bool dry_run, int times) {
 }  // namespace
 
 driftd_status ProviderHost::do_discover(ActiveCall& call, const std::string&, driftd_call handle, std::string& body) {
-  const auto discover = tenant_.extensions.discover.discover;
+  const auto discover = loaded_.extensions.discover.discover;
   if (discover == nullptr) return DRIFTD_UNSUPPORTED;
   const driftd_discover_args args{sizeof args, 0, nullptr, 0};
   driftd_discover_result result{};
@@ -181,7 +183,7 @@ driftd_status ProviderHost::do_discover(ActiveCall& call, const std::string&, dr
 driftd_status ProviderHost::do_upgrade(ActiveCall&, const std::string& payload, driftd_call, std::string& body) {
   const auto call = ipc::decode<ipc::UpgradeCall>(payload);
   if (!call) return DRIFTD_INVALID;
-  const auto upgrade = tenant_.extensions.upgrade.upgrade;
+  const auto upgrade = loaded_.extensions.upgrade.upgrade;
   if (upgrade == nullptr) return DRIFTD_UNSUPPORTED;
   const driftd_upgrade_args args{sizeof args, call->from_revision, str(call->kind), str(call->body)};
   TextPush push;
@@ -189,7 +191,7 @@ driftd_status ProviderHost::do_upgrade(ActiveCall&, const std::string& payload, 
   if (status != DRIFTD_OK) return status;
   const auto parsed = core::parse(push.text, core::kBodyLimits);
   if (push.times != 1 || !parsed || parsed->object() == nullptr) {
-    tenant_.misuse("upgrade: answered OK and pushed no JSON object, or not just one");
+    loaded_.misuse("upgrade: answered OK and pushed no JSON object, or not just one");
     return DRIFTD_CORRUPT;
   }
   body = core::render(*parsed);
@@ -199,7 +201,7 @@ driftd_status ProviderHost::do_upgrade(ActiveCall&, const std::string& payload, 
 driftd_status ProviderHost::do_apply(ActiveCall&, const std::string& payload, driftd_call handle, std::string& body) {
   const auto call = ipc::decode<ipc::ApplyCall>(payload);
   if (!call || call->changes.empty() || call->idempotency_key.empty()) return DRIFTD_INVALID;
-  const auto apply = tenant_.extensions.apply.apply;
+  const auto apply = loaded_.extensions.apply.apply;
   if (apply == nullptr) return DRIFTD_UNSUPPORTED;
   const auto changes = borrowed(call->changes);
   driftd_apply_args args{};
@@ -212,11 +214,11 @@ driftd_status ProviderHost::do_apply(ActiveCall&, const std::string& payload, dr
   args.changes = changes.data();
   args.change_count = static_cast<std::uint32_t>(changes.size());
   args.change_stride = sizeof(driftd_change);
-  AppliedPush push{&tenant_, {}};
+  AppliedPush push{&loaded_, {}};
   const driftd_status status = apply(instance_, handle, &args, &push_applied, &push);
   if (status != DRIFTD_OK) return status;
-  if (const std::string fault = fault_of(push.answer, call->dry_run, push.times); !fault.empty()) {
-    tenant_.misuse(fault);
+  if (const std::string fault = find_fault(push.answer, call->dry_run, push.times); !fault.empty()) {
+    loaded_.misuse(fault);
     return DRIFTD_INTERNAL;
   }
   body = ipc::encode(push.answer);

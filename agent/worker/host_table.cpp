@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "base/log.hpp"
-#include "worker/intake.hpp"
+#include "worker/abi_input.hpp"
 
 namespace driftd::worker {
 namespace {
@@ -20,28 +20,28 @@ struct InUse {
 };
 
 /// Counted against the call that runs on this thread; a thread of the plugin's own belongs to nobody and is logged.
-void blame_for_junk(const char* function) {
-  static std::atomic<int> told{0};
+void report_bad_handle(const char* function) {
+  static std::atomic<int> logged{0};
   if (auto* own = running_call()) {
-    own->tenant.misuse(fmt::format("{}: stale or forged call handle", function));
-  } else if (told++ < 10) {
+    own->instance.misuse(fmt::format("{}: stale or forged call handle", function));
+  } else if (logged++ < 10) {
     log::room("host").warn("a thread of a plugin called {} with a stale or forged call handle", function);
   }
 }
 
 /// The call behind a handle, if it may be used here; else the misuse is counted.
-std::shared_ptr<ActiveCall> claim(driftd_call handle, const char* function) {
+std::shared_ptr<ActiveCall> find_usable_call(driftd_call handle, const char* function) {
   auto call = CallTable::instance().find(handle);
   if (call == nullptr) {
-    blame_for_junk(function);
+    report_bad_handle(function);
     return nullptr;
   }
   if (call->owner != std::this_thread::get_id()) {
-    call->tenant.misuse(fmt::format("{}: called on another thread than the call's own", function));
+    call->instance.misuse(fmt::format("{}: called on another thread than the call's own", function));
     return nullptr;
   }
   if (in_use) {
-    call->tenant.misuse(fmt::format("{}: called inside `use` of secret", function));
+    call->instance.misuse(fmt::format("{}: called inside `use` of secret", function));
     return nullptr;
   }
   return call;
@@ -61,12 +61,12 @@ std::int64_t now() { return std::chrono::system_clock::now().time_since_epoch() 
 
 void log_line(driftd_call handle, std::int32_t level, driftd_str text, const driftd_kv* kv, std::uint32_t count) {
   contained([&] {
-    const auto call = claim(handle, "log");
+    const auto call = find_usable_call(handle, "log");
     if (call == nullptr) return DRIFTD_INVALID;
-    if (text.data == nullptr && text.len != 0) call->tenant.misuse("log: the text is NULL with a length");
-    const auto dropped = call->tenant.may_log();
+    if (text.data == nullptr && text.len != 0) call->instance.misuse("log: the text is NULL with a length");
+    const auto dropped = call->instance.may_log();
     if (!dropped) return DRIFTD_OK;
-    const auto& scrubber = call->tenant.scrubber;
+    const auto& scrubber = call->instance.scrubber;
     std::string line = scrubber.printable(view(text), 4096);
     const char* at = reinterpret_cast<const char*>(kv);
     for (std::uint32_t i = 0; i < std::min(count, 32u) && kv != nullptr && kv->size >= sizeof kv->size; ++i) {
@@ -76,25 +76,25 @@ void log_line(driftd_call handle, std::int32_t level, driftd_str text, const dri
       at += kv->size;  // the first one's, for all
     }
     if (*dropped > 0) line += fmt::format(" ({} lines before this one dropped)", *dropped);
-    return call->say(ipc::FrameType::log, encode(ipc::LogLine{level, std::move(line)}));
+    return call->send_uncredited(ipc::FrameType::log, encode(ipc::LogLine{level, std::move(line)}));
   });
 }
 
 driftd_status metric(driftd_call handle, driftd_str name, double value) {
   return contained([&] {
-    const auto call = claim(handle, "metric");
+    const auto call = find_usable_call(handle, "metric");
     if (call == nullptr) return DRIFTD_INVALID;
     const std::string key(view(name));
-    if (!call->tenant.metrics.contains(key)) {
-      call->tenant.misuse("metric: the name is not declared in describe().metrics");
+    if (!call->instance.metrics.contains(key)) {
+      call->instance.misuse("metric: the name is not declared in describe().metrics");
       return DRIFTD_INVALID;
     }
     if (!std::isfinite(value)) {
-      call->tenant.misuse("metric: " + key + " is not a finite number");
+      call->instance.misuse("metric: " + key + " is not a finite number");
       return DRIFTD_INVALID;
     }
-    if (!call->tenant.may_tell_metric()) {
-      call->tenant.misuse("metric: more than 500 a second; the rest is dropped");
+    if (!call->instance.may_send_metric()) {
+      call->instance.misuse("metric: more than 500 a second; the rest is dropped");
       return DRIFTD_OK;
     }
     return call->send(ipc::FrameType::metric, encode(ipc::Gauge{key, fmt::format("{}", value)}));
@@ -102,51 +102,51 @@ driftd_status metric(driftd_call handle, driftd_str name, double value) {
 }
 
 std::int32_t cancelled(driftd_call handle) {
-  const auto call = claim(handle, "cancelled");
+  const auto call = find_usable_call(handle, "cancelled");
   return call == nullptr || call->ending() ? 1 : 0;
 }
 
 std::int64_t deadline(driftd_call handle) {
-  const auto call = claim(handle, "deadline");
+  const auto call = find_usable_call(handle, "deadline");
   return call == nullptr ? 0 : call->deadline_ns;
 }
 
 std::int32_t cancel_fd(driftd_call handle) {
-  const auto call = claim(handle, "cancel_fd");
+  const auto call = find_usable_call(handle, "cancel_fd");
   return call == nullptr ? -1 : call->cancel_fd();
 }
 
 driftd_status emit(driftd_call handle, const driftd_record* records, std::uint32_t count, std::uint32_t stride) {
   return contained([&] {
-    const auto call = claim(handle, "emit");
+    const auto call = find_usable_call(handle, "emit");
     if (call == nullptr) return DRIFTD_INVALID;
-    if (!call->takes_records()) {
-      call->tenant.misuse("emit: this call takes no records");
+    if (!call->accepts_records()) {
+      call->instance.misuse("emit: this call takes no records");
       return DRIFTD_INVALID;
     }
-    auto taken = take_records(call->tenant, records, count, stride);
+    auto taken = read_records(call->instance, records, count, stride);
     if (taken) {
       const auto status = call->emit(std::move(taken->records));
       for (auto& fault : taken->faults) {
-        call->tenant.misuse(fault.text);
-        call->blame(std::move(fault));
+        call->instance.misuse(fault.text);
+        call->report_bad_record(std::move(fault));
       }
       return status;
     }
-    call->refuse_records();
-    call->tenant.misuse(call->tenant.scrubber.text(taken.error().message));
+    call->forbid_complete();
+    call->instance.misuse(call->instance.scrubber.text(taken.error().message));
     return DRIFTD_INVALID;
   });
 }
 
 driftd_status mark(driftd_call handle, const driftd_mark* given) {
   return contained([&] {
-    const auto call = claim(handle, "mark");
+    const auto call = find_usable_call(handle, "mark");
     if (call == nullptr || given == nullptr) return DRIFTD_INVALID;
     const auto copy = adopt<driftd_mark>(given);
-    auto taken = take_mark(call->tenant, copy);
-    if (!taken || !call->takes_records()) {
-      call->tenant.misuse(taken ? "mark: this call takes no marks" : taken.error().message);
+    auto taken = read_mark(call->instance, copy);
+    if (!taken || !call->accepts_records()) {
+      call->instance.misuse(taken ? "mark: this call takes no marks" : taken.error().message);
       return DRIFTD_INVALID;
     }
     return call->mark(std::move(*taken));
@@ -155,28 +155,28 @@ driftd_status mark(driftd_call handle, const driftd_mark* given) {
 
 void diag(driftd_call handle, const driftd_diagnostic* given) {
   contained([&] {
-    const auto call = claim(handle, "diag");
+    const auto call = find_usable_call(handle, "diag");
     if (call == nullptr || given == nullptr) return DRIFTD_INVALID;
     const auto copy = adopt<driftd_diagnostic>(given);
-    return call->diagnose(take_diagnostic(call->tenant, copy));
+    return call->diagnose(read_diagnostic(call->instance, copy));
   });
 }
 
 driftd_status permit(driftd_call handle, driftd_str bucket, std::uint32_t tokens) {
   return contained([&] {
-    const auto call = claim(handle, "permit");
+    const auto call = find_usable_call(handle, "permit");
     if (call == nullptr) return DRIFTD_INVALID;
     return call->permit(ipc::printable(view(bucket), 128), tokens);
   });
 }
 
 driftd_status secret(driftd_call handle, driftd_str token, driftd_use_fn use, void* user) {
-  const auto call = claim(handle, "secret");
+  const auto call = find_usable_call(handle, "secret");
   if (call == nullptr || use == nullptr) return DRIFTD_INVALID;
-  const auto& secrets = call->tenant.open.secrets;
+  const auto& secrets = call->instance.open.secrets;
   const auto found = secrets.find(std::string(view(token)));
   if (found == secrets.end()) {
-    call->tenant.deny_secret();
+    call->instance.deny_secret();
     return DRIFTD_DENIED;
   }
   const InUse guard;

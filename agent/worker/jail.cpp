@@ -26,15 +26,15 @@ constexpr int kThreads = 2;  // the sanitizer's own: landlock does not hold it, 
 constexpr int kThreads = 1;
 #endif
 
-Status held(bool done, const char* what) {
+Status check_step(bool done, const char* what) {
   if (done) return {};
   return fail(Code::denied, fmt::format("worker: {}: {}", what, std::strerror(errno)));
 }
 
-bool limit(__rlimit_resource what, rlim_t most) {
+bool limit(__rlimit_resource what, rlim_t maximum) {
   rlimit now{};
   if (::getrlimit(what, &now) != 0) return false;
-  const rlim_t hard = std::min(now.rlim_max, most);
+  const rlim_t hard = std::min(now.rlim_max, maximum);
   const rlimit wanted{hard, hard};
   return ::setrlimit(what, &wanted) == 0;
 }
@@ -75,19 +75,19 @@ int thread_count() {
 }  // namespace
 
 Status strip_process(int keep, pid_t parent) {
-  DRIFTD_CHECK(held(keep > 2 && ::fcntl(keep, F_SETFD, FD_CLOEXEC) == 0, "protocol descriptor"));
-  DRIFTD_CHECK(held(::fcntl(keep + 1, F_SETFD, FD_CLOEXEC) == 0, "the plugin's descriptor"));
+  DRIFTD_CHECK(check_step(keep > 2 && ::fcntl(keep, F_SETFD, FD_CLOEXEC) == 0, "protocol descriptor"));
+  DRIFTD_CHECK(check_step(::fcntl(keep + 1, F_SETFD, FD_CLOEXEC) == 0, "the plugin's descriptor"));
   offer_to_oom_killer();  // before the process is not dumpable: then its /proc is root's
-  DRIFTD_CHECK(held(drop_capabilities(), "capset"));
-  DRIFTD_CHECK(held(::prctl(PR_SET_PDEATHSIG, SIGKILL) == 0, "PR_SET_PDEATHSIG"));
+  DRIFTD_CHECK(check_step(drop_capabilities(), "capset"));
+  DRIFTD_CHECK(check_step(::prctl(PR_SET_PDEATHSIG, SIGKILL) == 0, "PR_SET_PDEATHSIG"));
   if (::getppid() != parent) return fail(Code::cancelled, "worker: the agent is gone already");
-  DRIFTD_CHECK(held(::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0, "PR_SET_NO_NEW_PRIVS"));
-  DRIFTD_CHECK(held(::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0, "PR_SET_DUMPABLE"));
-  DRIFTD_CHECK(held(limit(RLIMIT_CORE, 0), "RLIMIT_CORE"));
-  DRIFTD_CHECK(held(limit(RLIMIT_NOFILE, kMaxFiles), "RLIMIT_NOFILE"));
-  DRIFTD_CHECK(held(close_others(keep), "close_range"));
-  DRIFTD_CHECK(held(::clearenv() == 0, "clearenv"));
-  DRIFTD_CHECK(held(::chdir("/") == 0, "chdir /"));
+  DRIFTD_CHECK(check_step(::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0, "PR_SET_NO_NEW_PRIVS"));
+  DRIFTD_CHECK(check_step(::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0, "PR_SET_DUMPABLE"));
+  DRIFTD_CHECK(check_step(limit(RLIMIT_CORE, 0), "RLIMIT_CORE"));
+  DRIFTD_CHECK(check_step(limit(RLIMIT_NOFILE, kMaxFiles), "RLIMIT_NOFILE"));
+  DRIFTD_CHECK(check_step(close_others(keep), "close_range"));
+  DRIFTD_CHECK(check_step(::clearenv() == 0, "clearenv"));
+  DRIFTD_CHECK(check_step(::chdir("/") == 0, "chdir /"));
   ::umask(077);
   // as in the agent, where sessions run in-process: a peer that is gone is EPIPE, no death
   std::signal(SIGPIPE, SIG_IGN);
@@ -103,17 +103,19 @@ Result<std::string> lock_process(const JailSpec& spec) {
   }
   const int landlock = jail::landlock_version();
   const bool seccomp = jail::has_seccomp();
-  DRIFTD_CHECK(held(::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0, "PR_SET_NO_NEW_PRIVS"));
+  DRIFTD_CHECK(check_step(::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0, "PR_SET_NO_NEW_PRIVS"));
   if (landlock > 0) DRIFTD_CHECK(jail::enter_landlock(landlock, spec));
   if (seccomp) DRIFTD_CHECK(jail::enter_seccomp(spec));
-  return jail::render(landlock, seccomp, jail::landlock_lack());
+  return jail::render(landlock, seccomp, jail::missing_landlock_reason());
 }
 
-std::string kernel_jail() { return jail::render(jail::landlock_version(), jail::has_seccomp(), jail::landlock_lack()); }
+std::string describe_kernel_jail() {
+  return jail::render(jail::landlock_version(), jail::has_seccomp(), jail::missing_landlock_reason());
+}
 
-Status whole_jail() {
+Status require_full_jail() {
   if (jail::landlock_version() > 0 && jail::has_seccomp()) return {};
-  return fail(Code::unsupported, kernel_jail());
+  return fail(Code::unsupported, describe_kernel_jail());
 }
 
 std::string jail::render(int landlock, bool seccomp, const std::string& lack) {

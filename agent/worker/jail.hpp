@@ -29,16 +29,16 @@ struct JailSpec {
 Result<std::string> lock_process(const JailSpec& spec);
 
 /// What lock_process would answer on this kernel. [any thread]
-std::string kernel_jail();
+std::string describe_kernel_jail();
 /// `unsupported` in words unless workers get landlock and seccomp here. [any thread]
-Status whole_jail();
+Status require_full_jail();
 
 namespace jail {
 
 /// 0: the kernel has none, or it is switched off.
 int landlock_version();
 /// Why there is none: `kernel`, or in words what forbids or hides it. Empty: there is.
-std::string landlock_lack();
+std::string missing_landlock_reason();
 bool has_seccomp();
 Status enter_landlock(int version, const JailSpec& spec);
 Status enter_seccomp(const JailSpec& spec);

@@ -135,7 +135,7 @@ int landlock_version() {
   return version > 0 ? static_cast<int>(version) : 0;
 }
 
-std::string landlock_lack() {
+std::string missing_landlock_reason() {
   const long version = ::syscall(SYS_landlock_create_ruleset, nullptr, 0, kVersionFlag);
   if (version > 0) return {};
   if (errno == EOPNOTSUPP) return "switched off: lsm= of the kernel's command line lacks landlock";

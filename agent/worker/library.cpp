@@ -19,14 +19,14 @@ constexpr char kEntry[] = "driftd_provider_v1";
 /// A file that dlopen took, kept for as long as the process: Go, Rust thread-locals and pthread keys cannot be
 /// unloaded. Its descriptor stays open with it: the loader knows a library by its name, and the name is the
 /// descriptor's.
-struct Kept {
-  ipc::LibraryFile file;
+struct OpenedLibrary {
+  ipc::PluginFile file;
   boost::dll::shared_library code;
 };
 
 /// By what was opened, not by its path: an upgraded file is another library. Under the mutex of load_library.
-std::map<ipc::LibraryFile::Key, Kept>& kept_libraries() {
-  static auto* all = new std::map<ipc::LibraryFile::Key, Kept>;
+std::map<ipc::PluginFile::Key, OpenedLibrary>& opened_libraries() {
+  static auto* all = new std::map<ipc::PluginFile::Key, OpenedLibrary>;
   return *all;
 }
 
@@ -39,8 +39,8 @@ std::string loader_reason(const std::string& fallback, const std::string& name, 
 }
 
 /// Opens by descriptor: what was checked is what is loaded.
-Result<const Kept*> open_code(ipc::LibraryFile file) {
-  auto& all = kept_libraries();
+Result<const OpenedLibrary*> open_code(ipc::PluginFile file) {
+  auto& all = opened_libraries();
   if (const auto known = all.find(file.key()); known != all.end()) return &known->second;
   const bool inode_in_use = std::any_of(all.begin(), all.end(), [&](const auto& other) {
     return other.first.device == file.key().device && other.first.inode == file.key().inode;
@@ -55,10 +55,10 @@ Result<const Kept*> open_code(ipc::LibraryFile file) {
                                            loader_reason(failed.message(), name, file.path())));
   }
   const auto key = file.key();
-  return &all.emplace(key, Kept{std::move(file), std::move(opened)}).first->second;
+  return &all.emplace(key, OpenedLibrary{std::move(file), std::move(opened)}).first->second;
 }
 
-Result<EntryFunction*> find_entry(const Kept& kept) {
+Result<EntryFunction*> find_entry(const OpenedLibrary& kept) {
   if (!kept.code.has(kEntry)) {
     return fail(Code::invalid, fmt::format("{}: does not export {}; it is no driftd provider, or one of another major "
                                            "version",
@@ -67,7 +67,7 @@ Result<EntryFunction*> find_entry(const Kept& kept) {
   return &kept.code.get<EntryFunction>(kEntry);
 }
 
-Result<std::unique_ptr<const Library>> load_fresh(const Kept& kept, bool in_process) {
+Result<std::unique_ptr<const Library>> load_fresh(const OpenedLibrary& kept, bool in_process) {
   DRIFTD_TRY(EntryFunction* const entry, find_entry(kept));
   auto library = std::make_unique<Library>();
   library->file = kept.file.path();
@@ -84,11 +84,11 @@ Result<std::unique_ptr<const Library>> load_fresh(const Kept& kept, bool in_proc
 
 }  // namespace
 
-Result<const Library*> load_library(ipc::LibraryFile file, bool in_process) {
+Result<const Library*> load_library(ipc::PluginFile file, bool in_process) {
   static std::mutex mutex;
-  static auto* known = new std::map<const Kept*, const Library*>;
+  static auto* known = new std::map<const OpenedLibrary*, const Library*>;
   const std::lock_guard lock(mutex);
-  DRIFTD_TRY(const Kept* const kept, open_code(std::move(file)));
+  DRIFTD_TRY(const OpenedLibrary* const kept, open_code(std::move(file)));
   const auto found = known->find(kept);
   if (found != known->end()) return found->second;
   DRIFTD_TRY(auto library, load_fresh(*kept, in_process));
@@ -96,7 +96,7 @@ Result<const Library*> load_library(ipc::LibraryFile file, bool in_process) {
 }
 
 Result<const Library*> load_library(const std::filesystem::path& file, bool in_process) {
-  DRIFTD_TRY(ipc::LibraryFile opened, ipc::LibraryFile::open(file));
+  DRIFTD_TRY(ipc::PluginFile opened, ipc::PluginFile::open(file));
   return load_library(std::move(opened), in_process);
 }
 

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "worker/framed.hpp"
+#include "worker/abi_input.hpp"
+#include "worker/guarded_struct.hpp"
 #include "worker/host_table.hpp"
-#include "worker/intake.hpp"
 
 namespace driftd::worker {
 namespace {
@@ -84,7 +84,7 @@ Result<driftd_provider_table> negotiate(const std::string& file, EntryFunction* 
   offer.minor_max = DRIFTD_ABI_MINOR;
   offer.in_process = in_process ? 1 : 0;
   offer.host_version = {"0.1.0", 5};
-  Framed<driftd_accept> framed;
+  GuardedStruct<driftd_accept> framed;
   const driftd_status status = entry(host_table(), &offer, &framed.value);
   if (!framed.intact()) {
     return fail(Code::invalid, file +

@@ -14,10 +14,10 @@
 namespace driftd::worker {
 namespace {
 
-constexpr int kBeyond = 64;                     // copies lie above what a plugin closes by number
-constexpr std::size_t kShown = 64;              // of what was printed, bytes
-constexpr std::size_t kMostPrinted = 1u << 20;  // read at once, bytes: a thread may print for ever
-constexpr int kDescriptorSteps = 64;            // a leak is told again after so many more
+constexpr int kBeyond = 64;                    // copies lie above what a plugin closes by number
+constexpr std::size_t kShown = 64;             // of what was printed, bytes
+constexpr std::size_t kMaxPrinted = 1u << 20;  // read at once, bytes: a thread may print for ever
+constexpr int kDescriptorSteps = 64;           // a leak is told again after so many more
 constexpr std::array<const char*, 3> kNames = {"standard input", "standard output", "standard error"};
 
 std::string current_locale() {
@@ -43,7 +43,7 @@ bool same(const struct sigaction& a, const struct sigaction& b) { return a.sa_si
 
 }  // namespace
 
-Upkeep::Upkeep() : locale_(current_locale()), folder_(current_folder()), environment_(variables()) {
+ProcessGuard::ProcessGuard() : locale_(current_locale()), folder_(current_folder()), environment_(variables()) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0) {
     ::dup2(ends[1], STDOUT_FILENO);
@@ -62,19 +62,19 @@ Upkeep::Upkeep() : locale_(current_locale()), folder_(current_folder()), environ
   accept_handlers();
 }
 
-Upkeep::~Upkeep() {
+ProcessGuard::~ProcessGuard() {
   if (printed_ >= 0) ::close(printed_);
   for (const auto& file : files_) {
     if (file.kept >= 0) ::close(file.kept);
   }
 }
 
-void Upkeep::accept_handlers() {
+void ProcessGuard::accept_handlers() {
   const std::lock_guard lock(mutex_);
   for (int s = 1; s < NSIG; ++s) ::sigaction(s, nullptr, &handlers_[static_cast<std::size_t>(s)]);
 }
 
-Upkeep::Changes Upkeep::changes() {
+ProcessGuard::Changes ProcessGuard::changes() {
   const std::lock_guard lock(mutex_);
   Changes out;
   check_mask(out);
@@ -89,7 +89,7 @@ Upkeep::Changes Upkeep::changes() {
   return out;
 }
 
-void Upkeep::check_mask(Changes& out) const {
+void ProcessGuard::check_mask(Changes& out) const {
   sigset_t now;
   ::pthread_sigmask(SIG_BLOCK, nullptr, &now);
   for (int s = 1; s < NSIG; ++s) {
@@ -99,7 +99,7 @@ void Upkeep::check_mask(Changes& out) const {
   }
 }
 
-void Upkeep::check_handlers(Changes& out) const {
+void ProcessGuard::check_handlers(Changes& out) const {
   std::string which;
   for (int s = 1; s < NSIG; ++s) {
     struct sigaction now {};
@@ -111,14 +111,14 @@ void Upkeep::check_handlers(Changes& out) const {
   if (!which.empty()) out.push_back(fmt::format("changed the handler of signal {}", which));
 }
 
-void Upkeep::check_locale(Changes& out) const {
+void ProcessGuard::check_locale(Changes& out) const {
   const std::string now = current_locale();
   if (now == locale_) return;
   std::setlocale(LC_ALL, locale_.c_str());
   out.push_back(fmt::format("changed the locale from {} to {}", locale_, ipc::printable(now, kShown)));
 }
 
-void Upkeep::check_folder(Changes& out) const {
+void ProcessGuard::check_folder(Changes& out) const {
   const std::string now = current_folder();
   if (now == folder_) return;
   const bool back = ::chdir(folder_.c_str()) == 0;
@@ -126,23 +126,23 @@ void Upkeep::check_folder(Changes& out) const {
                             back ? "" : ", and it cannot be changed back"));
 }
 
-void Upkeep::check_umask(Changes& out) const {
+void ProcessGuard::check_umask(Changes& out) const {
   const mode_t now = ::umask(umask_);
   if (now != umask_) out.push_back(fmt::format("changed the umask from {:03o} to {:03o}", umask_, now));
 }
 
-void Upkeep::check_environment(Changes& out) {
+void ProcessGuard::check_environment(Changes& out) {
   const std::size_t now = variables();
   if (now == environment_) return;
   out.push_back(fmt::format("changed the environment: {} variables, there were {}", now, environment_));
   environment_ = now;  // what reads it may run already
 }
 
-void Upkeep::check_printed(Changes& out) const {
+void ProcessGuard::check_printed(Changes& out) const {
   std::array<char, 4096> text{};
   std::string first;
   std::size_t bytes = 0;
-  while (bytes < kMostPrinted) {
+  while (bytes < kMaxPrinted) {
     const ssize_t got = printed_ < 0 ? 0 : ::read(printed_, text.data(), text.size());
     if (got <= 0) break;
     if (bytes == 0)
@@ -154,7 +154,7 @@ void Upkeep::check_printed(Changes& out) const {
   out.push_back(fmt::format("printed {} bytes on standard output, which is the host's: `{}`", bytes, first));
 }
 
-void Upkeep::check_files(Changes& out) const {
+void ProcessGuard::check_files(Changes& out) const {
   for (int fd = 0; fd < 3; ++fd) {
     const auto& file = files_[static_cast<std::size_t>(fd)];
     struct stat st {};
@@ -166,16 +166,17 @@ void Upkeep::check_files(Changes& out) const {
 }
 
 /// The lowest free number is about how many are open: it only counts what stays.
-void Upkeep::check_descriptors(Changes& out) {
-  rlimit most{};
+void ProcessGuard::check_descriptors(Changes& out) {
+  rlimit file_limit{};
   const int lowest = ::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
-  const bool known = ::getrlimit(RLIMIT_NOFILE, &most) == 0;
+  const bool known = ::getrlimit(RLIMIT_NOFILE, &file_limit) == 0;
   if (lowest >= 0) ::close(lowest);
-  const int now = lowest < 0 ? static_cast<int>(most.rlim_cur) : lowest;
-  const bool many = known && static_cast<rlim_t>(now) * 2 > most.rlim_cur;
-  if (!many || now < told_descriptors_ + kDescriptorSteps) return;
-  told_descriptors_ = now;
-  out.push_back(fmt::format("holds {} of {} descriptors open; close them before the call returns", now, most.rlim_cur));
+  const int now = lowest < 0 ? static_cast<int>(file_limit.rlim_cur) : lowest;
+  const bool many = known && static_cast<rlim_t>(now) * 2 > file_limit.rlim_cur;
+  if (!many || now < reported_descriptors_ + kDescriptorSteps) return;
+  reported_descriptors_ = now;
+  out.push_back(
+      fmt::format("holds {} of {} descriptors open; close them before the call returns", now, file_limit.rlim_cur));
 }
 
 }  // namespace driftd::worker

@@ -13,13 +13,13 @@ namespace driftd::worker {
 /// What belongs to the whole worker process and a plugin must leave alone: signal mask and handlers, locale, working
 /// folder, umask, environment, descriptors 0 to 2, standard output, and few descriptors in all. Remembers it when made;
 /// `changes` says in words what is different since, and puts it right. Any thread.
-class Upkeep {
+class ProcessGuard {
  public:
   /// Takes over standard output: what is printed there is found by the next `changes`.
-  Upkeep();
-  ~Upkeep();
-  Upkeep(const Upkeep&) = delete;
-  Upkeep& operator=(const Upkeep&) = delete;
+  ProcessGuard();
+  ~ProcessGuard();
+  ProcessGuard(const ProcessGuard&) = delete;
+  ProcessGuard& operator=(const ProcessGuard&) = delete;
 
   /// Of this thread's mask and the process's rest. `changed the locale from C to C.UTF-8`; empty: all is as it was.
   std::vector<std::string> changes();
@@ -50,8 +50,8 @@ class Upkeep {
   std::array<struct sigaction, 65> handlers_{};
   std::string locale_, folder_;
   mode_t umask_ = 0;
-  std::size_t environment_ = 0;  ///< variables
-  int told_descriptors_ = 0;     ///< so many were open when that was last told
+  std::size_t environment_ = 0;   ///< variables
+  int reported_descriptors_ = 0;  ///< so many were open when that was last told
 };
 
 }  // namespace driftd::worker

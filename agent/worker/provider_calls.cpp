@@ -2,24 +2,24 @@
 // The calls themselves: from a frame's payload to the plugin's function and back.
 #include <cstddef>
 
-#include "worker/framed.hpp"
-#include "worker/intake.hpp"
+#include "worker/abi_input.hpp"
+#include "worker/guarded_struct.hpp"
 #include "worker/provider_host.hpp"
 
 namespace driftd::worker {
 namespace {
 
 struct HealthPush {
-  Tenant* tenant;
+  LoadedInstance* instance;
   std::optional<core::HealthReport> report;
 };
 void push_health(void* user, const driftd_health* health) {
   auto& to = *static_cast<HealthPush*>(user);
-  to.report = take_health(*to.tenant, adopt<driftd_health>(health));
+  to.report = read_health(*to.instance, adopt<driftd_health>(health));
 }
 
 struct VerdictPush {
-  const Tenant* tenant;
+  const LoadedInstance* instance;
   std::vector<core::Demotion> demotions;
 };
 void push_verdict(void* user, const driftd_verdict* given) {
@@ -28,15 +28,15 @@ void push_verdict(void* user, const driftd_verdict* given) {
   const bool known = verdict.verdict == DRIFTD_VERDICT_EQUIVALENT || verdict.verdict == DRIFTD_VERDICT_UNSETTLED;
   if (!known || to.demotions.size() >= 65536) return;
   to.demotions.push_back({verdict.index, verdict.verdict == DRIFTD_VERDICT_UNSETTLED,
-                          to.tenant->scrubber.printable(view(verdict.reason), 1024)});
+                          to.instance->scrubber.printable(view(verdict.reason), 1024)});
 }
 
 }  // namespace
 
 driftd_status ProviderHost::do_open(ActiveCall&, const std::string&, driftd_call handle, std::string&) {
-  const driftd_open_args args{sizeof args, 0, str(tenant_.open.backend), str(tenant_.open.settings_json)};
+  const driftd_open_args args{sizeof args, 0, str(loaded_.open.backend), str(loaded_.open.settings_json)};
   driftd_instance made = nullptr;
-  const driftd_status status = tenant_.library->table.open(handle, &args, &made);
+  const driftd_status status = loaded_.library->table.open(handle, &args, &made);
   if (status != DRIFTD_OK) return status;
   instance_ = made;
   opened_ = true;
@@ -54,9 +54,9 @@ driftd_status ProviderHost::do_refresh(ActiveCall&, const std::string& payload, 
                                  kinds.empty() ? nullptr : kinds.data(),
                                  static_cast<std::uint32_t>(kinds.size()),
                                  0};
-  Framed<driftd_refresh_result> result;
-  const driftd_status status = tenant_.library->table.refresh(instance_, handle, &args, &result.value);
-  if (!result.intact()) tenant_.misuse("refresh: wrote behind the `size` of its result");
+  GuardedStruct<driftd_refresh_result> result;
+  const driftd_status status = loaded_.library->table.refresh(instance_, handle, &args, &result.value);
+  if (!result.intact()) loaded_.misuse("refresh: wrote behind the `size` of its result");
   body = ipc::encode(ipc::RefreshAnswer{result.value.unchanged != 0, result.value.next_ms});
   return status;
 }
@@ -66,16 +66,16 @@ driftd_status ProviderHost::do_read(ActiveCall&, const std::string& payload, dri
   if (!call) return DRIFTD_INVALID;
   std::vector<driftd_identity> ids;
   for (const auto& id : call->ids) ids.push_back({sizeof(driftd_identity), 0, str(id.kind), str(id.id)});
-  return tenant_.library->table.read(instance_, handle, ids.data(), static_cast<std::uint32_t>(ids.size()),
+  return loaded_.library->table.read(instance_, handle, ids.data(), static_cast<std::uint32_t>(ids.size()),
                                      sizeof(driftd_identity));
 }
 
 driftd_status ProviderHost::do_health(ActiveCall&, const std::string&, driftd_call handle, std::string& body) {
-  HealthPush push{&tenant_, {}};
-  const driftd_status status = tenant_.library->table.health(instance_, handle, &push_health, &push);
+  HealthPush push{&loaded_, {}};
+  const driftd_status status = loaded_.library->table.health(instance_, handle, &push_health, &push);
   if (status != DRIFTD_OK) return status;
   if (!push.report) {
-    tenant_.misuse("health: answered OK without a report");
+    loaded_.misuse("health: answered OK without a report");
     return DRIFTD_INTERNAL;
   }
   body = ipc::encode(*push.report);
@@ -85,7 +85,7 @@ driftd_status ProviderHost::do_health(ActiveCall&, const std::string&, driftd_ca
 driftd_status ProviderHost::do_watch(ActiveCall&, const std::string& payload, driftd_call handle, std::string&) {
   const auto call = ipc::decode<ipc::PlainCall>(payload);
   if (!call) return DRIFTD_INVALID;
-  const auto watch = tenant_.extensions.watch.watch;
+  const auto watch = loaded_.extensions.watch.watch;
   if (watch == nullptr) return DRIFTD_UNSUPPORTED;
   const driftd_watch_args args{sizeof args, 0, str(call->cursor)};
   return watch(instance_, handle, &args);
@@ -102,8 +102,8 @@ driftd_status ProviderHost::do_demote(ActiveCall&, const std::string& payload, d
                               changes.data(),
                               static_cast<std::uint32_t>(changes.size()),
                               0};
-  VerdictPush push{&tenant_, {}};
-  const driftd_status status = tenant_.library->table.diff(instance_, &args, &push_verdict, &push);
+  VerdictPush push{&loaded_, {}};
+  const driftd_status status = loaded_.library->table.diff(instance_, &args, &push_verdict, &push);
   body = ipc::encode(push.demotions);
   return status;
 }

@@ -6,8 +6,8 @@
 #include <cerrno>
 
 #include "ipc/provider_info.hpp"
+#include "worker/abi_input.hpp"
 #include "worker/host_table.hpp"
-#include "worker/intake.hpp"
 
 namespace driftd::worker {
 namespace {
@@ -38,7 +38,7 @@ ProviderHost::~ProviderHost() {
 
 Status ProviderHost::serve() {
   for (;;) {
-    auto frame = link_.receive();
+    auto frame = channel_.receive();
     const bool go_on = frame && *frame && handle(std::move(**frame));
     if (go_on) continue;
     finish();
@@ -66,7 +66,7 @@ bool ProviderHost::handle(ipc::Frame frame) {
       return true;
     case ipc::FrameType::permitted:
       if (const auto call = find(frame.call))
-        call->permitted(ipc::decode<ipc::Permitted>(frame.payload).value_or(ipc::Permitted{}));
+        call->permitted(ipc::decode<ipc::PermitAnswer>(frame.payload).value_or(ipc::PermitAnswer{}));
       return true;
     default:
       start(std::move(frame));
@@ -78,78 +78,78 @@ void ProviderHost::load(const ipc::Frame& frame) {
   const auto asked = ipc::decode<ipc::Load>(frame.payload);
   if (!asked) return refuse(frame.call, asked.error().code, asked.error().message);
   if (library_ < 0) return refuse(frame.call, Code::conflict, "load: a plugin is loaded already");
-  auto file = ipc::LibraryFile::adopt(asked->file, std::exchange(library_, -1));
+  auto file = ipc::PluginFile::adopt(asked->file, std::exchange(library_, -1));
   if (!file) return refuse(frame.call, file.error().code, file.error().message);
   Result<std::string> jail = std::string();
   if (before_load_) jail = before_load_(*asked);
   if (!jail) return refuse(frame.call, jail.error().code, jail.error().message);
-  if (!asked->in_process) upkeep_ = std::make_unique<Upkeep>();
+  if (!asked->in_process) process_guard_ = std::make_unique<ProcessGuard>();
   const auto library = load_library(std::move(*file), asked->in_process);
   Result<Extensions> extensions = Extensions{};
   if (library) extensions = adopt_extensions(**library, asked->experimental);
-  if (upkeep_) upkeep_->accept_handlers();
-  look_after("load");
+  if (process_guard_) process_guard_->accept_handlers();
+  report_changes("load");
   if (!library) return refuse(frame.call, library.error().code, library.error().message);
   if (!extensions) return refuse(frame.call, extensions.error().code, extensions.error().message);
-  ipc::Loaded loaded = (*library)->loaded;
+  ipc::LoadAnswer loaded = (*library)->loaded;
   loaded.extensions = extensions->offered;
   auto info = ipc::parse_info(loaded);
   if (!info) return refuse(frame.call, info.error().code, info.error().message);
-  tenant_.library = *library;
-  tenant_.extensions = std::move(*extensions);
-  tenant_.info = *info;
-  tenant_.metrics = ipc::declared_metrics((*library)->loaded.describe);
-  calls_lane_ = std::make_unique<Lane>(static_cast<std::size_t>((*info)->concurrency));
+  loaded_.library = *library;
+  loaded_.extensions = std::move(*extensions);
+  loaded_.info = *info;
+  loaded_.metrics = ipc::declared_metrics((*library)->loaded.describe);
+  call_threads_ = std::make_unique<CallThreads>(static_cast<std::size_t>((*info)->concurrency));
   loaded.jail = *jail;
-  link_.send(ipc::FrameType::result, frame.call, encode(ipc::CallResult{Code::ok, {}, encode(loaded)}));
+  channel_.send(ipc::FrameType::result, frame.call, encode(ipc::CallResult{Code::ok, {}, encode(loaded)}));
 }
 
 void ProviderHost::open(ipc::Frame frame) {
   auto asked = ipc::decode<ipc::Open>(frame.payload);
   if (!asked) return refuse(frame.call, asked.error().code, asked.error().message);
-  if (tenant_.library == nullptr || opened_)
+  if (loaded_.library == nullptr || opened_)
     return refuse(frame.call, Code::conflict, "open: nothing loaded, or open already");
-  tenant_.open = std::move(*asked);
-  tenant_.scrubber = ipc::Scrubber::of_instance(tenant_.open.secrets, tenant_.open.settings_json);
-  tenant_.disclosure = core::Disclosure(tenant_.info->free_form, tenant_.open.redact);
-  tenant_.key.id = tenant_.open.key_id;
-  const std::size_t bytes = std::min(tenant_.open.key.size(), tenant_.key.key.size());
-  std::copy_n(tenant_.open.key.begin(), bytes, tenant_.key.key.begin());
-  auto call = std::make_shared<ActiveCall>(frame.call, frame.type, tenant_.open.deadline_ns, tenant_, link_);
-  post(*calls_lane_, std::move(call), {}, &ProviderHost::do_open);
+  loaded_.open = std::move(*asked);
+  loaded_.scrubber = ipc::Scrubber::of_instance(loaded_.open.secrets, loaded_.open.settings_json);
+  loaded_.disclosure = core::Disclosure(loaded_.info->free_form, loaded_.open.redact);
+  loaded_.key.id = loaded_.open.key_id;
+  const std::size_t bytes = std::min(loaded_.open.key.size(), loaded_.key.key.size());
+  std::copy_n(loaded_.open.key.begin(), bytes, loaded_.key.key.begin());
+  auto call = std::make_shared<ActiveCall>(frame.call, frame.type, loaded_.open.deadline_ns, loaded_, channel_);
+  post(*call_threads_, std::move(call), {}, &ProviderHost::do_open);
 }
 
 void ProviderHost::start(ipc::Frame frame) {
   if (!opened_) return refuse(frame.call, Code::unavailable, "the instance is not open");
-  auto call = std::make_shared<ActiveCall>(frame.call, frame.type, deadline_of(frame), tenant_, link_);
+  auto call = std::make_shared<ActiveCall>(frame.call, frame.type, deadline_of(frame), loaded_, channel_);
   switch (frame.type) {
     case ipc::FrameType::refresh:
-      return post(*calls_lane_, call, std::move(frame.payload), &ProviderHost::do_refresh);
+      return post(*call_threads_, call, std::move(frame.payload), &ProviderHost::do_refresh);
     case ipc::FrameType::read:
-      return post(*calls_lane_, call, std::move(frame.payload), &ProviderHost::do_read);
+      return post(*call_threads_, call, std::move(frame.payload), &ProviderHost::do_read);
     case ipc::FrameType::health:
-      return post(health_lane_, call, std::move(frame.payload), &ProviderHost::do_health);
+      return post(health_thread_, call, std::move(frame.payload), &ProviderHost::do_health);
     case ipc::FrameType::watch:
-      return post(watch_lane_, call, std::move(frame.payload), &ProviderHost::do_watch);
+      return post(watch_thread_, call, std::move(frame.payload), &ProviderHost::do_watch);
     case ipc::FrameType::demote:
-      return post(demote_lane_, call, std::move(frame.payload), &ProviderHost::do_demote);
+      return post(demote_thread_, call, std::move(frame.payload), &ProviderHost::do_demote);
     case ipc::FrameType::discover:
-      return post(*calls_lane_, call, std::move(frame.payload), &ProviderHost::do_discover);
+      return post(*call_threads_, call, std::move(frame.payload), &ProviderHost::do_discover);
     case ipc::FrameType::upgrade:
-      return post(upgrade_lane_, call, std::move(frame.payload), &ProviderHost::do_upgrade);
+      return post(upgrade_thread_, call, std::move(frame.payload), &ProviderHost::do_upgrade);
     case ipc::FrameType::apply:
-      return post(apply_lane_, call, std::move(frame.payload), &ProviderHost::do_apply);
+      return post(apply_thread_, call, std::move(frame.payload), &ProviderHost::do_apply);
     default:
       return refuse(frame.call, Code::invalid, "not a call");
   }
 }
 
-void ProviderHost::post(Lane& lane, std::shared_ptr<ActiveCall> call, std::string payload, Job job) {
+void ProviderHost::post(CallThreads& threads, std::shared_ptr<ActiveCall> call, std::string payload, Job job) {
   {
     const std::lock_guard lock(mutex_);
     calls_[call->id] = call;
   }
-  lane.post([this, call, payload = std::move(payload), job] { run(call, payload, job); });
+  threads.post([this, call, payload = std::move(payload), job] { run(call, payload, job); });
 }
 
 void ProviderHost::run(const std::shared_ptr<ActiveCall>& call, const std::string& payload, Job job) {
@@ -168,16 +168,16 @@ void ProviderHost::run(const std::shared_ptr<ActiveCall>& call, const std::strin
   }
   set_running_call(nullptr);
   CallTable::instance().remove(handle);
-  look_after(ipc::name_of(call->type));
-  if (!thrown.empty()) tenant_.misuse(fmt::format("{}: an exception crossed the ABI", ipc::name_of(call->type)));
+  report_changes(ipc::call_name(call->type));
+  if (!thrown.empty()) loaded_.misuse(fmt::format("{}: an exception crossed the ABI", ipc::call_name(call->type)));
   answer(*call, thrown.empty() ? status : DRIFTD_INTERNAL, std::move(body), thrown);
 }
 
 /// What the plugin did to the process is told with the next answer.
-void ProviderHost::look_after(std::string_view during) {
-  if (upkeep_ == nullptr) return;
-  for (const auto& change : upkeep_->changes())
-    tenant_.misuse(tenant_.scrubber.text(fmt::format("{}: {}", during, change)));
+void ProviderHost::report_changes(std::string_view during) {
+  if (process_guard_ == nullptr) return;
+  for (const auto& change : process_guard_->changes())
+    loaded_.misuse(loaded_.scrubber.text(fmt::format("{}: {}", during, change)));
 }
 
 void ProviderHost::answer(ActiveCall& call, driftd_status status, std::string body, const std::string& thrown) {
@@ -188,19 +188,20 @@ void ProviderHost::answer(ActiveCall& call, driftd_status status, std::string bo
   std::string reason = thrown.empty() ? last.text : thrown;
   if (call.budget_hit() || call.stopped_early()) {
     result.budget_hit = call.budget_name();
-    reason = fmt::format("at the budget of {} records or {} bytes a refresh", tenant_.open.max_records,
-                         tenant_.open.max_bytes);
+    reason = fmt::format("at the budget of {} records or {} bytes a refresh", loaded_.open.max_records,
+                         loaded_.open.max_bytes);
   } else if (result.code != Code::ok && no_descriptor_left()) {
     result.budget_hit = "files";
     reason += fmt::format("{}no descriptor is left (budget files)", reason.empty() ? "" : "; ");
   }
   if (result.code != Code::ok || !result.budget_hit.empty()) {
     if (reason.empty()) reason = fmt::format("the plugin answered {} and gave no reason", render(result.code));
-    result.message = fmt::format("{}: {}", ipc::name_of(call.type), tenant_.scrubber.printable(reason, ipc::kMaxText));
+    result.message =
+        fmt::format("{}: {}", ipc::call_name(call.type), loaded_.scrubber.printable(reason, ipc::kMaxText));
     result.retry_after_ms = last.retry_after_ms;
   }
   result.body = std::move(body);
-  auto misuses = tenant_.take_misuses();
+  auto misuses = loaded_.drain_misuses();
   result.misuses = misuses.count;
   result.misuse = std::move(misuses.first);
   result.rules = std::move(misuses.by_function);
@@ -209,11 +210,11 @@ void ProviderHost::answer(ActiveCall& call, driftd_status status, std::string bo
     const std::lock_guard lock(mutex_);
     calls_.erase(call.id);
   }
-  link_.send(ipc::FrameType::result, call.id, encode(result));
+  channel_.send(ipc::FrameType::result, call.id, encode(result));
 }
 
 void ProviderHost::refuse(std::uint64_t call, Code code, std::string message) {
-  link_.send(ipc::FrameType::result, call, encode(ipc::CallResult{code, std::move(message)}));
+  channel_.send(ipc::FrameType::result, call, encode(ipc::CallResult{code, std::move(message)}));
 }
 
 std::shared_ptr<ActiveCall> ProviderHost::find(std::uint64_t id) {
@@ -226,7 +227,7 @@ void ProviderHost::cancel(std::uint64_t id) {
   const auto call = find(id);
   if (call == nullptr) return;
   call->cancel();
-  if (opened_) tenant_.library->table.wake(instance_);
+  if (opened_) loaded_.library->table.wake(instance_);
 }
 
 void ProviderHost::finish() {
@@ -236,14 +237,14 @@ void ProviderHost::finish() {
     for (const auto& [id, call] : calls_) ids.push_back(id);
   }
   for (const auto id : ids) cancel(id);
-  if (calls_lane_) calls_lane_->join();
-  watch_lane_.join();
-  health_lane_.join();
-  demote_lane_.join();
-  upgrade_lane_.join();
-  apply_lane_.join();
-  if (opened_.exchange(false)) tenant_.library->table.close(instance_);
-  link_.shut();
+  if (call_threads_) call_threads_->join();
+  watch_thread_.join();
+  health_thread_.join();
+  demote_thread_.join();
+  upgrade_thread_.join();
+  apply_thread_.join();
+  if (opened_.exchange(false)) loaded_.library->table.close(instance_);
+  channel_.shut();
 }
 
 }  // namespace driftd::worker

@@ -24,7 +24,7 @@ class ProviderHost {
   using BeforeLoad = std::function<Result<std::string>(const ipc::Load&)>;
   /// Takes over the descriptors: of the protocol and of the plugin's sealed bytes.
   ProviderHost(int fd, int library, BeforeLoad before = {})
-      : link_(fd),
+      : channel_(fd),
         library_(library),
         before_load_(std::move(before)) {}
   ~ProviderHost();
@@ -39,9 +39,9 @@ class ProviderHost {
   void load(const ipc::Frame& frame);
   void open(ipc::Frame frame);
   void start(ipc::Frame frame);
-  void post(Lane& lane, std::shared_ptr<ActiveCall> call, std::string payload, Job job);
+  void post(CallThreads& threads, std::shared_ptr<ActiveCall> call, std::string payload, Job job);
   void run(const std::shared_ptr<ActiveCall>& call, const std::string& payload, Job job);
-  void look_after(std::string_view during);
+  void report_changes(std::string_view during);
   void answer(ActiveCall& call, driftd_status status, std::string body, const std::string& thrown);
   void refuse(std::uint64_t call, Code code, std::string message);
   void cancel(std::uint64_t id);
@@ -58,17 +58,17 @@ class ProviderHost {
   driftd_status do_upgrade(ActiveCall&, const std::string&, driftd_call, std::string&);
   driftd_status do_apply(ActiveCall&, const std::string&, driftd_call, std::string&);
 
-  Link link_;
+  AgentChannel channel_;
   int library_;  ///< -1: load has it
   const BeforeLoad before_load_;
-  Tenant tenant_;
-  std::unique_ptr<Upkeep> upkeep_;  ///< of a worker; in-process it is the agent's own state
+  LoadedInstance loaded_;
+  std::unique_ptr<ProcessGuard> process_guard_;  ///< of a worker; in-process it is the agent's own state
   std::atomic<driftd_instance> instance_{nullptr};
   std::atomic<bool> opened_{false};
   std::mutex mutex_;  // calls_
   std::map<std::uint64_t, std::shared_ptr<ActiveCall>> calls_;
-  std::unique_ptr<Lane> calls_lane_;
-  Lane watch_lane_{1}, health_lane_{1}, demote_lane_{1}, upgrade_lane_{1}, apply_lane_{1};
+  std::unique_ptr<CallThreads> call_threads_;
+  CallThreads watch_thread_{1}, health_thread_{1}, demote_thread_{1}, upgrade_thread_{1}, apply_thread_{1};
 };
 
 }  // namespace driftd::worker

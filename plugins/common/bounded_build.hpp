@@ -12,7 +12,7 @@ namespace driftd::common {
 class BoundedBuild : public nlohmann::json_sax<nlohmann::json> {
  public:
   using json = nlohmann::json;
-  BoundedBuild(std::size_t deepest, std::size_t most) : deepest_(deepest), most_(most) {}
+  BoundedBuild(std::size_t deepest, std::size_t max_values) : deepest_(deepest), max_values_(max_values) {}
 
   json take() { return std::move(root_); }
 
@@ -39,13 +39,13 @@ class BoundedBuild : public nlohmann::json_sax<nlohmann::json> {
 
  private:
   bool scalar(json v) {
-    if (skipped_ == 0 && ++values_ <= most_) put(std::move(v));
+    if (skipped_ == 0 && ++values_ <= max_values_) put(std::move(v));
     return true;
   }
   bool open(json container) {
     const bool member = !open_.empty() && open_.back()->is_object();
     const bool leaves =
-        skipped_ > 0 || open_.size() >= deepest_ || (member && !keeps(path_, key_)) || ++values_ > most_;
+        skipped_ > 0 || open_.size() >= deepest_ || (member && !keeps(path_, key_)) || ++values_ > max_values_;
     if (leaves) return ++skipped_, true;
     path_.push_back(member ? key_ : std::string());
     open_.push_back(put(std::move(container)));
@@ -67,7 +67,7 @@ class BoundedBuild : public nlohmann::json_sax<nlohmann::json> {
     return &parent.back();
   }
 
-  std::size_t deepest_, most_, values_ = 0, skipped_ = 0;
+  std::size_t deepest_, max_values_, values_ = 0, skipped_ = 0;
   json root_;
   std::vector<json*> open_;
   std::vector<std::string> path_;  ///< the member that each of open_ is; empty: it is an element, or all

@@ -21,7 +21,7 @@ inline constexpr std::size_t kMaxParsed = 3 * kMaxValues;
 
 struct Shape {
   int deepest = 0;         ///< how deep objects and lists nest
-  std::size_t values = 1;  ///< at most as many are in it above kMaxNesting: what is deeper is never built
+  std::size_t values = 1;  ///< at max_bytes as many are in it above kMaxNesting: what is deeper is never built
 };
 
 /// What `text` would be as a tree; it need not be JSON. Pure.
@@ -77,9 +77,9 @@ inline std::size_t values_in(const nlohmann::json& value) {
   return out;
 }
 
-/// Takes the largest members off a body until it has at most `most` bytes as text and kMaxValues values; `left_out`
-/// gets the name of each. Pure.
-inline std::string fit_members(nlohmann::json& body, std::size_t most, std::vector<std::string>& left_out) {
+/// Takes the largest members off a body until it has at max_bytes `max_bytes` bytes as text and kMaxValues values;
+/// `left_out` gets the name of each. Pure.
+inline std::string fit_members(nlohmann::json& body, std::size_t max_bytes, std::vector<std::string>& left_out) {
   using Sized = std::pair<std::size_t, std::string>;
   const auto take_off = [&](std::size_t have, std::size_t bound, std::vector<Sized> members) {
     std::sort(members.rbegin(), members.rend());
@@ -96,10 +96,10 @@ inline std::string fit_members(nlohmann::json& body, std::size_t most, std::vect
     take_off(values, kMaxValues, std::move(members));
   }
   std::string out = json_text(body);
-  if (out.size() <= most) return out;
+  if (out.size() <= max_bytes) return out;
   members.clear();
   for (const auto& [name, value] : body.items()) members.emplace_back(name.size() + json_text(value).size() + 4, name);
-  take_off(out.size(), most, std::move(members));
+  take_off(out.size(), max_bytes, std::move(members));
   return json_text(body);
 }
 

@@ -9,7 +9,7 @@
 namespace driftd::common {
 
 /// What is sent there never leaves this machine: a Unix socket, a loopback address or the name of one. Pure.
-inline bool stays_here(std::string_view host) {
+inline bool is_local_host(std::string_view host) {
   if (host.starts_with('[')) host = host.substr(1, host.find(']') - 1);
   return host.empty() || host.starts_with('/') || host == "localhost" || host == "::1" || host.starts_with("127.");
 }

@@ -7,10 +7,10 @@
 namespace driftd::common {
 
 /// A longer text is cut behind its last whole word, so that no part of a secret is left of one that the host, which
-/// knows them all, would have taken out as a whole. At most `most` bytes and the dots. Pure.
-inline std::string short_text(std::string_view text, std::size_t most) {
-  if (text.size() <= most) return std::string(text);
-  const auto blank = text.find_last_of(" \t\r\n", most);
+/// knows them all, would have taken out as a whole. At max_bytes `max_bytes` bytes and the dots. Pure.
+inline std::string short_text(std::string_view text, std::size_t max_bytes) {
+  if (text.size() <= max_bytes) return std::string(text);
+  const auto blank = text.find_last_of(" \t\r\n", max_bytes);
   return std::string(text.substr(0, blank == text.npos ? 0 : blank)) + "…";
 }
 

@@ -42,25 +42,28 @@ bool is_redirect(int status) {
 
 }  // namespace
 
-Wire::Wire(Options options) : options_(std::move(options)), consent_(options_.on_connection), multi_(begin()) {}
+MultiClient::MultiClient(Options options)
+    : options_(std::move(options)),
+      connection_guard_(options_.on_connection),
+      multi_(begin()) {}
 
-Wire::~Wire() { end(); }
+MultiClient::~MultiClient() { end(); }
 
-void Wire::end() {
+void MultiClient::end() {
   for (const auto& [id, exchange] : exchanges_) curl_multi_remove_handle(multi_, exchange->easy());
   exchanges_.clear();
   curl_multi_cleanup(multi_);
 }
 
-void Wire::renew() {
+void MultiClient::reset() {
   CURLM* fresh = begin();
   end();
   multi_ = fresh;
-  consent_.forget();
+  connection_guard_.forget();
 }
 
-std::uint64_t Wire::start(sdk::Call& call, Request request) {
-  auto exchange = std::make_unique<Exchange>(call, options_, consent_, std::move(request));
+std::uint64_t MultiClient::start(sdk::Call& call, Request request) {
+  auto exchange = std::make_unique<Exchange>(call, options_, connection_guard_, std::move(request));
   const std::uint64_t id = ++last_;
   curl_easy_setopt(exchange->easy(), CURLOPT_PRIVATE, reinterpret_cast<void*>(id));
   CURL* const easy = exchange->easy();
@@ -70,22 +73,22 @@ std::uint64_t Wire::start(sdk::Call& call, Request request) {
   throw sdk::Failure(DRIFTD_INTERNAL, "no memory for an HTTP request");
 }
 
-void Wire::abort(std::uint64_t id) {
+void MultiClient::abort(std::uint64_t id) {
   const auto found = exchanges_.find(id);
   if (found == exchanges_.end()) return;
   curl_multi_remove_handle(multi_, found->second->easy());
   exchanges_.erase(found);
 }
 
-std::vector<Wire::Ended> Wire::reap() {
-  std::vector<Ended> out;
+std::vector<MultiClient::Completion> MultiClient::reap() {
+  std::vector<Completion> out;
   int left = 0;
   while (const CURLMsg* message = curl_multi_info_read(multi_, &left)) {
     if (message->msg != CURLMSG_DONE) continue;
     void* id = nullptr;
     const CURLcode result = message->data.result;  // the message dies with its handle
     curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &id);
-    Ended& ended = out.emplace_back();
+    Completion& ended = out.emplace_back();
     ended.id = reinterpret_cast<std::uint64_t>(id);
     const auto exchange = std::move(exchanges_.at(ended.id));
     exchanges_.erase(ended.id);
@@ -96,7 +99,7 @@ std::vector<Wire::Ended> Wire::reap() {
       ended.failure = failure;
     }
   }
-  const auto refusal = consent_.settle();
+  const auto refusal = connection_guard_.take_refusal();
   if (!refusal) return out;
   // Those that wait would each make a connection and ask, one after the other.
   for (auto at = exchanges_.begin(); at != exchanges_.end();) {
@@ -110,14 +113,14 @@ std::vector<Wire::Ended> Wire::reap() {
   return out;
 }
 
-void Wire::wait(sdk::Call& call, milliseconds most) {
+void MultiClient::wait(sdk::Call& call, milliseconds max_wait) {
   curl_waitfd cancel{call.cancel_fd(), CURL_WAIT_POLLIN, 0};
   const bool blind = cancel.fd < 0;  // no descriptor: look again and again
-  const auto slice = blind ? std::min(most, milliseconds(100)) : most;
+  const auto slice = blind ? std::min(max_wait, milliseconds(100)) : max_wait;
   curl_multi_poll(multi_, blind ? nullptr : &cancel, blind ? 0 : 1, static_cast<int>(slice.count()), nullptr);
 }
 
-std::vector<Wire::Ended> Wire::run(sdk::Call& call, Steady::time_point until) {
+std::vector<MultiClient::Completion> MultiClient::run(sdk::Call& call, Steady::time_point until) {
   const Steady::time_point deadline{std::chrono::nanoseconds(call.deadline_ns())};
   while (true) {
     if (call.cancelled()) throw sdk::Failure(DRIFTD_CANCELLED, "cancelled while waiting for HTTP");
@@ -125,7 +128,7 @@ std::vector<Wire::Ended> Wire::run(sdk::Call& call, Steady::time_point until) {
     if (curl_multi_perform(multi_, &running) != CURLM_OK) throw sdk::Failure(DRIFTD_INTERNAL, "libcurl cannot go on");
     auto ended = reap();
     const auto now = Steady::now();
-    if (std::exchange(nudged_, false) || !ended.empty() || now >= until) return ended;
+    if (std::exchange(woken_, false) || !ended.empty() || now >= until) return ended;
     if (now >= deadline) throw sdk::Failure(DRIFTD_DEADLINE, "no answer over HTTP before the deadline of the call");
     const auto left = std::chrono::ceil<milliseconds>(std::min(until, deadline) - now);
     wait(call, std::clamp(left, milliseconds(1), milliseconds(60'000)));
@@ -133,22 +136,22 @@ std::vector<Wire::Ended> Wire::run(sdk::Call& call, Steady::time_point until) {
 }
 
 Response Client::once(sdk::Call& call, const Request& request) {
-  const std::uint64_t id = wire_.start(call, request);
+  const std::uint64_t id = multi_client_.start(call, request);
   try {
     while (true) {
-      auto ended = wire_.run(call, Wire::Steady::time_point::max());
+      auto ended = multi_client_.run(call, MultiClient::Steady::time_point::max());
       if (ended.empty()) continue;
       if (ended.front().failure) throw *ended.front().failure;
       return std::move(ended.front().response);
     }
   } catch (const sdk::Failure& failure) {
-    wire_.abort(id);
-    if (failure.code == DRIFTD_UNAVAILABLE) wire_.renew();  // HTTP/2 would go on over a connection that is dead
+    multi_client_.abort(id);
+    if (failure.code == DRIFTD_UNAVAILABLE) multi_client_.reset();  // HTTP/2 would go on over a connection that is dead
     const bool bare = failure.code == DRIFTD_CANCELLED || failure.code == DRIFTD_DEADLINE;
     if (bare) throw sdk::Failure(failure.code, name_of(request) + ": " + failure.what());
     throw;
   } catch (...) {
-    wire_.abort(id);
+    multi_client_.abort(id);
     throw;
   }
 }

@@ -63,9 +63,9 @@ void wipe_list(curl_slist* list) {
 
 }  // namespace
 
-Exchange::Exchange(sdk::Call& call, const Options& options, Consent& consent, Request request)
+Exchange::Exchange(sdk::Call& call, const Options& options, ConnectionGuard& guard, Request request)
     : call_(call),
-      consent_(consent),
+      connection_guard_(guard),
       request_(std::move(request)),
       what_(name_of(request_)) {
   response_.sent_ns = call.now_ns();
@@ -87,11 +87,11 @@ Exchange::Exchange(sdk::Call& call, const Options& options, Consent& consent, Re
     curl_easy_setopt(easy_, CURLOPT_ACCEPT_ENCODING, "gzip");
     curl_easy_setopt(easy_, CURLOPT_USERAGENT, options.user_agent.c_str());
     curl_easy_setopt(easy_, CURLOPT_ERRORBUFFER, error_);
-    curl_easy_setopt(easy_, CURLOPT_HEADERFUNCTION, &take_header);
+    curl_easy_setopt(easy_, CURLOPT_HEADERFUNCTION, &on_header);
     curl_easy_setopt(easy_, CURLOPT_HEADERDATA, this);
-    curl_easy_setopt(easy_, CURLOPT_WRITEFUNCTION, &take_body);
+    curl_easy_setopt(easy_, CURLOPT_WRITEFUNCTION, &on_body_bytes);
     curl_easy_setopt(easy_, CURLOPT_WRITEDATA, this);
-    if (consent_.needed()) {
+    if (connection_guard_.needed()) {
       curl_easy_setopt(easy_, CURLOPT_PREREQFUNCTION, &begin_request);
       curl_easy_setopt(easy_, CURLOPT_PREREQDATA, this);
     }
@@ -181,7 +181,7 @@ int Exchange::begin_request(void* self, char* to, char* from, int to_port, int f
   long made = 0;
   curl_easy_getinfo(exchange.easy_, CURLINFO_NUM_CONNECTS, &made);
   try {
-    exchange.consent_.need(exchange.call_, {to, from, to_port, from_port}, made > 0);
+    exchange.connection_guard_.check(exchange.call_, {to, from, to_port, from_port}, made > 0);
     exchange.sent_ = true;
     return CURL_PREREQFUNC_OK;
   } catch (...) {
@@ -191,7 +191,7 @@ int Exchange::begin_request(void* self, char* to, char* from, int to_port, int f
   }
 }
 
-std::size_t Exchange::take_header(char* data, std::size_t size, std::size_t count, void* self) noexcept {
+std::size_t Exchange::on_header(char* data, std::size_t size, std::size_t count, void* self) noexcept {
   auto& exchange = *static_cast<Exchange*>(self);
   const std::string_view line(data, size * count);
   exchange.received_ += line.size();
@@ -212,10 +212,10 @@ std::size_t Exchange::take_header(char* data, std::size_t size, std::size_t coun
   }
 }
 
-std::size_t Exchange::take_body(char* data, std::size_t size, std::size_t count, void* self) noexcept {
+std::size_t Exchange::on_body_bytes(char* data, std::size_t size, std::size_t count, void* self) noexcept {
   auto& exchange = *static_cast<Exchange*>(self);
   try {
-    return exchange.take({data, size * count}) ? size * count : 0;
+    return exchange.append_body({data, size * count}) ? size * count : 0;
   } catch (...) {
     exchange.thrown_ = std::current_exception();
     return 0;
@@ -233,12 +233,12 @@ void Exchange::begin_body() {
   if (is_streamed()) request_.on_body({});
 }
 
-bool Exchange::take(std::string_view piece) {
+bool Exchange::append_body(std::string_view piece) {
   const bool streamed = is_streamed();
-  const std::size_t most = request_.on_body && !streamed ? kErrorBody : request_.most_body;
+  const std::size_t limit = request_.on_body && !streamed ? kErrorBody : request_.max_body;
   const std::size_t before = streamed ? received_ : response_.body.size();
-  const bool endless = streamed && most == 0;
-  too_large_ = !endless && piece.size() > most - std::min(most, before);
+  const bool endless = streamed && limit == 0;
+  too_large_ = !endless && piece.size() > limit - std::min(limit, before);
   if (too_large_) return false;
   if (!streamed) {
     response_.body.append(piece);
@@ -253,7 +253,7 @@ void Exchange::fail(CURLcode ended) const {
   const std::string why = error_[0] != '\0' ? error_ : curl_easy_strerror(ended);
   if (too_large_) {
     throw sdk::Failure(DRIFTD_BUDGET,
-                       what_ + ": the answer is larger than " + std::to_string(request_.most_body) + " bytes");
+                       what_ + ": the answer is larger than " + std::to_string(request_.max_body) + " bytes");
   }
   if (is_local_file(ended))
     throw sdk::Failure(DRIFTD_INVALID, what_ + ": a certificate or key of the settings: " + why);

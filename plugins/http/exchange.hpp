@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "http/consent.hpp"
+#include "http/connection_guard.hpp"
 #include "http/http.hpp"
 
 namespace driftd::http {
@@ -14,22 +14,22 @@ namespace driftd::http {
 /// One request as libcurl sees it. Its address must not change. Lives inside of its call.
 class Exchange {
  public:
-  /// `consent` outlives it. INVALID: no URL that can be asked.
-  Exchange(sdk::Call& call, const Options& options, Consent& consent, Request request);
+  /// `guard` outlives it. INVALID: no URL that can be asked.
+  Exchange(sdk::Call& call, const Options& options, ConnectionGuard& guard, Request request);
   ~Exchange();
   Exchange(const Exchange&) = delete;
   Exchange& operator=(const Exchange&) = delete;
 
   CURL* easy() const { return easy_; }
-  /// It waits for a connection, or for consent to one.
+  /// It waits for a connection, or for guard to one.
   bool waits() const { return !sent_; }
   /// The answer, once libcurl said how it ended. Throws what on_body threw.
   Response response(CURLcode ended);
 
  private:
   static int begin_request(void* self, char* to, char* from, int to_port, int from_port) noexcept;
-  static std::size_t take_header(char* data, std::size_t size, std::size_t count, void* self) noexcept;
-  static std::size_t take_body(char* data, std::size_t size, std::size_t count, void* self) noexcept;
+  static std::size_t on_header(char* data, std::size_t size, std::size_t count, void* self) noexcept;
+  static std::size_t on_body_bytes(char* data, std::size_t size, std::size_t count, void* self) noexcept;
   void add_header(const std::string& line);
   void set_request();
   void set_tls(const Tls& tls);
@@ -38,11 +38,11 @@ class Exchange {
   [[noreturn]] void fail(CURLcode ended) const;
   bool is_streamed() const;
   void begin_body();
-  bool take(std::string_view piece);
+  bool append_body(std::string_view piece);
   void release();
 
   sdk::Call& call_;
-  Consent& consent_;
+  ConnectionGuard& connection_guard_;
   Request request_;
   Response response_;
   std::string what_;

@@ -47,9 +47,9 @@ struct Request {
   std::string body{};                         ///< may hold secrets, wiped after use
   std::chrono::milliseconds timeout{20'000};  ///< from the start to the last byte; 0: none
   std::chrono::seconds idle{0};               ///< without one byte; 0: none
-  std::size_t most_body = 64u << 20;          ///< bytes after decompression; more is BUDGET
+  std::size_t max_body = 64u << 20;           ///< bytes after decompression; more is BUDGET
   int redirects = 0;                          ///< followed to the same origin, of GET and HEAD; others are answers
-  /// Takes the body of a 2xx answer piece by piece, which then is not kept (but still counted when `most_body` is not
+  /// Takes the body of a 2xx answer piece by piece, which then is not kept (but still counted when `max_body` is not
   /// 0: 0 is without end); an empty piece first says that such an answer has begun. Runs on the caller's thread; an
   /// exception ends the request and comes out of send() or run().
   std::function<void(std::string_view)> on_body{};

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "common/short_text.hpp"
-#include "k8s/tree.hpp"
+#include "k8s/json_access.hpp"
 
 namespace driftd::k8s {
 namespace {
@@ -39,7 +39,7 @@ http::Response too_soon(std::chrono::milliseconds left, std::int64_t now_ns) {
 
 http::Options Api::options(sdk::Call& call) {
   http::Options out = bare_options(call);
-  out.on_connection = [this](sdk::Call& of) { meet(of); };
+  out.on_connection = [this](sdk::Call& of) { check_cluster(of); };
   return out;
 }
 
@@ -65,13 +65,14 @@ http::Tls Api::tls(sdk::Call& call) {
 }
 
 /// Asked over a connection of its own, made later than the one in question: where that led, this one leads, too.
-void Api::meet(sdk::Call& call) {
+void Api::check_cluster(sdk::Call& call) {
   http::Client client(bare_options(call));
-  const http::Response response = ask(call, *this, client, kSystemPath);
-  if (response.status == 403 || response.status == 404) return witness_.meet({});  // who answers may not be known
+  const http::Response response = send_get(call, *this, client, kSystemPath);
+  if (response.status == 403 || response.status == 404)
+    return cluster_guard_.check_connection({});  // who answers may not be known
   if (!response.ok()) throw refusal(response, std::string("GET ") + kSystemPath, {}, {});
   const json system = json::parse(response.body, nullptr, false);
-  witness_.meet(text(system, {"metadata", "uid"}));
+  cluster_guard_.check_connection(text(system, {"metadata", "uid"}));
 }
 
 std::string Api::read_token_file() const {
@@ -129,7 +130,7 @@ std::string Api::token_of_file(sdk::Call& call) {
   return cached_;
 }
 
-bool Api::refused(sdk::Call& call, std::int64_t sent_ns) {
+bool Api::reread_credential(sdk::Call& call, std::int64_t sent_ns) {
   const Identification& who = settings_.identification;
   if (!who.token_reference.empty()) {
     std::string text = call.secret(who.token_reference);
@@ -166,8 +167,8 @@ sdk::Failure refusal(const http::Response& response, const std::string& what, co
   return out;
 }
 
-http::Response ask(sdk::Call& call, Api& api, http::Client& client, const std::string& path_and_query,
-                   const std::function<void(http::Request&)>& shape) {
+http::Response send_get(sdk::Call& call, Api& api, http::Client& client, const std::string& path_and_query,
+                        const std::function<void(http::Request&)>& shape) {
   const std::string path = path_and_query.substr(0, path_and_query.find('?'));
   if (const auto left = api.retry_after().left(path); left.count() > 0) return too_soon(left, call.now_ns());
   const auto once = [&] {
@@ -176,14 +177,14 @@ http::Response ask(sdk::Call& call, Api& api, http::Client& client, const std::s
     return client.send(call, request);
   };
   http::Response response = once();
-  if (response.status == 401 && api.refused(call, response.sent_ns)) response = once();
+  if (response.status == 401 && api.reread_credential(call, response.sent_ns)) response = once();
   api.retry_after().note(path, response);
   return response;
 }
 
-json ask_json(sdk::Call& call, Api& api, http::Client& client, const std::string& path_and_query,
+json get_json(sdk::Call& call, Api& api, http::Client& client, const std::string& path_and_query,
               const std::string& kind, const std::string& right) {
-  const http::Response response = ask(call, api, client, path_and_query);
+  const http::Response response = send_get(call, api, client, path_and_query);
   const std::string what = "GET " + path_and_query.substr(0, path_and_query.find('?'));
   if (!response.ok()) throw refusal(response, what, kind, right);
   json out = json::parse(response.body, nullptr, false);

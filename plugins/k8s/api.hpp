@@ -7,11 +7,11 @@
 #include <string>
 
 #include "http/client.hpp"
+#include "k8s/cluster_guard.hpp"
 #include "k8s/exec_credential.hpp"
 #include "k8s/kinds.hpp"
 #include "k8s/retry_after.hpp"
 #include "k8s/settings.hpp"
-#include "k8s/witness.hpp"
 
 namespace driftd::k8s {
 
@@ -20,7 +20,8 @@ class Api {
  public:
   explicit Api(const Settings& settings) : settings_(settings) {}
 
-  /// For a client that tells records: each new connection of it is first asked which cluster it leads to (Witness).
+  /// For a client that tells records: each new connection of it is first asked which cluster it leads to
+  /// (ClusterGuard).
   http::Options options(sdk::Call& call);
   /// For a client that does not. UNAUTHENTICATED: the credential cannot be had.
   http::Options bare_options(sdk::Call& call);
@@ -29,8 +30,8 @@ class Api {
   /// A GET of `path_and_query` with who asks. UNAUTHENTICATED: the credential cannot be had, or has expired.
   http::Request get(sdk::Call& call, const std::string& path_and_query);
   /// The credential of a request of then was refused: it is had anew. True: there is another one since that request.
-  bool refused(sdk::Call& call, std::int64_t sent_ns);
-  Witness& witness() { return witness_; }
+  bool reread_credential(sdk::Call& call, std::int64_t sent_ns);
+  ClusterGuard& cluster_guard() { return cluster_guard_; }
   RetryAfter& retry_after() { return retry_after_; }
 
  private:
@@ -39,10 +40,10 @@ class Api {
   void read_token(sdk::Call& call);
   void note(sdk::Call& call, std::string_view credential);
   std::string read_token_file() const;
-  void meet(sdk::Call& call);
+  void check_cluster(sdk::Call& call);
 
   const Settings& settings_;
-  Witness witness_;
+  ClusterGuard cluster_guard_;
   RetryAfter retry_after_;
   std::mutex mutex_;
   std::string cached_;           ///< of the token file
@@ -66,11 +67,11 @@ sdk::Failure refusal(const http::Response& response, const std::string& what, co
 
 /// Sends, as `shape` changed the request; once more where a credential was refused and there is a newer one. While the
 /// server's Retry-After for this path lasts it is not asked: the answer is a 429 of our own.
-http::Response ask(sdk::Call& call, Api& api, http::Client& client, const std::string& path_and_query,
-                   const std::function<void(http::Request&)>& shape = {});
+http::Response send_get(sdk::Call& call, Api& api, http::Client& client, const std::string& path_and_query,
+                        const std::function<void(http::Request&)>& shape = {});
 
 /// The answer to that as JSON. UNSUPPORTED for 404 and otherwise as `refusal`; CORRUPT.
-nlohmann::json ask_json(sdk::Call& call, Api& api, http::Client& client, const std::string& path_and_query,
+nlohmann::json get_json(sdk::Call& call, Api& api, http::Client& client, const std::string& path_and_query,
                         const std::string& kind, const std::string& right);
 
 }  // namespace driftd::k8s

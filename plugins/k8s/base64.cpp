@@ -42,7 +42,7 @@ std::optional<std::string> decode_base64(std::string_view text) {
   return sound ? std::optional(std::move(out)) : std::nullopt;
 }
 
-std::string gunzip(std::string_view packed, std::size_t most, const std::string& what) {
+std::string gunzip(std::string_view packed, std::size_t max_bytes, const std::string& what) {
   z_stream stream{};
   if (inflateInit2(&stream, 15 + 16) != Z_OK) throw sdk::Failure(DRIFTD_INTERNAL, what + ": no memory to unpack it");
   struct End {
@@ -59,8 +59,8 @@ std::string gunzip(std::string_view packed, std::size_t most, const std::string&
     const int state = inflate(&stream, Z_NO_FLUSH);
     if (state != Z_OK && state != Z_STREAM_END) throw sdk::Failure(DRIFTD_CORRUPT, what + ": no whole gzip stream");
     out.append(piece, sizeof piece - stream.avail_out);
-    if (out.size() > most)
-      throw sdk::Failure(DRIFTD_BUDGET, what + ": unpacks to more than " + std::to_string(most) + " bytes");
+    if (out.size() > max_bytes)
+      throw sdk::Failure(DRIFTD_BUDGET, what + ": unpacks to more than " + std::to_string(max_bytes) + " bytes");
     if (state == Z_STREAM_END) return out;
     if (stream.avail_in == 0 && stream.avail_out != 0)
       throw sdk::Failure(DRIFTD_CORRUPT, what + ": no whole gzip stream");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "k8s/catalog.hpp"
 
-#include "k8s/tree.hpp"
+#include "k8s/json_access.hpp"
 
 namespace driftd::k8s {
 namespace {
@@ -21,14 +21,14 @@ void Catalog::add_custom(sdk::Call& call, http::Client& client, const Custom& cu
   };
   std::string version = custom.version;
   if (version.empty() && !custom.group.empty()) {
-    const http::Response group = ask(call, api_, client, "/apis/" + http::escape(custom.group));
+    const http::Response group = send_get(call, api_, client, "/apis/" + http::escape(custom.group));
     if (group.status == 404) return missing();
     if (!group.ok()) throw refusal(group, "GET /apis/" + custom.group, kind, "get /apis/" + custom.group);
     version = text(json::parse(group.body, nullptr, false), {"preferredVersion", "version"});
   }
   const std::string base = custom.group.empty() ? "/api/" + (version.empty() ? "v1" : version)
                                                 : "/apis/" + http::escape(custom.group) + "/" + http::escape(version);
-  const http::Response types = ask(call, api_, client, base);
+  const http::Response types = send_get(call, api_, client, base);
   if (types.status == 404) return missing();
   if (!types.ok()) throw refusal(types, "GET " + base, kind, "get " + base);
   const json served = json::parse(types.body, nullptr, false);
@@ -45,7 +45,7 @@ void Catalog::add_custom(sdk::Call& call, http::Client& client, const Custom& cu
   missing();
 }
 
-Catalog::Answer Catalog::look(sdk::Call& call, http::Client& client) {
+Catalog::Answer Catalog::served_types(sdk::Call& call, http::Client& client) {
   {
     const std::lock_guard lock(mutex_);
     if (!cached_.resources.empty() && std::chrono::steady_clock::now() - at_ < kMaxCatalogAge) return cached_;

@@ -31,7 +31,7 @@ class Catalog {
     }
   };
   /// What is served now, as of at most a minute ago. Failures of the connection are thrown.
-  Answer look(sdk::Call& call, http::Client& client);
+  Answer served_types(sdk::Call& call, http::Client& client);
 
  private:
   void add_custom(sdk::Call& call, http::Client& client, const Custom& custom, const std::string& kind, Answer& out);

@@ -7,7 +7,7 @@
 
 #include "driftd/sdk/types.hpp"
 #include "http/http.hpp"
-#include "k8s/tree.hpp"
+#include "k8s/json_access.hpp"
 
 namespace driftd::k8s {
 namespace {

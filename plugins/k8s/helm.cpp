@@ -8,9 +8,9 @@
 
 #include "common/bounded_json.hpp"
 #include "k8s/base64.hpp"
+#include "k8s/json_access.hpp"
 #include "k8s/kinds.hpp"
 #include "k8s/mapping.hpp"
-#include "k8s/tree.hpp"
 
 namespace driftd::k8s {
 namespace {
@@ -18,11 +18,11 @@ namespace {
 constexpr std::size_t kMostRelease = 32u << 20;  // a Secret holds 1 MiB; charts pack about 10:1
 
 /// Helm's own: base64 in base64 of the API, gzip (optional in old ones), JSON.
-std::string unpacked(const std::string& packed, std::size_t most, const std::string& what) {
+std::string unpacked(const std::string& packed, std::size_t max_bytes, const std::string& what) {
   const auto outer = decode_base64(packed);
   auto inner = outer ? decode_base64(*outer) : std::nullopt;
   if (!inner) throw sdk::Failure(DRIFTD_CORRUPT, what + ": its `release` is no base64 in base64");
-  return inner->starts_with("\x1f\x8b\x08") ? gunzip(*inner, most, what) : std::move(*inner);
+  return inner->starts_with("\x1f\x8b\x08") ? gunzip(*inner, max_bytes, what) : std::move(*inner);
 }
 
 sdk::Record base_of(const json& secret, const std::string& id) {
@@ -78,7 +78,7 @@ bool is_pending(const std::string& status) { return status.starts_with("pending-
 
 }  // namespace
 
-std::string release_of(const json& secret) {
+std::string release_id(const json& secret) {
   const std::string name = text(secret, {"metadata", "labels", "name"});
   const bool helm = text(secret, {"metadata", "labels", "owner"}) == "helm";
   return helm && !name.empty() ? text(secret, {"metadata", "namespace"}) + "/" + name : std::string();
@@ -89,7 +89,7 @@ void HelmReleases::show(Release& release, const Revision& revision, const json& 
   keep(release, text(secret, {"metadata", "namespace"}), 0);
   release.shown = revision;
   release.error.clear();
-  release.record = base_of(secret, release_of(secret));
+  release.record = base_of(secret, release_id(secret));
   release.packed = text(secret, {"data", "release"});
   release.waits = true;
   waiting_ += release.packed.size();
@@ -156,7 +156,7 @@ void HelmReleases::make_room() {
 }
 
 void HelmReleases::add(const json& secret) {
-  const std::string id = release_of(secret);
+  const std::string id = release_id(secret);
   const std::string number = text(secret, {"metadata", "labels", "version"});
   Revision revision{0, text(secret, {"metadata", "labels", "status"}), text(secret, {"metadata", "creationTimestamp"})};
   std::from_chars(number.data(), number.data() + number.size(), revision.number);

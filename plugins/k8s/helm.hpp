@@ -56,6 +56,6 @@ class HelmReleases {
 };
 
 /// The id of the release that a Secret is a revision of; empty: it is none.
-std::string release_of(const nlohmann::json& secret);
+std::string release_id(const nlohmann::json& secret);
 
 }  // namespace driftd::k8s

@@ -3,9 +3,9 @@
 
 #include <cstdlib>
 
-#include "k8s/items.hpp"
+#include "k8s/json_access.hpp"
+#include "k8s/list_splitter.hpp"
 #include "k8s/outline.hpp"
-#include "k8s/tree.hpp"
 
 namespace driftd::k8s {
 namespace {
@@ -35,15 +35,15 @@ std::string query_of(const Resource& resource, const std::string& first) {
 }
 
 Lister::Page Lister::page(sdk::Call& call, const Resource& resource, const std::string& space, const std::string& query,
-                          std::int64_t sent, const Take& take) {
+                          std::int64_t sent, const OnObject& on_object) {
   const std::string path = resource.path(space), what = "GET " + path;
   const auto item = [&](const std::string& text) {
     const auto parsed = parse_object(text, path);
-    take({parsed.value, sent, parsed.why});
+    on_object({parsed.value, sent, parsed.why});
   };
   ItemSplitter splitter(item, kMostObject);
-  const http::Response response = ask(call, api_, client_, path + query, [&](http::Request& request) {
-    request.most_body = 0;
+  const http::Response response = send_get(call, api_, client_, path + query, [&](http::Request& request) {
+    request.max_body = 0;
     request.on_body = [&](std::string_view piece) { splitter.feed(piece); };
   });
   if (!response.ok()) throw refusal(response, what, resource.kind, resource.right("list", space));
@@ -54,9 +54,10 @@ Lister::Page Lister::page(sdk::Call& call, const Resource& resource, const std::
   return out;
 }
 
-std::string Lister::list(sdk::Call& call, const Resource& resource, const std::string& space, const Take& take) {
+std::string Lister::list(sdk::Call& call, const Resource& resource, const std::string& space,
+                         const OnObject& on_object) {
   if (settings_.streaming_lists && server_streams(call)) {
-    if (const auto version = stream(call, resource, space, take)) return *version;
+    if (const auto version = stream(call, resource, space, on_object)) return *version;
   }
   const std::string limit = "limit=" + std::to_string(settings_.page);
   std::string next;
@@ -64,26 +65,26 @@ std::string Lister::list(sdk::Call& call, const Resource& resource, const std::s
   for (int fresh = 0;;) {
     const std::string more = next.empty() ? "" : "&continue=" + http::escape(next);
     try {
-      const Page done = page(call, resource, space, query_of(resource, limit + more), sent, take);
+      const Page done = page(call, resource, space, query_of(resource, limit + more), sent, on_object);
       next = done.next;
       if (next.empty()) return done.resource_version;
     } catch (const sdk::Failure& failure) {
       if (failure.code != DRIFTD_CURSOR_EXPIRED || next.empty() || ++fresh >= kMaxRestarts) throw;
       next.clear();  // the continue token is too old: from the start
       sent = call.now_ns();
-      outran_ = true;
+      may_miss_deletions_ = true;
     }
   }
 }
 
-std::string Lister::position(sdk::Call& call, const Resource& resource, const std::string& space) {
+std::string Lister::current_version(sdk::Call& call, const Resource& resource, const std::string& space) {
   return page(call, resource, space, query_of(resource, "limit=1"), call.now_ns(), [](const Listed&) {})
       .resource_version;
 }
 
 bool Lister::server_streams(sdk::Call& call) {
   if (streams_ >= 0) return streams_ == 1;
-  const http::Response response = ask(call, api_, client_, "/version");
+  const http::Response response = send_get(call, api_, client_, "/version");
   const json version = json::parse(response.body, nullptr, false);
   const bool recent = text(version, {"major"}) == "1" && std::atoi(text(version, {"minor"}).c_str()) >= kStreamsSince;
   streams_ = response.ok() && recent ? 1 : 0;
@@ -92,7 +93,7 @@ bool Lister::server_streams(sdk::Call& call) {
 
 /// Nothing: the server does not do that after all, pages it is.
 std::optional<std::string> Lister::stream(sdk::Call& call, const Resource& resource, const std::string& space,
-                                          const Take& take) {
+                                          const OnObject& on_object) {
   const std::string path = resource.path(space), what = "GET " + path;
   const std::int64_t sent = call.now_ns();
   const std::string seconds = std::to_string(std::max<std::int64_t>(settings_.call.count() / 1000, 1));
@@ -101,8 +102,8 @@ std::optional<std::string> Lister::stream(sdk::Call& call, const Resource& resou
         const auto [event, cut, why] = parse_object(line, path);
         const std::string type = text(event, {"type"});
         const json& object = find(event, {"object"});
-        if (type == "ADDED" || type == "MODIFIED") return take({object, sent, why});
-        if (type == "DELETED") outran_ = true;
+        if (type == "ADDED" || type == "MODIFIED") return on_object({object, sent, why});
+        if (type == "DELETED") may_miss_deletions_ = true;
         if (type == "ERROR")
           throw sdk::Failure(DRIFTD_UNAVAILABLE, what + ": " + text(object, {"message"}), resource.kind);
         const bool whole = text(object, {"metadata", "annotations", "k8s.io/initial-events-end"}) == "true";
@@ -114,8 +115,8 @@ std::optional<std::string> Lister::stream(sdk::Call& call, const Resource& resou
                                      "resourceVersionMatch=NotOlderThan&timeoutSeconds=" +
                                          seconds);
   try {
-    const http::Response response = ask(call, api_, client_, path + query, [&](http::Request& request) {
-      request.most_body = 0;
+    const http::Response response = send_get(call, api_, client_, path + query, [&](http::Request& request) {
+      request.max_body = 0;
       request.on_body = [&](std::string_view piece) { lines.feed(piece); };
     });
     if (response.status == 400 || response.status == 422) return streams_ = 0, std::nullopt;

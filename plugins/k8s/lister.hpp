@@ -22,7 +22,7 @@ class Lister {
     std::int64_t sent_ns;  ///< when the list was asked for; of all pages the same
     std::string cut;
   };
-  using Take = std::function<void(const Listed& listed)>;
+  using OnObject = std::function<void(const Listed& listed)>;
 
   Lister(Api& api, const Settings& settings, http::Client& client, std::atomic<int>& streams)
       : api_(api),
@@ -31,30 +31,30 @@ class Lister {
         streams_(streams) {}
 
   /// Hands out every object of `resource` in `space` and returns the resource version of the whole list. When it
-  /// returns the list was whole; an object may have been handed out twice, or be gone (outran()). DENIED names the
-  /// right.
-  std::string list(sdk::Call& call, const Resource& resource, const std::string& space, const Take& take);
+  /// returns the list was whole; an object may have been handed out twice, or be gone (may_miss_deletions()). DENIED
+  /// names the right.
+  std::string list(sdk::Call& call, const Resource& resource, const std::string& space, const OnObject& on_object);
   /// The resource version of now, from which a watch can start.
-  std::string position(sdk::Call& call, const Resource& resource, const std::string& space);
+  std::string current_version(sdk::Call& call, const Resource& resource, const std::string& space);
   /// What a list has handed out was perhaps deleted before its end, and its position is behind that deletion: no watch
   /// from there tells of it, only another list.
-  bool outran() const { return outran_; }
+  bool may_miss_deletions() const { return may_miss_deletions_; }
 
  private:
   struct Page {
     std::string resource_version, next;
   };
   Page page(sdk::Call& call, const Resource& resource, const std::string& space, const std::string& query,
-            std::int64_t sent, const Take& take);
+            std::int64_t sent, const OnObject& on_object);
   std::optional<std::string> stream(sdk::Call& call, const Resource& resource, const std::string& space,
-                                    const Take& take);
+                                    const OnObject& on_object);
   bool server_streams(sdk::Call& call);
 
   Api& api_;
   const Settings& settings_;
   http::Client& client_;
   std::atomic<int>& streams_;  ///< 1: the server streams lists, 0: not, -1: not known yet
-  bool outran_ = false;
+  bool may_miss_deletions_ = false;
 };
 
 /// `?limit=500&labelSelector=…`, with what the resource selects.

@@ -9,7 +9,7 @@
 
 #include "driftd/sdk/scope.hpp"
 #include "k8s/base64.hpp"
-#include "k8s/tree.hpp"
+#include "k8s/json_access.hpp"
 
 namespace driftd::k8s {
 namespace {

@@ -2,8 +2,8 @@
 // Services, EndpointSlices and Ingresses: where something is reached.
 #include <algorithm>
 
+#include "k8s/json_access.hpp"
 #include "k8s/mapping.hpp"
-#include "k8s/tree.hpp"
 
 namespace driftd::k8s {
 namespace {

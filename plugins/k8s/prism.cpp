@@ -6,10 +6,10 @@
 #include <cctype>
 
 #include "common/bounded_json.hpp"
+#include "k8s/json_access.hpp"
 #include "k8s/kinds.hpp"
 #include "k8s/mapping.hpp"
 #include "k8s/selector.hpp"
-#include "k8s/tree.hpp"
 
 namespace driftd::k8s {
 namespace {

@@ -8,12 +8,12 @@
 #include <utility>
 
 #include "driftd_schema_json.hpp"
+#include "k8s/backend_objects.hpp"
 #include "k8s/catalog.hpp"
-#include "k8s/directory.hpp"
 #include "k8s/helm.hpp"
+#include "k8s/json_access.hpp"
 #include "k8s/mapping.hpp"
 #include "k8s/reader.hpp"
-#include "k8s/tree.hpp"
 #include "k8s/watcher.hpp"
 
 namespace driftd::k8s {
@@ -32,15 +32,15 @@ class KubernetesInstance final : public sdk::Instance {
     try {
       return refresh_once(call, request);
     } catch (...) {
-      api_.witness().broke();
+      api_.cluster_guard().refresh_failed();
       throw;
     }
   }
 
   void read(sdk::Call& call, std::span<const sdk::Identity> ids) override {
-    auto client = take(call);
+    auto client = take_client(call);
     Reader reader(api_, settings_, *client, streaming_);
-    const auto types = catalog_.look(call, *client);
+    const auto types = catalog_.served_types(call, *client);
     for (const auto& id : ids) {
       if (reader.read(call, id, types.resources)) not_found(call, id);
     }
@@ -48,34 +48,34 @@ class KubernetesInstance final : public sdk::Instance {
   }
 
   void watch(sdk::Call& call, const std::string& cursor) override {
-    Watched watched;
+    WatchTarget watched;
     {
-      auto client = take(call);
-      watched.resources = catalog_.look(call, *client).resources;
+      auto client = take_client(call);
+      watched.resources = catalog_.served_types(call, *client).resources;
       park(std::move(client));
     }
     watched.scope = scope_of(watched.resources);
-    Watcher(call, api_, settings_, std::move(watched), vouch_, streaming_).run(call, cursor);
+    Watcher(call, api_, settings_, std::move(watched), list_cache_, streaming_).run(call, cursor);
   }
 
   sdk::Discovery discover(sdk::Call& call, const sdk::Discoverer& to) override {
-    auto client = take(call);
+    auto client = take_client(call);
     Lister lister(api_, settings_, *client, streaming_);
-    Directory directory(api_, settings_, *client, lister);
+    BackendObjects backend_objects(api_, settings_, *client, lister);
     const std::int64_t sent = call.now_ns();
-    const auto types = catalog_.look(call, *client);
+    const auto types = catalog_.served_types(call, *client);
     std::vector<sdk::Diagnostic> diagnostics;
-    const Objects objects = directory.collect(call, types.resources, diagnostics);
+    const Objects objects = backend_objects.collect(call, types.resources, diagnostics);
     const auto about_them = [](const sdk::Diagnostic& each) { return each.kind == kPrismBackend; };
     std::copy_if(types.diagnostics.begin(), types.diagnostics.end(), std::back_inserter(diagnostics), about_them);
     for (const auto& [place, definition] : definitions(objects, settings_, diagnostics)) {
       auto backend = backend_or_fault(definition, objects, settings_, diagnostics);
       if (!backend) continue;
       backend->observed_ns = sent;
-      api_.witness().stand(client.cluster);
+      api_.cluster_guard().check(client.cluster);
       to.push(*backend);
     }
-    for (const auto& diagnostic : folded(diagnostics)) call.diag(diagnostic);
+    for (const auto& diagnostic : fold_by_namespace(diagnostics)) call.diag(diagnostic);
     park(std::move(client));
     return {std::none_of(diagnostics.begin(), diagnostics.end(), about_them), 0};
   }
@@ -87,7 +87,7 @@ class KubernetesInstance final : public sdk::Instance {
       http::Options options = api_.bare_options(call);
       options.connect = std::min(options.connect, kHealthMost);
       http::Client client(options);  // its own: a refresh may be blocked
-      out = look(call, client);
+      out = probe_health(call, client);
     } catch (const sdk::Failure& failure) {
       out.state = failure.code == DRIFTD_UNAUTHENTICATED ? DRIFTD_HEALTH_DEGRADED : DRIFTD_HEALTH_DOWN;
       out.reason = failure.what();
@@ -99,19 +99,19 @@ class KubernetesInstance final : public sdk::Instance {
 
  private:
   sdk::RefreshResult refresh_once(sdk::Call& call, const sdk::Refresh& request) {
-    const bool moved = api_.witness().begin();
+    const bool moved = api_.cluster_guard().begin_refresh();
     if (moved) park({});  // its connections may lead to the cluster before
-    if (!moved && !request.full && vouch_.stands(request.cursor)) return {true, 0};
-    const auto sent = Vouch::Clock::now();
-    auto client = take(call);
+    if (!moved && !request.full && list_cache_.is_current(request.cursor)) return {true, 0};
+    const auto sent = ListCache::Clock::now();
+    auto client = take_client(call);
     Reader reader(api_, settings_, *client, streaming_);
-    const auto types = catalog_.look(call, *client);
+    const auto types = catalog_.served_types(call, *client);
     for (const auto& diagnostic : types.diagnostics) call.diag(diagnostic);
     const bool whole = reader.refresh(call, request, types);
-    Vouch::List list{reader.positions(), {}, scope_of(types.resources), sent};
-    list.cursor = render_cursor(list.positions, list.scope);
+    ListCache::List list{reader.versions(), {}, scope_of(types.resources), sent};
+    list.cursor = render_cursor(list.versions, list.scope);
     call.checkpoint(whole ? list.cursor : std::string());
-    if (whole && request.kinds.empty()) vouch_.listed(std::move(list));
+    if (whole && request.kinds.empty()) list_cache_.store(std::move(list));
     park(std::move(client));
     return {};
   }
@@ -122,7 +122,7 @@ class KubernetesInstance final : public sdk::Instance {
     return client.send(call, request);
   }
 
-  sdk::Health look(sdk::Call& call, http::Client& client) {
+  sdk::Health probe_health(sdk::Call& call, http::Client& client) {
     sdk::Health out;
     const http::Response ready = probe(call, client, "/readyz");
     if (!ready.ok()) {
@@ -138,12 +138,12 @@ class KubernetesInstance final : public sdk::Instance {
       if (system.status == 403)
         out.reason += ": the right to get that namespace is missing, so another cluster is not noticed";
     }
-    api_.witness().told(out.system_identity);
+    api_.cluster_guard().on_health(out.system_identity);
     return out;
   }
 
   std::string scope_of(const std::vector<Resource>& resources) {
-    std::string out = settings_.server + " " + api_.witness().uid() + " " + settings_.scope.text();
+    std::string out = settings_.server + " " + api_.cluster_guard().uid() + " " + settings_.scope.text();
     for (const auto& resource : resources)
       out += " " + resource.base + "/" + resource.plural + "?" + resource.label_selector;
     for (const auto& space : settings_.namespaces) out += " " + space;
@@ -158,9 +158,9 @@ class KubernetesInstance final : public sdk::Instance {
     http::Client& operator*() const { return *client; }
   };
   /// A parked client, whose connections may still live, or a new one.
-  Parked take(sdk::Call& call) {
+  Parked take_client(sdk::Call& call) {
     http::Tls tls = api_.tls(call);
-    std::string cluster = api_.witness().uid();
+    std::string cluster = api_.cluster_guard().uid();
     {
       const std::lock_guard lock(mutex_);
       Parked parked = std::exchange(parked_, {});
@@ -176,7 +176,7 @@ class KubernetesInstance final : public sdk::Instance {
   const Settings settings_;
   Api api_;
   Catalog catalog_;
-  Vouch vouch_;
+  ListCache list_cache_;
   std::atomic<int> streaming_{-1};
   std::mutex mutex_;
   Parked parked_;

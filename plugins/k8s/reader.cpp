@@ -4,9 +4,9 @@
 #include <algorithm>
 
 #include "k8s/helm.hpp"
+#include "k8s/json_access.hpp"
 #include "k8s/mapping.hpp"
 #include "k8s/outline.hpp"
-#include "k8s/tree.hpp"
 
 namespace driftd::k8s {
 namespace {
@@ -36,7 +36,7 @@ void tell_unreadable(sdk::Call& call, const sdk::Record& record) {
 
 std::uint64_t Reader::emit(sdk::Call& call, sdk::Record record, std::int64_t sent) {
   record.observed_ns = sent;
-  api_.witness().stand(cluster_);
+  api_.cluster_guard().check(cluster_);
   if (!call.emit(record) && lists_) throw FinishSoon{};
   return 1;
 }
@@ -48,13 +48,13 @@ std::uint64_t Reader::list(sdk::Call& call, const Resource& resource) {
       count += list_releases(call, resource, space);
       continue;
     }
-    const auto take = [&](const Lister::Listed& listed) {
+    const auto on_object = [&](const Lister::Listed& listed) {
       sdk::Record record = map_or_unreadable(resource, listed.object, listed.cut, settings_);
       if (!settings_.scope.wants(record.kind, record.id)) return;
       tell_unreadable(call, record);
       count += emit(call, std::move(record), listed.sent_ns);
     };
-    positions_[position_key(resource, space)] = lister_.list(call, resource, space, take);
+    versions_[version_key(resource, space)] = lister_.list(call, resource, space, on_object);
   }
   return count;
 }
@@ -62,8 +62,8 @@ std::uint64_t Reader::list(sdk::Call& call, const Resource& resource) {
 std::uint64_t Reader::list_releases(sdk::Call& call, const Resource& resource, const std::string& space) {
   HelmReleases releases;
   const std::int64_t sent = call.now_ns();
-  const auto take = [&](const Lister::Listed& listed) { releases.add(listed.object); };
-  positions_[position_key(resource, space)] = lister_.list(call, resource, space, take);
+  const auto on_object = [&](const Lister::Listed& listed) { releases.add(listed.object); };
+  versions_[version_key(resource, space)] = lister_.list(call, resource, space, on_object);
   std::vector<sdk::Diagnostic> diagnostics;
   std::uint64_t count = 0;
   for (auto& record : releases.records(diagnostics, sent)) {
@@ -101,13 +101,13 @@ bool Reader::refresh_backends(sdk::Call& call, const Catalog::Answer& types) {
   try {
     const std::int64_t sent = call.now_ns();
     std::vector<sdk::Diagnostic> diagnostics;
-    const Objects objects = directory_.collect(call, types.resources, diagnostics);
+    const Objects objects = backend_objects_.collect(call, types.resources, diagnostics);
     std::map<std::string, std::uint64_t> of_each;  // a name may be defined in several namespaces
     for (const auto& [place, definition] : definitions(objects, settings_, diagnostics)) {
       emit(call, registration_or_unreadable(definition, objects, settings_, std::nullopt, diagnostics), sent);
       ++of_each[definition.name];
     }
-    for (const auto& each : folded(diagnostics)) {
+    for (const auto& each : fold_by_namespace(diagnostics)) {
       call.diag(each);
       if (!each.backend.empty()) of_each.try_emplace(each.backend, 0);
     }
@@ -130,7 +130,7 @@ bool Reader::refresh(sdk::Call& call, const sdk::Refresh& request, const Catalog
     whole = false;
   }
   lists_ = false;
-  return whole && !lister_.outran();
+  return whole && !lister_.may_miss_deletions();
 }
 
 void Reader::refresh_all(sdk::Call& call, const sdk::Refresh& request, const Catalog::Answer& types, bool& whole) {
@@ -180,7 +180,7 @@ bool Reader::read(sdk::Call& call, const sdk::Identity& id, const std::vector<Re
 bool Reader::read_object(sdk::Call& call, const sdk::Identity& id, const Resource& resource, const Place& place) {
   const std::string path = resource.path(place.space, place.name);
   const std::int64_t sent = call.now_ns();
-  const http::Response response = ask(call, api_, client_, path);
+  const http::Response response = send_get(call, api_, client_, path);
   if (response.status == 404 && reason_of(response.body) == "NotFound") return true;  // the object, not the type
   if (!response.ok()) throw refusal(response, "GET " + path, id.kind, resource.right("get", place.space));
   const auto [object, cut, why] = parse_object(response.body);
@@ -207,7 +207,7 @@ bool Reader::read_release(sdk::Call& call, const Resource& resource, const Place
 bool Reader::read_backend(sdk::Call& call, const sdk::Identity& id, const std::vector<Resource>& resources) {
   const std::int64_t sent = call.now_ns();
   std::vector<sdk::Diagnostic> diagnostics;
-  const Objects objects = directory_.collect(call, resources, diagnostics);
+  const Objects objects = backend_objects_.collect(call, resources, diagnostics);
   bool none = true;
   for (const auto& [place, definition] : definitions(objects, settings_, diagnostics)) {
     if (definition.name != id.id) continue;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "k8s/backend_objects.hpp"
 #include "k8s/catalog.hpp"
-#include "k8s/directory.hpp"
-#include "k8s/position.hpp"
+#include "k8s/resource_versions.hpp"
 
 namespace driftd::k8s {
 
@@ -13,17 +13,17 @@ class Reader {
   Reader(Api& api, const Settings& settings, http::Client& client, std::atomic<int>& streams)
       : api_(api),
         settings_(settings),
-        cluster_(api.witness().uid()),
+        cluster_(api.cluster_guard().uid()),
         client_(client),
         lister_(api, settings, client, streams),
-        directory_(api, settings, client, lister_) {}
+        backend_objects_(api, settings, client, lister_) {}
 
   /// Emits every kind that is wanted, with COMPLETE for each that was listed whole and a diagnostic for each that was
-  /// not. True: all were, and a watch from positions() tells of whatever changes after it. Stops where the host wants
+  /// not. True: all were, and a watch from versions() tells of whatever changes after it. Stops where the host wants
   /// that. A connection that is down, a credential that is refused and the end of the call are thrown.
   bool refresh(sdk::Call& call, const sdk::Refresh& request, const Catalog::Answer& types);
   /// Where each list of it stands.
-  const Positions& positions() const { return positions_; }
+  const ResourceVersions& versions() const { return versions_; }
 
   /// Emits one resource. True: the server said that it does not exist. What cannot be told gets a diagnostic.
   bool read(sdk::Call& call, const sdk::Identity& id, const std::vector<Resource>& resources);
@@ -46,8 +46,8 @@ class Reader {
   const std::string cluster_;  ///< the one that is read; empty: not known
   http::Client& client_;
   Lister lister_;
-  Directory directory_;
-  Positions positions_;
+  BackendObjects backend_objects_;
+  ResourceVersions versions_;
   bool lists_ = false;  ///< the host may end it early: a read is always whole
 };
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "k8s/tree.hpp"
+#include "k8s/json_access.hpp"
 
 namespace driftd::k8s {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "k8s/json_access.hpp"
 #include "k8s/kinds.hpp"
-#include "k8s/tree.hpp"
 
 namespace driftd::k8s {
 namespace {
@@ -53,13 +53,13 @@ void Shares::put(Objects& objects, const Ref& ref, const json& object) {
   charge(space, ref, weight(kept));
   objects[ref] = std::move(kept);
   const Used& here = used_[space];
-  if (here.objects.size() > most_.objects) {
+  if (here.objects.size() > limits_.objects) {
     return pass_over(
         objects, space,
-        "more than " + std::to_string(most_.objects) + " of its objects are labelled as parts of backends");
+        "more than " + std::to_string(limits_.objects) + " of its objects are labelled as parts of backends");
   }
-  if (here.bytes > most_.bytes) {
-    return pass_over(objects, space, "what defines its backends takes more than " + mib(most_.bytes));
+  if (here.bytes > limits_.bytes) {
+    return pass_over(objects, space, "what defines its backends takes more than " + mib(limits_.bytes));
   }
   make_room(objects);
 }
@@ -75,8 +75,8 @@ bool Shares::put_for(Objects& objects, const std::string& space, const Ref& ref,
   const auto metadata = kept.find("metadata");
   if (metadata != kept.end() && metadata->is_object() && passes_over(ref.space)) metadata->erase("labels");
   const std::size_t bytes = weight(kept);
-  const bool fits =
-      used_[space].bytes + bytes <= most_.bytes && bytes_ + bytes <= most_.all_bytes && objects_ < most_.all_objects;
+  const bool fits = used_[space].bytes + bytes <= limits_.bytes && bytes_ + bytes <= limits_.all_bytes &&
+                    objects_ < limits_.all_objects;
   if (!fits || passes_over(space)) return false;
   charge(space, ref, bytes);
   if (space != ref.space) held_for_[ref] = space;
@@ -98,11 +98,12 @@ void Shares::count(Objects& objects, const Definitions& definitions, const std::
   }
   for (const auto& fault : faults) ++of_each[fault.path].first;
   for (const auto& [space, used] : of_each) {
-    if (used.first > most_.definitions) {
-      pass_over(objects, space, "it defines more than " + std::to_string(most_.definitions) + " backends");
-    } else if (used.second > 2 * most_.bytes) {
-      pass_over(objects, space,
-                "what its backends are made of takes more than " + mib(2 * most_.bytes) + ", counted for each of them");
+    if (used.first > limits_.definitions) {
+      pass_over(objects, space, "it defines more than " + std::to_string(limits_.definitions) + " backends");
+    } else if (used.second > 2 * limits_.bytes) {
+      pass_over(
+          objects, space,
+          "what its backends are made of takes more than " + mib(2 * limits_.bytes) + ", counted for each of them");
     }
   }
 }
@@ -150,19 +151,19 @@ void Shares::release(const std::string& space, const Ref& ref) {
 }
 
 void Shares::make_room(Objects& objects) {
-  while (objects_ > most_.all_objects || bytes_ > most_.all_bytes) {
-    const bool many = objects_ > most_.all_objects;
+  while (objects_ > limits_.all_objects || bytes_ > limits_.all_bytes) {
+    const bool many = objects_ > limits_.all_objects;
     const auto less = [&](const auto& a, const auto& b) {
       return many ? a.second.objects.size() < b.second.objects.size() : a.second.bytes < b.second.bytes;
     };
     const std::string largest = std::max_element(used_.begin(), used_.end(), less)->first;
     pass_over(objects, largest,
-              "all namespaces together have more than " + std::to_string(most_.all_objects) + " labelled objects, or " +
-                  mib(most_.all_bytes) + " of them, and it has most");
+              "all namespaces together have more than " + std::to_string(limits_.all_objects) +
+                  " labelled objects, or " + mib(limits_.all_bytes) + " of them, and it has most");
   }
 }
 
-std::vector<sdk::Diagnostic> folded(const std::vector<sdk::Diagnostic>& diagnostics) {
+std::vector<sdk::Diagnostic> fold_by_namespace(const std::vector<sdk::Diagnostic>& diagnostics) {
   std::map<std::string, std::size_t> of_each;
   const auto counts = [](const sdk::Diagnostic& each) {
     return each.kind == kRegistration && !each.id.empty() && !each.path.empty();

@@ -14,14 +14,14 @@ namespace driftd::k8s {
 /// it is gone. Where all together are too much, the largest is. Not thread-safe.
 class Shares {
  public:
-  struct Most {
+  struct Limits {
     /// of one namespace; bytes: as they are in memory
     std::size_t objects = 1'000, definitions = 250, bytes = 8u << 20;
     std::size_t all_objects = 10'000, all_bytes = 64u << 20;
   };
 
   Shares() = default;
-  explicit Shares(Most most) : most_(most) {}
+  explicit Shares(Limits limits) : limits_(limits) {}
 
   /// Puts a listed or watched object into `objects`, unless its namespace is passed over: then it is not there.
   void put(Objects& objects, const Ref& ref, const nlohmann::json& object);
@@ -49,7 +49,7 @@ class Shares {
   void release(const std::string& space, const Ref& ref);
   void make_room(Objects& objects);
 
-  Most most_;
+  Limits limits_;
   std::map<std::string, Used> used_;
   std::map<Ref, std::string> held_for_;  ///< what is there because definitions of that namespace point to it
   std::map<std::string, std::string> passed_;
@@ -57,6 +57,6 @@ class Shares {
 };
 
 /// Of many faults of one namespace one diagnostic about all of it: there is room for all namespaces then.
-std::vector<sdk::Diagnostic> folded(const std::vector<sdk::Diagnostic>& diagnostics);
+std::vector<sdk::Diagnostic> fold_by_namespace(const std::vector<sdk::Diagnostic>& diagnostics);
 
 }  // namespace driftd::k8s

@@ -4,9 +4,9 @@
 #include <algorithm>
 
 #include "k8s/helm.hpp"
+#include "k8s/json_access.hpp"
 #include "k8s/mapping.hpp"
 #include "k8s/outline.hpp"
-#include "k8s/tree.hpp"
 
 namespace driftd::k8s {
 namespace {
@@ -16,24 +16,24 @@ using std::chrono::seconds;
 
 constexpr std::size_t kMostEvent = 16u << 20;
 constexpr milliseconds kFirstBackoff{800}, kMostBackoff{30'000};
-constexpr seconds kMarkEvery{10};  // positions that moved without a change of ours
+constexpr seconds kMarkEvery{10};  // versions that moved without a change of ours
 constexpr seconds kSoon{1};
 
 }  // namespace
 
-Watcher::Watcher(sdk::Call& call, Api& api, const Settings& settings, Watched watched, Vouch& vouch,
+Watcher::Watcher(sdk::Call& call, Api& api, const Settings& settings, WatchTarget watched, ListCache& list_cache,
                  std::atomic<int>& streams)
     : api_(api),
       settings_(settings),
       resources_(std::move(watched.resources)),
       scope_(std::move(watched.scope)),
-      uid_(api.witness().uid()),
+      uid_(api.cluster_guard().uid()),
       tls_(api.tls(call)),
-      vouch_(vouch),
-      wire_(api.options(call)),
+      list_cache_(list_cache),
+      multi_client_(api.options(call)),
       client_(api.options(call)),
       lister_(api, settings, client_, streams),
-      directory_(api, settings, client_, lister_),
+      backend_objects_(api, settings, client_, lister_),
       registers_(settings.scope.wants_kind(kRegistration)) {
   for (const auto& resource : resources_) {
     const bool emits = settings_.scope.wants_kind(resource.kind);
@@ -44,21 +44,21 @@ Watcher::Watcher(sdk::Call& call, Api& api, const Settings& settings, Watched wa
       Stream& stream = streams_.emplace_back();
       stream.resource = &resource;
       stream.space = space;
-      stream.key = position_key(resource, space);
+      stream.key = version_key(resource, space);
       stream.emits = emits;
     }
   }
 }
 
-Watcher::~Watcher() { vouch_.watching(std::nullopt, scope_); }
+Watcher::~Watcher() { list_cache_.set_watch(std::nullopt, scope_); }
 
-void Watcher::place(const std::string& cursor) {
+void Watcher::restore_versions(const std::string& cursor) {
   const auto given = parse_cursor(cursor, scope_);
-  const auto last = vouch_.last();
+  const auto last = list_cache_.last();
   for (auto& stream : streams_) {
     if (given && given->contains(stream.key)) stream.version = given->at(stream.key);
-    if (!last || !last->positions.contains(stream.key)) continue;
-    const std::string& listed = last->positions.at(stream.key);
+    if (!last || !last->versions.contains(stream.key)) continue;
+    const std::string& listed = last->versions.at(stream.key);
     if (!stream.version.empty() && !is_later(listed, stream.version)) continue;
     stream.version = listed;  // what is older is in the list: told again, it would be a change that nobody made
     stream.since = last->sent;
@@ -66,50 +66,50 @@ void Watcher::place(const std::string& cursor) {
 }
 
 void Watcher::run(sdk::Call& call, const std::string& cursor) {
-  place(cursor);
+  restore_versions(cursor);
   try {
-    while (!call.cancelled() && !finish_ && !vouch_.moved_from(scope_)) turn(call);
+    while (!call.cancelled() && !finish_ && !list_cache_.scope_changed(scope_)) run_once(call);
   } catch (const sdk::Failure& failure) {
     if (failure.code != DRIFTD_CANCELLED || !call.cancelled()) throw;
   }
 }
 
-void Watcher::turn(sdk::Call& call) {
+void Watcher::run_once(sdk::Call& call) {
   open_due(call);
-  report();
-  for (const auto& ended : wire_.run(call, wake_at())) take_end(call, ended);
-  api_.witness().stand(uid_);
+  update_list_cache();
+  for (const auto& ended : multi_client_.run(call, wake_at())) on_request_end(call, ended);
+  api_.cluster_guard().check(uid_);
   if (host_failure_) throw *host_failure_;
   check_expired();
   drop_silent();
-  follow_up(call);
+  emit_dependents(call);
   bookmark(call);
 }
 
 Watcher::Clock::time_point Watcher::wake_at() const {
   auto out = Clock::now() + seconds(30);
   for (const auto& stream : streams_) {
-    out = std::min(out, stream.request == 0 ? stream.again : stream.heard + settings_.silence);
+    out = std::min(out, stream.request == 0 ? stream.retry_at : stream.received_at + settings_.silence);
   }
-  return behind() ? std::min(out, follow_again_) : out;
+  return has_pending() ? std::min(out, dependents_after_) : out;
 }
 
 void Watcher::open_due(sdk::Call& call) {
   for (auto& stream : streams_) {
-    if (stream.request != 0 || stream.again > Clock::now()) continue;
+    if (stream.request != 0 || stream.retry_at > Clock::now()) continue;
     try {
       if (stream.version.empty()) ask_position(call, stream);
       open(call, stream);
     } catch (const sdk::Failure& failure) {
       if (failure.code == DRIFTD_CANCELLED || failure.code == DRIFTD_DEADLINE) throw;
-      tell(call, stream, failure);
-      later(stream, milliseconds(failure.retry_after_ms));
+      report_failure(call, stream, failure);
+      schedule_retry(stream, milliseconds(failure.retry_after_ms));
     }
   }
 }
 
 void Watcher::ask_position(sdk::Call& call, Stream& stream) {
-  stream.version = lister_.position(call, *stream.resource, stream.space);
+  stream.version = lister_.current_version(call, *stream.resource, stream.space);
   stream.since = Clock::now();
 }
 
@@ -120,55 +120,55 @@ void Watcher::open(sdk::Call& call, Stream& stream) {
                 query_of(*stream.resource, "watch=1&allowWatchBookmarks=true&timeoutSeconds=" + std::to_string(lasts) +
                                                "&resourceVersion=" + http::escape(stream.version)));
   request.timeout = milliseconds(0);
-  request.most_body = 0;
+  request.max_body = 0;
   stream.lines =
-      std::make_unique<LineSplitter>([this, &call, &stream](auto line) { take_line(call, stream, line); }, kMostEvent);
+      std::make_unique<LineSplitter>([this, &call, &stream](auto line) { on_line(call, stream, line); }, kMostEvent);
   request.on_body = [this, &stream](std::string_view piece) {
-    stream.heard = Clock::now();
+    stream.received_at = Clock::now();
     stream.open = true;
-    if (piece.empty()) return wire_.nudge();
+    if (piece.empty()) return multi_client_.wake();
     stream.lines->feed(piece);
   };
-  stream.request = wire_.start(call, std::move(request));
-  stream.opened = stream.heard = Clock::now();
+  stream.request = multi_client_.start(call, std::move(request));
+  stream.opened = stream.received_at = Clock::now();
   stream.open = stream.expired = false;
 }
 
-void Watcher::take_line(sdk::Call& call, Stream& stream, std::string_view line) {
+void Watcher::on_line(sdk::Call& call, Stream& stream, std::string_view line) {
   const auto [event, cut, why] = parse_object(line);
   if (!event.is_object()) {
     throw sdk::Failure(DRIFTD_CORRUPT, "watch " + stream.resource->plural + ": an event is no JSON object");
   }
   try {
-    take_event(call, stream, event, why);
+    on_event(call, stream, event, why);
   } catch (const json::exception&) {  // its text could quote a value
     call.diag({DRIFTD_CORRUPT, stream.resource->kind, {}, {}, "an object of the watch is not of the form of its type"});
-    vouch_.forget();  // not told: the next refresh lists
+    list_cache_.forget();  // not told: the next refresh lists
     stream.version = text(event, {"object", "metadata", "resourceVersion"});
   }
 }
 
-void Watcher::take_event(sdk::Call& call, Stream& stream, const json& event, const std::string& cut) {
+void Watcher::on_event(sdk::Call& call, Stream& stream, const json& event, const std::string& cut) {
   const std::string type = text(event, {"type"});
   const json& object = find(event, {"object"});
-  wire_.nudge();
+  multi_client_.wake();
   if (type == "ERROR") {
     const json& code = find(object, {"code"});
     stream.expired = code == json(410) || text(object, {"reason"}) == "Expired" || text(object, {"reason"}) == "Gone";
     return;
   }
   stream.backoff = {};
-  stream.told = false;
+  stream.reported = false;
   const std::string version = text(object, {"metadata", "resourceVersion"});
-  if (type != "BOOKMARK") take_object(call, stream, {object, call.now_ns(), cut}, type == "DELETED");
+  if (type != "BOOKMARK") on_object(call, stream, {object, call.now_ns(), cut}, type == "DELETED");
   if (!version.empty()) stream.version = version;
 }
 
-void Watcher::take_object(sdk::Call& call, Stream& stream, const Lister::Listed& listed, bool gone) {
+void Watcher::on_object(sdk::Call& call, Stream& stream, const Lister::Listed& listed, bool gone) {
   const Resource& resource = *stream.resource;
   const json& object = listed.object;
   if (resource.kind == kHelmRelease) {
-    const std::string id = release_of(object);
+    const std::string id = release_id(object);
     if (!id.empty())
       releases_.emplace(text(object, {"metadata", "namespace"}), text(object, {"metadata", "labels", "name"}));
     return;
@@ -185,24 +185,24 @@ void Watcher::take_object(sdk::Call& call, Stream& stream, const Lister::Listed&
 void Watcher::note_definition(const Ref& ref, const json& object, bool gone) {
   const bool defines =
       ref.type == "Service" || ref.type == "Secret" || ref.type == "ConfigMap" || ref.type == "PrismBackend";
-  if (!defines || !follows_backends()) return;
+  if (!defines || !tracks_backends()) return;
   const auto uses = [&](const auto& item) { return item.second.uses(ref); };
   const bool part = ref.type == "PrismBackend" || is_labelled(object, settings_);
   const bool was = std::any_of(known_.begin(), known_.end(), uses) || (defining_ && defining_->contains(ref));
-  const bool passed_over = defining_ && directory_.shares().passes_over(ref.space);
-  less_ = less_ || (passed_over && (gone || !part));
+  const bool passed_over = defining_ && backend_objects_.shares().passes_over(ref.space);
+  space_freed_ = space_freed_ || (passed_over && (gone || !part));
   if ((!part && !was && defining_) || (passed_over && !defining_->contains(ref))) return;
   causes_.insert(ref);
   if (!defining_) return;
   if (gone) {
-    directory_.shares().remove(*defining_, ref);
+    backend_objects_.shares().remove(*defining_, ref);
   } else {
-    directory_.shares().put(*defining_, ref, object);
+    backend_objects_.shares().put(*defining_, ref, object);
   }
 }
 
 void Watcher::emit(sdk::Call& call, const sdk::Record& record) {
-  api_.witness().stand(uid_);
+  api_.cluster_guard().check(uid_);
   try {
     finish_ = !call.emit(record) || finish_;
     emitted_ = true;
@@ -212,7 +212,7 @@ void Watcher::emit(sdk::Call& call, const sdk::Record& record) {
   }
 }
 
-void Watcher::take_end(sdk::Call& call, const http::Wire::Ended& ended) {
+void Watcher::on_request_end(sdk::Call& call, const http::MultiClient::Completion& ended) {
   const auto of_it = [&](const Stream& stream) { return stream.request == ended.id; };
   const auto found = std::find_if(streams_.begin(), streams_.end(), of_it);
   if (found == streams_.end() || host_failure_) return;
@@ -223,56 +223,58 @@ void Watcher::take_end(sdk::Call& call, const http::Wire::Ended& ended) {
   if (ended.failure) {
     const driftd_status code = ended.failure->code;
     if (code == DRIFTD_CANCELLED || code == DRIFTD_DEADLINE) throw *ended.failure;
-    tell(call, stream, *ended.failure);
-    return later(stream, milliseconds(ended.failure->retry_after_ms));
+    report_failure(call, stream, *ended.failure);
+    return schedule_retry(stream, milliseconds(ended.failure->retry_after_ms));
   }
   const http::Response& response = ended.response;
   stream.expired = stream.expired || response.status == 410;
-  if (response.status == 401 && api_.refused(call, response.sent_ns)) {  // again at once, with the new credential
-    finish_ = finish_ || api_.tls(call) != tls_;                         // a certificate: over other connections
-    if (Clock::now() - stream.opened < kSoon) later(stream);
+  if (response.status == 401 && api_.reread_credential(call, response.sent_ns)) {  // again at once, with the new
+                                                                                   // credential
+    finish_ = finish_ || api_.tls(call) != tls_;  // a certificate: over other connections
+    if (Clock::now() - stream.opened < kSoon) schedule_retry(stream);
     return;
   }
   if (!response.ok() && response.status != 410) {
-    tell(call, stream, refusal(response, what, stream.resource->kind, stream.resource->right("watch", stream.space)));
-    return later(stream, milliseconds(response.retry_after_ms));
+    report_failure(call, stream,
+                   refusal(response, what, stream.resource->kind, stream.resource->right("watch", stream.space)));
+    return schedule_retry(stream, milliseconds(response.retry_after_ms));
   }
-  if (Clock::now() - stream.opened < kSoon) later(stream);
+  if (Clock::now() - stream.opened < kSoon) schedule_retry(stream);
 }
 
-void Watcher::tell(sdk::Call& call, Stream& stream, const sdk::Failure& failure) {
-  if (stream.told) return;
-  stream.told = true;
+void Watcher::report_failure(sdk::Call& call, Stream& stream, const sdk::Failure& failure) {
+  if (stream.reported) return;
+  stream.reported = true;
   call.diag({failure.code, stream.resource->kind, {}, {}, failure.what(), failure.right, failure.retry_after_ms});
 }
 
-void Watcher::later(Stream& stream, milliseconds at_least) {
+void Watcher::schedule_retry(Stream& stream, milliseconds at_least) {
   stream.backoff = std::clamp(stream.backoff * 2, kFirstBackoff, kMostBackoff);
   const double jitter = std::uniform_real_distribution(1.0, 2.0)(random_);
   const auto wait = std::chrono::duration_cast<milliseconds>(stream.backoff * jitter);
-  stream.again = Clock::now() + std::max(wait, at_least);
+  stream.retry_at = Clock::now() + std::max(wait, at_least);
 }
 
 /// A connection that died without a word takes all its watches with it, and would take those begun anew, too.
 void Watcher::drop_silent() {
   const auto silent = [this](const Stream& stream) {
-    return stream.request != 0 && Clock::now() - stream.heard >= settings_.silence;
+    return stream.request != 0 && Clock::now() - stream.received_at >= settings_.silence;
   };
   if (std::none_of(streams_.begin(), streams_.end(), silent)) return;
-  wire_.renew();
+  multi_client_.reset();
   for (auto& stream : streams_) {
     if (stream.request == 0) continue;
     const bool was = silent(stream);
     stream.request = 0;
     stream.open = false;
-    if (was) later(stream);
+    if (was) schedule_retry(stream);
   }
 }
 
 void Watcher::check_expired() {
   for (const auto& stream : streams_) {
     if (!stream.expired) continue;
-    vouch_.forget();
+    list_cache_.forget();
     throw sdk::Failure(DRIFTD_CURSOR_EXPIRED,
                        "watch " + stream.resource->plural +
                            ": the API server no longer knows where this watch was; everything is listed again",
@@ -280,25 +282,26 @@ void Watcher::check_expired() {
   }
 }
 
-void Watcher::report() {
+void Watcher::update_list_cache() {
   auto since = Clock::time_point::min();
   for (const auto& stream : streams_) {
-    if (!stream.open || Clock::now() - stream.heard > settings_.silence) return vouch_.watching(std::nullopt, scope_);
+    if (!stream.open || Clock::now() - stream.received_at > settings_.silence)
+      return list_cache_.set_watch(std::nullopt, scope_);
     since = std::max(since, stream.since);
   }
-  const bool blind = behind() || (registers_ && !defining_);
-  vouch_.watching(blind ? std::nullopt : std::optional(since), scope_);
+  const bool blind = has_pending() || (registers_ && !defining_);
+  list_cache_.set_watch(blind ? std::nullopt : std::optional(since), scope_);
 }
 
 void Watcher::bookmark(sdk::Call& call) {
-  if (!emitted_ && (behind() || Clock::now() - marked_ < kMarkEvery)) return;
-  Positions positions;
+  if (!emitted_ && (has_pending() || Clock::now() - marked_ < kMarkEvery)) return;
+  ResourceVersions versions;
   for (const auto& stream : streams_) {
-    if (!stream.version.empty()) positions[stream.key] = stream.version;
+    if (!stream.version.empty()) versions[stream.key] = stream.version;
   }
   // While something is still to be emitted the cursor stays: what was emitted behind it comes again, never is it
   // missed.
-  if (!behind() && !positions.empty()) cursor_ = render_cursor(positions, scope_);
+  if (!has_pending() && !versions.empty()) cursor_ = render_cursor(versions, scope_);
   if (cursor_.empty()) return;
   call.bookmark(cursor_);
   emitted_ = false;

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "driftd/sdk/scope.hpp"
+#include "k8s/json_access.hpp"
 #include "k8s/mapping.hpp"
-#include "k8s/tree.hpp"
 
 namespace driftd::k8s {
 namespace {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "kafka/answers.hpp"
 #include "kafka/handle.hpp"
+#include "kafka/model.hpp"
 
 namespace driftd::kafka {
 

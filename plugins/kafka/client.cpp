@@ -59,15 +59,15 @@ bool nobody_answered(rd_kafka_resp_err_t error) {
 
 /// The library blocks here and knows no cancel, so it runs aside; the thread owns what it uses and never calls the
 /// host.
-struct Client::Question {
-  explicit Question(std::shared_ptr<Handle> handle) : handle(std::move(handle)) {}
-  ~Question() {
+struct Client::MetadataRequest {
+  explicit MetadataRequest(std::shared_ptr<Handle> handle) : handle(std::move(handle)) {}
+  ~MetadataRequest() {
     if (answer != nullptr) rd_kafka_metadata_destroy(answer);
   }
   /// All topics, or whether there is one of that name. That is asked by an offset of its first partition: the library
   /// never forgets a topic that it was asked for by a topic's handle, and asks each second for those that are not
   /// there.
-  void ask(const std::string& name, int most_ms) {
+  void run(const std::string& name, int most_ms) {
     const rd_kafka_metadata_t* got = nullptr;
     rd_kafka_resp_err_t result{}, of_topic{};
     if (name.empty()) {
@@ -97,12 +97,12 @@ struct Client::Question {
   const rd_kafka_metadata_t* answer = nullptr;
 };
 
-std::shared_ptr<const Client::Question> Client::request(sdk::Call& call, const std::string& topic, const Wait& wait,
-                                                        milliseconds most) const {
+std::shared_ptr<const Client::MetadataRequest> Client::request(sdk::Call& call, const std::string& topic,
+                                                               const Wait& wait, milliseconds timeout) const {
   call.permit("requests");
-  auto question = std::make_shared<Question>(handle_);
-  const int limit = static_cast<int>(std::max<std::int64_t>(std::min(most, wait.left()).count(), 1));
-  std::thread([question, topic, limit] { question->ask(topic, limit); }).detach();
+  auto question = std::make_shared<MetadataRequest>(handle_);
+  const int limit = static_cast<int>(std::max<std::int64_t>(std::min(timeout, wait.left()).count(), 1));
+  std::thread([question, topic, limit] { question->run(topic, limit); }).detach();
   std::unique_lock lock(question->mutex);
   while (!question->done) {
     lock.unlock();
@@ -114,11 +114,11 @@ std::shared_ptr<const Client::Question> Client::request(sdk::Call& call, const s
   if (nobody_answered(error)) return nullptr;
   const Outcome outcome = outcome_of(error);
   if (!outcome.ok()) throw sdk::Failure(outcome.code, "asking for metadata: " + outcome.text);
-  handle_->answered();
+  handle_->note_answer();
   return question;
 }
 
-std::string Client::name_of_nothing() {
+std::string Client::unused_topic_name() {
   constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
   std::random_device random;
   std::string out;
@@ -133,29 +133,29 @@ std::string Client::cluster_id() const {
   return out;
 }
 
-void Client::connect(sdk::Call& call, milliseconds most) const {
+void Client::connect(sdk::Call& call, milliseconds timeout) const {
   if (handle_->has_answered()) return;
-  const Wait wait(call, most, DRIFTD_UNAVAILABLE, "connecting to " + settings_.bootstrap.front());
-  for (milliseconds one = kFirstTry; request(call, name_of_nothing(), wait, one) == nullptr; one *= 2)
+  const Wait wait(call, timeout, DRIFTD_UNAVAILABLE, "connecting to " + settings_.bootstrap.front());
+  for (milliseconds one = kFirstTry; request(call, unused_topic_name(), wait, one) == nullptr; one *= 2)
     wait.slice(*handle_);
 }
 
 Metadata Client::metadata(sdk::Call& call) const {
   const Wait wait(call, settings_.call, DRIFTD_DEADLINE, "asking for the topics");
-  std::shared_ptr<const Question> got;
+  std::shared_ptr<const MetadataRequest> got;
   while ((got = request(call, "", wait, settings_.call)) == nullptr) wait.slice(*handle_);
   Metadata out = read_metadata(*got->answer);
   out.cluster_id = cluster_id();
   return out;
 }
 
-std::string Client::identity(sdk::Call& call, milliseconds most) const {
-  const Wait wait(call, most, DRIFTD_UNAVAILABLE, "asking " + settings_.bootstrap.front());
-  while (request(call, name_of_nothing(), wait, most) == nullptr) wait.slice(*handle_);
+std::string Client::identity(sdk::Call& call, milliseconds timeout) const {
+  const Wait wait(call, timeout, DRIFTD_UNAVAILABLE, "asking " + settings_.bootstrap.front());
+  while (request(call, unused_topic_name(), wait, timeout) == nullptr) wait.slice(*handle_);
   return cluster_id();
 }
 
-Presence Client::ask(sdk::Call& call, const std::vector<std::string>& names) const {
+Presence Client::topic_presence(sdk::Call& call, const std::vector<std::string>& names) const {
   Presence out;
   for (const auto& name : names) {
     if (!legal(name)) {
@@ -163,7 +163,7 @@ Presence Client::ask(sdk::Call& call, const std::vector<std::string>& names) con
       continue;
     }
     const Wait wait(call, settings_.call, DRIFTD_DEADLINE, "asking for topic " + name);
-    std::shared_ptr<const Question> got;
+    std::shared_ptr<const MetadataRequest> got;
     while ((got = request(call, name, wait, settings_.call)) == nullptr) wait.slice(*handle_);
     // perhaps by the library's memory: another client asks anew
     if (got->topic == RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE) {
@@ -178,12 +178,12 @@ Client::Event Client::admin(sdk::Call& call, rd_kafka_admin_op_t op, const std::
   return admin(call, op, doing, settings_.call, send);
 }
 
-Client::Event Client::admin(sdk::Call& call, rd_kafka_admin_op_t op, const std::string& doing, milliseconds most,
+Client::Event Client::admin(sdk::Call& call, rd_kafka_admin_op_t op, const std::string& doing, milliseconds timeout,
                             const Send& send) const {
   call.permit("requests");
-  const Wait wait(call, most, DRIFTD_DEADLINE, doing);
+  const Wait wait(call, timeout, DRIFTD_DEADLINE, doing);
   const Queue queue(rd_kafka_queue_new(handle_->get()), &rd_kafka_queue_destroy);
-  const Options options(*handle_, op, most);
+  const Options options(*handle_, op, timeout);
   send(options.get(), queue.get());
   for (;;) {
     const auto slice = wait.slice(*handle_);
@@ -195,7 +195,7 @@ Client::Event Client::admin(sdk::Call& call, rd_kafka_admin_op_t op, const std::
       throw sdk::Failure(error == RD_KAFKA_RESP_ERR__TRANSPORT ? DRIFTD_UNAVAILABLE : DRIFTD_DEADLINE,
                          doing + ": " + outcome_of(error, rd_kafka_event_error_string(event)).text);
     }
-    handle_->answered();
+    handle_->note_answer();
     return out;
   }
 }
@@ -218,10 +218,10 @@ std::vector<Configs> Client::topic_configs(sdk::Call& call, const std::vector<st
   return out;
 }
 
-Configs Client::broker_config(sdk::Call& call, const std::string& name, milliseconds most) const {
+Configs Client::broker_config(sdk::Call& call, const std::string& name, milliseconds timeout) const {
   const Resources wanted(RD_KAFKA_RESOURCE_BROKER, {name});
   const Event event = admin(call, RD_KAFKA_ADMIN_OP_DESCRIBECONFIGS, "asking for the configuration of broker " + name,
-                            most, [&](auto* options, auto* queue) {
+                            timeout, [&](auto* options, auto* queue) {
                               rd_kafka_DescribeConfigs(handle_->get(), wanted.get(), wanted.size(), options, queue);
                             });
   const Outcome outcome = outcome_of(rd_kafka_event_error(event.get()), rd_kafka_event_error_string(event.get()));
@@ -233,17 +233,17 @@ Configs Client::broker_config(sdk::Call& call, const std::string& name, millisec
 
 std::vector<Configs> Client::broker_configs(sdk::Call& call, const std::vector<std::int32_t>& ids) const {
   std::vector<Configs> out;
-  milliseconds most = settings_.call;
+  milliseconds timeout = settings_.call;
   for (const auto id : ids) {
     const std::string name = std::to_string(id);
     try {
-      out.push_back(broker_config(call, name, most));
+      out.push_back(broker_config(call, name, timeout));
     } catch (const sdk::Failure& failure) {  // one broker that is gone, or hangs, must not hide the others
       const bool call_is_over = Wait(call, settings_.call, DRIFTD_DEADLINE, "").left().count() == 0;
       const bool hangs = failure.code == DRIFTD_DEADLINE && ids.size() > 1 && !call_is_over;
       if (failure.code != DRIFTD_UNAVAILABLE && !hangs) throw;
       out.push_back({name, {DRIFTD_UNAVAILABLE, failure.what()}, {}});
-      most = std::min(settings_.call, settings_.connect);
+      timeout = std::min(settings_.call, settings_.connect);
     }
   }
   return out;

@@ -87,11 +87,11 @@ Outcome outcome_of(rd_kafka_resp_err_t error, const char* text) {
 
 namespace {
 
-void complain(Handle::Shared& shared, rd_kafka_resp_err_t error, const char* text) {
+void record_error(Handle::Shared& shared, rd_kafka_resp_err_t error, const char* text) {
   const std::lock_guard lock(shared.mutex);
-  Outcome& known = shared.trouble.outcome;
+  Outcome& known = shared.last_error.outcome;
   if (error == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN) {
-    shared.trouble.all_down = true;
+    shared.last_error.all_down = true;
     if (known.ok()) known = {DRIFTD_UNAVAILABLE, one_line(text)};
     return;
   }
@@ -101,15 +101,15 @@ void complain(Handle::Shared& shared, rd_kafka_resp_err_t error, const char* tex
 
 /// What librdkafka calls. Errors on the thread that polls; logs and certificates on its own threads.
 void on_error(rd_kafka_t*, int error, const char* text, void* opaque) {
-  complain(*static_cast<Handle::Shared*>(opaque), static_cast<rd_kafka_resp_err_t>(error), text);
+  record_error(*static_cast<Handle::Shared*>(opaque), static_cast<rd_kafka_resp_err_t>(error), text);
 }
 /// Nothing is printed; an error that matters is told through on_error as well.
 void on_log(const rd_kafka_t*, int, const char*, const char*) {}
 /// Looks for the settings' server_name in the broker's own certificate, after OpenSSL has judged the chain.
 int on_certificate(rd_kafka_t*, const char*, std::int32_t, int* error, int depth, const char* der, std::size_t size,
-                   char* text, std::size_t most, void* opaque) {
+                   char* text, std::size_t limit, void* opaque) {
   if (*error != 0) {
-    std::snprintf(text, most, "certificate verify failed: %s", X509_verify_cert_error_string(*error));
+    std::snprintf(text, limit, "certificate verify failed: %s", X509_verify_cert_error_string(*error));
     return 0;
   }
   if (depth != 0) return 1;
@@ -119,7 +119,7 @@ int on_certificate(rd_kafka_t*, const char*, std::int32_t, int* error, int depth
   const bool fits = leaf && (X509_check_host(leaf.get(), name.c_str(), name.size(), 0, nullptr) == 1 ||
                              X509_check_ip_asc(leaf.get(), name.c_str(), 0) == 1);
   if (!fits)
-    std::snprintf(text, most, "certificate verify failed: it is not for %s (settings.tls.server_name)", name.c_str());
+    std::snprintf(text, limit, "certificate verify failed: it is not for %s (settings.tls.server_name)", name.c_str());
   return fits ? 1 : 0;
 }
 
@@ -185,14 +185,14 @@ Handle::~Handle() {
   end->ended.wait_for(lock, kDestroyMost, [&] { return end->done; });
 }
 
-Handle::Trouble Handle::trouble() const {
+Handle::LastError Handle::last_error() const {
   const std::lock_guard lock(shared_->mutex);
-  return shared_->trouble;
+  return shared_->last_error;
 }
 
-void Handle::answered() {
+void Handle::note_answer() {
   const std::lock_guard lock(shared_->mutex);
-  shared_->trouble = {};
+  shared_->last_error = {};
   shared_->answered = true;
 }
 
@@ -201,13 +201,13 @@ bool Handle::has_answered() const {
   return shared_->answered;
 }
 
-Wait::Wait(sdk::Call& call, milliseconds most, driftd_status late, std::string doing)
+Wait::Wait(sdk::Call& call, milliseconds limit, driftd_status late, std::string doing)
     : call_(call),
       began_(monotonic_ns()),
-      until_(began_ + std::chrono::nanoseconds(most).count()),
+      until_(began_ + std::chrono::nanoseconds(limit).count()),
       late_(late),
       doing_(std::move(doing)),
-      most_(most) {}
+      timeout_(limit) {}
 
 milliseconds Wait::left() const {
   std::int64_t until = until_;
@@ -222,14 +222,14 @@ milliseconds Wait::slice(Handle& handle) const {
   if (call_.deadline_ns() > 0 && now >= call_.deadline_ns()) {
     throw sdk::Failure(DRIFTD_DEADLINE, "the call's deadline passed while " + doing_);
   }
-  const Handle::Trouble trouble = handle.trouble();
-  const bool refused = trouble.outcome.code == DRIFTD_UNAUTHENTICATED;
-  if (refused || (trouble.all_down && now - began_ > kAllDown.count() * 1'000'000)) {
-    throw sdk::Failure(trouble.outcome.code, doing_ + ": " + trouble.outcome.text);
+  const Handle::LastError last_error = handle.last_error();
+  const bool refused = last_error.outcome.code == DRIFTD_UNAUTHENTICATED;
+  if (refused || (last_error.all_down && now - began_ > kAllDown.count() * 1'000'000)) {
+    throw sdk::Failure(last_error.outcome.code, doing_ + ": " + last_error.outcome.text);
   }
   if (now >= until_) {
-    throw sdk::Failure(late_, doing_ + ": no answer within " + std::to_string(most_.count()) + " ms" +
-                                  (trouble.outcome.ok() ? std::string() : "; " + trouble.outcome.text));
+    throw sdk::Failure(late_, doing_ + ": no answer within " + std::to_string(timeout_.count()) + " ms" +
+                                  (last_error.outcome.ok() ? std::string() : "; " + last_error.outcome.text));
   }
   return std::clamp(left(), milliseconds(1), kSlice);
 }

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "driftd/sdk/call.hpp"
-#include "kafka/answers.hpp"
+#include "kafka/model.hpp"
 #include "kafka/settings.hpp"
 
 namespace driftd::kafka {
@@ -24,7 +24,7 @@ class Handle {
   /// No I/O yet. Throws sdk::Failure: INVALID (a file that cannot be used, a mechanism that the library does not have),
   /// UNAUTHENTICATED (a bearer token that has expired).
   static std::shared_ptr<Handle> open(sdk::Call& call, const Settings& settings);
-  ~Handle();  ///< at once: the library's threads are waited for aside, and here for a second at most
+  ~Handle();  ///< at once: the library's threads are waited for aside, and here for a second at timeout
   Handle(const Handle&) = delete;
   Handle& operator=(const Handle&) = delete;
 
@@ -32,19 +32,19 @@ class Handle {
   void serve() { rd_kafka_poll(client_, 0); }  ///< lets the library tell its errors; does not block
 
   /// The last error that says why there is no connection.
-  struct Trouble {
+  struct LastError {
     Outcome outcome;
     bool all_down = false;  ///< every known broker was tried and failed since the last answer
   };
-  Trouble trouble() const;
-  void answered();  ///< a broker did what was asked: the trouble is over
+  LastError last_error() const;
+  void note_answer();  ///< a broker did what was asked: the last_error is over
   bool has_answered() const;
 
   /// What the library's threads touch; lives until the last of them has ended.
   struct Shared {
     std::string server_name;
     mutable std::mutex mutex;
-    Trouble trouble;
+    LastError last_error;
     bool answered = false;
   };
 
@@ -55,12 +55,12 @@ class Handle {
   std::shared_ptr<Shared> shared_ = std::make_shared<Shared>();
 };
 
-/// Waits in slices and ends at the call's deadline, at cancellation, or after `most`. Lives within one call.
+/// Waits in slices and ends at the call's deadline, at cancellation, or after `timeout`. Lives within one call.
 class Wait {
  public:
-  Wait(sdk::Call& call, std::chrono::milliseconds most, driftd_status late, std::string doing);
+  Wait(sdk::Call& call, std::chrono::milliseconds timeout, driftd_status late, std::string doing);
   /// How long to block before asking again, at least 1 ms. Throws sdk::Failure: CANCELLED, DEADLINE, `late`; and what
-  /// the handle is in trouble with, once it is sure that no answer will come.
+  /// the handle is in last_error with, once it is sure that no answer will come.
   std::chrono::milliseconds slice(Handle& handle) const;
   std::chrono::milliseconds left() const;  ///< until the nearest end; 0 when it passed
 
@@ -69,7 +69,7 @@ class Wait {
   std::int64_t began_, until_;
   driftd_status late_;
   std::string doing_;
-  std::chrono::milliseconds most_;
+  std::chrono::milliseconds timeout_;
 };
 
 }  // namespace driftd::kafka

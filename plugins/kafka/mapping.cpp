@@ -121,7 +121,7 @@ bool healthy(const Partition& p, std::int64_t min_isr) {
 }
 
 json topic_status(const Topic& topic, std::int64_t min_isr) {
-  const Wellness all = wellness(topic, min_isr);
+  const ReplicaHealth all = replica_health(topic, min_isr);
   json out{{"offline_partitions", all.offline}, {"under_replicated_partitions", all.under_replicated}};
   if (min_isr > 0) out["under_min_isr_partitions"] = all.under_min_isr;
   json isr = json::object();
@@ -149,8 +149,8 @@ std::string escaped(const std::string& part) {
 
 std::string value_json(const std::string& key, const std::string& value) { return typed(key, value).dump(); }
 
-Wellness wellness(const Topic& topic, std::int64_t min_isr) {
-  Wellness out;
+ReplicaHealth replica_health(const Topic& topic, std::int64_t min_isr) {
+  ReplicaHealth out;
   for (const auto& p : topic.partitions) {
     ++out.partitions;
     out.offline += p.leader < 0 ? 1 : 0;
@@ -171,7 +171,7 @@ std::int64_t min_isr(const Configs& configs) {
 }
 
 sdk::Record map_cluster(const std::vector<std::string>& bootstrap, const Metadata& metadata, const Configs* defaults,
-                        const Outcome& why, const Wellness& all) {
+                        const Outcome& why, const ReplicaHealth& all) {
   sdk::Record out{.kind = "cluster", .id = "cluster"};
   json body{{"cluster_id", metadata.cluster_id}, {"bootstrap_servers", bootstrap}};
   if (defaults == nullptr) {
@@ -251,17 +251,17 @@ void fit_config(sdk::Record& record, json& config) {
 
 }  // namespace
 
-void bound_topics(Records& topics, std::size_t most) {
+void bound_topics(Records& topics, std::size_t max_bytes) {
   std::size_t have = 0;
   for (const auto& topic : topics) have += topic.body.size();
-  if (have <= most) return;
+  if (have <= max_bytes) return;
   std::vector<sdk::Record*> by_size;
   for (auto& topic : topics) by_size.push_back(&topic);
   std::sort(by_size.begin(), by_size.end(), [](const auto* a, const auto* b) {
     return a->body.size() != b->body.size() ? a->body.size() > b->body.size() : a->id < b->id;
   });
   for (auto* topic : by_size) {
-    if (have <= most) return;
+    if (have <= max_bytes) return;
     json body = json::parse(topic->body);
     if (body.erase("config") == 0) continue;
     have -= topic->body.size();
@@ -364,7 +364,7 @@ bool is_scram_id(const std::string& id) {
   return slash != std::string::npos && slash > 0 && id.compare(slash + 1, 10, "SCRAM-SHA-") == 0;
 }
 
-sdk::Record map_scram_user(const ScramName& of, std::optional<std::int32_t> iterations, const Hello* hello) {
+sdk::Record map_scram_user(const ScramName& of, std::optional<std::int32_t> iterations, const ScramHelloResult* hello) {
   sdk::Record out{.kind = "scram_user", .id = common::utf8_text(scram_id(of))};
   json body = json::object();
   const Outcome off{DRIFTD_UNSUPPORTED,

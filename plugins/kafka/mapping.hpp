@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "driftd/sdk/types.hpp"
-#include "kafka/answers.hpp"
+#include "kafka/model.hpp"
 #include "kafka/settings.hpp"
 
 namespace driftd::kafka {
@@ -16,17 +16,17 @@ namespace driftd::kafka {
 using Records = std::vector<sdk::Record>;
 
 /// How many partitions of a cluster or a topic are not as they should be. `under_min_isr` -1: not known.
-struct Wellness {
+struct ReplicaHealth {
   std::int64_t offline = 0, under_replicated = 0, under_min_isr = 0, partitions = 0;
 };
 /// `min_isr` 0: not known, nothing is under it.
-Wellness wellness(const Topic& topic, std::int64_t min_isr);
+ReplicaHealth replica_health(const Topic& topic, std::int64_t min_isr);
 /// min.insync.replicas in force; 0 when it cannot be read.
 std::int64_t min_isr(const Configs& configs);
 
 /// `defaults`: of a broker that answered; null: none did, `why` says so.
 sdk::Record map_cluster(const std::vector<std::string>& bootstrap, const Metadata& metadata, const Configs* defaults,
-                        const Outcome& why, const Wellness& all);
+                        const Outcome& why, const ReplicaHealth& all);
 /// Canonical: `host:port`, `[v6]:port`.
 std::string endpoint_of(const Broker& broker);
 /// A live broker.
@@ -38,13 +38,13 @@ std::set<std::int32_t> silent_brokers(const Metadata& metadata);
 /// `id`: the topic's UUID, empty when the library does not tell. Of a configuration of more than 64 KiB the longest
 /// values are unread by name: whoever owns a topic may make each as long as 32 KiB.
 sdk::Record map_topic(const Topic& topic, const Configs& configs, const std::string& id);
-/// Where topics have more than `most` bytes together, those with the largest bodies have their `config` unread until
-/// the rest fits. So it is who writes much that loses, not who stands behind them in the alphabet.
-void bound_topics(Records& topics, std::size_t most);
+/// Where topics have more than `max_bytes` bytes together, those with the largest bodies have their `config` unread
+/// until the rest fits. So it is who writes much that loses, not who stands behind them in the alphabet.
+void bound_topics(Records& topics, std::size_t max_bytes);
 sdk::Record map_acl(const Acl& acl);
 sdk::Record map_group(const Group& group);
 /// `iterations` as the cluster lists them; none: the hello's. `hello` null: nobody asks for this one's salt.
-sdk::Record map_scram_user(const ScramName& of, std::optional<std::int32_t> iterations, const Hello* hello);
+sdk::Record map_scram_user(const ScramName& of, std::optional<std::int32_t> iterations, const ScramHelloResult* hello);
 /// `<user>/<mechanism>`; a mechanism holds no `/`.
 std::string scram_id(const ScramName& of);
 /// False: no credential can have this id.

@@ -6,7 +6,7 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 
-#include "common/judged_identity.hpp"
+#include "common/identity_guard.hpp"
 #include "common/plain_transport.hpp"
 #include "driftd_schema_json.hpp"
 #include "kafka/digest.hpp"
@@ -41,12 +41,12 @@ class Cluster final : public sdk::Instance {
   auto with_client(sdk::Call& call, Work work);
   /// A client that is kept from call to call; each has a lock of its own, so that nothing which holds one up delays the
   /// other.
-  struct Kept {
+  struct HandleSlot {
     std::mutex mutex;
     std::shared_ptr<Handle> handle;
   };
-  std::shared_ptr<Handle> handle(sdk::Call& call, Kept& kept);
-  void drop(Kept& kept, std::shared_ptr<Handle> used);
+  std::shared_ptr<Handle> handle(sdk::Call& call, HandleSlot& kept);
+  void drop(HandleSlot& kept, std::shared_ptr<Handle> used);
   std::vector<std::string> wanted_kinds(const sdk::Refresh& request) const;
   /// The cluster that `reader` has read, once the host may judge it. The host asks health which one this is before each
   /// refresh, but the address may move between the two. So the first refresh that meets another cluster than the last
@@ -56,19 +56,19 @@ class Cluster final : public sdk::Instance {
 
   const Settings settings_;
   ScramHellos hellos_{settings_};
-  Kept reads_, health_;
-  std::mutex mutex_;   ///< of all below
-  Wellness wellness_;  ///< of the last refresh
-  common::JudgedIdentity identity_{"another cluster answers at this address (cluster id"};
+  HandleSlot reads_, health_;
+  std::mutex mutex_;              ///< of all below
+  ReplicaHealth replica_health_;  ///< of the last refresh
+  common::IdentityGuard identity_{"another cluster answers at this address (cluster id"};
 };
 
-std::shared_ptr<Handle> Cluster::handle(sdk::Call& call, Kept& kept) {
+std::shared_ptr<Handle> Cluster::handle(sdk::Call& call, HandleSlot& kept) {
   const std::lock_guard lock(kept.mutex);
   if (!kept.handle) kept.handle = Handle::open(call, settings_);
   return kept.handle;
 }
 
-void Cluster::drop(Kept& kept, std::shared_ptr<Handle> used) {
+void Cluster::drop(HandleSlot& kept, std::shared_ptr<Handle> used) {
   const std::lock_guard lock(kept.mutex);
   if (kept.handle == used) kept.handle.reset();  // `used` is the last one and ends outside of the lock
 }
@@ -108,12 +108,12 @@ sdk::RefreshResult Cluster::refresh(sdk::Call& call, const sdk::Refresh& request
     }
     cluster = judged_cluster(reader, &request.cursor);
     const std::lock_guard lock(mutex_);
-    wellness_ = reader.wellness();
+    replica_health_ = reader.replica_health();
   });
   bool whole = true;
   Digest digest(settings_.scope.text());
   for (const auto& kind : kinds) {
-    for (const auto& one : seen[kind].told) {
+    for (const auto& one : seen[kind].diagnostics) {
       call.diag(one);
       // a right that is missing is named again in each cycle; what is too long or unknown is so until it changes
       whole = whole && (one.code == DRIFTD_UNSUPPORTED || one.code == DRIFTD_BUDGET);
@@ -136,9 +136,9 @@ std::string Cluster::judged_cluster(Reader& reader, const std::string* cursor) {
   try {
     const std::string now = reader.cluster_id();
     if (cursor != nullptr)
-      identity_.must_be_judged(now, cluster_of(*cursor));
+      identity_.check(now, cluster_of(*cursor));
     else
-      identity_.must_be_judged(now);
+      identity_.check(now);
     return now;
   } catch (const sdk::Failure&) {
     hellos_.forget();  // they may have been answered by either
@@ -163,7 +163,7 @@ void Cluster::read(sdk::Call& call, std::span<const sdk::Identity> ids) {
   });
   for (const auto& listing : found) {
     for (const auto& record : listing.records) call.emit(record);
-    for (const auto& one : listing.told) {
+    for (const auto& one : listing.diagnostics) {
       call.diag(one);
       if (!one.id.empty() && one.code != DRIFTD_NOT_FOUND) unsettled = one;
     }
@@ -179,15 +179,15 @@ sdk::Health Cluster::health(sdk::Call& call) {
   try {
     const auto identity = Client(used, settings_).identity(call, kHealth);
     out.system_identity = identity;
-    identity_.told(identity);
+    identity_.on_health(identity);
     const std::lock_guard lock(mutex_);
-    if (wellness_.offline > 0) {
+    if (replica_health_.offline > 0) {
       out.state = DRIFTD_HEALTH_DEGRADED;
-      out.reason = std::to_string(wellness_.offline) + " partitions had no leader at the last refresh";
-    } else if (wellness_.under_min_isr > 0) {
+      out.reason = std::to_string(replica_health_.offline) + " partitions had no leader at the last refresh";
+    } else if (replica_health_.under_min_isr > 0) {
       out.state = DRIFTD_HEALTH_DEGRADED;
-      out.reason =
-          std::to_string(wellness_.under_min_isr) + " partitions were below min.insync.replicas at the last refresh";
+      out.reason = std::to_string(replica_health_.under_min_isr) +
+                   " partitions were below min.insync.replicas at the last refresh";
     }
   } catch (const sdk::Failure& e) {
     if (e.code == DRIFTD_UNAUTHENTICATED) drop(health_, used);  // any other one goes on trying to connect
@@ -203,7 +203,8 @@ sdk::Health Cluster::health(sdk::Call& call) {
 std::unique_ptr<sdk::Instance> open(sdk::Call& call, std::string_view, std::string_view text) {
   Settings settings = parse_settings(text);
   for (const auto& server : settings.bootstrap) {
-    if (settings.tls.on || settings.sasl.mechanism.empty() || common::stays_here(server.substr(0, server.rfind(':'))))
+    if (settings.tls.on || settings.sasl.mechanism.empty() ||
+        common::is_local_host(server.substr(0, server.rfind(':'))))
       continue;
     common::warn_of_plain_transport(call, "the login by SASL " + settings.sasl.mechanism + " and all that is read",
                                     server, "set settings.tls");

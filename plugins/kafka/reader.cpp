@@ -23,20 +23,20 @@ std::string same_up_to_nul(const std::string& what, const std::string& id) {
 
 /// What is too long is named also where no baseline has it, of a topic that is new.
 void tell_long(Listing& out) {
-  std::size_t told = 0;
+  std::size_t count = 0;
   for (const auto& record : out.records) {
     for (const auto& unread : record.unread) {
-      if (unread.code != DRIFTD_BUDGET || ++told > kMostTold) continue;
-      out.told.push_back(
+      if (unread.code != DRIFTD_BUDGET || ++count > kMostTold) continue;
+      out.diagnostics.push_back(
           {DRIFTD_BUDGET, "topic", {}, {}, record.id + ": " + unread.path + ": " + unread.reason, {}, 0});
     }
   }
-  if (told > kMostTold)
-    out.told.push_back(
-        {DRIFTD_BUDGET, "topic", {}, {}, "and " + std::to_string(told - kMostTold) + " more are too long", {}, 0});
+  if (count > kMostTold)
+    out.diagnostics.push_back(
+        {DRIFTD_BUDGET, "topic", {}, {}, "and " + std::to_string(count - kMostTold) + " more are too long", {}, 0});
 }
 
-void add(Wellness& to, const Wellness& more) {
+void add(ReplicaHealth& to, const ReplicaHealth& more) {
   to.partitions += more.partitions;
   to.offline += more.offline;
   to.under_replicated += more.under_replicated;
@@ -106,7 +106,7 @@ const std::optional<sdk::Diagnostic>& Reader::topics_hidden() {
   if (probed_) return hidden_;
   probed_ = true;
   if (acls().open) return hidden_;
-  for (const auto& [name, outcome] : client_.ask(call_, {Client::name_of_nothing()})) {
+  for (const auto& [name, outcome] : client_.topic_presence(call_, {Client::unused_topic_name()})) {
     if (outcome.code != DRIFTD_NOT_FOUND && !outcome.ok()) {
       hidden_ = denied("topic", "Describe on Topic *", "topics that driftd may not describe are not listed");
     }
@@ -121,7 +121,7 @@ const std::optional<sdk::Diagnostic>& Reader::topics_hidden() {
 
 std::optional<sdk::Diagnostic> Reader::offsets_hidden() {
   if (!topics_hidden()) return std::nullopt;  // there is none: no group has begun yet
-  for (const auto& [name, outcome] : client_.ask(call_, {"__consumer_offsets"})) {
+  for (const auto& [name, outcome] : client_.topic_presence(call_, {"__consumer_offsets"})) {
     if (outcome.code == DRIFTD_NOT_FOUND) continue;
     return denied("group", "Describe on Topic " + name,
                   "groups whose partition of " + name +
@@ -159,15 +159,15 @@ Listing Reader::clusters() {
       defaults = &one;
   }
   if (!counted_) {  // the topics' configuration was not asked for
-    for (const auto& topic : seen.topics) add(wellness_, kafka::wellness(topic, 0));
-    wellness_.under_min_isr = -1;
+    for (const auto& topic : seen.topics) add(replica_health_, kafka::replica_health(topic, 0));
+    replica_health_.under_min_isr = -1;
     counted_ = true;
   }
   Listing out;
-  out.records.push_back(map_cluster(settings_.bootstrap, seen, defaults, why, wellness_));
+  out.records.push_back(map_cluster(settings_.bootstrap, seen, defaults, why, replica_health_));
   out.records.back().observed_ns = metadata_sent_;
   if (defaults == nullptr && why.code == DRIFTD_DENIED) {
-    out.told.push_back(denied("cluster", "DescribeConfigs on Cluster", "broker_defaults: " + why.text));
+    out.diagnostics.push_back(denied("cluster", "DescribeConfigs on Cluster", "broker_defaults: " + why.text));
   }
   return out;
 }
@@ -181,8 +181,9 @@ Listing Reader::live_brokers() {
     if (found == configs.end()) continue;
     out.records.push_back(map_broker(broker, *found->second));
     out.records.back().observed_ns = metadata_sent_;
-    if (found->second->outcome.code != DRIFTD_DENIED || !out.told.empty()) continue;
-    out.told.push_back(denied("broker", "DescribeConfigs on Cluster", "configuration: " + found->second->outcome.text));
+    if (found->second->outcome.code != DRIFTD_DENIED || !out.diagnostics.empty()) continue;
+    out.diagnostics.push_back(
+        denied("broker", "DescribeConfigs on Cluster", "configuration: " + found->second->outcome.text));
   }
   for (const auto id : silent_brokers(metadata())) {
     out.records.push_back(map_silent_broker(std::to_string(id)));
@@ -207,7 +208,7 @@ Listing Reader::topics(const std::set<std::string>* only) {
   const auto wanted = wanted_topics(only);
   for (const Topic* topic : wanted) names.push_back(topic->name);
   const auto ids = client_.topic_ids(call_, names);
-  if (only == nullptr) wellness_ = {};
+  if (only == nullptr) replica_health_ = {};
   counted_ = counted_ || only == nullptr;
   for (std::size_t from = 0; from < names.size(); from += Client::kBatch) {
     const std::size_t to = std::min(names.size(), from + Client::kBatch);
@@ -222,7 +223,7 @@ Listing Reader::topics(const std::set<std::string>* only) {
   tell_long(out);
   if (const auto& hidden = topics_hidden()) {
     out.whole = false;
-    out.told.push_back(*hidden);
+    out.diagnostics.push_back(*hidden);
   }
   return out;
 }
@@ -231,12 +232,12 @@ void Reader::add_topic(const Topic& topic, const Configs& configs, const std::st
   // Deleted since the list was made: missing like one that was never in it, and asked for by name. It makes nothing
   // less whole, or whoever makes and deletes topics of his own would hide that others are deleted.
   if (configs.outcome.code == DRIFTD_NOT_FOUND) return;
-  if (counts) add(wellness_, kafka::wellness(topic, min_isr(configs)));
+  if (counts) add(replica_health_, kafka::replica_health(topic, min_isr(configs)));
   out.records.push_back(map_topic(topic, configs, id));
   out.records.back().observed_ns = metadata_sent_;
-  if (configs.outcome.code != DRIFTD_DENIED || !out.told.empty()) return;
-  out.told.push_back(denied("topic", "DescribeConfigs on Topic " + topic.name + " (or on Topic *)",
-                            "configuration: " + configs.outcome.text));
+  if (configs.outcome.code != DRIFTD_DENIED || !out.diagnostics.empty()) return;
+  out.diagnostics.push_back(denied("topic", "DescribeConfigs on Topic " + topic.name + " (or on Topic *)",
+                                   "configuration: " + configs.outcome.text));
 }
 
 Listing Reader::bindings() {
@@ -256,7 +257,7 @@ Listing Reader::bindings() {
     if (!known(acl)) continue;
     sdk::Record record = map_acl(acl);
     if (!seen.insert(record.id).second) {
-      out.told.push_back({DRIFTD_CORRUPT, "acl", record.id, {}, same_up_to_nul("bindings", record.id)});
+      out.diagnostics.push_back({DRIFTD_CORRUPT, "acl", record.id, {}, same_up_to_nul("bindings", record.id)});
       continue;
     }
     out.records.push_back(std::move(record));
@@ -264,13 +265,13 @@ Listing Reader::bindings() {
   }
   std::sort(out.records.begin(), out.records.end(), [](const auto& a, const auto& b) { return a.id < b.id; });
   if (unknown > 0) {
-    out.told.push_back({DRIFTD_UNSUPPORTED,
-                        "acl",
-                        {},
-                        {},
-                        std::to_string(unknown) +
-                            " bindings are left out: this build's librdkafka does not know their resource "
-                            "type or operation (transactional ids, delegation tokens)"});
+    out.diagnostics.push_back({DRIFTD_UNSUPPORTED,
+                               "acl",
+                               {},
+                               {},
+                               std::to_string(unknown) +
+                                   " bindings are left out: this build's librdkafka does not know their resource "
+                                   "type or operation (transactional ids, delegation tokens)"});
   }
   return out;
 }
@@ -283,7 +284,7 @@ Listing Reader::groups() {
   for (const auto& group : seen.groups) {
     sdk::Record record = map_group(group);
     if (!names.insert(record.id).second) {
-      out.told.push_back({DRIFTD_CORRUPT, "group", record.id, {}, same_up_to_nul("groups", record.id)});
+      out.diagnostics.push_back({DRIFTD_CORRUPT, "group", record.id, {}, same_up_to_nul("groups", record.id)});
       continue;
     }
     record.observed_ns = sent;
@@ -292,7 +293,7 @@ Listing Reader::groups() {
   std::sort(out.records.begin(), out.records.end(), [](const auto& a, const auto& b) { return a.id < b.id; });
   if (!seen.outcome.ok()) {
     out.whole = false;
-    out.told.push_back(
+    out.diagnostics.push_back(
         {seen.outcome.code, "group", {}, {}, "not all brokers listed their groups: " + seen.outcome.text});
   }
   const auto offsets = std::find_if(metadata().topics.begin(), metadata().topics.end(),
@@ -300,20 +301,20 @@ Listing Reader::groups() {
   if (offsets == metadata().topics.end()) {
     if (auto hidden = offsets_hidden()) {
       out.whole = false;
-      out.told.push_back(*hidden);
+      out.diagnostics.push_back(*hidden);
     }
-  } else if (kafka::wellness(*offsets, 0).offline > 0) {
+  } else if (kafka::replica_health(*offsets, 0).offline > 0) {
     out.whole = false;
-    out.told.push_back({DRIFTD_UNAVAILABLE,
-                        "group",
-                        {},
-                        {},
-                        "partitions of __consumer_offsets have no leader: their groups are not listed"});
+    out.diagnostics.push_back({DRIFTD_UNAVAILABLE,
+                               "group",
+                               {},
+                               {},
+                               "partitions of __consumer_offsets have no leader: their groups are not listed"});
   }
   if (!acls().open) {
     if (auto hidden = cluster_hidden("group")) {
       out.whole = false;
-      out.told.push_back(*hidden);
+      out.diagnostics.push_back(*hidden);
     }
   }
   return out;
@@ -328,8 +329,8 @@ Listing Reader::scram_users() {
   if (!listed.outcome.ok()) {
     out.whole = false;
     const bool denial = listed.outcome.code == DRIFTD_DENIED;
-    out.told.push_back(denial ? denied("scram_user", "Describe on Cluster", listed.outcome.text)
-                              : sdk::Diagnostic{listed.outcome.code, "scram_user", {}, {}, listed.outcome.text});
+    out.diagnostics.push_back(denial ? denied("scram_user", "Describe on Cluster", listed.outcome.text)
+                                     : sdk::Diagnostic{listed.outcome.code, "scram_user", {}, {}, listed.outcome.text});
   }
   std::map<ScramName, std::optional<std::int32_t>> wanted;
   for (const auto& user : listed.users) {
@@ -348,12 +349,13 @@ Listing Reader::scram_users() {
   }
   bool reachable = true;  // one time-out for all of them
   for (const auto& [name, iterations] : wanted) {
-    std::optional<Hello> hello;
+    std::optional<ScramHelloResult> hello;
     const bool in_scope = settings_.scope.wants("scram_user", scram_id(name));
-    if (named.count(name) > 0 && in_scope) hello = hellos_.about(call_, name, brokers, reachable);
-    reachable = reachable && (!hello || hello->heard || hello->observed_ns < sent);
-    if (hello && !hello->outcome.ok() && out.told.empty()) {
-      out.told.push_back({hello->outcome.code, "scram_user", {}, {}, scram_id(name) + ": " + hello->outcome.text});
+    if (named.count(name) > 0 && in_scope) hello = hellos_.result_for(call_, name, brokers, reachable);
+    reachable = reachable && (!hello || hello->answered || hello->observed_ns < sent);
+    if (hello && !hello->outcome.ok() && out.diagnostics.empty()) {
+      out.diagnostics.push_back(
+          {hello->outcome.code, "scram_user", {}, {}, scram_id(name) + ": " + hello->outcome.text});
     }
     if (!iterations && !hello) continue;
     out.records.push_back(map_scram_user(name, iterations, hello ? &*hello : nullptr));
@@ -363,16 +365,16 @@ Listing Reader::scram_users() {
 }
 
 Listing Reader::read(std::string_view kind, const std::set<std::string>& ids) {
-  if (kind == "quota") {  // this build never told of one, so none can be deleted
+  if (kind == "quota") {  // this build never count of one, so none can be deleted
     Listing out;
     for (const auto& id : ids)
-      out.told.push_back({DRIFTD_NOT_FOUND, std::string(kind), id, {}, "this build lists none of this kind"});
+      out.diagnostics.push_back({DRIFTD_NOT_FOUND, std::string(kind), id, {}, "this build lists none of this kind"});
     return out;
   }
   Listing all = kind == "topic" ? topics(&ids) : list(kind);
   Listing out;
   out.whole = all.whole;
-  out.told = std::move(all.told);
+  out.diagnostics = std::move(all.diagnostics);
   std::set<std::string> missing = ids;
   for (auto& record : all.records) {
     if (missing.erase(record.id) > 0) out.records.push_back(std::move(record));
@@ -390,45 +392,45 @@ Listing Reader::read(std::string_view kind, const std::set<std::string>& ids) {
 void Reader::settle_missing_salts(const std::set<std::string>& missing, Listing& out) const {
   for (const auto& id : missing) {
     if (!is_scram_id(id))
-      out.told.push_back({DRIFTD_NOT_FOUND, "scram_user", id, {}, "no credential has such an id"});
+      out.diagnostics.push_back({DRIFTD_NOT_FOUND, "scram_user", id, {}, "no credential has such an id"});
     else
-      out.told.push_back({DRIFTD_UNSUPPORTED, "scram_user", id, {}, "settings.scram_hello does not name it"});
+      out.diagnostics.push_back({DRIFTD_UNSUPPORTED, "scram_user", id, {}, "settings.scram_hello does not name it"});
   }
 }
 
 void Reader::settle_missing_topics(const std::set<std::string>& missing, Listing& out) {
-  for (const auto& [name, outcome] : client_.ask(call_, {missing.begin(), missing.end()})) {
+  for (const auto& [name, outcome] : client_.topic_presence(call_, {missing.begin(), missing.end()})) {
     if (outcome.code == DRIFTD_NOT_FOUND && !topics_hidden()) {
-      out.told.push_back({DRIFTD_NOT_FOUND, "topic", name, {}, "gone", {}, 0});
+      out.diagnostics.push_back({DRIFTD_NOT_FOUND, "topic", name, {}, "gone", {}, 0});
       continue;
     }
     out.whole = false;
     const bool denial = outcome.code == DRIFTD_DENIED || outcome.code == DRIFTD_NOT_FOUND;
     const std::string right = outcome.code == DRIFTD_NOT_FOUND ? topics_hidden()->right : "Describe on Topic " + name;
-    out.told.push_back({denial ? DRIFTD_DENIED : DRIFTD_UNAVAILABLE,
-                        "topic",
-                        name,
-                        {},
-                        denial ? "not visible without " + right : "not listed, but there: " + outcome.text,
-                        denial ? right : std::string(),
-                        0});
+    out.diagnostics.push_back({denial ? DRIFTD_DENIED : DRIFTD_UNAVAILABLE,
+                               "topic",
+                               name,
+                               {},
+                               denial ? "not visible without " + right : "not listed, but there: " + outcome.text,
+                               denial ? right : std::string(),
+                               0});
   }
 }
 
 void Reader::settle_missing(std::string_view kind, const std::set<std::string>& missing, Listing& out) const {
-  const bool left_out =
-      std::any_of(out.told.begin(), out.told.end(), [](const auto& one) { return one.code == DRIFTD_UNSUPPORTED; });
+  const bool left_out = std::any_of(out.diagnostics.begin(), out.diagnostics.end(),
+                                    [](const auto& one) { return one.code == DRIFTD_UNSUPPORTED; });
   for (const auto& id : missing) {
     const bool number = !id.empty() && id.size() <= 10 && id.find_first_not_of("0123456789") == std::string::npos;
     if (kind == "broker" && number) {
       out.records.push_back(map_silent_broker(id));
     } else if (kind == "acl" && left_out && !listed_by_every_library(id)) {
-      out.told.push_back(
+      out.diagnostics.push_back(
           {DRIFTD_UNSUPPORTED, "acl", id, {}, "it may be one of those that this build's librdkafka leaves out"});
     } else if (out.whole) {
-      out.told.push_back({DRIFTD_NOT_FOUND, std::string(kind), id, {}, "gone", {}, 0});
+      out.diagnostics.push_back({DRIFTD_NOT_FOUND, std::string(kind), id, {}, "gone", {}, 0});
     } else {
-      out.told.push_back(
+      out.diagnostics.push_back(
           {DRIFTD_UNAVAILABLE, std::string(kind), id, {}, "not seen, but not all of this kind can be seen"});
     }
   }

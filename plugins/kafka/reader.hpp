@@ -18,8 +18,8 @@ inline constexpr std::array<std::string_view, 7> kKinds{"broker", "topic",      
 /// One kind as the cluster shows it now.
 struct Listing {
   Records records;
-  bool whole = true;                    ///< nothing of it can be missing
-  std::vector<sdk::Diagnostic> told{};  ///< what is missing and why, also of a kind that is whole
+  bool whole = true;                           ///< nothing of it can be missing
+  std::vector<sdk::Diagnostic> diagnostics{};  ///< what is missing and why, also of a kind that is whole
 };
 
 /// Reads kinds through one client; what several kinds need is asked for once. Lives for one call.
@@ -38,7 +38,7 @@ class Reader {
   /// sdk::Failure UNAVAILABLE when that changed meanwhile.
   std::string cluster_id();
   /// Of all topics that we may describe.
-  const Wellness& wellness() const { return wellness_; }
+  const ReplicaHealth& replica_health() const { return replica_health_; }
 
  private:
   const Metadata& metadata();
@@ -75,7 +75,7 @@ class Reader {
   std::optional<std::vector<Configs>> brokers_;
   bool probed_ = false, counted_ = false;
   std::optional<sdk::Diagnostic> hidden_;
-  Wellness wellness_;
+  ReplicaHealth replica_health_;
 };
 
 }  // namespace driftd::kafka

@@ -20,9 +20,9 @@ std::string make_nonce() {
 }
 
 /// One broker, until one time.
-class Wire {
+class BrokerConnection {
  public:
-  Wire(sdk::Call& call, const Settings& settings, const std::string& endpoint)
+  BrokerConnection(sdk::Call& call, const Settings& settings, const std::string& endpoint)
       : call_(call),
         until_(net::Steady::now() + settings.connect) {
     const auto colon = endpoint.rfind(':');  // canonical: `host:port`, `[v6]:port`
@@ -30,7 +30,7 @@ class Wire {
     const net::Peer peer{endpoint, host, std::stoi(endpoint.substr(colon + 1)), {}};
     stream_ = net::Stream::open(call, peer, settings.tls.on ? &settings.tls : nullptr, until_);
   }
-  void say(const std::string& request) { stream_->write(call_, request, until_); }
+  void send(const std::string& request) { stream_->write(call_, request, until_); }
   std::string answer() { return read(answer_size(read(kFrameHead))); }
 
  private:
@@ -47,35 +47,35 @@ class Wire {
 
 /// How far a hello came.
 struct Progress {
-  bool said = false;   ///< the broker may count it as the begin of a login
-  bool heard = false;  ///< it answered
+  bool sent = false;      ///< the broker may count it as the begin of a login
+  bool answered = false;  ///< it answered
 };
 
 ServerFirst hello_at(sdk::Call& call, const Settings& settings, const std::string& server, const ScramName& of,
                      Progress& progress) {
-  Wire wire(call, settings, server);
-  progress.said = true;
-  wire.say(handshake_request(1, of.mechanism));
-  const std::string handshake = wire.answer();
-  progress.heard = true;
-  take_handshake(handshake, 1, of.mechanism);
+  BrokerConnection connection(call, settings, server);
+  progress.sent = true;
+  connection.send(handshake_request(1, of.mechanism));
+  const std::string handshake = connection.answer();
+  progress.answered = true;
+  parse_handshake(handshake, 1, of.mechanism);
   const std::string nonce = make_nonce();
-  wire.say(authenticate_request(2, client_first(of.user, nonce)));
-  std::string message = take_authenticate(wire.answer(), 2);
+  connection.send(authenticate_request(2, client_first(of.user, nonce)));
+  std::string message = parse_authenticate(connection.answer(), 2);
   const ServerFirst out = parse_server_first(message, nonce);
   wipe(message);
   return out;
 }
 
 /// At the first server that lets us in.
-ServerFirst say_hello(sdk::Call& call, const Settings& settings, const std::vector<std::string>& servers,
-                      const ScramName& of, Progress& progress) {
+ServerFirst hello_at_any(sdk::Call& call, const Settings& settings, const std::vector<std::string>& servers,
+                         const ScramName& of, Progress& progress) {
   if (servers.empty()) throw sdk::Failure(DRIFTD_UNAVAILABLE, "the cluster names no broker to begin a login at");
   for (std::size_t i = 0;; ++i) {
     try {
       return hello_at(call, settings, servers[i], of, progress);
     } catch (const sdk::Failure& e) {
-      if (e.code != DRIFTD_UNAVAILABLE || progress.said || i + 1 == servers.size()) throw;
+      if (e.code != DRIFTD_UNAVAILABLE || progress.sent || i + 1 == servers.size()) throw;
     }
   }
 }
@@ -86,12 +86,12 @@ bool concerns_the_call(driftd_status code) {
 
 }  // namespace
 
-bool ScramHellos::take_turn(const ScramName& of, std::int64_t now_ns) {
+bool ScramHellos::claim_turn(const ScramName& of, std::int64_t now_ns) {
   const std::lock_guard lock(mutex_);
   Known& known = known_[of];
   const std::int64_t interval = std::chrono::nanoseconds(settings_.hello.interval).count();
-  if (known.said_ns && now_ns - *known.said_ns < interval) return false;
-  known.said_ns = now_ns;
+  if (known.sent_ns && now_ns - *known.sent_ns < interval) return false;
+  known.sent_ns = now_ns;
   return true;
 }
 
@@ -100,19 +100,20 @@ void ScramHellos::forget() {
   known_.clear();
 }
 
-Hello ScramHellos::about(sdk::Call& call, const ScramName& of, const std::vector<std::string>& brokers, bool may_ask) {
-  if (!may_ask || !take_turn(of, net::Steady::now().time_since_epoch().count())) {
+ScramHelloResult ScramHellos::result_for(sdk::Call& call, const ScramName& of, const std::vector<std::string>& brokers,
+                                         bool may_ask) {
+  if (!may_ask || !claim_turn(of, net::Steady::now().time_since_epoch().count())) {
     const std::lock_guard lock(mutex_);
     return known_[of].answer;
   }
   Progress progress;
-  Hello out;
+  ScramHelloResult out;
   std::optional<sdk::Failure> whole;
   try {
     call.permit("requests");
     out.observed_ns = call.now_ns();
-    const ServerFirst first =
-        say_hello(call, settings_, settings_.hello.servers.empty() ? brokers : settings_.hello.servers, of, progress);
+    const ServerFirst first = hello_at_any(
+        call, settings_, settings_.hello.servers.empty() ? brokers : settings_.hello.servers, of, progress);
     out.salt = first.salt;
     out.iterations = first.iterations;
     out.outcome = {};
@@ -120,10 +121,10 @@ Hello ScramHellos::about(sdk::Call& call, const ScramName& of, const std::vector
     out.outcome = {e.code, e.what()};
     if (concerns_the_call(e.code)) whole = e;
   }
-  out.heard = progress.heard;
+  out.answered = progress.answered;
   const std::lock_guard lock(mutex_);
   Known& known = known_[of];
-  if (!progress.said) known.said_ns.reset();  // nobody counted it: again in the next cycle
+  if (!progress.sent) known.sent_ns.reset();  // nobody counted it: again in the next cycle
   if (!whole) known.answer = out;
   if (whole) throw *whole;
   return out;

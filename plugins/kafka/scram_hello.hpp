@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "driftd/sdk/call.hpp"
-#include "kafka/answers.hpp"
+#include "kafka/model.hpp"
 #include "kafka/settings.hpp"
 
 namespace driftd::kafka {
@@ -23,18 +23,19 @@ class ScramHellos {
   /// The last answer about `of`: of now when the settings' interval has passed since its last hello and `may_ask`, else
   /// of then. `brokers`: where hellos are said, canonical `host:port`, unless the settings name servers. Throws
   /// sdk::Failure only for what concerns the whole call: CANCELLED, its DEADLINE, INVALID settings, INTERNAL.
-  Hello about(sdk::Call& call, const ScramName& of, const std::vector<std::string>& brokers, bool may_ask);
+  ScramHelloResult result_for(sdk::Call& call, const ScramName& of, const std::vector<std::string>& brokers,
+                              bool may_ask);
   /// Another cluster came to stand behind the addresses: what was heard may be of either.
   void forget();
 
  private:
   struct Known {
-    std::optional<std::int64_t> said_ns;  ///< monotonic, of the last hello that a broker may have counted
-    Hello answer;
+    std::optional<std::int64_t> sent_ns;  ///< monotonic, of the last hello that a broker may have counted
+    ScramHelloResult answer;
   };
   /// False: not yet again, or somebody else is at it. True: the caller says it, and nobody else until the interval is
   /// over.
-  bool take_turn(const ScramName& of, std::int64_t now_ns);
+  bool claim_turn(const ScramName& of, std::int64_t now_ns);
 
   const Settings& settings_;
   std::mutex mutex_;

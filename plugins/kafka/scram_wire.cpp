@@ -119,7 +119,7 @@ std::size_t answer_size(std::string_view head) {
   return out;
 }
 
-void take_handshake(std::string_view bytes, std::int32_t correlation, const std::string& mechanism) {
+void parse_handshake(std::string_view bytes, std::int32_t correlation, const std::string& mechanism) {
   Answer answer(bytes, correlation);
   const std::int32_t error = answer.number(2);
   if (error == 0) return;
@@ -136,7 +136,7 @@ void take_handshake(std::string_view bytes, std::int32_t correlation, const std:
                                              " is not enabled at this listener (enabled: " + one_line(enabled) + ")");
 }
 
-std::string take_authenticate(std::string_view bytes, std::int32_t correlation) {
+std::string parse_authenticate(std::string_view bytes, std::int32_t correlation) {
   Answer answer(bytes, correlation);
   const std::int32_t error = answer.number(2);
   const std::string words = answer.text(2);

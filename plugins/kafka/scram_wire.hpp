@@ -26,10 +26,10 @@ std::string client_first(const std::string& user, const std::string& nonce);
 /// How many bytes follow these four. Throws sdk::Failure CORRUPT when that is too much or less than nothing.
 std::size_t answer_size(std::string_view head);
 /// Throws sdk::Failure: UNSUPPORTED (the listener does not have the mechanism, or speaks no SASL), CORRUPT.
-void take_handshake(std::string_view answer, std::int32_t correlation, const std::string& mechanism);
+void parse_handshake(std::string_view answer, std::int32_t correlation, const std::string& mechanism);
 /// The server's message. Throws sdk::Failure: UNAVAILABLE (there is no such credential, or the broker will not say),
 /// CORRUPT.
-std::string take_authenticate(std::string_view answer, std::int32_t correlation);
+std::string parse_authenticate(std::string_view answer, std::int32_t correlation);
 /// `r=<nonce>…,s=<salt>,i=<iterations>`. Throws sdk::Failure CORRUPT, whose text holds nothing of the message.
 ServerFirst parse_server_first(std::string_view message, std::string_view nonce);
 

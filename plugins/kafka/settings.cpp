@@ -60,11 +60,11 @@ class Object {
   }
 
  private:
-  std::int64_t number(const char* key, std::int64_t fallback, std::uint64_t most, const char* unit) const {
+  std::int64_t number(const char* key, std::int64_t fallback, std::uint64_t limit, const char* unit) const {
     const auto found = from_.find(key);
     if (found == from_.end()) return fallback;
-    if (!found->is_number_unsigned() || found->get<std::uint64_t>() == 0 || found->get<std::uint64_t>() > most) {
-      invalid(prefix_ + key, "a number of " + std::string(unit) + " from 1 to " + std::to_string(most));
+    if (!found->is_number_unsigned() || found->get<std::uint64_t>() == 0 || found->get<std::uint64_t>() > limit) {
+      invalid(prefix_ + key, "a number of " + std::string(unit) + " from 1 to " + std::to_string(limit));
     }
     return found->get<std::int64_t>();
   }

@@ -30,9 +30,9 @@ void must(int result, const char* setting, const std::string& path) {
   throw sdk::Failure(DRIFTD_INVALID, std::string("settings.tls.") + setting + ": " + path + ": " + tls_error());
 }
 
-int give_password(char* to, int most, int, void* user) {
+int give_password(char* to, int max_bytes, int, void* user) {
   const auto& password = *static_cast<const std::string*>(user);
-  const int size = std::min(most, static_cast<int>(password.size()));
+  const int size = std::min(max_bytes, static_cast<int>(password.size()));
   std::memcpy(to, password.data(), static_cast<std::size_t>(size));
   return size;
 }
@@ -204,15 +204,15 @@ void Stream::write(sdk::Call& call, std::string_view bytes, Steady::time_point u
   }
 }
 
-std::size_t Stream::read(sdk::Call& call, char* to, std::size_t most, Steady::time_point until) {
+std::size_t Stream::read(sdk::Call& call, char* to, std::size_t max_bytes, Steady::time_point until) {
   while (true) {
     if (ssl_ != nullptr) {
-      const int done = SSL_read(ssl_, to, static_cast<int>(most));
+      const int done = SSL_read(ssl_, to, static_cast<int>(max_bytes));
       if (done > 0) return static_cast<std::size_t>(done);
       wait_tls(call, done, until, "TLS read");
       continue;
     }
-    const ssize_t done = ::recv(fd_, to, most, 0);
+    const ssize_t done = ::recv(fd_, to, max_bytes, 0);
     if (done > 0) return static_cast<std::size_t>(done);
     if (done == 0) fail("the server closed the connection");
     if (errno != EAGAIN && errno != EINTR) fail(std::strerror(errno));

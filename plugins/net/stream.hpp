@@ -38,7 +38,7 @@ class Stream {
 
   void write(sdk::Call& call, std::string_view bytes, Steady::time_point until);
   /// At least one byte; UNAVAILABLE when the server closed.
-  std::size_t read(sdk::Call& call, char* to, std::size_t most, Steady::time_point until);
+  std::size_t read(sdk::Call& call, char* to, std::size_t max_bytes, Steady::time_point until);
   const std::string& where() const { return where_; }
 
  private:

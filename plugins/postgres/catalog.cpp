@@ -132,14 +132,14 @@ std::string grants_of(const std::string& acl, const std::string& type, const std
       owner + ")");
 }
 
-std::string length_of(const std::string& array, int most) {
-  return "(CASE WHEN pg_column_size(" + array + ") > " + std::to_string(most) +
+std::string length_of(const std::string& array, int max_bytes) {
+  return "(CASE WHEN pg_column_size(" + array + ") > " + std::to_string(max_bytes) +
          " THEN 1 << 30 ELSE (SELECT coalesce(sum(octet_length(u)), 0)::int FROM unnest(" + array + ") u) END)";
 }
 
-std::string bounded_list(const std::string& array, int most) {
-  return "CASE WHEN " + length_of(array, most) + " <= " + std::to_string(most) + " THEN array_to_json(" + array +
-         ")::text ELSE '" + std::string(kTooLong) + "' END";
+std::string bounded_list(const std::string& array, int max_bytes) {
+  return "CASE WHEN " + length_of(array, max_bytes) + " <= " + std::to_string(max_bytes) + " THEN array_to_json(" +
+         array + ")::text ELSE '" + std::string(kTooLong) + "' END";
 }
 
 std::string bounded_cell(const std::string& expression) {

@@ -16,7 +16,7 @@ inline constexpr std::array<std::string_view, 5> kDatabaseKinds{"extension", "sc
                                                                 "default_privileges", "table_fingerprint"};
 bool is_database_kind(std::string_view kind);
 
-/// Tables of one database whose fingerprints are taken at most.
+/// Tables of one database whose fingerprints are taken at max_bytes.
 inline constexpr int kMostTables = 10'000;
 
 /// A JSON list of {grantee, privilege, grantable}: `acl` spelt out, or, where it is NULL, what NULL stands for.
@@ -27,15 +27,15 @@ std::string grants_of(const std::string& acl, const std::string& type, const std
 /// What stands in a JSON column instead of a value that is too long to be sent. No JSON is equal to it.
 inline constexpr std::string_view kTooLong = "too long";
 /// Bytes of the texts of one list that anybody may lengthen without an end (settings of a role or of a database), at
-/// most.
+/// max_bytes.
 inline constexpr int kMostOfList = 64 << 10;
-/// Bytes of a column that is made of many rows (grants, memberships, tables of a publication), at most.
+/// Bytes of a column that is made of many rows (grants, memberships, tables of a publication), at max_bytes.
 inline constexpr int kMostOfCell = 2 << 20;
 
 /// Bytes of the texts of an array. One whose stored form alone is above the bound is not unpacked to be measured.
-std::string length_of(const std::string& array, int most = kMostOfList);
+std::string length_of(const std::string& array, int max_bytes = kMostOfList);
 /// The array as a JSON list, or kTooLong.
-std::string bounded_list(const std::string& array, int most = kMostOfList);
+std::string bounded_list(const std::string& array, int max_bytes = kMostOfList);
 /// JSON that an expression makes, or kTooLong.
 std::string bounded_cell(const std::string& expression);
 

@@ -45,12 +45,12 @@ std::int64_t monotonic_ns() {
 /// Waits on a socket until its own limit, the call's deadline or cancellation.
 class Waiter {
  public:
-  Waiter(sdk::Call& call, milliseconds most, driftd_status late, std::string doing)
+  Waiter(sdk::Call& call, milliseconds timeout, driftd_status late, std::string doing)
       : call_(call),
-        until_(monotonic_ns() + std::chrono::nanoseconds(most).count()),
+        until_(monotonic_ns() + std::chrono::nanoseconds(timeout).count()),
         late_(late),
         doing_(std::move(doing)),
-        most_(most) {}
+        timeout_(timeout) {}
 
   void wait(int fd, short events) {
     for (;;) {
@@ -60,7 +60,7 @@ class Waiter {
         throw sdk::Failure(DRIFTD_DEADLINE, "the call's deadline passed while " + doing_);
       }
       if (now >= until_) {
-        throw sdk::Failure(late_, doing_ + ": no answer within " + std::to_string(most_.count()) + " ms");
+        throw sdk::Failure(late_, doing_ + ": no answer within " + std::to_string(timeout_.count()) + " ms");
       }
       pollfd fds[2] = {{fd, events, 0}, {call_.cancel_fd(), POLLIN, 0}};
       const int ready = ::poll(fds, 2, slice(now));
@@ -81,7 +81,7 @@ class Waiter {
   std::int64_t until_;
   driftd_status late_;
   std::string doing_;
-  milliseconds most_;
+  milliseconds timeout_;
 };
 
 /// Asks the server to stop the statement. libpq's cancel blocks on a server that is gone, so it runs aside and gets
@@ -168,17 +168,17 @@ class PgClient final : public Client {
   bool usable() const override { return usable_ && PQstatus(connection_.get()) == CONNECTION_OK; }
 
   Rows query(sdk::Call& call, const std::string& sql) override { return ask(call, pinned_ + sql); }
-  Rows query_within(sdk::Call& call, const std::string& sql, milliseconds most) override {
+  Rows query_within(sdk::Call& call, const std::string& sql, milliseconds timeout) override {
     // so that the server ends it
-    const auto ours = std::max(std::min(most, statement_ - statement_ / 10), milliseconds(1));
+    const auto ours = std::max(std::min(timeout, statement_ - statement_ / 10), milliseconds(1));
     const std::string limits = "SET LOCAL statement_timeout = " + std::to_string(ours.count()) +
                                "; SET LOCAL lock_timeout = " + std::to_string(std::min(ours, kMostOfLock).count()) +
                                "; " + pinned_;
     return version() < kTimesEachStatement ? ask_apart(call, limits, sql) : ask(call, limits + sql);
   }
 
-  bool notified(sdk::Call& call, milliseconds most) override {
-    Waiter waiter(call, most, DRIFTD_THROTTLED, "waiting for a notification of " + endpoint_);
+  bool notified(sdk::Call& call, milliseconds timeout) override {
+    Waiter waiter(call, timeout, DRIFTD_THROTTLED, "waiting for a notification of " + endpoint_);
     try {
       while (true) {
         bool any = false;
@@ -276,8 +276,9 @@ class PgClient final : public Client {
   bool usable_ = true;
 };
 
-Connection start(const Settings& settings, const Endpoint& endpoint, const std::string& password, milliseconds most) {
-  const std::string user_timeout = std::to_string(most.count());
+Connection start(const Settings& settings, const Endpoint& endpoint, const std::string& password,
+                 milliseconds timeout) {
+  const std::string user_timeout = std::to_string(timeout.count());
   std::vector<const char*> keys, values;
   const auto add = [&](const char* key, const std::string& value) {
     if (value.empty()) return;
@@ -306,17 +307,17 @@ Connection start(const Settings& settings, const Endpoint& endpoint, const std::
 }
 
 std::unique_ptr<Client> connect_one(sdk::Call& call, const Settings& settings, const Endpoint& endpoint,
-                                    milliseconds most, milliseconds statement) {
+                                    milliseconds timeout, milliseconds statement) {
   const std::string where = endpoint.text();
   std::string password = call.secret(settings.password_token);
-  Connection connection = start(settings, endpoint, password, most);
+  Connection connection = start(settings, endpoint, password, timeout);
   std::fill(password.begin(), password.end(), '\0');
   if (!connection) throw sdk::Failure(DRIFTD_INTERNAL, "libpq: out of memory");
   if (PQstatus(connection.get()) == CONNECTION_BAD) throw connect_failure(connection.get(), settings, where);
   PQsetErrorVerbosity(connection.get(), PQERRORS_VERBOSE);
   PQsetNoticeProcessor(
       connection.get(), [](void*, const char*) {}, nullptr);
-  Waiter waiter(call, most, DRIFTD_UNAVAILABLE, "connecting to " + where);
+  Waiter waiter(call, timeout, DRIFTD_UNAVAILABLE, "connecting to " + where);
   auto next = PGRES_POLLING_WRITING;
   while (next != PGRES_POLLING_OK) {
     if (next == PGRES_POLLING_FAILED) throw connect_failure(connection.get(), settings, where);
@@ -335,10 +336,11 @@ std::unique_ptr<Client> connect_one(sdk::Call& call, const Settings& settings, c
 
 }  // namespace
 
-std::unique_ptr<Client> connect(sdk::Call& call, const Settings& settings, milliseconds most, milliseconds statement) {
+std::unique_ptr<Client> connect(sdk::Call& call, const Settings& settings, milliseconds timeout,
+                                milliseconds statement) {
   for (std::size_t i = 0;; ++i) {
     try {
-      return connect_one(call, settings, settings.endpoints[i], most, statement);
+      return connect_one(call, settings, settings.endpoints[i], timeout, statement);
     } catch (const sdk::Failure& e) {
       const bool last = i + 1 == settings.endpoints.size();
       if (last || e.code == DRIFTD_CANCELLED || e.code == DRIFTD_DEADLINE) throw;

@@ -8,9 +8,9 @@
 #include <set>
 #include <utility>
 
-#include "common/judged_identity.hpp"
+#include "common/identity_guard.hpp"
+#include "common/missed_changes.hpp"
 #include "common/plain_transport.hpp"
-#include "common/sweeps.hpp"
 #include "driftd_schema_json.hpp"
 #include "postgres/catalog.hpp"
 #include "postgres/reader.hpp"
@@ -65,9 +65,9 @@ class Server final : public sdk::Instance {
   auto with_client(sdk::Call& call, Use use, Work work);
 
   const Settings settings_;
-  common::Sweeps sweeps_;
-  Turns turns_;
-  common::JudgedIdentity identity_{"another system answers at this endpoint (system_identifier"};
+  common::MissedChanges missed_changes_;
+  DatabaseSchedule schedule_;
+  common::IdentityGuard identity_{"another system answers at this endpoint (system_identifier"};
   std::mutex mutex_;
   std::map<Use, std::unique_ptr<Client>> idle_;
   std::pair<std::string, std::size_t> listed_;  ///< by the last refresh that could not be sure of it
@@ -120,9 +120,9 @@ sdk::RefreshResult Server::refresh_with(sdk::Call& call, const sdk::Refresh& req
   }
   // What is in databases, which others may make slow, is read last.
   std::stable_partition(kinds.begin(), kinds.end(), [](const auto& kind) { return !is_database_kind(kind); });
-  Reader reader(call, client, settings_, kinds, turns_);
+  Reader reader(call, client, settings_, kinds, schedule_);
   const std::string cursor = reader.cursor();
-  identity_.must_be_judged(reader.system(), system_of(request.cursor));
+  identity_.check(reader.system(), system_of(request.cursor));
   if (!request.full && !cursor.empty() && cursor == request.cursor) return {true, 0};
   std::size_t digest = 0;
   for (const auto& kind : kinds) {
@@ -131,13 +131,13 @@ sdk::RefreshResult Server::refresh_with(sdk::Call& call, const sdk::Refresh& req
   // The cursor hashes values: one from before the rows would fit again once a change that they show is taken back.
   bool stood = false;
   if (!cursor.empty()) {
-    Reader after(call, client, settings_, kinds, turns_);
+    Reader after(call, client, settings_, kinds, schedule_);
     stood = after.cursor() == cursor && (after.snapshot() == reader.snapshot() || listed_twice(cursor, digest));
   }
-  if (stood && request.kinds.empty() && sweeps_.missed(cursor, digest)) {
+  if (stood && request.kinds.empty() && missed_changes_.detect(cursor, digest)) {
     call.log(DRIFTD_LOG_WARN, "a full sweep found a change that the hashes of the catalogue had not shown");
   }
-  call.metric("cursor_missed", sweeps_.count());
+  call.metric("cursor_missed", missed_changes_.count());
   call.checkpoint(stood ? cursor : std::string());
   return {};
 }
@@ -175,8 +175,8 @@ void Server::read(sdk::Call& call, std::span<const sdk::Identity> ids) {
     by_kind[id.kind].insert(id.id);
   }
   with_client(call, Use::reads, [&](Client& client) {
-    Reader reader(call, client, settings_, kinds, turns_);
-    identity_.must_be_judged(reader.system());
+    Reader reader(call, client, settings_, kinds, schedule_);
+    identity_.check(reader.system());
     for (const auto& [kind, wanted] : by_kind) answer(call, reader, kind, wanted);
   });
 }
@@ -189,11 +189,11 @@ void Server::answer(sdk::Call& call, Reader& reader, const std::string& kind, st
   if (left.empty()) return;
   if (listing.missing.empty()) {
     for (const auto& id : left) {
-      const std::string unseen = reader.unseen(kind, id);
-      if (unseen.empty())
+      const std::string unseen_reason = reader.unseen_reason(kind, id);
+      if (unseen_reason.empty())
         not_found(call, {kind, id});
       else
-        call.diag({DRIFTD_UNAVAILABLE, kind, id, {}, unseen, {}, 0});
+        call.diag({DRIFTD_UNAVAILABLE, kind, id, {}, unseen_reason, {}, 0});
     }
     return;
   }
@@ -221,7 +221,7 @@ sdk::Health Server::probe(sdk::Call& call) {
       out.system_identity = identity_of(call, client);
     else
       out.reason = "the right EXECUTE on pg_control_system() is missing, so another server is not noticed";
-    identity_.told(out.system_identity);
+    identity_.on_health(out.system_identity);
     out.server_version = row.text("version");
     return out;
   });
@@ -244,7 +244,7 @@ std::unique_ptr<sdk::Instance> open(sdk::Call& call, std::string_view, std::stri
   const bool may_be_plain =
       settings.sslmode == "disable" || settings.sslmode == "allow" || settings.sslmode == "prefer";
   for (const auto& endpoint : settings.endpoints) {
-    if (!may_be_plain || common::stays_here(endpoint.host)) continue;
+    if (!may_be_plain || common::is_local_host(endpoint.host)) continue;
     common::warn_of_plain_transport(call, "with sslmode " + settings.sslmode + " the login and all that is read may",
                                     endpoint.text(), "set settings.sslmode: verify-full");
     break;

@@ -53,11 +53,12 @@ std::string system_of(const std::string& cursor) {
              : std::string();
 }
 
-Reader::Reader(sdk::Call& call, Client& client, const Settings& settings, std::vector<std::string> kinds, Turns& turns)
+Reader::Reader(sdk::Call& call, Client& client, const Settings& settings, std::vector<std::string> kinds,
+               DatabaseSchedule& schedule)
     : call_(call),
       client_(client),
       settings_(settings),
-      turns_(turns),
+      schedule_(schedule),
       kinds_(std::move(kinds)),
       rights_(map_rights(client.query(call, rights_query(settings.verifiers)), client.version())) {
   for (const auto& kind : kinds_) {
@@ -145,7 +146,7 @@ std::vector<std::string> Reader::databases() {
   return out;
 }
 
-std::string Reader::unseen(const std::string& kind, const std::string& id) const {
+std::string Reader::unseen_reason(const std::string& kind, const std::string& id) const {
   if (!is_database_kind(kind)) return {};
   for (const auto& [name, why] : left_out_) {
     if (id.starts_with(name + ".")) return "database " + name + " is " + why + ", which `databases: \"*\"` leaves out";
@@ -153,7 +154,7 @@ std::string Reader::unseen(const std::string& kind, const std::string& id) const
   return {};
 }
 
-Reader::Time Reader::end_of(double part) const {
+Reader::Time Reader::deadline_for(double part) const {
   const auto now = Steady::now();
   const auto left = call_.deadline_ns() > 0 ? std::chrono::nanoseconds(call_.deadline_ns()) - now.time_since_epoch()
                                             : kWithoutDeadline;
@@ -171,7 +172,7 @@ std::optional<sdk::Failure> Reader::in_database(const std::string& database, Tim
     there.database = database;
     there.endpoints = {parse_endpoint(client_.endpoint())};  // the same server, not the next of the list
     const auto client = connect(call_, there, std::min(settings_.connect, left_until(end)), settings_.statement);
-    must_be_the_same(*client, left_until(end));
+    check_same_system(*client, left_until(end));
     each(*client);
     return std::nullopt;
   } catch (const sdk::Failure& e) {
@@ -183,9 +184,9 @@ std::optional<sdk::Failure> Reader::in_database(const std::string& database, Tim
   }
 }
 
-void Reader::must_be_the_same(Client& client, std::chrono::milliseconds most) {
+void Reader::check_same_system(Client& client, std::chrono::milliseconds timeout) {
   if (system().empty()) return;
-  const Rows rows = client.query_within(call_, identity_query(), most);
+  const Rows rows = client.query_within(call_, identity_query(), timeout);
   if (Fields(rows, 0).text("identity") == system()) return;
   throw sdk::Failure(DRIFTD_UNAVAILABLE, client_.endpoint() + ": another server answers now than a moment ago");
 }
@@ -196,16 +197,16 @@ void Reader::must_be_the_same(Client& client, std::chrono::milliseconds most) {
 void Reader::walk() {
   walked_ = true;
   auto names = databases();
-  const Time end = end_of(0.5);
-  const auto ours = end_of(0.25);
+  const Time end = deadline_for(0.5);
+  const auto ours = deadline_for(0.25);
   const auto of_ours =
       in_database(settings_.database, ours, [&](Client& client) { list_database(client, settings_.database, ours); });
-  if (of_ours) of_all_kinds(*of_ours);
+  if (of_ours) fail_all_kinds(*of_ours);
   names.erase(std::remove(names.begin(), names.end(), settings_.database), names.end());
   if (names.empty()) return;
   const auto all = end - Steady::now();
   const auto of_the_dear = all / 4;
-  const auto [order, cheap] = turns_.order(names, (all - of_the_dear) / static_cast<int>(names.size()));
+  const auto [order, cheap] = schedule_.order(names, (all - of_the_dear) / static_cast<int>(names.size()));
   std::vector<std::string> without;
   for (std::size_t i = 0; i < order.size(); ++i) {
     const Time until = i < cheap && cheap < order.size() ? end - of_the_dear : end;
@@ -216,15 +217,15 @@ void Reader::walk() {
     }
     const auto failure = in_database(order[i], until, [&](Client& client) { list_database(client, order[i], until); });
     const auto ended = Steady::now();
-    if (failure && ended < until) of_all_kinds(*failure);
+    if (failure && ended < until) fail_all_kinds(*failure);
     if (failure && ended >= until) without.push_back(order[i]);
     // else it was no turn of its own
-    if (ended < until || until - begun >= of_the_dear) turns_.took(order[i], ended - begun);
+    if (ended < until || until - begun >= of_the_dear) schedule_.record(order[i], ended - begun);
   }
-  if (!without.empty()) of_all_kinds(left_out(without));
+  if (!without.empty()) fail_all_kinds(left_out(without));
 }
 
-void Reader::of_all_kinds(const sdk::Failure& failure) {
+void Reader::fail_all_kinds(const sdk::Failure& failure) {
   for (const auto& kind : database_kinds_) of_databases_[kind].missing.push_back(failure);
 }
 
@@ -292,7 +293,7 @@ std::string Reader::hashes() {
   out["conninfo"] = rights_.conninfo;
   if (database_kinds_.empty()) return out.dump();
   std::string sums;  // one digest for all databases: a cursor has its bounds
-  const Time end = end_of(0.25);
+  const Time end = deadline_for(0.25);
   for (const auto& database : databases()) {
     if (Steady::now() >= end) return {};
     const auto failure = in_database(database, end, [&](Client& client) {

@@ -8,9 +8,9 @@
 #include <optional>
 
 #include "postgres/client.hpp"
+#include "postgres/database_schedule.hpp"
 #include "postgres/mapping.hpp"
 #include "postgres/queries.hpp"
-#include "postgres/turns.hpp"
 
 namespace driftd::postgres {
 
@@ -27,8 +27,9 @@ std::string system_of(const std::string& cursor);
 /// call.
 class Reader {
  public:
-  /// `kinds`: those that will be asked for. `turns`: those of this server's databases.
-  Reader(sdk::Call& call, Client& client, const Settings& settings, std::vector<std::string> kinds, Turns& turns);
+  /// `kinds`: those that will be asked for. `schedule`: those of this server's databases.
+  Reader(sdk::Call& call, Client& client, const Settings& settings, std::vector<std::string> kinds,
+         DatabaseSchedule& schedule);
 
   /// The server's system_identifier; empty: it may not be read.
   const std::string& system();
@@ -37,7 +38,7 @@ class Reader {
   Listing list(const std::string& kind);
 
   /// Why a listing without this id does not tell that it is gone; empty: it does. After list().
-  std::string unseen(const std::string& kind, const std::string& id) const;
+  std::string unseen_reason(const std::string& kind, const std::string& id) const;
 
   /// Equal to that of an earlier call: nothing that we read has changed since. Empty: cannot be told.
   std::string cursor();
@@ -49,14 +50,14 @@ class Reader {
   std::string hashes();
   Listing list_of_server(const std::string& kind);
   Records map(const std::string& kind, const Rows& rows) const;
-  void must_be_the_same(Client& client, std::chrono::milliseconds most);
+  void check_same_system(Client& client, std::chrono::milliseconds timeout);
   using Time = std::chrono::steady_clock::time_point;
   /// When what begins now has used up this part of the time that the call has left.
-  Time end_of(double part) const;
+  Time deadline_for(double part) const;
   void walk();
   void list_database(Client& client, const std::string& database, Time end);
   void list_kind(Client& client, const std::string& database, const std::string& kind, Time end);
-  void of_all_kinds(const sdk::Failure& failure);
+  void fail_all_kinds(const sdk::Failure& failure);
   /// Runs `each` with a connection to this database. What fails there and says nothing about others is the answer.
   std::optional<sdk::Failure> in_database(const std::string& database, Time end,
                                           const std::function<void(Client&)>& each);
@@ -65,7 +66,7 @@ class Reader {
   sdk::Call& call_;
   Client& client_;
   const Settings& settings_;
-  Turns& turns_;
+  DatabaseSchedule& schedule_;
   const std::vector<std::string> kinds_;
   std::vector<std::string> database_kinds_;      ///< those of kinds_ that every database has of its own
   std::map<std::string, std::string> left_out_;  ///< database that is there and is not walked → why

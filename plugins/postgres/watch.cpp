@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "common/rest.hpp"
+#include "common/wait_until.hpp"
 #include "postgres/client.hpp"
 
 namespace driftd::postgres {
@@ -37,7 +37,7 @@ void watch_ddl(sdk::Call& call, const Settings& settings) {
   milliseconds pause = kShortest;
   while (!call.cancelled()) {
     try {
-      if (!listen(call, settings)) common::rest(call, std::chrono::steady_clock::now() + kLookAgain);
+      if (!listen(call, settings)) common::wait_until(call, std::chrono::steady_clock::now() + kLookAgain);
       pause = kShortest;
       continue;
     } catch (const sdk::Failure& failure) {
@@ -46,7 +46,7 @@ void watch_ddl(sdk::Call& call, const Settings& settings) {
       // refresh and health say that it is down; here it is only tried again
       call.log(DRIFTD_LOG_DEBUG, failure.what());
     }
-    common::rest(call, std::chrono::steady_clock::now() + pause);
+    common::wait_until(call, std::chrono::steady_clock::now() + pause);
     pause = std::min(pause * 2, kLongest);
   }
 }

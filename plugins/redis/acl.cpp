@@ -49,7 +49,7 @@ std::string joined(const std::vector<std::string>& words) {
   return out;
 }
 
-void take_rule(AclUser& user, const std::string& word) {
+void apply_rule(AclUser& user, const std::string& word) {
   const char first = word.front();
   if (word == "on" || word == "off")
     user.enabled = word == "on";
@@ -68,7 +68,7 @@ void take_rule(AclUser& user, const std::string& word) {
 /// `(~k* resetchannels -@all +get)` in one form: keys, channels, then commands as they are or as what they allow.
 std::string selector_text(const std::vector<std::string>& words, const AclCategories* categories) {
   AclUser parts;
-  for (const auto& word : words) take_rule(parts, word);
+  for (const auto& word : words) apply_rule(parts, word);
   std::vector<std::string> out = normal_keys(parts.keys);
   for (const auto& channel : normal_channels(parts.channels)) out.push_back(channel);
   if (categories == nullptr)
@@ -144,7 +144,7 @@ AclUser parse_acl_line(const std::string& line) {
       word.erase(0, 1);
     }
     if (out.selectors.empty())
-      take_rule(out, word);
+      apply_rule(out, word);
     else if (!word.empty())
       out.selectors.back().push_back(std::move(word));
   }

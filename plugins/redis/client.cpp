@@ -112,32 +112,32 @@ Client::Client(std::unique_ptr<net::Stream> stream, std::string address, std::ch
     : stream_(std::move(stream)),
       reader_(redisReaderCreate()),
       address_(std::move(address)),
-      call_most_(call_most) {
+      call_timeout_(call_most) {
   if (reader_ == nullptr) throw sdk::Failure(DRIFTD_INTERNAL, "out of memory");
 }
 
 Client::~Client() { redisReaderFree(reader_); }
 
 std::unique_ptr<Client> Client::connect(sdk::Call& call, const Address& address, const Login& login,
-                                        const Settings& settings, std::chrono::milliseconds most) {
+                                        const Settings& settings, std::chrono::milliseconds timeout) {
   const net::Tls* tls = settings.tls && address.socket.empty() ? &*settings.tls : nullptr;
   const net::Peer peer{"redis " + address.text(), address.host, address.port, address.socket};
-  auto stream = net::Stream::open(call, peer, tls, Steady::now() + std::min(most, settings.connect));
-  std::unique_ptr<Client> client(new Client(std::move(stream), address.text(), std::min(most, settings.call)));
-  if (!login.password_token.empty()) client->log_in(call, login, most);
+  auto stream = net::Stream::open(call, peer, tls, Steady::now() + std::min(timeout, settings.connect));
+  std::unique_ptr<Client> client(new Client(std::move(stream), address.text(), std::min(timeout, settings.call)));
+  if (!login.password_token.empty()) client->log_in(call, login, timeout);
   return client;
 }
 
-void Client::log_in(sdk::Call& call, const Login& login, std::chrono::milliseconds most) {
+void Client::log_in(sdk::Call& call, const Login& login, std::chrono::milliseconds timeout) {
   std::vector<std::string> auth{"AUTH"};
   if (!login.username.empty()) auth.push_back(login.username);
   auth.push_back(call.secret(login.password_token));
-  const Reply said = roundtrip(call, auth, most);
+  const Reply reply = roundtrip(call, auth, timeout);
   std::fill(auth.back().begin(), auth.back().end(), '\0');
-  if (said.text == "OK") return;
-  throw sdk::Failure(is_busy(said.text) ? DRIFTD_UNAVAILABLE : DRIFTD_UNAUTHENTICATED,
+  if (reply.text == "OK") return;
+  throw sdk::Failure(is_busy(reply.text) ? DRIFTD_UNAVAILABLE : DRIFTD_UNAUTHENTICATED,
                      stream_->where() + ": AUTH as '" + (login.username.empty() ? "default" : login.username) +
-                         "' was refused: " + said_to_auth(said.text));
+                         "' was refused: " + said_to_auth(reply.text));
 }
 
 Reply Client::answer(sdk::Call& call, const std::string& command, Steady::time_point until) {
@@ -160,8 +160,8 @@ Reply Client::answer(sdk::Call& call, const std::string& command, Steady::time_p
   return convert(*reply);
 }
 
-Reply Client::roundtrip(sdk::Call& call, const std::vector<std::string>& words, std::chrono::milliseconds most) {
-  const auto until = Steady::now() + most;
+Reply Client::roundtrip(sdk::Call& call, const std::vector<std::string>& words, std::chrono::milliseconds timeout) {
+  const auto until = Steady::now() + timeout;
   stream_->write(call, Request(words).bytes(), until);
   return answer(call, words.front(), until);
 }
@@ -169,7 +169,7 @@ Reply Client::roundtrip(sdk::Call& call, const std::vector<std::string>& words, 
 Reply Client::command(sdk::Call& call, const std::vector<std::string>& words, const std::string& kind,
                       const std::string& right) {
   try {
-    return roundtrip(call, words, call_most_);
+    return roundtrip(call, words, call_timeout_);
   } catch (sdk::Failure& failure) {
     failure.kind = kind;
     if (failure.code == DRIFTD_DENIED) failure.right = right;

@@ -33,7 +33,7 @@ class Client {
  public:
   /// Connects and authenticates. UNAVAILABLE, UNAUTHENTICATED, DEADLINE, CANCELLED.
   static std::unique_ptr<Client> connect(sdk::Call& call, const Address& address, const Login& login,
-                                         const Settings& settings, std::chrono::milliseconds most);
+                                         const Settings& settings, std::chrono::milliseconds timeout);
   ~Client();
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
@@ -47,14 +47,14 @@ class Client {
 
  private:
   Client(std::unique_ptr<net::Stream> stream, std::string address, std::chrono::milliseconds call_most);
-  void log_in(sdk::Call& call, const Login& login, std::chrono::milliseconds most);
-  Reply roundtrip(sdk::Call& call, const std::vector<std::string>& words, std::chrono::milliseconds most);
+  void log_in(sdk::Call& call, const Login& login, std::chrono::milliseconds timeout);
+  Reply roundtrip(sdk::Call& call, const std::vector<std::string>& words, std::chrono::milliseconds timeout);
   Reply answer(sdk::Call& call, const std::string& command, Steady::time_point until);
 
   std::unique_ptr<net::Stream> stream_;
   redisReader* reader_;
   std::string address_;
-  std::chrono::milliseconds call_most_;
+  std::chrono::milliseconds call_timeout_;
 };
 
 }  // namespace driftd::redis

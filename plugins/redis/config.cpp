@@ -110,7 +110,7 @@ std::string persistence(const Config& config) {
   return rdb && appends ? "rdb+aof" : rdb ? "rdb" : appends ? "aof" : "none";
 }
 
-bool asked_for(const std::string& name, const std::vector<std::string>& patterns) {
+bool matches_pattern(const std::string& name, const std::vector<std::string>& patterns) {
   return std::any_of(patterns.begin(), patterns.end(), [&](const auto& pattern) {
     return ::fnmatch(lower(pattern).c_str(), lower(name).c_str(), 0) == 0;
   });

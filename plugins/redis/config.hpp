@@ -26,6 +26,6 @@ bool secret_directive(const std::string& name);
 std::string persistence(const Config& config);
 
 /// CONFIG GET's own globs: `*`, `?`; names fold their case.
-bool asked_for(const std::string& name, const std::vector<std::string>& patterns);
+bool matches_pattern(const std::string& name, const std::vector<std::string>& patterns);
 
 }  // namespace driftd::redis

@@ -99,7 +99,7 @@ std::string primary_of(const Info& info) {
   return (host.find(':') == std::string::npos ? host : "[" + host + "]") + ":" + get(info, "master_port");
 }
 
-std::string gate(const Info& info, const std::string& scope) {
+std::string change_stamp(const Info& info, const std::string& scope) {
   if (std::atoi(get(info, "redis_version").c_str()) < 7 || role_of(info) == "sentinel") return {};
   const std::string run = get(info, "run_id");
   if (run.empty()) return {};  // whether its counters began anew cannot be told

@@ -30,7 +30,7 @@ std::string primary_of(const Info& info);  ///< `host:port` of a replica's prima
 /// What stands for "nothing that we read can have changed": run id, role and primary, and calls and time of the
 /// commands that change configuration, ACLs or modules. Empty before Redis 7.0, whose INFO does not count subcommands,
 /// and at a Sentinel, whose INFO counts none: then every cycle reads everything.
-std::string gate(const Info& info, const std::string& scope);
+std::string change_stamp(const Info& info, const std::string& scope);
 
 /// All commands that this server has ever counted; it falls when the counters were reset.
 long long commands_processed(const Info& info);

@@ -32,7 +32,7 @@ json picked(const Info& info, std::initializer_list<const char*> names) {
 void mark_unasked(const Config& config, const std::vector<std::string>& asked, const std::vector<std::string>& known,
                   sdk::Record& out) {
   for (const auto& name : known) {
-    if (config.count(name) > 0 || asked_for(name, asked)) continue;
+    if (config.count(name) > 0 || matches_pattern(name, asked)) continue;
     out.unread.push_back({config_path(name), DRIFTD_UNSUPPORTED, "settings.config does not ask for it"});
   }
 }

@@ -8,8 +8,8 @@
 #include "common/plain_transport.hpp"
 #include "driftd_schema_json.hpp"
 #include "redis/mapping.hpp"
+#include "redis/missed_changes.hpp"
 #include "redis/reader.hpp"
-#include "redis/sweeps.hpp"
 #include "redis/watch.hpp"
 
 namespace driftd::redis {
@@ -37,10 +37,11 @@ class RedisInstance final : public sdk::Instance {
   explicit RedisInstance(Settings settings) : settings_(std::move(settings)) {}
 
   sdk::RefreshResult refresh(sdk::Call& call, const sdk::Refresh& request) override {
-    Site site(call, settings_, &pool_, settings_.call);
-    Reader reader(call, site, settings_, known_directives());
-    const bool fell = sweeps_.counters_fell(get(site.info(), "run_id"), commands_processed(site.info()));
-    const std::string now = reader.gate();  // before the rest, so that a change in between moves it
+    Deployment deployment(call, settings_, &pool_, settings_.call);
+    Reader reader(call, deployment, settings_, known_directives());
+    const bool fell =
+        missed_changes_.counters_fell(get(deployment.info(), "run_id"), commands_processed(deployment.info()));
+    const std::string now = reader.change_stamp();  // before the rest, so that a change in between moves it
     if (!request.full && !fell && !now.empty() && request.cursor == now) return {true, 0};
     bool whole = true;
     std::size_t digest = 0;
@@ -48,17 +49,17 @@ class RedisInstance final : public sdk::Instance {
       if (!request.wants(kind) || !settings_.scope.wants_kind(kind)) continue;
       if (!emit_kind(call, reader, kind, whole, digest)) return {};
     }
-    if (whole && request.kinds.empty() && sweeps_.missed(now, digest)) {
+    if (whole && request.kinds.empty() && missed_changes_.detect(now, digest)) {
       call.log(DRIFTD_LOG_WARN, "a full sweep found a change that the counters of INFO had not shown");
     }
-    call.metric("cursor_missed", sweeps_.count());
+    call.metric("cursor_missed", missed_changes_.count());
     call.checkpoint(whole ? now : std::string());
     return {};
   }
 
   void read(sdk::Call& call, std::span<const sdk::Identity> ids) override {
-    Site site(call, settings_, &pool_, settings_.call);
-    Reader reader(call, site, settings_, known_directives());
+    Deployment deployment(call, settings_, &pool_, settings_.call);
+    Reader reader(call, deployment, settings_, known_directives());
     std::map<std::string, Listing> lists;
     for (const auto& id : ids) {
       if (std::find(kKinds.begin(), kKinds.end(), id.kind) == kKinds.end()) {
@@ -146,20 +147,22 @@ class RedisInstance final : public sdk::Instance {
   /// On connections of its own: a refresh may be blocked.
   sdk::Health probe(sdk::Call& call) const {
     const auto share = kHealthMost / static_cast<int>(settings_.addresses.size() + (settings_.sentinel ? 1 : 0));
-    Site site(call, settings_, nullptr, share);
-    sdk::Health out = health_of(site.info());
-    const auto amiss = [&](const std::string& reason) {
+    Deployment deployment(call, settings_, nullptr, share);
+    sdk::Health out = health_of(deployment.info());
+    const auto degraded = [&](const std::string& reason) {
       out.state = DRIFTD_HEALTH_DEGRADED;
       out.reason += (out.reason.empty() ? "" : "; ") + reason;
     };
-    for (const auto& conflict : primary_conflicts(site.views())) amiss("the Sentinels do not agree on " + conflict);
-    for (const auto& failure : site.unheard()) amiss(failure.what());
-    if (get(site.info(), "cluster_enabled") == "1" && cluster_down(call, site)) amiss("cluster_state is fail");
+    for (const auto& conflict : primary_conflicts(deployment.views()))
+      degraded("the Sentinels do not agree on " + conflict);
+    for (const auto& failure : deployment.sentinel_failures()) degraded(failure.what());
+    if (get(deployment.info(), "cluster_enabled") == "1" && cluster_down(call, deployment))
+      degraded("cluster_state is fail");
     return out;
   }
-  static bool cluster_down(sdk::Call& call, Site& site) {
+  static bool cluster_down(sdk::Call& call, Deployment& deployment) {
     try {
-      const Reply state = site.client().command(call, {"CLUSTER", "INFO"}, "cluster", "+cluster|info");
+      const Reply state = deployment.client().command(call, {"CLUSTER", "INFO"}, "cluster", "+cluster|info");
       return get(parse_info(state.text), "cluster_state") == "fail";
     } catch (const sdk::Failure& failure) {
       if (failure.code != DRIFTD_DENIED && failure.code != DRIFTD_UNSUPPORTED) throw;
@@ -169,7 +172,7 @@ class RedisInstance final : public sdk::Instance {
 
   const Settings settings_;
   Pool pool_;
-  Sweeps sweeps_;
+  MissedChanges missed_changes_;
 };
 
 std::unique_ptr<sdk::Instance> open(sdk::Call& call, std::string_view, std::string_view text) {
@@ -177,7 +180,7 @@ std::unique_ptr<sdk::Instance> open(sdk::Call& call, std::string_view, std::stri
   const bool logs_in =
       !settings.login.password_token.empty() || (settings.sentinel && !settings.sentinel->login.password_token.empty());
   for (const auto& address : settings.addresses) {
-    if (settings.tls || !logs_in || !address.socket.empty() || common::stays_here(address.host)) continue;
+    if (settings.tls || !logs_in || !address.socket.empty() || common::is_local_host(address.host)) continue;
     common::warn_of_plain_transport(call, "the password and all that is read", address.text(), "set settings.tls");
     break;
   }

@@ -23,9 +23,9 @@ void must_be_list(const Reply& answer, const char* command, const char* kind) {
 Listing Reader::list(const std::string& kind) {
   Listing out;
   const std::int64_t sent = call_.now_ns();
-  const bool elsewhere = site_.sentinel() && !site_.first() && (kind == "server" || kind == "acl_user");
+  const bool elsewhere = deployment_.sentinel() && !deployment_.first() && (kind == "server" || kind == "acl_user");
   if (elsewhere) {
-    unheard(out);  // each Sentinel has its own: those of another are no answer
+    add_sentinel_failures(out);  // each Sentinel has its own: those of another are no answer
     return out;
   }
   try {
@@ -38,25 +38,25 @@ Listing Reader::list(const std::string& kind) {
     out.missing.push_back(failure);
   }
   if (kind == "sentinel_master") {
-    out.records = sentinel_records(site_.views());
-    if (site_.followed()) {
+    out.records = sentinel_records(deployment_.views());
+    if (deployment_.uses_sentinels()) {
       std::erase_if(out.records, [&](const auto& record) { return record.id != settings_.sentinel->master; });
     }
-    unheard(out);
+    add_sentinel_failures(out);
   }
   const bool from_site = kind == "replication" || kind == "cluster" || kind == "sentinel_master";
-  for (auto& record : out.records) record.observed_ns = from_site ? site_.sent_ns() : sent;
+  for (auto& record : out.records) record.observed_ns = from_site ? deployment_.sent_ns() : sent;
   return out;
 }
 
-void Reader::unheard(Listing& out) const {
-  out.missing.insert(out.missing.end(), site_.unheard().begin(), site_.unheard().end());
+void Reader::add_sentinel_failures(Listing& out) const {
+  out.missing.insert(out.missing.end(), deployment_.sentinel_failures().begin(), deployment_.sentinel_failures().end());
 }
 
-std::string Reader::gate() {
-  std::string out = redis::gate(site_.info(), settings_.scope.text());
+std::string Reader::change_stamp() {
+  std::string out = redis::change_stamp(deployment_.info(), settings_.scope.text());
   if (out.empty()) return out;
-  if (get(site_.info(), "cluster_enabled") == "1") {
+  if (get(deployment_.info(), "cluster_enabled") == "1") {
     try {
       out += ";" + cluster_fingerprint(cluster_nodes());
     } catch (const sdk::Failure& failure) {
@@ -65,25 +65,26 @@ std::string Reader::gate() {
     }
   }
   for (const auto& pattern : settings_.config) out += ";" + pattern;
-  if (!site_.followed()) return out;
-  if (!site_.unheard().empty()) return {};
+  if (!deployment_.uses_sentinels()) return out;
+  if (!deployment_.sentinel_failures().empty()) return {};
   for (const auto& record : list("sentinel_master").records) out += ";" + record.id + record.body;
-  return out + ";" + site_.client().address();
+  return out + ";" + deployment_.client().address();
 }
 
 Records Reader::server() {
-  return {server_record(site_.info(), config(), site_.sentinel() ? std::nullopt : modules(), settings_.config, known_)};
+  return {server_record(deployment_.info(), config(), deployment_.sentinel() ? std::nullopt : modules(),
+                        settings_.config, known_)};
 }
 
 Config Reader::config() {
   Config out;
   const auto ask = [&](const std::vector<std::string>& words, const char* right) {
-    Reply answer = site_.client().command(call_, words, "server", right);
+    Reply answer = deployment_.client().command(call_, words, "server", right);
     must_be_list(answer, "CONFIG GET", "server");
     for (std::size_t i = 0; i + 1 < answer.list.size(); i += 2) out[answer.list[i].text] = answer.list[i + 1].text;
     wipe(answer);
   };
-  if (site_.sentinel()) {
+  if (deployment_.sentinel()) {
     ask({"SENTINEL", "CONFIG", "GET", "*"}, "+sentinel|config");
     return out;
   }
@@ -94,7 +95,7 @@ Config Reader::config() {
 std::optional<std::vector<std::string>> Reader::modules() {
   try {
     std::vector<std::string> out;
-    const Reply answer = site_.client().command(call_, {"MODULE", "LIST"}, "server", "+module|list");
+    const Reply answer = deployment_.client().command(call_, {"MODULE", "LIST"}, "server", "+module|list");
     must_be_list(answer, "MODULE LIST", "server");
     for (const auto& module : answer.list) {
       if (module.list.size() > 1) out.push_back(module.list[1].text);
@@ -111,12 +112,12 @@ AclCategories Reader::categories(const std::vector<AclUser>& users) {
   std::set<std::string> wanted{"slow", "fast"};  // together: every command
   for (const auto& user : users) wanted.merge(categories_of(user));
   AclCategories out;
-  const Reply all = site_.client().command(call_, {"ACL", "CAT"}, "acl_user", "+acl|cat");
+  const Reply all = deployment_.client().command(call_, {"ACL", "CAT"}, "acl_user", "+acl|cat");
   must_be_list(all, "ACL CAT", "acl_user");
   // one that the server does not know is a rule that a user's line only looks to have
   for (const auto& one : all.list) {
     if (!wanted.contains(one.text)) continue;
-    const Reply answer = site_.client().command(call_, {"ACL", "CAT", one.text}, "acl_user", "+acl|cat");
+    const Reply answer = deployment_.client().command(call_, {"ACL", "CAT", one.text}, "acl_user", "+acl|cat");
     must_be_list(answer, "ACL CAT", "acl_user");
     for (const auto& command : answer.list) out[one.text].insert(command.text);
   }
@@ -125,7 +126,7 @@ AclCategories Reader::categories(const std::vector<AclUser>& users) {
 
 Records Reader::users() {
   std::vector<AclUser> users;
-  Reply answer = site_.client().command(call_, {"ACL", "LIST"}, "acl_user", "+acl|list");
+  Reply answer = deployment_.client().command(call_, {"ACL", "LIST"}, "acl_user", "+acl|list");
   must_be_list(answer, "ACL LIST", "acl_user");
   for (const auto& line : answer.list) users.push_back(parse_acl_line(line.text));
   wipe(answer);
@@ -156,23 +157,25 @@ Records Reader::users() {
 }
 
 Records Reader::replication() {
-  if (site_.sentinel()) return {};
-  return {replication_record(site_.info(), site_.followed() ? site_.client().address() : std::string())};
+  if (deployment_.sentinel()) return {};
+  return {replication_record(deployment_.info(),
+                             deployment_.uses_sentinels() ? deployment_.client().address() : std::string())};
 }
 
 const std::string& Reader::cluster_nodes() {
-  if (nodes_.empty()) nodes_ = site_.client().command(call_, {"CLUSTER", "NODES"}, "cluster", "+cluster|nodes").text;
+  if (nodes_.empty())
+    nodes_ = deployment_.client().command(call_, {"CLUSTER", "NODES"}, "cluster", "+cluster|nodes").text;
   return nodes_;
 }
 
 Records Reader::cluster() {
-  const std::string enabled = get(site_.info(), "cluster_enabled");
-  const bool unsaid = enabled.empty() && !site_.sentinel();
-  if (unsaid) throw sdk::Failure(DRIFTD_UNSUPPORTED, "INFO does not say `cluster_enabled`", "cluster");
+  const std::string enabled = get(deployment_.info(), "cluster_enabled");
+  const bool unknown = enabled.empty() && !deployment_.sentinel();
+  if (unknown) throw sdk::Failure(DRIFTD_UNSUPPORTED, "INFO does not say `cluster_enabled`", "cluster");
   if (enabled != "1") return {};
   Info state;
   try {
-    state = parse_info(site_.client().command(call_, {"CLUSTER", "INFO"}, "cluster", "+cluster|info").text);
+    state = parse_info(deployment_.client().command(call_, {"CLUSTER", "INFO"}, "cluster", "+cluster|info").text);
   } catch (const sdk::Failure& failure) {
     if (!only_this_kind(failure)) throw;
   }

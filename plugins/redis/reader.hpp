@@ -8,7 +8,7 @@
 #include "driftd/sdk/scope.hpp"
 #include "redis/acl.hpp"
 #include "redis/config.hpp"
-#include "redis/site.hpp"
+#include "redis/deployment.hpp"
 
 namespace driftd::redis {
 
@@ -20,19 +20,19 @@ struct Listing {
   std::vector<sdk::Failure> missing;
 };
 
-/// Reads kinds through one site. Lives for one call. `known`: the directives that the schema names.
+/// Reads kinds through one deployment. Lives for one call. `known`: the directives that the schema names.
 class Reader {
  public:
-  Reader(sdk::Call& call, Site& site, const Settings& settings, const std::vector<std::string>& known)
+  Reader(sdk::Call& call, Deployment& deployment, const Settings& settings, const std::vector<std::string>& known)
       : call_(call),
-        site_(site),
+        deployment_(deployment),
         settings_(settings),
         known_(known) {}
 
   /// A failure that concerns only this kind is in `missing`; any other is thrown.
   Listing list(const std::string& kind);
   /// Equal to that of an earlier call: nothing that we read has changed since. Empty: cannot be told.
-  std::string gate();
+  std::string change_stamp();
 
  private:
   Records server();
@@ -43,10 +43,10 @@ class Reader {
   std::optional<std::vector<std::string>> modules();
   AclCategories categories(const std::vector<AclUser>& users);
   const std::string& cluster_nodes();
-  void unheard(Listing& out) const;
+  void add_sentinel_failures(Listing& out) const;
 
   sdk::Call& call_;
-  Site& site_;
+  Deployment& deployment_;
   const Settings& settings_;
   const std::vector<std::string>& known_;
   std::string nodes_;  ///< CLUSTER NODES of this call

@@ -33,8 +33,8 @@ net::Tls parse_tls(const json& from) {
   return out;
 }
 
-Follow parse_follow(const json& from) {
-  Follow out{from.value("master", ""), {from.value("username", ""), from.value("password", "")}};
+SentinelMaster parse_follow(const json& from) {
+  SentinelMaster out{from.value("master", ""), {from.value("username", ""), from.value("password", "")}};
   if (out.master.empty()) bad("settings.sentinel.master: expected the name that the Sentinels give the primary");
   return out;
 }

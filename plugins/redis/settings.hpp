@@ -29,7 +29,7 @@ struct Login {
 };
 
 /// The primary that Sentinels name.
-struct Follow {
+struct SentinelMaster {
   std::string master;
   Login login;  ///< at the Sentinels
 };
@@ -39,7 +39,7 @@ struct Settings {
   std::vector<Address> addresses;  ///< at least one
   Login login;
   std::optional<net::Tls> tls;
-  std::optional<Follow> sentinel;
+  std::optional<SentinelMaster> sentinel;
   std::vector<std::string> config = {"*"};  ///< names and globs for CONFIG GET
   std::chrono::milliseconds connect{5000}, call{20'000};
   sdk::Scope scope;

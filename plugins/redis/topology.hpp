@@ -15,7 +15,7 @@ namespace driftd::redis {
 /// CORRUPT when a line is none of CLUSTER NODES.
 sdk::Record cluster_record(const std::string& nodes, const Info& info);
 
-/// What of CLUSTER NODES can be a change: members, addresses, roles, slots. For the gate.
+/// What of CLUSTER NODES can be a change: members, addresses, roles, slots. For the change_stamp.
 std::string cluster_fingerprint(const std::string& nodes);
 
 /// One Sentinel and what SENTINEL MASTERS answered there: master → field → value.

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "common/rest.hpp"
+#include "common/wait_until.hpp"
 #include "redis/client.hpp"
 #include "redis/info.hpp"
 
@@ -37,7 +37,7 @@ void watch_sentinels(sdk::Call& call, const Settings& settings) {
   for (std::size_t i = 0; !call.cancelled(); i = (i + 1) % settings.addresses.size()) {
     try {
       listen(call, settings, settings.addresses[i], [&] { pause = kShortest; });
-      common::rest(call, Steady::time_point::max());  // a plain server has nothing to push
+      common::wait_until(call, Steady::time_point::max());  // a plain server has nothing to push
       continue;
     } catch (const sdk::Failure& failure) {
       if (failure.code == DRIFTD_CANCELLED) return;
@@ -45,7 +45,7 @@ void watch_sentinels(sdk::Call& call, const Settings& settings) {
       // refresh and health say that it is down; here it is only tried again
       call.log(DRIFTD_LOG_DEBUG, failure.what());
     }
-    common::rest(call, Steady::now() + pause);
+    common::wait_until(call, Steady::now() + pause);
     pause = std::min(pause * 2, kLongest);
   }
 }

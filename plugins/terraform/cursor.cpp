@@ -20,12 +20,14 @@ constexpr std::size_t kMostSpoken = 200;  // a cursor may have 64 KiB, a backend
 
 std::string render(const Cursor& cursor, const std::string& fingerprint) {
   const Head& head = cursor.head;
-  json spoken = json::array();
-  for (auto name = cursor.spoken.begin(); name != cursor.spoken.end() && spoken.size() < kMostSpoken; ++name)
-    spoken.push_back(*name);
+  json reported_backends = json::array();
+  for (auto name = cursor.reported_backends.begin();
+       name != cursor.reported_backends.end() && reported_backends.size() < kMostSpoken; ++name)
+    reported_backends.push_back(*name);
   const std::string text =
-      json{{"settings", fingerprint}, {"stamp", cursor.stamp}, {"history", cursor.history},   {"lineage", head.lineage},
-           {"serial", head.serial},   {"digest", head.digest}, {"encrypted", head.encrypted}, {"spoken", spoken}}
+      json{{"settings", fingerprint},     {"stamp", cursor.stamp},      {"history", cursor.history},
+           {"lineage", head.lineage},     {"serial", head.serial},      {"digest", head.digest},
+           {"encrypted", head.encrypted}, {"spoken", reported_backends}}
           .dump(-1, ' ', false, json::error_handler_t::replace);
   return sum_of(text) + " " + text;
 }
@@ -45,7 +47,7 @@ Cursor parse_cursor(const std::string& text, const std::string& fingerprint) {
   const auto encrypted = from.find("encrypted");
   out.head.encrypted = encrypted != from.end() && *encrypted == true;
   for (const auto& name : from.value("spoken", json::array())) {
-    if (name.is_string()) out.spoken.insert(name.get<std::string>());
+    if (name.is_string()) out.reported_backends.insert(name.get<std::string>());
   }
   return out;
 }

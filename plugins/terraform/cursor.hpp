@@ -10,10 +10,11 @@ namespace driftd::terraform {
 
 /// What is remembered of the last reading: enough to tell "unchanged" without reading, and what a new one did to it.
 struct Cursor {
-  std::string stamp;               ///< the source's
-  std::string history;             ///< of the last reading; it stays until a higher serial comes
-  Head head;                       ///< lineage, serial, digest, encrypted
-  std::set<std::string> spoken{};  ///< names of the backends that were spoken of; a cursor has room for some of them
+  std::string stamp;                          ///< the source's
+  std::string history;                        ///< of the last reading; it stays until a higher serial comes
+  Head head;                                  ///< lineage, serial, digest, encrypted
+  std::set<std::string> reported_backends{};  ///< names of the backends that were reported_backends of; a cursor has
+                                              ///< room for some of them
 };
 
 std::string render(const Cursor& cursor, const std::string& fingerprint);

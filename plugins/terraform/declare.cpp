@@ -5,7 +5,7 @@
 #include <array>
 #include <span>
 
-#include "terraform/declare_special.hpp"
+#include "terraform/declare_custom.hpp"
 #include "terraform/document.hpp"
 
 namespace driftd::terraform {
@@ -51,7 +51,7 @@ constexpr std::array<Pair, 1> kConfigMap = {{{"immutable", "immutable"}}};
 struct Mapping {
   const char *type, *kind, *id;
   std::span<const Pair> attributes;
-  bool (*special)(const Special&);
+  bool (*special)(const CustomMapping&);
   const char* source = nullptr;  ///< where others have a type of this name: the end of the provider's address
 };
 const Mapping kMappings[] = {
@@ -122,13 +122,13 @@ std::string source_of(const std::string& address) {
 
 }  // namespace
 
-bool matches(const Declares& rule, const Instance& instance) {
+bool matches(const DeclarationRule& rule, const Instance& instance) {
   if (!instance.deposed.empty()) return false;
   const bool resource = sdk::glob_match(rule.resources, by_address(rule.resources) ? instance.address : instance.type);
   return resource && provider_matches(rule.provider, text_of(instance.resource, "provider"));
 }
 
-std::optional<Declared> declare(const Instance& instance, const Declares& rule, std::string& why) {
+std::optional<Declaration> declare(const Instance& instance, const DeclarationRule& rule, std::string& why) {
   const Mapping* mapping = mapping_of(instance.type);
   if (mapping == nullptr) {
     why = "driftd does not know what a " + instance.type + " is in backend " + rule.backend;
@@ -144,7 +144,7 @@ std::optional<Declared> declare(const Instance& instance, const Declares& rule, 
     why = "its attributes have the flat form of an older state";
     return std::nullopt;
   }
-  Declared out{mapping->kind, mapping->id == nullptr ? "" : text_of(*typed, mapping->id)};
+  Declaration out{mapping->kind, mapping->id == nullptr ? "" : text_of(*typed, mapping->id)};
   for (const auto& [from, to] : mapping->attributes) {
     const auto found = typed->find(from);
     if (found != typed->end() && !declares_nothing(*found)) out.body[to] = *found;
@@ -157,7 +157,7 @@ std::optional<Declared> declare(const Instance& instance, const Declares& rule, 
   return out;
 }
 
-std::set<std::string> declared_kinds(const Declares& rule) {
+std::set<std::string> declared_kinds(const DeclarationRule& rule) {
   std::set<std::string> out;
   for (const auto& mapping : kMappings) {
     if (by_address(rule.resources) || sdk::glob_match(rule.resources, mapping.type)) out.insert(mapping.kind);

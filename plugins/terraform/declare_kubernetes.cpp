@@ -2,7 +2,7 @@
 // Services and workloads of hashicorp/kubernetes, in the words of our provider.
 #include <algorithm>
 
-#include "terraform/declare_special.hpp"
+#include "terraform/declare_custom.hpp"
 
 namespace driftd::terraform {
 namespace {
@@ -59,7 +59,7 @@ json containers_of(const json& list) {
 
 }  // namespace
 
-bool kubernetes_service(const Special& of) {
+bool kubernetes_service(const CustomMapping& of) {
   const json& spec = block(of.attributes, "spec");
   json& body = of.out.body;
   for (const char* same : {"type", "selector", "external_name", "external_ips", "session_affinity",
@@ -72,7 +72,7 @@ bool kubernetes_service(const Special& of) {
   return kubernetes_id(of);
 }
 
-bool kubernetes_workload(const Special& of) {
+bool kubernetes_workload(const CustomMapping& of) {
   const json& spec = block(of.attributes, "spec");
   const json& pod = block(block(spec, "template"), "spec");
   json& body = of.out.body;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Resources of cyrilgdn/postgresql beyond a table of attributes.
-#include "terraform/declare_special.hpp"
+#include "terraform/declare_custom.hpp"
 
 namespace driftd::terraform {
 namespace {
@@ -15,7 +15,7 @@ std::string utc(const std::string& text) {
   return text.substr(0, 10) + "T" + text.substr(11, 8) + ".000000Z";
 }
 
-bool put_list(const Special& of, const char* from, const char* to) {
+bool put_list(const CustomMapping& of, const char* from, const char* to) {
   const json& list = member(of.attributes, from);
   if (list.is_array() && !list.empty()) of.out.body[to] = list;
   return true;
@@ -23,7 +23,7 @@ bool put_list(const Special& of, const char* from, const char* to) {
 
 }  // namespace
 
-bool postgres_role(const Special& of) {
+bool postgres_role(const CustomMapping& of) {
   // "infinity" is also what the provider writes for a role that has no limit at all
   if (const std::string until = utc(text_of(of.attributes, "valid_until")); !until.empty())
     of.out.body["valid_until"] = until;
@@ -36,7 +36,7 @@ bool postgres_role(const Special& of) {
   return true;
 }
 
-bool in_database(const Special& of) {
+bool in_database(const CustomMapping& of) {
   const std::string database = text_of(of.attributes, "database"), name = text_of(of.attributes, "name");
   if (of.rule.database.empty()) {
     of.why = "driftd sees extensions and schemas of some databases: name them in declares[].database";
@@ -51,20 +51,22 @@ bool in_database(const Special& of) {
 }
 
 /// Its tables are not: the provider lists the partitions of a partitioned one, the server keeps the root.
-bool postgres_publication(const Special& of) { return in_database(of) && put_list(of, "publish_param", "operations"); }
+bool postgres_publication(const CustomMapping& of) {
+  return in_database(of) && put_list(of, "publish_param", "operations");
+}
 
-bool postgres_subscription(const Special& of) {
+bool postgres_subscription(const CustomMapping& of) {
   const std::string database = text_of(of.attributes, "database"), name = text_of(of.attributes, "name");
   if (!database.empty() && !name.empty()) of.out.id = database + "." + name;
   return put_list(of, "publications", "publications");
 }
 
-bool postgres_logical_slot(const Special& of) {
+bool postgres_logical_slot(const CustomMapping& of) {
   of.out.body["type"] = "logical";
   return true;
 }
 
-bool postgres_physical_slot(const Special& of) {
+bool postgres_physical_slot(const CustomMapping& of) {
   of.out.body["type"] = "physical";
   return true;
 }

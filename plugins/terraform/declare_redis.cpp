@@ -8,7 +8,7 @@
 #include <set>
 #include <sstream>
 
-#include "terraform/declare_special.hpp"
+#include "terraform/declare_custom.hpp"
 
 namespace driftd::terraform {
 namespace {
@@ -65,7 +65,7 @@ std::vector<std::string> words_of(const std::string& text) {
   return {std::istream_iterator<std::string>(in), {}};
 }
 
-void put_enabled(const Special& of) {
+void put_enabled(const CustomMapping& of) {
   if (const json& enabled = member(of.attributes, "enabled"); enabled.is_boolean()) of.out.body["enabled"] = enabled;
 }
 
@@ -83,7 +83,7 @@ std::string redis_digest(std::string password) {
   return hex;
 }
 
-bool redis_user(const Special& of) {
+bool redis_user(const CustomMapping& of) {
   std::string password = text_of(of.attributes, "password");
   if (password.empty()) return true;
   of.out.body["passwords"] = json::array({redis_digest(std::move(password))});
@@ -93,7 +93,7 @@ bool redis_user(const Special& of) {
 
 /// Lists without prefixes. One that is null may stand for all keys (its default) or for none (a read): it declares
 /// nothing.
-bool redis_acl_user(const Special& of) {
+bool redis_acl_user(const CustomMapping& of) {
   put_enabled(of);
   if (const auto keys = texts_of(member(of.attributes, "keys")); !keys.empty()) {
     Keys all;
@@ -109,7 +109,7 @@ bool redis_acl_user(const Special& of) {
 }
 
 /// Texts of words as ACL SETUSER takes them; Redis 6 answers its provider without prefixes, which tells too little.
-bool redisacl_user(const Special& of) {
+bool redisacl_user(const CustomMapping& of) {
   put_enabled(of);
   Keys keys;
   bool known = true;

@@ -5,7 +5,7 @@
 #include <array>
 
 #include "common/bounded_json.hpp"
-#include "terraform/declare_special.hpp"
+#include "terraform/declare_custom.hpp"
 #include "terraform/document.hpp"
 #include "terraform/secrets.hpp"
 
@@ -297,7 +297,7 @@ std::optional<Definition> definition_of(const Reading& reading, const Instance& 
   return to;
 }
 
-std::optional<Definition> Finder::look(const Instance& instance) {
+std::optional<Definition> Finder::find(const Instance& instance) {
   std::string why;
   auto found = definition_of(reading_, instance, settings_, why);
   if (found && !names.insert(found->backend.name).second)

@@ -37,7 +37,7 @@ class Finder {
  public:
   Finder(const Reading& reading, const Settings& settings) : reading_(reading), settings_(settings) {}
   /// The definition in this instance, unless its name was defined before.
-  std::optional<Definition> look(const Instance& instance);
+  std::optional<Definition> find(const Instance& instance);
 
   std::vector<sdk::Backend> backends;
   std::vector<sdk::Diagnostic> diagnostics;  ///< not empty: `backends` are not all that there are

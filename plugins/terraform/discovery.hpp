@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "common/judged_identity.hpp"
+#include "common/identity_guard.hpp"
 #include "terraform/discover.hpp"
-#include "terraform/emission.hpp"
 #include "terraform/source.hpp"
+#include "terraform/state_emitter.hpp"
 
 namespace driftd::terraform {
 
@@ -22,9 +22,9 @@ class DiscoveryRun {
     take(stamp, std::move(found));
   }
 
-  /// Pushes each backend; complete unless one could not be told. Throws as Source::fetch, read_head and JudgedIdentity.
+  /// Pushes each backend; complete unless one could not be told. Throws as Source::fetch, read_head and IdentityGuard.
   sdk::Discovery run(sdk::Call& call, const sdk::Discoverer& to, Source& source, const Settings& settings,
-                     const common::JudgedIdentity& lineage) {
+                     const common::IdentityGuard& lineage) {
     const Fetched fetched = source.fetch(call, known());
     if (!fetched.unchanged) read(fetched, settings, lineage);
     const std::lock_guard lock(mutex_);
@@ -42,11 +42,11 @@ class DiscoveryRun {
   static constexpr std::int64_t kNext = 60'000;  // the host asks at once after a refresh that found something new
   static constexpr int kLooks = 4;               // some of them may be too close to each other to count
 
-  class Reader final : public Contents {
+  class Reader final : public StateVisitor {
    public:
     explicit Reader(Finder& to) : to_(to) {}
     bool instance(const Instance& instance) override {
-      (void)to_.look(instance);
+      (void)to_.find(instance);
       return true;
     }
     bool output(const std::string&, const nlohmann::json&) override { return true; }
@@ -59,9 +59,9 @@ class DiscoveryRun {
     const std::lock_guard lock(mutex_);
     return stamp_;
   }
-  void read(const Fetched& fetched, const Settings& settings, const common::JudgedIdentity& lineage) {
+  void read(const Fetched& fetched, const Settings& settings, const common::IdentityGuard& lineage) {
     const Reading reading = read_fetched(fetched, {});
-    lineage.must_be_judged(reading.head.lineage);
+    lineage.check(reading.head.lineage);
     if (reading.head.encrypted)
       throw sdk::Failure(DRIFTD_UNSUPPORTED, "the state is encrypted by OpenTofu; its backends are not known");
     Finder finder(reading, settings);

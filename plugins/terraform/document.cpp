@@ -25,15 +25,15 @@ bool is_marked(const std::string& text) {
   return text.starts_with(kRaw) || text.starts_with(kText) || text.starts_with(kDeep);
 }
 
-[[noreturn]] void too_many_values(std::size_t most) {
-  throw sdk::Failure(DRIFTD_BUDGET,
-                     "the state has an object of more than " + std::to_string(most) + " values, which is not read");
+[[noreturn]] void too_many_values(std::size_t max_values) {
+  throw sdk::Failure(DRIFTD_BUDGET, "the state has an object of more than " + std::to_string(max_values) +
+                                        " values, which is not read");
 }
 
 /// A value that grows by the parser's events.
 class Builder {
  public:
-  explicit Builder(std::size_t most) : most_(most) {}
+  explicit Builder(std::size_t max_values) : max_values_(max_values) {}
   bool building() const { return building_; }
   void begin() {
     building_ = true;
@@ -66,7 +66,7 @@ class Builder {
 
  private:
   json* put(json&& v) {
-    if (++values_ > most_) too_many_values(most_);
+    if (++values_ > max_values_) too_many_values(max_values_);
     if (open_.empty()) {
       root_ = std::move(v);
       return &root_;
@@ -81,7 +81,7 @@ class Builder {
     return &slot;
   }
 
-  std::size_t most_, values_ = 0;  ///< a value takes up to fifty times its text
+  std::size_t max_values_, values_ = 0;  ///< a value takes up to fifty times its text
   bool building_ = false;
   json root_;
   std::vector<json*> open_;
@@ -136,7 +136,7 @@ enum class At { document, root, resources, resource, instances, outputs, checks 
 
 class Walk final : public Events {
  public:
-  explicit Walk(Pieces& to) : to_(to) {}
+  explicit Walk(DocumentVisitor& to) : to_(to) {}
 
   bool key(std::string& name) override {
     if (skipped_ > 0) return true;
@@ -250,7 +250,7 @@ class Walk final : public Events {
     return true;
   }
 
-  Pieces& to_;
+  DocumentVisitor& to_;
   std::vector<At> path_;
   std::string key_;
   Builder builder_{kMostOfOne};
@@ -265,10 +265,10 @@ class Walk final : public Events {
 
 void corrupt(const std::string& text) { throw sdk::Failure(DRIFTD_CORRUPT, text); }
 
-void walk(const Spool& state, Pieces& pieces) {
+void walk(const Spool& state, DocumentVisitor& visitor) {
   Spool::Reader reader(state);
   std::istream stream(&reader);
-  Walk sax(pieces);
+  Walk sax(visitor);
   try {
     json::sax_parse(stream, &sax);
   } catch (const json::exception&) {  // its text quotes the value
@@ -307,7 +307,7 @@ std::string render(const json& value) {
   return out.append(text, from);
 }
 
-std::vector<std::string> take_deep(json& object, const std::string& rendered) {
+std::vector<std::string> remove_deep_members(json& object, const std::string& rendered) {
   std::vector<std::string> out;
   if (rendered.find(kDeep) == std::string::npos) return out;  // nearly always: nothing is rendered twice
   const auto is_deep = [mark = "\"" + kDeep + "\""](const json& value) {

@@ -11,10 +11,10 @@ namespace driftd::terraform {
 
 /// What a state file of format v4 is made of, in the file's order, one piece at a time. Numbers that are no 64-bit
 /// integer are marked strings (see render). In place of what nests deeper than common::kMaxNesting stands a mark, see
-/// take_deep(). A false answer ends the walk.
-class Pieces {
+/// remove_deep_members(). A false answer ends the walk.
+class DocumentVisitor {
  public:
-  virtual ~Pieces() = default;
+  virtual ~DocumentVisitor() = default;
   /// A member of the document itself that is no object or list: version, serial, lineage, encryption_version …
   virtual bool top(const std::string& key, const nlohmann::json& value) = 0;
   virtual bool instance(const nlohmann::json& resource, const nlohmann::json& instance) = 0;
@@ -27,7 +27,7 @@ class Pieces {
 /// Walks the document, in memory for its largest piece; `resource` holds the members of an entry of `resources` but its
 /// instances. Throws sdk::Failure CORRUPT with line and column (no JSON, cut off, an unexpected form), never with a
 /// part of the text: that may be a secret.
-void walk(const Spool& state, Pieces& pieces);
+void walk(const Spool& state, DocumentVisitor& visitor);
 
 /// Throws sdk::Failure CORRUPT with this text.
 [[noreturn]] void corrupt(const std::string& text);
@@ -37,7 +37,7 @@ nlohmann::json parse_whole(const Spool& state);
 /// JSON text as it stood in the document: every number with its own token.
 std::string render(const nlohmann::json& value);
 /// Takes the members off an object in which something nested too deep; their names. `rendered` is the object as text.
-std::vector<std::string> take_deep(nlohmann::json& object, const std::string& rendered);
+std::vector<std::string> remove_deep_members(nlohmann::json& object, const std::string& rendered);
 /// The token of a number or the text of a string, as it stood; empty for anything else.
 std::string scalar_text(const nlohmann::json& value);
 

@@ -19,7 +19,7 @@ constexpr const char* kEncryptedValue = "the state is encrypted by OpenTofu; dri
 /// deleted.
 void fit(sdk::Record& out, json attributes) {
   out.body = render(attributes);
-  const auto deep = take_deep(attributes, out.body);
+  const auto deep = remove_deep_members(attributes, out.body);
   for (const auto& name : deep) {
     out.unread.push_back({child_path({}, name), DRIFTD_CORRUPT,
                           "it nests deeper than " + std::to_string(common::kMaxNesting) + " levels"});
@@ -105,7 +105,7 @@ sdk::Record output_record(const Reading& reading, const std::string& name, const
   return out;
 }
 
-sdk::Record declared_record(const Reading& reading, const Instance& instance, const Declared& declared,
+sdk::Record declared_record(const Reading& reading, const Instance& instance, const Declaration& declared,
                             const std::string& backend) {
   sdk::Record out = base_record(reading, declared.kind, declared.id);
   out.backend = backend;

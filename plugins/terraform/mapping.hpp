@@ -28,7 +28,7 @@ sdk::Record state_record(const Reading& reading);
 sdk::Record instance_record(const Reading& reading, const Instance& instance, const Settings& settings);
 sdk::Record output_record(const Reading& reading, const std::string& name, const nlohmann::json& output);
 /// What an instance says of a resource of another backend, as that one's provider would show it.
-sdk::Record declared_record(const Reading& reading, const Instance& instance, const Declared& declared,
+sdk::Record declared_record(const Reading& reading, const Instance& instance, const Declaration& declared,
                             const std::string& backend);
 /// What every record of a reading has.
 sdk::Record base_record(const Reading& reading, std::string kind, std::string id);

@@ -23,7 +23,7 @@ std::int64_t monotonic_ns() {
   return std::int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec;
 }
 
-std::int64_t until(milliseconds most) { return monotonic_ns() + std::chrono::nanoseconds(most).count(); }
+std::int64_t until(milliseconds timeout) { return monotonic_ns() + std::chrono::nanoseconds(timeout).count(); }
 
 std::string one_line(std::string text) {
   text = text.substr(0, text.find("\nLOCATION:"));
@@ -67,7 +67,7 @@ Parameters parse(const std::string& conn_str) {
 
 }  // namespace
 
-PgSession::PgSession(sdk::Call& call, const std::string& conn_str, const PgFiles& files, milliseconds most)
+PgSession::PgSession(sdk::Call& call, const std::string& conn_str, const PgFiles& files, milliseconds timeout)
     : connection_(nullptr, &PQfinish) {
   Parameters given = parse(conn_str);
   if (given.keys.empty()) {
@@ -98,10 +98,10 @@ PgSession::PgSession(sdk::Call& call, const std::string& conn_str, const PgFiles
   connection_.reset(PQconnectStartParams(keys.data(), values.data(), 0));
   for (auto& value : given.values) explicit_bzero(value.data(), value.size());
   if (!connection_) throw sdk::Failure(DRIFTD_INTERNAL, "no memory for a connection");
-  connect(call, most);
+  connect(call, timeout);
 }
 
-void PgSession::wait(sdk::Call& call, short events, std::int64_t until_ns, milliseconds most) const {
+void PgSession::wait(sdk::Call& call, short events, std::int64_t until_ns, milliseconds timeout) const {
   for (;;) {
     if (call.cancelled()) throw sdk::Failure(DRIFTD_CANCELLED, "cancelled while waiting for " + where_);
     const std::int64_t now = monotonic_ns();
@@ -109,7 +109,7 @@ void PgSession::wait(sdk::Call& call, short events, std::int64_t until_ns, milli
     if (deadline > 0 && now >= deadline)
       throw sdk::Failure(DRIFTD_DEADLINE, "the call's deadline passed while waiting for " + where_);
     if (now >= until_ns)
-      throw sdk::Failure(DRIFTD_UNAVAILABLE, where_ + ": no answer within " + std::to_string(most.count()) + " ms");
+      throw sdk::Failure(DRIFTD_UNAVAILABLE, where_ + ": no answer within " + std::to_string(timeout.count()) + " ms");
     pollfd fds[2] = {{PQsocket(connection_.get()), events, 0}, {call.cancel_fd(), POLLIN, 0}};
     const int ready = ::poll(fds, 2, static_cast<int>(std::min<std::int64_t>((until_ns - now) / 1'000'000 + 1, 200)));
     if (ready > 0 && fds[0].revents != 0) return;
@@ -117,14 +117,14 @@ void PgSession::wait(sdk::Call& call, short events, std::int64_t until_ns, milli
   }
 }
 
-void PgSession::connect(sdk::Call& call, milliseconds most) {
+void PgSession::connect(sdk::Call& call, milliseconds timeout) {
   PGconn* const connection = connection_.get();
-  const std::int64_t end = until(most);
+  const std::int64_t end = until(timeout);
   for (PostgresPollingStatusType step = PGRES_POLLING_WRITING; step != PGRES_POLLING_OK;) {
     if (PQstatus(connection) == CONNECTION_BAD || step == PGRES_POLLING_FAILED) refuse_connection();
     const char* host = PQhost(connection);
     if (host != nullptr) where_ = "postgres at " + std::string(host) + ":" + PQport(connection);
-    wait(call, step == PGRES_POLLING_READING ? POLLIN : POLLOUT, end, most);
+    wait(call, step == PGRES_POLLING_READING ? POLLIN : POLLOUT, end, timeout);
     step = PQconnectPoll(connection);
   }
   PQsetErrorVerbosity(connection, PQERRORS_DEFAULT);
@@ -149,7 +149,7 @@ void PgSession::refuse_connection() const {
 
 bool PgSession::in_clear() const {
   const char* host = PQhost(connection_.get());
-  return PQsslInUse(connection_.get()) == 0 && host != nullptr && !common::stays_here(host);
+  return PQsslInUse(connection_.get()) == 0 && host != nullptr && !common::is_local_host(host);
 }
 
 std::string PgSession::literal(const std::string& text) const {
@@ -159,21 +159,21 @@ std::string PgSession::literal(const std::string& text) const {
   return out.get();
 }
 
-PgAnswer PgSession::query(sdk::Call& call, const std::string& sql, milliseconds most) {
+PgAnswer PgSession::query(sdk::Call& call, const std::string& sql, milliseconds timeout) {
   PGconn* const connection = connection_.get();
   const auto lost = [&] {
     return sdk::Failure(DRIFTD_UNAVAILABLE, where_ + ": " + one_line(PQerrorMessage(connection)));
   };
-  const std::int64_t end = until(most);
+  const std::int64_t end = until(timeout);
   if (PQsendQuery(connection, (kPinned + sql).c_str()) == 0) throw lost();
   for (int left = PQflush(connection); left != 0; left = PQflush(connection)) {
     if (left < 0) throw lost();
-    wait(call, POLLOUT, end, most);
+    wait(call, POLLOUT, end, timeout);
   }
   PgAnswer last(nullptr, &PQclear);
   for (;;) {
     while (PQisBusy(connection) != 0) {
-      wait(call, POLLIN, end, most);
+      wait(call, POLLIN, end, timeout);
       if (PQconsumeInput(connection) == 0) throw lost();
     }
     PgAnswer next(PQgetResult(connection), &PQclear);

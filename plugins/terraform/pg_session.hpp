@@ -23,11 +23,11 @@ class PgSession {
   /// `files` go before conn_str's own; with an sslrootcert the server's name is verified unless conn_str has another
   /// sslmode. Throws sdk::Failure: INVALID (a conn_str that cannot be parsed; nothing of it is quoted),
   /// UNAUTHENTICATED, DENIED, UNAVAILABLE, DEADLINE, CANCELLED.
-  PgSession(sdk::Call& call, const std::string& conn_str, const PgFiles& files, std::chrono::milliseconds most);
+  PgSession(sdk::Call& call, const std::string& conn_str, const PgFiles& files, std::chrono::milliseconds timeout);
 
   /// Rows of one statement, read-only and with nothing but pg_catalog on its search path, whatever the role, the
   /// database or a pooler set. Throws as the constructor, and NOT_FOUND where schema or table do not exist.
-  PgAnswer query(sdk::Call& call, const std::string& sql, std::chrono::milliseconds most);
+  PgAnswer query(sdk::Call& call, const std::string& sql, std::chrono::milliseconds timeout);
   /// `text` as a literal of SQL.
   std::string literal(const std::string& text) const;
   /// The server is another machine, and the connection to it has no TLS.
@@ -36,8 +36,8 @@ class PgSession {
   const std::string& where() const { return where_; }
 
  private:
-  void wait(sdk::Call& call, short events, std::int64_t until_ns, std::chrono::milliseconds most) const;
-  void connect(sdk::Call& call, std::chrono::milliseconds most);
+  void wait(sdk::Call& call, short events, std::int64_t until_ns, std::chrono::milliseconds timeout) const;
+  void connect(sdk::Call& call, std::chrono::milliseconds timeout);
   [[noreturn]] void refuse_connection() const;
 
   std::unique_ptr<PGconn, decltype(&PQfinish)> connection_;

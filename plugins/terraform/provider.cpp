@@ -4,14 +4,14 @@
 #include <atomic>
 #include <nlohmann/json.hpp>
 
-#include "common/judged_identity.hpp"
+#include "common/identity_guard.hpp"
 #include "common/plain_transport.hpp"
 #include "common/shown_url.hpp"
 #include "driftd_schema_json.hpp"
 #include "terraform/discovery.hpp"
-#include "terraform/emission.hpp"
-#include "terraform/memory.hpp"
+#include "terraform/last_reading.hpp"
 #include "terraform/source.hpp"
+#include "terraform/state_emitter.hpp"
 
 namespace driftd::terraform {
 namespace {
@@ -25,32 +25,33 @@ class TerraformInstance final : public sdk::Instance {
     const Fetched fetched = source_->fetch(call, request.full ? std::string() : known.stamp);
     // An encrypted state is said to be so in every cycle; that needs no second look at it.
     if (fetched.unchanged && !known.head.encrypted) {
-      lineage_.must_be_judged(known.head.lineage, known.head.lineage);
+      lineage_.check(known.head.lineage, known.head.lineage);
       has_none_ = known.head.lineage.empty();
       return {true, settings_.poll.count()};
     }
-    const Cursor before = memory_.last(known);
+    const Cursor before = last_reading_.value_or(known);
     const Reading reading = fetched.unchanged ? again(known, fetched, call) : read_fetched(fetched, before);
-    lineage_.must_be_judged(reading.head.lineage, before.head.lineage);
+    lineage_.check(reading.head.lineage, before.head.lineage);
     has_none_ = reading.head.lineage.empty();
-    Emission emission(call, settings_, reading, request, before.spoken);
+    StateEmitter emitter(call, settings_, reading, request, before.reported_backends);
     // the host wants us to stop: nothing is complete, nothing is vouched for
-    if (!emission.run(fetched.state)) return {};
-    const Cursor now{fetched.unchanged ? known.stamp : fetched.stamp, reading.history, reading.head, emission.spoken()};
-    if (!fetched.unchanged && !reading.head.encrypted) discovery_.learn(fetched.stamp, std::move(emission.found()));
+    if (!emitter.run(fetched.state)) return {};
+    const Cursor now{fetched.unchanged ? known.stamp : fetched.stamp, reading.history, reading.head,
+                     emitter.reported_backends()};
+    if (!fetched.unchanged && !reading.head.encrypted) discovery_.learn(fetched.stamp, std::move(emitter.found()));
     if (reading.history != before.history && !reading.history.empty()) {
       call.log(DRIFTD_LOG_WARN, "the state was " + reading.history,
                {{"serial", reading.head.serial}, {"lineage", reading.head.lineage}});
     }
-    memory_.remember(now);
+    last_reading_.remember(now);
     call.checkpoint(render(now, settings_.fingerprint));
     return {false, settings_.poll.count()};
   }
 
   void read(sdk::Call& call, std::span<const sdk::Identity> ids) override {
     const Fetched fetched = source_->fetch(call, {});
-    const Reading reading = read_fetched(fetched, memory_.last({}));
-    lineage_.must_be_judged(reading.head.lineage);
+    const Reading reading = read_fetched(fetched, last_reading_.value_or({}));
+    lineage_.check(reading.head.lineage);
     Lookup lookup(call, settings_, reading, ids);
     lookup.run(fetched.state);
     for (const auto* id : lookup.missing()) not_found(call, *id);
@@ -66,10 +67,10 @@ class TerraformInstance final : public sdk::Instance {
         out.state = DRIFTD_HEALTH_UNKNOWN;
         out.reason = "no lineage in the first bytes of the state; the next refresh looks further";
       }
-      if (head.terraform_version.empty()) head.terraform_version = memory_.last({}).head.terraform_version;
+      if (head.terraform_version.empty()) head.terraform_version = last_reading_.value_or({}).head.terraform_version;
       out.system_identity = head.lineage;
       out.server_version = head.terraform_version;
-      lineage_.told(head.lineage);
+      lineage_.on_health(head.lineage);
     } catch (const sdk::Failure& failure) {
       out.state = failure.code == DRIFTD_UNAVAILABLE ? DRIFTD_HEALTH_DOWN : DRIFTD_HEALTH_DEGRADED;
       out.reason = failure.what();
@@ -105,9 +106,9 @@ class TerraformInstance final : public sdk::Instance {
 
   const Settings settings_;
   const std::unique_ptr<Source> source_;
-  Memory memory_;
-  common::JudgedIdentity lineage_{"another state lies here (lineage"};  ///< formats v1 and v2 may have none
-  std::atomic<bool> has_none_{false};                                   ///< the last refresh found no lineage
+  LastReading last_reading_;
+  common::IdentityGuard lineage_{"another state lies here (lineage"};  ///< formats v1 and v2 may have none
+  std::atomic<bool> has_none_{false};                                  ///< the last refresh found no lineage
   DiscoveryRun discovery_;
 };
 
@@ -126,7 +127,7 @@ std::unique_ptr<sdk::Instance> open(sdk::Call& call, std::string_view, std::stri
   Settings settings = parse_settings(text);
   auto out = std::make_unique<TerraformInstance>(std::move(settings));
   const std::string url = url_of(out->settings().backend), host = common::plain_http_host(url);
-  if (!common::stays_here(host)) {
+  if (!common::is_local_host(host)) {
     common::warn_of_plain_transport(call, "the state, the secrets in it and the login for it", common::shown_url(url),
                                     "use https");
   }

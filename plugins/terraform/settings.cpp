@@ -10,8 +10,8 @@ namespace {
 
 using nlohmann::json;
 
-std::vector<Declares> parse_declares(Fields& from) {
-  std::vector<Declares> out;
+std::vector<DeclarationRule> parse_declares(Fields& from) {
+  std::vector<DeclarationRule> out;
   for (const auto& one : from.list("declares")) {
     Fields rule(one, "settings.declares[" + std::to_string(out.size()) + "]");
     out.push_back({rule.required("resources", "a glob over resource types, for example postgresql_*"),
@@ -149,7 +149,7 @@ Settings parse_settings(std::string_view text) {
   out.poll = from.ms("poll_interval_ms", out.poll);
   out.scope.include = from.texts("include");
   out.scope.exclude = from.texts("exclude");
-  out.speaks.exclude = out.scope.exclude;
+  out.registration_scope.exclude = out.scope.exclude;
   out.sensitive = from.texts("sensitive");
   out.declares = parse_declares(from);
   parse_discover(from, out);

@@ -41,7 +41,7 @@ class Fields {
 };
 
 /// Which instances of the state declare something of another backend that driftd watches.
-struct Declares {
+struct DeclarationRule {
   std::string resources;  ///< glob over the type, `postgresql_*`; over the address where it holds a dot
   std::string provider;   ///< glob over the provider configuration's address or alias; empty: any
   std::string backend;    ///< name of the driftd backend
@@ -60,9 +60,9 @@ struct Settings {
   std::chrono::milliseconds connect{5000}, call{20000};
   std::chrono::milliseconds poll{0};  ///< 0: the host's interval
   sdk::Scope scope;
-  sdk::Scope speaks;                   ///< of registrations: `exclude` alone, as the agent has it
+  sdk::Scope registration_scope;       ///< of registrations: `exclude` alone, as the agent has it
   std::vector<std::string> sensitive;  ///< globs over attribute names that are secret beside the well-known ones
-  std::vector<Declares> declares;
+  std::vector<DeclarationRule> declares;
   std::string label_prefix = "prism.io";
   std::vector<DiscoverType> discover;
   std::string fingerprint;  ///< differs whenever what is emitted for one and the same state would

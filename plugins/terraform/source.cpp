@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "common/rest.hpp"
+#include "common/wait_until.hpp"
 
 namespace driftd::terraform {
 namespace {
@@ -29,7 +29,7 @@ std::unique_ptr<Source> open_source(const Settings& settings) {
 }
 
 void Source::watch(sdk::Call& call, const std::function<void()>&) {
-  common::rest(call, std::chrono::steady_clock::time_point::max());
+  common::wait_until(call, std::chrono::steady_clock::time_point::max());
 }
 
 void no_state(const std::string& what) {

@@ -7,8 +7,8 @@
 
 #include "common/bounded_json.hpp"
 #include "common/shown_url.hpp"
+#include "terraform/http_pool.hpp"
 #include "terraform/state.hpp"
-#include "terraform/web.hpp"
 
 namespace driftd::terraform {
 namespace {
@@ -41,7 +41,7 @@ class CloudSource final : public Source {
       : base_(base_of(from.text("hostname", "app.terraform.io"))),
         organization_(from.required("organization", "the name of an organization")),
         token_(from.required("token", "an API token that may read state versions")),
-        web_(settings, tls_of(from)) {
+        http_(settings, tls_of(from)) {
     Fields workspaces(from.object("workspaces"), "settings.backend.workspaces");
     workspace_ = workspaces.text("name", settings.workspace == "default" ? "" : settings.workspace);
     workspaces.finish();
@@ -67,9 +67,9 @@ class CloudSource final : public Source {
 
   /// The first bytes of the state only where its version is another one than was fetched last.
   Probe probe(sdk::Call& call) override {
-    const Soon end = soon();
+    const ProbeDeadline end = probe_deadline();
     const auto ask = [&](const std::string& url, const char* what) {
-      const http::Response answer = web_.probe(call, url, headers(call), end);
+      const http::Response answer = http_.probe(call, url, headers(call), end);
       if (answer.status != 200) refuse_api(answer, what);
       return common::parse_bounded(answer.body).value;
     };
@@ -78,7 +78,7 @@ class CloudSource final : public Source {
     const json version = ask(version_url(id), "the current state version");
     const std::string url = text_at(version, {"data", "attributes", "hosted-state-download-url"});
     if (url.empty() || fetched(text_at(version, {"data", "id"}))) return {};
-    const http::Response answer = web_.probe(call, url, headers_for(call, url), end);
+    const http::Response answer = http_.probe(call, url, headers_for(call, url), end);
     if (answer.status != 200) refuse_api(answer, "the state's download");
     return {beginning_of(answer.body)};
   }
@@ -113,7 +113,7 @@ class CloudSource final : public Source {
     refuse(answer, {"GET " + name() + ": " + what, right, "the token"});
   }
   json get(sdk::Call& call, const std::string& url, const std::string& what, std::int64_t* sent_ns = nullptr) {
-    const http::Response answer = web_.get(call, url, headers(call));
+    const http::Response answer = http_.get(call, url, headers(call));
     if (answer.status != 200) refuse_api(answer, what);
     if (sent_ns != nullptr) *sent_ns = answer.sent_ns;
     json out = common::parse_bounded(answer.body).value;
@@ -157,7 +157,7 @@ class CloudSource final : public Source {
   }
   void download(sdk::Call& call, const std::string& url, Spool& to) {
     if (url.empty()) no_state(name());
-    const http::Response answer = web_.get_into(call, url, headers_for(call, url), to);
+    const http::Response answer = http_.get_into(call, url, headers_for(call, url), to);
     if (answer.status == 404) no_state(name());
     if (answer.status != 200) refuse_api(answer, "the state's download");
     to.finish();
@@ -183,7 +183,7 @@ class CloudSource final : public Source {
   std::string workspace_;
   mutable std::mutex mutex_;
   std::string workspace_id_, fetched_;  ///< the workspace's id; of the version that was fetched last
-  Web web_;
+  HttpPool http_;
 };
 
 }  // namespace

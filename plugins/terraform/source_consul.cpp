@@ -5,10 +5,10 @@
 #include <nlohmann/json.hpp>
 
 #include "common/bounded_json.hpp"
-#include "common/rest.hpp"
 #include "common/shown_url.hpp"
+#include "common/wait_until.hpp"
+#include "terraform/http_pool.hpp"
 #include "terraform/state.hpp"
-#include "terraform/web.hpp"
 
 namespace driftd::terraform {
 namespace {
@@ -57,7 +57,7 @@ class ConsulSource final : public Source {
         token_(from.text("access_token")),
         auth_(from.text("http_auth")),
         base_(base_url("address", from.text("scheme", "http") + "://" + from.text("address", "127.0.0.1:8500"))),
-        web_(settings, tls_of(from)) {
+        http_(settings, tls_of(from)) {
     from.flag("gzip", false);  // known by the bytes
     from.flag("lock", true);
   }
@@ -79,11 +79,11 @@ class ConsulSource final : public Source {
   }
 
   Probe probe(sdk::Call& call) override {
-    const Soon end = soon();
-    http::Response answer = web_.probe(call, url(path_), credentials(call), end);
+    const ProbeDeadline end = probe_deadline();
+    http::Response answer = http_.probe(call, url(path_), credentials(call), end);
     check(answer, path_);
     const auto chunks = chunks_of(answer.body);
-    if (!chunks.empty()) answer = web_.probe(call, url(chunks.front()), credentials(call), end);
+    if (!chunks.empty()) answer = http_.probe(call, url(chunks.front()), credentials(call), end);
     return {beginning_of(answer.body)};
   }
 
@@ -96,18 +96,18 @@ class ConsulSource final : public Source {
       request.url = url(path_) + (index.empty() ? "" : "&wait=300s&index=" + index);
       request.headers = credentials(call);
       request.timeout = seconds(400);
-      const http::Response answer = web_.send(call, request);
+      const http::Response answer = http_.send(call, request);
       if (answer.status != 404) check(answer, path_);
       const std::string now = index_of(answer);
       if (now != index) changed();
       if (now.empty()) {
         call.log(DRIFTD_LOG_WARN,
                  "consul: answers come without X-Consul-Index, or with 0: changes are seen by polling alone");
-        common::rest(call, std::chrono::steady_clock::time_point::max());
+        common::wait_until(call, std::chrono::steady_clock::time_point::max());
         return;
       }
       index = now;
-      common::rest(call, began + kWatchRound);
+      common::wait_until(call, began + kWatchRound);
     }
   }
 
@@ -142,7 +142,7 @@ class ConsulSource final : public Source {
     return out;
   }
   http::Response get(sdk::Call& call, const std::string& key) {
-    http::Response out = web_.get(call, url(key), credentials(call));
+    http::Response out = http_.get(call, url(key), credentials(call));
     check(out, key);
     return out;
   }
@@ -176,7 +176,7 @@ class ConsulSource final : public Source {
   }
 
   const std::string path_, datacenter_, token_, auth_, base_;
-  Web web_;
+  HttpPool http_;
 };
 
 }  // namespace

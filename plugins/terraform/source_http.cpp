@@ -2,7 +2,7 @@
 // Terraform's http backend: GET of one address. 200: the state, 204 and 404: none; GitLab, Artifactory and others speak
 // it.
 #include "common/shown_url.hpp"
-#include "terraform/web.hpp"
+#include "terraform/http_pool.hpp"
 
 namespace driftd::terraform {
 namespace {
@@ -14,7 +14,7 @@ class HttpSource final : public Source {
         shown_(common::shown_url(address_)),
         username_(from.text("username")),
         password_token_(from.text("password")),
-        web_(settings, tls_of(from)) {
+        http_(settings, tls_of(from)) {
     for (const auto& header : from.list("headers")) {
       Fields one(header, "settings.backend.headers");
       headers_.push_back({one.required("name", "the name of a header"), one.text("value")});
@@ -26,7 +26,7 @@ class HttpSource final : public Source {
     Fetched out;
     auto headers = credentials(call);
     if (known.rfind("etag ", 0) == 0) headers.push_back("If-None-Match: " + known.substr(5));
-    const http::Response answer = web_.get_into(call, address_, std::move(headers), out.state);
+    const http::Response answer = http_.get_into(call, address_, std::move(headers), out.state);
     out.sent_ns = answer.sent_ns;
     out.unchanged = answer.status == 304 && !known.empty();
     if (out.unchanged) return out;
@@ -40,7 +40,7 @@ class HttpSource final : public Source {
   }
 
   Probe probe(sdk::Call& call) override {
-    const http::Response answer = web_.probe(call, address_, credentials(call));
+    const http::Response answer = http_.probe(call, address_, credentials(call));
     check(answer);
     return {answer.body};
   }
@@ -85,7 +85,7 @@ class HttpSource final : public Source {
 
   const std::string address_, shown_, username_, password_token_;
   std::vector<Header> headers_;
-  Web web_;
+  HttpPool http_;
 };
 
 }  // namespace

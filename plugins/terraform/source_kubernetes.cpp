@@ -8,10 +8,10 @@
 #include <nlohmann/json.hpp>
 
 #include "common/bounded_json.hpp"
-#include "common/rest.hpp"
 #include "common/shown_url.hpp"
+#include "common/wait_until.hpp"
+#include "terraform/http_pool.hpp"
 #include "terraform/state.hpp"
-#include "terraform/web.hpp"
 
 namespace driftd::terraform {
 namespace {
@@ -37,7 +37,7 @@ class KubernetesSource final : public Source {
         base_(base_url("host", from.text("host", "https://kubernetes.default.svc"))),
         token_(from.text("token")),
         token_file_(from.text("token_file")),
-        web_(settings, tls_of(from)) {
+        http_(settings, tls_of(from)) {
     selector_ =
         "tfstate=true,tfstateSecretSuffix=" + from.text("secret_suffix") + ",tfstateWorkspace=" + settings.workspace;
     for (const auto& [key, value] : from.map("labels")) selector_ += "," + key + "=" + value;
@@ -69,7 +69,7 @@ class KubernetesSource final : public Source {
 
   /// The first Secret by name is the state's first part.
   Probe probe(sdk::Call& call) override {
-    http::Response answer = web_.probe(call, url_ + "&limit=1", credentials(call, {}));
+    http::Response answer = http_.probe(call, url_ + "&limit=1", credentials(call, {}));
     check(answer);
     Probe out{first_part(answer.body)};
     http::wipe(answer.body);
@@ -88,13 +88,13 @@ class KubernetesSource final : public Source {
       request.headers = credentials(call, {kMetadataOf});
       request.timeout = std::chrono::milliseconds(0);
       request.idle = std::chrono::seconds(310);
-      request.most_body = 0;
+      request.max_body = 0;
       request.on_body = [&changed](std::string_view piece) {
         if (!piece.empty()) changed();  // an event, or a part of one
       };
-      const http::Response answer = web_.send(call, request);
+      const http::Response answer = http_.send(call, request);
       if (answer.status != 410) check(answer);
-      common::rest(call, began + kWatchRound);
+      common::wait_until(call, began + kWatchRound);
     }
   }
 
@@ -137,7 +137,7 @@ class KubernetesSource final : public Source {
   }
 
   json ask(sdk::Call& call, std::vector<std::string> headers, std::int64_t& sent_ns, bool must_hold_state = true) {
-    http::Response answer = web_.get(call, url_, credentials(call, std::move(headers)));
+    http::Response answer = http_.get(call, url_, credentials(call, std::move(headers)));
     check(answer);
     sent_ns = answer.sent_ns;
     json out = common::parse_bounded(answer.body).value;
@@ -187,7 +187,7 @@ class KubernetesSource final : public Source {
 
   const std::string namespace_, name_, base_, token_, token_file_;
   std::string selector_, url_;
-  Web web_;
+  HttpPool http_;
 };
 
 }  // namespace

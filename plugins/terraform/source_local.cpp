@@ -55,13 +55,13 @@ bool young(const struct stat& s) {
   throw sdk::Failure(DRIFTD_UNAVAILABLE, text + (error == ENOENT ? "; nothing is concluded from a missing state" : ""));
 }
 
-/// Hands on what can be read until `most` bytes or the end.
-void read_all(sdk::Call& call, int fd, const std::string& path, std::uint64_t most,
+/// Hands on what can be read until `max_bytes` bytes or the end.
+void read_all(sdk::Call& call, int fd, const std::string& path, std::uint64_t max_bytes,
               const std::function<void(std::string_view)>& take) {
   std::string window(256 << 10, '\0');
-  for (std::uint64_t at = 0; at < most;) {
+  for (std::uint64_t at = 0; at < max_bytes;) {
     if (call.cancelled()) throw sdk::Failure(DRIFTD_CANCELLED, path + ": cancelled");
-    const ssize_t got = ::read(fd, window.data(), std::min<std::uint64_t>(window.size(), most - at));
+    const ssize_t got = ::read(fd, window.data(), std::min<std::uint64_t>(window.size(), max_bytes - at));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) refuse(path, errno);
     if (got == 0) break;

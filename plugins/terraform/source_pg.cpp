@@ -68,9 +68,9 @@ class PgSource final : public Source {
     }
     return out;
   }
-  PgSession open(sdk::Call& call, std::chrono::milliseconds most) const {
+  PgSession open(sdk::Call& call, std::chrono::milliseconds timeout) const {
     std::string conn_str = call.secret(conn_token_);
-    PgSession out(call, conn_str, files_, most);
+    PgSession out(call, conn_str, files_, timeout);
     explicit_bzero(conn_str.data(), conn_str.size());
     if (out.in_clear() && !warned_.exchange(true)) {
       common::warn_of_plain_transport(call, "the login, the state and the secrets in it", out.where(),
@@ -84,12 +84,13 @@ class PgSource final : public Source {
   }
 
   /// These columns of this workspace's row, or a Failure that says why there is none.
-  PgAnswer ask(sdk::Call& call, PgSession& session, const std::string& columns, std::chrono::milliseconds most) const {
+  PgAnswer ask(sdk::Call& call, PgSession& session, const std::string& columns,
+               std::chrono::milliseconds timeout) const {
     try {
       PgAnswer out = session.query(
           call,
           "SELECT " + columns + " FROM " + table_ + " WHERE name::text = " + session.literal(workspace_) + "::text",
-          most);
+          timeout);
       if (PQntuples(out.get()) == 0) no_state(name(session));
       return out;
     } catch (const sdk::Failure& failure) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Terraform's s3 backend, also at MinIO, Ceph and others: one object; workspaces below `env:/`.
+#include "terraform/http_pool.hpp"
 #include "terraform/sigv4.hpp"
-#include "terraform/web.hpp"
 
 namespace driftd::terraform {
 namespace {
@@ -35,7 +35,7 @@ class S3Source final : public Source {
         access_key_(from.text("access_key")),
         secret_token_(from.text("secret_key")),
         session_token_(from.text("token")),
-        web_(settings, tls_of(from)) {
+        http_(settings, tls_of(from)) {
     Fields endpoints(from.object("endpoints"), "settings.backend.endpoints");
     const std::string given = endpoints.text("s3", from.text("endpoint"));
     endpoints.finish();
@@ -54,7 +54,7 @@ class S3Source final : public Source {
     Fetched out;
     auto headers = sign(call);
     if (!known.empty()) headers.push_back("If-None-Match: " + known.substr(0, known.find(' ')));
-    const http::Response answer = web_.get_into(call, url_, std::move(headers), out.state);
+    const http::Response answer = http_.get_into(call, url_, std::move(headers), out.state);
     out.sent_ns = answer.sent_ns;
     out.unchanged = answer.status == 304 && !known.empty();
     if (out.unchanged) return out;
@@ -68,7 +68,7 @@ class S3Source final : public Source {
   }
 
   Probe probe(sdk::Call& call) override {
-    const http::Response answer = web_.probe(call, url_, sign(call));
+    const http::Response answer = http_.probe(call, url_, sign(call));
     check(answer);
     return {answer.body};
   }
@@ -122,7 +122,7 @@ class S3Source final : public Source {
 
   const std::string bucket_, key_, region_, access_key_, secret_token_, session_token_;
   std::string host_, path_, url_;
-  Web web_;
+  HttpPool http_;
 };
 
 }  // namespace

@@ -79,7 +79,7 @@ class Digest {
   std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context_;
 };
 
-class HeadReader final : public Pieces {
+class HeadReader final : public DocumentVisitor {
  public:
   bool top(const std::string& key, const json& value) override { return take_top(key, value, head); }
   bool encrypted() override {
@@ -115,9 +115,9 @@ class HeadReader final : public Pieces {
   std::unordered_set<std::string> seen_;
 };
 
-class ContentsReader final : public Pieces {
+class ContentsReader final : public DocumentVisitor {
  public:
-  explicit ContentsReader(Contents& to) : to_(to) {}
+  explicit ContentsReader(StateVisitor& to) : to_(to) {}
   bool top(const std::string&, const json&) override { return true; }
   bool encrypted() override { return false; }
   bool output(const std::string& name, const json& output) override { return to_.output(name, output); }
@@ -130,10 +130,10 @@ class ContentsReader final : public Pieces {
   }
 
  private:
-  Contents& to_;
+  StateVisitor& to_;
 };
 
-class Peek final : public Pieces {
+class Peek final : public DocumentVisitor {
  public:
   bool top(const std::string& key, const json& value) override { return take_top(key, value, head); }
   bool encrypted() override { return false; }
@@ -190,7 +190,7 @@ Head peek(std::string_view beginning) {
   return std::move(reader.head);
 }
 
-void read_contents(const Spool& state, const Head& head, Contents& to) {
+void read_contents(const Spool& state, const Head& head, StateVisitor& to) {
   if (head.encrypted) return;
   if (head.version < 4) return legacy_contents(parse_whole(state), to);
   ContentsReader reader(to);

@@ -35,9 +35,9 @@ struct Instance {
 };
 
 /// What a reader of a state is told; false ends it. Data sources are passed over.
-class Contents {
+class StateVisitor {
  public:
-  virtual ~Contents() = default;
+  virtual ~StateVisitor() = default;
   virtual bool instance(const Instance& instance) = 0;
   virtual bool output(const std::string& name, const nlohmann::json& output) = 0;
 };
@@ -50,11 +50,11 @@ Head read_head(const Spool& state);
 Head peek(std::string_view beginning);
 
 /// Reads every instance and output. Nothing of an encrypted one. Throws as read_head.
-void read_contents(const Spool& state, const Head& head, Contents& to);
+void read_contents(const Spool& state, const Head& head, StateVisitor& to);
 
 /// The parts of formats v1 to v3; see state_legacy.cpp.
 void legacy_head(const nlohmann::json& document, Head& out);
-void legacy_contents(const nlohmann::json& document, Contents& to);
+void legacy_contents(const nlohmann::json& document, StateVisitor& to);
 
 /// A member that is text; empty when it is absent or something else.
 std::string text_of(const nlohmann::json& object, const char* key);

@@ -111,7 +111,7 @@ void legacy_head(const json& document, Head& out) {
   }
 }
 
-void legacy_contents(const json& document, Contents& to) {
+void legacy_contents(const json& document, StateVisitor& to) {
   bool wanted = true;
   each_object(document, [&](const Object& object) {
     if (!wanted || is_data(object)) return;

@@ -37,8 +37,8 @@ class MemoryOutbox final : public core::Outbox {
     const auto from = events.begin() + std::min<std::int64_t>(after, static_cast<std::int64_t>(events.size()));
     std::vector<core::StoredEvent> out;
     std::size_t bytes = 0;
-    for (auto event = from; event != events.end() && out.size() < static_cast<std::size_t>(limit) && bytes < kFull;
-         ++event) {
+    for (auto event = from;
+         event != events.end() && out.size() < static_cast<std::size_t>(limit) && bytes < kMaxAnswerBytes; ++event) {
       out.push_back(*event);
       bytes += event->payload.size();
     }
@@ -49,7 +49,7 @@ class MemoryOutbox final : public core::Outbox {
     std::vector<core::StoredEvent> out;
     std::size_t bytes = 0;
     for (const auto seq : seqs) {
-      if (bytes >= kFull) break;
+      if (bytes >= kMaxAnswerBytes) break;
       out.push_back(events.at(static_cast<std::size_t>(seq - 1)));
       bytes += out.back().payload.size();
     }

@@ -39,8 +39,8 @@ inline core::BackendEvent sample_event(std::int64_t n, const std::string& what =
 inline core::StoredEvent sample_stored(std::int64_t n, const std::string& what = "config.updated",
                                        core::ChangeType type = core::ChangeType::config_drift_detected) {
   const std::string id = "abcdefghij0123456789-" + std::to_string(1'000'000'000'000'000 + n);
-  return proto::store_form(sample_event(n, what, type),
-                           {id, n, static_cast<std::uint64_t>(n), 1'763'700'000'000'000'000});
+  return proto::to_stored_event(sample_event(n, what, type),
+                                {id, n, static_cast<std::uint64_t>(n), 1'763'700'000'000'000'000});
 }
 
 }  // namespace driftd::test

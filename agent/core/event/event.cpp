@@ -36,7 +36,7 @@ bool has_all(const std::map<std::string, std::string>& labels, const std::map<st
 
 bool reserved_name(std::string_view name) { return name == "type" || name == "source"; }
 
-std::string name_fault(std::string_view name) {
+std::string invalid_name_reason(std::string_view name) {
   if (reserved_name(name)) return "the name is reserved (subjects backend.type.… and backend.source.…)";
   if (name.size() > 128) return "it is longer than 128 bytes";
   for (const char c : name) {

@@ -92,7 +92,7 @@ std::string subject_token(std::string_view name);
 /// `type` and `source`: as backend names they would collide with the views; subject_of escapes their first letter.
 bool reserved_name(std::string_view name);
 /// Why `name` cannot name a backend, sink or agent; empty: it can.
-std::string name_fault(std::string_view name);
+std::string invalid_name_reason(std::string_view name);
 /// CloudEvents: `//<cluster>/driftd/<provider>`, `io.driftd.backend.<what>.v1`, `<backend>[/<kind>/<id>]`.
 std::string cloudevent_source(const StoredEvent& event);
 std::string cloudevent_type(const StoredEvent& event);
@@ -107,8 +107,8 @@ struct EventContext {
   BackendSnapshot backend;
   std::vector<std::string> patterns;
 };
-BackendEvent event_of(const Transition& transition, const StoredResource& before, const StoredResource& after,
-                      const EventContext& context);
+BackendEvent drift_event(const Transition& transition, const StoredResource& before, const StoredResource& after,
+                         const EventContext& context);
 /// Registration events (CREATED, UPDATED, DELETED) and health events.
 BackendEvent registration_event(ChangeType type, const EventContext& context, std::optional<BackendSnapshot> before,
                                 std::vector<std::string> changed_fields, Nanos at_ns);

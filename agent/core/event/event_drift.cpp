@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "core/event/event.hpp"
-#include "core/judge/parts.hpp"
+#include "core/judge/stages.hpp"
 #include "core/redact.hpp"
 #include "core/scope.hpp"
 
@@ -54,12 +54,13 @@ Address address_of(const Transition& transition) {
   return kDecided;
 }
 
-/// A person's word caused it, not the system.
+/// A person's is_decision caused it, not the system.
 bool by_person(const Transition& transition) {
   const DriftStatus status = transition.drift.status;
-  const bool word = status == DriftStatus::approved || status == DriftStatus::rejected ||
-                    status == DriftStatus::ignored || status == DriftStatus::pending || status == DriftStatus::retired;
-  return word && !transition.moved && !transition.drift.actor.empty();
+  const bool is_decision = status == DriftStatus::approved || status == DriftStatus::rejected ||
+                           status == DriftStatus::ignored || status == DriftStatus::pending ||
+                           status == DriftStatus::retired;
+  return is_decision && !transition.moved && !transition.drift.actor.empty();
 }
 
 /// Coarse source: kubernetes | terraform | the provider.
@@ -184,8 +185,8 @@ std::string field_of(const ResourceId& resource, const std::string& path) {
 
 }  // namespace
 
-BackendEvent event_of(const Transition& transition, const StoredResource& before, const StoredResource& after,
-                      const EventContext& context) {
+BackendEvent drift_event(const Transition& transition, const StoredResource& before, const StoredResource& after,
+                         const EventContext& context) {
   const Drift& drift = transition.drift;
   BackendEvent event = base_event(context, address_of(transition), after.observed_ns);
   event.source = by_person(transition) ? "manual" : source_of(after.origin, context.provider);

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/escape.hpp"
-#include "core/judge/parts.hpp"
+#include "core/judge/stages.hpp"
 #include "core/redact.hpp"
 
 namespace driftd::core {
@@ -14,7 +14,7 @@ using Verb = Decision::Verb;
 std::string name_of(const Drift& drift) { return "drift " + drift.id + " of " + render(drift.resource); }
 
 /// The parts of a word that are wrong whatever the drift is.
-Status check_word(const Drift& drift, const Decision& decision) {
+Status check_decision(const Drift& drift, const Decision& decision) {
   const bool needs_none = decision.verb == Verb::undo || decision.verb == Verb::retire;
   if (!decision.digest && !needs_none) {
     return fail(Code::invalid,
@@ -79,9 +79,9 @@ DriftStatus status_of(Verb verb) {
 }
 
 /// Undone: the drift stands as before; who took the word back and why is for the audit log and the transition.
-void put_word(Drift& drift, const Decision& decision) {
+void apply_decision(Drift& drift, const Decision& decision) {
   if (decision.verb == Verb::undo) {
-    undecide(drift);
+    clear_decision(drift);
   } else {
     drift.status = status_of(decision.verb);
     drift.decided_ns = decision.at_ns;
@@ -128,10 +128,10 @@ Result<Judgement> decide(const StoredResource& stored, const std::string& drift_
   }
   const DriftStatus from = found->status;
   Drift drift = *found;
-  if (lapsed(drift, decision.at_ns)) undecide(drift);
-  DRIFTD_CHECK(check_word(drift, decision));
+  if (is_expired(drift, decision.at_ns)) clear_decision(drift);
+  DRIFTD_CHECK(check_decision(drift, decision));
   DRIFTD_CHECK(check_state(drift, decision));
-  put_word(drift, decision);
+  apply_decision(drift, decision);
   if (drift.status == DriftStatus::approved) DRIFTD_CHECK(accept(out.next, drift));
   if (drift.open()) {
     *found = drift;

@@ -5,7 +5,7 @@
 
 namespace driftd::core {
 
-std::string words_of(const Declaration& declaration) {
+std::string describe(const Declaration& declaration) {
   const auto known = [&](const char* name) {
     const auto found = declaration.metadata.find(name);
     return found == declaration.metadata.end() ? std::string() : found->second;
@@ -17,12 +17,12 @@ std::string words_of(const Declaration& declaration) {
   return "declared by " + declaration.source + (details.empty() ? "" : " (" + details + ")");
 }
 
-std::uint64_t weight(const std::string& source_uid, const Digest& body) {
+std::uint64_t generation_term(const std::string& source_uid, const Digest& body) {
   const Digest out = digest(1, {source_uid, std::to_string(body.low), std::to_string(body.high)});
   return out.low == 0 ? 1 : out.low;
 }
 
-std::uint64_t with_declared(std::uint64_t generation, std::uint64_t folded) {
+std::uint64_t mix_declarations(std::uint64_t generation, std::uint64_t folded) {
   if (generation == 0 || folded == 0) return generation;
   const std::uint64_t out = generation ^ folded;
   return static_cast<std::uint32_t>(out) == 0 ? out ^ 1 : out;  // 0 is "never judged", also in the index's 32 bits

@@ -21,10 +21,10 @@ struct Declaration {
 };
 
 /// `declared by tf-prod (postgresql_role.app, since serial 12)`.
-std::string words_of(const Declaration& declaration);
+std::string describe(const Declaration& declaration);
 /// What one declaration adds to the generation of its resource: the sum over all of them is `folded` below.
-std::uint64_t weight(const std::string& source_uid, const Digest& digest);
-/// The generation of rules that judges a resource with such declarations (judged_under); 0 stays 0.
-std::uint64_t with_declared(std::uint64_t generation, std::uint64_t folded);
+std::uint64_t generation_term(const std::string& source_uid, const Digest& digest);
+/// The generation of rules that judges a resource with such declarations (generation_under); 0 stays 0.
+std::uint64_t mix_declarations(std::uint64_t generation, std::uint64_t folded);
 
 }  // namespace driftd::core

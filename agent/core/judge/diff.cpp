@@ -185,9 +185,9 @@ class Walk {
   void clear_and_digest(const Path& path, const AttributeRule& rule, const Sides& sides) {
     const Value& clear = as_digest(*sides.before) ? *sides.after : *sides.before;
     const DigestRef digest = as_digest(*sides.before) ? *as_digest(*sides.before) : *as_digest(*sides.after);
-    if (holds_digest(clear) && !options_.declared_only) return change(path, rule, sides);
+    if (contains_digest(clear) && !options_.declared_only) return change(path, rule, sides);
     std::optional<DigestRef> same;
-    if (options_.keys != nullptr && !holds_digest(clear)) {
+    if (options_.keys != nullptr && !contains_digest(clear)) {
       const auto made = sealed_digest(clear, options_.id, path, schema_, *options_.keys, digest.withheld);
       if (!made) return unknown(path, sides, rule, "cannot be compared: " + made.error().message);
       same = as_digest(*made);
@@ -260,7 +260,7 @@ class Walk {
     const bool redacted = (sides.before && as_digest(*sides.before)) || (sides.after && as_digest(*sides.after));
     const auto text = [](const Value* v) { return v ? std::optional(render(*v)) : std::nullopt; };
     auto before = text(sides.before);
-    if (redacted && options_.keys && sides.before && !holds_digest(*sides.before)) {
+    if (redacted && options_.keys && sides.before && !contains_digest(*sides.before)) {
       const auto made = sealed_digest(*sides.before, options_.id, path, schema_, *options_.keys, true);
       if (!made) return unknown(path, sides, rule, "cannot be told: " + made.error().message);
       before = render(*made);  // what was in clear and is withheld now leaves the agent no more

@@ -27,7 +27,7 @@ struct Step {
 };
 
 /// One attribute whose new value is the baseline without a word.
-struct Filled {
+struct FilledValue {
   std::string path;
   Value value;
   bool same = false;  ///< the value of before in another form, clear and digest
@@ -40,7 +40,7 @@ struct Difference {
   /// Attributes that are new to us and are filled in silently: brought by a newer schema revision (`since`), readable
   /// for the first time, digests under another key id or normaliser revision, or the same value in another form, clear
   /// and digest.
-  std::vector<Filled> filled;
+  std::vector<FilledValue> filled;
 };
 
 struct DiffOptions {

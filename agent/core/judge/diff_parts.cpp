@@ -185,14 +185,14 @@ std::optional<Forms::Keyed> Forms::keyed(const AttributeRule& rule, const Path& 
   return out;
 }
 
-Path Forms::Bonds::of(const Path& list, std::size_t at) const {
+Path Forms::ElementPaths::of(const Path& list, std::size_t at) const {
   if (unordered) return list.selected("*");
   return selectors.empty() ? list.child(at) : list.selected(selectors[at]);
 }
 
-Forms::Bonds Forms::bonds(const Path& list, const Value::Array& array) const {
+Forms::ElementPaths Forms::element_paths(const Path& list, const Value::Array& array) const {
   const AttributeRule& rule = schema_.rule(list);
-  Bonds out;
+  ElementPaths out;
   out.unordered = rule.collection == Collection::set || rule.collection == Collection::multiset;
   const auto by_key = rule.collection == Collection::map_by_keys ? keyed(rule, list, array) : std::nullopt;
   if (!by_key) return out;
@@ -201,14 +201,15 @@ Forms::Bonds Forms::bonds(const Path& list, const Value::Array& array) const {
   return out;
 }
 
-Path Forms::bound(const Value& body, const Path& path) const {
+Path Forms::stable_path(const Value& body, const Path& path) const {
   Path out;
   const Value* value = &body;
   for (const auto& segment : path.segments()) {
     const auto* array = value == nullptr ? nullptr : value->array();
     value = value == nullptr ? nullptr : find(*value, Path().with(segment));
     const bool element = array != nullptr && value != nullptr;
-    out = element ? bonds(out, *array).of(out, static_cast<std::size_t>(value - array->data())) : out.with(segment);
+    out = element ? element_paths(out, *array).of(out, static_cast<std::size_t>(value - array->data()))
+                  : out.with(segment);
   }
   return out;
 }

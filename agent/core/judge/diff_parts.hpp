@@ -45,16 +45,16 @@ class Forms {
   /// The elements by their keys; nothing when one lacks a key or two share one.
   std::optional<Keyed> keyed(const AttributeRule& rule, const Path& path, const Value::Array& array) const;
 
-  /// What a digest below an element of a list is bound to: its keys where the schema keys the list, nothing where order
-  /// means nothing, else its place. So an element that moves keeps the digests in it.
-  struct Bonds {
+  /// What a digest below an element of a list is stable_path to: its keys where the schema keys the list, nothing where
+  /// order means nothing, else its place. So an element that moves keeps the digests in it.
+  struct ElementPaths {
     bool unordered = false;
     std::vector<std::string> selectors;  ///< of a list by keys, by place
     Path of(const Path& list, std::size_t at) const;
   };
-  Bonds bonds(const Path& list, const Value::Array& array) const;
-  /// The path that a digest at `path` of `body` is bound to; a person or a change may name it by place or by key.
-  Path bound(const Value& body, const Path& path) const;
+  ElementPaths element_paths(const Path& list, const Value::Array& array) const;
+  /// The path that a digest at `path` of `body` is stable_path to; a person or a change may name it by place or by key.
+  Path stable_path(const Value& body, const Path& path) const;
 
  private:
   /// An element of a list that is read by a rule of its own, not by the list's.

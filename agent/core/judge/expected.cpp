@@ -51,9 +51,9 @@ Value as_digests(const Path& path, Value value, const Value& body, const KindSch
   if (options.keys == nullptr || value.is_null() || as_digest(value)) return value;
   const Value* now = find(body, path);
   if (const auto digest = now == nullptr ? std::nullopt : as_digest(*now)) {
-    if (holds_digest(value)) return value;
-    auto made =
-        sealed_digest(value, options.id, Forms(schema).bound(body, path), schema, *options.keys, digest->withheld);
+    if (contains_digest(value)) return value;
+    auto made = sealed_digest(value, options.id, Forms(schema).stable_path(body, path), schema, *options.keys,
+                              digest->withheld);
     if (!made) return value;  // a wanted secret in clear cannot be compared: unknown
     const auto ours = as_digest(*made);
     return ours->key_id == digest->key_id && ours->revision == digest->revision ? *made : value;
@@ -76,7 +76,7 @@ std::string incomparable(const Path& path, const Path& secret, const Value& valu
   return !secret.empty() && known ? "a sensitive value cannot be compared with an expectation" : "";
 }
 
-void walk(const Path& path, const Value& value, const Value& body, const KindSchema& schema, Wanted& out) {
+void walk(const Path& path, const Value& value, const Value& body, const KindSchema& schema, ExpectedAttributes& out) {
   const Value::Object* members = as_digest(value) ? nullptr : value.object();
   const bool whole = !path.empty() && (members == nullptr || members->empty() || is_secret(path, body, schema) ||
                                        !Forms(schema).is_structure(schema.rule(path)));
@@ -88,11 +88,11 @@ void walk(const Path& path, const Value& value, const Value& body, const KindSch
 }
 
 /// Each path once, and what lies above another before it.
-Wanted in_order(const Wanted& wanted, const Value& body, const KindSchema& schema) {
-  Wanted out;
+ExpectedAttributes in_order(const ExpectedAttributes& wanted, const Value& body, const KindSchema& schema) {
+  ExpectedAttributes out;
   std::set<std::string> done;
   for (const auto& [path, value] : wanted) {
-    for (auto& one : members_wanted(path, value, body, schema)) {
+    for (auto& one : expand_expected(path, value, body, schema)) {
       if (done.insert(one.first.render()).second) out.push_back(std::move(one));
     }
   }
@@ -126,7 +126,7 @@ Value fulfilled(const Path& path, Value list, const Value* now, const KindSchema
 
 }  // namespace
 
-Status want(Wanted& to, std::string_view key, Value value) {
+Status add_expected(ExpectedAttributes& to, std::string_view key, Value value) {
   const auto path = Path::parse(key);
   if (!path) return fail(Code::invalid, "path '" + std::string(key) + "' is not readable: " + path.error().message);
   const bool twice = std::any_of(to.begin(), to.end(), [&](const auto& one) { return one.first == *path; });
@@ -135,19 +135,20 @@ Status want(Wanted& to, std::string_view key, Value value) {
   return {};
 }
 
-Wanted members_wanted(const Path& path, const Value& value, const Value& body, const KindSchema& schema) {
-  Wanted out;
+ExpectedAttributes expand_expected(const Path& path, const Value& value, const Value& body, const KindSchema& schema) {
+  ExpectedAttributes out;
   walk(path, value, body, schema, out);
   return out;
 }
 
-Wanted members_declared(const Value& declared, const Value& body, const KindSchema& schema) {
-  Wanted out = members_wanted(Path{}, declared, body, schema);
+ExpectedAttributes expand_declared(const Value& declared, const Value& body, const KindSchema& schema) {
+  ExpectedAttributes out = expand_expected(Path{}, declared, body, schema);
   std::erase_if(out, [](const auto& one) { return one.second.is_null(); });
   return out;
 }
 
-Difference diff_expected(const Wanted& wanted, const Value& body, const KindSchema& schema, DiffOptions options) {
+Difference diff_expected(const ExpectedAttributes& wanted, const Value& body, const KindSchema& schema,
+                         DiffOptions options) {
   Value expected = body;
   std::vector<std::string> paths;
   Difference out;
@@ -184,8 +185,9 @@ Difference diff_expected(const Wanted& wanted, const Value& body, const KindSche
   return out;
 }
 
-Difference judge_expected(const Wanted& where, const Value& body, const std::shared_ptr<const KindSchema>& schema,
-                          const ResourceId& id, const std::shared_ptr<const RedactionKeys>& keys) {
+Difference judge_expected(const ExpectedAttributes& where, const Value& body,
+                          const std::shared_ptr<const KindSchema>& schema, const ResourceId& id,
+                          const std::shared_ptr<const RedactionKeys>& keys) {
   auto rules = std::make_shared<Rules>();
   rules->expect.push_back({{}, where, {}});
   JudgeContext context;
@@ -194,7 +196,7 @@ Difference judge_expected(const Wanted& where, const Value& body, const std::sha
   context.keys = keys;
   StoredResource row;
   row.id = id;
-  Seen seen;
+  Present seen;
   seen.observation.id = id;
   seen.observation.body = render(body);
   Judgement judgement = judge(context, row, seen);

@@ -36,25 +36,25 @@ struct StoredResource {
   std::vector<Drift> open;
 };
 
-/// Seen now; confirmed gone (COMPLETE or tombstone, and a read said not_found); or nothing can be said.
-struct Seen {
+/// Present now; confirmed gone (COMPLETE or tombstone, and a read said not_found); or nothing can be said.
+struct Present {
   Observation observation;
   /// What the provider's own diff demoted (asked by the engine before judging): path → equivalent or unsettled.
-  struct Demoted {
+  struct DemotedChange {
     std::string path;
     bool unsettled = false;
     std::string reason;
   };
-  std::vector<Demoted> demoted;
+  std::vector<DemotedChange> demoted;
 };
-struct Gone {
+struct Absent {
   Nanos observed_ns = 0;
 };
-struct Unsure {
+struct Unknown {
   std::string reason;
   Nanos at_ns = 0;
 };
-using Sighting = std::variant<Seen, Gone, Unsure>;
+using Reading = std::variant<Present, Absent, Unknown>;
 
 /// What a judgement needs beside the resource. Immutable during a page.
 struct JudgeContext {
@@ -74,7 +74,7 @@ struct JudgeContext {
 
 /// StoredResource::rules_generation of a row judged under this context; 0 while the kind is not established, so that
 /// its rows are judged once it is.
-std::uint64_t judged_under(const JudgeContext& context);
+std::uint64_t generation_under(const JudgeContext& context);
 
 /// One transition of one drift.
 struct Transition {
@@ -94,10 +94,10 @@ struct Judgement {
   std::map<std::string, std::uint64_t> suppressed;
 };
 
-/// Judges one sighting. Pure; any thread.
-Judgement judge(const JudgeContext& context, const StoredResource& stored, const Sighting& sighting);
+/// Judges one reading. Pure; any thread.
+Judgement judge(const JudgeContext& context, const StoredResource& stored, const Reading& reading);
 /// Decisions that expired by `now_ns` fall back to pending; without one the judgement has no transitions.
-Judgement lapse(const StoredResource& stored, Nanos now_ns);
+Judgement expire_decisions(const StoredResource& stored, Nanos now_ns);
 
 /// Pseudo-resource `backend/<name>`: another system identity behind the endpoint is one manual endpoint drift
 /// (semantics 3). An empty identity is unknown. `accepted`: the one that is judged; empty: the first one becomes it.
@@ -119,14 +119,14 @@ Judgement judge_scope(const std::string& backend_uid, const StoredResource& stor
 
 /// Pseudo-resource `claim/<backend>`: who speaks of its registration without being named in the configuration, as one
 /// manual config drift at path `claimed_by`, a list of texts. Those accepted before stay so while they are in
-/// `speakers`.
-Judgement judge_claims(const std::string& backend_uid, const StoredResource& stored, std::vector<std::string> speakers,
-                       Nanos now_ns);
-/// The speakers that `claim/<backend>` listed when it was judged last, and those of them that a person approved.
-struct Claimed {
-  std::vector<std::string> speakers, accepted;
+/// `registrars`.
+Judgement judge_claims(const std::string& backend_uid, const StoredResource& stored,
+                       std::vector<std::string> registrars, Nanos now_ns);
+/// The registrars that `claim/<backend>` listed when it was judged last, and those of them that a person approved.
+struct ClaimState {
+  std::vector<std::string> registrars, accepted;
 };
-Claimed claimed(const StoredResource& stored);
+ClaimState claim_state(const StoredResource& stored);
 
 /// A person's word on a drift.
 struct Decision {

@@ -3,7 +3,7 @@
 // out, so that a standing drift does not move with a timestamp deep inside it.
 #include <algorithm>
 
-#include "core/judge/parts.hpp"
+#include "core/judge/stages.hpp"
 #include "core/redact.hpp"
 
 namespace driftd::core {

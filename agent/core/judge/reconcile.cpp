@@ -4,62 +4,63 @@
 
 #include "base/digest.hpp"
 #include "core/judge/diff.hpp"
-#include "core/judge/parts.hpp"
+#include "core/judge/stages.hpp"
 #include "core/redact.hpp"
 
 namespace driftd::core {
 namespace {
 
 /// One is in clear, the other a digest: an agent that withholds more than its predecessor saw no change.
-bool same_in_another_form(const Setting& setting, const std::string& path, const Value& left, const Value& right) {
+bool same_in_another_form(const ReconcileInput& input, const std::string& path, const Value& left, const Value& right) {
   const auto digest = as_digest(left) ? as_digest(left) : as_digest(right);
-  if (!digest || setting.keys == nullptr) return false;
+  if (!digest || input.keys == nullptr) return false;
   const Value& clear = as_digest(left) ? right : left;
   const auto sealed =
-      sealed_digest(clear, setting.id, attribute_path(path), *setting.schema, *setting.keys, digest->withheld);
+      sealed_digest(clear, input.id, attribute_path(path), *input.schema, *input.keys, digest->withheld);
   // the memory for it ran out after the comparison that found this: told once more, never hidden
   if (!sealed) return false;
   const auto made = as_digest(*sealed);
   return made->key_id == digest->key_id && made->revision == digest->revision && made->hex == digest->hex;
 }
 
-bool same_value(const Setting& setting, const std::string& path, const std::optional<std::string>& a,
+bool same_value(const ReconcileInput& input, const std::string& path, const std::optional<std::string>& a,
                 const std::optional<std::string>& b) {
   if (a == b) return true;
-  if (!a || !b || !setting.schema || path == kIdentityPath) return false;
+  if (!a || !b || !input.schema || path == kIdentityPath) return false;
   const Result<Value> left = parse(*a), right = parse(*b);
   if (!left || !right) return false;
-  if (holds_digest(*left) != holds_digest(*right)) return same_in_another_form(setting, path, *left, *right);
-  const AttributeRule& rule = setting.schema->rule(attribute_path(path));
+  if (contains_digest(*left) != contains_digest(*right)) return same_in_another_form(input, path, *left, *right);
+  const AttributeRule& rule = input.schema->rule(attribute_path(path));
   const Result<std::string> left_norm = normalise(rule, *left), right_norm = normalise(rule, *right);
   return left_norm && right_norm && *left_norm == *right_norm;
 }
 
-/// `change` says of its path what the drift already said. Against an expectation both sides count: 3 in the place of 1
-/// is not 3 in the place of 100. A baseline follows by decisions alone, so there the new value says all.
-bool said(const Setting& setting, const Drift& drift, const Change& change) {
+/// `change` says of its path what the drift already already_reported. Against an expectation both sides count: 3 in the
+/// place of 1 is not 3 in the place of 100. A baseline follows by decisions alone, so there the new value says all.
+bool already_reported(const ReconcileInput& input, const Drift& drift, const Change& change) {
   const auto same = [&](const Change& other) {
-    if (other.path != change.path || !same_value(setting, change.path, other.new_value, change.new_value)) return false;
-    return drift.against == Against::baseline || same_value(setting, change.path, other.old_value, change.old_value);
+    if (other.path != change.path || !same_value(input, change.path, other.new_value, change.new_value)) return false;
+    return drift.against == Against::baseline || same_value(input, change.path, other.old_value, change.old_value);
   };
   return std::any_of(drift.changes.begin(), drift.changes.end(), same);
 }
 
-bool nothing_new(const Setting& setting, const Drift& drift, const std::vector<Change>& now) {
-  return std::all_of(now.begin(), now.end(), [&](const Change& change) { return said(setting, drift, change); });
+bool nothing_new(const ReconcileInput& input, const Drift& drift, const std::vector<Change>& now) {
+  return std::all_of(now.begin(), now.end(),
+                     [&](const Change& change) { return already_reported(input, drift, change); });
 }
 
-bool standing(const Setting& setting, const Drift& drift, const Group& group) {
+bool is_unchanged(const ReconcileInput& input, const Drift& drift, const DriftGroup& group) {
   return drift.operation == group.operation && drift.changes.size() == group.changes.size() &&
-         nothing_new(setting, drift, group.changes);
+         nothing_new(input, drift, group.changes);
 }
 
 /// Nothing of the values: an id goes everywhere and stays for ever, and whoever came by a former key could try guesses
 /// on it.
-std::string new_id(const Setting& setting, const StoredResource& stored, const GroupKey& key) {
+std::string new_id(const ReconcileInput& input, const StoredResource& stored, const GroupKey& key) {
   const auto [cls, against, action] = key;
-  const Digest id = digest(0, {setting.backend_uid, render(stored.id), render(cls), render(against), render(action),
-                               std::to_string(setting.now_ns), std::to_string(stored.revision)});
+  const Digest id = digest(0, {input.backend_uid, render(stored.id), render(cls), render(against), render(action),
+                               std::to_string(input.now_ns), std::to_string(stored.revision)});
   std::string hex;
   for (int shift = 60; shift >= 0; shift -= 4) hex += "0123456789abcdef"[(id.low >> shift) & 15];
   return "d-" + hex;
@@ -70,7 +71,7 @@ std::vector<Change> swapped(std::vector<Change> changes) {
   return changes;
 }
 
-/// Objects are filled member by member: what else is in them was not said.
+/// Objects are filled member by member: what else is in them was not already_reported.
 Status assign_into(Value& root, const Path& path, const Value& value) {
   const Value* there = find(root, path);
   if (!value.object() || there == nullptr || !there->object() || as_digest(value)) return assign(root, path, &value);
@@ -79,20 +80,20 @@ Status assign_into(Value& root, const Path& path, const Value& value) {
 }
 
 /// The value at `path` without what is not judged inside of it: a drift holds it so.
-void prune_at(const Setting& setting, const ResourceId& id, const Path& path, Value& body) {
+void prune_at(const ReconcileInput& input, const ResourceId& id, const Path& path, Value& body) {
   const Value* there = find(body, path);
-  if (setting.context == nullptr || there == nullptr) return;
+  if (input.context == nullptr || there == nullptr) return;
   Value pruned = *there;
-  prune_inside(*setting.context, id, path, pruned);
+  prune_inside(*input.context, id, path, pruned);
   (void)assign(body, path, &pruned);  // it is there, so it can be replaced
 }
 
-/// What is there now has the values that the drift said were wanted.
-bool as_wanted(const Setting& setting, const Drift& drift, const StoredResource& next) {
+/// What is there now has the values that the drift already_reported were wanted.
+bool matches_expected(const ReconcileInput& input, const Drift& drift, const StoredResource& next) {
   Result<Value> body = parse(next.observed.value_or("{}"));
-  if (!body || !setting.schema) return false;
+  if (!body || !input.schema) return false;
   for (const auto& change : drift.changes) {
-    if (change.path != kIdentityPath) prune_at(setting, next.id, attribute_path(change.path), *body);
+    if (change.path != kIdentityPath) prune_at(input, next.id, attribute_path(change.path), *body);
   }
   Value wanted = *body;
   for (const auto& change : drift.changes) {
@@ -102,26 +103,26 @@ bool as_wanted(const Setting& setting, const Drift& drift, const StoredResource&
     if (!value || !(change.old_value ? assign_into(wanted, path, *value) : assign(wanted, path, nullptr))) return false;
   }
   DiffOptions options;
-  options.old_revision = setting.schema->revision();
-  options.id = setting.id;
-  options.keys = setting.keys;
-  return diff(wanted, *body, *setting.schema, options).changes.empty();
+  options.old_revision = input.schema->revision();
+  options.id = input.id;
+  options.keys = input.keys;
+  return diff(wanted, *body, *input.schema, options).changes.empty();
 }
 
 /// Reverted: the difference went away by itself. Superseded: something else took its place.
-DriftStatus end_of(const Setting& setting, const Drift& drift, const StoredResource& stored, const StoredResource& next,
-                   const Finding& finding) {
-  const auto touched = [&](const Change& change) { return related_to_any(change.path, finding.replaced); };
-  const auto declared = [&](const Change& change) { return related_to_any(change.path, finding.declared); };
+DriftStatus closing_status(const ReconcileInput& input, const Drift& drift, const StoredResource& stored,
+                           const StoredResource& next, const ChangeSet& change_set) {
+  const auto touched = [&](const Change& change) { return related_to_any(change.path, change_set.replaced); };
+  const auto declared = [&](const Change& change) { return related_to_any(change.path, change_set.declared); };
   const bool any_touched = std::any_of(drift.changes.begin(), drift.changes.end(), touched);
   bool reverted = false;
-  if (finding.rebased && drift.against == Against::baseline) {
+  if (change_set.rebased && drift.against == Against::baseline) {
     reverted = false;
   } else if (drift.against == Against::expectation) {
     const bool all_declared = std::all_of(drift.changes.begin(), drift.changes.end(), declared);
     const bool was_absent = drift.operation == Operation::deleted;  // gone still, and no source declares it any more
-    reverted = finding.gone ? !stored.baseline && !was_absent : all_declared && as_wanted(setting, drift, next);
-  } else if (finding.gone) {
+    reverted = change_set.gone ? !stored.baseline && !was_absent : all_declared && matches_expected(input, drift, next);
+  } else if (change_set.gone) {
     reverted = drift.operation == Operation::created;
   } else {
     reverted = drift.operation == Operation::deleted || !any_touched;
@@ -131,20 +132,20 @@ DriftStatus end_of(const Setting& setting, const Drift& drift, const StoredResou
 
 class Reconciler {
  public:
-  Reconciler(const Setting& setting, const StoredResource& stored, Judgement& out)
-      : setting_(setting),
+  Reconciler(const ReconcileInput& input, const StoredResource& stored, Judgement& out)
+      : input_(input),
         stored_(stored),
         out_(out) {}
 
   void end(Drift drift, DriftStatus how);
-  void go_on(Drift drift, Group group);
-  void open(const GroupKey& key, Group group);
+  void update(Drift drift, DriftGroup group);
+  void open(const GroupKey& key, DriftGroup group);
 
  private:
-  void fade(Drift& drift, const Group& group) const;
+  void mark_staleness(Drift& drift, const DriftGroup& group) const;
   void keep(Drift drift) { out_.next.open.push_back(std::move(drift)); }
   void apply(Drift& drift);
-  const Setting& setting_;
+  const ReconcileInput& input_;
   const StoredResource& stored_;
   Judgement& out_;
 };
@@ -152,7 +153,7 @@ class Reconciler {
 void Reconciler::end(Drift drift, DriftStatus how) {
   const DriftStatus from = drift.status;
   drift.status = how;
-  drift.updated_ns = setting_.now_ns;
+  drift.updated_ns = input_.now_ns;
   drift.stale_since_ns.reset();
   drift.claimed_by.clear();  // its notification is withdrawn
   drift.claim_until_ns.reset();
@@ -160,11 +161,11 @@ void Reconciler::end(Drift drift, DriftStatus how) {
   out_.transitions.push_back({std::move(drift), from, false, std::move(changes)});
 }
 
-void Reconciler::fade(Drift& drift, const Group& group) const {
+void Reconciler::mark_staleness(Drift& drift, const DriftGroup& group) const {
   if (!group.stale) {
     drift.stale_since_ns.reset();
   } else if (!drift.stale_since_ns) {
-    drift.stale_since_ns = setting_.now_ns;
+    drift.stale_since_ns = input_.now_ns;
   }
 }
 
@@ -176,17 +177,17 @@ bool newly_withheld(const std::vector<Change>& was, const std::vector<Change>& n
   });
 }
 
-void Reconciler::go_on(Drift drift, Group group) {
+void Reconciler::update(Drift drift, DriftGroup group) {
   const DriftStatus from = drift.status;
-  const bool expired = lapsed(drift, setting_.now_ns);
-  const bool moved = !standing(setting_, drift, group);
-  fade(drift, group);
+  const bool expired = is_expired(drift, input_.now_ns);
+  const bool moved = !is_unchanged(input_, drift, group);
+  mark_staleness(drift, group);
   // A decision covers the values it was made on: part of them going back leaves it, any other value asks again. That
   // all is gone says of each attribute that it is not there; once the resource is back, one that is missing is another
   // matter.
   const bool back = drift.operation == Operation::deleted && group.operation != Operation::deleted;
-  const bool decision_over = expired || back || (moved && !nothing_new(setting_, drift, group.changes));
-  if (decision_over && drift.decided_ns) undecide(drift);
+  const bool decision_over = expired || back || (moved && !nothing_new(input_, drift, group.changes));
+  if (decision_over && drift.decided_ns) clear_decision(drift);
   if (!moved) {
     out_.suppressed["standing"] += group.changes.size();
     // The same values; what was shown of them is shown no more.
@@ -204,7 +205,7 @@ void Reconciler::go_on(Drift drift, Group group) {
     drift.claim_until_ns.reset();
   }
   if (moved || expired) {
-    drift.updated_ns = setting_.now_ns;
+    drift.updated_ns = input_.now_ns;
     out_.transitions.push_back({drift, from, moved, drift.changes});
   }
   keep(std::move(drift));
@@ -218,23 +219,23 @@ void Reconciler::apply(Drift& drift) {
   drift.reason = "the baseline could not follow: " + accepted.error().message;
 }
 
-void Reconciler::open(const GroupKey& key, Group group) {
+void Reconciler::open(const GroupKey& key, DriftGroup group) {
   Drift drift;
   std::tie(drift.cls, drift.against, drift.action) = key;
-  drift.id = new_id(setting_, stored_, key);
-  drift.backend_uid = setting_.backend_uid;
+  drift.id = new_id(input_, stored_, key);
+  drift.backend_uid = input_.backend_uid;
   drift.resource = out_.next.id;
   drift.operation = group.operation;
   drift.changes = std::move(group.changes);
   drift.digest = digest_of(drift.changes, drift.against);
-  drift.opened_ns = drift.updated_ns = setting_.now_ns;
+  drift.opened_ns = drift.updated_ns = input_.now_ns;
   drift.reason = group.reason;
-  const bool by_scope = !setting_.accepted_by.empty() && drift.operation == Operation::deleted;
+  const bool by_scope = !input_.accepted_by.empty() && drift.operation == Operation::deleted;
   if (by_scope) {
     drift.status = DriftStatus::approved;
-    drift.actor = setting_.accepted_by;
+    drift.actor = input_.accepted_by;
     drift.reason = "approved with scope/" + drift.resource.kind;
-    drift.decided_ns = setting_.now_ns;
+    drift.decided_ns = input_.now_ns;
   } else if (drift.action == Action::automatic) {
     drift.status = DriftStatus::auto_applied;
   } else if (drift.action == Action::ignore) {
@@ -250,11 +251,11 @@ bool same_path(const Change& a, const Change& b) { return a.path == b.path; }
 
 }  // namespace
 
-bool lapsed(const Drift& drift, Nanos now_ns) {
+bool is_expired(const Drift& drift, Nanos now_ns) {
   return drift.decided_ns && drift.expires_ns && *drift.expires_ns <= now_ns && drift.status != DriftStatus::pending;
 }
 
-void undecide(Drift& drift) {
+void clear_decision(Drift& drift) {
   drift.status = drift.action == Action::ignore ? DriftStatus::ignored : DriftStatus::pending;
   drift.actor.clear();
   drift.reason.clear();
@@ -291,26 +292,26 @@ Status accept(StoredResource& row, const Drift& drift) {
   return {};
 }
 
-void reconcile(const Setting& setting, const StoredResource& stored, Finding finding, Judgement& out) {
-  for (auto& [key, group] : finding.groups) {
+void reconcile(const ReconcileInput& input, const StoredResource& stored, ChangeSet change_set, Judgement& out) {
+  for (auto& [key, group] : change_set.groups) {
     std::stable_sort(group.changes.begin(), group.changes.end(), by_path);
     group.changes.erase(std::unique(group.changes.begin(), group.changes.end(), same_path), group.changes.end());
   }
   out.next.open.clear();
-  Reconciler reconciler(setting, stored, out);
-  const bool by_scope = finding.gone && !setting.accepted_by.empty();  // each deletion is a new, approved drift
+  Reconciler reconciler(input, stored, out);
+  const bool by_scope = change_set.gone && !input.accepted_by.empty();  // each deletion is a new, approved drift
   for (const auto& drift : stored.open) {
-    if (by_scope || !finding.groups.contains(key_of(drift))) {
-      reconciler.end(drift, end_of(setting, drift, stored, out.next, finding));
+    if (by_scope || !change_set.groups.contains(key_of(drift))) {
+      reconciler.end(drift, closing_status(input, drift, stored, out.next, change_set));
     }
   }
   for (const auto& drift : stored.open) {
-    const auto found = finding.groups.find(key_of(drift));
-    if (by_scope || found == finding.groups.end()) continue;
-    reconciler.go_on(drift, std::move(found->second));
+    const auto found = change_set.groups.find(key_of(drift));
+    if (by_scope || found == change_set.groups.end()) continue;
+    reconciler.update(drift, std::move(found->second));
     found->second.changes.clear();
   }
-  for (auto& [key, group] : finding.groups) {
+  for (auto& [key, group] : change_set.groups) {
     if (!group.changes.empty()) reconciler.open(key, std::move(group));
   }
 }

@@ -19,7 +19,8 @@ bool Match::matches(const ResourceId& resource_id, const Path& attribute, Change
   return resource(resource_id) && (!cls || *cls == change_class) && (!path || covers(*path, attribute));
 }
 
-Chosen choose_policy(const Rules& rules, const ResourceId& id, const Path& path, ChangeClass cls, bool applied_state) {
+PolicyChoice choose_policy(const Rules& rules, const ResourceId& id, const Path& path, ChangeClass cls,
+                           bool applied_state) {
   for (const auto& rule : rules.policy) {
     if (rule.match.matches(id, path, cls)) return {rule.action, rule.where};
   }

@@ -49,11 +49,12 @@ struct Rules {
   std::uint64_t generation = 0;  ///< hash of all of it: resources judged under another are judged again
 };
 
-struct Chosen {
+struct PolicyChoice {
   Action action;
   std::string where;  ///< the rule, or `default for class config`
 };
-Chosen choose_policy(const Rules& rules, const ResourceId& id, const Path& path, ChangeClass cls, bool applied_state);
+PolicyChoice choose_policy(const Rules& rules, const ResourceId& id, const Path& path, ChangeClass cls,
+                           bool applied_state);
 /// The ignore rule that covers `path`, or nullptr.
 const IgnoreRule* find_ignore(const Rules& rules, const ResourceId& id, const Path& path, ChangeClass cls);
 

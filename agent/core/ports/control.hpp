@@ -22,7 +22,7 @@ struct Coverage {
 };
 /// In one word: `seen` (listed whole, nothing unknown), `partial` (listed whole, some of it unknown), `denied` or
 /// `unsupported` (as the first reason says), `stale` (it was seen once, not now), `unseen` (never yet).
-std::string_view state_of(const Coverage& coverage);
+std::string_view coverage_state(const Coverage& coverage);
 
 struct BackendView {
   std::string uid, name, type, provider, endpoint;
@@ -52,7 +52,7 @@ struct SinkView {
 };
 
 /// A setting whose new value is not in use before a restart.
-struct Waiting {
+struct PendingRestart {
   std::string what, where;  ///< `backends.orders.interval`, `driftd.yaml:14`; where: empty for what was removed
 };
 
@@ -65,7 +65,7 @@ struct AgentView {
   std::vector<SinkView> sinks;
   std::int64_t backlog_events = 0, backlog_bytes = 0;
   std::int64_t store_bytes = 0, store_max_bytes = 0;  ///< in use in store.db, and above which history goes
-  std::vector<Waiting> needs_restart;                 ///< as the last reload found it
+  std::vector<PendingRestart> needs_restart;          ///< as the last reload found it
 };
 
 /// What people and programs may ask of a running agent; API and CLI are skins over it. Core thread.
@@ -82,23 +82,23 @@ class Control {
   /// Appends to the audit log; what cannot be written must not be done.
   virtual Task<Status> audit(AuditEntry entry) = 0;
   /// Runs a cycle now and waits for its end; empty: all backends. Returns the number of complete kinds per backend.
-  struct Refreshed {
+  struct BackendRefresh {
     std::string backend;
     Status status;
     std::vector<Coverage> coverage;
   };
-  virtual Task<Result<std::vector<Refreshed>>> refresh(std::string backend, bool full) = 0;
+  virtual Task<Result<std::vector<BackendRefresh>>> refresh(std::string backend, bool full) = 0;
   virtual Task<Result<std::vector<Step>>> explain(std::string backend, ResourceId id, std::string path) = 0;
   /// The backends that a backend's provider knows of (driftd.discover/1).
   virtual Task<Result<DiscoverOutcome>> discover(std::string backend) = 0;
   virtual Task<Result<std::string>> schema(std::string provider, std::string what) = 0;
   /// Reloads policies, ignores, expectations, routes from the config file: whole or not at all. What else changed
   /// waits.
-  struct Reloaded {
+  struct ReloadReport {
     std::vector<std::string> applied;  ///< `rules of backend orders`, `routes`, `sinks.ops (added)`
-    std::vector<Waiting> needs_restart;
+    std::vector<PendingRestart> needs_restart;
   };
-  virtual Task<Result<Reloaded>> reload() = 0;
+  virtual Task<Result<ReloadReport>> reload() = 0;
   /// Sends stored events again to one sink; returns how many.
   struct Replay {
     std::string sink;

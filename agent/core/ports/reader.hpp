@@ -32,7 +32,7 @@ struct DeadLetter {
   int attempts = 0;
   std::string error;
 };
-struct SinkBook {  ///< emitted = acked + pending + dead + dropped, exact when quiet
+struct SinkTotals {  ///< emitted = acked + pending + dead + dropped, exact when quiet
   std::string sink;
   std::int64_t emitted = 0, acked = 0, pending = 0, dead = 0, dropped = 0;
 };
@@ -44,11 +44,11 @@ class Reader {
   virtual ~Reader() = default;
   /// Takes one row of a list after the other, on the io pool and in no transaction; false: no more of them.
   template <class Row>
-  using Take = std::function<bool(Row)>;
+  using RowHandler = std::function<bool(Row)>;
   /// Lists whose rows may be large: read in slices, so that one of them stands in memory at a time. True: rows are left
   /// within the limit, for `take` wanted no more or 512 MiB were read. Of a resource's open drifts only the ids.
-  virtual Task<Result<bool>> each_resource(DriftFilter filter, Take<ResourceRow> take) = 0;
-  virtual Task<Result<bool>> each_drift(DriftFilter filter, Take<DriftRow> take) = 0;
+  virtual Task<Result<bool>> each_resource(DriftFilter filter, RowHandler<ResourceRow> take) = 0;
+  virtual Task<Result<bool>> each_drift(DriftFilter filter, RowHandler<DriftRow> take) = 0;
   virtual Task<Result<std::vector<ResourceRow>>> resources(std::string backend, std::string kind, int limit) = 0;
   virtual Task<Result<std::vector<DriftRow>>> drifts(DriftFilter filter) = 0;
   /// These four end behind the row that makes 4 MiB of text full, whatever their limit.
@@ -57,7 +57,7 @@ class Reader {
   virtual Task<Result<std::vector<StoredEvent>>> last_events(int limit) = 0;
   virtual Task<Result<std::vector<DeadLetter>>> dead_letters(std::string sink, int limit) = 0;
   virtual Task<Result<std::vector<AuditRow>>> audit(int limit) = 0;
-  virtual Task<Result<std::vector<SinkBook>>> books() = 0;
+  virtual Task<Result<std::vector<SinkTotals>>> sink_totals() = 0;
   /// Walks along the whole chain of audit lines.
   virtual Task<Result<AuditProof>> verify_audit() = 0;
   /// How many rows a list would have without its limit.

@@ -132,20 +132,20 @@ struct SessionEvent {
 class SessionFactory {
  public:
   virtual ~SessionFactory() = default;
-  struct Use {
+  struct PluginUser {
     std::string backend;
     WorkerStatus worker;
   };
   /// A plugin file, described by a short-lived worker; a bad one carries its error.
-  struct Found {
+  struct ScanResult {
     std::string file;
     Result<std::shared_ptr<const ProviderInfo>> info;
     std::string sha256, pin;  ///< hex; pin: pinned | unpinned | changed, empty: there is no driftd.lock
     bool gone = false;        ///< the file is not there any more; what runs it stays
-    std::vector<Use> used_by;
+    std::vector<PluginUser> used_by;
   };
   /// All plugins of the plugin folders.
-  virtual Task<std::vector<Found>> scan() = 0;
+  virtual Task<std::vector<ScanResult>> scan() = 0;
   virtual Result<std::shared_ptr<Session>> open(SessionSpec spec) = 0;
   virtual void on_event(std::function<void(SessionEvent)> handler) = 0;
   /// From now on sessions follow what lies in the plugin folders: files that arrive, are upgraded, or are pinned anew.

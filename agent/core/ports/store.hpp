@@ -74,7 +74,7 @@ struct PageCommit {
   std::optional<HealthReport::State> health;
   std::vector<AuditEntry> audit;  ///< written with the page or not at all
 };
-struct Committed {
+struct CommitResult {
   std::vector<std::int64_t> revisions;  ///< of `writes`, in order
   std::vector<StoredEvent> events;      ///< as numbered, in order
 };
@@ -98,7 +98,7 @@ class Store {
   virtual Task<Result<std::vector<DeclaredEntry>>> declared_by(std::string source_uid) = 0;
   virtual Task<Result<std::vector<DeclaredEntry>>> declared_of(std::string target) = 0;
   virtual Task<Result<std::vector<Declaration>>> declarations(std::string target, std::vector<ResourceId> ids) = 0;
-  virtual Task<Result<Committed>> commit(PageCommit page) = 0;
+  virtual Task<Result<CommitResult>> commit(PageCommit page) = 0;
   /// The resource that an open drift belongs to: backend uid and row. `drift_id` may be a prefix of at least 6
   /// characters that only one open drift has. not_found: no such drift; conflict: it is closed, or several begin so.
   struct Owner {
@@ -139,7 +139,7 @@ struct SinkSettlement {
 class Outbox {
  public:
   /// Bytes of payloads with which an answer is full: it ends with the event that reaches them.
-  static constexpr std::size_t kFull = 4u << 20;
+  static constexpr std::size_t kMaxAnswerBytes = 4u << 20;
   virtual ~Outbox() = default;
   /// Registers a sink (a new one starts now) and returns its cursor.
   virtual Task<Result<SinkCursor>> open_sink(std::string sink) = 0;

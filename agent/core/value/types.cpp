@@ -31,11 +31,11 @@ bool all_digits(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-tl::unexpected<Error> not_a(std::string_view type, std::string_view found) {
+tl::unexpected<Error> type_mismatch(std::string_view type, std::string_view found) {
   return fail(Code::invalid, "expected " + std::string(type) + ", found '" + std::string(front(found, 64)) + "'");
 }
 
-tl::unexpected<Error> beyond(std::string what) { return fail(Code::budget, std::move(what)); }
+tl::unexpected<Error> too_large(std::string what) { return fail(Code::budget, std::move(what)); }
 
 Result<std::string> scalar_text(const Value& value) {
   if (const auto* text = value.string()) return *text;
@@ -58,7 +58,7 @@ std::string trim_eol(std::string_view text) {
   return out;
 }
 
-std::string shaped(const AttributeRule& rule, std::string_view text) {
+std::string fold_and_trim(const AttributeRule& rule, std::string_view text) {
   std::string out = rule.trim_eol ? trim_eol(text) : std::string(text);
   if (rule.trim_space) out = strip(out);
   return rule.fold ? lower(out) : out;
@@ -69,7 +69,7 @@ namespace {
 /// Appends to one text: what each level returned would be copied once for every level above it.
 void append_structure(std::string& out, const AttributeRule& rule, const Value& value) {
   if (const auto* text = value.string()) {
-    out += render(Value(shaped(rule, *text)));
+    out += render(Value(fold_and_trim(rule, *text)));
   } else if (const auto* number = value.number()) {
     out += decimal(number->token).value_or(number->token);
   } else if (const auto* array = value.array()) {
@@ -109,7 +109,7 @@ Result<std::string> boolean(const AttributeRule& rule, std::string_view text) {
   if (among(own ? rule.true_tokens : kTrue)) return std::string("true");
   if (among(own ? rule.false_tokens : kFalse)) return std::string("false");
   if (text == "true" || text == "false") return std::string(text);
-  return not_a("a boolean", text);
+  return type_mismatch("a boolean", text);
 }
 
 /// JSON or YAML: text is parsed, a structure is taken as it is.
@@ -117,7 +117,7 @@ Result<std::string> document(const AttributeRule& rule, const Value& value) {
   const auto* text = value.string();
   const AttributeRule plain;
   if (text == nullptr) return structure(plain, value);
-  const auto shaped_text = shaped(rule, *text);
+  const auto shaped_text = fold_and_trim(rule, *text);
   auto parsed = rule.type == ValueType::json ? parse(shaped_text, ParseLimits{.bytes = kMaxJson, .nodes = kMaxNodes})
                                              : yaml(shaped_text);
   if (!parsed && parsed.error().code == Code::budget) return fail(parsed.error());
@@ -127,7 +127,7 @@ Result<std::string> document(const AttributeRule& rule, const Value& value) {
 
 Result<std::string> scalar(const AttributeRule& rule, const Value& value) {
   DRIFTD_TRY(const std::string raw, scalar_text(value));
-  const std::string text = shaped(rule, raw);
+  const std::string text = fold_and_trim(rule, raw);
   switch (rule.type) {
     case ValueType::integer:
       return integer(text);
@@ -184,7 +184,7 @@ Result<Value::Array> elements_of(const AttributeRule& rule, const Value& value) 
   Value::Array out;
   for (std::size_t start = 0; start <= text->size();) {
     if (out.size() > types::kMaxElements)
-      return types::beyond("more than " + std::to_string(types::kMaxElements) + " parts");
+      return types::too_large("more than " + std::to_string(types::kMaxElements) + " parts");
     const auto comma = std::min(text->find(',', start), text->size());
     const auto part = types::strip(std::string_view(*text).substr(start, comma - start));
     if (!part.empty()) out.emplace_back(std::string(part));
@@ -232,12 +232,12 @@ Result<std::string> normalise(const AttributeRule& rule, const Value& value) {
   try {
     return normal_form(rule, value);
   } catch (const std::bad_alloc&) {  // the standard library's way to say it: one attribute, never the agent
-    return types::beyond("there is not enough memory to read it");
+    return types::too_large("there is not enough memory to read it");
   } catch (const std::length_error&) {
-    return types::beyond("it is too large to be read");
+    return types::too_large("it is too large to be read");
   } catch (const std::exception& error) {
     // Whatever a library of ours throws at a value costs that attribute, not the agent.
-    return types::beyond(std::string("it cannot be read: ") + error.what());
+    return types::too_large(std::string("it cannot be read: ") + error.what());
   }
 }
 

@@ -17,11 +17,11 @@ inline constexpr std::size_t kMaxElements = 20'000;  ///< lines, PEM blocks, key
 
 /// The text may be of its type, but reading it would cost too much: `budget`, so that the attribute is unknown. A text
 /// that is not of its type is `invalid` and is compared as it stands.
-tl::unexpected<Error> beyond(std::string what);
+tl::unexpected<Error> too_large(std::string what);
 
 /// A scalar as text: strings as they are, numbers by token, booleans as words; `invalid` for null, arrays, objects.
 Result<std::string> scalar_text(const Value& value);
-tl::unexpected<Error> not_a(std::string_view type, std::string_view found);
+tl::unexpected<Error> type_mismatch(std::string_view type, std::string_view found);
 std::string lower(std::string_view text);       ///< ASCII
 std::string_view strip(std::string_view text);  ///< white space at both ends
 bool all_digits(std::string_view text);         ///< at least one
@@ -48,6 +48,6 @@ Result<Value> yaml(std::string_view text);              ///< one document, or a 
 /// Any value with its numbers as exact decimals, strings folded and trimmed as the rule says.
 std::string structure(const AttributeRule& rule, const Value& value);
 /// Fold and trim of the rule.
-std::string shaped(const AttributeRule& rule, std::string_view text);
+std::string fold_and_trim(const AttributeRule& rule, std::string_view text);
 
 }  // namespace driftd::core::types

@@ -37,7 +37,7 @@ std::optional<std::string> canonical_host(std::string_view text) {
   if (text.ends_with('.')) text.remove_suffix(1);
   const bool empty_label =
       text.empty() || text.front() == '.' || text.back() == '.' || text.find("..") != std::string_view::npos;
-  const bool bad = std::any_of(text.begin(), text.end(), [](char c) {  // names beyond ASCII are kept as written
+  const bool bad = std::any_of(text.begin(), text.end(), [](char c) {  // names too_large ASCII are kept as written
     const bool word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
     return !word && c != '-' && c != '_' && c != '.' && c != '*' && static_cast<unsigned char>(c) < 0x80;
   });
@@ -134,7 +134,7 @@ std::optional<std::pair<std::vector<std::uint8_t>, unsigned>> network(std::strin
 
 Result<std::string> host(std::string_view text) {
   const auto out = canonical_host(strip(text));
-  if (!out) return not_a("a host", text);
+  if (!out) return type_mismatch("a host", text);
   return quoted(*out);
 }
 
@@ -149,7 +149,7 @@ Result<std::string> endpoint(std::string_view text, std::string_view port_rule) 
   if (const auto slash = rest.find('/'); slash != std::string_view::npos && slash + 1 == rest.size())
     rest.remove_suffix(1);
   const auto authority = parse_authority(rest);
-  if (!authority) return not_a("an endpoint", text);
+  if (!authority) return type_mismatch("an endpoint", text);
   std::string port = authority->port;
   if (port.empty()) port = default_port(scheme);
   if (port.empty()) port = all_digits(port_rule) ? std::string(port_rule) : default_port(port_rule);
@@ -158,10 +158,10 @@ Result<std::string> endpoint(std::string_view text, std::string_view port_rule) 
 
 Result<std::string> url(std::string_view text) {
   const auto [scheme, rest] = cut_scheme(strip(text));
-  if (scheme.empty()) return not_a("a URL", text);
+  if (scheme.empty()) return type_mismatch("a URL", text);
   const auto end = std::min(rest.find_first_of("/?#"), rest.size());
   const auto authority = parse_authority(rest.substr(0, end));
-  if (!authority) return not_a("a URL", text);
+  if (!authority) return type_mismatch("a URL", text);
   std::string_view tail = rest.substr(end);
   const auto path_end = std::min(tail.find_first_of("?#"), tail.size());
   std::string path(tail.substr(0, path_end));
@@ -173,14 +173,14 @@ Result<std::string> url(std::string_view text) {
 
 Result<std::string> inet(std::string_view text) {
   const auto parsed = network(text);
-  if (!parsed) return not_a("an IP address", text);
+  if (!parsed) return type_mismatch("an IP address", text);
   const auto& [bytes, length] = *parsed;
   return quoted(text_of(bytes) + (length == bytes.size() * 8 ? "" : "/" + std::to_string(length)));
 }
 
 Result<std::string> cidr(std::string_view text) {
   auto parsed = network(text);
-  if (!parsed) return not_a("a network", text);
+  if (!parsed) return type_mismatch("a network", text);
   auto& [bytes, length] = *parsed;
   for (std::size_t bit = length; bit < bytes.size() * 8; ++bit)
     bytes[bit / 8] &= static_cast<std::uint8_t>(~(0x80u >> (bit % 8)));

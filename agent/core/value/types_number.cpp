@@ -226,11 +226,11 @@ Result<std::string> postgres(std::string_view text, const std::array<Unit, N>& t
   const auto number = take_decimal(rest);
   const auto value = number ? rational(*number) : std::nullopt;
   rest = strip(rest);
-  if (!value) return not_a("a Postgres quantity", text);
+  if (!value) return type_mismatch("a Postgres quantity", text);
   Rational smallest = *value * *factor;
   if (!rest.empty()) {
     const Unit* unit = find_unit(table, rest);
-    if (unit == nullptr) return not_a("a Postgres quantity", text);
+    if (unit == nullptr) return type_mismatch("a Postgres quantity", text);
     smallest = *value * Rational(unit->factor);
     if (denominator(*value) != 1 && unit != table.data()) {
       const Rational below((unit - 1)->factor);
@@ -247,11 +247,11 @@ Result<std::string> suffixed(std::string_view text, const std::array<Unit, N>& t
   std::string_view rest = strip(text);
   const auto number = take_decimal(rest);
   const auto value = number ? rational(*number) : std::nullopt;
-  if (!value) return not_a("a quantity", text);
+  if (!value) return type_mismatch("a quantity", text);
   const std::string suffix = lower(strip(rest));
   if (suffix.empty()) return render(Rational(*value * bare));
   const Unit* unit = find_unit(table, suffix);
-  if (unit == nullptr) return not_a("a quantity", text);
+  if (unit == nullptr) return type_mismatch("a quantity", text);
   return render(Rational(*value * Rational(unit->factor)));
 }
 
@@ -260,17 +260,17 @@ Result<std::string> compound(std::string_view text) {
   std::string_view rest = strip(text);
   const bool negative = take(rest, '-');
   Rational sum = 0;
-  if (rest.empty()) return not_a("a duration", text);
+  if (rest.empty()) return type_mismatch("a duration", text);
   for (int terms = 0; !rest.empty(); ++terms) {
-    if (terms == kMaxTerms) return not_a("a duration", text);
+    if (terms == kMaxTerms) return type_mismatch("a duration", text);
     const auto number = rest.front() == '-' ? std::nullopt : take_decimal(rest);
     const auto value = number ? rational(*number) : std::nullopt;
-    if (!value) return not_a("a duration", text);
+    if (!value) return type_mismatch("a duration", text);
     rest = strip(rest);
     std::size_t n = 0;
     while (n < rest.size() && !(rest[n] >= '0' && rest[n] <= '9') && rest[n] != '.' && rest[n] != ' ') ++n;
     const Unit* unit = find_unit(kTime, lower(rest.substr(0, n)));
-    if (unit == nullptr) return not_a("a duration", text);
+    if (unit == nullptr) return type_mismatch("a duration", text);
     sum += *value * Rational(unit->factor);
     rest = strip(rest.substr(n));
   }
@@ -283,17 +283,18 @@ Result<std::string> iso_duration(std::string_view text) {
   static constexpr std::array<Unit, 3> kTimes = {{{"H", kHour}, {"M", kMinute}, {"S", kSecond}}};
   std::string_view rest = strip(text);
   const bool negative = take(rest, '-');
-  if (!take(rest, 'P') || rest.empty() || rest == "T") return not_a("an ISO 8601 duration", text);
+  if (!take(rest, 'P') || rest.empty() || rest == "T") return type_mismatch("an ISO 8601 duration", text);
   Rational sum = 0;
   bool in_time = false;
   for (int terms = 0; !rest.empty(); ++terms) {
-    if (terms == kMaxTerms) return not_a("an ISO 8601 duration", text);
+    if (terms == kMaxTerms) return type_mismatch("an ISO 8601 duration", text);
     if (!in_time && take(rest, 'T')) in_time = true;
     const auto number = rest.empty() || rest.front() == '-' || rest.front() == '+' ? std::nullopt : take_decimal(rest);
     const auto value = number ? rational(*number) : std::nullopt;
     const auto name = rest.substr(0, 1);
     const Unit* unit = in_time ? find_unit(kTimes, name) : find_unit(kDates, name);
-    if (!value || unit == nullptr) return not_a("an ISO 8601 duration of weeks, days, hours, minutes, seconds", text);
+    if (!value || unit == nullptr)
+      return type_mismatch("an ISO 8601 duration of weeks, days, hours, minutes, seconds", text);
     sum += *value * Rational(unit->factor);
     rest.remove_prefix(1);
   }
@@ -321,13 +322,13 @@ std::optional<Rational> kubernetes_factor(std::string_view suffix) {
 
 Result<std::string> decimal(std::string_view text) {
   const auto number = parse_decimal(text);
-  if (!number) return not_a("a number", text);
+  if (!number) return type_mismatch("a number", text);
   return render(*number);
 }
 
 Result<std::string> integer(std::string_view text) {
   const auto number = parse_decimal(text);
-  if (!number || number->exponent < 0) return not_a("an integer", text);
+  if (!number || number->exponent < 0) return type_mismatch("an integer", text);
   return render(*number);
 }
 
@@ -335,7 +336,7 @@ Result<std::string> percent(std::string_view text, std::string_view unit) {
   std::string_view rest = strip(text);
   auto number = take_decimal(rest);
   rest = strip(rest);
-  if (!number || (!rest.empty() && rest != "%")) return not_a("a percentage", text);
+  if (!number || (!rest.empty() && rest != "%")) return type_mismatch("a percentage", text);
   if (rest.empty() && unit == "ratio" && !number->digits.empty()) number->exponent += 2;
   return render(*number);
 }
@@ -345,7 +346,7 @@ Result<std::string> quantity(std::string_view text) {
   const auto number = take_decimal(rest);
   const auto value = number ? rational(*number) : std::nullopt;
   const auto factor = kubernetes_factor(rest);
-  if (!value || !factor) return not_a("a Kubernetes quantity", text);
+  if (!value || !factor) return type_mismatch("a Kubernetes quantity", text);
   return render(Rational(*value * *factor));
 }
 
@@ -373,7 +374,7 @@ Result<std::string> duration(std::string_view text, std::string_view unit) {
   const bool is_table = name.table == "redis" || name.table == "kafka" || name.table == "iso8601";
   const auto bare = base_factor(kTime, is_table ? name.base : name.table);
   const auto value = rational(*number);
-  if (!value) return not_a("a duration", text);
+  if (!value) return type_mismatch("a duration", text);
   if (!bare && *value == 0) return std::string("0");
   if (!bare) return fail(Code::invalid, "the duration '" + std::string(text) + "' has no unit and the rule names none");
   return render(Rational(*value * *bare));

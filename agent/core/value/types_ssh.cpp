@@ -102,7 +102,7 @@ Result<std::string> ssh_key(std::string_view text) {
     if (!key)
       return fail(Code::invalid, "expected SSH public keys, found no such key in line " + std::to_string(number));
     lines.push_back(std::move(*key));
-    if (lines.size() > kMaxElements) return beyond("more than " + std::to_string(kMaxElements) + " SSH keys");
+    if (lines.size() > kMaxElements) return too_large("more than " + std::to_string(kMaxElements) + " SSH keys");
   }
   // Which of two keys stands first says nothing. Of one key, sshd takes the first line whose options let it in.
   std::stable_sort(lines.begin(), lines.end(), [](const Line& a, const Line& b) { return a.blob < b.blob; });

@@ -21,7 +21,7 @@ Result<std::vector<std::string>> logical_lines(std::string_view text) {
   std::vector<std::string> out;
   bool joining = false;
   while (!text.empty()) {
-    if (out.size() > kMaxElements) return beyond("properties: more than " + std::to_string(kMaxElements) + " lines");
+    if (out.size() > kMaxElements) return too_large("properties: more than " + std::to_string(kMaxElements) + " lines");
     const auto end = std::min(text.find_first_of("\r\n"), text.size());
     std::string_view line = text.substr(0, end);
     text.remove_prefix(std::min(text.size(), end + 1));
@@ -74,8 +74,8 @@ Result<std::string> timestamp(std::string_view text, std::string_view unit) {
   if (word == "infinity" || word == "-infinity") return render(Value(word));
   if (!unit.empty() && decimal(rest)) return duration(rest, unit);
   const auto instant = parse_instant(rest);
-  if (!instant) return not_a("an RFC 3339 timestamp with its zone", text);
-  // years 1678–2261 fit into 64 bits of nanoseconds; beyond, seconds and nanoseconds are written one after the other
+  if (!instant) return type_mismatch("an RFC 3339 timestamp with its zone", text);
+  // years 1678–2261 fit into 64 bits of nanoseconds; too_large, seconds and nanoseconds are written one after the other
   const std::string nanos = std::to_string(instant->nanos);
   return decimal(std::to_string(instant->seconds) + "e9").map([&](const std::string& whole) {
     return nanos == "0" ? whole : "\"" + whole + "+" + nanos + "\"";
@@ -87,7 +87,7 @@ Result<std::string> version(std::string_view text, std::string_view unit) {
   rest = rest.substr(0, rest.find_first_of(" +\t\r\n\f\v"));
   if (rest.size() > 1 && (rest.front() == 'v' || rest.front() == 'V') && rest[1] >= '0' && rest[1] <= '9')
     rest.remove_prefix(1);
-  if (rest.empty() || rest.size() > kMaxVersion) return not_a("a version", text);
+  if (rest.empty() || rest.size() > kMaxVersion) return type_mismatch("a version", text);
   if (rest.front() < '0' || rest.front() > '9') return render(Value(lower(rest)));
   const auto dash = std::min(rest.find('-'), rest.size());
   std::vector<std::string> parts;
@@ -123,7 +123,7 @@ Result<std::string> pem(std::string_view text) {
     OPENSSL_free(name);
     OPENSSL_free(header);
     OPENSSL_clear_free(der, static_cast<std::size_t>(size));
-    if (read > kMaxElements) return beyond("PEM: more than " + std::to_string(kMaxElements) + " blocks");
+    if (read > kMaxElements) return too_large("PEM: more than " + std::to_string(kMaxElements) + " blocks");
   }
   std::size_t begins = 0;
   for (auto at = text.find("-----BEGIN "); at != std::string_view::npos; at = text.find("-----BEGIN ", at + 1))

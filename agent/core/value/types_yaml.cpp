@@ -245,7 +245,7 @@ Value parsed(std::string_view text) {
 }  // namespace
 
 Result<Value> yaml(std::string_view text) {
-  if (text.size() > kMaxText) return beyond("YAML: more than 1 MiB");
+  if (text.size() > kMaxText) return too_large("YAML: more than 1 MiB");
   // The library takes a text with such a byte for UTF-16 or UTF-32 and drops what is over, so that two texts look
   // equal.
   if (text.find('\0') != std::string_view::npos)
@@ -263,7 +263,7 @@ Result<Value> yaml(std::string_view text) {
     return fail(Code::invalid, "YAML " + std::to_string(error.mark.line + 1) + ":" +
                                    std::to_string(error.mark.column + 1) + ": " + error.msg);
   } catch (const std::length_error& error) {
-    return beyond(std::string("YAML: ") + error.what());
+    return too_large(std::string("YAML: ") + error.what());
   }
 }
 

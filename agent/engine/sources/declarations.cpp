@@ -4,7 +4,7 @@
 namespace driftd::engine {
 namespace {
 
-constexpr std::size_t kMostDeclared = 250'000;
+constexpr std::size_t kMaxDeclared = 250'000;
 
 core::DeclarationWrite withdrawal(const std::string& target, const core::ResourceId& id,
                                   const std::string& source_uid) {
@@ -18,22 +18,22 @@ core::DeclarationWrite withdrawal(const std::string& target, const core::Resourc
 
 }  // namespace
 
-void Declares::load(const std::vector<core::DeclaredEntry>& known) {
+void DeclarationSet::load(const std::vector<core::DeclaredEntry>& known) {
   known_.clear();
   for (const auto& entry : known) known_[{entry.target, entry.id}] = {entry.digest, 0, true};
 }
 
-bool Declares::has_room(const core::Observation& record) const {
-  return known_.size() < kMostDeclared || record.tombstone || known_.contains({record.backend, record.id});
+bool DeclarationSet::has_room(const core::Observation& record) const {
+  return known_.size() < kMaxDeclared || record.tombstone || known_.contains({record.backend, record.id});
 }
 
-std::string Declares::no_room() {
-  return "budget: a source declares at most " + std::to_string(kMostDeclared) +
+std::string DeclarationSet::no_room() {
+  return "budget: a source declares at most " + std::to_string(kMaxDeclared) +
          " resources of other backends: what is more of them is left out, and what is known stays";
 }
 
-std::optional<core::DeclarationWrite> Declares::take(const core::Observation& record, const std::string& source_uid,
-                                                     std::uint32_t run) {
+std::optional<core::DeclarationWrite> DeclarationSet::update(const core::Observation& record,
+                                                             const std::string& source_uid, std::uint32_t run) {
   if (record.tombstone) {
     if (!known_.contains({record.backend, record.id})) return std::nullopt;
     return withdrawal(record.backend, record.id, source_uid);
@@ -51,8 +51,8 @@ std::optional<core::DeclarationWrite> Declares::take(const core::Observation& re
   return out;
 }
 
-std::vector<core::DeclarationWrite> Declares::missing(const std::string& target, const std::string& kind,
-                                                      const std::string& source_uid, std::uint32_t run) const {
+std::vector<core::DeclarationWrite> DeclarationSet::missing(const std::string& target, const std::string& kind,
+                                                            const std::string& source_uid, std::uint32_t run) const {
   std::vector<core::DeclarationWrite> out;
   for (auto at = known_.lower_bound({target, {kind, ""}}); at != known_.end(); ++at) {
     const auto& [key, known] = *at;
@@ -62,17 +62,17 @@ std::vector<core::DeclarationWrite> Declares::missing(const std::string& target,
   return out;
 }
 
-std::vector<core::DeclarationWrite> Declares::unmentioned(
-    const std::set<std::pair<std::string, std::string>>& spoken_of, const std::string& source_uid) const {
+std::vector<core::DeclarationWrite> DeclarationSet::unmentioned(
+    const std::set<std::pair<std::string, std::string>>& mentioned, const std::string& source_uid) const {
   std::vector<core::DeclarationWrite> out;
   for (const auto& [key, known] : known_) {
-    if (known.stored && !spoken_of.contains({key.first, key.second.kind}))
+    if (known.stored && !mentioned.contains({key.first, key.second.kind}))
       out.push_back(withdrawal(key.first, key.second, source_uid));
   }
   return out;
 }
 
-std::set<std::string> Declares::adopt(const std::vector<core::DeclarationWrite>& written) {
+std::set<std::string> DeclarationSet::adopt(const std::vector<core::DeclarationWrite>& written) {
   std::set<std::string> out;
   for (const auto& write : written) {
     out.insert(write.target);

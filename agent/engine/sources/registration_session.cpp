@@ -15,52 +15,52 @@ tl::unexpected<Error> unread() {
 
 }  // namespace
 
-SpokenSession::SpokenSession(std::string backend, std::shared_ptr<core::Session> inner, Ask ask, std::string source,
-                             std::string provider)
+RegistrationSession::RegistrationSession(std::string backend, std::shared_ptr<core::Session> inner,
+                                         SourceRead read_source, std::string source, std::string provider)
     : id_{std::string(core::kRegistration), std::move(backend)},
       inner_(std::move(inner)),
-      ask_(std::move(ask)),
+      read_source_(std::move(read_source)),
       source_(std::move(source)),
       provider_(std::move(provider)) {}
 
-bool SpokenSession::hear(core::Observation record, std::shared_ptr<const core::KindSchema> schema,
-                         std::shared_ptr<const std::string> schema_text) {
+bool RegistrationSession::receive_report(core::Observation record, std::shared_ptr<const core::KindSchema> schema,
+                                         std::shared_ptr<const std::string> schema_text) {
   const bool first = schema_ == nullptr || (schema_text != schema_text_ && *schema_text != *schema_text_);
   schema_ = std::move(schema);
   schema_text_ = std::move(schema_text);
   if (first) info_.reset();
-  said_ = std::move(record);
-  ++words_;
+  report_ = std::move(record);
+  ++report_count_;
   return first;
 }
 
-Task<Result<std::shared_ptr<const core::ProviderInfo>>> SpokenSession::info() {
-  std::shared_ptr<const core::ProviderInfo> below;
+Task<Result<std::shared_ptr<const core::ProviderInfo>>> RegistrationSession::info() {
+  std::shared_ptr<const core::ProviderInfo> inner_info;
   if (inner_) {
-    DRIFTD_CO_TRY(below, co_await inner_->info());
+    DRIFTD_CO_TRY(inner_info, co_await inner_->info());
     if (schema_ == nullptr) {
-      below_ = below;
-      co_return below;
+      inner_info_ = inner_info;
+      co_return inner_info;
     }
   }
-  if (info_ && below == below_) co_return info_;
+  if (info_ && inner_info == inner_info_) co_return info_;
   core::ProviderInfo out;
-  if (below) out = *below;
-  if (!below) out.id = provider_;
+  if (inner_info) out = *inner_info;
+  if (!inner_info) out.id = provider_;
   if (schema_ != nullptr) {
     const std::string kind(core::kRegistration);
     if (std::find(out.kinds.begin(), out.kinds.end(), kind) == out.kinds.end()) out.kinds.push_back(kind);
     out.schemas.emplace(kind, schema_);  // a provider that speaks of others keeps its own
     out.schema_texts.emplace(kind, *schema_text_);
   }
-  below_ = std::move(below);
+  inner_info_ = std::move(inner_info);
   info_ = std::make_shared<const core::ProviderInfo>(std::move(out));
   co_return info_;
 }
 
-core::RecordPage SpokenSession::page() const {
+core::RecordPage RegistrationSession::page() const {
   core::RecordPage out;
-  if (said_ && !said_->tombstone) out.records.push_back(*said_);
+  if (report_ && !report_->tombstone) out.records.push_back(*report_);
   core::Mark complete;
   complete.type = core::Mark::Type::complete;
   complete.kind = core::kRegistration;
@@ -69,19 +69,20 @@ core::RecordPage SpokenSession::page() const {
   return out;
 }
 
-Task<Result<core::RefreshOutcome>> SpokenSession::refresh(core::RefreshRequest request, core::PageHandler on_page) {
+Task<Result<core::RefreshOutcome>> RegistrationSession::refresh(core::RefreshRequest request,
+                                                                core::PageHandler on_page) {
   core::RefreshOutcome outcome;
   if (inner_) {
     listing_ = false;
     core::PageHandler passing = [this, on_page](core::RecordPage page) { return pass_on(std::move(page), on_page); };
     DRIFTD_CO_TRY(outcome, co_await inner_->refresh(std::move(request), std::move(passing)));
     if (!outcome.unchanged) inner_listed_ = listing_;
-    if (outcome.unchanged || schema_ == nullptr) co_return outcome;  // what was said anew came as a page of its own
+    if (outcome.unchanged || schema_ == nullptr) co_return outcome;  // what was own_page anew came as a page of its own
   }
   // a schema that came meanwhile is not known to whoever judges: the next cycle says it
   if (schema_ != nullptr && info_) {
-    core::RecordPage said = page();
-    const Status taken = co_await on_page(std::move(said));
+    core::RecordPage own_page = page();
+    const Status taken = co_await on_page(std::move(own_page));
     if (!taken) co_return fail(taken.error());
   }
   co_return outcome;
@@ -89,7 +90,7 @@ Task<Result<core::RefreshOutcome>> SpokenSession::refresh(core::RefreshRequest r
 
 /// A provider that speaks of others says with COMPLETE that it listed all registrations, of which none is its own. That
 /// is noted, and goes no further: whether this backend has one is for others to say.
-Task<Status> SpokenSession::pass_on(core::RecordPage page, core::PageHandler on_page) {
+Task<Status> RegistrationSession::pass_on(core::RecordPage page, core::PageHandler on_page) {
   const auto listed = std::erase_if(page.marks, [](const core::Mark& mark) {
     return mark.type == core::Mark::Type::complete && mark.backend.empty() && mark.kind == core::kRegistration;
   });
@@ -98,8 +99,8 @@ Task<Status> SpokenSession::pass_on(core::RecordPage page, core::PageHandler on_
   co_return status;
 }
 
-Task<Result<core::ReadOutcome>> SpokenSession::read(std::vector<core::ResourceId> ids,
-                                                    std::chrono::milliseconds deadline) {
+Task<Result<core::ReadOutcome>> RegistrationSession::read(std::vector<core::ResourceId> ids,
+                                                          std::chrono::milliseconds deadline) {
   core::ReadOutcome out;
   std::vector<core::ResourceId> others;
   for (auto& id : ids) {
@@ -107,9 +108,9 @@ Task<Result<core::ReadOutcome>> SpokenSession::read(std::vector<core::ResourceId
       others.push_back(std::move(id));
       continue;
     }
-    if (!said_) continue;  // the source has not spoken of it in this process: unknown
-    if (said_->tombstone) co_await confirm(id, out);
-    if (!said_->tombstone) out.found.push_back(*said_);
+    if (!report_) continue;  // the source has not spoken of it in this process: unknown
+    if (report_->tombstone) co_await confirm(id, out);
+    if (!report_->tombstone) out.found.push_back(*report_);
   }
   if (others.empty()) co_return out;
   if (!inner_) co_return unread();
@@ -120,9 +121,9 @@ Task<Result<core::ReadOutcome>> SpokenSession::read(std::vector<core::ResourceId
 }
 
 /// A word that was taken back: gone when a read at the source says so, unknown when it cannot be asked.
-Task<void> SpokenSession::confirm(core::ResourceId id, core::ReadOutcome& out) {
-  const std::uint64_t before = words_;
-  const auto answer = co_await ask_();
+Task<void> RegistrationSession::confirm(core::ResourceId id, core::ReadOutcome& out) {
+  const std::uint64_t before = report_count_;
+  const auto answer = co_await read_source_();
   if (!answer) {
     out.diagnostics.push_back(
         {Code::unavailable, id.kind, id.id, {}, "the source cannot confirm it: " + answer.error().message});
@@ -133,13 +134,13 @@ Task<void> SpokenSession::confirm(core::ResourceId id, core::ReadOutcome& out) {
     if (gone == id) out.not_found.push_back(id);
   }
   for (const auto& found : answer->found) {
-    if (found.id != id || words_ != before) continue;  // spoken meanwhile
-    said_ = found;
-    said_->backend.clear();
+    if (found.id != id || report_count_ != before) continue;  // spoken meanwhile
+    report_ = found;
+    report_->backend.clear();
   }
 }
 
-Task<Result<core::HealthReport>> SpokenSession::health() {
+Task<Result<core::HealthReport>> RegistrationSession::health() {
   if (inner_) {
     auto report = co_await inner_->health();
     co_return report;
@@ -149,54 +150,55 @@ Task<Result<core::HealthReport>> SpokenSession::health() {
   co_return out;
 }
 
-Task<Status> SpokenSession::watch(std::string cursor, core::PageHandler on_page) {
+Task<Status> RegistrationSession::watch(std::string cursor, core::PageHandler on_page) {
   if (!inner_) co_return unread();
   auto status = co_await inner_->watch(std::move(cursor), std::move(on_page));
   co_return status;
 }
 
-Task<Result<std::vector<core::Demotion>>> SpokenSession::demote(core::ResourceId id,
-                                                                std::vector<core::Change> changes) {
+Task<Result<std::vector<core::Demotion>>> RegistrationSession::demote(core::ResourceId id,
+                                                                      std::vector<core::Change> changes) {
   if (!inner_ || id == id_) co_return std::vector<core::Demotion>{};
   auto out = co_await inner_->demote(std::move(id), std::move(changes));
   co_return out;
 }
 
-Task<Result<core::DiscoverOutcome>> SpokenSession::discover() {
+Task<Result<core::DiscoverOutcome>> RegistrationSession::discover() {
   if (!inner_) co_return unread();
   auto out = co_await inner_->discover();
   co_return out;
 }
 
-Task<Result<std::string>> SpokenSession::upgrade(std::string kind, std::uint32_t from_revision, std::string body) {
+Task<Result<std::string>> RegistrationSession::upgrade(std::string kind, std::uint32_t from_revision,
+                                                       std::string body) {
   if (!inner_) co_return unread();
   auto out = co_await inner_->upgrade(std::move(kind), from_revision, std::move(body));
   co_return out;
 }
 
-Task<Result<core::ApplyOutcome>> SpokenSession::apply(core::ApplyRequest request) {
+Task<Result<core::ApplyOutcome>> RegistrationSession::apply(core::ApplyRequest request) {
   if (!inner_ || request.id == id_) co_return unread();
   auto out = co_await inner_->apply(std::move(request));
   co_return out;
 }
 
-core::WorkerStatus SpokenSession::status() const {
+core::WorkerStatus RegistrationSession::status() const {
   if (inner_) return inner_->status();
   core::WorkerStatus out;
   out.state = "discovered";
   return out;
 }
 
-Status SpokenSession::resume() {
+Status RegistrationSession::resume() {
   if (inner_) return inner_->resume();
   return fail(Code::conflict, "nothing is parked");
 }
 
-void SpokenSession::on_change(std::function<void()> handler) {
+void RegistrationSession::on_change(std::function<void()> handler) {
   if (inner_) inner_->on_change(std::move(handler));
 }
 
-Task<void> SpokenSession::stop() {
+Task<void> RegistrationSession::stop() {
   if (inner_) co_await inner_->stop();
 }
 

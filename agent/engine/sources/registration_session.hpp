@@ -15,25 +15,28 @@ namespace driftd::engine {
 /// A backend's session with, beside what its provider reads, what a source says of its registration (kind
 /// `registration`: the mapped Secret, Service, object). Without a provider of its own (a discovered backend that the
 /// config does not name) that is all there is. Until a source has spoken it adds nothing. Core thread only.
-class SpokenSession final : public core::Session {
+class RegistrationSession final : public core::Session {
  public:
   /// Asks the source whether it still knows of this backend: a word that is taken back must be confirmed by a read.
-  using Ask = std::function<Task<Result<core::ReadOutcome>>()>;
+  using SourceRead = std::function<Task<Result<core::ReadOutcome>>()>;
 
   /// Of `backend`. `inner` may be null: a discovered one, found by the backend `source` with its `provider`.
-  SpokenSession(std::string backend, std::shared_ptr<core::Session> inner, Ask ask, std::string source,
-                std::string provider);
+  RegistrationSession(std::string backend, std::shared_ptr<core::Session> inner, SourceRead read_source,
+                      std::string source, std::string provider);
 
   /// What a source sent: a record, or a tombstone. True when it is the first word: the backend has a kind more now.
-  bool hear(core::Observation record, std::shared_ptr<const core::KindSchema> schema,
-            std::shared_ptr<const std::string> schema_text);
+  bool receive_report(core::Observation record, std::shared_ptr<const core::KindSchema> schema,
+                      std::shared_ptr<const std::string> schema_text);
 
   /// The source's last word is that it knows nothing of this backend any more.
-  bool taken_back() const { return said_ && said_->tombstone; }
+  bool is_retracted() const { return report_ && report_->tombstone; }
   /// As a source itself: its provider has the kind `registration`; it listed all of them in the last refresh.
-  bool inner_speaks() const { return below_ && below_->schemas.contains(std::string(core::kRegistration)); }
+  bool inner_reports_registrations() const {
+    return inner_info_ && inner_info_->schemas.contains(std::string(core::kRegistration));
+  }
   bool inner_listed() const { return inner_listed_; }
-  /// What `info` was given out with the kind that a source speaks in; false: ask info() again before records of it.
+  /// What `info` was given out with the kind that a source speaks in; false: read_source info() again before records of
+  /// it.
   bool current(const core::ProviderInfo* info) const { return schema_ == nullptr || (info_ && info_.get() == info); }
 
   Task<Result<std::shared_ptr<const core::ProviderInfo>>> info() override;
@@ -58,14 +61,14 @@ class SpokenSession final : public core::Session {
 
   core::ResourceId id_;
   std::shared_ptr<core::Session> inner_;
-  Ask ask_;
+  SourceRead read_source_;
   bool listing_ = false, inner_listed_ = false;  ///< in the refresh under way; in the last one that was not unchanged
   std::string source_, provider_;
   std::shared_ptr<const core::KindSchema> schema_;
   std::shared_ptr<const std::string> schema_text_;
-  std::uint64_t words_ = 0;                                 ///< heard so far
-  std::optional<core::Observation> said_;                   ///< a tombstone: the source says that it is gone
-  std::shared_ptr<const core::ProviderInfo> below_, info_;  ///< what `inner` said of itself; with our kind
+  std::uint64_t report_count_ = 0;                               ///< heard so far
+  std::optional<core::Observation> report_;                      ///< a tombstone: the source says that it is gone
+  std::shared_ptr<const core::ProviderInfo> inner_info_, info_;  ///< what `inner` said of itself; with our kind
 };
 
 }  // namespace driftd::engine

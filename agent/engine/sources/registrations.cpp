@@ -11,17 +11,17 @@
 namespace driftd::engine {
 namespace {
 
-constexpr std::size_t kMostPlace = 253;  // bytes
-constexpr std::chrono::seconds kAskDeadline{10};
-constexpr std::size_t kOfEach = 512;  // bytes that a word takes beside what it says
+constexpr std::size_t kMaxPlaceName = 253;  // bytes
+constexpr std::chrono::seconds kSourceReadDeadline{10};
+constexpr std::size_t kReportOverhead = 512;  // bytes that a report takes beside what it says
 
-Task<void> take_said(std::shared_ptr<Runner> runner) {
-  const Status taken = co_await runner->take_said();
+Task<void> judge_report(std::shared_ptr<Runner> runner) {
+  const Status taken = co_await runner->judge_report();
   if (!taken) log::room("engine").warn("{}: {}", runner->ledger().spec().name, taken.error().message);
 }
 
-Task<void> settle_claims(std::shared_ptr<Runner> runner) {
-  const Status settled = co_await runner->settle_claims();
+Task<void> update_claim_drift(std::shared_ptr<Runner> runner) {
+  const Status settled = co_await runner->update_claim_drift();
   if (!settled) log::room("engine").warn("{}: {}", runner->ledger().spec().name, settled.error().message);
 }
 
@@ -32,15 +32,15 @@ bool is_about(const core::Diagnostic& d, const std::string& name_space) {
 }
 
 std::string place_fault(const std::string& name_space) {
-  if (name_space.size() <= kMostPlace) return {};
+  if (name_space.size() <= kMaxPlaceName) return {};
   return "invalid: its `defined_in` has " + std::to_string(name_space.size()) + " bytes, at most " +
-         std::to_string(kMostPlace) + " are the name of a place: nothing of it is taken";
+         std::to_string(kMaxPlaceName) + " are the name of a place: nothing of it is taken";
 }
 
-core::Speaker Word::who() const { return {source, core::defined_in(record.metadata)}; }
+core::Registrar RegistrationReport::who() const { return {source, core::defined_in(record.metadata)}; }
 
-std::size_t Word::bytes() const {
-  std::size_t out = kOfEach + record.body.size() + 2 * record.backend.size() + record.external_name.size();
+std::size_t RegistrationReport::bytes() const {
+  std::size_t out = kReportOverhead + record.body.size() + 2 * record.backend.size() + record.external_name.size();
   for (const auto& [key, value] : record.metadata) out += key.size() + value.size();
   for (const auto& unread : record.unread) out += unread.path.size() + unread.reason.size();
   return out;
@@ -50,7 +50,7 @@ void Engine::declared(const std::string& backend) {
   if (Runner* runner = find(backend); runner != nullptr) runner->declared();
 }
 
-std::string Engine::undeclarable(const std::string& backend, const std::string& kind) const {
+std::string Engine::declaration_error(const std::string& backend, const std::string& kind) const {
   const auto found = runners_.find(backend);
   if (found == runners_.end())
     return "no backend '" + backend + "' is configured: what is declared of it is held against nothing";
@@ -63,50 +63,51 @@ std::string Engine::undeclarable(const std::string& backend, const std::string& 
 
 /// Who spoke for a backend of the config before this process does so again, whoever starts first; if it is there, and
 /// is to be believed.
-Task<Status> Engine::remember_speakers() {
+Task<Status> Engine::restore_registrars() {
   for (auto& [name, runner] : runners_) {
     for (const auto& source : runner->claims().sources()) {
-      if (runners_.contains(source) || !runner->claims().keep(source, {})) continue;
-      DRIFTD_CO_CHECK(co_await runner->settle_claims());
+      if (runners_.contains(source) || !runner->claims().drop_unlisted(source, {})) continue;
+      DRIFTD_CO_CHECK(co_await runner->update_claim_drift());
     }
     const auto& notes = runner->ledger().row().notes;
-    const auto note = notes.find(kSpokenBy), in = notes.find(kSpokenIn);
+    const auto note = notes.find(kRegistrarNote), in = notes.find(kRegistrarPlaceNote);
     if (note == notes.end() || discovered_.contains(name)) continue;
     const auto is_it = [&](const auto& item) { return item.second->ledger().row().uid == note->second; };
-    const auto speaker = std::find_if(runners_.begin(), runners_.end(), is_it);
-    const bool there = speaker != runners_.end();
-    const core::Speaker who{there ? speaker->first : std::string(), in == notes.end() ? std::string() : in->second};
+    const auto registrar = std::find_if(runners_.begin(), runners_.end(), is_it);
+    const bool there = registrar != runners_.end();
+    const core::Registrar who{there ? registrar->first : std::string(), in == notes.end() ? std::string() : in->second};
     const auto& named = runner->ledger().spec().spoken_by;
-    const auto of_it = [&](const core::Speaker& one) { return one.source == who.source; };
+    const auto of_it = [&](const core::Registrar& one) { return one.source == who.source; };
     // The store did not always note where: then the first of those who are believed goes on.
     const bool anywhere = in == notes.end() && std::any_of(named.begin(), named.end(), of_it);
-    if (there && (anywhere || runner->believes(who) || runner->claims().accepts(who))) {
-      speakers_[name] = who;
+    if (there && (anywhere || runner->trusts(who) || runner->claims().accepts(who))) {
+      registrars_[name] = who;
     } else {
-      DRIFTD_CO_CHECK(co_await forget_speaker(*runner, there ? "the configuration lets nobody speak of it who did"
+      DRIFTD_CO_CHECK(co_await drop_registrar(*runner, there ? "the configuration lets nobody speak of it who did"
                                                              : "the source that spoke of it left the configuration"));
     }
   }
   co_return Status{};
 }
 
-Task<Status> Engine::forget_speaker(Runner& runner, std::string why) {
-  Extras extras;
+Task<Status> Engine::drop_registrar(Runner& runner, std::string why) {
+  CommitExtras extras;
   extras.row = runner.ledger().row();
-  extras.row->notes.erase(kSpokenBy);
-  extras.row->notes.erase(kSpokenIn);
+  extras.row->notes.erase(kRegistrarNote);
+  extras.row->notes.erase(kRegistrarPlaceNote);
   DRIFTD_CO_CHECK(co_await runner.ledger().commit_extras(std::move(extras)));
   std::vector<core::ResourceId> ids(1, core::ResourceId{std::string(core::kRegistration), runner.ledger().spec().name});
   const auto status = co_await retire(runner.ledger(), std::move(ids), std::move(why));
   co_return status;
 }
 
-/// Notes who speaks of a backend that does not believe it, and has a person asked. Why it does not count; empty:
+/// Notes who is_claimant of a backend that does not believe it, and has a person asked. Why it does not count; empty:
 /// somebody accepted it.
-std::string Engine::contest(Runner& target, const core::Speaker& who) {
+std::string Engine::raise_claim(Runner& target, const core::Registrar& who) {
   const std::string name = target.ledger().spec().name;
-  if (target.claims().add(who)) asio::co_spawn(context_->core, settle_claims(runners_.at(name)), fatal);
-  if (target.claims().speaks(who)) claimed_[who.source][name].insert(who);  // of no other does keep() ask
+  if (target.claims().add(who)) asio::co_spawn(context_->core, update_claim_drift(runners_.at(name)), fatal);
+  if (target.claims().is_claimant(who))
+    current_claims_[who.source][name].insert(who);  // of no other does drop_unlisted() ask
   if (target.claims().accepts(who)) return {};
   const bool found = discovered_.contains(name);
   return "denied: " + render(who) + " speaks of backend " + name + ", which " +
@@ -116,10 +117,11 @@ std::string Engine::contest(Runner& target, const core::Speaker& who) {
 }
 
 void Engine::listed(const std::string& source) {
-  unheard_.listed(source);
-  auto claimed = std::exchange(claimed_[source], {});
+  pending_reports_.listed(source);
+  auto claimed = std::exchange(current_claims_[source], {});
   for (const auto& [name, runner] : runners_) {
-    if (runner->claims().keep(source, claimed[name])) asio::co_spawn(context_->core, settle_claims(runner), fatal);
+    if (runner->claims().drop_unlisted(source, claimed[name]))
+      asio::co_spawn(context_->core, update_claim_drift(runner), fatal);
   }
 }
 
@@ -127,83 +129,85 @@ void Engine::claims_decided(const std::string& backend) {
   const auto target = runners_.find(backend);
   if (target == runners_.end()) return;
   for (const auto& name : target->second->claims().sources()) {
-    if (Runner* source = find(name); source != nullptr) source->declared();  // a full cycle, in which it speaks again
+    if (Runner* source = find(name); source != nullptr)
+      source->declared();  // a full cycle, in which it is_claimant again
   }
 }
 
-/// Makes the word's source the speaker where there is none. Why it does not count; empty: it does. Only who is believed
-/// may speak, of those the first.
-std::string Engine::claim(const Word& word) {
-  const std::string& target = word.record.backend;
-  if (word.record.id.id != target)
-    return "a registration is of its own backend: " + target + ", not " + word.record.id.id;
-  if (target == word.source) return "a source speaks of other backends, not of its own registration";
-  const core::Speaker who = word.who();
+/// Makes the report's source the registrar where there is none. Why it does not count; empty: it does. Only who is
+/// believed may speak, of those the first.
+std::string Engine::assign_registrar(const RegistrationReport& report) {
+  const std::string& target = report.record.backend;
+  if (report.record.id.id != target)
+    return "a registration is of its own backend: " + target + ", not " + report.record.id.id;
+  if (target == report.source) return "a source speaks of other backends, not of its own registration";
+  const core::Registrar who = report.who();
   Runner& runner = *runners_.at(target);
-  if (!runner.believes(who)) {
+  if (!runner.trusts(who)) {
     const bool placed = !discovered_.contains(target) || !runner.found_in().empty() || who.name_space.empty();
     if (!placed) return "where backend " + target + " is found is not known yet: a discovery says it";
-    if (std::string why = contest(runner, who); !why.empty()) return why;
+    if (std::string why = raise_claim(runner, who); !why.empty()) return why;
   }
-  core::Speaker& speaker = speakers_.emplace(target, who).first->second;
-  if (speaker.source == who.source && speaker.name_space.empty()) speaker = who;  // of a store that did not note where
-  if (speaker == who) return {};
-  turned_away_[target].insert(word.source);
-  return "source " + render(speaker) + " speaks for backend " + target + " already; the first one counts";
+  core::Registrar& registrar = registrars_.emplace(target, who).first->second;
+  if (registrar.source == who.source && registrar.name_space.empty())
+    registrar = who;  // of a store that did not note where
+  if (registrar == who) return {};
+  rejected_sources_[target].insert(report.source);
+  return "source " + render(registrar) + " speaks for backend " + target + " already; the first one counts";
 }
 
-/// A word is taken back by who gave it.
-bool Engine::takes_back(const Word& word) {
-  const core::Speaker who = word.who();
-  const auto speaker = speakers_.find(word.record.backend);
-  if (speaker == speakers_.end())
-    return discovered_.contains(word.record.backend) && runners_.at(word.record.backend)->believes(who);
-  return speaker->second.source == who.source && (who.name_space.empty() || who == speaker->second);
+/// A report is taken back by who gave it.
+bool Engine::may_retract(const RegistrationReport& report) {
+  const core::Registrar who = report.who();
+  const auto registrar = registrars_.find(report.record.backend);
+  if (registrar == registrars_.end())
+    return discovered_.contains(report.record.backend) && runners_.at(report.record.backend)->trusts(who);
+  return registrar->second.source == who.source && (who.name_space.empty() || who == registrar->second);
 }
 
-Hearing Engine::hear(Word word) {
-  if (std::string fault = place_fault(word.who().name_space); !fault.empty()) return {std::move(fault)};
-  const std::string target = word.record.backend;
+ReportOutcome Engine::receive_report(RegistrationReport report) {
+  if (std::string fault = place_fault(report.who().name_space); !fault.empty()) return {std::move(fault)};
+  const std::string target = report.record.backend;
   const auto found = runners_.find(target);
   if (found == runners_.end()) {  // it may be registered by the next discovery
-    if (!find(word.source)->ledger().spec().discover) return {};
-    return {unheard_.take(std::move(word))};
+    if (!find(report.source)->ledger().spec().discover) return {};
+    return {pending_reports_.try_add(std::move(report))};
   }
-  if (word.record.tombstone && !takes_back(word)) return {};
-  std::string why = word.record.tombstone ? std::string() : claim(word);
+  if (report.record.tombstone && !may_retract(report)) return {};
+  std::string why = report.record.tombstone ? std::string() : assign_registrar(report);
   if (!why.empty()) return {std::move(why)};
-  const std::size_t schema = word.schema_text ? word.schema_text->size() : 0;  // each backend notes it in its row
-  if (!word.record.tombstone) why = said_bytes_.take(target, word.who(), word.bytes() + schema);
+  const std::size_t schema = report.schema_text ? report.schema_text->size() : 0;  // each backend notes it in its row
+  if (!report.record.tombstone) why = reported_bytes_.try_add(target, report.who(), report.bytes() + schema);
   if (!why.empty()) return {std::move(why), true};
   const std::shared_ptr<Runner> runner = found->second;
-  const std::string speaker = find(word.source)->ledger().row().uid;
-  if (runner->hear(std::move(word), speaker)) {
-    asio::co_spawn(context_->core, take_said(runner), fatal);
+  const std::string registrar = find(report.source)->ledger().row().uid;
+  if (runner->receive_report(std::move(report), registrar)) {
+    asio::co_spawn(context_->core, judge_report(runner), fatal);
   }
   return {};
 }
 
-std::vector<std::string> Engine::speaks_for(const std::string& source) const {
+std::vector<std::string> Engine::reported_by(const std::string& source) const {
   std::vector<std::string> out;
-  for (const auto& [backend, speaker] : speakers_) {
-    if (speaker.source == source && !discovered_.contains(backend)) out.push_back(backend);
+  for (const auto& [backend, registrar] : registrars_) {
+    if (registrar.source == source && !discovered_.contains(backend)) out.push_back(backend);
   }
   return out;
 }
 
-Task<Result<core::ReadOutcome>> Engine::ask_speaker(std::string backend) {
-  const auto speaker = speakers_.find(backend);
-  const auto found = speaker == speakers_.end() ? runners_.end() : runners_.find(speaker->second.source);
+Task<Result<core::ReadOutcome>> Engine::ask_registrar(std::string backend) {
+  const auto registrar = registrars_.find(backend);
+  const auto found = registrar == registrars_.end() ? runners_.end() : runners_.find(registrar->second.source);
   if (found == runners_.end()) co_return fail(Code::not_found, "no source speaks for backend " + backend);
-  const core::Speaker who = speaker->second;
+  const core::Registrar who = registrar->second;
   const std::shared_ptr<Runner> source = found->second;
   const core::ResourceId id{std::string(core::kRegistration), backend};
-  core::ReadOutcome gone;  // who is believed no more is heard no more, whatever they still have to say
+  core::ReadOutcome gone;  // who is believed no more is reported_at no more, whatever they still have to say
   gone.not_found.push_back(id);
-  if (!is_believed(backend, who)) co_return gone;
+  if (!is_trusted(backend, who)) co_return gone;
   std::vector<core::ResourceId> ids(1, id);
-  DRIFTD_CO_TRY(auto answer, co_await source->session().read(std::move(ids), kAskDeadline));
-  if (!is_believed(backend, who)) co_return gone;
+  DRIFTD_CO_TRY(auto answer, co_await source->session().read(std::move(ids), kSourceReadDeadline));
+  if (!is_trusted(backend, who)) co_return gone;
   if (who.name_space.empty()) co_return answer;
   // What is said elsewhere in the source proves neither that it is there nor that nobody knows.
   const auto others =
@@ -216,28 +220,29 @@ Task<Result<core::ReadOutcome>> Engine::ask_speaker(std::string backend) {
   co_return answer;
 }
 
-bool Engine::is_believed(const std::string& backend, const core::Speaker& who) const {
+bool Engine::is_trusted(const std::string& backend, const core::Registrar& who) const {
   const auto target = runners_.find(backend);
-  return target != runners_.end() && (target->second->believes(who) || target->second->claims().accepts(who));
+  return target != runners_.end() && (target->second->trusts(who) || target->second->claims().accepts(who));
 }
 
-void Engine::let_go(const std::string& backend) {
-  said_bytes_.forget(backend);
-  if (speakers_.erase(backend) == 0) return;
-  const auto refused = turned_away_.extract(backend);
+void Engine::release_registrar(const std::string& backend) {
+  reported_bytes_.forget(backend);
+  if (registrars_.erase(backend) == 0) return;
+  const auto refused = rejected_sources_.extract(backend);
   // it may speak now: with a full cycle
   for (const auto& name : refused ? refused.mapped() : std::set<std::string>{}) {
     if (Runner* source = find(name); source != nullptr) source->declared();
   }
 }
 
-std::string Engine::doubt(const std::string& backend) const {
-  const auto speaker = speakers_.find(backend);
-  const auto found = speaker == speakers_.end() ? runners_.end() : runners_.find(speaker->second.source);
+std::string Engine::staleness_reason(const std::string& backend) const {
+  const auto registrar = registrars_.find(backend);
+  const auto found = registrar == registrars_.end() ? runners_.end() : runners_.find(registrar->second.source);
   const auto target = runners_.find(backend);
   if (found == runners_.end() || target == runners_.end()) return {};
-  const std::string why = found->second->doubt_of(backend, speaker->second.name_space, target->second->heard());
-  return why.empty() ? why : "source " + speaker->second.source + ": " + why;
+  const std::string why =
+      found->second->report_staleness(backend, registrar->second.name_space, target->second->reported_at());
+  return why.empty() ? why : "source " + registrar->second.source + ": " + why;
 }
 
 }  // namespace driftd::engine

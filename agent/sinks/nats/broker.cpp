@@ -92,7 +92,7 @@ std::uint64_t Broker::reconnects() const {
 
 Error failure(const NatsSettings& settings, natsStatus status, int code, const std::string& subject,
               const Inbox* inbox) {
-  std::string text = "NATS at " + names_of(settings.servers) + ": ";
+  std::string text = "NATS at " + shown_urls(settings.servers) + ": ";
   if (inbox != nullptr && status == NATS_TIMEOUT) {
     if (inbox->denied(subject)) return {Code::denied, text + "the account may not publish to " + subject};
     const std::string replies = inbox->denied_reply();
@@ -118,7 +118,7 @@ Result<Broker> connect(const NatsSettings& settings, const std::string& name, In
   if (status == NATS_OK) status = set_reliability(raw, settings, inbox);
   if (status == NATS_OK) status = set_identity(raw, settings);
   if (status != NATS_OK) {
-    return fail(Code::invalid, "NATS settings for " + names_of(settings.servers) + ": " + natsStatus_GetText(status));
+    return fail(Code::invalid, "NATS settings for " + shown_urls(settings.servers) + ": " + natsStatus_GetText(status));
   }
   natsConnection* connection = nullptr;
   status = natsConnection_Connect(&connection, raw);

@@ -36,11 +36,11 @@ struct Dial {
   std::shared_ptr<Inbox> inbox;
 };
 struct Inspect {
-  Inspect(std::shared_ptr<Broker> b, std::shared_ptr<const Dialled> w, std::shared_ptr<Inbox> i, Memory m)
+  Inspect(std::shared_ptr<Broker> b, std::shared_ptr<const Dialled> w, std::shared_ptr<Inbox> i, KnownStream m)
       : broker(std::move(b)),
         what(std::move(w)),
         inbox(std::move(i)),
-        memory(std::make_shared<const Memory>(std::move(m))) {}
+        memory(std::make_shared<const KnownStream>(std::move(m))) {}
   Result<Inspection> operator()() const {
     const std::uint64_t before = broker->reconnects();
     DRIFTD_TRY(Inspection out, inspect(*broker, what->settings, *memory, *inbox));
@@ -50,7 +50,7 @@ struct Inspect {
   std::shared_ptr<Broker> broker;
   std::shared_ptr<const Dialled> what;
   std::shared_ptr<Inbox> inbox;
-  std::shared_ptr<const Memory> memory;
+  std::shared_ptr<const KnownStream> memory;
 };
 
 /// Nothing is published on a connection before the stream was looked at on it, and an acknowledgement that comes on
@@ -177,7 +177,7 @@ Attempt NatsSink::refused(const std::string& subject, const Ack& ack) const {
   const std::string of_it = about_the_subject(subject, ack);
   if (!of_it.empty()) return {Outcome::retry_event, subject + ": " + of_it, 0};
   const std::string text = ack.text.empty() ? status_text(ack.status) : ack.text;
-  return {outcome_of(ack.status, ack.code), subject + ": " + text + explain(ack.code), 0};
+  return {classify_failure(ack.status, ack.code), subject + ": " + text + explain(ack.code), 0};
 }
 
 Result<Message> NatsSink::message_of(const core::StoredEvent& event, const NatsMessage& address) const {

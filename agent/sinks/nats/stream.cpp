@@ -21,7 +21,7 @@ enum class Found { ours, not_ours, unreadable };
 /// One look at the stream.
 class Look {
  public:
-  Look(const Broker& broker, const NatsSettings& settings, const Memory& memory, const Inbox& inbox)
+  Look(const Broker& broker, const NatsSettings& settings, const KnownStream& memory, const Inbox& inbox)
       : broker_(broker),
         settings_(settings),
         memory_(memory),
@@ -49,7 +49,7 @@ class Look {
 
   const Broker& broker_;
   const NatsSettings& settings_;
-  const Memory& memory_;
+  const KnownStream& memory_;
   const Inbox& inbox_;
   Info info_;
   bool unreadable_ = false;
@@ -92,7 +92,7 @@ Status Look::create() {
 /// nats.c takes an answer without a configuration for one.
 Status Look::whole() const {
   if (info_ != nullptr && info_->Config != nullptr) return Status{};
-  return fail(Code::unavailable, "NATS at " + names_of(settings_.servers) + ": what it says of stream " +
+  return fail(Code::unavailable, "NATS at " + shown_urls(settings_.servers) + ": what it says of stream " +
                                      settings_.stream +
                                      " has no configuration; is this a nats-server, and nobody in between?");
 }
@@ -190,7 +190,7 @@ Result<Inspection> Look::run() {
 
 }  // namespace
 
-Result<Inspection> inspect(const Broker& broker, const NatsSettings& settings, const Memory& memory,
+Result<Inspection> inspect(const Broker& broker, const NatsSettings& settings, const KnownStream& memory,
                            const Inbox& inbox) {
   return Look(broker, settings, memory, inbox).run();
 }

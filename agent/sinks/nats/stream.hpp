@@ -11,7 +11,7 @@
 namespace driftd::sinks {
 
 /// What is known of the stream before it is looked at.
-struct Memory {
+struct KnownStream {
   Marks marks;
   std::string created;  ///< when the stream was made; empty: never seen before
   unsigned looks = 0;   ///< picks the sample of older marks
@@ -32,7 +32,7 @@ struct Inspection {
 
 /// Creates the stream when it is absent, and looks whether it went backwards: made anew, shorter than it was, or
 /// another message stands at our last position or at one of a sample of positions behind it. Blocks; [io].
-Result<Inspection> inspect(const Broker& broker, const NatsSettings& settings, const Memory& memory,
+Result<Inspection> inspect(const Broker& broker, const NatsSettings& settings, const KnownStream& memory,
                            const Inbox& inbox);
 
 }  // namespace driftd::sinks

@@ -77,13 +77,13 @@ std::string explain(int jetstream_code) {
   return found == std::end(kAdvice) ? out : out + ": " + found->text;
 }
 
-core::Attempt::Outcome outcome_of(natsStatus status, int jetstream_code) {
+core::Attempt::Outcome classify_failure(natsStatus status, int jetstream_code) {
   using Outcome = core::Attempt::Outcome;
   if (status == NATS_MAX_PAYLOAD || jetstream_code == JSStreamMessageExceedsMaximumErr) return Outcome::permanent;
   return jetstream_code != 0 ? Outcome::refused : Outcome::retry_sink;
 }
 
-std::string names_of(const std::vector<std::string>& servers) {
+std::string shown_urls(const std::vector<std::string>& servers) {
   std::vector<std::string> out;
   for (const auto& server : servers) {  // the client takes servers without a scheme
     const bool url = server.find("://") != std::string::npos;

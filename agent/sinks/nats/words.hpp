@@ -22,10 +22,10 @@ std::string explain(int jetstream_code);
 /// What an answer that is no acknowledgement means where nothing says that it is about the subject: too large for ever,
 /// an error of JetStream that may be about this message or about all (the lane finds out which), or the connection's
 /// failure.
-core::Attempt::Outcome outcome_of(natsStatus status, int jetstream_code);
+core::Attempt::Outcome classify_failure(natsStatus status, int jetstream_code);
 
 /// Server URLs without user info: everything up to the last `@` goes, since a password may hold one.
-std::string names_of(const std::vector<std::string>& servers);
+std::string shown_urls(const std::vector<std::string>& servers);
 
 /// What a server says, without what it was told to know us by: token, password, user info of the URLs. Before any cut.
 std::string without_our_secrets(std::string text, const NatsSettings& settings);

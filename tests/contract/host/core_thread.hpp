@@ -21,23 +21,23 @@ class Core {
   asio::io_context& context() { return context_; }
   asio::any_io_executor executor() { return context_.get_executor(); }
 
-  /// The value of `task`; throws (fails the test) when it takes longer than `most`
+  /// The value of `task`; throws (fails the test) when it takes longer than `timeout`
   /// (kPatience times that).
   template <class T>
-  T run(Task<T> task, std::chrono::seconds most = std::chrono::seconds(60)) {
+  T run(Task<T> task, std::chrono::seconds timeout = std::chrono::seconds(60)) {
     const auto ended = std::make_shared<Ended<T>>();  // a task that is late must find it
     asio::co_spawn(context_, std::move(task), [ended](std::exception_ptr e, T value) {
       ended->thrown = e;
       ended->value.emplace(std::move(value));
     });
-    until([&] { return ended->value.has_value(); }, most);
+    until([&] { return ended->value.has_value(); }, timeout);
     if (ended->thrown) std::rethrow_exception(ended->thrown);
     return std::move(*ended->value);
   }
-  void run(Task<void> task, std::chrono::seconds most = std::chrono::seconds(60)) {
+  void run(Task<void> task, std::chrono::seconds timeout = std::chrono::seconds(60)) {
     const auto done = std::make_shared<bool>(false);
     asio::co_spawn(context_, std::move(task), [done](std::exception_ptr) { *done = true; });
-    until([&] { return *done; }, most);
+    until([&] { return *done; }, timeout);
   }
   /// Starts `task`; its value lands in `out`, which must outlive it.
   template <class T>
@@ -45,8 +45,8 @@ class Core {
     asio::co_spawn(context_, std::move(task), [&out](std::exception_ptr, T value) { out.emplace(std::move(value)); });
   }
   template <class F>
-  void until(F condition, std::chrono::seconds most = std::chrono::seconds(60)) {
-    const auto end = std::chrono::steady_clock::now() + most * kPatience;
+  void until(F condition, std::chrono::seconds timeout = std::chrono::seconds(60)) {
+    const auto end = std::chrono::steady_clock::now() + timeout * kPatience;
     while (!condition()) {
       context_.restart();
       if (std::chrono::steady_clock::now() >= end) throw std::runtime_error("the condition did not come true in time");

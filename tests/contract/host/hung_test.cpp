@@ -10,7 +10,7 @@
 #include <future>
 
 #include "contract/host/core_thread.hpp"
-#include "host/jail_looks.hpp"
+#include "host/jail_path_lookup.hpp"
 
 namespace driftd::test {
 namespace {
@@ -24,9 +24,9 @@ class Hung : public ::testing::Test {
     options_ = host_options(core_);
     options_.plugin_dirs = {DRIFTD_BINARY_DIR "/tests/lives"};
     options_.grace = std::chrono::milliseconds(300);
-    options_.restart_first = options_.restart_most = std::chrono::milliseconds(5);
-    options_.looks = std::make_shared<host::JailLooks>();
-    options_.looks->find = [ice = ice_](const host::JailLooks::Asked& asked) {
+    options_.restart_first = options_.restart_max = std::chrono::milliseconds(5);
+    options_.path_lookup = std::make_shared<host::JailPathLookup>();
+    options_.path_lookup->find = [ice = ice_](const host::JailPathLookup::Request& asked) {
       if (asked.backend.starts_with("hung")) ice.wait();
       return host::JailPaths();
     };

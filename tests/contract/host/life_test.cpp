@@ -25,7 +25,7 @@ class Life : public ::testing::Test {
     options_ = host_options(core_);
     options_.plugin_dirs = {DRIFTD_BINARY_DIR "/tests/lives"};
     options_.grace = milliseconds(300);
-    options_.restart_first = options_.restart_most = milliseconds(5);
+    options_.restart_first = options_.restart_max = milliseconds(5);
   }
   void TearDown() override {
     if (session_) core_.run(session_->stop());

@@ -17,7 +17,7 @@ using testing::Not;
 using testing::StartsWith;
 
 /// What `provider` says when it is opened so; no server is asked.
-std::vector<std::string> said(const std::string& provider, const json& settings) {
+std::vector<std::string> logged(const std::string& provider, const json& settings) {
   (void)take_provider_log();
   const ProviderProbe opened("providers/" + provider + ".so", settings, {{"token-1", "canary-of-the-login"}});
   return take_provider_log();
@@ -30,39 +30,39 @@ auto warns_of(const std::string& where, const std::string& remedy) {
 
 TEST(PlainTransportOfProviders, RedisWarnsOfAPasswordWithoutTls) {
   json settings{{"address", "redis.example:6379"}, {"username", "driftd"}, {"password", "token-1"}};
-  EXPECT_THAT(said("redis", settings), warns_of("redis.example:6379", "settings.tls"));
+  EXPECT_THAT(logged("redis", settings), warns_of("redis.example:6379", "settings.tls"));
   settings["address"] = "127.0.0.1:6379";
-  EXPECT_THAT(said("redis", settings), IsEmpty());
+  EXPECT_THAT(logged("redis", settings), IsEmpty());
   settings["address"] = "redis.example:6379";
   settings.erase("password");
   settings.erase("username");
-  EXPECT_THAT(said("redis", settings), IsEmpty());
+  EXPECT_THAT(logged("redis", settings), IsEmpty());
 }
 
 TEST(PlainTransportOfProviders, KafkaWarnsOfALoginWithoutTls) {
   json settings{{"bootstrap_servers", "localhost:9092,kafka.example:9092"},
                 {"sasl", {{"mechanism", "PLAIN"}, {"username", "driftd"}, {"password", "token-1"}}}};
-  EXPECT_THAT(said("kafka", settings), warns_of("kafka.example:9092", "settings.tls"));
+  EXPECT_THAT(logged("kafka", settings), warns_of("kafka.example:9092", "settings.tls"));
   settings["bootstrap_servers"] = "localhost:9092";
-  EXPECT_THAT(said("kafka", settings), IsEmpty());
+  EXPECT_THAT(logged("kafka", settings), IsEmpty());
 }
 
 TEST(PlainTransportOfProviders, PostgresWarnsOfASslmodeThatMayBePlain) {
   json settings{{"endpoints", {"db1.example:5432", "db2.example:5432"}}, {"user", "driftd"}, {"password", "token-1"}};
   for (const char* mode : {"disable", "allow", "prefer"}) {
     settings["sslmode"] = mode;
-    EXPECT_THAT(said("postgres", settings), warns_of("db1.example:5432", "verify-full")) << mode;
+    EXPECT_THAT(logged("postgres", settings), warns_of("db1.example:5432", "verify-full")) << mode;
   }
   settings["sslmode"] = "require";
-  EXPECT_THAT(said("postgres", settings), IsEmpty());
+  EXPECT_THAT(logged("postgres", settings), IsEmpty());
   settings["sslmode"] = "prefer";
   settings["endpoints"] = "unix:/run/postgresql";
-  EXPECT_THAT(said("postgres", settings), IsEmpty());
+  EXPECT_THAT(logged("postgres", settings), IsEmpty());
 }
 
 TEST(PlainTransportOfProviders, TerraformWarnsOfAStateOverPlainHttp) {
   const auto of = [](const std::string& address) {
-    return said("terraform", {{"backend", {{"type", "http"}, {"address", address}}}});
+    return logged("terraform", {{"backend", {{"type", "http"}, {"address", address}}}});
   };
   EXPECT_THAT(of("http://user:canary@state.example/prod?token=canary"), warns_of("state.example", "https"));
   EXPECT_THAT(of("https://state.example/prod"), IsEmpty());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A record that cannot be taken as it is costs that record only: it stands there with all of it unread, its neighbours
-// and the COMPLETE of its kind arrive, and who it was is told.
+// and the COMPLETE of its kind arrive, and who it was is reported.
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -128,12 +128,12 @@ TEST_P(Poison, NotFoundOfWhatStandsForARecordIsNoWordOfIt) {
   ASSERT_EQ(answer->found.size(), 1u);
   EXPECT_EQ(answer->found[0].id.id, "0");
   EXPECT_EQ(answer->not_found, (std::vector<core::ResourceId>{{"thing", "not-there"}}));
-  std::set<std::string> told;
+  std::set<std::string> reported;
   for (const auto& d : answer->diagnostics) {
     EXPECT_EQ(d.code, Code::unsupported) << d.text;
-    told.insert(d.id);
+    reported.insert(d.id);
   }
-  EXPECT_EQ(told.size(), ids.size() - 2);
+  EXPECT_EQ(reported.size(), ids.size() - 2);
   const auto alone = core_.run(session_->read({ids.back()}, std::chrono::seconds(20)));
   ASSERT_TRUE(alone) << alone.error().message;
   EXPECT_TRUE(alone->found.empty() && alone->not_found.empty());
@@ -153,13 +153,13 @@ TEST_P(Poison, WhatIsNotJudgedCostsOnlyItself) {
 
 TEST_P(Poison, TheCulpritIsToldAndCounted) {
   const auto all = refreshed();
-  std::map<std::string, std::string> told;
+  std::map<std::string, std::string> reported;
   for (const auto& page : pages_->all) {
-    for (const auto& d : page.diagnostics) told[d.id] = d.kind + " " + std::string(render(d.code)) + " " + d.text;
+    for (const auto& d : page.diagnostics) reported[d.id] = d.kind + " " + std::string(render(d.code)) + " " + d.text;
   }
-  EXPECT_THAT(told["deep"], HasSubstr("thing corrupt emit: record 0 (thing/deep): `body`: "));
-  EXPECT_THAT(told["status"], HasSubstr("`status` has "));
-  EXPECT_EQ(told.size(), all.size() - 2);
+  EXPECT_THAT(reported["deep"], HasSubstr("thing corrupt emit: record 0 (thing/deep): `body`: "));
+  EXPECT_THAT(reported["status"], HasSubstr("`status` has "));
+  EXPECT_EQ(reported.size(), all.size() - 2);
   EXPECT_EQ(session_->status().misuses.at("emit"), all.size() - 2);
   EXPECT_THAT(events_, Contains(HasSubstr("(thing/long-body): `body` has 5242")));
 }
@@ -175,14 +175,14 @@ TEST_P(Poison, WhatIsSaidOfAnotherBackendKeepsWhereItIsDefinedAndIsBlamedOnThatO
     EXPECT_EQ(o.backend, "orders");
     EXPECT_EQ(o.metadata, (std::map<std::string, std::string>{{"defined_in", "db"}})) << o.id.id;
   }
-  std::size_t told = 0;
+  std::size_t reported = 0;
   for (const auto& page : pages_->all) {
     for (const auto& d : page.diagnostics) {
       EXPECT_EQ(d.backend + " " + d.kind + " " + d.path, "orders registration db") << d.text;
-      ++told;
+      ++reported;
     }
   }
-  EXPECT_EQ(told, 2u);
+  EXPECT_EQ(reported, 2u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Isolations, Poison,

@@ -40,7 +40,7 @@ class Upgrade : public ::testing::Test {
     options_.plugin_dirs = {folder_};
     options_.plugin_lock = dir_.file("driftd.lock");
     options_.grace = milliseconds(500);
-    options_.restart_first = options_.restart_most = milliseconds(5);
+    options_.restart_first = options_.restart_max = milliseconds(5);
     factory_ = host::make_session_factory(options_);
     factory_->on_event([this](core::SessionEvent event) { events_.push_back(event.what + ": " + event.message); });
   }
@@ -76,18 +76,18 @@ class Upgrade : public ::testing::Test {
     return info ? (*info)->version : info.error().message;
   }
   Result<core::RefreshOutcome> refresh() { return core_.run(session_->refresh({}, keep(pages_))); }
-  bool told(const std::string& part) const {
+  bool was_reported(const std::string& part) const {
     return std::any_of(events_.begin(), events_.end(),
                        [&](const auto& e) { return e.find(part) != std::string::npos; });
   }
-  SessionFactory::Found found(const std::string& path) {
+  SessionFactory::ScanResult found(const std::string& path) {
     for (auto& one : core_.run(factory_->scan())) {
       if (one.file == path) return one;
     }
     return {path, fail(Code::not_found, "not found by the scan")};
   }
   void lock(const std::map<std::string, std::string>& hexes) {
-    fs::rename(dir_.write("lock.new", host::render_pins(hexes)), options_.plugin_lock);
+    fs::rename(dir_.write("lock.new", host::render_plugin_lock(hexes)), options_.plugin_lock);
   }
 
   TempDir dir_;
@@ -167,7 +167,7 @@ TEST_F(Upgrade, ABrokenFileIsRefusedAndTheOldVersionGoesOn) {
            {"describe_breaks", "signal 6"}, {"open_breaks", "this version opens for nobody"}}) {
     install(version);
     core_.until([&] { return session.status().upgrade_refused.find(reason) != std::string::npos; });
-    EXPECT_TRUE(told("upgrade_refused: " + file())) << version;
+    EXPECT_TRUE(was_reported("upgrade_refused: " + file())) << version;
     EXPECT_THAT(session.status().upgrade_refused, HasSubstr("version 1.0 goes on"));
     EXPECT_TRUE(refresh());
     EXPECT_EQ(session.status().pid, before);
@@ -187,7 +187,7 @@ TEST_F(Upgrade, AVersionThatDiesInItsFirstRefreshesIsTakenBack) {
   core_.until([&] { return changes_ == 1; });
   ASSERT_EQ(version(), "2.0");
   for (int i = 0; i < 3; ++i) EXPECT_FALSE(refresh());
-  core_.until([&] { return told("upgrade_reverted: " + file()); });
+  core_.until([&] { return was_reported("upgrade_reverted: " + file()); });
   EXPECT_EQ(version(), "1.0");
   EXPECT_TRUE(refresh());
   EXPECT_THAT(session.status().upgrade_refused, HasSubstr("failed 3 times before it ended a refresh"));
@@ -211,10 +211,10 @@ TEST_F(Upgrade, AVersionThatHangsInItsFirstRefreshesIsTakenBack) {
   soon.deadline = milliseconds(300);
   const auto fails = [&] { EXPECT_FALSE(core_.run(session.refresh(soon, keep(pages_)))); };
   for (int i = 0; i < 4; ++i) fails();
-  EXPECT_FALSE(told("upgrade_reverted")) << "a system that is not known to be up may be what hangs";
+  EXPECT_FALSE(was_reported("upgrade_reverted")) << "a system that is not known to be up may be what hangs";
   ASSERT_TRUE(core_.run(session.health()));
   for (int i = 0; i < 3; ++i) fails();
-  core_.until([&] { return told("upgrade_reverted: " + file()); });
+  core_.until([&] { return was_reported("upgrade_reverted: " + file()); });
   EXPECT_EQ(version(), "1.0");
   EXPECT_TRUE(refresh());
 }
@@ -232,17 +232,17 @@ TEST_F(Upgrade, AVersionThatEndedARefreshIsNotTakenBackWhateverHappensToItsWorke
     core_.until([&] { return session.status().state == "running" && session.status().pid != before; });
   }
   EXPECT_EQ(version(), "2.0");
-  EXPECT_FALSE(told("upgrade_reverted"));
+  EXPECT_FALSE(was_reported("upgrade_reverted"));
 }
 
 /// A worker that dies while it describes a plugin, as the first to go when memory runs out.
 class DeadDescriber : public Upgrade {
  protected:
   core::Session& open_after_death(milliseconds again) {
-    options_.restart_first = options_.restart_most = again;
+    options_.restart_first = options_.restart_max = again;
     factory_ = host::make_session_factory(options_);
     install("v1");
-    std::optional<std::vector<SessionFactory::Found>> scanned;
+    std::optional<std::vector<SessionFactory::ScanResult>> scanned;
     core_.start(factory_->scan(), scanned);
     core_.until([&] { return kill_workers() > 0 || scanned; });
     core_.until([&] { return scanned.has_value(); });
@@ -334,7 +334,7 @@ TEST_F(Upgrade, ACrashOfTheReplacedVersionIsNotTheNewOnes) {
   core_.until([&] { return changes_ == 1; });
   ASSERT_EQ(::kill(old, SIGKILL), 0);
   core_.until([&] { return in_flight.has_value(); });
-  EXPECT_FALSE(told("crashed")) << ::testing::PrintToString(events_);
+  EXPECT_FALSE(was_reported("crashed")) << ::testing::PrintToString(events_);
   EXPECT_EQ(session.status().crashes, 0u);
 }
 
@@ -343,7 +343,7 @@ TEST_F(Upgrade, AServingFileKeepsItsNameWhateverIsPutBesideIt) {
   auto& session = open();
   ASSERT_TRUE(refresh());
   install("v2", "aaa");
-  core_.until([&] { return told("plugin_refused: " + file("aaa")) || !found(file("aaa")).info; });
+  core_.until([&] { return was_reported("plugin_refused: " + file("aaa")) || !found(file("aaa")).info; });
   EXPECT_THAT(found(file("aaa")).info.error().message, HasSubstr("provider `lives` is already found in " + file()));
   EXPECT_EQ(version(), "1.0");
   EXPECT_EQ(session.status().file, file());
@@ -357,7 +357,7 @@ TEST_F(Upgrade, WhatIsNoFileHoldsNobodyUpAndIsNamed) {
   EXPECT_TRUE(refresh());
   EXPECT_THAT(found(file("pipe")).info.error().message, HasSubstr("pipe.so: is no file"));
   EXPECT_THAT(found(file("huge")).info.error().message, HasSubstr("expected a plugin of at most"));
-  EXPECT_TRUE(told("plugin_refused: " + file("pipe")));
+  EXPECT_TRUE(was_reported("plugin_refused: " + file("pipe")));
   const auto before = events_.size();
   (void)core_.run(factory_->scan());
   EXPECT_EQ(events_.size(), before) << "told once, not at each scan";
@@ -366,7 +366,7 @@ TEST_F(Upgrade, WhatIsNoFileHoldsNobodyUpAndIsNamed) {
 TEST_F(Upgrade, PluginsThatHangWhileTheyLoadAreLookedAtTogetherAndAStopEndsThat) {
   install("v1");
   for (const auto* name : {"h1", "h2", "h3"}) install("apart/load_hangs", name);
-  std::optional<std::vector<SessionFactory::Found>> scanned;
+  std::optional<std::vector<SessionFactory::ScanResult>> scanned;
   core_.start(factory_->scan(), scanned);
   core_.until([&] { return workers() >= 3; });
   factory_->watch(false);

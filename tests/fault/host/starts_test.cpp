@@ -12,7 +12,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// What a worker that leaves something behind would add to.
-struct Held {
+struct ResourceCounts {
   std::ptrdiff_t descriptors = 0, threads = 0, children = 0;
   long resident_kib = 0;
 };
@@ -21,8 +21,8 @@ std::ptrdiff_t entries(const char* folder) {
   return std::distance(fs::directory_iterator(folder), fs::directory_iterator{});
 }
 
-Held held() {
-  Held out{entries("/proc/self/fd"), entries("/proc/self/task"), 0, 0};
+ResourceCounts count_resources() {
+  ResourceCounts out{entries("/proc/self/fd"), entries("/proc/self/task"), 0, 0};
   for (const auto& task : fs::directory_iterator("/proc/self/task")) {
     std::ifstream children(task.path() / "children");  // zombies stand here too
     for (std::string pid; children >> pid;) ++out.children;
@@ -39,9 +39,9 @@ TEST(Starts, AThousandWorkersLeaveNoDescriptorThreadChildOrMemory) {
   constexpr int kStarts = kSanitized ? 100 : 1000;
   Core core;
   const auto factory = host::make_session_factory(host_options(core));
-  Held before;
+  ResourceCounts before;
   for (int i = 0; i < kWarm + kStarts; ++i) {
-    if (i == kWarm) before = held();
+    if (i == kWarm) before = count_resources();
     core::SessionSpec spec;
     spec.backend = "b";
     spec.provider = DRIFTD_BINARY_DIR "/tests/providers/tester.so";
@@ -52,8 +52,8 @@ TEST(Starts, AThousandWorkersLeaveNoDescriptorThreadChildOrMemory) {
     ASSERT_EQ(session->status().restarts, 0u);
     core.run(session->stop());
   }
-  core.until([] { return held().children == 0; });
-  const Held after = held();
+  core.until([] { return count_resources().children == 0; });
+  const ResourceCounts after = count_resources();
   EXPECT_EQ(after.descriptors, before.descriptors);
   EXPECT_EQ(after.threads, before.threads);
   if (!kSanitized) {

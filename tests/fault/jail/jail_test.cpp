@@ -27,8 +27,8 @@ std::string in_child(std::string (*body)()) {
   if (::pipe(ends) != 0) return "no pipe";
   const pid_t child = ::fork();
   if (child == 0) {
-    const std::string said = body();
-    (void)!::write(ends[1], said.data(), said.size());
+    const std::string output = body();
+    (void)!::write(ends[1], output.data(), output.size());
     ::_exit(0);
   }
   ::close(ends[1]);
@@ -55,28 +55,28 @@ void hide_landlock(std::uint32_t error = ENOSYS) {
 }
 
 TEST(Jail, AKernelWithoutLandlockIsSaidAndTheRestHolds) {
-  const std::string said = in_child([] {
+  const std::string output = in_child([] {
     hide_landlock();
-    std::string out = kernel_jail() + "; " + lock({});
+    std::string out = describe_kernel_jail() + "; " + lock({});
     return out + (::fork() < 0 ? "; no fork" : "; forked");
   });
-  EXPECT_EQ(said, "no landlock (kernel), seccomp; no landlock (kernel), seccomp; no fork");
+  EXPECT_EQ(output, "no landlock (kernel), seccomp; no landlock (kernel), seccomp; no fork");
 }
 
 TEST(Jail, WhyThereIsNoLandlockIsSaid) {
   const std::string denied = in_child([] {
     hide_landlock(EPERM);
-    return kernel_jail();
+    return describe_kernel_jail();
   });
   EXPECT_THAT(denied, StartsWith("no landlock (denied: a seccomp policy of the container or unit"));
   const std::string off = in_child([] {
     hide_landlock(EOPNOTSUPP);
-    return kernel_jail();
+    return describe_kernel_jail();
   });
   EXPECT_THAT(off, StartsWith("no landlock (switched off: lsm="));
 }
 
-/// `driftd COMMAND` where landlock is denied: its exit code and what it said.
+/// `driftd COMMAND` where landlock is denied: its exit code and what it output.
 std::string without_landlock(const std::string& jail, const char* command) {
   test::TempDir folder;
   const std::string config =
@@ -98,11 +98,12 @@ std::string without_landlock(const std::string& jail, const char* command) {
 
 TEST(Jail, ThatIsRequiredAndNotThereEndsTheAgentWithTheReason) {
   for (const char* command : {"run", "once", "validate"}) {
-    const std::string said = without_landlock("required", command);
-    EXPECT_THAT(said, StartsWith("78: ")) << command;
+    const std::string output = without_landlock("required", command);
+    EXPECT_THAT(output, StartsWith("78: ")) << command;
     EXPECT_THAT(
-        said, HasSubstr("'jail' of 'agent' is required, and here workers get: no landlock (denied: a seccomp policy"));
-    EXPECT_THAT(said, HasSubstr("agent.jail: best-effort"));
+        output,
+        HasSubstr("'jail' of 'agent' is required, and here workers get: no landlock (denied: a seccomp policy"));
+    EXPECT_THAT(output, HasSubstr("agent.jail: best-effort"));
   }
   EXPECT_THAT(without_landlock("best-effort", "once"), StartsWith("0: "));
 }
@@ -114,7 +115,7 @@ TEST(Jail, EachOfTheTwoIsNamedOrItsAbsence) {
 
 /// Landlock holds the thread that enters it and those it makes: not one that was there before.
 TEST(Jail, ASecondThreadRefusesTheJail) {
-  const std::string said = in_child([] {
+  const std::string output = in_child([] {
     std::mutex mutex;
     std::condition_variable changed;
     bool done = false;
@@ -136,11 +137,11 @@ TEST(Jail, ASecondThreadRefusesTheJail) {
     third.join();
     return out;
   });
-  EXPECT_THAT(said, StartsWith("denied: worker: expected one thread before the jail, found "));
+  EXPECT_THAT(output, StartsWith("denied: worker: expected one thread before the jail, found "));
 }
 
 TEST(Jail, NamesAreResolvedInsideAlsoWhereADeniedCallKills) {
-  const std::string said = in_child([] {
+  const std::string output = in_child([] {
     JailSpec spec;
     spec.kills = true;
     const std::string locked = lock(spec);
@@ -148,7 +149,7 @@ TEST(Jail, NamesAreResolvedInsideAlsoWhereADeniedCallKills) {
     const int error = ::getaddrinfo("localhost", "postgresql", nullptr, &found);
     return locked + (error == 0 ? "; resolved" : std::string("; ") + ::gai_strerror(error));
   });
-  EXPECT_THAT(said, HasSubstr("; resolved"));
+  EXPECT_THAT(output, HasSubstr("; resolved"));
 }
 
 }  // namespace

@@ -49,7 +49,7 @@ void redis_info(std::string_view text) {
   const auto info = redis::parse_info(std::string(text));
   (void)redis::health_of(info);
   (void)redis::primary_of(info);
-  (void)redis::gate(info, "all");
+  (void)redis::change_stamp(info, "all");
   redis::Config config;
   for (const auto& line : lines_of(text)) {
     const auto colon = std::min(line.find(':'), line.size());

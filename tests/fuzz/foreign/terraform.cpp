@@ -14,7 +14,7 @@ namespace {
 
 using namespace driftd::terraform;
 
-class Take final : public Contents {
+class Take final : public StateVisitor {
  public:
   explicit Take(const Reading& reading) : reading_(reading) {}
   bool instance(const Instance& instance) override {

@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "fuzz/said/heard.hpp"
-#include "fuzz/said/said.hpp"
+#include "fuzz/said/agent_input.hpp"
+#include "fuzz/said/worker_frames.hpp"
 #include "support/patience.hpp"
 
 namespace driftd::fuzz {
@@ -38,15 +38,15 @@ TEST(Corpus, HoldsEveryFrameOfAWorkerAsItIsEncodedToday) {
 TEST(Corpus, IsHeardWithoutACrashAsItStandsAndAMillionTimesMutated) {
   const auto kept = corpus();
   ASSERT_GE(kept.size(), 12u);
-  for (const auto& input : kept) hear(input);
+  for (const auto& input : kept) feed_agent(input);
   Random random(20261121);
   for (int i = 0; i < 1'000'000 / test::kPatience; ++i) {
     const std::string& stream = kept[random() % kept.size()];
     if (random() % 4 == 0) {
-      hear(mutated(stream, random));
+      feed_agent(mutated(stream, random));
     } else {  // the frame's payload, so that no checksum stands in the way
       const std::string payload = stream.substr(std::min(stream.size(), 1 + ipc::kHeaderSize));
-      hear(std::string{1, stream[5] >= 32 ? static_cast<char>(stream[5] - 32) : '\0'} + mutated(payload, random));
+      feed_agent(std::string{1, stream[5] >= 32 ? static_cast<char>(stream[5] - 32) : '\0'} + mutated(payload, random));
     }
   }
 }

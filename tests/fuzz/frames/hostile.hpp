@@ -26,7 +26,7 @@ class Hostile : public ::testing::Test {
   void SetUp() override {
     auto options = host_options(core_);
     options.grace = std::chrono::milliseconds(500);
-    options.restart_first = options.restart_most = std::chrono::milliseconds(1);
+    options.restart_first = options.restart_max = std::chrono::milliseconds(1);
     options.crashes_to_park = 1'000'000;
     good_ = host::make_session_factory(options);
     options.worker = DRIFTD_BINARY_DIR "/tests/fuzz/driftd_hostile_worker";
@@ -45,12 +45,12 @@ class Hostile : public ::testing::Test {
     out.budgets.records = 10'000;
     return out;
   }
-  core::Session& open(const std::string& wish, const std::string& name = "hostile.so") {
+  core::Session& open(const std::string& behaviour, const std::string& name = "hostile.so") {
     const std::string file = folder_.write(name, std::string(8, '\0'));  // no plugin: the worker stands for it
-    sessions_.push_back(bad_->open(spec(file, R"({"do":")" + wish + R"("})")).value());
+    sessions_.push_back(bad_->open(spec(file, R"({"do":")" + behaviour + R"("})")).value());
     return *sessions_.back();
   }
-  core::Session& well() {
+  core::Session& open_good() {
     sessions_.push_back(good_->open(spec(DRIFTD_BINARY_DIR "/tests/providers/tester.so", "{}")).value());
     return *sessions_.back();
   }

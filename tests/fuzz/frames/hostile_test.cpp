@@ -22,23 +22,23 @@ Task<Status> held(asio::steady_timer* gate) {
   co_return Status{};
 }
 
-struct Broken {
-  const char* wish;    ///< what the worker does instead of a refresh
-  const char* reason;  ///< "the worker ..."
+struct Misbehaviour {
+  const char* behaviour;  ///< what the worker does instead of a refresh
+  const char* reason;     ///< "the worker ..."
 };
-void PrintTo(const Broken& broken, std::ostream* out) { *out << broken.wish; }
+void PrintTo(const Misbehaviour& broken, std::ostream* out) { *out << broken.behaviour; }
 
-class BrokenRule : public Hostile, public ::testing::WithParamInterface<Broken> {};
+class BrokenRule : public Hostile, public ::testing::WithParamInterface<Misbehaviour> {};
 
 TEST_P(BrokenRule, IsNamedAndTheWorkerKilled) {
-  auto& session = open(GetParam().wish);
+  auto& session = open(GetParam().behaviour);
   EXPECT_THAT(why(session), AllOf(HasSubstr("unavailable: worker "), HasSubstr(GetParam().reason)));
   core_.until([&] { return session.status().restarts > 0; });
   EXPECT_THAT(events_, ::testing::Contains(HasSubstr(std::string("misbehaved: ") + GetParam().reason)));
   EXPECT_THAT(session.status().last_exit, HasSubstr(": killed"));
 }
 
-constexpr Broken kRules[] = {
+constexpr Misbehaviour kRules[] = {
     {"metric_flood", "flooded the metrics"},
     {"unknown_call", "spoke of a call that is not running"},
     {"agents_frame", "sent a frame that only the agent sends"},
@@ -68,7 +68,7 @@ constexpr Broken kRules[] = {
     {"answer_shape", "answered refresh with something else"},
 };
 INSTANTIATE_TEST_SUITE_P(Worker, BrokenRule, ::testing::ValuesIn(kRules),
-                         [](const auto& info) { return std::string(info.param.wish); });
+                         [](const auto& info) { return std::string(info.param.behaviour); });
 
 TEST_F(HostileWorker, OneThatRefusesToOpenAndStaysIsKilledAndTriedAgain) {
   auto& session = open("refuses_open_and_stays");
@@ -156,8 +156,9 @@ TEST_F(HostileWorker, DiagnosticsWithoutEndAreDroppedAndCounted) {
 
 TEST_F(HostileWorker, AFloodTakesNoMemory) {
   const long before = peak_kib();
-  for (const char* wish : {"over_credit", "metric_flood", "log_flood", "permit_flood", "no_records", "large_log"}) {
-    EXPECT_THAT(why(open(wish)), HasSubstr("killed")) << wish;
+  for (const char* behaviour :
+       {"over_credit", "metric_flood", "log_flood", "permit_flood", "no_records", "large_log"}) {
+    EXPECT_THAT(why(open(behaviour)), HasSubstr("killed")) << behaviour;
   }
   if (!kSanitized) {
     EXPECT_LT(peak_kib() - before, 48 * 1024);

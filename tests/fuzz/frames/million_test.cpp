@@ -54,7 +54,7 @@ TEST_F(Million, RandomFramesNeitherCrashTheAgentNorFillItsMemoryNorHoldUpAnother
   core::SessionSpec random = spec(count_file, R"({"do":"random","seed":20261121})");
   random.budgets.records = 1'000'000;
   auto& bad = *sessions_.emplace_back(bad_->open(random).value());
-  auto& good = well();
+  auto& good = open_good();
   ASSERT_TRUE(refresh(good));
   const long before = resident_kib();
   const long peak_before = peak_kib();

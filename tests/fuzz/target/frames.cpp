@@ -3,9 +3,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "fuzz/said/heard.hpp"
+#include "fuzz/said/agent_input.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  driftd::fuzz::hear({reinterpret_cast<const char*>(data), size});
+  driftd::fuzz::feed_agent({reinterpret_cast<const char*>(data), size});
   return 0;
 }

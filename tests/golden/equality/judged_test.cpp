@@ -58,12 +58,12 @@ StoredResource stored_of(const Value& pair) {
 }
 
 /// `new`: a body; null: confirmed gone; the text "unknown": nothing could be read.
-Sighting sighting_of(const Value& pair) {
+Reading sighting_of(const Value& pair) {
   const Value* now = pair.find("new");
   const Nanos at = kLater;
-  if (now->is_null()) return Gone{at};
-  if (now->string() != nullptr) return Unsure{*now->string(), at};
-  Seen seen;
+  if (now->is_null()) return Absent{at};
+  if (now->string() != nullptr) return Unknown{*now->string(), at};
+  Present seen;
   seen.observation.id = {"thing", "t"};
   seen.observation.body = render(*now);
   seen.observation.external_name = text(pair, "new_name");
@@ -130,7 +130,7 @@ class Sequence {
 
  private:
   Result<Judgement> sees(const Value& body) {
-    Seen seen;
+    Present seen;
     seen.observation.id = row_.id;
     seen.observation.body = render(body);
     seen.observation.observed_ns = context_.now_ns;

@@ -22,11 +22,11 @@ struct K8sConnection : Cluster {
   }
   static constexpr int kAtOnce = 24;
   /// So many at once; how each ended.
-  std::vector<std::string> ask(http::Wire& wire) {
+  std::vector<std::string> ask(http::MultiClient& wire) {
     for (int i = 0; i < kAtOnce; ++i) wire.start(call, version());
     std::vector<std::string> out;
     while (wire.in_flight() > 0) {
-      for (const auto& ended : wire.run(call, http::Wire::Steady::time_point::max())) {
+      for (const auto& ended : wire.run(call, http::MultiClient::Steady::time_point::max())) {
         out.push_back(ended.failure ? ended.failure->what() : std::to_string(ended.response.status));
       }
     }
@@ -44,7 +44,7 @@ TEST_F(K8sConnection, ThatWasNotAgreedToCarriesNoOtherRequest) {
     ++made;
     if (!agrees) throw sdk::Failure(DRIFTD_UNAVAILABLE, "nobody knows who answers");
   };
-  http::Wire wire(options);
+  http::MultiClient wire(options);
   for (int i = 0; i < 10; ++i) {  // a server that is quick answered the others within the step that refused the first
     EXPECT_THAT(ask(wire), AllOf(SizeIs(kAtOnce), Each("nobody knows who answers")))
         << "asked unasked, or kept: round " << i;
@@ -64,7 +64,7 @@ TEST_F(K8sConnection, ThatIsRefusedLeavesWhatGoesOverAnotherAlone) {
   options.on_connection = [&](sdk::Call&) {
     if (!agrees) throw sdk::Failure(DRIFTD_UNAVAILABLE, "nobody knows who answers");
   };
-  http::Wire wire(options);
+  http::MultiClient wire(options);
   const std::string space = fresh_namespace();
   int open = 0, told = 0;
   for (int i = 0; i < kShared; ++i) {
@@ -72,23 +72,23 @@ TEST_F(K8sConnection, ThatIsRefusedLeavesWhatGoesOverAnotherAlone) {
     request.url = kube().server() + "/api/v1/namespaces/" + space + "/configmaps?watch=1";
     request.on_body = [&](std::string_view piece) {
       ++(piece.empty() ? open : told);
-      wire.nudge();
+      wire.wake();
     };
     wire.start(call, std::move(request));
   }
-  const auto within = http::Wire::Steady::now() + std::chrono::seconds(20);
-  while (open < kShared && http::Wire::Steady::now() < within)
+  const auto within = http::MultiClient::Steady::now() + std::chrono::seconds(20);
+  while (open < kShared && http::MultiClient::Steady::now() < within)
     ASSERT_TRUE(wire.run(call, within).empty()) << "a watch ended";
   ASSERT_EQ(open, kShared);
   agrees = false;
   wire.start(call, version());
-  const auto ended = wire.run(call, http::Wire::Steady::time_point::max());
+  const auto ended = wire.run(call, http::MultiClient::Steady::time_point::max());
   ASSERT_THAT(ended, SizeIs(1));
   EXPECT_STREQ(ended.front().failure.value().what(), "nobody knows who answers");
   EXPECT_EQ(wire.in_flight(), kShared);
   told = 0;
   kube().create("/api/v1/namespaces/" + space + "/configmaps", {{"metadata", {{"name", "seen"}}}});
-  while (told < kShared && http::Wire::Steady::now() < within)
+  while (told < kShared && http::MultiClient::Steady::now() < within)
     ASSERT_TRUE(wire.run(call, within).empty()) << "a watch ended";
   EXPECT_GE(told, kShared);
 }

@@ -62,9 +62,9 @@ class Line {
       return 0;
     });
   }
-  core::SinkBook book() {
-    const auto books = wait(store_->books());
-    return books && !books->empty() ? books->front() : core::SinkBook{};
+  core::SinkTotals book() {
+    const auto sink_totals = wait(store_->sink_totals());
+    return sink_totals && !sink_totals->empty() ? sink_totals->front() : core::SinkTotals{};
   }
   core::SinkView view() {
     return on_core([this] { return relay_->views().at(0); });
@@ -95,7 +95,7 @@ class Line {
 
 class DrainTest : public ::testing::Test {
  protected:
-  /// Every event is acknowledged in the books; the seconds it took.
+  /// Every event is acknowledged in the sink_totals; the seconds it took.
   void expect_drained(Line& line) {
     const auto begin = std::chrono::steady_clock::now();
     const bool drained = eventually([&] { return line.book().acked == kEvents; }, kBound);

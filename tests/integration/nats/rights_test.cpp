@@ -46,7 +46,7 @@ core::StoredEvent agent_event(std::int64_t n) {
   event.agent = "a";
   event.cluster = "default";
   event.what = "parked";
-  return proto::store_form(
+  return proto::to_stored_event(
       event, {"agent0000-" + std::to_string(n), n, static_cast<std::uint64_t>(n), 1'763'700'000'000'000'000});
 }
 

@@ -23,7 +23,7 @@ TEST(PostgresValues, OneFormThatIsSetEqualsAnotherThatIsDeclaredAndATwinDoesNot)
       json::parse(std::ifstream(DRIFTD_SOURCE_DIR "/plugins/postgres/schema.json"))["kinds"]["setting"];
   const auto schema = core::KindSchema::parse(document.dump()).value();
   const auto differs = [&](const json& declared, const json& seen) {
-    const core::Wanted wanted{{core::Path{}, core::parse(declared.dump()).value()}};
+    const core::ExpectedAttributes wanted{{core::Path{}, core::parse(declared.dump()).value()}};
     return !core::diff_expected(wanted, core::parse(seen.dump()).value(), *schema).changes.empty();
   };
   const Form forms[] = {{"work_mem", "64MB", "bytes", "65536kB", "64000kB"},

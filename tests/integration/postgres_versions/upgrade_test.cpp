@@ -32,7 +32,7 @@ struct Kept {
 
   /// Paths of what is told.
   std::vector<std::string> sees(const sdk::Record& record) {
-    core::Seen seen;
+    core::Present seen;
     seen.observation.id = row.id;
     seen.observation.body = record.body;
     seen.observation.external_name = record.external_name;

@@ -22,7 +22,7 @@ class RedisValues : public testing::Test {
     const auto schema = core::KindSchema::parse(schemas_["kinds"][kind].dump());
     EXPECT_TRUE(schema.has_value()) << (schema ? "" : schema.error().message);
     std::vector<std::string> out;
-    const core::Wanted wanted{{core::Path{}, core::parse(a.dump()).value()}};
+    const core::ExpectedAttributes wanted{{core::Path{}, core::parse(a.dump()).value()}};
     for (const auto& change : core::diff_expected(wanted, core::parse(b.dump()).value(), **schema).changes) {
       out.push_back(change.path);
     }

@@ -91,7 +91,7 @@ TEST_F(ThroughputTest, ConcurrentCommitsShareTheirFsync) {
   const double alone = report("commits of one event, one by one", kCommits, one_by_one.seconds());
   double grouped = 0;
   for (int run = 0; run < 3; ++run) {  // one stall takes longer than all of it: the best counts
-    std::vector<Task<Result<core::Committed>>> tasks;
+    std::vector<Task<Result<core::CommitResult>>> tasks;
     for (int i = 0; i < kCommits; ++i) tasks.push_back(bench->commit(page_of({}, {event_draft("a")})));
     const Stopwatch together;
     for (const auto& outcome : bench.wait_all(std::move(tasks))) EXPECT_TRUE(outcome);

@@ -151,7 +151,7 @@ TEST(WebhookSinkTest, ThousandsBehindOneThatIsRefusedHoldBackNobodyElse) {
   sick.resource = core::ResourceId{"topic", "sick"};
   const auto add_sick = [&](std::int64_t n) {
     const std::string id = "abcdefghij0123456789-" + std::to_string(2'000'000'000'000'000 + n);
-    runner.add(proto::store_form(sick, {id, n, static_cast<std::uint64_t>(n), 1'763'700'000'000'000'000}));
+    runner.add(proto::to_stored_event(sick, {id, n, static_cast<std::uint64_t>(n), 1'763'700'000'000'000'000}));
   };
   add_sick(1);
   ASSERT_TRUE(eventually([&] { return runner.view().retrying == 1; })) << runner.view().last_error;

@@ -86,7 +86,7 @@ engine::CycleReport EngineLine::refresh(bool full, const std::string& backend) {
   return must(wait(engine_->refresh(backend.empty() ? name : backend, full))).front().report;
 }
 
-std::vector<engine::Engine::Refreshed> EngineLine::settle() { return must(wait(engine_->settle())); }
+std::vector<engine::Engine::BackendRefresh> EngineLine::settle() { return must(wait(engine_->settle())); }
 
 Result<std::vector<core::Step>> EngineLine::explain(core::ResourceId id, std::string path) {
   return wait(engine_->explain(name, std::move(id), std::move(path)));

@@ -37,7 +37,7 @@ class EngineLine {
   /// false.
   void start(bool loops, core::Rules rules = {}, bool backends = true);
 
-  std::vector<engine::Engine::Refreshed> settle();
+  std::vector<engine::Engine::BackendRefresh> settle();
   engine::CycleReport refresh(bool full = true, const std::string& backend = {});  ///< empty: `name`
   Result<std::vector<core::Step>> explain(core::ResourceId id, std::string path = {});
   /// The open ones, or all that there ever were.
@@ -71,10 +71,10 @@ class EngineLine {
   }
 
   std::shared_ptr<SteppedClock> clock = std::make_shared<SteppedClock>();
-  std::chrono::milliseconds interval{30'000};                           ///< before start()
-  core::Budgets budgets;                                                ///< before start()
-  std::vector<core::Speaker> spoken_by{{"source", ""}, {"other", ""}};  ///< of every backend; before start()
-  std::string name = "b", was, provider = "scripted", settings = "{}";  ///< before start()
+  std::chrono::milliseconds interval{30'000};                             ///< before start()
+  core::Budgets budgets;                                                  ///< before start()
+  std::vector<core::Registrar> spoken_by{{"source", ""}, {"other", ""}};  ///< of every backend; before start()
+  std::string name = "b", was, provider = "scripted", settings = "{}";    ///< before start()
   std::shared_ptr<ScriptedWorld> world = std::make_shared<ScriptedWorld>();
   /// Where they have something to say of others at start(), backends `source` and `other` run beside it.
   std::shared_ptr<ScriptedWorld> source = std::make_shared<ScriptedWorld>(), other = std::make_shared<ScriptedWorld>();

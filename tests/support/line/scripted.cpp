@@ -52,10 +52,11 @@ Task<Result<core::RefreshOutcome>> ScriptedSession::refresh(core::RefreshRequest
     co_await hanging_.async_wait(asio::as_tuple(asio::use_awaitable));
   }
   core::RefreshOutcome outcome;
-  outcome.unchanged = world_->cursors && !request.cursor.empty() && (world_->vouches || request.cursor == cursor());
+  outcome.unchanged =
+      world_->cursors && !request.cursor.empty() && (world_->always_unchanged || request.cursor == cursor());
   if (outcome.unchanged) co_return outcome;
   const std::string cursor_now = cursor();
-  std::size_t left = world_->deliver_at_most;
+  std::size_t left = world_->max_delivered;
   for (const auto& kind : world_->kinds) {
     core::RecordPage page = page_of(kind, left);
     const Status taken = co_await on_page(std::move(page));
@@ -82,7 +83,7 @@ Task<Result<core::RefreshOutcome>> ScriptedSession::refresh(core::RefreshRequest
 }
 
 Task<Result<core::ReadOutcome>> ScriptedSession::read(std::vector<core::ResourceId> ids, std::chrono::milliseconds) {
-  if (world_->when_read) world_->when_read();
+  if (world_->before_read) world_->before_read();
   if (world_->read_fails) co_return fail(*world_->read_fails);
   core::ReadOutcome out;
   for (const auto& id : ids) {
@@ -102,8 +103,9 @@ Task<Result<core::ReadOutcome>> ScriptedSession::read(std::vector<core::Resource
     }
     const auto found = world_->resources.find(id);
     if (found == world_->resources.end()) {
-      const bool says = id.kind == core::kRegistration && !world_->read_says.empty();
-      if (says) out.diagnostics.insert(out.diagnostics.end(), world_->read_says.begin(), world_->read_says.end());
+      const bool says = id.kind == core::kRegistration && !world_->read_diagnostics.empty();
+      if (says)
+        out.diagnostics.insert(out.diagnostics.end(), world_->read_diagnostics.begin(), world_->read_diagnostics.end());
       if (!of_tenants && !says) out.not_found.push_back(id);
     } else {
       out.found.push_back(observed(id, found->second, world_->external_name));

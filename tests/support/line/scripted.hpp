@@ -22,11 +22,11 @@ struct ScriptedWorld {
   std::map<core::ResourceId, std::string> resources;
   std::vector<std::string> kinds = {"thing"};
   std::string identity = "system-1";
-  std::size_t deliver_at_most = SIZE_MAX;  ///< records of a refresh end after so many; COMPLETE counts all of them
+  std::size_t max_delivered = SIZE_MAX;  ///< records of a refresh end after so many; COMPLETE counts all of them
   bool sends_complete = true;
   std::optional<Error> refresh_fails;  ///< after the records were sent
   std::optional<Error> read_fails;
-  std::function<void()> when_read;  ///< called by each read() before it looks
+  std::function<void()> before_read;  ///< called by each read() before it looks
   std::vector<core::Diagnostic> diagnostics;
   std::set<core::ResourceId> unreadable;  ///< read() says neither found nor not found
   bool watches = false;
@@ -50,12 +50,13 @@ struct ScriptedWorld {
     std::string backend, name_space, body;
   };
   std::vector<Tenant> tenants;
-  std::vector<core::RecordPage> pages;      ///< sent as they are, after all others
-  std::vector<core::Diagnostic> read_says;  ///< of a registration that a read does not find: instead of "not found"
+  std::vector<core::RecordPage> pages;             ///< sent as they are, after all others
+  std::vector<core::Diagnostic> read_diagnostics;  ///< of a registration that a read does not find: instead of "not
+                                                   ///< found"
   core::DiscoverOutcome discovered;
   std::string worker = "running";  ///< state of WorkerStatus
   bool cursors = false;            ///< a refresh with the cursor of what is there now says "unchanged"
-  bool vouches = false;            ///< with any cursor: its watch has told of every change
+  bool always_unchanged = false;   ///< with any cursor: its watch has told of every change
   std::shared_ptr<const Clock> clock = std::make_shared<SystemClock>();  ///< of observed_ns
   std::optional<Nanos> observed_ns;                                      ///< of every record, in place of the clock's
   std::map<core::ResourceId, Nanos> observed_at;                         ///< of these records, before all others
@@ -108,7 +109,7 @@ class ScriptedFactory final : public core::SessionFactory {
       : world_(std::move(world)),
         sources_(std::move(sources)),
         core_(std::move(core)) {}
-  Task<std::vector<Found>> scan() override { co_return std::vector<Found>{}; }
+  Task<std::vector<ScanResult>> scan() override { co_return std::vector<ScanResult>{}; }
   Result<std::shared_ptr<core::Session>> open(core::SessionSpec spec) override;
   void on_event(std::function<void(core::SessionEvent)>) override {}
 

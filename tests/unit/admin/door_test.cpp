@@ -108,7 +108,7 @@ TEST(Door, IdleConnectionsOnTheSocketLeaveASlotForRootAndTheAgentsOwnUser) {
   if (::getuid() != 0)
     GTEST_SKIP() << "LOUD: only root can become another user, what others may do at the door is not tested";
   admin::ServerSettings settings;
-  settings.permit.uids = {65534};
+  settings.policy.uids = {65534};
   FakeAgent agent(settings);
   const Child holder = hold(agent, 80, kOther);
   EXPECT_THAT(agent.curl({kHost + "/v1/status"}).out, EndsWith("200"));
@@ -118,7 +118,7 @@ TEST(Door, AUsersShareIsBoundedAndTheRefusalSaysSo) {
   if (::getuid() != 0)
     GTEST_SKIP() << "LOUD: only root can become another user, what others may do at the door is not tested";
   admin::ServerSettings settings;
-  settings.permit.uids = {65534};
+  settings.policy.uids = {65534};
   FakeAgent agent(settings);
   const Child holder = hold(agent, 16, kOther);
   EXPECT_THAT(as_other(agent, {kHost + "/v1/status"}), AllOf(HasSubstr("16 connections"), EndsWith("503")));
@@ -128,9 +128,9 @@ TEST(Door, AUserThatMayNotComeInHoldsNoSlot) {
   if (::getuid() != 0)
     GTEST_SKIP() << "LOUD: only root can become another user, what others may do at the door is not tested";
   admin::ServerSettings settings;
-  settings.permit.uids = {1};  // `daemon`
+  settings.policy.uids = {1};  // `daemon`
   settings.max_unix = 9;
-  settings.kept = 8;  // one slot for all but root
+  settings.reserved = 8;  // one slot for all but root
   FakeAgent agent(settings);
   const Child holder = hold(agent, 80, kOther);
   EXPECT_THAT(as_user(agent, "daemon", {kHost + "/v1/status"}), EndsWith("200"));
@@ -140,8 +140,8 @@ TEST(Door, TheLastOfTheRoomForAnswersIsForRootAndTheAgentsOwnUser) {
   if (::getuid() != 0)
     GTEST_SKIP() << "LOUD: only root can become another user, what others may do at the door is not tested";
   admin::ServerSettings settings;
-  settings.permit.uids = {65534};
-  settings.max_waiting = 17u << 20;  // one of it is for others
+  settings.policy.uids = {65534};
+  settings.max_answer_bytes = 17u << 20;  // one of it is for others
   FakeAgent agent(settings);
   core::ResourceRow row;
   row.backend = "cache";
@@ -177,10 +177,10 @@ TEST(Door, TheSocketsModeLetsInWhomTheConfigurationNames) {
   std::vector<Case> cases(5);
   cases[0] = {"nobody", {}, 0660};
   cases[1].what = "uids";
-  cases[1].settings.permit.uids = {65534};
+  cases[1].settings.policy.uids = {65534};
   cases[1].mode = 0666;
   cases[2].what = "gids";
-  cases[2].settings.permit.gids = {65534};
+  cases[2].settings.policy.gids = {65534};
   cases[2].mode = 0666;
   cases[3].what = "read_group";
   cases[3].settings.read_group = group_of(kOther);
@@ -207,11 +207,11 @@ TEST(Door, EachWayOfNamingSomebodyLetsThemInAndNoOther) {
   };
   std::vector<Case> cases(6);
   cases[0].what = "uids";
-  cases[0].settings.permit.uids = {65534};
+  cases[0].settings.policy.uids = {65534};
   cases[0].reads = "200";
   cases[0].decides = "200";
   cases[1].what = "gids";
-  cases[1].settings.permit.gids = {gid_of(kOther)};
+  cases[1].settings.policy.gids = {gid_of(kOther)};
   cases[1].reads = "200";
   cases[1].decides = "200";
   cases[2].what = "socket_group";
@@ -227,7 +227,7 @@ TEST(Door, EachWayOfNamingSomebodyLetsThemInAndNoOther) {
   cases[4].reads = "200";
   cases[4].decides = "200";
   cases[5].what = "another";
-  cases[5].settings.permit.gids = {4242};
+  cases[5].settings.policy.gids = {4242};
   cases[5].reads = "403";
   cases[5].decides = "403";
   for (const auto& one : cases) {

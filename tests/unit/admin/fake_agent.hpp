@@ -74,12 +74,12 @@ class FakeControl final : public core::Control {
     out.diagnostics = {{Code::denied, {}, {}, {}, "may not see namespace b", "b|get", 0}};
     co_return out;
   }
-  Task<Result<std::vector<Refreshed>>> refresh(std::string backend, bool full) override {
+  Task<Result<std::vector<BackendRefresh>>> refresh(std::string backend, bool full) override {
     calls.push_back("refresh " + backend + (full ? " full" : ""));
-    Refreshed one;
+    BackendRefresh one;
     one.backend = "cache";
     one.coverage = {{"server", true, complete, 3, 0, {}}};
-    co_return std::vector<Refreshed>{one};
+    co_return std::vector<BackendRefresh>{one};
   }
   Task<Result<std::vector<core::Step>>> explain(std::string backend, core::ResourceId id, std::string path) override {
     calls.push_back("explain " + backend + " " + id.kind + "|" + id.id + " " + path);
@@ -90,7 +90,7 @@ class FakeControl final : public core::Control {
     if (provider != "redis") co_return fail(Code::not_found, "there is no provider '" + provider + "'");
     co_return "{\"what\":\"" + what + "\"}";
   }
-  Task<Result<Reloaded>> reload() override {
+  Task<Result<ReloadReport>> reload() override {
     if (!reload_result) co_return fail(reload_result.error());
     co_return reloaded;
   }
@@ -124,7 +124,7 @@ class FakeControl final : public core::Control {
   std::size_t most_lines = SIZE_MAX;
   bool decide_fails = false;
   Status reload_result;
-  Reloaded reloaded;
+  ReloadReport reloaded;
   bool complete = true;
 };
 
@@ -147,14 +147,14 @@ class FakeReader final : public core::Reader {
     }
     co_return out;
   }
-  Task<Result<bool>> each_resource(core::DriftFilter filter, Take<core::ResourceRow> take) override {
+  Task<Result<bool>> each_resource(core::DriftFilter filter, RowHandler<core::ResourceRow> take) override {
     if (large.empty()) {
       DRIFTD_CO_TRY(large, co_await resources("", "", 1));
     }
     large.resize(std::min(large.size(), static_cast<std::size_t>(filter.limit)));
     co_return !std::all_of(large.begin(), large.end(), take);
   }
-  Task<Result<bool>> each_drift(core::DriftFilter filter, Take<core::DriftRow> take) override {
+  Task<Result<bool>> each_drift(core::DriftFilter filter, RowHandler<core::DriftRow> take) override {
     DRIFTD_CO_TRY(const auto rows, co_await drifts(std::move(filter)));
     co_return !std::all_of(rows.begin(), rows.end(), take);
   }
@@ -174,8 +174,8 @@ class FakeReader final : public core::Reader {
   Task<Result<std::vector<core::DeadLetter>>> dead_letters(std::string, int) override {
     co_return std::vector<core::DeadLetter>{{"ops", event(4), 10, "HTTP 400 from ops"}};
   }
-  Task<Result<std::vector<core::SinkBook>>> books() override {
-    co_return std::vector<core::SinkBook>{{"ops", 10, 8, 1, 1, 0}};
+  Task<Result<std::vector<core::SinkTotals>>> sink_totals() override {
+    co_return std::vector<core::SinkTotals>{{"ops", 10, 8, 1, 1, 0}};
   }
   Task<Result<std::vector<core::AuditRow>>> audit(int) override {
     core::AuditRow row;
@@ -218,7 +218,7 @@ class FakeReader final : public core::Reader {
 
 class FakePlugins {
  public:
-  static Task<std::vector<core::SessionFactory::Found>> scan() {
+  static Task<std::vector<core::SessionFactory::ScanResult>> scan() {
     auto info = std::make_shared<core::ProviderInfo>();
     info->id = "redis";
     info->version = "1.0";
@@ -231,7 +231,7 @@ class FakePlugins {
                             R"("tls":{"type":"object","properties":{"ca":{"type":"string","format":"path"}}}}})";
     info->schema_texts = {{"server", R"({"kind":"server","class":"config","title":"a server","attributes":)"
                                      R"({"port":{"type":"int","class":"endpoint"},"pass":{"sensitive":true}}})"}};
-    core::SessionFactory::Use use{"cache", {}};
+    core::SessionFactory::PluginUser use{"cache", {}};
     use.worker.state = "parked";
     use.worker.file = "redis.so";
     use.worker.crashes = 5;
@@ -241,9 +241,9 @@ class FakePlugins {
     use.worker.last_misuse = "emit: record 0 (/) has no kind (in refresh)";
     use.worker.denied_secrets = 2;
     use.worker.budget_hits = {{"rss", 1}};
-    core::SessionFactory::Found redis{"redis.so", info};
+    core::SessionFactory::ScanResult redis{"redis.so", info};
     redis.used_by = {use};
-    co_return std::vector<core::SessionFactory::Found>{redis, {"bad.so", fail(Code::invalid, "half a plugin")}};
+    co_return std::vector<core::SessionFactory::ScanResult>{redis, {"bad.so", fail(Code::invalid, "half a plugin")}};
   }
 };
 

@@ -41,7 +41,7 @@ TEST(Socket, OtherUsersAreRefusedUnlessListed) {
   if (::getuid() != 0) GTEST_SKIP() << "LOUD: only root can become another user, whom the socket refuses is not tested";
   for (const bool listed : {false, true}) {
     admin::ServerSettings settings;
-    if (listed) settings.permit.uids = {65534};
+    if (listed) settings.policy.uids = {65534};
     FakeAgent agent(settings);
     if (!listed) {
       ASSERT_EQ(::chmod(agent.socket().c_str(), 0666), 0);  // as a group would let them in
@@ -136,7 +136,7 @@ TEST(Api, FailuresCarryCodeMessageAndAFittingStatus) {
 
 TEST(Api, BodyBeyondTheBoundIsRefused) {
   admin::ServerSettings settings;
-  settings.most_body = 1000;
+  settings.max_body = 1000;
   FakeAgent agent(settings);
   const std::string file = agent.folder.write("big", std::string(5000, ' '));
   EXPECT_THAT(agent.curl({"--data-binary", "@" + file, kHost + "/v1/refresh"}).out, EndsWith("413"));

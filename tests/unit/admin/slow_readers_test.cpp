@@ -104,7 +104,7 @@ TEST(SlowReaders, HoldNoMoreThanTheRoomOfAllAnswers) {
 
 TEST(SlowReaders, KeepNoDecisionAndNoProbeFromItsAnswer) {
   admin::ServerSettings settings;
-  settings.max_waiting = 0;
+  settings.max_answer_bytes = 0;
   FakeAgent agent(settings);
   agent.reader()->large = seven_large_rows();
   EXPECT_THAT(agent.curl({kHost + kLarge}).out, AllOf(HasSubstr("\"code\":\"unavailable\""), EndsWith("503")));
@@ -115,7 +115,7 @@ TEST(SlowReaders, KeepNoDecisionAndNoProbeFromItsAnswer) {
 
 TEST(SlowReaders, AnAnswerThatWasReadLeavesItsRoom) {
   admin::ServerSettings settings;
-  settings.max_waiting = 20u << 20;
+  settings.max_answer_bytes = 20u << 20;
   FakeAgent agent(settings);
   agent.reader()->large = seven_large_rows();
   for (int i = 0; i < 5; ++i) EXPECT_THAT(agent.curl({kHost + kLarge}).out, EndsWith("200")) << i;

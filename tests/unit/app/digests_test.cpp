@@ -30,7 +30,7 @@ core::StoredEvent event(const std::string& from, const std::string& to) {
   };
   out.old_state = state(from);
   out.new_state = state(to);
-  return store_form(out, {"e1", 1, 1, 1});
+  return to_stored_event(out, {"e1", 1, 1, 1});
 }
 
 std::string shown(const core::StoredEvent& one, const Key& key = {7}) {
@@ -54,7 +54,7 @@ TEST(DigestsOnly, EqualValuesAreEqualUnderOneKeyOnly) {
 TEST(DigestsOnly, AnEventAboutTheAgentStays) {
   core::AgentEvent about;
   about.message = "parked";
-  const auto stored = store_form(about, {"e1", 1, 1, 1});
+  const auto stored = to_stored_event(about, {"e1", 1, 1, 1});
   EXPECT_EQ(digests_only(stored, {7})->payload, stored.payload);
 }
 

@@ -60,17 +60,17 @@ TEST(AroundDifference, ShowsWhatOneHasMore) {
 
 TEST(WellFormed, LeavesTextAsItIs) {
   for (const std::string text : {"", "plain", "\u00e9\u20ac\U0001f512", "\x01 and \x7f"})
-    EXPECT_EQ(well_formed(text), text);
+    EXPECT_EQ(valid_utf8(text), text);
 }
 
 TEST(WellFormed, MarksEachByteThatIsNone) {
-  EXPECT_EQ(well_formed("a\xff"
-                        "b"),
+  EXPECT_EQ(valid_utf8("a\xff"
+                       "b"),
             "a\ufffd"
             "b");
-  EXPECT_EQ(well_formed("\xc3"), "\ufffd");
-  EXPECT_EQ(well_formed("\xc3\xa9\xed\xa0\x80."), "\u00e9\ufffd\ufffd\ufffd.") << "a surrogate is no character";
-  EXPECT_EQ(well_formed("\xc0\x80"), "\ufffd\ufffd") << "nor is a longer form of one";
+  EXPECT_EQ(valid_utf8("\xc3"), "\ufffd");
+  EXPECT_EQ(valid_utf8("\xc3\xa9\xed\xa0\x80."), "\u00e9\ufffd\ufffd\ufffd.") << "a surrogate is no character";
+  EXPECT_EQ(valid_utf8("\xc0\x80"), "\ufffd\ufffd") << "nor is a longer form of one";
 }
 
 TEST(WellFormed, IsTextWhateverItWas) {
@@ -78,7 +78,7 @@ TEST(WellFormed, IsTextWhateverItWas) {
   for (int i = 0; i < 2'000; ++i) {
     std::string bytes(random() % 24, 0);
     for (char& c : bytes) c = static_cast<char>(random() % 4 == 0 ? random() : 0xc0 + random() % 0x38);
-    const std::string out = well_formed(bytes);
+    const std::string out = valid_utf8(bytes);
     EXPECT_TRUE(is_text(out));
     EXPECT_EQ(out == bytes, is_text(bytes));
   }

@@ -42,7 +42,7 @@ TEST(ExpectFlat, SlowWorkIsJudgedByFewerCalls) {
 
 TEST(ExpectFlat, ALeakIsSeenInFewerCallsToo) {
   Slow work(1500ms);
-  EXPECT_THROW(work.expect_flat([] { (void)::fcntl(0, F_DUPFD_CLOEXEC, 3); }), Broken);
+  EXPECT_THROW(work.expect_flat([] { (void)::fcntl(0, F_DUPFD_CLOEXEC, 3); }), RuleBroken);
   ::close_range(3, ~0U, 0);
 }
 
@@ -51,7 +51,7 @@ TEST(ExpectFlat, WhatIsTooSlowIsNotJudged) {
   try {
     work.expect_flat();
     ADD_FAILURE() << "judged";
-  } catch (const NotMade& e) {
+  } catch (const CheckNotMade& e) {
     EXPECT_THAT(e.what(), HasSubstr("too slow to judge"));
   }
   EXPECT_EQ(work.calls, 1);

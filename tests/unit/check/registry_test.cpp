@@ -96,7 +96,7 @@ TEST(ElfReader, AFileThatIsNoneIsBrokenWithAReason) {
     try {
       (void)read_elf(folder.write("x.so", text));
       ADD_FAILURE() << "taken: " << text;
-    } catch (const Broken& e) {
+    } catch (const RuleBroken& e) {
       EXPECT_THAT(e.what(), HasSubstr("expected a 64-bit ELF shared object"));
     }
   }

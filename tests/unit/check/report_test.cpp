@@ -10,8 +10,8 @@ namespace {
 using namespace std::chrono_literals;
 using nlohmann::json;
 
-Finished finished(const char* id, Level level, Ending ending, std::string text = "", std::string said = "") {
-  return {{id, level, "it holds", 20s, nullptr}, {ending, std::move(text), std::move(said), 1234ms}};
+Finished finished(const char* id, Level level, Ending ending, std::string text = "", std::string child_stderr = "") {
+  return {{id, level, "it holds", 20s, nullptr}, {ending, std::move(text), std::move(child_stderr), 1234ms}};
 }
 
 Run a_run() {

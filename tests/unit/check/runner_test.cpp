@@ -12,7 +12,7 @@
 #include <cstdlib>
 #include <regex>
 
-#include "check/stage.hpp"
+#include "check/progress.hpp"
 #include "support/process.hpp"
 
 namespace driftd::check {
@@ -37,23 +37,23 @@ TEST(Runner, ACheckThatReturnsPassed) {
 }
 
 TEST(Runner, WhatTheWorkReturnsIsTheText) {
-  EXPECT_EQ(run_apart(60s, [] { return std::string(70'000, 'x'); }).text.size(), 70'000u);
+  EXPECT_EQ(run_in_child(60s, [] { return std::string(70'000, 'x'); }).text.size(), 70'000u);
 }
 
 TEST(Runner, ABrokenRuleIsToldInItsOwnWords) {
-  const auto outcome = check_that([](const Subject&) { throw Broken("expected this, found that"); });
+  const auto outcome = check_that([](const Subject&) { throw RuleBroken("expected this, found that"); });
   EXPECT_EQ(outcome.ending, Ending::broken);
   EXPECT_EQ(outcome.text, "expected this, found that");
 }
 
 TEST(Runner, WhatCannotBeMadeIsNotBroken) {
-  const auto outcome = check_that([](const Subject&) { throw NotMade("needs --settings FILE"); });
+  const auto outcome = check_that([](const Subject&) { throw CheckNotMade("needs --settings FILE"); });
   EXPECT_EQ(outcome.ending, Ending::not_made);
   EXPECT_EQ(outcome.text, "needs --settings FILE");
 }
 
 TEST(Runner, WhatIsNotOfferedIsNotApplicable) {
-  EXPECT_EQ(check_that([](const Subject&) { throw NotApplicable("no watch"); }).ending, Ending::not_applicable);
+  EXPECT_EQ(check_that([](const Subject&) { throw CheckNotApplicable("no watch"); }).ending, Ending::not_applicable);
 }
 
 TEST(Runner, AnUnexpectedExceptionIsBrokenWithItsText) {
@@ -64,7 +64,7 @@ TEST(Runner, AnUnexpectedExceptionIsBrokenWithItsText) {
 
 TEST(Runner, ACrashIsBrokenWithSignalAndPlace) {
   const auto outcome = check_that([](const Subject&) {
-    stage("in the third refresh");
+    set_progress("in the third refresh");
     ::signal(SIGSEGV, SIG_DFL);
     ::raise(SIGSEGV);
   });
@@ -81,7 +81,7 @@ TEST(Runner, AnExitIsBrokenAlsoWithZero) {
 TEST(Runner, TheLimitOfTimeIsBrokenWithThePlace) {
   const auto outcome = check_that(
       [](const Subject&) {
-        stage("close");
+        set_progress("close");
         wait_for_ever();
       },
       1s);
@@ -95,17 +95,17 @@ TEST(Runner, WhatIsWrittenToStderrIsKeptUpToABound) {
   const auto outcome = check_that([](const Subject&) {
     for (int i = 0; i < 10'000; ++i) std::fputs("a line on stderr\n", stderr);
     std::fputs("the last words", stderr);
-    throw Broken("loud");
+    throw RuleBroken("loud");
   });
   EXPECT_EQ(outcome.text, "loud");
-  EXPECT_THAT(outcome.said, EndsWith("the last words"));
-  EXPECT_LE(outcome.said.size(), 8u << 10);
+  EXPECT_THAT(outcome.child_stderr, EndsWith("the last words"));
+  EXPECT_LE(outcome.child_stderr.size(), 8u << 10);
 }
 
 TEST(Runner, AProcessThatTheProviderForkedGivesNoVerdict) {
   const auto outcome = check_that([](const Subject&) {
     if (::fork() == 0) return;  // the copy would report that all is well
-    throw Broken("the true verdict");
+    throw RuleBroken("the true verdict");
   });
   EXPECT_EQ(outcome.text, "the true verdict");
 }
@@ -130,18 +130,18 @@ TEST(Runner, BytesThatAreNoVerdictAreBroken) {
 }
 
 TEST(Runner, AFewDescriptorsAccuseNobody) {
-  const auto outcome = run_apart(60s, [] {
+  const auto outcome = run_in_child(60s, [] {
     rlimit limit{};
     ::getrlimit(RLIMIT_NOFILE, &limit);
     limit.rlim_cur = 512;
     ::setrlimit(RLIMIT_NOFILE, &limit);
-    return std::string(render(run_apart(60s, [] { return std::string(); }).ending));
+    return std::string(render(run_in_child(60s, [] { return std::string(); }).ending));
   });
   EXPECT_EQ(outcome.text, "passed");
 }
 
 TEST(Runner, AProcessThatLeavesTheGroupIsKilledAndBroken) {
-  const auto outcome = run_apart(60s, [] {
+  const auto outcome = run_in_child(60s, [] {
     const pid_t pid = ::fork();
     if (pid == 0) {
       ::setsid();
@@ -157,7 +157,7 @@ TEST(Runner, AProcessThatLeavesTheGroupIsKilledAndBroken) {
 }
 
 TEST(Runner, WhatAChildLeavesRunningIsKilled) {
-  const auto outcome = run_apart(60s, [] {
+  const auto outcome = run_in_child(60s, [] {
     if (::fork() == 0) wait_for_ever();
     return std::to_string(::getpgrp());
   });
@@ -166,7 +166,7 @@ TEST(Runner, WhatAChildLeavesRunningIsKilled) {
 }
 
 TEST(Runner, StdinAndStdoutOfACheckLeadNowhere) {
-  const auto outcome = run_apart(60s, [] {
+  const auto outcome = run_in_child(60s, [] {
     char byte = 0;
     return std::to_string(::read(0, &byte, 1)) + " " + std::to_string(::isatty(1)) + " " +
            std::to_string(::write(1, "x", 1));

@@ -12,7 +12,7 @@
 
 #include "cli/exit_codes.hpp"
 #include "cli/table.hpp"
-#include "said.hpp"
+#include "command_result.hpp"
 #include "unit/admin/fake_agent.hpp"
 
 namespace driftd::cli {
@@ -23,7 +23,7 @@ using test::TempDir;
 using testing::HasSubstr;
 using testing::Not;
 
-Said ask(const FakeAgent& agent, std::vector<std::string> arguments) {
+CommandResult ask(const FakeAgent& agent, std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), {"--socket", agent.socket()});
   return driftd(std::move(arguments));
 }
@@ -38,15 +38,15 @@ TEST(Cli, UsageMistakesExitWith2) {
 }
 
 TEST(Cli, NoAgentExitsWith69AndNamesTheSocket) {
-  const Said said = driftd({"--socket", "/nonexistent/driftd.sock", "status"});
-  EXPECT_EQ(said.code, kUnreachable);
-  EXPECT_THAT(said.err, HasSubstr("no agent answers on /nonexistent/driftd.sock: No such file or directory"));
+  const CommandResult outcome = driftd({"--socket", "/nonexistent/driftd.sock", "status"});
+  EXPECT_EQ(outcome.code, kUnreachable);
+  EXPECT_THAT(outcome.err, HasSubstr("no agent answers on /nonexistent/driftd.sock: No such file or directory"));
 }
 
 /// Takes one request on a Unix socket and ends without an answer.
-class Goner {
+class VanishingAgent {
  public:
-  explicit Goner(const std::string& path) : listener_(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  explicit VanishingAgent(const std::string& path) : listener_(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     path.copy(address.sun_path, sizeof address.sun_path - 1);
@@ -60,7 +60,7 @@ class Goner {
       ::close(peer);
     });
   }
-  ~Goner() {
+  ~VanishingAgent() {
     thread_.join();
     ::close(listener_);
   }
@@ -72,20 +72,20 @@ class Goner {
 
 TEST(Cli, AnAgentThatGoesBeforeItsAnswerLeavesTheOutcomeUnknown) {
   const TempDir dir;
-  const Goner agent(dir.file("driftd.sock"));
-  const Said said = driftd({"--socket", dir.file("driftd.sock"), "reload"});
-  EXPECT_EQ(said.code, kUnreachable);
-  EXPECT_THAT(said.err, HasSubstr("whether it did what it was asked is not known"));
-  EXPECT_THAT(said.err, Not(HasSubstr("no agent answers")));
+  const VanishingAgent agent(dir.file("driftd.sock"));
+  const CommandResult outcome = driftd({"--socket", dir.file("driftd.sock"), "reload"});
+  EXPECT_EQ(outcome.code, kUnreachable);
+  EXPECT_THAT(outcome.err, HasSubstr("whether it did what it was asked is not known"));
+  EXPECT_THAT(outcome.err, Not(HasSubstr("no agent answers")));
 }
 
 TEST(Cli, StatusShowsBackendsAndSinks) {
   FakeAgent agent;
-  const Said said = ask(agent, {"status"});
-  EXPECT_EQ(said.code, kOk);
-  EXPECT_THAT(said.out, HasSubstr("agent edge 0.1.0, ready"));
-  EXPECT_THAT(said.out, HasSubstr("circuit closed"));
-  EXPECT_THAT(said.out, Not(HasSubstr("\x1b")));
+  const CommandResult outcome = ask(agent, {"status"});
+  EXPECT_EQ(outcome.code, kOk);
+  EXPECT_THAT(outcome.out, HasSubstr("agent edge 0.1.0, ready"));
+  EXPECT_THAT(outcome.out, HasSubstr("circuit closed"));
+  EXPECT_THAT(outcome.out, Not(HasSubstr("\x1b")));
 }
 
 TEST(Cli, ProbesExitWith0Or1) {
@@ -99,10 +99,10 @@ TEST(Cli, DriftsExitWith1AndHideSecrets) {
   FakeAgent agent;
   EXPECT_EQ(ask(agent, {"drifts"}).code, kOk);
   agent.reader()->open = {{test::pending_drift("d-1"), "cache"}};
-  const Said said = ask(agent, {"drifts"});
-  EXPECT_EQ(said.code, kFinding);
-  EXPECT_THAT(said.out, HasSubstr("[REDACTED]"));
-  EXPECT_THAT(said.out, HasSubstr("9223372036854775808"));
+  const CommandResult outcome = ask(agent, {"drifts"});
+  EXPECT_EQ(outcome.code, kFinding);
+  EXPECT_THAT(outcome.out, HasSubstr("[REDACTED]"));
+  EXPECT_THAT(outcome.out, HasSubstr("9223372036854775808"));
   EXPECT_THAT(ask(agent, {"drifts", "-o", "json"}).out, HasSubstr(R"("id":"d-1")"));
 }
 
@@ -119,22 +119,22 @@ TEST(Cli, ResourceThatIsGoneIsNamedByWhatHappenedToIt) {
 
 TEST(Cli, DiscoverShowsBackendsAndSaysWhenTheListIsNotWhole) {
   FakeAgent agent;
-  const Said said = ask(agent, {"discover", "cluster"});
-  EXPECT_EQ(said.code, kOk);
-  EXPECT_THAT(said.out, HasSubstr("orders  postgres"));
-  EXPECT_THAT(said.out, HasSubstr("password=k8s:db/orders#password"));
-  EXPECT_THAT(said.out, HasSubstr("denied: may not see namespace b"));
-  EXPECT_THAT(said.out, HasSubstr("not complete"));
+  const CommandResult outcome = ask(agent, {"discover", "cluster"});
+  EXPECT_EQ(outcome.code, kOk);
+  EXPECT_THAT(outcome.out, HasSubstr("orders  postgres"));
+  EXPECT_THAT(outcome.out, HasSubstr("password=k8s:db/orders#password"));
+  EXPECT_THAT(outcome.out, HasSubstr("denied: may not see namespace b"));
+  EXPECT_THAT(outcome.out, HasSubstr("not complete"));
   EXPECT_THAT(ask(agent, {"discover", "cluster", "--json"}).out, HasSubstr(R"("complete":false)"));
   EXPECT_NE(ask(agent, {"discover", "none"}).code, kOk);
 }
 
 TEST(Cli, DecisionsGoOnAfterARefusalAndSaySo) {
   FakeAgent agent;
-  const Said said = ask(agent, {"approve", "d-gone@abcdef01", "d-1@abcdef01", "--reason", "planned"});
-  EXPECT_EQ(said.code, kFinding);
-  EXPECT_THAT(said.err, HasSubstr("d-gone@abcdef01: not_found: there is no open drift d-gone"));
-  EXPECT_THAT(said.out, HasSubstr("d-1  acl_user/app  approved"));
+  const CommandResult outcome = ask(agent, {"approve", "d-gone@abcdef01", "d-1@abcdef01", "--reason", "planned"});
+  EXPECT_EQ(outcome.code, kFinding);
+  EXPECT_THAT(outcome.err, HasSubstr("d-gone@abcdef01: not_found: there is no open drift d-gone"));
+  EXPECT_THAT(outcome.out, HasSubstr("d-1  acl_user/app  approved"));
   EXPECT_EQ(agent.control()->decisions.at(1).reason, "planned");
 }
 
@@ -203,38 +203,38 @@ TEST(Cli, TheOtherReadersPrintTablesAndJson) {
 
 TEST(Cli, PluginLsNamesTheCulpritAndEveryReason) {
   FakeAgent agent;
-  const Said said = ask(agent, {"plugin", "ls"});
-  EXPECT_EQ(said.code, kOk);
+  const CommandResult outcome = ask(agent, {"plugin", "ls"});
+  EXPECT_EQ(outcome.code, kOk);
   for (const char* part : {"redis.so", "cache", "parked until 1970-01-01", "signal 11 (Segmentation fault) in refresh",
                            "asked 2 times for secrets that are not its own", "broke rules: emit 3",
                            "emit: record 0 (/) has no kind", "met budgets: rss 1", "refused", "half a plugin"}) {
-    EXPECT_THAT(said.out, HasSubstr(part));
+    EXPECT_THAT(outcome.out, HasSubstr(part));
   }
 }
 
 TEST(Cli, PluginDescribeShowsSettingsAndAttributesAsTables) {
   FakeAgent agent;
-  const Said said = ask(agent, {"plugin", "describe", "redis"});
-  EXPECT_EQ(said.code, kOk);
+  const CommandResult outcome = ask(agent, {"plugin", "describe", "redis"});
+  EXPECT_EQ(outcome.code, kOk);
   for (const char* part : {"redis 1.0", "driftd.watch/1", "keys", "tls.ca", "string (path)", "a:1", "by reference",
                            "kind server: a server (class config)", "endpoint", "sensitive", "cache (parked)"}) {
-    EXPECT_THAT(said.out, HasSubstr(part));
+    EXPECT_THAT(outcome.out, HasSubstr(part));
   }
   EXPECT_THAT(ask(agent, {"plugin", "describe", "cache", "-o", "json"}).out, HasSubstr("\"concurrency\":1"));
   EXPECT_THAT(ask(agent, {"plugin", "describe", "bad"}).out, HasSubstr("half a plugin"));
-  const Said unknown = ask(agent, {"plugin", "describe", "mysql"});
+  const CommandResult unknown = ask(agent, {"plugin", "describe", "mysql"});
   EXPECT_EQ(unknown.code, kFinding);
   EXPECT_THAT(unknown.err, HasSubstr("no plugin 'mysql'; found are: redis, bad.so"));
 }
 
 TEST(Cli, PluginResumeFreesWhatIsParkedAndSaysWhenNothingIs) {
   FakeAgent agent;
-  const Said said = ask(agent, {"plugin", "resume", "cache", "--reason", "fixed"});
-  EXPECT_EQ(said.code, kOk);
-  EXPECT_EQ(said.out, "cache: freed, its worker starts\n");
+  const CommandResult outcome = ask(agent, {"plugin", "resume", "cache", "--reason", "fixed"});
+  EXPECT_EQ(outcome.code, kOk);
+  EXPECT_EQ(outcome.out, "cache: freed, its worker starts\n");
   EXPECT_EQ(agent.control()->calls.back(), "resume cache");
   EXPECT_EQ(agent.control()->lines.back().reason, "fixed");
-  const Said none = ask(agent, {"plugin", "resume", "redis"});
+  const CommandResult none = ask(agent, {"plugin", "resume", "redis"});
   EXPECT_EQ(none.code, kFinding);
   EXPECT_THAT(none.err, HasSubstr("nothing of 'redis' is parked"));
 }
@@ -251,16 +251,16 @@ TEST(Cli, ReplayAndDeadLettersSayHowMany) {
 TEST(Cli, ReloadSaysWhatItTookAndLoudlyWhatWaits) {
   FakeAgent agent;
   agent.control()->reloaded = {{"rules of backend cache", "routes"}, {}};
-  const Said whole = ask(agent, {"reload"});
+  const CommandResult whole = ask(agent, {"reload"});
   EXPECT_EQ(whole.out, "reloaded: rules of backend cache, routes\n");
   EXPECT_EQ(whole.err, "");
   agent.control()->reloaded.needs_restart = {{"backends.cache.interval", "d.yaml:14"}, {"sinks.ops (removed)", ""}};
-  const Said said = ask(agent, {"reload"});
-  EXPECT_EQ(said.code, kOk);
-  EXPECT_EQ(said.err,
+  const CommandResult outcome = ask(agent, {"reload"});
+  EXPECT_EQ(outcome.code, kOk);
+  EXPECT_EQ(outcome.err,
             "driftd: 2 settings are not in use before the agent is restarted:\n"
             "  backends.cache.interval  d.yaml:14\n  sinks.ops (removed)\n");
-  const Said json = ask(agent, {"-o", "json", "reload"});
+  const CommandResult json = ask(agent, {"-o", "json", "reload"});
   EXPECT_THAT(
       json.out,
       HasSubstr(
@@ -282,9 +282,9 @@ TEST(Cli, ReloadTellsWhyItWasRefused) {
   FakeAgent agent;
   EXPECT_EQ(ask(agent, {"reload"}).out, "reloaded\n");
   agent.control()->reload_result = fail(Code::invalid, "driftd.yaml:3:1: unknown key 'x'");
-  const Said said = ask(agent, {"reload"});
-  EXPECT_EQ(said.code, kUsage);
-  EXPECT_THAT(said.err, HasSubstr("driftd.yaml:3:1"));
+  const CommandResult outcome = ask(agent, {"reload"});
+  EXPECT_EQ(outcome.code, kUsage);
+  EXPECT_THAT(outcome.err, HasSubstr("driftd.yaml:3:1"));
 }
 
 TEST(Cli, SchemaPrintsTheConfigsOrAProviders) {
@@ -309,27 +309,27 @@ TEST(Cli, FollowPrintsEventsAsTheyCome) {
 TEST(Cli, ValidatePrintsEveryMistakeWithItsPlace) {
   const TempDir folder;
   const std::string file = folder.write("d.yaml", "agnet: {}\nlog: { level: loud }\n");
-  const Said said = driftd({"validate", file});
-  EXPECT_EQ(said.code, kConfig);
-  EXPECT_THAT(said.err, HasSubstr("d.yaml:1:1: unknown key 'agnet'"));
-  EXPECT_THAT(said.err, HasSubstr("d.yaml:2:15:"));
-  EXPECT_THAT(said.err, HasSubstr("2 mistakes"));
+  const CommandResult outcome = driftd({"validate", file});
+  EXPECT_EQ(outcome.code, kConfig);
+  EXPECT_THAT(outcome.err, HasSubstr("d.yaml:1:1: unknown key 'agnet'"));
+  EXPECT_THAT(outcome.err, HasSubstr("d.yaml:2:15:"));
+  EXPECT_THAT(outcome.err, HasSubstr("2 mistakes"));
   EXPECT_THAT(driftd({"-o", "json", "validate", file}).out, HasSubstr("\"valid\":false"));
 }
 
 TEST(Cli, ValidateAsksThePluginsAboutSettings) {
   const TempDir folder;
   const std::string file = folder.write("d.yaml", "backends: [ { name: a, provider: redis } ]\n");
-  const Said valid = driftd({"validate", file});
+  const CommandResult valid = driftd({"validate", file});
   EXPECT_EQ(valid.code, kOk);
   EXPECT_THAT(valid.out, HasSubstr("valid, 1 backend, 0 sinks, 0 routes"));
   Hooks hooks;
   hooks.check_settings = [](const config::Config& config) {
-    return app::Checked{{{config.file, config.backend_settings_at.at("a"), "no 'endpoint'", "", "", ""}}, {}};
+    return app::CheckReport{{{config.file, config.backend_settings_at.at("a"), "no 'endpoint'", "", "", ""}}, {}};
   };
-  const Said said = driftd({"validate", file}, hooks);
-  EXPECT_EQ(said.code, kConfig);
-  EXPECT_THAT(said.err, HasSubstr("d.yaml:1:13: no 'endpoint'"));
+  const CommandResult outcome = driftd({"validate", file}, hooks);
+  EXPECT_EQ(outcome.code, kConfig);
+  EXPECT_THAT(outcome.err, HasSubstr("d.yaml:1:13: no 'endpoint'"));
 }
 
 TEST(Cli, APluginThatIsMissingIsAMistakeOnlyWhereThatWasAsked) {
@@ -337,10 +337,11 @@ TEST(Cli, APluginThatIsMissingIsAMistakeOnlyWhereThatWasAsked) {
   const std::string file = folder.write("d.yaml", "backends: [ { name: a, provider: redis } ]\n");
   Hooks hooks;
   hooks.check_settings = [](const config::Config& config) {
-    return app::Checked{
+    return app::CheckReport{
         {}, {{config.file, config.backend_settings_at.at("a"), "no plugin for provider 'redis'", "", "", ""}}};
   };
-  const Said lenient = driftd({"validate", file}, hooks), strict = driftd({"validate", "--strict", file}, hooks);
+  const CommandResult lenient = driftd({"validate", file}, hooks),
+                      strict = driftd({"validate", "--strict", file}, hooks);
   EXPECT_EQ(lenient.code, kOk);
   EXPECT_THAT(lenient.err, HasSubstr("no plugin for provider 'redis'"));
   EXPECT_EQ(strict.code, kConfig);
@@ -351,12 +352,13 @@ TEST(Cli, WhatLeftTheFileWithWorkUndoneIsAMistakeOnlyWhereThatWasAskedAndAStoreT
   const std::string file = folder.write("d.yaml", "backends: [ { name: a, provider: redis } ]\n");
   Hooks hooks;
   hooks.check_settings = [](const config::Config& config) {
-    app::Checked out;
+    app::CheckReport out;
     out.left = {{config.file, {}, "sink 'ops' is not in this file any more", "", "", ""}};
     out.notes = {{config.file, {}, "the store was not looked into: Permission denied", "", "", ""}};
     return out;
   };
-  const Said lenient = driftd({"validate", file}, hooks), strict = driftd({"validate", "--strict", file}, hooks);
+  const CommandResult lenient = driftd({"validate", file}, hooks),
+                      strict = driftd({"validate", "--strict", file}, hooks);
   EXPECT_EQ(lenient.code, kOk);
   EXPECT_THAT(lenient.err, HasSubstr("sink 'ops' is not in this file any more"));
   EXPECT_THAT(lenient.err, HasSubstr("the store was not looked into"));
@@ -370,9 +372,10 @@ TEST(Cli, AConfigThatWasNamedAndCannotBeReadNamesNoOtherAgent) {
   const auto typo = folder.write("typo.yaml", "admin: { sokcet: /run/other.sock }\n");
   for (const auto& file : {folder.file("nowhere.yaml"), broken, typo}) {
     for (const char* command : {"status", "drifts", "reload"}) {
-      const Said said = driftd({"-c", file, command});
-      EXPECT_EQ(said.code, kConfig) << file << " " << command;
-      EXPECT_THAT(said.err, AllOf(HasSubstr(file), HasSubstr("--socket"), Not(HasSubstr("no agent answers")))) << file;
+      const CommandResult outcome = driftd({"-c", file, command});
+      EXPECT_EQ(outcome.code, kConfig) << file << " " << command;
+      EXPECT_THAT(outcome.err, AllOf(HasSubstr(file), HasSubstr("--socket"), Not(HasSubstr("no agent answers"))))
+          << file;
     }
   }
   FakeAgent agent;
@@ -391,9 +394,9 @@ TEST(Table, ShowsWhatATerminalWouldObey) {
 TEST(Process, ExitCodeAndNoColourThroughAPipe) {
   FakeAgent agent;
   const std::string binary = std::string(DRIFTD_BINARY_DIR) + "/bin/driftd_cli_only";
-  const auto said = test::run({binary, "--socket", agent.socket(), "status"});
-  EXPECT_EQ(said.code, 0);
-  EXPECT_THAT(said.out, Not(HasSubstr("\x1b")));
+  const auto outcome = test::run({binary, "--socket", agent.socket(), "status"});
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_THAT(outcome.out, Not(HasSubstr("\x1b")));
   EXPECT_EQ(test::run({binary, "--socket", "/nonexistent", "status"}).code, 69);
 }
 

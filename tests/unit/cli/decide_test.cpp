@@ -5,7 +5,7 @@
 #include <sstream>
 
 #include "cli/exit_codes.hpp"
-#include "said.hpp"
+#include "command_result.hpp"
 #include "unit/admin/fake_agent.hpp"
 
 namespace driftd::cli {
@@ -18,7 +18,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
-Said asked(const FakeAgent& agent, std::vector<std::string> arguments, std::istream* answers = nullptr) {
+CommandResult asked(const FakeAgent& agent, std::vector<std::string> arguments, std::istream* answers = nullptr) {
   arguments.insert(arguments.begin(), {"--socket", agent.socket()});
   return driftd(std::move(arguments), {}, false, answers);
 }
@@ -39,10 +39,10 @@ TEST_F(Decide, DriftsPrintWhatADecisionTakes) {
 
 TEST_F(Decide, ABareIdIsRefusedWithTheDriftAsItStandsAndTheCommand) {
   for (const char* verb : {"approve", "reject", "ignore"}) {
-    const Said said = asked(agent, {verb, "d-0123456789abcdef"});
-    EXPECT_EQ(said.code, kUsage);
-    EXPECT_THAT(said.out, AllOf(HasSubstr("flags"), HasSubstr("9223372036854775808"), HasSubstr("[REDACTED]")));
-    EXPECT_THAT(said.err, HasSubstr("driftd " + std::string(verb) + " " + ref));
+    const CommandResult outcome = asked(agent, {verb, "d-0123456789abcdef"});
+    EXPECT_EQ(outcome.code, kUsage);
+    EXPECT_THAT(outcome.out, AllOf(HasSubstr("flags"), HasSubstr("9223372036854775808"), HasSubstr("[REDACTED]")));
+    EXPECT_THAT(outcome.err, HasSubstr("driftd " + std::string(verb) + " " + ref));
   }
   EXPECT_THAT(asked(agent, {"-o", "json", "approve", "d-0123456789abcdef"}).err, HasSubstr("which value?"));
   EXPECT_TRUE(agent.control()->decisions.empty());
@@ -51,10 +51,10 @@ TEST_F(Decide, ABareIdIsRefusedWithTheDriftAsItStandsAndTheCommand) {
 TEST_F(Decide, APersonAtATerminalIsShownTheValueAndAsked) {
   for (const char* no : {"\n", "n\n", "", "maybe\n"}) {
     std::istringstream answers(no);
-    const Said said = asked(agent, {"approve", "d-0123"}, &answers);
-    EXPECT_EQ(said.code, kFinding) << no;
-    EXPECT_THAT(said.out, AllOf(HasSubstr("9223372036854775808"), HasSubstr("approve this? [y/N]")));
-    EXPECT_THAT(said.err, HasSubstr("nothing was decided"));
+    const CommandResult outcome = asked(agent, {"approve", "d-0123"}, &answers);
+    EXPECT_EQ(outcome.code, kFinding) << no;
+    EXPECT_THAT(outcome.out, AllOf(HasSubstr("9223372036854775808"), HasSubstr("approve this? [y/N]")));
+    EXPECT_THAT(outcome.err, HasSubstr("nothing was decided"));
   }
   EXPECT_TRUE(agent.control()->decisions.empty());
   std::istringstream yes("y\n");
@@ -109,9 +109,9 @@ TEST_F(Decide, BeginningsOfIdsMustBeUniqueAndKnown) {
 TEST_F(Decide, UndoNeedsNoValue) { EXPECT_EQ(asked(agent, {"undo", "d-0123456789abcdef"}).code, kOk); }
 
 TEST_F(Decide, AMovedValueIsAConflictWithItsText) {
-  const Said said = asked(agent, {"approve", "d-stale@abcdef01"});
-  EXPECT_EQ(said.code, kFinding);
-  EXPECT_THAT(said.err, HasSubstr("conflict: the value moved"));
+  const CommandResult outcome = asked(agent, {"approve", "d-stale@abcdef01"});
+  EXPECT_EQ(outcome.code, kFinding);
+  EXPECT_THAT(outcome.err, HasSubstr("conflict: the value moved"));
 }
 
 TEST_F(Decide, CutListsAndGlobsThatBringNothingSaySo) {
@@ -123,11 +123,11 @@ TEST_F(Decide, CutListsAndGlobsThatBringNothingSaySo) {
     if (std::string(list) == "deadletter") words.insert(words.begin() + 1, "ls");
     EXPECT_THAT(asked(agent, words).out, HasSubstr("more of 405")) << list;
   }
-  const Said unknown = asked(agent, {"drifts", "--backend", "cahce"});
+  const CommandResult unknown = asked(agent, {"drifts", "--backend", "cahce"});
   EXPECT_EQ(unknown.code, kFinding);
   EXPECT_THAT(unknown.err, HasSubstr("there is no backend 'cahce'; known: cache"));
   agent.reader()->open.clear();
-  const Said glob = asked(agent, {"drifts", "--backend", "ord*"});
+  const CommandResult glob = asked(agent, {"drifts", "--backend", "ord*"});
   EXPECT_EQ(glob.code, kOk);
   EXPECT_THAT(glob.err, HasSubstr("nothing was found for backend 'ord*'"));
 }
@@ -153,11 +153,11 @@ TEST_F(Decide, AQueueThatIsCutSaysSo) {
 }
 
 TEST_F(Decide, AuditSaysWhoDidWhatToWhatAndWhoWasRefused) {
-  const Said said = asked(agent, {"audit"});
-  EXPECT_THAT(said.out, AllOf(HasSubstr("BACKEND"), HasSubstr("RESOURCE"), HasSubstr("root (claims SUDO_USER:kim)"),
-                              HasSubstr("undid ignore"), HasSubstr("cache"), HasSubstr("acl_user/app"),
-                              HasSubstr("flags \"on\" → 9223372036854775808"), HasSubstr("planned"),
-                              HasSubstr("denied: user mallory")));
+  const CommandResult outcome = asked(agent, {"audit"});
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("BACKEND"), HasSubstr("RESOURCE"), HasSubstr("root (claims SUDO_USER:kim)"),
+                                 HasSubstr("undid ignore"), HasSubstr("cache"), HasSubstr("acl_user/app"),
+                                 HasSubstr("flags \"on\" → 9223372036854775808"), HasSubstr("planned"),
+                                 HasSubstr("denied: user mallory")));
 }
 
 TEST_F(Decide, AuditVerifySaysWhereTheChainIsBroken) {
@@ -167,13 +167,13 @@ TEST_F(Decide, AuditVerifySaysWhereTheChainIsBroken) {
   whole.head_id = 5;
   whole.head_hash = "feed";
   agent.reader()->proof = whole;
-  const Said good = asked(agent, {"audit", "--verify"});
+  const CommandResult good = asked(agent, {"audit", "--verify"});
   EXPECT_EQ(good.code, kOk);
   EXPECT_THAT(good.out, AllOf(HasSubstr("whole: 3 lines"), HasSubstr("line 5 with hash feed")));
   whole.whole = false;
   whole.broken = "line 4 was changed after it was written";
   agent.reader()->proof = whole;
-  const Said bad = asked(agent, {"audit", "--verify"});
+  const CommandResult bad = asked(agent, {"audit", "--verify"});
   EXPECT_EQ(bad.code, kFinding);
   EXPECT_THAT(bad.out, HasSubstr("BROKEN: line 4 was changed"));
 }

@@ -7,10 +7,10 @@
 #include <set>
 
 #include "cli/exit_codes.hpp"
+#include "command_result.hpp"
 #include "config/config.hpp"
 #include "core/judge/judge.hpp"
 #include "core/redact.hpp"
-#include "said.hpp"
 #include "support/process.hpp"
 
 namespace driftd::cli {
@@ -26,9 +26,9 @@ TEST(Diff, TellsDriftEqualUnknownAndBadInputApart) {
   const auto b = folder.write("b.json", R"({"x":2,"y":{"z":"s"},"new":true})");
   const auto part = folder.write("part.json", R"({"y":{"z":"s"}})");
   EXPECT_EQ(driftd({"diff", a, a}).code, kOk);
-  const Said said = driftd({"diff", a, b});
-  EXPECT_EQ(said.code, kFinding);
-  EXPECT_THAT(said.out, HasSubstr("new"));
+  const CommandResult outcome = driftd({"diff", a, b});
+  EXPECT_EQ(outcome.code, kFinding);
+  EXPECT_THAT(outcome.out, HasSubstr("new"));
   EXPECT_EQ(driftd({"diff", part, b}).code, kFinding);
   EXPECT_EQ(driftd({"diff", "--partial", part, b}).code, kOk);
   EXPECT_EQ(driftd({"diff", a, "/nonexistent"}).code, kUsage);
@@ -47,9 +47,9 @@ TEST(Diff, ShowsNoValueThatTheSchemaCallsSensitive) {
     for (const char* form : {"table", "json"}) {
       std::vector<std::string> line{"-o", form, "diff", "--schema", schema, "--explain"};
       line.insert(line.end(), words.begin(), words.end());
-      const Said said = driftd(line);
-      EXPECT_THAT(said.out + said.err, Not(HasSubstr("canary"))) << testing::PrintToString(line);
-      EXPECT_THAT(said.out, HasSubstr("password")) << testing::PrintToString(line);
+      const CommandResult outcome = driftd(line);
+      EXPECT_THAT(outcome.out + outcome.err, Not(HasSubstr("canary"))) << testing::PrintToString(line);
+      EXPECT_THAT(outcome.out, HasSubstr("password")) << testing::PrintToString(line);
     }
   }
   EXPECT_EQ(driftd({"diff", "--schema", schema, a, a}).code, kOk) << "one secret is equal to itself";
@@ -96,9 +96,9 @@ struct Expected {
 };
 
 /// `path old → new` of each difference, as the command line says it.
-std::string differences(const core::Value& said) {
+std::string differences(const core::Value& outcome) {
   std::string out;
-  for (const auto& change : *said.find("changes")->array()) {
+  for (const auto& change : *outcome.find("changes")->array()) {
     const auto text = [&](const char* name) {
       return change.find(name) ? *change.find(name)->string() : std::string("(absent)");
     };
@@ -109,10 +109,11 @@ std::string differences(const core::Value& said) {
 
 /// The same of what the agent says, with `where` in its configuration.
 struct Agent {
-  std::string said;
+  std::string outcome;
   bool unknown = false;
 };
-Agent judged(const std::string& where, const std::string& body, const std::shared_ptr<const core::KindSchema>& schema) {
+Agent judge_expectation(const std::string& where, const std::string& body,
+                        const std::shared_ptr<const core::KindSchema>& schema) {
   std::string flow;
   for (std::size_t i = 0; i < where.size(); ++i)
     flow += std::string(1, where[i]) + (where.substr(i, 2) == "\":" ? "" : where[i] == ':' ? " " : "");
@@ -122,7 +123,7 @@ Agent judged(const std::string& where, const std::string& body, const std::share
   core::JudgeContext context;
   context.schema = schema;
   context.rules = config->backends.at(0).rules;
-  core::Seen seen;
+  core::Present seen;
   seen.observation.id = {schema->kind(), "i"};
   seen.observation.body = body;
   core::StoredResource row;
@@ -138,29 +139,29 @@ Agent judged(const std::string& where, const std::string& body, const std::share
     }
   }
   Agent agent{{}, !out.unknown.empty()};
-  for (const auto& one : all) agent.said += (agent.said.empty() ? "" : ", ") + one;
+  for (const auto& one : all) agent.outcome += (agent.outcome.empty() ? "" : ", ") + one;
   return agent;
 }
 
 class Partial : public testing::Test {
  protected:
-  /// Asks both and holds one against the other; the code of the command line.
-  int both(const std::string& where, const std::string& body, std::string* says = nullptr) {
-    const Said said = driftd({"-o", "json", "diff", "--show", "**", "--schema", schema_file_, "--partial",
-                              folder_.write("w.json", where), folder_.write("b.json", body)});
-    const Agent agent = judged(where, body, schema_);
-    if (said.code == kUsage) {
-      EXPECT_EQ(agent.said, "refused") << where << "\n" << said.err;
-      return said.code;
+  /// Asks compare_both and holds one against the other; the code of the command line.
+  int compare_both(const std::string& where, const std::string& body, std::string* says = nullptr) {
+    const CommandResult outcome = driftd({"-o", "json", "diff", "--show", "**", "--schema", schema_file_, "--partial",
+                                          folder_.write("w.json", where), folder_.write("b.json", body)});
+    const Agent agent = judge_expectation(where, body, schema_);
+    if (outcome.code == kUsage) {
+      EXPECT_EQ(agent.outcome, "refused") << where << "\n" << outcome.err;
+      return outcome.code;
     }
-    const std::string mine = differences(core::parse(said.out).value());
-    EXPECT_EQ(mine, agent.said) << where << " against " << body;
-    EXPECT_EQ(said.code, !agent.said.empty() ? kFinding
-                         : agent.unknown     ? kIncomplete
-                                             : kOk)
+    const std::string mine = differences(core::parse(outcome.out).value());
+    EXPECT_EQ(mine, agent.outcome) << where << " against " << body;
+    EXPECT_EQ(outcome.code, !agent.outcome.empty() ? kFinding
+                            : agent.unknown        ? kIncomplete
+                                                   : kOk)
         << where << " against " << body;
     if (says) *says = mine;
-    return said.code;
+    return outcome.code;
   }
 
   const TempDir folder_;
@@ -199,21 +200,22 @@ TEST_F(Partial, SaysWhatTheAgentSaysOfAnExpectation) {
   };
   for (const auto& one : cases) {
     std::string says;
-    EXPECT_EQ(both(one.where, kLive, &says), one.code) << one.where;
+    EXPECT_EQ(compare_both(one.where, kLive, &says), one.code) << one.where;
     EXPECT_EQ(says, one.says) << one.where;
   }
 }
 
 TEST_F(Partial, HoldsTheRulesOfTheSchema) {
-  EXPECT_EQ(both(R"({"doc":{"a":1}})", R"({"doc":"{\"a\": 1}"})"), kOk) << "a JSON text is one value";
-  EXPECT_EQ(both(R"({"doc":{"a":1}})", R"({"doc":"{\"a\":1,\"b\":2}"})"), kFinding) << "and whole";
-  EXPECT_EQ(both(R"({"load":5})", R"({"load":6})"), kOk) << "health opens no drift";
-  EXPECT_EQ(both(R"({"lst":[{"n":1}]})", R"({"lst":[{"n":1,"made":9}]})"), kOk)
+  EXPECT_EQ(compare_both(R"({"doc":{"a":1}})", R"({"doc":"{\"a\": 1}"})"), kOk) << "a JSON text is one value";
+  EXPECT_EQ(compare_both(R"({"doc":{"a":1}})", R"({"doc":"{\"a\":1,\"b\":2}"})"), kFinding) << "and whole";
+  EXPECT_EQ(compare_both(R"({"load":5})", R"({"load":6})"), kOk) << "health opens no drift";
+  EXPECT_EQ(compare_both(R"({"lst":[{"n":1}]})", R"({"lst":[{"n":1,"made":9}]})"), kOk)
       << "what the system computes is not judged";
-  EXPECT_EQ(both(R"({"lst":[{"n":1,"v":null}]})", R"({"lst":[{"n":1,"v":null}]})"), kOk)
+  EXPECT_EQ(compare_both(R"({"lst":[{"n":1,"v":null}]})", R"({"lst":[{"n":1,"v":null}]})"), kOk)
       << "null in a list, where the system says null";
-  EXPECT_EQ(both(R"({"t":"1s"})", R"({"t":1000})"), kOk);
-  EXPECT_EQ(both(R"({"byname":[{"n":"b"},{"n":"a","gone":null}]})", R"({"byname":[{"n":"a"},{"n":"b"}]})"), kOk);
+  EXPECT_EQ(compare_both(R"({"t":"1s"})", R"({"t":1000})"), kOk);
+  EXPECT_EQ(compare_both(R"({"byname":[{"n":"b"},{"n":"a","gone":null}]})", R"({"byname":[{"n":"a"},{"n":"b"}]})"),
+            kOk);
 }
 
 /// Random objects over few names, so that they meet.
@@ -278,7 +280,7 @@ TEST_F(Partial, RandomExpectationsAreJudgedAsTheAgentJudgesThem) {
   int held = 0, drifted = 0, refused = 0;
   for (unsigned seed = 0; seed < 400; ++seed) {
     Random random(seed);
-    const int code = both(core::render(random.where()), core::render(random.body()));
+    const int code = compare_both(core::render(random.where()), core::render(random.body()));
     ++(code == kUsage ? refused : code == kFinding ? drifted : held);
     if (HasFailure()) FAIL() << "seed " << seed;
   }
@@ -297,8 +299,8 @@ TEST_F(Partial, AnObjectMeansWhatItsPathsMean) {
     for (const auto& [name, value] : *wanted.object()) flat[core::Path().child("deep").child(name).render()] = value;
     const std::string body = core::render(core::Value::Object{{"deep", live}});
     std::string nested_says, flat_says;
-    EXPECT_EQ(both(core::render(core::Value::Object{{"deep", wanted}}), body, &nested_says),
-              both(core::render(flat), body, &flat_says));
+    EXPECT_EQ(compare_both(core::render(core::Value::Object{{"deep", wanted}}), body, &nested_says),
+              compare_both(core::render(flat), body, &flat_says));
     EXPECT_EQ(nested_says, flat_says);
     if (HasFailure()) FAIL() << "seed " << seed;
   }
@@ -330,10 +332,10 @@ TEST(DiffShows, NothingThatTheAgentWithholdsInAnyForm) {
             if (with_schema) line.insert(line.end(), {"--schema", schema});
             if (explain) line.push_back("--explain");
             line.insert(line.end(), files.begin(), files.end());
-            const Said said = driftd(line);
-            EXPECT_THAT(said.out + said.err, Not(HasSubstr("canary"))) << testing::PrintToString(line);
+            const CommandResult outcome = driftd(line);
+            EXPECT_THAT(outcome.out + outcome.err, Not(HasSubstr("canary"))) << testing::PrintToString(line);
             const bool equal = files[0] == files[1] || (partial && files[0] == none);
-            EXPECT_EQ(said.code, equal ? kOk : kFinding) << testing::PrintToString(line);
+            EXPECT_EQ(outcome.code, equal ? kOk : kFinding) << testing::PrintToString(line);
             ++lines;
           }
         }
@@ -341,17 +343,17 @@ TEST(DiffShows, NothingThatTheAgentWithholdsInAnyForm) {
     }
   }
   EXPECT_EQ(lines, 64);
-  const Said said = driftd({"diff", "--schema", schema, a, b});
-  EXPECT_THAT(said.out, HasSubstr("[REDACTED]"));
-  EXPECT_THAT(said.out, testing::ContainsRegex("size +config +1 +2")) << "what is harmless is shown";
-  EXPECT_THAT(said.out, testing::ContainsRegex("url +credential"))
+  const CommandResult outcome = driftd({"diff", "--schema", schema, a, b});
+  EXPECT_THAT(outcome.out, HasSubstr("[REDACTED]"));
+  EXPECT_THAT(outcome.out, testing::ContainsRegex("size +config +1 +2")) << "what is harmless is shown";
+  EXPECT_THAT(outcome.out, testing::ContainsRegex("url +credential"))
       << "a URL with a password is a credential, as the agent says";
 }
 
 TEST(DiffShows, WhatTheOptionsAllow) {
   const TempDir folder;
   const auto a = folder.write("a.json", planted("canary-one")), b = folder.write("b.json", planted("canary-two"));
-  const Said shown = driftd({"diff", "--show", "motd", "--show", "env.**", a, b});
+  const CommandResult shown = driftd({"diff", "--show", "motd", "--show", "env.**", a, b});
   EXPECT_THAT(shown.out, testing::ContainsRegex("motd +config +\"canary-one\" +\"canary-two\""));
   EXPECT_THAT(shown.out, HasSubstr("env.DB_PASS"));
   EXPECT_THAT(shown.out, Not(HasSubstr("password=")));
@@ -367,9 +369,9 @@ TEST(DiffShows, NoValueOfAFileThatItCannotRead) {
   const auto fine = folder.write("a.json", R"({"x":1})");
   for (const char* text : {R"({"password":"canary")", R"({"password":"canary"} x)", R"(["canary"])",
                            R"({"password":canary})", R"({"$hmac":"canary"})"}) {
-    const Said said = driftd({"diff", fine, folder.write("b.json", text)});
-    EXPECT_EQ(said.code, kUsage) << text;
-    EXPECT_THAT(said.out + said.err, Not(HasSubstr("canary"))) << text;
+    const CommandResult outcome = driftd({"diff", fine, folder.write("b.json", text)});
+    EXPECT_EQ(outcome.code, kUsage) << text;
+    EXPECT_THAT(outcome.out + outcome.err, Not(HasSubstr("canary"))) << text;
   }
 }
 

@@ -2,7 +2,7 @@
 // A key is printed into a pipe and nowhere else.
 #include <gmock/gmock.h>
 
-#include "said.hpp"
+#include "command_result.hpp"
 #include "support/process.hpp"
 
 namespace driftd::cli {
@@ -14,7 +14,7 @@ using ::testing::Not;
 
 class NewKeyCommand : public ::testing::Test {
  protected:
-  Said said(std::vector<std::string> arguments, bool shown) const {
+  CommandResult outcome(std::vector<std::string> arguments, bool shown) const {
     Hooks hooks;
     hooks.new_key = [](const std::string& out) {
       core::Value::Object answer{{"ids", core::Value("aa bb")}, {"file", core::Value(out)}};
@@ -28,13 +28,14 @@ class NewKeyCommand : public ::testing::Test {
 };
 
 TEST_F(NewKeyCommand, GoesToAPipeAsItIs) {
-  const Said piped = said({"key", "new"}, false);
+  const CommandResult piped = outcome({"key", "new"}, false);
   EXPECT_EQ(piped.code, 0);
   EXPECT_EQ(piped.out, "key-canary\n");
 }
 
 TEST_F(NewKeyCommand, IsNotShownOnATerminalNorInJson) {
-  for (const Said& refused : {said({"key", "new"}, true), said({"--output", "json", "key", "new"}, false)}) {
+  for (const CommandResult& refused :
+       {outcome({"key", "new"}, true), outcome({"--output", "json", "key", "new"}, false)}) {
     EXPECT_EQ(refused.code, 2);
     EXPECT_THAT(refused.err, AllOf(HasSubstr("a key is not shown"), HasSubstr("--out FILE")));
     EXPECT_THAT(refused.out + refused.err, Not(HasSubstr("canary")));
@@ -42,13 +43,13 @@ TEST_F(NewKeyCommand, IsNotShownOnATerminalNorInJson) {
 }
 
 TEST_F(NewKeyCommand, IntoAFileOnlyIdsAreSaid) {
-  const Said written = said({"key", "new", "--out", "driftd.key"}, true);
+  const CommandResult written = outcome({"key", "new", "--out", "driftd.key"}, true);
   EXPECT_EQ(written.code, 0);
   EXPECT_THAT(written.out,
               AllOf(HasSubstr("wrote driftd.key, mode 0600"), HasSubstr("aa bb"), Not(HasSubstr("canary"))));
 }
 
-/// What still opens what was stolen is said, or who rotated believes that nothing does.
+/// What still opens what was stolen is outcome, or who rotated believes that nothing does.
 TEST(KeyRotateCommand, SaysWhatTheFormerKeyStillOpens) {
   const test::TempDir folder;
   const std::string file = folder.write("d.yaml", "backends: []\n");
@@ -57,13 +58,13 @@ TEST(KeyRotateCommand, SaysWhatTheFormerKeyStillOpens) {
   hooks.rotate_key = [&answer](const config::Config&, const app::KeyRotation&) {
     return Result<core::Value>(core::Value(answer));
   };
-  const Said clean = driftd({"-c", file, "key", "rotate"}, hooks);
+  const CommandResult clean = driftd({"-c", file, "key", "rotate"}, hooks);
   EXPECT_EQ(clean.code, 0) << clean.err;
   EXPECT_THAT(clean.out, AllOf(HasSubstr("rotated /d/installation.key: key ids aa bb cc"),
                                Not(HasSubstr("unused pages")), Not(HasSubstr("these copies"))));
   answer["unswept"] = core::Value("database or disk is full");
   answer["former"] = core::Value(core::Value::Array{core::Value("/d/store.db.before")});
-  const Said left = driftd({"-c", file, "key", "rotate"}, hooks);
+  const CommandResult left = driftd({"-c", file, "key", "rotate"}, hooks);
   EXPECT_EQ(left.code, 0) << left.err;
   EXPECT_THAT(left.out,
               AllOf(HasSubstr("still hold digests under the former key in unused pages: database or disk is full; the "

@@ -3,7 +3,7 @@
 #include <regex>
 
 #include "cli/exit_codes.hpp"
-#include "said.hpp"
+#include "command_result.hpp"
 #include "support/process.hpp"
 
 namespace driftd::cli {
@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 class NewProvider : public testing::TestWithParam<std::string> {
  protected:
-  Said make(const std::string& name) const {
+  CommandResult make(const std::string& name) const {
     return driftd({"new-provider", name, "--lang", GetParam(), "--dir", folder()});
   }
   std::string folder() const { return dir_.file("project"); }
@@ -51,17 +51,18 @@ TEST_P(NewProvider, HasATestAReadmeAndTheSpecificationItIsBuiltFrom) {
 }
 
 TEST_P(NewProvider, EndsWithTheNextCommands) {
-  const Said said = make("acme");
-  EXPECT_THAT(said.out, HasSubstr("cd " + folder() + "\n"));
-  for (const char* next : {"  make  ", "  make test  ", "  make install DIR="}) EXPECT_THAT(said.out, HasSubstr(next));
+  const CommandResult outcome = make("acme");
+  EXPECT_THAT(outcome.out, HasSubstr("cd " + folder() + "\n"));
+  for (const char* next : {"  make  ", "  make test  ", "  make install DIR="})
+    EXPECT_THAT(outcome.out, HasSubstr(next));
 }
 
 TEST_P(NewProvider, LeavesAFolderAloneThatHasSomethingInIt) {
   fs::create_directory(folder());
   dir_.write("project/mine", "precious");
-  const Said said = make("acme");
-  EXPECT_EQ(said.code, kFinding);
-  EXPECT_THAT(said.err, HasSubstr("exists and is not empty: nothing was written"));
+  const CommandResult outcome = make("acme");
+  EXPECT_EQ(outcome.code, kFinding);
+  EXPECT_THAT(outcome.err, HasSubstr("exists and is not empty: nothing was written"));
   EXPECT_EQ(std::distance(fs::directory_iterator(folder()), fs::directory_iterator()), 1);
 }
 
@@ -75,18 +76,18 @@ TEST(NewProviderName, IsRefusedWithTheNearestGoodOne) {
                                                        {"../etc", "try `etc`"},
                                                        {"a b--c", "try `a-b-c`"}};
   for (const auto& [name, hint] : cases) {
-    const Said said = driftd({"new-provider", name, "--lang", "c", "--dir", "/nonexistent"});
-    EXPECT_EQ(said.code, kUsage) << name;
-    EXPECT_THAT(said.err, HasSubstr(hint));
+    const CommandResult outcome = driftd({"new-provider", name, "--lang", "c", "--dir", "/nonexistent"});
+    EXPECT_EQ(outcome.code, kUsage) << name;
+    EXPECT_THAT(outcome.err, HasSubstr(hint));
   }
   EXPECT_EQ(driftd({"new-provider", "42", "--lang", "c"}).code, kUsage);
   EXPECT_EQ(driftd({"new-provider", "acme", "--lang", "cobol"}).code, kUsage);
 }
 
 TEST(NewProviderName, FolderThatCannotBeMadeIsNamed) {
-  const Said said = driftd({"new-provider", "acme", "--lang", "c", "--dir", "/proc/acme"});
-  EXPECT_EQ(said.code, kFinding);
-  EXPECT_THAT(said.err, HasSubstr("cannot write /proc/acme/"));
+  const CommandResult outcome = driftd({"new-provider", "acme", "--lang", "c", "--dir", "/proc/acme"});
+  EXPECT_EQ(outcome.code, kFinding);
+  EXPECT_THAT(outcome.err, HasSubstr("cannot write /proc/acme/"));
 }
 
 }  // namespace

@@ -33,9 +33,9 @@ const Bomb kBombs[] = {
        for (int i = 0; i < 60; ++i) open += "&k" + std::to_string(i) + " [";
        return "a: " + open + repeated("1,", 60'000) + "1" + std::string(60, ']') + "\n";
      }},
-    {"Brackets", "a list or map in brackets that is too large", [] { return repeated("[", kMostBytes); }},
+    {"Brackets", "a list or map in brackets that is too large", [] { return repeated("[", kMaxFileBytes); }},
     {"FlowMap", "a list or map in brackets that is too large",
-     [] { return "{" + repeated("a: b,", kMostBytes - 8) + "}"; }},
+     [] { return "{" + repeated("a: b,", kMaxFileBytes - 8) + "}"; }},
     {"DeepBlocks", "nested deeper than 64", [] { return repeated("- ", 1'000); }},
 };
 

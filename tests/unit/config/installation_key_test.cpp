@@ -119,7 +119,7 @@ TEST_F(InstallationKey, AnotherPlaceOrAnotherTextWaitsForARestart) {
   const auto running = load("\"${file:driftd.key}\"");
   EXPECT_TRUE(compare(*running, *load("\"${file:driftd.key}\"")).restart.empty());
   const std::string where = dir_.file("driftd.yaml") + ":3";
-  const std::vector<Comparison::Waiting> waits{{"agent.installation_key", where}};
+  const std::vector<Comparison::RestartItem> waits{{"agent.installation_key", where}};
   EXPECT_EQ(compare(*running, *load("\"${file:other.key}\"")).restart, waits);
   dir_.write("driftd.key", "two");
   EXPECT_EQ(compare(*running, *load("\"${file:driftd.key}\"")).restart, waits);

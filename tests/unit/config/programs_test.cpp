@@ -18,7 +18,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 
 std::vector<std::string> words(const std::string& text) {
-  const auto split = split_words(text);
+  const auto split = split_command(text);
   EXPECT_TRUE(split) << split.error();
   return split.value_or(std::vector<std::string>{});
 }
@@ -39,7 +39,7 @@ TEST(SplitWords, NothingIsExpanded) {
 
 TEST(SplitWords, WhatOnlyAShellUnderstandsIsAFaultUnlessQuoted) {
   for (const char* word : {"|", "||", "&&", "&", ";", ">out", "2>/dev/null", "<in", "$(id)", "`id`"}) {
-    EXPECT_FALSE(split_words(std::string("/bin/a ") + word)) << word;
+    EXPECT_FALSE(split_command(std::string("/bin/a ") + word)) << word;
     EXPECT_THAT(words(std::string("/bin/a '") + word + "'"), ElementsAre("/bin/a", word));
   }
   EXPECT_THAT(words("/bin/a a|b --query=a>b"), ElementsAre("/bin/a", "a|b", "--query=a>b"));
@@ -77,7 +77,7 @@ TEST_F(Programs, AUseNamesItsSettingWordsAndLimitsAndNothingIsRun) {
   const ProgramUse& use = loaded->program_uses[0];
   EXPECT_EQ(use.backend, "a");
   EXPECT_EQ(use.setting, "auth.token");
-  EXPECT_THAT(use.words, ElementsAre(tool_, "get-token", "--filter", "{a: b}"));
+  EXPECT_THAT(use.command, ElementsAre(tool_, "get-token", "--filter", "{a: b}"));
   EXPECT_THAT(use.program.environment, ElementsAre("AWS_PROFILE", "AWS_REGION=x"));
   EXPECT_EQ(use.program.timeout, milliseconds(5'000));
   EXPECT_EQ(use.program.refresh, milliseconds(60'000));
@@ -133,9 +133,9 @@ TEST_F(Programs, AReloadNamesAnotherCommandOrLimit) {
   const auto running = load(tool_ + " a");
   EXPECT_THAT(compare(*running, *load(tool_ + " a")).restart, IsEmpty());
   EXPECT_THAT(compare(*running, *load(tool_ + " b")).restart,
-              Contains(Field(&Comparison::Waiting::what, "backends.a.settings (${exec:…})")));
+              Contains(Field(&Comparison::RestartItem::what, "backends.a.settings (${exec:…})")));
   EXPECT_THAT(compare(*running, *load(tool_ + " a", ", refresh: 1m")).restart,
-              Contains(Field(&Comparison::Waiting::what, "agent.programs")));
+              Contains(Field(&Comparison::RestartItem::what, "agent.programs")));
 }
 
 }  // namespace

@@ -91,22 +91,22 @@ TEST_F(RightsOfFiles, AStrangersFileIsAWarningUnlessMoreMayWriteIt) {
 
 TEST_F(RightsOfFiles, APipeAndAMissingFileHaveNone) {
   ASSERT_EQ(::mkfifo(folder_.file("pipe").c_str(), 0666), 0);
-  EXPECT_TRUE(rights_of(folder_.file("pipe")).written.empty());
-  EXPECT_TRUE(rights_of(folder_.file("none")).written.empty());
+  EXPECT_TRUE(inspect_rights(folder_.file("pipe")).written.empty());
+  EXPECT_TRUE(inspect_rights(folder_.file("none")).written.empty());
 }
 
 TEST_F(RightsOfFiles, WhatWasOpenedIsJudgedAndNotWhatIsAtItsPathMeanwhile) {
   fs::permissions(secret_, fs::perms(0602));
   const int opened = ::open(secret_.c_str(), O_RDONLY | O_CLOEXEC);
   ASSERT_GE(opened, 0);
-  EXPECT_THAT(rights_of(secret_, opened)->written, HasSubstr("is writable by others (mode 0602)"));
+  EXPECT_THAT(inspect_rights(secret_, opened)->written, HasSubstr("is writable by others (mode 0602)"));
   fs::rename(secret_, folder_.file("theirs"));
   folder_.write("secret", "hunter2");
   fs::permissions(secret_, fs::perms(0600));
-  EXPECT_TRUE(rights_of(secret_).written.empty());
-  EXPECT_FALSE(rights_of(secret_, opened).has_value()) << "its path leads to another one";
+  EXPECT_TRUE(inspect_rights(secret_).written.empty());
+  EXPECT_FALSE(inspect_rights(secret_, opened).has_value()) << "its path leads to another one";
   fs::remove(secret_);
-  EXPECT_THAT(rights_of(secret_, opened)->written, HasSubstr("is writable by others")) << "no path leads to it";
+  EXPECT_THAT(inspect_rights(secret_, opened)->written, HasSubstr("is writable by others")) << "no path leads to it";
   ::close(opened);
 }
 
@@ -121,7 +121,7 @@ TEST_F(RightsOfFiles, AnAclIsThatOfWhatWasOpened) {
   const int opened = ::open(secret_.c_str(), O_RDONLY | O_CLOEXEC);
   ASSERT_GE(opened, 0);
   fs::remove(secret_);
-  EXPECT_THAT(rights_of(secret_, opened)->written, HasSubstr("has an ACL that lets others write"));
+  EXPECT_THAT(inspect_rights(secret_, opened)->written, HasSubstr("has an ACL that lets others write"));
   ::close(opened);
 }
 

@@ -64,10 +64,10 @@ TEST(Secrets, LiteralsWarnAndBecomeTokens) {
 }
 
 TEST(Secrets, NamesThatOnlyPointToASecretAreNone) {
-  EXPECT_TRUE(secret_name("password") && secret_name("sasl_password") && secret_name("sasl.jaas.Password") &&
-              secret_name("API-KEY"));
-  EXPECT_FALSE(secret_name("password_file") || secret_name("secret_name") || secret_name("tokenizer") ||
-               secret_name("keepassword"));
+  EXPECT_TRUE(is_secret_name("password") && is_secret_name("sasl_password") && is_secret_name("sasl.jaas.Password") &&
+              is_secret_name("API-KEY"));
+  EXPECT_FALSE(is_secret_name("password_file") || is_secret_name("secret_name") || is_secret_name("tokenizer") ||
+               is_secret_name("keepassword"));
 }
 
 TEST(Secrets, NotResolvingChecksTheFormOnly) {

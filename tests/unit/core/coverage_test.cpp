@@ -16,16 +16,16 @@ Coverage coverage(bool established, bool complete, std::int64_t unknown, std::ve
 }
 
 TEST(CoverageState, SaysInOneWordHowAKindCanBeJudged) {
-  EXPECT_EQ(state_of(coverage(true, true, 0, {})), "seen");
-  EXPECT_EQ(state_of(coverage(true, true, 1, {})), "partial");
-  EXPECT_EQ(state_of(coverage(true, true, 0, {"denied: verifier"})), "partial") << "the list is whole";
-  EXPECT_EQ(state_of(coverage(true, false, 0, {"denied: may not list (grant LIST)"})), "denied");
-  EXPECT_EQ(state_of(coverage(true, false, 0, {"unauthenticated: wrong password"})), "denied");
-  EXPECT_EQ(state_of(coverage(false, false, 0, {"unsupported: this library cannot"})), "unsupported");
-  EXPECT_EQ(state_of(coverage(false, false, 0, {"cut", "denied: x"})), "denied")
+  EXPECT_EQ(coverage_state(coverage(true, true, 0, {})), "seen");
+  EXPECT_EQ(coverage_state(coverage(true, true, 1, {})), "partial");
+  EXPECT_EQ(coverage_state(coverage(true, true, 0, {"denied: verifier"})), "partial") << "the list is whole";
+  EXPECT_EQ(coverage_state(coverage(true, false, 0, {"denied: may not list (grant LIST)"})), "denied");
+  EXPECT_EQ(coverage_state(coverage(true, false, 0, {"unauthenticated: wrong password"})), "denied");
+  EXPECT_EQ(coverage_state(coverage(false, false, 0, {"unsupported: this library cannot"})), "unsupported");
+  EXPECT_EQ(coverage_state(coverage(false, false, 0, {"cut", "denied: x"})), "denied")
       << "the word of the first reason that has one";
-  EXPECT_EQ(state_of(coverage(true, false, 0, {"unavailable: no answer"})), "stale");
-  EXPECT_EQ(state_of(coverage(false, false, 0, {"unavailable: no answer"})), "unseen");
+  EXPECT_EQ(coverage_state(coverage(true, false, 0, {"unavailable: no answer"})), "stale");
+  EXPECT_EQ(coverage_state(coverage(false, false, 0, {"unavailable: no answer"})), "unseen");
 }
 
 }  // namespace

@@ -15,11 +15,11 @@ const std::vector<FreeForm> kFree = {{"deployment", "", "containers.*.env.*.valu
 
 std::string showing(const Disclosure& disclosure, const ResourceId& id, const std::string& path, const Value& value) {
   switch (disclosure.of(id, Path::parse(path).value(), value)) {
-    case Showing::shown:
+    case Visibility::shown:
       return "shown";
-    case Showing::withheld:
+    case Visibility::withheld:
       return "withheld";
-    case Showing::secret:
+    case Visibility::secret:
       return "secret";
   }
   return {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whatever the situation: a lane that sleeps has nothing to do, and wakes when it will have.
+// Whatever the situation: a runner that sleeps has nothing to do, and wakes when it will have.
 #include <gtest/gtest.h>
 #include <random>
 
@@ -37,7 +37,7 @@ class AnySituation {
     s.replay_bytes = chance(80) ? 0 : number(2 * kLoadedBytes);
     s.plain = s.loaded + number(9'000);
     s.unwritten = chance(80) ? number(kUnwritten) : number(20'000);
-    s.crowded = chance(20);
+    s.at_exception_limit = chance(20);
     s.behind = chance(20);
     return s;
   }
@@ -66,8 +66,8 @@ TEST(Agenda, ALaneThatSleepsHasNothingToDo) {
     ASSERT_FALSE(s.opened && !s.rewinding && s.now >= s.store_at && s.worth_saving &&
                  (s.save_now || s.unsaved >= kSaveAt))
         << i;
-    const bool full = s.loaded >= kLoaded || s.loaded_bytes >= kLoadedBytes || s.plain >= kWindow || s.crowded ||
-                      (s.unwritten >= kUnwritten && !s.worth_saving);
+    const bool full = s.loaded >= kLoaded || s.loaded_bytes >= kLoadedBytes || s.plain >= kWindow ||
+                      s.at_exception_limit || (s.unwritten >= kUnwritten && !s.worth_saving);
     ASSERT_FALSE(s.opened && s.started && !s.rewinding && !s.stopping && s.now >= s.store_at && !s.exhausted && !full)
         << i;
     ASSERT_TRUE(s.opened || s.now < s.store_at) << i;
@@ -107,11 +107,11 @@ TEST(Agenda, WhatFailsKeepsNothingNewAway) {
   EXPECT_EQ(next_duty(s).duty, Duty::save) << "a bounded write first";
   s.unwritten = 0;
   s.worth_saving = false;
-  s.crowded = true;
+  s.at_exception_limit = true;
   EXPECT_EQ(next_duty(s).duty, Duty::sleep);
 }
 
-/// Exceptions of the last process that are done stay at risk until the lane has fetched up to them.
+/// Exceptions of the last process that are done stay at risk until the runner has fetched up to them.
 TEST(Agenda, ALaneThatOnlyAFetchCanFreeFetches) {
   Situation s;
   s.now = Time{} + 1h;
@@ -120,9 +120,9 @@ TEST(Agenda, ALaneThatOnlyAFetchCanFreeFetches) {
   s.max_in_flight = 256;
   s.next_loaded = Time{};
   s.at_risk = kMaxAtRisk;
-  s.crowded = true;
+  s.at_exception_limit = true;
   EXPECT_EQ(next_duty(s).duty, Duty::fetch);
-  s.crowded = false;
+  s.at_exception_limit = false;
   s.loaded = kLoaded;
   EXPECT_EQ(next_duty(s).duty, Duty::fetch);
 }

@@ -9,10 +9,10 @@ namespace {
 
 class AnnouncerTest : public ::testing::Test {
  protected:
-  void tell(const std::string& what) {
+  void publish(const std::string& what) {
     core::AgentEvent event;
     event.what = what;
-    announcer_->tell(std::move(event));
+    announcer_->publish(std::move(event));
     io_.restart();
     io_.poll();
   }
@@ -35,8 +35,8 @@ class AnnouncerTest : public ::testing::Test {
 
 TEST_F(AnnouncerTest, WhatTheStoreCannotTakeNowIsToldInOrderWhenItCan) {
   outbox_.broken = true;
-  tell("parked");
-  tell("budget");
+  publish("parked");
+  publish("budget");
   EXPECT_TRUE(told().empty());
   outbox_.broken = false;
   run_for(std::chrono::seconds(3));
@@ -47,13 +47,13 @@ TEST_F(AnnouncerTest, WhatTheStoreCannotTakeNowIsToldInOrderWhenItCan) {
 
 TEST_F(AnnouncerTest, AStopGivesWhatWaitsOneMoreAttemptAndEnds) {
   outbox_.broken = true;
-  tell("parked");
+  publish("parked");
   outbox_.broken = false;
   announcer_->stop();
   run_for(std::chrono::milliseconds(50));
   EXPECT_EQ(told(), std::vector<std::string>{"parked"});
   outbox_.broken = true;
-  tell("budget");
+  publish("budget");
   run_for(std::chrono::milliseconds(50));
   EXPECT_TRUE(announcer_->idle());
 }

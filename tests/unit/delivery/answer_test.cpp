@@ -16,17 +16,17 @@ core::StoredEvent event(std::int64_t seq, std::size_t bytes) {
 }
 
 TEST(Answer, IsFullWithTheEventThatReachesItsBytes) {
-  EXPECT_FALSE(full({}));
-  EXPECT_FALSE(full({event(1, core::Outbox::kFull - 1)}));
-  EXPECT_TRUE(full({event(1, core::Outbox::kFull - 1), event(2, 1)}));
+  EXPECT_FALSE(cut_by_size({}));
+  EXPECT_FALSE(cut_by_size({event(1, core::Outbox::kMaxAnswerBytes - 1)}));
+  EXPECT_TRUE(cut_by_size({event(1, core::Outbox::kMaxAnswerBytes - 1), event(2, 1)}));
 }
 
 TEST(Answer, ThatIsNotFullWasLookedForWhole) {
-  EXPECT_THAT(looked_for({7, 3, 5}, {event(3, 10)}), ElementsAre(7, 3, 5));
+  EXPECT_THAT(covered_seqs({7, 3, 5}, {event(3, 10)}), ElementsAre(7, 3, 5));
 }
 
 TEST(Answer, ThatIsFullWasLookedForUpToItsLastEvent) {
-  EXPECT_THAT(looked_for({7, 3, 5, 2}, {event(3, core::Outbox::kFull)}), ElementsAre(7, 3))
+  EXPECT_THAT(covered_seqs({7, 3, 5, 2}, {event(3, core::Outbox::kMaxAnswerBytes)}), ElementsAre(7, 3))
       << "7 left the store, of 5 and 2 nothing is known";
 }
 

@@ -113,7 +113,7 @@ TEST_P(Crowd, ABacklogOfThemIsWrittenInParts) {
 }
 
 TEST_P(Crowd, AtTheBoundItTakesNothingNewAndSaysSoOnce) {
-  world_.settings.most_exceptions = 3'000;
+  world_.settings.max_exceptions = 3'000;
   world_.start();
   const std::string log = logged([&] {
     crowd(world_, 5'000);

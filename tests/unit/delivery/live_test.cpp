@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A lane with something it may send is never asleep; what was committed is settled in the end; a kill repeats at most
+// A runner with something it may send is never asleep; what was committed is settled in the end; a kill repeats at most
 // 256.
 #include "world.hpp"
 
@@ -18,7 +18,7 @@ TEST(Live, ABacklogDrainsThoughNothingIsCommitted) {
   world.commit(20'000, 5'000);
   int rounds = 0;
   for (; !world.over() && rounds < 2'000; ++rounds) {
-    world.to.answer_all();  // all that is under way is acknowledged before the lane looks
+    world.to.answer_all();  // all that is under way is acknowledged before the runner looks
     world.settle();
     if (world.to.open.empty()) world.pass(100ms);
   }
@@ -40,7 +40,7 @@ TEST(Live, ABacklogThatARestartFindsDrainsThoughNothingIsCommitted) {
   EXPECT_TRUE(world.over()) << world.low_water() << " of 20000";
 }
 
-/// A page that ended by its bytes is no end of the backlog, and what a lane holds of large events is bounded.
+/// A page that ended by its bytes is no end of the backlog, and what a runner holds of large events is bounded.
 TEST(Live, ABacklogOfLargeEventsDrainsInPiecesThoughNothingIsCommitted) {
   LaneWorld world;
   world.payload = kLarge;
@@ -55,7 +55,7 @@ TEST(Live, ABacklogOfLargeEventsDrainsInPiecesThoughNothingIsCommitted) {
     if (world.to.open.empty()) world.pass(100ms);
   }
   EXPECT_TRUE(world.over()) << world.low_water() << " of 60";
-  EXPECT_LE(world.outbox.memory.most_bytes, core::Outbox::kFull + kLarge);
+  EXPECT_LE(world.outbox.memory.most_bytes, core::Outbox::kMaxAnswerBytes + kLarge);
   EXPECT_LE(most * kLarge, 24u << 20) << "16 MiB, and the page that reaches them";
 }
 
@@ -80,7 +80,8 @@ TEST(Live, LargeEventsThatFailedAreFetchedInPiecesAndNoneCountsAsLost) {
   EXPECT_EQ(world.outbox.told.size(), letters) << "no gap";
 }
 
-/// Nobody was blamed for its refusal, so it is stored without an attempt: what comes behind it must not fill the lane.
+/// Nobody was blamed for its refusal, so it is stored without an attempt: what comes behind it must not fill the
+/// runner.
 TEST(Live, LargeEventsBehindOneThatWaitsSinceBeforeARestartKeepNoOtherKeyWaiting) {
   LaneWorld world(webhook_policy());
   world.to.at_once = [](const core::StoredEvent& event) {
@@ -322,13 +323,13 @@ TEST(Live, AWatchBetweenAWakeUpAndTheLanesTurnSeesNoMissedOne) {
   LaneWorld world;
   world.start();
   world.ring(1, 1);
-  world.relay->watch();  // a busy core thread: the lane is rung, and others stand before it in the queue
+  world.relay->watch();  // a busy core thread: the runner is rung, and others stand before it in the queue
   EXPECT_EQ(world.view().missed_wakeups, 0U);
   world.settle();
   EXPECT_EQ(world.to.sent.size(), 1U);
 }
 
-/// Random lives of one lane. The seed names the case.
+/// Random lives of one runner. The seed names the case.
 class LiveProperty : public ::testing::TestWithParam<unsigned> {
  protected:
   std::size_t pick(std::size_t below) { return std::uniform_int_distribution<std::size_t>(0, below - 1)(random_); }
@@ -441,7 +442,7 @@ void LiveProperty::heal(LaneWorld& world) {
 
 TEST_P(LiveProperty, EverythingCommittedIsSettledAndNoWakeUpIsMissed) {
   LaneWorld world(GetParam() % 2 == 0 ? core::RetryPolicy{} : webhook_policy());
-  if (GetParam() % 5 == 1) world.settings.most_exceptions = 1 + pick(600);
+  if (GetParam() % 5 == 1) world.settings.max_exceptions = 1 + pick(600);
   world.start();
   if (GetParam() % 5 == 2) crowd(world);
   for (int i = 0; i < 400; ++i) {

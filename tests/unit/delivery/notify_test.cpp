@@ -28,7 +28,7 @@ TEST(Notification, ValueIsNotCutInsideOfACharacter) {
     for (std::size_t before = 0; before < 8; ++before) {
       std::string value(before, 'x');
       for (int i = 0; i < 100; ++i) value += one;
-      const Notification shown = notification_of(row_of(value), 0);
+      const Notification shown = make_notification(row_of(value), 0);
       EXPECT_TRUE(is_json(shown.message)) << before << " before " << one;
       EXPECT_THAT(shown.message, HasSubstr("…"));
       EXPECT_LT(shown.message.size(), 200u);
@@ -41,7 +41,7 @@ TEST(Notification, LongValuesAreCutWhereTheyAreTheSame) {
   const std::string same(500, 'x');
   core::DriftRow row = row_of(same + "allow-all" + same);
   row.drift.changes[0].old_value = "\"" + same + "allow-few" + same + "\"";
-  const std::string shown = notification_of(row, 0).message;
+  const std::string shown = make_notification(row, 0).message;
   EXPECT_THAT(shown, testing::AllOf(HasSubstr("allow-few"), HasSubstr("allow-all")));
   EXPECT_LT(shown.size(), 300u);
 }
@@ -51,7 +51,7 @@ TEST(Notification, ShowsNothingThatIsWithheld) {
   const std::string digest = R"({"$hmac":"0a0b0c0d:1:)" + std::string(64, 'a') + R"("})";
   row.drift.changes = {{"password", core::ChangeClass::credential, digest, digest, true},
                        {"whole", core::ChangeClass::config, std::nullopt, R"({"in":)" + digest + "}", false}};
-  const std::string shown = notification_of(row, 0).message;
+  const std::string shown = make_notification(row, 0).message;
   EXPECT_THAT(shown, testing::Not(HasSubstr("aaaa")));
   EXPECT_THAT(shown, HasSubstr("password: [REDACTED] → [REDACTED]"));
   EXPECT_THAT(shown, HasSubstr(R"(whole: (absent) → {"in":"[REDACTED]"})"));

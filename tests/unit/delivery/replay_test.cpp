@@ -69,7 +69,7 @@ TEST_F(ReplayTest, OneKeyThatIsNotFreeHoldsBackNoOtherAndKeepsItsOrder) {
   auto first = replay_.take(now_, any);
   EXPECT_EQ(first->event.stamp.seq, 1);
   EXPECT_FALSE(replay_.take(now_, any).has_value()) << "the second of its key waits for the first";
-  replay_.again(*first, now_ + std::chrono::seconds(5));
+  replay_.requeue(*first, now_ + std::chrono::seconds(5));
   EXPECT_FALSE(replay_.take(now_, any).has_value());
   EXPECT_EQ(*replay_.next(any), now_ + std::chrono::seconds(5));
 }

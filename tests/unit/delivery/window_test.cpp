@@ -107,7 +107,7 @@ TEST_F(WindowTest, ADeadLetterThatWasRevivedDuringASaveThatFailedIsNoDeadLetterI
   add(1);
   window_.dead_letter(1, "HTTP 400");
   const auto failed = window_.plan(now_, 0, false);
-  window_.revive(event(1, "k1"));
+  window_.requeue_dead(event(1, "k1"));
   window_.not_saved(failed);
   const auto saved = save();
   ASSERT_EQ(saved.upsert.size(), 1U);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One real lane over an outbox in memory, a receiver that answers when the test says, a clock that the test moves.
-// Nothing wakes the lane but a commit, an answer, and the time that it waits for: what a test sees here is what a quiet
-// agent does.
+// One real runner over an outbox in memory, a receiver that answers when the test says, a clock that the test moves.
+// Nothing wakes the runner but a commit, an answer, and the time that it waits for: what a test sees here is what a
+// quiet agent does.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -152,7 +152,7 @@ class LaneWorld {
     ring(count, keys, prefix);
     settle();
   }
-  /// Committed, and the lane has not had its turn yet.
+  /// Committed, and the runner has not had its turn yet.
   void ring(int count, int keys, const std::string& prefix = "k") {
     for (int i = 0; i < count; ++i) {
       core::StoredEvent event;
@@ -167,7 +167,7 @@ class LaneWorld {
     io_->restart();
     while (io_->poll() != 0) io_->restart();
   }
-  /// Time passes; a lane that waits for it wakes, nothing else does.
+  /// Time passes; a runner that waits for it wakes, nothing else does.
   void pass(std::chrono::nanoseconds by) {
     clock.advance(by);
     relay->watch();

@@ -25,7 +25,7 @@ std::string body(const std::string& password, int port) {
 class ClaimsOfSources : public EngineOnTheStore {
  protected:
   ClaimsOfSources() { prepare(); }
-  void prepare(std::vector<core::Speaker> spoken_by = {}) {
+  void prepare(std::vector<core::Registrar> spoken_by = {}) {
     source().kinds = {"registration", "object"};
     source().extensions = {"driftd.discover"};
     source().schemas["registration"] = kSchema;
@@ -55,7 +55,7 @@ class ClaimsOfSources : public EngineOnTheStore {
     report_ = line_->refresh(true, "source");
     (void)line_->refresh(true, "b");
   }
-  void restart(std::vector<core::Speaker> spoken_by = {}) {
+  void restart(std::vector<core::Registrar> spoken_by = {}) {
     const ScriptedWorld b = *line_->world, s = source();
     line_.reset();
     line_ = std::make_unique<EngineLine>(dir_);
@@ -64,7 +64,7 @@ class ClaimsOfSources : public EngineOnTheStore {
     prepare(std::move(spoken_by));
     line_->start(false);
   }
-  std::vector<std::string> told(const std::string& backend = "b") {
+  std::vector<std::string> event_types(const std::string& backend = "b") {
     std::vector<std::string> out;
     for (const auto& event : line_->events()) {
       if (event.backend == backend && event.what != "created") out.push_back(event.what);
@@ -97,7 +97,7 @@ TEST_F(ClaimsOfSources, AForgedRegistrationOfAConfiguredBackendIsADriftToDecideA
   EXPECT_EQ(drift.changes.at(0).path, "claimed_by");
   EXPECT_EQ(drift.changes.at(0).new_value.value_or(""), R"(["source/tenant"])");
   EXPECT_THAT(reasons(), HasSubstr("denied: source/tenant speaks of backend b, which does not name it in `spoken_by`"));
-  EXPECT_THAT(told(), ElementsAre("config.updated")) << "the question, neither a rotation nor an endpoint";
+  EXPECT_THAT(event_types(), ElementsAre("config.updated")) << "the question, neither a rotation nor an endpoint";
 }
 
 TEST_F(ClaimsOfSources, WhomTheConfigNamesIsBelievedAndNobodyBesideThem) {
@@ -109,7 +109,7 @@ TEST_F(ClaimsOfSources, WhomTheConfigNamesIsBelievedAndNobodyBesideThem) {
   look();
   own("two", 6379);
   look();
-  EXPECT_THAT(told(), testing::UnorderedElementsAre("credentials.rotated", "config.updated"));
+  EXPECT_THAT(event_types(), testing::UnorderedElementsAre("credentials.rotated", "config.updated"));
   ASSERT_TRUE(asked());
   EXPECT_EQ(render(claims()[0].resource), "claim/b");
 }
@@ -123,13 +123,13 @@ TEST_F(ClaimsOfSources, AnApprovalBelievesTheClaimantAlsoAfterARestart) {
   look();
   tenant("two", 6379);
   look();
-  EXPECT_THAT(told(), Contains("credentials.rotated"));
+  EXPECT_THAT(event_types(), Contains("credentials.rotated"));
   restart();
   look();
   tenant("three", 6379);
   look();
   EXPECT_THAT(reasons(), Not(HasSubstr("denied")));
-  EXPECT_EQ(std::ranges::count(told(), "credentials.rotated"), 2);
+  EXPECT_EQ(std::ranges::count(event_types(), "credentials.rotated"), 2);
   EXPECT_THAT(line_->drifts(), IsEmpty());
 }
 
@@ -175,7 +175,7 @@ TEST_F(ClaimsOfSources, ATenantNeitherTakesBackNorKeepsAliveWhatTheOwnerSaid) {
   look();
   source().tenants.clear();
   look();
-  EXPECT_THAT(told(), Not(Contains("deleted")));
+  EXPECT_THAT(event_types(), Not(Contains("deleted")));
   tenant("evil", 6666);
   source().declared.clear();  // the owner's objects are gone, the tenant's name the backend still
   look();
@@ -195,13 +195,13 @@ TEST_F(ClaimsOfSources, WhoSpokeBeforeTheConfigurationSaidWhoMayIsForgottenWithT
   look();
   own("two", 6379);
   look();
-  ASSERT_THAT(told(), ElementsAre("credentials.rotated"));
+  ASSERT_THAT(event_types(), ElementsAre("credentials.rotated"));
   restart();  // without spoken_by
   own("three", 6666);
   look();
   ASSERT_TRUE(asked());
   EXPECT_EQ(render(claims()[0].resource), "claim/b");
-  EXPECT_THAT(told(), ElementsAre("credentials.rotated", "config.updated"));
+  EXPECT_THAT(event_types(), ElementsAre("credentials.rotated", "config.updated"));
 }
 
 TEST_F(ClaimsOfSources, AClaimOfASourceThatLeftTheConfigIsOver) {
@@ -231,8 +231,8 @@ TEST_F(ClaimsOfSources, WhoIsBelievedNoMoreIsNotHeardThroughTheReadThatConfirms)
   look();
   look();
   EXPECT_TRUE(asked());
-  EXPECT_THAT(told(), Not(Contains("credentials.rotated")));
-  EXPECT_THAT(told(), Not(Contains("endpoint.changed")));
+  EXPECT_THAT(event_types(), Not(Contains("credentials.rotated")));
+  EXPECT_THAT(event_types(), Not(Contains("endpoint.changed")));
 }
 
 /// Its record was refused, so that nobody knows where it stands.
@@ -268,9 +268,9 @@ TEST_F(ClaimsOfSources, WhatCannotBeReadElsewhereKeepsNoRegistrationFromBeingGon
   own("one", 6379);
   look();
   source().declared.clear();
-  source().read_says = {unread("prod")};
+  source().read_diagnostics = {unread("prod")};
   for (int i = 0; i < 3; ++i) EXPECT_FALSE(is_gone()) << "nobody knows";
-  source().read_says = {unread("tenant")};
+  source().read_diagnostics = {unread("tenant")};
   EXPECT_TRUE(eventually(is_gone, std::chrono::seconds(10)));
 }
 
@@ -320,11 +320,11 @@ TEST_F(ClaimsOfNames, ANameIsNotTakenOverFromAnotherNamespace) {
   EXPECT_EQ(endpoint(), "orders.prod:9092");
   ASSERT_TRUE(asked());
   EXPECT_EQ(render(claims()[0].resource), "claim/orders");
-  EXPECT_THAT(told("orders"), Each(std::string("config.updated")));
+  EXPECT_THAT(event_types("orders"), Each(std::string("config.updated")));
   decide(Decision::Verb::approve);  // accepted, and it does not speak while the first one does
   look();
   EXPECT_EQ(endpoint(), "orders.prod:9092");
-  EXPECT_THAT(told("orders"), Each(std::string("config.updated")));
+  EXPECT_THAT(event_types("orders"), Each(std::string("config.updated")));
 }
 
 TEST_F(ClaimsOfNames, ATenantsObjectsDoNotKeepANameThatItsOwnerGaveUp) {
@@ -336,7 +336,7 @@ TEST_F(ClaimsOfNames, ATenantsObjectsDoNotKeepANameThatItsOwnerGaveUp) {
     look();
     return endpoint() == "orders.a-tenant:9092";
   })) << endpoint();
-  EXPECT_THAT(told("orders"), Contains("deleted")) << "another backend, which was created";
+  EXPECT_THAT(event_types("orders"), Contains("deleted")) << "another backend, which was created";
 }
 
 TEST_F(ClaimsOfNames, WhatCannotBeReadElsewhereKeepsNoNameOfAnothers) {
@@ -376,7 +376,7 @@ TEST_F(ClaimsOfNames, OfAStoreThatDidNotNoteThePlaceTheFirstOfTheAlphabetGetsNot
   tenant("evil", 6666, "orders");
   for (int i = 0; i < 5; ++i) look();
   EXPECT_EQ(endpoint(), "orders.prod:9092");
-  EXPECT_THAT(told("orders"), Not(Contains("deleted")));
+  EXPECT_THAT(event_types("orders"), Not(Contains("deleted")));
   source().discovered.backends = {found("prod")};  // one place alone: it is that
   look();
   source().discovered.backends = {found("a-tenant"), found("prod")};

@@ -48,22 +48,22 @@ TEST_F(ClockThatIsSet, RandomStepsHideAndInventNothing) {
   std::mt19937 random(8);
   const auto dice = [&](int sides) { return std::uniform_int_distribution<int>(0, sides - 1)(random); };
   baseline();
-  std::size_t told = 0;
+  std::size_t published = 0;
   for (int step = 0; step < 120 && !HasFailure(); ++step) {
     SCOPED_TRACE("step " + std::to_string(step));
     if (dice(2) == 0) line_->clock->step(milliseconds(dice(180'000) - 90'000));
     const int number = dice(30), partitions = 3 + dice(3);
     const bool moves = line_->world->resources[thing(number)] != "{\"partitions\":" + std::to_string(partitions) + "}";
     set(number, partitions);
-    if (dice(10) == 0) line_->world->deliver_at_most = static_cast<std::size_t>(dice(30));  // an incomplete list
+    if (dice(10) == 0) line_->world->max_delivered = static_cast<std::size_t>(dice(30));  // an incomplete list
     line_->refresh(dice(5) == 0);
-    line_->world->deliver_at_most = SIZE_MAX;
+    line_->world->max_delivered = SIZE_MAX;
     report_ = line_->refresh(false);
     EXPECT_TRUE(report_.status);
     EXPECT_EQ(line_->drifts().size(), different());
     const std::size_t events = line_->events().size();
-    EXPECT_LE(events, told + (moves ? 1 : 0) + (told == 0 ? 1 : 0)) << "a clock is no news";
-    told = events;
+    EXPECT_LE(events, published + (moves ? 1 : 0) + (published == 0 ? 1 : 0)) << "a clock is no news";
+    published = events;
   }
 }
 
@@ -120,9 +120,9 @@ TEST_F(ClockThatIsSet, WatchThatTellsOldTimesHidesNothingThatComesLater) {
   EXPECT_TRUE(eventually([&] { return line_->drifts().empty(); }));
 }
 
-/// It looks older than the list, and a provider that has told of it says "unchanged" to the list's cursor.
+/// It looks older than the list, and a provider that has published of it says "unchanged" to the list's cursor.
 TEST_F(ClockThatIsSet, WatchRecordThatIsDroppedIsLookedForByAList) {
-  line_->world->cursors = line_->world->vouches = true;
+  line_->world->cursors = line_->world->always_unchanged = true;
   line_->interval = std::chrono::hours(1);
   line_->start(true);
   ASSERT_TRUE(eventually([&] { return line_->view().coverage.size() == 1 && line_->view().coverage[0].established; }));
@@ -137,7 +137,7 @@ TEST_F(ClockThatIsSet, WatchRecordThatIsDroppedIsLookedForByAList) {
 
 /// One list a minute is enough for them; what is dropped within that minute is looked for after it.
 TEST_F(ClockThatIsSet, WatchRecordThatIsDroppedSoonAfterAnotherIsLookedForLater) {
-  line_->world->cursors = line_->world->vouches = true;
+  line_->world->cursors = line_->world->always_unchanged = true;
   line_->interval = std::chrono::hours(1);
   line_->start(true);
   ASSERT_TRUE(eventually([&] { return line_->view().cycles == 1; }));
@@ -180,18 +180,18 @@ class Overtaken : public EngineOnTheStore {};
 TEST_F(Overtaken, RecordThatWasAskedForEarlierIsDroppedAndItsCursorWithIt) {
   baseline();
   engine::Ledger& ledger = line_->engine().find("b")->ledger();
-  const auto sight = [&](const char* body, Moment::Mono asked, engine::Extras extras) {
+  const auto sight = [&](const char* body, Moment::Mono asked, engine::CommitExtras extras) {
     core::Observation seen;
     seen.id = thing(1);
     seen.body = body;
     seen.observed_ns = line_->clock->wall();
     seen.digest = digest(1, {body});
-    std::vector<engine::Sighted> all;
-    all.push_back({thing(1), core::Seen{seen, {}}, asked});
+    std::vector<engine::ResourceReading> all;
+    all.push_back({thing(1), core::Present{seen, {}}, asked});
     return line_->wait(ledger.apply(std::move(all), std::move(extras), false, 99, nullptr)).value();
   };
   const auto now = line_->clock->mono();
-  engine::Extras none, cursor;
+  engine::CommitExtras none, cursor;
   cursor.cursor = "c-2";
   cursor.watch_cursor = "w-2";
   EXPECT_EQ(sight(R"({"partitions":9})", now, none).dropped, 0u);

@@ -91,7 +91,7 @@ TEST_F(HeldEngine, OutageIsToldByItsCauseAndNothingIsSeenMeanwhile) {
   baseline();
   line_->world->identity.clear();
   line_->world->health = core::HealthReport::State::down;
-  line_->world->deliver_at_most = 0;
+  line_->world->max_delivered = 0;
   line_->world->sends_complete = false;
   for (const Code code : {Code::unauthenticated, Code::denied, Code::unavailable}) {
     line_->world->diagnostics = {{code, "thing", "", "", "the system says no", "", 0}};
@@ -131,18 +131,18 @@ TEST_F(HeldEngine, NothingIsGoneBecauseASystemThatTookOverDuringTheCycleDoesNotH
   line_->world->cursors = true;  // the next cycles say "unchanged"
   baseline();
   remove(0, 2);
-  line_->world->when_read = [world = line_->world.get()] { world->identity = "system-2"; };
+  line_->world->before_read = [world = line_->world.get()] { world->identity = "system-2"; };
   report_ = line_->refresh(false);
   EXPECT_THAT(line_->drifts(true), IsEmpty());
   EXPECT_THAT(reasons(), testing::HasSubstr("another system may have answered (accepted: system-1; it is system-2)"));
-  line_->world->when_read = [world = line_->world.get()] {
+  line_->world->before_read = [world = line_->world.get()] {
     world->health_fails = Error{Code::unavailable, "connection refused"};
   };
   line_->world->identity = "system-1";
   report_ = line_->refresh(false);
   EXPECT_THAT(line_->drifts(true), IsEmpty()) << "nobody knows which one answered";
   EXPECT_THAT(reasons(), testing::HasSubstr("(accepted: system-1; connection refused)"));
-  line_->world->when_read = nullptr;
+  line_->world->before_read = nullptr;
   line_->world->health_fails.reset();
   report_ = line_->refresh(false);
   EXPECT_THAT(line_->drifts(), SizeIs(2)) << "and what is gone there is";
@@ -165,7 +165,7 @@ TEST_F(HeldEngine, ATombstoneOfAnotherSystemBetweenTwoCyclesIsNone) {
   line_->start(true);
   ASSERT_TRUE(eventually([&] { return line_->view().last_complete_ns > 0; }));
   line_->on_core([&] {
-    line_->world->when_read = [world = line_->world.get()] { world->identity = "system-2"; };
+    line_->world->before_read = [world = line_->world.get()] { world->identity = "system-2"; };
     return line_->world->resources.erase(thing(1));
   });
   line_->replay({{thing(1), ""}});
@@ -416,10 +416,10 @@ TEST_F(HeldEngine, ApplyThatOnlyRemovesIsAcceptedByItself) {
 }
 
 TEST_F(HeldEngine, WhatOnlyACutListHeldIsNoDeletionWhenTheFirstWholeOneLacksIt) {
-  line_->world->deliver_at_most = 10;
+  line_->world->max_delivered = 10;
   line_->start(false);
   refresh();
-  line_->world->deliver_at_most = SIZE_MAX;
+  line_->world->max_delivered = SIZE_MAX;
   line_->world->resources.erase(line_->world->resources.begin());
   refresh();
   EXPECT_TRUE(report_.complete()) << reasons();
@@ -430,11 +430,11 @@ TEST_F(HeldEngine, DeletionIsFreshAgainAfterAFailedCycle) {
   baseline();
   remove(3, 4);
   refresh();
-  line_->world->deliver_at_most = 0;
+  line_->world->max_delivered = 0;
   line_->world->sends_complete = false;
   refresh();
   EXPECT_TRUE(line_->drifts().at(0).stale_since_ns);
-  line_->world->deliver_at_most = SIZE_MAX;
+  line_->world->max_delivered = SIZE_MAX;
   line_->world->sends_complete = true;
   refresh();
   ASSERT_THAT(line_->drifts(), SizeIs(1));

@@ -29,7 +29,7 @@ TEST(Hysteresis, ThreeOfTheLastFiveMakeItNewsOnce) {
   ASSERT_TRUE(notice);
   EXPECT_EQ(notice->before, State::up);
   EXPECT_EQ(notice->now, State::down);
-  h.told(*notice);
+  h.published(*notice);
   EXPECT_FALSE(h.report(State::down, at(4)));
 }
 
@@ -41,7 +41,7 @@ TEST(Hysteresis, NoticeThatReachedNobodyIsGivenAgain) {
   ASSERT_TRUE(again);
   EXPECT_EQ(again->before, State::up);
   EXPECT_EQ(again->now, State::down);
-  h.told(*again);
+  h.published(*again);
   EXPECT_FALSE(h.report(State::down, at(4)));
 }
 
@@ -53,18 +53,18 @@ TEST(Hysteresis, FirstSightOfAHealthyBackendIsBelievedAtOnceADownOneIsNot) {
 
 TEST(Hysteresis, FlappingGivesAStartAndAnEndNotice) {
   Hysteresis h(State::up);
-  int began = 0, told = 0, second = 0;
+  int began = 0, published = 0, second = 0;
   for (int change = 0; change < 8; ++change) {
     const State state = change % 2 == 0 ? State::down : State::up;
     for (int i = 0; i < 3; ++i) {
       const auto notice = h.report(state, at(second++));
-      told += notice ? 1 : 0;
+      published += notice ? 1 : 0;
       began += notice && notice->flapping_began ? 1 : 0;
-      if (notice) h.told(*notice);
+      if (notice) h.published(*notice);
     }
   }
   EXPECT_EQ(began, 1);
-  EXPECT_EQ(told, 4);  // three changes, then the start of flapping; the rest is muted
+  EXPECT_EQ(published, 4);  // three changes, then the start of flapping; the rest is muted
   EXPECT_FALSE(h.report(State::up, at(second + 60)));
   const auto end = h.report(State::up, at(second + 400));
   ASSERT_TRUE(end);
@@ -73,10 +73,10 @@ TEST(Hysteresis, FlappingGivesAStartAndAnEndNotice) {
 }
 
 /// A backend whose health is asked every five seconds, by somebody whose every word is heard.
-struct Told {
-  explicit Told(State known) : hysteresis(known), told(known) {}
+struct Subscriber {
+  explicit Subscriber(State known) : hysteresis(known), published(known) {}
   Hysteresis hysteresis;
-  State told;
+  State published;
   std::vector<Hysteresis::Notice> notices;
   int second = 0;
 
@@ -84,8 +84,8 @@ struct Told {
     second += 5;
     const auto notice = hysteresis.report(state, at(second));
     if (!notice) return;
-    hysteresis.told(*notice);
-    told = notice->now;
+    hysteresis.published(*notice);
+    published = notice->now;
     notices.push_back(*notice);
   }
   void report(State state, int times) {
@@ -94,37 +94,37 @@ struct Told {
 };
 
 TEST(Hysteresis, BackendThatCameBackAfterTwoRestartsIsNoNewsAnyMore) {
-  Told redis(State::unknown);
+  Subscriber redis(State::unknown);
   redis.report(State::up, 4);
   for (int restart = 0; restart < 2; ++restart) {
     redis.report(State::down, 4);
     redis.report(State::up, 8);
   }
   redis.report(State::up, 12);
-  EXPECT_EQ(redis.told, State::up) << "within a minute, whether it flaps or not";
+  EXPECT_EQ(redis.published, State::up) << "within a minute, whether it flaps or not";
   redis.report(State::up, 80);
-  const std::size_t told = redis.notices.size();
+  const std::size_t published = redis.notices.size();
   redis.report(State::up, 240);  // twenty minutes
-  EXPECT_EQ(redis.notices.size(), told);
+  EXPECT_EQ(redis.notices.size(), published);
 }
 
 TEST(Hysteresis, FirstSightIsNoChange) {
-  Told fresh(State::unknown);
+  Subscriber fresh(State::unknown);
   fresh.report(State::up);
   for (const State state : {State::down, State::up, State::down}) fresh.report(state, 3);
   EXPECT_FALSE(fresh.hysteresis.flapping()) << "three changes";
-  EXPECT_EQ(fresh.told, State::down);
+  EXPECT_EQ(fresh.published, State::down);
   fresh.report(State::up, 3);
   EXPECT_TRUE(fresh.hysteresis.flapping());
 }
 
 TEST(Hysteresis, MutedStateThatStandsIsToldWithinAMinute) {
-  Told backend(State::up);
+  Subscriber backend(State::up);
   for (const State state : {State::down, State::up, State::down, State::up, State::down}) backend.report(state, 3);
   ASSERT_TRUE(backend.hysteresis.flapping());
-  ASSERT_EQ(backend.told, State::up);
+  ASSERT_EQ(backend.published, State::up);
   backend.report(State::down, 12);
-  EXPECT_EQ(backend.told, State::down);
+  EXPECT_EQ(backend.published, State::down);
   EXPECT_TRUE(backend.hysteresis.flapping()) << "which the end notice says later";
 }
 
@@ -135,20 +135,20 @@ TEST(Hysteresis, RandomHealthIsToldInTimeAndNeverWithoutNeed) {
     std::mt19937 random(seed);
     const auto dice = [&](int sides) { return std::uniform_int_distribution<int>(0, sides - 1)(random); };
     constexpr State kStates[] = {State::up, State::degraded, State::down};
-    Told backend(dice(2) == 0 ? State::unknown : State::up);
+    Subscriber backend(dice(2) == 0 ? State::unknown : State::up);
     int wrong_since = 0;
     for (int phase = 0; phase < 60; ++phase) {
       const State state = kStates[dice(3)];
       for (int i = dice(30) + 1; i > 0; --i) {
         backend.report(state);
-        if (backend.told == backend.hysteresis.state()) wrong_since = backend.second;
+        if (backend.published == backend.hysteresis.state()) wrong_since = backend.second;
         ASSERT_LE(backend.second - wrong_since, 60 + 5);
       }
     }
-    backend.report(State::up, 4 + 12 + 60 + 1);  // seen, told, quiet for five minutes
-    const std::size_t told = backend.notices.size();
+    backend.report(State::up, 4 + 12 + 60 + 1);  // seen, published, quiet for five minutes
+    const std::size_t published = backend.notices.size();
     backend.report(State::up, 300);
-    EXPECT_EQ(backend.notices.size(), told);
+    EXPECT_EQ(backend.notices.size(), published);
     int open = 0;
     for (const auto& notice : backend.notices) {
       EXPECT_TRUE(notice.before != notice.now || notice.flapping_began || notice.flapping_ended);

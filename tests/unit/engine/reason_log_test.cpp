@@ -18,7 +18,7 @@ class ReasonsInTheLog : public testing::Test {
     line.kind = "topic";
     line.reasons = std::move(reasons);
     at_ += later;
-    log_.tell(before_, {line}, at_);
+    log_.log_changes(before_, {line}, at_);
     before_ = {line};
   }
   std::vector<std::string> lines_;
@@ -26,7 +26,7 @@ class ReasonsInTheLog : public testing::Test {
  private:
   ReasonLog log_{[this](bool, std::string line) { lines_.push_back(std::move(line)); }};
   std::vector<core::Coverage> before_;
-  Rate::Clock::time_point at_{std::chrono::hours(1)};
+  RateLimiter::Clock::time_point at_{std::chrono::hours(1)};
 };
 
 TEST_F(ReasonsInTheLog, EachIsToldOnceAndItsEndToo) {

@@ -37,10 +37,10 @@ TEST_F(CatchingUp, AnOlderStateInFrontOfTheOneThatIsKnownEndsNoDrift) {
   set(1, kNine);
   line_->refresh();
   ASSERT_THAT(line_->drifts(), SizeIs(1));
-  const auto told = line_->events().size();
+  const auto published = line_->events().size();
   replay({{thing(1), kAgreed}, {thing(1), kNine}});
   EXPECT_THAT(line_->drifts(), SizeIs(1)) << "it is not as it was agreed";
-  EXPECT_EQ(line_->events().size(), told) << "nobody changed anything";
+  EXPECT_EQ(line_->events().size(), published) << "nobody changed anything";
 }
 
 TEST_F(CatchingUp, TheLastOfManyStatesIsJudgedAlone) {

@@ -57,7 +57,7 @@ class SourceEngine : public EngineOnTheStore {
     line_->start(false);
   }
   /// `what source changed_fields` of each event of a backend.
-  std::vector<std::string> told(const std::string& backend = "orders") {
+  std::vector<std::string> event_types(const std::string& backend = "orders") {
     std::vector<std::string> out;
     for (const auto& event : line_->events()) {
       if (event.backend != backend) continue;
@@ -75,7 +75,7 @@ class SourceEngine : public EngineOnTheStore {
 TEST_F(SourceEngine, DiscoveredBackendIsRegisteredAndNotRead) {
   line_->start(false);
   look();
-  EXPECT_THAT(told(), ElementsAre("created scripted"));
+  EXPECT_THAT(event_types(), ElementsAre("created scripted"));
   const auto views = line_->on_core([&] { return line_->engine().view(); });
   const auto seen = std::find_if(views.begin(), views.end(), [](const auto& v) { return v.name == "orders"; });
   ASSERT_NE(seen, views.end());
@@ -83,7 +83,7 @@ TEST_F(SourceEngine, DiscoveredBackendIsRegisteredAndNotRead) {
   EXPECT_EQ(seen->endpoint, "orders.prod.svc:9092");
   EXPECT_EQ(seen->state, "discovered");
   look();
-  EXPECT_THAT(told(), SizeIs(1));
+  EXPECT_THAT(event_types(), SizeIs(1));
 }
 
 TEST_F(SourceEngine, AnEndpointThatCannotBeToldNowIsTheLastThatWas) {
@@ -108,19 +108,19 @@ TEST_F(SourceEngine, ItIsGoneAfterTwoCompleteDiscoveriesWithoutIt) {
   world().discovered.backends.clear();
   world().discovered.complete = false;
   for (int i = 0; i < 3; ++i) line_->refresh(true, "source");
-  EXPECT_THAT(told(), SizeIs(1)) << "nothing follows from an incomplete one";
+  EXPECT_THAT(event_types(), SizeIs(1)) << "nothing follows from an incomplete one";
   world().discovered.complete = true;
   line_->refresh(true, "source");
   world().discovered.backends = all;
   line_->refresh(true, "source");
   world().discovered.backends.clear();
   line_->refresh(true, "source");
-  EXPECT_THAT(told(), SizeIs(1)) << "one of two, twice";
+  EXPECT_THAT(event_types(), SizeIs(1)) << "one of two, twice";
   ASSERT_TRUE(eventually([&] {  // two looks within one interval are one
     line_->refresh(true, "source");
-    return told().size() == 2;
+    return event_types().size() == 2;
   }));
-  EXPECT_THAT(told(), ElementsAre("created scripted", "deleted scripted"));
+  EXPECT_THAT(event_types(), ElementsAre("created scripted", "deleted scripted"));
   EXPECT_FALSE(line_->on_core([&] { return line_->engine().find("orders") != nullptr; }));
 }
 
@@ -148,7 +148,7 @@ TEST_F(SourceEngine, OneThatCouldNotBeUnregisteredAndComesBackIsReadAndHeardAgai
   say("orders", R"({"config":{"kafka":{"password":"two"}},"discovery":{"service":{"port":9092}}})");
   look();
   look();
-  EXPECT_THAT(told(), ElementsAre("created scripted", "credentials.rotated scripted config.kafka.password"));
+  EXPECT_THAT(event_types(), ElementsAre("created scripted", "credentials.rotated scripted config.kafka.password"));
 }
 
 TEST_F(SourceEngine, RotatedSecretIsTheBackendsEventUnderTheRegistrationsFieldName) {
@@ -158,8 +158,8 @@ TEST_F(SourceEngine, RotatedSecretIsTheBackendsEventUnderTheRegistrationsFieldNa
   look();
   say("orders", R"({"config":{"kafka":{"password":"two"}},"discovery":{"service":{"port":9094}}})");
   look();
-  EXPECT_THAT(told(), ElementsAre("created scripted", "credentials.rotated scripted config.kafka.password",
-                                  "endpoint.changed scripted discovery.service.port"));
+  EXPECT_THAT(event_types(), ElementsAre("created scripted", "credentials.rotated scripted config.kafka.password",
+                                         "endpoint.changed scripted discovery.service.port"));
 }
 
 TEST_F(SourceEngine, SourceSpeaksForTheBackendThatTheConfigNames) {
@@ -170,13 +170,13 @@ TEST_F(SourceEngine, SourceSpeaksForTheBackendThatTheConfigNames) {
   line_->start(false);
   refresh();
   look("b");
-  ASSERT_THAT(told("b"), ElementsAre("created manual"));
+  ASSERT_THAT(event_types("b"), ElementsAre("created manual"));
   say("b", R"({"config":{"kafka":{"password":"two"}},"discovery":{"service":{"port":9092}}})");
   look("b");
-  EXPECT_THAT(told("b"), ElementsAre("created manual", "credentials.rotated scripted config.kafka.password"));
+  EXPECT_THAT(event_types("b"), ElementsAre("created manual", "credentials.rotated scripted config.kafka.password"));
   world().discovered.backends.clear();
   for (int i = 0; i < 3; ++i) look("b");
-  EXPECT_THAT(told("b"), SizeIs(2)) << "the config defines it still";
+  EXPECT_THAT(event_types("b"), SizeIs(2)) << "the config defines it still";
 }
 
 TEST_F(SourceEngine, RestartSaysNothingTwiceAndFindsWhatChangedMeanwhile) {
@@ -184,11 +184,11 @@ TEST_F(SourceEngine, RestartSaysNothingTwiceAndFindsWhatChangedMeanwhile) {
   look();
   again();
   look();
-  EXPECT_THAT(told(), SizeIs(1));
+  EXPECT_THAT(event_types(), SizeIs(1));
   again();
   say("orders", R"({"config":{"kafka":{"password":"two"}},"discovery":{"service":{"port":9092}}})");
   look();
-  EXPECT_THAT(told(), ElementsAre("created scripted", "credentials.rotated scripted config.kafka.password"));
+  EXPECT_THAT(event_types(), ElementsAre("created scripted", "credentials.rotated scripted config.kafka.password"));
 }
 
 TEST_F(SourceEngine, FirstWordAfterARestartIsReadByItsSchema) {
@@ -199,7 +199,7 @@ TEST_F(SourceEngine, FirstWordAfterARestartIsReadByItsSchema) {
   say("orders", R"({"config":{"kafka":{"password":"one"}},"discovery":{"service":{"port":9094}}})");
   line_->refresh(true, "source");
   look();
-  EXPECT_THAT(told(), ElementsAre("created scripted", "endpoint.changed scripted discovery.service.port"));
+  EXPECT_THAT(event_types(), ElementsAre("created scripted", "endpoint.changed scripted discovery.service.port"));
 }
 
 TEST_F(SourceEngine, IncludeOfTheBackendDoesNotHideItsRegistration) {
@@ -225,21 +225,21 @@ TEST_F(SourceEngine, DiscoveryThatIsTurnedOffForgetsWhatItFound) {
   look();
   ASSERT_TRUE(eventually([&] {
     line_->refresh(true, "source");
-    return told().size() == 2;
+    return event_types().size() == 2;
   }));
-  EXPECT_THAT(told(), ElementsAre("created scripted", "deleted scripted"));
+  EXPECT_THAT(event_types(), ElementsAre("created scripted", "deleted scripted"));
 }
 
 TEST_F(SourceEngine, BackendThatIsGoneEndsWhileItsCyclesRun) {
   line_->interval = std::chrono::milliseconds(5);
   line_->start(true);
-  ASSERT_TRUE(eventually([&] { return told().size() == 1; }));
+  ASSERT_TRUE(eventually([&] { return event_types().size() == 1; }));
   for (int round = 0; round < 5; ++round) {  // its cycle must be under way when the registry ends it
-    const auto before = told().size();
+    const auto before = event_types().size();
     const auto all = line_->on_core([&] { return std::exchange(world().discovered.backends, {}); });
-    ASSERT_TRUE(eventually([&] { return told().size() == before + 1; })) << "round " << round;
+    ASSERT_TRUE(eventually([&] { return event_types().size() == before + 1; })) << "round " << round;
     line_->on_core([&] { return world().discovered.backends = all, 0; });
-    ASSERT_TRUE(eventually([&] { return told().size() == before + 2; })) << "round " << round;
+    ASSERT_TRUE(eventually([&] { return event_types().size() == before + 2; })) << "round " << round;
   }
 }
 
@@ -247,7 +247,7 @@ TEST_F(SourceEngine, SourceThatLeavesTheConfigTakesItsBackendsAlong) {
   line_->start(false);
   look();
   again(false);
-  EXPECT_THAT(told(), ElementsAre("created scripted", "deleted scripted"));
+  EXPECT_THAT(event_types(), ElementsAre("created scripted", "deleted scripted"));
 }
 
 TEST_F(SourceEngine, EditedRegistrationIsUpdated) {
@@ -257,7 +257,7 @@ TEST_F(SourceEngine, EditedRegistrationIsUpdated) {
   world().discovered.backends[0].capabilities = {"tls"};
   look();
   look();
-  EXPECT_THAT(told(), ElementsAre("created scripted", "updated scripted capabilities labels.team"));
+  EXPECT_THAT(event_types(), ElementsAre("created scripted", "updated scripted capabilities labels.team"));
 }
 
 TEST_F(SourceEngine, NameThatNoSubjectTakesLowersTheCoverage) {

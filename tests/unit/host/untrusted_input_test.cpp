@@ -16,10 +16,10 @@ class Border : public testing::Test {
     info->kinds = {"topic"};
     info_ = info;
   }
-  core::Diagnostic heard(core::Diagnostic said) const {
+  core::Diagnostic received(core::Diagnostic sent) const {
     PageBuilder builder(info_, scrubber_, {10, 1u << 20, 10});
     std::vector<core::RecordPage> pages;
-    EXPECT_TRUE(builder.add({ipc::FrameType::diagnostic, 1, ipc::encode(said)}, pages));
+    EXPECT_TRUE(builder.add({ipc::FrameType::diagnostic, 1, ipc::encode(sent)}, pages));
     builder.finish(pages);
     return pages.at(0).diagnostics.at(0);
   }
@@ -40,16 +40,16 @@ core::Diagnostic of_kind(const std::string& kind, const std::string& backend = {
 }
 
 TEST_F(Border, ADiagnosticOfAKindThatNobodyDeclaredIsOfAll) {
-  const auto heard_of = heard(of_kind("made-up"));
-  EXPECT_EQ(heard_of.kind, "");
-  EXPECT_EQ(heard_of.code, Code::denied);
-  EXPECT_THAT(heard_of.text, testing::AllOf(HasSubstr("made-up"), HasSubstr("no right")));
+  const auto diagnostic = received(of_kind("made-up"));
+  EXPECT_EQ(diagnostic.kind, "");
+  EXPECT_EQ(diagnostic.code, Code::denied);
+  EXPECT_THAT(diagnostic.text, testing::AllOf(HasSubstr("made-up"), HasSubstr("no right")));
 }
 
 TEST_F(Border, ADiagnosticOfADeclaredKindOrOfAnotherBackendKeepsIt) {
-  EXPECT_EQ(heard(of_kind("topic")).kind, "topic");
-  EXPECT_EQ(heard(of_kind("registration")).kind, "registration");
-  EXPECT_EQ(heard(of_kind("acl", "orders")).kind, "acl");
+  EXPECT_EQ(received(of_kind("topic")).kind, "topic");
+  EXPECT_EQ(received(of_kind("registration")).kind, "registration");
+  EXPECT_EQ(received(of_kind("acl", "orders")).kind, "acl");
 }
 
 }  // namespace

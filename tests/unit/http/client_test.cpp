@@ -92,7 +92,7 @@ TEST_F(HttpClient, LeavesTheMeaningOfAStatusToItsCallerAndTellsWhenToComeAgain) 
 TEST_F(HttpClient, UnpacksGzipUpToTheLimit) {
   EXPECT_EQ(get("/gzip").body, std::string(1'000'000, 'a'));
   Request small{server.url("/gzip")};
-  small.most_body = 100'000;
+  small.max_body = 100'000;
   const auto told = failure([&] { client.send(call, small); });
   EXPECT_EQ(told.code, DRIFTD_BUDGET);
   EXPECT_THAT(told.what(), HasSubstr("larger than 100000 bytes"));
@@ -191,7 +191,7 @@ TEST_F(HttpClient, TheEnvironmentHasNoSay) {
 }
 
 TEST_F(HttpClient, SeveralRequestsRunAtOnce) {
-  Wire wire{Options{}};
+  MultiClient wire{Options{}};
   std::string lines;
   Request endless{server.url("/endless")};
   endless.on_body = [&](std::string_view piece) { lines += piece; };
@@ -209,13 +209,13 @@ TEST_F(HttpClient, SeveralRequestsRunAtOnce) {
 }
 
 TEST_F(HttpClient, ANudgeEndsARunThoughNothingHasEnded) {
-  Wire wire{Options{}};
+  MultiClient wire{Options{}};
   Request endless{server.url("/endless")};
   endless.on_body = [&](std::string_view piece) {
-    if (!piece.empty()) wire.nudge();
+    if (!piece.empty()) wire.wake();
   };
   wire.start(call, endless);
-  EXPECT_TRUE(wire.run(call, Wire::Steady::time_point::max()).empty());
+  EXPECT_TRUE(wire.run(call, MultiClient::Steady::time_point::max()).empty());
   EXPECT_EQ(wire.in_flight(), 1u);
 }
 

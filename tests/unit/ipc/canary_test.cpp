@@ -56,7 +56,7 @@ TEST_P(Canary, InEverySettingStaysInside) {
   std::string settings = plant(schema, "settings", planted).dump();
   ASSERT_GT(planted.size(), 8u) << "the schema's settings were not found";
   for (const auto& [token, path] : planted) secrets[token] = "canary!" + token.substr(14);
-  ASSERT_TRUE(reveal_plain(settings, secrets, schema.dump()));
+  ASSERT_TRUE(resolve_plain_settings(settings, secrets, schema.dump()));
   const Scrubber scrubber = Scrubber::of_instance(secrets, settings);
   for (const auto& [token, path] : planted) {
     const std::string& canary = secrets.at(token);
@@ -76,7 +76,7 @@ TEST_P(Canary, InUserInfoAndQueryOfEverySettingStaysInside) {
     secrets[token] =
         "x://app:canary-p%21" + token.substr(14) + "@db.example:1/?private_token=canary-q" + token.substr(14);
   }
-  ASSERT_TRUE(reveal_plain(settings, secrets, schema.dump()));
+  ASSERT_TRUE(resolve_plain_settings(settings, secrets, schema.dump()));
   const Scrubber scrubber = Scrubber::of_instance(secrets, settings);
   for (const auto& [token, path] : planted) {
     const std::string number = token.substr(14);
@@ -85,7 +85,7 @@ TEST_P(Canary, InUserInfoAndQueryOfEverySettingStaysInside) {
       EXPECT_THAT(scrubber.text(said), Not(HasSubstr("canary"))) << path;
       EXPECT_THAT(scrubber.document(core::render(core::Value(said))), Not(HasSubstr("canary"))) << path;
     }
-    EXPECT_THAT(shown_setting(secrets.at(token)), Not(HasSubstr("canary"))) << path;
+    EXPECT_THAT(displayed_setting(secrets.at(token)), Not(HasSubstr("canary"))) << path;
   }
 }
 

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "base/digest.hpp"
-#include "base/rate.hpp"
+#include "base/rate_limiter.hpp"
 #include "ipc/messages.hpp"
 #include "ipc/text.hpp"
 
@@ -31,9 +31,9 @@ TEST(Limits, TheChecksumIsThatOfItsRfcAtEveryLengthAndInParts) {
 }
 
 TEST(Limits, ANumberThatIsNoneOfItsEnumIsNotDecoded) {
-  EXPECT_TRUE(decode<Permitted>(encode(Permitted{1, Code::internal})));
-  EXPECT_FALSE(decode<Permitted>(encode(Permitted{1, static_cast<Code>(15)})));
-  EXPECT_FALSE(decode<Permitted>(encode(Permitted{1, static_cast<Code>(-1)})));
+  EXPECT_TRUE(decode<PermitAnswer>(encode(PermitAnswer{1, Code::internal})));
+  EXPECT_FALSE(decode<PermitAnswer>(encode(PermitAnswer{1, static_cast<Code>(15)})));
+  EXPECT_FALSE(decode<PermitAnswer>(encode(PermitAnswer{1, static_cast<Code>(-1)})));
 }
 
 TEST(Limits, AListLongerThanAllowedIsNotDecoded) {
@@ -63,8 +63,8 @@ TEST(Limits, ControlCharactersLeaveNoSecondLine) {
 }
 
 TEST(Limits, ARateGivesItsBurstThenOneTokenEach) {
-  Rate rate(std::chrono::milliseconds(10), 3);
-  const auto now = Rate::Clock::now();
+  RateLimiter rate(std::chrono::milliseconds(10), 3);
+  const auto now = RateLimiter::Clock::now();
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(rate.try_take(now));
   EXPECT_FALSE(rate.try_take(now));
   EXPECT_FALSE(rate.full(now));

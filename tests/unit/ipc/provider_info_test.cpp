@@ -8,8 +8,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-Loaded sample(const std::string& more = "") {
-  Loaded loaded;
+LoadAnswer sample(const std::string& more = "") {
+  LoadAnswer loaded;
   loaded.file = "x.so";
   loaded.describe = R"({"id":"x","version":"1","types":["x"],"kinds":["thing"])" + more + "}";
   loaded.settings_schema = R"({"type":"object"})";
@@ -27,7 +27,7 @@ TEST(Describe, OptionalMembersHaveTheirDefaults) {
 }
 
 TEST(Describe, WatchDiffAndConcurrencyAreRead) {
-  Loaded loaded = sample(R"(,"concurrency":4,"diff":true,"extensions":[{"id":"driftd.watch","revision":1}])");
+  LoadAnswer loaded = sample(R"(,"concurrency":4,"diff":true,"extensions":[{"id":"driftd.watch","revision":1}])");
   loaded.extensions = {{"driftd.watch", 1}};
   const auto info = parse_info(loaded);
   ASSERT_TRUE(info) << info.error().message;
@@ -39,7 +39,7 @@ TEST(Describe, WatchDiffAndConcurrencyAreRead) {
 /// An approval of one of these changes what the agent believes: of its own questions, not of a plugin's resource.
 TEST(Describe, KindsOfTheAgentsOwnQuestionsAreRefused) {
   for (const std::string kind : {"backend", "claim", "scope"}) {
-    Loaded loaded = sample();
+    LoadAnswer loaded = sample();
     loaded.describe = R"({"id":"x","version":"1","types":["x"],"kinds":["thing",")" + kind + R"("]})";
     loaded.kinds[kind] = R"({"schema":"driftd-schema/1","kind":")" + kind +
                          R"(","revision":1,"class":"config","title":"t","attributes":{}})";
@@ -67,7 +67,7 @@ TEST(Describe, FreeFormValuesAreNamedByKindOrKindAndId) {
 TEST(Describe, MistakesNameFileAndMember) {
   EXPECT_THAT(parse_info(sample(R"(,"concurrency":0)")).error().message, HasSubstr("x.so: describe: `concurrency`"));
   EXPECT_THAT(parse_info(sample(R"(,"diff":"yes")")).error().message, HasSubstr("x.so: describe: "));
-  Loaded nameless = sample();
+  LoadAnswer nameless = sample();
   nameless.describe = R"({"version":"1"})";
   EXPECT_EQ(parse_info(nameless).error().message,
             "x.so: describe: `id` must be a text of 1 to 128 bytes without control characters");
@@ -75,23 +75,23 @@ TEST(Describe, MistakesNameFileAndMember) {
                                R"({"id":"x","version":"2.0\n2026-11-21 [b] crashed","types":["x"],"kinds":["thing"]})",
                                R"({"id":"x","version":"1","types":["x\n"],"kinds":["thing"]})",
                                R"({"id":"x","version":"1","types":["x"],"kinds":["thing","thing"]})"}) {
-    Loaded forged = sample();
+    LoadAnswer forged = sample();
     forged.describe = describe;
     EXPECT_FALSE(parse_info(forged)) << describe;
   }
-  Loaded many = sample();
+  LoadAnswer many = sample();
   many.describe = R"({"id":"x","version":"1","types":["x"],"kinds":["thing")";
   for (int i = 0; i < 300; ++i) many.describe += ",\"k" + std::to_string(i) + "\"";
   many.describe += "]}";
   EXPECT_THAT(parse_info(many).error().message, HasSubstr("`kinds` must be a list of 1 to 256 names, each once"));
-  Loaded large = sample();
+  LoadAnswer large = sample();
   large.kinds["thing"].append(2u << 20, ' ');
   EXPECT_THAT(parse_info(large).error().message, HasSubstr("schema of kind `thing` has"));
-  Loaded odd = sample();
+  LoadAnswer odd = sample();
   odd.settings_schema = R"({"type":"object","properties":{"p":{"type":"string","writeOnly":"yes"}}})";
   EXPECT_THAT(parse_info(odd).error().message,
               HasSubstr("settings.p: `writeOnly` must be true or false, found \"yes\""));
-  Loaded bare = sample();
+  LoadAnswer bare = sample();
   bare.kinds.clear();
   EXPECT_EQ(parse_info(bare).error().message, "x.so: kind `thing` has no schema");
 }

@@ -147,11 +147,11 @@ TEST(CutText, CostsWhatIsShownAndNotWhatIsGiven) {
 }
 
 TEST(ShownSetting, AnAddressIsShownWithoutCredentialsAndAnythingElseNotAtAll) {
-  EXPECT_EQ(shown_setting("redis://u:p@h:1/0?t=x"), "redis://h:1/0");
+  EXPECT_EQ(displayed_setting("redis://u:p@h:1/0?t=x"), "redis://h:1/0");
   for (const char* address : {"h:6379", "db.example", "10.0.0.1", "/run/redis.sock", "h1:1,h2:2"})
-    EXPECT_EQ(shown_setting(address), address);
+    EXPECT_EQ(displayed_setting(address), address);
   for (const char* other : {"hunter2", "", "u:p@h:1", "host=h password=x", "a b.c"})
-    EXPECT_EQ(shown_setting(other), "[REDACTED]") << other;
+    EXPECT_EQ(displayed_setting(other), "[REDACTED]") << other;
 }
 
 TEST(Reveal, AValueThatThePluginGetsInClearStaysAmongTheSecrets) {
@@ -159,7 +159,7 @@ TEST(Reveal, AValueThatThePluginGetsInClearStaysAmongTheSecrets) {
   std::string settings = R"({"address":"driftd-secret-1","password":"driftd-secret-2"})";
   const char* schema =
       R"({"type":"object","properties":{"address":{"type":"string"},"password":{"type":"string","writeOnly":true}}})";
-  ASSERT_TRUE(reveal_plain(settings, secrets, schema));
+  ASSERT_TRUE(resolve_plain_settings(settings, secrets, schema));
   EXPECT_EQ(settings, R"({"address":"canary","password":"driftd-secret-2"})");
   EXPECT_EQ(secrets.size(), 2u);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a source declares of a resource holds whatever was accepted.
-#include "unit/judge/scene.hpp"
+#include "unit/judge/resource_fixture.hpp"
 
 namespace driftd::core {
 namespace {
@@ -21,7 +21,7 @@ Declaration declaration(const std::string& body, const std::string& source = "tf
   return out;
 }
 
-struct Declared : testing::Test, Scene {
+struct Declared : testing::Test, ResourceFixture {
   Declared() {
     context.established = false;
     sees(R"({"a":1,"b":2,"timeout":"1s"})");
@@ -31,7 +31,7 @@ struct Declared : testing::Test, Scene {
 
 TEST_F(Declared, WhatTheLiveSystemKeepsIsNoDriftInAnySpelling) {
   context.declared = {declaration(R"({"a":1,"timeout":"1000ms"})")};
-  EXPECT_THAT(words(sees(R"({"a":1,"b":2,"timeout":"1s"})")), IsEmpty());
+  EXPECT_THAT(statuses(sees(R"({"a":1,"b":2,"timeout":"1s"})")), IsEmpty());
 }
 
 TEST_F(Declared, ChangeOutOfBandDriftsFromTheBaselineAndFromTheDeclarationWithItsAddress) {
@@ -44,7 +44,7 @@ TEST_F(Declared, ChangeOutOfBandDriftsFromTheBaselineAndFromTheDeclarationWithIt
   EXPECT_THAT(paths(drift(1)), ElementsAre("a"));
   EXPECT_EQ(drift(1).changes[0].old_value, "1");
   EXPECT_EQ(drift(1).changes[0].new_value, "5");
-  EXPECT_THAT(words(sees(R"({"a":1,"b":2,"timeout":"1s"})")), ElementsAre("reverted", "reverted"));
+  EXPECT_THAT(statuses(sees(R"({"a":1,"b":2,"timeout":"1s"})")), ElementsAre("reverted", "reverted"));
 }
 
 TEST_F(Declared, WhatIsNotDeclaredIsNotHeldAgainstIt) {
@@ -89,31 +89,31 @@ TEST_F(Declared, BaselineThatNeverMatchedIsADriftFromTheFirstSight) {
   sees(R"({"a":1,"b":2,"timeout":"1s"})");
   ASSERT_THAT(row.open, SizeIs(1));
   EXPECT_EQ(drift().against, Against::expectation);
-  EXPECT_THAT(words(sees(R"({"a":1,"b":2,"timeout":"1s"})")), IsEmpty());
+  EXPECT_THAT(statuses(sees(R"({"a":1,"b":2,"timeout":"1s"})")), IsEmpty());
 }
 
 TEST_F(Declared, WithdrawnDeclarationSupersedesItsDrift) {
   context.declared = {declaration(R"({"a":3})")};
   sees(R"({"a":1,"b":2,"timeout":"1s"})");
   context.declared.clear();
-  EXPECT_THAT(words(sees(R"({"a":1,"b":2,"timeout":"1s"})")), ElementsAre("superseded"));
+  EXPECT_THAT(statuses(sees(R"({"a":1,"b":2,"timeout":"1s"})")), ElementsAre("superseded"));
 }
 
 TEST_F(Declared, OtherDeclarationsAreAnotherGenerationOfRules) {
   sees(R"({"a":1,"b":2,"timeout":"1s"})");
-  const auto before = judged_under(context);
+  const auto before = generation_under(context);
   context.declared = {declaration(R"({"a":1})"), declaration(R"({"b":2})", "tf-other")};
-  const auto both = judged_under(context);
+  const auto both = generation_under(context);
   std::swap(context.declared[0], context.declared[1]);
   EXPECT_NE(both, before);
-  EXPECT_EQ(judged_under(context), both);
-  EXPECT_EQ(with_declared(0, 77), 0u) << "not judged yet stays so";
+  EXPECT_EQ(generation_under(context), both);
+  EXPECT_EQ(mix_declarations(0, 77), 0u) << "not judged yet stays so";
 }
 
 TEST_F(Declared, ExpectationOfTheConfigWinsOverASource) {
   rules.expect.push_back(expectation("a", "1"));
   context.declared = {declaration(R"({"a":3})")};
-  EXPECT_THAT(words(sees(R"({"a":1,"b":2,"timeout":"1s"})")), IsEmpty());
+  EXPECT_THAT(statuses(sees(R"({"a":1,"b":2,"timeout":"1s"})")), IsEmpty());
 }
 
 TEST_F(Declared, SecretsAreComparedAsDigestsAndRotateAsCredentials) {
@@ -123,7 +123,7 @@ TEST_F(Declared, SecretsAreComparedAsDigestsAndRotateAsCredentials) {
   context.declared = {declaration(R"({"verifier":)" + digest_value('a') + "}")};
   row.open.clear();
   row.baseline = row.observed;
-  EXPECT_THAT(words(sees(*row.observed)), IsEmpty());
+  EXPECT_THAT(statuses(sees(*row.observed)), IsEmpty());
   sees(R"({"a":1,"b":2,"timeout":"1s","verifier":)" + digest_value('b') + "}");
   ASSERT_THAT(row.open, SizeIs(1)) << "the baseline followed by policy, the declaration stands";
   EXPECT_EQ(drift().cls, ChangeClass::credential);
@@ -143,25 +143,25 @@ TEST_F(Declared, ResourceThatNeverWasThereIsMissingUntilItComesOrIsNotDeclaredAn
   row = {};
   row.id = {"role", "app"};
   context.declared = {declaration(R"({"a":1})")};
-  EXPECT_THAT(words(is_gone()), ElementsAre("pending"));
+  EXPECT_THAT(statuses(is_gone()), ElementsAre("pending"));
   EXPECT_EQ(drift().operation, Operation::deleted);
   EXPECT_EQ(drift().against, Against::expectation);
-  EXPECT_THAT(words(is_gone()), IsEmpty());
+  EXPECT_THAT(statuses(is_gone()), IsEmpty());
   const StoredResource missing = row;
-  EXPECT_THAT(words(sees(R"({"a":1})")), ElementsAre("reverted", "pending"))
+  EXPECT_THAT(statuses(sees(R"({"a":1})")), ElementsAre("reverted", "pending"))
       << "it came: a resource nobody accepted yet";
   row = missing;
   context.declared.clear();
-  EXPECT_THAT(words(is_gone()), ElementsAre("superseded"));
+  EXPECT_THAT(statuses(is_gone()), ElementsAre("superseded"));
 }
 
 TEST_F(Declared, DeletedResourceIsOneDriftAndAcceptingItLeavesTheDeclaration) {
   context.declared = {declaration(R"({"a":1})")};
   sees(R"({"a":1,"b":2,"timeout":"1s"})");
-  EXPECT_THAT(words(is_gone()), ElementsAre("pending"));
+  EXPECT_THAT(statuses(is_gone()), ElementsAre("pending"));
   EXPECT_EQ(drift().against, Against::baseline);
   ASSERT_TRUE(decides(Decision::Verb::approve));
-  EXPECT_THAT(words(is_gone()), ElementsAre("pending"));
+  EXPECT_THAT(statuses(is_gone()), ElementsAre("pending"));
   EXPECT_EQ(drift().against, Against::expectation);
   const auto approved = decides(Decision::Verb::approve);
   ASSERT_FALSE(approved);

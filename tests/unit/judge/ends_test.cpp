@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Semantics 5 and 10: `reverted` is said only where the live value went back, and what is unknown ends nothing.
-#include "unit/judge/scene.hpp"
+#include "unit/judge/resource_fixture.hpp"
 
 namespace driftd::core {
 namespace {
@@ -9,7 +9,7 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using Verb = Decision::Verb;
 
-struct Ends : testing::Test, Scene {
+struct Ends : testing::Test, ResourceFixture {
   Ends() {
     context.established = false;
     sees(R"({"a":1,"b":2})");
@@ -21,23 +21,24 @@ struct Ends : testing::Test, Scene {
 
 TEST_F(Ends, ExpectationThatFollowsTheLiveValueSupersedes) {
   a_is_expected("9");
-  EXPECT_THAT(words(a_is("1")), ElementsAre("pending"));
+  EXPECT_THAT(statuses(a_is("1")), ElementsAre("pending"));
   a_is_expected("1");
-  EXPECT_THAT(words(a_is("1")), ElementsAre("superseded"));
+  EXPECT_THAT(statuses(a_is("1")), ElementsAre("superseded"));
 }
 
 TEST_F(Ends, LiveValueThatFollowsTheExpectationReverts) {
   a_is_expected("9");
   a_is("1");
   rules.policy.push_back(policy("a", Action::ignore));
-  EXPECT_THAT(words(a_is("9")), ElementsAre("reverted", "ignored")) << "as expected; it is not the baseline any more";
+  EXPECT_THAT(statuses(a_is("9")), ElementsAre("reverted", "ignored"))
+      << "as expected; it is not the baseline any more";
 }
 
 TEST_F(Ends, ExpectationAndLiveValueThatMeetAtAThirdSupersede) {
   a_is_expected("9");
   a_is("1");
   a_is_expected("4");
-  EXPECT_THAT(words(a_is("4")), ElementsAre("superseded", "pending"));
+  EXPECT_THAT(statuses(a_is("4")), ElementsAre("superseded", "pending"));
 }
 
 /// Who ignored 1 in the place of 9 has not ignored 1 in the place of 100.
@@ -47,9 +48,9 @@ TEST_F(Ends, AnExpectationThatMovesIsAnotherQuestion) {
   const std::string shown = drift().digest;
   ASSERT_TRUE(decides(Verb::ignore, 0, shown));
   a_is_expected("9.0");
-  EXPECT_THAT(words(a_is("1")), IsEmpty()) << "the same, said otherwise";
+  EXPECT_THAT(statuses(a_is("1")), IsEmpty()) << "the same, said otherwise";
   a_is_expected("100");
-  EXPECT_THAT(words(a_is("1")), ElementsAre("pending:moved"));
+  EXPECT_THAT(statuses(a_is("1")), ElementsAre("pending:moved"));
   EXPECT_EQ(drift().changes[0].old_value, "100");
   const auto late = decides(Verb::reject, 0, shown);
   ASSERT_FALSE(late);
@@ -64,7 +65,7 @@ TEST_F(Ends, ADecisionOfBeforeStandsAndItsDigestFollowsWithoutAWord) {
   ASSERT_TRUE(decides(Verb::ignore, 0, now));
   row.open[0].digest = digest_of(row.open[0].changes, Against::baseline);
   ASSERT_NE(row.open[0].digest, now);
-  EXPECT_THAT(words(a_is("1")), IsEmpty());
+  EXPECT_THAT(statuses(a_is("1")), IsEmpty());
   EXPECT_EQ(drift().digest, now);
   EXPECT_EQ(drift().status, DriftStatus::ignored);
 }
@@ -73,38 +74,38 @@ TEST_F(Ends, IgnoreRuleOrPolicyOverAnExpectationSupersedes) {
   a_is_expected("9");
   a_is("1");
   rules.ignore.push_back(ignore_rule("a"));
-  EXPECT_THAT(words(a_is("1")), ElementsAre("superseded"));
+  EXPECT_THAT(statuses(a_is("1")), ElementsAre("superseded"));
   rules.ignore.clear();
-  EXPECT_THAT(words(a_is("1")), ElementsAre("pending"));
+  EXPECT_THAT(statuses(a_is("1")), ElementsAre("pending"));
   rules.policy.push_back(policy("a", Action::ignore));
-  EXPECT_THAT(words(a_is("1")), ElementsAre("superseded", "ignored"));
+  EXPECT_THAT(statuses(a_is("1")), ElementsAre("superseded", "ignored"));
 }
 
 TEST_F(Ends, UnexpectedAttributeThatIsTakenAwayReverts) {
   a_is_expected("null");
-  EXPECT_THAT(words(a_is("1")), ElementsAre("pending"));
+  EXPECT_THAT(statuses(a_is("1")), ElementsAre("pending"));
   rules.policy.push_back(policy("a", Action::ignore));
-  EXPECT_THAT(words(sees(R"({"b":2})")), ElementsAre("reverted", "ignored"));
+  EXPECT_THAT(statuses(sees(R"({"b":2})")), ElementsAre("reverted", "ignored"));
 }
 
 TEST_F(Ends, IdentityThatIsNotSaidAnyMoreEndsNoRecreation) {
   next.external_name = "oid-1";
   a_is("1");
   next.external_name = "oid-2";
-  EXPECT_THAT(words(a_is("1")), ElementsAre("pending"));
+  EXPECT_THAT(statuses(a_is("1")), ElementsAre("pending"));
   ASSERT_TRUE(decides(Verb::reject));
   next.external_name.clear();
   const Judgement unsaid = a_is("1");
-  EXPECT_THAT(words(unsaid), IsEmpty());
+  EXPECT_THAT(statuses(unsaid), IsEmpty());
   EXPECT_THAT(unsaid.unknown, testing::SizeIs(1));
   ASSERT_THAT(row.open, testing::SizeIs(1));
   EXPECT_TRUE(drift().stale_since_ns);
   EXPECT_EQ(drift().status, DriftStatus::rejected);
   next.external_name = "oid-2";
-  EXPECT_THAT(words(a_is("1")), IsEmpty());
+  EXPECT_THAT(statuses(a_is("1")), IsEmpty());
   EXPECT_FALSE(drift().stale_since_ns);
   next.external_name = "oid-1";
-  EXPECT_THAT(words(a_is("1")), ElementsAre("reverted"));
+  EXPECT_THAT(statuses(a_is("1")), ElementsAre("reverted"));
 }
 
 TEST_F(Ends, RecreationIsApprovedUnderTheIdentityThatWasSeenWhileNoneIsSaid) {
@@ -117,7 +118,7 @@ TEST_F(Ends, RecreationIsApprovedUnderTheIdentityThatWasSeenWhileNoneIsSaid) {
   ASSERT_TRUE(decides(Verb::approve));
   EXPECT_EQ(row.external_name, "oid-2");
   next.external_name = "oid-2";
-  EXPECT_THAT(words(a_is("1")), IsEmpty());
+  EXPECT_THAT(statuses(a_is("1")), IsEmpty());
 }
 
 TEST_F(Ends, ChangeBesideAnUnsaidRecreationJoinsIt) {
@@ -126,7 +127,7 @@ TEST_F(Ends, ChangeBesideAnUnsaidRecreationJoinsIt) {
   next.external_name = "oid-2";
   a_is("1");
   next.external_name.clear();
-  EXPECT_THAT(words(a_is("7")), ElementsAre("pending:moved"));
+  EXPECT_THAT(statuses(a_is("7")), ElementsAre("pending:moved"));
   EXPECT_EQ(drift().operation, Operation::recreated);
   EXPECT_THAT(paths(drift()), ElementsAre(std::string(kIdentityPath), "a"));
 }
@@ -135,23 +136,23 @@ TEST_F(Ends, UnsettledChangeEndsNoOpenDriftAndNoDecision) {
   a_is("5");
   ASSERT_TRUE(decides(Verb::reject));
   demoted = {{"a", true, "the provider's diff failed"}};
-  EXPECT_THAT(words(a_is("6")), IsEmpty());
+  EXPECT_THAT(statuses(a_is("6")), IsEmpty());
   EXPECT_EQ(drift().status, DriftStatus::rejected);
   EXPECT_TRUE(drift().stale_since_ns);
   demoted.clear();
-  EXPECT_THAT(words(a_is("5")), IsEmpty());
+  EXPECT_THAT(statuses(a_is("5")), IsEmpty());
   EXPECT_EQ(drift().status, DriftStatus::rejected);
   EXPECT_FALSE(drift().stale_since_ns);
   rules.ignore.push_back(ignore_rule("a"));
   demoted = {{"a", true, "the provider's diff failed"}};
-  EXPECT_THAT(words(a_is("6")), ElementsAre("superseded")) << "by the rule; nothing went back";
+  EXPECT_THAT(statuses(a_is("6")), ElementsAre("superseded")) << "by the rule; nothing went back";
 }
 
 TEST_F(Ends, ExpectedMemberThatComesWithOthersReverts) {
   rules.expect.assign(1, expectation("limits.cpu", "1"));
-  EXPECT_THAT(words(a_is("1")), ElementsAre("pending"));
+  EXPECT_THAT(statuses(a_is("1")), ElementsAre("pending"));
   rules.policy.push_back(policy("limits", Action::ignore));
-  EXPECT_THAT(words(sees(R"({"a":1,"b":2,"limits":{"cpu":1,"memory":2}})")), ElementsAre("reverted", "ignored"));
+  EXPECT_THAT(statuses(sees(R"({"a":1,"b":2,"limits":{"cpu":1,"memory":2}})")), ElementsAre("reverted", "ignored"));
 }
 
 /// Lists are compared whole, so that what is ignored inside of their elements must be left out on both sides.
@@ -163,10 +164,10 @@ TEST_F(Ends, ExpectedListWhoseIgnoredMembersDifferReverts) {
     return sees(R"({"a":1,"b":2,"l":[{"x":1)" + at + R"(,{"x":)" + std::to_string(x) + at + "]}");
   };
   rules.policy.push_back(policy("l", Action::ignore));
-  EXPECT_THAT(words(list(3, 7)), ElementsAre("ignored", "ignored")) << "from the baseline, and from the expectation";
-  EXPECT_THAT(words(list(3, 8)), IsEmpty());
-  EXPECT_THAT(words(list(2, 9)), ElementsAre("reverted", "ignored:moved"));
-  EXPECT_THAT(words(list(3, 9)), ElementsAre("ignored:moved", "ignored"));
+  EXPECT_THAT(statuses(list(3, 7)), ElementsAre("ignored", "ignored")) << "from the baseline, and from the expectation";
+  EXPECT_THAT(statuses(list(3, 8)), IsEmpty());
+  EXPECT_THAT(statuses(list(2, 9)), ElementsAre("reverted", "ignored:moved"));
+  EXPECT_THAT(statuses(list(3, 9)), ElementsAre("ignored:moved", "ignored"));
 }
 
 }  // namespace

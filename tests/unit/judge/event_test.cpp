@@ -2,7 +2,7 @@
 // The table "what happened | change_type | subject" and the addresses of events.
 #include "core/event/event.hpp"
 
-#include "unit/judge/scene.hpp"
+#include "unit/judge/resource_fixture.hpp"
 
 namespace driftd::core {
 namespace {
@@ -124,7 +124,7 @@ TEST_P(WhatHappened, HasItsChangeTypeAndSubject) {
   transition.drift.resource = {"role", "app"};
   transition.from = row.from;
   transition.moved = row.moved;
-  const BackendEvent event = event_of(transition, {}, {}, orders());
+  const BackendEvent event = drift_event(transition, {}, {}, orders());
   EXPECT_EQ(event.type, row.type) << row.happened;
   EXPECT_EQ(event.what, row.what) << row.happened;
   EXPECT_EQ(event.reconciliation_status, render(row.to));
@@ -163,7 +163,7 @@ TEST(Event, DiscoveredBackendNamesItsSource) {
 }
 
 /// An established role `app` {"a":1,"verifier":…} and its next body.
-struct EventOf : testing::Test, Scene {
+struct EventOf : testing::Test, ResourceFixture {
   EventOf() {
     context.established = false;
     next.origin = "terraform-state";
@@ -177,7 +177,7 @@ struct EventOf : testing::Test, Scene {
   BackendEvent event(const std::string& text) {
     const StoredResource before = row;
     const Judgement out = sees(text);
-    return event_of(out.transitions.at(0), before, out.next, orders());
+    return drift_event(out.transitions.at(0), before, out.next, orders());
   }
 };
 
@@ -222,7 +222,7 @@ TEST_F(EventOf, ExpectationShowsTheExpectedValueAsTheOldState) {
 TEST_F(EventOf, DeletionNamesTheResourceAndLeavesItOutOfTheNewState) {
   const StoredResource before = row;
   const Judgement gone = is_gone();
-  const BackendEvent out = event_of(gone.transitions.at(0), before, gone.next, orders());
+  const BackendEvent out = drift_event(gone.transitions.at(0), before, gone.next, orders());
   EXPECT_EQ(out.operation, Operation::deleted);
   EXPECT_THAT(out.changed_fields, testing::Contains("role/app"));
   EXPECT_THAT(out.old_state->config_json, HasSubstr("\"resource\""));
@@ -234,7 +234,7 @@ TEST_F(EventOf, DecisionOfAPersonHasSourceManualAndNamesThem) {
   const StoredResource before = row;
   const auto rejected = decides(Decision::Verb::reject);
   ASSERT_TRUE(rejected);
-  const BackendEvent out = event_of(rejected->transitions.at(0), before, rejected->next, orders());
+  const BackendEvent out = drift_event(rejected->transitions.at(0), before, rejected->next, orders());
   EXPECT_EQ(out.source, "manual");
   EXPECT_EQ(out.metadata.at("actor"), "ann");
   EXPECT_EQ(event(body("1", '0')).source, "terraform") << "the system reverted, not the person";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A baseline that the store forgot, for its row was damaged (store/mend.hpp): nothing is judged against values that
 // nobody can vouch for.
-#include "unit/judge/scene.hpp"
+#include "unit/judge/resource_fixture.hpp"
 
 namespace driftd::core {
 namespace {
@@ -9,7 +9,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-struct Forgotten : testing::Test, Scene {
+struct Forgotten : testing::Test, ResourceFixture {
   Forgotten() {
     context.established = false;
     sees(R"({"a":1,"b":{"c":2},"verifier":)" + digest_value('a') + "}");
@@ -29,7 +29,7 @@ struct Forgotten : testing::Test, Scene {
 
 TEST_F(Forgotten, NextObservationIsTheBaselineWithoutAWord) {
   forget();
-  EXPECT_THAT(words(sees_another()), IsEmpty());
+  EXPECT_THAT(statuses(sees_another()), IsEmpty());
   EXPECT_EQ(row.baseline, row.observed);
   EXPECT_THAT(row.was_unread, IsEmpty());
 }
@@ -37,19 +37,19 @@ TEST_F(Forgotten, NextObservationIsTheBaselineWithoutAWord) {
 TEST_F(Forgotten, WhatChangesAfterItIsDrift) {
   forget();
   sees_another();
-  EXPECT_THAT(words(sees(R"({"a":9,"b":{"c":8},"verifier":)" + digest_value('b') + "}")), ElementsAre("pending"));
+  EXPECT_THAT(statuses(sees(R"({"a":9,"b":{"c":8},"verifier":)" + digest_value('b') + "}")), ElementsAre("pending"));
 }
 
 TEST_F(Forgotten, OpenDriftEndsAsSuperseded) {
-  EXPECT_THAT(words(sees(R"({"a":5,"b":{"c":2},"verifier":)" + digest_value('a') + "}")), ElementsAre("pending"));
+  EXPECT_THAT(statuses(sees(R"({"a":5,"b":{"c":2},"verifier":)" + digest_value('a') + "}")), ElementsAre("pending"));
   forget();
-  EXPECT_THAT(words(sees_another()), ElementsAre("superseded"));
+  EXPECT_THAT(statuses(sees_another()), ElementsAre("superseded"));
 }
 
 TEST_F(Forgotten, ExpectationHoldsAllTheSame) {
   rules.expect.assign(1, expectation("a", "1"));
   forget();
-  EXPECT_THAT(words(sees_another()), ElementsAre("pending"));
+  EXPECT_THAT(statuses(sees_another()), ElementsAre("pending"));
 }
 
 }  // namespace

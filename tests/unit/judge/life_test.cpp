@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Semantics 10–13: the life of a drift and what people may say of it.
-#include "unit/judge/scene.hpp"
+#include "unit/judge/resource_fixture.hpp"
 
 namespace driftd::core {
 namespace {
@@ -11,7 +11,7 @@ using testing::IsEmpty;
 using testing::SizeIs;
 using Verb = Decision::Verb;
 
-struct Life : testing::Test, Scene {
+struct Life : testing::Test, ResourceFixture {
   Life() {
     context.established = false;
     sees(R"({"a":1,"b":2,"timeout":"1s"})");
@@ -28,10 +28,10 @@ struct Life : testing::Test, Scene {
 };
 
 TEST_F(Life, IdOfADriftSaysNothingOfItsValue) {
-  const Scene before = *this;
+  const ResourceFixture before = *this;
   a_is("5");
   const std::string id = drift().id;
-  static_cast<Scene&>(*this) = before;
+  static_cast<ResourceFixture&>(*this) = before;
   a_is("6");
   EXPECT_EQ(drift().id, id) << "an id goes everywhere: guesses at a secret could be tried on it";
 }
@@ -40,7 +40,7 @@ TEST_F(Life, MovedWhileClaimedMakesTheDecisionStale) {
   a_is("5");
   claim();
   const std::string seen = drift().digest;
-  EXPECT_THAT(words(a_is("6")), ElementsAre("pending:moved"));
+  EXPECT_THAT(statuses(a_is("6")), ElementsAre("pending:moved"));
   EXPECT_EQ(drift().claimed_by, "");
   const auto decided = decides(Verb::approve, 0, seen);
   ASSERT_FALSE(decided);
@@ -70,7 +70,7 @@ TEST_F(Life, RevertedWhileClaimedWithdrawsAndTheDecisionConflicts) {
   claim();
   const std::string id = drift().id;
   const Judgement back = a_is("1");
-  EXPECT_THAT(words(back), ElementsAre("reverted"));
+  EXPECT_THAT(statuses(back), ElementsAre("reverted"));
   EXPECT_EQ(back.transitions[0].drift.claimed_by, "");
   const auto decided = decide(row, id, {Verb::approve, "ann", "", {}, {}, now()});
   ASSERT_FALSE(decided);
@@ -87,12 +87,12 @@ TEST_F(Life, RevertedCarriesItsChangesSwapped) {
 
 TEST_F(Life, UnknownWhileOpenStaysOpenWithStaleSince) {
   a_is("5");
-  EXPECT_THAT(words(cannot_tell()), IsEmpty());
+  EXPECT_THAT(statuses(cannot_tell()), IsEmpty());
   const auto since = drift().stale_since_ns;
   ASSERT_TRUE(since);
   cannot_tell();
   EXPECT_EQ(drift().stale_since_ns, since);
-  EXPECT_THAT(words(a_is("5")), IsEmpty());
+  EXPECT_THAT(statuses(a_is("5")), IsEmpty());
   EXPECT_FALSE(drift().stale_since_ns);
 }
 
@@ -107,10 +107,10 @@ TEST_F(Life, UnknownResourceForgetsItsDigestSoThatTheNextEqualRecordIsJudged) {
 TEST_F(Life, UnreadPathOfAnOpenDriftStandsAsLastSeen) {
   a_and_b_are("5", "6");
   next.unread = {{"a", Code::denied, "needs pg_monitor"}};
-  EXPECT_THAT(words(sees(R"({"b":6,"timeout":"1s"})")), IsEmpty());
+  EXPECT_THAT(statuses(sees(R"({"b":6,"timeout":"1s"})")), IsEmpty());
   EXPECT_THAT(paths(drift()), ElementsAre("a", "b"));
   EXPECT_TRUE(drift().stale_since_ns);
-  EXPECT_THAT(words(sees(R"({"b":2,"timeout":"1s"})")), ElementsAre("pending:moved"));
+  EXPECT_THAT(statuses(sees(R"({"b":2,"timeout":"1s"})")), ElementsAre("pending:moved"));
   EXPECT_THAT(paths(drift()), ElementsAre("a"));
 }
 
@@ -118,7 +118,7 @@ TEST_F(Life, UnreadPathOfAnOpenDriftStandsAsLastSeen) {
 TEST_F(Life, AnApprovalOfWhatIsNewTakesNoBodyThatNobodySaw) {
   is_gone();
   ASSERT_TRUE(decides(Verb::approve));
-  ASSERT_THAT(words(sees(R"({"chart":"1.0"})")), ElementsAre("pending"));
+  ASSERT_THAT(statuses(sees(R"({"chart":"1.0"})")), ElementsAre("pending"));
   ASSERT_EQ(drift().operation, Operation::created);
   const std::string seen = drift().digest;
   next.unread = {{"**", Code::unavailable, "a release is in flight"}};
@@ -129,7 +129,7 @@ TEST_F(Life, AnApprovalOfWhatIsNewTakesNoBodyThatNobodySaw) {
   EXPECT_THAT(refused.error().message, HasSubstr("cannot be read whole"));
   EXPECT_FALSE(row.baseline);
   next.unread.clear();
-  EXPECT_THAT(words(sees(R"({"chart":"6.6.6"})")), ElementsAre("pending:moved"));
+  EXPECT_THAT(statuses(sees(R"({"chart":"6.6.6"})")), ElementsAre("pending:moved"));
   EXPECT_FALSE(decides(Verb::approve, 0, seen)) << "another value than the one that was shown";
   EXPECT_TRUE(decides(Verb::approve, 0, drift().digest));
 }
@@ -137,7 +137,7 @@ TEST_F(Life, AnApprovalOfWhatIsNewTakesNoBodyThatNobodySaw) {
 TEST_F(Life, PolicyEditedIsJudgedAgainAndSupersedesTheOldDrift) {
   a_is("5");
   rules.policy.push_back(policy("a", Action::automatic));
-  EXPECT_THAT(words(a_is("5")), ElementsAre("superseded", "auto-applied"));
+  EXPECT_THAT(statuses(a_is("5")), ElementsAre("superseded", "auto-applied"));
   EXPECT_THAT(row.open, IsEmpty());
 }
 
@@ -145,20 +145,20 @@ TEST_F(Life, PolicyEditedToIgnoreSupersedesARejectedDrift) {
   a_is("5");
   ASSERT_TRUE(decides(Verb::reject));
   rules.policy.push_back(policy("a", Action::ignore));
-  EXPECT_THAT(words(a_is("5")), ElementsAre("superseded", "ignored"));
+  EXPECT_THAT(statuses(a_is("5")), ElementsAre("superseded", "ignored"));
 }
 
 TEST_F(Life, IgnoreRuleAddedSupersedesTheOpenDrift) {
   a_is("5");
   rules.ignore.push_back(ignore_rule("a"));
-  EXPECT_THAT(words(a_is("5")), ElementsAre("superseded"));
+  EXPECT_THAT(statuses(a_is("5")), ElementsAre("superseded"));
 }
 
 TEST_F(Life, ExpectationRemovedSupersedesItsDrift) {
   rules.expect.push_back(expectation("b", "9"));
-  EXPECT_THAT(words(a_is("1")), ElementsAre("pending"));
+  EXPECT_THAT(statuses(a_is("1")), ElementsAre("pending"));
   rules.expect.clear();
-  EXPECT_THAT(words(a_is("1")), ElementsAre("superseded"));
+  EXPECT_THAT(statuses(a_is("1")), ElementsAre("superseded"));
 }
 
 TEST_F(Life, ExpectationRemovedWhileItsPathIsUnknownSupersedesItsDrift) {
@@ -166,7 +166,7 @@ TEST_F(Life, ExpectationRemovedWhileItsPathIsUnknownSupersedesItsDrift) {
   a_is("1");
   rules.expect.clear();
   next.unread = {{"b", Code::denied, "needs pg_monitor"}};
-  EXPECT_THAT(words(sees(R"({"a":1,"timeout":"1s"})")), ElementsAre("superseded"));
+  EXPECT_THAT(statuses(sees(R"({"a":1,"timeout":"1s"})")), ElementsAre("superseded"));
 }
 
 TEST_F(Life, SchemaRevisionReBaselinesChangedPathsAndKeepsTheOthers) {
@@ -187,8 +187,8 @@ TEST_F(Life, SchemaRevisionSupersedesADriftWhosePathsAllChangedTheirType) {
   context.former[1] = context.schema;
   context.schema = schema_of(R"({"schema":"driftd-schema/1","kind":"role","revision":2,"class":"config",
     "attributes":{"timeout":{"type":"string"}}})");
-  EXPECT_THAT(words(sees(R"({"a":1,"b":2,"timeout":"2s"})")), ElementsAre("superseded"));
-  EXPECT_THAT(words(sees(R"({"a":1,"b":2,"timeout":"2s"})")), IsEmpty());
+  EXPECT_THAT(statuses(sees(R"({"a":1,"b":2,"timeout":"2s"})")), ElementsAre("superseded"));
+  EXPECT_THAT(statuses(sees(R"({"a":1,"b":2,"timeout":"2s"})")), IsEmpty());
 }
 
 TEST_F(Life, SchemaRevisionWithoutChangeOfReadingKeepsBaselineAndDrift) {
@@ -198,7 +198,7 @@ TEST_F(Life, SchemaRevisionWithoutChangeOfReadingKeepsBaselineAndDrift) {
   std::string text = kRoleSchema;
   text.replace(text.find("\"revision\":1"), 12, "\"revision\":2");
   context.schema = schema_of(text);
-  EXPECT_THAT(words(a_is("5")), IsEmpty());
+  EXPECT_THAT(statuses(a_is("5")), IsEmpty());
   EXPECT_EQ(drift().id, id);
   EXPECT_EQ(row.schema_revision, 2u);
 }
@@ -207,48 +207,48 @@ TEST_F(Life, AttributeOfANewerSchemaRevisionIsFilledSilently) {
   context.former[1] = context.schema;
   context.schema = schema_of(R"({"schema":"driftd-schema/1","kind":"role","revision":2,"class":"config",
     "attributes":{"timeout":{"type":"duration","unit":"ms"},"fresh":{"type":"int","since":2}}})");
-  EXPECT_THAT(words(sees(R"({"a":1,"b":2,"fresh":3,"timeout":"1s"})")), IsEmpty());
-  EXPECT_THAT(words(sees(R"({"a":1,"b":2,"fresh":4,"timeout":"1s"})")), ElementsAre("pending"));
+  EXPECT_THAT(statuses(sees(R"({"a":1,"b":2,"fresh":3,"timeout":"1s"})")), IsEmpty());
+  EXPECT_THAT(statuses(sees(R"({"a":1,"b":2,"fresh":4,"timeout":"1s"})")), ElementsAre("pending"));
 }
 
 TEST_F(Life, RejectedIsSilentUntilTheValueMovesThenPendingAgain) {
   a_is("5");
   ASSERT_TRUE(decides(Verb::reject));
-  EXPECT_THAT(words(a_is("5")), IsEmpty());
+  EXPECT_THAT(statuses(a_is("5")), IsEmpty());
   EXPECT_EQ(drift().status, DriftStatus::rejected);
-  EXPECT_THAT(words(a_is("6")), ElementsAre("pending:moved"));
+  EXPECT_THAT(statuses(a_is("6")), ElementsAre("pending:moved"));
   EXPECT_EQ(drift().actor, "");
 }
 
 TEST_F(Life, IgnoredByAPersonIsFineAtThisValueAndTellsOfAnyOther) {
   a_is("5");
   ASSERT_TRUE(decides(Verb::ignore));
-  EXPECT_THAT(words(a_is("5")), IsEmpty());
-  EXPECT_THAT(words(a_is("6")), ElementsAre("pending:moved"));
+  EXPECT_THAT(statuses(a_is("5")), IsEmpty());
+  EXPECT_THAT(statuses(a_is("6")), ElementsAre("pending:moved"));
 }
 
 TEST_F(Life, RejectedDriftOfWhichAPartRevertsStaysRejected) {
   a_and_b_are("5", "6");
   ASSERT_TRUE(decides(Verb::reject));
-  EXPECT_THAT(words(a_is("5")), ElementsAre("rejected:moved"));
-  EXPECT_THAT(words(a_and_b_are("5", "7")), ElementsAre("pending:moved"));
+  EXPECT_THAT(statuses(a_is("5")), ElementsAre("rejected:moved"));
+  EXPECT_THAT(statuses(a_and_b_are("5", "7")), ElementsAre("pending:moved"));
 }
 
 /// That it is gone says of each attribute that it is not there; that it is back without one is another matter.
 TEST_F(Life, WordOnADeletionSaysNothingOfTheResourceOnceItIsBack) {
   for (const auto verb : {Decision::Verb::reject, Decision::Verb::ignore}) {
-    Scene scene;
-    scene.context.established = false;
-    scene.sees(R"({"a":1,"b":2})");
-    scene.context.established = true;
-    scene.is_gone();
-    ASSERT_TRUE(scene.decides(verb));
-    EXPECT_THAT(scene.row.open, SizeIs(1));
-    scene.sees(R"({"a":1})");
-    ASSERT_THAT(scene.row.open, SizeIs(1));
-    EXPECT_EQ(scene.drift().operation, Operation::changed);
-    EXPECT_EQ(scene.drift().status, DriftStatus::pending);
-    EXPECT_FALSE(scene.drift().decided_ns);
+    ResourceFixture fixture;
+    fixture.context.established = false;
+    fixture.sees(R"({"a":1,"b":2})");
+    fixture.context.established = true;
+    fixture.is_gone();
+    ASSERT_TRUE(fixture.decides(verb));
+    EXPECT_THAT(fixture.row.open, SizeIs(1));
+    fixture.sees(R"({"a":1})");
+    ASSERT_THAT(fixture.row.open, SizeIs(1));
+    EXPECT_EQ(fixture.drift().operation, Operation::changed);
+    EXPECT_EQ(fixture.drift().status, DriftStatus::pending);
+    EXPECT_FALSE(fixture.drift().decided_ns);
   }
 }
 
@@ -256,9 +256,9 @@ TEST_F(Life, ApprovedMovesTheBaselineByItsOwnPathsAndEnds) {
   a_is("5");
   const auto approved = decides(Verb::approve, 0, drift().digest);
   ASSERT_TRUE(approved);
-  EXPECT_THAT(words(*approved), ElementsAre("approved"));
+  EXPECT_THAT(statuses(*approved), ElementsAre("approved"));
   EXPECT_EQ(row.baseline, R"({"a":5,"b":2,"timeout":"1s"})");
-  EXPECT_THAT(words(a_is("5")), IsEmpty());
+  EXPECT_THAT(statuses(a_is("5")), IsEmpty());
 }
 
 TEST_F(Life, DecisionKeepsActorTimeAndReason) {
@@ -272,17 +272,17 @@ TEST_F(Life, DecisionKeepsActorTimeAndReason) {
 TEST_F(Life, ExpiredDecisionFallsBackToPending) {
   a_is("5");
   ASSERT_TRUE(decides(Verb::ignore, 0, {}, now() + 10 * kSecond));
-  EXPECT_THAT(words(a_is("5")), IsEmpty());
+  EXPECT_THAT(statuses(a_is("5")), IsEmpty());
   wait(10 * kSecond);
-  EXPECT_THAT(words(a_is("5")), ElementsAre("pending"));
-  EXPECT_THAT(words(a_is("5")), IsEmpty());
+  EXPECT_THAT(statuses(a_is("5")), ElementsAre("pending"));
+  EXPECT_THAT(statuses(a_is("5")), IsEmpty());
 }
 
 TEST_F(Life, ExpiredDecisionFallsBackWithoutASightingToo) {
   a_is("5");
   ASSERT_TRUE(decides(Verb::reject, 0, {}, now() + 10 * kSecond));
-  EXPECT_THAT(words(lapse(row, now() + 5 * kSecond)), IsEmpty());
-  EXPECT_THAT(words(lapse(row, now() + 10 * kSecond)), ElementsAre("pending"));
+  EXPECT_THAT(statuses(expire_decisions(row, now() + 5 * kSecond)), IsEmpty());
+  EXPECT_THAT(statuses(expire_decisions(row, now() + 10 * kSecond)), ElementsAre("pending"));
 }
 
 TEST_F(Life, ExpiryInThePastOrOnAnApprovalIsInvalid) {
@@ -297,9 +297,9 @@ TEST_F(Life, UndoReturnsARejectedDriftToPending) {
   ASSERT_TRUE(decides(Verb::reject));
   const auto undone = decides(Verb::undo);
   ASSERT_TRUE(undone);
-  EXPECT_THAT(words(*undone), ElementsAre("pending"));
+  EXPECT_THAT(statuses(*undone), ElementsAre("pending"));
   EXPECT_EQ(undone->transitions[0].from, DriftStatus::rejected);
-  EXPECT_THAT(words(a_is("5")), IsEmpty());
+  EXPECT_THAT(statuses(a_is("5")), IsEmpty());
 }
 
 TEST_F(Life, DecidedDriftMustBeUndoneBeforeItIsDecidedAgain) {
@@ -340,7 +340,7 @@ TEST_F(Life, RetiredDriftEndsWhateverWasDecided) {
   ASSERT_TRUE(decides(Verb::reject));
   const auto retired = decides(Verb::retire);
   ASSERT_TRUE(retired);
-  EXPECT_THAT(words(*retired), ElementsAre("retired"));
+  EXPECT_THAT(statuses(*retired), ElementsAre("retired"));
   EXPECT_THAT(row.open, IsEmpty());
 }
 
@@ -373,52 +373,52 @@ struct Pseudo : testing::Test {
 TEST_F(Pseudo, AnotherIdentityThanTheAcceptedOneIsNoBaselineWhereTheQuestionWasNeverStored) {
   row.id = {"backend", "orders"};
   accepted = "cluster-1";
-  EXPECT_THAT(words(identity("cluster-2")), ElementsAre("pending"));
+  EXPECT_THAT(statuses(identity("cluster-2")), ElementsAre("pending"));
   EXPECT_EQ(row.open[0].changes[0].old_value, "\"cluster-1\"");
-  EXPECT_THAT(words(identity("cluster-1")), ElementsAre("reverted"));
+  EXPECT_THAT(statuses(identity("cluster-1")), ElementsAre("reverted"));
 }
 
 TEST_F(Pseudo, QuestionOfAProviderThatWasExchangedEndsWithTheNextIdentity) {
   row.id = {"backend", "orders"};
   identity("cluster-1");
-  EXPECT_THAT(words(identity("cluster-2")), ElementsAre("pending"));
+  EXPECT_THAT(statuses(identity("cluster-2")), ElementsAre("pending"));
   accepted.clear();
-  EXPECT_THAT(words(identity("7404")), ElementsAre("superseded"));
-  EXPECT_THAT(words(identity("7405")), ElementsAre("pending"));
+  EXPECT_THAT(statuses(identity("7404")), ElementsAre("superseded"));
+  EXPECT_THAT(statuses(identity("7405")), ElementsAre("pending"));
 }
 
 TEST_F(Pseudo, AnotherSystemIdentityIsOneManualEndpointDrift) {
   row.id = {"backend", "orders"};
-  EXPECT_THAT(words(identity("cluster-1")), IsEmpty());
-  EXPECT_THAT(words(identity("cluster-2")), ElementsAre("pending"));
+  EXPECT_THAT(statuses(identity("cluster-1")), IsEmpty());
+  EXPECT_THAT(statuses(identity("cluster-2")), ElementsAre("pending"));
   EXPECT_EQ(row.open[0].cls, ChangeClass::endpoint);
   EXPECT_EQ(row.open[0].action, Action::manual);
-  EXPECT_THAT(words(identity("cluster-2")), IsEmpty());
-  EXPECT_THAT(words(identity("")), IsEmpty());
+  EXPECT_THAT(statuses(identity("cluster-2")), IsEmpty());
+  EXPECT_THAT(statuses(identity("")), IsEmpty());
   EXPECT_TRUE(row.open[0].stale_since_ns);
   const auto approved = decide(row, row.open[0].id, {Decision::Verb::approve, "ann", "", row.open[0].digest, {}, now});
   ASSERT_TRUE(approved);
   keep(*approved);
-  EXPECT_THAT(words(identity("cluster-2")), IsEmpty());
-  EXPECT_THAT(words(identity("cluster-1")), ElementsAre("pending"));
+  EXPECT_THAT(statuses(identity("cluster-2")), IsEmpty());
+  EXPECT_THAT(statuses(identity("cluster-1")), ElementsAre("pending"));
 }
 
 TEST_F(Life, IdentityThatIsForgottenIsTakenSilentlyAndARecreationThatStoodIsSuperseded) {
   next.external_name = "oid-1";
-  EXPECT_THAT(words(a_is("1")), IsEmpty());
+  EXPECT_THAT(statuses(a_is("1")), IsEmpty());
   next.external_name = "oid-2";
-  EXPECT_THAT(words(a_is("1")), ElementsAre("pending"));
+  EXPECT_THAT(statuses(a_is("1")), ElementsAre("pending"));
   row.external_name.clear();  // as the store does when another system is accepted
   next.external_name = "oid-9";
-  EXPECT_THAT(words(a_is("1")), ElementsAre("superseded"));
+  EXPECT_THAT(statuses(a_is("1")), ElementsAre("superseded"));
   EXPECT_EQ(row.external_name, "oid-9");
-  EXPECT_THAT(words(a_is("1")), IsEmpty());
+  EXPECT_THAT(statuses(a_is("1")), IsEmpty());
 }
 
 TEST_F(Pseudo, FormerSystemIdentityThatReturnsReverts) {
   identity("cluster-1");
   identity("cluster-2");
-  EXPECT_THAT(words(identity("cluster-1")), ElementsAre("reverted"));
+  EXPECT_THAT(statuses(identity("cluster-1")), ElementsAre("reverted"));
 }
 
 TEST_F(Pseudo, MassDeletionIsMoreThanAFifthAndMoreThanTen) {
@@ -430,27 +430,27 @@ TEST_F(Pseudo, MassDeletionIsMoreThanAFifthAndMoreThanTen) {
 
 TEST_F(Pseudo, ManyGoneAtOnceAskOnceWithCountAndNames) {
   row.id = {"scope", "topic"};
-  EXPECT_THAT(words(missing({"b", "a"})), ElementsAre("pending"));
+  EXPECT_THAT(statuses(missing({"b", "a"})), ElementsAre("pending"));
   EXPECT_EQ(row.open[0].changes[0].new_value, R"({"count":2,"names":["a","b"]})");
-  EXPECT_THAT(words(missing({"a", "b"})), IsEmpty());
-  EXPECT_THAT(words(missing({"a", "b", "c"})), ElementsAre("pending:moved"));
-  EXPECT_THAT(words(missing({})), ElementsAre("reverted"));
+  EXPECT_THAT(statuses(missing({"a", "b"})), IsEmpty());
+  EXPECT_THAT(statuses(missing({"a", "b", "c"})), ElementsAre("pending:moved"));
+  EXPECT_THAT(statuses(missing({})), ElementsAre("reverted"));
 }
 
 TEST_F(Pseudo, OfVeryManyGoneTheFirstThousandAreShownWithADigestOfAll) {
   row.id = {"scope", "topic"};
   std::vector<std::string> names;
   for (int i = 0; i < 1'000; ++i) names.push_back("t" + std::to_string(10'000 + i));
-  EXPECT_THAT(words(missing(names)), ElementsAre("pending"));
+  EXPECT_THAT(statuses(missing(names)), ElementsAre("pending"));
   EXPECT_THAT(*row.open[0].changes[0].new_value, Not(HasSubstr("sha256")));
   names.emplace_back("u1");
-  EXPECT_THAT(words(missing(names)), ElementsAre("pending:moved"));
+  EXPECT_THAT(statuses(missing(names)), ElementsAre("pending:moved"));
   const std::string shown = *row.open[0].changes[0].new_value;
   EXPECT_THAT(shown,
               AllOf(HasSubstr("{\"count\":1001,\"names\":[\"t10000\","), HasSubstr(",\"t10999\"],\"sha256\":\"")));
-  EXPECT_THAT(words(missing(names)), IsEmpty());
+  EXPECT_THAT(statuses(missing(names)), IsEmpty());
   names.back() = "u2";
-  EXPECT_THAT(words(missing(names)), ElementsAre("pending:moved")) << "a name that is not shown is another one";
+  EXPECT_THAT(statuses(missing(names)), ElementsAre("pending:moved")) << "a name that is not shown is another one";
   EXPECT_EQ(render(gone_value(names, GoneNames::all)).find("sha256"), std::string::npos);
 }
 
@@ -468,9 +468,9 @@ TEST_F(Pseudo, NoTwoListsOfNamesHaveOneDigest) {
 TEST_F(Pseudo, ManyGoneAndApprovedAreForgottenOnceTheyAreRemoved) {
   missing({"a"});
   keep(*decide(row, row.open[0].id, {Decision::Verb::approve, "ann", "", row.open[0].digest, {}, now}));
-  EXPECT_THAT(words(missing({"a"})), IsEmpty());
-  EXPECT_THAT(words(missing({})), IsEmpty());
-  EXPECT_THAT(words(missing({"a"})), ElementsAre("pending"));
+  EXPECT_THAT(statuses(missing({"a"})), IsEmpty());
+  EXPECT_THAT(statuses(missing({})), IsEmpty());
+  EXPECT_THAT(statuses(missing({"a"})), ElementsAre("pending"));
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include <set>
 #include <tuple>
 
-#include "unit/judge/scene.hpp"
+#include "unit/judge/resource_fixture.hpp"
 
 namespace driftd::core {
 namespace {
@@ -70,7 +70,7 @@ auto state_of(const Drift& drift) {
   return std::tuple(drift.status, drift.digest, drift.operation, drift.decided_ns.has_value());
 }
 
-struct Walk : testing::TestWithParam<unsigned>, Scene {
+struct Walk : testing::TestWithParam<unsigned>, ResourceFixture {
   Walk() : random(GetParam()) {
     rules.policy = {policy("c", Action::automatic), policy("d", Action::ignore)};
     rules.ignore = {ignore_rule("e")};
@@ -155,7 +155,7 @@ TEST_P(Walk, OpenDriftsAreTheRealDifferencesAndTheBaselineMovesOnlyByAutoAndAppr
       person();
     }
     check();
-    EXPECT_THAT(words(look()), testing::IsEmpty()) << "the same record a second time says nothing";
+    EXPECT_THAT(statuses(look()), testing::IsEmpty()) << "the same record a second time says nothing";
     check();
   }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "unit/judge/scene.hpp"
+#include "unit/judge/resource_fixture.hpp"
 
 namespace driftd::core {
 namespace {
@@ -33,7 +33,7 @@ TEST(Rules, PolicyMatchesKindIdPathAndClassTogether) {
 TEST(Rules, DefaultOfTheUsersClassPolicyBeatsTheBuiltInOne) {
   Rules rules;
   rules.class_policy[ChangeClass::credential] = Action::manual;
-  const Chosen chosen = choose_policy(rules, kOrders, at("a"), ChangeClass::credential, false);
+  const PolicyChoice chosen = choose_policy(rules, kOrders, at("a"), ChangeClass::credential, false);
   EXPECT_EQ(chosen.action, Action::manual);
   EXPECT_EQ(chosen.where, "default for class credential");
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Semantics 10 with a provider that converts stored bodies: a newer schema revision hides no drift and invents none.
 #include "core/judge/upgrade.hpp"
-#include "unit/judge/scene.hpp"
+#include "unit/judge/resource_fixture.hpp"
 
 namespace driftd::core {
 namespace {
@@ -16,7 +16,7 @@ constexpr const char* kRevision2 = R"({"schema":"driftd-schema/1","kind":"role",
     "verifier":{"type":"string","class":"credential","sensitive":true},
     "timeout_ms":{"type":"int"},"fresh":{"type":"int","since":2}}})";
 
-class Upgrade : public Scene, public testing::Test {
+class Upgrade : public ResourceFixture, public testing::Test {
  protected:
   Upgrade() {
     context.established = false;
@@ -34,7 +34,7 @@ class Upgrade : public Scene, public testing::Test {
     next.observed_ns = now();
     rules.generation = 7;
     context.rules = std::make_shared<const Rules>(rules);
-    const Judgement out = judge_upgraded(context, row, Seen{next, demoted}, upgraded);
+    const Judgement out = judge_upgraded(context, row, Present{next, demoted}, upgraded);
     if (!out.dropped) row = out.next;
     return out;
   }
@@ -42,7 +42,7 @@ class Upgrade : public Scene, public testing::Test {
 
 TEST_F(Upgrade, WhatDriftedUnderAnotherNameIsADriftAndNotANewBaseline) {
   new_revision();
-  EXPECT_THAT(words(sees_upgraded(R"({"a":1,"timeout_ms":1000})", R"({"a":1,"timeout_ms":2000})")),
+  EXPECT_THAT(statuses(sees_upgraded(R"({"a":1,"timeout_ms":1000})", R"({"a":1,"timeout_ms":2000})")),
               ElementsAre("pending"));
   EXPECT_THAT(paths(drift()), ElementsAre("timeout_ms"));
   EXPECT_EQ(drift().changes[0].old_value, "1000");
@@ -51,12 +51,12 @@ TEST_F(Upgrade, WhatDriftedUnderAnotherNameIsADriftAndNotANewBaseline) {
 
 TEST_F(Upgrade, WithoutOneTheRetypedAttributeIsANewBaseline) {
   new_revision();
-  EXPECT_THAT(words(sees(R"({"a":1,"timeout_ms":2000})")), IsEmpty());
+  EXPECT_THAT(statuses(sees(R"({"a":1,"timeout_ms":2000})")), IsEmpty());
 }
 
 TEST_F(Upgrade, EqualValuesInTheNewFormAreNoDrift) {
   new_revision();
-  EXPECT_THAT(words(sees_upgraded(R"({"a":1,"timeout_ms":1000})", R"({"a":1,"fresh":3,"timeout_ms":1000})")),
+  EXPECT_THAT(statuses(sees_upgraded(R"({"a":1,"timeout_ms":1000})", R"({"a":1,"fresh":3,"timeout_ms":1000})")),
               IsEmpty());
   EXPECT_EQ(row.baseline, R"({"a":1,"fresh":3,"timeout_ms":1000})") << "what the revision brings is filled";
 }
@@ -65,7 +65,7 @@ TEST_F(Upgrade, ADriftOnAnUntouchedPathStaysTheSameDrift) {
   sees(R"({"a":5,"timeout":"1s"})");
   const std::string id = drift().id;
   new_revision();
-  EXPECT_THAT(words(sees_upgraded(R"({"a":1,"timeout_ms":1000})", R"({"a":5,"timeout_ms":1000})")), IsEmpty());
+  EXPECT_THAT(statuses(sees_upgraded(R"({"a":1,"timeout_ms":1000})", R"({"a":5,"timeout_ms":1000})")), IsEmpty());
   EXPECT_EQ(drift().id, id);
   EXPECT_EQ(drift().status, DriftStatus::pending);
 }
@@ -74,7 +74,7 @@ TEST_F(Upgrade, ADriftOnARenamedPathGoesOnUnderTheNewName) {
   sees(R"({"a":1,"timeout":"2s"})");
   const std::string id = drift().id;
   new_revision();
-  EXPECT_THAT(words(sees_upgraded(R"({"a":1,"timeout_ms":1000})", R"({"a":1,"timeout_ms":2000})")),
+  EXPECT_THAT(statuses(sees_upgraded(R"({"a":1,"timeout_ms":1000})", R"({"a":1,"timeout_ms":2000})")),
               ElementsAre("pending:moved"));
   EXPECT_EQ(drift().id, id);
   EXPECT_THAT(paths(drift()), ElementsAre("timeout_ms"));
@@ -83,7 +83,7 @@ TEST_F(Upgrade, ADriftOnARenamedPathGoesOnUnderTheNewName) {
 TEST_F(Upgrade, ADriftWhoseRenamedPathIsAsItWasEndsAsSupersededNotReverted) {
   sees(R"({"a":1,"timeout":"2s"})");
   new_revision();
-  EXPECT_THAT(words(sees_upgraded(R"({"a":1,"timeout_ms":1000})", R"({"a":1,"timeout_ms":1000})")),
+  EXPECT_THAT(statuses(sees_upgraded(R"({"a":1,"timeout_ms":1000})", R"({"a":1,"timeout_ms":1000})")),
               ElementsAre("superseded"));
 }
 
@@ -92,11 +92,11 @@ TEST_F(Upgrade, ADigestThatMovedIsFilledAndOneThatStayedIsCompared) {
   new_revision();
   const std::string moved = R"({"a":1,"secret":)" + digest_value('a') + R"(,"timeout_ms":1000})";
   const std::string seen = R"({"a":1,"secret":)" + digest_value('b') + R"(,"timeout_ms":1000})";
-  EXPECT_THAT(words(sees_upgraded(moved, seen)), IsEmpty()) << "a digest is of its path: another one proves nothing";
+  EXPECT_THAT(statuses(sees_upgraded(moved, seen)), IsEmpty()) << "a digest is of its path: another one proves nothing";
   EXPECT_THAT(*row.baseline, HasSubstr(digest_value('b')));
 
   const std::string next_digest = R"({"a":1,"secret":)" + digest_value('c') + R"(,"timeout_ms":1000})";
-  EXPECT_THAT(words(sees(next_digest)), ElementsAre("auto-applied"));
+  EXPECT_THAT(statuses(sees(next_digest)), ElementsAre("auto-applied"));
 }
 
 TEST_F(Upgrade, ADigestThatStayedWhereItWasIsStillComparedAfterwards) {
@@ -104,14 +104,14 @@ TEST_F(Upgrade, ADigestThatStayedWhereItWasIsStillComparedAfterwards) {
   new_revision();
   const std::string kept = R"({"a":1,"timeout_ms":1000,"verifier":)" + digest_value('a') + "}";
   const std::string rotated = R"({"a":1,"timeout_ms":1000,"verifier":)" + digest_value('b') + "}";
-  EXPECT_THAT(words(sees_upgraded(kept, rotated)), ElementsAre("auto-applied"));
+  EXPECT_THAT(statuses(sees_upgraded(kept, rotated)), ElementsAre("auto-applied"));
 }
 
 TEST_F(Upgrade, ABodyThatCannotBeReadIsUnknownAndChangesNothing) {
   new_revision();
   const std::string before = *row.baseline;
   const Judgement judged = sees_upgraded("[]", R"({"a":1,"timeout_ms":1000})");
-  EXPECT_THAT(words(judged), IsEmpty());
+  EXPECT_THAT(statuses(judged), IsEmpty());
   ASSERT_EQ(judged.unknown.size(), 1u);
   EXPECT_THAT(judged.unknown[0].reason, HasSubstr("no JSON object"));
   EXPECT_EQ(row.baseline, before);

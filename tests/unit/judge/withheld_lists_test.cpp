@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is withheld depends on the value, so whoever writes the value chooses it: no form hides a change, nor makes one.
 #include "core/disclosure.hpp"
-#include "unit/judge/scene.hpp"
+#include "unit/judge/resource_fixture.hpp"
 
 namespace driftd::core {
 namespace {
@@ -18,7 +18,7 @@ constexpr const char* kSchema =
     R"({"schema":"driftd-schema/1","kind":"publication","revision":1,"class":"config","attributes":{
   "tables":{"collection":"map","keys":["table"]},"tags":{"collection":"set"}}})";
 
-struct WithheldLists : testing::Test, Scene {
+struct WithheldLists : testing::Test, ResourceFixture {
   WithheldLists() {
     context.schema = schema_of(kSchema);
     context.keys = std::make_shared<const RedactionKeys>(keys_);
@@ -54,22 +54,22 @@ struct WithheldLists : testing::Test, Scene {
 
 TEST_F(WithheldLists, AValueInAListByKeysThatBecomesWithheldIsADrift) {
   begins_with(clear("carpe diem"));
-  EXPECT_THAT(words(sees(withheld("sapere aude"))), ElementsAre("pending"));
+  EXPECT_THAT(statuses(sees(withheld("sapere aude"))), ElementsAre("pending"));
   EXPECT_THAT(paths(drift()), ElementsAre("tables[table=b].filter"));
-  EXPECT_THAT(words(sees(clear("carpe diem"))), ElementsAre("reverted"));
+  EXPECT_THAT(statuses(sees(clear("carpe diem"))), ElementsAre("reverted"));
 }
 
 TEST_F(WithheldLists, AValueInAListByKeysThatIsShownAgainIsADrift) {
   begins_with(withheld("carpe diem"));
-  EXPECT_THAT(words(sees(clear("sapere aude"))), ElementsAre("pending"));
-  EXPECT_THAT(words(sees(withheld("carpe diem"))), ElementsAre("reverted"));
+  EXPECT_THAT(statuses(sees(clear("sapere aude"))), ElementsAre("pending"));
+  EXPECT_THAT(statuses(sees(withheld("carpe diem"))), ElementsAre("reverted"));
 }
 
 TEST_F(WithheldLists, TheSameValueInAListByKeysInAnotherFormIsNone) {
   begins_with(clear("carpe diem"));
-  EXPECT_THAT(words(sees(withheld("carpe diem"))), IsEmpty());
+  EXPECT_THAT(statuses(sees(withheld("carpe diem"))), IsEmpty());
   EXPECT_THAT(*row.baseline, Not(HasSubstr("carpe")));
-  EXPECT_THAT(words(sees(clear("carpe diem"))), IsEmpty());
+  EXPECT_THAT(statuses(sees(clear("carpe diem"))), IsEmpty());
 }
 
 TEST_F(WithheldLists, AnElementThatComesInFrontChangesNoOtherOne) {
@@ -81,8 +81,8 @@ TEST_F(WithheldLists, AnElementThatComesInFrontChangesNoOtherOne) {
 
 TEST_F(WithheldLists, ElementsWithoutOrderMayChangePlaces) {
   begins_with(sealed(R"({"tags":["carpe diem","sapere aude"]})", {"tags.*", "tags[*]"}));
-  EXPECT_THAT(words(sees(sealed(R"({"tags":["sapere aude","carpe diem"]})", {"tags.*", "tags[*]"}))), IsEmpty());
-  EXPECT_THAT(words(sees(sealed(R"({"tags":["sapere aude","nosce te"]})", {"tags.*", "tags[*]"}))),
+  EXPECT_THAT(statuses(sees(sealed(R"({"tags":["sapere aude","carpe diem"]})", {"tags.*", "tags[*]"}))), IsEmpty());
+  EXPECT_THAT(statuses(sees(sealed(R"({"tags":["sapere aude","nosce te"]})", {"tags.*", "tags[*]"}))),
               ElementsAre("pending"));
 }
 
@@ -93,7 +93,7 @@ TEST_F(WithheldLists, AListThatLosesItsKeysHidesNoChange) {
       sealed(R"({"tables":[{"table":"amor fati","filter":"carpe diem"},{"table":"alea iacta","filter":"carpe diem"}]})",
              both));
   EXPECT_THAT(
-      words(sees(sealed(
+      statuses(sees(sealed(
           R"({"tables":[{"table":"amor fati","filter":"sapere aude"},{"table":"amor fati","filter":"sapere aude"}]})",
           both))),
       ElementsAre("pending"));
@@ -101,13 +101,13 @@ TEST_F(WithheldLists, AListThatLosesItsKeysHidesNoChange) {
 
 TEST_F(WithheldLists, AnObjectWithADigestInsideThatBecomesATextIsADrift) {
   begins_with(sealed(R"({"spec":{"x":"carpe diem","y":"1"}})", {"spec.x"}));
-  EXPECT_THAT(words(sees(sealed(R"({"spec":"sapere aude"})", {"spec"}))), ElementsAre("pending"));
-  EXPECT_THAT(words(sees(sealed(R"({"spec":{"x":"carpe diem","y":"1"}})", {"spec.x"}))), ElementsAre("reverted"));
+  EXPECT_THAT(statuses(sees(sealed(R"({"spec":"sapere aude"})", {"spec"}))), ElementsAre("pending"));
+  EXPECT_THAT(statuses(sees(sealed(R"({"spec":{"x":"carpe diem","y":"1"}})", {"spec.x"}))), ElementsAre("reverted"));
 }
 
 TEST_F(WithheldLists, ATextThatBecomesAnObjectWithADigestInsideIsADrift) {
   begins_with(sealed(R"({"spec":"carpe diem"})", {"spec"}));
-  EXPECT_THAT(words(sees(sealed(R"({"spec":{"x":"sapere aude"}})", {"spec.x"}))), ElementsAre("pending"));
+  EXPECT_THAT(statuses(sees(sealed(R"({"spec":{"x":"sapere aude"}})", {"spec.x"}))), ElementsAre("pending"));
 }
 
 TEST_F(WithheldLists, AnExpectationByPlaceOrByKeyIsComparedWithTheDigest) {

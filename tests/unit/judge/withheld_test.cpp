@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ADR 0013: what is withheld of a resource changes what is shown, never what is judged.
 #include "core/disclosure.hpp"
-#include "unit/judge/scene.hpp"
+#include "unit/judge/resource_fixture.hpp"
 
 namespace driftd::core {
 namespace {
@@ -12,7 +12,7 @@ using testing::IsEmpty;
 using testing::Not;
 using Verb = Decision::Verb;
 
-struct Withheld : testing::Test, Scene {
+struct Withheld : testing::Test, ResourceFixture {
   Withheld() {
     context.keys = std::make_shared<const RedactionKeys>(keys_);
     next.id = {"role", "app"};
@@ -38,18 +38,18 @@ TEST_F(Withheld, AnUpgradeThatWithholdsMoreIsNoDriftAndTheStoreForgetsTheValue) 
   context.established = true;
   sees(shown("carpe diem"));
   ASSERT_TRUE(decides(Verb::approve));
-  EXPECT_THAT(words(sees(withheld("carpe diem"))), IsEmpty());
+  EXPECT_THAT(statuses(sees(withheld("carpe diem"))), IsEmpty());
   EXPECT_THAT(*row.baseline, Not(HasSubstr("carpe")));
-  EXPECT_THAT(words(sees(withheld("sapere aude"))), ElementsAre("pending")) << "and a change is one";
+  EXPECT_THAT(statuses(sees(withheld("sapere aude"))), ElementsAre("pending")) << "and a change is one";
   EXPECT_EQ(drift().cls, ChangeClass::config) << "nobody said that it is a credential";
-  EXPECT_THAT(words(sees(withheld("carpe diem"))), ElementsAre("reverted"));
+  EXPECT_THAT(statuses(sees(withheld("carpe diem"))), ElementsAre("reverted"));
 }
 
 TEST_F(Withheld, AChangeAtTheMomentOfTheUpgradeIsSeen) {
   context.established = true;
   sees(shown("carpe diem"));
   ASSERT_TRUE(decides(Verb::approve));
-  EXPECT_THAT(words(sees(withheld("sapere aude"))), ElementsAre("pending"));
+  EXPECT_THAT(statuses(sees(withheld("sapere aude"))), ElementsAre("pending"));
   EXPECT_THAT(drift().changes.at(0).old_value.value_or(""), Not(HasSubstr("carpe")));
   EXPECT_THAT(*row.baseline, Not(HasSubstr("carpe")));
 }
@@ -60,7 +60,7 @@ TEST_F(Withheld, ADriftThatStandsIsSaidNoMoreAndShowsItsValuesNoMore) {
   ASSERT_TRUE(decides(Verb::approve));
   sees(shown("sapere aude"));
   ASSERT_TRUE(decides(Verb::reject));
-  EXPECT_THAT(words(sees(withheld("sapere aude"))), IsEmpty());
+  EXPECT_THAT(statuses(sees(withheld("sapere aude"))), IsEmpty());
   EXPECT_EQ(drift().status, DriftStatus::rejected);
   EXPECT_THAT(drift().changes.at(0).new_value.value_or(""), Not(HasSubstr("sapere")));
   EXPECT_TRUE(drift().changes.at(0).redacted);

@@ -6,9 +6,9 @@
 
 #include "driftd/sdk/types.hpp"
 #include "failure.hpp"
+#include "k8s/cluster_guard.hpp"
 #include "k8s/exec_credential.hpp"
 #include "k8s/retry_after.hpp"
-#include "k8s/witness.hpp"
 
 namespace driftd::k8s {
 namespace {
@@ -79,52 +79,52 @@ TEST(K8sCredential, ATimeIsOneOfRfc3339) {
 }
 
 TEST(K8sWitness, WhatAnotherClusterAnswersIsRefusedUntilHealthHasToldOfIt) {
-  Witness witness;
-  witness.told("a");
-  EXPECT_FALSE(witness.begin());
-  witness.meet("a");
-  EXPECT_THAT(failure([&] { witness.meet(""); }).what(),
+  ClusterGuard guard;
+  guard.on_health("a");
+  EXPECT_FALSE(guard.begin_refresh());
+  guard.check_connection("a");
+  EXPECT_THAT(failure([&] { guard.check_connection(""); }).what(),
               HasSubstr("no longer says which one it is (kube-system had uid a)"));
-  witness.meet("a");
-  EXPECT_THAT(failure([&] { witness.meet("b"); }).what(), HasSubstr("uid b, before a"));
-  EXPECT_EQ(failure([&] { witness.stand("a"); }).code, DRIFTD_UNAVAILABLE) << "who watches a hears it, too";
-  witness.broke();
-  witness.told("b");
-  EXPECT_TRUE(witness.begin()) << "the host was told, and goes on: b it is";
-  witness.meet("b");
-  witness.stand("b");
-  EXPECT_EQ(witness.uid(), "b");
-  EXPECT_EQ(failure([&] { witness.stand("a"); }).code, DRIFTD_UNAVAILABLE);
+  guard.check_connection("a");
+  EXPECT_THAT(failure([&] { guard.check_connection("b"); }).what(), HasSubstr("uid b, before a"));
+  EXPECT_EQ(failure([&] { guard.check("a"); }).code, DRIFTD_UNAVAILABLE) << "who watches a hears it, too";
+  guard.refresh_failed();
+  guard.on_health("b");
+  EXPECT_TRUE(guard.begin_refresh()) << "the host was told, and goes on: b it is";
+  guard.check_connection("b");
+  guard.check("b");
+  EXPECT_EQ(guard.uid(), "b");
+  EXPECT_EQ(failure([&] { guard.check("a"); }).code, DRIFTD_UNAVAILABLE);
 }
 
 TEST(K8sWitness, HealthAloneMovesNothingAndOneThatComesBackIsTheSame) {
-  Witness witness;
-  witness.told("a");
-  witness.begin();
-  EXPECT_EQ(failure([&] { witness.meet("b"); }).code, DRIFTD_UNAVAILABLE);  // the watch did
-  witness.told("b");  // between the host's question and the refresh
-  EXPECT_TRUE(witness.begin());
-  EXPECT_EQ(failure([&] { witness.meet("b"); }).code, DRIFTD_UNAVAILABLE);
-  witness.told("a");
-  EXPECT_FALSE(witness.begin());
-  witness.stand("a");
-  witness.meet("a");
+  ClusterGuard guard;
+  guard.on_health("a");
+  guard.begin_refresh();
+  EXPECT_EQ(failure([&] { guard.check_connection("b"); }).code, DRIFTD_UNAVAILABLE);  // the watch did
+  guard.on_health("b");  // between the host's question and the refresh
+  EXPECT_TRUE(guard.begin_refresh());
+  EXPECT_EQ(failure([&] { guard.check_connection("b"); }).code, DRIFTD_UNAVAILABLE);
+  guard.on_health("a");
+  EXPECT_FALSE(guard.begin_refresh());
+  guard.check("a");
+  guard.check_connection("a");
 }
 
 TEST(K8sWitness, AFreshWorkerHoldsItsFirstConnectionsAgainstHealth) {
-  Witness witness;
-  witness.told("a");
-  EXPECT_EQ(failure([&] { witness.meet("b"); }).code, DRIFTD_UNAVAILABLE) << "a watch, before any refresh";
-  EXPECT_EQ(failure([&] { witness.meet(""); }).code, DRIFTD_UNAVAILABLE);
+  ClusterGuard guard;
+  guard.on_health("a");
+  EXPECT_EQ(failure([&] { guard.check_connection("b"); }).code, DRIFTD_UNAVAILABLE) << "a watch, before any refresh";
+  EXPECT_EQ(failure([&] { guard.check_connection(""); }).code, DRIFTD_UNAVAILABLE);
 }
 
 TEST(K8sWitness, WithoutTheRightToKnowNothingIsRefused) {
-  Witness witness;
-  witness.told("");
-  EXPECT_FALSE(witness.begin());
-  witness.meet("");
-  witness.stand("");
-  EXPECT_EQ(witness.uid(), "");
+  ClusterGuard guard;
+  guard.on_health("");
+  EXPECT_FALSE(guard.begin_refresh());
+  guard.check_connection("");
+  guard.check("");
+  EXPECT_EQ(guard.uid(), "");
 }
 
 TEST(K8sRetryAfter, HoldsForItsPathAndTime) {

@@ -5,9 +5,9 @@
 
 #include "failure.hpp"
 #include "k8s/base64.hpp"
-#include "k8s/items.hpp"
 #include "k8s/kinds.hpp"
-#include "k8s/position.hpp"
+#include "k8s/list_splitter.hpp"
+#include "k8s/resource_versions.hpp"
 #include "k8s/settings.hpp"
 #include "support/process.hpp"
 
@@ -215,32 +215,32 @@ TEST(K8sCursor, WhichVersionIsLaterIsSaidOfNumbersAlone) {
 }
 
 TEST(K8sVouch, AWatchAnswersForAListThatBeganAfterIt) {
-  const auto now = Vouch::Clock::now();
-  Vouch vouch;
-  vouch.watching(now, "s");
-  EXPECT_FALSE(vouch.stands("c"));
-  vouch.listed({{}, "c", "s", now + std::chrono::seconds(1)});
-  EXPECT_TRUE(vouch.stands("c"));
-  EXPECT_FALSE(vouch.stands("other"));
-  vouch.watching(now + std::chrono::seconds(2), "s");
-  EXPECT_FALSE(vouch.stands("c")) << "what happened between the list and the watch is not known";
-  vouch.watching(now, "fewer types");
-  EXPECT_FALSE(vouch.stands("c"));
-  EXPECT_TRUE(vouch.moved_from("fewer types"));
-  vouch.watching(std::nullopt, "s");
-  EXPECT_FALSE(vouch.stands("c"));
+  const auto now = ListCache::Clock::now();
+  ListCache cache;
+  cache.set_watch(now, "s");
+  EXPECT_FALSE(cache.is_current("c"));
+  cache.store({{}, "c", "s", now + std::chrono::seconds(1)});
+  EXPECT_TRUE(cache.is_current("c"));
+  EXPECT_FALSE(cache.is_current("other"));
+  cache.set_watch(now + std::chrono::seconds(2), "s");
+  EXPECT_FALSE(cache.is_current("c")) << "what happened between the list and the watch is not known";
+  cache.set_watch(now, "fewer types");
+  EXPECT_FALSE(cache.is_current("c"));
+  EXPECT_TRUE(cache.scope_changed("fewer types"));
+  cache.set_watch(std::nullopt, "s");
+  EXPECT_FALSE(cache.is_current("c"));
 }
 
 TEST(K8sVouch, AListThatBeganBeforeAChangeThatWasNotToldDoesNotHoldIt) {
-  Vouch vouch;
-  vouch.watching(Vouch::Clock::now() - std::chrono::seconds(9), "s");
-  const auto sent = Vouch::Clock::now();
-  vouch.forget();  // while that list is under way
-  vouch.listed({{}, "c", "s", sent});
-  EXPECT_FALSE(vouch.stands("c"));
-  EXPECT_FALSE(vouch.last());
-  vouch.listed({{}, "d", "s", Vouch::Clock::now() + std::chrono::nanoseconds(1)});
-  EXPECT_TRUE(vouch.stands("d"));
+  ListCache cache;
+  cache.set_watch(ListCache::Clock::now() - std::chrono::seconds(9), "s");
+  const auto sent = ListCache::Clock::now();
+  cache.forget();  // while that list is under way
+  cache.store({{}, "c", "s", sent});
+  EXPECT_FALSE(cache.is_current("c"));
+  EXPECT_FALSE(cache.last());
+  cache.store({{}, "d", "s", ListCache::Clock::now() + std::chrono::nanoseconds(1)});
+  EXPECT_TRUE(cache.is_current("d"));
 }
 
 }  // namespace

@@ -170,7 +170,7 @@ TEST(K8sShares, ManyFaultsOfOneNamespaceAreOne) {
   };
   for (int i = 0; i < 200; ++i) all.push_back(fault("tenant", i));
   for (int i = 0; i < 16; ++i) all.push_back(fault("prod", i));
-  const auto said = folded(all);
+  const auto said = fold_by_namespace(all);
   ASSERT_THAT(said, SizeIs(17));
   EXPECT_EQ(said[0].path, "tenant");
   EXPECT_TRUE(said[0].id.empty()) << "nothing of that namespace counts as gone";

@@ -163,7 +163,7 @@ TEST(KafkaValue, ListsBecomeListsAndAllElseStays) {
 }
 
 TEST(KafkaScram, SaltOfAHelloStandsBesideTheListedIterations) {
-  const Hello hello{{}, "c2FsdA==", 4096, 7, true};
+  const ScramHelloResult hello{{}, "c2FsdA==", 4096, 7, true};
   const auto both = map_scram_user({"app", "SCRAM-SHA-512"}, 8192, &hello);
   EXPECT_EQ(both.id, "app/SCRAM-SHA-512");
   EXPECT_EQ(json::parse(both.body), (json{{"iterations", 8192}, {"salt", "c2FsdA=="}}))
@@ -177,7 +177,7 @@ TEST(KafkaScram, WhatNobodyAskedForOrAnsweredIsUnreadAndNotRemoved) {
   ASSERT_EQ(listed.unread.size(), 1u);
   EXPECT_EQ(listed.unread[0].path, "salt");
   EXPECT_THAT(listed.unread[0].reason, testing::HasSubstr("settings.scram_hello"));
-  const Hello silent;
+  const ScramHelloResult silent;
   const auto unheard = map_scram_user({"app", "SCRAM-SHA-512"}, std::nullopt, &silent);
   EXPECT_EQ(unheard.body, "{}");
   EXPECT_EQ(unheard.unread.size(), 2u);

@@ -107,18 +107,18 @@ TEST(KafkaScramWire, LengthThatIsTooMuchOrTooLittleIsRefusedBeforeAnythingIsRead
 
 TEST(KafkaScramWire, MechanismThatIsNotEnabledIsUnsupportedAndTheOthersAreNamed) {
   const auto [code, text] =
-      refused([&] { take_handshake(handshake_answer(33, "\0\0\0\1\0\5PLAIN"s), 7, "SCRAM-SHA-512"); });
+      refused([&] { parse_handshake(handshake_answer(33, "\0\0\0\1\0\5PLAIN"s), 7, "SCRAM-SHA-512"); });
   EXPECT_EQ(code, DRIFTD_UNSUPPORTED);
   EXPECT_THAT(text, HasSubstr("SCRAM-SHA-512 is not enabled at this listener (enabled: PLAIN)"));
-  const auto plain = refused([&] { take_handshake(handshake_answer(34, "\0\0\0\0"s), 7, "SCRAM-SHA-512"); });
+  const auto plain = refused([&] { parse_handshake(handshake_answer(34, "\0\0\0\0"s), 7, "SCRAM-SHA-512"); });
   EXPECT_EQ(plain.first, DRIFTD_UNSUPPORTED);
   EXPECT_THAT(plain.second, HasSubstr("settings.scram_hello.servers"));
-  EXPECT_EQ(refused([&] { take_handshake(handshake_answer(0, "\0\0\0\0"s), 7, "SCRAM-SHA-512"); }).first, DRIFTD_OK);
+  EXPECT_EQ(refused([&] { parse_handshake(handshake_answer(0, "\0\0\0\0"s), 7, "SCRAM-SHA-512"); }).first, DRIFTD_OK);
 }
 
 TEST(KafkaScramWire, UnknownUserIsNotKnownAndNotGone) {
   const auto [code, text] =
-      refused([&] { take_authenticate(authenticate_answer(58, "invalid credentials\n", ""), 7); });
+      refused([&] { parse_authenticate(authenticate_answer(58, "invalid credentials\n", ""), 7); });
   EXPECT_EQ(code, DRIFTD_UNAVAILABLE);
   EXPECT_THAT(text, HasSubstr("invalid credentials"));
   EXPECT_THAT(text, Not(HasSubstr("\n")));
@@ -126,14 +126,14 @@ TEST(KafkaScramWire, UnknownUserIsNotKnownAndNotGone) {
 
 TEST(KafkaScramWire, AnswersThatAreCutOrOfAnotherRequestAreRefused) {
   const std::string whole = authenticate_answer(0, "", kFirst);
-  EXPECT_EQ(take_authenticate(whole, 7), kFirst);
+  EXPECT_EQ(parse_authenticate(whole, 7), kFirst);
   for (std::size_t size = 0; size < whole.size(); ++size) {
-    EXPECT_EQ(refused([&] { take_authenticate(whole.substr(0, size), 7); }).first, DRIFTD_CORRUPT) << size;
+    EXPECT_EQ(refused([&] { parse_authenticate(whole.substr(0, size), 7); }).first, DRIFTD_CORRUPT) << size;
   }
-  EXPECT_EQ(refused([&] { take_authenticate(whole, 8); }).first, DRIFTD_CORRUPT);
-  EXPECT_EQ(refused([&] { take_authenticate("\0\0\0\7\0\0\xff\xff\x7f\xff\xff\xff"s, 7); }).first, DRIFTD_CORRUPT);
-  EXPECT_EQ(refused([&] { take_authenticate("\0\0\0\7\0\0\xff\xff\x80\0\0\0"s, 7); }).first, DRIFTD_CORRUPT);
-  EXPECT_EQ(refused([&] { take_handshake("\0\0\0\7\0\x21\x7f\xff\xff\xff\0\1a"s, 7, "x"); }).first, DRIFTD_CORRUPT)
+  EXPECT_EQ(refused([&] { parse_authenticate(whole, 8); }).first, DRIFTD_CORRUPT);
+  EXPECT_EQ(refused([&] { parse_authenticate("\0\0\0\7\0\0\xff\xff\x7f\xff\xff\xff"s, 7); }).first, DRIFTD_CORRUPT);
+  EXPECT_EQ(refused([&] { parse_authenticate("\0\0\0\7\0\0\xff\xff\x80\0\0\0"s, 7); }).first, DRIFTD_CORRUPT);
+  EXPECT_EQ(refused([&] { parse_handshake("\0\0\0\7\0\x21\x7f\xff\xff\xff\0\1a"s, 7, "x"); }).first, DRIFTD_CORRUPT)
       << "more mechanisms than there are bytes";
 }
 
@@ -147,8 +147,8 @@ TEST(KafkaScramWire, DamagedAnswersAreReadOrRefusedAsCorruptAndNeverReadBeyond) 
     damaged.resize(random() % (damaged.size() + 1));
     damaged.shrink_to_fit();
     const auto code = refused([&] {
-                        take_handshake(damaged, 7, "SCRAM-SHA-256");
-                        parse_server_first(take_authenticate(damaged, 7), kNonce);
+                        parse_handshake(damaged, 7, "SCRAM-SHA-256");
+                        parse_server_first(parse_authenticate(damaged, 7), kNonce);
                       }).first;
     EXPECT_TRUE(code == DRIFTD_OK || code == DRIFTD_CORRUPT || code == DRIFTD_UNSUPPORTED || code == DRIFTD_UNAVAILABLE)
         << code;

@@ -115,10 +115,10 @@ TEST(Marks, NeverPromiseAnEventThatIsUnsettledOrStandsHigherInTheStream) {
 }
 
 TEST(NatsWords, AServerIsNamedWithoutAnythingOfItsPassword) {
-  EXPECT_EQ(
-      names_of({"nats://drift:hunter2@tail@127.0.0.1:4222", "nats://token@h:1", "u:p@w@h:2", "nats://plain:3", "h:4"}),
-      "nats://127.0.0.1:4222, nats://h:1, h:2, nats://plain:3, h:4");
-  EXPECT_EQ(names_of({"nats://u:a/b@c://d@h:1"}), "nats://h:1");
+  EXPECT_EQ(shown_urls(
+                {"nats://drift:hunter2@tail@127.0.0.1:4222", "nats://token@h:1", "u:p@w@h:2", "nats://plain:3", "h:4"}),
+            "nats://127.0.0.1:4222, nats://h:1, h:2, nats://plain:3, h:4");
+  EXPECT_EQ(shown_urls({"nats://u:a/b@c://d@h:1"}), "nats://h:1");
 }
 
 TEST(NatsWords, AMissingRightIsReadFromWhatTheServerSays) {
@@ -143,12 +143,12 @@ TEST(NatsWords, WhatTheStreamRefusesIsNotTheEndpointsFaultByItself) {
   using Outcome = core::Attempt::Outcome;
   for (const int code : {int{JSStreamStoreFailedErr}, 10'097, int{JSStreamSealedErr}, int{JSInsufficientResourcesErr},
                          int{JSStreamWrongLastSequenceErr}, 10'164, 12'345}) {
-    EXPECT_EQ(outcome_of(NATS_ERR, code), Outcome::refused) << code;
+    EXPECT_EQ(classify_failure(NATS_ERR, code), Outcome::refused) << code;
   }
-  EXPECT_EQ(outcome_of(NATS_ERR, JSStreamMessageExceedsMaximumErr), Outcome::permanent);
-  EXPECT_EQ(outcome_of(NATS_MAX_PAYLOAD, 0), Outcome::permanent);
+  EXPECT_EQ(classify_failure(NATS_ERR, JSStreamMessageExceedsMaximumErr), Outcome::permanent);
+  EXPECT_EQ(classify_failure(NATS_MAX_PAYLOAD, 0), Outcome::permanent);
   for (const natsStatus status : {NATS_TIMEOUT, NATS_NO_RESPONDERS, NATS_CONNECTION_CLOSED, NATS_INSUFFICIENT_BUFFER}) {
-    EXPECT_EQ(outcome_of(status, 0), Outcome::retry_sink) << natsStatus_GetText(status);
+    EXPECT_EQ(classify_failure(status, 0), Outcome::retry_sink) << natsStatus_GetText(status);
   }
 }
 

@@ -181,9 +181,9 @@ TEST(ShownUrl, WhatHoldsNoSecretStaysAsItIs) {
 
 TEST(PlainTransport, OnlyThisMachineNeedsNoTls) {
   for (const std::string here : {"localhost", "127.0.0.1", "127.8.8.8", "::1", "[::1]", "/run/postgresql", ""})
-    EXPECT_TRUE(stays_here(here)) << here;
+    EXPECT_TRUE(is_local_host(here)) << here;
   for (const std::string there : {"db", "10.0.0.1", "localhost.example", "[fd00::1]"})
-    EXPECT_FALSE(stays_here(there)) << there;
+    EXPECT_FALSE(is_local_host(there)) << there;
   EXPECT_EQ(plain_http_host("http://db:8500/x"), "db");
   EXPECT_EQ(plain_http_host("http://u:p@[::1]:8500/x"), "[::1]");
   EXPECT_EQ(plain_http_host("https://db/x"), "");

@@ -20,14 +20,14 @@ core::BackendEvent of_many_words(int words) {
 const core::EventStamp kStamp{"id-1", 1, 1, 1'763'700'000'000'000'000};
 
 TEST(Codec, AnEventHasTheSameBytesInEachAttempt) {
-  const auto event = store_form(of_many_words(40), kStamp);
+  const auto event = to_stored_event(of_many_words(40), kStamp);
   const auto first = cloudevent_json(event);
   ASSERT_TRUE(first) << first.error().message;
   for (int attempt = 0; attempt < 50; ++attempt) ASSERT_EQ(*cloudevent_json(event), *first);
 }
 
 TEST(Codec, TheMembersOfAMapAreSorted) {
-  const auto json = to_json(store_form(of_many_words(3), kStamp));  // k0, k919, k838 and namespace
+  const auto json = to_json(to_stored_event(of_many_words(3), kStamp));  // k0, k919, k838 and namespace
   ASSERT_TRUE(json) << json.error().message;
   const auto at = [&json](const char* name) { return json->rfind(name); };
   EXPECT_NE(at("\"k0\""), std::string::npos) << *json;
@@ -41,14 +41,14 @@ TEST(Codec, TheDetailsOfAnAgentEventAreSortedToo) {
   event.agent = "a";
   event.what = "gap";
   for (int i = 0; i < 30; ++i) event.details["d" + std::to_string((i * 37) % 100)] = "x";
-  const auto stored = store_form(event, kStamp);
+  const auto stored = to_stored_event(event, kStamp);
   const auto first = to_json(stored);
   ASSERT_TRUE(first) << first.error().message;
   for (int attempt = 0; attempt < 50; ++attempt) ASSERT_EQ(*to_json(stored), *first);
 }
 
 TEST(Codec, NamesAndNumbersAreThoseOfTheDocumentation) {
-  const auto json = to_json(store_form(test::sample_event(1), kStamp));
+  const auto json = to_json(to_stored_event(test::sample_event(1), kStamp));
   ASSERT_TRUE(json);
   EXPECT_NE(json->find("\"backend_name\":\"orders-kafka\""), std::string::npos) << *json;
   EXPECT_NE(json->find("\"recorded_ns\":\"1763700000000000000\""), std::string::npos) << *json;

@@ -31,7 +31,7 @@ TEST(RedisMapping, LinesThatAReplicaForgesIntoInfoStandForNothing) {
   const Info honest = parse_info(head + before + after), info = parse_info(head + before + forged + after);
   EXPECT_EQ(info, honest);
   EXPECT_EQ(health_of(info).state, DRIFTD_HEALTH_UP);
-  EXPECT_EQ(gate(info, ""), gate(honest, ""));
+  EXPECT_EQ(change_stamp(info, ""), change_stamp(honest, ""));
 }
 
 TEST(RedisMapping, AMasterWithoutAStatusIsNoException) {
@@ -40,26 +40,26 @@ TEST(RedisMapping, AMasterWithoutAStatusIsNoException) {
 
 TEST(RedisMapping, GateMovesWithTheHistoryOfAReplicaAndIsNoneWithoutARunId) {
   Info info = parse_info(kInfo);
-  const std::string before = gate(info, "");
+  const std::string before = change_stamp(info, "");
   info["master_replid"] = "another data set";
-  EXPECT_NE(gate(info, ""), before);
+  EXPECT_NE(change_stamp(info, ""), before);
   info.erase("run_id");
-  EXPECT_EQ(gate(info, ""), "");
+  EXPECT_EQ(change_stamp(info, ""), "");
 }
 
 TEST(RedisMapping, GateMovesWithACountedChangeAndWithTheScope) {
   Info info = parse_info(kInfo);
-  const std::string before = gate(info, "");
+  const std::string before = change_stamp(info, "");
   info["cmdstat_config|set"] = "calls=3,usec=20";  // reset, and as many calls again
-  EXPECT_NE(gate(info, ""), before);
-  EXPECT_NE(gate(parse_info(kInfo), "+acl_user/*"), before);
-  EXPECT_EQ(gate(parse_info(kInfo), ""), before);
+  EXPECT_NE(change_stamp(info, ""), before);
+  EXPECT_NE(change_stamp(parse_info(kInfo), "+acl_user/*"), before);
+  EXPECT_EQ(change_stamp(parse_info(kInfo), ""), before);
 }
 
 TEST(RedisMapping, ServersBefore70HaveNoGate) {
   Info info = parse_info(kInfo);
   info["redis_version"] = "6.2.1";
-  EXPECT_EQ(gate(info, ""), "");
+  EXPECT_EQ(change_stamp(info, ""), "");
 }
 
 TEST(RedisMapping, TheVersionOfAForkIsItsOwn) {

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
-#include "redis/sweeps.hpp"
+#include "redis/missed_changes.hpp"
 
 namespace driftd::redis {
 namespace {
@@ -74,17 +74,17 @@ TEST(RedisSentinel, AgreementIsAValueAndDisagreementIsUnreadWithWhoSaysWhat) {
 }
 
 TEST(RedisSweeps, CountsWhatStoodBehindTheSameCursorAndWasAnother) {
-  Sweeps sweeps;
-  EXPECT_FALSE(sweeps.missed("a", 1));
-  EXPECT_FALSE(sweeps.missed("b", 2)) << "the cursor showed it";
-  EXPECT_FALSE(sweeps.missed("b", 2));
-  EXPECT_TRUE(sweeps.missed("b", 3));
-  EXPECT_FALSE(sweeps.missed("", 4)) << "there was no cursor to trust";
+  MissedChanges sweeps;
+  EXPECT_FALSE(sweeps.detect("a", 1));
+  EXPECT_FALSE(sweeps.detect("b", 2)) << "the cursor showed it";
+  EXPECT_FALSE(sweeps.detect("b", 2));
+  EXPECT_TRUE(sweeps.detect("b", 3));
+  EXPECT_FALSE(sweeps.detect("", 4)) << "there was no cursor to trust";
   EXPECT_EQ(sweeps.count(), 1);
 }
 
 TEST(RedisSweeps, CountersOfOneRunThatFallWereReset) {
-  Sweeps sweeps;
+  MissedChanges sweeps;
   EXPECT_FALSE(sweeps.counters_fell("run", 100));
   EXPECT_TRUE(sweeps.counters_fell("run", 3));
   EXPECT_FALSE(sweeps.counters_fell("run", 4));

@@ -83,7 +83,7 @@ class FakeSession final : public core::Session {
 class FakeFactory final : public core::SessionFactory {
  public:
   FakeFactory(asio::any_io_executor core, Seen& seen) : core_(std::move(core)), seen_(seen) {}
-  Task<std::vector<Found>> scan() override { co_return std::vector<Found>{}; }
+  Task<std::vector<ScanResult>> scan() override { co_return std::vector<ScanResult>{}; }
   Result<std::shared_ptr<core::Session>> open(core::SessionSpec spec) override {
     const auto secret = spec.secrets.find("driftd-secret-1");
     const std::string password = secret == spec.secrets.end() ? "" : secret->second;

@@ -25,7 +25,7 @@ class Looks : public testing::Test {
                            {},
                            {}};
     looks_ = options.looks;
-    looks_->look = [this](const std::vector<FileSecrets::Asked>& asked, bool) {
+    looks_->look = [this](const std::vector<FileSecrets::FileToRead>& asked, bool) {
       ++began_;
       ice_.wait();
       const std::lock_guard lock(mutex_);

@@ -74,7 +74,7 @@ class Files : public testing::Test {
                            std::make_shared<FakeFactory>(loop_.core.get_executor(), seen_),
                            {},
                            {}};
-    options.looks->look = [this](const std::vector<FileSecrets::Asked>& asked, bool refused) {
+    options.looks->look = [this](const std::vector<FileSecrets::FileToRead>& asked, bool refused) {
       auto found = FileSecrets::look(asked, refused);
       if (const auto then = std::exchange(after_look_, nullptr)) then();
       return found;
@@ -250,7 +250,7 @@ TEST_F(Files, OneThatStrangersMayWriteLaterOnLeavesInUseWhatWasReadAndSaysSo) {
 TEST_F(Files, APipeInTheFilesPlaceHoldsNoThread) {
   fs::remove(path());
   ASSERT_EQ(::mkfifo(path().c_str(), 0600), 0);
-  auto read = std::async(std::launch::async, [file = path()] { return config::read_secret_file_again(file); });
+  auto read = std::async(std::launch::async, [file = path()] { return config::reread_secret_file(file); });
   const bool ended = read.wait_for(std::chrono::seconds(5) * test::kPatience) == std::future_status::ready;
   EXPECT_TRUE(ended) << "it waits for somebody who writes";
   if (!ended) {  // ends it
@@ -320,22 +320,22 @@ TEST_F(Files, OneThatCannotBeOpenedTakesOverNothingAndIsTriedAgainInTheNextCycle
 class Settles : public testing::Test {
  protected:
   using Found = FileSecrets::Found;
-  FileSecrets::News look(int at_ms, std::uint64_t inode, std::optional<Result<config::SecretText>> read) {
+  FileSecrets::FileChanges look(int at_ms, std::uint64_t inode, std::optional<Result<config::SecretText>> read) {
     const config::FileMark mark{1, inode, 3, 4, 5, true};
     if (read && *read) (*read)->mark = mark;
     return take({inode == 0 ? std::nullopt : std::optional(mark), at(at_ms), std::move(read)});
   }
-  FileSecrets::News take(Found found) {
+  FileSecrets::FileChanges take(Found found) {
     std::vector<Found> all;
     all.push_back(std::move(found));
-    return files_.take(std::move(all));
+    return files_.apply(std::move(all));
   }
   static std::chrono::steady_clock::time_point at(int ms) {
     return std::chrono::steady_clock::time_point(std::chrono::hours(1)) + std::chrono::milliseconds(ms);
   }
   static Result<config::SecretText> text(const std::string& text) { return config::SecretText{text, {}}; }
   static Result<config::SecretText> gone() { return fail(Code::unavailable, "gone"); }
-  bool marked() const { return files_.asked()[0].was.has_value(); }
+  bool marked() const { return files_.files_to_read()[0].was.has_value(); }
   FileSecrets files_{{{"orders", "password", "t", "/f"}}, {{"t", "one"}}};
 };
 
@@ -390,9 +390,9 @@ TEST_F(Settles, AFaultIsToldOnceItStandsAndStaysUntilAWholeFileIsThere) {
   EXPECT_THAT(look(600, 0, gone()).failing, IsEmpty());
   const auto half = look(9'000, 1, text("tw"));
   EXPECT_THAT(half.failing, IsEmpty());
-  EXPECT_THAT(half.mended, IsEmpty());
+  EXPECT_THAT(half.recovered, IsEmpty());
   EXPECT_TRUE(files_.unsettled()) << "it was the same before";
-  EXPECT_THAT(look(9'300, 1, text("two")).mended, SizeIs(1));
+  EXPECT_THAT(look(9'300, 1, text("two")).recovered, SizeIs(1));
   EXPECT_EQ(files_.fault(), "");
 }
 
@@ -412,13 +412,13 @@ TEST_F(Settles, OneThatIsWrittenAllTheTimeIsToldAndWaitsForTheNextCycle) {
 
 TEST_F(Files, ARefusedSecretIsReadThoughNothingMoved) {
   FileSecrets files({{"orders", "password", "t", path()}}, {{"t", "another"}});
-  auto asked = files.asked();
+  auto asked = files.files_to_read();
   asked[0].was = config::mark_of(path());
   EXPECT_FALSE(FileSecrets::look(asked, false)[0].read.has_value());
-  files.take(FileSecrets::look(asked, true));
-  auto again = FileSecrets::look(files.asked(), false);
-  again[0].at += config::kSettle;
-  const auto news = files.take(std::move(again));
+  files.apply(FileSecrets::look(asked, true));
+  auto again = FileSecrets::look(files.files_to_read(), false);
+  again[0].at += config::kSettleTime;
+  const auto news = files.apply(std::move(again));
   EXPECT_EQ(news.values.at("t"), "one");
   EXPECT_THAT(news.changed, ElementsAre("setting password (" + path() + ")")) << "without the text";
 }

@@ -56,7 +56,7 @@ class Scripts {
   }
   static config::ProgramUse use(std::vector<std::string> words) {
     config::ProgramUse out{"orders", "password", "driftd-secret-1", std::move(words), {}, {}};
-    out.program.path = out.words.front();
+    out.program.path = out.command.front();
     return out;
   }
   const test::TempDir folder;

@@ -22,7 +22,7 @@ class Endpoint : public testing::Test {
     EXPECT_TRUE(reveal_plain_references(spec_, plugins_));
     return spec_.endpoint;
   }
-  std::vector<core::SessionFactory::Found> plugins_;
+  std::vector<core::SessionFactory::ScanResult> plugins_;
   core::BackendSpec spec_;
 };
 

@@ -134,8 +134,8 @@ class StoreTest : public ::testing::Test {
     for (const auto& event : bench.get(bench->commit(page_of({}, drafts))).events) seqs.push_back(event.stamp.seq);
     return seqs;
   }
-  core::SinkBook book(const std::string& sink) {
-    for (auto& book : bench.get(bench->books())) {
+  core::SinkTotals book(const std::string& sink) {
+    for (auto& book : bench.get(bench->sink_totals())) {
       if (book.sink == sink) return book;
     }
     return {};

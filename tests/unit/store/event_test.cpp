@@ -50,7 +50,7 @@ TEST_F(EventTest, HybridClockNeverGoesBack) {
 TEST_F(EventTest, SequencePerBackendHasNoGapsDespiteFailedPages) {
   const auto other = backend_row("b000000000000002", "billing");
   bench.get(bench->commit(registration(other)));
-  std::vector<Task<Result<core::Committed>>> tasks;
+  std::vector<Task<Result<core::CommitResult>>> tasks;
   for (int i = 0; i < 30; ++i) {
     auto page = page_of({}, {event_draft("a"), event_draft("b", {"ops"}, other)});
     if (i % 3 == 1) page.writes = {resource_write("never", "{}", 99)};                                    // conflicts

@@ -18,7 +18,7 @@ int commit_frames(const std::string& wal) {
 
 TEST_F(GroupTest, CommitsThatQueueDuringAnFsyncShareTheNextOne) {
   const int before = commit_frames(file() + "-wal");
-  std::vector<Task<Result<core::Committed>>> tasks;
+  std::vector<Task<Result<core::CommitResult>>> tasks;
   for (int i = 0; i < 100; ++i) tasks.push_back(bench->commit(page_of({}, {event_draft("a")})));
   for (const auto& outcome : bench.wait_all(std::move(tasks))) EXPECT_TRUE(outcome);
   EXPECT_LT(commit_frames(file() + "-wal") - before, 50);
@@ -47,7 +47,7 @@ TEST_F(GroupTest, TheWriteAheadLogIsBroughtIntoTheStoreAgainAndAgain) {
 }
 
 /// Reads all events again and again; their number never falls.
-Task<Result<core::Committed>> read_on(store::SqliteStore* store) {
+Task<Result<core::CommitResult>> read_on(store::SqliteStore* store) {
   std::size_t seen = 0;
   for (int i = 0; i < 50; ++i) {
     auto events = co_await store->events(0, 1000);
@@ -55,11 +55,11 @@ Task<Result<core::Committed>> read_on(store::SqliteStore* store) {
     if (events->size() < seen) co_return fail(Code::internal, "a reader went back in time");
     seen = events->size();
   }
-  co_return core::Committed{};
+  co_return core::CommitResult{};
 }
 
 TEST_F(GroupTest, ReadersAndWriterWorkSideBySide) {
-  std::vector<Task<Result<core::Committed>>> tasks;
+  std::vector<Task<Result<core::CommitResult>>> tasks;
   for (int i = 0; i < 50; ++i) {
     tasks.push_back(bench->commit(page_of({resource_write(std::to_string(i))}, {event_draft("a")})));
   }

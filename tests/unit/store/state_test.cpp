@@ -233,7 +233,7 @@ TEST_F(StateTest, MovedRevisionWritesNothingOfItsPageAndAllOfTheOthers) {
   bench.get(bench->commit(page_of({resource_write("shared")})));
   auto stale = page_of({resource_write("new"), resource_write("shared", R"({"a":2})", 0)}, {event_draft("shared")});
   stale.cursor = "lost";
-  std::vector<Task<Result<core::Committed>>> tasks;
+  std::vector<Task<Result<core::CommitResult>>> tasks;
   tasks.push_back(bench->commit(page_of({resource_write("x")})));
   tasks.push_back(bench->commit(stale));
   tasks.push_back(bench->commit(page_of({resource_write("shared", R"({"a":3})", 1)})));

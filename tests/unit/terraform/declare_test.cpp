@@ -24,9 +24,9 @@ using testing::Pair;
 using testing::UnorderedElementsAre;
 
 /// Everything that the state of testdata declares under one rule, and the backends that it holds.
-class Declarations : public testing::Test, protected Contents {
+class Declarations : public testing::Test, protected StateVisitor {
  protected:
-  void read(const Declares& rule, Settings settings = {}) {
+  void read(const DeclarationRule& rule, Settings settings = {}) {
     std::ifstream file(DRIFTD_SOURCE_DIR "/tests/unit/terraform/testdata/declared.tfstate");
     const Spool spool = spool_of({std::istreambuf_iterator<char>(file), {}});
     rule_ = rule;
@@ -53,10 +53,10 @@ class Declarations : public testing::Test, protected Contents {
     throw std::runtime_error("no backend " + name);
   }
 
-  Declares rule_;
+  DeclarationRule rule_;
   Settings settings_;
   Reading reading_;
-  std::map<std::string, Declared> found_;
+  std::map<std::string, Declaration> found_;
   std::vector<std::string> matched_, why_;
   std::vector<sdk::Backend> backends_;
 };
@@ -124,11 +124,11 @@ TEST_F(Declarations, AclsAreTheWholeBindingInKafkasWords) {
 
 TEST_F(Declarations, SecretsAreSensitiveUnderThePathsOfTheLiveProvider) {
   read({"kubernetes_*", "", "prod", ""});
-  const Declared& secret = found_["secret prod/db"];
+  const Declaration& secret = found_["secret prod/db"];
   EXPECT_EQ(secret.body,
             (json{{"type", "Opaque"}, {"immutable", false}, {"data", {{"password", "canary"}, {"username", "app"}}}}));
   EXPECT_THAT(secret.sensitive, UnorderedElementsAre(R"(data["password"])", R"(data["username"])"));
-  const Declared& map = found_["config_map default/app"];
+  const Declaration& map = found_["config_map default/app"];
   EXPECT_EQ(map.body, (json{{"data", {{"level", "info"}, {"dsn", "postgres://u:canary@h/d"}}}}));
   EXPECT_THAT(map.sensitive, ElementsAre(R"(data["dsn"])"));
 }

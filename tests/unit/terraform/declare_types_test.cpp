@@ -15,8 +15,8 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 
 /// What one resource declares under a rule that matches everything.
-struct OfOne final : Contents {
-  std::optional<Declared> declared;
+struct OfOne final : StateVisitor {
+  std::optional<Declaration> declared;
   std::string why;
 
   OfOne(const std::string& type, const std::string& attributes, std::string database = "*",
@@ -37,7 +37,7 @@ struct OfOne final : Contents {
   json body() const { return declared ? declared->body : json(); }
 
  private:
-  Declares rule_{"*", "", "b", ""};
+  DeclarationRule rule_{"*", "", "b", ""};
 };
 
 TEST(TerraformDeclares, APublicationsOperationsAndOwnerButNotItsTables) {

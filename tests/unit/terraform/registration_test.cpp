@@ -17,7 +17,7 @@ using testing::Not;
 using testing::StartsWith;
 
 /// The registrations in a state, and why there are not more.
-struct Registrations final : Contents {
+struct Registrations final : StateVisitor {
   Reading reading;
   Settings settings;
   std::vector<sdk::Record> records;
@@ -34,7 +34,7 @@ struct Registrations final : Contents {
     for (const auto& each : finder.diagnostics) why.push_back(each.text);
   }
   bool instance(const Instance& instance) override {
-    if (const auto found = finder_->look(instance)) records.push_back(registration_of(reading, instance, *found));
+    if (const auto found = finder_->find(instance)) records.push_back(registration_of(reading, instance, *found));
     return true;
   }
   bool output(const std::string&, const json&) override { return true; }

@@ -10,7 +10,7 @@
 namespace driftd::terraform {
 
 /// What a reading of a state says, in the order of the file.
-struct Seen final : Contents {
+struct Seen final : StateVisitor {
   Head head;
   Settings settings;
   std::vector<sdk::Record> records;

@@ -25,7 +25,7 @@ class LibraryFileTest : public ::testing::Test {
   LibraryFileTest() : so_(folder_.file("tester.so")) { fs::copy_file(kTester, so_); }
   static std::string hash_of(const std::string& file) { return to_hex(sha256(test::read_file(file))); }
   const Library* load() {
-    auto file = ipc::LibraryFile::open(so_);
+    auto file = ipc::PluginFile::open(so_);
     EXPECT_TRUE(file) << file.error().message;
     const auto library = load_library(std::move(*file), true);
     EXPECT_TRUE(library) << library.error().message;
@@ -37,13 +37,13 @@ class LibraryFileTest : public ::testing::Test {
 
 TEST_F(LibraryFileTest, SealedBytesAreACopyThatNobodyCanChangeWithTheirHash) {
   const std::string hash = hash_of(so_);
-  auto file = ipc::LibraryFile::open_sealed(so_);
+  auto file = ipc::PluginFile::open_sealed(so_);
   ASSERT_TRUE(file) << file.error().message;
   EXPECT_EQ(file->sha256(), hash);
   EXPECT_EQ(::fcntl(file->descriptor(), F_GET_SEALS) & (F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW),
             F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW);
   std::ofstream(so_, std::ios::trunc) << "no library any more";
-  auto handed_over = ipc::LibraryFile::adopt(so_, ::dup(file->descriptor()));
+  auto handed_over = ipc::PluginFile::adopt(so_, ::dup(file->descriptor()));
   ASSERT_TRUE(handed_over) << handed_over.error().message;
   const auto library = load_library(std::move(*handed_over), true);
   ASSERT_TRUE(library) << library.error().message;
@@ -51,16 +51,16 @@ TEST_F(LibraryFileTest, SealedBytesAreACopyThatNobodyCanChangeWithTheirHash) {
 }
 
 TEST_F(LibraryFileTest, AnEmptyOrHugeFileIsNoPluginAndIsNotRead) {
-  EXPECT_THAT(ipc::LibraryFile::open_sealed(folder_.write("empty.so", "")).error().message,
+  EXPECT_THAT(ipc::PluginFile::open_sealed(folder_.write("empty.so", "")).error().message,
               HasSubstr("empty.so: is empty"));
   const std::string huge = folder_.write("huge.so", "");
   ASSERT_EQ(::truncate(huge.c_str(), 20ll << 30), 0);
-  EXPECT_THAT(ipc::LibraryFile::open_sealed(huge).error().message,
+  EXPECT_THAT(ipc::PluginFile::open_sealed(huge).error().message,
               HasSubstr("huge.so: has 21474836480 bytes; expected a plugin of at most 1073741824"));
 }
 
 TEST_F(LibraryFileTest, WhatReplacesTheFileAfterItWasOpenedIsNotLoaded) {
-  auto file = ipc::LibraryFile::open(so_);
+  auto file = ipc::PluginFile::open(so_);
   ASSERT_TRUE(file) << file.error().message;
   fs::rename(folder_.write("other", "no library"), so_);
   const auto library = load_library(std::move(*file), true);
@@ -83,10 +83,10 @@ TEST_F(LibraryFileTest, TheSameFileIsTheSameLibraryAndAnUpgradedOneIsAnother) {
 }
 
 TEST_F(LibraryFileTest, AFolderOrAPipeIsNoPlugin) {
-  EXPECT_THAT(ipc::LibraryFile::open(folder_.path()).error().message, HasSubstr("is no file; expected a plugin (.so)"));
+  EXPECT_THAT(ipc::PluginFile::open(folder_.path()).error().message, HasSubstr("is no file; expected a plugin (.so)"));
   const std::string pipe = folder_.file("pipe.so");
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
-  EXPECT_THAT(ipc::LibraryFile::open(pipe).error().message, HasSubstr("is no file"));
+  EXPECT_THAT(ipc::PluginFile::open(pipe).error().message, HasSubstr("is no file"));
 }
 
 TEST_F(LibraryFileTest, AFolderOnTheWayThatOthersMayWriteIsRefusedAlsoBehindALink) {

@@ -62,31 +62,31 @@ int run_popen(const Targets&) {
   return answered ? 0 : EPERM;
 }
 
-int bury(pid_t child) {
+int reap_child(pid_t child) {
   if (child == 0) ::_exit(0);
   if (child < 0) return errno;
   ::waitpid(child, nullptr, 0);
   return 0;
 }
 
-int run_fork(const Targets&) { return bury(static_cast<pid_t>(::syscall(SYS_fork))); }
+int run_fork(const Targets&) { return reap_child(static_cast<pid_t>(::syscall(SYS_fork))); }
 int run_vfork(const Targets&) {
   const pid_t child = ::vfork();
   if (child == 0) ::_exit(0);
-  return bury(child);
+  return reap_child(child);
 }
-int run_clone(const Targets&) { return bury(static_cast<pid_t>(::syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0))); }
+int run_clone(const Targets&) { return reap_child(static_cast<pid_t>(::syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0))); }
 /// The upper half of the register is not the kernel's concern.
 int run_clone_high_bits(const Targets&) {
-  return bury(static_cast<pid_t>(::syscall(SYS_clone, 0xdead00000000ul | SIGCHLD, 0, 0, 0, 0)));
+  return reap_child(static_cast<pid_t>(::syscall(SYS_clone, 0xdead00000000ul | SIGCHLD, 0, 0, 0, 0)));
 }
 int run_clone3(const Targets&) {
   clone_args arguments{};
   arguments.exit_signal = SIGCHLD;
-  return bury(static_cast<pid_t>(::syscall(SYS_clone3, &arguments, sizeof arguments)));
+  return reap_child(static_cast<pid_t>(::syscall(SYS_clone3, &arguments, sizeof arguments)));
 }
 int run_clone_user(const Targets&) {
-  return bury(static_cast<pid_t>(::syscall(SYS_clone, CLONE_NEWUSER | SIGCHLD, 0, 0, 0, 0)));
+  return reap_child(static_cast<pid_t>(::syscall(SYS_clone, CLONE_NEWUSER | SIGCHLD, 0, 0, 0, 0)));
 }
 int run_unshare_user(const Targets&) { return outcome(::unshare(CLONE_NEWUSER)); }
 int run_unshare_mounts(const Targets&) { return outcome(::unshare(CLONE_NEWNS)); }

@@ -12,7 +12,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "fuzz/said/said.hpp"
+#include "fuzz/said/worker_frames.hpp"
 #include "worker/agent_channel.hpp"
 
 namespace driftd::fuzz {
@@ -23,7 +23,7 @@ using ipc::Frame;
 using ipc::FrameType;
 
 /// The agent's next frame that is a call; the end of the agent ends this process.
-Frame next_call(worker::Link& link) {
+Frame next_call(worker::AgentChannel& link) {
   for (;;) {
     auto frame = link.receive();
     if (!frame || !*frame || (*frame)->type == FrameType::stop) std::_Exit(0);
@@ -42,12 +42,12 @@ class Hostile {
     open();
     for (;;) {
       const Frame call = next_call(link_);
-      const bool well = wish_ != "health" && (wish_ != "random" || random_() % 64 != 0);
+      const bool well = behaviour_ != "health" && (behaviour_ != "random" || random_() % 64 != 0);
       if (call.type == FrameType::health && well) {
-        say(FrameType::result, call.call, answer(encode(core::HealthReport{core::HealthReport::State::up})));
-      } else if (wish_ == "random" && call.type == FrameType::demote) {
+        send(FrameType::result, call.call, answer(encode(core::HealthReport{core::HealthReport::State::up})));
+      } else if (behaviour_ == "random" && call.type == FrameType::demote) {
         ++*frames_;
-        say(FrameType::result, call.call, mutated(answer(encode(std::vector<core::Demotion>(2))), random_));
+        send(FrameType::result, call.call, mutated(answer(encode(std::vector<core::Demotion>(2))), random_));
       } else {
         misbehave(call.call);
       }
@@ -55,47 +55,47 @@ class Hostile {
   }
 
  private:
-  void say(FrameType type, std::uint64_t call, const std::string& payload) {
+  void send(FrameType type, std::uint64_t call, const std::string& payload) {
     if (!link_.send(type, call, payload)) std::_Exit(0);
   }
 
   void load() {
     const Frame call = next_call(link_);
     const auto asked = ipc::decode<ipc::Load>(call.payload);
-    ipc::Loaded told = loaded();
+    ipc::LoadAnswer reply = loaded();
     const std::string nested = R"({"id":"x","version":"1","types":["x"],"kinds":["thing"],"concurrency":)";
     if (asked->file.find("deep") != std::string::npos)
-      told.describe = nested + std::string(500'000, '[') + std::string(500'000, ']') + "}";
+      reply.describe = nested + std::string(500'000, '[') + std::string(500'000, ']') + "}";
     const int file = ::open(asked->file.c_str(), O_RDWR | O_CLOEXEC);
     void* at = ::mmap(nullptr, sizeof *frames_, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     if (at == MAP_FAILED) std::_Exit(5);
     frames_ = static_cast<std::uint64_t*>(at);
-    say(FrameType::result, call.call, answer(encode(told)));
+    send(FrameType::result, call.call, answer(encode(reply)));
   }
 
   void open() {
     const Frame call = next_call(link_);
     const auto settings = nlohmann::json::parse(ipc::decode<ipc::Open>(call.payload)->settings_json);
-    wish_ = settings.value("do", "");
-    if (wish_.starts_with("refuses_open")) refuse(call.call);
+    behaviour_ = settings.value("do", "");
+    if (behaviour_.starts_with("refuses_open")) refuse(call.call);
     random_.seed(settings.value("seed", 1u) + static_cast<unsigned>(::getpid()));
-    say(FrameType::result, call.call, answer());
+    send(FrameType::result, call.call, answer());
   }
 
   /// Says no to open and stays, silent or loud.
   [[noreturn]] void refuse(std::uint64_t call) {
-    ipc::CallResult told;
-    told.code = Code::invalid;
-    told.message = "open: not today";
-    say(FrameType::result, call, encode(told));
-    if (wish_ == "refuses_open_and_floods") {
-      for (;;) say(FrameType::records, call + 1000, "x");
+    ipc::CallResult reply;
+    reply.code = Code::invalid;
+    reply.message = "open: not today";
+    send(FrameType::result, call, encode(reply));
+    if (behaviour_ == "refuses_open_and_floods") {
+      for (;;) send(FrameType::records, call + 1000, "x");
     }
     for (;;) ::pause();
   }
 
   void endless(FrameType type, std::uint64_t call, const std::string& payload) {
-    for (;;) say(type, call, payload);
+    for (;;) send(type, call, payload);
   }
 
   /// Keeps to its credit, so that only another bound can end it.
@@ -109,27 +109,27 @@ class Hostile {
       }
       const std::string bytes = payload(i);
       used += bytes.size() + ipc::kHeaderSize;
-      say(type, call, bytes);
+      send(type, call, bytes);
     }
   }
 
   void record(std::uint64_t call, const std::function<void(core::Observation&)>& spoil) {
     core::Observation o = observation("1");
     spoil(o);
-    say(FrameType::records, call, encode(std::vector<core::Observation>{o}));
-    say(FrameType::result, call, answer(encode(ipc::RefreshAnswer{})));
+    send(FrameType::records, call, encode(std::vector<core::Observation>{o}));
+    send(FrameType::result, call, answer(encode(ipc::RefreshAnswer{})));
   }
 
   void at_random(std::uint64_t call);
-  void result(std::uint64_t call, ipc::CallResult told) { say(FrameType::result, call, encode(told)); }
+  void result(std::uint64_t call, ipc::CallResult reply) { send(FrameType::result, call, encode(reply)); }
 
   void misbehave(std::uint64_t call);
   void misbehave_in_records(std::uint64_t call);
   void misbehave_in_answer(std::uint64_t call);
 
   const int fd_;
-  worker::Link link_;
-  std::string wish_;
+  worker::AgentChannel link_;
+  std::string behaviour_;
   std::uint64_t* frames_ = nullptr;
   std::uint64_t frames_of_call_ = 0;
   Random random_{1};
@@ -137,40 +137,40 @@ class Hostile {
 
 void Hostile::misbehave(std::uint64_t call) {
   const std::string batch = encode(std::vector<core::Observation>(60, observation("1")));
-  if (wish_ == "over_credit") endless(FrameType::records, call, batch);
-  if (wish_ == "metric_flood") endless(FrameType::metric, call, encode(ipc::Gauge{"things", "1"}));
-  if (wish_ == "unknown_call") say(FrameType::records, call + 1000, batch);
-  if (wish_ == "after_result") {
-    say(FrameType::result, call, answer(encode(ipc::RefreshAnswer{})));
-    say(FrameType::records, call, batch);
+  if (behaviour_ == "over_credit") endless(FrameType::records, call, batch);
+  if (behaviour_ == "metric_flood") endless(FrameType::metric, call, encode(ipc::Gauge{"things", "1"}));
+  if (behaviour_ == "unknown_call") send(FrameType::records, call + 1000, batch);
+  if (behaviour_ == "after_result") {
+    send(FrameType::result, call, answer(encode(ipc::RefreshAnswer{})));
+    send(FrameType::records, call, batch);
   }
-  if (wish_ == "agents_frame") say(FrameType::refresh, call, encode(ipc::RefreshCall{}));
-  if (wish_ == "metric_name") say(FrameType::metric, call, encode(ipc::Gauge{"other", "1"}));
-  if (wish_ == "metric_value") say(FrameType::metric, call, encode(ipc::Gauge{"things", "1; DROP"}));
-  if (wish_ == "log_flood") endless(FrameType::log, call, encode(ipc::LogLine{1, std::string(1000, 'x')}));
-  if (wish_ == "log_forges") {
-    say(FrameType::log, call,
-        encode(ipc::LogLine{1, "first\n2026-11-21T00:00:00.000Z info  admin: forged token-value"}));
-    say(FrameType::result, call, answer(encode(ipc::RefreshAnswer{})));
+  if (behaviour_ == "agents_frame") send(FrameType::refresh, call, encode(ipc::RefreshCall{}));
+  if (behaviour_ == "metric_name") send(FrameType::metric, call, encode(ipc::Gauge{"other", "1"}));
+  if (behaviour_ == "metric_value") send(FrameType::metric, call, encode(ipc::Gauge{"things", "1; DROP"}));
+  if (behaviour_ == "log_flood") endless(FrameType::log, call, encode(ipc::LogLine{1, std::string(1000, 'x')}));
+  if (behaviour_ == "log_forges") {
+    send(FrameType::log, call,
+         encode(ipc::LogLine{1, "first\n2026-11-21T00:00:00.000Z info  admin: forged token-value"}));
+    send(FrameType::result, call, answer(encode(ipc::RefreshAnswer{})));
   }
-  if (wish_ == "permit_flood") endless(FrameType::permit, call, encode(ipc::PermitRequest{1, "b", 1}));
-  if (wish_ == "permit_buckets") {
+  if (behaviour_ == "permit_flood") endless(FrameType::permit, call, encode(ipc::PermitRequest{1, "b", 1}));
+  if (behaviour_ == "permit_buckets") {
     for (int i = 0;; ++i) {
-      say(FrameType::permit, call, encode(ipc::PermitRequest{1, "bucket-" + std::to_string(i), 100}));
+      send(FrameType::permit, call, encode(ipc::PermitRequest{1, "bucket-" + std::to_string(i), 100}));
       const auto answered = link_.receive();
       if (!answered || !*answered) std::_Exit(0);
     }
   }
-  if (wish_ == "diagnostics") {
+  if (behaviour_ == "diagnostics") {
     core::Diagnostic many{Code::denied, "thing"};
     within_credit(FrameType::diagnostic, call, [&](int i) {
       many.text = std::to_string(i) + std::string(8000, 'x');
       return encode(many);
     });
   }
-  if (wish_ == "large_log") say(FrameType::log, call, encode(ipc::LogLine{1, std::string(7u << 20, 'x')}));
-  if (wish_ == "garbage") say(FrameType::records, call, mutated(batch, random_) + "x");
-  if (wish_ == "random") at_random(call);
+  if (behaviour_ == "large_log") send(FrameType::log, call, encode(ipc::LogLine{1, std::string(7u << 20, 'x')}));
+  if (behaviour_ == "garbage") send(FrameType::records, call, mutated(batch, random_) + "x");
+  if (behaviour_ == "random") at_random(call);
   misbehave_in_records(call);
   misbehave_in_answer(call);
 }
@@ -194,16 +194,16 @@ void Hostile::at_random(std::uint64_t call) {
       const std::string bytes = mutated(render(frame), random_);
       if (::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL) < 0) std::_Exit(0);
     } else {
-      say(frame.type, frame.call, frame.payload);
+      send(frame.type, frame.call, frame.payload);
     }
   }
   frames_of_call_ = 0;
-  say(FrameType::result, call, all_frames(call)[8].payload);
+  send(FrameType::result, call, all_frames(call)[8].payload);
 }
 
 void Hostile::misbehave_in_records(std::uint64_t call) {
-  const auto spoil = [&](const char* wish, const std::function<void(core::Observation&)>& change) {
-    if (wish_ == wish) record(call, change);
+  const auto spoil = [&](const char* behaviour, const std::function<void(core::Observation&)>& change) {
+    if (behaviour_ == behaviour) record(call, change);
   };
   spoil("id_utf8", [](core::Observation& o) { o.id.id = "a\xff\xfe"; });
   spoil("id_empty", [](core::Observation& o) { o.id.id.clear(); });
@@ -215,37 +215,38 @@ void Hostile::misbehave_in_records(std::uint64_t call) {
   });
   spoil("unread_utf8", [](core::Observation& o) { o.unread[0].path = "\xff"; });
   spoil("unread_code", [](core::Observation& o) { o.unread[0].code = static_cast<Code>(77); });
-  if (wish_ == "no_records") endless(FrameType::records, call, encode(std::vector<core::Observation>{}));
-  if (wish_ == "many_records")
-    say(FrameType::records, call, encode(std::vector<core::Observation>(65, observation("1"))));
-  if (wish_ == "mark_kind")
-    say(FrameType::mark, call, encode(core::Mark{core::Mark::Type::complete, "undeclared", "", 0}));
-  if (wish_ == "mark_type") say(FrameType::mark, call, encode(core::Mark{static_cast<core::Mark::Type>(9), "thing"}));
-  if (wish_ == "cursor")
-    say(FrameType::mark, call, encode(core::Mark{core::Mark::Type::checkpoint, "", std::string(70'000, 'c'), 0}));
-  if (wish_ == "over_budget") {
+  if (behaviour_ == "no_records") endless(FrameType::records, call, encode(std::vector<core::Observation>{}));
+  if (behaviour_ == "many_records")
+    send(FrameType::records, call, encode(std::vector<core::Observation>(65, observation("1"))));
+  if (behaviour_ == "mark_kind")
+    send(FrameType::mark, call, encode(core::Mark{core::Mark::Type::complete, "undeclared", "", 0}));
+  if (behaviour_ == "mark_type")
+    send(FrameType::mark, call, encode(core::Mark{static_cast<core::Mark::Type>(9), "thing"}));
+  if (behaviour_ == "cursor")
+    send(FrameType::mark, call, encode(core::Mark{core::Mark::Type::checkpoint, "", std::string(70'000, 'c'), 0}));
+  if (behaviour_ == "over_budget") {
     within_credit(FrameType::records, call,
                   [](int i) { return encode(std::vector<core::Observation>(60, observation(std::to_string(i)))); });
   }
 }
 
 void Hostile::misbehave_in_answer(std::uint64_t call) {
-  if (wish_ == "result_garbage") say(FrameType::result, call, "no result");
-  if (wish_ == "many_rules") {
-    ipc::CallResult told;
-    for (int i = 0; i < 1000; ++i) told.rules["rule " + std::to_string(i)] = 1;
-    result(call, std::move(told));
+  if (behaviour_ == "result_garbage") send(FrameType::result, call, "no result");
+  if (behaviour_ == "many_rules") {
+    ipc::CallResult reply;
+    for (int i = 0; i < 1000; ++i) reply.rules["rule " + std::to_string(i)] = 1;
+    result(call, std::move(reply));
   }
-  if (wish_ == "result_code") result(call, {static_cast<Code>(-5), "no code"});
-  if (wish_ == "answer_shape") result(call, {Code::ok, {}, "not a refresh answer"});
-  if (wish_ == "health") result(call, {Code::ok, {}, "not a report"});
-  if (wish_ == "negative_next") result(call, {Code::ok, {}, encode(ipc::RefreshAnswer{false, -7})});
-  if (wish_ == "endless_next") result(call, {Code::ok, {}, encode(ipc::RefreshAnswer{false, INT64_MAX})});
-  if (wish_ == "misuse") {
-    ipc::CallResult told{Code::throttled, std::string(100'000, 'm') + "\xff", {}, INT64_MAX};
-    told.misuses = UINT64_MAX;
-    told.misuse = "broke\nit with token-value";
-    result(call, told);
+  if (behaviour_ == "result_code") result(call, {static_cast<Code>(-5), "no code"});
+  if (behaviour_ == "answer_shape") result(call, {Code::ok, {}, "not a refresh answer"});
+  if (behaviour_ == "health") result(call, {Code::ok, {}, "not a report"});
+  if (behaviour_ == "negative_next") result(call, {Code::ok, {}, encode(ipc::RefreshAnswer{false, -7})});
+  if (behaviour_ == "endless_next") result(call, {Code::ok, {}, encode(ipc::RefreshAnswer{false, INT64_MAX})});
+  if (behaviour_ == "misuse") {
+    ipc::CallResult reply{Code::throttled, std::string(100'000, 'm') + "\xff", {}, INT64_MAX};
+    reply.misuses = UINT64_MAX;
+    reply.misuse = "broke\nit with token-value";
+    result(call, reply);
   }
 }
 

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <deque>
+#include <memory>
+#include <utility>
+
+#include "base/task.hpp"
+
+namespace driftd {
+
+/// First come, first served: one at a time holds the mutex, over all that it waits for meanwhile. One thread; outlives
+/// everything that it gave to.
+class AsyncMutex {
+ public:
+  explicit AsyncMutex(asio::any_io_executor core) : core_(std::move(core)) {}
+
+  /// Gives the mutex back when it goes out of scope.
+  class Guard {
+   public:
+    explicit Guard(AsyncMutex* mutex = nullptr) : mutex_(mutex) {}
+    Guard(Guard&& other) noexcept : mutex_(std::exchange(other.mutex_, nullptr)) {}
+    Guard& operator=(Guard&& other) noexcept {
+      std::swap(mutex_, other.mutex_);
+      return *this;
+    }
+    ~Guard() {
+      if (mutex_ != nullptr) mutex_->unlock();
+    }
+
+   private:
+    AsyncMutex* mutex_;
+  };
+
+  Task<Guard> lock() {
+    if (!locked_) {
+      locked_ = true;
+      co_return Guard(this);
+    }
+    auto wakeup = std::make_shared<asio::steady_timer>(core_, asio::steady_timer::time_point::max());
+    waiting_.push_back(wakeup);
+    co_await wakeup->async_wait(asio::as_tuple(asio::use_awaitable));
+    co_return Guard(this);
+  }
+
+  bool locked() const { return locked_; }
+
+ private:
+  void unlock() {
+    if (waiting_.empty()) {
+      locked_ = false;
+      return;
+    }
+    const auto wakeup = waiting_.front();  // the mutex passes on without being free in between
+    waiting_.pop_front();
+    wakeup->cancel();
+  }
+
+  asio::any_io_executor core_;
+  bool locked_ = false;
+  std::deque<std::shared_ptr<asio::steady_timer>> waiting_;
+};
+
+}  // namespace driftd

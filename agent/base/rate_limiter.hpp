@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+
+namespace driftd {
+
+/// A limiter (GCRA): one token `each`, `burst` at once. As it stands it is the host-owned one behind `permit`: 50
+/// tokens a second, 100 at once. Not thread-safe.
+class RateLimiter {
+ public:
+  using Clock = std::chrono::steady_clock;
+  RateLimiter() = default;
+  RateLimiter(std::chrono::milliseconds each, std::int64_t burst) : each_(each), burst_(burst) {}
+
+  /// When the next `tokens` may be used; they are taken. A request above the burst counts as the burst.
+  Clock::time_point reserve(std::uint32_t tokens, Clock::time_point now) {
+    const auto cost = each_ * std::clamp<std::int64_t>(tokens, 1, burst_);
+    full_at_ = std::max(full_at_, now) + cost;
+    return std::max(now, full_at_ - each_ * burst_);
+  }
+  /// Takes one token if there is one now.
+  bool try_take(Clock::time_point now) {
+    if (full_at_ + each_ - each_ * burst_ > now) return false;
+    full_at_ = std::max(full_at_, now) + each_;
+    return true;
+  }
+  bool full(Clock::time_point now) const { return full_at_ <= now; }  ///< nothing was taken lately
+
+ private:
+  std::chrono::milliseconds each_{20};
+  std::int64_t burst_ = 100;
+  Clock::time_point full_at_{};
+};
+
+}  // namespace driftd

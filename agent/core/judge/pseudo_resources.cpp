@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pseudo-resources: `backend/<name>` (system identity) and `scope/<kind>` (many gone at once),
+// `claim/<name>` (registrars that its configuration does not name). Their drifts are always
+// manual: they ask before anything else is judged.
+#include <algorithm>
+
+#include "base/digest.hpp"
+#include "core/judge/stages.hpp"
+
+namespace driftd::core {
+namespace {
+
+constexpr std::string_view kSystemIdentity = "system_identity";
+constexpr std::string_view kGone = "gone";
+constexpr std::string_view kClaimedBy = "claimed_by";
+// of a mass deletion: it may have a million names
+constexpr std::size_t kNamesShown = 1'000, kNameBytesShown = 64u << 10;
+constexpr std::size_t kHashedAtOnce = 1u << 20;  // bytes
+
+Value object_of(std::string_view member, Value value) {
+  Value::Object out;
+  out.emplace(std::string(member), std::move(value));
+  return out;
+}
+
+/// The member of the stored baseline as text; absent when there is none.
+std::optional<std::string> baseline_member(const StoredResource& stored, std::string_view member) {
+  if (!stored.baseline) return std::nullopt;
+  const Result<Value> body = parse(*stored.baseline);
+  const Value* value = body ? body->find(member) : nullptr;
+  return value ? std::optional<std::string>(render(*value)) : std::nullopt;
+}
+
+std::vector<std::string> texts_of(const std::optional<std::string>& body, std::string_view member) {
+  std::vector<std::string> out;
+  const Result<Value> parsed = parse(body.value_or("{}"));
+  const Value* list = parsed ? parsed->find(member) : nullptr;
+  if (list == nullptr || list->array() == nullptr) return out;
+  for (const auto& text : *list->array()) {
+    if (text.string() != nullptr) out.push_back(*text.string());
+  }
+  return out;
+}
+
+/// SHA-256 over all names, each behind its length, in pieces: no other list of names has it. The text in front cannot
+/// be the digest of a piece.
+std::string digest_of(const std::vector<std::string>& sorted) {
+  std::string piece = "driftd names 1\n";
+  for (const auto& name : sorted) {
+    piece += std::to_string(name.size()) + ':' + name;
+    if (piece.size() >= kHashedAtOnce) piece = sha256(piece);
+  }
+  return to_hex(sha256(piece));
+}
+
+/// How many of these names are shown.
+std::size_t shown_of(const std::vector<std::string>& sorted) {
+  std::size_t count = 0, bytes = 0;
+  while (count < sorted.size() && count < kNamesShown && bytes + sorted[count].size() <= kNameBytesShown) {
+    bytes += sorted[count++].size();
+  }
+  return count;
+}
+
+Value list_of(const std::vector<std::string>& texts) { return Value(Value::Array(texts.begin(), texts.end())); }
+
+Judgement judge_member(const std::string& backend_uid, const StoredResource& stored, ChangeClass cls,
+                       std::optional<Change> change, Nanos now_ns, Judgement out, bool rebased = false) {
+  ChangeSet change_set;
+  change_set.rebased = rebased;
+  if (change) {
+    DriftGroup group;
+    group.changes.push_back(std::move(*change));
+    change_set.groups.emplace(GroupKey{cls, Against::baseline, Action::manual}, std::move(group));
+  }
+  reconcile({backend_uid, nullptr, now_ns, {}}, stored, std::move(change_set), out);
+  return out;
+}
+
+}  // namespace
+
+Judgement judge_identity(const std::string& backend_uid, const StoredResource& stored, const std::string& accepted,
+                         const std::string& identity, Nanos now_ns) {
+  Judgement out = expire_decisions(stored, now_ns);
+  if (identity.empty()) {
+    out.unknown.push_back({std::string(kSystemIdentity), "the system did not say which one it is"});
+    for (auto& drift : out.next.open) {
+      if (!drift.stale_since_ns) drift.stale_since_ns = now_ns;
+    }
+    return out;
+  }
+  out = Judgement{};
+  out.next = stored;
+  out.next.observed = render(object_of(kSystemIdentity, Value(identity)));
+  out.next.observed_ns = now_ns;
+  auto known = baseline_member(stored, kSystemIdentity);
+  const std::string now = render(Value(identity));
+  const bool anew = known && accepted.empty();  // another provider, which names systems otherwise
+  if (!known || anew) {
+    const std::string& first = accepted.empty() ? identity : accepted;
+    known = render(Value(first));
+    out.next.baseline = render(object_of(kSystemIdentity, Value(first)));
+  }
+  std::optional<Change> change;
+  if (*known != now) change = Change{std::string(kSystemIdentity), ChangeClass::endpoint, *known, now, false};
+  return judge_member(backend_uid, stored, ChangeClass::endpoint, std::move(change), now_ns, std::move(out), anew);
+}
+
+bool mass_deletion(std::size_t known, std::size_t missing) { return missing > 10 && missing * 5 > known; }
+
+Value gone_value(std::vector<std::string> names, GoneNames shown) {
+  std::sort(names.begin(), names.end());
+  Value::Object out;
+  out.emplace("count", Value::Number{std::to_string(names.size())});
+  const std::size_t count = shown == GoneNames::all ? names.size() : shown_of(names);
+  if (count < names.size()) {
+    out.emplace("sha256", digest_of(names));
+    names.resize(count);
+  }
+  out.emplace("names", list_of(names));
+  return Value(std::move(out));
+}
+
+Judgement judge_scope(const std::string& backend_uid, const StoredResource& stored, std::vector<std::string> missing,
+                      Nanos now_ns, GoneNames shown) {
+  Judgement out;
+  out.next = stored;
+  out.next.observed_ns = now_ns;
+  if (missing.empty()) {  // back, or accepted and removed: the next time is a new question
+    out.next.baseline = out.next.observed = "{}";
+    return judge_member(backend_uid, stored, ChangeClass::config, std::nullopt, now_ns, std::move(out));
+  }
+  Value value = gone_value(std::move(missing), shown);
+  const std::string now = render(value);
+  out.next.observed = render(object_of(kGone, std::move(value)));
+  if (!stored.baseline) out.next.baseline = "{}";
+  const auto accepted = baseline_member(stored, kGone);
+  std::optional<Change> change;
+  if (accepted != now) change = Change{std::string(kGone), ChangeClass::config, accepted, now, false};
+  return judge_member(backend_uid, stored, ChangeClass::config, std::move(change), now_ns, std::move(out));
+}
+
+ClaimState claim_state(const StoredResource& stored) {
+  return {texts_of(stored.observed, kClaimedBy), texts_of(stored.baseline, kClaimedBy)};
+}
+
+Judgement judge_claims(const std::string& backend_uid, const StoredResource& stored,
+                       std::vector<std::string> registrars, Nanos now_ns) {
+  Judgement out;
+  out.next = stored;
+  out.next.observed_ns = now_ns;
+  std::sort(registrars.begin(), registrars.end());
+  std::vector<std::string> accepted = claim_state(stored).accepted;
+  std::erase_if(accepted,
+                [&](const auto& one) { return !std::binary_search(registrars.begin(), registrars.end(), one); });
+  out.next.observed = registrars.empty() ? "{}" : render(object_of(kClaimedBy, list_of(registrars)));
+  out.next.baseline = accepted.empty() ? "{}" : render(object_of(kClaimedBy, list_of(accepted)));
+  std::optional<Change> change;
+  if (registrars != accepted) {
+    const auto before = accepted.empty() ? std::nullopt : std::optional(render(list_of(accepted)));
+    change = Change{std::string(kClaimedBy), ChangeClass::config, before, render(list_of(registrars)), false};
+  }
+  const bool rebased = stored.baseline.has_value() && out.next.baseline != stored.baseline;
+  return judge_member(backend_uid, stored, ChangeClass::config, std::move(change), now_ns, std::move(out), rebased);
+}
+
+}  // namespace driftd::core

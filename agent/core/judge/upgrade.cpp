@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Semantics 10 with driftd.upgrade/1: a baseline of an older schema revision in today's form.
+#include <algorithm>
+
+#include "core/judge/stages.hpp"
+#include "core/redact.hpp"
+
+namespace driftd::core {
+namespace {
+
+bool same(const Value* a, const Value* b) {
+  if (a == nullptr || b == nullptr) return a == b;
+  return render(*a) == render(*b);
+}
+
+/// Digests of a new body that do not stand where they were made.
+class Digests {
+ public:
+  Digests(const Value& before, const KindSchema* former, const KindSchema& schema)
+      : before_(before),
+        former_(former),
+        schema_(schema) {}
+
+  /// Paths whose value must be left out, deepest attribute each; lists as a whole.
+  std::vector<Path> foreign(const Value& body) {
+    members(Path{}, body);
+    return std::move(out_);
+  }
+
+ private:
+  void members(const Path& path, const Value& object) {
+    for (const auto& [name, value] : *object.object()) attribute(path.child(name), value);
+  }
+  void attribute(const Path& path, const Value& value) {
+    if (!contains_digest(value)) return;
+    if (value.object() != nullptr && !as_digest(value)) return members(path, value);
+    const bool schema_changed = former_ != nullptr && !same_interpretation(former_->rule(path), schema_.rule(path));
+    if (schema_changed || !same(find(before_, path), &value)) out_.push_back(path);
+  }
+
+  const Value& before_;
+  const KindSchema* former_;
+  const KindSchema& schema_;
+  std::vector<Path> out_;
+};
+
+}  // namespace
+
+bool same_interpretation(const AttributeRule& a, const AttributeRule& b) {
+  return a.type == b.type && a.unit == b.unit && a.collection == b.collection && a.keys == b.keys && a.fold == b.fold &&
+         a.trim_space == b.trim_space && a.trim_eol == b.trim_eol && a.is_volatile == b.is_volatile &&
+         a.computed == b.computed && a.sensitive == b.sensitive && a.write_only == b.write_only;
+}
+
+Result<UpgradedRow> adopt_upgraded_baseline(const JudgeContext& context, const StoredResource& stored,
+                                            const std::string& body) {
+  DRIFTD_TRY(const Value before, parse(*stored.baseline));
+  DRIFTD_TRY(Value after, parse(body));
+  if (before.object() == nullptr || after.object() == nullptr) {
+    return fail(Code::corrupt, "an upgraded body of " + render(stored.id) + " is no JSON object");
+  }
+  const auto former = context.former.find(stored.schema_revision);
+  const KindSchema* old_schema = former == context.former.end() ? nullptr : former->second.get();
+  UpgradedRow out{stored, {}};
+  for (const auto& path : Digests(before, old_schema, *context.schema).foreign(after)) {
+    DRIFTD_CHECK(assign(after, path, nullptr));
+    out.row.was_unread.push_back(path.render());
+  }
+  for (const auto& drift : stored.open) {
+    for (const auto& change : drift.changes) {
+      if (change.path == kIdentityPath) continue;
+      const Path path = attribute_path(change.path);
+      if (!same(find(before, path), find(after, path))) out.moved.push_back(change.path);
+    }
+  }
+  out.row.baseline = render(after);
+  return out;
+}
+
+}  // namespace driftd::core

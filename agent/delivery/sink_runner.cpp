@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+// A runner's loop and its watch. The cursor: lane_cursor.cpp; what becomes of an attempt: lane_attempt.cpp.
+#include "delivery/sink_runner.hpp"
+
+#include <boost/asio/as_tuple.hpp>
+#include <cstdlib>
+
+#include "base/fatal.hpp"
+#include "base/log.hpp"
+
+namespace driftd::delivery {
+namespace {
+
+constexpr Millis kStoreRetry{1'000};
+constexpr int kIdle = 16;  // duties in a row that changed nothing
+
+/// A debug build ends where an invariant is broken; a release has named and counted it, and goes on.
+void broken_invariant() {
+#ifdef DRIFTD_DEBUG
+  std::abort();
+#endif
+}
+
+unsigned seed_of(const SinkRunnerContext& context) {
+  return context.settings.seed != 0 ? context.settings.seed : std::random_device{}();
+}
+
+}  // namespace
+
+SinkRunner::SinkRunner(std::shared_ptr<SinkRunnerContext> context, std::string name, std::string type,
+                       std::unique_ptr<core::Sink> sink)
+    : context_(std::move(context)),
+      name_(std::move(name)),
+      type_(std::move(type)),
+      sink_(std::move(sink)),
+      policy_(sink_->policy()),
+      schedule_(policy_, seed_of(*context_)),
+      endpoint_(policy_.forever, seed_of(*context_)),
+      wake_timer_(context_->core),
+      saved_(context_->core) {}
+
+Task<void> SinkRunner::run() {
+  const auto self = shared_from_this();
+  sink_->attach([weak = weak_from_this()] {
+    if (const auto runner = weak.lock()) runner->endpoint_changed();
+  });
+  while (true) {
+    const Situation before = situation();
+    const Agenda agenda = next_duty(before);
+    if (agenda.duty == Duty::end) break;
+    if (agenda.duty == Duty::sleep) {
+      co_await sleep(agenda.until);
+      continue;
+    }
+    doing_ = agenda.duty;
+    co_await perform(agenda.duty);
+    doing_ = Duty::sleep;
+    Situation after = situation();
+    after.now = before.now;
+    idle_ = after == before ? idle_ + 1 : 0;
+    if (idle_ >= kIdle) idle(agenda.duty);
+  }
+  co_await finish();
+}
+
+Situation SinkRunner::situation() const {
+  Situation s;
+  s.now = now();
+  s.opened = opened_;
+  s.started = started_;
+  s.stopping = stopping_;
+  s.disabled = disabled_;
+  s.rewinding = rewind_to_.has_value();
+  s.exhausted = exhausted_;
+  s.circuit = endpoint_.state(s.now);
+  s.open_until = endpoint_.open_until();
+  s.must_check = started_ && (sink_->must_check() || (s.circuit == Circuit::State::half_open && !checked_));
+  s.store_at = store_at_;
+  s.check_at = next_check_;
+  s.save_at = next_save_;
+  s.drain_until = drain_until_;
+  s.flying = window_.in_flight() + replay_.in_flight();
+  s.max_in_flight = static_cast<std::size_t>(policy_.max_in_flight);
+  s.at_risk = window_.at_risk();
+  s.unsaved = window_.unsaved();
+  s.loaded = window_.loaded();
+  s.loaded_bytes = window_.loaded_bytes();
+  s.plain = window_.plain();
+  s.unwritten = window_.unwritten();
+  s.behind = window_.behind();
+  s.at_exception_limit = at_exception_limit();
+  s.next_loaded = window_.next_loaded();
+  s.next_unloaded = window_.next_unloaded();
+  const bool new_notes = notes_ != saved_notes_;
+  s.worth_saving = window_.worth_saving() || new_notes || unsaved_replay_ || !unsaved_agent_events_.empty();
+  s.save_now = save_now_ || new_notes;
+  s.replay_unplanned = replay_.active() && !replay_.planned() && !planning_;
+  s.replay_unfetched = replay_.has_unfetched();
+  s.replay_ready = replay_.ready();
+  s.replay_bytes = replay_.bytes();
+  const auto replay_at = replay_.next([this](const std::string& key) { return !window_.busy(key); });
+  s.replay_sendable = replay_at.has_value();
+  s.replay_at = replay_at.value_or(Time{});
+  return s;
+}
+
+Task<void> SinkRunner::perform(Duty duty) {
+  switch (duty) {
+    case Duty::open:
+      co_await open_cursor();
+      break;
+    case Duty::rewind:
+      co_await rewind();
+      break;
+    case Duty::start:
+      co_await start_sink();
+      break;
+    case Duty::check:
+      co_await check();
+      break;
+    case Duty::fetch:
+      co_await fetch();
+      break;
+    case Duty::load:
+      co_await load_due();
+      break;
+    case Duty::send:
+      send_ready();
+      break;
+    case Duty::plan_replay:
+      planning_ = true;
+      asio::co_spawn(context_->core, resume_replay(), fatal);
+      break;
+    case Duty::fetch_replay:
+      co_await fetch_replays();
+      break;
+    case Duty::send_replay:
+      send_replay();
+      break;
+    case Duty::save:
+      co_await save(false);
+      break;
+    case Duty::sleep:
+    case Duty::end:
+      break;
+  }
+}
+
+Task<void> SinkRunner::sleep(Time until) {
+  asleep_until_ = until;
+  wake_timer_.expires_at(until);
+  co_await wake_timer_.async_wait(asio::as_tuple(asio::use_awaitable));
+  asleep_until_.reset();
+}
+
+/// A duty that is due again and again and changes nothing would keep the core thread busy for ever.
+void SinkRunner::idle(Duty duty) {
+  idle_ = 0;
+  ++missed_wakeups_;
+  store_at_ = now() + kStoreRetry;
+  log::room("delivery")
+      .error(
+          "sink {}: it is due to {}, and that changes nothing; this is a defect of driftd, please "
+          "report it; trying again in {} ms",
+          name_, render(duty), kStoreRetry.count());
+  broken_invariant();
+}
+
+void SinkRunner::wake() {
+  asleep_until_.reset();  // it waits for its turn of the core thread, no longer for the time
+  wake_timer_.cancel();
+}
+
+void SinkRunner::wake_and_fetch() {
+  exhausted_ = false;
+  wake();
+}
+
+void SinkRunner::endpoint_changed() {
+  endpoint_.back(now());
+  wake();
+}
+
+void SinkRunner::stop() {
+  if (stopping_) return;
+  stopping_ = true;
+  drain_until_ = now() + context_->settings.drain;
+  saved_.cancel();
+  wake_and_fetch();
+}
+
+void SinkRunner::retry_later(const std::string& doing, const Error& error) {
+  last_error_ = doing + ": " + error.message;
+  log::room("delivery").error("sink {}: {}; trying again in {} ms", name_, last_error_, kStoreRetry.count());
+  store_at_ = now() + kStoreRetry;
+}
+
+void SinkRunner::progress() {
+  waiting_since_.reset();
+  if (!std::exchange(stall_reported_, false)) return;
+  log::room("delivery").info("sink {}: it makes progress again", name_);
+}
+
+double SinkRunner::stalled_seconds() const {
+  if (!has_work() || !waiting_since_) return 0;
+  return std::chrono::duration<double>(now() - *waiting_since_).count();
+}
+
+std::string SinkRunner::why_stalled() const {
+  if (disabled_) return "it is disabled: " + last_error_;
+  if (now() < store_at_) return last_error_;
+  if (!started_ || endpoint_.state(now()) != Circuit::State::closed) return "its endpoint fails: " + last_error_;
+  if (window_.in_flight() != 0) return std::to_string(window_.in_flight()) + " of them are under way without an answer";
+  if (at_exception_limit()) return exception_limit_text();
+  if (window_.retrying() != 0) return "they wait for their next attempt: " + last_error_;
+  if (doing_ != Duty::sleep) return "it was to " + std::string(render(doing_)) + ", and that has not ended";
+  return "no reason is known; this is a defect of driftd, please report it";
+}
+
+std::string SinkRunner::exception_limit_text() const {
+  return std::to_string(window_.exceptions()) +
+         " events wait for their next attempt or behind one that does, as many as a " +
+         "sink may hold: it takes nothing new; it goes on when the receiver takes what it refuses now (" + last_error_ +
+         ")";
+}
+
+/// Loud once each time that the bound is reached.
+void SinkRunner::report_exception_limit() {
+  if (!at_exception_limit()) {
+    limit_reported_ = limit_reported_ && window_.exceptions() >= context_->settings.max_exceptions / 2;
+  } else if (!std::exchange(limit_reported_, true)) {
+    log::room("delivery").error("sink {}: {}", name_, exception_limit_text());
+  }
+}
+
+void SinkRunner::watch() {
+  if (ended_) return;
+  report_exception_limit();
+  if (!has_work()) {
+    waiting_since_.reset();
+    stall_reported_ = false;
+  } else if (!waiting_since_) {
+    waiting_since_ = now();
+  }
+  if (!stall_reported_ &&
+      stalled_seconds() >= std::chrono::duration<double>(context_->settings.stalled_after).count()) {
+    stall_reported_ = true;
+    log::room("delivery")
+        .error("sink {}: {} events wait and none was delivered for {:.0f} s: {}", name_, window_.size(),
+               stalled_seconds(), why_stalled());
+  }
+  if (!asleep_until_) return;
+  const Agenda agenda = next_duty(situation());
+  const bool due = agenda.duty != Duty::sleep || agenda.until < *asleep_until_;
+  const bool timer_late = now() >= *asleep_until_;
+  // its library's threads publish_agent_event it a moment before they publish_agent_event the runner
+  const bool by_sink = started_ && sink_->must_check();
+  const bool missed = due && !timer_late && !by_sink;
+  if (missed) {
+    ++missed_wakeups_;
+    log::room("delivery")
+        .error("sink {}: it slept though it is due to {}; this is a defect of driftd, please report it", name_,
+               render(agenda.duty));
+    broken_invariant();
+  }
+  if (due || timer_late) wake();
+}
+
+core::SinkView SinkRunner::view() const {
+  core::SinkView view;
+  view.name = name_;
+  view.type = type_;
+  view.low_water = window_.low_water();
+  view.in_flight = static_cast<std::int64_t>(window_.in_flight());
+  view.retrying = static_cast<std::int64_t>(window_.retrying());
+  view.dead = static_cast<std::int64_t>(window_.dead().size());
+  view.delivered = delivered_;
+  view.last_error = last_error_;
+  view.waiting = static_cast<std::int64_t>(window_.size());
+  view.stalled_seconds = stalled_seconds();
+  view.missed_wakeups = missed_wakeups_;
+  view.state = sink_->describe();
+  if (endpoint_.state(now()) == Circuit::State::open) view.state = "circuit open: " + last_error_;
+  if (at_exception_limit()) view.state += "; " + exception_limit_text();
+  if (disabled_) view.state = "disabled: " + last_error_;
+  if (stall_reported_) {
+    view.state += "; no progress for " + std::to_string(static_cast<long>(view.stalled_seconds)) + " s over " +
+                  std::to_string(window_.size()) + " waiting events";
+  }
+  return view;
+}
+
+}  // namespace driftd::delivery

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <mutex>
+#include <string>
+
+namespace driftd::common {
+
+/// Remembers what the last whole listing saw, so that a full sweep can count what the cursor had not shown. Any thread.
+class MissedChanges {
+ public:
+  /// After a whole listing. True: its cursor is that of the last one, what was listed is not.
+  bool detect(const std::string& cursor, std::size_t digest) {
+    const std::lock_guard lock(mutex_);
+    const bool out = !cursor.empty() && cursor == cursor_ && digest != digest_;
+    cursor_ = cursor;
+    digest_ = digest;
+    count_ += out ? 1 : 0;
+    return out;
+  }
+  double count() {
+    const std::lock_guard lock(mutex_);
+    return count_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::string cursor_;
+  std::size_t digest_ = 0;
+  double count_ = 0;
+};
+
+}  // namespace driftd::common

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <poll.h>
+#include <algorithm>
+#include <chrono>
+
+#include "driftd/sdk/call.hpp"
+
+namespace driftd::common {
+
+/// Does nothing until the call is cancelled (true), or until `until`. DEADLINE when the call's own passes before.
+inline bool wait_until(sdk::Call& call, std::chrono::steady_clock::time_point until) {
+  using std::chrono::milliseconds;
+  while (!call.cancelled()) {
+    const auto now = std::chrono::steady_clock::now();
+    if (call.deadline_ns() <= now.time_since_epoch().count())
+      throw sdk::Failure(DRIFTD_DEADLINE, "the call's deadline passed");
+    const auto left = std::chrono::ceil<milliseconds>(until - now).count();
+    if (left <= 0) return false;
+    pollfd cancel{call.cancel_fd(), POLLIN, 0};
+    ::poll(&cancel, 1, static_cast<int>(std::min<long long>(left, cancel.fd < 0 ? 100 : 1000)));
+  }
+  return true;
+}
+
+}  // namespace driftd::common

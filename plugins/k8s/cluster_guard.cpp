@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "k8s/cluster_guard.hpp"
+
+namespace driftd::k8s {
+namespace {
+
+[[noreturn]] void refuse(const std::string& uid, const std::string& before) {
+  throw sdk::Failure(DRIFTD_UNAVAILABLE, "another cluster answers at this endpoint (kube-system has uid " + uid +
+                                             ", before " + before + ")");
+}
+
+}  // namespace
+
+void ClusterGuard::on_health(const std::string& uid) {
+  const std::lock_guard lock(mutex_);
+  if (!uid.empty()) known_ = uid;
+}
+
+bool ClusterGuard::begin_refresh() {
+  const std::lock_guard lock(mutex_);
+  if (judged_.empty()) judged_ = known_;
+  const bool moved = !known_.empty() && known_ != judged_;
+  if (moved && asked_ == known_) judged_ = known_;
+  if (judged_ == known_) {
+    refused_.clear();
+    asked_.clear();
+  }
+  return moved;
+}
+
+void ClusterGuard::refresh_failed() {
+  const std::lock_guard lock(mutex_);
+  asked_ = refused_;
+}
+
+void ClusterGuard::check_connection(const std::string& uid) {
+  const std::lock_guard lock(mutex_);
+  if (judged_.empty()) judged_ = known_.empty() ? uid : known_;
+  if (judged_ == uid) return;
+  if (uid.empty()) {
+    throw sdk::Failure(DRIFTD_UNAVAILABLE,
+                       "the cluster at this endpoint no longer says which one it is (kube-system had uid " + judged_ +
+                           "): nothing of it is told until it does; expected the right to get the "
+                           "namespace kube-system");
+  }
+  refused_ = uid;
+  refuse(uid, judged_);
+}
+
+void ClusterGuard::check(const std::string& uid) const {
+  const std::lock_guard lock(mutex_);
+  if (uid.empty()) return;
+  for (const std::string* other : {&refused_, &known_, &judged_}) {  // for each record: no copies
+    if (!other->empty() && *other != uid) refuse(*other, uid);
+  }
+}
+
+std::string ClusterGuard::uid() const {
+  const std::lock_guard lock(mutex_);
+  return judged_;
+}
+
+}  // namespace driftd::k8s

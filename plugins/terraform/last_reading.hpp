@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <mutex>
+
+#include "terraform/cursor.hpp"
+
+namespace driftd::terraform {
+
+/// The last reading that was told whole. Any thread.
+class LastReading {
+ public:
+  /// That one; where nothing was told yet in this process, what a cursor of an earlier one knew.
+  Cursor value_or(const Cursor& otherwise) const {
+    const std::lock_guard lock(mutex_);
+    return has_value_ ? last_ : otherwise;
+  }
+  void remember(const Cursor& cursor) {
+    const std::lock_guard lock(mutex_);
+    last_ = cursor;
+    has_value_ = true;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  Cursor last_;
+  bool has_value_ = false;
+};
+
+}  // namespace driftd::terraform

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <set>
+#include <span>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "driftd/sdk/call.hpp"
+#include "terraform/cursor.hpp"
+#include "terraform/declare.hpp"
+#include "terraform/discover.hpp"
+#include "terraform/mapping.hpp"
+#include "terraform/source.hpp"
+
+namespace driftd::terraform {
+
+inline constexpr const char* kKinds[] = {"state", "instance", "output", kRegistration};
+
+/// Checks what was fetched and tells what became of the state since `before`. Throws as read_head.
+Reading read_fetched(const Fetched& fetched, const Cursor& before);
+
+/// A state as one refresh tells it to the host. Lives on the stack of the call.
+class StateEmitter final : public StateVisitor {
+ public:
+  /// `before`: names of the backends that earlier refreshes spoke of.
+  StateEmitter(sdk::Call& call, const Settings& settings, const Reading& reading, const sdk::Refresh& request,
+               std::set<std::string> before)
+      : call_(call),
+        settings_(settings),
+        reading_(reading),
+        request_(request),
+        finder_(reading, settings),
+        before_(std::move(before)) {}
+  /// Emits every record and the COMPLETE marks; false: the host wants the call to end, nothing is complete.
+  bool run(const Spool& state);
+  /// The backends of the state, after run().
+  Finder& found() { return finder_; }
+  /// Names of the backends that were reported_backends of and may still be there, after run().
+  std::set<std::string> reported_backends() const;
+
+  bool instance(const Instance& instance) override;
+  bool output(const std::string& name, const nlohmann::json& output) override;
+
+ private:
+  bool emit(const sdk::Record& record);
+  bool emit_registration(const Instance& instance);
+  bool wants_registrations() const {
+    return request_.wants(kRegistration) && settings_.registration_scope.wants_kind(kRegistration);
+  }
+  void complete_registrations();
+  bool declare_all(const Instance& instance);
+  bool wants(const std::string& kind) const { return request_.wants(kind) && settings_.scope.wants_kind(kind); }
+  void complete();
+  void complete_declared();
+
+  sdk::Call& call_;
+  const Settings& settings_;
+  const Reading& reading_;
+  const sdk::Refresh& request_;
+  bool whole_ = true;
+  std::map<std::string, std::uint64_t> counts_;
+  using Id = std::tuple<std::string, std::string, std::string>;  // backend, kind, id
+  std::set<Id> declared_;
+  std::set<std::pair<std::string, std::string>> reported_;  // backend and why, each once
+  Finder finder_;
+  std::set<std::string> before_;
+};
+
+/// Some identities of a state. Lives on the stack of the call.
+class Lookup final : public StateVisitor {
+ public:
+  Lookup(sdk::Call& call, const Settings& settings, const Reading& reading, std::span<const sdk::Identity> ids);
+  /// Emits those that are there. Throws UNSUPPORTED where the state cannot be looked into.
+  void run(const Spool& state);
+  /// The others: the state says that they are not there.
+  std::vector<const sdk::Identity*> missing() const;
+
+  bool instance(const Instance& instance) override;
+  bool output(const std::string& name, const nlohmann::json& output) override;
+
+ private:
+  using Key = std::tuple<std::string, std::string, std::string>;  // backend, kind, id
+  bool found(const Key& key);
+
+  sdk::Call& call_;
+  const Settings& settings_;
+  const Reading& reading_;
+  std::map<Key, const sdk::Identity*> wanted_;
+  bool declared_ = false;       // one of them is of another backend
+  bool registrations_ = false;  // one of them is a registration
+  Finder finder_;
+};
+
+}  // namespace driftd::terraform
