@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asio and Beast compiled once instead of into every file (two cores are few).
+// Compiles Asio and Beast once instead of in every file, which shortens the build.
 #include <boost/asio/impl/src.hpp>
 #include <boost/beast/src.hpp>

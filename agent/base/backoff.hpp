@@ -7,7 +7,7 @@
 
 namespace driftd {
 
-/// Exponential backoff with jitter: first, first×2 ... at max `max`, each ±20 %. Not thread-safe.
+/// Exponential backoff with jitter: `first`, then twice as long each time up to `max`, each ±20 %. Not thread-safe.
 class Backoff {
  public:
   using Millis = std::chrono::milliseconds;

@@ -4,7 +4,7 @@
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 #include <openssl/sha.h>
-#define XXH_INLINE_ALL  // one pass over short records: the call would cost as much as the hash
+#define XXH_INLINE_ALL  // inlined, because for short records a call would cost as much as the hash
 #include <xxhash.h>
 
 #include <array>

@@ -8,7 +8,7 @@
 
 namespace driftd {
 
-/// 128 bits of XXH3: for "is it the same text", never for secrets.
+/// 128 bits of XXH3, to compare texts. Never for secrets.
 struct Digest {
   std::uint64_t low = 0;
   std::uint64_t high = 0;
@@ -26,7 +26,7 @@ std::string hmac_hex(const Key& key, std::initializer_list<std::string_view> par
 std::string hmac_raw(std::string_view key, std::string_view bytes);
 /// SHA-256; 32 raw bytes.
 std::string sha256(std::string_view bytes);
-/// CRC-32C (Castagnoli) as in RFC 3720; `before` is that of the bytes in front of these.
+/// CRC-32C (Castagnoli) as in RFC 3720; `before` is the CRC of the preceding bytes.
 std::uint32_t crc32c(std::string_view bytes, std::uint32_t before = 0);
 
 std::string to_hex(std::string_view bytes);

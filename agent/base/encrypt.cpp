@@ -11,7 +11,7 @@ namespace {
 constexpr char kVersion = 1;
 constexpr int kNonce = 12, kTag = 16;
 constexpr std::size_t kHead = 1 + kNonce + kTag;
-constexpr std::size_t kMost = 1u << 30;  ///< far below where OpenSSL's lengths, which are int, end
+constexpr std::size_t kMost = 1u << 30;  ///< far below the maximum of OpenSSL's lengths, which are int
 
 using Cipher = std::unique_ptr<EVP_CIPHER_CTX, decltype(&EVP_CIPHER_CTX_free)>;
 

@@ -10,12 +10,12 @@
 
 namespace driftd {
 
-/// AES-256-GCM: nobody without `key` reads the text, or makes another one that decrypt() takes. `about` is not kept,
-/// and must be the same again: what was encrypt for one place is nothing in another. The nonce is random: with one
-/// key at most 2^32 texts. Raw bytes, 29 more than the text: a version, the nonce, the tag, the text. An error: of the
-/// system's random bytes or memory.
+/// Encrypts with AES-256-GCM: without `key` nobody can read the text or make another one that decrypt() accepts.
+/// `about` is authenticated but not stored; decrypt() needs the same one, so that a text that was encrypted for one
+/// place is not valid in another. The nonce is random, so one key may encrypt at most 2^32 texts. Returns raw bytes, 29
+/// more than the text: version, nonce, tag, text. Fails if the system gives no random bytes or no memory.
 Result<std::string> encrypt(const Key& key, std::string_view about, std::string_view text);
-/// Nothing: another key, another `about`, another version, or damage; which one cannot be told.
+/// Returns the text. Empty if key, `about` or version differ or the bytes are damaged; these cannot be told apart.
 std::optional<std::string> decrypt(const Key& key, std::string_view about, std::string_view bytes);
 
 }  // namespace driftd

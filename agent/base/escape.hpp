@@ -8,28 +8,30 @@
 
 namespace driftd {
 
-/// Bytes of the well-formed UTF-8 sequence at the front (Unicode 15, table 3-7); 0: none.
+/// Returns the length of the well-formed UTF-8 sequence at the front (Unicode 15, table 3-7), 0 if there is none.
 std::size_t utf8_sequence(std::string_view text);
 
-/// Of one well-formed sequence that is all of `sequence`.
+/// Decodes one well-formed sequence, which must be the whole of `sequence`.
 char32_t code_point(std::string_view sequence);
 
-/// Whether a terminal or a reader of lines would obey this sequence instead of showing it: C0 and C1 controls, DEL,
-/// line and paragraph separators, marks that turn the direction of what follows.
+/// Returns true if a terminal or a line reader would act on this sequence instead of showing it: C0 and C1 controls,
+/// DEL, line and paragraph separators, and marks that change the writing direction.
 bool is_control_sequence(std::string_view sequence);
 
-/// At most `bytes` of the front of a text, and no part of a character. [any thread]
+/// Returns at most the first `bytes` of a text, without a cut-off character. [any thread]
 std::string_view front(std::string_view text, std::size_t bytes);
 
-/// Two texts of which one is longer than `bytes`, each cut to about that around the first difference, with `…` where
-/// something is missing: whoever writes a value decides where in it the news is. Shorter ones are whole. [any thread]
+/// Returns both texts, each cut to about `bytes` around their first difference, with `…` where something is missing.
+/// The writer of a value decides where it changes, so its beginning alone could hide a change. If both fit, they are
+/// returned whole. [any thread]
 std::pair<std::string, std::string> around_difference(std::string_view before, std::string_view now, std::size_t bytes);
 
-/// The text itself where it is UTF-8; else with U+FFFD in place of each byte that is none. One such byte in one value
-/// and a whole JSON document is unreadable. [any thread]
+/// Returns the text with U+FFFD in place of each byte that is not valid UTF-8. One such byte in one value would make a
+/// whole JSON document unreadable. [any thread]
 std::string valid_utf8(std::string text);
 
-/// Text on one line that shows what would be obeyed: `\x1b`, `\u202e`; bytes that are no UTF-8 as `\xff`. [any thread]
+/// Returns the text on one line, with control sequences as `\x1b` or `\u202e` and bytes that are not valid UTF-8 as
+/// `\xff`. [any thread]
 std::string escaped(std::string_view text);
 
 }  // namespace driftd

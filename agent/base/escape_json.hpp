@@ -6,8 +6,8 @@
 
 namespace driftd {
 
-/// escaped() for a JSON text, which stays one that says the same: DEL, C1 controls and marks of direction, that JSON
-/// may hold as they are, become `\u009b`, `\u202e`. [any thread]
+/// escaped() for a JSON text, which remains valid JSON with the same values: DEL, C1 controls and direction marks,
+/// which JSON allows unescaped, become `\u009b` or `\u202e`. [any thread]
 std::string escaped_json(std::string_view json);
 
 }  // namespace driftd

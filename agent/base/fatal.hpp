@@ -5,8 +5,9 @@
 
 namespace driftd {
 
-/// How a coroutine that nobody waits for ends: what it throws leaves the executor's run() and ends the process, which
-/// is restarted. With asio::detached it would vanish, and the agent would go on without one of its loops.
+/// Completion handler for a coroutine that nobody waits for: its exception leaves the executor's run() and ends the
+/// process, which is then restarted. With asio::detached the exception would be lost, and the agent would go on without
+/// one of its loops.
 struct Fatal {
   void operator()(std::exception_ptr thrown) const {
     if (thrown) std::rethrow_exception(thrown);

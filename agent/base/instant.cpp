@@ -10,7 +10,7 @@ namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/// Exactly `width` digits off the front.
+/// Parses exactly `width` digits and removes them from the front.
 std::optional<int> take_number(std::string_view& rest, std::size_t width) {
   if (rest.size() < width || !std::all_of(rest.begin(), rest.begin() + static_cast<std::ptrdiff_t>(width), is_digit))
     return std::nullopt;
@@ -38,7 +38,7 @@ std::optional<std::chrono::sys_days> take_date(std::string_view& rest) {
   return std::chrono::sys_days(date);
 }
 
-/// `hh:mm:ss[.fraction]` in nanoseconds; at most 9 places.
+/// Parses `hh:mm:ss[.fraction]` into nanoseconds; at most 9 decimal places.
 std::optional<std::int64_t> take_time(std::string_view& rest) {
   const auto hour = take_number(rest, 2);
   if (!hour || !take(rest, ":")) return std::nullopt;
@@ -60,7 +60,7 @@ std::optional<std::int64_t> take_time(std::string_view& rest) {
   return ((*hour * 60 + *minute) * 60ll + *second) * 1'000'000'000 + nanos;
 }
 
-/// `Z`, `+02:00`, `+0200`, `+02`, all that is left; in seconds.
+/// Parses the rest of the text as a zone (`Z`, `+02:00`, `+0200`, `+02`); returns its offset in seconds.
 std::optional<int> zone(std::string_view rest) {
   if (rest == "Z" || rest == "z") return 0;
   if (rest.empty() || (rest.front() != '+' && rest.front() != '-')) return std::nullopt;

@@ -30,7 +30,7 @@ class JsonFormatter final : public spdlog::formatter {
   std::unique_ptr<spdlog::formatter> clone() const override { return std::make_unique<JsonFormatter>(); }
 };
 
-/// Whoever wrote the text, it stays one line that no terminal obeys.
+/// Escapes each message, so that it stays one line without control sequences, whoever wrote its text.
 class TextFormatter final : public spdlog::formatter {
  public:
   void format(const spdlog::details::log_msg& msg, spdlog::memory_buf_t& out) override {
@@ -52,7 +52,7 @@ struct State {
   std::map<std::string, std::unique_ptr<spdlog::logger>> loggers;
 };
 
-/// What is logged before configure(), as commands of the CLI do, is escaped as well.
+/// Messages that are logged before configure(), as CLI commands do, are escaped, too.
 State* made() {
   auto* out = new State;
   out->sink->set_formatter(std::make_unique<TextFormatter>());
@@ -60,7 +60,7 @@ State* made() {
 }
 
 State& state() {
-  static State* instance = made();  // never destroyed: threads may log while the process exits
+  static State* instance = made();  // never destroyed, because threads may log while the process exits
   return *instance;
 }
 

@@ -14,10 +14,10 @@ struct Settings {
   std::map<std::string, std::string> rooms;  ///< level per room: host, engine, store, delivery, admin, config ...
 };
 
-/// Sets level and format of all rooms, also of those asked for before. [any thread]
+/// Sets level and format of all rooms, also of loggers that exist already. [any thread]
 void configure(const Settings& settings);
 
-/// The logger of a room; made on first use, lives as long as the process. [any thread]
+/// Returns the logger of a room. It is created on first use and lives as long as the process. [any thread]
 spdlog::logger& room(const std::string& name);
 
 }  // namespace driftd::log

@@ -3,13 +3,13 @@
 
 namespace driftd {
 
-/// Gives free memory of the heap back to the system: what a long list needed while it was judged. Any thread, best none
-/// that others wait for. Without glibc it does nothing.
+/// Returns free heap memory to the system, such as a long list needed while it was judged. Any thread, but best one
+/// that nobody waits for. Does nothing without glibc.
 void release_free_memory();
 
-/// Before the first thread: a large block goes back to the system when it is freed, and threads share two heaps. glibc
-/// otherwise learns from the first large text to keep as much for ever, in each thread's own heap. Without glibc it
-/// does nothing.
+/// Call before the first thread starts. Large blocks then go back to the system when they are freed, and threads share
+/// two heaps. By default glibc raises its limit with the first large block and keeps as much for ever, in each thread's
+/// own heap. Does nothing without glibc.
 void limit_heap_growth();
 
 }  // namespace driftd

@@ -8,13 +8,13 @@
 
 namespace driftd {
 
-/// A text as yaml-cpp reads it, which stops the scanner where it only looks ahead: of a flow collection (`[a, b, …`) it
-/// keeps every token, some 130 bytes each, until the bracket closes, so that 1 MiB of brackets takes 230 MiB before the
-/// parser says one word. Borrows the text. [one thread]
+/// An input stream for yaml-cpp that limits how far its scanner reads ahead. In a flow collection (`[a, b, …`) the
+/// scanner keeps every token, some 130 bytes each, until the bracket closes: 1 MiB of brackets takes 230 MiB before the
+/// parser emits its first event. Borrows the text. [one thread]
 class PacedInput final : public std::streambuf {
  public:
-  /// Throws std::length_error out of the parser when it reads more than `max_ahead` units (see token_cost) without
-  /// `progress()`. Both texts are read in place, one behind the other, and outlive this.
+  /// Throws std::length_error out of the parser if it reads more than `max_ahead` units (see token_cost) without
+  /// `progress()`. `tail` is read after `text`. Both are read in place and must outlive this.
   PacedInput(std::string_view text, std::size_t max_ahead, std::string_view tail = {})
       : max_ahead_(max_ahead),
         text_(text),
@@ -22,7 +22,7 @@ class PacedInput final : public std::streambuf {
     read(text_, 0);
   }
 
-  /// The parser gave an event: what it kept so far is being consumed.
+  /// Call when the parser emitted an event: it is then consuming the tokens that it kept.
   void progress() { ahead_ = 0; }
 
  protected:
@@ -30,7 +30,7 @@ class PacedInput final : public std::streambuf {
     switch_to_tail();
     return gptr() == egptr() ? traits_type::eof() : traits_type::to_int_type(*gptr());
   }
-  /// Back over the seam: yaml-cpp looks at the first bytes for the encoding and gives them back.
+  /// Goes back from `tail` into `text`: yaml-cpp reads the first bytes to find the encoding and puts them back.
   int_type pbackfail(int_type) override {
     if (!in_tail_ || gptr() != eback() || text_.empty()) return traits_type::eof();
     in_tail_ = false;
@@ -57,7 +57,8 @@ class PacedInput final : public std::streambuf {
     char* begin = const_cast<char*>(text.data());  // never written: there is no put area
     setg(begin, begin + from, begin + text.size());
   }
-  /// What one character makes the scanner keep, in units of at most 280 bytes: a bracket opens a level of its own.
+  /// Returns what one character makes the scanner keep, in units of at most 280 bytes. A bracket costs more, because it
+  /// opens a level.
   static std::size_t token_cost(char c) {
     switch (c) {
       case '[':

@@ -7,27 +7,27 @@
 
 namespace driftd {
 
-/// A limiter (GCRA): one token `each`, `burst` at once. As it stands it is the host-owned one behind `permit`: 50
-/// tokens a second, 100 at once. Not thread-safe.
+/// A rate limiter (GCRA): one token per `each`, at most `burst` at once. The defaults are those of the host's `permit`
+/// limiter: 50 tokens a second, burst 100. Not thread-safe.
 class RateLimiter {
  public:
   using Clock = std::chrono::steady_clock;
   RateLimiter() = default;
   RateLimiter(std::chrono::milliseconds each, std::int64_t burst) : each_(each), burst_(burst) {}
 
-  /// When the next `tokens` may be used; they are taken. A request above the burst counts as the burst.
+  /// Reserves `tokens` and returns the time from which they may be used. A request above the burst counts as the burst.
   Clock::time_point reserve(std::uint32_t tokens, Clock::time_point now) {
     const auto cost = each_ * std::clamp<std::int64_t>(tokens, 1, burst_);
     full_at_ = std::max(full_at_, now) + cost;
     return std::max(now, full_at_ - each_ * burst_);
   }
-  /// Takes one token if there is one now.
+  /// Takes one token if one is available now.
   bool try_take(Clock::time_point now) {
     if (full_at_ + each_ - each_ * burst_ > now) return false;
     full_at_ = std::max(full_at_, now) + each_;
     return true;
   }
-  bool full(Clock::time_point now) const { return full_at_ <= now; }  ///< nothing was taken lately
+  bool full(Clock::time_point now) const { return full_at_ <= now; }  ///< true if the whole burst is available
 
  private:
   std::chrono::milliseconds each_{20};

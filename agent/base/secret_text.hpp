@@ -5,7 +5,7 @@
 
 namespace driftd {
 
-// The agent's name for the rule that providers share (sdk/secret_text.hpp).
+// The rule is shared with providers (sdk/secret_text.hpp).
 using sdk::holds_secret;
 using sdk::may_hold_secret;
 using sdk::without_credentials;

@@ -8,10 +8,10 @@ namespace driftd {
 namespace {
 
 constexpr std::uint64_t kN = 1u << 14, kR = 8, kP = 1;
-// 128 * N * r is 16 MiB; OpenSSL refuses parameters that need more than this
+// scrypt needs 128 * N * r = 16 MiB; OpenSSL refuses parameters that need more than this
 constexpr std::uint64_t kMostMemory = 32u << 20;
 
-/// The reason of OpenSSL's newest error, which then is forgotten.
+/// Returns the reason of OpenSSL's newest error and clears it.
 std::string newest_reason() {
   const char* reason = ERR_reason_error_string(ERR_peek_last_error());
   ERR_clear_error();

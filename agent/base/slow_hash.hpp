@@ -8,8 +8,8 @@
 
 namespace driftd {
 
-/// scrypt (RFC 7914) with N = 2^14, r = 8, p = 1: about 50 ms and 16 MiB each; 32 raw bytes. `unavailable`: the memory
-/// cannot be had now, or this OpenSSL offers no scrypt.
+/// Returns the scrypt hash (RFC 7914) with N = 2^14, r = 8, p = 1: 32 raw bytes, for about 50 ms and 16 MiB. Returns
+/// `unavailable` if the memory is not available now or this OpenSSL has no scrypt.
 Result<std::string> slow_hash(std::string_view text, std::string_view salt);
 
 }  // namespace driftd

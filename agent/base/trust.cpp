@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kMostLinks = 40;  // as the kernel's
+constexpr int kMostLinks = 40;  // the kernel's limit
 
 void prepend(std::deque<fs::path>& names, const fs::path& path) {
   std::deque<fs::path> more;
@@ -26,7 +26,7 @@ void prepend(std::deque<fs::path>& names, const fs::path& path) {
   names.insert(names.begin(), more.begin(), more.end());
 }
 
-/// One name further; false: it cannot be looked at.
+/// Resolves the next name. Returns false if it cannot be examined.
 bool advance(ResolvedPath& resolved, std::deque<fs::path>& names, int& links) {
   fs::path& at = resolved.reached;
   const fs::path name = names.front();
@@ -67,7 +67,7 @@ ResolvedPath resolve_path(const fs::path& file) {
 
 namespace {
 
-/// The group that systems make with each user: nobody else is listed in it.
+/// Returns true for the private group that systems create with each user, if it has no other members.
 bool is_private(gid_t group, uid_t owner) {
   if (group != owner) return false;
   struct group entry {};
@@ -103,12 +103,12 @@ std::string tamper_risk(const PathStep& step, int opened) {
     return fmt::format("{} belongs to uid {}, expected root or uid {}; look at it, then `chown -h {} {}`", at,
                        st.st_uid, ::geteuid(), ::geteuid(), at);
   }
-  if (S_ISLNK(st.st_mode)) return {};  // its mode means nothing
+  if (S_ISLNK(st.st_mode)) return {};  // the mode of a symbolic link has no meaning
   if (const std::string writers = other_writers(st.st_mode, st.st_uid, st.st_gid); !writers.empty()) {
     return fmt::format("{} is writable by {} (mode {:04o}); `chmod {}-w {}`", at, writers, st.st_mode & 07777,
                        writers == "others" ? 'o' : 'g', at);
   }
-  // with an ACL the group's bits are its mask: who is meant stands there
+  // with an ACL the group bits are its mask; only the ACL says who may write
   constexpr const char* kAcl = "system.posix_acl_access";
   const ssize_t acl = opened < 0 ? ::lgetxattr(at.c_str(), kAcl, nullptr, 0) : ::fgetxattr(opened, kAcl, nullptr, 0);
   const bool listed = (st.st_mode & S_IWGRP) != 0 && acl > 0;

@@ -8,33 +8,33 @@
 
 namespace driftd {
 
-/// A name that is passed on the resolved to a file: a folder, a link, or the file itself.
+/// One component of the path to a file: a folder, a symbolic link, or the file itself.
 struct PathStep {
-  std::filesystem::path at;  ///< absolute, no link above it
+  std::filesystem::path at;  ///< absolute, without symbolic links above it
   struct stat st {};
-  bool last = false;  ///< nothing is named behind it: the file, or a link that stands for it
+  bool last = false;  ///< the last component: the file, or a symbolic link to it
 };
 
-/// The resolved that the kernel goes to a file, through every link.
+/// The path to a file as the kernel resolves it, through every symbolic link.
 struct ResolvedPath {
-  std::vector<PathStep> steps;          ///< from / on; a link is a step of its own
-  std::filesystem::path reached = "/";  ///< where they lead, without links
-  std::filesystem::path missing;        ///< names that could not be looked at; empty: all is there
-  int error = 0;                        ///< errno of the first of them
+  std::vector<PathStep> steps;          ///< from / on; a symbolic link is a step of its own
+  std::filesystem::path reached = "/";  ///< where the steps lead, without symbolic links
+  std::filesystem::path missing;        ///< the rest of the path that could not be examined; empty if everything exists
+  int error = 0;                        ///< errno of the first missing name
   std::filesystem::path end() const { return missing.empty() ? reached : (reached / missing).lexically_normal(); }
 };
 
-/// Relative paths start at the working folder. Looks at the file system. [any thread]
+/// Resolves `file` by reading the file system. A relative path starts at the working folder. [any thread]
 ResolvedPath resolve_path(const std::filesystem::path& file);
 
-/// `others`, `group 1234`, or empty: who may write beside owner and root. Trusted are root's group and the owner's
-/// private one (gid = uid, without other members); the agent's own is not, for people may be in it. Nobody may in a
-/// sticky folder of root's: names stay.
+/// Returns who may write besides owner and root: `others`, `group 1234`, or empty. Root's group and the owner's private
+/// group (gid = uid, without other members) are trusted; the agent's own group is not, because people may be in it. A
+/// sticky folder of root counts as not writable, because nobody can replace the names of others in it.
 std::string other_writers(mode_t mode, uid_t owner, gid_t group);
 
-/// Why somebody else than root and this process's user could put another thing in its place, with the command that ends
-/// that: a strange owner, other writers, an ACL. Empty: nobody could, as long as that holds for the steps before it.
-/// `opened`: the file itself, where `step.st` is of what was opened and no longer of a name.
+/// Returns why a user other than root or ours could replace this component (owner, other writers, an ACL), and the
+/// command that fixes it. Empty if nobody could, provided that the steps before it are safe, too. `opened` is the
+/// descriptor of the file if `step.st` is from the open file and not from its name.
 std::string tamper_risk(const PathStep& step, int opened = -1);
 
 }  // namespace driftd

@@ -17,7 +17,7 @@ std::string shown(const Change& change, const std::optional<std::string>& json) 
   return change.redacted ? "\"[REDACTED]\"" : presentable_json(*json);
 }
 
-/// Both values as JSON; one that had to be cut is a text.
+/// Renders both values as JSON. A value that had to be cut becomes a string.
 void put_sides(const Change& change, Value::Object& out) {
   const std::string before = shown(change, change.old_value), now = shown(change, change.new_value);
   const auto cut = around_difference(before, now, kMaxValue);

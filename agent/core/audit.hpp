@@ -11,22 +11,22 @@
 
 namespace driftd::core {
 
-/// The process that asked, as the kernel says (SO_PEERCRED).
+/// The process that asked, as the kernel reports it (SO_PEERCRED).
 struct Caller {
-  std::int64_t uid = -1, gid = -1, pid = 0;  ///< -1: no process asked, the agent acts by itself
-  std::string claimed;  ///< `loginuid:alice`, `SUDO_USER:alice`: not proven. Empty if nothing is claimed
+  std::int64_t uid = -1, gid = -1, pid = 0;  ///< -1 if no process asked and the agent acted by itself
+  std::string claimed;  ///< `loginuid:alice`, `SUDO_USER:alice`; not proven. Empty if nothing is claimed
 };
 
-/// One line of the audit log: who did what to what, when and why, and what came of it.
+/// One line of the audit log: who did what to what, when, why, and with which outcome.
 struct AuditEntry {
   Nanos at_ns = 0;
   std::string actor;  ///< user name of the caller; `driftd` for what the agent does by itself
   Caller caller;
   std::string verb;               ///< `approved`, `undid ignore`, `expired reject`, `reload` …
-  std::string outcome;            ///< empty: done; else why not: `conflict: …`, `denied: …`
+  std::string outcome;            ///< empty if it was done, else why not: `conflict: …`, `denied: …`
   std::string subject;            ///< drift id, sink, plugin …
-  std::string backend, resource;  ///< names; empty where none is meant
-  std::string digest;             ///< of the values that a decision was about
+  std::string backend, resource;  ///< names; empty if the line is about none
+  std::string digest;             ///< digest of the values that a decision was about
   std::string changes;            ///< those values, redacted: a JSON list of {path, old, new}; empty if there are none
   std::string reason;
   std::optional<Nanos> expires_ns;
@@ -38,23 +38,23 @@ struct AuditRow : AuditEntry {
   std::string hash;  ///< 64 hex; empty for lines older than the chain
 };
 
-/// What a walk along the chain of audit lines found.
+/// The result of checking the hash chain of the audit log.
 struct AuditProof {
-  bool whole = false;          ///< every line is as it was written, and none is missing between anchor and head
-  std::string broken;          ///< where and how it is broken; empty if it is whole
-  std::int64_t lines = 0;      ///< that were checked
-  std::int64_t unchained = 0;  ///< lines that were written before the chain began
-  std::int64_t anchor_id = 0, head_id = 0;  ///< the last line that was pruned (0: none), and the last that was written
+  bool whole = false;                       ///< no line was changed, and none is missing between anchor and head
+  std::string broken;                       ///< where and how it is broken; empty if it is whole
+  std::int64_t lines = 0;                   ///< number of checked lines
+  std::int64_t unchained = 0;               ///< number of lines from before the chain began
+  std::int64_t anchor_id = 0, head_id = 0;  ///< the last pruned line (0 if none was), and the last written line
   std::string anchor_hash, head_hash;
 };
 
-/// At most `bytes` of a text, not cut inside of a character, with `…` where something is missing.
+/// Returns at most `bytes` of a text, with `…` where something was cut off. Never cuts inside a character.
 std::string shortened(std::string text, std::size_t bytes);
-/// The values of a drift for an audit line: redacted, each at most 1 KiB, at most 64 changes.
+/// Renders changes for an audit line: redacted, each value at most 1 KiB, at most 64 changes.
 std::string audit_changes(const std::vector<Change>& changes);
-/// An entry about this drift: subject, resource, digest and values.
+/// Returns an entry about this drift, with subject, resource, digest and changes.
 AuditEntry make_audit_entry(const Drift& drift, const std::string& backend);
-/// Hash of a line behind one with the hash `before`: SHA-256 over its length-prefixed fields.
+/// Returns the hash of the line that follows one with the hash `before`: SHA-256 over its length-prefixed fields.
 std::string chain_hash(const std::string& before, std::int64_t id, const AuditEntry& entry);
 
 }  // namespace driftd::core

@@ -8,12 +8,12 @@
 namespace driftd::core {
 namespace {
 
-/// kubectl keeps here what was applied, whole: of a Secret its data.
+/// kubectl stores the whole applied object in this annotation, including the data of a Secret.
 constexpr std::string_view kLastApplied = "kubectl.kubernetes.io/last-applied-configuration";
 
 Glob everything() { return Glob::parse_path("**").value(); }
 
-/// A pattern covers what stands at and below it; a single name covers what bears it at any depth.
+/// A pattern covers the values at and below its path; a single name covers every attribute of that name, at any depth.
 Result<Glob> covering(const std::string& text) {
   const auto end = text.ends_with("**") ? "" : ".**";
   DRIFTD_TRY(Glob plain, Glob::parse_path(text + end));
@@ -25,7 +25,7 @@ Result<Glob> covering(const std::string& text) {
 
 const std::string* member_of(const Path::Segment& segment) { return std::get_if<std::string>(&segment); }
 
-/// The name that a value goes by: the last member of its path that says something.
+/// Returns the name by which a value is judged: the last member of its path that is a name.
 std::string_view name_of(const ResourceId& id, const Path& path) {
   const auto& segments = path.segments();
   for (auto at = segments.rbegin(); at != segments.rend(); ++at) {
@@ -35,8 +35,8 @@ std::string_view name_of(const ResourceId& id, const Path& path) {
   return std::string_view(id.id).substr(id.id.rfind('.') + 1);
 }
 
-/// The name of the value, or of the map that it is in, speaks of secrets. Names further up are those of things: a
-/// container `keycloak`, a resource.
+/// Returns true if the name of the value, or of the map that contains it, suggests a secret. Names further up are names
+/// of things, such as a container `keycloak`.
 bool any_suspicious(const Path& path) {
   const auto& segments = path.segments();
   int left = !segments.empty() && member_of(segments.back()) == nullptr ? 1 : 2;
@@ -57,7 +57,7 @@ bool of_a_pin(std::string_view name) {
   return name == "PIN" || name == "pin" || has("pass") || has("pwd") || has("otp") || has("secret");
 }
 
-/// A word of a command line; `--flag=value` is judged as a setting of that name.
+/// Returns true if an argument of a command line is shown. `--flag=value` is judged as a setting named `flag`.
 bool harmless_word(std::string_view name, std::string_view text) {
   const auto equals = text.find('=');
   if (text.starts_with("--") && equals != text.npos) {

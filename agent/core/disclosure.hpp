@@ -10,31 +10,31 @@
 
 namespace driftd::core {
 
-/// What becomes of one value of a record (ADR 0013).
+/// How one value of a record is shown (ADR 0013).
 enum class Visibility {
   shown,
-  /// a digest that keeps the class of its attribute: nobody says that it is a secret, and nobody that it is none
+  /// a digest that keeps the class of its attribute: the value is known neither as a secret nor as harmless
   withheld,
   secret  ///< a digest of a credential
 };
 
-/// Decides, value by value, what may be shown. First the configuration's rules; then what a value is by its form, in
-/// every attribute; then, where the provider says that values are free-form, only what is harmless by name or by form
-/// is shown. Immutable; any thread.
+/// Decides for each value whether it may be shown. The configuration's rules come first, then the form of the value, in
+/// every attribute. Where the provider declares values as free-form, only those that are harmless by name or form are
+/// shown. Immutable; any thread.
 class Disclosure {
  public:
   Disclosure() = default;
-  /// A pattern that cannot be read covers everything, where it hides or names free-form values, and nothing where it
-  /// shows.
+  /// A pattern that cannot be parsed covers everything if it hides values or marks them as free-form, and nothing if it
+  /// shows values.
   Disclosure(const std::vector<FreeForm>& free_form, const std::vector<RedactRule>& rules);
 
-  /// Of a text, a number or a boolean of the body.
+  /// Decides about a text, a number or a boolean of the body.
   Visibility of(const ResourceId& id, const Path& path, const Value& leaf) const;
-  /// A record's status: what would be withheld in a body stands as `[REDACTED]`. The status of a kind whose whole body
-  /// is free-form is free-form, too.
+  /// Returns a record's status with `[REDACTED]` for each value that would be withheld in a body. If the whole body of
+  /// a kind is free-form, so is its status.
   Value status(const ResourceId& id, const Value& status) const;
-  /// A text of metadata, of an endpoint or for people: URLs without user-info and query, `[REDACTED]` where it still
-  /// may hold a secret.
+  /// Returns a text of metadata, of an endpoint or for people with its URLs stripped of user-info and query, or
+  /// `[REDACTED]` if it still may contain a secret.
   static std::string shown_text(std::string_view text);
 
  private:
@@ -56,12 +56,12 @@ class Disclosure {
 
 // The table of names and forms, for free-form values [harmless.cpp].
 
-/// A name that speaks of secrets: `DB_PASS`, `signingKey`, `tunnel1_preshared_key`.
+/// Returns true if the name suggests a secret: `DB_PASS`, `signingKey`, `tunnel1_preshared_key`.
 bool suspicious_name(std::string_view name);
-/// A name whose values are shown, unless their form says otherwise: image, region, `*_id`, LOG_LEVEL.
+/// Returns true if values of this name are shown unless their form suggests a secret: image, region, `*_id`, LOG_LEVEL.
 bool harmless_name(std::string_view name);
-/// A value that is shown under any name that is not suspicious: numbers, sizes, durations, versions, addresses without
-/// credentials, paths, words that configurations are made of.
+/// Returns true if the value is shown under any name that is not suspicious: numbers, sizes, durations, versions,
+/// addresses without credentials, paths, common words of configurations.
 bool harmless_value(std::string_view text);
 
 }  // namespace driftd::core

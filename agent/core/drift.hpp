@@ -29,11 +29,11 @@ Result<DriftStatus> parse_drift_status(std::string_view text);
 Result<Against> parse_against(std::string_view text);
 Result<Operation> parse_operation(std::string_view text);
 
-/// Path of the change that stands for the resource itself in created, deleted and recreated drifts; its values are the
-/// external name, or the id where the system has none.
+/// Path of the change that stands for the resource itself in created, deleted and recreated drifts. Its values are the
+/// external name, or the id if the system has none.
 inline constexpr std::string_view kIdentityPath = "[\"$identity\"]";
 
-/// One attribute that differs. Values are canonical JSON text; absent: the attribute is not there.
+/// One attribute that differs. Values are canonical JSON text, absent if the attribute is.
 struct Change {
   std::string path;
   ChangeClass cls = ChangeClass::config;
@@ -45,7 +45,7 @@ struct Change {
 
 /// An open or decided difference of one resource (semantics 9–13). Key: backend, resource, class, against, action.
 struct Drift {
-  std::string id;  ///< `d-` + 16 hex; stable from opened to its end
+  std::string id;  ///< `d-` + 16 hex; the same from its opening to its end
   std::string backend_uid;
   ResourceId resource;
   ChangeClass cls = ChangeClass::config;
@@ -56,18 +56,18 @@ struct Drift {
   std::vector<Change> changes;  ///< sorted by path
   std::string digest;           ///< digest_of() its changes; a decision binds to it
   Nanos opened_ns = 0, updated_ns = 0;
-  std::optional<Nanos> stale_since_ns;  ///< unknown while open
-  std::string actor, reason;            ///< of the last decision
+  std::optional<Nanos> stale_since_ns;  ///< since when some of it cannot be read; absent if it can
+  std::string actor, reason;            ///< who decided last, and why; or why the drift has its action
   std::optional<Nanos> decided_ns, expires_ns;
-  std::string claimed_by;  ///< who looks at it now (notifications)
+  std::string claimed_by;  ///< who has claimed it (notifications); empty if nobody has
   std::optional<Nanos> claim_until_ns;
-  bool open() const {  ///< it still describes a standing difference
+  bool open() const {  ///< true if the difference still exists
     return status == DriftStatus::pending || status == DriftStatus::rejected || status == DriftStatus::ignored;
   }
 };
 
-/// hex SHA-256 over the (path, new value) pairs, length-prefixed; against an expectation also over the old values,
-/// which are what is wanted: another expectation is another question.
+/// Returns the hex SHA-256 over the length-prefixed (path, new value) pairs. Against an expectation the old values are
+/// included: they are the expected ones, and a decision does not hold for another expectation (ADR 0016).
 std::string digest_of(const std::vector<Change>& changes, Against against);
 
 }  // namespace driftd::core

@@ -23,19 +23,19 @@ std::string render(const Extension& extension);  ///< `driftd.watch/1`
 /// A backend that a provider knows of (driftd_discovered).
 struct Discovered {
   std::string name, type;
-  bool external = false;  ///< runs outside of the system that names it
+  bool external = false;  ///< it runs outside of the system that knows of it
   std::string version, config = "{}", origin, revision;
   std::vector<std::string> endpoints, capabilities;
-  std::map<std::string, std::string> credentials;  ///< setting path → reference; never a value
+  std::map<std::string, std::string> credentials;  ///< setting path → reference, never a value
   std::map<std::string, std::string> labels, metadata;
   Nanos observed_ns = 0;
 };
 
-/// What a discovery came to. A backend that is missing may be gone only when it is complete.
+/// The outcome of a discovery. A missing backend may be treated as gone only if the discovery is complete.
 struct DiscoverOutcome {
   std::vector<Discovered> backends;
   bool complete = false;
-  std::chrono::milliseconds next{0};  ///< 0: when the host likes
+  std::chrono::milliseconds next{0};  ///< when to call again; 0: the host chooses
   std::vector<Diagnostic> diagnostics;
 };
 
@@ -43,14 +43,14 @@ struct DiscoverOutcome {
 struct ApplyRequest {
   ResourceId id;
   std::string expected_version, idempotency_key;
-  std::vector<Change> changes;  ///< old: as found; new: to put back; never redacted ones
+  std::vector<Change> changes;  ///< old: the value found; new: the value to put back. Never redacted values
   bool dry_run = true;
 };
 
 struct ApplyOutcome {
   enum class Result { success = 1, failed, requeue, requeue_after };
   Result result = Result::failed;
-  bool changed = false;  ///< this call changed the system
+  bool changed = false;  ///< true if this call changed the system
   std::chrono::milliseconds requeue_after{0};
   std::string version, text;
   std::map<std::string, std::string> details;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which names and values of free-form maps are shown: the table behind disclosure.hpp. What is not in it is withheld.
+// The table behind disclosure.hpp: which names and values of free-form maps are shown. Everything else is withheld.
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kDigits = "0123456789";
 
-/// `logLevel`, `LOG-LEVEL` and `log.level` are `log_level`.
+/// Returns `log_level` for `logLevel`, `LOG-LEVEL` and `log.level`.
 std::string plain_name(std::string_view name) {
   std::string out;
   bool lower_before = false;
@@ -35,7 +35,7 @@ constexpr auto kSuspicious = std::to_array<std::string_view>(
      "dsn",        "jwt",     "private", "salt",   "sign",  "seed",    "hmac", "kubeconfig", "kube_config",
      "raw_config", "webhook", "cookie",  "nonce",  "otp",   "license", "cert", "userdata"});
 
-/// They hold one of those words and no secret.
+/// Names that contain one of the words above, but whose values are not secrets.
 constexpr auto kNamesOfThings = std::to_array<std::string_view>(
     {"kms_key_id", "kms_key_arn", "key_name", "secret_name", "secret_arn", "partition_key", "hash_key", "range_key",
      "sort_key", "author", "authority", "max_tokens", "design", "token_ttl", "auth_mode", "auth_type", "auth_method",
@@ -86,7 +86,7 @@ constexpr auto kUnits = std::to_array<std::string_view>(
     {"",  "%", "ns", "us", "ms", "s",  "m",  "h",  "d", "w",  "y",  "min", "sec", "hr", "k",   "K",   "M",   "G",  "T",
      "P", "E", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei", "B", "kB", "KB", "MB",  "GB",  "TB", "KiB", "MiB", "GiB", "TiB"});
 
-/// `30s`, `512Mi`, `1.5`, `10%`, `1h30m`: at most three numbers, each with its unit.
+/// Returns true for `30s`, `512Mi`, `1.5`, `10%`, `1h30m`: at most three numbers, each with its unit.
 bool is_quantity(std::string_view text) {
   if (!text.empty() && (text.front() == '-' || text.front() == '+')) text.remove_prefix(1);
   for (int group = 0; group < 3 && !text.empty(); ++group) {
@@ -101,7 +101,7 @@ bool is_quantity(std::string_view text) {
   return false;
 }
 
-/// `v1.2.3-rc1`, `2026-11-22T10:00:00Z`, `10.0.0.0/16`, `10.0.0.1:6379`.
+/// Returns true for `v1.2.3-rc1`, `2026-11-22T10:00:00Z`, `10.0.0.0/16`, `10.0.0.1:6379`.
 bool is_version_or_time(std::string_view text) {
   if (text.size() > 40) return false;
   if (text.starts_with('v')) text.remove_prefix(1);
@@ -112,7 +112,7 @@ bool is_version_or_time(std::string_view text) {
          text.find_first_not_of("0123456789.:-+/abcdefghijklmnopqrstuvwxyzTZ") == text.npos;
 }
 
-/// Long, of letters and digits: what a token in a path looks like.
+/// Returns true if a part of a path is long and has letters and digits, as a token has.
 bool looks_random(std::string_view part) {
   const auto digits = std::count_if(part.begin(), part.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
   return part.size() >= 16 && digits >= 2 && static_cast<std::size_t>(digits) < part.size();
@@ -129,7 +129,7 @@ bool is_plain_path(std::string_view text) {
   return true;
 }
 
-/// A host of the cluster or this machine, with a port or without.
+/// Returns true for a host of the cluster or this machine, with or without a port.
 bool is_near_host(std::string_view text) {
   std::string_view host = text.substr(0, text.find(':'));
   if (host.size() < text.size() && text.find_first_not_of(kDigits, host.size() + 1) != text.npos) return false;
@@ -138,7 +138,7 @@ bool is_near_host(std::string_view text) {
          ((host.ends_with(".svc") || host.ends_with(".local")) && host.find_first_not_of(kLetters) == host.npos);
 }
 
-/// `http://host:80/path`: no user-info, query or fragment, and no part that may be a token.
+/// Returns true for `http://host:80/path` without user-info, query or fragment, and without a part that may be a token.
 bool is_plain_url(std::string_view text) {
   const auto scheme = text.find("://");
   if (scheme == text.npos || scheme > 12 || without_credentials(text) != text) return false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words of the domain as text, both ways.
+// Renders and parses the enums of the domain.
 #include <array>
 #include <utility>
 

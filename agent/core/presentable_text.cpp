@@ -9,13 +9,13 @@ namespace {
 constexpr std::string_view kMember = "\"$hmac\"";
 constexpr std::string_view kSpace = " \t\r\n";
 
-/// Where the object that begins right in front of the member begins; npos: none does.
+/// Returns the position of the `{` directly before the member, or npos if there is none.
 std::size_t opening(std::string_view before) {
   const std::size_t at = before.find_last_not_of(kSpace);
   return at != std::string_view::npos && before[at] == '{' ? at : std::string_view::npos;
 }
 
-/// Takes `token` off the front, behind white space.
+/// Removes white space and then `token` from the front. Returns false if it is not there.
 bool take(std::string_view& rest, char token) {
   const std::size_t at = rest.find_first_not_of(kSpace);
   if (at == std::string_view::npos || rest[at] != token) return false;
@@ -23,7 +23,7 @@ bool take(std::string_view& rest, char token) {
   return true;
 }
 
-/// Takes `: "TEXT" }` off the front when TEXT is that of a digest.
+/// Removes `: "TEXT" }` from the front if TEXT is that of a digest.
 bool take_digest(std::string_view& rest) {
   std::string_view behind = rest;
   if (!take(behind, ':') || !take(behind, '"')) return false;
@@ -40,7 +40,7 @@ bool take_digest(std::string_view& rest) {
 
 std::string presentable_text(std::string_view json) {
   std::string out;
-  // The member's name with both its quotes stands in no string: there each quote has a backslash in front of it.
+  // The member's name with its quotes cannot occur inside a JSON string, where each quote has a backslash before it.
   for (std::size_t at = json.find(kMember); at != std::string_view::npos; at = json.find(kMember)) {
     const std::size_t begin = opening(json.substr(0, at));
     std::string_view rest = json.substr(at + kMember.size());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Large values for a list: made presentable without a tree of them.
+// Makes large values presentable without parsing them into a tree.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace driftd::core {
 
-/// presentable_json() of a text that is JSON, such as the store holds: each digest becomes "[REDACTED]", the rest stays
-/// as it stands. A pass over the text, so that a value of megabytes costs milliseconds. [any thread]
+/// Replaces each digest in a valid JSON text, such as the store holds, by "[REDACTED]" and changes nothing else. Like
+/// presentable_json(), but without parsing, so that megabytes take milliseconds. [any thread]
 std::string presentable_text(std::string_view json);
 
 }  // namespace driftd::core

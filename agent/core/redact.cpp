@@ -23,18 +23,18 @@ Value digest_value(const std::string& key_id, int revision, const std::string& h
   return Value(Value::Object{{std::string(kDigestMember), Value(text)}});
 }
 
-/// Hex of w, the worker's digest of a value.
+/// Returns w, the worker's digest of a value, as hex.
 std::string worker_hex(const Value& value, const ResourceId& id, const Path& path, const KindSchema& schema,
                        const Key& key) {
   auto normal = normalise(schema.rule(path), value);
-  if (!normal) {  // not of its type: the text as it is; the error would quote the secret
+  if (!normal) {  // not of its type: uses the text as it is, because the error would quote the secret
     AttributeRule plain;
     normal = normalise(plain, value);
   }
   return hmac_hex(key, {id.kind, id.id, path.render(), normal ? *normal : render(value)});
 }
 
-/// Of a digest at `path`.
+/// Returns the revision of a digest at `path`.
 int revision_at(const Path& path, const KindSchema& schema) {
   Path list;
   for (const auto& segment : path.segments()) {
@@ -58,13 +58,14 @@ class WorkerRedaction {
         key_(key),
         disclosure_(disclosure) {}
 
-  /// An attribute path of the record, or a pattern over them. One that cannot be read covers everything: fail closed.
+  /// Adds an attribute path or a pattern that the record marks as sensitive. One that cannot be parsed covers
+  /// everything.
   void add(const std::string& path) {
     auto glob = Glob::parse_path(path);
     named_.push_back(glob ? std::move(*glob) : Glob::parse_path("**").value());
   }
 
-  /// `path` is by places, as rules and patterns have it; `bond` is what digests are bound to.
+  /// `path` names elements by index, as rules and patterns expect; `bond` is the path that digests are bound to.
   void walk(const Path& path, const Path& bond, Value& value) const {
     if (value.is_null()) return;
     const bool forged = value.object() != nullptr && value.object()->contains(kDigestMember);
@@ -106,7 +107,7 @@ class WorkerRedaction {
   std::vector<Glob> named_;
 };
 
-/// `hex` with the layers from number `first` on around it.
+/// Returns `hex` with all layers from number `first` on.
 Result<std::string> wrapped(std::string hex, const RedactionKey& key, std::size_t first) {
   for (std::size_t i = first; i < key.layers.size(); ++i) {
     const KeyLayer& layer = key.layers[i];
@@ -123,7 +124,7 @@ Result<std::string> sealed_hex(const std::string& worker_hex, const RedactionKey
   return wrapped(hmac_hex(key.key, {worker_hex}), key, 0);
 }
 
-/// Both key ids stay visible: a new key of either step re-baselines instead of looking like a rotation.
+/// The id joins both key ids, so that a new key of either step causes a new baseline and does not look like a rotation.
 std::string id_of(const std::string& store_id, const std::string& worker_id) { return store_id + worker_id; }
 
 Status seal_value(Value& value, const RedactionKey& key) {
@@ -141,7 +142,8 @@ Status seal_value(Value& value, const RedactionKey& key) {
   return {};
 }
 
-/// How many layers are around a digest with this id; all of them: nothing is to be done, or it is of other keys.
+/// Returns the number of layers that a digest with this id has. If it was made with other keys, returns the number of
+/// all layers, so that none is added.
 std::size_t layers_around(const std::string& key_id, const RedactionKeys& keys) {
   const auto& layers = keys.store.layers;
   if (key_id == id_of(keys.store.id, keys.worker.id)) return 0;
@@ -166,7 +168,8 @@ Value shown(const Value& value) {
   return value;
 }
 
-/// A digest is two values in the place of one, so that what was within the limits in the worker is so in the agent.
+/// A digest is two values in place of one, so the agent allows more values than the worker: a body that was within the
+/// worker's limits must be within these, too.
 constexpr ParseLimits kRedactedLimits{.bytes = kBodyLimits.bytes, .nodes = kBodyLimits.nodes * 5 / 2};
 
 Result<Value> body_of(std::string_view json, const ParseLimits& limits) {

@@ -28,11 +28,11 @@ struct Unread {
   std::string reason;
 };
 
-/// A resource as read now; the agent's copy of driftd_record. `body` and `status` are JSON objects; in `body` every
-/// sensitive value is already a digest (redact.hpp), never clear text.
+/// A resource as it was read; the agent's copy of driftd_record. `body` and `status` are JSON objects. In `body` every
+/// sensitive value is a digest (redact.hpp), never clear text.
 struct Observation {
   ResourceId id;
-  std::string backend;  ///< empty: the session's own backend
+  std::string backend;  ///< empty for the session's own backend
   std::string body;
   std::string status = "{}";
   std::string version;
@@ -43,7 +43,7 @@ struct Observation {
   Nanos observed_ns = 0;
   std::uint32_t schema_revision = 1;
   bool tombstone = false;
-  Digest digest;  ///< over identity, external name, body, unread; seeded per installation; made in the worker
+  Digest digest;  ///< over identity, external name, body and unread, seeded per installation; computed in the worker
 };
 
 /// A position in the stream of records.
@@ -56,7 +56,7 @@ struct Mark {
   std::string backend;  ///< as in Observation
 };
 
-/// What a provider says about a failure (driftd_diagnostic).
+/// What a provider reports about a failure (driftd_diagnostic).
 struct Diagnostic {
   Code code = Code::internal;
   std::string kind, id, path, text, right;

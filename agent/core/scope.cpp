@@ -21,7 +21,7 @@ std::vector<Glob> globs(const Value& settings, const char* name) {
 /// The pseudo-resources of the agent itself are always in scope.
 bool own(const std::string& kind) { return kind == "scope" || kind == "backend" || kind == "claim"; }
 
-/// What sources say of a backend's registration is nothing that its provider lists: only an `exclude` leaves it out.
+/// A backend's own provider never lists its registration, so `include` does not apply to it; only `exclude` does.
 bool spoken(const std::string& kind) { return kind == kRegistration; }
 
 }  // namespace
@@ -54,7 +54,7 @@ bool Scope::wants_kind(const std::string& kind) const {
   if (std::any_of(exclude_.begin(), exclude_.end(), all_of_it)) return false;
   const auto some_of_it = [&](const Glob& glob) {
     const std::string_view front = std::string_view(glob.text()).substr(0, glob.text().find('/'));
-    const std::size_t star = front.find('*');  // runs over the `/` too: only what stands before it is of the kind
+    const std::size_t star = front.find('*');  // `*` also matches `/`, so only the text before it belongs to the kind
     return star == std::string_view::npos ? front == kind : kind.starts_with(front.substr(0, star));
   };
   return spoken(kind) || include_.empty() || std::any_of(include_.begin(), include_.end(), some_of_it);

@@ -10,7 +10,7 @@
 namespace driftd::core {
 namespace {
 
-constexpr std::size_t kMost = 131'072;  // about 12 MiB when it is full
+constexpr std::size_t kMost = 131'072;  // entries; about 12 MiB when full
 
 std::string_view view(const Key& key) { return {reinterpret_cast<const char*>(key.data()), key.size()}; }
 
@@ -23,7 +23,7 @@ SlowDigests::Bytes bytes_of(const std::string& raw) {
 }  // namespace
 
 std::size_t SlowDigests::Hash::operator()(const Bytes& name) const {
-  std::size_t out = 0;  // of a SHA-256 any part is as good as another
+  std::size_t out = 0;  // any part of a SHA-256 is a good hash
   std::memcpy(&out, name.data(), sizeof out);
   return out;
 }

@@ -13,9 +13,8 @@
 
 namespace driftd::core {
 
-/// What slow digests were computed already, by a SHA-256 of what they were made of: neither values nor stored digests
-/// can be read from it. Bounded: what was not asked for since the last half of the bound went in is forgotten. Any
-/// thread.
+/// A cache of slow digests. Its keys are the SHA-256 of the inputs, so neither values nor stored digests can be read
+/// from it. It is limited: entries that were not used while half of the maximum was added are dropped. Any thread.
 class SlowDigests {
  public:
   using Bytes = std::array<std::uint8_t, 32>;
@@ -36,8 +35,8 @@ class SlowDigests {
   Map young_, old_;
 };
 
-/// The digest `hex` with a slow layer around it (ADR 0014), 64 hex: 50 ms where this process has not made it yet, so
-/// not on the core thread. The error is slow_hash()'s.
+/// Returns the digest `hex` with a slow layer around it (ADR 0014), 64 hex. Takes 50 ms if this process has not
+/// computed it yet, so it must not be called on the core thread. Errors are those of slow_hash().
 Result<std::string> slow_hex(const Key& layer, const std::string& hex);
 
 }  // namespace driftd::core

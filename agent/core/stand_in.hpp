@@ -7,11 +7,12 @@
 
 namespace driftd::core {
 
-/// What the id begins with that the host gives to a record whose own cannot be taken. No plugin can give it to another
-/// one.
+/// Prefix of the id that the host gives to a record whose own id is not usable. The host refuses a plugin's ids with
+/// it.
 inline constexpr std::string_view kStandIn = "~unidentified~";
 
-/// True: no read can find it, as its provider never gave it this id. Only a complete list tells that it is gone.
+/// Returns true if the host made this id. The provider does not know it, so no read can find the resource; only a
+/// complete list can show that it is gone.
 inline bool is_stand_in(const ResourceId& id) { return id.id.starts_with(kStandIn); }
 
 }  // namespace driftd::core

@@ -63,7 +63,7 @@ void truncate(v1::BackendChangeEvent& event) {
   }
 }
 
-/// A message in memory has its maps in an order of its own each time; JSON from sorted bytes has the bytes' order.
+/// The maps of a message in memory have a random order. JSON that is made from sorted bytes has the order of the bytes.
 google::protobuf::util::TypeResolver& types() {
   static const std::unique_ptr<google::protobuf::util::TypeResolver> resolver(
       google::protobuf::util::NewTypeResolverForDescriptorPool("type.googleapis.com",
@@ -163,7 +163,7 @@ Result<std::string> to_json(const core::StoredEvent& event) {
     message = std::make_unique<v1::BackendChangeEvent>();
   }
   if (!message->ParseFromString(event.payload)) {
-    return fail(Code::corrupt, "event " + event.stamp.id + ": the stored bytes are no event");
+    return fail(Code::corrupt, "event " + event.stamp.id + ": the stored bytes are not a valid event");
   }
   google::protobuf::util::JsonPrintOptions options;
   options.preserve_proto_field_names = true;

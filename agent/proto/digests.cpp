@@ -38,7 +38,7 @@ class Digester {
     }
     return of(path.render(), value);
   }
-  /// A state that cannot be read is left out: it cannot be told what it holds.
+  /// A state that cannot be parsed is left out, because its contents are not known.
   std::string state(const std::string& json) const {
     auto config = core::parse(json);
     auto* members = config ? config->object() : nullptr;
@@ -64,7 +64,7 @@ Result<core::StoredEvent> digests_only(core::StoredEvent event, const Key& key) 
   if (event.agent_event) return event;
   v1::BackendChangeEvent out;
   if (!out.ParseFromString(event.payload)) {
-    return fail(Code::corrupt, "event " + event.stamp.id + ": the stored bytes are no event");
+    return fail(Code::corrupt, "event " + event.stamp.id + ": the stored bytes are not a valid event");
   }
   const Digester digester(key, out);
   for (auto& change : *out.mutable_changes()) {

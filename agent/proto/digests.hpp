@@ -7,9 +7,10 @@
 
 namespace driftd::proto {
 
-/// The event without any value: old and new of each change, and what the states hold of the resource's body and of the
-/// settings, as `digest:<32 hex>` under `key`, so that equal values of one attribute are equal. What is redacted stays
-/// [REDACTED]. Names, paths, classes, metadata and events about the agent stay. `corrupt` when the bytes are no event.
+/// Returns the event without values: old and new of each change, and the resource's body and the settings in its
+/// states, are `digest:<32 hex>` under `key`. Equal values of one attribute have equal digests. Redacted values stay
+/// [REDACTED]. Names, paths, classes, metadata and agent events are not changed. Returns `corrupt` if the bytes are not
+/// an event.
 Result<core::StoredEvent> digests_only(core::StoredEvent event, const Key& key);
 
 }  // namespace driftd::proto

@@ -9,7 +9,8 @@ class Message;
 
 namespace driftd::proto {
 
-/// The bytes of a message, the same ones each time: members of maps are sorted. One id never has two contents.
+/// Returns the bytes of a message. They are the same each time, because members of maps are sorted: one event id never
+/// has two contents.
 std::string serialise(const google::protobuf::Message& message);
 
 }  // namespace driftd::proto

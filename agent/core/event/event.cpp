@@ -47,7 +47,7 @@ std::string invalid_name_reason(std::string_view name) {
 }
 
 std::string subject_token(std::string_view name) {
-  if (name.empty()) return "=";  // no other name gives it: `=` is always followed by its hex
+  if (name.empty()) return "=";  // no other name gives this: an escaping `=` is followed by two hex digits
   std::string out;
   for (const char c : name) {
     if (plain(static_cast<unsigned char>(c))) {

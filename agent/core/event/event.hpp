@@ -24,7 +24,7 @@ enum class ChangeType {  ///< numbers of the RFC's BackendChangeType
 };
 std::string_view render(ChangeType type);  ///< `CREDENTIAL_ROTATED` ...
 
-/// The registry entry as it goes into old_state / new_state; config_json is redacted canonical JSON.
+/// The registry entry as events carry it in old_state and new_state. config_json is redacted canonical JSON.
 struct BackendSnapshot {
   std::string name, type, endpoint, config_json;
   std::map<std::string, std::string> metadata;
@@ -46,76 +46,78 @@ struct BackendEvent {
   std::vector<std::string> affected_patterns;
   std::optional<ResourceId> resource;
   std::optional<Operation> operation;
-  std::vector<Change> changes;  ///< redacted ones keep digests here; the encoder prints "[REDACTED]"
+  std::vector<Change> changes;  ///< redacted values are digests here; the encoder writes "[REDACTED]" for them
   std::string drift_id, cause, agent, cluster;
   Nanos observed_ns = 0;
 };
 
-/// What concerns the agent itself.
+/// An event about the agent itself.
 struct AgentEvent {
   std::string agent, cluster;
   std::string what;     ///< gap | dead_letter | parked | budget | corrupt | secret_denied | upgrade_refused |
                         ///< plugin_refused | program_failed | secret_file_failed | incarnation
-  std::string backend;  ///< empty: none in particular
+  std::string backend;  ///< empty if it is about no backend
   std::string message;
   std::map<std::string, std::string> details;
   Nanos at_ns = 0;
 };
 
-/// Given in the commit, once, for ever.
+/// What the commit assigns to an event. It never changes afterwards.
 struct EventStamp {
   std::string id;              ///< `<resource hash>-<hybrid logical clock>`
-  std::int64_t seq = 0;        ///< of the store (outbox order)
+  std::int64_t seq = 0;        ///< the store's order of events (outbox order)
   std::uint64_t sequence = 0;  ///< per backend, without gaps within an incarnation
   Nanos recorded_ns = 0;
-  /// Of the store: rises when the store lost commits or is a copy, so that (incarnation, sequence) never goes back for
-  /// a consumer. 0: an event from before stores had incarnations.
+  /// Number of the store that rises when the store lost commits or is a copy, so that a consumer never sees
+  /// (incarnation, sequence) go back. 0 for an event from before stores had incarnations.
   std::uint64_t incarnation = 0;
 };
 
-/// An event as it lies in the outbox: immutable bytes and what sinks need to address it.
+/// An event as the outbox stores it: immutable bytes and what sinks need to address it.
 struct StoredEvent {
   EventStamp stamp;
   bool agent_event = false;
-  std::string key;  ///< order key: backend uid + resource; one in flight per key and sink
+  std::string key;  ///< order key: backend uid + resource. One event per key and sink is in flight
   std::string backend, backend_type, source, what, cluster, provider;
   std::string resource;  ///< `kind/id` or empty
   ChangeType type = ChangeType::unspecified;
   std::string payload;  ///< protobuf bytes: BackendChangeEvent or AgentEvent
-  bool replay = false;  ///< sent again by `driftd replay`
+  bool replay = false;  ///< `driftd replay` sends it again
 };
 
-/// `backend.<name>.<what>` / `driftd.agent.<name>.<what>`; one token each for name, type, source: others than
-/// [A-Za-z0-9_-] as `=XX`.
+/// Returns the subject of an event: `backend.<name>.<what>` or `driftd.agent.<name>.<what>`.
 std::string subject_of(const StoredEvent& event);
+/// Returns `name` as one token of a subject: bytes other than [A-Za-z0-9_-] as `=XX`.
 std::string subject_token(std::string_view name);
-/// `type` and `source`: as backend names they would collide with the views; subject_of escapes their first letter.
+/// Returns true for `type` and `source`: as backend names they would collide with the subjects `backend.type.…` and
+/// `backend.source.…`, so subject_of() escapes their first letter.
 bool reserved_name(std::string_view name);
-/// Why `name` cannot name a backend, sink or agent; empty: it can.
+/// Returns why `name` is not valid for a backend, sink or agent. Empty if it is valid.
 std::string invalid_name_reason(std::string_view name);
 /// CloudEvents: `//<cluster>/driftd/<provider>`, `io.driftd.backend.<what>.v1`, `<backend>[/<kind>/<id>]`.
 std::string cloudevent_source(const StoredEvent& event);
 std::string cloudevent_type(const StoredEvent& event);
 std::string cloudevent_subject(const StoredEvent& event);
 
-/// The event of a drift's transition (semantics, table "what happened").
 struct Transition;
 struct StoredResource;
 struct EventContext {
   std::string backend_uid, provider, agent, cluster;
-  std::string cause;  ///< `discovered…` gives a registration event the provider's source, all else `manual`
+  std::string cause;  ///< registration events: `discovered…` gives the provider's source, else `manual`
   BackendSnapshot backend;
   std::vector<std::string> patterns;
 };
+/// Returns the event of a drift's transition (semantics, table "what happened").
 BackendEvent drift_event(const Transition& transition, const StoredResource& before, const StoredResource& after,
                          const EventContext& context);
-/// Registration events (CREATED, UPDATED, DELETED) and health events.
+/// Returns a registration event: CREATED, UPDATED or DELETED.
 BackendEvent registration_event(ChangeType type, const EventContext& context, std::optional<BackendSnapshot> before,
                                 std::vector<std::string> changed_fields, Nanos at_ns);
+/// Returns the event of a change of the backend's health.
 BackendEvent health_event(const EventContext& context, HealthReport::State before, const HealthReport& now,
                           Nanos at_ns);
 
-/// A route: which events go to which sinks. Every matching route adds its sinks.
+/// A route chooses events and the sinks that get them. Every matching route adds its sinks.
 struct Route {
   std::vector<std::string> change;   ///< `what` globs (`credentials.rotated`, `agent.*`); empty: all
   std::vector<std::string> backend;  ///< name globs; empty: all
@@ -123,7 +125,8 @@ struct Route {
   std::map<std::string, std::string> labels;
   std::vector<std::string> to;  ///< sink names
 };
-/// Sinks for an event, sorted, each once: the union over all matching routes. `what` of agent events is `agent.<what>`.
+/// Returns the sinks of all routes that match an event, sorted and without duplicates. `what` of an agent event is
+/// `agent.<what>`.
 std::vector<std::string> resolve_routes(const std::vector<Route>& routes, const std::string& what,
                                         const std::string& backend, const std::optional<ResourceId>& resource,
                                         const std::map<std::string, std::string>& labels);

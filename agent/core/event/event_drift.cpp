@@ -54,7 +54,7 @@ Address address_of(const Transition& transition) {
   return kDecided;
 }
 
-/// A person's is_decision caused it, not the system.
+/// Returns true if a person's decision caused the transition, not the system.
 bool by_person(const Transition& transition) {
   const DriftStatus status = transition.drift.status;
   const bool is_decision = status == DriftStatus::approved || status == DriftStatus::rejected ||
@@ -63,14 +63,14 @@ bool by_person(const Transition& transition) {
   return is_decision && !transition.moved && !transition.drift.actor.empty();
 }
 
-/// Coarse source: kubernetes | terraform | the provider.
+/// Returns the coarse source: kubernetes, terraform, or the provider's name.
 std::string source_of(const std::string& origin, const std::string& provider) {
   if (origin.starts_with("kubernetes") || provider == "k8s") return "kubernetes";
   if (origin.starts_with("terraform")) return "terraform";
   return provider;
 }
 
-/// The registry entry with the touched resource beside it as member `resource`, redacted.
+/// Returns the registry entry with the resource as the member `resource` of its config, redacted.
 BackendSnapshot with_resource(BackendSnapshot entry, const StoredResource& row, const std::optional<std::string>& body,
                               const std::string& external_name) {
   const Result<Value> registration = parse(entry.config_json.empty() ? "{}" : entry.config_json);
@@ -89,8 +89,8 @@ BackendSnapshot with_resource(BackendSnapshot entry, const StoredResource& row, 
   return entry;
 }
 
-/// What is withheld of the body as it is now is withheld of the former one, too: an agent that showed more stored it in
-/// clear.
+/// Withholds in the old body what is withheld in the current one: an earlier version of the agent may have stored it in
+/// clear text.
 void withhold_like(const Value& now, Value& former) {
   if (as_digest(now)) {
     if (!former.is_null()) former = Value(std::string("[REDACTED]"));
@@ -118,7 +118,7 @@ std::optional<std::string> withheld_like(const std::optional<std::string>& now,
   return render(*out);
 }
 
-/// The body that an expectation asks for: the observed one with the expected values in it.
+/// Returns the body that an expectation requires: the observed body with the expected values in it.
 std::optional<std::string> expected_body(const std::optional<std::string>& observed,
                                          const std::vector<Change>& changes) {
   const Result<Value> body = parse(observed.value_or("{}"));
@@ -177,7 +177,8 @@ BackendSnapshot redacted(BackendSnapshot entry) {
   return entry;
 }
 
-/// Registration fields go by the RFC's names alone, also when a source speaks of them.
+/// Returns the name of a changed field. Fields of a registration have the RFC's names only, also if a source reported
+/// them.
 std::string field_of(const ResourceId& resource, const std::string& path) {
   if (resource.kind == kRegistration && path != kIdentityPath) return path;
   return path == kIdentityPath ? render(resource) : render(resource) + ":" + path;

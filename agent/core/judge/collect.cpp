@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a reading to the groups of changes that stand now.
+// Stage of judge() (README.md): turns a reading into changes, grouped by the drift that they belong to.
 #include <algorithm>
 #include <iterator>
 #include <set>
@@ -10,7 +10,7 @@
 namespace driftd::core {
 namespace {
 
-/// A digest that the provider or the schema called a secret's; what is only withheld keeps its class.
+/// Returns true for the digest of a secret. A digest that is only withheld (ADR 0013) does not count.
 bool is_of_secret(const std::optional<std::string>& json) {
   if (!json) return false;
   const Result<Value> value = parse(*json);
@@ -25,7 +25,7 @@ std::string without_depth(const std::string& pattern) {
   return deep ? pattern.substr(0, pattern.size() - 3) : pattern;
 }
 
-/// Carries one reading through diff, ignore rules, demotions, policies and expectations.
+/// Takes one reading through diff, ignore rules, demotions, policies and expectations.
 class ChangeCollector {
  public:
   ChangeCollector(const JudgeContext& context, const StoredResource& stored, const Present* seen, Judgement& out,
@@ -70,26 +70,26 @@ class ChangeCollector {
   Judgement& out_;
   ChangeSet& change_set_;
   const KindSchema* former_ = nullptr;
-  std::map<std::string, std::string> declared_by_;  ///< path → words, where a source wants it
+  std::map<std::string, std::string> declared_by_;  ///< path → who declares it
 };
 
-/// A digest that no rule of the schema classes is a credential: the provider called it sensitive.
+/// A digest without a class in the schema is a credential, because the provider marked it as sensitive.
 ChangeClass ChangeCollector::class_of(const Change& change, const Path& path) const {
   const bool secret = is_of_secret(change.old_value) || is_of_secret(change.new_value);
   return secret && !schema().rule(path).cls ? ChangeClass::credential : schema().cls(path);
 }
 
-/// The schema now reads `path` otherwise than the revision that the baseline was judged under.
+/// Returns true if the schema interprets `path` differently from the revision under which the baseline was judged.
 bool ChangeCollector::schema_changed(const std::string& text) const {
   if (!former_ || text == kIdentityPath) return false;
   const Path path = attribute_path(text);
   const bool reclassed = former_->cls(path) != schema().cls(path);
-  // an upgraded baseline is written as the new schema reads it; what has a new name had no class before
+  // an upgraded baseline is in the new schema's form, and an attribute with a new name had no class before
   if (change_set_.upgraded) return reclassed && former_->find_rule(path) != nullptr;
   return reclassed || !same_interpretation(former_->rule(path), schema().rule(path));
 }
 
-/// An ignore rule covers the change, or all that differs inside it.
+/// Returns true if an ignore rule covers the change, or everything that differs inside it.
 bool ChangeCollector::ignored(Change& change) {
   if (change.path == kIdentityPath) return false;
   const Path path = attribute_path(change.path);
@@ -98,12 +98,12 @@ bool ChangeCollector::ignored(Change& change) {
   return out;
 }
 
-/// What the provider's own diff said of it; nullptr: nothing that holds.
+/// Returns how the provider's own diff demoted the change; nullptr if it did not, or must not (a credential).
 const Present::DemotedChange* ChangeCollector::demoted(const Change& change, Against against) {
   if (!seen_ || change.cls == ChangeClass::credential) return nullptr;
   for (const auto& demotion : seen_->demoted) {
     if (demotion.path != change.path) continue;
-    if (!demotion.unsettled && against == Against::expectation) continue;  // it spoke of the baseline's value
+    if (!demotion.unsettled && against == Against::expectation) continue;  // it compared with the baseline's value
     ++out_.suppressed[demotion.unsettled ? "unsettled" : "equivalent"];
     if (demotion.unsettled) {
       out_.unknown.push_back({change.path, "unsettled: " + demotion.reason});
@@ -114,8 +114,8 @@ const Present::DemotedChange* ChangeCollector::demoted(const Change& change, Aga
   return nullptr;
 }
 
-/// `reason`: why it stands, where the change itself does not tell (who declared it). False: it is unsettled and says
-/// nothing yet, neither a change nor the end of what was said before.
+/// Adds the change to its group, unless it is ignored or demoted. `reason` says who declared the value. Returns false
+/// if the change is unsettled: then it neither opens nor ends a drift.
 bool ChangeCollector::add_to_group(Change change, Against against, Operation operation, std::string reason) {
   const Path path = attribute_path(change.path);
   if (ignored(change)) return true;
@@ -138,8 +138,8 @@ bool ChangeCollector::add_to_group(Change change, Against against, Operation ope
   return true;
 }
 
-/// A resource that came or went is one drift of its kind's class, whatever the classes of its attributes.
-/// False: nothing to judge, the kind is health.
+/// A resource that was created or deleted is one drift of its kind's class, whatever the classes of its attributes.
+/// Returns false if the kind is of class health, which is not judged.
 bool ChangeCollector::add_lifecycle_change(Operation operation, std::vector<Change> changes, const std::string& name) {
   const ChangeClass cls = kind_class();
   if (cls == ChangeClass::health) return false;
@@ -179,15 +179,15 @@ void ChangeCollector::deleted(const Value& baseline) {
   out_.next.external_name.clear();
 }
 
-/// The baseline takes this value without a word; a drift on the path ends as superseded.
+/// Puts the new value into the baseline silently. A drift on the path ends as superseded.
 void ChangeCollector::rebaseline(Value& baseline, const Change& change, const char* why) {
   const Result<Value> value = change.new_value ? parse(*change.new_value) : Result<Value>(Value{});
   if (value) (void)assign(baseline, attribute_path(change.path), change.new_value ? &*value : nullptr);
   ++out_.suppressed[why];
 }
 
-/// Attributes stay "never readable" only while they are: one that the baseline holds is not filled a second time. What
-/// a newer schema brings and cannot be read yet joins them.
+/// Updates the paths that could never be read: those that can be read now leave the list, so that an attribute is
+/// filled in only once. Attributes that a newer schema added and that cannot be read yet join it.
 void ChangeCollector::keep_was_unread(const Value& baseline) {
   std::vector<std::string> kept;
   for (const auto& unread : seen_->observation.unread) {
@@ -198,8 +198,8 @@ void ChangeCollector::keep_was_unread(const Value& baseline) {
   out_.next.was_unread = std::move(kept);
 }
 
-/// Paths of open drifts that the new schema reads otherwise: those drifts end as superseded even where the new reading
-/// calls the values equal.
+/// Returns paths of open drifts that the new schema interprets differently. Those drifts end as superseded, even if the
+/// values are equal under the new schema.
 std::vector<std::string> ChangeCollector::superseded_by_schema() {
   std::vector<std::string> out;
   for (const auto& drift : stored_.open) {
@@ -210,7 +210,8 @@ std::vector<std::string> ChangeCollector::superseded_by_schema() {
   return out;
 }
 
-/// Recreated, where the identity is another one, or was when it was last said.
+/// Returns `recreated` if the identity differs from the baseline's, or if it is not reported now and the resource has
+/// an open recreated drift.
 Operation ChangeCollector::detect_operation() const {
   const std::string& now = seen_->observation.external_name;
   const auto recreated = [](const Drift& drift) { return drift.operation == Operation::recreated; };
@@ -230,9 +231,9 @@ void ChangeCollector::compare(Value baseline, const Value& body) {
   const Operation operation = detect_operation();
   const bool identity_missing = !stored_.external_name.empty() && seen.external_name.empty();
   const bool recreated = operation == Operation::recreated && !identity_missing;
-  if (identity_missing) {  // nothing to say, but of a recreation that stands
+  if (identity_missing) {  // unknown, which matters only for an open recreated drift
     if (operation == Operation::recreated)
-      out_.unknown.push_back({std::string(kIdentityPath), "the system did not say which one it is"});
+      out_.unknown.push_back({std::string(kIdentityPath), "the system did not report its identity"});
   } else if (recreated && kind_class() != ChangeClass::health) {
     change_set_.replaced.emplace_back(kIdentityPath);
     add_to_group(
@@ -250,7 +251,7 @@ void ChangeCollector::compare(Value baseline, const Value& body) {
     change.cls = class_of(change, attribute_path(change.path));
     const std::string path = change.path;
     bool judged = true;
-    if (change.redacted && change.old_value) {  // the baseline, too, keeps of it what may be shown
+    if (change.redacted && change.old_value) {  // the baseline, too, keeps only what may be shown
       const Result<Value> former = parse(*change.old_value);
       if (former) (void)assign(baseline, attribute_path(path), &*former);
     }
@@ -267,7 +268,8 @@ void ChangeCollector::compare(Value baseline, const Value& body) {
   out_.next.baseline = render(baseline);
 }
 
-/// What is expected of the resource. The first expectation that names a path wins, the config's before any source's.
+/// Returns what is expected of the resource. The first expectation that names a path wins; the config's come before the
+/// sources'.
 ExpectedAttributes ChangeCollector::expected_attributes(const Value& body) {
   ExpectedAttributes out;
   std::set<std::string> done;
@@ -279,15 +281,14 @@ ExpectedAttributes ChangeCollector::expected_attributes(const Value& body) {
   };
   for (const auto& expectation : context_.rules->expect) {
     if (!expectation.match.resource(stored_.id)) continue;
-    for (const auto& [at, add_lifecycle_change] : expectation.where_all) {
-      for (const auto& [path, value] : expand_expected(at, add_lifecycle_change, body, schema()))
-        add_expected(path, value);
+    for (const auto& [at, whole] : expectation.where_all) {
+      for (const auto& [path, value] : expand_expected(at, whole, body, schema())) add_expected(path, value);
     }
   }
   for (const auto& declaration : context_.declared) {
     change_set_.declared.emplace_back(kIdentityPath);
     const Result<Value> declared = parse(declaration.body);
-    if (!declared) out_.unknown.push_back({"", describe(declaration) + ", unreadably: " + declared.error().message});
+    if (!declared) out_.unknown.push_back({"", describe(declaration) + ", not valid: " + declared.error().message});
     if (!declared) continue;
     for (const auto& [path, value] : expand_declared(*declared, body, schema())) {
       if (add_expected(path, value)) declared_by_[path.render()] = describe(declaration);
@@ -296,7 +297,7 @@ ExpectedAttributes ChangeCollector::expected_attributes(const Value& body) {
   return out;
 }
 
-/// Who declared what a change deviates from; empty: an expectation of the config.
+/// Returns who declared the expected value. Empty if it is an expectation of the config.
 std::string ChangeCollector::why(const std::string& path) const {
   for (const auto& [declared, words] : declared_by_) {
     if (related(declared, path)) return words;
@@ -321,7 +322,7 @@ void ChangeCollector::expectations(const Value& body) {
   }
 }
 
-/// A source declares what is not there.
+/// Adds a drift for a resource that a source declares but that does not exist.
 void ChangeCollector::declared_but_absent() {
   if (context_.declared.empty() || kind_class() == ChangeClass::health) return;
   change_set_.declared.emplace_back(kIdentityPath);
@@ -329,17 +330,18 @@ void ChangeCollector::declared_but_absent() {
   add_to_group(std::move(missing), Against::expectation, Operation::deleted, describe(context_.declared.front()));
 }
 
-/// Unknown is neither drift nor its end: what an open drift said of a path that cannot be read now stands as last seen.
+/// Unknown neither opens nor ends a drift: changes of open drifts on paths that cannot be read now are kept as last
+/// read.
 void ChangeCollector::keep_unreadable() {
   std::vector<std::string> unknown;
   for (const auto& each : out_.unknown) unknown.push_back(without_depth(each.path));
   const bool identity_missing = std::find(unknown.begin(), unknown.end(), kIdentityPath) != unknown.end();
   for (const auto& drift : stored_.open) {
-    if (drift.operation == Operation::deleted) continue;  // it is back: that much is known
+    if (drift.operation == Operation::deleted) continue;  // the resource exists again, which ends the drift
     if (change_set_.rebased && drift.against == Against::baseline) continue;
     for (const auto& change : drift.changes) {
       const bool expected = drift.against == Against::baseline || related_to_any(change.path, change_set_.declared);
-      if (!expected) continue;  // the expectation was taken back
+      if (!expected) continue;  // the expectation was removed
       const bool identity = change.path == kIdentityPath;
       const bool unread =
           identity ? identity_missing && drift.operation == Operation::recreated : related_to_any(change.path, unknown);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A person's word on a drift.
+// Applies a person's decision to a drift.
 #include <algorithm>
 
 #include "base/escape.hpp"
@@ -13,7 +13,7 @@ using Verb = Decision::Verb;
 
 std::string name_of(const Drift& drift) { return "drift " + drift.id + " of " + render(drift.resource); }
 
-/// The parts of a word that are wrong whatever the drift is.
+/// Checks the decision itself: its digest and its expiry.
 Status check_decision(const Drift& drift, const Decision& decision) {
   const bool needs_none = decision.verb == Verb::undo || decision.verb == Verb::retire;
   if (!decision.digest && !needs_none) {
@@ -35,7 +35,7 @@ Status check_decision(const Drift& drift, const Decision& decision) {
   return {};
 }
 
-/// What the drift's own state forbids.
+/// Checks that the state of the drift allows the decision.
 Status check_state(const Drift& drift, const Decision& decision) {
   if (decision.verb == Verb::retire) return {};
   if (decision.verb == Verb::undo) {
@@ -46,7 +46,8 @@ Status check_state(const Drift& drift, const Decision& decision) {
     return fail(Code::conflict, name_of(drift) + " is already " + std::string(render(drift.status)) + " by " +
                                     drift.actor + "; undo that first");
   }
-  // Its approval takes the body as it is (semantics 13: stale is a conflict); a change is taken value by value.
+  // Approving a creation accepts the whole body, so the body must be known; approving changes accepts only those
+  // values.
   if (decision.verb == Verb::approve && drift.operation == Operation::created && drift.stale_since_ns) {
     return fail(Code::conflict,
                 name_of(drift) + ": since " + render_time(*drift.stale_since_ns) +
@@ -78,7 +79,8 @@ DriftStatus status_of(Verb verb) {
   return DriftStatus::pending;
 }
 
-/// Undone: the drift stands as before; who took the word back and why is for the audit log and the transition.
+/// Writes the decision into the drift. Undo restores the state from before the decision; actor and reason of the undo
+/// are kept for the transition and the audit log.
 void apply_decision(Drift& drift, const Decision& decision) {
   if (decision.verb == Verb::undo) {
     clear_decision(drift);

@@ -9,22 +9,23 @@
 
 namespace driftd::core {
 
-/// What a source (a Terraform state) says of a resource of another backend: attributes that must hold there whatever
-/// was accepted. It is an expectation that nobody wrote into the config.
+/// What a source (a Terraform state) declares of a resource of another backend: attributes that must hold there,
+/// whatever the baseline says. It is an expectation that comes from a source instead of the config.
 struct Declaration {
   std::string source_uid;  ///< the backend that declares
   std::string source;      ///< its name, for people
-  ResourceId id;           ///< in the backend that it speaks of
-  std::string body;        ///< canonical JSON, sealed; only what is declared, by the live provider's paths
+  ResourceId id;           ///< in the backend that the declaration is about
+  std::string body;        ///< canonical JSON, sealed; only the declared attributes, under the live provider's paths
   std::map<std::string, std::string> metadata;  ///< `address`, `serial`, `run` …
-  Digest digest;                                ///< of the record that said so
+  Digest digest;                                ///< of the record that carried the declaration
 };
 
-/// `declared by tf-prod (postgresql_role.app, since serial 12)`.
+/// Renders a declaration for people: `declared by tf-prod (postgresql_role.app, since serial 12)`.
 std::string describe(const Declaration& declaration);
-/// What one declaration adds to the generation of its resource: the sum over all of them is `folded` below.
+/// Returns what one declaration adds to the generation of its resource. The sum over all declarations of a resource is
+/// the parameter `folded` below.
 std::uint64_t generation_term(const std::string& source_uid, const Digest& digest);
-/// The generation of rules that judges a resource with such declarations (generation_under); 0 stays 0.
+/// Combines the generation of the rules with the declarations of a resource (see generation_under). 0 stays 0.
 std::uint64_t mix_declarations(std::uint64_t generation, std::uint64_t folded);
 
 }  // namespace driftd::core

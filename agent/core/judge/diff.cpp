@@ -10,7 +10,7 @@
 namespace driftd::core {
 namespace {
 
-/// Both sides of one attribute; nullptr: absent.
+/// Both values of one attribute; nullptr if absent.
 struct Sides {
   const Value* before = nullptr;
   const Value* after = nullptr;
@@ -48,7 +48,7 @@ class Walk {
     std::string reason;
   };
 
-  /// A path that cannot be read as one covers everything: unknown is never drift.
+  /// A path that cannot be parsed covers everything, because unknown must never become a drift.
   static Glob glob_of(const std::string& text) {
     auto glob = Glob::parse_path(text);
     return glob ? std::move(*glob) : Glob::parse_path("**").value();
@@ -74,7 +74,7 @@ class Walk {
     compare(path, rule, sides);
   }
 
-  /// Why the attribute is new to us rather than changed; empty when it is not.
+  /// Returns why the attribute is filled in instead of compared. Empty if it is compared.
   std::string newly_known(const Path& path, const AttributeRule& rule, const Sides& sides) const {
     if (sides.after == nullptr || options_.declared_only) return {};
     if (masked(rule, sides.before)) return "masked before";
@@ -115,7 +115,8 @@ class Walk {
     blind_or_change(path, rule, sides);
   }
 
-  /// What the two values depend on is not the same: neither equal nor drift, the new one is the baseline.
+  /// Returns true if the attribute that both values depend on (`basis`) differs. Then they cannot be compared, and the
+  /// new one becomes the baseline.
   bool other_basis(const AttributeRule& rule) const {
     if (rule.basis.empty()) return false;
     const Value* before = bodies_.before->find(rule.basis);
@@ -133,7 +134,7 @@ class Walk {
     }
   }
 
-  /// Providers name unread parts of lists by index, changes name them by key.
+  /// Compares one element of a list with keys. Providers name unread elements by index, changes name them by key.
   void element_of(const Path& path, const Forms::Element* left, const Forms::Element* right) {
     const Path named = path.selected((left != nullptr ? left : right)->selector);
     const Sides sides{left ? left->value : nullptr, right ? right->value : nullptr};
@@ -144,7 +145,8 @@ class Walk {
     attribute(named, sides);
   }
 
-  /// An object that came or went: one change at its root, unless parts of it must be told apart.
+  /// An object that was added or removed is one change at its root, unless parts of it are judged apart: those of
+  /// another class, secrets, and those that are unknown, filled in or left out.
   void subtree(const Path& path, const AttributeRule& rule, const Sides& sides) {
     static const Value kNothing{Value::Object{}};
     Difference outer = std::exchange(out_, {});
@@ -180,8 +182,9 @@ class Walk {
                                                                        : fill(path, sides, rule, "same digest", true);
   }
 
-  /// One side is in clear, the other a digest: exactly told apart with the keys. An object or a list with a digest in
-  /// it cannot be: that is a change, for whoever writes the value also chooses its form.
+  /// Compares a clear-text value with a digest, exactly if the keys are known. An object or a list that contains a
+  /// digest cannot be compared; it counts as a change, because whoever writes the value also chooses its form and could
+  /// hide a change by it.
   void clear_and_digest(const Path& path, const AttributeRule& rule, const Sides& sides) {
     const Value& clear = as_digest(*sides.before) ? *sides.after : *sides.before;
     const DigestRef digest = as_digest(*sides.before) ? *as_digest(*sides.before) : *as_digest(*sides.after);
@@ -203,7 +206,7 @@ class Walk {
     fill(path, sides, rule, was_clear ? "the same value, now withheld" : "the same value, now shown", true);
   }
 
-  /// Part of a list or of a value that came or went could not be read: nothing can be said of the whole.
+  /// Reports a change, or unknown if a part of the list or value could not be read.
   void blind_or_change(const Path& path, const AttributeRule& rule, const Sides& sides) {
     const auto* blind = below(path, sides.before);
     if (blind == nullptr) blind = below(path, sides.after);
@@ -215,7 +218,8 @@ class Walk {
     change(path, rule, sides);
   }
 
-  /// Two texts of which one would cost too much to read. What comes or goes is a change whatever it says.
+  /// Returns why two values cannot be compared within the limits. A value that was added or removed is a change in any
+  /// case.
   std::optional<std::string> beyond_bounds(const Path& path, const Sides& sides) const {
     if (sides.before == nullptr || sides.after == nullptr) return std::nullopt;
     const auto reason = forms_.beyond_bounds(path, *sides.before);
@@ -228,7 +232,7 @@ class Walk {
     return it == unread_.end() ? nullptr : &*it;
   }
 
-  /// The first unread path under `path` that `value` has.
+  /// Returns the first unread path at or below `path` that `value` has; nullptr if there is none.
   const Blind* below(const Path& path, const Value* value) const {
     if (value == nullptr || unread_.empty()) return nullptr;
     if (const auto* here = unread(path)) return here;
@@ -262,8 +266,8 @@ class Walk {
     auto before = text(sides.before);
     if (redacted && options_.keys && sides.before && !contains_digest(*sides.before)) {
       const auto made = sealed_digest(*sides.before, options_.id, path, schema_, *options_.keys, true);
-      if (!made) return unknown(path, sides, rule, "cannot be told: " + made.error().message);
-      before = render(*made);  // what was in clear and is withheld now leaves the agent no more
+      if (!made) return unknown(path, sides, rule, "cannot be compared: " + made.error().message);
+      before = render(*made);  // the old value was clear text; as a withheld one it must not leave the agent any more
     }
     out_.changes.push_back({path.render(), schema_.cls(path), before, text(sides.after), redacted});
     note(path, sides, rule, "drift",
@@ -304,7 +308,7 @@ class Walk {
   std::vector<Blind> unread_;
   std::vector<Glob> was_unread_;
   Difference out_;
-  int suppressed_ = 0;  ///< attributes that differ as text but are no change
+  int suppressed_ = 0;  ///< attributes that differ as text but are equal
   std::vector<Step>* trace_ = options_.trace;
 };
 

@@ -10,7 +10,7 @@
 
 namespace driftd::core {
 
-/// One attribute of which nothing can be said now.
+/// One attribute that can be judged neither equal nor different now.
 struct UnknownPath {
   std::string path;
   std::string reason;
@@ -19,27 +19,26 @@ struct UnknownPath {
 /// Why an attribute is (not) a change: what `driftd explain` prints.
 struct Step {
   std::string path;
-  std::string old_raw, new_raw;    ///< canonical JSON, `[REDACTED]` for digests, empty: absent
-  std::string old_norm, new_norm;  ///< after the rule
-  std::string rule;                ///< the schema rule in words: `duration(ms) of "retention"`
+  std::string old_raw, new_raw;    ///< canonical JSON, `[REDACTED]` for digests; empty if absent
+  std::string old_norm, new_norm;  ///< normal forms under the rule
+  std::string rule;                ///< the schema rule as text: `duration(ms) of "retention"`
   std::string verdict;             ///< equal | drift | unknown
   std::string reason;
 };
 
-/// One attribute whose new value is the baseline without a word.
+/// One attribute whose new value becomes the baseline silently.
 struct FilledValue {
   std::string path;
   Value value;
-  bool same = false;  ///< the value of before in another form, clear and digest
+  bool same = false;  ///< the same value in another form: it was clear text and is a digest now, or the reverse
 };
 
-/// The three-valued outcome of comparing two bodies.
+/// The outcome of comparing two bodies: changed, unknown, or (not listed) equal.
 struct Difference {
   std::vector<Change> changes;       ///< sorted by path; redacted where either side is a digest
-  std::vector<UnknownPath> unknown;  ///< unread, masked, unreadable: neither equal nor drift
-  /// Attributes that are new to us and are filled in silently: brought by a newer schema revision (`since`), readable
-  /// for the first time, digests under another key id or normaliser revision, or the same value in another form, clear
-  /// and digest.
+  std::vector<UnknownPath> unknown;  ///< unread, masked or unreadable attributes: neither equal nor drift
+  /// Attributes that are filled in silently: added by a newer schema revision (`since`), readable for the first time,
+  /// digests under another key id or normaliser revision, or the same value in another form (clear text and digest).
   std::vector<FilledValue> filled;
 };
 
@@ -47,16 +46,17 @@ struct DiffOptions {
   std::uint32_t old_revision = 1;       ///< schema revision of the old body
   std::vector<Unread> unread;           ///< of the new body
   std::vector<std::string> was_unread;  ///< paths that the old body could not read
-  bool declared_only = false;  ///< the old body is what is wanted, not what was read: set by diff_expected() alone
+  bool declared_only = false;           ///< the old body is expected, it was not read; only diff_expected() sets this
   std::vector<Step>* trace = nullptr;
-  /// Whose bodies these are, and the keys of their digests: then a value in clear is compared with a digest exactly.
-  /// Without them it is filled in silently.
+  /// The resource of these bodies and the keys of their digests. With them a clear-text value is compared with a digest
+  /// exactly, without them it is filled in silently.
   ResourceId id;
   const RedactionKeys* keys = nullptr;
 };
 
-/// Compares two bodies under a schema. Pure; any thread. Deepest differing attribute is reported: members of objects
-/// one by one, lists as a whole unless the schema keys them, added or removed subtrees as one change at their root.
+/// Compares two bodies under a schema. It reports the deepest attribute that differs: members of objects one by one,
+/// lists as a whole unless the schema gives them keys, added or removed subtrees as one change at their root. Pure; any
+/// thread.
 Difference diff(const Value& old_body, const Value& new_body, const KindSchema& schema, const DiffOptions& options);
 
 }  // namespace driftd::core

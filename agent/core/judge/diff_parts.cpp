@@ -35,14 +35,14 @@ void strip_digests(Value& value) {
   }
 }
 
-/// `x` where that is plain, else a JSON string.
+/// Returns `x` as it is if it needs no quotes, else as a JSON string.
 std::string selector_value(const Value& value) {
   const std::string text = value.string() ? *value.string() : render(value);
   const bool plain = !text.empty() && text.find_first_of("\"[],=\\ \t\n\r") == std::string::npos;
   return plain ? text : render(Value(text));
 }
 
-/// The rule of a list for its scalar elements.
+/// Returns the rule for the scalar elements of a list.
 AttributeRule element_rule(const AttributeRule& rule) {
   AttributeRule out = rule;
   out.collection = Collection::none;

@@ -16,22 +16,23 @@ class Forms {
  public:
   explicit Forms(const KindSchema& schema) : schema_(schema) {}
 
-  /// Canonical text of a subtree, children by their own rules, volatile, defaulted and empty members left out. A value
-  /// that is not of its rule's type stands as {"$raw": structure}.
+  /// Returns the canonical text of a subtree: children by their own rules, without volatile, defaulted and empty
+  /// members. A value that is not of its rule's type is {"$raw": structure}.
   std::string of(const Path& path, const Value& value) const;
   bool same(const Path& path, const Value& a, const Value& b) const { return of(path, a) == of(path, b); }
-  /// Equal once digests under different keys are taken for equal.
+  /// Returns true if the values are equal apart from digests that were made with different keys.
   bool same_but_keys(const Path& path, const Value& a, const Value& b) const;
   static bool raw_differs(const Value* a, const Value* b);
 
-  /// The value that an attribute has in effect: empty equivalents are absent, absent is the default; nullptr: nothing.
+  /// Returns the effective value of an attribute: an empty equivalent counts as absent, and an absent one is the
+  /// default. nullptr if there is no value.
   const Value* effective(const AttributeRule& rule, const Value* value) const;
   bool masked(const AttributeRule& rule, const Value& value) const;
   bool masked_inside(const Path& path, const Value& value) const;
-  /// Why the value cannot be brought into its normal form within the bounds; nothing where it can, or is not of its
-  /// type.
+  /// Returns why the normal form of the value would cost too much. Empty if it has one within the limits, or if the
+  /// value is not of its type.
   std::optional<std::string> beyond_bounds(const Path& path, const Value& value) const;
-  /// Objects under this rule are compared member by member.
+  /// Returns true if objects under this rule are compared member by member.
   bool is_structure(const AttributeRule& rule) const {
     return rule.type != ValueType::json && rule.type != ValueType::yaml;
   }
@@ -39,25 +40,25 @@ class Forms {
   struct Element {
     std::string selector;  ///< `name=x`
     const Value* value = nullptr;
-    std::size_t at = 0;  ///< its place in the list
+    std::size_t at = 0;  ///< index in the list
   };
-  using Keyed = std::map<std::string, Element>;  ///< by the normal form of the keys
-  /// The elements by their keys; nothing when one lacks a key or two share one.
+  using Keyed = std::map<std::string, Element>;  ///< key: the normal form of the element's keys
+  /// Returns the elements by their keys. Empty if an element lacks a key or two elements share one.
   std::optional<Keyed> keyed(const AttributeRule& rule, const Path& path, const Value::Array& array) const;
 
-  /// What a digest below an element of a list is stable_path to: its keys where the schema keys the list, nothing where
-  /// order means nothing, else its place. So an element that moves keeps the digests in it.
+  /// How digests inside the elements of a list are bound to a path: by the element's keys if the schema gives the list
+  /// keys, by nothing if order does not matter, else by the index. So an element that moves keeps its digests.
   struct ElementPaths {
     bool unordered = false;
-    std::vector<std::string> selectors;  ///< of a list by keys, by place
+    std::vector<std::string> selectors;  ///< by index; only for a list with keys
     Path of(const Path& list, std::size_t at) const;
   };
   ElementPaths element_paths(const Path& list, const Value::Array& array) const;
-  /// The path that a digest at `path` of `body` is stable_path to; a person or a change may name it by place or by key.
+  /// Returns the path that a digest at `path` of `body` is bound to. `path` may name elements by index or by key.
   Path stable_path(const Value& body, const Path& path) const;
 
  private:
-  /// An element of a list that is read by a rule of its own, not by the list's.
+  /// Returns true if the element has a rule of its own, so that the list's rule does not apply to it.
   bool has_own_form(const Path& element, const Value& value) const;
   std::string leaf(const AttributeRule& rule, const Value& value) const;
   std::string object(const Path& path, const Value::Object& value) const;

@@ -17,7 +17,7 @@ bool is_secret(const Path& path, const Value& body, const KindSchema& schema) {
   return rule.sensitive || rule.write_only || (now != nullptr && as_digest(*now));
 }
 
-/// The attribute at or above `path` that is a secret; the empty path: none is.
+/// Returns the topmost secret attribute at or above `path`. Empty if there is none.
 Path secret_at(const Path& path, const Value& body, const KindSchema& schema) {
   Path out;
   for (Path at = path; !at.empty(); at = at.parent()) {
@@ -26,10 +26,10 @@ Path secret_at(const Path& path, const Value& body, const KindSchema& schema) {
   return out;
 }
 
-/// Stands for a value in clear that is wanted of a secret: it equals no digest and shows nothing.
+/// Placeholder for the clear-text value that is expected of a secret. It equals no digest and reveals nothing.
 Value hidden() { return Value::Object{{"$hmac", Value("0:1:" + std::string(64, '0'))}}; }
 
-/// `value`, wanted at `path`, without what it says of secrets in clear.
+/// Returns the expected value with hidden() in place of clear-text values of secrets.
 Value without_secrets(const Path& path, Value value, const Value& body, const KindSchema& schema) {
   if (value.is_null() || as_digest(value)) return value;
   if (is_secret(path, body, schema)) return hidden();
@@ -44,8 +44,8 @@ Value without_secrets(const Path& path, Value value, const Value& body, const Ki
   return value;
 }
 
-/// `value`, wanted in clear, with the digest of it in each place where the body has one: with the keys it can be
-/// compared.
+/// Returns the expected value with its digest wherever the body has a digest, so that the two can be compared. Without
+/// keys the value stays in clear text.
 Value as_digests(const Path& path, Value value, const Value& body, const KindSchema& schema,
                  const DiffOptions& options) {
   if (options.keys == nullptr || value.is_null() || as_digest(value)) return value;
@@ -54,7 +54,7 @@ Value as_digests(const Path& path, Value value, const Value& body, const KindSch
     if (contains_digest(value)) return value;
     auto made = sealed_digest(value, options.id, Forms(schema).stable_path(body, path), schema, *options.keys,
                               digest->withheld);
-    if (!made) return value;  // a wanted secret in clear cannot be compared: unknown
+    if (!made) return value;  // the caller treats a clear-text value of a secret as unknown
     const auto ours = as_digest(*made);
     return ours->key_id == digest->key_id && ours->revision == digest->revision ? *made : value;
   }
@@ -65,7 +65,7 @@ Value as_digests(const Path& path, Value value, const Value& body, const KindSch
   return value;
 }
 
-/// Why nothing can be said of a wanted value; empty: it can be compared. Only a digest says anything of a secret.
+/// Returns why an expected value cannot be compared. Empty if it can. A secret can only be compared with a digest.
 std::string incomparable(const Path& path, const Path& secret, const Value& value, const Value* now) {
   if (value.is_null()) return {};
   if (as_digest(value)) {
@@ -87,7 +87,7 @@ void walk(const Path& path, const Value& value, const Value& body, const KindSch
   for (const auto& [name, member] : *members) walk(path.child(name), member, body, schema, out);
 }
 
-/// Each path once, and what lies above another before it.
+/// Returns each path once, with paths before those that lie below them.
 ExpectedAttributes in_order(const ExpectedAttributes& wanted, const Value& body, const KindSchema& schema) {
   ExpectedAttributes out;
   std::set<std::string> done;
@@ -114,7 +114,8 @@ Value without_nulls(Value value) {
   return value;
 }
 
-/// null inside a wanted list says, as elsewhere, that there is no such member.
+/// Inside an expected list null means, as elsewhere, that the member must be absent. If the list that was read meets
+/// this, it is returned, else the expected list without its nulls.
 Value fulfilled(const Path& path, Value list, const Value* now, const KindSchema& schema) {
   const Forms forms(schema);
   if (list.array() == nullptr || !forms.is_structure(schema.rule(path))) return list;
@@ -130,7 +131,7 @@ Status add_expected(ExpectedAttributes& to, std::string_view key, Value value) {
   const auto path = Path::parse(key);
   if (!path) return fail(Code::invalid, "path '" + std::string(key) + "' is not readable: " + path.error().message);
   const bool twice = std::any_of(to.begin(), to.end(), [&](const auto& one) { return one.first == *path; });
-  if (twice) return fail(Code::invalid, "path '" + path->render() + "' is there twice, spelt in two ways");
+  if (twice) return fail(Code::invalid, "path '" + path->render() + "' is given twice, in two spellings");
   to.emplace_back(*path, std::move(value));
   return {};
 }

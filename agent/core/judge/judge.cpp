@@ -19,8 +19,8 @@ ReconcileInput reconcile_input(const JudgeContext& context, const ResourceId& id
           &context};
 }
 
-/// The row takes what was just read; whether the baseline follows is for others to say. An identity that is not said
-/// stays as it was last said.
+/// Copies the observation into the row; the baseline is up to the later stages. If the identity is not reported now,
+/// the last one stays.
 void observe(const JudgeContext& context, const Observation& seen, const Value& body, StoredResource& row) {
   row.id = seen.id;
   row.observed = render(body);
@@ -41,7 +41,7 @@ std::vector<std::string> paths_of(const std::vector<Unread>& unread) {
   return out;
 }
 
-/// The body as seen is the baseline. Only what must hold whatever the baseline says is judged: a pipeline with a fresh
+/// Makes the body the baseline. Only expectations and declarations are judged, already now: `driftd once` with a new
 /// store has no second refresh (semantics 6).
 void make_baseline(const JudgeContext& context, const StoredResource& stored, const Present& seen, const Value& body,
                    Judgement& out) {
@@ -54,8 +54,8 @@ void make_baseline(const JudgeContext& context, const StoredResource& stored, co
   reconcile(reconcile_input(context, out.next.id), stored, std::move(change_set), out);
 }
 
-/// Nothing can be said: open drifts stay open, "stale since". The digest is forgotten so that the next record is judged
-/// even when it equals the last one.
+/// The resource is unknown: open drifts stay open and become stale. If there are any, the digest is cleared, so that
+/// the next record is judged even if it equals the last one.
 Judgement judge_unknown(const JudgeContext& context, const StoredResource& stored, const Unknown& reading) {
   Judgement out = expire_decisions(stored, context.now_ns);
   out.unknown.push_back({"", reading.reason});
@@ -66,10 +66,10 @@ Judgement judge_unknown(const JudgeContext& context, const StoredResource& store
   return out;
 }
 
-/// The stored baseline; an empty object when there is none.
+/// Returns the stored baseline, or an empty object if there is none.
 Result<Value> baseline_of(const StoredResource& stored) { return parse(stored.baseline ? *stored.baseline : "{}"); }
 
-/// `change_set`: what is known of the baseline already.
+/// `change_set` has what an upgrade already found out about the baseline.
 Judgement judge_present(const JudgeContext& context, const StoredResource& stored, const Present& seen,
                         ChangeSet change_set = {}) {
   const Result<Value> body = parse(seen.observation.body);

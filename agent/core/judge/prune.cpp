@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A change of a whole subtree or list carries members that are not judged: ignored, volatile, computed. They are cut
-// out, so that a standing drift does not move with a timestamp deep inside it.
+// Removes members that are not judged (ignored, volatile, computed) from the change of a whole subtree or list.
+// Otherwise an open drift would change with every timestamp deep inside it.
 #include <algorithm>
 
 #include "core/judge/stages.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pseudo-resources: `backend/<name>` (system identity) and `scope/<kind>` (many gone at once),
-// `claim/<name>` (registrars that its configuration does not name). Their drifts are always
-// manual: they ask before anything else is judged.
+// Judges the pseudo-resources `backend/<name>` (system identity), `scope/<kind>` (many resources missing at once) and
+// `claim/<name>` (registrars that the configuration does not name). Their drifts are always manual, and are decided
+// before anything that depends on them is judged.
 #include <algorithm>
 
 #include "base/digest.hpp"
@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view kSystemIdentity = "system_identity";
 constexpr std::string_view kGone = "gone";
 constexpr std::string_view kClaimedBy = "claimed_by";
-// of a mass deletion: it may have a million names
+// limits for the names of a mass deletion, which may have a million
 constexpr std::size_t kNamesShown = 1'000, kNameBytesShown = 64u << 10;
 constexpr std::size_t kHashedAtOnce = 1u << 20;  // bytes
 
@@ -23,7 +23,7 @@ Value object_of(std::string_view member, Value value) {
   return out;
 }
 
-/// The member of the stored baseline as text; absent when there is none.
+/// Returns a member of the stored baseline as JSON text. Empty if there is none.
 std::optional<std::string> baseline_member(const StoredResource& stored, std::string_view member) {
   if (!stored.baseline) return std::nullopt;
   const Result<Value> body = parse(*stored.baseline);
@@ -42,8 +42,8 @@ std::vector<std::string> texts_of(const std::optional<std::string>& body, std::s
   return out;
 }
 
-/// SHA-256 over all names, each behind its length, in pieces: no other list of names has it. The text in front cannot
-/// be the digest of a piece.
+/// Returns the SHA-256 over all length-prefixed names, computed in pieces. Different lists have different digests: the
+/// leading text can never be the digest of a piece.
 std::string digest_of(const std::vector<std::string>& sorted) {
   std::string piece = "driftd names 1\n";
   for (const auto& name : sorted) {
@@ -53,7 +53,7 @@ std::string digest_of(const std::vector<std::string>& sorted) {
   return to_hex(sha256(piece));
 }
 
-/// How many of these names are shown.
+/// Returns how many of these names are shown.
 std::size_t shown_of(const std::vector<std::string>& sorted) {
   std::size_t count = 0, bytes = 0;
   while (count < sorted.size() && count < kNamesShown && bytes + sorted[count].size() <= kNameBytesShown) {
@@ -83,7 +83,7 @@ Judgement judge_identity(const std::string& backend_uid, const StoredResource& s
                          const std::string& identity, Nanos now_ns) {
   Judgement out = expire_decisions(stored, now_ns);
   if (identity.empty()) {
-    out.unknown.push_back({std::string(kSystemIdentity), "the system did not say which one it is"});
+    out.unknown.push_back({std::string(kSystemIdentity), "the system did not report its identity"});
     for (auto& drift : out.next.open) {
       if (!drift.stale_since_ns) drift.stale_since_ns = now_ns;
     }
@@ -95,7 +95,7 @@ Judgement judge_identity(const std::string& backend_uid, const StoredResource& s
   out.next.observed_ns = now_ns;
   auto known = baseline_member(stored, kSystemIdentity);
   const std::string now = render(Value(identity));
-  const bool anew = known && accepted.empty();  // another provider, which names systems otherwise
+  const bool anew = known && accepted.empty();  // another provider, whose identities have another form
   if (!known || anew) {
     const std::string& first = accepted.empty() ? identity : accepted;
     known = render(Value(first));
@@ -126,7 +126,7 @@ Judgement judge_scope(const std::string& backend_uid, const StoredResource& stor
   Judgement out;
   out.next = stored;
   out.next.observed_ns = now_ns;
-  if (missing.empty()) {  // back, or accepted and removed: the next time is a new question
+  if (missing.empty()) {  // they are back, or their deletion is accepted; the next mass deletion is a new drift
     out.next.baseline = out.next.observed = "{}";
     return judge_member(backend_uid, stored, ChangeClass::config, std::nullopt, now_ns, std::move(out));
   }

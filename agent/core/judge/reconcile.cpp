@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The life of drifts: which open one goes on, which ends and how, which is new.
+// Last stage of judge(): which open drifts are updated, which end and how, and which are new.
 #include <algorithm>
 
 #include "base/digest.hpp"
@@ -10,14 +10,15 @@
 namespace driftd::core {
 namespace {
 
-/// One is in clear, the other a digest: an agent that withholds more than its predecessor saw no change.
+/// Returns true if one value is clear text and the other is its digest: an agent that withholds more than an earlier
+/// version did not see a change.
 bool same_in_another_form(const ReconcileInput& input, const std::string& path, const Value& left, const Value& right) {
   const auto digest = as_digest(left) ? as_digest(left) : as_digest(right);
   if (!digest || input.keys == nullptr) return false;
   const Value& clear = as_digest(left) ? right : left;
   const auto sealed =
       sealed_digest(clear, input.id, attribute_path(path), *input.schema, *input.keys, digest->withheld);
-  // the memory for it ran out after the comparison that found this: told once more, never hidden
+  // out of memory: reporting the change once more is better than hiding it
   if (!sealed) return false;
   const auto made = as_digest(*sealed);
   return made->key_id == digest->key_id && made->revision == digest->revision && made->hex == digest->hex;
@@ -35,8 +36,8 @@ bool same_value(const ReconcileInput& input, const std::string& path, const std:
   return left_norm && right_norm && *left_norm == *right_norm;
 }
 
-/// `change` says of its path what the drift already already_reported. Against an expectation both sides count: 3 in the
-/// place of 1 is not 3 in the place of 100. A baseline follows by decisions alone, so there the new value says all.
+/// Returns true if the drift already has this change. Against an expectation both values count: 3 instead of 1 is not
+/// the same as 3 instead of 100. A baseline changes only by decisions, so there the new value is enough.
 bool already_reported(const ReconcileInput& input, const Drift& drift, const Change& change) {
   const auto same = [&](const Change& other) {
     if (other.path != change.path || !same_value(input, change.path, other.new_value, change.new_value)) return false;
@@ -55,8 +56,8 @@ bool is_unchanged(const ReconcileInput& input, const Drift& drift, const DriftGr
          nothing_new(input, drift, group.changes);
 }
 
-/// Nothing of the values: an id goes everywhere and stays for ever, and whoever came by a former key could try guesses
-/// on it.
+/// The id contains nothing of the values: it is published and kept for ever, and whoever gets an old key could test
+/// guesses against it.
 std::string new_id(const ReconcileInput& input, const StoredResource& stored, const GroupKey& key) {
   const auto [cls, against, action] = key;
   const Digest id = digest(0, {input.backend_uid, render(stored.id), render(cls), render(against), render(action),
@@ -71,7 +72,7 @@ std::vector<Change> swapped(std::vector<Change> changes) {
   return changes;
 }
 
-/// Objects are filled member by member: what else is in them was not already_reported.
+/// Assigns objects member by member, because a drift does not list the other members.
 Status assign_into(Value& root, const Path& path, const Value& value) {
   const Value* there = find(root, path);
   if (!value.object() || there == nullptr || !there->object() || as_digest(value)) return assign(root, path, &value);
@@ -79,16 +80,16 @@ Status assign_into(Value& root, const Path& path, const Value& value) {
   return {};
 }
 
-/// The value at `path` without what is not judged inside of it: a drift holds it so.
+/// Removes what is not judged from the value at `path`, as was done for the values of the drift.
 void prune_at(const ReconcileInput& input, const ResourceId& id, const Path& path, Value& body) {
   const Value* there = find(body, path);
   if (input.context == nullptr || there == nullptr) return;
   Value pruned = *there;
   prune_inside(*input.context, id, path, pruned);
-  (void)assign(body, path, &pruned);  // it is there, so it can be replaced
+  (void)assign(body, path, &pruned);  // the path exists, so this cannot fail
 }
 
-/// What is there now has the values that the drift already_reported were wanted.
+/// Returns true if the body now has the values that the drift expected.
 bool matches_expected(const ReconcileInput& input, const Drift& drift, const StoredResource& next) {
   Result<Value> body = parse(next.observed.value_or("{}"));
   if (!body || !input.schema) return false;
@@ -109,7 +110,8 @@ bool matches_expected(const ReconcileInput& input, const Drift& drift, const Sto
   return diff(wanted, *body, *input.schema, options).changes.empty();
 }
 
-/// Reverted: the difference went away by itself. Superseded: something else took its place.
+/// Returns how a drift ends: reverted if the difference disappeared by itself, superseded if something else replaced
+/// it.
 DriftStatus closing_status(const ReconcileInput& input, const Drift& drift, const StoredResource& stored,
                            const StoredResource& next, const ChangeSet& change_set) {
   const auto touched = [&](const Change& change) { return related_to_any(change.path, change_set.replaced); };
@@ -120,7 +122,7 @@ DriftStatus closing_status(const ReconcileInput& input, const Drift& drift, cons
     reverted = false;
   } else if (drift.against == Against::expectation) {
     const bool all_declared = std::all_of(drift.changes.begin(), drift.changes.end(), declared);
-    const bool was_absent = drift.operation == Operation::deleted;  // gone still, and no source declares it any more
+    const bool was_absent = drift.operation == Operation::deleted;  // still gone, but no source declares it any more
     reverted = change_set.gone ? !stored.baseline && !was_absent : all_declared && matches_expected(input, drift, next);
   } else if (change_set.gone) {
     reverted = drift.operation == Operation::created;
@@ -182,17 +184,18 @@ void Reconciler::update(Drift drift, DriftGroup group) {
   const bool expired = is_expired(drift, input_.now_ns);
   const bool moved = !is_unchanged(input_, drift, group);
   mark_staleness(drift, group);
-  // A decision covers the values it was made on: part of them going back leaves it, any other value asks again. That
-  // all is gone says of each attribute that it is not there; once the resource is back, one that is missing is another
-  // matter.
+  // A decision covers the values that it was made on. It stays if some of them went back; any other value clears it. A
+  // deletion says of each attribute that it is absent, so once the resource is back, an attribute that is still missing
+  // needs a new decision.
   const bool back = drift.operation == Operation::deleted && group.operation != Operation::deleted;
   const bool decision_over = expired || back || (moved && !nothing_new(input_, drift, group.changes));
   if (decision_over && drift.decided_ns) clear_decision(drift);
   if (!moved) {
     out_.suppressed["standing"] += group.changes.size();
-    // The same values; what was shown of them is shown no more.
+    // The values are the same, but some that were shown are now withheld.
     if (newly_withheld(drift.changes, group.changes)) drift.changes = std::move(group.changes);
-    drift.digest = digest_of(drift.changes, drift.against);  // an earlier agent left out what is wanted
+    drift.digest = digest_of(drift.changes, drift.against);  // digests of earlier versions did not include the expected
+                                                             // values
   } else {
     drift.operation = group.operation;
     drift.changes = std::move(group.changes);
@@ -201,7 +204,7 @@ void Reconciler::update(Drift drift, DriftGroup group) {
       drift.reason = group.reason;
       drift.actor.clear();
     }
-    drift.claimed_by.clear();  // whoever claimed it looked at another value
+    drift.claimed_by.clear();  // whoever claimed it saw other values
     drift.claim_until_ns.reset();
   }
   if (moved || expired) {
@@ -211,7 +214,8 @@ void Reconciler::update(Drift drift, DriftGroup group) {
   keep(std::move(drift));
 }
 
-/// A drift whose policy says so moves the baseline at once; where that fails a person is asked.
+/// Moves the baseline at once for a drift that is accepted by its policy or by an approval. If that fails, the drift
+/// becomes pending.
 void Reconciler::apply(Drift& drift) {
   const Status accepted = accept(out_.next, drift);
   if (accepted) return;
@@ -274,7 +278,7 @@ Status accept(StoredResource& row, const Drift& drift) {
     row.external_name = row.observed_external_name;
     return {};
   }
-  if (!row.baseline) return fail(Code::internal, render(row.id) + " has no baseline that could follow");
+  if (!row.baseline) return fail(Code::internal, render(row.id) + " has no baseline to update");
   DRIFTD_TRY(Value baseline, parse(*row.baseline));
   bool renamed = false;
   for (const auto& change : drift.changes) {
@@ -299,7 +303,7 @@ void reconcile(const ReconcileInput& input, const StoredResource& stored, Change
   }
   out.next.open.clear();
   Reconciler reconciler(input, stored, out);
-  const bool by_scope = change_set.gone && !input.accepted_by.empty();  // each deletion is a new, approved drift
+  const bool by_scope = change_set.gone && !input.accepted_by.empty();  // then each deletion is a new, approved drift
   for (const auto& drift : stored.open) {
     if (by_scope || !change_set.groups.contains(key_of(drift))) {
       reconciler.end(drift, closing_status(input, drift, stored, out.next, change_set));

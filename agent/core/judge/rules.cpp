@@ -4,7 +4,7 @@
 namespace driftd::core {
 namespace {
 
-/// The empty path is the resource itself: only "every path" covers it, never a rule on attributes.
+/// The empty path is the resource itself. Only the pattern `**` covers it, not a rule on attributes.
 bool covers(const Glob& glob, const Path& path) { return path.empty() ? glob.text() == "**" : glob.matches(path); }
 
 Action default_of(ChangeClass cls) { return cls == ChangeClass::config ? Action::manual : Action::automatic; }

@@ -13,7 +13,7 @@
 
 namespace driftd::core {
 
-/// `match:` of a policy, ignore rule or expectation; what is absent matches everything.
+/// `match:` of a policy, ignore rule or expectation. An absent member matches everything.
 struct Match {
   std::optional<Glob> kind, id, path;
   std::optional<ChangeClass> cls;
@@ -28,7 +28,7 @@ struct PolicyRule {
 };
 
 struct IgnoreRule {
-  Match match;  ///< has a path; can never hide a deletion
+  Match match;  ///< has a path; never hides a deletion
   std::string where;
 };
 
@@ -39,14 +39,14 @@ struct Expectation {
   std::string where;
 };
 
-/// All rules of one backend, compiled; immutable, shared by threads, replaced whole on reload.
+/// All rules of one backend, compiled. Immutable, shared by threads, replaced as a whole on reload.
 struct Rules {
   std::vector<IgnoreRule> ignore;
   std::vector<PolicyRule> policy;              ///< first match wins
   std::map<ChangeClass, Action> class_policy;  ///< defaults per class (semantics 11)
-  bool config_policy_set = false;              ///< `policy.config` was written by the user: no tfstate default
+  bool config_policy_set = false;              ///< the user wrote `policy.config`: no default for Terraform states
   std::vector<Expectation> expect;
-  std::uint64_t generation = 0;  ///< hash of all of it: resources judged under another are judged again
+  std::uint64_t generation = 0;  ///< hash of all rules; resources that were judged under another one are judged again
 };
 
 struct PolicyChoice {
@@ -55,7 +55,7 @@ struct PolicyChoice {
 };
 PolicyChoice choose_policy(const Rules& rules, const ResourceId& id, const Path& path, ChangeClass cls,
                            bool applied_state);
-/// The ignore rule that covers `path`, or nullptr.
+/// Returns the ignore rule that covers `path`, or nullptr.
 const IgnoreRule* find_ignore(const Rules& rules, const ResourceId& id, const Path& path, ChangeClass cls);
 
 }  // namespace driftd::core

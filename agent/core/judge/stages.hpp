@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts of judge() and decide(); no other room includes this.
+// The stages of judge() and decide() (README.md); no other room includes this.
 #pragma once
 
 #include <map>
@@ -12,83 +12,85 @@
 
 namespace driftd::core {
 
-/// What makes two drifts of one resource the same drift.
+/// Identifies a drift among the open drifts of one resource (semantics 9).
 using GroupKey = std::tuple<ChangeClass, Against, Action>;
 inline GroupKey key_of(const Drift& drift) { return {drift.cls, drift.against, drift.action}; }
 
-/// The changes that stand now under one key.
+/// The changes of one key that the latest reading shows.
 struct DriftGroup {
   Operation operation = Operation::changed;
   std::vector<Change> changes;
-  std::string reason;  ///< why the action is not the one that the policy names; else empty
-  bool stale = false;  ///< part of it could not be read now and stands as last seen
+  std::string reason;  ///< why the action is not the policy's, or who declared the value; else empty
+  bool stale = false;  ///< some of it could not be read now and is kept as last read
 };
 
-/// What one reading means before it meets the open drifts.
+/// What one reading shows, before it is compared with the open drifts.
 struct ChangeSet {
   std::map<GroupKey, DriftGroup> groups;
-  /// Paths that differ, were re-baselined or filled: a drift on them that ends is superseded, else it is reverted.
+  /// Paths that differ, got a new baseline or were filled in. A drift that ends is superseded if it is on one of them,
+  /// else it is reverted.
   std::vector<std::string> replaced;
-  std::vector<std::string> declared;  ///< paths that expectations name
+  std::vector<std::string> declared;  ///< paths that expectations or declarations name
   bool gone = false;
-  bool upgraded = false;  ///< the baseline was converted to the current schema revision
-  bool rebased = false;   ///< the whole resource is a new baseline: every drift against a baseline is superseded
+  bool upgraded = false;  ///< the provider converted the baseline to the current schema revision
+  bool rebased = false;   ///< the whole resource got a new baseline, so every drift against the baseline is superseded
 };
 
-/// Everything needed to open, continue and end drifts.
+/// What reconcile() needs besides the change set.
 struct ReconcileInput {
   std::string backend_uid;
-  const KindSchema* schema = nullptr;  ///< nullptr: values are compared as text
+  const KindSchema* schema = nullptr;  ///< nullptr: values are compared as text (pseudo-resources)
   Nanos now_ns = 0;
   std::string accepted_by;                ///< JudgeContext::deletions_accepted_by
   const RedactionKeys* keys = nullptr;    ///< JudgeContext::keys
-  ResourceId id;                          ///< whose values are compared
-  const JudgeContext* context = nullptr;  ///< nullptr: there are no rules
+  ResourceId id;                          ///< of the resource whose values are compared
+  const JudgeContext* context = nullptr;  ///< nullptr: there are no rules (pseudo-resources)
 };
 
-/// The path of an attribute; the identity's is empty: it is the resource itself.
+/// Parses the path of a change. The path of kIdentityPath is empty: it stands for the resource itself.
 Path attribute_path(const std::string& text);
 
-/// Diffs a reading of an established kind into a change_set; fills and re-baselines `out.next`. [judge_collect.cpp]
+/// Compares a reading with the baseline and the expectations; updates the baseline of `out.next`. [collect.cpp]
 void collect_present(const JudgeContext& context, const StoredResource& stored, const Present& seen, const Value& body,
                      const Value& baseline, Judgement& out, ChangeSet& change_set);
-/// Of a kind that has no baseline yet: only what expectations and declarations say of it. [judge_collect.cpp]
+/// Compares a reading with expectations and declarations only, for a kind that has no baseline yet. [collect.cpp]
 void collect_expected(const JudgeContext& context, const StoredResource& stored, const Present& seen, const Value& body,
                       Judgement& out, ChangeSet& change_set);
 void collect_deleted(const JudgeContext& context, const StoredResource& stored, const Value& baseline, Judgement& out,
                      ChangeSet& change_set);
 
-/// What never was accepted and is not there, though a source declares it. [judge_collect.cpp]
+/// Handles a resource that a source declares, but that does not exist and never was accepted. [collect.cpp]
 void collect_missing_declared(const JudgeContext& context, const StoredResource& stored, Judgement& out,
                               ChangeSet& change_set);
 
-/// A stored row whose baseline a provider's upgrade gave in the current schema revision's form.
+/// A stored row whose baseline the provider converted to the current schema revision.
 struct UpgradedRow {
   StoredResource row;
-  std::vector<std::string> moved;  ///< paths of open drifts whose baseline the upgrade moved or dropped
+  std::vector<std::string> moved;  ///< paths of open drifts whose baseline value the upgrade changed or dropped
 };
-/// Takes over the upgraded body. What it holds of digests at another path or under another reading is left out and
-/// filled from what is seen: a digest is of its path and normal form. `corrupt` when either body is no object.
-/// [judge_upgrade.cpp]
+/// Returns the row with the upgraded body as its baseline. A digest is bound to its path and normal form, so digests
+/// that moved to another path or are under a changed rule are dropped and filled in from the current reading. Returns
+/// `corrupt` if either body is not a JSON object. [upgrade.cpp]
 Result<UpgradedRow> adopt_upgraded_baseline(const JudgeContext& context, const StoredResource& stored,
                                             const std::string& body);
-/// Values of both rules mean the same.
+/// Returns true if a value means the same under both rules.
 bool same_interpretation(const AttributeRule& a, const AttributeRule& b);
 
-/// Cuts what is not judged out of a change of a whole subtree or list; false: nothing is left of it. [judge_prune.cpp]
+/// Removes what is not judged (ignored, volatile, computed) from a change of a whole subtree or list. Returns false if
+/// nothing is left of the change. [prune.cpp]
 bool prune(const JudgeContext& context, const ResourceId& id, Change& change);
 
-/// Cuts what is not judged out of the members and elements of the value at `path`.
+/// Removes what is not judged from the members and elements of the value at `path`. [prune.cpp]
 void prune_inside(const JudgeContext& context, const ResourceId& id, const Path& path, Value& value);
 
-/// Ends, continues and opens drifts so that `out.next.open` is what stands. [judge_reconcile.cpp]
+/// Ends, updates and opens drifts, so that `out.next.open` matches the change set. [reconcile.cpp]
 void reconcile(const ReconcileInput& input, const StoredResource& stored, ChangeSet change_set, Judgement& out);
 
-/// Moves the baseline of `row` by exactly the changes of `drift`. [judge_reconcile.cpp]
+/// Applies exactly the changes of `drift` to the baseline of `row`. [reconcile.cpp]
 Status accept(StoredResource& row, const Drift& drift);
-/// Takes a decision back to what the policy says: pending, or ignored by policy.
+/// Clears the decision: the drift is pending again, or ignored if the policy says so.
 void clear_decision(Drift& drift);
-/// It was decided, and the decision has run out.
+/// Returns true if the drift was decided and the decision has expired.
 bool is_expired(const Drift& drift, Nanos now_ns);
 
 }  // namespace driftd::core

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Semantics 10 with driftd.upgrade/1: a baseline of an older schema revision in today's form.
+// Takes over a baseline that the provider converted from an older schema revision (semantics 10, driftd.upgrade/1).
 #include <algorithm>
 
 #include "core/judge/stages.hpp"
@@ -13,7 +13,7 @@ bool same(const Value* a, const Value* b) {
   return render(*a) == render(*b);
 }
 
-/// Digests of a new body that do not stand where they were made.
+/// Finds digests of an upgraded body that are no longer at the path or under the rule that they were made for.
 class Digests {
  public:
   Digests(const Value& before, const KindSchema* former, const KindSchema& schema)
@@ -21,7 +21,7 @@ class Digests {
         former_(former),
         schema_(schema) {}
 
-  /// Paths whose value must be left out, deepest attribute each; lists as a whole.
+  /// Returns the paths of values that must be dropped: the deepest attribute of each, lists as a whole.
   std::vector<Path> foreign(const Value& body) {
     members(Path{}, body);
     return std::move(out_);
@@ -57,7 +57,7 @@ Result<UpgradedRow> adopt_upgraded_baseline(const JudgeContext& context, const S
   DRIFTD_TRY(const Value before, parse(*stored.baseline));
   DRIFTD_TRY(Value after, parse(body));
   if (before.object() == nullptr || after.object() == nullptr) {
-    return fail(Code::corrupt, "an upgraded body of " + render(stored.id) + " is no JSON object");
+    return fail(Code::corrupt, "the upgraded body of " + render(stored.id) + " is not a JSON object");
   }
   const auto former = context.former.find(stored.schema_revision);
   const KindSchema* old_schema = former == context.former.end() ? nullptr : former->second.get();

@@ -13,15 +13,16 @@
 
 namespace driftd::core {
 
-/// Coverage of one kind: what share can be judged, and why not more.
+/// Coverage of one kind: how much of it can be judged, and why not more.
 struct Coverage {
   std::string kind;
-  bool established = false, complete = false;  ///< complete: the last run listed it whole
+  bool established = false, complete = false;  ///< has a baseline; the last run listed it completely
   std::int64_t resources = 0, unknown = 0;     ///< unknown: resources with at least one unknown attribute
-  std::vector<std::string> reasons;            ///< each names the right, the error, or the settings path
+  std::vector<std::string> reasons;            ///< each names the missing right, the error, or the settings path
 };
-/// In one word: `seen` (listed whole, nothing unknown), `partial` (listed whole, some of it unknown), `denied` or
-/// `unsupported` (as the first reason says), `stale` (it was seen once, not now), `unseen` (never yet).
+/// Returns the coverage as one word: `seen` (listed completely, nothing unknown), `partial` (listed completely, some of
+/// it unknown), `denied` or `unsupported` (as the first reason says), `stale` (listed earlier, but not now), `unseen`
+/// (never listed).
 std::string_view coverage_state(const Coverage& coverage);
 
 struct BackendView {
@@ -42,18 +43,18 @@ struct BackendView {
 };
 
 struct SinkView {
-  std::string name, type, state;  ///< state: the sink's own line
+  std::string name, type, state;  ///< state: Sink::describe()
   std::int64_t low_water = 0, in_flight = 0, retrying = 0, dead = 0, delivered = 0;
   std::string last_error;
-  std::int64_t waiting = 0;    ///< events in memory that are not settled; more may be in the store
-  double stalled_seconds = 0;  ///< events wait and none was settled for so long; 0: none waits
-  /// the lane slept though it had work, or did again and again what changed nothing: a defect
+  std::int64_t waiting = 0;    ///< unsettled events in memory; more may be in the store
+  double stalled_seconds = 0;  ///< how long events have waited without one being settled; 0 if none waits
+  /// how often the lane slept although it had work, or repeated work that changed nothing. Any number but 0 is a defect
   std::uint64_t missed_wakeups = 0;
 };
 
-/// A setting whose new value is not in use before a restart.
+/// A setting whose new value takes effect only after a restart.
 struct PendingRestart {
-  std::string what, where;  ///< `backends.orders.interval`, `driftd.yaml:14`; where: empty for what was removed
+  std::string what, where;  ///< `backends.orders.interval`, `driftd.yaml:14`; where is empty if the setting was removed
 };
 
 struct AgentView {
@@ -64,42 +65,44 @@ struct AgentView {
   std::vector<BackendView> backends;
   std::vector<SinkView> sinks;
   std::int64_t backlog_events = 0, backlog_bytes = 0;
-  std::int64_t store_bytes = 0, store_max_bytes = 0;  ///< in use in store.db, and above which history goes
-  std::vector<PendingRestart> needs_restart;          ///< as the last reload found it
+  std::int64_t store_bytes = 0, store_max_bytes = 0;  ///< used in store.db; above the maximum history is deleted
+  std::vector<PendingRestart> needs_restart;          ///< as of the last reload
 };
 
-/// What people and programs may ask of a running agent; API and CLI are skins over it. Core thread.
+/// What people and programs may ask of a running agent. API and CLI only translate to it. Core thread.
 class Control {
  public:
   virtual ~Control() = default;
   virtual AgentView view() = 0;
-  /// `drift_id` may be a unique prefix. `decision.digest` is a binding of the drift as the person saw it, or the first
-  /// 8 or more characters of one.
+  /// Decides a drift. `drift_id` may be a unique prefix. `decision.digest` is the binding() of the drift as the person
+  /// saw it, or its first 8 or more characters.
   virtual Task<Result<Drift>> decide(std::string drift_id, Decision decision) = 0;
-  /// What a decision about this drift as it stands now must name: 64 hex characters. It is keyed, so that nobody can
-  /// prepare two values whose bindings begin alike.
+  /// Returns what a decision about the drift's current values must name: 64 hex characters. It is keyed, so that nobody
+  /// can prepare two values whose bindings begin alike.
   virtual std::string binding(const Drift& drift) = 0;
-  /// Appends to the audit log; what cannot be written must not be done.
+  /// Appends to the audit log. If it fails, the caller must not do what it wanted to log.
   virtual Task<Status> audit(AuditEntry entry) = 0;
-  /// Runs a cycle now and waits for its end; empty: all backends. Returns the number of complete kinds per backend.
+  /// The outcome of one backend's cycle.
   struct BackendRefresh {
     std::string backend;
     Status status;
     std::vector<Coverage> coverage;
   };
+  /// Runs a cycle now and waits for its end; an empty `backend` means all backends.
   virtual Task<Result<std::vector<BackendRefresh>>> refresh(std::string backend, bool full) = 0;
   virtual Task<Result<std::vector<Step>>> explain(std::string backend, ResourceId id, std::string path) = 0;
-  /// The backends that a backend's provider knows of (driftd.discover/1).
+  /// Asks a backend's provider for the backends that it knows of (driftd.discover/1).
   virtual Task<Result<DiscoverOutcome>> discover(std::string backend) = 0;
   virtual Task<Result<std::string>> schema(std::string provider, std::string what) = 0;
-  /// Reloads policies, ignores, expectations, routes from the config file: whole or not at all. What else changed
-  /// waits.
+  /// What a reload of the config file changed.
   struct ReloadReport {
     std::vector<std::string> applied;  ///< `rules of backend orders`, `routes`, `sinks.ops (added)`
     std::vector<PendingRestart> needs_restart;
   };
+  /// Reloads policies, ignore rules, expectations, routes and sinks from the config file: all of it, or nothing if it
+  /// has an error. Other settings that changed are in `needs_restart`.
   virtual Task<Result<ReloadReport>> reload() = 0;
-  /// Sends stored events again to one sink; returns how many.
+  /// Which stored events to send again to one sink.
   struct Replay {
     std::string sink;
     std::int64_t from_seq = 0;
@@ -108,9 +111,10 @@ class Control {
     std::string key;
     int rate = 0;
   };
+  /// Sends stored events again; returns how many.
   virtual Task<Result<std::int64_t>> replay(Replay request) = 0;
-  /// Frees parked workers: of a backend, or all of a plugin (id, type or file). Returns the backends that were parked;
-  /// `not_found`: no such backend or plugin, `conflict`: nothing of it is parked.
+  /// Restarts parked workers: of a backend, or all of a plugin (id, type or file). Returns the backends that were
+  /// parked. Returns `not_found` if there is no such backend or plugin, `conflict` if none of its workers is parked.
   virtual Task<Result<std::vector<std::string>>> resume(std::string name) = 0;
   virtual Task<Result<std::int64_t>> dead_letter(std::string sink, std::string verb,
                                                  std::vector<std::int64_t> seqs) = 0;

@@ -12,15 +12,15 @@
 namespace driftd::core {
 
 struct DriftFilter {
-  std::string backend, kind, id;      ///< names or globs; empty: all
-  std::optional<DriftStatus> status;  ///< absent: the open ones (pending, rejected, ignored)
-  bool all = false;                   ///< history too
+  std::string backend, kind, id;      ///< names or globs; empty matches all
+  std::optional<DriftStatus> status;  ///< absent: open drifts (pending, rejected, ignored)
+  bool all = false;                   ///< also drifts that ended
   int limit = 1000;
-  std::string drift{};  ///< how the drift's own id begins; empty: any
+  std::string drift{};  ///< prefix of the drift's id; empty matches any
 };
 struct DriftRow {
   Drift drift;
-  std::string backend;  ///< its name
+  std::string backend;  ///< name of the backend
 };
 struct ResourceRow {
   std::string backend;
@@ -32,40 +32,41 @@ struct DeadLetter {
   int attempts = 0;
   std::string error;
 };
-struct SinkTotals {  ///< emitted = acked + pending + dead + dropped, exact when quiet
+struct SinkTotals {  ///< emitted = acked + pending + dead + dropped; exact when no event is on its way
   std::string sink;
   std::int64_t emitted = 0, acked = 0, pending = 0, dead = 0, dropped = 0;
 };
 
-/// Reads beside the line: read-only connections, transactions ≤1 s, on the io pool. Values are as stored (digests);
-/// whoever shows them makes them presentable (redact.hpp).
+/// Reads the store without delaying the writer: read-only connections on the io pool, transactions of at most 1 s.
+/// Values are as stored (digests); whoever shows them calls presentable() (redact.hpp).
 class Reader {
  public:
   virtual ~Reader() = default;
-  /// Takes one row of a list after the other, on the io pool and in no transaction; false: no more of them.
+  /// Called with one row of a list after the other, on the io pool and outside of a transaction. Returns false to stop.
   template <class Row>
   using RowHandler = std::function<bool(Row)>;
-  /// Lists whose rows may be large: read in slices, so that one of them stands in memory at a time. True: rows are left
-  /// within the limit, for `take` wanted no more or 512 MiB were read. Of a resource's open drifts only the ids.
+  /// Lists whose rows may be large. They are read in slices, so that only one row is in memory at a time. Returns true
+  /// if rows are left within the limit, because `take` returned false or 512 MiB were read. Of a resource's open drifts
+  /// only the ids are read.
   virtual Task<Result<bool>> each_resource(DriftFilter filter, RowHandler<ResourceRow> take) = 0;
   virtual Task<Result<bool>> each_drift(DriftFilter filter, RowHandler<DriftRow> take) = 0;
   virtual Task<Result<std::vector<ResourceRow>>> resources(std::string backend, std::string kind, int limit) = 0;
   virtual Task<Result<std::vector<DriftRow>>> drifts(DriftFilter filter) = 0;
-  /// These four end behind the row that makes 4 MiB of text full, whatever their limit.
+  /// The next four lists end with the row that reaches 4 MiB of text, whatever their limit.
   virtual Task<Result<std::vector<StoredEvent>>> events(std::int64_t after_seq, int limit) = 0;
-  /// The last `limit` events, oldest first; the newest of them where they are too large.
+  /// Returns the last `limit` events, oldest first. If they are too large together, the oldest are left out.
   virtual Task<Result<std::vector<StoredEvent>>> last_events(int limit) = 0;
   virtual Task<Result<std::vector<DeadLetter>>> dead_letters(std::string sink, int limit) = 0;
   virtual Task<Result<std::vector<AuditRow>>> audit(int limit) = 0;
   virtual Task<Result<std::vector<SinkTotals>>> sink_totals() = 0;
-  /// Walks along the whole chain of audit lines.
+  /// Checks the whole hash chain of the audit log.
   virtual Task<Result<AuditProof>> verify_audit() = 0;
-  /// How many rows a list would have without its limit.
+  /// Asks how many rows a list would have without its limit.
   struct Count {
     enum class Of { resources, drifts, events, dead_letters, audit };
     Of of = Of::drifts;
-    DriftFilter filter{};    ///< resources and drifts; a dead letter's sink is its `backend`
-    std::int64_t after = 0;  ///< events after this number
+    DriftFilter filter{};    ///< of resources and drifts; for dead letters `backend` is the sink
+    std::int64_t after = 0;  ///< only events with a higher number
   };
   virtual Task<Result<std::int64_t>> count(Count what) = 0;
 };

@@ -16,13 +16,13 @@
 
 namespace driftd::core {
 
-/// A page as it comes from the provider, in order: at most 512 records and 4 MiB, cut after each mark.
+/// A page of records in the provider's order. It has at most 512 records and 4 MiB, and ends after each mark.
 struct RecordPage {
   std::vector<Observation> records;
-  std::vector<Mark> marks;  ///< behind the records
+  std::vector<Mark> marks;  ///< they follow the records
   std::vector<Diagnostic> diagnostics;
 };
-/// Takes a page; the provider gets no further credit before it returns. An error ends the call with that error.
+/// Handles a page. The provider gets no further credit before it returns. An error ends the call with that error.
 using PageHandler = std::function<Task<Status>(RecordPage)>;
 
 struct RefreshRequest {
@@ -38,19 +38,19 @@ struct RefreshOutcome {
 struct ReadOutcome {
   std::vector<Observation> found;
   std::vector<ResourceId> not_found;
-  std::vector<Diagnostic> diagnostics;  ///< the rest: unknown
+  std::vector<Diagnostic> diagnostics;  ///< for the other ids, which are unknown
 };
 
-/// What a plugin says of itself (describe + schema).
+/// What a plugin reports about itself (describe and schema).
 struct ProviderInfo {
   std::string id, version, file;
   std::vector<std::string> types, kinds;
   bool has_watch = false;
-  bool has_diff = false;  ///< describe says `"diff": true`: demote() is worth a round trip
+  bool has_diff = false;  ///< describe has `"diff": true`, so demote() is worth a round trip
   int concurrency = 1;
-  std::vector<Extension> extensions;  ///< that it offers and this agent uses
+  std::vector<Extension> extensions;  ///< those that the plugin offers and this agent uses
   std::string settings_schema;
-  std::string describe;                                              ///< all that describe said, JSON
+  std::string describe;                                              ///< the whole answer of describe, JSON
   std::map<std::string, std::shared_ptr<const KindSchema>> schemas;  ///< per kind
   std::map<std::string, std::string> schema_texts;
   std::vector<FreeForm> free_form;  ///< describe().free_form
@@ -61,14 +61,14 @@ struct ProviderInfo {
 };
 
 struct Demotion {
-  std::size_t index = 0;   ///< of the change
+  std::size_t index = 0;   ///< index of the change
   bool unsettled = false;  ///< false: equivalent
   std::string reason;
 };
 
-/// One backend's provider, in a supervised worker or in-process; the same behaviour either way. Core thread only; calls
-/// may overlap. A worker that died answers `unavailable` with the reason and is restarted with jittered backoff; the
-/// next call waits for it within its deadline.
+/// One backend's provider, in a supervised worker or in-process, with the same behaviour. Core thread only; calls may
+/// overlap. If the worker dies, its calls return `unavailable` with the reason. The worker is restarted with jittered
+/// backoff, and the next call waits for it within its deadline.
 class Session {
  public:
   virtual ~Session() = default;
@@ -76,18 +76,20 @@ class Session {
   virtual Task<Result<RefreshOutcome>> refresh(RefreshRequest request, PageHandler on_page) = 0;
   virtual Task<Result<ReadOutcome>> read(std::vector<ResourceId> ids, std::chrono::milliseconds deadline) = 0;
   virtual Task<Result<HealthReport>> health() = 0;
-  /// Runs until `stop`, an error, or cursor_expired. A page with only a bookmark of empty cursor is a hint.
+  /// Runs until stop(), an error, or `cursor_expired`. A page with nothing but a bookmark whose cursor is empty is a
+  /// hint that something changed.
   virtual Task<Status> watch(std::string cursor, PageHandler on_page) = 0;
-  /// The provider's own verdicts on changes: empty when it has none.
+  /// Returns the changes that the provider's own diff demotes. Empty if it has none.
   virtual Task<Result<std::vector<Demotion>>> demote(ResourceId id, std::vector<Change> changes) = 0;
-  /// The backends that the provider knows of (driftd.discover/1). `unsupported` without the extension, as the two
-  /// below.
+  /// Returns the backends that the provider knows of (driftd.discover/1). This and the two below return `unsupported`
+  /// if the provider does not offer the extension.
   virtual Task<Result<DiscoverOutcome>> discover() = 0;
-  /// A stored body of an older schema revision in the current one's form (driftd.upgrade/1), canonical JSON.
-  /// `unsupported` also for a revision that the provider does not know; `corrupt` when it answers no JSON object.
+  /// Converts a stored body of an older schema revision to the current one (driftd.upgrade/1); canonical JSON. Returns
+  /// `unsupported` also if the provider does not know the revision, `corrupt` if its answer is not a JSON object.
   virtual Task<Result<std::string>> upgrade(std::string kind, std::uint32_t from_revision, std::string body) = 0;
-  /// Puts known values back (driftd.apply/1, experimental). `conflict`: it changed since it was judged; `not_found`: it
-  /// is gone; `invalid`: a credential among the changes, or no key.
+  /// Puts known values back (driftd.apply/1, experimental). Returns `conflict` if the resource changed since it was
+  /// judged, `not_found` if it is gone, `invalid` if a credential is among the changes or the idempotency key is
+  /// missing.
   virtual Task<Result<ApplyOutcome>> apply(ApplyRequest request) = 0;
   virtual WorkerStatus status() const = 0;
   /// Frees a parked worker at once. `conflict`: it is not parked.
@@ -100,11 +102,11 @@ class Session {
 
 struct Budgets {
   std::int64_t rss_bytes = 512ll << 20;
-  std::chrono::milliseconds call{60'000};                 ///< wall time of a refresh unless the request says less
+  std::chrono::milliseconds call{60'000};  ///< wall time of a refresh, unless the request has a shorter deadline
   std::uint64_t records = 1'000'000, bytes = 1ull << 30;  ///< per refresh
-  std::uint64_t resources = 1'000'000;  ///< known of a backend at a time, those that went not long ago included
-  std::chrono::milliseconds cpu{0};     ///< processor time of one call but watch; 0: as much as `call` lets it
-  int files = 1024, threads = 512;      ///< of the worker: descriptors, threads (the host's own few among them)
+  std::uint64_t resources = 1'000'000;  ///< resources of a backend at a time, including those deleted recently
+  std::chrono::milliseconds cpu{0};     ///< processor time of one call other than watch; 0: limited by `call` only
+  int files = 1024, threads = 512;      ///< of the worker: file descriptors and threads, including the host's own few
 };
 
 struct SessionSpec {
@@ -112,17 +114,17 @@ struct SessionSpec {
   std::string provider;                        ///< plugin id or backend type, as found by the library scan
   std::string settings_json;                   ///< validated against the settings schema; sensitive values are tokens
   std::map<std::string, std::string> secrets;  ///< token → bytes
-  std::vector<RedactRule> redact;              ///< of the config, in order
+  std::vector<RedactRule> redact;              ///< the config's rules, in order
   enum class Isolation { process, in_process } isolation = Isolation::process;
   Budgets budgets;
-  bool wait_for_plugin = false;  ///< open() succeeds without one; the session starts when its file arrives
+  bool wait_for_plugin = false;  ///< open() succeeds without a plugin file; the session starts once there is one
   RedactionKey worker_key;
   std::uint64_t digest_seed = 0;
 };
 
-/// Something that the agent should know of.
+/// Something about a session or a plugin that the agent reports.
 struct SessionEvent {
-  std::string backend;  ///< or, of a file that no backend uses, empty
+  std::string backend;  ///< empty if it is about a plugin file that no backend uses
   std::string what;     ///< budget | crashed | parked | misbehaved | secret_denied | upgraded | upgrade_refused |
                         ///< plugin_refused
   std::string message;
@@ -136,20 +138,21 @@ class SessionFactory {
     std::string backend;
     WorkerStatus worker;
   };
-  /// A plugin file, described by a short-lived worker; a bad one carries its error.
+  /// A plugin file, described by a short-lived worker. If the file is not valid, `info` is the error.
   struct ScanResult {
     std::string file;
     Result<std::shared_ptr<const ProviderInfo>> info;
-    std::string sha256, pin;  ///< hex; pin: pinned | unpinned | changed, empty: there is no driftd.lock
-    bool gone = false;        ///< the file is not there any more; what runs it stays
+    std::string sha256, pin;  ///< sha256: hex; pin: pinned | unpinned | changed, empty if there is no driftd.lock
+    bool gone = false;        ///< the file was removed; workers that run it go on
     std::vector<PluginUser> used_by;
   };
-  /// All plugins of the plugin folders.
+  /// Describes all plugins of the plugin folders.
   virtual Task<std::vector<ScanResult>> scan() = 0;
   virtual Result<std::shared_ptr<Session>> open(SessionSpec spec) = 0;
   virtual void on_event(std::function<void(SessionEvent)> handler) = 0;
-  /// From now on sessions follow what lies in the plugin folders: files that arrive, are upgraded, or are pinned anew.
-  virtual void watch(bool) {}  ///< false: no longer; a scan under way ends
+  /// Starts or stops watching the plugin folders: sessions then take up files that arrive, are upgraded, or are pinned
+  /// again.
+  virtual void watch(bool) {}  ///< false stops it; a running scan ends
 };
 
 }  // namespace driftd::core

@@ -14,28 +14,28 @@
 
 namespace driftd::core {
 
-/// A backend's row: the registration and the marks of its cycles.
+/// A backend's row: its registration and the state of its cycles.
 struct BackendRow {
   std::string uid;  ///< random, 16 hex; survives a rename
   std::string name, type, provider;
-  std::string registration;     ///< canonical JSON of the registration without secrets; a change emits UPDATED
-  std::string system_identity;  ///< cluster id, system_identifier, lineage as accepted
+  std::string registration;  ///< canonical JSON of the registration without secrets; a change of it is an UPDATED event
+  std::string system_identity;  ///< the accepted cluster id, system_identifier or lineage
   std::string cursor, watch_cursor;
-  std::map<std::string, bool> established;  ///< kind → has its baseline
+  std::map<std::string, bool> established;  ///< kind → whether it has its baseline
   HealthReport::State health = HealthReport::State::unknown;
-  std::uint64_t sequence = 0;  ///< of its last event
+  std::uint64_t sequence = 0;  ///< sequence of the backend's last event
   std::optional<Nanos> deleted_ns;
-  std::map<std::string, std::string> notes;  ///< what a cycle remembers: `serial`, `last_complete_ns` ...
+  std::map<std::string, std::string> notes;  ///< what cycles remember: `serial`, `last_complete_ns` …
 };
 
-/// One entry of the in-memory index that settles unchanged records without parsing (≤48 bytes + identity).
+/// One entry of the in-memory index by which unchanged records are recognised without parsing (≤48 bytes + identity).
 struct IndexEntry {
   ResourceId id;
   Digest digest;
   std::uint64_t rules_generation = 0;
   std::int64_t revision = 0;
-  bool present = true;    ///< observed is there
-  bool has_open = false;  ///< has open drifts
+  bool present = true;    ///< the resource has an observed body
+  bool has_open = false;  ///< the resource has open drifts
 };
 
 /// An event to be numbered and stored in a commit, with the sinks that get it.
@@ -44,74 +44,76 @@ struct EventDraft {
   std::vector<std::string> sinks;
 };
 
-/// A row to write with its drifts. The write succeeds only while the stored revision is `next.revision` (0: absent).
+/// A row to write with its drifts. The write succeeds only if the stored revision is `next.revision` (0: no row).
 struct ResourceWrite {
   StoredResource next;
-  std::vector<Drift> ended;  ///< drifts that leave the open set, kept for history
+  std::vector<Drift> ended;  ///< drifts that are no longer open, kept as history
 };
 
 /// What a source declares of one resource of another backend, without the body.
 struct DeclaredEntry {
-  std::string source_uid, target;  ///< target: the name of the backend that it speaks of, registered or not
+  std::string source_uid, target;  ///< target: the name of the backend that the declaration is about, registered or not
   ResourceId id;
   Digest digest;
 };
 struct DeclarationWrite {
   std::string target;
-  Declaration declaration;  ///< replaces what the same source said of the same resource
-  bool withdrawn = false;   ///< the source does not declare it any more; only ids count
+  Declaration declaration;  ///< replaces the same source's declaration of the same resource
+  bool withdrawn = false;   ///< the source no longer declares it; only the ids are used
 };
 
-/// The unit of commit: a page with its cursor, one SAVEPOINT (delivery.md).
+/// The unit of commit: a page with its cursor, in one SAVEPOINT.
 struct PageCommit {
   std::string backend_uid;
   std::vector<ResourceWrite> writes;
   std::vector<EventDraft> events;
   std::vector<DeclarationWrite> declarations;
   std::optional<std::string> cursor, watch_cursor;
-  std::vector<std::string> established;  ///< kinds that now have their baseline
-  std::optional<BackendRow> backend;     ///< replaces the row's registration, identity, notes; a new one whole
+  std::vector<std::string> established;  ///< kinds that have their baseline from now on
+  std::optional<BackendRow> backend;     ///< replaces the row's registration, identity and notes; a new row is inserted
   std::optional<HealthReport::State> health;
-  std::vector<AuditEntry> audit;  ///< written with the page or not at all
+  std::vector<AuditEntry> audit;  ///< written together with the page
 };
 struct CommitResult {
-  std::vector<std::int64_t> revisions;  ///< of `writes`, in order
-  std::vector<StoredEvent> events;      ///< as numbered, in order
+  std::vector<std::int64_t> revisions;  ///< new revisions of `writes`, in order
+  std::vector<StoredEvent> events;      ///< with their numbers, in order
 };
 
-/// The one writer of state. Core thread calls; the work runs on the store thread, grouped: whatever queued during the
-/// previous fsync goes into one transaction. A commit that returned is durable. `conflict`: a revision moved (nothing
-/// of that page is written): load, judge again, commit again. An fsync error ends the process.
+/// The only writer of state. Called on the core thread; the work runs on the store thread in groups: all pages that
+/// were queued during the previous fsync are one transaction. A commit that returned is durable. It returns `conflict`
+/// and writes nothing of the page if a revision changed: the caller loads, judges and commits again. An fsync error
+/// ends the process.
 class Store {
  public:
   virtual ~Store() = default;
   virtual Task<Result<std::vector<BackendRow>>> backends() = 0;
   virtual Task<Result<std::vector<IndexEntry>>> index(std::string backend_uid) = 0;
   virtual Task<Result<std::vector<StoredResource>>> load(std::string backend_uid, std::vector<ResourceId> ids) = 0;
-  /// Kind and schema revision of what is stored of a backend, each pair once.
+  /// Returns the pairs of kind and schema revision of a backend's stored resources, each once.
   virtual Task<Result<std::vector<std::pair<std::string, std::uint32_t>>>> schema_revisions(
       std::string backend_uid) = 0;
-  /// Deletes what came and went and nobody accepted, at most `limit` of a backend, the oldest first; returns what it
-  /// was.
+  /// Deletes resources that appeared and disappeared without ever being accepted, at most `limit` of a backend, the
+  /// oldest first. Returns their ids.
   virtual Task<Result<std::vector<ResourceId>>> forget_gone(std::string backend_uid, std::int64_t limit) = 0;
-  /// What one source declares; what all sources declare of one backend; with bodies, of those ids, by source's name.
+  /// Return what one source declares; what all sources declare of one backend; and, with bodies and ordered by the
+  /// source's name, what all sources declare of these resources.
   virtual Task<Result<std::vector<DeclaredEntry>>> declared_by(std::string source_uid) = 0;
   virtual Task<Result<std::vector<DeclaredEntry>>> declared_of(std::string target) = 0;
   virtual Task<Result<std::vector<Declaration>>> declarations(std::string target, std::vector<ResourceId> ids) = 0;
   virtual Task<Result<CommitResult>> commit(PageCommit page) = 0;
-  /// The resource that an open drift belongs to: backend uid and row. `drift_id` may be a prefix of at least 6
-  /// characters that only one open drift has. not_found: no such drift; conflict: it is closed, or several begin so.
   struct Owner {
     std::string backend_uid;
     StoredResource resource;
     std::string drift_id;
   };
+  /// Finds the owner of an open drift. `drift_id` may be a unique prefix of at least 6 characters. Returns `not_found`
+  /// if there is no such drift, `conflict` if it is closed or several drifts have the prefix.
   virtual Task<Result<Owner>> owner_of(std::string drift_id) = 0;
   /// Appends one line to the audit log.
   virtual Task<Status> audit(AuditEntry entry) = 0;
 };
 
-/// State of one (event, sink) that is not simply behind or before the cursor.
+/// State of one event of a sink that the cursor alone does not tell.
 struct DeliveryState {
   std::int64_t seq = 0;
   int attempts = 0;
@@ -121,9 +123,10 @@ struct DeliveryState {
 };
 struct SinkCursor {
   std::string sink;
-  std::int64_t low_water = 0;  ///< every routed event up to this seq is settled, or has an exception
+  std::int64_t low_water = 0;  ///< every routed event up to this seq is settled or is among `exceptions`
   std::vector<DeliveryState> exceptions;
-  std::map<std::string, std::string> notes;  ///< e.g. JetStream: stream created time, last acked sequence and id
+  std::map<std::string, std::string> notes;  ///< e.g. JetStream: creation time of the stream, last acked sequence and
+                                             ///< id
 };
 struct SinkSettlement {
   std::string sink;
@@ -131,32 +134,32 @@ struct SinkSettlement {
   std::vector<DeliveryState> upsert;  ///< failing or dead
   std::vector<std::int64_t> settled;  ///< exceptions that were delivered
   std::optional<std::map<std::string, std::string>> notes;
-  std::vector<std::int64_t> dropped;  ///< dead letters that a person gave up; they stay dropped when the mark goes back
-  std::vector<EventDraft> events;     ///< what tells of it (`dead_letter`, `gap`), appended with it: both or neither
+  std::vector<std::int64_t> dropped;  ///< dead letters that a person gave up, also if low_water goes back
+  std::vector<EventDraft> events;     ///< events about it (`dead_letter`, `gap`), written in the same transaction
 };
 
-/// What the relay sees of the store. Same threads and promises as Store.
+/// The relay's part of the store, with the threads and guarantees of Store.
 class Outbox {
  public:
-  /// Bytes of payloads with which an answer is full: it ends with the event that reaches them.
+  /// An answer ends with the event whose payload reaches this number of bytes.
   static constexpr std::size_t kMaxAnswerBytes = 4u << 20;
   virtual ~Outbox() = default;
-  /// Registers a sink (a new one starts now) and returns its cursor.
+  /// Registers a sink and returns its cursor. A new sink starts with the next event.
   virtual Task<Result<SinkCursor>> open_sink(std::string sink) = 0;
-  /// Removes sinks that the config no longer has; `conflict` names pending events unless `drop_pending`.
+  /// Removes a sink that the config no longer has. Returns `conflict` if it has pending events, unless `drop_pending`.
   virtual Task<Status> close_sink(std::string sink, bool drop_pending) = 0;
   virtual Task<Result<std::vector<std::string>>> sinks() = 0;
-  /// Routed events with seq > after, in order, until there are `limit` of them or they are full.
+  /// Returns routed events with seq > `after`, in order, until `limit` or kMaxAnswerBytes is reached.
   virtual Task<Result<std::vector<StoredEvent>>> fetch(std::string sink, std::int64_t after, int limit) = 0;
-  /// These, in the order in which they are asked for, without those that left the store, until they are full.
+  /// Returns these events in the given order, without those that left the store, until kMaxAnswerBytes is reached.
   virtual Task<Result<std::vector<StoredEvent>>> fetch_exact(std::string sink, std::vector<std::int64_t> seqs) = 0;
-  /// Whole or not at all.
+  /// Writes the settlement in one transaction.
   virtual Task<Status> settle(SinkSettlement settlement) = 0;
   /// Appends an agent event outside a page.
   virtual Task<Result<StoredEvent>> append(EventDraft draft) = 0;
-  /// Deletes what retention allows, at most 1,000 rows; true: there is more.
+  /// Deletes what retention allows, at most 1,000 rows. Returns true if there is more.
   virtual Task<Result<bool>> prune(Nanos delivered_before, Nanos undelivered_before) = 0;
-  /// Bytes and count of events not yet settled by every sink.
+  /// Bytes and number of events that some sink has not settled yet.
   struct Backlog {
     std::int64_t bytes = 0, events = 0;
   };

@@ -9,14 +9,15 @@
 namespace driftd::core {
 namespace {
 
-/// Where `part` begins in `text`. memmem and not find(): it is linear also for `aaa…b` in `aaa…`.
+/// Returns the position of `part` in `text`. memmem is linear also for `aaa…b` in `aaa…`, find() is not.
 std::size_t find_part(std::string_view text, std::string_view part) {
   if (part.empty()) return 0;
   const void* at = memmem(text.data(), text.size(), part.data(), part.size());
   return at == nullptr ? std::string_view::npos : static_cast<std::size_t>(static_cast<const char*>(at) - text.data());
 }
 
-/// A segment as globs see it: indexes and selectors without their brackets. `digits` holds an index.
+/// Returns the text of a segment that globs match: indexes and selectors without brackets. `digits` is the buffer for
+/// an index.
 std::string_view flat(const Path::Segment& segment, std::array<char, 24>& digits) {
   if (const auto* name = std::get_if<std::string>(&segment)) return *name;
   if (const auto* selector = std::get_if<Path::Selector>(&segment)) return selector->text;
@@ -34,7 +35,7 @@ bool wild_match(std::string_view pattern, std::string_view text) {
   if (text.size() < head.size() + tail.size() || !text.starts_with(head) || !text.ends_with(tail)) return false;
   text = text.substr(head.size(), text.size() - head.size() - tail.size());
   pattern = first == last ? std::string_view() : pattern.substr(first + 1, last - first - 1);
-  while (!pattern.empty()) {  // the leftmost place of each part leaves the most to those behind it
+  while (!pattern.empty()) {  // taking the leftmost match of each part leaves the most text for the next ones
     const auto star = std::min(pattern.find('*'), pattern.size());
     const auto at = find_part(text, pattern.substr(0, star));
     if (at == std::string_view::npos) return false;
@@ -49,7 +50,7 @@ void SegmentMatch::reach(std::vector<bool>& places, std::size_t place) const {
   for (; place < glob_.size() && glob_[place] == "**"; ++place) places[place + 1] = true;
 }
 
-/// One member name with dots for several segments of the pattern.
+/// Matches one member name with dots against several segments of the pattern.
 void SegmentMatch::joined(std::size_t place, std::string_view segment, std::size_t dots) {
   const std::size_t end = std::min({glob_.size(), place + 1 + dots, place + kMaxJoined});
   std::string pattern = glob_[place];
@@ -60,7 +61,7 @@ void SegmentMatch::joined(std::size_t place, std::string_view segment, std::size
   }
 }
 
-/// False once no place is left.
+/// Returns false if no place is left, so that the pattern cannot match any more.
 bool SegmentMatch::advance(std::string_view segment) {
   const auto dots = static_cast<std::size_t>(std::count(segment.begin(), segment.end(), '.'));
   next_.assign(glob_.size() + 1, false);

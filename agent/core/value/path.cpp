@@ -31,7 +31,7 @@ struct Token {
   std::size_t at = 0;  ///< offset in the path, for errors
 };
 
-/// Cuts a path or a path glob into its segments; `wild` admits `*` in bare segments.
+/// Splits a path or a path glob into segments. `wild` allows `*` in unquoted segments.
 class Scanner {
  public:
   Scanner(std::string_view text, bool wild) : text_(text), wild_(wild) {}
@@ -102,7 +102,7 @@ class Scanner {
     return error("expected an index, key=value or a quoted name between '[' and ']'");
   }
 
-  /// From the opening quote to behind the closing one, quotes included.
+  /// Reads from the opening to the closing quote, including both.
   Result<std::string_view> quoted_text() {
     const std::size_t start = at_++;
     while (at_ < text_.size() && text_[at_] != '"') at_ += text_[at_] == '\\' ? 2 : 1;
@@ -119,7 +119,7 @@ class Scanner {
   std::size_t at_ = 0;
 };
 
-/// What stands between the brackets of an index or a selector.
+/// Reads the text between the brackets of an index or a selector.
 std::string inside(const Path::Segment& segment) {
   if (const auto* index = std::get_if<Path::Index>(&segment)) return std::to_string(index->at);
   return std::get<Path::Selector>(segment).text;

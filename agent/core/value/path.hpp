@@ -32,7 +32,7 @@ class Path {
   Path selected(std::string_view key_equals_value) const;  ///< `name=x`
   Path with(Segment segment) const;
 
-  Path parent() const;  ///< without its last segment; of the empty path: the empty path
+  Path parent() const;  ///< without its last segment; empty if the path is empty
 
   const std::vector<Segment>& segments() const { return segments_; }
   bool empty() const { return segments_.empty(); }
@@ -44,7 +44,8 @@ class Path {
   std::vector<Segment> segments_;
 };
 
-/// A path or id pattern: `*` one segment (inside a segment or an id: any run of characters), `**` any depth. No regex.
+/// A pattern for paths or ids: `*` is one segment (inside a segment or an id: any run of characters), `**` any depth.
+/// Not a regular expression.
 class Glob {
  public:
   static Result<Glob> parse_path(std::string_view text);  ///< over paths; `**.updated_at`, `config.*`
@@ -52,7 +53,7 @@ class Glob {
 
   bool matches(const Path& path) const;
   bool matches(std::string_view name) const;
-  /// More literal segments and fewer wildcards: higher. Orders competing schema rules.
+  /// Orders schema rules that match the same path: more literal segments and fewer wildcards give a higher number.
   int specificity() const;
   const std::string& text() const { return text_; }
 
@@ -62,9 +63,10 @@ class Glob {
   std::vector<std::string> segments_;  ///< path globs: `*`, `**` or a pattern for one segment
 };
 
-/// The value at `path`, or nullptr. `[name=x]` picks the element whose member `name` renders as x.
+/// Returns the value at `path`, or nullptr. `[name=x]` selects the element whose member `name` renders as x.
 const Value* find(const Value& root, const Path& path);
-/// Sets (creating objects on the way) or, with nullptr, removes what stands at `path`. List elements: index ≤ size.
+/// Sets the value at `path` and creates objects on the way, or removes the value if `value` is nullptr. An index may be
+/// at most the size of its list.
 Status assign(Value& root, const Path& path, const Value* value);
 
 }  // namespace driftd::core

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands at a path: find and assign.
+// Reads and writes the value at a path: find() and assign().
 #include <algorithm>
 
 #include "core/value/path.hpp"
@@ -12,7 +12,7 @@ std::string scalar_text(const Value& value) {
   return render(value);
 }
 
-/// `name=x,port=80` cut at commas outside quotes into (member, value) pairs.
+/// Splits `name=x,port=80` at commas outside quotes into (member, value) pairs.
 std::vector<std::pair<std::string, std::string>> key_pairs(std::string_view selector) {
   std::vector<std::pair<std::string, std::string>> out;
   while (!selector.empty()) {
@@ -44,7 +44,7 @@ bool has_keys(const Value& element, const std::vector<std::pair<std::string, std
   });
 }
 
-/// Position of the element that a segment names in an array; its size when there is none.
+/// Returns the index of the element that a segment names, or the array's size if there is none.
 std::size_t place(const Value::Array& array, const Path::Segment& segment) {
   if (const auto* index = std::get_if<Path::Index>(&segment)) return std::min(index->at, array.size());
   const auto* selector = std::get_if<Path::Selector>(&segment);
@@ -71,7 +71,7 @@ Status assign_at(Value& node, const Path& path, std::size_t depth, const Value* 
 Status assign_member(Value& node, const Path& path, std::size_t depth, const Value* value) {
   if (node.is_null() && value != nullptr) node = Value(Value::Object{});
   auto* object = node.object();
-  if (object == nullptr) return value == nullptr ? Status{} : no_way(path, "what stands on the way is no object");
+  if (object == nullptr) return value == nullptr ? Status{} : no_way(path, "a parent of this path is not an object");
   const auto& name = std::get<std::string>(path.segments()[depth]);
   const bool last = depth + 1 == path.segments().size();
   if (value == nullptr) {
@@ -87,7 +87,7 @@ Status assign_member(Value& node, const Path& path, std::size_t depth, const Val
   return {};
 }
 
-/// A new element that answers to a selector: `{"name": "x"}`.
+/// Returns a new element that a selector matches: `{"name": "x"}`.
 Value element_for(const Path::Segment& segment) {
   Value::Object object;
   if (const auto* selector = std::get_if<Path::Selector>(&segment)) {
@@ -100,10 +100,10 @@ Status assign_element(Value& node, const Path& path, std::size_t depth, const Va
   const auto& segment = path.segments()[depth];
   if (node.is_null() && value != nullptr) node = Value(Value::Array{});
   auto* array = node.array();
-  if (array == nullptr) return value == nullptr ? Status{} : no_way(path, "what stands on the way is no list");
+  if (array == nullptr) return value == nullptr ? Status{} : no_way(path, "a parent of this path is not a list");
   const auto* index = std::get_if<Path::Index>(&segment);
   if (index != nullptr && index->at > array->size() && value != nullptr)
-    return no_way(path, "index behind the end of the list");
+    return no_way(path, "the index is behind the end of the list");
   const std::size_t at = place(*array, segment);
   const bool last = depth + 1 == path.segments().size();
   if (value == nullptr) {

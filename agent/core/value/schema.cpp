@@ -10,7 +10,7 @@
 namespace driftd::core {
 namespace {
 
-// A schema is the plugin's: each of its rules is tried on each attribute of each record.
+// Limits of a schema. It comes from the plugin, and each of its rules is tried on each attribute of each record.
 constexpr std::size_t kMaxSchema = 1u << 20;  ///< bytes
 constexpr std::size_t kMaxSchemaNodes = 50'000;
 constexpr std::size_t kMaxRules = 2'000;
@@ -97,7 +97,7 @@ Result<std::vector<std::string>> texts(const Value& value, const std::string& wh
 
 }  // namespace
 
-/// Reads one driftd-schema/1 document. `where` is a place in words: `schema of role, attributes."verifier".type`.
+/// Parses one driftd-schema/1 document. `where` names a place for errors: `schema of role, attributes."verifier".type`.
 class SchemaParser {
  public:
   Result<std::shared_ptr<const KindSchema>> run(const Value& root) {

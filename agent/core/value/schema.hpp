@@ -48,17 +48,17 @@ struct AttributeRule {
   std::string unit;  ///< table and base unit: "postgres:8kB", "redis", "kubernetes", "ms", "iso8601" ...
   Collection collection = Collection::none;
   std::vector<std::string> keys;         ///< map_by_keys: members that identify an element
-  std::optional<ChangeClass> cls;        ///< absent: the kind's
-  std::optional<Value> fallback;         ///< "default": absent means this
-  std::vector<Value> empty_equivalents;  ///< "empty": these, and absence, are one
-  /// attribute of the body that says what this one depends on: with another, values cannot be compared
+  std::optional<ChangeClass> cls;        ///< absent: the class of the kind
+  std::optional<Value> fallback;         ///< "default": the value that an absent attribute has
+  std::vector<Value> empty_equivalents;  ///< "empty": values that are equal to an absent attribute
+  /// name of the attribute that this one depends on: if that differs, values cannot be compared
   std::string basis;
   std::vector<std::string> true_tokens, false_tokens;
-  std::vector<Value> masked;  ///< "masked": the system hides the value behind these: unknown
+  std::vector<Value> masked;  ///< "masked": values that hide the real one, which is then unknown
   bool fold = false;          ///< ASCII case does not matter
   bool trim_space = false, trim_eol = false;
   bool is_volatile = false, computed = false, sensitive = false, write_only = false;
-  std::uint32_t since = 1;  ///< schema revision that brought it
+  std::uint32_t since = 1;  ///< schema revision that added it
 };
 
 /// The typed schema of one resource kind. Immutable after parse; shared by threads.
@@ -66,20 +66,22 @@ class KindSchema {
  public:
   /// Parses a driftd-schema/1 document; `invalid` names what and where. Unknown members are errors.
   static Result<std::shared_ptr<const KindSchema>> parse(std::string_view json);
-  /// A schema that knows nothing: every attribute is `any`, class config.
+  /// Returns a schema without rules: every attribute is `any`, class config.
   static std::shared_ptr<const KindSchema> unknown(std::string kind);
 
   const std::string& kind() const { return kind_; }
   std::uint32_t revision() const { return revision_; }
-  /// The most specific rule for `path`; a rule of the kind's defaults when none matches. Never null.
+  /// Returns the most specific rule for `path`, or the kind's default rule if none matches.
   const AttributeRule& rule(const Path& path) const;
-  /// The same, or nullptr when no rule of the document covers `path`.
+  /// The same, but returns nullptr if no rule of the document covers `path`.
   const AttributeRule* find_rule(const Path& path) const;
-  /// Class of the rule at `path`, else of the nearest ancestor's that names one, else the kind's.
+  /// Returns the class of the rule at `path`, else of the nearest ancestor whose rule has one, else the kind's.
   ChangeClass cls(const Path& path) const;
   const std::vector<AttributeRule>& rules() const { return rules_; }
-  const std::string& identity() const { return identity_; }  ///< attribute that is the system identity; empty: none
-  bool source() const { return source_; }  ///< config is `auto` when metadata.serial rose under the same lineage
+  /// The attribute that is the system identity. Empty if there is none.
+  const std::string& identity() const { return identity_; }
+  /// True for a source: config is `auto` if metadata.serial rose under the same lineage.
+  bool source() const { return source_; }
 
  private:
   friend class SchemaParser;
@@ -91,12 +93,12 @@ class KindSchema {
   AttributeRule default_;
 };
 
-/// Normal form of one value under a rule, as canonical JSON text: equal texts, equal values. `invalid` when the value
-/// cannot be read as the rule's type; then the raw structure is compared.
+/// Returns the normal form of one value under a rule, as canonical JSON text. Values are equal if their texts are.
+/// Returns `invalid` if the value cannot be read as the rule's type; then the raw structures are compared.
 Result<std::string> normalise(const AttributeRule& rule, const Value& value);
-/// Joins normal forms of elements: sets sorted and once, multisets sorted, lists as they are.
+/// Joins normal forms of elements: a set is sorted without duplicates, a multiset sorted, a list keeps its order.
 std::string join_collection(Collection collection, std::vector<std::string> parts);
-/// `duration(postgres:ms) set of "retention"`: the rule in words.
+/// Renders the rule for people: `duration(postgres:ms) set of "retention"`.
 std::string render(const AttributeRule& rule);
 
 }  // namespace driftd::core

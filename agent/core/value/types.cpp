@@ -46,7 +46,7 @@ Result<std::string> scalar_text(const Value& value) {
                                                                                        : "an object"));
 }
 
-/// Line ends as \n, none at the end, no byte order mark.
+/// Returns the text with \n as line ends, without trailing ones and without a byte order mark.
 std::string trim_eol(std::string_view text) {
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
   std::string out;
@@ -66,7 +66,7 @@ std::string fold_and_trim(const AttributeRule& rule, std::string_view text) {
 
 namespace {
 
-/// Appends to one text: what each level returned would be copied once for every level above it.
+/// Appends to one string; returning strings would copy each of them once for every level above it.
 void append_structure(std::string& out, const AttributeRule& rule, const Value& value) {
   if (const auto* text = value.string()) {
     out += render(Value(fold_and_trim(rule, *text)));
@@ -112,7 +112,7 @@ Result<std::string> boolean(const AttributeRule& rule, std::string_view text) {
   return type_mismatch("a boolean", text);
 }
 
-/// JSON or YAML: text is parsed, a structure is taken as it is.
+/// Reads JSON or YAML: text is parsed, a structure is used as it is.
 Result<std::string> document(const AttributeRule& rule, const Value& value) {
   const auto* text = value.string();
   const AttributeRule plain;
@@ -176,7 +176,7 @@ bool splits_at_commas(ValueType type) {
   return type == ValueType::endpoint || type == ValueType::host || type == ValueType::inet || type == ValueType::cidr;
 }
 
-/// The elements of a collection: a list's own; the parts of `a:1,b:2` for addresses; one scalar is a list of one.
+/// Returns the elements of a collection: those of a list, the parts of `a:1,b:2` for addresses, or a single scalar.
 Result<Value::Array> elements_of(const AttributeRule& rule, const Value& value) {
   if (const auto* array = value.array()) return *array;
   const auto* text = value.string();
@@ -231,12 +231,12 @@ Result<std::string> normal_form(const AttributeRule& rule, const Value& value) {
 Result<std::string> normalise(const AttributeRule& rule, const Value& value) {
   try {
     return normal_form(rule, value);
-  } catch (const std::bad_alloc&) {  // the standard library's way to say it: one attribute, never the agent
+  } catch (const std::bad_alloc&) {  // out of memory costs this attribute, not the agent
     return types::too_large("there is not enough memory to read it");
   } catch (const std::length_error&) {
     return types::too_large("it is too large to be read");
   } catch (const std::exception& error) {
-    // Whatever a library of ours throws at a value costs that attribute, not the agent.
+    // An exception that a library throws for a value makes that attribute unknown and does not end the agent.
     return types::too_large(std::string("it cannot be read: ") + error.what());
   }
 }

@@ -9,24 +9,25 @@
 
 namespace driftd::core::types {
 
-// What one attribute may cost before it is said to be unknown: two comparisons run at a time, and an agent has 64 MiB.
+// Limits for one attribute; one that exceeds them is unknown. Two comparisons run at a time, and an agent has 64 MiB.
 inline constexpr std::size_t kMaxNodes = 100'000;    ///< of a JSON or YAML text, its aliases expanded
 inline constexpr std::size_t kMaxJson = 2u << 20;    ///< bytes of a JSON text
 inline constexpr std::size_t kMaxTree = 8u << 20;    ///< bytes of a YAML text as a tree, its aliases expanded
 inline constexpr std::size_t kMaxElements = 20'000;  ///< lines, PEM blocks, keys, parts of `a:1,b:2`
 
-/// The text may be of its type, but reading it would cost too much: `budget`, so that the attribute is unknown. A text
-/// that is not of its type is `invalid` and is compared as it stands.
+/// Returns `budget`: the text may be of its type, but reading it would cost too much, so the attribute is unknown. A
+/// text that is not of its type is `invalid` instead and is compared as it is.
 tl::unexpected<Error> too_large(std::string what);
 
-/// A scalar as text: strings as they are, numbers by token, booleans as words; `invalid` for null, arrays, objects.
+/// Returns a scalar as text: strings as they are, numbers by token, booleans as words. Returns `invalid` for null,
+/// arrays and objects.
 Result<std::string> scalar_text(const Value& value);
 tl::unexpected<Error> type_mismatch(std::string_view type, std::string_view found);
 std::string lower(std::string_view text);       ///< ASCII
 std::string_view strip(std::string_view text);  ///< white space at both ends
 bool all_digits(std::string_view text);         ///< at least one
 
-// Each takes a scalar's text and gives canonical JSON text; `invalid` when it is no such thing.
+// Each of these parses a scalar's text and returns canonical JSON text, or `invalid` if the text is not of its type.
 Result<std::string> decimal(std::string_view text);  ///< exact: 1.0 = 1 = 1e0; plain digits up to 40 places
 Result<std::string> integer(std::string_view text);  ///< a decimal without fraction
 Result<std::string> percent(std::string_view text, std::string_view unit);
@@ -45,9 +46,9 @@ Result<std::string> ssh_key(std::string_view text);     ///< list of key fingerp
 Result<std::string> properties(std::string_view text);  ///< object of strings
 Result<Value> yaml(std::string_view text);              ///< one document, or a list of several
 
-/// Any value with its numbers as exact decimals, strings folded and trimmed as the rule says.
+/// Renders any value with its numbers as exact decimals and its strings folded and trimmed as the rule says.
 std::string structure(const AttributeRule& rule, const Value& value);
-/// Fold and trim of the rule.
+/// Applies the rule's `fold`, `trim_space` and `trim_eol`.
 std::string fold_and_trim(const AttributeRule& rule, std::string_view text);
 
 }  // namespace driftd::core::types

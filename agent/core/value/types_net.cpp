@@ -14,7 +14,7 @@ namespace {
 
 std::string quoted(std::string_view text) { return render(Value(std::string(text))); }
 
-/// 4 or 16 bytes of an address literal.
+/// Parses an address literal into its 4 or 16 bytes.
 std::optional<std::vector<std::uint8_t>> address(std::string_view text) {
   std::vector<std::uint8_t> out(16);
   const std::string zero_ended(text);
@@ -30,14 +30,15 @@ std::string text_of(const std::vector<std::uint8_t>& bytes) {
   return out.data();
 }
 
-/// Lower case, no dot at the end, addresses in their shortest form, IPv6 in brackets.
+/// Returns the host in lower case without a trailing dot; addresses in their shortest form, IPv6 in brackets.
 std::optional<std::string> canonical_host(std::string_view text) {
   if (text.starts_with('[') && text.ends_with(']') && text.size() > 2) text = text.substr(1, text.size() - 2);
   if (const auto bytes = address(text)) return bytes->size() == 4 ? text_of(*bytes) : "[" + text_of(*bytes) + "]";
   if (text.ends_with('.')) text.remove_suffix(1);
   const bool empty_label =
       text.empty() || text.front() == '.' || text.back() == '.' || text.find("..") != std::string_view::npos;
-  const bool bad = std::any_of(text.begin(), text.end(), [](char c) {  // names too_large ASCII are kept as written
+  const bool bad = std::any_of(text.begin(), text.end(), [](char c) {  // names with non-ASCII characters are kept as
+                                                                       // written
     const bool word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
     return !word && c != '-' && c != '_' && c != '.' && c != '*' && static_cast<unsigned char>(c) < 0x80;
   });
@@ -79,7 +80,7 @@ std::string default_port(std::string_view scheme) {
 }
 
 struct Authority {
-  std::string user, host, port;  ///< port empty: not said
+  std::string user, host, port;  ///< port is empty if the URL has none
 };
 
 std::optional<Authority> parse_authority(std::string_view text) {
@@ -115,7 +116,7 @@ std::pair<std::string, std::string_view> cut_scheme(std::string_view text) {
   return {lower(text.substr(0, at)), text.substr(at + 3)};
 }
 
-/// Address and prefix length of `a.b.c.d/n`; all bits when none is written.
+/// Parses `a.b.c.d/n` into address and prefix length. Without `/n` the length is all bits.
 std::optional<std::pair<std::vector<std::uint8_t>, unsigned>> network(std::string_view text) {
   text = strip(text);
   const auto slash = text.find('/');

@@ -15,10 +15,10 @@ using Integer = boost::multiprecision::cpp_int;
 using Rational = boost::multiprecision::cpp_rational;
 
 constexpr std::int64_t kMostExponent = 1'000'000'000;
-constexpr std::int64_t kMostUnitExponent = 4'096;  ///< a quantity is computed, not only rewritten
+constexpr std::int64_t kMostUnitExponent = 4'096;  ///< maximum; a quantity is computed, not only rewritten
 constexpr std::size_t kMostPlain = 40;
-constexpr int kMaxTerms = 32;               ///< of `1h30m…`; each may cost a division of 4,096 digits
-constexpr std::size_t kMaxBaseDigits = 18;  ///< of the count before a schema's base unit
+constexpr int kMaxTerms = 32;               ///< maximum terms of `1h30m…`; each may cost a division of 4,096 digits
+constexpr std::size_t kMaxBaseDigits = 18;  ///< maximum digits of the count before a schema's base unit
 
 /// sign × digits × 10^exponent; digits without zeros at either end, empty for zero.
 struct Decimal {
@@ -41,7 +41,7 @@ bool take(std::string_view& rest, char c) {
   return true;
 }
 
-/// The exponent at the front of `rest` (`e-3`), when digits follow: `1E` is one exa, not an exponent.
+/// Parses an exponent (`e-3`) at the front of `rest`, only if digits follow: `1E` is one exa, not an exponent.
 std::optional<std::int64_t> take_exponent(std::string_view& rest) {
   std::string_view look = rest;
   if (!take(look, 'e') && !take(look, 'E')) return 0;
@@ -56,7 +56,7 @@ std::optional<std::int64_t> take_exponent(std::string_view& rest) {
   return negative ? -value : value;
 }
 
-/// Takes a decimal off the front of `rest`; what follows (a unit) stays.
+/// Parses a decimal at the front of `rest` and removes it; what follows (a unit) stays.
 std::optional<Decimal> take_decimal(std::string_view& rest) {
   Decimal out;
   out.negative = take(rest, '-');
@@ -111,7 +111,7 @@ std::optional<Rational> rational(const Decimal& d) {
   return d.exponent >= 0 ? Rational(n * scale) : Rational(n, scale);
 }
 
-/// `n`, or `"n/d"` where it is no whole number.
+/// Renders `n`, or `"n/d"` if it is not a whole number.
 std::string render(const Rational& r) {
   const Integer n = numerator(r), d = denominator(r);
   return d == 1 ? n.str() : "\"" + n.str() + "/" + d.str() + "\"";
@@ -119,7 +119,7 @@ std::string render(const Rational& r) {
 
 Integer power(unsigned base, unsigned exponent) { return boost::multiprecision::pow(Integer(base), exponent); }
 
-/// Nearest whole number, halves to even (C's rint, which the Postgres server uses).
+/// Rounds to the nearest whole number, halves to even (C's rint, which the Postgres server uses).
 Integer round_even(const Rational& r) {
   const Integer n = numerator(r), d = denominator(r);
   Integer quotient = n / d, rest = n % d;
@@ -140,11 +140,11 @@ constexpr std::int64_t kKi = 1024, kMi = kKi * 1024, kGi = kMi * 1024, kTi = kGi
 constexpr std::int64_t kMicro = 1'000, kMilli = 1'000'000, kSecond = 1'000'000'000, kMinute = 60 * kSecond;
 constexpr std::int64_t kHour = 60 * kMinute, kDay = 24 * kHour;
 
-// Each table rises: Postgres rounds a fraction to a whole number of the next smaller unit.
+// Each table is in ascending order: Postgres rounds a fraction to a whole number of the next smaller unit.
 constexpr std::array<Unit, 5> kPostgresBytes = {{{"B", 1}, {"kB", kKi}, {"MB", kMi}, {"GB", kGi}, {"TB", kTi}}};
 constexpr std::array<Unit, 6> kPostgresTime = {
     {{"us", kMicro}, {"ms", kMilli}, {"s", kSecond}, {"min", kMinute}, {"h", kHour}, {"d", kDay}}};
-constexpr std::array<Unit, 7> kRedisBytes = {  // folded: the server ignores case
+constexpr std::array<Unit, 7> kRedisBytes = {  // compared without case, as the server does
     {{"b", 1}, {"k", 1'000}, {"kb", kKi}, {"m", 1'000'000}, {"mb", kMi}, {"g", 1'000'000'000}, {"gb", kGi}}};
 constexpr std::array<Unit, 13> kIecBytes = {{{"b", 1},
                                              {"k", kKi},
@@ -185,7 +185,7 @@ const Unit* find_unit(const std::array<Unit, N>& table, std::string_view name) {
   return it == table.end() ? nullptr : &*it;
 }
 
-/// `postgres:8kB:real` cut at colons.
+/// Splits `postgres:8kB:real` at colons.
 struct UnitName {
   std::string_view table, base, flag;
 };
@@ -200,7 +200,7 @@ UnitName cut(std::string_view unit) {
   return out;
 }
 
-/// `8kB` as a number of the smallest unit: an optional count before a unit's name.
+/// Parses `8kB`, an optional count before a unit's name, as a number of the smallest unit.
 template <std::size_t N>
 std::optional<Rational> base_factor(const std::array<Unit, N>& table, std::string_view base) {
   Rational count = 1;
@@ -208,15 +208,15 @@ std::optional<Rational> base_factor(const std::array<Unit, N>& table, std::strin
     const auto digits = take_digits(base);
     if (digits.size() > kMaxBaseDigits) return std::nullopt;
     count = Rational(Integer(std::string(digits)));
-    if (count == 0) return std::nullopt;  // nothing can be counted in it
+    if (count == 0) return std::nullopt;  // a base unit of zero is not valid
   }
   const Unit* unit = find_unit(table, base);
   if (unit == nullptr) return std::nullopt;
   return Rational(count * Rational(unit->factor));
 }
 
-/// As guc.c reads it: bare numbers count base units; a fraction with a unit is rounded to the next smaller unit, then
-/// all to whole base units, unless the setting is real.
+/// Parses a setting as PostgreSQL's guc.c does: a bare number is in base units. A fraction with a unit is rounded to
+/// the next smaller unit, and then everything to whole base units, unless the setting is real.
 template <std::size_t N>
 Result<std::string> postgres(std::string_view text, const std::array<Unit, N>& table, std::string_view base,
                              bool real) {
@@ -241,7 +241,7 @@ Result<std::string> postgres(std::string_view text, const std::array<Unit, N>& t
   return render(Rational(Rational(round_even(Rational(smallest / *factor))) * *factor));
 }
 
-/// A number with a suffix of `table`; a bare one counts `bare`.
+/// Parses a number with a suffix of `table`. A number without a suffix is in units of `bare`.
 template <std::size_t N>
 Result<std::string> suffixed(std::string_view text, const std::array<Unit, N>& table, const Rational& bare) {
   std::string_view rest = strip(text);
@@ -255,7 +255,7 @@ Result<std::string> suffixed(std::string_view text, const std::array<Unit, N>& t
   return render(Rational(*value * Rational(unit->factor)));
 }
 
-/// `1h30m`, `-2s`: one or more numbers, each with its unit.
+/// Parses `1h30m`, `-2s`: one or more numbers, each with its unit.
 Result<std::string> compound(std::string_view text) {
   std::string_view rest = strip(text);
   const bool negative = take(rest, '-');
@@ -277,7 +277,7 @@ Result<std::string> compound(std::string_view text) {
   return render(Rational(negative ? Rational(-sum) : sum));
 }
 
-/// ISO 8601 `P1DT2H`; years and months have no fixed length and are refused.
+/// Parses ISO 8601 `P1DT2H`. Years and months are refused, because they have no fixed length.
 Result<std::string> iso_duration(std::string_view text) {
   static constexpr std::array<Unit, 2> kDates = {{{"W", 7 * kDay}, {"D", kDay}}};
   static constexpr std::array<Unit, 3> kTimes = {{{"H", kHour}, {"M", kMinute}, {"S", kSecond}}};

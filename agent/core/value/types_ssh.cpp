@@ -16,7 +16,8 @@ struct Line {
   std::string options, type, blob;
 };
 
-/// The first word off the front, and the blanks behind it. `quoted`: blanks between double quotes belong to the word.
+/// Removes and returns the first word, and the spaces after it. With `quoted`, spaces between double quotes belong to
+/// the word.
 std::string_view take_word(std::string_view& rest, bool quoted) {
   std::size_t end = 0;
   bool inside = false;
@@ -32,7 +33,7 @@ std::string_view take_word(std::string_view& rest, bool quoted) {
   return word;
 }
 
-/// The bytes of strict RFC 4648 base64 with its padding.
+/// Decodes strict RFC 4648 base64 with padding. Empty if the text is not valid.
 std::optional<std::string> decode(std::string_view text) {
   if (text.empty() || text.size() % 4 != 0) return std::nullopt;
   std::string out(text.size() / 4 * 3, '\0');
@@ -55,7 +56,8 @@ std::optional<std::string_view> take_string(std::string_view& rest) {
   return out;
 }
 
-/// The blob names its own type first; what follows is whole strings, but in a certificate.
+/// Returns true if the blob begins with its own type and, unless it is a certificate, has only complete strings after
+/// it.
 bool is_key(std::string_view type, std::string_view blob) {
   const auto inner = take_string(blob);
   if (!inner || *inner != type || blob.empty()) return false;
@@ -82,7 +84,7 @@ std::optional<Line> line_of(std::string_view text) {
   return out;
 }
 
-/// As `ssh-keygen -l` prints it, so that people can compare.
+/// Returns the fingerprint as `ssh-keygen -l` prints it, so that people can compare.
 std::string fingerprint(const Line& line) {
   std::string sum = base64(sha256(line.blob));
   sum.resize(std::min(sum.find('='), sum.size()));
@@ -104,10 +106,11 @@ Result<std::string> ssh_key(std::string_view text) {
     lines.push_back(std::move(*key));
     if (lines.size() > kMaxElements) return too_large("more than " + std::to_string(kMaxElements) + " SSH keys");
   }
-  // Which of two keys stands first says nothing. Of one key, sshd takes the first line whose options let it in.
+  // The order of different keys does not matter. For the same key, sshd uses the first line whose options allow the
+  // login.
   std::stable_sort(lines.begin(), lines.end(), [](const Line& a, const Line& b) { return a.blob < b.blob; });
   Value::Array out;
-  std::set<std::string> seen;  // a line that stands twice opens nothing more
+  std::set<std::string> seen;  // a repeated line has no effect
   for (const auto& line : lines) {
     if (const auto [shown, fresh] = seen.insert(fingerprint(line)); fresh) out.emplace_back(*shown);
   }

@@ -12,7 +12,7 @@
 namespace driftd::core::types {
 namespace {
 
-constexpr std::size_t kMaxVersion = 256;  ///< bytes; what is longer is not a version
+constexpr std::size_t kMaxVersion = 256;  ///< bytes; a longer text is not a version
 
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\f'; }
 
@@ -40,7 +40,7 @@ Result<std::vector<std::string>> logical_lines(std::string_view text) {
   return out;
 }
 
-/// Escapes of java.util.Properties, but \u, which stays as written: both sides are treated alike.
+/// Decodes escapes of java.util.Properties except \u, which stays as written on both sides of a comparison.
 std::string unescape(std::string_view text) {
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -75,7 +75,7 @@ Result<std::string> timestamp(std::string_view text, std::string_view unit) {
   if (!unit.empty() && decimal(rest)) return duration(rest, unit);
   const auto instant = parse_instant(rest);
   if (!instant) return type_mismatch("an RFC 3339 timestamp with its zone", text);
-  // years 1678–2261 fit into 64 bits of nanoseconds; too_large, seconds and nanoseconds are written one after the other
+  // years 1678–2261 fit into 64 bits of nanoseconds; for others seconds and nanoseconds are written one after the other
   const std::string nanos = std::to_string(instant->nanos);
   return decimal(std::to_string(instant->seconds) + "e9").map([&](const std::string& whole) {
     return nanos == "0" ? whole : "\"" + whole + "+" + nanos + "\"";
@@ -137,7 +137,7 @@ Result<std::string> properties(std::string_view text) {
   DRIFTD_TRY(const auto lines, logical_lines(text));
   for (const auto& line : lines) {
     auto [key, value] = key_and_value(line);
-    // the last one counts, as java.util.Properties has it
+    // the last one counts, as in java.util.Properties
     out.insert_or_assign(std::move(key), Value(std::move(value)));
   }
   return render(Value(std::move(out)));

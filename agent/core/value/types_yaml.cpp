@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// YAML as a value. A text is measured by its events first, aliases by what they stand for: a bomb ends before a tree
-// exists.
+// Parses YAML into a value. A first pass measures the text by its events and its aliases by what they expand to, so
+// that a YAML bomb is refused before a tree exists.
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/exceptions.h>
 #include <yaml-cpp/parser.h>
@@ -22,19 +22,19 @@ namespace {
 constexpr std::size_t kMaxText = 1u << 20;
 constexpr std::size_t kMaxDepth = 128;
 constexpr std::size_t kMaxAhead = 96'000;  ///< units of PacedInput: at most 27 MiB of tokens
-constexpr std::size_t kNodeBytes = 80;     ///< what a node takes beside its text
+constexpr std::size_t kNodeBytes = 80;     ///< memory of a node besides its text
 
-/// An anchor within its document: yaml-cpp counts them anew in each.
+/// Identifies an anchor together with its document, because yaml-cpp numbers them again in each.
 using Anchor = std::pair<std::size_t, YAML::anchor_t>;
 
-/// What both passes share: the document and the progress of the parser.
+/// Base of both passes: counts the documents and reports the parser's progress.
 class Events : public YAML::EventHandler {
  public:
   explicit Events(PacedInput& input) : input_(input) {}
 
   void OnDocumentStart(const YAML::Mark& mark) override {
     input_.progress();
-    // behind a stray `]` yaml-cpp 0.7 yields empty documents for ever
+    // after a stray `]` yaml-cpp 0.7 returns empty documents for ever
     if (mark.pos <= last_) throw YAML::ParserException(mark, "text that belongs to no document");
     last_ = mark.pos;
     ++document_;
@@ -50,11 +50,11 @@ class Events : public YAML::EventHandler {
   std::size_t document_ = 0;
 };
 
-/// First pass: throws std::length_error where the tree would be too large, without building it.
+/// First pass: throws std::length_error if the tree would be too large, without building it.
 class Measure final : public Events {
  public:
   using Events::Events;
-  std::set<Anchor> used;  ///< anchors that an alias names: only they are kept by the second pass
+  std::set<Anchor> used;  ///< anchors that an alias uses; the second pass keeps only these
 
   void OnNull(const YAML::Mark&, YAML::anchor_t anchor) override { leaf(0, anchor); }
   void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t anchor, const std::string& text) override {
@@ -136,7 +136,7 @@ Value scalar(const std::string& text, bool quoted) {
   return Value(text);
 }
 
-/// Second pass: the documents as values.
+/// Second pass: builds the documents as values.
 class Build final : public Events {
  public:
   Build(PacedInput& input, const std::set<Anchor>& used) : Events(input), used_(used) {}
@@ -167,7 +167,7 @@ class Build final : public Events {
  private:
   struct Node {
     Value value;
-    std::optional<std::string> text;  ///< of a scalar, as written: a key
+    std::optional<std::string> text;  ///< text of a scalar as written, for keys
   };
   struct Frame {
     Value value;
@@ -207,7 +207,7 @@ class Build final : public Events {
     }
     const auto [at, fresh] = parent.value.object()->try_emplace(std::move(*parent.key), std::move(value));
     parent.key.reset();
-    if (!fresh) throw YAML::ParserException(mark, "the key '" + std::string(front(at->first, 64)) + "' stands twice");
+    if (!fresh) throw YAML::ParserException(mark, "the key '" + std::string(front(at->first, 64)) + "' occurs twice");
   }
 
   const std::set<Anchor>& used_;
@@ -224,8 +224,8 @@ void feed(PacedInput& input, Handler& handler) {
 }
 
 std::set<Anchor> measured(std::string_view text) {
-  // yaml-cpp takes a quote that nothing closes for a text up to the end, if blanks or a line break stand there. With
-  // one character more, a comment everywhere else, it refuses.
+  // Appended to the text: yaml-cpp accepts an unclosed quote as a text up to the end, if white space follows it there.
+  // With this character, which is a comment everywhere else, it refuses.
   PacedInput first(text, kMaxAhead, "\n#");
   Measure measure(first);
   feed(first, measure);
@@ -246,11 +246,11 @@ Value parsed(std::string_view text) {
 
 Result<Value> yaml(std::string_view text) {
   if (text.size() > kMaxText) return too_large("YAML: more than 1 MiB");
-  // The library takes a text with such a byte for UTF-16 or UTF-32 and drops what is over, so that two texts look
-  // equal.
+  // yaml-cpp reads a text with such a byte as UTF-16 or UTF-32 and drops incomplete characters, so that different texts
+  // would look equal.
   if (text.find('\0') != std::string_view::npos)
-    return fail(Code::invalid, "YAML: a NUL byte, which no YAML text holds");
-  // Most large flow collections are JSON, which YAML contains and which is read in a tenth of the memory.
+    return fail(Code::invalid, "YAML: the text contains a NUL byte, which YAML does not allow");
+  // Most large flow collections are JSON, which is a part of YAML and is read with a tenth of the memory.
   const auto first = strip(text).substr(0, 1);
   if (first == "{" || first == "[") {
     if (auto json = parse(text, ParseLimits{.nodes = kMaxNodes}); json || json.error().code == Code::budget)

@@ -13,9 +13,9 @@ namespace {
 namespace od = simdjson::ondemand;
 
 constexpr int kMostDepth = 256;
-constexpr std::size_t kMeanDepth = 20;         ///< levels above a value, on average: a walk knows the path of each
+constexpr std::size_t kMeanDepth = 20;         ///< maximum average depth of a value: a walk builds the path of each
 constexpr std::size_t kMaxShown = 128;         ///< bytes of a foreign name in an error
-constexpr std::size_t kKeptParser = 1u << 20;  ///< a parser that served more is not kept by its thread
+constexpr std::size_t kKeptParser = 1u << 20;  ///< a thread does not keep a parser that read a larger document
 
 bool is_space(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -26,7 +26,7 @@ std::string_view strip(std::string_view text) {
   return text;
 }
 
-/// Takes digits off the front; false when there is none.
+/// Removes digits from the front. Returns false if there are none.
 bool take_digits(std::string_view& rest) {
   const std::size_t before = rest.size();
   while (!rest.empty() && is_digit(rest.front())) rest.remove_prefix(1);
@@ -54,7 +54,7 @@ bool is_number(std::string_view rest) {
   return rest.empty();
 }
 
-/// `2:17`: where `at` stands in `text`; columns count bytes.
+/// Returns the position of `at` in `text` as `2:17`; columns count bytes.
 std::string position(std::string_view text, std::size_t at) {
   const auto before = text.substr(0, std::min(at, text.size()));
   const auto line = 1 + std::count(before.begin(), before.end(), '\n');
@@ -71,7 +71,7 @@ tl::unexpected<Error> beyond(std::string_view text, std::size_t at, std::string_
   return fail(Code::budget, "JSON " + position(text, at) + ": " + std::string(what));
 }
 
-/// Offset of the first byte that is not UTF-8: halves the range, cutting only between characters.
+/// Returns the offset of the first byte that is not valid UTF-8 by bisection, cutting only between characters.
 std::size_t first_bad_byte(std::string_view text) {
   std::size_t good = 0, bad = text.size();
   while (good < bad) {
@@ -229,7 +229,7 @@ class Walker {
       const auto [at, fresh] = out.try_emplace(std::move(name), std::move(value));
       if (!fresh)
         return fail_at(document,
-                       "the key \"" + std::string(front(at->first, kMaxShown)) + "\" stands twice in one object");
+                       "the key \"" + std::string(front(at->first, kMaxShown)) + "\" occurs twice in one object");
     }
     return Value(std::move(out));
   }

@@ -29,7 +29,7 @@ class Value {
   Value(const char* s) : data_(std::string(s)) {}
   Value(Array a) : data_(std::move(a)) {}
   Value(Object o) : data_(std::move(o)) {}
-  Value(const Value&);  // out of line: inlined, g++ 12 warns of members that it believes to be unset
+  Value(const Value&);  // out of line, because g++ 12 warns of uninitialised members if they are inlined
   Value(Value&&) noexcept;
   Value& operator=(const Value&);
   Value& operator=(Value&&) noexcept;
@@ -44,22 +44,22 @@ class Value {
   Array* array() { return std::get_if<Array>(&data_); }
   Object* object() { return std::get_if<Object>(&data_); }
 
-  /// Member of an object, or nullptr (also when this is no object).
+  /// Returns the member of an object, or nullptr (also if this is not an object).
   const Value* find(std::string_view key) const;
 
-  /// Same kind and same parts; numbers by token. Typed equality is schema.hpp's.
+  /// Compares structure, and numbers by token. schema.hpp has typed equality.
   friend bool operator==(const Value&, const Value&) = default;
 
  private:
   std::variant<std::monostate, bool, Number, std::string, Array, Object> data_;
 };
 
-/// Parses one JSON document (RFC 8259, UTF-8, ≤ 64 MiB, nesting ≤ 256; a duplicate key is an error).
-/// `corrupt` with line and column otherwise. [any thread]
+/// Parses one JSON document (RFC 8259, UTF-8, ≤ 64 MiB, nesting ≤ 256; a duplicate key is an error). Returns `corrupt`
+/// with line and column if it is not valid. [any thread]
 Result<Value> parse(std::string_view json);
 
-/// Canonical text: keys sorted by bytes, no white space, shortest escapes, numbers by token. Equal values give equal
-/// bytes.
+/// Returns canonical JSON: keys sorted by bytes, no white space, shortest escapes, numbers by token. Equal values give
+/// equal bytes.
 std::string render(const Value& value);
 
 }  // namespace driftd::core

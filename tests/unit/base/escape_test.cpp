@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texts of strangers that are cut, and texts that are none.
+// Untrusted texts that are cut, and bytes that are not text.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <random>
@@ -19,7 +19,7 @@ bool is_text(std::string_view text) {
 }
 
 TEST(Front, IsNotCutInsideOfACharacter) {
-  const std::string text = "a\u00e9\u20ac\U0001f512z";  // of 1, 2, 3, 4 and 1 bytes
+  const std::string text = "a\u00e9\u20ac\U0001f512z";  // characters of 1, 2, 3, 4 and 1 bytes
   std::vector<std::size_t> lengths;
   for (std::size_t bytes = 0; bytes <= text.size() + 1; ++bytes) {
     EXPECT_TRUE(is_text(front(text, bytes))) << bytes;
@@ -39,7 +39,7 @@ TEST(AroundDifference, ShowsWhereTwoTextsPartAndIsText) {
       std::string same;
       for (std::size_t i = 0; i < before; ++i) same += one;
       for (const std::string& tail : {std::string(), same}) {
-        // they share a byte of the character
+        // both characters begin with the same byte
         const auto [a, b] = around_difference(same + "\u00e9" + tail, same + "\u00e8" + tail, 60);
         EXPECT_TRUE(is_text(a) && is_text(b));
         EXPECT_THAT(a, testing::HasSubstr("\u00e9"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whatever a plugin or a server wrote is one line of the log, and no terminal obeys it.
+// Whatever a plugin or a server wrote, it is one line of the log without control sequences.
 #include "base/log.hpp"
 
 #include <gmock/gmock.h>
@@ -45,7 +45,7 @@ TEST(Log, JsonSaysTheSameWithItsOwnEscapes) {
                                                               "2J \xe2\x80\xae"));
 }
 
-/// Commands of the CLI log without ever configuring it: a plugin that speaks to the terminal of `driftd validate`.
+/// CLI commands log without configure(): a plugin must not reach the terminal of `driftd validate`.
 TEST(LogDeathTest, WhatIsLoggedBeforeTheConfigIsReadIsNotObeyedEither) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");  // a process of its own, where nothing is configured
   EXPECT_EXIT(

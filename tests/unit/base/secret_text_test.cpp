@@ -34,7 +34,7 @@ TEST(SecretText, WhatMayHoldOneIsWithheld) {
   }
 }
 
-/// Passwords of digits and slashes, as ports and paths begin, and whatever else follows them.
+/// Passwords that begin like ports and paths, with digits and slashes, followed by other text.
 std::string password_of(std::mt19937& random) {
   constexpr std::string_view kLetters = "0123456789012345678901234567890123456789/abcXYZ:@.-_~!$&*+=";
   std::string out = (random() % 8 == 0 ? "" : std::to_string(random() % 100'000)) + "/";

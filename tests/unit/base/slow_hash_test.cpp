@@ -18,7 +18,7 @@ TEST(SlowHash, IsScryptAsTheRfcHasIt) {
       << "RFC 7914, chapter 12, the third one";
 }
 
-/// Nothing above what this process has now.
+/// Limits the memory to 4 MiB more than this process has now.
 void take_the_memory_away() {
   std::size_t pages = 0;
   std::ifstream("/proc/self/statm") >> pages;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a stranger may write into one attribute: it costs the agent a bounded piece of memory and is unknown at worst.
+// Hostile values of one attribute cost the agent a limited amount of memory, and at worst the attribute is unknown.
 #include <gtest/gtest.h>
 #include <functional>
 
@@ -13,7 +13,7 @@ namespace driftd::core {
 namespace {
 
 constexpr std::size_t kMi = 1u << 20;
-constexpr std::size_t kMostHeld = 32 * kMi;  ///< of one comparison; two of them run at a time, and an agent has 64 MiB
+constexpr std::size_t kMostHeld = 32 * kMi;  ///< maximum of one comparison; two run at a time, and an agent has 64 MiB
 
 std::string repeated(std::string_view part, std::size_t bytes) {
   std::string out;
@@ -124,7 +124,7 @@ TEST_P(Bounds, OneAttributeCostsABoundedPieceOfMemory) {
   const test::HeapPeak peak;
   const auto found = diff(before, after, *schema, {});
   EXPECT_LE(peak.bytes(), kMostHeld) << peak.bytes() / kMi << " MiB";
-  // the neighbour is judged as ever, and the attribute is a change or said to be unknown, never passed over
+  // the other attribute is judged as usual, and this one is a change or unknown, never ignored
   ASSERT_EQ(found.changes.size() + found.unknown.size(), 2u);
   EXPECT_EQ(found.changes.back().path, "y");
 }
@@ -184,7 +184,7 @@ TEST(Unreadable, AMachineWithoutMemoryLeavesTheAttributeUnknown) {
   EXPECT_EQ(normal.error().code, Code::budget);
 }
 
-/// Digests make two values of one: what the worker lets through must not fail the agent's page.
+/// A digest is two values in place of one. A record that the worker accepts must not fail in the agent.
 TEST(Unreadable, WhatTheWorkerTakesTheAgentTakesToo) {
   std::string body = R"({"s":[1)";
   for (int i = 0; i < 45'000; ++i) body += ",1";
@@ -217,7 +217,8 @@ TEST(Unreadable, WhatPeopleWriteIsReadAsEver) {
   EXPECT_NE(normal("[" + repeated(R"({"name": "some", "labels": {"app": "other"}},)", 400'000) + "1]"), "refused");
 }
 
-/// A refusal quotes what it refuses; one that ends inside of a character makes no JSON of whatever tells it.
+/// An error quotes the refused text. If the quote ended inside a character, a JSON document with the error would not be
+/// valid.
 TEST(Refusals, AreTextWhereverTheyCutWhatTheyQuote) {
   const auto is_text = [](const Error& error) { return parse(render(Value(error.message))).has_value(); };
   for (std::size_t pad = 0; pad < 4; ++pad) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the golden cases cannot say: traces, classes, whole subtrees, properties over generated bodies.
+// What the golden cases do not cover: traces, classes, whole subtrees, properties over generated bodies.
 #include "core/judge/diff.hpp"
 
 #include <gtest/gtest.h>

@@ -157,8 +157,8 @@ TEST_F(Body, AssignByKeyAddsAnElementThatAnswersToIt) {
 }
 
 TEST_F(Body, AssignRefusesToWalkThroughAScalarOrBehindAList) {
-  EXPECT_EQ(set(R"(["c.d"].e)", Value("v")), "cannot set '[\"c.d\"].e': what stands on the way is no object");
-  EXPECT_EQ(set("a.b[7]", Value("v")), "cannot set 'a.b[7]': index behind the end of the list");
+  EXPECT_EQ(set(R"(["c.d"].e)", Value("v")), "cannot set '[\"c.d\"].e': a parent of this path is not an object");
+  EXPECT_EQ(set("a.b[7]", Value("v")), "cannot set 'a.b[7]': the index is behind the end of the list");
 }
 
 TEST_F(Body, RemovingWhatIsNotThereChangesNothing) {

@@ -10,7 +10,7 @@
 namespace driftd::core {
 namespace {
 
-/// What the words say, however long it takes.
+/// The reference: follows the definition of a glob, without regard to time.
 bool naive(std::string_view pattern, std::string_view text) {
   if (pattern.empty()) return text.empty();
   if (pattern[0] == '*') return naive(pattern.substr(1), text) || (!text.empty() && naive(pattern, text.substr(1)));
@@ -93,7 +93,7 @@ TEST(GlobBomb, DotsInNamesAreAsManySteps) {
   EXPECT_LE(match.steps(), 256u * glob.size() * kMaxJoined);
 }
 
-/// Without `**` between them nothing but the bound ends how many segments one name is tried for.
+/// Without `**`, only kMaxJoined limits how many segments are tried for one name.
 TEST(GlobBomb, DotsInNamesForARowOfManySegmentsAreAsManySteps) {
   std::vector<std::string> glob(200, "*");
   glob.insert(glob.begin(), "**");
@@ -120,7 +120,8 @@ TEST(GlobBomb, APatternOfManyBytesIsRefusedInWords) {
   EXPECT_LT(refused.error().message.size(), 400u);
 }
 
-/// By the processor's time, which a loaded machine does not change: pass by pass it is some seconds.
+/// Measures processor time, which does not depend on the load of the machine. A quadratic search would take some
+/// seconds.
 TEST(GlobBomb, NamesAreMatchedInOnePass) {
   const std::string text(8u << 20, 'a'), pattern = "*" + std::string(16'000, 'a') + "b*";
   const std::clock_t begin = std::clock();

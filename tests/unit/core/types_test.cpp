@@ -173,7 +173,7 @@ TEST(NormaliseProperty, TextOfAnyTypeNeverCrashesAndNormalFormsOfTextTypesAreSta
       if (!once) continue;
       const auto value = parse(*once);
       ASSERT_TRUE(value) << *once;
-      if (type == ValueType::json && value->string()) continue;  // text in text is read once more
+      if (type == ValueType::json && value->string()) continue;  // a JSON text inside a JSON text is parsed again
       ASSERT_EQ(normal(rule(type), *once), *once) << text;
     }
   }

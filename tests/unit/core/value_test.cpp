@@ -90,7 +90,7 @@ TEST(Value, AScalarIsADocument) {
 }
 
 TEST(Value, ADuplicateKeyIsAnErrorEvenWhenWrittenWithEscapes) {
-  EXPECT_EQ(value_error("{\"a\":1,\n \"\\u0061\":2}"), "JSON 2:11: the key \"a\" stands twice in one object");
+  EXPECT_EQ(value_error("{\"a\":1,\n \"\\u0061\":2}"), "JSON 2:11: the key \"a\" occurs twice in one object");
 }
 
 TEST(Value, TextBehindTheDocumentIsAnError) {

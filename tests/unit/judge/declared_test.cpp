@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a source declares of a resource holds whatever was accepted.
+// Declarations of sources are judged, whatever the baseline says.
 #include "unit/judge/resource_fixture.hpp"
 
 namespace driftd::core {
@@ -76,7 +76,8 @@ TEST_F(Declared, DocumentIsOneValueAsItIsToAnExpectation) {
     sees(same);
     for (const auto& open : row.open) EXPECT_EQ(open.against, Against::baseline) << same;
   }
-  sees(R"({"policy":{"deny":["x"],"allow":["y"],"rest":null}})");  // declared as a whole: nothing else stands in it
+  sees(R"({"policy":{"deny":["x"],"allow":["y"],"rest":null}})");  // declared as a whole, so other members are not
+                                                                   // allowed
   std::vector<std::string> broken;
   for (const auto& open : row.open) {
     if (open.against == Against::expectation) broken = paths(open);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Semantics 5 and 10: `reverted` is said only where the live value went back, and what is unknown ends nothing.
+// Semantics 5 and 10: a drift is `reverted` only if the live value went back, and unknown ends no drift.
 #include "unit/judge/resource_fixture.hpp"
 
 namespace driftd::core {
@@ -41,7 +41,7 @@ TEST_F(Ends, ExpectationAndLiveValueThatMeetAtAThirdSupersede) {
   EXPECT_THAT(statuses(a_is("4")), ElementsAre("superseded", "pending"));
 }
 
-/// Who ignored 1 in the place of 9 has not ignored 1 in the place of 100.
+/// A decision to ignore 1 instead of 9 does not cover 1 instead of 100.
 TEST_F(Ends, AnExpectationThatMovesIsAnotherQuestion) {
   a_is_expected("9");
   a_is("1");
@@ -57,7 +57,7 @@ TEST_F(Ends, AnExpectationThatMovesIsAnotherQuestion) {
   EXPECT_EQ(late.error().code, Code::conflict) << "it was decided on what was shown before";
 }
 
-/// As an agent of before wrote it: without what is wanted.
+/// Computes the digest as earlier versions of the agent did: without the expected values.
 TEST_F(Ends, ADecisionOfBeforeStandsAndItsDigestFollowsWithoutAWord) {
   a_is_expected("9");
   a_is("1");
@@ -155,7 +155,7 @@ TEST_F(Ends, ExpectedMemberThatComesWithOthersReverts) {
   EXPECT_THAT(statuses(sees(R"({"a":1,"b":2,"limits":{"cpu":1,"memory":2}})")), ElementsAre("reverted", "ignored"));
 }
 
-/// Lists are compared whole, so that what is ignored inside of their elements must be left out on both sides.
+/// Lists are compared as a whole, so what is ignored inside their elements must be removed from both sides.
 TEST_F(Ends, ExpectedListWhoseIgnoredMembersDifferReverts) {
   rules.ignore.push_back(ignore_rule("**.updated_at"));
   rules.expect.assign(1, expectation("l", R"([{"x":1},{"x":2}])"));

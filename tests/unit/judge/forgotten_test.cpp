@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A baseline that the store forgot, for its row was damaged (store/mend.hpp): nothing is judged against values that
-// nobody can vouch for.
+// A baseline that the store dropped because its row was damaged (store/mend.hpp): nothing is judged against values that
+// may be wrong.
 #include "unit/judge/resource_fixture.hpp"
 
 namespace driftd::core {
@@ -15,7 +15,7 @@ struct Forgotten : testing::Test, ResourceFixture {
     sees(R"({"a":1,"b":{"c":2},"verifier":)" + digest_value('a') + "}");
     context.established = true;
   }
-  /// As store/mend.cpp writes the row.
+  /// Writes the row as store/mend.cpp does.
   void forget() {
     row.baseline = row.observed = "{}";
     row.was_unread = {"**"};

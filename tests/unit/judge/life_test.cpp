@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Semantics 10–13: the life of a drift and what people may say of it.
+// Semantics 10–13: the life of a drift and the decisions on it.
 #include "unit/judge/resource_fixture.hpp"
 
 namespace driftd::core {
@@ -50,7 +50,7 @@ TEST_F(Life, MovedWhileClaimedMakesTheDecisionStale) {
   EXPECT_TRUE(decides(Verb::approve, 0, drift().digest));
 }
 
-/// Whoever writes a value decides where in it the news is.
+/// The writer of a value decides where in it the change is.
 TEST_F(Life, RefusalAndLogShowALongValueWhereItDiffers) {
   const std::string same(2'000, 'x');
   context.established = false;
@@ -114,7 +114,7 @@ TEST_F(Life, UnreadPathOfAnOpenDriftStandsAsLastSeen) {
   EXPECT_THAT(paths(drift()), ElementsAre("a"));
 }
 
-/// What is unread may have become anything: the drift still shows what was there when it was told.
+/// A value that cannot be read may have become anything: the drift still shows the value that was read when it opened.
 TEST_F(Life, AnApprovalOfWhatIsNewTakesNoBodyThatNobodySaw) {
   is_gone();
   ASSERT_TRUE(decides(Verb::approve));
@@ -234,7 +234,8 @@ TEST_F(Life, RejectedDriftOfWhichAPartRevertsStaysRejected) {
   EXPECT_THAT(statuses(a_and_b_are("5", "7")), ElementsAre("pending:moved"));
 }
 
-/// That it is gone says of each attribute that it is not there; that it is back without one is another matter.
+/// A deletion says of each attribute that it is absent. If the resource comes back without one, that needs a new
+/// decision.
 TEST_F(Life, WordOnADeletionSaysNothingOfTheResourceOnceItIsBack) {
   for (const auto verb : {Decision::Verb::reject, Decision::Verb::ignore}) {
     ResourceFixture fixture;
@@ -408,7 +409,7 @@ TEST_F(Life, IdentityThatIsForgottenIsTakenSilentlyAndARecreationThatStoodIsSupe
   EXPECT_THAT(statuses(a_is("1")), IsEmpty());
   next.external_name = "oid-2";
   EXPECT_THAT(statuses(a_is("1")), ElementsAre("pending"));
-  row.external_name.clear();  // as the store does when another system is accepted
+  row.external_name.clear();  // the store does the same when another system is accepted
   next.external_name = "oid-9";
   EXPECT_THAT(statuses(a_is("1")), ElementsAre("superseded"));
   EXPECT_EQ(row.external_name, "oid-9");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random sequences of sightings and decisions against a small oracle that knows only values: baseline, observed, which
-// attribute has which policy, and which value a person has spoken on.
+// Random sequences of readings and decisions, checked against a small oracle that knows only values: baseline,
+// observed, the policy of each attribute, and the value that a person decided on.
 #include <random>
 #include <set>
 #include <tuple>
@@ -10,7 +10,7 @@
 namespace driftd::core {
 namespace {
 
-using Body = std::map<std::string, int>;  ///< absent: the attribute is not there
+using Body = std::map<std::string, int>;  ///< attribute → value; absent attributes have no entry
 
 std::string json_of(const Body& body) {
   std::string out = "{";
@@ -36,8 +36,8 @@ struct Oracle {
     }
     return out;
   }
-  bool whole() const { return !baseline || !observed; }  ///< it came or went
-  /// What must be open: group → paths. Whole-resource drifts stand under "whole" without paths.
+  bool whole() const { return !baseline || !observed; }  ///< it was created or deleted
+  /// Returns which drifts must be open: group → paths. A drift of the whole resource is "whole" without paths.
   std::map<std::string, std::set<std::string>> open() const {
     std::map<std::string, std::set<std::string>> out;
     if (baseline && observed) {
@@ -93,7 +93,7 @@ struct Walk : testing::TestWithParam<unsigned>, ResourceFixture {
 
   Judgement look() { return oracle.observed ? sees(json_of(*oracle.observed)) : is_gone(); }
 
-  /// The world moves, the judge looks, the oracle lets `auto` follow.
+  /// Changes the world, judges it, and moves the oracle's baseline for `auto`.
   void world() {
     oracle.observed.reset();
     if (dice(8) != 0) oracle.observed = random_body();

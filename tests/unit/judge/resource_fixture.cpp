@@ -82,7 +82,7 @@ Judgement ResourceFixture::cannot_tell(const std::string& reason) {
 Result<Judgement> ResourceFixture::decides(Decision::Verb verb, std::size_t index, std::optional<std::string> digest,
                                            std::optional<Nanos> expires) {
   wait(kSecond);
-  if (!digest) digest = drift(index).digest;  // the person looked just now
+  if (!digest) digest = drift(index).digest;  // the person saw the current values
   Result<Judgement> out = decide(row, drift(index).id, {verb, "ann", "because", digest, expires, now()});
   if (out) keep(*out);
   return out;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One resource under judgement, as a story: first seen, then changed, decided, gone. Time rises by a second a step.
+// One resource that a test reads, changes, decides on and deletes. Each step takes one second.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -22,7 +22,7 @@ inline constexpr const char* kRoleSchema = R"({"schema":"driftd-schema/1","kind"
     "seen_at":{"type":"string","volatile":true},"timeout":{"type":"duration","unit":"ms"}}})";
 
 std::shared_ptr<const KindSchema> schema_of(const std::string& text);
-std::string digest_value(char fill);  ///< {"$hmac":…} of 64 times `fill`
+std::string digest_value(char fill);  ///< {"$hmac":…} with 64 times `fill`
 Glob path_glob(const std::string& text);
 PolicyRule policy(const std::string& path, Action action);
 IgnoreRule ignore_rule(const std::string& path);
@@ -34,11 +34,11 @@ class ResourceFixture {
   Rules rules;
   JudgeContext context;
   StoredResource row;
-  Observation next;  ///< body is replaced by each sees()
+  Observation next;  ///< each sees() replaces the body
   std::vector<Present::DemotedChange> demoted;
   std::vector<Transition> log;  ///< all transitions so far
 
-  /// Judges under `rules` as they are now and keeps the outcome as the stored row.
+  /// Judges under the current `rules` and keeps the outcome as the stored row.
   Judgement sees(const std::string& body);
   Judgement is_gone();
   Judgement cannot_tell(const std::string& reason = "denied");
@@ -53,7 +53,7 @@ class ResourceFixture {
   void keep(const Judgement& judgement);
 };
 
-/// `status[:moved]` of each transition, in order.
+/// Returns `status[:moved]` of each transition, in order.
 std::vector<std::string> statuses(const Judgement& judgement);
 std::vector<std::string> paths(const Drift& drift);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Semantics 10 with a provider that converts stored bodies: a newer schema revision hides no drift and invents none.
+// Semantics 10 with a provider that converts stored bodies: a newer schema revision neither hides nor creates drifts.
 #include "core/judge/upgrade.hpp"
 #include "unit/judge/resource_fixture.hpp"
 
@@ -10,7 +10,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-/// Revision 2 calls `timeout` by the name of `timeout_ms`, an integer, and `verifier` by `secret`.
+/// Revision 2 renames `timeout` to `timeout_ms`, an integer, and `verifier` to `secret`.
 constexpr const char* kRevision2 = R"({"schema":"driftd-schema/1","kind":"role","revision":2,"class":"config",
   "attributes":{"secret":{"type":"string","class":"credential","sensitive":true},
     "verifier":{"type":"string","class":"credential","sensitive":true},
@@ -27,7 +27,7 @@ class Upgrade : public ResourceFixture, public testing::Test {
     context.former[1] = context.schema;
     context.schema = schema_of(kRevision2);
   }
-  /// Sees `body` while the baseline is `upgraded` in today's form.
+  /// Judges `body` with `upgraded` as the converted baseline.
   Judgement sees_upgraded(const std::string& upgraded, const std::string& body) {
     wait(kSecond);
     next.body = body;
@@ -113,7 +113,7 @@ TEST_F(Upgrade, ABodyThatCannotBeReadIsUnknownAndChangesNothing) {
   const Judgement judged = sees_upgraded("[]", R"({"a":1,"timeout_ms":1000})");
   EXPECT_THAT(statuses(judged), IsEmpty());
   ASSERT_EQ(judged.unknown.size(), 1u);
-  EXPECT_THAT(judged.unknown[0].reason, HasSubstr("no JSON object"));
+  EXPECT_THAT(judged.unknown[0].reason, HasSubstr("is not a JSON object"));
   EXPECT_EQ(row.baseline, before);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is withheld depends on the value, so whoever writes the value chooses it: no form hides a change, nor makes one.
+// Whether a value is withheld depends on the value, so its writer chooses it. No form may hide a change or create one.
 #include "core/disclosure.hpp"
 #include "unit/judge/resource_fixture.hpp"
 
@@ -12,8 +12,8 @@ using testing::IsEmpty;
 using testing::Not;
 using Verb = Decision::Verb;
 
-/// Tables of a publication by their names, tags in no order, and an object in free form. A filter in clear that is
-/// called withheld stands for a text that looks like a secret.
+/// Tables of a publication keyed by name, tags without order, and a free-form object. A filter that a test withholds
+/// represents a text that looks like a secret.
 constexpr const char* kSchema =
     R"({"schema":"driftd-schema/1","kind":"publication","revision":1,"class":"config","attributes":{
   "tables":{"collection":"map","keys":["table"]},"tags":{"collection":"set"}}})";
@@ -26,7 +26,7 @@ struct WithheldLists : testing::Test, ResourceFixture {
     next.id = {"publication", "app"};
     row.id = next.id;
   }
-  /// The body as the agent has it when the values at `paths` are withheld.
+  /// Returns the body as the agent gets it if the values at `paths` are withheld.
   std::string sealed(const std::string& body, const std::vector<std::string>& paths) const {
     std::vector<FreeForm> free;
     for (const auto& path : paths) free.push_back({"publication", "", path});
@@ -86,7 +86,7 @@ TEST_F(WithheldLists, ElementsWithoutOrderMayChangePlaces) {
               ElementsAre("pending"));
 }
 
-/// The names themselves are withheld, and two are the same: no key tells the elements apart.
+/// The names themselves are withheld and two are equal, so no key tells the elements apart.
 TEST_F(WithheldLists, AListThatLosesItsKeysHidesNoChange) {
   const std::vector<std::string> both{"**.filter", "**.table"};
   begins_with(

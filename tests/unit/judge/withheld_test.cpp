@@ -18,7 +18,7 @@ struct Withheld : testing::Test, ResourceFixture {
     next.id = {"role", "app"};
     row.id = next.id;
   }
-  /// As an agent that withholds it has it, or as its predecessor had it.
+  /// Returns the body of an agent that withholds the value, or that of an earlier version, which did not.
   std::string withheld(const std::string& motto) const { return sealed(motto, {}); }
   std::string secret(const std::string& motto) const { return sealed(motto, {"motto"}); }
   static std::string shown(const std::string& motto) { return R"({"motto":")" + motto + "\"}"; }
