@@ -17,9 +17,9 @@ namespace asio = boost::asio;
 using Steady = std::chrono::steady_clock;
 
 inline constexpr auto kCrashWindow = std::chrono::minutes(10);
-std::string render_seconds(std::chrono::milliseconds t);  ///< `1.5 s`, `250 ms`: for people
+std::string render_seconds(std::chrono::milliseconds t);  ///< for people: `1.5 s`, `250 ms`
 
-/// A call on its way to a worker and back.
+/// One call to a worker, from its request to its result.
 struct Call {
   Call(asio::any_io_executor core, std::uint64_t id, ipc::FrameType type, Steady::time_point deadline)
       : id(id),
@@ -29,18 +29,18 @@ struct Call {
         limit(core) {}
   const std::uint64_t id;
   const ipc::FrameType type;
-  Steady::time_point deadline;   ///< once it is cancelled: of the grace
-  std::deque<ipc::Frame> queue;  ///< records, marks, diagnostics not yet in a page
+  Steady::time_point deadline;   ///< after a cancel: the end of the grace time
+  std::deque<ipc::Frame> queue;  ///< records, marks and diagnostics that are not yet in a page
   std::optional<Result<ipc::CallResult>> done;
-  std::uint64_t credit_to_return = 0;  ///< credit credit_used out of the queue and not yet given back, bytes
-  std::uint64_t credit_used = 0;       ///< credit that the worker used and did not get back, bytes
-  std::size_t asked = 0;               ///< identities of a read
-  bool asks_permit = false;            ///< and has no answer yet
+  std::uint64_t credit_to_return = 0;  ///< credit of frames that left the queue, not yet returned; bytes
+  std::uint64_t credit_used = 0;       ///< credit that the worker used and did not get back; bytes
+  std::size_t asked = 0;               ///< number of identities in a read
+  bool asks_permit = false;            ///< a permit was requested and not yet granted
   bool cancelled = false, abandoned = false;
-  bool stopped_early = false;  ///< cancelled before its deadline
+  bool stopped_early = false;  ///< it was cancelled before its deadline
   Steady::duration waited{};   ///< from its begin to the deadline that it missed
   const Steady::time_point begun = Steady::now();
-  std::chrono::milliseconds cpu_at_begin{0};  ///< of the worker
+  std::chrono::milliseconds cpu_at_begin{0};  ///< CPU time of the worker when the call began
   asio::steady_timer wake, limit;
 };
 

@@ -27,8 +27,8 @@ Task<std::vector<Factory::ScanResult>> Factory::scan() {
   co_return found();
 }
 
-/// A file that serves keeps its name, then the first that claims one has it; a second plugin of the same id is an error
-/// of its own, unless the config names that file by its path.
+/// Maps provider names to files. A file that a session uses keeps its name; otherwise the first file found wins. A
+/// second file with the same id is marked as an error, unless the config names that file by its path.
 void Factory::index() {
   by_name_.clear();
   auto in_folders = plugins_in(options_.plugin_dirs);
@@ -103,7 +103,7 @@ Result<Plugin> Factory::find(const std::string& provider) const {
   const bool path = provider.find('/') != std::string::npos;
   const auto described = scanned_.find(provider);
   if (described != scanned_.end() && !described->second.info) return fail(described->second.info.error());
-  std::error_code ignored;  // a path that cannot be examined is no plugin
+  std::error_code ignored;  // a path that cannot be examined is not a plugin
   if (!path || !fs::is_regular_file(provider, ignored)) return fail(not_found(provider));
   Plugin out = plugin_of(provider);
   if (out.bytes) return out;
@@ -127,7 +127,7 @@ Error Factory::not_found(const std::string& provider) const {
   }
   for (const auto& dir : options_.plugin_dirs) folders += (folders.empty() ? "" : " or ") + dir.string();
   const std::string meant = ipc::nearest_name(provider, known);
-  return {Code::not_found, fmt::format("no plugin for provider `{}`{}; found are: {}{}{}", provider,
+  return {Code::not_found, fmt::format("no plugin for provider `{}`{}; available: {}{}{}", provider,
                                        meant.empty() ? "" : " (did you mean `" + meant + "`?)",
                                        list.empty() ? "none (see agent.plugin_dirs)" : list, refused,
                                        folders.empty() || !refused.empty() ? "" : "; put its .so into " + folders)};
@@ -173,7 +173,7 @@ void Factory::watch(bool on) {
   };
   watch_ = std::make_shared<FolderWatch>(options_.core, std::move(folders), changed);
   watch_->start();
-  changed();  // what came between the last scan and now
+  changed();  // covers changes between the last scan and now
 }
 
 Task<void> Factory::rescan(std::shared_ptr<Factory> self) { co_await self->run_scan(true); }
@@ -182,7 +182,7 @@ void Factory::reconcile() {
   for (const auto& session : sessions()) reconcile(session);
 }
 
-/// Brings a session to what its provider's name leads to now. A file that is gone changes nothing.
+/// Switches a session to the file that its provider's name leads to now. If the file is gone, nothing changes.
 void Factory::reconcile(const std::shared_ptr<SupervisedSession>& session) {
   auto target = find(session->spec().provider);
   if (session->waits_for_plugin()) {

@@ -11,8 +11,8 @@
 
 namespace driftd::host {
 
-/// Knows the plugin files, opens sessions on them and, while it watches, keeps the sessions at what lies in the
-/// folders.
+/// Knows the plugin files and opens sessions on them. While it watches the folders, it upgrades the sessions when their
+/// files change.
 class Factory final : public core::SessionFactory, public std::enable_shared_from_this<Factory> {
  public:
   explicit Factory(HostOptions options);
@@ -32,13 +32,13 @@ class Factory final : public core::SessionFactory, public std::enable_shared_fro
     Bytes bytes;
     std::string sha256, pin;
     Result<std::shared_ptr<const core::ProviderInfo>> info;
-    Steady::time_point tried{};  ///< when a worker was last asked
-    int deaths = 0;              ///< workers in a row that died of being asked: nothing is known of the file
+    Steady::time_point tried{};  ///< when a worker last described it
+    int deaths = 0;              ///< how many workers in a row died while they described it
   };
   struct ScanBatch;
 
   static Task<void> rescan(std::shared_ptr<Factory> self);
-  /// A session waits for a plugin: files whose worker died are asked again now.
+  /// Rescans at once if a worker died while it described a file. Called when a session waits for its plugin.
   void request_rescan();
   Steady::time_point next_retry(const ScannedFile& seen) const;
   void schedule_retry();
@@ -66,7 +66,7 @@ class Factory final : public core::SessionFactory, public std::enable_shared_fro
   PluginLock plugin_lock_;
   std::optional<Error> lock_broken_;
   std::map<std::string, ScannedFile> scanned_;
-  std::map<std::string, std::string> by_name_;  ///< id or type → file
+  std::map<std::string, std::string> by_name_;  ///< provider id or type → file
   std::vector<std::weak_ptr<SupervisedSession>> sessions_;
   std::shared_ptr<FolderWatch> watch_;
   asio::steady_timer retry_timer_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the plugin files say of themselves, and which of them may run.
+// Scanning: asks workers to describe the plugin files, and decides which files may run.
 #include <fmt/format.h>
 #include <algorithm>
 #include <boost/asio/as_tuple.hpp>
@@ -13,13 +13,13 @@ namespace {
 
 using Info = std::shared_ptr<const core::ProviderInfo>;
 
-constexpr auto kSoonest = std::chrono::milliseconds(100);  // a worker that died is not asked again before
-constexpr std::size_t kMaxParallel = 8;                    // files that are described at once
-constexpr auto kTryAgain = std::chrono::minutes(1);        // what was refused, when something beside it changed
+constexpr auto kSoonest = std::chrono::milliseconds(100);  // before a file is described again after its worker died
+constexpr std::size_t kMaxParallel = 8;                    // files that are described at the same time
+constexpr auto kTryAgain = std::chrono::minutes(1);  // before a refused file is tried again when another one changed
 
 }  // namespace
 
-/// One at a time: two scans of the same new file would start two workers for it.
+/// Runs one scan at a time: two scans of the same new file would start two workers for it.
 Task<void> Factory::run_scan(bool changed) {
   while (scanning_) {
     const auto wakeup = std::make_shared<asio::steady_timer>(options_.core, asio::steady_timer::time_point::max());
@@ -46,8 +46,9 @@ Task<void> Factory::run_scan(bool changed) {
   schedule_retry();
 }
 
-/// A worker that died says nothing of its file: memory may have run out, somebody may have killed it. It is asked again
-/// as a backend's worker is started again: soon, then later and later.
+/// Returns when a file must be described again because its worker died. Such a death proves nothing about the file:
+/// memory may have run out, or somebody killed the worker. The delay grows like the one between restarts of a backend's
+/// worker.
 Steady::time_point Factory::next_retry(const ScannedFile& seen) const {
   if (seen.deaths == 0 || seen.info) return Steady::time_point::max();
   if (seen.deaths >= options_.crashes_to_park) return seen.tried + options_.parked;
@@ -85,7 +86,7 @@ void Factory::read_lock() {
   if (pins) plugin_lock_ = std::move(*pins);
 }
 
-/// The files that are looked at together; ends when `running` is none.
+/// The files of one scan, some of which are described at the same time; it is finished when `running` is 0.
 struct Factory::ScanBatch {
   explicit ScanBatch(const asio::any_io_executor& core) : one_ended(core) {}
   std::map<std::string, ScannedFile> seen;
@@ -93,7 +94,7 @@ struct Factory::ScanBatch {
   asio::steady_timer one_ended;
 };
 
-/// A plugin that hangs while it is loaded holds up those of its batch, for as long as a load may take.
+/// A plugin that hangs in load delays the other files of its batch until the deadline of a load.
 Task<void> Factory::scan_all(bool changed) {
   const auto batch = std::make_shared<ScanBatch>(options_.core);
   const auto files = all_files();
@@ -119,7 +120,7 @@ Task<void> Factory::scan_into(std::shared_ptr<Factory> self, std::shared_ptr<Sca
   batch->one_ended.cancel();
 }
 
-/// Once for each reason, not at each scan.
+/// Reports each reason once, not at each scan.
 void Factory::report_refusal(const std::string& file, const ScannedFile& seen) {
   const auto before = scanned_.find(file);
   const bool known = before != scanned_.end() && !before->second.info && !seen.info &&
@@ -131,7 +132,7 @@ void Factory::report_refusal(const std::string& file, const ScannedFile& seen) {
   if (*handler_) (*handler_)({"", "plugin_refused", message});
 }
 
-/// Off the core thread: a plugin may have many megabytes, and its disk may be slow.
+/// Reads off the core thread, because a plugin may have many megabytes and its disk may be slow.
 Task<Result<Factory::Bytes>> Factory::read(std::string file) {
   struct Work {
     std::string file;
@@ -146,7 +147,7 @@ Task<Result<Factory::Bytes>> Factory::read(std::string file) {
   co_return done;
 }
 
-/// A worker that loads the file, tells what it says and ends.
+/// Starts a worker that loads the file, describes it and ends.
 Task<Result<Info>> Factory::describe(std::string file, Bytes bytes) {
   SupervisorSpec spec;
   spec.session.backend = "scan";
@@ -163,12 +164,13 @@ Task<Result<Info>> Factory::describe(std::string file, Bytes bytes) {
   co_return info;
 }
 
-/// What was described and has not changed is not loaded again. What was refused is, when something beside it changed.
+/// Describes a file, or repeats what is known if the file has not changed. A refused file is tried again when something
+/// beside it changed.
 Task<Factory::ScannedFile> Factory::scan_file(std::string file, bool changed) {
   ScannedFile out{stamp_of(file), {}, {}, {}, fail(Code::internal, "not described")};
   const auto known = scanned_.find(file);
   const bool same = known != scanned_.end() && known->second.stamp == out.stamp && known->second.bytes;
-  const ScannedFile* before = same ? &known->second : nullptr;  // stays: the batch replaces all of them at its end
+  const ScannedFile* before = same ? &known->second : nullptr;  // valid until scan_all() ends
   Status rights = same ? ipc::check_file_rights(file) : Status{};
   if (same) out.bytes = before->bytes;
   if (!same) {
@@ -199,7 +201,7 @@ Task<Factory::ScannedFile> Factory::scan_file(std::string file, bool changed) {
   co_return out;
 }
 
-/// The lock's word on a file, before any of its code runs.
+/// Checks a file against the lock, before any of its code runs.
 Status Factory::admit(const std::string& file, ScannedFile& seen) const {
   if (lock_broken_) return fail(*lock_broken_);
   if (!plugin_lock_.locked) return {};
@@ -213,7 +215,7 @@ Status Factory::admit(const std::string& file, ScannedFile& seen) const {
                           file, seen.sha256.substr(0, 12), plugin_lock_.file.string(), pinned.substr(0, 12)));
 }
 
-/// Of the folders, named one by one, or served from: a file each, once.
+/// Returns every plugin file: in the plugin folders, named in the config, or in use by a session; no duplicates.
 std::vector<std::string> Factory::all_files() const {
   auto out = plugins_in(options_.plugin_dirs);
   const auto add = [&](const std::string& file) {

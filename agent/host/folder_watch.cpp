@@ -14,15 +14,15 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr auto kQuiet = std::chrono::milliseconds(300);  // a file that is being copied changes many times
-constexpr auto kMaxDelay = std::chrono::seconds(3);      // told by then, also where it never gets quiet
+constexpr auto kMaxDelay = std::chrono::seconds(3);      // maximum delay if the changes never stop
 constexpr auto kPoll = std::chrono::seconds(5);
 constexpr std::uint32_t kFiles =
     IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_CREATE | IN_DELETE | IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF;
 constexpr std::uint32_t kArrival = IN_CREATE | IN_MOVED_TO | IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF;  // of a folder
 
-/// The folder itself, or the nearest one above it that is there.
+/// Returns the folder itself, or its nearest existing parent.
 fs::path nearest(fs::path folder) {
-  std::error_code missing;  // what cannot be looked at is not there
+  std::error_code missing;  // what cannot be examined counts as missing
   while (!fs::is_directory(folder, missing) && folder.has_relative_path()) folder = folder.parent_path();
   return folder;
 }
@@ -50,7 +50,7 @@ void FolderWatch::start() {
 
 void FolderWatch::stop() {
   stopped_ = true;
-  boost::system::error_code ignored;  // closing twice is no failure
+  boost::system::error_code ignored;  // closing twice is not a failure
   inotify_.close(ignored);
   quiet_.cancel();
   again_.cancel();
@@ -61,14 +61,14 @@ void FolderWatch::arm_all() {
   for (const auto& folder : folders_) {
     fs::path at = nearest(folder);
     add(at, at == folder);
-    for (fs::path now = nearest(folder); now != at; now = nearest(folder)) {  // it came while the one above was armed
+    for (fs::path now = nearest(folder); now != at; now = nearest(folder)) {  // it was just created
       at = now;
       add(at, at == folder);
     }
   }
 }
 
-/// Watching again what is watched gives the same number; a folder that was replaced gets a new one.
+/// If a folder is watched already, inotify returns the same number; a folder that was replaced gets a new one.
 void FolderWatch::add(const fs::path& folder, bool wanted) {
   const std::uint32_t mask = (wanted ? kFiles : kArrival) | IN_ONLYDIR | IN_MASK_ADD;
   const int number = ::inotify_add_watch(inotify_.native_handle(), folder.c_str(), mask);

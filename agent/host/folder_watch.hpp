@@ -13,8 +13,9 @@ namespace driftd::host {
 
 namespace asio = boost::asio;
 
-/// Says when something in one of some folders changed, once things have been quiet for a moment. A folder that is not
-/// there yet is waited for through the nearest one above it. Without inotify it says so every few seconds. Core thread.
+/// Calls `changed` when something in the folders changed and nothing has changed since for a moment. If a folder does
+/// not exist yet, its nearest existing parent is watched. Without inotify `changed` is called every few seconds. Core
+/// thread.
 class FolderWatch : public std::enable_shared_from_this<FolderWatch> {
  public:
   FolderWatch(asio::any_io_executor core, std::vector<std::filesystem::path> folders, std::function<void()> changed);
@@ -34,7 +35,7 @@ class FolderWatch : public std::enable_shared_from_this<FolderWatch> {
   asio::steady_timer quiet_, again_;
   std::map<std::filesystem::path, int> watched_;
   std::vector<char> buffer_;
-  std::chrono::steady_clock::time_point first_{};  ///< of the changes not yet told; none: the epoch
+  std::chrono::steady_clock::time_point first_{};  ///< first change since the last call of changed_; epoch: none
   bool stopped_ = false;
 };
 

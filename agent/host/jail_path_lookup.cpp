@@ -25,7 +25,7 @@ Task<void> pause(asio::any_io_executor core, std::chrono::milliseconds wait) {
 
 }  // namespace
 
-/// Of one find_paths. The thread writes `found`, then `there`; nobody reads `found` before.
+/// The answer of one lookup. The thread writes `found`, then `there`; nobody reads `found` before `there` is true.
 struct JailPathLookup::Answer {
   JailPaths found;
   std::atomic<bool> there = false;

@@ -15,10 +15,10 @@
 
 namespace driftd::host {
 
-/// Looks at what the settings of backends open, for all of them. A file system that hangs holds a thread in the kernel
-/// for as long as it hangs, and nothing can take it back: so each find_paths has a short-lived thread of its own and
-/// none of a pool. A backend whose find_paths hangs is not looked at again until it ended; all together have at most
-/// 512 threads. Core thread.
+/// Finds the paths that the settings of backends open, for all backends. A file system that hangs keeps a thread in the
+/// kernel, and nothing can end that thread. So each lookup runs on a short-lived thread of its own, never on a pool.
+/// While the lookup of a backend hangs, no further one is started for it. The maximum is 512 threads in all. Core
+/// thread.
 class JailPathLookup {
  public:
   struct Request {
@@ -27,11 +27,12 @@ class JailPathLookup {
   };
   static constexpr std::chrono::milliseconds kPatience{1'000};
 
-  /// Nothing: no answer within kPatience, or none yet to the find_paths before. That is told once, and so is its end.
+  /// Returns nullopt if there is no answer within kPatience, or if the previous lookup of this backend still hangs. The
+  /// log has one line when a lookup begins to hang and one when it ends.
   static Task<std::optional<JailPaths>> find_paths(std::shared_ptr<JailPathLookup> self, asio::any_io_executor core,
                                                    Request request);
 
-  /// Runs on the find_paths's own thread, also after this object is gone. For tests; before the first find_paths.
+  /// Runs on the thread of the lookup, possibly after this object is gone. Tests replace it before the first lookup.
   std::function<JailPaths(const Request&)> find = [](const Request& request) {
     return jail_paths(request.schema, request.settings, request.own);
   };
@@ -40,7 +41,7 @@ class JailPathLookup {
   struct Answer;
   bool hangs(const std::string& backend);
 
-  std::shared_ptr<int> running_ = std::make_shared<int>();  ///< one more owner for each thread
+  std::shared_ptr<int> running_ = std::make_shared<int>();  ///< its use count is the number of running threads + 1
   std::map<std::string, std::shared_ptr<Answer>> hanging_;  ///< by backend
 };
 

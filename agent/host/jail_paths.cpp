@@ -20,19 +20,19 @@ using Json = nlohmann::json;
 struct Formats {
   bool path = false, socket = false;
 };
-using Named = std::map<const Json*, Formats>;  ///< by the value, which several schemas may be about
+using Named = std::map<const Json*, Formats>;  ///< by value; several schemas may apply to one
 
 constexpr std::array<std::string_view, 16> kShared = {"/",        "/etc",     "/dev",  "/proc", "/sys", "/run",
                                                       "/var",     "/var/run", "/home", "/root", "/tmp", "/opt",
                                                       "/var/lib", "/var/tmp", "/srv",  "/mnt"};
-constexpr int kMaxNames = 4096;  // of a folder that may hold a socket
+constexpr int kMaxNames = 4096;  // entries of a folder that are searched for a socket
 
 bool same(const fs::path& a, const fs::path& b) {
   std::error_code missing;
   return a == b || fs::equivalent(a, b, missing);
 }
 
-/// `path` is `folder`, or below it; by another name, too.
+/// Returns true if `path` is `folder` or below it, also under another name.
 bool within(fs::path path, const fs::path& folder) {
   while (!same(path, folder)) {
     if (path == path.root_path()) return false;
@@ -55,7 +55,8 @@ class Paths {
   }
   void open_path(const std::string& value);
   void open_socket(const std::string& value);
-  /// A rule of the jail is bound to what is there now: the same name may lead elsewhere later.
+  /// Finishes the result. `seen` records device and inode, because a rule of the jail is bound to them and the same
+  /// name may lead elsewhere later.
   JailPaths take() {
     out_.read.assign(read_.begin(), read_.end());
     for (const auto& path : out_.read) {
@@ -84,7 +85,8 @@ const fs::path* Paths::held_by(const fs::path& folder) const {
   return found == own_.end() ? nullptr : &*found;
 }
 
-/// Nobody's but its files': it may be opened for one of them.
+/// Returns true if a folder may be opened as a whole for one of its files: it is not shared and neither contains one of
+/// the agent's own files nor is below one of the agent's own folders.
 bool Paths::is_private(const fs::path& folder) const {
   const auto below = [&](const fs::path& own) { return !is_everybodys(own) && within(folder, own); };
   return !is_everybodys(folder) && held_by(folder) == nullptr && std::none_of(own_.begin(), own_.end(), below);
@@ -96,18 +98,18 @@ void Paths::open_folder(const std::string& value, const fs::path& folder) {
     read_.insert(folder.string());
     return;
   }
-  refuse(value, fmt::format("a plugin may not read this folder, for it {}; name a file in it, or another folder",
-                            own == nullptr ? "is everybody's" : "holds the agent's own " + own->string()));
+  refuse(value, fmt::format("a plugin may not read this folder, because it {}; name a file in it, or another folder",
+                            own == nullptr ? "is a shared folder" : "contains the agent's own " + own->string()));
 }
 
 void Paths::open_alone(const std::string& value, const fs::path& file) {
   const bool own = std::any_of(own_.begin(), own_.end(), [&](const auto& one) { return same(file, one); });
-  if (own) return refuse(value, "a plugin may not read this file, for it is the agent's own; name another one");
+  if (own) return refuse(value, "a plugin may not read this file, because it is the agent's own; name another one");
   read_.insert(file.string());
 }
 
 void Paths::open_target(const std::string& value, const fs::path& path) {
-  std::error_code missing;  // what is not there yet is a file to come
+  std::error_code missing;  // a path that does not exist yet is taken for a file
   if (fs::is_directory(path, missing)) return open_folder(value, path);
   const bool own = std::any_of(own_.begin(), own_.end(), [&](const auto& one) { return same(path, one); });
   if (own || !is_private(path.parent_path())) return open_alone(value, path);
@@ -116,7 +118,7 @@ void Paths::open_target(const std::string& value, const fs::path& path) {
 
 void Paths::open_path(const std::string& value) {
   const ResolvedPath way = resolve_path(value);
-  bool safe = true;  // nobody else could have changed the way so far
+  bool safe = true;  // nobody else could have changed the path so far
   for (const auto& step : way.steps) {
     const std::string why = tamper_risk(step);
     const bool link = S_ISLNK(step.st.st_mode);
@@ -130,13 +132,13 @@ void Paths::open_path(const std::string& value) {
   if (named == way.steps.end() || named->at == way.end()) return open_target(value, way.end());
   std::error_code missing;
   if (fs::is_directory(way.end(), missing)) return open_folder(value, way.end());
-  // where the link is replaced
+  // The folder of the link, because the link may be replaced there.
   if (is_private(named->at.parent_path())) read_.insert(named->at.parent_path().string());
   open_alone(value, way.end());
 }
 
 bool holds_socket(const fs::path& path) {
-  std::error_code missing;  // no folder, or not this user's: no socket either
+  std::error_code missing;  // an unreadable path counts as one without a socket
   if (fs::is_socket(path, missing)) return true;
   fs::directory_iterator at(path, fs::directory_options::skip_permission_denied, missing);
   for (int i = 0; !missing && at != fs::directory_iterator() && i < kMaxNames; at.increment(missing), ++i) {
@@ -146,7 +148,7 @@ bool holds_socket(const fs::path& path) {
   return false;
 }
 
-/// Connecting is not reading: nothing becomes readable.
+/// A socket makes nothing readable: connecting is not reading.
 void Paths::open_socket(const std::string& value) {
   const std::size_t colon = value.rfind(':');  // unix:/run/postgresql:5432
   const bool port = colon != std::string::npos && value.find_first_not_of("0123456789", colon + 1) == std::string::npos;
@@ -158,7 +160,7 @@ void Paths::open_socket(const std::string& value) {
     out_.seen += folder.string() + " is awaited\n";
 }
 
-/// The absolute path in a value, or empty.
+/// Returns the absolute path in a value; empty if there is none.
 std::string path_in(std::string value) {
   if (value.starts_with("unix:")) value.erase(0, value.starts_with("unix:///") ? 7 : 5);
   return value.starts_with('/') ? value : std::string();
@@ -215,7 +217,7 @@ JailPaths jail_paths(std::string_view settings_schema, std::string_view settings
   const Json settings = Json::parse(settings_json, nullptr, false);
   Named named;
   walk(schema, settings, named);
-  std::map<std::string, Formats> values;  // sorted, so that the same settings always make the same text
+  std::map<std::string, Formats> values;  // sorted, so that the same settings always give the same text
   for (const auto& [value, formats] : named) {
     auto& known = values[path_in(value->get<std::string>())];
     if (formats.path) known.path = true;

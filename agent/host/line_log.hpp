@@ -11,17 +11,17 @@
 
 namespace driftd::host {
 
-/// Cuts a worker's stderr into lines for the log, without its secrets: 10 a second, 50 at once, 1 KiB each; the rest is
-/// counted and dropped. Core thread.
+/// Cuts a worker's stderr into log lines without secrets: 10 lines a second, bursts of 50, 1 KiB a line. What is more
+/// is counted and dropped. Core thread.
 class LineLog {
  public:
   using Now = std::chrono::steady_clock::time_point;
-  /// The scrubber must outlive it.
+  /// The scrubber must outlive this object.
   LineLog(std::function<void(std::string)> print, const ipc::Scrubber& scrubber)
       : print_(std::move(print)),
         scrubber_(scrubber) {}
   void feed(std::string_view bytes, Now now);
-  void finish(Now now);  ///< prints what is left, and how much was dropped
+  void finish(Now now);  ///< prints the unfinished line and the number of dropped lines
   std::uint64_t dropped_bytes() const { return dropped_bytes_; }
 
  private:
@@ -30,8 +30,8 @@ class LineLog {
 
   std::function<void(std::string)> print_;
   const ipc::Scrubber& scrubber_;
-  std::string line_;             ///< what is shown of it, and what lies across its cut
-  std::uint64_t line_size_ = 0;  ///< bytes, as it came
+  std::string line_;             ///< the shown part and as much as a secret across the cut may take
+  std::uint64_t line_size_ = 0;  ///< bytes of the whole line as it was received
   double tokens_ = 50;
   Now filled_{};
   std::uint64_t dropped_lines_ = 0, dropped_bytes_ = 0;

@@ -21,10 +21,10 @@ bool is_hex(const std::string& text) {
 }
 
 Result<std::string> content_of(const std::filesystem::path& file) {
-  std::error_code unknown;  // then the stream says why
+  std::error_code unknown;  // opening the stream then says why
   const auto type = std::filesystem::status(file, unknown).type();
   if (type == std::filesystem::file_type::fifo || type == std::filesystem::file_type::directory)
-    return fail(Code::invalid, file.string() + ": is no regular file");
+    return fail(Code::invalid, file.string() + ": is not a regular file");
   std::ifstream in(file, std::ios::binary);
   if (!in) return fail(Code::denied, fmt::format("{}: cannot be read: {}", file.string(), std::strerror(errno)));
   std::ostringstream out;
@@ -67,7 +67,7 @@ Result<PluginLock> read_plugin_lock(const std::filesystem::path& file, bool requ
     const std::string hex = line.substr(0, kHexSize), plugin = spaced ? line.substr(kHexSize + 2) : std::string();
     if (!spaced || !is_hex(hex) || plugin[0] != '/') {
       return fail(Code::invalid, fmt::format("{}:{}: expected `SHA256  /path/of/a.so` as sha256sum prints it, found "
-                                             "`{}`; make the file anew with `driftd plugin lock`",
+                                             "`{}`; create the file again with `driftd plugin lock`",
                                              file.string(), number, line.substr(0, 100)));
     }
     out.hexes[plugin] = hex;

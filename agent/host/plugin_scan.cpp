@@ -18,7 +18,7 @@ std::vector<std::string> plugins_in(const std::vector<fs::path>& folders) {
   std::vector<std::string> out;
   for (const auto& folder : folders) {
     std::vector<std::string> files;
-    std::error_code failed;  // a folder that is not there, or goes away, holds no plugins
+    std::error_code failed;  // a folder that does not exist, or disappears, has no plugins
     for (fs::directory_iterator at(folder, failed), end; !failed && at != end; at.increment(failed)) {
       if (at->path().extension() == ".so") files.push_back(at->path().string());
     }

@@ -12,7 +12,7 @@
 
 namespace driftd::host {
 
-/// A file as it was when it was looked at; all zero: it was not there.
+/// What stat(2) said of a file; all zero if it did not exist.
 struct Stamp {
   std::int64_t mtime_ns = 0, size = 0;
   std::uint64_t inode = 0;
@@ -21,20 +21,20 @@ struct Stamp {
 };
 Stamp stamp_of(const std::filesystem::path& file);
 
-/// A plugin file to serve from.
+/// A plugin file from which a session runs its worker.
 struct Plugin {
   std::string file;
   Stamp stamp;
-  std::shared_ptr<const ipc::PluginFile> bytes;    ///< sealed: what was looked at, whatever lies at the path by now
-  std::string pin;                                 ///< what its bytes had to hash to; empty: anything
-  std::shared_ptr<const core::ProviderInfo> info;  ///< null: not described (a path given without a scan)
+  std::shared_ptr<const ipc::PluginFile> bytes;    ///< the sealed copy that was checked, whatever the path leads to now
+  std::string pin;                                 ///< the SHA-256 that its bytes must have; empty: any
+  std::shared_ptr<const core::ProviderInfo> info;  ///< null if it was not described: a path given without a scan
   bool same_bytes(const Plugin& other) const {
     return file == other.file && bytes && other.bytes && bytes->sha256() == other.bytes->sha256();
   }
   friend bool operator==(const Plugin&, const Plugin&) = default;
 };
 
-/// All *.so of the folders, folder by folder, by name. A folder that is not there holds none.
+/// Returns all *.so files, folder by folder, sorted by name. A missing folder counts as empty.
 std::vector<std::string> plugins_in(const std::vector<std::filesystem::path>& folders);
 
 }  // namespace driftd::host

@@ -9,7 +9,7 @@
 namespace driftd::host {
 namespace {
 
-/// What a plugin may give in this call; a watch has no end.
+/// Returns the maximum that a plugin may send in this call. A watch has no maximum.
 PageBuilder::Bounds bounds_of(const Supervisor& supervisor, const Call& call) {
   constexpr auto kEndless = std::numeric_limits<std::uint64_t>::max();
   if (call.type == ipc::FrameType::watch) return {kEndless, kEndless, kEndless};
@@ -17,7 +17,7 @@ PageBuilder::Bounds bounds_of(const Supervisor& supervisor, const Call& call) {
   return {budgets.records, budgets.bytes, ipc::kMaxDiagnostics + call.asked};
 }
 
-/// Whoever stops waiting (error, exception, cancelled coroutine) leaves no call behind.
+/// Abandons the call if the caller stops waiting for it: by an error, an exception or a cancelled coroutine.
 struct Guard {
   std::shared_ptr<Supervisor> supervisor;
   std::shared_ptr<Call> call;
@@ -43,7 +43,7 @@ Task<void> wait_for_more(std::shared_ptr<Call> call) {
   co_await call->wake.async_wait(asio::redirect_error(asio::use_awaitable, woken));
 }
 
-/// The plugin's answer in the words of who asked: a call cut off by its deadline is `deadline`, not `cancelled`.
+/// Changes `cancelled` into `deadline` if the call was cancelled by its deadline and not by the caller.
 ipc::CallResult with_deadline_code(const Call& call, ipc::CallResult result) {
   const bool late = call.cancelled && !call.stopped_early && result.code == Code::cancelled;
   if (late) result.code = Code::deadline;
@@ -62,7 +62,7 @@ Task<Result<ipc::CallResult>> run_call(std::shared_ptr<Supervisor> supervisor, s
       const Status sound = builder.add(*frame, ready);
       if (!sound) supervisor->kill_misbehaving(sound.error().message);
       if (!sound) co_return fail(Code::unavailable, "worker " + sound.error().message + ": killed");
-      if (!ready.empty()) break;  // no further credit before the page is taken
+      if (!ready.empty()) break;  // no further credit until the page has been handled
     }
     last = call->done.has_value() && call->queue.empty() && ready.empty();
     if (last) builder.finish(ready);

@@ -21,26 +21,26 @@ std::int64_t nanos(Steady::time_point at) { return at.time_since_epoch() / std::
 
 Error error_of(const ipc::CallResult& result) { return Error{result.code, result.message, result.retry_after_ms}; }
 
-/// The answer of a call as what it must be; a worker that answers otherwise is not ours any more.
+/// Decodes the answer of a call. Kills a worker whose answer is of another type: our own code never sends one.
 template <class T>
 Result<T> decode_answer(Supervisor& supervisor, const ipc::CallResult& result, const char* call) {
   auto answer = ipc::decode<T>(result.body);
   if (answer) return answer;
-  const std::string what = fmt::format("answered {} with something else", call);
+  const std::string what = fmt::format("sent an invalid answer to {}", call);
   supervisor.kill_misbehaving(what);
   return fail(Code::unavailable, fmt::format("worker {}: killed", what));
 }
 
-/// Collects the pages of a read: what was asked for, once. Outlives the call: the handler holds it.
+/// Collects the requested records from the pages of a read, each once. The handler owns it, so it outlives the call.
 struct ReadResults {
-  std::string backend;  // a source may answer for others that have one of the same name
+  std::string backend;  // a source may also send records of other backends with the same ids
   std::set<core::ResourceId> missing;
   std::vector<core::Observation> records;
   std::vector<core::Diagnostic> diagnostics;
 };
 Task<Status> collect(std::shared_ptr<ReadResults> to, core::RecordPage page) {
   for (auto& record : page.records) {
-    // a source, of that backend
+    // a source's registration of that backend
     const bool registration = record.id.kind == core::kRegistration && record.backend == record.id.id;
     const bool own = record.backend.empty() || record.backend == to->backend || registration;
     if (own && !record.tombstone && to->missing.erase(record.id) > 0) to->records.push_back(std::move(record));
@@ -50,7 +50,8 @@ Task<Status> collect(std::shared_ptr<ReadResults> to, core::RecordPage page) {
   co_return Status{};
 }
 
-/// Only what was asked for counts, and an identity registration to be both there and gone is neither.
+/// Keeps only what was requested. If a resource was both found and reported as not found, it stays found and the
+/// report stays a diagnostic.
 core::ReadOutcome to_read_outcome(ReadResults collected) {
   core::ReadOutcome out;
   out.found = std::move(collected.records);
@@ -66,7 +67,8 @@ core::ReadOutcome to_read_outcome(ReadResults collected) {
   return out;
 }
 
-/// Takes out what the provider knows by no name: its "not found" would say nothing of what stands there.
+/// Removes the identities that stand for a record without a usable id. The provider does not know them, so its "not
+/// found" would prove nothing.
 std::vector<core::Diagnostic> remove_stand_ins(std::vector<core::ResourceId>& ids) {
   std::vector<core::Diagnostic> out;
   for (const auto& id : ids) {
@@ -76,14 +78,14 @@ std::vector<core::Diagnostic> remove_stand_ins(std::vector<core::ResourceId>& id
     why.kind = id.kind;
     why.id = id.id;
     why.text =
-        "stands for a record whose own id cannot be taken, so no read finds it; a complete list tells whether it is "
-        "there";
+        "stands for a record whose own id cannot be used, so no read can find it; the next complete list shows whether "
+        "it exists";
   }
   std::erase_if(ids, core::is_stand_in);
   return out;
 }
 
-/// Pages of nothing but diagnostics, which are not forwarded before it is known that the worker saw what is there now.
+/// Holds back pages that contain only diagnostics until it is known that the worker saw the current files.
 struct DiagnosticBuffer {
   core::PageHandler to;
   std::vector<core::RecordPage> held;
@@ -127,7 +129,7 @@ Task<Result<std::shared_ptr<const core::ProviderInfo>>> SupervisedSession::info(
 Task<Result<SupervisedSession::CallAnswer>> SupervisedSession::ask(ipc::FrameType type, std::string payload,
                                                                    Steady::time_point deadline,
                                                                    core::PageHandler on_page) {
-  const auto self = shared_from_this();  // the call outlives the session if need be
+  const auto self = shared_from_this();  // the call may outlive its caller's reference to the session
   for (bool again = false;; again = true) {
     const auto buffer = std::make_shared<DiagnosticBuffer>(DiagnosticBuffer{on_page, {}, false});
     const core::PageHandler handler = [buffer](core::RecordPage page) {
@@ -180,7 +182,7 @@ Task<Result<core::ReadOutcome>> SupervisedSession::read(std::vector<core::Resour
   DRIFTD_CO_TRY(const ipc::CallResult result, co_await run_call(supervisor, call, handler));
   core::ReadOutcome out = to_read_outcome(std::move(*collected));
   std::move(unasked.begin(), unasked.end(), std::back_inserter(out.diagnostics));
-  // what was settled before a failure stays settled; the rest is unknown, and an answer of nothing is the failure
+  // What was answered before a failure stays valid and the rest is unknown. Only an empty answer becomes the failure.
   if (result.code != Code::ok && out.found.empty() && out.not_found.empty()) co_return fail(error_of(result));
   if (result.code != Code::ok)
     out.diagnostics.push_back({result.code, {}, {}, {}, result.message, {}, result.retry_after_ms});
@@ -211,8 +213,9 @@ Task<Status> SupervisedSession::watch(std::string cursor, core::PageHandler on_p
   constexpr auto kNever = Steady::time_point::max();
   const auto call = supervisor->begin(ipc::FrameType::watch, encode(ipc::PlainCall{nanos(kNever), cursor}), kNever);
   const auto outcome = co_await run_call(supervisor, call, on_page);
-  if (supervisor != supervisor_ && !stopping_) co_return Status{};  // upgraded: the watch begins anew on the other one
-  if (supervisor->paths_replaced() && !stopping_) co_return Status{};  // and so it does on a worker with another jail
+  if (supervisor != supervisor_ && !stopping_)
+    co_return Status{};  // upgraded: the caller starts the watch again on the new version
+  if (supervisor->paths_replaced() && !stopping_) co_return Status{};  // likewise if the next worker gets another jail
   if (!outcome) co_return fail(outcome.error());
   if (outcome->code != Code::ok) co_return fail(error_of(*outcome));
   co_return Status{};
@@ -221,7 +224,7 @@ Task<Status> SupervisedSession::watch(std::string cursor, core::PageHandler on_p
 Task<Result<std::vector<core::Demotion>>> SupervisedSession::demote(core::ResourceId id,
                                                                     std::vector<core::Change> changes) {
   ipc::DemoteCall asked{id, {}};
-  for (std::size_t i = 0; i < changes.size(); ++i) {  // never a credential: its digests are nobody's business
+  for (std::size_t i = 0; i < changes.size(); ++i) {  // never a credential: a plugin must not see even its digest
     const auto& change = changes[i];
     if (change.redacted || change.cls == core::ChangeClass::credential) continue;
     asked.changes.push_back(

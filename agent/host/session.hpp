@@ -8,11 +8,11 @@
 
 namespace driftd::host {
 
-/// core::Session over a supervisor; over another one once its plugin was upgraded, and over none while there is no
-/// plugin. Its end kills the worker, if stop() did not end it before.
+/// A session backed by a worker. Its supervisor is replaced when the plugin is upgraded, and is null until a plugin
+/// file exists. The destructor kills the worker unless stop() ended it before.
 class SupervisedSession final : public core::Session, public std::enable_shared_from_this<SupervisedSession> {
  public:
-  /// `request_rescan`: called when something is wanted of a session that waits for its plugin.
+  /// `request_rescan` is called when somebody uses a session that waits for its plugin.
   SupervisedSession(HostOptions options, core::SessionSpec spec, Supervisor::OnEvent on_event,
                     std::function<void()> request_rescan);
   ~SupervisedSession() override;
@@ -33,25 +33,27 @@ class SupervisedSession final : public core::Session, public std::enable_shared_
   void on_change(std::function<void()> changed) override { changed_ = std::move(changed); }
   Task<void> stop() override;
 
-  // The factory's side.
+  // For the factory:
   const core::SessionSpec& spec() const { return spec_; }
-  const Plugin& plugin() const { return plugin_; }  ///< that serves
-  /// The first plugin: its worker starts.
+  const Plugin& plugin() const { return plugin_; }  ///< the plugin in use
+  /// Starts the worker of the first plugin.
   void attach(Plugin plugin);
-  /// There is no plugin yet: every call answers this.
+  /// Notes that there is no plugin yet: every call fails with `why`.
   void wait_for_plugin(Error why);
   bool waits_for_plugin() const { return supervisor_ == nullptr; }
-  /// Another file, or other bytes in it. A worker for it is started and opened first; then it takes over and the old
-  /// one ends what it is at. When that fails the old one stays, and status() and an event say why.
+  /// Switches to another file or to other bytes of the same file. A worker for it is started and opened first; then it
+  /// takes over, and the old one finishes its calls. If that fails the old one stays, and status() and an event say
+  /// why.
   static Task<void> try_upgrade(std::shared_ptr<SupervisedSession> self, Plugin next);
   void refuse(const Plugin& next, const std::string& why);
-  /// This was refused already, or is being tried, under the same circumstances.
+  /// Returns true if this plugin was refused or is on trial, with the same stamp, bytes and pin.
   bool was_tried(const Plugin& next) const { return next == tried_; }
-  void keep_current();  ///< the file that lies there is the one that serves
+  /// Forgets any refused upgrade, because the file on disk is the version in use.
+  void keep_current();
 
  private:
   std::shared_ptr<Supervisor> make(const Plugin& plugin, bool trial);
-  /// The version that took over has not ended a refresh yet, and failed once more.
+  /// Counts a failure of a new version that has not finished a refresh yet; reverts the upgrade after three.
   void count_upgrade_failure(const std::string& how);
   static Task<void> revert_upgrade(std::shared_ptr<SupervisedSession> self, std::string how);
   Task<Result<std::shared_ptr<Supervisor>>> ready(Steady::time_point deadline);
@@ -59,8 +61,8 @@ class SupervisedSession final : public core::Session, public std::enable_shared_
     std::shared_ptr<Supervisor> supervisor;  ///< whose worker answered
     ipc::CallResult result;
   };
-  /// A call whose worker cannot see what is at a path of its settings now is made once more, by the next worker, unless
-  /// it told something already: a file that is replaced by rename is no missing right.
+  /// Makes a call. If it failed because a path of the settings was replaced since the worker started, the next worker
+  /// makes it once more, unless pages were already forwarded: a file that is replaced by rename is not a missing right.
   Task<Result<CallAnswer>> ask(ipc::FrameType type, std::string payload, Steady::time_point deadline,
                                core::PageHandler on_page);
   Status check_upgrade(const Plugin& next) const;
@@ -71,19 +73,19 @@ class SupervisedSession final : public core::Session, public std::enable_shared_
   const Supervisor::OnEvent on_event_;
   const std::function<void()> request_rescan_;
   Plugin plugin_, tried_;
-  std::optional<Plugin> fallback_;  ///< that served before, until the one that serves now has ended a refresh
+  std::optional<Plugin> fallback_;  ///< the version before; set until the current one has finished a refresh
   int failures_since_upgrade_ = 0;
-  bool up_ = false;  ///< the system, as health said last: then a refresh that does not end is the version's own
+  bool up_ = false;  ///< the last health report was `up`: if a refresh then times out, the version is to blame
   std::shared_ptr<Supervisor> supervisor_;
-  std::vector<std::shared_ptr<Supervisor>> other_supervisors_;  ///< on trial, or ending
+  std::vector<std::shared_ptr<Supervisor>> other_supervisors_;  ///< on trial, or finishing their calls
   std::optional<Error> missing_;
   std::string upgrade_refused_;
   std::function<void()> changed_;
   bool stopping_ = false;
 };
 
-/// Runs a call to its end and hands its pages on in order; an error of `on_page` ends the call with that error. The
-/// answer may carry a code other than ok: the plugin's.
+/// Runs a call to its end and passes its pages on in order. An error of `on_page` ends the call with that error. The
+/// result carries the plugin's code, which may be other than ok.
 Task<Result<ipc::CallResult>> run_call(std::shared_ptr<Supervisor> supervisor, std::shared_ptr<Call> call,
                                        core::PageHandler on_page);
 

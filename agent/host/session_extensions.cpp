@@ -20,7 +20,7 @@ std::int64_t nanos(Steady::time_point at) { return at.time_since_epoch() / std::
 
 Error error_of(const ipc::CallResult& result) { return Error{result.code, result.message, result.retry_after_ms}; }
 
-/// The agent's end: a worker that was taken over says anything.
+/// Cleans texts on the agent's side, because a worker that a plugin has taken over may send anything.
 void clean(std::string& text, const ipc::Scrubber& scrubber) { text = scrubber.printable(text, ipc::kMaxText); }
 void clean(std::vector<std::string>& texts, const ipc::Scrubber& scrubber) {
   texts.resize(std::min(texts.size(), ipc::kMaxParts));
@@ -35,7 +35,7 @@ void clean(std::map<std::string, std::string>& pairs, const ipc::Scrubber& scrub
   }
   pairs = std::move(out);
 }
-/// False: its config is no JSON object, which no worker of ours sends.
+/// Returns false if the config is not a JSON object or the name is empty, which our own code never sends.
 bool clean(core::Discovered& b, const ipc::Scrubber& scrubber) {
   for (auto* text : {&b.name, &b.type, &b.version, &b.origin, &b.revision}) clean(*text, scrubber);
   for (auto* texts : {&b.endpoints, &b.capabilities}) clean(*texts, scrubber);
@@ -45,7 +45,7 @@ bool clean(core::Discovered& b, const ipc::Scrubber& scrubber) {
 }
 
 tl::unexpected<Error> reject_answer(Supervisor& supervisor, const char* call) {
-  const std::string what = std::string("answered ") + call + " with something else";
+  const std::string what = std::string("sent an invalid answer to ") + call;
   supervisor.kill_misbehaving(what);
   return fail(Code::unavailable, "worker " + what + ": killed");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A session over time: waiting for its plugin, served, upgraded, stopped.
+// The states of a session: waiting for its plugin, in use, upgraded, stopped.
 #include <fmt/format.h>
 #include <algorithm>
 #include <utility>
@@ -12,9 +12,9 @@
 namespace driftd::host {
 namespace {
 
-constexpr auto kTrial = std::chrono::seconds(30);  // a new version loads and opens within this
-constexpr auto kDrain = std::chrono::minutes(70);  // above every deadline: a call of the old version ends before
-constexpr int kFailuresToRevert = 3;               // of a version that has not ended a refresh yet
+constexpr auto kTrial = std::chrono::seconds(30);  // within this a new version must load and open
+constexpr auto kDrain = std::chrono::minutes(70);  // longer than any deadline: calls of the old version end within it
+constexpr int kFailuresToRevert = 3;               // failures of a version that has not finished a refresh
 
 }  // namespace
 
@@ -37,7 +37,7 @@ std::shared_ptr<Supervisor> SupervisedSession::make(const Plugin& plugin, bool t
   supervised.bytes = plugin.bytes;
   supervised.trial = trial;
   if (plugin.info) supervised.schema = plugin.info->settings_schema;
-  if (plugin.info) {  // a schema that cannot be read was refused when the file was described
+  if (plugin.info) {  // a schema that cannot be read was refused by the scan
     const Status revealed = ipc::resolve_plain_settings(supervised.session.settings_json, supervised.session.secrets,
                                                         plugin.info->settings_schema);
     if (!revealed) log::room("host").error("[{}] settings: {}", spec_.backend, revealed.error().message);
@@ -62,7 +62,7 @@ void SupervisedSession::count_upgrade_failure(const std::string& how) {
   asio::co_spawn(options_.core, revert_upgrade(shared_from_this(), how), fatal);
 }
 
-/// The agent still has the bytes that served before: they attach again, and the file is not tried again as it is.
+/// Goes back to the bytes of the version before, which the agent still holds. The file is not tried again as it is.
 Task<void> SupervisedSession::revert_upgrade(std::shared_ptr<SupervisedSession> self, std::string how) {
   if (!self->fallback_ || self->stopping_) co_return;
   const Plugin bad = std::exchange(self->plugin_, *self->fallback_);
@@ -72,8 +72,8 @@ Task<void> SupervisedSession::revert_upgrade(std::shared_ptr<SupervisedSession> 
   self->supervisor_->start();
   self->tried_ = bad;
   self->upgrade_refused_ = fmt::format(
-      "{} (version {}) failed {} times before it ended a refresh, the last time: {}; the "
-      "version before it serves again; `touch` the file to try it again",
+      "{} (version {}) failed {} times before it finished a refresh, last: {}; the "
+      "version before it is in use again; `touch` the file to try it again",
       bad.file, version, kFailuresToRevert, how);
   log::room("host").warn("[{}] upgrade reverted: {}", self->spec_.backend, self->upgrade_refused_);
   if (self->on_event_) self->on_event_({self->spec_.backend, "upgrade_reverted", self->upgrade_refused_});
@@ -88,7 +88,7 @@ void SupervisedSession::attach(Plugin plugin) {
   missing_.reset();
   supervisor_ = make(plugin_, false);
   supervisor_->start();
-  if (late) log::room("host").info("[{}] {} is there: its worker starts", spec_.backend, plugin_.file);
+  if (late) log::room("host").info("[{}] {} was found; starting its worker", spec_.backend, plugin_.file);
   if (late && changed_) changed_();
 }
 
@@ -118,7 +118,7 @@ Status SupervisedSession::resume() {
   return supervisor_->resume();
 }
 
-/// The supervisor that serves, once it does: what is waited for may be replaced meanwhile.
+/// Returns the current supervisor once calls can be made. It may be replaced while this waits.
 Task<Result<std::shared_ptr<Supervisor>>> SupervisedSession::ready(Steady::time_point deadline) {
   const auto self = shared_from_this();
   for (;;) {
@@ -132,7 +132,7 @@ Task<Result<std::shared_ptr<Supervisor>>> SupervisedSession::ready(Steady::time_
   }
 }
 
-/// What is known before a worker of the new version is tried.
+/// Checks what can be checked before a worker of the new version is started.
 Status SupervisedSession::check_upgrade(const Plugin& next) const {
   if (spec_.isolation == core::SessionSpec::Isolation::in_process) {
     return fail(Code::unsupported, "in-process code stays loaded: restart the agent");
@@ -180,7 +180,7 @@ Task<void> SupervisedSession::try_upgrade(std::shared_ptr<SupervisedSession> sel
   co_await retire(self, old);
 }
 
-/// What the old version is at may end; its watch begins anew on the other one.
+/// Lets the old version finish its calls, then stops it. Its watch is started again on the new version.
 Task<void> SupervisedSession::retire(std::shared_ptr<SupervisedSession> self, std::shared_ptr<Supervisor> old) {
   self->other_supervisors_.push_back(old);
   old->retire();
@@ -191,7 +191,7 @@ Task<void> SupervisedSession::retire(std::shared_ptr<SupervisedSession> self, st
 
 void SupervisedSession::refuse(const Plugin& next, const std::string& why) {
   tried_ = next;
-  upgrade_refused_ = fmt::format("{} is not taken up: {}; version {} goes on; `touch` the file to try it again",
+  upgrade_refused_ = fmt::format("{} was refused: {}; version {} stays in use; `touch` the file to try it again",
                                  next.file, why, status().version);
   log::room("host").warn("[{}] upgrade refused: {}", spec_.backend, upgrade_refused_);
   if (on_event_) on_event_({spec_.backend, "upgrade_refused", upgrade_refused_});

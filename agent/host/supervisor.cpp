@@ -15,14 +15,14 @@ namespace {
 
 constexpr auto kIdlePoll = std::chrono::milliseconds(20);
 constexpr auto kOpenDeadline = std::chrono::seconds(10);
-constexpr auto kLongestEnd = std::chrono::seconds(2);  // of a worker that was killed, beyond the grace time
+constexpr auto kLongestEnd = std::chrono::seconds(2);  // for the end of a killed worker, in addition to the grace time
 constexpr auto kLeftPoll = std::chrono::milliseconds(500);
-constexpr auto kGoodRun = std::chrono::seconds(60);  // after this the backoff starts anew
-constexpr std::size_t kLastErrors = 64u << 10;       // read from stderr after the end, bytes
+constexpr auto kGoodRun = std::chrono::seconds(60);  // a worker that ran this long resets the backoff
+constexpr std::size_t kLastErrors = 64u << 10;       // bytes of stderr that are read after the end of a worker
 
 std::int64_t nanos(Steady::time_point at) { return at.time_since_epoch() / std::chrono::nanoseconds(1); }
 
-/// Leaves the list of those who wait for a change of state on every way out.
+/// Registers a timer that each change of state cancels, and removes it on every way out.
 struct Waiting {
   std::set<asio::steady_timer*>& list;
   asio::steady_timer* timer;
@@ -54,7 +54,7 @@ void Supervisor::start() { asio::co_spawn(options_.core, run(shared_from_this())
 Task<void> Supervisor::pause(std::chrono::milliseconds timeout) {
   asio::steady_timer timer(options_.core, timeout);
   const Waiting waiting(state_waiters_, &timer);
-  boost::system::error_code woken;  // a change of state is one of the two ends of this wait
+  boost::system::error_code woken;  // a change of state cancels the timer
   co_await timer.async_wait(asio::redirect_error(asio::use_awaitable, woken));
 }
 
@@ -110,7 +110,7 @@ Task<void> Supervisor::run(std::shared_ptr<Supervisor> self) {
     const bool parked = self->status_.state == "parked";
     const auto wait = parked ? self->options_.parked : self->backoff_.next();
     self->retry_.expires_after(wait);
-    boost::system::error_code stopped;  // stop() cancels the wait; the loop's condition sees it
+    boost::system::error_code stopped;  // stop() cancels the wait; the loop's condition checks it
     if (!self->stopping_) co_await self->retry_.async_wait(asio::redirect_error(asio::use_awaitable, stopped));
     if (parked) self->crashes_.clear();
     self->status_.parked_until_ns = 0;
@@ -166,7 +166,7 @@ Task<void> Supervisor::open(std::shared_ptr<Supervisor> self) {
   const auto of = self->channel_;
   const Status opened = co_await open_steps(self);
   if (!of || self->channel_ != of)
-    co_return;  // on_worker_exit() told of that worker, and the next one has its own open()
+    co_return;  // on_worker_exit() has handled that worker, and the next one has an open() of its own
   if (opened && self->needs_new_jail_) {
     if (self->worker_) self->worker_->kill();
     co_return;
@@ -177,7 +177,7 @@ Task<void> Supervisor::open(std::shared_ptr<Supervisor> self) {
     if (std::exchange(self->paths_replaced_, false) && self->spec_.jail_changed) self->spec_.jail_changed();
     co_return;
   }
-  // a worker that died was told of by on_worker_exit(); what remains is a plugin that said no
+  // If the worker died, on_worker_exit() reported it. What remains is a plugin that refused to open.
   if (self->stopping_ || !self->kill_reason_.empty()) co_return;
   self->failure_ = opened.error();
   self->kill_reason_ = opened.error().message;
@@ -193,17 +193,18 @@ Task<Status> Supervisor::open_steps(std::shared_ptr<Supervisor> self) {
   const std::string asked = encode(self->load_request());
   DRIFTD_CO_TRY(const ipc::CallResult answer, co_await simple_call(self, ipc::FrameType::load, asked));
   auto loaded = ipc::decode<ipc::LoadAnswer>(answer.body);
-  if (!loaded) self->kill_misbehaving("answered load with something else");
+  if (!loaded) self->kill_misbehaving("sent an invalid answer to load");
   DRIFTD_CO_CHECK(loaded);
   loaded->file = self->spec_.file;
   DRIFTD_CO_TRY(self->info_, ipc::parse_info(*loaded));
   self->metrics_ = ipc::declared_metrics(loaded->describe);
   DRIFTD_CO_CHECK(co_await verify_jail(self, *loaded));
   if (self->spec_.describe_only || self->needs_new_jail_) co_return Status{};
-  if (self->worker_) self->worker_->limit_files(self->spec_.session.budgets.files);  // its jail is closed by now
+  if (self->worker_)
+    self->worker_->limit_files(self->spec_.session.budgets.files);  // only now, because the jail has been entered
   const std::string instance = self->open_payload();
   DRIFTD_CO_TRY(const ipc::CallResult opened, co_await simple_call(self, ipc::FrameType::open, instance));
-  (void)opened;  // open answers nothing but its status
+  (void)opened;  // the answer of open is only its status
   co_return Status{};
 }
 
@@ -222,8 +223,9 @@ Task<std::optional<JailPaths>> Supervisor::find_jail_paths(std::shared_ptr<Super
   co_return found;
 }
 
-/// Only the plugin's schema says which settings are paths. When it says another thing than what this worker was started
-/// with, the next worker gets those paths; a plugin that changes its mind each time is not opened.
+/// Compares the schema that the plugin gave with the one for which this worker's jail was made, because only the schema
+/// says which settings are paths. If they differ, the next worker gets other paths. A plugin whose schema differs at
+/// each load is not opened.
 Task<Status> Supervisor::verify_jail(std::shared_ptr<Supervisor> self, ipc::LoadAnswer loaded) {
   self->status_.jail = ipc::one_line(loaded.jail, 1024) + (self->jail_paths_.unix_sockets ? ", Unix sockets" : "");
   const bool same = loaded.settings_schema == self->spec_.schema;
@@ -262,12 +264,12 @@ std::string Supervisor::open_payload() const {
   return encode(open);
 }
 
-/// A call that streams nothing.
+/// Makes a call that sends neither records nor marks.
 Task<Result<ipc::CallResult>> Supervisor::simple_call(std::shared_ptr<Supervisor> self, ipc::FrameType type,
                                                       std::string payload) {
   const auto call = self->begin(type, std::move(payload), Steady::now() + kOpenDeadline);
   while (!call->done) {
-    boost::system::error_code woken;  // on_result and fail_calls wake
+    boost::system::error_code woken;  // on_result() and fail_calls() cancel the timer
     co_await call->wake.async_wait(asio::redirect_error(asio::use_awaitable, woken));
   }
   if (!*call->done) co_return fail(call->done->error());
@@ -294,7 +296,7 @@ Task<void> Supervisor::read_errors(std::shared_ptr<Supervisor> self) {
 void Supervisor::on_worker_exit(const std::string& how) {
   if (auto* pipe = worker_->errors(); pipe != nullptr && errors_) {
     std::string buffer(kLastErrors, '\0');
-    boost::system::error_code ended;  // an empty pipe and a closed one are the same here
+    boost::system::error_code ended;  // an empty pipe and a closed one make no difference here
     pipe->non_blocking(true, ended);
     const std::size_t got = pipe->read_some(asio::buffer(buffer), ended);
     errors_->feed({buffer.data(), got}, Steady::now());
@@ -308,7 +310,7 @@ void Supervisor::on_worker_exit(const std::string& how) {
   channel_->close();
   channel_.reset();
   if (needs_new_jail_ && !stopping_ && !retired_)
-    return fail_calls(Error{Code::unavailable, "the worker gets another jail"});
+    return fail_calls(Error{Code::unavailable, "the worker is restarted with a new jail"});
   if (stopping_) return fail_calls(Error{Code::cancelled, "the session is stopped"});
   if (failure_) {
     fail_calls(*failure_);
@@ -351,7 +353,7 @@ Task<void> Supervisor::idle(std::shared_ptr<Supervisor> self, Steady::time_point
   }
 }
 
-/// The worker was told to stop: it has the grace time to close its instance and to go.
+/// Kills a worker that does not close its instance and exit within the grace time after it was told to stop.
 void Supervisor::arm_stop_timer() {
   stop_limit_.expires_after(options_.grace);
   stop_limit_.async_wait([weak = weak_from_this()](const boost::system::error_code& ended) {

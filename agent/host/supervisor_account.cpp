@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a plugin costs and what it breaks: budgets of memory and time, misuses, denied secrets.
+// What a plugin uses and which rules it breaks: budgets of memory and time, misuses, denied secrets.
 #include <fmt/format.h>
 #include <algorithm>
 
@@ -14,12 +14,12 @@ namespace {
 
 constexpr auto kUsagePoll = std::chrono::milliseconds(500);
 constexpr auto kJailPoll = std::chrono::seconds(2);
-constexpr auto kReportInterval = std::chrono::minutes(10);  // of what a plugin does again and again
-constexpr std::size_t kMaxTold = 1024;                      // of what a worker tells, bytes
+constexpr auto kReportInterval = std::chrono::minutes(10);  // between two reports of the same misbehaviour
+constexpr std::size_t kMaxTold = 1024;                      // bytes of a worker's text in a report
 
 }  // namespace
 
-/// For people: from a second up in tenths.
+/// Renders a time for people, in tenths of a second from one second up.
 std::string render_seconds(std::chrono::milliseconds t) {
   if (t.count() >= 1000) t = (t + std::chrono::milliseconds(50)) / 100 * 100;
   if (t.count() % 1000 == 0) return fmt::format("{} s", t.count() / 1000);
@@ -63,8 +63,7 @@ void Supervisor::hit_budget(const std::string& budget, std::string message) {
   if (should_report("budget " + budget)) report("budget", std::move(message));
 }
 
-/// A plugin does again and again what it does wrong: it is told once, and once more every ten minutes; counts are
-/// exact.
+/// Returns true if this misbehaviour has not been reported for ten minutes. The counts are always exact.
 bool Supervisor::should_report(const std::string& what) {
   const auto now = Steady::now();
   const auto found = last_reported_.find(what);
@@ -87,8 +86,8 @@ void Supervisor::watch_usage() {
   });
 }
 
-/// A folder or file of the settings was replaced, a link leads elsewhere, or a socket that was awaited is there: the
-/// next worker gets it. Not while a call runs: the worker that lives sees the old ones until then.
+/// Starts the next worker if a path of the settings was replaced, a link leads elsewhere, or an expected socket now
+/// exists: the current worker sees only the old files. Waits while a call is running.
 Task<void> Supervisor::check_jail_paths(std::shared_ptr<Supervisor> self) {
   if (self->checking_jail_paths_ || self->jail_paths_.seen.empty()) co_return;
   self->checking_jail_paths_ = true;
@@ -104,10 +103,11 @@ void Supervisor::restart_with_new_jail(const std::string& why) {
   const auto busy = [](const auto& one) { return one.second->type != ipc::FrameType::watch; };
   if (!worker_ || killed_ || stopping_ || retired_ || std::any_of(calls_.begin(), calls_.end(), busy)) return;
   needs_new_jail_ = paths_replaced_ = true;
-  log::room("host").info("[{}] {} is not what it was when the worker started: another worker gets what is there now",
-                         spec_.session.backend, why);
-  kill("the worker gets another jail");
-  set_state("starting");  // who waits for a worker waits for the next one
+  log::room("host").info(
+      "[{}] {} was replaced since the worker started; starting another worker, which sees the new one",
+      spec_.session.backend, why);
+  kill("the worker is restarted with a new jail");
+  set_state("starting");  // callers of ready() wait for the next worker
 }
 
 Task<std::optional<Error>> Supervisor::check_replaced_paths(std::shared_ptr<Supervisor> self, Error error) {
@@ -120,13 +120,13 @@ Task<std::optional<Error>> Supervisor::check_replaced_paths(std::shared_ptr<Supe
   if (moved.empty()) co_return std::nullopt;
   self->restart_with_new_jail(moved);
   co_return Error{Code::unavailable,
-                  fmt::format("{} was replaced since the worker started, which sees only the old one: another "
-                              "worker starts now, with the one that is there ({})",
+                  fmt::format("{} was replaced since the worker started, which sees only the old one; another "
+                              "worker, which sees the new one, is starting ({})",
                               moved, error.message)};
 }
 
-/// Memory and threads of the worker, and processor time since each call began, or since the last one ended. False: it
-/// was killed.
+/// Checks memory and threads of the worker and its processor time, in each call and between calls. Returns false if a
+/// budget was exceeded; the worker is killed then.
 bool Supervisor::within_budgets() {
   const auto& budgets = spec_.session.budgets;
   const Usage used = worker_->usage();
@@ -159,7 +159,7 @@ bool Supervisor::within_budgets() {
   return true;
 }
 
-/// A refresh or read that did not end within the wall time that its backend may take.
+/// Counts a refresh or read that exceeded the wall time budget of its backend.
 void Supervisor::note_overdue(const Call& call) {
   const auto asked = std::chrono::round<std::chrono::milliseconds>(call.deadline - call.begun);
   const bool budgeted = call.type == ipc::FrameType::refresh || call.type == ipc::FrameType::read;
@@ -185,7 +185,7 @@ const core::WorkerStatus& Supervisor::status() {
 }
 
 void Supervisor::report(std::string what, std::string message) {
-  if (spec_.describe_only) return;  // the factory says what became of the file
+  if (spec_.describe_only) return;  // the factory reports what it found out about the file
   if (retired_)
     return log::room("host").info("[{}] the replaced version: {}: {}", spec_.session.backend, what, message);
   if (spec_.trial)

@@ -11,7 +11,7 @@
 namespace driftd::host {
 namespace {
 
-constexpr std::uint64_t kCreditStep = 128u << 10;  // bytes given back at once
+constexpr std::uint64_t kCreditStep = 128u << 10;  // bytes that are given back together
 
 }  // namespace
 
@@ -44,7 +44,7 @@ void Supervisor::arm(Call& call) {
   });
 }
 
-/// First the deadline: cancel and wait the grace time; then the kill.
+/// Cancels the call at its deadline, and kills the worker after the grace time.
 void Supervisor::expire(Call& call) {
   if (!call.cancelled) {
     note_overdue(call);
@@ -63,7 +63,7 @@ void Supervisor::cancel(Call& call) {
   call.stopped_early = Steady::now() < call.deadline;
   call.waited = std::max(call.deadline - call.begun, Steady::duration::zero());
   if (channel_) channel_->send(ipc::FrameType::cancel, call.id, {});
-  call.deadline = Steady::now() + options_.grace;  // from the cancel on: the deadline may have been seen late
+  call.deadline = Steady::now() + options_.grace;  // from now: the deadline may have been noticed late
   arm(call);
 }
 
@@ -86,7 +86,7 @@ std::optional<ipc::Frame> Supervisor::pop(Call& call) {
 }
 
 void Supervisor::give_credit(Call& call) {
-  // a worker waits for credit only when it has used all of it: the step is always reached then
+  // A worker waits for credit only after it has used all of it, so the step is always reached then.
   if (call.credit_to_return >= kCreditStep && channel_ && !call.done) {
     channel_->send(ipc::FrameType::credit, call.id, encode(ipc::Credit{call.credit_to_return}));
     call.credit_used -= call.credit_to_return;
@@ -96,7 +96,7 @@ void Supervisor::give_credit(Call& call) {
 
 void Supervisor::on_frame(ipc::Frame frame) {
   const auto found = calls_.find(frame.call);
-  if (found == calls_.end()) return kill_misbehaving("spoke of a call that is not running");
+  if (found == calls_.end()) return kill_misbehaving("sent a frame of a call that is not running");
   const auto call = found->second;
   switch (frame.type) {
     case ipc::FrameType::result:
@@ -108,8 +108,8 @@ void Supervisor::on_frame(ipc::Frame frame) {
     case ipc::FrameType::metric:
       if (!on_credit(*call, frame)) return;
       on_metric(frame);
-      call->credit_to_return += frame.payload.size() + ipc::kHeaderSize;  // read at once, also where nobody waits for
-                                                                          // pages
+      // Handled at once, so its credit does not wait for a page.
+      call->credit_to_return += frame.payload.size() + ipc::kHeaderSize;
       return give_credit(*call);
     case ipc::FrameType::records:
     case ipc::FrameType::mark:
@@ -121,7 +121,7 @@ void Supervisor::on_frame(ipc::Frame frame) {
   }
 }
 
-/// The rule of ActiveCall::send from the other side: nothing more once the credit is used up.
+/// Returns false and kills the worker if it sends after its credit is used up; ActiveCall::send would have waited.
 bool Supervisor::on_credit(Call& call, const ipc::Frame& frame) {
   if (call.credit_used >= ipc::kCallCredit) {
     kill_misbehaving("sent more than its credit");
@@ -148,7 +148,7 @@ void Supervisor::on_stream(Call& call, ipc::Frame frame) {
 void Supervisor::on_result(Call& call, ipc::Frame frame) {
   auto result = ipc::decode<ipc::CallResult>(frame.payload, ipc::kMaxRules);
   if (!result)
-    return kill_misbehaving(fmt::format("answered {} with what cannot be decoded", ipc::call_name(call.type)));
+    return kill_misbehaving(fmt::format("sent an answer to {} that cannot be decoded", ipc::call_name(call.type)));
   clean(*result, scrubber_);
   record_result(call, *result);
   call.done = std::move(result);
@@ -157,7 +157,7 @@ void Supervisor::on_result(Call& call, ipc::Frame frame) {
   calls_.erase(call.id);
 }
 
-/// A worker of ours tells 500 a second. Nothing waits for them: a flood is no accident.
+/// Our own code sends no more than 500 metrics a second, so a flood means that the plugin has taken the worker over.
 void Supervisor::on_metric(const ipc::Frame& frame) {
   if (!metric_flood_.try_take(Steady::now())) return kill_misbehaving("flooded the metrics");
   const auto gauge = ipc::decode<ipc::Gauge>(frame.payload);
@@ -165,11 +165,12 @@ void Supervisor::on_metric(const ipc::Frame& frame) {
     return kill_misbehaving("sent a metric that describe does not declare");
   char* end = nullptr;
   const double value = std::strtod(gauge->value.c_str(), &end);
-  if (gauge->value.empty() || *end != '\0') return kill_misbehaving("sent a metric whose value is no number");
+  if (gauge->value.empty() || *end != '\0') return kill_misbehaving("sent a metric whose value is not a number");
   if (std::isfinite(value)) status_.gauges[gauge->name] = value;
 }
 
-/// A worker of ours prints 20 lines a second. What is more is dropped here too, and a flood is no accident.
+/// Our own code sends no more than 20 lines a second. Some more are dropped; a flood means that the plugin has taken
+/// the worker over.
 void Supervisor::on_log(const ipc::Frame& frame) {
   const auto now = Steady::now();
   if (!log_flood_.try_take(now)) return kill_misbehaving("flooded the log");
@@ -216,7 +217,8 @@ void Supervisor::kill_misbehaving(const std::string& what) {
   kill(what + ": killed");
 }
 
-/// Its socket is closed too: what it had still to say is not heard, and a child that it left behind holds nobody up.
+/// Kills the worker and closes its socket, so that nothing it still sent is handled and no child of it keeps the socket
+/// open.
 void Supervisor::kill(std::string reason) {
   killed_ = true;
   if (kill_reason_.empty()) kill_reason_ = std::move(reason);

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kPageRecords = 512;
 constexpr std::size_t kPageBytes = 4u << 20;
-constexpr std::size_t kMaxReason = 1u << 10;  // of a broken rule, bytes
+constexpr std::size_t kMaxReason = 1u << 10;  // bytes of the text about a broken rule
 
 tl::unexpected<Error> broken(std::string message) { return fail(Code::invalid, std::move(message)); }
 
@@ -39,8 +39,8 @@ std::string shown(const std::string& name) { return ipc::one_line(name, 64); }
 
 }  // namespace
 
-/// The body is not looked into: an unchanged one is dropped unread, and what judges a changed one calls it unreadable
-/// where it is no JSON object.
+/// Does not parse the body: an unchanged body is never parsed in the agent, and the judge treats a changed body that is
+/// not a JSON object as unreadable.
 Status check(const core::Observation& record, const core::ProviderInfo& info) {
   DRIFTD_CHECK(check_name(record.id.kind, "kind"));
   DRIFTD_CHECK(check_name(record.id.id, "id"));
@@ -58,7 +58,7 @@ Status check(const core::Mark& mark, const core::ProviderInfo& info) {
   const bool whole = mark.type == core::Mark::Type::complete;
   DRIFTD_CHECK(check_name(mark.backend, "mark's backend"));
   DRIFTD_CHECK(check_name(mark.kind, "mark's kind"));
-  if (!mark.backend.empty()) {  // whose kinds are not this plugin's
+  if (!mark.backend.empty()) {  // its kinds are those of another plugin
     if (whole && mark.kind.empty()) return broken("sent COMPLETE without a kind");
   } else if (whole ? !declared(info, mark.kind) : !mark.kind.empty() && !declared(info, mark.kind))
     return broken(fmt::format("sent a mark for kind `{}`, which describe does not declare", shown(mark.kind)));
@@ -155,7 +155,8 @@ Status PageBuilder::add_mark(std::string_view payload, std::vector<core::RecordP
   return {};
 }
 
-/// Else a provider could make the host keep account of a new kind with each word.
+/// Clears a kind that describe does not declare. Otherwise a provider could fill the agent's memory with invented
+/// kinds.
 void PageBuilder::make_general_unless_declared(core::Diagnostic& diagnostic) const {
   const std::string& kind = diagnostic.kind;
   const bool own = diagnostic.backend.empty() && !kind.empty();

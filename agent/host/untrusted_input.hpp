@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The agent's end of what a worker says. A plugin may have taken its worker over, so nothing is believed that can be
-// checked: what a well-behaved worker never sends is `invalid`, in words that follow "the worker "; texts are cut, made
-// printable and scrubbed again.
+// Checks what a worker sends. A plugin may have taken its worker over, so the agent believes nothing that it can check.
+// What a worker of ours never sends is `invalid`; the message continues a sentence that begins with "the worker". Texts
+// are cut, made printable and scrubbed again.
 #pragma once
 
 #include "core/ports/session.hpp"
@@ -16,24 +16,25 @@ void clean(core::Observation& record, const ipc::Scrubber& scrubber);
 void clean(core::Diagnostic& diagnostic, const ipc::Scrubber& scrubber);
 void clean(core::HealthReport& report, const ipc::Scrubber& scrubber);
 void clean(ipc::CallResult& result, const ipc::Scrubber& scrubber);
-/// Between now and a day: what is negative or later is not meant.
+/// Limits a waiting time to between zero and one day.
 std::int64_t clean_wait(std::int64_t ms);
 
-/// Makes pages of the frames of one call; records of one frame may end up in two pages.
+/// Makes pages of the frames of one call. The records of one frame may end up in two pages.
 class PageBuilder {
  public:
   struct Bounds {
     std::uint64_t records = 0, bytes = 0;  ///< of the whole call
-    std::size_t diagnostics = 0;           ///< more are dropped; the last page tells how many
+    std::size_t diagnostics = 0;           ///< more are dropped; the last page has their number
   };
   PageBuilder(std::shared_ptr<const core::ProviderInfo> info, const ipc::Scrubber& scrubber, Bounds bounds)
       : info_(std::move(info)),
         scrubber_(scrubber),
         bounds_(bounds) {}
-  /// Whole pages that the frame completes are appended to `ready`. `invalid`: see above; then the call is over.
+  /// Appends to `ready` the pages that the frame completes. Returns `invalid` if the frame breaks a rule; the call is
+  /// over then.
   Status add(const ipc::Frame& frame, std::vector<core::RecordPage>& ready);
   void cut(std::vector<core::RecordPage>& ready);
-  void finish(std::vector<core::RecordPage>& ready);  ///< the call ended
+  void finish(std::vector<core::RecordPage>& ready);  ///< call this at the end of the call
 
  private:
   Status add_records(std::string_view payload, std::vector<core::RecordPage>& ready);

@@ -21,7 +21,7 @@ void WorkerChannel::write_next() {
   asio::async_write(socket_, asio::buffer(outgoing_.front()),
                     [self = shared_from_this()](const boost::system::error_code& failed, std::size_t) {
                       self->outgoing_.pop_front();
-                      if (failed) self->outgoing_.clear();  // the reading side sees the end and tells why
+                      if (failed) self->outgoing_.clear();  // receive() notices the end and reports why
                       self->write_next();
                     });
 }
@@ -45,7 +45,7 @@ Task<Status> WorkerChannel::receive(std::shared_ptr<WorkerChannel> self, std::fu
 }
 
 void WorkerChannel::close() {
-  boost::system::error_code ignored;  // closing twice is no failure
+  boost::system::error_code ignored;  // closing twice is not a failure
   socket_.close(ignored);
 }
 

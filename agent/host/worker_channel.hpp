@@ -15,10 +15,10 @@ namespace driftd::host {
 class WorkerChannel : public std::enable_shared_from_this<WorkerChannel> {
  public:
   WorkerChannel(asio::any_io_executor core, int fd);
-  /// Queues a frame. What the agent sends is small: requests, credit, cancels.
+  /// Queues a frame. The queue has no limit, because what the agent sends is small: requests, credit, cancels.
   void send(ipc::FrameType type, std::uint64_t call, std::string payload);
-  /// Hands each frame to `on_frame` until the socket ends, close() included (ok), or carries garbage (`corrupt`). Never
-  /// waits for a handler: the credit bounds what can arrive.
+  /// Passes each frame to `on_frame` until the socket is closed by either side (ok) or carries an invalid frame
+  /// (`corrupt`). Never waits for a handler: the credit limits what can arrive.
   static Task<Status> receive(std::shared_ptr<WorkerChannel> self, std::function<void(ipc::Frame)> on_frame);
   void close();
 

@@ -9,7 +9,7 @@
 namespace driftd::host {
 namespace {
 
-/// Shared by who waits and who reaps: each may be the last.
+/// Shared by the waiting and the reaping coroutine, either of which may end last.
 struct End {
   End(asio::any_io_executor core, std::chrono::milliseconds timeout) : limit(core, timeout) {}
   asio::steady_timer limit;
@@ -27,7 +27,7 @@ Task<std::optional<std::string>> wait_for_end(std::shared_ptr<Worker> worker, as
                                               std::chrono::milliseconds timeout) {
   const auto end = std::make_shared<End>(core, timeout);
   asio::co_spawn(core, reap(std::move(worker), end), fatal);
-  boost::system::error_code woken;  // by the end, or by the time
+  boost::system::error_code woken;  // cancelled by the end, or expired
   if (!end->how) co_await end->limit.async_wait(asio::redirect_error(asio::use_awaitable, woken));
   co_return end->how;
 }

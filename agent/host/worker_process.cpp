@@ -22,9 +22,9 @@ namespace driftd::host {
 namespace {
 
 constexpr int kProtocolFd = 3, kLibraryFd = 4;
-constexpr int kHigh = 10;                               // where copies wait that dup2 must not overwrite
+constexpr int kHigh = 10;                               // copies start here, above the numbers that dup2 overwrites
 constexpr auto kExitGrace = std::chrono::seconds(1);    // between the end of the socket and the end of the process
-constexpr auto kAgain = std::chrono::milliseconds(10);  // between two looks at a process whose end somebody else keeps
+constexpr auto kAgain = std::chrono::milliseconds(10);  // between two waitpid() for a process that a debugger holds
 
 std::string render_exit(int status) {
   if (WIFSIGNALED(status))
@@ -35,7 +35,7 @@ std::string render_exit(int status) {
 constexpr auto kRemembered = std::chrono::minutes(1);
 using Ended = std::chrono::steady_clock::time_point;
 
-/// pid → its end; max(): it lives.
+/// pid → time of its end; max() while it is alive.
 std::map<pid_t, Ended>& workers() {
   static auto* all = new std::map<pid_t, Ended>;
   return *all;
@@ -58,7 +58,7 @@ class Process final : public Worker {
     if (fd >= 0) exit_.assign(fd);
     workers()[pid] = Ended::max();
   }
-  /// Waits a moment for its end: what SIGKILL does not end then is left to init.
+  /// Waits up to a second for the end. If SIGKILL has not ended the process by then, init reaps it.
   ~Process() override {
     kill();
     pollfd end{exit_.is_open() ? exit_.native_handle() : -1, POLLIN, 0};
@@ -83,7 +83,7 @@ class Process final : public Worker {
     limit_.async_wait([pid = pid_](const boost::system::error_code& stopped) {
       if (!stopped) ::kill(pid, SIGKILL);
     });
-    boost::system::error_code ignored;  // without a pidfd the kill below is what ends it
+    boost::system::error_code ignored;  // without a pidfd, kill() below ends it
     if (exit_.is_open()) {
       co_await exit_.async_wait(asio::posix::descriptor_base::wait_read,
                                 asio::redirect_error(asio::use_awaitable, ignored));
@@ -91,7 +91,7 @@ class Process final : public Worker {
       kill();
     }
     limit_.cancel();
-    for (look(); !reaped_; look()) {  // a debugger that traces it keeps its end to itself
+    for (look(); !reaped_; look()) {  // a tracing debugger may delay the end
       limit_.expires_after(kAgain);
       co_await limit_.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
     }
@@ -99,7 +99,7 @@ class Process final : public Worker {
   }
 
  private:
-  /// Never blocks: a thread of it may wait in the kernel for a file system that hangs.
+  /// Never blocks: a thread of the process may be stuck in the kernel, in a file system that hangs.
   void look() {
     if (!reaped_) reaped_ = ::waitpid(pid_, &status_, WNOHANG) == pid_;
   }
@@ -111,7 +111,7 @@ class Process final : public Worker {
   int status_ = 0;
 };
 
-/// `/proc/PID/NAME`, its first 1 KiB; empty when it is not there.
+/// Returns the first 1 KiB of `/proc/PID/NAME`; empty if it does not exist.
 std::string proc_text(pid_t pid, const char* name) {
   char path[64];
   std::snprintf(path, sizeof path, "/proc/%d/%s", pid, name);
@@ -124,7 +124,7 @@ std::string proc_text(pid_t pid, const char* name) {
 }
 
 /// utime, stime, num_threads and rss: fields 14, 15, 20 and 24 of /proc/PID/stat (proc(5)); the second is the name in
-/// parentheses, which may hold anything.
+/// parentheses, which may contain anything.
 Usage Process::usage() const {
   const std::string text = proc_text(pid_, "stat");
   const std::size_t name_end = text.rfind(')');
@@ -141,7 +141,7 @@ Usage Process::usage() const {
   return {pages * ::sysconf(_SC_PAGESIZE), std::chrono::milliseconds((user + system) * 1000 / ticks), threads};
 }
 
-/// Descriptors of a start that did not happen yet.
+/// The descriptors of a worker that is not started yet.
 struct SpawnDescriptors {
   int socket[2] = {-1, -1};
   int pipe[2] = {-1, -1};
@@ -158,7 +158,8 @@ Result<pid_t> spawn(const std::string& program, const SpawnDescriptors& ends) {
   posix_spawnattr_t attributes;
   ::posix_spawn_file_actions_init(&actions);
   ::posix_spawnattr_init(&attributes);
-  // stderr first: dup2 onto 3 may overwrite nothing that is still needed, the sources are CLOEXEC and closed by exec
+  // stderr first, because dup2 onto 3 must not overwrite a source that is still needed. The sources are CLOEXEC, so
+  // exec closes them.
   const int high = ::fcntl(ends.socket[1], F_DUPFD_CLOEXEC, kHigh);
   ::posix_spawn_file_actions_adddup2(&actions, ends.pipe[1], 2);
   ::posix_spawn_file_actions_adddup2(&actions, high, kProtocolFd);

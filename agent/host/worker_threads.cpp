@@ -20,7 +20,7 @@ class Threads final : public Worker {
         thread_(&Threads::serve, host_) {}
   ~Threads() override { leave(); }
   void kill() override { leave(); }
-  /// The socket ended because serve() did, unless it was killed before.
+  /// Called after the socket ended, so serve() has returned, unless the worker was killed before.
   Task<std::string> reap() override {
     if (thread_.joinable()) thread_.join();
     co_return "ended";
@@ -29,7 +29,7 @@ class Threads final : public Worker {
  private:
   static void serve(std::shared_ptr<worker::ProviderHost> host) {
     (void)host->serve();
-  }  // its end is seen at the socket
+  }  // the agent sees its end at the socket
   void leave() {
     if (thread_.joinable()) thread_.detach();
   }

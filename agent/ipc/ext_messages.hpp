@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls of the extensions, as messages.hpp.
+// Messages of the extension calls, like those in messages.hpp.
 #pragma once
 
 #include "core/extension.hpp"
@@ -34,7 +34,7 @@ void fields(A& a, DiscoverAnswer& v) {
   a(v.backends, v.complete, v.next_ms);
 }
 
-/// Answered by the body itself.
+/// The answer is the upgraded body itself.
 struct UpgradeCall {
   std::int64_t deadline_ns = 0;
   std::string kind;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What travels in the frames of wire.hpp. `fields` lists the members once, for writing and reading.
+// The payloads of the frames in wire.hpp. `fields` lists the members of a struct once, for writing and for reading.
 #pragma once
 
 #include <map>
@@ -12,7 +12,9 @@
 
 namespace driftd {
 
-constexpr Code last_of(Code) { return Code::internal; }  ///< of each enum on the wire: no higher number is decoded
+constexpr Code last_of(Code) {
+  return Code::internal;
+}  ///< highest number of each enum on the wire: higher ones are not decoded
 
 }  // namespace driftd
 
@@ -63,11 +65,11 @@ void fields(A& a, RedactRule& v) {
 
 namespace driftd::ipc {
 
-/// load: which plugin. Its result carries LoadAnswer.
+/// load: which plugin to load. The result carries a LoadAnswer.
 struct Load {
-  std::string file;  ///< where the bytes came from, for people: they arrive as a descriptor
+  std::string file;  ///< for people: the bytes arrive as a descriptor
   bool in_process = false;
-  std::vector<std::string> read_paths;  ///< of the settings: what the jail leaves readable
+  std::vector<std::string> read_paths;  ///< paths of the settings that the jail leaves readable
   bool unix_sockets = false, jail_kills = false;
   std::vector<std::string> experimental;  ///< extensions that the operator allows
 };
@@ -76,11 +78,11 @@ void fields(A& a, Load& v) {
   a(v.file, v.in_process, v.read_paths, v.unix_sockets, v.jail_kills, v.experimental);
 }
 
-/// What a plugin said of itself, as text; both sides read it with describe.hpp.
+/// What a plugin says of itself, as text; both sides read it with provider_info.hpp.
 struct LoadAnswer {
   std::string file, describe, settings_schema;
   std::map<std::string, std::string> kinds;  ///< kind → driftd-schema/1 document
-  std::string jail;                          ///< what holds the worker: `landlock 7, seccomp`; empty: in-process
+  std::string jail;                          ///< the worker's jail: `landlock 7, seccomp`; empty: in-process
   std::vector<core::Extension> extensions;   ///< adopted by this host
 };
 template <class A>
@@ -88,11 +90,11 @@ void fields(A& a, LoadAnswer& v) {
   a(v.file, v.describe, v.settings_schema, v.kinds, v.jail, v.extensions);
 }
 
-/// open: one instance. Secrets stay in the worker's memory.
+/// open: opens one instance. Secrets stay in the worker's memory.
 struct Open {
   std::string backend, settings_json;
   std::map<std::string, std::string> secrets;
-  std::string key_id, key;  ///< of the worker step of redaction
+  std::string key_id, key;  ///< the key with which the worker redacts
   std::uint64_t digest_seed = 0, max_records = 0, max_bytes = 0;
   std::int64_t deadline_ns = 0;  ///< CLOCK_MONOTONIC, as everywhere below
   std::vector<core::RedactRule> redact;
@@ -123,7 +125,7 @@ void fields(A& a, ReadCall& v) {
   a(v.deadline_ns, v.ids);
 }
 
-/// health and watch.
+/// For health and watch.
 struct PlainCall {
   std::int64_t deadline_ns = 0;
   std::string cursor;
@@ -150,17 +152,17 @@ void fields(A& a, DemoteCall& v) {
   a(v.id, v.changes);
 }
 
-/// How a call ended. `body` is the encoded answer of the call: LoadAnswer, RefreshAnswer, HealthReport, Demotions
-/// (ext_messages.hpp: of the extensions).
+/// The result of a call. `body` is the encoded answer: LoadAnswer, RefreshAnswer, HealthReport, Demotions, or one of
+/// ext_messages.hpp.
 struct CallResult {
   Code code = Code::ok;
   std::string message, body;
   std::int64_t retry_after_ms = 0;
-  std::string budget_hit;                      ///< records | bytes | files: the budget that this call met
-  std::uint64_t misuses = 0;                   ///< rules of the ABI that the plugin broke since the last result
-  std::string misuse;                          ///< the first of them, in words
-  std::map<std::string, std::uint64_t> rules;  ///< all of them, by the function that was called wrongly
-  std::uint64_t denied_secrets = 0;            ///< of those: secret() for a token that is not this instance's
+  std::string budget_hit;                      ///< the budget that this call exceeded: records | bytes | files
+  std::uint64_t misuses = 0;                   ///< number of ABI rules that the plugin broke since the last result
+  std::string misuse;                          ///< text of the first of them
+  std::map<std::string, std::uint64_t> rules;  ///< their number by the function that was called wrongly
+  std::uint64_t denied_secrets = 0;            ///< those of secret() with a token of another instance
 };
 template <class A>
 void fields(A& a, CallResult& v) {

@@ -20,17 +20,17 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::int64_t kMaxFileBytes = 1ll << 30;
-constexpr unsigned kNoExecSeal = 8;  // MFD_NOEXEC_SEAL, Linux 6.3: mapped, but never executed as a program
+constexpr unsigned kNoExecSeal = 8;  // MFD_NOEXEC_SEAL, Linux 6.3: may be mapped, never executed as a program
 
 Error system_error(const fs::path& file, const char* what) {
   return {Code::invalid, fmt::format("{}: {}: {}", file.string(), what, std::strerror(errno))};
 }
 
-/// What is opened is what the name leads to, and nobody else could have put another thing there.
+/// Checks that the descriptor is what the name leads to, and that nobody else could have replaced it.
 Status check_opened(const fs::path& asked, int fd) {
   struct stat st {};
   if (::fstat(fd, &st) != 0) return fail(system_error(asked, "cannot be examined"));
-  if (!S_ISREG(st.st_mode)) return fail(Code::invalid, asked.string() + ": is no file; expected a plugin (.so)");
+  if (!S_ISREG(st.st_mode)) return fail(Code::invalid, asked.string() + ": is not a file; expected a plugin (.so)");
   const ResolvedPath way = resolve_path(asked);
   if (way.error != 0) return fail(Code::invalid, fmt::format("{}: {}", asked.string(), std::strerror(way.error)));
   for (const auto& step : way.steps) {
@@ -58,7 +58,7 @@ bool copy_all(int from, int to) {
   }
 }
 
-/// The bytes of a sealed memfd, mapped.
+/// Maps the bytes of a sealed memfd.
 struct Mapped {
   void* at = MAP_FAILED;
   std::size_t size = 0;

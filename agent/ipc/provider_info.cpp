@@ -17,10 +17,10 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::size_t kMaxNames = 256;      // kinds, types
-constexpr std::size_t kMaxNameBytes = 128;  // of one of them, of id and version
+constexpr std::size_t kMaxNames = 256;      // number of kinds or types
+constexpr std::size_t kMaxNameBytes = 128;  // of a kind, a type, id or version
 
-/// Names go into logs, events, tables and subjects.
+/// Returns true if a text may be a name: names go into logs, events, tables and subjects.
 bool is_name(const Json& given) {
   if (!given.is_string()) return false;
   const auto& text = given.get_ref<const std::string&>();
@@ -47,11 +47,9 @@ Result<std::vector<std::string>> names(const Json& describe, const char* member,
 Status not_ours(const std::vector<std::string>& kinds, const std::string& file) {
   const auto found = std::find_if(kinds.begin(), kinds.end(), core::is_own_kind);
   if (found == kinds.end()) return {};
-  return fail(
-      Code::invalid,
-      fmt::format("{}: describe: kind `{}` has the name of a question of the agent's own (backend, claim, scope); "
-                  "expected another name, such as `oauth_{}`",
-                  file, *found, *found));
+  return fail(Code::invalid, fmt::format("{}: describe: kind `{}` is reserved for the agent (backend, claim, scope); "
+                                         "expected another name, such as `oauth_{}`",
+                                         file, *found, *found));
 }
 
 Result<std::string> text_member(const Json& describe, const char* member, const std::string& file) {
@@ -113,7 +111,7 @@ Status parse_schemas(const LoadAnswer& loaded, core::ProviderInfo& info) {
   return {};
 }
 
-/// `free_form`: {kind or kind/id: [paths]}: where its records hold values that the system gives no meaning to.
+/// Parses `free_form`, {kind or kind/id: [paths]}: the paths whose values have no meaning to the system itself.
 Result<std::vector<core::FreeForm>> free_form(const Json& describe, const std::string& file) {
   std::vector<core::FreeForm> out;
   const auto found = describe.find("free_form");
@@ -188,12 +186,12 @@ Result<std::shared_ptr<const core::ProviderInfo>> parse_info(const LoadAnswer& l
     info->has_diff = describe.value("diff", false);
     DRIFTD_TRY(info->free_form, free_form(describe, loaded.file));
     DRIFTD_TRY(const auto sensitive, sensitive_settings(loaded.settings_schema));
-    (void)sensitive;  // asked of it with each backend: what cannot be read is refused here
+    (void)sensitive;  // read again for each backend; an unreadable schema is refused here
     info->settings_schema = loaded.settings_schema;
     info->describe = loaded.describe;
     DRIFTD_CHECK(parse_schemas(loaded, *info));
     return info;
-  } catch (const Json::exception& e) {  // a member of another type than `value` expects
+  } catch (const Json::exception& e) {  // a member has another type than value() expects
     return fail(Code::invalid, fmt::format("{}: describe: {}", loaded.file, e.what()));
   }
 }

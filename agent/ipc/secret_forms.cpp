@@ -11,7 +11,7 @@
 namespace driftd::ipc {
 namespace {
 
-constexpr std::size_t kShortestParameter = 6;  // `ref=main` and `replicas=3` are no secrets
+constexpr std::size_t kShortestParameter = 6;  // shorter values are not secrets: `ref=main`, `replicas=3`
 
 int hex_digit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
@@ -35,7 +35,7 @@ void take_query(std::string_view query, SecretParts& out) {
   }
 }
 
-/// A name, an address, or several with commas between them, as a setting for a server holds them.
+/// Returns true for a host name, an address, or several separated by commas, as in a setting for a server.
 bool is_address(std::string_view text) {
   if (text.empty() || text.find_first_of(" \t\n\"'@=&") != std::string_view::npos) return false;
   while (!text.empty()) {

@@ -11,19 +11,19 @@
 
 namespace driftd::ipc {
 
-/// What of a longer text is secret.
+/// The parts of a longer text that are secret.
 struct SecretParts {
-  std::vector<std::string> secrets;  ///< passwords, values of a query
-  std::vector<std::string> pairs;    ///< `user:password`, as HTTP puts them into base64
+  std::vector<std::string> secrets;  ///< passwords and values of a query
+  std::vector<std::string> pairs;    ///< `user:password`, which HTTP sends in base64
 };
 SecretParts secret_parts(std::string_view text);
 
-/// `user:password` of each object of the settings that names a user beside a secret.
+/// Calls `take` with `user:password` for each object of the settings that names a user beside a secret.
 void for_each_login(const core::Value& settings, const std::map<std::string, std::string>& secrets,
                     const std::function<void(const std::string&)>& take);
 
-std::string percent_decoded(std::string_view text);  ///< what is no escape stays
-std::string percent_encoded(std::string_view text);  ///< all but RFC 3986's unreserved
+std::string percent_decoded(std::string_view text);  ///< keeps what is not an escape
+std::string percent_encoded(std::string_view text);  ///< all but the unreserved characters of RFC 3986
 std::string to_base64(std::string_view bytes);
 
 }  // namespace driftd::ipc

@@ -110,7 +110,7 @@ void check_array(const Json& schema, const Json& value, const std::string& path,
     check(schema["items"], value[i], fmt::format("{}[{}]", path, i), errors);
 }
 
-/// The alternatives: how many hold; with none, the mistakes of the one that came nearest are reported.
+/// Checks anyOf and oneOf. If no alternative fits, reports the mistakes of the one with the fewest.
 void check_alternatives(const Json& schema, const char* member, const Json& value, const std::string& path,
                         Errors& errors) {
   const auto found = schema.find(member);

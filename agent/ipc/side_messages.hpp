@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What travels beside the calls, as messages.hpp.
+// Messages beside the calls, like those in messages.hpp.
 #pragma once
 
 #include <string>

@@ -17,15 +17,15 @@ namespace {
 
 constexpr std::size_t kShortestScrubbed = 3;
 constexpr std::size_t kShortestInDocument = 12;
-constexpr std::size_t kMaxLines = 256;  // of one secret: an RSA key of 16,384 bits has 200
+constexpr std::size_t kMaxLines = 256;  // lines of one secret: an RSA key of 16,384 bits has 200
 
 constexpr std::string_view kRedacted = "[REDACTED]";
 
-constexpr std::size_t kLongestUrl = 4u << 10;  // of one across the cut, whose user-info is still looked for
+constexpr std::size_t kLongestUrl = 4u << 10;  // of a URL across the cut whose user-info is still found
 
-using Hidden = std::vector<bool>;  // by byte of the text
+using Hidden = std::vector<bool>;  // one flag for each byte of the text
 
-/// memmem takes no longer than text and secret are long, whatever is in them.
+/// Marks all occurrences. memmem takes linear time, whatever text and secret contain.
 void hide_all(std::string_view text, const std::string& what, Hidden& hidden) {
   for (std::size_t at = 0; at < text.size();) {
     const void* found = ::memmem(text.data() + at, text.size() - at, what.data(), what.size());
@@ -36,7 +36,7 @@ void hide_all(std::string_view text, const std::string& what, Hidden& hidden) {
   }
 }
 
-/// What begins before `end` and is not hidden, and one word for each run that is.
+/// Returns the visible bytes before `end`, and one [REDACTED] for each hidden run that begins there.
 std::string render_visible(std::string_view text, std::size_t end, const Hidden& hidden) {
   std::string out;
   for (std::size_t at = 0; at < end;) {
@@ -50,7 +50,7 @@ std::string render_visible(std::string_view text, std::size_t end, const Hidden&
   return out;
 }
 
-/// Without the URL that the text was cut in: where its user-info ends is not known.
+/// Removes an unfinished URL at the end, because the end of its user-info is unknown.
 void drop_open_url(std::string& text) {
   const std::size_t blank = text.find_last_of(" \t\n");
   const std::size_t scheme = text.find("://", blank == std::string::npos ? 0 : blank);
@@ -142,7 +142,8 @@ void Scrubber::add_forms(const std::string& secret, bool everywhere) {
   }
 }
 
-/// Of a URL the user-info, its password and the values of the query; of a connection string what follows `password=`.
+/// Adds the secret parts of a text: of a URL the user-info, its password and the values of the query; of a connection
+/// string the value of `password=`.
 void Scrubber::add_parts(std::string_view text) {
   const SecretParts parts = secret_parts(text);
   for (const auto& pair : parts.pairs) {
@@ -152,7 +153,7 @@ void Scrubber::add_parts(std::string_view text) {
   for (const auto& part : parts.secrets) add_forms(part, true);
 }
 
-/// A key in PEM is written line by line, and so does stderr come.
+/// Adds each line of a key in PEM, because stderr arrives line by line.
 void Scrubber::add_lines(std::string_view secret) {
   if (secret.find('\n') == std::string_view::npos) return;
   for (std::size_t lines = 0; !secret.empty() && lines < kMaxLines; ++lines) {
@@ -179,8 +180,8 @@ void Scrubber::add_all(const std::map<std::string, std::string>& secrets, std::s
 
 std::size_t Scrubber::lookahead() const { return kLongestUrl + (all_.empty() ? 0 : all_.front().size()); }
 
-/// Scrubbed, and at max_bytes `max_bytes` bytes and a URL long. Of the bytes before `end` it is known whether a secret
-/// begins at them, as the longest one would end within what is looked at. What stands behind them may be a part of one.
+/// Scrubs a text and cuts it to `max_bytes` plus the length of a URL. A byte is shown only if the longest secret that
+/// begins at it would end within the examined part; what follows may be a part of a secret.
 std::string Scrubber::scrub_prefix(std::string_view text, std::size_t max_bytes) const {
   const std::size_t room = max_bytes >= text.size() ? text.size() : max_bytes + lookahead();
   bool cut = text.size() > room;

@@ -9,40 +9,41 @@
 namespace driftd::ipc {
 
 bool is_utf8(std::string_view text);
-/// At max_bytes `max_bytes` bytes; what is no UTF-8 becomes `?`.
+/// Returns up to `max_bytes` bytes of the text. Bytes that are not valid UTF-8 become `?`.
 std::string printable(std::string_view text, std::size_t max_bytes);
-/// The same on one line: what a terminal or a reader of lines would obey (base/escape.hpp) becomes `?`.
+/// Like printable(), on one line: what a terminal or a line reader would act on (base/escape.hpp) also becomes `?`.
 std::string one_line(std::string_view text, std::size_t max_bytes);
 
-/// As a sentence in a cell of a table: libraries send tabs and line ends, and each run of those becomes one blank.
+/// Replaces each run of white space by one blank, so that a library's message with tabs and line ends fits a table
+/// cell.
 std::string as_sentence(std::string_view text);
 
-/// Takes an instance's secrets out of what leaves the worker. Immutable; any thread.
+/// Removes an instance's secrets from what leaves the worker. Immutable; any thread.
 class Scrubber {
  public:
   Scrubber() = default;
   explicit Scrubber(const std::map<std::string, std::string>& secrets) { add_all(secrets, {}); }
-  /// Of an instance: a secret whose token does not stand in its settings was revealed to the plugin in a setting that
-  /// is no secret by its schema. Of such an address only the secret parts are taken out, and a name of a server is an
-  /// ordinary word of a body.
+  /// Makes the scrubber of an instance. A secret whose token is not in its settings was given to the plugin in a
+  /// setting that the schema does not call secret. If it is an address, only its secret parts are removed; if not, it
+  /// stays in documents, where a host name is an ordinary word.
   static Scrubber of_instance(const std::map<std::string, std::string>& secrets, std::string_view settings_json) {
     Scrubber out;
     out.add_all(secrets, settings_json);
     return out;
   }
-  /// For logs, diagnostics, reasons: every secret of at least 3 bytes becomes `[REDACTED]`, also percent-decoded or
-  /// encoded, in base64, and in parts (the password of a URL, base64 of user:password, each line of a key). URLs lose
-  /// user-info and query.
+  /// For logs, diagnostics and reasons. Every secret of 3 bytes or more becomes `[REDACTED]`, also if it is
+  /// percent-decoded or percent-encoded, in base64, or only a part of it (the password of a URL, base64 of
+  /// user:password, a line of a key). URLs lose user-info and query.
   std::string text(std::string_view text) const;
-  /// The same of a text of any length, printable and at max_bytes `max_bytes` bytes. A secret that lies across the cut
-  /// is taken out as a whole, and so is a URL that does not end before it: so texts are given as they came, never cut
-  /// before. Costs what `max_bytes` and the longest secret cost, however long the text is.
+  /// Like text(), printable and up to `max_bytes` bytes. A secret across the cut is removed as a whole, and so is a URL
+  /// that does not end before the cut. So callers pass texts as they came and never cut them before. The cost depends
+  /// on `max_bytes` and the longest secret, not on the length of the text.
   std::string printable(std::string_view text, std::size_t max_bytes) const;
   std::string one_line(std::string_view text, std::size_t max_bytes) const;
-  /// So many bytes behind its cut a text must keep, that it can still be told what lies across it.
+  /// Returns how many bytes behind its cut a text must keep, so that a secret across the cut is recognized.
   std::size_t lookahead() const;
-  /// For bodies and status: only secrets of at least 12 bytes, plain or JSON-escaped; shorter ones (`postgres`) are
-  /// also ordinary names. The schema's `sensitive` is what protects a body; this is the net under it.
+  /// For bodies and status. Removes only secrets of 12 bytes or more, plain or JSON-escaped; shorter ones (`postgres`)
+  /// are also ordinary names. The schema's `sensitive` protects a body; this only catches what it misses.
   std::string document(std::string json) const;
 
  private:

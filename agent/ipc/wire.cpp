@@ -56,7 +56,7 @@ std::string render(const Frame& frame) {
 }
 
 void FrameReader::feed(std::string_view bytes) {
-  buffer_.erase(0, at_);  // what is left is less than a frame
+  buffer_.erase(0, at_);  // the rest is less than a frame
   at_ = 0;
   if (buffer_.empty() && buffer_.capacity() > kCallCredit) buffer_.shrink_to_fit();
   buffer_.append(bytes);

@@ -13,7 +13,7 @@
 
 namespace driftd::ipc {
 
-/// What a frame between agent and worker says; numbers are of this build only (agent and worker ship together).
+/// The type of a frame between agent and worker. The numbers hold for this build only: agent and worker ship together.
 enum class FrameType : std::uint16_t {
   // agent → worker
   load = 1,
@@ -40,30 +40,30 @@ enum class FrameType : std::uint16_t {
   permit
 };
 
-std::string_view call_name(FrameType call);  ///< `refresh`, `read` ... as reasons print it
+std::string_view call_name(FrameType call);  ///< `refresh`, `read` ... as error messages print it
 
 struct Frame {
   FrameType type = FrameType::load;
-  std::uint64_t call = 0;  ///< 0: no call in particular
+  std::uint64_t call = 0;  ///< 0: of no particular call
   std::string payload;
 };
 
 inline constexpr std::size_t kHeaderSize = 24;         ///< magic, type, length, call, CRC-32C of header and payload
 inline constexpr std::size_t kMaxPayload = 8u << 20;   ///< bytes
-inline constexpr std::size_t kMaxSmall = 256u << 10;   ///< bytes, where a frame carries neither records nor an answer
-inline constexpr std::size_t kCallCredit = 1u << 20;   ///< bytes of records, marks, diagnostics in flight per call
+inline constexpr std::size_t kMaxSmall = 256u << 10;   ///< bytes, for frames that carry neither records nor an answer
+inline constexpr std::size_t kCallCredit = 1u << 20;   ///< bytes of records, marks and diagnostics in flight per call
 inline constexpr std::size_t kMaxBatch = 64;           ///< records of one frame
-inline constexpr std::size_t kAnyCount = 0xffff'ffff;  ///< elements of a list: as many as there are bytes
+inline constexpr std::size_t kAnyCount = 0xffff'ffff;  ///< elements of a list: only its bytes limit them
 
-/// The bytes of a frame, ready to send.
+/// Returns the bytes of a frame, ready to send.
 std::string render(const Frame& frame);
 
-/// Cuts a byte stream into frames. `corrupt` on a wrong magic, type, length or checksum; then the stream is of no more
-/// use. Holds no more than one frame and what was fed with its last bytes.
+/// Cuts a byte stream into frames. Returns `corrupt` if magic, type, length or checksum is wrong; the stream is
+/// unusable then. Holds no more than one frame and the bytes that were fed together with its end.
 class FrameReader {
  public:
   void feed(std::string_view bytes);
-  /// The next whole frame; nullopt: more bytes are needed.
+  /// Returns the next whole frame; nullopt if more bytes are needed.
   Result<std::optional<Frame>> next();
 
  private:
@@ -71,7 +71,7 @@ class FrameReader {
   std::size_t at_ = 0;
 };
 
-/// Writes fields in order: integers little endian, text and lists with a 32-bit count. Structs through
+/// Writes fields in order: integers little endian, texts and lists after a 32-bit count, structs through
 /// `fields(archive, value)`.
 class Encoder {
  public:
@@ -89,8 +89,8 @@ class Encoder {
   std::string out_;
 };
 
-/// Reads what Encoder wrote; never past the end. After a failure every value stays as it was. A list of more than
-/// `max_items` elements and a number that is none of its enum are failures.
+/// Reads what Encoder wrote, never past the end. After a failure the remaining values keep their old contents. It fails
+/// if a list has more than `max_items` elements or a number is not in its enum.
 class Decoder {
  public:
   explicit Decoder(std::string_view in, std::size_t max_items = kAnyCount) : in_(in), max_items_(max_items) {}
@@ -98,10 +98,10 @@ class Decoder {
   void operator()(T&... values) {
     (get(values), ...);
   }
-  /// All was there and nothing is left over.
+  /// Returns true if everything was read without a failure and nothing is left over.
   bool whole() const { return ok_ && in_.empty(); }
   bool ok() const { return ok_; }
-  std::size_t left() const { return in_.size(); }  ///< bytes
+  std::size_t left() const { return in_.size(); }  ///< bytes not yet read
 
  private:
   template <class T>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The templates of wire.hpp: how each kind of member is written and read.
+// The templates of wire.hpp, which write and read each kind of member.
 #pragma once
 
 #include "ipc/wire.hpp"

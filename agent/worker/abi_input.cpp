@@ -37,7 +37,7 @@ Result<std::vector<T>> elements(const T* first, std::uint32_t count, std::uint32
   return out;
 }
 
-/// An array of driftd_kv as a struct names it.
+/// An array of driftd_kv as a struct of the ABI describes it.
 struct Pairs {
   const driftd_kv* first;
   std::uint32_t count, stride;
@@ -54,10 +54,8 @@ Result<std::map<std::string, std::string>> pairs(const LoadedInstance& instance,
   return out;
 }
 
-/// A source speaks of backends in many places. Which of them a record or a backend is of says this member of its
-/// metadata: without it the agent would not know whose word that is.
-
-/// What can be kept of metadata that breaks a limit.
+/// Returns only `defined_in` of metadata that breaks a limit. A source reports backends of many namespaces, and without
+/// this member the agent would not know from which one a record or backend comes.
 std::map<std::string, std::string> only_defined_in(const LoadedInstance& instance, Pairs given) {
   const auto all = elements(given.first, given.count, given.stride, given.member);
   if (!all) return {};
@@ -93,7 +91,8 @@ Status read_unread(const LoadedInstance& instance, const driftd_record& record, 
   return {};
 }
 
-/// A JSON object beside the body; empty: {}. It is shown and not compared, so what may be secret goes without a trace.
+/// Reads a JSON object beside the body; {} if it is empty. It is shown and never compared, so possible secrets in it
+/// are removed without a digest.
 Result<std::string> read_object(const LoadedInstance& instance, driftd_str given, const core::ResourceId& id,
                                 const char* member) {
   if (given.len == 0) return "{}";
@@ -113,8 +112,8 @@ Status read_body(LoadedInstance& instance, const driftd_record& record, core::Ob
   const auto schema = instance.info->schemas.find(out.id.kind);
   const bool declared = schema != instance.info->schemas.end();
   const auto known = declared ? schema->second : core::KindSchema::unknown(out.id.kind);
-  // what is declared of another backend is read by that one's schema, in the agent: a digest made here could not be
-  // compared with the live one
+  // The agent reads a declaration for another backend by the schema of that backend. A digest made here could not be
+  // compared with the one of the live resource.
   const auto* disclosure = out.backend.empty() ? &instance.disclosure : nullptr;
   auto body = core::redact(raw, out.id, *known, sensitive, instance.key, disclosure);
   if (!body) return fail(Code::invalid, "`body`: " + instance.scrubber.text(body.error().message));
@@ -128,18 +127,18 @@ Digest digest_of(std::uint64_t seed, const core::Observation& o) {
   return digest(seed, {o.id.kind, o.id.id, o.external_name, o.body, unread});
 }
 
-/// The backend that is spoken of; empty: the instance's own, which a source may also name.
+/// Reads the backend that a record is about; empty if it is the instance's own, which a source may also name.
 Result<std::string> read_backend(const LoadedInstance& instance, driftd_str given) {
   DRIFTD_TRY(std::string backend, name(given, "backend"));
   return backend == instance.open.backend ? std::string() : std::move(backend);
 }
 
-/// Kind and backend: without them nobody knows what the record is one of.
+/// Reads kind and backend, without which a record cannot be assigned to anything.
 Status read_kind_and_backend(const LoadedInstance& instance, const driftd_record& record, core::Observation& out) {
   DRIFTD_TRY(out.id.kind, name(record.kind, "kind"));
   if (out.id.kind.empty()) return fail(Code::invalid, "`kind` must not be empty");
   if (core::is_own_kind(out.id.kind))
-    return fail(Code::invalid, fmt::format("kind `{}` is of the agent's own questions", out.id.kind));
+    return fail(Code::invalid, fmt::format("kind `{}` is reserved for the agent", out.id.kind));
   DRIFTD_TRY(out.backend, read_backend(instance, record.backend));
   if (out.backend.empty() && !instance.info->schemas.contains(out.id.kind)) {
     return fail(Code::invalid, fmt::format("kind `{}` is not declared in describe().kinds", out.id.kind));
@@ -147,7 +146,8 @@ Status read_kind_and_backend(const LoadedInstance& instance, const driftd_record
   return {};
 }
 
-/// What a record can do without: of a member that breaks its rule nothing is kept, and the rest is judged as ever.
+/// Reads the members that a record can do without. A member that breaks its rule is dropped, and the rest is judged as
+/// usual.
 Status read_optional_members(const LoadedInstance& instance, const driftd_record& record, core::Observation& out) {
   Status fault;
   const auto keep = [&fault](auto& to, auto taken) {
@@ -167,8 +167,8 @@ Status read_optional_members(const LoadedInstance& instance, const driftd_record
   return fault;
 }
 
-/// Systems have things without a name: a Kafka group may be called nothing. None of them costs its neighbours. Nor may
-/// one be called as the stand-in of another: they would share a row.
+/// Reads the id. Some systems have things with an empty name (a Kafka group, for one); such a record must not affect
+/// the others. An id that begins like a stand-in is refused, because it could equal the stand-in of another record.
 Result<std::string> read_id(const driftd_record& record) {
   if (view(record.id).empty()) return fail(Code::invalid, "`id` must not be empty");
   if (view(record.id).starts_with(core::kStandIn)) {
@@ -179,7 +179,7 @@ Result<std::string> read_id(const driftd_record& record) {
   return name(record.id, "id");
 }
 
-/// What is judged: id, body, and which of it is secret or unread.
+/// Reads what is judged: id, body, and which parts of it are secret or unread.
 Status read_judged_members(LoadedInstance& instance, const driftd_record& record, core::Observation& out) {
   DRIFTD_TRY(out.id.id, read_id(record));
   DRIFTD_CHECK(read_unread(instance, record, out));
@@ -189,8 +189,8 @@ Status read_judged_members(LoadedInstance& instance, const driftd_record& record
                                          approximate_size(out), ipc::kMaxRedacted));
 }
 
-/// Stands for an id that cannot be taken: what of it can be shown, and a hash of its own bytes for which nobody finds
-/// others, so that two stay two.
+/// Makes a stand-in for an id that cannot be used: its printable beginning and a hash of all its bytes, so that two
+/// different ids get two stand-ins.
 std::string make_stand_in(driftd_str id) {
   constexpr std::size_t kShown = 256;
   return fmt::format("{}{}~{}", core::kStandIn, ipc::printable(view(id), kShown),
@@ -199,7 +199,7 @@ std::string make_stand_in(driftd_str id) {
 
 struct RecordInput {
   core::Observation record;
-  std::string fault;  ///< empty: it was taken as it is
+  std::string fault;  ///< empty if the record breaks no rule
 };
 
 Result<RecordInput> read_record(LoadedInstance& instance, const driftd_record& record) {
@@ -223,7 +223,8 @@ Result<RecordInput> read_record(LoadedInstance& instance, const driftd_record& r
   return out;
 }
 
-/// What is all_metadata of another backend is that one's fault, where it is defined, and not the source's own.
+/// Makes the diagnostic of a record that breaks a rule. If it is about another backend, the diagnostic is assigned to
+/// that one, where it is defined, and not to the source.
 core::Diagnostic make_diagnostic(const core::Observation& record, std::string text) {
   core::Diagnostic out;
   out.code = Code::corrupt;
@@ -285,7 +286,7 @@ Result<core::Mark> read_mark(const LoadedInstance& instance, const driftd_mark& 
   return out;
 }
 
-/// A text for people is taken whatever is wrong with it: it may be all that is known of a failure.
+/// A text for people is accepted even if it breaks a rule, because it may be the only information about a failure.
 struct Text {
   const char* member;
   driftd_str given;
@@ -305,7 +306,7 @@ std::string other_backend(const LoadedInstance& instance, driftd_str backend) {
 core::Diagnostic read_diagnostic(LoadedInstance& instance, const driftd_diagnostic& given) {
   report_bad_texts(instance, "diag", {{"path", given.path}, {"text", given.text}, {"right", given.right}});
   const auto clean = [&](driftd_str s) { return instance.scrubber.printable(view(s), ipc::kMaxText); };
-  // identities are compared with what was asked: never scrubbed
+  // identities are compared with the requested ones, so they are never scrubbed
   return {code_of(given.code),
           ipc::printable(view(given.kind), ipc::kMaxName),
           ipc::printable(view(given.id), ipc::kMaxName),

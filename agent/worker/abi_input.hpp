@@ -6,15 +6,15 @@
 
 namespace driftd::worker {
 
-/// Text of the ABI; a null pointer is empty whatever its length.
+/// Returns a text of the ABI; empty if its pointer is null, whatever its length.
 inline std::string_view view(driftd_str s) {
   return s.data == nullptr ? std::string_view{} : std::string_view(s.data, static_cast<std::size_t>(s.len));
 }
-/// Borrowed: good while `text` is.
+/// Borrows: valid as long as `text` is.
 inline driftd_str str(const std::string& text) { return {text.data(), text.size()}; }
-/// The same for a list of changes.
+/// Borrows the texts of a list of changes.
 std::vector<driftd_change> borrowed(const std::vector<ipc::DemoteChange>& changes);
-/// Reads a struct that may be older (shorter) than ours: what is missing is zero.
+/// Copies a struct that may be older and therefore shorter than ours; the missing members are zero.
 template <class T>
 T adopt(const void* given) {
   T out{};
@@ -24,15 +24,15 @@ T adopt(const void* given) {
   return out;
 }
 
-/// What became of the records of one emit.
+/// The records of one emit after they were read.
 struct EmittedRecords {
   std::vector<core::Observation> records;  ///< as many as were given
-  std::vector<core::Diagnostic> faults;    ///< of those that could not be taken as they are
+  std::vector<core::Diagnostic> faults;    ///< one for each record that breaks a rule
 };
-/// Copies, checks and redacts records. One of a known kind whose id or body breaks a limit (too long, nested too deep,
-/// not UTF-8, a duplicate key) is taken with all of it unread, so that it costs itself only: it is neither gone nor
-/// new, and the count of its kind fits. `invalid` names record and fault where not even the kind is known; then none is
-/// taken.
+/// Copies, checks and redacts records. If id or body of a record breaks a limit (too long, nested too deep, not UTF-8,
+/// a duplicate key), the record is kept with its whole body unread. So only this record is affected: it counts neither
+/// as gone nor as new, and the count of its kind is right. Returns `invalid` with record and fault if even the kind is
+/// unknown; no record is taken then.
 Result<EmittedRecords> read_records(LoadedInstance& instance, const driftd_record* records, std::uint32_t count,
                                     std::uint32_t stride);
 Result<core::Mark> read_mark(const LoadedInstance& instance, const driftd_mark& mark);
@@ -40,11 +40,11 @@ core::Diagnostic read_diagnostic(LoadedInstance& instance, const driftd_diagnost
 core::HealthReport read_health(LoadedInstance& instance, const driftd_health& health);
 struct BackendInput {
   core::Discovered backend;
-  std::string fault;  ///< of its metadata, of which nothing is kept but where it is defined; empty: taken as it is
+  std::string fault;  ///< what is wrong with its metadata, of which only `defined_in` is kept; empty if nothing is
 };
-/// `invalid` names the member that breaks its rule.
+/// Returns `invalid` with the member that breaks its rule.
 Result<BackendInput> read_discovered(const LoadedInstance& instance, const driftd_discovered& backend);
-/// Where it says that it is defined, whatever else is wrong with it; empty: it does not.
+/// Returns the place where the backend says that it is defined, even if the rest is invalid; empty if it does not say.
 std::string read_defined_in(const LoadedInstance& instance, const driftd_discovered& backend);
 
 }  // namespace driftd::worker

@@ -10,7 +10,7 @@ namespace driftd::worker {
 namespace {
 
 constexpr std::size_t kBatchBytes = 64u << 10;
-constexpr std::uint64_t kMaxReported = 20;  // records of one call that are named as not taken; all are counted
+constexpr std::uint64_t kMaxReported = 20;  // records of one call that are named in a diagnostic; all are counted
 
 thread_local ActiveCall* running = nullptr;
 
@@ -97,7 +97,7 @@ driftd_status ActiveCall::send(ipc::FrameType frame, std::string payload) {
     std::unique_lock lock(mutex_);
     const bool room =
         changed_.wait_until(lock, at(deadline_ns), [this] { return cancelled_ || in_flight_ < ipc::kCallCredit; });
-    // what a cancelled call still says (its diagnostics) may pass while there is room
+    // A cancelled call may still send while there is credit: its diagnostics.
     if (in_flight_ >= ipc::kCallCredit) return room ? DRIFTD_CANCELLED : DRIFTD_DEADLINE;
     in_flight_ += payload.size() + ipc::kHeaderSize;
   }
@@ -183,7 +183,7 @@ ActiveCall* running_call() { return running; }
 void set_running_call(ActiveCall* call) { running = call; }
 
 CallTable& CallTable::instance() {
-  static auto* table = new CallTable;  // plugins may still call while the process ends
+  static auto* table = new CallTable;  // never freed: plugins may still call while the process ends
   return *table;
 }
 

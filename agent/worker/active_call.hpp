@@ -16,7 +16,7 @@
 
 namespace driftd::worker {
 
-/// What the host knows of one opened instance of a plugin. Immutable once open was received, but for the counters.
+/// One opened instance of a plugin as the host knows it. Immutable after open, except for the counters.
 struct LoadedInstance {
   const Library* library = nullptr;
   std::shared_ptr<const core::ProviderInfo> info;
@@ -27,19 +27,19 @@ struct LoadedInstance {
   ipc::Scrubber scrubber;
   core::Disclosure disclosure;
 
-  /// A rule of the ABI was broken: counted and diagnostic with the next result; `what` is `function: what it did`. [any
-  /// thread]
+  /// Counts a broken rule of the ABI, which the next result reports; `what` is `function: what it did`. [any thread]
   void misuse(const std::string& what);
-  void deny_secret();  ///< a misuse with a count of its own
+  void deny_secret();  ///< counts as a misuse and separately
   struct Misuses {
     std::uint64_t count = 0, denied_secrets = 0;
     std::string first;
     std::map<std::string, std::uint64_t> by_function;
   };
   Misuses drain_misuses();
-  /// Log lines of this instance: 20 a second, 100 at once. Nullopt: drop it; else how many were dropped before. [any]
+  /// Limits the log lines of this instance: 20 a second, bursts of 100. Returns nullopt if the line must be dropped,
+  /// else how many were dropped before it. [any]
   std::optional<std::uint64_t> may_log();
-  bool may_send_metric();  ///< 500 a second, 10,000 at once: the agent takes twice that. [any]
+  bool may_send_metric();  ///< 500 a second, bursts of 10,000; the agent accepts more. [any]
 
  private:
   std::mutex mutex_;
@@ -50,8 +50,8 @@ struct LoadedInstance {
 
 std::int64_t mono_ns();  ///< CLOCK_MONOTONIC
 
-/// A call of the agent in the worker. The owner thread is the one that runs the plugin's function; cancel, credit and
-/// permitted come from the reader thread.
+/// A call of the agent as the worker runs it. The owner thread runs the plugin's function; cancel, credit and permitted
+/// come from the reader thread.
 class ActiveCall {
  public:
   ActiveCall(std::uint64_t id, ipc::FrameType type, std::int64_t deadline_ns, LoadedInstance& instance,
@@ -82,19 +82,22 @@ class ActiveCall {
   driftd_status emit(std::vector<core::Observation> batch);
   driftd_status mark(core::Mark mark);
   driftd_status diagnose(core::Diagnostic diagnostic);
-  /// A record that could not be taken as it is, diagnostic in these words; of the first ones of the call.
+  /// Sends a diagnostic about a record that breaks a rule; only for the first 20 of a call.
   void report_bad_record(core::Diagnostic diagnostic);
-  driftd_status send(ipc::FrameType type, std::string payload);  ///< under the credit; OK, CANCELLED or DEADLINE
-  driftd_status send_uncredited(ipc::FrameType type, std::string payload);  ///< beside the credit (rate-limited
-                                                                            ///< elsewhere)
+  /// Sends under the credit. Returns OK, CANCELLED or DEADLINE.
+  driftd_status send(ipc::FrameType type, std::string payload);
+  /// Sends without credit what is rate-limited elsewhere.
+  driftd_status send_uncredited(ipc::FrameType type, std::string payload);
   driftd_status flush();
   driftd_status permit(const std::string& bucket, std::uint32_t tokens);
-  void forbid_complete() { complete_forbidden_ = true; }  ///< a record was not taken: nothing is COMPLETE in this run
+  /// A record was rejected: from now on this call may not send COMPLETE.
+  void forbid_complete() { complete_forbidden_ = true; }
   bool accepts_records() const;
   bool budget_hit() const { return budget_hit_; }  ///< a record was refused
-  /// asked to finish for a budget, it left things out
+  /// Returns true if the call was asked to finish because of a budget and then left things out.
   bool stopped_early() const { return budget_neared_ && !completed_; }
-  const char* budget_name() const { return by_bytes_ ? "bytes" : "records"; }  ///< of the one that was hit or neared
+  /// The budget that was exceeded or nearly reached.
+  const char* budget_name() const { return by_bytes_ ? "bytes" : "records"; }
   const core::Diagnostic& last_diagnostic() const { return last_; }
 
  private:
@@ -112,10 +115,10 @@ class ActiveCall {
   core::Diagnostic last_;
 };
 
-/// What a record takes on the wire and in memory, about; bytes.
+/// Returns about how many bytes a record takes on the wire and in memory.
 std::size_t approximate_size(const core::Observation& o);
 
-/// The call whose plugin function runs on this thread, or nullptr.
+/// The call whose plugin function runs on this thread; nullptr if none.
 ActiveCall* running_call();
 void set_running_call(ActiveCall* call);
 

@@ -15,11 +15,12 @@ class AgentChannel {
   AgentChannel(const AgentChannel&) = delete;
   AgentChannel& operator=(const AgentChannel&) = delete;
 
-  /// Sends a frame whole. False: the agent is gone. [any thread]
+  /// Sends a whole frame. Returns false if the agent is gone. [any thread]
   bool send(ipc::FrameType type, std::uint64_t call, std::string payload);
-  /// Blocks for the next frame; nullopt: the agent closed the socket; `corrupt`: it makes no sense. [reader thread]
+  /// Blocks until the next frame. Returns nullopt if the agent closed the socket, `corrupt` if a frame is invalid.
+  /// [reader thread]
   Result<std::optional<ipc::Frame>> receive();
-  /// Ends both directions; receive() then answers nullopt. [any thread]
+  /// Ends both directions; receive() then returns nullopt. [any thread]
   void shut();
 
  private:

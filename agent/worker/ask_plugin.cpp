@@ -31,7 +31,7 @@ Result<std::string> checked(const std::string& file, const std::string& what, dr
   return std::move(pushed.text);
 }
 
-/// Asks twice: both functions are [pure], and what changes from answer to answer would be another contract each start.
+/// Asks twice and compares. Both functions are [pure]; a text that differs would be another contract at each start.
 template <class Ask>
 Result<std::string> ask_twice(const std::string& file, const std::string& what, Ask ask) {
   std::string texts[2];

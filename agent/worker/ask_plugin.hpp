@@ -7,7 +7,7 @@ namespace driftd::worker {
 
 struct Library;
 
-/// Calls describe and schema of a plugin. `invalid` names the document that is missing or that changes between two
+/// Calls describe and schema of a plugin. Returns `invalid` with the document that is missing or differs between two
 /// calls.
 Result<ipc::LoadAnswer> ask_plugin(const Library& library);
 

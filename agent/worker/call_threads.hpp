@@ -10,15 +10,15 @@
 
 namespace driftd::worker {
 
-/// Threads for one sort of call, started when first needed, at most `width`. Jobs start in order.
+/// The threads for one sort of call. They are started when needed, up to `width`. Jobs start in order.
 class CallThreads {
  public:
   explicit CallThreads(std::size_t width) : width_(width) {}
   ~CallThreads() { join(); }
   CallThreads(const CallThreads&) = delete;
   CallThreads& operator=(const CallThreads&) = delete;
-  void post(std::function<void()> job);  ///< [any thread]; dropped after join
-  void join();                           ///< runs what is queued, then ends the threads. Not from a job.
+  void post(std::function<void()> job);  ///< dropped after join(). [any thread]
+  void join();                           ///< runs the queued jobs, then ends the threads; not from a job
 
  private:
   void work();

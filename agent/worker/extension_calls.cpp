@@ -17,23 +17,24 @@
 namespace driftd::worker {
 namespace {
 
-constexpr std::size_t kMaxBackends = 4096, kMaxPerNamespace = 250;  // of one discovery, and of a namespace in it
-constexpr std::size_t kMaxBytes = 6u << 20, kMaxBytesPerNamespace = 1u << 20;  // of one discovery; a frame holds 8 MiB
+constexpr std::size_t kMaxBackends = 4096, kMaxPerNamespace = 250;  // backends of one discovery, and of one namespace
+constexpr std::size_t kMaxBytes = 6u << 20, kMaxBytesPerNamespace = 1u << 20;  // the same in bytes; a frame holds 8 MiB
 
 struct DiscoverPush {
   ActiveCall* call;
-  std::set<std::pair<std::string, std::string>> pushed;  ///< name, and where it is defined
+  std::set<std::pair<std::string, std::string>> pushed;  ///< name and place of definition
   struct Namespace {
     std::size_t count = 0, bytes = 0;
     bool full = false;
   };
-  std::map<std::string, Namespace> namespaces;  ///< where the provider says where its backends are defined
+  std::map<std::string, Namespace> namespaces;  ///< by the place where the provider says that backends are defined
   std::size_t bytes = 0;
-  bool refused = false;  ///< one was not taken: the discovery is not complete
+  bool refused = false;  ///< a backend was rejected, so the discovery is not complete
   ipc::DiscoverAnswer answer;
 };
 
-/// Of `place`, if that is known: whatever is defined there and not known of counts as unread, and nothing of others.
+/// Sends a diagnostic. If `place` is known, the agent treats unknown backends that are defined there as unread, and
+/// those of other places as usual.
 driftd_status report(DiscoverPush& to, std::string fault, Code code = Code::corrupt, std::string place = {}) {
   if (code == Code::corrupt) to.call->instance.misuse(fault);
   core::Diagnostic diagnostic;
@@ -44,14 +45,13 @@ driftd_status report(DiscoverPush& to, std::string fault, Code code = Code::corr
   return to.call->diagnose(std::move(diagnostic));
 }
 
-/// A backend that cannot be taken costs itself: the others are known, nobody is taken for gone, and who it was is
-/// diagnostic.
+/// Rejects one backend and reports it. The others stay known and no backend counts as gone.
 driftd_status skip_backend(DiscoverPush& to, std::string fault, std::string place) {
   to.refused = to.refused || place.empty();
   return report(to, std::move(fault), Code::corrupt, std::move(place));
 }
 
-/// It gets no more room. `keep`: what it has stays.
+/// Accepts no more backends of a namespace. With `keep` the accepted ones stay, without it they are dropped.
 driftd_status close_namespace(DiscoverPush& to, const std::string& place, bool keep, const std::string& why) {
   auto& closed = to.namespaces[place];
   closed.full = true;
@@ -63,8 +63,8 @@ driftd_status close_namespace(DiscoverPush& to, const std::string& place, bool k
   return report(to, "discover: namespace " + place + ": " + why, Code::budget, place);
 }
 
-/// Who writes in one namespace takes no other's room: each has its share, and where all are too much the largest gives
-/// way.
+/// Enforces the limits, so that whoever writes in one namespace cannot use up the room of the others. Each namespace
+/// has its share; if all together are too many, the largest one is dropped.
 driftd_status enforce_limits(DiscoverPush& to, const std::string& place) {
   auto& here = to.namespaces[place];
   if (!place.empty() && (here.count > kMaxPerNamespace || here.bytes > kMaxBytesPerNamespace)) {
@@ -97,7 +97,7 @@ driftd_status accept_backend(DiscoverPush& to, const driftd_discovered& given) {
   auto& [backend, fault] = *taken;
   const std::string place = core::defined_in(backend.metadata);
   if (to.namespaces[place].full) return DRIFTD_OK;
-  // One name in two namespaces is two backends here: the agent says which one is believed.
+  // The same name in two namespaces makes two backends here; the agent decides which one counts.
   if (!to.pushed.insert({backend.name, place}).second) return skip_backend(to, what + " was pushed twice", place);
   if (!fault.empty()) {
     if (const auto status = report(to, text(fault)); status != DRIFTD_OK) return status;
@@ -151,7 +151,7 @@ void push_applied(void* user, const driftd_applied* given) {
   }
 }
 
-/// What is wrong with an outcome; empty: nothing.
+/// Returns what is wrong with an outcome; empty if nothing is.
 std::string find_fault(const ipc::ApplyAnswer& answer, bool dry_run, int times) {
   if (times != 1) return "apply: answered OK and pushed " + std::to_string(times) + " outcomes, expected one";
   if (answer.outcome < DRIFTD_APPLY_SUCCESS || answer.outcome > DRIFTD_APPLY_REQUEUE_AFTER)

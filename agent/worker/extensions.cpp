@@ -11,7 +11,7 @@
 namespace driftd::worker {
 namespace {
 
-/// Sizes of the tables at their release: every plugin of that revision has this much. Never changed.
+/// Sizes of the tables in the first release of their revision, which every plugin has. Never changed.
 constexpr std::size_t kFirstWatch = 16, kFirstDiscover = 16, kFirstUpgrade = 16, kFirstApply = 16;
 
 struct Known {
@@ -20,7 +20,7 @@ struct Known {
   OwnTable table;
 };
 
-/// What this host knows, each with its place in `into`.
+/// Returns the extensions that this host knows, each with its table in `into`.
 std::vector<Known> known(Extensions& into) {
   return {
       {{DRIFTD_EXT_APPLY, DRIFTD_EXT_APPLY_REVISION}, true, {&into.apply, sizeof into.apply, kFirstApply, {"apply"}}},

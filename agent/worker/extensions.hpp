@@ -15,20 +15,20 @@ namespace driftd::worker {
 
 struct Library;
 
-/// The extension tables of one plugin. A slot that the plugin does not have is null: `unsupported`.
+/// The extension tables of one plugin. A slot that the plugin does not have is null, which means `unsupported`.
 struct Extensions {
   driftd_watch_table watch{};
   driftd_discover_table discover{};
   driftd_upgrade_table upgrade{};
   driftd_apply_table apply{};
-  std::vector<core::Extension> offered;  ///< those adopted, in the order of their names
+  std::vector<core::Extension> offered;  ///< the adopted ones, sorted by name
 };
 
 /// Extensions that an operator may name in `agent.experimental`.
 const std::vector<std::string>& experimental_extensions();
 
-/// Adopts every extension that this host knows and the plugin offers; the experimental ones only where `experimental`
-/// names them: else they are not even asked for. `invalid` for half an extension, which names the missing half.
+/// Adopts every extension that this host knows and the plugin offers. The plugin is not even asked for an experimental
+/// one unless `experimental` names it. Returns `invalid` for half an extension and names the missing half.
 Result<Extensions> adopt_extensions(const Library& library, const std::vector<std::string>& experimental);
 
 }  // namespace driftd::worker

@@ -6,7 +6,7 @@
 
 namespace driftd::worker {
 
-/// A struct that a plugin fills in, with a strip guard_bytes it that it must not touch.
+/// A struct that a plugin fills in, followed by bytes that it must not touch.
 template <class T>
 struct GuardedStruct {
   T value{};

@@ -16,10 +16,11 @@ thread_local bool in_use = false;  // inside `use` of secret(), which must not c
 
 struct InUse {
   InUse() { in_use = true; }
-  ~InUse() { in_use = false; }  // also when an exception of the plugin passes through
+  ~InUse() { in_use = false; }  // also if an exception of the plugin passes through
 };
 
-/// Counted against the call that runs on this thread; a thread of the plugin's own belongs to nobody and is logged.
+/// Counts a misuse of the call that runs on this thread. If the plugin made the thread itself, there is no such call,
+/// so the misuse is logged.
 void report_bad_handle(const char* function) {
   static std::atomic<int> logged{0};
   if (auto* own = running_call()) {
@@ -29,7 +30,7 @@ void report_bad_handle(const char* function) {
   }
 }
 
-/// The call behind a handle, if it may be used here; else the misuse is counted.
+/// Returns the call of a handle if it may be used here. Otherwise counts a misuse and returns nullptr.
 std::shared_ptr<ActiveCall> find_usable_call(driftd_call handle, const char* function) {
   auto call = CallTable::instance().find(handle);
   if (call == nullptr) {
@@ -47,7 +48,7 @@ std::shared_ptr<ActiveCall> find_usable_call(driftd_call handle, const char* fun
   return call;
 }
 
-/// Nothing of ours may throw into a plugin (memory that runs out, mostly).
+/// Lets no exception of ours (mostly std::bad_alloc) into a plugin.
 template <class F>
 driftd_status contained(F f) noexcept {
   try {
@@ -73,7 +74,7 @@ void log_line(driftd_call handle, std::int32_t level, driftd_str text, const dri
       const auto field = adopt<driftd_kv>(at);
       line +=
           fmt::format(" {}={}", scrubber.printable(view(field.key), 128), scrubber.printable(view(field.value), 1024));
-      at += kv->size;  // the first one's, for all
+      at += kv->size;  // the stride is the size of the first one
     }
     if (*dropped > 0) line += fmt::format(" ({} lines before this one dropped)", *dropped);
     return call->send_uncredited(ipc::FrameType::log, encode(ipc::LogLine{level, std::move(line)}));

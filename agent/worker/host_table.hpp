@@ -9,7 +9,7 @@ namespace driftd::worker {
 
 /// The one host table of this process.
 const driftd_host_table* host_table();
-/// A status of a plugin; an unknown number is `internal`.
+/// Converts a status of a plugin; an unknown number becomes `internal`.
 Code code_of(driftd_status status);
 
 }  // namespace driftd::worker

@@ -21,7 +21,7 @@ namespace {
 
 constexpr rlim_t kMaxFiles = 1024;
 #if defined(__SANITIZE_THREAD__)
-constexpr int kThreads = 2;  // the sanitizer's own: landlock does not hold it, seccomp does
+constexpr int kThreads = 2;  // the sanitizer has one more: landlock does not hold it, seccomp does
 #else
 constexpr int kThreads = 1;
 #endif
@@ -45,10 +45,10 @@ bool close_others(int keep) {
   return below && ::close_range(from + 2, ~0u, 0) == 0;
 }
 
-/// Also of root: what is left is what the files' modes give to its user. The bounding set may only be emptied by who
-/// has CAP_SETPCAP; without it no_new_privs keeps what exec could bring.
+/// Gives up all capabilities, also as root: what remains are the rights that file modes give to the user. Only a
+/// process with CAP_SETPCAP may empty the bounding set; without it, no_new_privs prevents that exec brings any back.
 bool drop_capabilities() {
-  ::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);  // fails only on kernels that have none (before 4.3)
+  ::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);  // fails only on kernels without it (before 4.3)
   for (int each = 0; ::prctl(PR_CAPBSET_READ, each, 0, 0, 0) >= 0; ++each) {
     if (::prctl(PR_CAPBSET_DROP, each, 0, 0, 0) != 0 && errno != EPERM) return false;
   }
@@ -57,8 +57,8 @@ bool drop_capabilities() {
   return ::syscall(SYS_capset, &header, none) == 0;
 }
 
-/// Where memory runs out the kernel takes a worker, not the agent. Only who has CAP_SYS_RESOURCE could take that back;
-/// without /proc the agent's own value stays.
+/// Makes the kernel kill a worker, not the agent, when memory runs out. Only a process with CAP_SYS_RESOURCE could undo
+/// that. Without /proc the agent's own value stays.
 void offer_to_oom_killer() {
   const int fd = ::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
   if (fd < 0) return;
@@ -77,7 +77,7 @@ int thread_count() {
 Status strip_process(int keep, pid_t parent) {
   DRIFTD_CHECK(check_step(keep > 2 && ::fcntl(keep, F_SETFD, FD_CLOEXEC) == 0, "protocol descriptor"));
   DRIFTD_CHECK(check_step(::fcntl(keep + 1, F_SETFD, FD_CLOEXEC) == 0, "the plugin's descriptor"));
-  offer_to_oom_killer();  // before the process is not dumpable: then its /proc is root's
+  offer_to_oom_killer();  // while the process is dumpable: after that its /proc belongs to root
   DRIFTD_CHECK(check_step(drop_capabilities(), "capset"));
   DRIFTD_CHECK(check_step(::prctl(PR_SET_PDEATHSIG, SIGKILL) == 0, "PR_SET_PDEATHSIG"));
   if (::getppid() != parent) return fail(Code::cancelled, "worker: the agent is gone already");
@@ -89,7 +89,7 @@ Status strip_process(int keep, pid_t parent) {
   DRIFTD_CHECK(check_step(::clearenv() == 0, "clearenv"));
   DRIFTD_CHECK(check_step(::chdir("/") == 0, "chdir /"));
   ::umask(077);
-  // as in the agent, where sessions run in-process: a peer that is gone is EPIPE, no death
+  // As in the agent, where sessions run in-process: writing to a closed peer fails with EPIPE and kills nobody.
   std::signal(SIGPIPE, SIG_IGN);
   return {};
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files that a worker sees. Numbers are the kernel's (include/uapi/linux/landlock.h): headers of Debian 12 end at
-// ABI 2, kernels do not.
+// The files that a worker sees. The numbers are those of the kernel (include/uapi/linux/landlock.h), because the
+// headers of Debian 12 end at ABI 2.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/openat2.h>
@@ -44,8 +44,8 @@ struct Descriptor {
   Descriptor& operator=(const Descriptor&) = delete;
 };
 
-/// Every right that this ABI knows: what no rule gives back is denied. EXECUTE is given nowhere: it is asked by execve,
-/// not when a library is mapped.
+/// Returns every right of this ABI: what no rule allows is denied. EXECUTE is allowed nowhere; only execve needs it,
+/// mapping a library does not.
 std::uint64_t handled_rights(int version) {
   int bits = 13;                // ABI 1: EXECUTE … MAKE_SYM
   if (version >= 2) bits = 14;  // REFER
@@ -54,7 +54,7 @@ std::uint64_t handled_rights(int version) {
   return (1ull << bits) - 1;
 }
 
-/// Libraries, their data (time zones, certificates, locales), and what resolver, NSS, TLS and Kerberos read of /etc.
+/// Libraries, their data (time zones, certificates, locales), and what resolver, NSS, TLS and Kerberos read in /etc.
 constexpr const char* kSystem[] = {
     "/usr", "/lib", "/lib32", "/lib64", "/libx32", "/etc/ld.so.cache",
     // resolver and NSS
@@ -69,7 +69,8 @@ constexpr const char* kSystem[] = {
     "/dev/random", "/dev/urandom", "/dev/zero", "/sys/devices/system/cpu", "/sys/kernel/mm/transparent_hugepage",
     "/sys/kernel/mm/hugepages"};
 
-/// Their inodes are made anew when the kernel forgets them, and a rule is bound to an inode: a descriptor stays open.
+/// A rule is bound to an inode, and the kernel makes these inodes anew after it has forgotten them. So their
+/// descriptors stay open.
 constexpr const char* kPinned[] = {"/proc/self",
                                    "/proc/cpuinfo",
                                    "/proc/meminfo",
@@ -93,13 +94,14 @@ Status allow(int ruleset, int path, std::uint64_t rights, const std::string& nam
   return fail(Code::denied, fmt::format("worker: landlock_add_rule for {}: {}", name, std::strerror(errno)));
 }
 
-/// What is not there, or not for this user, needs no rule.
+/// Adds a rule for a path. A path that does not exist, or that this user may not open, needs none.
 Status allow_path(int ruleset, const std::string& path, std::uint64_t rights) {
   const Descriptor at(::open(path.c_str(), O_PATH | O_CLOEXEC));
   return at.fd < 0 ? Status{} : allow(ruleset, at.fd, rights, path);
 }
 
-/// A path of the settings, as it was found to lead: a link that somebody put on the way since then is not followed.
+/// Adds a rule for a path of the settings, whose links the agent has resolved. A link that somebody put there since
+/// then is not followed.
 Status allow_unlinked(int ruleset, const std::string& path) {
   open_how how{};
   how.flags = O_PATH | O_CLOEXEC;
@@ -108,7 +110,7 @@ Status allow_unlinked(int ruleset, const std::string& path) {
   return at.fd < 0 ? Status{} : allow(ruleset, at.fd, kRead, path);
 }
 
-/// resolv.conf is often a link into /run, to a file that its owner replaces by rename: then its folder.
+/// Adds a rule for the folder of resolv.conf in /run: it is often a link to a file there that is replaced by rename.
 Status allow_resolver(int ruleset) {
   std::error_code missing;  // no resolver: no rule
   const fs::path folder = fs::canonical("/etc/resolv.conf", missing).parent_path();
@@ -141,7 +143,7 @@ std::string missing_landlock_reason() {
   if (errno == EOPNOTSUPP) return "switched off: lsm= of the kernel's command line lacks landlock";
   if (errno == EPERM || errno == EACCES)
     return "denied: a seccomp policy of the container or unit forbids landlock_create_ruleset";
-  return "kernel";  // ENOSYS: older than 5.13, or built without
+  return "kernel";  // ENOSYS: older than 5.13, or built without landlock
 }
 
 Status enter_landlock(int version, const JailSpec& spec) {

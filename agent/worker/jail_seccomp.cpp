@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The system calls that a worker may make: all but those of the lists below. Arguments of 32 bits are compared under a
-// mask: the kernel does not look at the upper half of the register, so a plugin may put anything there.
+// The system calls that a worker may make: all but those in the lists below. Arguments of 32 bits are compared under a
+// mask: the kernel ignores the upper half of the register, so a plugin may put anything there.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/filter.h>
@@ -30,9 +30,9 @@ using Arguments = std::initializer_list<scmp_arg_cmp>;
 
 constexpr std::uint64_t k32 = 0xffffffff;
 
-/// No worker has a use for these.
+/// No worker needs these.
 constexpr int kDenied[] = {
-    // programs and processes; threads are made by clone, which is looked at below
+    // programs and processes; threads are made by clone, see filter_clone()
     SCMP_SYS(execve), SCMP_SYS(execveat), SCMP_SYS(fork), SCMP_SYS(vfork), SCMP_SYS(uselib), SCMP_SYS(setsid),
     SCMP_SYS(setpgid), SCMP_SYS(acct), SCMP_SYS(vhangup),
     // other processes
@@ -52,7 +52,7 @@ constexpr int kDenied[] = {
     SCMP_SYS(reboot), SCMP_SYS(syslog), SCMP_SYS(iopl), SCMP_SYS(ioperm), SCMP_SYS(modify_ldt), SCMP_SYS(_sysctl),
     SCMP_SYS(sethostname), SCMP_SYS(setdomainname), SCMP_SYS(settimeofday), SCMP_SYS(stime), SCMP_SYS(clock_settime),
     SCMP_SYS(clock_adjtime), SCMP_SYS(adjtimex),
-    // objects that outlive a process or are found by others
+    // objects that outlive a process or can be found by others
     SCMP_SYS(shmget), SCMP_SYS(shmat), SCMP_SYS(shmctl), SCMP_SYS(shmdt), SCMP_SYS(semget), SCMP_SYS(semop),
     SCMP_SYS(semctl), SCMP_SYS(semtimedop), SCMP_SYS(msgget), SCMP_SYS(msgsnd), SCMP_SYS(msgrcv), SCMP_SYS(msgctl),
     SCMP_SYS(mq_open), SCMP_SYS(mq_unlink), SCMP_SYS(mq_timedsend), SCMP_SYS(mq_timedreceive), SCMP_SYS(mq_notify),
@@ -62,37 +62,38 @@ constexpr int kDenied[] = {
     SCMP_SYS(fchownat), SCMP_SYS(utime), SCMP_SYS(utimes), SCMP_SYS(utimensat), SCMP_SYS(futimesat), SCMP_SYS(setxattr),
     SCMP_SYS(lsetxattr), SCMP_SYS(fsetxattr), SCMP_SYS(removexattr), SCMP_SYS(lremovexattr), SCMP_SYS(fremovexattr),
     SCMP_SYS(name_to_handle_at), SCMP_SYS(open_by_handle_at), SCMP_SYS(fanotify_init), SCMP_SYS(fanotify_mark),
-    // who it is
+    // user and group ids
     SCMP_SYS(setuid), SCMP_SYS(setgid), SCMP_SYS(setreuid), SCMP_SYS(setregid), SCMP_SYS(setresuid),
     SCMP_SYS(setresgid), SCMP_SYS(setfsuid), SCMP_SYS(setfsgid), SCMP_SYS(setgroups), SCMP_SYS(capset),
-    // newer than the names that libseccomp 2.5.4 knows; the same number on every architecture: fchmodat2, statmount,
-    // listmount, lsm_set_self_attr, setxattrat, removexattrat, open_tree_attr, file_setattr
+    // newer than the names that libseccomp 2.5.4 knows; the numbers are the same on every architecture: fchmodat2,
+    // statmount, listmount, lsm_set_self_attr, setxattrat, removexattrat, open_tree_attr, file_setattr
     452, 457, 458, 460, 463, 466, 467, 469};
 constexpr int kFirstUnknown = 470, kLastUnknown = 600;  // 512–547: calls of x32 under another name
 
-/// Landlock says no to these too; a library that tries may go on, also in tests.
+/// These fail and never kill, so that a library that tries them may go on, also in tests. Landlock denies the first
+/// ones too.
 constexpr int kRefused[] = {SCMP_SYS(mkdir), SCMP_SYS(mkdirat), SCMP_SYS(rmdir), SCMP_SYS(unlink), SCMP_SYS(unlinkat),
                             SCMP_SYS(rename), SCMP_SYS(renameat), SCMP_SYS(renameat2), SCMP_SYS(link), SCMP_SYS(linkat),
                             SCMP_SYS(symlink), SCMP_SYS(symlinkat), SCMP_SYS(mknod), SCMP_SYS(mknodat),
                             SCMP_SYS(truncate),
-                            // memory that no budget counts: it belongs to a file, not to the process
+                            // memory that no budget counts, because it belongs to a file and not to the process
                             SCMP_SYS(memfd_create), SCMP_SYS(memfd_secret)};
 
 constexpr int kNamespaces[] = {CLONE_NEWNS,   CLONE_NEWCGROUP, CLONE_NEWUTS, CLONE_NEWIPC,
                                CLONE_NEWUSER, CLONE_NEWPID,    CLONE_NEWNET, CLONE_PTRACE};
 
-/// What strip_process did may not be undone, and nobody else may be let in.
+/// Options that would undo strip_process or let another process in.
 constexpr int kOptions[] = {PR_SET_PDEATHSIG,       PR_SET_DUMPABLE,   PR_SET_PTRACER,
                             PR_SET_KEEPCAPS,        PR_SET_SECUREBITS, PR_SET_MM,
                             PR_SET_CHILD_SUBREAPER, PR_CAP_AMBIENT,    62 /* PR_SCHED_CORE */};
 
-/// Signals by way of a descriptor.
+/// Commands that send signals through a descriptor.
 constexpr int kFcntl[] = {F_SETOWN, F_SETOWN_EX, F_SETSIG, F_NOTIFY};
-/// A lock on a file that may only be read keeps its owner from writing it: `terraform apply` waits for it. 37, 38:
-/// F_OFD_SETLK and _SETLKW.
+/// File locks: with read access a plugin could block a writer (`terraform apply` waits for the lock). 37 and 38 are
+/// F_OFD_SETLK and F_OFD_SETLKW.
 constexpr int kLocks[] = {F_SETLK, F_SETLKW, 37, 38, F_SETLEASE};
-/// What libraries ask of sockets and terminals; file systems have hundreds that change a file which is open for
-/// reading.
+/// The requests that libraries make of sockets and terminals. All others are denied: file systems have hundreds that
+/// change a file which is open for reading.
 constexpr std::uint32_t kIoctl[] = {
     FIONREAD,      FIONBIO,        FIOCLEX,        FIONCLEX,       TCGETS,        0x802c542a /* TCGETS2 */,
     TIOCGWINSZ,    TIOCOUTQ,       SIOCATMARK,     SIOCGIFNAME,    SIOCGIFCONF,   SIOCGIFFLAGS,
@@ -105,7 +106,7 @@ scmp_arg_cmp lacks(unsigned argument, std::uint64_t bits) { return {argument, SC
 scmp_arg_cmp is_not(unsigned argument, std::uint64_t value) { return {argument, SCMP_CMP_NE, value, 0}; }
 scmp_arg_cmp above(unsigned argument, std::uint64_t value) { return {argument, SCMP_CMP_GT, value, 0}; }
 
-/// A filter in the making; the first failure is kept.
+/// Builds a filter; keeps the first failure.
 class Filter {
  public:
   explicit Filter(bool kills)
@@ -123,7 +124,7 @@ class Filter {
   Filter& operator=(const Filter&) = delete;
 
   void deny(int call, Arguments when = {}) { add(deny_, call, when); }
-  /// Fails with `error` in any mode.
+  /// Makes the call fail with `error`, also where denied calls kill.
   void refuse(int call, int error, Arguments when = {}) {
     add(SCMP_ACT_ERRNO(static_cast<unsigned>(error)), call, when);
   }
@@ -139,7 +140,7 @@ class Filter {
     if (failed_ == 0 && result < 0) failed_ = result;
   }
   void add(std::uint32_t action, int call, Arguments when) {
-    if (call < 0 || context_ == nullptr) return;  // below zero: not a call of this architecture
+    if (call < 0 || context_ == nullptr) return;  // negative: not a call of this architecture
     keep(::seccomp_rule_add_array(context_, action, call, static_cast<unsigned>(when.size()), when.begin()));
   }
 
@@ -148,14 +149,14 @@ class Filter {
   int failed_ = 0;
 };
 
-/// clone3 passes its flags in memory, out of sight: glibc falls back to clone.
+/// clone3 passes its flags in memory, where the filter cannot see them; after ENOSYS glibc uses clone.
 void filter_clone(Filter& filter) {
   filter.refuse(SCMP_SYS(clone3), ENOSYS);
   filter.deny(SCMP_SYS(clone), {lacks(0, CLONE_THREAD)});
   for (const int flag : kNamespaces) filter.deny(SCMP_SYS(clone), {has(0, static_cast<std::uint64_t>(flag))});
 }
 
-/// Only itself.
+/// Allows signals to the process itself only.
 void filter_signals(Filter& filter) {
   const auto self = static_cast<std::uint64_t>(::getpid());
   for (const int call : {SCMP_SYS(kill), SCMP_SYS(tgkill), SCMP_SYS(rt_sigqueueinfo), SCMP_SYS(rt_tgsigqueueinfo),
@@ -165,13 +166,14 @@ void filter_signals(Filter& filter) {
   for (const int cmd : kFcntl) filter.deny(SCMP_SYS(fcntl), {is(1, static_cast<std::uint64_t>(cmd))});
 }
 
-/// Fail in any mode: a library that locks for its own good may go on without.
+/// These fail and never kill: a library that locks for its own purposes may go on without.
 void filter_locks(Filter& filter) {
   filter.refuse(SCMP_SYS(flock), EPERM);
   for (const int cmd : kLocks) filter.refuse(SCMP_SYS(fcntl), EPERM, {is(1, static_cast<std::uint64_t>(cmd))});
 }
 
-/// Limits, priorities, memory of others. A thread that names itself by its number fails too, without harm.
+/// Limits, priorities and memory of other processes. The filter also denies a thread that names itself by its number,
+/// which does no harm.
 void filter_tuning(Filter& filter) {
   filter.deny(SCMP_SYS(prlimit64), {is_not(0, 0)});
   filter.deny(SCMP_SYS(move_pages), {is_not(0, 0)});
@@ -186,8 +188,9 @@ void filter_tuning(Filter& filter) {
   filter.refuse(SCMP_SYS(ioprio_set), EPERM, {is(0, 3 /* IOPRIO_WHO_USER */)});
 }
 
-/// Internet stream and datagram sockets. glibc asks for Unix (nscd, syslog) and netlink (addresses) ones and goes on
-/// without, so these fail in any mode. A datagram pair could be sent anywhere; SOCK_RAW makes one too.
+/// Allows internet stream and datagram sockets. glibc asks for Unix (nscd, syslog) and netlink (addresses) sockets and
+/// goes on without, so these fail and never kill. A pair of datagram sockets could send to any Unix socket; SOCK_RAW
+/// makes such a pair too.
 void filter_sockets(Filter& filter, bool unix_sockets) {
   constexpr std::uint64_t kTypes = 0xf;
   const int socket = SCMP_SYS(socket);
@@ -207,7 +210,7 @@ void filter_sockets(Filter& filter, bool unix_sockets) {
       filter.deny(SCMP_SYS(socketpair), {{1, SCMP_CMP_MASKED_EQ, kTypes, type}});
   }
   filter.deny(SCMP_SYS(socketpair), {is_not(0, AF_UNIX)});
-  // MPTCP, UDP-Lite, SCTP, L2TP, ICMP datagrams are streams and datagrams, too
+  // MPTCP, UDP-Lite, SCTP, L2TP and ICMP datagrams are stream and datagram sockets too, so they are denied by protocol.
   for (const std::uint64_t family : {AF_INET, AF_INET6}) {
     for (std::uint64_t protocol = 1; protocol < IPPROTO_UDP; ++protocol) {
       if (protocol != IPPROTO_TCP) filter.deny(socket, {is(0, family), is(2, protocol)});
@@ -216,13 +219,13 @@ void filter_sockets(Filter& filter, bool unix_sockets) {
   }
 }
 
-/// A second filter, for libseccomp has no "none of these": of two filters the stricter answer counts. The first one
-/// ends what calls by another table.
+/// A second filter, because libseccomp cannot express "none of these". The kernel applies the stricter answer of the
+/// two. The first filter already kills processes that use another system call table (x32, i386).
 Status allow_ioctls() {
   std::vector<sock_filter> code = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
                                    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_ioctl, 1, 0),
                                    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-                                   // its lower half
+                                   // lower half of the request
                                    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, args[1]))};
   for (const std::uint32_t request : kIoctl) {
     code.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, request, 0, 1));
@@ -253,7 +256,7 @@ Status enter_seccomp(const JailSpec& spec) {
   filter_locks(filter);
   filter_tuning(filter);
   filter_sockets(filter, spec.unix_sockets);
-  if (spec.read_paths.empty()) filter.refuse(SCMP_SYS(inotify_add_watch), EPERM);  // landlock does not look at it
+  if (spec.read_paths.empty()) filter.refuse(SCMP_SYS(inotify_add_watch), EPERM);  // landlock does not cover inotify
   DRIFTD_CHECK(allow_ioctls());
   return filter.load();
 }

@@ -16,15 +16,15 @@ namespace {
 
 constexpr char kEntry[] = "driftd_provider_v1";
 
-/// A file that dlopen took, kept for as long as the process: Go, Rust thread-locals and pthread keys cannot be
-/// unloaded. Its descriptor stays open with it: the loader knows a library by its name, and the name is the
-/// descriptor's.
+/// A file that dlopen accepted. It is kept until the process ends, because Go, Rust thread-locals and pthread keys
+/// cannot be unloaded. Its descriptor stays open too: the loader identifies a library by its name, which is that of the
+/// descriptor.
 struct OpenedLibrary {
   ipc::PluginFile file;
   boost::dll::shared_library code;
 };
 
-/// By what was opened, not by its path: an upgraded file is another library. Under the mutex of load_library.
+/// By key and not by path: an upgraded file is another library. Guarded by the mutex of load_library.
 std::map<ipc::PluginFile::Key, OpenedLibrary>& opened_libraries() {
   static auto* all = new std::map<ipc::PluginFile::Key, OpenedLibrary>;
   return *all;
@@ -38,14 +38,14 @@ std::string loader_reason(const std::string& fallback, const std::string& name, 
   return out;
 }
 
-/// Opens by descriptor: what was checked is what is loaded.
+/// Opens the library by its descriptor, so that what was checked is what is loaded.
 Result<const OpenedLibrary*> open_code(ipc::PluginFile file) {
   auto& all = opened_libraries();
   if (const auto known = all.find(file.key()); known != all.end()) return &known->second;
   const bool inode_in_use = std::any_of(all.begin(), all.end(), [&](const auto& other) {
     return other.first.device == file.key().device && other.first.inode == file.key().inode;
   });
-  if (inode_in_use) DRIFTD_CHECK(file.seal());  // written over in place: the loader would answer the old one
+  if (inode_in_use) DRIFTD_CHECK(file.seal());  // overwritten in place: the loader would return the old library
   const std::string name = file.load_name();
   boost::dll::fs::error_code failed;
   boost::dll::shared_library opened;
@@ -60,9 +60,10 @@ Result<const OpenedLibrary*> open_code(ipc::PluginFile file) {
 
 Result<EntryFunction*> find_entry(const OpenedLibrary& kept) {
   if (!kept.code.has(kEntry)) {
-    return fail(Code::invalid, fmt::format("{}: does not export {}; it is no driftd provider, or one of another major "
-                                           "version",
-                                           kept.file.path(), kEntry));
+    return fail(Code::invalid,
+                fmt::format("{}: does not export {}; it is not a driftd provider, or one of another major "
+                            "version",
+                            kept.file.path(), kEntry));
   }
   return &kept.code.get<EntryFunction>(kEntry);
 }
@@ -92,7 +93,7 @@ Result<const Library*> load_library(ipc::PluginFile file, bool in_process) {
   const auto found = known->find(kept);
   if (found != known->end()) return found->second;
   DRIFTD_TRY(auto library, load_fresh(*kept, in_process));
-  return known->emplace(kept, library.release()).first->second;  // for ever, like the code it points into
+  return known->emplace(kept, library.release()).first->second;  // never freed, like the code it points into
 }
 
 Result<const Library*> load_library(const std::filesystem::path& file, bool in_process) {

@@ -11,18 +11,18 @@
 
 namespace driftd::worker {
 
-/// A plugin in this process: loaded once, never unloaded. Immutable; any thread.
+/// A plugin that was loaded into this process. It is never unloaded. Immutable; any thread.
 struct Library {
   std::string file;
-  driftd_provider_table table{};  ///< full size; what the plugin does not have answers UNSUPPORTED
-  ipc::LoadAnswer loaded;         ///< what it said of itself
+  driftd_provider_table table{};  ///< full size; functions that the plugin does not have answer UNSUPPORTED
+  ipc::LoadAnswer loaded;         ///< what it says of itself
 };
 
-/// Loads `file` and agrees on a minor. `invalid` when it is no provider, `unsupported` when the versions do not meet;
-/// the sentence names the fix. The same file (device, inode, time, size) gives the same library, a changed one another.
-/// [any thread]
+/// Loads `file` and negotiates the minor version. Returns `invalid` if it is not a provider, `unsupported` if the
+/// versions are incompatible; the message names the fix. The same file (device, inode, time, size) gives the same
+/// library, a changed file another one. [any thread]
 Result<const Library*> load_library(ipc::PluginFile file, bool in_process);
-/// The same with PluginFile::open before it.
+/// Opens the file with PluginFile::open first.
 Result<const Library*> load_library(const std::filesystem::path& file, bool in_process);
 
 }  // namespace driftd::worker

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// driftd-provider-host FD AGENT_PID: speaks at FD, finds the plugin's sealed bytes at FD + 1. One plugin instance in a
-// process of its own. Started by the agent only.
+// driftd-provider-host FD AGENT_PID: runs one plugin instance in a process of its own. The protocol is at FD, the
+// plugin's sealed bytes are at FD + 1. Only the agent starts it.
 #include <unistd.h>
 #include <cstdio>
 #include <cstdlib>
@@ -33,7 +33,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "%s\n", stripped.error().message.c_str());
     return 3;
   }
-  // its end is the end of the process: no destructor of a plugin runs
+  // Never deleted: the process ends with it and no destructor of a plugin runs.
   auto* host = new worker::ProviderHost(fd, fd + 1, &enter_jail);
   const auto served = host->serve();
   if (!served) std::fprintf(stderr, "worker: %s\n", served.error().message.c_str());

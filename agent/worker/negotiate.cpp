@@ -12,7 +12,7 @@
 namespace driftd::worker {
 namespace {
 
-constexpr std::size_t kFirstTableSize = 88;  // driftd_provider_table of 1.0
+constexpr std::size_t kFirstTableSize = 88;  // driftd_provider_table of ABI 1.0
 constexpr std::size_t kHead = 2 * sizeof(std::uint32_t);
 
 Error refusal(const std::string& file, const driftd_accept& accept) {

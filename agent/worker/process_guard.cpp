@@ -14,10 +14,10 @@
 namespace driftd::worker {
 namespace {
 
-constexpr int kBeyond = 64;                    // copies lie above what a plugin closes by number
-constexpr std::size_t kShown = 64;             // of what was printed, bytes
-constexpr std::size_t kMaxPrinted = 1u << 20;  // read at once, bytes: a thread may print for ever
-constexpr int kDescriptorSteps = 64;           // a leak is told again after so many more
+constexpr int kBeyond = 64;                    // copies get numbers above those that plugins close
+constexpr std::size_t kShown = 64;             // bytes of printed text in a report
+constexpr std::size_t kMaxPrinted = 1u << 20;  // bytes that are read at once, because a thread may print for ever
+constexpr int kDescriptorSteps = 64;           // a leak is reported again after so many more descriptors
 constexpr std::array<const char*, 3> kNames = {"standard input", "standard output", "standard error"};
 
 std::string current_locale() {
@@ -36,7 +36,8 @@ std::size_t variables() {
   return n;
 }
 
-/// Libraries set SIGPIPE aside while they write; the rest is nobody's but the host's.
+/// Returns true if a plugin must not handle the signal. Libraries ignore SIGPIPE while they write, so that one may
+/// change.
 bool watched(int signal) { return signal != SIGPIPE && signal != SIGKILL && signal != SIGSTOP; }
 
 bool same(const struct sigaction& a, const struct sigaction& b) { return a.sa_sigaction == b.sa_sigaction; }
@@ -135,7 +136,7 @@ void ProcessGuard::check_environment(Changes& out) {
   const std::size_t now = variables();
   if (now == environment_) return;
   out.push_back(fmt::format("changed the environment: {} variables, there were {}", now, environment_));
-  environment_ = now;  // what reads it may run already
+  environment_ = now;  // not restored: other threads may be reading it
 }
 
 void ProcessGuard::check_printed(Changes& out) const {
@@ -165,7 +166,7 @@ void ProcessGuard::check_files(Changes& out) const {
   }
 }
 
-/// The lowest free number is about how many are open: it only counts what stays.
+/// Reports many open descriptors. The lowest free number is about the number of those that stay open.
 void ProcessGuard::check_descriptors(Changes& out) {
   rlimit file_limit{};
   const int lowest = ::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);

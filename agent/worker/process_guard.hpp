@@ -10,27 +10,29 @@
 
 namespace driftd::worker {
 
-/// What belongs to the whole worker process and a plugin must leave alone: signal mask and handlers, locale, working
-/// folder, umask, environment, descriptors 0 to 2, standard output, and few descriptors in all. Remembers it when made;
-/// `changes` says in words what is different since, and puts it right. Any thread.
+/// Guards state that belongs to the whole worker process and that a plugin must not change: signal mask and handlers,
+/// locale, working folder, umask, environment, descriptors 0 to 2, standard output, and the number of open descriptors.
+/// The constructor remembers it; `changes` reports what has changed since, and restores it. Any thread.
 class ProcessGuard {
  public:
-  /// Takes over standard output: what is printed there is found by the next `changes`.
+  /// Redirects standard output into a pipe; the next `changes` reports what was printed.
   ProcessGuard();
   ~ProcessGuard();
   ProcessGuard(const ProcessGuard&) = delete;
   ProcessGuard& operator=(const ProcessGuard&) = delete;
 
-  /// Of this thread's mask and the process's rest. `changed the locale from C to C.UTF-8`; empty: all is as it was.
+  /// Checks the mask of this thread and the rest of the process. Returns texts like `changed the locale from C to
+  /// C.UTF-8`; empty if nothing has changed.
   std::vector<std::string> changes();
-  /// What runtimes do as they are loaded (Go takes over all signals) is how it is from now on.
+  /// Accepts the present signal handlers: language runtimes install theirs while they are loaded (Go takes all
+  /// signals).
   void accept_handlers();
 
  private:
   struct File {
     dev_t device = 0;
     ino_t inode = 0;
-    int kept = -1;  ///< a copy beyond the plugin's reach
+    int kept = -1;  ///< a copy with a number that plugins do not close
   };
   using Changes = std::vector<std::string>;
   void check_mask(Changes& out) const;
@@ -44,14 +46,14 @@ class ProcessGuard {
   void check_descriptors(Changes& out);
 
   std::mutex mutex_;
-  int printed_ = -1;  ///< what reached standard output
+  int printed_ = -1;  ///< read end of the pipe behind standard output
   std::array<File, 3> files_;
   sigset_t mask_{};
   std::array<struct sigaction, 65> handlers_{};
   std::string locale_, folder_;
   mode_t umask_ = 0;
-  std::size_t environment_ = 0;   ///< variables
-  int reported_descriptors_ = 0;  ///< so many were open when that was last told
+  std::size_t environment_ = 0;   ///< number of variables
+  int reported_descriptors_ = 0;  ///< number of open descriptors in the last report
 };
 
 }  // namespace driftd::worker

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calls themselves: from a frame's payload to the plugin's function and back.
+// The calls of the provider table: from a frame's payload to the plugin's function and back.
 #include <cstddef>
 
 #include "worker/abi_input.hpp"

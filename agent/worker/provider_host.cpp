@@ -12,7 +12,7 @@
 namespace driftd::worker {
 namespace {
 
-/// The deadline stands first in every call but demote, which has none of its own.
+/// Reads the deadline, which is the first member of every call. Only demote has none.
 std::int64_t deadline_of(const ipc::Frame& frame) {
   constexpr std::int64_t kPureNs = 10'000'000'000;
   if (frame.type == ipc::FrameType::demote) return mono_ns() + kPureNs;
@@ -22,7 +22,7 @@ std::int64_t deadline_of(const ipc::Frame& frame) {
   return deadline;
 }
 
-/// RLIMIT_NOFILE is met: what the plugin failed at may be that.
+/// Returns true if RLIMIT_NOFILE is reached, which may be why the plugin failed.
 bool no_descriptor_left() {
   const int spare = ::dup(STDERR_FILENO);
   if (spare >= 0) ::close(spare);
@@ -173,7 +173,7 @@ void ProviderHost::run(const std::shared_ptr<ActiveCall>& call, const std::strin
   answer(*call, thrown.empty() ? status : DRIFTD_INTERNAL, std::move(body), thrown);
 }
 
-/// What the plugin did to the process is told with the next answer.
+/// Counts what the plugin did to the process; the next answer reports it.
 void ProviderHost::report_changes(std::string_view during) {
   if (process_guard_ == nullptr) return;
   for (const auto& change : process_guard_->changes())

@@ -14,22 +14,22 @@
 
 namespace driftd::worker {
 
-/// Runs one plugin instance for the agent at the other end of a socket: the whole of a worker, and the inside of an
-/// in-process session. Calls run on own threads: as many as the plugin declares, one for
-/// watch, health, diff, upgrade and apply each.
+/// Runs one plugin instance for the agent at the other end of a socket. It is the whole of a worker process and the
+/// inside of an in-process session. Calls run on threads of their own: as many as the plugin declares, and one each for
+/// watch, health, diff, upgrade and apply.
 class ProviderHost {
  public:
-  /// Called before any of the plugin's code runs and before this object makes a thread; says what holds the process
-  /// from then on. An error refuses the load.
+  /// Called before any code of the plugin runs and before this object makes a thread. Returns the jail that holds the
+  /// process from then on; an error refuses the load.
   using BeforeLoad = std::function<Result<std::string>(const ipc::Load&)>;
-  /// Takes over the descriptors: of the protocol and of the plugin's sealed bytes.
+  /// Takes ownership of both descriptors: the protocol and the plugin's sealed bytes.
   ProviderHost(int fd, int library, BeforeLoad before = {})
       : channel_(fd),
         library_(library),
         before_load_(std::move(before)) {}
   ~ProviderHost();
-  /// Serves until the agent says stop or goes away; then cancels and awaits all calls and closes the instance.
-  /// `corrupt` when what arrives makes no sense. [its own thread]
+  /// Serves until the agent sends stop or closes the socket; then cancels and awaits all calls and closes the instance.
+  /// Returns `corrupt` if a frame is invalid. [its own thread]
   Status serve();
 
  private:
@@ -59,13 +59,13 @@ class ProviderHost {
   driftd_status do_apply(ActiveCall&, const std::string&, driftd_call, std::string&);
 
   AgentChannel channel_;
-  int library_;  ///< -1: load has it
+  int library_;  ///< -1 once load has taken it
   const BeforeLoad before_load_;
   LoadedInstance loaded_;
-  std::unique_ptr<ProcessGuard> process_guard_;  ///< of a worker; in-process it is the agent's own state
+  std::unique_ptr<ProcessGuard> process_guard_;  ///< only in a worker process; in-process this is the agent's own state
   std::atomic<driftd_instance> instance_{nullptr};
   std::atomic<bool> opened_{false};
-  std::mutex mutex_;  // calls_
+  std::mutex mutex_;  // guards calls_
   std::map<std::uint64_t, std::shared_ptr<ActiveCall>> calls_;
   std::unique_ptr<CallThreads> call_threads_;
   CallThreads watch_thread_{1}, health_thread_{1}, demote_thread_{1}, upgrade_thread_{1}, apply_thread_{1};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A core thread for tests of sessions: runs a coroutine to its end, with a deadline that fails the test.
+// A core thread for tests of sessions. Runs coroutines to their end, with a deadline that fails the test.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -21,11 +21,10 @@ class Core {
   asio::io_context& context() { return context_; }
   asio::any_io_executor executor() { return context_.get_executor(); }
 
-  /// The value of `task`; throws (fails the test) when it takes longer than `timeout`
-  /// (kPatience times that).
+  /// Returns the value of `task`. Throws, which fails the test, if it takes longer than `timeout` times kPatience.
   template <class T>
   T run(Task<T> task, std::chrono::seconds timeout = std::chrono::seconds(60)) {
-    const auto ended = std::make_shared<Ended<T>>();  // a task that is late must find it
+    const auto ended = std::make_shared<Ended<T>>();  // a task that ends after the timeout still writes to it
     asio::co_spawn(context_, std::move(task), [ended](std::exception_ptr e, T value) {
       ended->thrown = e;
       ended->value.emplace(std::move(value));
@@ -39,7 +38,7 @@ class Core {
     asio::co_spawn(context_, std::move(task), [done](std::exception_ptr) { *done = true; });
     until([&] { return *done; }, timeout);
   }
-  /// Starts `task`; its value lands in `out`, which must outlive it.
+  /// Starts `task` and stores its value in `out`, which must outlive it.
   template <class T>
   void start(Task<T> task, std::optional<T>& out) {
     asio::co_spawn(context_, std::move(task), [&out](std::exception_ptr, T value) { out.emplace(std::move(value)); });
@@ -72,7 +71,7 @@ inline host::HostOptions host_options(Core& core) {
   return options;
 }
 
-/// Pages as they arrived.
+/// The pages in the order of their arrival.
 struct Pages {
   std::vector<core::RecordPage> all;
   std::size_t records() const {

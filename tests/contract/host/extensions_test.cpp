@@ -117,8 +117,8 @@ TEST_P(Extensions, ABackendPushedTwiceOrWithoutANameCostsItselfAndIsCounted) {
   EXPECT_THAT(events_, ElementsAre(HasSubstr("backend orders was pushed twice"), HasSubstr("must not be empty")));
 }
 
-/// What stands beside a backend is anybody's to write: it costs itself and never the name, else no discovery is ever
-/// complete.
+/// Anybody may write the metadata of a backend. If it breaks a limit, only the metadata is dropped and never the name;
+/// otherwise no discovery would be complete.
 TEST_P(Extensions, MetadataThatBreaksALimitCostsTheMetadataButWhereTheBackendIsDefined) {
   const auto outcome = core_.run(open({{"discover", "wordy"}}).discover());
   ASSERT_TRUE(outcome) << outcome.error().message;
@@ -135,7 +135,8 @@ std::size_t of(const core::DiscoverOutcome& outcome, const std::string& space) {
       std::ranges::count_if(outcome.backends, [&](const auto& each) { return each.name.starts_with(space + "-"); }));
 }
 
-/// Who writes in one namespace takes no other's room, wherever it sorts, and ends nobody's discovery.
+/// Whoever writes in one namespace cannot use up the room of the others, wherever it sorts, nor make their discovery
+/// fail.
 TEST_P(Extensions, ANamespaceThatIsTooLargeCostsItself) {
   const auto outcome = core_.run(open({{"discover", "crowded"}}).discover());
   ASSERT_TRUE(outcome) << outcome.error().message;

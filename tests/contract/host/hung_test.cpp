@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernel does not give back: a look at a file system that hangs, a worker that SIGKILL does not end.
+// What may hang in the kernel: a lookup in a file system that does not answer, and a worker that SIGKILL does not end.
 #include <gmock/gmock.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
@@ -72,7 +72,7 @@ TEST_F(Hung, AFileSystemThatDoesNotAnswerHoldsNoOtherBackendAndNoStop) {
   core_.until([&] { return why(hung) == "it did not fail"; });
 }
 
-/// Looks in vain at what a test traces: its end is the tracer's until that goes.
+/// Traces a process. While it is traced nobody else can reap it.
 class Tracer {
  public:
   explicit Tracer(pid_t traced) {
@@ -122,7 +122,7 @@ TEST_F(Hung, ASessionWhoseWorkerDoesNotEndStops) {
   ASSERT_EQ(why(session), "it did not fail");
   const auto pid = static_cast<pid_t>(session.status().pid);
   const Tracer tracer(pid);
-  ::kill(pid, SIGSTOP);  // so that it does not hear of the stop
+  ::kill(pid, SIGSTOP);  // so that it does not see the stop
   core_.run(session.stop(), std::chrono::seconds(20));
 }
 

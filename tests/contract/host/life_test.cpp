@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The life of a plugin: what it costs and breaks is counted, a parked one is freed.
+// What a plugin uses and which rules it breaks is counted, and a parked plugin can be resumed.
 #include <gmock/gmock.h>
 #include <filesystem>
 
@@ -112,7 +112,7 @@ TEST_F(Life, ABudgetThatIsHitAgainAndAgainIsCountedEachTimeAndToldOnce) {
   core::Budgets budgets;
   budgets.call = milliseconds(400);
   auto& session = open("wait", budgets);
-  ASSERT_TRUE(core_.run(session.info()));  // its worker is up: a call that only waited for it would hit no budget
+  ASSERT_TRUE(core_.run(session.info()));  // starts the worker: a call that waits for it hits no budget
   for (int i = 0; i < 3; ++i) EXPECT_EQ(refresh(session).error().code, Code::deadline);
   EXPECT_EQ(session.status().budget_hits.at("call"), 3u);
   EXPECT_THAT(events_, ElementsAre("budget: no answer within the budget of 400 ms in refresh"));
@@ -120,7 +120,7 @@ TEST_F(Life, ABudgetThatIsHitAgainAndAgainIsCountedEachTimeAndToldOnce) {
 
 TEST_F(Life, AListingThatComesNearItsBudgetAndIsCompleteHitsNothing) {
   core::Budgets budgets;
-  budgets.records = 1;  // of one: more than nine tenths
+  budgets.records = 1;  // one record is more than nine tenths of it
   auto& session = open("", budgets);
   EXPECT_TRUE(refresh(session));
   EXPECT_THAT(session.status().budget_hits, ::testing::IsEmpty());

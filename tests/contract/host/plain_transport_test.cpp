@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A login that would go over the wire in clear is warned of once, when the backend is opened; none is where nothing is.
+// A provider warns once, when a backend is opened, if a login would be sent without TLS. Without a login there is no
+// warning.
 #include <gmock/gmock.h>
 
 #include "support/provider_log.hpp"
@@ -16,7 +17,7 @@ using testing::IsEmpty;
 using testing::Not;
 using testing::StartsWith;
 
-/// What `provider` says when it is opened so; no server is asked.
+/// Returns what `provider` logs when it is opened with these settings; no server is contacted.
 std::vector<std::string> logged(const std::string& provider, const json& settings) {
   (void)take_provider_log();
   const ProviderProbe opened("providers/" + provider + ".so", settings, {{"token-1", "canary-of-the-login"}});

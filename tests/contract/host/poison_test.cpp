@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A record that cannot be taken as it is costs that record only: it stands there with all of it unread, its neighbours
-// and the COMPLETE of its kind arrive, and who it was is reported.
+// A record that breaks a rule affects only itself. It arrives with its whole body unread, the other records and the
+// COMPLETE of its kind arrive, and a diagnostic names it.
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -94,7 +94,8 @@ TEST_P(Poison, WhatCannotBeJudgedIsUnreadAsAWholeWithItsReason) {
   }
 }
 
-/// Somebody may call a thing as the host calls another one that has no name: they would share a row without a word.
+/// A plugin may send an id that equals the stand-in of a record without a usable id. Without a check both would share a
+/// row unnoticed.
 TEST_P(Poison, NoPluginGivesTheIdThatStandsForAnother) {
   const auto nameless = [](const std::vector<core::Observation>& all) {
     std::vector<std::string> out;
@@ -116,7 +117,7 @@ TEST_P(Poison, NoPluginGivesTheIdThatStandsForAnother) {
   }
 }
 
-/// The provider never gave the id that stands for a record, so it finds nothing under it, though the record is there.
+/// The provider does not know the stand-in of a record, so it answers "not found" although the record exists.
 TEST_P(Poison, NotFoundOfWhatStandsForARecordIsNoWordOfIt) {
   std::vector<core::ResourceId> ids = {{"thing", "0"}, {"thing", "not-there"}};
   for (const auto& o : refreshed()) {
@@ -164,8 +165,8 @@ TEST_P(Poison, TheCulpritIsToldAndCounted) {
   EXPECT_THAT(events_, Contains(HasSubstr("(thing/long-body): `body` has 5242")));
 }
 
-/// A source speaks of backends in many namespaces: whose word a record is must not be lost with the record, and what is
-/// wrong with it concerns that backend, not the source's own kind.
+/// A source reports backends of many namespaces. If a record breaks a rule, its namespace must not be lost with it, and
+/// the fault is assigned to that backend and not to the source's own kind.
 TEST_P(Poison, WhatIsSaidOfAnotherBackendKeepsWhereItIsDefinedAndIsBlamedOnThatOne) {
   core_.run(session_->stop());
   open("source");

@@ -206,9 +206,9 @@ TEST_P(SessionContract, ADeadlineThatTheAgentSeesLateStillGivesTheWorkerItsGrace
   ASSERT_TRUE(core_.run(session.info()));
   std::optional<Result<core::RefreshOutcome>> outcome;
   core_.start(session.refresh({false, {}, {}, milliseconds(100)}, keep(pages_)), outcome);
-  const auto until = std::chrono::steady_clock::now() + milliseconds(500);  // beyond deadline and grace
+  const auto until = std::chrono::steady_clock::now() + milliseconds(500);  // later than deadline and grace
   asio::post(core_.executor(), [until] {
-    while (std::chrono::steady_clock::now() < until) {  // the machine stood still
+    while (std::chrono::steady_clock::now() < until) {  // as if the machine had stood still
     }
   });
   core_.until([&] { return outcome.has_value(); });

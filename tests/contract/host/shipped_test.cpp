@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The providers that we ship pass the loader: describe, settings schema, a driftd-schema/1 document for each kind.
+// The providers that we ship are accepted by the loader: describe, settings schema, and a driftd-schema/1 document for
+// each kind.
 #include <gtest/gtest.h>
 #include <filesystem>
 

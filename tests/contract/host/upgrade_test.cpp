@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plugin files that arrive, are replaced, go away or are pinned while sessions run on them.
+// Plugin files that arrive, are replaced, disappear or are pinned while sessions run on them.
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -22,7 +22,7 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-/// Worker processes of this one.
+/// Returns the number of worker processes of this process.
 int workers() {
   int n = 0;
   for (const auto& task : fs::directory_iterator("/proc/self/task")) {
@@ -48,7 +48,7 @@ class Upgrade : public ::testing::Test {
     factory_->watch(false);
     if (session_) core_.run(session_->stop());
   }
-  /// By rename, as `install` and package managers do.
+  /// Installs a version by rename, as `install` and package managers do.
   void install(const std::string& version, const std::string& name = "lives") {
     fs::create_directories(folder_);
     fs::copy_file(DRIFTD_BINARY_DIR "/tests/lives/" + version + ".so", folder_ + "/new",
@@ -168,7 +168,7 @@ TEST_F(Upgrade, ABrokenFileIsRefusedAndTheOldVersionGoesOn) {
     install(version);
     core_.until([&] { return session.status().upgrade_refused.find(reason) != std::string::npos; });
     EXPECT_TRUE(was_reported("upgrade_refused: " + file())) << version;
-    EXPECT_THAT(session.status().upgrade_refused, HasSubstr("version 1.0 goes on"));
+    EXPECT_THAT(session.status().upgrade_refused, HasSubstr("version 1.0 stays in use"));
     EXPECT_TRUE(refresh());
     EXPECT_EQ(session.status().pid, before);
   }
@@ -190,7 +190,7 @@ TEST_F(Upgrade, AVersionThatDiesInItsFirstRefreshesIsTakenBack) {
   core_.until([&] { return was_reported("upgrade_reverted: " + file()); });
   EXPECT_EQ(version(), "1.0");
   EXPECT_TRUE(refresh());
-  EXPECT_THAT(session.status().upgrade_refused, HasSubstr("failed 3 times before it ended a refresh"));
+  EXPECT_THAT(session.status().upgrade_refused, HasSubstr("failed 3 times before it finished a refresh"));
   EXPECT_EQ(session.status().crashes, 0u) << "they were the other version's";
   (void)core_.run(factory_->scan());
   EXPECT_TRUE(refresh());
@@ -235,7 +235,7 @@ TEST_F(Upgrade, AVersionThatEndedARefreshIsNotTakenBackWhateverHappensToItsWorke
   EXPECT_FALSE(was_reported("upgrade_reverted"));
 }
 
-/// A worker that dies while it describes a plugin, as the first to go when memory runs out.
+/// A worker that dies while it describes a plugin, as it does when memory runs out.
 class DeadDescriber : public Upgrade {
  protected:
   core::Session& open_after_death(milliseconds again) {
@@ -279,7 +279,7 @@ TEST_F(DeadDescriber, IsAskedAgainByResume) {
   EXPECT_TRUE(refresh());
 }
 
-/// What runs is what was judged: the refused file must not come in by the back door of a restart.
+/// The worker runs only bytes that were checked: a restart must not bring in a refused file.
 TEST_F(Upgrade, AWorkerThatDiesIsReplacedByTheVersionThatServesNotByTheRefusedOne) {
   install("v1");
   auto& session = open();
@@ -297,7 +297,7 @@ TEST_F(Upgrade, AWorkerThatDiesIsReplacedByTheVersionThatServesNotByTheRefusedOn
   };
   killed_and_back();
   fs::remove(file());
-  killed_and_back();  // also when there is no file any more
+  killed_and_back();  // also if the file does not exist any more
 }
 
 TEST_F(Upgrade, BytesWrittenOverInPlaceDoNotReachTheWorkerThatRunsThem) {
@@ -355,7 +355,7 @@ TEST_F(Upgrade, WhatIsNoFileHoldsNobodyUpAndIsNamed) {
   ASSERT_EQ(::truncate(dir_.write("plugins/huge.so", "").c_str(), 20ll << 30), 0);
   open();
   EXPECT_TRUE(refresh());
-  EXPECT_THAT(found(file("pipe")).info.error().message, HasSubstr("pipe.so: is no file"));
+  EXPECT_THAT(found(file("pipe")).info.error().message, HasSubstr("pipe.so: is not a file"));
   EXPECT_THAT(found(file("huge")).info.error().message, HasSubstr("expected a plugin of at most"));
   EXPECT_TRUE(was_reported("plugin_refused: " + file("pipe")));
   const auto before = events_.size();

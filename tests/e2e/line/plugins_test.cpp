@@ -73,8 +73,8 @@ TEST_F(PluginLine, FilesAreTakenUpUpgradedAndRefusedWithoutARestart) {
               AllOf(HasSubstr("kind two"), HasSubstr("driftd.watch/1")));
 
   install("describe_breaks");
-  ASSERT_TRUE(eventually([&] { return ls().find("is not taken up") != std::string::npos; }, seconds(40))) << ls();
-  EXPECT_THAT(ls(), AllOf(HasSubstr("signal 6"), HasSubstr("version 2.0 goes on")));
+  ASSERT_TRUE(eventually([&] { return ls().find("stays in use") != std::string::npos; }, seconds(40))) << ls();
+  EXPECT_THAT(ls(), AllOf(HasSubstr("signal 6"), HasSubstr("version 2.0 stays in use")));
   EXPECT_TRUE(eventually([&] {
     return agent_->ask({"events"}).dump().find("upgrade_refused") != std::string::npos ||
            agent_->cli({"events"}).out.find("upgrade_refused") != std::string::npos;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plugin may do what it likes: its own backend says why, the one beside it misses nothing.
+// Whatever a plugin does, its own backend reports why it failed and other backends lose nothing.
 #include <gmock/gmock.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -20,7 +20,7 @@ class Zoo : public ::testing::Test {
  protected:
   void SetUp() override {
     auto options = host_options(core_);
-    options.plugin_dirs = {DRIFTD_BINARY_DIR "/tests/zoo"};
+    options.plugin_dirs = {DRIFTD_BINARY_DIR "/tests/faulty_providers"};
     options.grace = milliseconds(200);
     options.restart_first = milliseconds(5);
     options.restart_max = milliseconds(5);
@@ -41,7 +41,7 @@ class Zoo : public ::testing::Test {
     return *sessions_.back();
   }
   core::Session& animal(const std::string& name, core::Budgets budgets = {}) {
-    return open(DRIFTD_BINARY_DIR "/tests/zoo/" + name + ".so", budgets);
+    return open(DRIFTD_BINARY_DIR "/tests/faulty_providers/" + name + ".so", budgets);
   }
   core::Session& well() { return open(DRIFTD_BINARY_DIR "/tests/providers/tester.so"); }
   Result<core::RefreshOutcome> refresh(core::Session& session, milliseconds deadline = milliseconds(30'000)) {
@@ -223,7 +223,7 @@ TEST_F(Zoo, ABadSchemaNamesKindAndMember) {
 
 TEST_F(Zoo, AScanReportsEveryBadFileAndFindsTheGoodOne) {
   auto options = host_options(core_);
-  options.plugin_dirs = {DRIFTD_BINARY_DIR "/tests/zoo", DRIFTD_BINARY_DIR "/tests/providers"};
+  options.plugin_dirs = {DRIFTD_BINARY_DIR "/tests/faulty_providers", DRIFTD_BINARY_DIR "/tests/providers"};
   const auto factory = host::make_session_factory(options);
   const auto found = core_.run(factory->scan(), std::chrono::seconds(100));
   std::map<std::string, std::string> by_name;
@@ -260,7 +260,7 @@ TEST_F(Zoo, AFileOrFolderThatOthersMayWriteIsRefused) {
   ::chmod(folder.path().c_str(), 0700);
 }
 
-/// Told of in words that name the function and what it did; the session goes on or says why not.
+/// A misbehaviour, and the texts that must report it: the outcome of a refresh, and an event that names the function.
 struct Misbehaviour {
   const char *animal, *outcome, *event;
   friend std::ostream& operator<<(std::ostream& out, const Misbehaviour& m) { return out << m.animal; }
@@ -280,7 +280,7 @@ TEST_P(NamedInTheZoo, TheMisbehaviourIsNamedAndTheNeighbourMissesNothing) {
     const auto outcome = refresh(good);
     EXPECT_TRUE(outcome) << outcome.error().message;
   }
-  const bool reported = *GetParam().event == '\0' ||  // the outcome says it
+  const bool reported = *GetParam().event == '\0' ||  // the outcome names it
                         std::any_of(events_.begin(), events_.end(), [](const std::string& event) {
                           return event.find(GetParam().event) != std::string::npos;
                         });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thousand workers come and go: the agent is afterwards as it was after the first.
+// Starts and stops a thousand workers. Afterwards the agent uses no more than after the first few.
 #include <gmock/gmock.h>
 #include <filesystem>
 #include <fstream>
@@ -11,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What a worker that leaves something behind would add to.
+/// What a worker would increase if it left something behind.
 struct ResourceCounts {
   std::ptrdiff_t descriptors = 0, threads = 0, children = 0;
   long resident_kib = 0;
@@ -24,7 +24,7 @@ std::ptrdiff_t entries(const char* folder) {
 ResourceCounts count_resources() {
   ResourceCounts out{entries("/proc/self/fd"), entries("/proc/self/task"), 0, 0};
   for (const auto& task : fs::directory_iterator("/proc/self/task")) {
-    std::ifstream children(task.path() / "children");  // zombies stand here too
+    std::ifstream children(task.path() / "children");  // zombies are listed too
     for (std::string pid; children >> pid;) ++out.children;
   }
   std::ifstream status("/proc/self/status");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A worker's code cannot leave its jail; outside, the same attempts get through.
+// A worker's code cannot leave its jail; outside of a jail the same attempts succeed.
 #include <gmock/gmock.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -24,7 +24,7 @@ using Json = nlohmann::json;
 
 constexpr char kEscaper[] = DRIFTD_BINARY_DIR "/tests/jail/escaper.so";
 
-/// A Unix socket that listens, or receives datagrams; abstract when its name begins with '@'.
+/// A Unix socket that listens or receives datagrams. It is abstract if its name begins with '@'.
 class Listening {
  public:
   Listening(const std::string& name, int type) : fd_(::socket(AF_UNIX, type | SOCK_CLOEXEC, 0)) {
@@ -45,7 +45,7 @@ class Listening {
   int fd_;
 };
 
-/// Files and sockets like those of an agent, in a folder of the test.
+/// A fixture with files and sockets like those of an agent, in a temporary folder.
 class Escape : public ::testing::Test {
  protected:
   Escape() {
@@ -82,7 +82,7 @@ class Escape : public ::testing::Test {
     sessions_.push_back(factory_->open(spec).value());
     return *sessions_.back();
   }
-  /// name → errno, as the provider in its worker reports.
+  /// Runs the attempts in a worker. Returns name → errno, as the provider reports them.
   std::map<std::string, int> inside(const Json& more = Json::object()) {
     auto& sibling = open(DRIFTD_BINARY_DIR "/tests/providers/tester.so", R"({"count":1})");
     EXPECT_TRUE(core_.run(sibling.info()));
@@ -125,7 +125,7 @@ TEST_F(Escape, EveryAttemptInsideTheJailIsBlocked) {
   EXPECT_THAT(jail_, ::testing::MatchesRegex("landlock [0-9]+, seccomp"));
 }
 
-/// Proof that the attempts themselves work: a suite in which nothing could get through would show nothing.
+/// Proves that the attempts themselves work: if none could succeed anywhere, the suite would prove nothing.
 TEST_F(Escape, TheSameAttemptsGetThroughOutside) {
   const Child agent({"/bin/cat", "/dev/zero"}, {});
   const Child sibling({"/bin/cat", "/dev/zero"}, {});
@@ -142,7 +142,7 @@ TEST_F(Escape, TheSameAttemptsGetThroughOutside) {
     through += error == 0 ? 1 : 0;
     bool may_fail = feature != 0 || (root != 0 && ::geteuid() != 0);
 #ifdef __SANITIZE_THREAD__
-    // its own thread runs beside, and with two it is refused
+    // ThreadSanitizer has a thread of its own, and the kernel refuses this call in a process with two.
     may_fail = may_fail || (name == "unshare user" && error == EINVAL);
 #endif
     EXPECT_TRUE(error == 0 || may_fail) << name << ": " << std::strerror(error);
@@ -180,7 +180,7 @@ TEST_F(Escape, AUnixSocketInTheSettingsOpensUnixSocketsAndNothingElse) {
 TEST_F(Escape, AFolderInTheSettingsIsReadableAndNothingElse) {
   const auto results = inside({{"folder", targets_.outside}});
   for (const auto& [name, error] : results) {
-    const bool inotify = name == "inotify on data_dir";  // landlock does not look at it: the threat model says so
+    const bool inotify = name == "inotify on data_dir";  // landlock does not cover inotify, see the threat model
     EXPECT_TRUE(escapes::is_blocked(error) || inotify) << name << ": " << error;
   }
 }
@@ -213,7 +213,7 @@ TEST_F(Escape, WhereMemoryRunsOutAWorkerGoesFirst) {
   EXPECT_EQ(read_file("/proc/" + std::to_string(session.status().pid) + "/oom_score_adj"), "1000\n");
 }
 
-/// As a config beside a CA's file has it, and data_dir.
+/// Like a config or data_dir in the same folder as a CA's file.
 TEST_F(Escape, ASettingOpensNothingOfTheAgentsOwn) {
   options_.own = {targets_.data_dir, targets_.data_dir + "/installation.key"};
   const std::string file = folder_.write("data/extra.pem", "public");
@@ -225,8 +225,9 @@ TEST_F(Escape, ASettingOpensNothingOfTheAgentsOwn) {
   auto& session = open(targets_.own_library, Json{{"folder", targets_.data_dir}}.dump());
   const auto outcome = core_.run(session.refresh({}, keep(std::make_shared<Pages>())));
   ASSERT_FALSE(outcome);
-  EXPECT_THAT(outcome.error().message,
-              HasSubstr(targets_.data_dir + ": a plugin may not read this folder, for it holds the agent's own "));
+  EXPECT_THAT(
+      outcome.error().message,
+      HasSubstr(targets_.data_dir + ": a plugin may not read this folder, because it contains the agent's own "));
 }
 
 TEST_F(Escape, ASettingThatIsAPathAndASocketOpensNoUnixSocket) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The jail itself, entered by children of this test.
+// The jail itself. Children of this test enter it.
 #include "worker/jail.hpp"
 
 #include <fcntl.h>
@@ -21,7 +21,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-/// What `body` answers in a child.
+/// Runs `body` in a child and returns its text.
 std::string in_child(std::string (*body)()) {
   int ends[2];
   if (::pipe(ends) != 0) return "no pipe";
@@ -46,7 +46,8 @@ std::string lock(const JailSpec& spec) {
   return locked ? *locked : std::string(render(locked.error().code)) + ": " + locked.error().message;
 }
 
-/// A kernel without: its system call is not there. EPERM: a container's policy, EOPNOTSUPP: the kernel's command line.
+/// Makes landlock fail. ENOSYS: the kernel lacks it; EPERM: a container's policy denies it; EOPNOTSUPP: the kernel's
+/// command line switched it off.
 void hide_landlock(std::uint32_t error = ENOSYS) {
   scmp_filter_ctx filter = ::seccomp_init(SCMP_ACT_ALLOW);
   ::seccomp_rule_add(filter, SCMP_ACT_ERRNO(error), SCMP_SYS(landlock_create_ruleset), 0);
@@ -76,7 +77,7 @@ TEST(Jail, WhyThereIsNoLandlockIsSaid) {
   EXPECT_THAT(off, StartsWith("no landlock (switched off: lsm="));
 }
 
-/// `driftd COMMAND` where landlock is denied: its exit code and what it output.
+/// Runs `driftd COMMAND` where landlock is denied. Returns its exit code and its stderr.
 std::string without_landlock(const std::string& jail, const char* command) {
   test::TempDir folder;
   const std::string config =
@@ -113,7 +114,7 @@ TEST(Jail, EachOfTheTwoIsNamedOrItsAbsence) {
   EXPECT_EQ(jail::render(0, false), "no landlock (kernel), no seccomp (kernel)");
 }
 
-/// Landlock holds the thread that enters it and those it makes: not one that was there before.
+/// Landlock holds the thread that enters it and the threads that this one makes, but none that existed before.
 TEST(Jail, ASecondThreadRefusesTheJail) {
   const std::string output = in_child([] {
     std::mutex mutex;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Our own providers and the examples do their work in a jail whose filter kills: whatever a real server makes them call
-// is allowed.
+// The shipped providers and the examples work in a jail whose filter kills: every call that they make with a real
+// server is allowed.
 #include <gmock/gmock.h>
 #include <filesystem>
 #include <fstream>
@@ -33,7 +33,7 @@ class InJail : public ::testing::Test {
     return *sessions_.back();
   }
   static std::string shipped(const std::string& name) { return DRIFTD_BINARY_DIR "/providers/" + name + ".so"; }
-  /// Refreshes whole, looks at the health, and the worker is the first that was opened; answers the number of records.
+  /// Makes a full refresh and a health call, both on the first worker. Returns the number of records.
   std::size_t works(core::Session& session) {
     const auto pages = std::make_shared<Pages>();
     const auto outcome = core_.run(session.refresh({true, {}, {}, std::chrono::seconds(30)}, keep(pages)));
@@ -99,8 +99,8 @@ TEST_F(InJail, TerraformReadsAndWatchesAFileThatIsReplacedByRename) {
   core_.until([&] { return ended.has_value(); });
 }
 
-/// Its folder stays shut: the worker gets another jail for each new file. Who asks before the agent looked gets the
-/// next worker's answer, not that a right is missing.
+/// The folder of the file stays closed, so the worker gets a new jail for each new file. A call that comes before the
+/// agent noticed a new file is answered by the next worker, and does not fail for a missing right.
 TEST_F(InJail, TerraformBesideTheAgentsConfigIsReadAlsoWhenItWasReplaced) {
   auto options = host_options(core_);
   options.own = {folder_.write("driftd.yaml", "text")};
@@ -126,7 +126,7 @@ TEST_F(InJail, TerraformBesideTheAgentsConfigIsReadAlsoWhenItWasReplaced) {
   EXPECT_NE(session.status().pid, first);
 }
 
-/// The first worker of a file that no scan has seen only tells what its settings are; the second has the paths.
+/// If no scan has described the file, the first worker only reports the settings schema; the second one has the paths.
 TEST_F(InJail, TheExampleReadsTheFolderOfItsSettings) {
   folder_.write("one", "1");
   for (const char* language : {"cpp", "c", "rust", "go"}) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The corpus of what a worker may send, as it stands and a million times mutated, without a socket.
+// The corpus of frames that a worker may send, unchanged and mutated a million times, without a socket.
 #include <gtest/gtest.h>
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
 
-#include "fuzz/said/agent_input.hpp"
-#include "fuzz/said/worker_frames.hpp"
+#include "fuzz/protocol/agent_input.hpp"
+#include "fuzz/protocol/worker_frames.hpp"
 #include "support/patience.hpp"
 
 namespace driftd::fuzz {
@@ -44,7 +44,7 @@ TEST(Corpus, IsHeardWithoutACrashAsItStandsAndAMillionTimesMutated) {
     const std::string& stream = kept[random() % kept.size()];
     if (random() % 4 == 0) {
       feed_agent(mutated(stream, random));
-    } else {  // the frame's payload, so that no checksum stands in the way
+    } else {  // mutates the payload only, so that the checksum does not reject the frame
       const std::string payload = stream.substr(std::min(stream.size(), 1 + ipc::kHeaderSize));
       feed_agent(std::string{1, stream[5] >= 32 ? static_cast<char>(stream[5] - 32) : '\0'} + mutated(payload, random));
     }

@@ -46,7 +46,8 @@ class Hostile : public ::testing::Test {
     return out;
   }
   core::Session& open(const std::string& behaviour, const std::string& name = "hostile.so") {
-    const std::string file = folder_.write(name, std::string(8, '\0'));  // no plugin: the worker stands for it
+    const std::string file = folder_.write(name, std::string(8, '\0'));  // not a plugin: the hostile worker does not
+                                                                         // load it
     sessions_.push_back(bad_->open(spec(file, R"({"do":")" + behaviour + R"("})")).value());
     return *sessions_.back();
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A worker that its plugin has taken over breaks one rule of the protocol: it is named, killed and costs nothing.
+// A worker that its plugin has taken over breaks one rule of the protocol. The rule is named, the worker is killed, and
+// the agent loses nothing.
 #include <gmock/gmock.h>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -17,14 +18,14 @@ using ::testing::Not;
 using HostileWorker = Hostile;
 
 Task<Status> held(asio::steady_timer* gate) {
-  boost::system::error_code opened;  // the test cancels the wait
+  boost::system::error_code opened;  // ignored: the test cancels the wait
   co_await gate->async_wait(asio::redirect_error(asio::use_awaitable, opened));
   co_return Status{};
 }
 
 struct Misbehaviour {
   const char* behaviour;  ///< what the worker does instead of a refresh
-  const char* reason;     ///< "the worker ..."
+  const char* reason;     ///< how the message goes on after "the worker"
 };
 void PrintTo(const Misbehaviour& broken, std::ostream* out) { *out << broken.behaviour; }
 
@@ -40,10 +41,10 @@ TEST_P(BrokenRule, IsNamedAndTheWorkerKilled) {
 
 constexpr Misbehaviour kRules[] = {
     {"metric_flood", "flooded the metrics"},
-    {"unknown_call", "spoke of a call that is not running"},
+    {"unknown_call", "sent a frame of a call that is not running"},
     {"agents_frame", "sent a frame that only the agent sends"},
     {"metric_name", "sent a metric that describe does not declare"},
-    {"metric_value", "sent a metric whose value is no number"},
+    {"metric_value", "sent a metric whose value is not a number"},
     {"log_flood", "flooded the log"},
     {"permit_flood", "asked for a permit out of turn"},
     {"permit_buckets", "used more than 256 buckets of permits"},
@@ -62,10 +63,10 @@ constexpr Misbehaviour kRules[] = {
     {"mark_type", "sent a mark that cannot be decoded"},
     {"cursor", "sent a cursor of 70000 bytes"},
     {"over_budget", "sent more than its budget of 10000 records"},
-    {"result_garbage", "answered refresh with what cannot be decoded"},
-    {"result_code", "answered refresh with what cannot be decoded"},
-    {"many_rules", "answered refresh with what cannot be decoded"},
-    {"answer_shape", "answered refresh with something else"},
+    {"result_garbage", "sent an answer to refresh that cannot be decoded"},
+    {"result_code", "sent an answer to refresh that cannot be decoded"},
+    {"many_rules", "sent an answer to refresh that cannot be decoded"},
+    {"answer_shape", "sent an invalid answer to refresh"},
 };
 INSTANTIATE_TEST_SUITE_P(Worker, BrokenRule, ::testing::ValuesIn(kRules),
                          [](const auto& info) { return std::string(info.param.behaviour); });
@@ -80,7 +81,7 @@ TEST_F(HostileWorker, OneThatRefusesToOpenAndStaysIsKilledAndTriedAgain) {
 TEST_F(HostileWorker, OneThatRefusesToOpenMayNotSpeakOn) {
   auto& session = open("refuses_open_and_floods");
   core_.until([&] { return session.status().restarts > 1; });
-  EXPECT_THAT(events_, ::testing::Contains("misbehaved: spoke of a call that is not running"));
+  EXPECT_THAT(events_, ::testing::Contains("misbehaved: sent a frame of a call that is not running"));
 }
 
 TEST_F(HostileWorker, RecordsBeyondTheCreditKillIt) {
@@ -99,13 +100,13 @@ TEST_F(HostileWorker, ARecordBehindTheResultKillsIt) {
   auto& session = open("after_result");
   EXPECT_TRUE(refresh(session));
   core_.until([&] { return session.status().restarts > 0; });
-  EXPECT_THAT(events_, ::testing::Contains("misbehaved: spoke of a call that is not running"));
+  EXPECT_THAT(events_, ::testing::Contains("misbehaved: sent a frame of a call that is not running"));
 }
 
 TEST_F(HostileWorker, AHealthReportOfAnotherShapeKillsIt) {
   auto& session = open("health");
   EXPECT_FALSE(core_.run(session.health()));
-  EXPECT_THAT(events_, ::testing::Contains("misbehaved: answered health with something else"));
+  EXPECT_THAT(events_, ::testing::Contains("misbehaved: sent an invalid answer to health"));
 }
 
 TEST_F(HostileWorker, ADescribeThatNestsDeepIsRefusedWithoutItsStack) {

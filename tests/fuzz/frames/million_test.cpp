@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A million frames of a worker that lies at random, over the real socket, across as many workers as it takes.
+// A million random frames of a hostile worker, over the real socket, with as many workers as that takes.
 #include <gmock/gmock.h>
 #include <unistd.h>
 #include <fstream>
@@ -11,7 +11,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// Bytes that this process holds now.
+/// Returns the resident memory of this process.
 long resident_kib() {
   std::ifstream statm("/proc/self/statm");
   long total = 0;
@@ -29,7 +29,7 @@ std::uint64_t frames_in(const std::string& count_file) {
 
 class Million : public Hostile {
  protected:
-  /// Every call that a session has, one after the other, whatever they answer.
+  /// Makes every call of a session, one after the other. Returns how many succeeded.
   Task<int> all_calls(core::Session* session) {
     const auto pages = std::make_shared<Pages>();
     const auto short_time = milliseconds(500);

@@ -45,7 +45,7 @@ TEST(JailPaths, NestedListedAndUnnamedSettingsCount) {
               ElementsAre("/a", "/b", "/c", "/d"));
 }
 
-/// A folder of a test with an agent's files in conf and data.
+/// A fixture with an agent's files in the folders conf and data.
 class JailPathsOfAnAgent : public ::testing::Test {
  protected:
   JailPathsOfAnAgent() {
@@ -78,11 +78,11 @@ TEST_F(JailPathsOfAnAgent, BesideTheAgentsFilesOnlyTheFileIsOpened) {
 
 TEST_F(JailPathsOfAnAgent, TheAgentsFilesAndFoldersAreRefused) {
   EXPECT_THAT(of(at("conf")).refused,
-              ElementsAre(at("conf") + ": a plugin may not read this folder, for it holds the agent's own " +
+              ElementsAre(at("conf") + ": a plugin may not read this folder, because it contains the agent's own " +
                           at("conf/driftd.yaml") + "; name a file in it, or another folder"));
   EXPECT_THAT(of(at("data/installation.key")).refused,
               ElementsAre(at("data/installation.key") +
-                          ": a plugin may not read this file, for it is the agent's own; name another one"));
+                          ": a plugin may not read this file, because it is the agent's own; name another one"));
   for (const std::string& value : {at("data"), at("conf/secrets"), at("conf/secrets/pw"), at("conf/driftd.yaml"),
                                    at("infra/../data"), dir_.path().string()}) {
     EXPECT_THAT(of(value).read, IsEmpty()) << value;
@@ -101,7 +101,7 @@ TEST_F(JailPathsOfAnAgent, AnotherNameOfAFileOfTheAgentIsRefusedToo) {
 
 TEST_F(JailPathsOfAnAgent, WhatIsEverybodysIsRefusedAsAFolder) {
   EXPECT_THAT(of("/etc").refused,
-              ElementsAre("/etc: a plugin may not read this folder, for it is everybody's; name a file in "
+              ElementsAre("/etc: a plugin may not read this folder, because it is a shared folder; name a file in "
                           "it, or another folder"));
   for (const char* value : {"/", "/usr/../etc", "/usr/..", "/tmp", "/opt/", "/var"}) {
     EXPECT_THAT(of(value).read, IsEmpty()) << value;
@@ -153,7 +153,7 @@ TEST_F(JailPathsOfAnAgent, AFileThatIsOpenedAloneIsSeenToBeReplaced) {
   EXPECT_NE(of(at("conf/ca.pem")).seen, before.seen);
 }
 
-/// A jail is bound to what lay at the paths when the worker started, by device and inode.
+/// A jail is bound to device and inode of what was at the paths when the worker started.
 TEST_F(JailPathsOfAnAgent, AFolderThatIsReplacedIsSeenWhateverItHolds) {
   const JailPaths before = of(at("infra/state.json"));
   dir_.write("infra/other.json", "text");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A marker in every setting of every provider, by reference: whatever the plugin says with it, the marker does not come
-// out.
+// Puts a marker into every setting of every provider, by reference. Whatever the plugin reports with it, the marker is
+// removed.
 #include <gmock/gmock.h>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -21,7 +21,7 @@ json schema_of(const std::string& provider) {
   return json::parse(in).at("settings");
 }
 
-/// Settings with a token in each place where the schema takes text; `planted` gets the places.
+/// Returns settings with a token in each place where the schema accepts text; `planted` maps the tokens to the places.
 json plant(const json& schema, const std::string& path, std::map<std::string, std::string>& planted) {
   for (const char* alternatives : {"oneOf", "anyOf"}) {
     if (!schema.contains("type") && schema.contains(alternatives)) return plant(schema[alternatives][0], path, planted);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whose hands a plugin's file, the folders and the links on the way to it may be in.
+// Which owners and writers a plugin's file, its folders and the links on the way to it may have.
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
@@ -95,7 +95,7 @@ TEST(OtherWriters, EverybodyAndStrangeGroupsCountRootAndPrivateGroupsDoNot) {
   EXPECT_EQ(other_writers(S_IFDIR | 0775, 1000, strange), "group " + std::to_string(strange));
   EXPECT_EQ(other_writers(S_IFREG | 0644, 1000, strange), "");
   EXPECT_EQ(other_writers(S_IFREG | 0664, strange, strange), "") << "the owner's private group";
-  if (::getuid() == 0) {  // else the group is the one that this user has
+  if (::getuid() == 0) {  // another user may only set the group that it has
     const gid_t before = ::getegid();
     ASSERT_EQ(::setegid(strange), 0);
     EXPECT_EQ(other_writers(S_IFREG | 0664, 1000, strange), "group " + std::to_string(strange))

@@ -9,7 +9,7 @@
 namespace driftd::ipc {
 namespace {
 
-/// Bit by bit, as RFC 3720 has it.
+/// CRC-32C bit by bit, as in RFC 3720.
 std::uint32_t slow_crc(std::string_view bytes) {
   std::uint32_t crc = ~0u;
   for (const char c : bytes) {

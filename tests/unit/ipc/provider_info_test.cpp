@@ -36,7 +36,7 @@ TEST(Describe, WatchDiffAndConcurrencyAreRead) {
   EXPECT_TRUE((*info)->has_diff);
 }
 
-/// An approval of one of these changes what the agent believes: of its own questions, not of a plugin's resource.
+/// Approving a resource of these kinds changes what the agent itself believes, so no plugin may use their names.
 TEST(Describe, KindsOfTheAgentsOwnQuestionsAreRefused) {
   for (const std::string kind : {"backend", "claim", "scope"}) {
     LoadAnswer loaded = sample();
@@ -45,8 +45,7 @@ TEST(Describe, KindsOfTheAgentsOwnQuestionsAreRefused) {
                          R"(","revision":1,"class":"config","title":"t","attributes":{}})";
     const auto info = parse_info(loaded);
     ASSERT_FALSE(info) << kind;
-    EXPECT_THAT(info.error().message,
-                HasSubstr("x.so: describe: kind `" + kind + "` has the name of a question of the agent's own"));
+    EXPECT_THAT(info.error().message, HasSubstr("x.so: describe: kind `" + kind + "` is reserved for the agent"));
   }
 }
 

@@ -71,7 +71,7 @@ TEST(Text, EveryUrlLosesUserInfoAndQuery) {
   EXPECT_EQ(Scrubber().text("GET https://u:p@h/x?token=abc failed"), "GET https://h/x failed");
 }
 
-/// Nothing of a secret but what is too short to tell: every 4 bytes of the canaries are looked for.
+/// Returns true if any 4 consecutive bytes of the secret are shown; fewer are too few to recognize.
 bool leaks(const std::string& shown, const std::string& secret) {
   for (std::size_t at = 0; at + 4 <= secret.size(); ++at) {
     if (shown.find(secret.substr(at, 4)) != std::string::npos) return true;

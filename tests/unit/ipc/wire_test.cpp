@@ -23,7 +23,7 @@ core::Observation observation() {
   return o;
 }
 
-/// Feeds all bytes; how many frames came out before the end or the fault.
+/// Feeds all bytes. Returns the number of frames before the end or the first fault.
 int frames_in(std::string_view bytes) {
   FrameReader reader;
   reader.feed(bytes);

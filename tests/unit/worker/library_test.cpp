@@ -8,15 +8,14 @@
 namespace driftd::worker {
 namespace {
 
-/// A library that this process has anyway and that is no provider.
+/// Returns the path of a library that is in this process anyway and is not a provider.
 std::string standard_library() {
   Dl_info found{};
   EXPECT_NE(::dladdr(reinterpret_cast<void*>(&std::set_terminate), &found), 0);
   return found.dli_fname;
 }
 
-// What a refusal leaves behind for ever shows under AddressSanitizer: a broken in-process provider is tried again and
-// again.
+// A broken in-process provider is tried again and again. AddressSanitizer finds what a refusal leaves behind.
 TEST(Library, NoProviderIsRefusedEachTimeAndNothingOfItStays) {
   const std::string file = standard_library();
   for (int attempt = 0; attempt < 2; ++attempt) {

@@ -18,7 +18,7 @@ using Fn = driftd_status (*)();
 driftd_status works() { return DRIFTD_OK; }
 driftd_status unsupported() { return DRIFTD_UNSUPPORTED; }
 
-/// A table that grew a second function after its release.
+/// A table that got a second function after its first release.
 struct Grown {
   std::uint32_t size = sizeof(Grown), reserved = 0;
   Fn first = &unsupported, second = &unsupported;
@@ -37,7 +37,7 @@ Status adopt(Grown& into, const Peer& peer) {
 TEST(AdoptTable, ASlotThatAnOlderPeerDoesNotHaveAnswersUnsupported) {
   Peer older;
   older.size = kReleased;
-  older.second = nullptr;  // not there: not looked at
+  older.second = nullptr;  // beyond the size of the older table, so not read
   Grown ours;
   ASSERT_TRUE(adopt(ours, older));
   EXPECT_EQ(ours.first(), DRIFTD_OK);
@@ -87,7 +87,7 @@ TEST(UnsupportedTable, AnswersUnsupportedInEveryFunction) {
   EXPECT_EQ(table.query({}, 1), nullptr);
 }
 
-/// A plugin whose query answers what the test says.
+/// A plugin whose query() answers what the test sets.
 class OfferedExtensions : public ::testing::Test {
  protected:
   OfferedExtensions() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is checked is what is loaded.
+// The bytes that are checked are the bytes that are loaded.
 #include "ipc/plugin_file.hpp"
 
 #include <fcntl.h>
@@ -83,10 +83,11 @@ TEST_F(LibraryFileTest, TheSameFileIsTheSameLibraryAndAnUpgradedOneIsAnother) {
 }
 
 TEST_F(LibraryFileTest, AFolderOrAPipeIsNoPlugin) {
-  EXPECT_THAT(ipc::PluginFile::open(folder_.path()).error().message, HasSubstr("is no file; expected a plugin (.so)"));
+  EXPECT_THAT(ipc::PluginFile::open(folder_.path()).error().message,
+              HasSubstr("is not a file; expected a plugin (.so)"));
   const std::string pipe = folder_.file("pipe.so");
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
-  EXPECT_THAT(ipc::PluginFile::open(pipe).error().message, HasSubstr("is no file"));
+  EXPECT_THAT(ipc::PluginFile::open(pipe).error().message, HasSubstr("is not a file"));
 }
 
 TEST_F(LibraryFileTest, AFolderOnTheWayThatOthersMayWriteIsRefusedAlsoBehindALink) {

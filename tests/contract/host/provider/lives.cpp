@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// A provider in several versions, for what happens when its file is replaced; and one that takes too much time.
-// LIVES comes from the build: 1 and 2 are good, 3 breaks in describe, 4 opens for nobody, 5 never answers describe,
-// 6 dies in each refresh, 7 answers none before it is cancelled.
-//   mode: "spin" burns processor time for ever, "spin_beside" on a thread of its own; "wait" stays in refresh for a
-//   while, "hold" until it is cancelled; "steal" asks for a secret of others; "files" opens descriptors until there are
-//   none; "gauges" tells a metric 40,000 times; "abort".
+// A provider in several versions, for tests that replace its file, and with modes that use too much time.
+// LIVES comes from the build: 1 and 2 are good, 3 breaks in describe, 4 refuses every open, 5 never answers describe,
+// 6 dies in each refresh, 7 answers a refresh only when it is cancelled.
+// mode:
+//   "spin" uses processor time for ever, "spin_beside" does so on a thread of its own
+//   "wait" stays in refresh for a while, "hold" until it is cancelled
+//   "steal" asks for a secret of another instance
+//   "files" opens descriptors until none is left
+//   "gauges" sends a metric 40,000 times
+//   "abort" aborts
 #include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>

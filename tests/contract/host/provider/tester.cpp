@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A provider of things that do not exist: the contract suite's counterpart. What it does is said in its settings.
-//   count: so many things; secret: a token; block: "refresh" blocks until cancelled; deaf: and ignores the cancel
-//   mode "poison": records that break each limit, between two that break none; "source": the same of another backend
-//   discover: "partial", "twice", "nameless", "wordy", "crowded", "heavy", "elsewhere", "fails"; a body with
-//   `no_object` is upgraded to a list; wet: a dry run is none
+// The provider of the contract suite. Its things do not exist; its settings say what it does.
+//   count: number of things
+//   secret: a token
+//   mode: "block" blocks in refresh until it is cancelled; with `deaf` it ignores the cancel
+//   mode: "poison" emits records that break each limit, between two that break none
+//   mode: "source" emits such records about another backend
+//   discover: "partial", "twice", "nameless", "wordy", "crowded", "heavy", "elsewhere", "fails"
+//   wet: a dry run changes the system
+// A body with `no_object` is upgraded to a list.
 #include <poll.h>
 #include <charconv>
 #include <map>
@@ -151,7 +155,7 @@ class Tester final : public Instance {
     throw Failure(DRIFTD_CANCELLED, "cancelled");
   }
 
-  /// -1: there is no such thing.
+  /// Returns -1 if there is no such thing.
   int number_of(const std::string& id) const {
     int out = -1;
     const auto [end, error] = std::from_chars(id.data(), id.data() + id.size(), out);
@@ -184,7 +188,7 @@ class Tester final : public Instance {
     throw Failure(DRIFTD_UNAUTHENTICATED, "login with " + secret_ + " failed");
   }
 
-  /// Between two sound things one of each form that no host takes as it is.
+  /// Emits one record for each rule that a record can break, between two that break none.
   RefreshResult poison(Call& call) {
     std::vector<Record> all;
     const auto add = [&](const std::string& id, const std::string& body) -> Record& {
@@ -253,7 +257,7 @@ class Tester final : public Instance {
 
   const Json settings_;
   std::string secret_;
-  std::mutex mutex_;  // what apply changes
+  std::mutex mutex_;  // guards what apply changes
   std::map<int, int> sizes_, versions_;
   std::set<std::string> done_;
 };
@@ -262,7 +266,7 @@ std::unique_ptr<Instance> open(Call& call, std::string_view, std::string_view se
   return std::make_unique<Tester>(call, settings);
 }
 
-/// Revision 1 called `size` by the name of `length`.
+/// In revision 1 `size` was named `length`.
 std::string upgrade(std::string_view kind, std::uint32_t from, std::string_view body) {
   if (kind != "thing" || from != 1) throw Failure(DRIFTD_UNSUPPORTED, "unknown revision");
   Json old = Json::parse(body);

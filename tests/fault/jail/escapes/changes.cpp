@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Changing what is there: names, owners, modes, times, attributes.
+// Attempts to change existing files: names, owners, modes, times, attributes.
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <sys/file.h>
@@ -42,7 +42,7 @@ int remove_attribute(const Targets& to) {
   const int error = outcome(::removexattr(victim(to).c_str(), "user.none"));
   return error == ENODATA || error == EOPNOTSUPP ? 0 : error;
 }
-/// chattr needs no descriptor that may write.
+/// chattr works on a descriptor that is open for reading.
 int change_flags(const Targets& to) {
   const int own = ::open(to.own_library.c_str(), O_RDONLY | O_CLOEXEC);
   if (own < 0) return errno;
@@ -53,7 +53,7 @@ int change_flags(const Targets& to) {
   return result;
 }
 
-/// On a pipe: the kernel answers that a pipe has no such thing, once the jail lets the question through.
+/// Makes an ioctl on a pipe. If the jail lets it through, the kernel answers ENOTTY.
 int ask_pipe(unsigned long request) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return errno;
@@ -70,7 +70,7 @@ int subvolume(const Targets&) { return ask_pipe(0x5000940e); }            // BTR
 int keystroke(const Targets&) { return ask_pipe(TIOCSTI); }
 int high_bits(const Targets&) { return ask_pipe(0x100000000ul | FS_IOC_SETVERSION); }
 
-/// `lock` is tried on the reading end of a pipe: a lock needs no right to write.
+/// Tries `lock` on the reading end of a pipe, because a lock needs no right to write.
 int on_pipe(long (*lock)(int)) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return errno;

@@ -11,7 +11,7 @@ namespace {
 
 using namespace driftd::sdk;
 
-/// Runs in dlopen, before the host has asked anything.
+/// Runs in dlopen, before the host calls anything.
 int constructor_errno = -1;
 __attribute__((constructor)) void write_early() {
   const int fd = ::open(ESCAPE_CONSTRUCTOR_FILE, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
@@ -19,7 +19,7 @@ __attribute__((constructor)) void write_early() {
   if (fd >= 0) ::close(fd);
 }
 
-/// System calls of another table; the filter ends the process whatever its mode.
+/// Makes system calls of another table. The filter kills the process for them in every mode.
 void call_foreign(const std::string& table) {
 #if defined(__x86_64__)
   if (table == "x32") (void)::syscall(0x40000000 | 39);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attempts to leave a worker's jail. The same code runs in a provider inside the jail, where each must be blocked, and
-// in a plain process outside, where each must get through: a test that cannot fail proves nothing.
+// Attempts to leave a worker's jail. The same code runs in a provider inside the jail, where each attempt must be
+// blocked, and in a plain process outside, where each must succeed: a test that cannot fail proves nothing.
 #pragma once
 
 #include <sys/types.h>
@@ -10,23 +10,23 @@
 
 namespace driftd::escapes {
 
-/// What there is to reach. Two processes of the same user, and the files of an agent.
+/// The targets of the attempts: two processes of the same user, and the files of an agent.
 struct Targets {
   pid_t agent = 0, sibling = 0;
-  std::string data_dir;       ///< with driftd.db, installation.key
-  std::string plugin_folder;  ///< with own.so
-  std::string outside;        ///< a folder that is nobody's: with victim (a file), inner (a folder)
-  std::string agent_socket;   ///< a Unix stream socket that listens
+  std::string data_dir;       ///< contains driftd.db and installation.key
+  std::string plugin_folder;  ///< contains own.so
+  std::string outside;        ///< a folder beside them; contains victim (a file) and inner (a folder)
+  std::string agent_socket;   ///< a listening Unix stream socket
   std::string datagram_socket;
-  std::string abstract_name;  ///< of an abstract stream socket that listens, without the leading NUL
-  std::string own_library;    ///< the .so that runs, or a copy of it
+  std::string abstract_name;  ///< name of a listening abstract stream socket, without the leading NUL
+  std::string own_library;    ///< the running .so, or a copy of it
 };
 
 struct Attempt {
   const char* name;
-  /// 0: it got through; otherwise the errno that stopped it.
+  /// Returns 0 if the attempt succeeded, otherwise the errno that stopped it.
   int (*run)(const Targets&);
-  /// Only the superuser gets through outside, or only a kernel with that feature.
+  /// root: outside only the superuser succeeds. feature: only a kernel with that feature lets it succeed.
   bool root = false, feature = false;
 };
 
@@ -39,15 +39,15 @@ std::vector<Attempt> change_attempts();
 std::vector<Attempt> socket_attempts();
 std::vector<Attempt> kernel_attempts();
 
-/// The result of a system call as an attempt answers it.
+/// Converts the result of a system call into the result of an attempt.
 inline int outcome(long result) { return result < 0 ? errno : 0; }
-/// The same where an answer other than "you may not" shows that the kernel looked at it.
+/// Likewise; the errno `proof` counts as success, because it shows that the jail let the call reach the kernel.
 inline int reached(long result, int proof) { return result < 0 && errno != proof ? errno : 0; }
 
-/// Opens and closes; a file that O_CREAT makes is its user's alone.
+/// Opens and closes a file. A file that O_CREAT makes gets the mode 0600.
 int try_open(const std::string& path, int flags);
 
-/// The kernel or the jail said no, as opposed to: there is no such thing.
+/// Returns true if the errno means "not permitted", not merely "does not exist".
 bool is_blocked(int error);
 
 Targets parse_targets(const std::string& json);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading what is not a plugin's, writing anywhere.
+// Attempts to read what is not the plugin's, and to write anywhere.
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/fanotify.h>
@@ -79,7 +79,7 @@ int open_handle(const Targets&) {
   if (any < 0) return errno;
   const int got = outcome(::syscall(SYS_open_by_handle_at, any, &handle, O_RDONLY));
   ::close(any);
-  return got == ESTALE || got == EINVAL ? 0 : got;  // looked at: this handle is of nothing
+  return got == ESTALE || got == EINVAL ? 0 : got;  // the call got through; only the handle is invalid
 }
 
 }  // namespace

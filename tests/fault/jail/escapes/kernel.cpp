@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rights of the machine. Arguments are chosen so that even who may do it changes nothing.
+// Attempts to use the rights of a system administrator. The arguments are chosen so that they change nothing even if
+// they succeed.
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/bpf.h>
@@ -71,7 +72,7 @@ int ports(const Targets&) { return outcome(::syscall(SYS_iopl, 3)); }
 int personality(const Targets&) { return outcome(::personality(ADDR_NO_RANDOMIZE)); }
 int set_clock(const Targets&) {
   const timespec never{0, 2'000'000'000};
-  return reached(::syscall(SYS_clock_settime, CLOCK_REALTIME, &never), EINVAL);  // glibc looks at it first
+  return reached(::syscall(SYS_clock_settime, CLOCK_REALTIME, &never), EINVAL);  // glibc checks the time first
 }
 int set_clock_high_bits(const Targets&) {
   const timespec never{0, 2'000'000'000};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The agent and a worker beside: looking into them, stopping them, slowing them.
+// Attempts on the agent and on another worker: to read their memory, stop them or slow them down.
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/kcmp.h>
@@ -19,9 +19,9 @@
 namespace driftd::escapes {
 namespace {
 
-constexpr int kHarmless = SIGURG;  // ignored unless asked for
+constexpr int kHarmless = SIGURG;  // ignored by default
 
-/// Opening is allowed where reading is what is refused.
+/// Opens and reads a file, because some files may be opened and only reading is refused.
 int try_read(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return errno;
@@ -89,7 +89,7 @@ int take_descriptor(const Targets& to) {
   ::close(static_cast<int>(fd));
   return result;
 }
-/// Data that arrives at one's own socket signals somebody else.
+/// Makes the kernel signal another process when data arrives at one's own socket.
 int signal_by_socket(const Targets& to) {
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return errno;

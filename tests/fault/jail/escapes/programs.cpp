@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Other programs, other processes, other namespaces.
+// Attempts to start programs or processes, or to enter namespaces.
 #include <fcntl.h>
 #include <linux/sched.h>
 #include <sched.h>
@@ -55,7 +55,8 @@ int run_system(const Targets&) {
 
 int run_popen(const Targets&) {
   FILE* const out = ::popen("echo out", "r");
-  if (out == nullptr) return errno == ENOMEM ? EPERM : errno;  // glibc says so of any process that it cannot make
+  if (out == nullptr)
+    return errno == ENOMEM ? EPERM : errno;  // glibc sets ENOMEM if it cannot make a process for any reason
   char word[8] = {};
   const bool answered = std::fgets(word, sizeof word, out) != nullptr;
   ::pclose(out);
@@ -76,7 +77,7 @@ int run_vfork(const Targets&) {
   return reap_child(child);
 }
 int run_clone(const Targets&) { return reap_child(static_cast<pid_t>(::syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0))); }
-/// The upper half of the register is not the kernel's concern.
+/// The kernel ignores the upper half of the register.
 int run_clone_high_bits(const Targets&) {
   return reap_child(static_cast<pid_t>(::syscall(SYS_clone, 0xdead00000000ul | SIGCHLD, 0, 0, 0, 0)));
 }
@@ -99,7 +100,7 @@ int run_setns(const Targets&) {
   return result;
 }
 int run_setsid(const Targets&) { return outcome(::syscall(SYS_setsid)); }
-/// Into the agent's group, where its signals go.
+/// Joins the agent's process group, which gets its signals.
 int run_setpgid(const Targets& to) { return outcome(::setpgid(0, ::getpgid(to.agent))); }
 
 }  // namespace

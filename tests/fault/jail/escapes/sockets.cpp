@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ways out other than TCP and UDP.
+// Attempts to use sockets other than TCP and UDP.
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -59,7 +59,7 @@ int connect_to(const std::string& name, bool abstract) {
 }
 int agent_socket(const Targets& to) { return connect_to(to.agent_socket, false); }
 int abstract_socket(const Targets& to) { return connect_to(to.abstract_name, true); }
-/// A pair of one's own can still be sent elsewhere; SOCK_RAW is a datagram pair by another name.
+/// A socket of one's own pair can still send elsewhere. SOCK_RAW makes a datagram pair too.
 int by_pair(const Targets& to, int type) {
   int ends[2];
   if (::socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, ends) != 0) return errno;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A worker whose plugin has taken it over: it stands where driftd-provider-host does and breaks one rule, named by the
-// instance's settings: {"do":"over_credit"}. Load and open it answers like a good one.
+// A worker whose plugin has taken it over. It replaces driftd-provider-host and breaks one rule, which the instance's
+// settings name: {"do":"over_credit"}. It answers load and open correctly.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -12,7 +12,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "fuzz/said/worker_frames.hpp"
+#include "fuzz/protocol/worker_frames.hpp"
 #include "worker/agent_channel.hpp"
 
 namespace driftd::fuzz {
@@ -22,7 +22,7 @@ using ipc::encode;
 using ipc::Frame;
 using ipc::FrameType;
 
-/// The agent's next frame that is a call; the end of the agent ends this process.
+/// Returns the agent's next frame that is a call. Exits when the agent has gone.
 Frame next_call(worker::AgentChannel& link) {
   for (;;) {
     auto frame = link.receive();
@@ -82,7 +82,7 @@ class Hostile {
     send(FrameType::result, call.call, answer());
   }
 
-  /// Says no to open and stays, silent or loud.
+  /// Refuses open and stays, either silent or flooding.
   [[noreturn]] void refuse(std::uint64_t call) {
     ipc::CallResult reply;
     reply.code = Code::invalid;
@@ -98,7 +98,7 @@ class Hostile {
     for (;;) send(type, call, payload);
   }
 
-  /// Keeps to its credit, so that only another bound can end it.
+  /// Sends frames without end but within its credit, so that only another limit can stop it.
   void within_credit(FrameType type, std::uint64_t call, const std::function<std::string(int)>& payload) {
     std::uint64_t used = 0;
     for (int i = 0;; ++i) {
@@ -175,8 +175,8 @@ void Hostile::misbehave(std::uint64_t call) {
   misbehave_in_answer(call);
 }
 
-/// Mostly what the protocol allows, with contents that no plugin of ours has; one frame in 700 breaks it. Each is
-/// counted in the "plugin" file, which outlives the workers.
+/// Sends random frames. Most are allowed by the protocol but have unusual contents; one in 700 breaks it. The frames
+/// are counted in the "plugin" file, which outlives the workers.
 void Hostile::at_random(std::uint64_t call) {
   std::uint64_t used = 0;
   for (const auto frames = 1 + random_() % 2000; frames_of_call_ < frames; ++frames_of_call_) {
