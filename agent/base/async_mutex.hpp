@@ -11,13 +11,13 @@
 
 namespace driftd {
 
-/// First come, first served: one at a time holds the mutex, over all that it waits for meanwhile. One thread; outlives
-/// everything that it gave to.
+/// A mutex for coroutines: one at a time holds it, also across everything that it awaits. Waiters get it in the order
+/// in which they came. For one thread; the mutex outlives its guards and its waiters.
 class AsyncMutex {
  public:
   explicit AsyncMutex(asio::any_io_executor core) : core_(std::move(core)) {}
 
-  /// Gives the mutex back when it goes out of scope.
+  /// Unlocks the mutex when it goes out of scope.
   class Guard {
    public:
     explicit Guard(AsyncMutex* mutex = nullptr) : mutex_(mutex) {}
@@ -53,7 +53,7 @@ class AsyncMutex {
       locked_ = false;
       return;
     }
-    const auto wakeup = waiting_.front();  // the mutex passes on without being free in between
+    const auto wakeup = waiting_.front();  // The mutex stays locked: it belongs to the first waiter now.
     waiting_.pop_front();
     wakeup->cancel();
   }

@@ -17,7 +17,7 @@
 
 namespace driftd::engine {
 
-/// What all backends of one agent share. Outlives the engine. `routes` is replaced whole on reload.
+/// What all backends of one agent share. It outlives the engine. A reload replaces `routes` as a whole.
 struct Context {
   asio::any_io_executor core;
   asio::any_io_executor diff;
@@ -30,8 +30,8 @@ struct Context {
   std::function<void()> committed;                            ///< wakes the relay
   SourceHub* sources = nullptr;                               ///< set by the engine, which outlives every backend
   std::shared_ptr<const core::RedactionKeys> keys = nullptr;  ///< set by the engine
-  /// What is gone by the hundred waits for a person's word (semantics 4). False: nobody is there to give one, each is a
-  /// deletion.
+  /// If true, a mass deletion waits for a person's approval (semantics 4). False where nobody can approve: then each
+  /// missing resource is a deletion.
   bool asks_about_mass_deletions = true;
 };
 

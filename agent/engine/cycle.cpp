@@ -80,7 +80,7 @@ void Cycle::note_diagnostics(const std::vector<core::Diagnostic>& diagnostics) {
     if (d.kind.empty()) {
       add_once(general_, sentence(d));
     } else if (d.kind == core::kRegistration && d.backend.empty() && d.id.empty() && !d.path.empty()) {
-      // of all that is defined there: nobody else's list is less whole
+      // This concerns everything defined in that namespace. The lists of other namespaces are not less complete.
       Kind* of_place = foreign(place_line(d.path), d.kind);
       if (of_place == nullptr) continue;
       of_place->complete = true;
@@ -117,7 +117,7 @@ std::vector<ResourceReading> Cycle::to_readings(std::vector<core::Observation> r
   return out;
 }
 
-/// Each of them is Present.
+/// Every record must be a resource that exists.
 Task<Status> Cycle::judge_records(std::vector<ResourceReading> records, CommitExtras extras) {
   std::vector<ResourceReading> fresh;
   for (auto& one : last_of_each(std::move(records))) {
@@ -162,12 +162,12 @@ Task<Status> Cycle::process_page(core::RecordPage page) {
       add_declaration(record, extras);
       continue;
     }
-    if (serial_.empty()) applied_ = applied_state(record) || applied_;  // also when all that is left says nothing new
+    if (serial_.empty()) applied_ = applied_state(record) || applied_;  // even if no resource of this page changed
     ++kinds_[record.id.kind].received;
     own.push_back(std::move(record));
   }
   for (const auto& mark : page.marks) {
-    // Not after a record was dropped or could not be settled: "unchanged since then" would hide what that record said.
+    // A cursor is not kept after a record was dropped or unsettled: "unchanged since then" would hide that record.
     if (mark.type == core::Mark::Type::checkpoint && dropped() + unsettled_ == 0) extras.cursor = mark.cursor;
     if (mark.type != core::Mark::Type::complete) continue;
     if (!mark.backend.empty()) {
@@ -191,7 +191,7 @@ void Cycle::close_kinds(const Status& status) {
     for (const auto& kind : ledger_.info()->kinds) kinds_.try_emplace(kind);
   }
   std::erase_if(kinds_, [this](const auto& item) {
-    const bool only_reported = item.first == core::kRegistration &&  // a source lists it for other backends
+    const bool only_reported = item.first == core::kRegistration &&  // only sent for other backends
                                !item.second.complete && item.second.received == 0 && item.second.reasons.empty();
     return only_reported || !ledger_.scope().wants_kind(item.first);
   });
@@ -208,8 +208,8 @@ void Cycle::close_kinds(const Status& status) {
   }
 }
 
-/// A kind has its baseline once it was listed whole and what an earlier, shorter list held is known to be gone. From
-/// then on what a source declares and the list does not have is missing.
+/// A kind has its baseline once it was listed completely and the resources of an earlier, shorter list are confirmed to
+/// be gone. From then on a declared resource that the list lacks is missing.
 Task<Status> Cycle::establish() {
   CommitExtras extras;
   for (const auto& [name, kind] : kinds_) {

@@ -13,50 +13,51 @@
 
 namespace driftd::engine {
 
-/// What one cycle found out beside the drifts that it committed.
+/// Result of one cycle, beside the drifts that it committed.
 struct CycleReport {
   Status status;           ///< why it is incomplete, if it is
   bool unchanged = false;  ///< the provider answered "nothing changed"
   std::uint64_t received = 0, settled = 0, transitions = 0;
   std::vector<core::Coverage> coverage;  ///< per kind; empty when unchanged
-  RegistrationLines registrations;       ///< of the lines of registrations all
+  RegistrationLines registrations;       ///< all coverage lines of kind `registration`
   std::chrono::milliseconds next{0};
-  bool complete() const;  ///< every kind that this build and server support was listed whole
+  bool complete() const;  ///< true if every kind that this build and server support was listed whole
 };
 
-/// Of each resource what was said last, in the order in which it was said.
+/// Keeps the last reading of each resource. The order of those that stay is unchanged.
 std::vector<ResourceReading> last_of_each(std::vector<ResourceReading> all);
 
-/// What a provider said, with its code and the right that is missing.
+/// Renders a diagnostic with its code and, if one is named, the missing right.
 std::string sentence(const core::Diagnostic& d);
 
-/// One refresh → diff → judge → commit pass of one backend. Lives for one run, on the core thread, under the
-/// AsyncMutex.
+/// One refresh → diff → judge → commit pass of one backend. Lives for one run, on the core thread, while the runner's
+/// cycle mutex is locked.
 class Cycle {
  public:
   Cycle(std::shared_ptr<Context> context, Ledger& ledger, core::Session& session, std::uint32_t run);
 
-  /// `cursor` empty: a full run.
+  /// Runs the cycle; an empty `cursor` makes it a full run.
   Task<CycleReport> run(std::string cursor, std::chrono::milliseconds deadline);
-  /// A page of a watch that came now: same judgement, tombstones confirmed by a read, no completion. `before`: the
-  /// moment of its last page, or of its begin.
+  /// Judges a page of a watch. Tombstones are confirmed by a read, and kinds are not completed. `before` is when the
+  /// watch gave its previous page, or began; `received` is when it gave this one.
   Task<Status> watch_page(core::RecordPage page, Moment before, Moment received);
-  /// After a run in which the provider listed all registrations: of what this source spoke for and did not name in it,
-  /// it takes its word back.
+  /// Retracts the registrations of this source that the run did not name. Call it only after a run in which the
+  /// provider listed all registrations.
   void retract_unmentioned();
-  /// Of what is missing nobody could say that it is gone: the next cycle has to read everything, whatever its cursor
-  /// says.
+  /// True if no read could confirm that missing resources are gone. Then the next cycle must read everything, whatever
+  /// its cursor says.
   bool unconfirmed() const { return unconfirmed_; }
-  /// For resources that nobody knew there was no room. What is known is judged, so that a cursor may stand.
+  /// True if new resources were left out because the budget is used up. Known resources were judged, so a cursor may be
+  /// stored.
   bool left_out() const { return left_out_; }
-  /// Records that were asked for before what is applied already, or for which there was no room.
+  /// Number of records that were left out: those read before what is applied already, and those over a budget.
   std::uint64_t dropped() const { return dropped_ + foreign_.left_out() + declarations_left_out_; }
 
  private:
   using Kind = KindReport;
 
   Task<Status> process_page(core::RecordPage page);
-  /// A record or COMPLETE that a source sent for another backend: into the commit of the page.
+  /// Adds a record that this source sent for another backend to the commit of the page.
   void add_declaration(const core::Observation& record, CommitExtras& extras);
   void complete_declared(const core::Mark& mark, CommitExtras& extras);
   void leave_out_declaration(Kind& kind);
@@ -87,10 +88,10 @@ class Cycle {
   std::uint32_t run_;
   Moment began_;
   std::map<std::string, Kind> kinds_;
-  ForeignKinds foreign_;                                         ///< what this source said of others
-  std::set<std::string> reported_backends_, rejected_backends_;  ///< backends of whose registration a word counted, and
-                                                                 ///< did not
-  std::vector<std::string> general_;                             ///< reasons that concern every kind
+  ForeignKinds foreign_;  ///< what this source sent for other backends
+  /// Backends for which a registration report was accepted, or rejected.
+  std::set<std::string> reported_backends_, rejected_backends_;
+  std::vector<std::string> general_;  ///< reasons that concern every kind
   std::uint64_t received_ = 0, settled_ = 0, transitions_ = 0, dropped_ = 0, unsettled_ = 0, declarations_left_out_ = 0;
   bool applied_ = false, unconfirmed_ = false, left_out_ = false;
   std::string serial_, lineage_;

@@ -22,14 +22,14 @@ void Cycle::add_declaration(const core::Observation& record, CommitExtras& extra
   if (write) extras.declarations.push_back(std::move(*write));
 }
 
-/// What is stored already stays, until a list that is whole does not name it.
+/// Declarations that are stored stay until a complete list does not name them.
 void Cycle::leave_out_declaration(Kind& kind) {
   ++declarations_left_out_;
   if (kind.left_out++ == 0) add_once(kind.reasons, DeclarationSet::no_room());
 }
 
-/// A word on another backend's registration goes to that backend at once; should this page fail, it comes again with
-/// it.
+/// Passes a report on another backend's registration to that backend at once. If the commit of this page fails, the
+/// page comes again with the report.
 void Cycle::report_registration(const core::Observation& record, Kind& kind) {
   const core::ProviderInfo* info = ledger_.info();
   if (info == nullptr) return;
@@ -41,7 +41,7 @@ void Cycle::report_registration(const core::Observation& record, Kind& kind) {
   std::shared_ptr<const std::string> shared(ledger_.shared_info(), &text->second);
   const ReportOutcome outcome = context_->sources->receive_report(
       RegistrationReport{ledger_.spec().name, record, ledger_.schema(record.id.kind), std::move(shared)});
-  constexpr std::size_t kMaxFaults = 16;  // of each backend that it speaks of
+  constexpr std::size_t kMaxFaults = 16;  // for each backend
   if (!outcome.fault.empty()) add_once(kind.reasons, outcome.fault, kMaxFaults);
   (outcome.fault.empty() || outcome.no_room ? reported_backends_ : rejected_backends_).insert(record.backend);
 }
@@ -66,7 +66,7 @@ void Cycle::complete_declared(const core::Mark& mark, CommitExtras& extras) {
   if (mark.count > 0 && !fault.empty()) add_once(kind.reasons, fault);
 }
 
-/// `kind`: where a fault is noted.
+/// Faults are added to `kind`.
 void Cycle::retract_registration(const std::string& backend, Kind& kind) {
   core::Observation gone;
   gone.backend = backend;
@@ -86,8 +86,8 @@ void Cycle::retract_unmentioned() {
   }
 }
 
-/// A whole run that listed every kind, and that there was room for: what it did not report_registration of at all is
-/// not declared any more.
+/// Withdraws declarations that the run did not mention at all. Only after a complete run of every kind, in which
+/// nothing was left out.
 Task<Status> Cycle::withdraw_unmentioned() {
   if (foreign_.left_out() > 0) co_return Status{};
   const auto whole = [](const auto& item) { return item.second.complete; };
@@ -99,7 +99,7 @@ Task<Status> Cycle::withdraw_unmentioned() {
   co_return status;
 }
 
-/// What sources declare and the complete list does not have: a read must say so, then it is judged.
+/// Reads declared resources that the complete list lacks. They are judged if the read confirms that they are missing.
 Task<Status> Cycle::confirm_declared_absent(std::string kind) {
   if (!ledger_.established(kind)) co_return Status{};
   const auto status = co_await confirm(ledger_.declared_absent(kind, run_), &kinds_[kind]);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a complete list did not have, or a watch called gone: held where it is much at once, else confirmed by a read.
+// Resources that a complete list lacks or that a watch called gone: held if too many are gone at once, else confirmed
+// by a read.
 #include <algorithm>
 #include <functional>
 #include <iterator>
@@ -17,7 +18,8 @@ constexpr std::chrono::seconds kReadDeadline{30};
 }  // namespace
 
 Task<Status> Cycle::confirm_missing() {
-  auto counts = ledger_.index().counts(run_);  // what is seen from now on is missing no more, and nothing else moves
+  // These counts stay valid: from here on, resources can only stop being missing.
+  auto counts = ledger_.index().counts(run_);
   for (auto& [name, kind] : kinds_) {
     if (!kind.complete) continue;
     const auto status = co_await hold_or_confirm_missing(name, counts[name].missing > 0);
@@ -39,10 +41,10 @@ Task<Status> Cycle::hold_or_confirm_missing(std::string kind, bool some_missing)
   std::copy_if(gone.begin(), gone.end(), std::back_inserter(asked), std::not_fn(accepted));
   std::vector<std::string> held;
   std::size_t known = static_cast<std::size_t>(count.present);
-  // Before the first complete list there is nothing that could be deleted: what is missing was never accepted.
+  // Before the first complete list nothing was accepted, so nothing can be deleted.
   bool many =
       context_->asks_about_mass_deletions && ledger_.established(kind) && core::mass_deletion(known, asked.size());
-  if (many) {  // of what came and went before anybody accepted it nobody is asked
+  if (many) {  // resources that came and went before they were accepted need no question
     const std::size_t missing = asked.size();
     DRIFTD_CO_TRY(asked, co_await ledger_.with_baseline(std::move(asked)));
     known -= missing - asked.size();
@@ -55,7 +57,7 @@ Task<Status> Cycle::hold_or_confirm_missing(std::string kind, bool some_missing)
     const std::set<std::string> names(held.begin(), held.end());
     std::erase_if(gone, [&](const core::ResourceId& id) { return names.contains(id.id); });
   }
-  std::vector<core::ResourceId> nameless;  // of them the list, which was complete, is the only word that there is
+  std::vector<core::ResourceId> nameless;  // no read can find these, so the complete list has to do
   std::copy_if(gone.begin(), gone.end(), std::back_inserter(nameless), core::is_stand_in);
   std::erase_if(gone, core::is_stand_in);
   if (!nameless.empty()) DRIFTD_CO_CHECK(co_await judge_gone(std::move(nameless), Moment::of(context_->clock)));
@@ -64,14 +66,14 @@ Task<Status> Cycle::hold_or_confirm_missing(std::string kind, bool some_missing)
   transitions_ += transitions;
   DRIFTD_CO_CHECK(co_await rejudge_gone(kind));
   DRIFTD_CO_CHECK(co_await confirm_declared_absent(kind));
-  CommitExtras done;  // of what was accepted only what is still missing stays so
+  CommitExtras done;  // only resources that are still missing keep their approval
   DRIFTD_CO_TRY(done.row, co_await ledger_.without_finished_deletions(kind, run_));
   if (!done.row) co_return Status{};
   const auto status = co_await ledger_.commit_extras(std::move(done));
   co_return status;
 }
 
-/// Open drifts of what is gone: the list was complete, so they can be judged again where they must be.
+/// Judges open drifts of absent resources again where that is due. This is safe because the list was complete.
 Task<Status> Cycle::rejudge_gone(std::string kind) {
   const auto ids = ledger_.gone_to_judge(kind);
   if (ids.empty()) co_return Status{};
@@ -109,8 +111,8 @@ Task<Status> Cycle::confirm(std::vector<core::ResourceId> ids, Kind* kind) {
   co_return Status{};
 }
 
-/// Asked behind a read that found something gone: a failover may have put another system behind the endpoint since the
-/// cycle began, and nothing is gone because another system does not have it.
+/// Called after a read found something gone. A failover may have put another system behind the endpoint since the cycle
+/// began, and a resource is not gone because another system lacks it.
 Task<bool> Cycle::is_the_same_system(Kind* kind) {
   const std::string accepted = ledger_.row().system_identity;
   if (accepted.empty()) co_return true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A page of a watch: it may be about any resource, in any order, and one that catches up says several things of one.
+// A page of a watch. It may concern any resources in any order, and several states of one while the watch catches up.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -23,10 +23,10 @@ Task<Status> Cycle::watch_page(core::RecordPage page, Moment before, Moment rece
   note_diagnostics(page.diagnostics);
   std::vector<ResourceReading> present;
   std::set<core::ResourceId> tombstones;
-  std::uint64_t room = remaining_resources(ledger_);  // who was never there takes some, too: an older list may still
-                                                      // bring it
+  // unknown tombstones need room, too: an older list may still contain their resource
+  std::uint64_t room = remaining_resources(ledger_);
   CommitExtras extras;
-  std::map<core::ResourceId, bool> is_gone;  // by the last word of the page
+  std::map<core::ResourceId, bool> is_gone;  // by the last record of the page
   for (const auto& record : page.records) {
     if (record.backend.empty()) is_gone[record.id] = record.tombstone;
   }

@@ -10,9 +10,9 @@ namespace {
 
 using Verb = core::Decision::Verb;
 
-constexpr std::size_t kMinBinding = 8;  // characters; 32 bits under a key
+constexpr std::size_t kMinBinding = 8;  // characters: 32 bits of a keyed hash
 constexpr std::size_t kBinding = 64;
-constexpr const char* kOtherValue = "another value";  // equals no digest
+constexpr const char* kOtherValue = "another value";  // no digest is equal to it
 
 const core::Drift* find_open(const core::StoredResource& stored, const std::string& id) {
   const auto found =
@@ -25,14 +25,14 @@ bool well_formed(std::string_view text) {
   return text.size() >= kMinBinding && text.size() <= kBinding && std::all_of(text.begin(), text.end(), is_hex);
 }
 
-/// Compares all characters whatever differs: the time says nothing about the binding.
+/// Compares in constant time, so that timing reveals nothing about the binding.
 bool begins(const std::string& binding, const std::string& given) {
   unsigned different = 0;
   for (std::size_t i = 0; i < given.size(); ++i) different |= static_cast<unsigned char>(binding[i] ^ given[i]);
   return different == 0;
 }
 
-/// The verb whose outcome a status is.
+/// Returns the verb that leads to a status.
 std::string decision_verb(core::DriftStatus status) {
   return status == core::DriftStatus::rejected ? "reject" : status == core::DriftStatus::ignored ? "ignore" : "approve";
 }
@@ -52,7 +52,7 @@ Result<core::Decision> resolve_binding(const core::RedactionKey& store_key, cons
                     " must be at least 8 lower-case hex characters, as `driftd drifts` prints them behind the @");
   }
   const core::Drift* drift = find_open(stored, drift_id);
-  if (drift == nullptr) return decision;  // core::decide says what became of it
+  if (drift == nullptr) return decision;  // core::decide reports what happened to it
   decision.digest = begins(decision_binding(store_key, *drift), *decision.digest) ? drift->digest : kOtherValue;
   return decision;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ties a person's decision to the value that the person saw, and the lines it leaves in the audit log. Pure.
+// Binds a person's decision to the value that the person saw, and makes its audit lines. Pure functions.
 #pragma once
 
 #include <optional>
@@ -11,20 +11,21 @@
 
 namespace driftd::engine {
 
-/// Names this drift with the values it has now: 64 hex characters under the key of the store. Without that key nobody
-/// can look for two values whose bindings begin alike, so a short beginning is enough to name one. A rotation of the
-/// key makes another one: what was shown before is refused, as if the value had moved.
+/// Returns the binding of a drift and its current values: 64 hex characters, a keyed hash under the store's key. Nobody
+/// without the key can search for two values whose bindings begin alike, so a short prefix is enough to name one. After
+/// a rotation of the key a binding that was shown before is refused, as if the value had changed.
 std::string decision_binding(const core::RedactionKey& store_key, const core::Drift& drift);
 
-/// The decision as core::decide takes it: a binding, or at least its first 8 characters, becomes the whole digest of
-/// the drift, and one of another value a digest that no drift has. `invalid`: shorter, or not lower-case hex.
+/// Translates the binding in a decision into what core::decide compares: the drift's digest if the binding, or a prefix
+/// of at least 8 characters, matches, and otherwise a digest that no drift has. Fails with `invalid` if it is shorter
+/// or not lower-case hex.
 Result<core::Decision> resolve_binding(const core::RedactionKey& store_key, const core::StoredResource& stored,
                                        const std::string& drift_id, core::Decision decision);
 
-/// The line of a decision that was applied; `from`: the drift's status before.
+/// Makes the audit line of a decision that was applied; `from` is the drift's status before it.
 core::AuditEntry decision_entry(const core::RedactionKey& store_key, const core::Drift& drift, core::DriftStatus from,
                                 const core::Decision& decision, const std::string& backend);
-/// The line of a decision that ran out by `now_ns`, if that is what this transition is.
+/// Makes the audit line of a decision that expired by `now_ns`; empty if this transition is not an expiry.
 std::optional<core::AuditEntry> expiry_entry(const core::RedactionKey& store_key, const core::StoredResource& before,
                                              const core::Transition& transition, const std::string& backend,
                                              Nanos now_ns);

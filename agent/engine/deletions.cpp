@@ -12,7 +12,7 @@ namespace {
 const std::string kApprovalNote = "accept:scope/";
 const std::string kDigest = "sha256";
 
-/// The digest of all names in a core::gone_value() that does not show all; empty: it does.
+/// Returns the digest of all names in a core::gone_value(). Empty if the value shows all names.
 std::string digest_in(const core::Value* gone) {
   const core::Value* digest = gone != nullptr ? gone->find(kDigest) : nullptr;
   return digest != nullptr && digest->string() != nullptr ? *digest->string() : std::string();
@@ -23,7 +23,7 @@ const core::Value* names_in(const core::Value& gone) {
   return names != nullptr && names->array() != nullptr ? names : nullptr;
 }
 
-/// `gone`: a core::gone_value().
+/// `gone` is a core::gone_value().
 std::string approval_note(const std::string& by, const core::Value& gone) {
   core::Value::Object out{{"by", core::Value(by)}};
   const std::string digest = digest_in(&gone);

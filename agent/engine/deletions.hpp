@@ -15,36 +15,37 @@
 
 namespace driftd::engine {
 
-/// The mass deletions of one backend that a person approved, by kind, as notes of its row.
+/// The mass deletions of one backend that a person approved, by kind. They are stored as notes in the backend's row.
 ///
-/// A question about very many shows only the first of their names and the digest of all (core::gone_value). Its
-/// approval covers the names that have this digest and no others. Which these are is known while the process lives that
-/// asked; a later one looks whether those that are missing then have the digest. If they do not, the approval covers
-/// nothing, and is asked again. Core thread only.
+/// A question about very many resources shows only the first names and a digest of all of them (core::gone_value). Its
+/// approval covers exactly the names with this digest. The process that asked knows these names. A later process
+/// compares the digest of what is missing then; if it differs, the approval covers nothing and the question is asked
+/// again. Core thread only.
 class Deletions {
  public:
   using Notes = std::map<std::string, std::string>;
-  /// `seed`: no stranger knows it, so none can make two names with one digest.
+  /// `seed` is secret, so that nobody can construct two names with the same digest.
   explicit Deletions(std::uint64_t seed) : seed_(seed) {}
 
-  /// What the notes say from now on.
+  /// Replaces the approvals by those in the notes.
   void load(const Notes& notes);
-  /// Notes that `by` approved the question that showed `shown`. Returns without a change where that is no question.
+  /// Notes that `by` approved the question with the value `shown`. Changes nothing if `shown` is not such a question.
   static void approve(Notes& notes, const std::string& kind, const std::string& by, const std::string& shown);
-  /// The question about a kind is about these names now; `observed`: as its pseudo-resource has it.
+  /// Sets the names that the open question about a kind covers; `observed` is the body of its pseudo-resource.
   void ask(const std::string& kind, const std::string& observed, const std::vector<std::string>& names);
 
   bool approved(const std::string& kind) const { return approvals_.contains(kind); }
-  /// Who approved the deletion of this resource; nullptr: nobody.
+  /// Returns who approved the deletion of this resource, or nullptr if nobody did.
   const std::string* approved_by(const core::ResourceId& id) const;
-  /// The approval of that kind has a digest in the place of names.
+  /// Returns true if the approval of that kind holds a digest instead of names.
   bool by_digest(const std::string& kind) const;
-  /// And its names are not known.
+  /// Returns true if that approval holds a digest whose names this process does not know.
   bool names_unknown(const std::string& kind) const;
-  /// All that are missing of a kind, in any order: if its approval has their digest, it covers them.
+  /// Passes all missing names of a kind, in any order. If the kind's approval has their digest, it covers them from now
+  /// on.
   void match_names(const std::string& kind, std::vector<std::string> missing);
-  /// The notes without those deletions of a kind that are done or came back; nothing when none is. `candidates`: among
-  /// them are all that an approval by digest covers and that are missing still.
+  /// Returns the notes without the approved deletions of a kind that are finished or whose resource came back; empty if
+  /// there are none. `candidates` must contain every missing resource that an approval by digest covers.
   std::optional<Notes> without_finished(const Notes& notes, const std::string& kind,
                                         const std::vector<std::string>& candidates,
                                         const std::function<bool(const std::string&)>& missing);
@@ -53,13 +54,13 @@ class Deletions {
   struct Hash {
     std::size_t operator()(const Digest& digest) const { return static_cast<std::size_t>(digest.low); }
   };
-  /// Names, 16 bytes each.
+  /// Digests of names, 16 bytes each.
   using Names = boost::unordered_flat_set<Digest, Hash>;
   struct Approval {
     std::string by;
     std::set<std::string> names;
-    std::string sha256;                     ///< in the place of `names`
-    std::shared_ptr<const Names> digested;  ///< the names behind it; nullptr: they are not known
+    std::string sha256;                     ///< digest of the names, where `names` is empty
+    std::shared_ptr<const Names> digested;  ///< the names with that digest; nullptr if they are not known
   };
   struct KnownNames {
     std::string sha256;
@@ -71,8 +72,8 @@ class Deletions {
 
   std::uint64_t seed_;
   std::map<std::string, Approval> approvals_;
-  std::map<std::string, KnownNames> questions_;  ///< open questions that do not show all names
-  std::map<std::string, KnownNames> remaining_;  ///< what without_finished() left
+  std::map<std::string, KnownNames> questions_;  ///< open questions that show a digest instead of all names
+  std::map<std::string, KnownNames> remaining_;  ///< what without_finished() kept
 };
 
 }  // namespace driftd::engine

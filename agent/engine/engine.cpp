@@ -22,11 +22,11 @@ std::string new_uid() {
   return to_hex(bytes);
 }
 
-constexpr int kRounds = 8;  // of settle(): sources that declare each other's resources come to rest long before
-constexpr std::chrono::hours kStateKept{7 * 24};  // of a backend that left the config (semantics 1)
+constexpr int kRounds = 8;  // of settle(); sources that declare each other's resources settle in far fewer rounds
+constexpr std::chrono::hours kStateKept{7 * 24};  // how long the state of a removed backend is kept (semantics 1)
 
-/// Finds, and takes out of `rows`, the row of a backend by its name or its former name: one that is there before one
-/// that left less than a week ago. `rows` are in the order in which they are wanted.
+/// Removes from `rows` and returns the row of a backend by its name or former name. A present backend comes before one
+/// that was deleted less than a week ago; otherwise the first match in `rows` wins.
 std::optional<core::BackendRow> extract_row(std::vector<core::BackendRow>& rows, const core::BackendSpec& spec,
                                             Nanos now) {
   const Nanos since = now - std::chrono::duration_cast<std::chrono::nanoseconds>(kStateKept).count();
@@ -51,7 +51,7 @@ Task<void> refresh_into(std::shared_ptr<Runner> runner, bool full, Engine::Backe
   if (--left == 0) done.cancel();
 }
 
-/// Says where a registration event comes from.
+/// Returns the cause of a registration event.
 std::string registration_cause(const core::BackendSpec& spec) {
   return spec.discovered_by.empty() ? "configuration" : "discovered by " + spec.discovered_by;
 }
@@ -82,7 +82,8 @@ std::vector<std::string> changed_fields(const std::string& before, const std::st
 std::string canonical_type(const std::string& provider) {
   static const std::map<std::string, std::string> kAliases = {
       {"postgresql", "postgres"}, {"pg", "postgres"}, {"kubernetes", "k8s"}, {"tfstate", "terraform"}};
-  if (provider.find('/') != std::string::npos) {  // a file: until it was described its name must do
+  // A file: its name serves as the type until the provider was described.
+  if (provider.find('/') != std::string::npos) {
     const std::string name = provider.substr(provider.rfind('/') + 1);
     return name.substr(0, name.rfind(".so"));
   }
@@ -155,7 +156,7 @@ Task<Status> Engine::register_backend(core::BackendSpec spec, std::vector<core::
   core::BackendRow row;
   if (known) row = *known;
   if (!known) row.uid = new_uid();
-  // another kind of system names itself otherwise, or not at all
+  // Another kind of system has other identities, or none.
   if (row.provider != spec.provider) row.system_identity.clear();
   const bool created = !known || known->deleted_ns;
   row.deleted_ns.reset();
@@ -215,7 +216,7 @@ Task<Status> Engine::retire(Ledger& ledger, std::vector<core::ResourceId> open, 
   decision.actor = "driftd";
   decision.reason = std::move(reason);
   decision.at_ns = context_->clock.wall();
-  for (const auto& id : open) {  // one after the other: there may be very many, and each of megabytes
+  for (const auto& id : open) {  // one at a time: there may be many, each with megabytes
     std::vector<core::ResourceId> ids(1, id);
     DRIFTD_CO_TRY(auto rows, co_await context_->store.load(ledger.row().uid, ids));
     const auto drifts = rows.front().open;
@@ -239,7 +240,7 @@ Task<Status> Engine::unregister_backend(core::BackendRow row) {
   DRIFTD_CO_CHECK(co_await ledger.load());
   DRIFTD_CO_TRY(auto open, co_await resources_with_open_drifts(row.uid));
   DRIFTD_CO_CHECK(co_await retire(ledger, std::move(open), "backend unregistered"));
-  // an approval was for this backend, not for the next one of its name
+  // An approval belongs to this backend, not to the next one of the same name.
   const core::ResourceId claim{"claim", row.name};
   if (ledger.index().find(claim) != nullptr) {
     std::vector<core::ResourceId> ids(1, claim);
@@ -248,7 +249,7 @@ Task<Status> Engine::unregister_backend(core::BackendRow row) {
     DRIFTD_CO_CHECK(co_await ledger.commit(std::move(claims.front()), std::move(over), "backend unregistered"));
   }
   CommitExtras extras;
-  extras.declarations = ledger.declarations().unmentioned({}, row.uid);  // all of them
+  extras.declarations = ledger.declarations().unmentioned({}, row.uid);  // withdraws all of them
   extras.row = row;
   extras.row->deleted_ns = context_->clock.wall();
   const std::string cause = discovered_by(row) != nullptr ? "discovered no more" : "configuration";
@@ -262,14 +263,14 @@ Task<Status> Engine::unregister_backend(core::BackendRow row) {
 
 Task<void> Engine::stop() {
   stopping_ = true;
-  { const AsyncMutex::Guard last = co_await registry_mutex_.lock(); }  // who comes after sees stopping_
+  { const AsyncMutex::Guard last = co_await registry_mutex_.lock(); }  // whoever locks it later sees stopping_
   int left = static_cast<int>(runners_.size());
   asio::steady_timer done(context_->core, asio::steady_timer::time_point::max());
   for (auto& [name, runner] : runners_) asio::co_spawn(context_->core, stop_one(runner, left, done), fatal);
   while (left > 0) co_await done.async_wait(asio::as_tuple(asio::use_awaitable));
 }
 
-/// Side by side: a backend whose cycle hangs keeps no other under the old rules.
+/// Reloads all backends side by side, so that a hanging cycle of one does not delay the new rules of others.
 Task<void> Engine::reload(std::vector<core::BackendSpec> specs) {
   int left = 1;
   asio::steady_timer done(context_->core, asio::steady_timer::time_point::max());
@@ -349,7 +350,7 @@ Task<Result<std::vector<core::Step>>> Engine::explain(std::string backend, core:
 Task<Result<core::DiscoverOutcome>> Engine::discover(std::string backend) {
   const auto found = runners_.find(backend);
   if (found == runners_.end()) co_return fail(unknown_backend(backend));
-  const std::shared_ptr<Runner> runner = found->second;  // it may leave the registry meanwhile
+  const std::shared_ptr<Runner> runner = found->second;  // it may be unregistered meanwhile
   const core::ProviderInfo* info = runner->ledger().info();
   if (info != nullptr && !info->offers("driftd.discover")) {
     co_return fail(Code::unsupported, "provider " + info->id + " of backend " + backend +

@@ -17,20 +17,21 @@
 
 namespace driftd::engine {
 
-/// The canonical backend type of a provider name or alias: `postgresql` is `postgres`.
+/// Returns the canonical backend type of a provider name or alias: `postgresql` is `postgres`.
 std::string canonical_type(const std::string& provider);
 
-/// All backends at work. Registers them at start (CREATED, UPDATED, DELETED events), runs one Runner each. Core thread.
+/// Runs all backends: registers them at start (CREATED, UPDATED, DELETED events) and gives each a Runner. Core thread
+/// only.
 class Engine final : private SourceHub {
  public:
   Engine(std::shared_ptr<Context> context, core::SessionFactory& factory, core::RedactionKey worker_key,
          std::uint64_t digest_seed);
 
-  /// Brings the registry in line with `specs`, in one commit a backend; `loops`: and starts the runners (else cycles
-  /// run only on demand). Once.
+  /// Brings the registry in line with `specs`, with one commit for each backend. With `loops` it also starts the
+  /// runners; without, cycles run only on demand. Call it once.
   Task<Status> start(std::vector<core::BackendSpec> specs, bool loops);
   Task<void> stop();
-  /// New policies, ignores and expectations for the backends named; others stay.
+  /// Applies new policies, ignore rules and expectations to the named backends. Other backends stay unchanged.
   Task<void> reload(std::vector<core::BackendSpec> specs);
 
   Task<Result<core::Drift>> decide(std::string drift_id, core::Decision decision);
@@ -39,16 +40,16 @@ class Engine final : private SourceHub {
     std::string backend;
     CycleReport report;
   };
-  /// A cycle of one backend, or (empty) of all, side by side; `not_found` names the known ones.
+  /// Runs a cycle of one backend, or of all side by side if the name is empty. Fails with `not_found`, which lists the
+  /// known backends.
   Task<Result<std::vector<BackendRefresh>>> refresh(std::string backend, bool full);
-  /// Full cycles of the backends of which a source declared something in the cycles before, until there is none: what
-  /// the loops do by themselves.
+  /// Runs full cycles of the backends whose declarations changed, until none is left. The loops do this by themselves.
   Task<Result<std::vector<BackendRefresh>>> settle();
   Task<Result<std::vector<core::Step>>> explain(std::string backend, core::ResourceId id, std::string path);
-  /// What the backend's provider discovers now; `unsupported` when it has no driftd.discover/1.
+  /// Asks the backend's provider for other backends. Fails with `unsupported` if it has no driftd.discover/1.
   Task<Result<core::DiscoverOutcome>> discover(std::string backend);
   std::vector<core::BackendView> view();
-  /// Every backend had a cycle; else why not.
+  /// Returns true if every backend has finished a cycle; else `why` names one that has not.
   bool ready(std::string& why);
   /// Frees parked workers (core::Control::resume).
   Result<std::vector<std::string>> resume(const std::string& name);
@@ -56,38 +57,39 @@ class Engine final : private SourceHub {
   Runner* find(const std::string& name);
 
  private:
-  /// Discovered backends (engine_sources.cpp).
+  /// A discovered backend (engine_discovery.cpp).
   struct Discovery {
     std::string source_uid;
-    int misses = 0;  ///< COMPLETE discoveries without it, in a row, at least an interval apart
+    int misses = 0;  ///< complete discoveries in a row that did not name it, at least an interval apart
     std::chrono::steady_clock::time_point missed_at{};
   };
-  static const std::string* discovered_by(const core::BackendRow& row);  ///< uid of the source; nullptr: the config
+  /// Uid of the source, nullptr if it comes from the config.
+  static const std::string* discovered_by(const core::BackendRow& row);
   Task<core::Coverage> apply_discovery(std::string source, core::DiscoverOutcome outcome) override;
-  /// What one discovery needs to register backends: read and counted once, for there may be thousands.
+  /// What one discovery needs to register backends. It is read and counted once, because there may be thousands.
   struct Newcomers {
-    std::string uid;                                    ///< of the source
-    std::size_t known = 0;                              ///< registered for it
-    std::map<std::string, std::size_t> known_in;        ///< and in each namespace
-    std::optional<std::vector<core::BackendRow>> rows;  ///< rows_by_age(), from the first newcomer on
+    std::string uid;                                    ///< uid of the source
+    std::size_t known = 0;                              ///< backends registered for this source
+    std::map<std::string, std::size_t> known_in;        ///< the same for each namespace
+    std::optional<std::vector<core::BackendRow>> rows;  ///< rows_by_age(), read when the first new backend needs it
   };
   void count(Newcomers& newcomers) const;
   Task<Status> register_discovered(std::string source, core::Discovered found, Newcomers& newcomers);
-  /// Which backends went away, and which are held because too many went at once.
+  /// Unregisters discovered backends that are gone, and holds them for a decision if too many are gone at once.
   Task<Status> count_misses(std::string source, std::string uid, std::set<std::string> named);
   Task<Result<std::set<std::string>>> names_in_question(std::string source);
-  /// Why another backend of this source, defined in that namespace, is not registered; empty: there is room.
+  /// Returns why the budget does not allow one more backend of this source in that namespace. Empty if it does.
   static std::string no_room(const Newcomers& newcomers, const std::string& place);
-  /// Adds who is there and cannot be read: a backend, or all that are defined in a namespace.
+  /// Adds to `named` the backends that exist although they cannot be read: single ones, or all of a namespace.
   void add_unreadable(const std::string& uid, const std::vector<core::Diagnostic>& diagnostics,
                       std::set<std::string>& named) const;
-  /// The backend is registered already, and this source is not believed about it.
+  /// Returns true if the backend is registered already and this source is not trusted about it.
   bool belongs_to_other_source(const std::string& source, const core::Discovered& found) const;
-  /// Notes of backends of a store that did not, where they are found, if they are in one place only.
+  /// Notes where backends are found, for rows of an older store without that note. Only if it is one place.
   void note_places(const std::string& source, const std::vector<core::Discovered>& found);
   Task<Status> remove_discovered(std::string name);
 
-  /// What sources say of other backends (engine_words.cpp).
+  /// What sources report about other backends (sources/registrations.cpp).
   void declared(const std::string& backend) override;
   bool registered(const std::string& backend) const override { return runners_.contains(backend); }
   std::string declaration_error(const std::string& backend, const std::string& kind) const override;
@@ -107,14 +109,14 @@ class Engine final : private SourceHub {
   Runner* discoverer_of(const core::BackendRow& row);
   void set_discoverer(core::BackendRow& row, const core::BackendSpec& spec);
   Task<Status> restore_discovered(core::BackendRow row);
-  /// Labels, patterns and endpoint of a backend that only its row remembers.
+  /// Reads labels, patterns and endpoint of a backend that only its row describes.
   static void restore_from_registration(const std::string& registration, core::BackendSpec& spec);
 
-  /// All rows of the store: there first, then the one that left last.
+  /// Returns all rows of the store: present backends first, then those that were deleted, the latest first.
   Task<Result<std::vector<core::BackendRow>>> rows_by_age();
   Task<Status> register_backend(core::BackendSpec spec, std::vector<core::BackendRow>& rows);
   Task<Status> unregister_backend(core::BackendRow row);
-  /// Ends all open drifts of these resources.
+  /// Retires all open drifts of these resources.
   Task<Status> retire(Ledger& ledger, std::vector<core::ResourceId> open, std::string reason);
   Task<Result<std::vector<core::ResourceId>>> resources_with_open_drifts(std::string uid);
   core::SessionSpec session_spec(const core::BackendSpec& spec) const;
@@ -126,12 +128,13 @@ class Engine final : private SourceHub {
   std::uint64_t digest_seed_;
   std::map<std::string, std::shared_ptr<Runner>> runners_;
   std::map<std::string, Discovery> discovered_;
-  std::map<std::string, core::Registrar> registrars_;  ///< backend → the one whose words on its registration count
-  /// source → backend → who of its claims() spoke of it since the source listed all that it says
+  /// Backend → the registrar whose reports on its registration count.
+  std::map<std::string, core::Registrar> registrars_;
+  /// Source → backend → claimants that it reported since its last complete list.
   std::map<std::string, std::map<std::string, std::set<core::Registrar>>> current_claims_;
-  PendingReports pending_reports_;                                 ///< of backends that are not registered yet
-  ReportedBytes reported_bytes_;                                   ///< of those that are
-  std::map<std::string, std::set<std::string>> rejected_sources_;  ///< backend → sources whose report did not count
+  PendingReports pending_reports_;                                 ///< for backends that are not registered yet
+  ReportedBytes reported_bytes_;                                   ///< for registered backends
+  std::map<std::string, std::set<std::string>> rejected_sources_;  ///< backend → sources whose report was rejected
   AsyncMutex registry_mutex_;
   bool loops_ = false, stopping_ = false;
 };

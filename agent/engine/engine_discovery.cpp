@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Discovery: backends that a provider knows of (driftd.discover/1) come and go in the registry.
+// Discovery: backends that a provider knows (driftd.discover/1) are registered and unregistered.
 #include <algorithm>
 #include <iterator>
 
@@ -11,10 +11,10 @@
 namespace driftd::engine {
 namespace {
 
-// Of one source; where it says in which namespace each is defined, of each namespace and of all: then none takes
-// another's room.
+// Maximum of backends that one source may register. If it has namespaces, the limits are for each namespace and for all
+// of them, so that no namespace uses up the room of another.
 constexpr std::size_t kMaxBackends = 1'000, kMaxOfPlace = 250, kMaxOfPlaces = 4'096;
-constexpr int kMissesToUnregister = 2;                // COMPLETE discoveries without it (semantics 1)
+constexpr int kMissesToUnregister = 2;                // complete discoveries that do not name it (semantics 1)
 const std::string kDiscovererNote = "discovered_by";  // uid of the source
 const std::string kDiscovered = "discovered";
 
@@ -30,8 +30,8 @@ core::Value to_list(const std::vector<std::string>& texts) {
   return out;
 }
 
-/// What an UPDATED event compares. `reported`: the source also says it field by field (kind `registration`), so
-/// endpoints and config are judged there, each with its own class.
+/// Returns the registration that an UPDATED event compares. If the source also reports it as a resource (`reported`,
+/// kind `registration`), endpoints and config are judged there, each with its own class, and are left out here.
 std::string registration(const core::Discovered& found, bool reported) {
   core::Value::Object out{{"name", found.name},
                           {"type", canonical_type(found.type)},
@@ -47,10 +47,10 @@ std::string registration(const core::Discovered& found, bool reported) {
   return core::render(out);
 }
 
-/// The discovered backends of a source that are defined in one namespace; of a source without such, all of them.
+/// The discovered backends of a source in one namespace, or all of them if it has no namespaces.
 struct Place {
   std::size_t known = 0;
-  /// some of it are in the open question: whoever else is missing belongs to it until it is decided
+  /// Some of them are in the open question, so every other missing one belongs to it until it is decided.
   bool asked = false;
   bool held = false;
   std::vector<std::string> missing, missed_once;
@@ -58,10 +58,11 @@ struct Place {
 };
 using Places = std::map<std::string, Place>;
 
-/// Marks the places in which too many went at once, and returns who is held. Whoever was missed for the first time
-/// counts with those who would go now: a look that came while they were given up cuts no deletion in two. Each place is
-/// counted by itself, so that nobody holds what others gave up. All are held together where everything went, or too
-/// much of it also without the place that lost most.
+/// Marks the namespaces in which too many backends are gone at once, and returns the backends that are held. A backend
+/// that was missed only once counts like one that would be unregistered now: otherwise a discovery in the middle of a
+/// mass deletion would split it into two small ones. Each namespace is counted by itself, so that none delays the
+/// deletions of another. All namespaces are held if everything is gone, or if too many are gone even without the
+/// namespace that lost most.
 std::vector<std::string> mark_held(Places& places) {
   std::size_t known = 0, gone = 0;
   bool some_go = false;
@@ -84,7 +85,7 @@ std::vector<std::string> mark_held(Places& places) {
   return out;
 }
 
-/// `12 of 14 of namespace tenant, 11 of 11 of namespace prod`; of many the first three.
+/// Renders `12 of 14 of namespace tenant, 11 of 11 of namespace prod`, with at most three namespaces.
 std::string describe_held(const Places& places) {
   std::string out;
   std::size_t shown = 0;
@@ -100,7 +101,7 @@ std::string describe_held(const Places& places) {
 
 void Engine::set_discoverer(core::BackendRow& row, const core::BackendSpec& spec) {
   const auto discoverer = row.notes.extract(kDiscovererNote), in = row.notes.extract(kFoundIn);
-  // the config names it now: who found it goes on speaking for it, if it is to be believed
+  // The config names the backend now. Its discoverer becomes the registrar if it is trusted.
   if (spec.discovered_by.empty()) {
     if (discoverer) row.notes[kRegistrarNote] = discoverer.mapped();
     if (discoverer && in) row.notes[kRegistrarPlaceNote] = in.mapped();
@@ -136,7 +137,7 @@ void Engine::restore_from_registration(const std::string& registration, core::Ba
   if (endpoint != nullptr && endpoint->string() != nullptr) spec.endpoint = *endpoint->string();
 }
 
-/// A backend that a source of the config discovered before this process; the next discoveries say whether it is there.
+/// Registers a backend that an earlier process discovered. The next discoveries show whether it still exists.
 Task<Status> Engine::restore_discovered(core::BackendRow row) {
   const core::BackendSpec& source = discoverer_of(row)->ledger().spec();
   core::BackendSpec spec;
@@ -174,7 +175,7 @@ Task<core::Coverage> Engine::apply_discovery(std::string source, core::DiscoverO
   const std::string uid = source_runner->ledger().row().uid;
   const auto mine = [&](const auto& entry) { return entry.second.source_uid == uid; };
   const bool nothing = outcome.backends.empty() && std::none_of(discovered_.begin(), discovered_.end(), mine);
-  // As most backends in each cycle: the registry need not wait for them.
+  // Fast path: nothing is or was discovered, so the registry need not be locked. This holds for most backends.
   if (outcome.complete && nothing && !source_runner->ledger().has_open_question(kDiscovered)) co_return line;
   const AsyncMutex::Guard held = co_await registry_mutex_.lock();
   if (stopping_) co_return line;
@@ -184,19 +185,19 @@ Task<core::Coverage> Engine::apply_discovery(std::string source, core::DiscoverO
   count(newcomers);
   for (const auto& found : outcome.backends) {
     ++line.resources;
-    // Of a store that did not note where: it is there, until a discovery finds it in one place alone.
+    // A row of an older store may lack the namespace. It counts as found until a discovery finds exactly one.
     const bool placed = !discovered_.contains(found.name) || !runners_.at(found.name)->found_in().empty();
     if (!placed || !belongs_to_other_source(source, found)) named.insert(found.name);
     const Status taken = co_await register_discovered(source, found, newcomers);
     if (taken) continue;
-    const bool of_all = taken.error().code == Code::budget;  // shown once, not of each
+    const bool of_all = taken.error().code == Code::budget;  // reported once, not for each backend
     add_once(line.reasons, of_all ? taken.error().message : found.name + ": " + taken.error().message);
   }
   if (!outcome.complete) {
     if (line.reasons.empty()) line.reasons.emplace_back("not listed whole: the provider did not say so");
     co_return line;
   }
-  if (!source_runner->listed_registrations()) listed(source);  // else they say it, with each whole refresh
+  if (!source_runner->listed_registrations()) listed(source);  // otherwise each complete refresh calls it
   add_unreadable(uid, outcome.diagnostics, named);
   const Status gone = co_await count_misses(source, uid, named);
   if (!gone) add_once(line.reasons, gone.error().message);
@@ -257,16 +258,16 @@ void Engine::note_places(const std::string& source, const std::vector<core::Disc
 
 Task<Status> Engine::register_discovered(std::string source, core::Discovered found, Newcomers& newcomers) {
   if (const std::string fault = core::invalid_name_reason(found.name); !fault.empty()) {
-    co_return fail(Code::invalid, "a backend cannot be named so: " + fault);
+    co_return fail(Code::invalid, "invalid backend name: " + fault);
   }
   if (std::string fault = place_fault(core::defined_in(found.metadata)); !fault.empty()) {
     co_return fail(Code::invalid, std::move(fault));
   }
   const auto known = discovered_.find(found.name);
-  // the config names it: we only speak
+  // The config names this backend, so the source can only report on it.
   if (known == discovered_.end() && find(found.name) != nullptr) co_return Status{};
   const core::Registrar who{source, core::defined_in(found.metadata)};
-  if (belongs_to_other_source(source, found)) {  // the backend goes on as the first one found it
+  if (belongs_to_other_source(source, found)) {  // the backend stays as its first discoverer reported it
     const std::string why = raise_claim(*runners_.at(found.name), who);
     if (!why.empty()) co_return fail(Code::conflict, why);
     co_return Status{};
@@ -275,7 +276,7 @@ Task<Status> Engine::register_discovered(std::string source, core::Discovered fo
     if (std::string why = no_room(newcomers, who.name_space); !why.empty())
       co_return fail(Code::budget, std::move(why));
   }
-  // What defines the endpoint is missing for now: the last one that was known stands, and the metadata says why.
+  // The object that defines the endpoint cannot be read now, so the last known endpoint stays.
   const bool unread = found.endpoints.empty() && found.metadata.contains("endpoint_unread");
   if (unread && known != discovered_.end()) {
     const std::string& last = runners_.at(found.name)->ledger().spec().endpoint;
@@ -297,7 +298,7 @@ Task<Status> Engine::register_discovered(std::string source, core::Discovered fo
   spec.rules = discoverer.spec().rules;
   spec.interval = discoverer.spec().interval;
   spec.discovered_by = source;
-  // One that could not be unregistered is stopped all the same: it comes back as a runner of its own, from its row.
+  // A backend whose unregistration failed is stopped already. It is registered anew, from its row.
   if (known != discovered_.end() && !runners_.at(found.name)->is_stopping()) {
     known->second.misses = 0;
     const auto status = co_await runners_.at(found.name)->reregister(std::move(spec));
@@ -316,7 +317,7 @@ Task<Status> Engine::register_discovered(std::string source, core::Discovered fo
   co_return Status{};
 }
 
-/// The names in the open drift of scope/discovered: what is missing there belongs to the question until it is decided.
+/// Returns the names in the open drift of scope/discovered.
 Task<Result<std::set<std::string>>> Engine::names_in_question(std::string source) {
   Ledger& ledger = find(source)->ledger();
   std::set<std::string> out;
@@ -346,7 +347,7 @@ Task<Status> Engine::count_misses(std::string source, std::string uid, std::set<
     ++place.known;
     place.asked = place.asked || asked.contains(name);
     if (named.contains(name)) continue;
-    if (entry.misses == 0 || now - entry.missed_at >= interval) {  // two looks at one moment are one
+    if (entry.misses == 0 || now - entry.missed_at >= interval) {  // discoveries within one interval count once
       entry.missed_at = now;
       ++entry.misses;
     }
@@ -368,7 +369,7 @@ Task<Status> Engine::count_misses(std::string source, std::string uid, std::set<
                describe_held(places) + " gone at once: held until someone decides the drift of scope/discovered");
   for (const auto& name : gone) {
     const Status down = co_await remove_discovered(name);
-    if (!down) out = down;  // counted again by the next discovery
+    if (!down) out = down;  // the next discovery tries again
   }
   DRIFTD_CO_TRY([[maybe_unused]] const std::size_t transitions,
                 co_await ledger.update_scope_drift(kDiscovered, std::move(held), core::GoneNames::all));
@@ -383,7 +384,7 @@ Task<Status> Engine::remove_discovered(std::string name) {
   const auto runner = runners_.at(name);
   co_await runner->stop();
   Status down = co_await unregister_backend(runner->ledger().row());
-  // A decision that was under way moved what was to be retired; now that it stopped there is no other.
+  // A conflict means that a decision was committed meanwhile. The runner has stopped, so one retry is enough.
   if (!down && down.error().code == Code::conflict) down = co_await unregister_backend(runner->ledger().row());
   if (!down) co_return fail(down.error());
   runners_.erase(name);

@@ -12,36 +12,37 @@
 
 namespace driftd::engine {
 
-/// One moment by both clocks.
+/// One moment on both clocks.
 struct Moment {
   using Mono = std::chrono::steady_clock::time_point;
   Nanos wall = 0;
   Mono mono{};
   static Moment of(const Clock& clock) { return {clock.wall(), clock.mono()}; }
 
-  /// When a request was sent that its provider says was sent at `observed_ns`, in an answer that came now to a call
-  /// that began at `began`. The provider tells it by the wall clock: where that was set meanwhile, only the call's
-  /// begin is known.
+  /// Returns when the request of an answer was sent. The answer came at `now`, to a call that began at `began`; the
+  /// provider gives the time as `observed_ns` of the wall clock. If that clock was set meanwhile, only the begin of the
+  /// call is known, and that is returned.
   static Mono asked_at(Nanos observed_ns, const Moment& began, const Moment& now);
-  /// The same of a page that a watch gave; where the clock was set, it was received now.
+  /// The same for a page of a watch. If the clock was set meanwhile, returns `now`.
   static Mono received_at(Nanos observed_ns, const Moment& before, const Moment& now);
 };
 
-/// One resource and what was seen of it.
+/// One resource and what was read of it.
 struct ResourceReading {
   core::ResourceId id;
   core::Reading outcome;
-  Moment::Mono asked{};  ///< when it was asked for: what was asked for later and is applied already is not overwritten
-  std::optional<std::string> upgraded{};  ///< the stored baseline in the form of the current schema revision
+  /// When it was requested; a reading that was requested later and is already applied is not overwritten.
+  Moment::Mono asked{};
+  std::optional<std::string> upgraded{};  ///< the stored baseline, converted to the current schema revision
 };
 
-/// What else a commit carries beside judged resources.
+/// What a commit carries beside judged resources.
 struct CommitExtras {
   std::optional<std::string> cursor, watch_cursor;
   std::vector<std::string> established;
   std::optional<core::BackendRow> row;
   std::vector<core::EventDraft> events;
-  std::vector<core::DeclarationWrite> declarations;  ///< of this source; bodies as they came
+  std::vector<core::DeclarationWrite> declarations;  ///< declared by this source; bodies are not sealed yet
   std::vector<core::AuditEntry> audit;
   bool empty() const {
     return !cursor && !watch_cursor && established.empty() && !row && events.empty() && declarations.empty();

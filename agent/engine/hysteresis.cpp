@@ -17,7 +17,8 @@ constexpr std::chrono::minutes kMuted{1};
 std::optional<Hysteresis::Notice> Hysteresis::report(State state, Time at) {
   last_.push_back(state);
   if (last_.size() > kWindow) last_.pop_front();
-  const bool first_sight = state_ == State::unknown && state == State::up;  // good news about the unknown need no proof
+  // The first "up" of an unknown backend needs no second report.
+  const bool first_sight = state_ == State::unknown && state == State::up;
   const bool agreed = first_sight || std::count(last_.begin(), last_.end(), state) >= kNeeded;
   if (agreed && state != state_) {
     if (std::exchange(seen_, true)) changes_.push_back(at);
@@ -43,7 +44,7 @@ void Hysteresis::note_flapping(Time at) {
   } else if (flapping_ && (changes_.empty() || at - changes_.back() >= kQuiet)) {
     flapping_ = false;
     ended_ = true;
-    changes_.clear();  // else they would begin it again in the next report
+    changes_.clear();  // else the next report would start flapping again
   }
 }
 

@@ -9,10 +9,10 @@
 
 namespace driftd::engine {
 
-/// Health of a backend as published to others (semantics 14): a state counts when 3 of the last 5 reports agree; a
-/// backend that changes 4 times in 10 minutes flaps: one notice at the start, one when it has been quiet for 5 minutes,
-/// and in between only a state that stands for a minute. The first state that is seen is no change. Pure: time is
-/// passed in.
+/// Smooths the health of a backend before it is published (semantics 14). A state counts when 3 of the last 5 reports
+/// agree. A backend that changes 4 times in 10 minutes is flapping: it gets one notice at the start, one after 5 quiet
+/// minutes, and in between only for a state that lasts a minute. The first known state is not a change. Pure: the time
+/// is a parameter.
 class Hysteresis {
  public:
   using State = core::HealthReport::State;
@@ -23,10 +23,10 @@ class Hysteresis {
     State before, now;
     bool flapping_began = false, flapping_ended = false;
   };
-  /// What has to be published after this report; nothing while nothing changed, or for a minute while it flaps. The
-  /// same again, brought up to date, until published().
+  /// Returns the notice that is due after this report. Empty if nothing changed, or, while flapping, until a state has
+  /// lasted a minute. Each report returns the notice again, updated, until published() is called.
   std::optional<Notice> report(State state, Time at);
-  /// This notice reached the store.
+  /// Call it when the notice is stored.
   void published(const Notice& notice);
   State state() const { return state_; }
   bool flapping() const { return flapping_; }
@@ -38,9 +38,9 @@ class Hysteresis {
   State state_, published_;
   std::deque<State> last_;
   std::deque<Time> changes_;
-  std::optional<Time> differs_since_;  ///< since when the state is another one than in the last notice
-  bool seen_;                          ///< a state was known before
-  bool flapping_ = false, began_ = false, ended_ = false;  ///< the last two: not published yet
+  std::optional<Time> differs_since_;                      ///< since when the state differs from the last notice
+  bool seen_;                                              ///< a state has been known
+  bool flapping_ = false, began_ = false, ended_ = false;  ///< flapping began or ended, and no notice says so yet
 };
 
 }  // namespace driftd::engine

@@ -14,24 +14,24 @@
 
 namespace driftd::engine {
 
-/// What the agent remembers of each resource of one backend to settle unchanged records without parsing: 48 bytes each
-/// (ARCHITECTURE.md, State and cost). Core thread only.
+/// What the agent keeps in memory of each resource of one backend, to settle unchanged records without parsing: 48
+/// bytes each (ARCHITECTURE.md, State and cost). Core thread only.
 class Index {
  public:
   struct Entry {
-    Digest digest;                 ///< of the last observation
-    std::uint32_t generation = 0;  ///< of the rules and the schema that judged it
+    Digest digest;                 ///< digest of the last observation
+    std::uint32_t generation = 0;  ///< generation of the rules and the schema that judged it
     std::uint32_t run = 0;         ///< last run that saw it
-    /// When the answer that was applied last was asked for, in Tick of the monotonic clock. 0: in another process, or
-    /// never.
+    /// When the last applied reading was requested, in Tick of the monotonic clock. 0 if another process applied it, or
+    /// none did.
     std::uint64_t asked : 44 = 0;
     std::uint64_t kind : 16 = 0;
     bool present : 1 = false;
     bool open : 1 = false;       ///< has open drifts
-    bool unknown : 1 = false;    ///< something of it could not be judged when it was seen last
-    bool attention : 1 = false;  ///< judge it again at the next sight: stale or expiring drifts
+    bool unknown : 1 = false;    ///< part of it could not be judged in its last reading
+    bool attention : 1 = false;  ///< judge it again in the next reading: it has stale or expiring drifts
   };
-  /// 44 bits of it are 55 years of uptime.
+  /// 44 bits of ticks last for 55 years of uptime.
   using Tick = std::chrono::duration<std::uint64_t, std::ratio<1, 10'000>>;
   static std::uint64_t ticks(std::chrono::steady_clock::time_point at) {
     return std::chrono::duration_cast<Tick>(
@@ -40,23 +40,23 @@ class Index {
   }
 
   void put(const core::ResourceId& id, Entry entry);
-  /// What put() says of presence and drifts stays as it was put.
+  /// Returns the entry, or nullptr. The caller must not change `present` and `open`: put() keeps counts of them.
   Entry* find(const core::ResourceId& id);
   void erase(const core::ResourceId& id);
-  void erase_absent();  ///< all that is neither there nor has open drifts
+  void erase_absent();  ///< erases entries without a resource and without open drifts
   std::int64_t absent() const;
-  /// When the answer was asked for that any of what was erased had last (Entry::asked).
+  /// The latest Entry::asked among the erased entries.
   std::uint64_t forgotten_asked() const { return forgotten_asked_; }
   std::size_t size() const { return entries_.size(); }
   std::uint16_t kind_number(const std::string& kind);
 
   struct Count {
     std::int64_t present = 0;
-    std::int64_t missing = 0;      ///< present, and not seen by `run`
-    std::int64_t open_unseen = 0;  ///< with open drifts, not stale yet, not seen by `run`
+    std::int64_t missing = 0;      ///< present, but not seen by `run`
+    std::int64_t open_unseen = 0;  ///< with open drifts that are not stale yet, not seen by `run`
   };
-  Count count(const std::string& kind, std::uint32_t run) const;  ///< of a kind without resources: nothing
-  /// The same of every kind that has resources, in one pass: a backend may have hundreds of kinds and a million
+  Count count(const std::string& kind, std::uint32_t run) const;  ///< zero if the kind has no resources
+  /// The same for every kind that has resources, in one pass: a backend may have hundreds of kinds and a million
   /// resources.
   std::map<std::string, Count> counts(std::uint32_t run) const;
   std::int64_t present(const std::string& kind) const;
@@ -78,7 +78,7 @@ class Index {
   static void add(const Entry& entry, std::uint32_t run, Count& to);
 
   std::vector<std::string> kinds_;
-  std::vector<Tally> tallies_;  ///< of kinds_
+  std::vector<Tally> tallies_;  ///< one for each of `kinds_`
   std::uint64_t forgotten_asked_ = 0;
 };
 

@@ -7,12 +7,12 @@
 
 namespace driftd::engine {
 
-/// What the store may hold of the digest of a record, which its worker made. Of a guess it can be made in no time:
-/// beside slow digests it would be the way around them, so then it is forgotten, and the next start judges the record
-/// once more.
+/// Returns the digest of a record as the store may keep it. The worker's digest of a guessed value is computed in no
+/// time; stored beside slow digests it would be a way around them. Then the result is empty, and the next start judges
+/// the record once more.
 Digest kept_digest(const core::RedactionKey& key, const core::StoredResource& next);
-/// The same of a declaration; that of its sealed body says as much, and it goes into the generation of what is
-/// declared.
+/// The same for a declaration. There the digest of the sealed body takes its place; it also goes into the generation of
+/// what is declared.
 Digest kept_digest(const core::RedactionKey& key, const core::Declaration& declaration);
 
 }  // namespace driftd::engine

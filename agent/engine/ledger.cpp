@@ -11,7 +11,7 @@
 namespace driftd::engine {
 namespace {
 
-constexpr int kTries = 8;  // a decision between load and commit is rare; eight in a row is a bug
+constexpr int kTries = 8;  // a decision between load and commit is rare; eight in a row are a bug
 
 bool needs_attention(const core::StoredResource& resource) {
   return std::any_of(resource.open.begin(), resource.open.end(),
@@ -25,14 +25,14 @@ core::Judgement dropped(const core::StoredResource& stored) {
   return out;
 }
 
-/// The provider could not say what a change means, or could not convert the baseline: it is asked again.
+/// Returns true if the provider failed to judge a change or to convert the baseline. Then it is asked again.
 bool is_unsettled(const core::Judgement& judgement) {
   const auto whole = [](const core::UnknownPath& unknown) { return unknown.path.empty(); };
   return judgement.suppressed.contains("unsettled") ||
          std::any_of(judgement.unknown.begin(), judgement.unknown.end(), whole);
 }
 
-/// Of what was sealed; runs on the diff pool.
+/// Judges a sealed reading. Runs on the diff pool.
 core::Judgement judge_one(const core::JudgeContext& context, const core::StoredResource& stored,
                           const ResourceReading& reading) {
   const auto* seen = std::get_if<core::Present>(&reading.outcome);
@@ -72,7 +72,7 @@ Task<Status> Ledger::load() {
     e.generation = static_cast<std::uint32_t>(entry.rules_generation);
     e.present = entry.present;
     e.open = entry.has_open;
-    e.attention = entry.has_open;  // whether it is stale or expiring is known after the first judgement
+    e.attention = entry.has_open;  // the first judgement finds out whether it is stale or expiring
     index_.put(entry.id, e);
     if (entry.has_open) open.push_back(entry.id);
     if (entry.has_open && !entry.present) gone_open_.insert(entry.id);
@@ -207,7 +207,8 @@ core::PageCommit Ledger::to_page_commit(std::vector<JudgedResource>& judged, con
     write.next.digest = kept;
     for (const auto& transition : one.judgement.transitions) {
       auto line = expiry_entry(context_->store_key, one.before, transition, spec_.name, context_->clock.wall());
-      if (line) page.audit.insert(page.audit.begin(), std::move(*line));  // in front of the decision that follows it
+      // The expiry comes before the decision that follows it.
+      if (line) page.audit.insert(page.audit.begin(), std::move(*line));
       if (!transition.drift.open()) write.ended.push_back(transition.drift);
       page.events.push_back(draft(core::drift_event(transition, one.before, one.judgement.next, about)));
     }
@@ -217,7 +218,7 @@ core::PageCommit Ledger::to_page_commit(std::vector<JudgedResource>& judged, con
 }
 
 void Ledger::update_index(const core::StoredResource& next, std::uint32_t run, bool unknown, std::uint64_t asked) {
-  if (!scope_.wants(next.id)) return;  // its drifts end; that no list has it any more is no deletion (semantics 4)
+  if (!scope_.wants(next.id)) return;  // out of scope: its drifts end, but it was not deleted (semantics 4)
   note_expiry(next);
   gone_open_.erase(next.id);
   if (!next.observed && !next.open.empty()) gone_open_.insert(next.id);
@@ -236,7 +237,7 @@ void Ledger::update_index(const core::StoredResource& next, std::uint32_t run, b
 void Ledger::adopt(const CommitExtras& extras) {
   if (extras.row) {
     core::BackendRow row = *extras.row;
-    row.health = row_.health;  // commit_health() may have moved it since this row was copied
+    row.health = row_.health;  // commit_health() may have changed it since this row was copied
     set_row(std::move(row));
   }
   if (extras.cursor) row_.cursor = *extras.cursor;
@@ -246,7 +247,8 @@ void Ledger::adopt(const CommitExtras& extras) {
   for (const auto& target : declarations_.adopt(extras.declarations)) context_->sources->declared(target);
 }
 
-/// Semantics 8, by the monotonic clock: a wall clock that is set back makes nothing older.
+/// Returns true if a newer reading was applied already (semantics 8). By the monotonic clock, so that setting back the
+/// wall clock makes nothing older.
 bool Ledger::outdated(const ResourceReading& reading) {
   const Index::Entry* known = index_.find(reading.id);
   return Index::ticks(reading.asked) < (known != nullptr ? std::uint64_t{known->asked} : index_.forgotten_asked());
@@ -261,7 +263,7 @@ Task<Result<Ledger::ApplyResult>> Ledger::apply(std::vector<ResourceReading> rea
     old.push_back(outdated(reading));
   }
   const auto drops = static_cast<std::size_t>(std::count(old.begin(), old.end(), true));
-  if (drops > 0) {  // a cursor vouches for every record of its page
+  if (drops > 0) {  // a cursor stands for every record of its page
     extras.cursor.reset();
     extras.watch_cursor.reset();
   }
@@ -356,7 +358,7 @@ Task<Result<std::vector<core::ResourceId>>> Ledger::expire_due_decisions() {
     if (at <= now) due.push_back(id);
   }
   if (due.empty()) co_return out;
-  for (const auto& id : due) {  // one after the other: there may be very many, and each of megabytes
+  for (const auto& id : due) {  // one at a time: there may be many, each with megabytes
     std::vector<core::ResourceId> ids(1, id);
     DRIFTD_CO_TRY(auto rows, co_await context_->store.load(row_.uid, std::move(ids)));
     core::Judgement judgement = core::expire_decisions(rows.front(), now);

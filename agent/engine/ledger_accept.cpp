@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the ledger knows beside the rows: accepted deletions, decisions that run out, what is missing.
+// Parts of the ledger beside the rows: approved deletions, decisions that expire, missing resources.
 #include <algorithm>
 
 #include "engine/ledger.hpp"
@@ -7,7 +7,7 @@
 namespace driftd::engine {
 namespace {
 
-constexpr std::size_t kLoadAtOnce = 16;  // rows: there may be very many, and each of megabytes
+constexpr std::size_t kLoadAtOnce = 16;  // rows: there may be many, each with megabytes
 
 std::vector<std::string> to_names(const std::vector<core::ResourceId>& ids) {
   std::vector<std::string> out;
@@ -62,7 +62,7 @@ bool Ledger::has_open_question(const std::string& kind) {
 }
 
 Task<Status> Ledger::find_accepted(std::string kind, std::vector<core::ResourceId> missing) {
-  // as those were that somebody was asked about
+  // only those with a baseline were in the question
   DRIFTD_CO_TRY(const auto asked, co_await with_baseline(std::move(missing)));
   deletions_.match_names(kind, to_names(asked));
   co_return Status{};
@@ -74,13 +74,13 @@ Task<Result<std::size_t>> Ledger::update_scope_drift(std::string kind, std::vect
   if (held.empty() && !has_open_question(id.id) && !deletions_.approved(id.id)) co_return std::size_t{0};
   std::vector<core::ResourceId> ids(1, id);
   DRIFTD_CO_TRY(auto rows, co_await context_->store.load(row_.uid, std::move(ids)));
-  // What is held was not approved, or is not any more: a baseline of before answers no question of now.
+  // Held resources are not approved, so the baseline of an earlier approval must not answer this question.
   core::StoredResource stored = rows.front();
   if (stored.baseline) stored.baseline = "{}";
   core::Judgement judgement = core::judge_scope(row_.uid, stored, held, context_->clock.wall(), shown);
   const std::size_t transitions = judgement.transitions.size();
   const std::string observed = judgement.next.observed.value_or("{}");
-  // What was approved and is done is no baseline for the next time: the same names gone again are a new question.
+  // A finished approval must not become a baseline: if the same names are gone again, that is a new question.
   if (transitions > 0 || judgement.next.baseline != rows.front().baseline) {
     DRIFTD_CO_CHECK(co_await commit(std::move(rows.front()), std::move(judgement), "mass deletion"));
   }

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the ledger has_open_question the provider before it judges: old baselines in today's form, and its own verdicts
-// on changes.
+// Questions to the provider before judging: converting old baselines, and its own verdicts on changes.
 #include "engine/ledger.hpp"
 
 namespace driftd::engine {
 namespace {
 
-/// Both bodies as they lie in the store; runs on the diff pool.
+/// Compares two stored bodies. Runs on the diff pool.
 Result<core::Difference> diff_stored(const std::string& before, const std::string& after,
                                      const core::KindSchema& schema, const core::DiffOptions& options) {
   DRIFTD_TRY(const auto left, core::parse(before));
@@ -26,7 +25,7 @@ Task<Status> Ledger::ask_upgrades(const std::vector<core::StoredResource>& store
     auto body = co_await session->upgrade(row.id.kind, row.schema_revision, *row.baseline);
     if (body) {
       readings[i].upgraded = std::move(*body);
-    } else if (body.error().code != Code::unsupported) {  // a new baseline now would hide what drifted
+    } else if (body.error().code != Code::unsupported) {  // a new baseline would hide a drift
       const Nanos at = seen->observation.observed_ns;
       readings[i].outcome = core::Unknown{"the provider cannot convert its baseline of schema revision " +
                                               std::to_string(row.schema_revision) + ": " + body.error().message,
@@ -53,8 +52,8 @@ Task<Status> Ledger::ask_demotions(const std::vector<core::StoredResource>& stor
     DRIFTD_CO_TRY(const core::Difference difference, co_await run_on(context_->diff, std::move(work)));
     if (difference.changes.empty()) continue;
     const auto demotions = co_await session->demote(readings[i].id, difference.changes);
-    if (!demotions) {  // it may only demote, so without its word nothing of this is news yet; the next cycle
-                       // has_open_question again
+    // It can only demote changes. While it fails, no change is reported yet, and the next cycle asks again.
+    if (!demotions) {
       for (const auto& change : difference.changes) {
         seen->demoted.push_back({change.path, true, "the provider's diff failed: " + demotions.error().message});
       }

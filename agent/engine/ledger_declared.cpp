@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What sources declare of a backend's resources.
+// Declarations of sources about a backend's resources.
 #include "engine/ledger.hpp"
 
 namespace driftd::engine {

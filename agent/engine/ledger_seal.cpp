@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Digests of workers become those of the store, and what of a record may lie beside them.
+// Sealing: digests of workers become digests of the store. Also decides which digest of a record may be stored beside
+// them.
 #include "engine/kept_digest.hpp"
 #include "engine/ledger.hpp"
 
@@ -8,9 +9,10 @@ namespace {
 
 bool holds_digests(const std::optional<std::string>& body) { return body && body->find("$hmac") != std::string::npos; }
 
-/// Each of `bodies` once. `stopping` outlives it.
+/// Seals each of `bodies`. `stopping` must outlive the task.
 Task<Status> seal_all(std::shared_ptr<const Context> context, std::vector<std::string*> bodies, const bool* stopping) {
-  const std::size_t at_once = context->store_key.slow() ? 1 : bodies.size();  // other backends' work comes in between
+  // one at a time, so that other backends' work is not delayed
+  const std::size_t at_once = context->store_key.slow() ? 1 : bodies.size();
   for (std::size_t from = 0; from < bodies.size(); from += at_once) {
     if (*stopping) co_return fail(Code::cancelled, "the agent is stopping");
     std::vector<std::string> some;

@@ -9,19 +9,20 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-constexpr nanoseconds kMaxSlew = std::chrono::milliseconds(100);  // more than this is a clock that was set
+constexpr nanoseconds kMaxSlew = std::chrono::milliseconds(100);  // a larger difference means that the clock was set
 
-/// How far the wall clock went beside the monotonic one.
+/// Returns by how much the wall clock moved more than the monotonic one.
 nanoseconds step(const Moment& from, const Moment& to) {
   return nanoseconds(to.wall - from.wall) - (to.mono - from.mono);
 }
 
-/// Nothing: the wall clock, which `before` is an earlier look at, does not tell.
+/// Converts a wall-clock time to the monotonic clock. Empty if the wall clock was set between `before` and `now`, or if
+/// the time is implausible.
 std::optional<Moment::Mono> from_wall_clock(Nanos observed_ns, const Moment& before, const Moment& now) {
   const nanoseconds set = step(before, now);
   if (set > kMaxSlew || set < -kMaxSlew || observed_ns <= 0 || observed_ns > now.wall) return std::nullopt;
   const nanoseconds age(now.wall - observed_ns);
-  if (age > now.mono.time_since_epoch()) return std::nullopt;  // nobody on this machine read anything before it ran
+  if (age > now.mono.time_since_epoch()) return std::nullopt;  // before this machine started
   return now.mono - age;
 }
 

@@ -12,8 +12,9 @@
 
 namespace driftd::engine {
 
-/// Tells the log what of a backend cannot be judged any more, and what can again: once each, not in every cycle. A
-/// provider may give other reasons each time: 60 lines at once, then one a second; status has them all. Core thread.
+/// Logs each reason why part of a backend cannot be judged, and its end: once, not in every cycle. A provider may give
+/// other reasons each time, so at most 60 lines are logged at once and then one a second; `driftd status` has all
+/// reasons. Core thread only.
 class ReasonLog {
  public:
   using Print = std::function<void(bool warning, std::string line)>;

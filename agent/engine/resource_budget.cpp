@@ -12,7 +12,8 @@ constexpr std::uint64_t kForgetAtLeast = 1'000;  // in one commit
 
 std::uint64_t max_resources(const Ledger& ledger) { return ledger.spec().budgets.resources; }
 
-/// What came and went and nobody accepted. What retention has admitted from the store is only in the index by then.
+/// Forgets resources that are gone and were never accepted. Those that retention already removed from the store are
+/// only in the index.
 Task<Status> forget(std::shared_ptr<Context> context, Ledger& ledger) {
   const auto many = static_cast<std::int64_t>(std::max(kForgetAtLeast, max_resources(ledger) / 10));
   DRIFTD_CO_TRY(const auto forgotten, co_await context->store.forget_gone(ledger.row().uid, many));

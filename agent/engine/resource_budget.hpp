@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many resources of a backend are known at a time (budgets.resources): whoever may name resources in a system could
-// otherwise fill the store and the index with names that come and go. Core thread, under the AsyncMutex.
+// Limits how many resources of a backend are known at a time (budgets.resources). Otherwise anybody who may name
+// resources in a system could fill the store and the index with names that come and go. Core thread, while the runner's
+// cycle mutex is locked.
 #pragma once
 
 #include <cstdint>
@@ -14,18 +15,19 @@
 namespace driftd::engine {
 
 struct Admission {
-  std::vector<ResourceReading> admitted;          ///< what is known already, and what is new and fits
-  std::map<std::string, std::uint64_t> left_out;  ///< how many new ones of a kind do not
+  std::vector<ResourceReading> admitted;          ///< known resources, and new ones within the budget
+  std::map<std::string, std::uint64_t> left_out;  ///< number of new resources over the budget, by kind
 };
 
-/// Where new resources need it, first forgets what came and went and nobody accepted. The error is the store's.
+/// Splits readings by the budget. If new resources need room, it first forgets resources that were never accepted and
+/// are gone. Fails only with an error of the store.
 Task<Result<Admission>> admit(std::shared_ptr<Context> context, Ledger& ledger, std::vector<ResourceReading> fresh);
 
-/// How many resources may be added.
+/// Returns how many resources may still be added.
 std::uint64_t remaining_resources(Ledger& ledger);
-/// There is room, or there is what may be forgotten.
+/// Returns true if there is room, or if there are resources that can be forgotten.
 bool can_admit(Ledger& ledger);
-/// The reason that coverage gives of a kind whose new resources were left out.
+/// Returns the coverage reason of a kind whose new resources were left out.
 std::string no_room(const Ledger& ledger);
 
 }  // namespace driftd::engine

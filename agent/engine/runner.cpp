@@ -12,19 +12,22 @@
 namespace driftd::engine {
 namespace {
 
-constexpr std::uint64_t kLongList = 1'000;                  // records of a full run, after which the heap is trimmed
-constexpr std::chrono::minutes kFullEvery{10};              // the safety net under cursors and watches
-constexpr std::chrono::milliseconds kProbeHeldBack{2'000};  // while the state is being made sure of
-constexpr std::chrono::milliseconds kHintsApart{500};       // cycles that hints begin: a provider may hint without end
+constexpr std::uint64_t kLongList = 1'000;  // a full run with more records trims the heap afterwards
+// A full run at least so often, in case a cursor or a watch misses something.
+constexpr std::chrono::minutes kFullEvery{10};
+constexpr std::chrono::milliseconds kProbeHeldBack{2'000};  // while backpressure holds the backend
+// Minimum time between cycles that hints start: a provider may hint without end.
+constexpr std::chrono::milliseconds kHintsApart{500};
 constexpr std::chrono::milliseconds kMinCycleDeadline{60'000};
 
-/// Why a system does not say which one it is, as a refresh tells.
+/// The first failure that a refresh reports.
 struct FirstFailure {
   std::optional<Error> cause;
-  bool stopped = false;  ///< the refresh was ended by us: it failed at nothing
+  bool stopped = false;  ///< we ended the refresh: it did not fail
 };
 
-/// The first failure that a page tells of is why nothing can be judged; the rest of the refresh is not wanted.
+/// Notes the first failure in a page, which is why nothing can be judged. Ends the refresh at the first records,
+/// because they are not wanted.
 Task<Status> note_cause(std::shared_ptr<FirstFailure> failure, core::RecordPage page) {
   for (const auto& d : page.diagnostics) {
     const bool of_the_system = d.code == Code::unauthenticated || d.code == Code::denied || d.code == Code::unavailable;
@@ -64,7 +67,8 @@ void Runner::start() {
   asio::co_spawn(context_->core, watch_loop(), fatal);
 }
 
-/// Another plugin serves: its kinds and schemas come with the next cycle, which reads everything; the watch follows it.
+/// Another plugin runs now. The next cycle reads everything, with its kinds and schemas, and the watch restarts after
+/// it.
 void Runner::on_plugin_change() {
   ++plugin_changes_;
   full_next_ = true;
@@ -183,7 +187,7 @@ Task<CycleReport> Runner::refresh(bool full) {
   co_return report;
 }
 
-/// A cycle that ended before it listed anything: what was seen before is not seen any more.
+/// Marks all coverage as incomplete after a cycle that failed before it listed anything.
 void Runner::invalidate_coverage(const Error& why) {
   if (why.code == Code::cancelled) return;
   const std::string reason = std::string(render(why.code)) + ": " + why.message;
@@ -249,13 +253,14 @@ Task<CycleReport> Runner::cycle(bool full) {
   if (report.status) co_await discover(!report.unchanged);
   if (const Status settled = co_await persist_registrar(); report.status && !settled) report.status = settled;
   if (const Status asked = co_await write_claim_drift(); report.status && !asked) report.status = asked;
-  if (plugin != plugin_changes_) co_return report;  // upgraded meanwhile: the next cycle reads everything
+  // The plugin was upgraded meanwhile: the next cycle reads everything.
+  if (plugin != plugin_changes_) co_return report;
   if (full && report.status) {
     if (last_full_ == Schedule::Clock::time_point{}) watch_due_.cancel();
     last_full_ = now;
     if (report.received >= kLongList) asio::post(context_->diff, release_free_memory);
   }
-  // A cursor vouches only for what was listed whole: after an incomplete run everything is read again.
+  // A cursor stands only for what was listed completely: after an incomplete run everything is read again.
   if (full || !report.unchanged) full_next_ = full_next_ || !report.complete();
   if (report.status && !expired) report.status = expired;
   co_return report;
@@ -288,7 +293,7 @@ Task<Status> Runner::check_identity() {
   if (!judgement.transitions.empty() || rows.front().revision == 0) {
     DRIFTD_CO_CHECK(co_await ledger_.commit(std::move(rows.front()), std::move(judgement), "system identity"));
   }
-  // Ignored is "this one is fine": only an undecided or a rejected identity holds.
+  // An ignored identity is accepted. Only a pending or rejected one holds the backend.
   identity_held_ =
       std::any_of(open.begin(), open.end(), [](const auto& d) { return d.status != core::DriftStatus::ignored; });
   if (identity_held_) {
@@ -307,18 +312,19 @@ std::chrono::milliseconds Runner::cycle_deadline() const {
   return std::max(kMinCycleDeadline, std::chrono::milliseconds(ledger_.spec().budgets.call));
 }
 
-/// Of a system that does not say which one it is, nobody knows whether it is the accepted one, and nothing is guessed
-/// (semantics 3, ADR 0009). One that cannot be asked at all is told as what it is: down, denied, a wrong password.
+/// Handles a system that does not report its identity. It may not be the accepted one, so nothing is judged (semantics
+/// 3, ADR 0009). Returns the most specific error: a system that cannot be reached at all is down, denied or has a wrong
+/// password.
 Task<Status> Runner::check_missing_identity(Result<core::HealthReport> probed) {
   const std::string accepted = ledger_.row().system_identity;
-  const bool read = session_->status().state != "discovered";  // else there is only what a source says of it
+  const bool read = session_->status().state != "discovered";  // otherwise there is only its source's report
   identity_missing_ = !accepted.empty() && read;
   if (!identity_held_ && !identity_missing_) co_return Status{};
   const std::string why = probed ? probed->reason : probed.error().message;
   Error missing{Code::unavailable, "the system at this endpoint does not say which one it is (accepted: " + accepted +
                                        "): nothing is judged until it does" + (why.empty() ? why : "; " + why)};
   if (probed && probed->state == core::HealthReport::State::up) co_return fail(std::move(missing));
-  // A refresh may say what is amiss (no connection, a password, a right). Nothing else that it tells is taken.
+  // A refresh may report the cause (no connection, a password, a right). Its records are not used.
   const auto failure = std::make_shared<FirstFailure>();
   core::RefreshRequest request;
   request.full = true;

@@ -17,8 +17,8 @@
 
 namespace driftd::engine {
 
-/// One backend at work: its schedule, its health probes, its watch, all under one AsyncMutex. Core thread only. Its
-/// loops keep it alive; stop() ends them.
+/// Runs one backend: its schedule, health probes and watch, all under one AsyncMutex. Core thread only. Its loops keep
+/// it alive until stop() ends them.
 class Runner : public std::enable_shared_from_this<Runner> {
  public:
   Runner(std::shared_ptr<Context> context, core::BackendSpec spec, core::BackendRow row,
@@ -28,48 +28,49 @@ class Runner : public std::enable_shared_from_this<Runner> {
   void start();
   Task<void> stop();
 
-  /// Runs a cycle now, after the one in progress, and reports it.
+  /// Runs a cycle as soon as the one in progress has ended, and returns its report.
   Task<CycleReport> refresh(bool full);
-  /// The backend may have changed: the next cycle starts at once.
+  /// Starts the next cycle at once, because the backend may have changed.
   void hint();
-  /// New rules: everything known is judged again in the next cycle.
+  /// Applies new rules. The next cycle judges every known resource again.
   Task<void> reload(core::BackendSpec spec);
-  /// What sources declare of this backend moved: everything is read again at once.
+  /// Call it when declarations about this backend changed: everything is read again at once.
   void declared();
-  /// It has not been judged under what sources declare of it now.
+  /// True until a cycle has judged the backend under its current declarations.
   bool unsettled() const { return declarations_changed_; }
-  /// A cycle, or something else that only one may do at a time, is under way.
+  /// True while a cycle, or anything else under the cycle mutex, is running.
   bool busy() const { return cycle_mutex_.locked(); }
-  /// Whom the configuration named, or who discovered it.
+  /// True if the configuration names this registrar, or if it discovered the backend.
   bool trusts(const core::Registrar& who) const;
   Claims& claims() { return claims_; }
-  /// Where in its source a discovered backend was found first; empty: the source has no such places, or nobody noted
-  /// it.
+  /// The namespace of its source in which a discovered backend was first found. Empty if the source has no namespaces,
+  /// or if none was noted.
   const std::string& found_in() const { return found_in_; }
   void found_in(const std::string& name_space);
-  /// The drift of `claim/<backend>` as claims() says now.
+  /// Brings the drift of `claim/<backend>` in line with claims().
   Task<Status> update_claim_drift();
-  /// A source reports_registrations of this backend's registration. True: judge_report() is to be called, which judges
+  /// Takes a report on this backend's registration. Returns true if the caller must call judge_report(), which judges
   /// the newest report.
   bool receive_report(RegistrationReport report, const std::string& registrar_uid);
   Task<Status> judge_report();
-  /// A discovered backend as discovered now; an UPDATED event where its registration changed.
+  /// Updates a discovered backend, with an UPDATED event if its registration changed.
   Task<Status> reregister(core::BackendSpec spec);
   void set_stretch(int factor) { schedule_.set_stretch(factor); }
-  /// Backpressure: nothing is read or committed while true.
+  /// While `held` is true, nothing is read or committed (backpressure).
   void hold(bool held);
 
-  /// A person's decision on a drift of this backend.
+  /// Applies a person's decision to a drift of this backend.
   Task<Result<core::Drift>> decide(core::StoredResource resource, std::string drift_id, core::Decision decision);
   Task<Result<std::vector<core::Step>>> explain(core::ResourceId id, std::string path);
   core::BackendView view();
-  /// As a source: why what it identity of that backend at `reported_at` may not hold any more; empty: it does.
+  /// As a source: returns why its report on `backend`, received at `reported_at`, may no longer be current. Empty if it
+  /// is.
   std::string report_staleness(const std::string& backend, const std::string& place, Moment::Mono reported_at) const;
-  /// Its provider reports_registrations of the registration of others.
+  /// True if the provider reports registrations of other backends.
   bool reports_registrations() const { return session_->inner_reports_registrations(); }
-  /// And listed all of them in its last refresh.
+  /// True if it also listed all of them in its last refresh.
   bool listed_registrations() const { return session_->inner_reports_registrations() && session_->inner_listed(); }
-  /// When a source spoke of this backend last; {}: not in this process.
+  /// When a source last reported on this backend; {} if none did in this process.
   Moment::Mono reported_at() const { return reported_at_; }
   core::Session& session() { return *session_; }
   bool is_stopping() const { return stopping_; }
@@ -109,7 +110,7 @@ class Runner : public std::enable_shared_from_this<Runner> {
 
   std::shared_ptr<Context> context_;
   std::shared_ptr<RegistrationSession> session_;
-  std::shared_ptr<const core::ProviderInfo> noted_info_;  ///< whose schemas the row has
+  std::shared_ptr<const core::ProviderInfo> noted_info_;  ///< its schemas are noted in the row
   Ledger ledger_;
   AsyncMutex cycle_mutex_;
   Schedule schedule_;
@@ -117,30 +118,30 @@ class Runner : public std::enable_shared_from_this<Runner> {
   asio::steady_timer due_, probe_due_, watch_due_, all_ended_;
   core::HealthReport health_;
   std::vector<core::Coverage> coverage_;
-  RegistrationLines registration_lines_;  ///< of the same cycle
+  RegistrationLines registration_lines_;  ///< of the same cycle as `coverage_`
   ReasonLog reasons_log_;
   std::string last_error_;
   Code last_code_ = Code::ok;
   std::uint32_t run_ = 0;
   std::uint64_t cycles_ = 0, failures_ = 0;
   Nanos last_complete_ns_ = 0;             ///< end of the last complete cycle
-  Moment::Mono listed_{}, reported_at_{};  ///< begin of the cycle that `coverage_` tells of; last report of a source
+  Moment::Mono listed_{}, reported_at_{};  ///< begin of the cycle of `coverage_`; time of the last report of a source
   Schedule::Clock::time_point last_full_{}, last_began_{}, next_discovery_{}, relisted_at_{}, next_expiry_check_{};
-  /// a cycle from then on lists everything
+  /// From this time on, a cycle lists everything.
   Schedule::Clock::time_point relist_at_ = Schedule::Clock::time_point::max();
   Moment watched_;                                   ///< when the watch gave its last page, or began
-  std::optional<core::Observation> pending_report_;  ///< reported_at, and not judged yet
-  std::string registrar_uid_, registrar_place_;  ///< uid of the source whose report was reported_at last; where in it
+  std::optional<core::Observation> pending_report_;  ///< received, but not judged yet
+  std::string registrar_uid_, registrar_place_;      ///< uid of the last report's source, and the namespace in it
   std::string found_in_;
   Claims claims_;
-  std::optional<core::Coverage> discovery_;  ///< line of coverage of the last one
-  bool left_out_ = false;  ///< for what is new there was no room: where some comes, everything is read
-  bool full_next_ = true;  ///< the first cycle of a process, and the one after a reload, reads everything
+  std::optional<core::Coverage> discovery_;  ///< coverage line of the last discovery
+  bool left_out_ = false;                    ///< new resources were left out; once there is room, everything is read
+  bool full_next_ = true;  ///< true in a new process and after a reload: the next cycle reads everything
   bool declarations_changed_ = false;
   bool hinted_ = false, stopping_ = false, held_back_ = false;
-  bool identity_held_ = false;     ///< another system answered and nobody has decided
-  bool identity_changed_ = false;  ///< a probe met another system, and no cycle has asked since
-  bool identity_missing_ = false;  ///< what answers does not say which one it is
+  bool identity_held_ = false;     ///< another system answered, and nobody has decided yet
+  bool identity_changed_ = false;  ///< a probe found another system, and no cycle has checked since
+  bool identity_missing_ = false;  ///< the system does not report its identity
   std::uint64_t restarts_seen_ = 0;
   std::uint64_t plugin_changes_ = 0;
   int loops_ = 0;

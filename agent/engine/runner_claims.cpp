@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who is believed about a backend's registration. What a source reads, anybody may have written who may write a label;
-// so nobody is believed whom neither the configuration nor a person named (ADR 0015).
+// Who is trusted about a backend's registration. Anybody who may write a label can write what a source reads, so only
+// those are trusted whom the configuration or a person named (ADR 0015).
 #include <algorithm>
 
 #include "engine/runner.hpp"
@@ -14,7 +14,8 @@ core::ResourceId claim_id(const core::BackendSpec& spec) { return {"claim", spec
 
 bool Runner::trusts(const core::Registrar& who) const {
   const core::BackendSpec& spec = ledger_.spec();
-  // Whoever found it, where it was found: nobody until a store that did not note it has seen one place alone.
+  // Only the discoverer, and only from the namespace in which it found the backend. A row of an older store gets that
+  // namespace when a discovery finds the backend in exactly one.
   if (!spec.discovered_by.empty()) return spec.discovered_by == who.source && found_in_ == who.name_space;
   return std::any_of(spec.spoken_by.begin(), spec.spoken_by.end(), [&](const core::Registrar& named) {
     return named.source == who.source && (named.name_space.empty() || named.name_space == who.name_space);
@@ -22,7 +23,7 @@ bool Runner::trusts(const core::Registrar& who) const {
 }
 
 void Runner::found_in(const std::string& name_space) {
-  if (found_in_.empty()) found_in_ = name_space;  // the row notes it with what was found there
+  if (found_in_.empty()) found_in_ = name_space;  // reregister() writes it to the row
 }
 
 Task<Status> Runner::load_claims() {
@@ -42,14 +43,14 @@ Task<Status> Runner::update_claim_drift() {
   co_return status;
 }
 
-/// Under the AsyncMutex. Writes only what moved, or what could not be written before.
+/// Call it with the cycle mutex locked. Writes only if the claims changed or could not be written before.
 Task<Status> Runner::write_claim_drift() {
   if (claims_.settled()) co_return Status{};
   const auto asked = claims_.names();
   std::vector<core::ResourceId> ids(1, claim_id(ledger_.spec()));
   DRIFTD_CO_TRY(auto rows, co_await context_->store.load(ledger_.row().uid, std::move(ids)));
   core::StoredResource& stored = rows.front();
-  const bool never = asked.empty() && stored.revision == 0;  // it was taken back before it was stored
+  const bool never = asked.empty() && stored.revision == 0;  // the claim ended before it was stored
   core::Judgement judgement = core::judge_claims(ledger_.row().uid, stored, asked, context_->clock.wall());
   if (!never && (!judgement.transitions.empty() || judgement.next.baseline != stored.baseline)) {
     DRIFTD_CO_CHECK(co_await ledger_.commit(std::move(stored), std::move(judgement), "who speaks for it"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `driftd explain`: why an attribute is, or is not, a drift; against the baseline, and against what is expected of it.
+// `driftd explain`: why an attribute is a drift or not, compared with the baseline and with what is expected.
 #include <algorithm>
 
 #include "core/judge/expected.hpp"
@@ -10,7 +10,7 @@ namespace {
 
 using Steps = std::vector<core::Step>;
 
-/// What the rules make of a change at `path`.
+/// Returns which rule applies to a change at `path`.
 std::string applied_rule(const core::Rules& rules, const core::KindSchema& schema, const core::ResourceId& id,
                          const core::Path& path) {
   const auto cls = schema.cls(path);
@@ -20,7 +20,7 @@ std::string applied_rule(const core::Rules& rules, const core::KindSchema& schem
   return "; policy " + std::string(render(policy.action)) + " (" + policy.where + ")";
 }
 
-/// Compares at one path what somebody wants with what is there, as the judge does.
+/// Compares an expected value with the body at one path, as the judge does.
 void expect(const core::Path& path, const core::Value& wanted, const core::Value& body, const core::KindSchema& schema,
             const std::string& who, core::DiffOptions options, Steps& out) {
   Steps steps;
@@ -37,7 +37,7 @@ void expect(const core::Path& path, const core::Value& wanted, const core::Value
   }
 }
 
-/// All that an explanation is made of.
+/// Everything that an explanation needs.
 struct Question {
   core::ResourceId id;
   core::StoredResource row;
@@ -77,7 +77,7 @@ core::Step came_or_went(const core::StoredResource& row) {
   return out;
 }
 
-/// Runs on the diff pool: a digest of what is wanted in clear may take 50 ms.
+/// Runs on the diff pool: the digest of an expected value in clear text may take 50 ms.
 Result<Steps> answer(const Question& about) {
   DRIFTD_TRY(const auto before, core::parse(about.row.baseline.value_or("{}")));
   DRIFTD_TRY(const auto after, core::parse(about.row.observed.value_or("{}")));

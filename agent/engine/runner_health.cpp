@@ -11,7 +11,8 @@ namespace driftd::engine {
 namespace {
 
 constexpr std::chrono::milliseconds kMaxProbeInterval{10'000};
-constexpr std::chrono::milliseconds kRetryInterval{1'000};  // while the state is being made sure of
+// While a changed state is not confirmed yet, and for expiries.
+constexpr std::chrono::milliseconds kRetryInterval{1'000};
 constexpr int kTries = 8;
 
 using State = core::HealthReport::State;
@@ -35,12 +36,13 @@ Task<void> Runner::probe() {
   core::HealthReport report;
   const core::WorkerStatus worker = session_->status();
   const bool serves = worker.state == "running" || worker.state == "in-process";
-  if (!probed && worker.state == "starting" && worker.restarts == restarts_seen_) co_return;  // nothing is known yet
+  // The worker has not answered yet.
+  if (!probed && worker.state == "starting" && worker.restarts == restarts_seen_) co_return;
   if (probed) {
     report = *probed;
     note_identity(report.system_identity);
   } else {
-    // A provider that died, hangs or starts again costs freshness, it says nothing of the system behind it.
+    // A provider that died, hangs or restarts makes data older. It does not mean that the system is down.
     const bool provider_fault = !serves || worker.restarts != restarts_seen_;
     report.state = provider_fault ? State::degraded : State::down;
     report.reason = probed.error().message;
@@ -55,7 +57,8 @@ Task<void> Runner::probe() {
   if (notice) co_await publish_health(*notice, std::move(report));
 }
 
-/// Between two cycles the watch goes on: what another system says through it is not judged as the accepted one's.
+/// Notices another system between two cycles, so that pages of the watch are not judged as if they came from the
+/// accepted one.
 void Runner::note_identity(const std::string& identity) {
   const std::string& accepted = ledger_.row().system_identity;
   if (identity.empty() || accepted.empty() || identity == accepted || identity_held_ || identity_changed_) return;
@@ -69,7 +72,7 @@ Task<void> Runner::publish_health(Hysteresis::Notice notice, core::HealthReport 
   const std::string also = report.reason.empty() ? std::string() : "; " + report.reason;
   if (notice.flapping_began) report.reason = "flapping: 4 changes in 10 minutes" + also;
   if (notice.flapping_ended) report.reason = "no longer flapping" + also;
-  // The first sight of a healthy backend is no change.
+  // A backend that is first seen healthy has not changed.
   if (notice.before != State::unknown || notice.now != State::up) {
     core::BackendEvent event =
         core::health_event(ledger_.event_context("health probe"), notice.before, report, context_->clock.wall());
@@ -78,7 +81,7 @@ Task<void> Runner::publish_health(Hysteresis::Notice notice, core::HealthReport 
   const Status status = co_await ledger_.commit_health(notice.now, std::move(events));
   if (status) {
     hysteresis_.published(notice);
-  } else {  // the next probe tells it
+  } else {  // the next probe tries again
     log::room("engine").error("{}: health event: {}", ledger_.spec().name, status.error().message);
   }
 }
@@ -89,8 +92,7 @@ Task<Result<core::Drift>> Runner::decide(core::StoredResource resource, std::str
   const bool claim = resource.id.kind == "claim";
   const bool pseudo = claim || resource.id.kind == "scope" || resource.id == identity;
   AsyncMutex::Guard held;
-  if (pseudo)
-    held = co_await cycle_mutex_.lock();  // what it accepts goes into the backend's row, which a cycle writes, too
+  if (pseudo) held = co_await cycle_mutex_.lock();  // its approval changes the backend's row, which a cycle writes, too
   for (int attempt = 0; attempt < kTries; ++attempt) {
     if (stopping_)
       co_return fail(Code::conflict,
@@ -98,7 +100,7 @@ Task<Result<core::Drift>> Runner::decide(core::StoredResource resource, std::str
     DRIFTD_CO_TRY(const core::Decision exact, resolve_binding(context_->store_key, resource, drift_id, decision));
     DRIFTD_CO_TRY(core::Judgement judgement, core::decide(resource, drift_id, exact));
     if (judgement.transitions.empty()) {
-      co_return fail(Code::conflict, "drift " + drift_id + " is already decided so");
+      co_return fail(Code::conflict, "drift " + drift_id + " already has this decision");
     }
     core::Drift decided = judgement.transitions.front().drift;
     const auto from = judgement.transitions.front().from.value_or(core::DriftStatus::pending);
@@ -109,9 +111,9 @@ Task<Result<core::Drift>> Runner::decide(core::StoredResource resource, std::str
     const core::StoredResource next = claim ? judgement.next : core::StoredResource{};
     const Status done = co_await ledger_.commit(std::move(resource), std::move(judgement),
                                                 "decision of " + decision.actor, std::move(extras));
-    if (done && decision.expires_ns) due_.cancel();  // it may be the first to run out
+    if (done && decision.expires_ns) due_.cancel();  // it may be the next to expire
     if (done && pseudo) {
-      // the next cycle knows whether an ignored one is held
+      // The next cycle finds out whether an ignored identity is held.
       if (decided.resource == identity) identity_held_ = !accepts;
       full_next_ = true;
       hint();
@@ -128,16 +130,16 @@ Task<Result<core::Drift>> Runner::decide(core::StoredResource resource, std::str
   co_return fail(Code::conflict, "drift " + drift_id + " keeps moving; look at it again");
 }
 
-/// Before anything is read, and whatever comes of that: of a system that cannot be read no word holds beyond its time.
+/// Expires decisions before anything is read, so that they expire in time even if the system cannot be read.
 Task<Status> Runner::expire_decisions() {
   const core::ResourceId identity{"backend", ledger_.spec().name};
   DRIFTD_CO_TRY(const auto expired, co_await ledger_.expire_due_decisions());
   const bool is_open_again = std::find(expired.begin(), expired.end(), identity) != expired.end();
-  if (is_open_again) identity_held_ = true;  // which system this is, is a question again
+  if (is_open_again) identity_held_ = true;  // the identity must be decided again
   co_return Status{};
 }
 
-/// When the first decision runs out. By the wall clock, which may be set: it is looked at again after an hour at most.
+/// Returns when the first decision expires. The wall clock may be set, so the result is at most an hour ahead.
 Schedule::Clock::time_point Runner::next_expiry(Schedule::Clock::time_point now) const {
   const auto first = ledger_.first_expiry();
   if (!first) return Schedule::Clock::time_point::max();
@@ -146,7 +148,7 @@ Schedule::Clock::time_point Runner::next_expiry(Schedule::Clock::time_point now)
   return std::max(now + std::chrono::duration_cast<Schedule::Clock::duration>(wait), next_expiry_check_);
 }
 
-/// Between two cycles, and while nothing may be read.
+/// Expires decisions between cycles, and while nothing may be read.
 Task<void> Runner::expire_decisions_in_time() {
   const auto now = context_->clock.mono();
   if (stopping_ || next_expiry(now) > now) co_return;
@@ -158,7 +160,8 @@ Task<void> Runner::expire_decisions_in_time() {
   if (!expired) log::room("engine").warn("{}: {}", ledger_.spec().name, expired.error().message);
 }
 
-/// The backend's row with what an approval of a pseudo-resource accepts: one commit with the decision.
+/// Returns the backend's row with what an approval of a pseudo-resource accepts. It is committed together with the
+/// decision.
 std::optional<core::BackendRow> Runner::row_accepting(const core::Drift& drift, const core::Decision& decision) const {
   if (decision.verb != core::Decision::Verb::approve || drift.changes.empty()) return std::nullopt;
   const std::string seen = drift.changes.front().new_value.value_or("null");
@@ -181,7 +184,8 @@ std::string Runner::state() const {
   return schedule_.late() ? "late" : "ok";
 }
 
-/// A registration that was known before this process, and whose source has not spoken since.
+/// Adds the coverage line of a registration that an earlier process knew and on which its source has not reported
+/// since.
 void Runner::add_unreported_registration(std::vector<core::Coverage>& coverage) {
   const std::string kind(core::kRegistration);
   const bool of_config = ledger_.spec().discovered_by.empty();
@@ -194,7 +198,7 @@ void Runner::add_unreported_registration(std::vector<core::Coverage>& coverage) 
   line.established = true;
   line.resources = ledger_.index().present(kind);
   const std::string staleness_reason = context_->sources->staleness_reason(ledger_.spec().name);
-  line.reasons.push_back(staleness_reason.empty() ? "its source has not spoken of it since the agent started"
+  line.reasons.push_back(staleness_reason.empty() ? "its source has not reported it since the agent started"
                                                   : staleness_reason);
   coverage.push_back(std::move(line));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A backend as a source of others, and as one that sources speak of.
+// A backend as a source that reports on others, and as one on which sources report.
 #include <algorithm>
 
 #include "core/scope.hpp"
@@ -7,15 +7,16 @@
 
 namespace driftd::engine {
 
-/// What the provider knows of other backends goes into the registry: when a refresh found something new, and as often
-/// as the provider says. What its records said of a backend that is not registered yet was kept.
+/// Discovers other backends after a refresh that found something new, and as often as the provider asks. Reports on
+/// backends that are not registered yet were kept until then.
 Task<void> Runner::discover(bool changed) {
-  // whoever ends such a backend waits for its cycle, in the registry
+  // A discovered backend must not discover others. Unregistering it waits for this cycle while the registry is locked,
+  // so locking the registry here would deadlock.
   if (!ledger_.spec().discovered_by.empty()) co_return;
   const auto now = context_->clock.mono();
   const bool offers = ledger_.info() != nullptr && ledger_.info()->offers("driftd.discover");
   if (ledger_.info() == nullptr || (!changed && now < next_discovery_)) co_return;
-  if (!offers || !ledger_.spec().discover) {  // what an earlier plugin or configuration found goes
+  if (!offers || !ledger_.spec().discover) {  // backends that an earlier plugin or configuration discovered are removed
     core::DiscoverOutcome none;
     none.complete = true;
     (void)co_await context_->sources->apply_discovery(ledger_.spec().name, std::move(none));
@@ -44,7 +45,7 @@ bool Runner::receive_report(RegistrationReport report, const std::string& regist
   const bool asked = pending_report_.has_value();
   pending_report_ = report.record;
   if (session_->receive_report(std::move(report.record), std::move(report.schema), report.schema_text)) {
-    full_next_ = true;  // a kind more: the next cycle lists it whole, which makes its baseline
+    full_next_ = true;  // a new kind: the next cycle lists it, which makes its baseline
     hint();
   }
   return !asked;
@@ -58,14 +59,14 @@ Task<Status> Runner::judge_report() {
   pending_report_.reset();
   const bool known = ledger_.info() != nullptr && session_->current(ledger_.info());
   const bool judged = known && ledger_.established(std::string(core::kRegistration));
-  const Moment any;  // whenever the source read it, there is no newer report
+  const Moment any;  // whenever the source read it, this is its newest report
   DRIFTD_CO_CHECK(co_await judge_page(std::move(page), any, Moment::of(context_->clock), judged));
   const auto status = co_await persist_registrar();
   co_return status;
 }
 
-/// Under the AsyncMutex. The row remembers who speaks for this backend, so that a restart does not ask who is first; a
-/// source that took its report back and was right speaks no more.
+/// Call it with the cycle mutex locked. Stores the registrar in the row, so that after a restart it does not depend on
+/// who reports first. Releases a registrar whose retraction was confirmed.
 Task<Status> Runner::persist_registrar() {
   if (!ledger_.spec().discovered_by.empty()) co_return Status{};
   const std::string& name = ledger_.spec().name;
@@ -87,7 +88,7 @@ Task<Status> Runner::persist_registrar() {
     DRIFTD_CO_CHECK(co_await ledger_.commit_extras(std::move(extras)));
   }
   if (over && session_->is_retracted())
-    context_->sources->release_registrar(name);  // it may have spoken again meanwhile
+    context_->sources->release_registrar(name);  // it may have reported again meanwhile
   co_return Status{};
 }
 
@@ -99,11 +100,11 @@ std::string Runner::report_staleness(const std::string& backend, const std::stri
   if (coverage_.empty()) return {};
   const RegistrationLines::Line* named = registration_lines_.find(line);
   const RegistrationLines::Line* here = place.empty() ? nullptr : registration_lines_.find(of_place);
-  // Its namespace is not read: whatever it says or does not.
+  // Its namespace cannot be read, so a missing report proves nothing.
   if (named == nullptr && here != nullptr && !here->reason.empty()) return here->reason;
   if (named != nullptr && named->complete) return {};
   if (named == nullptr && registration_lines_.left_out)
-    return "says more of other backends than there is room for: of this one nothing was taken";
+    return "sends more about other backends than there is room for: its reports on this one are left out";
   if (named == nullptr && session_->inner_listed()) return reported_at > listed_ ? "" : "does not name it any more";
   const RegistrationLines::Line* seen = named != nullptr ? named : registration_lines_.find(kind);
   return seen == nullptr || seen->reason.empty() ? "did not list its registration whole" : seen->reason;

@@ -9,8 +9,8 @@ namespace {
 constexpr std::size_t kRemembered = 20;
 constexpr Schedule::Millis kFirstRetry{1000};
 constexpr Schedule::Millis kLastRetry{60'000};
-constexpr Schedule::Millis kLeastHint{500};        ///< a provider that wants to be called again at once is not
-constexpr Schedule::Millis kUnstoredRetry{5'000};  ///< nothing is asked of a backend that is unwell
+constexpr Schedule::Millis kLeastHint{500};        ///< minimum, even if the provider asks for less
+constexpr Schedule::Millis kUnstoredRetry{5'000};  ///< shorter than for a failing backend, because this one answered
 }  // namespace
 
 Schedule::Schedule(Millis interval, unsigned seed) : interval_(interval), random_(seed) {}
@@ -38,7 +38,8 @@ void Schedule::record_cycle(Clock::time_point start, Clock::time_point end, Outc
   failures_ = 0;
   durations_.push_back(std::chrono::duration_cast<Millis>(end - start));
   if (durations_.size() > kRemembered) durations_.pop_front();
-  // At least a fiftieth: what is seen in the last moment is still to be committed and told within the interval.
+  // At least a fiftieth of the interval, because the last change must also be committed and published within the
+  // interval.
   const auto interval = static_cast<double>(interval_.count());
   const Millis jitter(
       static_cast<Millis::rep>(std::uniform_real_distribution<double>(interval / 50, interval / 20)(random_)));

@@ -7,28 +7,29 @@
 
 namespace driftd::engine {
 
-/// When the next cycle of a backend starts (semantics 17): `interval` promises the age of a healthy observation,
-/// counted from read start, so the next start is last start + interval − p95 duration − jitter. Not thread-safe; pure
-/// but for its jitter, which is seeded.
+/// Computes when the next cycle of a backend starts (semantics 17). `interval` is the maximum age of an observation of
+/// a healthy backend, counted from the start of its read, so the next start is last start + interval − p95 duration −
+/// jitter. Not thread-safe. Deterministic except for the jitter, which is seeded.
 class Schedule {
  public:
   using Clock = std::chrono::steady_clock;
   using Millis = std::chrono::milliseconds;
   explicit Schedule(Millis interval, unsigned seed = std::random_device{}());
 
-  /// How a cycle ended; `unstored`: the backend answered, and the store could not take it (a full disk).
+  /// How a cycle ended. `unstored`: the backend answered, but the store could not commit (a full disk).
   enum class Outcome { succeeded, failed, unstored };
   void record_cycle(Clock::time_point start, Clock::time_point end, Outcome how);
   void set_interval(Millis interval) { interval_ = interval; }
-  /// Under backpressure intervals are stretched (delivery.md): 1 = none.
+  /// Stretches the interval under backpressure; 1 means not at all.
   void set_stretch(int factor) { stretch_ = factor; }
-  /// The provider asked to be called again in so long, at least 500 ms after the last start; the promise still holds.
+  /// The provider asks for a call after `next`. It gets one no earlier than 500 ms after the last start; the interval
+  /// still holds.
   void hint(Millis next) { hint_ = next; }
 
   Clock::time_point next() const { return next_; }
   Millis p95() const;
   bool late() const { return 2 * p95() > interval_; }
-  /// What can be promised: the interval, or twice the p95 duration where that is longer.
+  /// Returns the maximum age that can be kept: the interval, or twice the p95 duration if that is longer.
   Millis achievable() const { return std::max(interval_, 2 * p95()); }
   bool backing_off() const { return failures_ > 0; }
   Millis interval() const { return interval_; }
@@ -40,7 +41,7 @@ class Schedule {
   Millis hint_{0};
   int stretch_ = 1;
   int failures_ = 0;
-  std::deque<Millis> durations_;  ///< last 20
+  std::deque<Millis> durations_;  ///< of the last 20 cycles
   Clock::time_point next_{};
   std::minstd_rand random_;
 };

@@ -17,7 +17,7 @@ std::string note_key(const Revision& one) { return kSchemaNote + one.first + ":"
 
 std::optional<Revision> parse_revision(const std::string& note) {
   if (!note.starts_with(kSchemaNote)) return std::nullopt;
-  const std::size_t colon = note.rfind(':');  // a kind may have one, too
+  const std::size_t colon = note.rfind(':');  // a kind may contain a colon, too
   Revision out{note.substr(kSchemaNote.size(), std::max(colon, kSchemaNote.size()) - kSchemaNote.size()), 0};
   (void)std::from_chars(note.data() + colon + 1, note.data() + note.size(), out.second);
   return out;

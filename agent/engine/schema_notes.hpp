@@ -12,20 +12,20 @@
 
 namespace driftd::engine {
 
-/// The texts of schemas in the notes of a backend's row: those that its provider has now, and the earlier ones, by
-/// which what was stored under them is read.
+/// The texts of schemas, as notes of a backend's row: the provider's current ones, and earlier ones under which
+/// something is still stored and which are needed to read it.
 using Notes = std::map<std::string, std::string>;
-using Revision = std::pair<std::string, std::uint32_t>;  // of a kind
+using Revision = std::pair<std::string, std::uint32_t>;  // kind and revision
 using Former = std::map<std::string, std::map<std::uint32_t, std::shared_ptr<const core::KindSchema>>>;
 
 Former former_schemas(const Notes& notes);
-/// Another revision than the provider has now is noted.
+/// Returns true if a schema revision is noted that the provider does not have now.
 bool has_former(const Notes& notes, const core::ProviderInfo& info);
-/// The notes with the schemas of now, and of the earlier ones those that `stored` has: of one kind at most 16, of all 8
-/// MiB, the latest first. A provider may make its revision anew at each start. What is given up keeps its note without
-/// a text.
+/// Returns the notes with the current schemas and those earlier ones that `stored` names: the latest first, at most 16
+/// for each kind and 8 MiB in all, because a provider may come with a new revision at each start. A schema over the
+/// limit keeps its note without the text.
 Notes with_schemas(const Notes& notes, const core::ProviderInfo& info, const std::set<Revision>& stored);
-/// Why what is stored of a kind may not be read as it was; empty: it is.
+/// Returns why stored resources of a kind may not be read under their own schema. Empty if they are.
 std::string lost_schemas_reason(const Notes& notes, const std::string& kind);
 
 }  // namespace driftd::engine

@@ -6,7 +6,7 @@ namespace {
 
 constexpr std::size_t kMaxClaimants = 16;
 
-/// A backend's name has no `/`.
+/// Returns the source of a rendered registrar. A backend's name has no `/`.
 std::string source_name(const std::string& rendered) { return rendered.substr(0, rendered.find('/')); }
 
 }  // namespace
@@ -25,7 +25,7 @@ void Claims::load(const core::StoredResource& stored) {
 void Claims::apply_decision(const core::StoredResource& next) {
   const auto accepted = core::claim_state(next).accepted;
   accepted_.clear();
-  // whoever made no claim any more meanwhile is not believed for having been accepted
+  // Who has ended its claim meanwhile is not trusted, although it was accepted.
   for (const auto& one : accepted) {
     if (claimants_.contains(one)) accepted_.insert(one);
   }

@@ -12,26 +12,28 @@
 
 namespace driftd::engine {
 
-/// What one source declares of the resources of other backends: what the store holds of it, and what a run named. A
-/// declaration ends when a COMPLETE run of equal count does not name it any more, or by a tombstone: it is an
-/// expectation that is taken back, so no read has to confirm it. Core thread only.
+/// What one source declares about resources of other backends: what the store holds and what a run named. A declaration
+/// ends with a tombstone, or when a complete run with a matching count does not name it. It is only an expectation, so
+/// no read has to confirm its end. Core thread only.
 class DeclarationSet {
  public:
   void load(const std::vector<core::DeclaredEntry>& known);
 
-  /// Of one source 250,000 are kept: a record of another one is left out.
+  /// Returns false if the source has 250,000 declarations and this record is another one. It is then left out.
   bool has_room(const core::Observation& record) const;
   static std::string no_room();
-  /// Notes that `run` saw this; what is to be written, if it says anything new. The body is as it came, not sealed.
+  /// Notes that `run` saw this record. Returns what is to be written, empty if nothing changed. The body is not sealed
+  /// yet.
   std::optional<core::DeclarationWrite> update(const core::Observation& record, const std::string& source_uid,
                                                std::uint32_t run);
-  /// What `run` did not name of one kind of one backend.
+  /// Returns the withdrawals of what `run` did not name of one kind of one backend.
   std::vector<core::DeclarationWrite> missing(const std::string& target, const std::string& kind,
                                               const std::string& source_uid, std::uint32_t run) const;
-  /// All of the (backend, kind) pairs that a whole run did not speak of at all: a rule that was taken out.
+  /// Returns the withdrawals of all (backend, kind) pairs that a complete run did not mention at all: a rule was
+  /// removed.
   std::vector<core::DeclarationWrite> unmentioned(const std::set<std::pair<std::string, std::string>>& mentioned,
                                                   const std::string& source_uid) const;
-  /// These were committed. Returns the backends that they speak of.
+  /// Call it when these are committed. Returns the backends that they concern.
   std::set<std::string> adopt(const std::vector<core::DeclarationWrite>& written);
 
  private:

@@ -10,8 +10,8 @@ namespace {
 
 constexpr std::size_t kMaxKinds = 10'000;
 constexpr std::size_t kMaxLines = 1'000;
-constexpr std::size_t kMaxName = 512;    // bytes: nothing has a longer one, and each is kept
-constexpr std::size_t kMaxReasons = 20;  // of the line for the rest
+constexpr std::size_t kMaxName = 512;    // bytes; no valid name is longer, and each one is kept
+constexpr std::size_t kMaxReasons = 20;  // of the line for all other kinds
 
 core::Coverage coverage_line(const ForeignKinds::BackendKind& of, const KindReport& kind) {
   core::Coverage line;
@@ -43,7 +43,7 @@ const RegistrationLines::Line* RegistrationLines::find(const std::string& name) 
 
 KindReport* ForeignKinds::at(const std::string& backend, const std::string& kind, bool registered) {
   const BackendKind of{backend, kind};
-  for (Kinds* kinds : {&registered_, &others_}) {  // it may have been registered in the middle of the run
+  for (Kinds* kinds : {&registered_, &others_}) {  // the backend may have been registered during the run
     if (const auto known = kinds->find(of); known != kinds->end()) return &known->second;
   }
   Kinds& kinds = registered ? registered_ : others_;
@@ -91,7 +91,8 @@ core::Coverage ForeignKinds::rest(std::vector<Kinds::const_iterator> kinds) cons
     out.resources += one.resources;
     out.complete = out.complete && (one.complete || core::coverage_state(one) == "unsupported");
     for (const auto& reason : one.reasons) {
-      const bool room = out.reasons.size() < kMaxReasons && reason != kIncompleteReason;  // whose own words come first
+      const bool room = out.reasons.size() < kMaxReasons && reason != kIncompleteReason;  // leaves room for specific
+                                                                                          // reasons
       if (room) out.reasons.push_back(at->first.first + "/" + at->first.second + ": " + reason);
       amiss += room ? 0 : 1;
     }

@@ -13,49 +13,51 @@
 
 namespace driftd::engine {
 
-/// What a run said of one kind.
+/// What a run received of one kind.
 struct KindReport {
   std::uint64_t received = 0, unknown = 0;
-  std::uint64_t left_out = 0;  ///< declarations or new resources for which there was no room
+  std::uint64_t left_out = 0;  ///< declarations or new resources that were left out, over a budget
   bool complete = false;
   std::vector<std::string> reasons;
 };
 
-/// Adds a reason that is not among them, up to a bound: a provider may say something else each time.
+/// Adds a reason if it is new and there are fewer than `max`: a provider may send another text each time.
 void add_once(std::vector<std::string>& reasons, const std::string& reason, std::size_t max = 100);
-/// The reason of a kind that nothing else is amiss with.
+/// The reason for an incomplete kind without any other reason.
 inline constexpr const char* kIncompleteReason = "not listed whole: the provider sent no COMPLETE";
 
-/// Name of the line of coverage for what a source says of one kind of another backend.
+/// Returns the name of the coverage line for one kind of another backend, as a source reports it.
 std::string declared_line(const std::string& backend, const std::string& kind);
-/// As which backend, in that name, it stands for all that are defined in one namespace; no backend's name has a `/`.
+/// Returns the backend part of that name for everything defined in one namespace. It cannot be mistaken for a backend,
+/// whose name has no `/`.
 std::string place_line(const std::string& place);
 
-/// How whole the last run of a source was of what it says of registrations.
+/// How complete the reports on registrations were in the last run of a source.
 struct RegistrationLines {
   struct Line {
     bool complete = false;
-    std::string reason;  ///< the first one
+    std::string reason;  ///< the first reason
   };
   const Line* find(const std::string& name) const;
-  std::unordered_map<std::string, Line> lines;  ///< by the name of the line of coverage
-  bool left_out = false;                        ///< the source says more than there is room for
+  std::unordered_map<std::string, Line> lines;  ///< by the name of the coverage line
+  bool left_out = false;                        ///< the source sent more than the limits allow
 };
 
-/// What a source said in one run of the kinds of other backends. It may name any, as many as it has records: 10,000
-/// kinds of backends that are registered and 10,000 of such that are not have room. The rest is counted, and then
-/// nothing that the run did not name is over.
+/// What a source sent in one run for kinds of other backends. It may name any number of them, so 10,000 kinds of
+/// registered backends and 10,000 of other backends are kept. The rest is only counted, and then the run does not end
+/// anything that it did not name.
 class ForeignKinds {
  public:
-  using BackendKind = std::pair<std::string, std::string>;  // backend, kind
+  using BackendKind = std::pair<std::string, std::string>;  // backend and kind
 
-  /// Where it is noted; nullptr: there is no room, it is left out.
+  /// Returns the entry of that kind, or nullptr if it is left out because the limit is reached.
   KindReport* at(const std::string& backend, const std::string& kind, bool registered);
   bool named(const BackendKind& of) const { return registered_.contains(of) || others_.contains(of); }
   std::set<BackendKind> all() const;
-  /// Records, marks and diagnostics for which there was no room.
+  /// Number of records, marks and diagnostics that were left out.
   std::uint64_t left_out() const { return left_out_; }
-  /// A line each for the first 1,000, those of registered backends before all others, and `declared:*/*` for the rest.
+  /// Adds a coverage line for each of the first 1,000 kinds, registered backends first, and one line `declared:*/*` for
+  /// the rest.
   void add_lines(std::vector<core::Coverage>& coverage) const;
   RegistrationLines registrations() const;
 

@@ -27,20 +27,20 @@ void PendingReports::erase(Reports& waiting, Over over) {
 std::string PendingReports::no_room(const Reports& waiting, const RegistrationReport& report) const {
   const auto mine = [&](const PendingReport& one) { return one.report.source == report.source; };
   if (std::ranges::count_if(waiting, mine) >= static_cast<std::ptrdiff_t>(kMaxPerBackend)) {
-    return "budget: of one backend that is not registered " + std::to_string(kMaxPerBackend) +
-           " places of a source are heard";
+    return "budget: a source may report on one backend that is not registered from at most " +
+           std::to_string(kMaxPerBackend) + " namespaces";
   }
   const auto found = usage_.find(report.source);
   const Usage usage = found == usage_.end() ? Usage{} : found->second;
   if (usage.reports < kMaxReports && usage.bytes + report.bytes() <= kMaxBytes) return {};
   return "budget: at most " + std::to_string(kMaxBytes >> 20) + " MiB and " + std::to_string(kMaxReports) +
-         " words of a source about backends that are not registered are kept";
+         " reports of a source about backends that are not registered are kept";
 }
 
 std::string PendingReports::try_add(RegistrationReport report) {
   Reports& waiting = waiting_[report.record.backend];
   const core::Registrar who = report.who();
-  const bool all = report.record.tombstone && who.name_space.empty();  // of that source
+  const bool all = report.record.tombstone && who.name_space.empty();  // drops all reports of that source
   erase(waiting,
         [&](const PendingReport& one) { return all ? one.report.source == report.source : one.report.who() == who; });
   const std::string why = report.record.tombstone ? std::string() : no_room(waiting, report);

@@ -10,21 +10,22 @@
 
 namespace driftd::engine {
 
-/// Reports about backends that are not registered yet, the last of each speaker: the next discovery may register them.
-/// Of each source 10,000 and 64 MiB have room, 16 of one backend, so that none takes another's. Core thread only.
+/// Reports on backends that are not registered yet, because the next discovery may register them. Keeps the last report
+/// of each registrar. A source may have 10,000 reports with 64 MiB in all, and 16 for one backend, so that no source
+/// uses up the room of another. Core thread only.
 class PendingReports {
  public:
-  /// Why it is not kept; empty: it is.
+  /// Keeps a report. Returns why it cannot; empty if it is kept.
   std::string try_add(RegistrationReport report);
-  /// What was said of a backend that is registered now.
+  /// Removes and returns the reports on a backend, which is registered now.
   std::vector<RegistrationReport> extract(const std::string& backend);
-  /// The source listed all that it says: what it said before that list and not in it is over.
+  /// Call it after a complete list of the source: drops the reports that came before that list and are not in it.
   void listed(const std::string& source);
 
  private:
   struct PendingReport {
     RegistrationReport report;
-    std::uint64_t list = 0;  ///< of its source, in which it was said
+    std::uint64_t list = 0;  ///< number of the source's list that contained it
   };
   struct Usage {
     std::size_t reports = 0, bytes = 0;

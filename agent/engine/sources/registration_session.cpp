@@ -50,7 +50,7 @@ Task<Result<std::shared_ptr<const core::ProviderInfo>>> RegistrationSession::inf
   if (schema_ != nullptr) {
     const std::string kind(core::kRegistration);
     if (std::find(out.kinds.begin(), out.kinds.end(), kind) == out.kinds.end()) out.kinds.push_back(kind);
-    out.schemas.emplace(kind, schema_);  // a provider that speaks of others keeps its own
+    out.schemas.emplace(kind, schema_);  // a provider that reports registrations has its own schema
     out.schema_texts.emplace(kind, *schema_text_);
   }
   inner_info_ = std::move(inner_info);
@@ -77,9 +77,9 @@ Task<Result<core::RefreshOutcome>> RegistrationSession::refresh(core::RefreshReq
     core::PageHandler passing = [this, on_page](core::RecordPage page) { return pass_on(std::move(page), on_page); };
     DRIFTD_CO_TRY(outcome, co_await inner_->refresh(std::move(request), std::move(passing)));
     if (!outcome.unchanged) inner_listed_ = listing_;
-    if (outcome.unchanged || schema_ == nullptr) co_return outcome;  // what was own_page anew came as a page of its own
+    if (outcome.unchanged || schema_ == nullptr) co_return outcome;  // a new report was judged as a page of its own
   }
-  // a schema that came meanwhile is not known to whoever judges: the next cycle says it
+  // A schema that arrived during the refresh is not known to the caller yet. The next cycle sends the report.
   if (schema_ != nullptr && info_) {
     core::RecordPage own_page = page();
     const Status taken = co_await on_page(std::move(own_page));
@@ -88,8 +88,8 @@ Task<Result<core::RefreshOutcome>> RegistrationSession::refresh(core::RefreshReq
   co_return outcome;
 }
 
-/// A provider that speaks of others says with COMPLETE that it listed all registrations, of which none is its own. That
-/// is noted, and goes no further: whether this backend has one is for others to say.
+/// A provider that reports registrations of others marks the kind as complete, although none is its own. That is noted
+/// and not passed on: whether this backend has a registration, others report.
 Task<Status> RegistrationSession::pass_on(core::RecordPage page, core::PageHandler on_page) {
   const auto listed = std::erase_if(page.marks, [](const core::Mark& mark) {
     return mark.type == core::Mark::Type::complete && mark.backend.empty() && mark.kind == core::kRegistration;
@@ -108,7 +108,7 @@ Task<Result<core::ReadOutcome>> RegistrationSession::read(std::vector<core::Reso
       others.push_back(std::move(id));
       continue;
     }
-    if (!report_) continue;  // the source has not spoken of it in this process: unknown
+    if (!report_) continue;  // no report in this process: unknown
     if (report_->tombstone) co_await confirm(id, out);
     if (!report_->tombstone) out.found.push_back(*report_);
   }
@@ -120,7 +120,7 @@ Task<Result<core::ReadOutcome>> RegistrationSession::read(std::vector<core::Reso
   co_return read;
 }
 
-/// A word that was taken back: gone when a read at the source says so, unknown when it cannot be asked.
+/// Confirms a retraction by a read at the source. The registration stays unknown if the source cannot be read.
 Task<void> RegistrationSession::confirm(core::ResourceId id, core::ReadOutcome& out) {
   const std::uint64_t before = report_count_;
   const auto answer = co_await read_source_();
@@ -134,7 +134,7 @@ Task<void> RegistrationSession::confirm(core::ResourceId id, core::ReadOutcome& 
     if (gone == id) out.not_found.push_back(id);
   }
   for (const auto& found : answer->found) {
-    if (found.id != id || report_count_ != before) continue;  // spoken meanwhile
+    if (found.id != id || report_count_ != before) continue;  // a newer report came meanwhile
     report_ = found;
     report_->backend.clear();
   }

@@ -12,31 +12,30 @@
 
 namespace driftd::engine {
 
-/// A backend's session with, beside what its provider reads, what a source says of its registration (kind
-/// `registration`: the mapped Secret, Service, object). Without a provider of its own (a discovered backend that the
-/// config does not name) that is all there is. Until a source has spoken it adds nothing. Core thread only.
+/// A backend's session that adds to the provider's resources what a source reports of the backend's registration (kind
+/// `registration`: the mapped Secret, Service or object). A discovered backend that the config does not name has no
+/// provider, so the registration is all it has. Adds nothing until a source has sent a report. Core thread only.
 class RegistrationSession final : public core::Session {
  public:
-  /// Asks the source whether it still knows of this backend: a word that is taken back must be confirmed by a read.
+  /// Reads the registration at the source. A retraction must be confirmed by such a read.
   using SourceRead = std::function<Task<Result<core::ReadOutcome>>()>;
 
-  /// Of `backend`. `inner` may be null: a discovered one, found by the backend `source` with its `provider`.
+  /// The session of `backend`. `inner` is null for a backend that the source `source` discovered with its `provider`.
   RegistrationSession(std::string backend, std::shared_ptr<core::Session> inner, SourceRead read_source,
                       std::string source, std::string provider);
 
-  /// What a source sent: a record, or a tombstone. True when it is the first word: the backend has a kind more now.
+  /// Takes a report: a record or a tombstone. Returns true if the kind or its schema is new for this backend.
   bool receive_report(core::Observation record, std::shared_ptr<const core::KindSchema> schema,
                       std::shared_ptr<const std::string> schema_text);
 
-  /// The source's last word is that it knows nothing of this backend any more.
+  /// True if the last report is a tombstone: the source does not know this backend any more.
   bool is_retracted() const { return report_ && report_->tombstone; }
-  /// As a source itself: its provider has the kind `registration`; it listed all of them in the last refresh.
+  /// True if the backend is a source itself: its provider has the kind `registration`.
   bool inner_reports_registrations() const {
     return inner_info_ && inner_info_->schemas.contains(std::string(core::kRegistration));
   }
   bool inner_listed() const { return inner_listed_; }
-  /// What `info` was given out with the kind that a source speaks in; false: read_source info() again before records of
-  /// it.
+  /// False if info() must be called again before records of the kind `registration` are judged under `info`.
   bool current(const core::ProviderInfo* info) const { return schema_ == nullptr || (info_ && info_.get() == info); }
 
   Task<Result<std::shared_ptr<const core::ProviderInfo>>> info() override;
@@ -62,13 +61,15 @@ class RegistrationSession final : public core::Session {
   core::ResourceId id_;
   std::shared_ptr<core::Session> inner_;
   SourceRead read_source_;
-  bool listing_ = false, inner_listed_ = false;  ///< in the refresh under way; in the last one that was not unchanged
+  /// Registrations were listed: in the current refresh; in the last one that was not unchanged.
+  bool listing_ = false, inner_listed_ = false;
   std::string source_, provider_;
   std::shared_ptr<const core::KindSchema> schema_;
   std::shared_ptr<const std::string> schema_text_;
-  std::uint64_t report_count_ = 0;                               ///< heard so far
-  std::optional<core::Observation> report_;                      ///< a tombstone: the source says that it is gone
-  std::shared_ptr<const core::ProviderInfo> inner_info_, info_;  ///< what `inner` said of itself; with our kind
+  std::uint64_t report_count_ = 0;           ///< number of reports so far
+  std::optional<core::Observation> report_;  ///< last report; a tombstone if the source says that the backend is gone
+  /// What `inner` describes; the same with the kind `registration`
+  std::shared_ptr<const core::ProviderInfo> inner_info_, info_;
 };
 
 }  // namespace driftd::engine

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words: what sources declare of other backends, and what they say of their registration (ADR 0006).
+// Declarations and registration reports that sources send for other backends (ADR 0006).
 #include <algorithm>
 #include <utility>
 
@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kMaxPlaceName = 253;  // bytes
 constexpr std::chrono::seconds kSourceReadDeadline{10};
-constexpr std::size_t kReportOverhead = 512;  // bytes that a report takes beside what it says
+constexpr std::size_t kReportOverhead = 512;  // bytes of a report beside its contents
 
 Task<void> judge_report(std::shared_ptr<Runner> runner) {
   const Status taken = co_await runner->judge_report();
@@ -33,8 +33,8 @@ bool is_about(const core::Diagnostic& d, const std::string& name_space) {
 
 std::string place_fault(const std::string& name_space) {
   if (name_space.size() <= kMaxPlaceName) return {};
-  return "invalid: its `defined_in` has " + std::to_string(name_space.size()) + " bytes, at most " +
-         std::to_string(kMaxPlaceName) + " are the name of a place: nothing of it is taken";
+  return "invalid: its `defined_in` has " + std::to_string(name_space.size()) +
+         " bytes; the name of a namespace has at most " + std::to_string(kMaxPlaceName) + ": this record is rejected";
 }
 
 core::Registrar RegistrationReport::who() const { return {source, core::defined_in(record.metadata)}; }
@@ -53,16 +53,17 @@ void Engine::declared(const std::string& backend) {
 std::string Engine::declaration_error(const std::string& backend, const std::string& kind) const {
   const auto found = runners_.find(backend);
   if (found == runners_.end())
-    return "no backend '" + backend + "' is configured: what is declared of it is held against nothing";
+    return "backend '" + backend +
+           "' is not configured, so its declarations are not checked; add the backend or remove the rule";
   const core::ProviderInfo* info = found->second->ledger().info();
   const bool known = info == nullptr || std::find(info->kinds.begin(), info->kinds.end(), kind) != info->kinds.end();
   if (known) return {};
   return "provider " + info->id + " of backend " + backend + " has no kind '" + kind +
-         "': what is declared is held against nothing";
+         "': declarations of this kind are not checked";
 }
 
-/// Who spoke for a backend of the config before this process does so again, whoever starts first; if it is there, and
-/// is to be believed.
+/// Restores the registrars of configured backends from their rows, whichever source starts first. Drops a registrar
+/// that is no longer configured or trusted.
 Task<Status> Engine::restore_registrars() {
   for (auto& [name, runner] : runners_) {
     for (const auto& source : runner->claims().sources()) {
@@ -78,7 +79,7 @@ Task<Status> Engine::restore_registrars() {
     const core::Registrar who{there ? registrar->first : std::string(), in == notes.end() ? std::string() : in->second};
     const auto& named = runner->ledger().spec().spoken_by;
     const auto of_it = [&](const core::Registrar& one) { return one.source == who.source; };
-    // The store did not always note where: then the first of those who are believed goes on.
+    // An older store has no namespace. Then the first trusted registrar of that source stays.
     const bool anywhere = in == notes.end() && std::any_of(named.begin(), named.end(), of_it);
     if (there && (anywhere || runner->trusts(who) || runner->claims().accepts(who))) {
       registrars_[name] = who;
@@ -101,18 +102,18 @@ Task<Status> Engine::drop_registrar(Runner& runner, std::string why) {
   co_return status;
 }
 
-/// Notes who is_claimant of a backend that does not believe it, and has a person asked. Why it does not count; empty:
-/// somebody accepted it.
+/// Records a claim on a backend that does not trust `who`, and opens the question about it. Returns why the report is
+/// rejected. Empty if somebody accepted the claim.
 std::string Engine::raise_claim(Runner& target, const core::Registrar& who) {
   const std::string name = target.ledger().spec().name;
   if (target.claims().add(who)) asio::co_spawn(context_->core, update_claim_drift(runners_.at(name)), fatal);
   if (target.claims().is_claimant(who))
-    current_claims_[who.source][name].insert(who);  // of no other does drop_unlisted() ask
+    current_claims_[who.source][name].insert(who);  // only claimants are compared by drop_unlisted()
   if (target.claims().accepts(who)) return {};
   const bool found = discovered_.contains(name);
-  return "denied: " + render(who) + " speaks of backend " + name + ", which " +
-         (found ? "was found elsewhere: nothing of it is taken; "
-                : "does not name it in `spoken_by`: nothing of it is taken; name it, or ") +
+  return "denied: " + render(who) + " reports on backend " + name + ", which " +
+         (found ? "was found elsewhere: the report is rejected; "
+                : "does not name it in `spoken_by`: the report is rejected; name it there, or ") +
          "decide the drift of claim/" + name;
 }
 
@@ -129,34 +130,34 @@ void Engine::claims_decided(const std::string& backend) {
   const auto target = runners_.find(backend);
   if (target == runners_.end()) return;
   for (const auto& name : target->second->claims().sources()) {
-    if (Runner* source = find(name); source != nullptr)
-      source->declared();  // a full cycle, in which it is_claimant again
+    if (Runner* source = find(name); source != nullptr) source->declared();  // a full cycle, in which it reports again
   }
 }
 
-/// Makes the report's source the registrar where there is none. Why it does not count; empty: it does. Only who is
-/// believed may speak, of those the first.
+/// Makes the report's source the registrar if there is none and it is trusted: the first one wins. Returns why the
+/// report is rejected; empty if it is accepted.
 std::string Engine::assign_registrar(const RegistrationReport& report) {
   const std::string& target = report.record.backend;
   if (report.record.id.id != target)
-    return "a registration is of its own backend: " + target + ", not " + report.record.id.id;
-  if (target == report.source) return "a source speaks of other backends, not of its own registration";
+    return "a registration's id must equal its backend: expected " + target + ", found " + report.record.id.id;
+  if (target == report.source) return "a source cannot report its own registration, only those of other backends";
   const core::Registrar who = report.who();
   Runner& runner = *runners_.at(target);
   if (!runner.trusts(who)) {
     const bool placed = !discovered_.contains(target) || !runner.found_in().empty() || who.name_space.empty();
-    if (!placed) return "where backend " + target + " is found is not known yet: a discovery says it";
+    if (!placed)
+      return "the namespace in which backend " + target + " was found is not known yet: the next discovery finds it";
     if (std::string why = raise_claim(runner, who); !why.empty()) return why;
   }
   core::Registrar& registrar = registrars_.emplace(target, who).first->second;
   if (registrar.source == who.source && registrar.name_space.empty())
-    registrar = who;  // of a store that did not note where
+    registrar = who;  // its row, of an older store, has no namespace
   if (registrar == who) return {};
   rejected_sources_[target].insert(report.source);
-  return "source " + render(registrar) + " speaks for backend " + target + " already; the first one counts";
+  return "source " + render(registrar) + " already reports on backend " + target + "; the first source counts";
 }
 
-/// A report is taken back by who gave it.
+/// Returns true if the sender of this tombstone is the registrar, or may retract without one.
 bool Engine::may_retract(const RegistrationReport& report) {
   const core::Registrar who = report.who();
   const auto registrar = registrars_.find(report.record.backend);
@@ -169,14 +170,14 @@ ReportOutcome Engine::receive_report(RegistrationReport report) {
   if (std::string fault = place_fault(report.who().name_space); !fault.empty()) return {std::move(fault)};
   const std::string target = report.record.backend;
   const auto found = runners_.find(target);
-  if (found == runners_.end()) {  // it may be registered by the next discovery
+  if (found == runners_.end()) {  // the next discovery may register it
     if (!find(report.source)->ledger().spec().discover) return {};
     return {pending_reports_.try_add(std::move(report))};
   }
   if (report.record.tombstone && !may_retract(report)) return {};
   std::string why = report.record.tombstone ? std::string() : assign_registrar(report);
   if (!why.empty()) return {std::move(why)};
-  const std::size_t schema = report.schema_text ? report.schema_text->size() : 0;  // each backend notes it in its row
+  const std::size_t schema = report.schema_text ? report.schema_text->size() : 0;  // each backend stores it in its row
   if (!report.record.tombstone) why = reported_bytes_.try_add(target, report.who(), report.bytes() + schema);
   if (!why.empty()) return {std::move(why), true};
   const std::shared_ptr<Runner> runner = found->second;
@@ -198,18 +199,18 @@ std::vector<std::string> Engine::reported_by(const std::string& source) const {
 Task<Result<core::ReadOutcome>> Engine::ask_registrar(std::string backend) {
   const auto registrar = registrars_.find(backend);
   const auto found = registrar == registrars_.end() ? runners_.end() : runners_.find(registrar->second.source);
-  if (found == runners_.end()) co_return fail(Code::not_found, "no source speaks for backend " + backend);
+  if (found == runners_.end()) co_return fail(Code::not_found, "no source reports on backend " + backend);
   const core::Registrar who = registrar->second;
   const std::shared_ptr<Runner> source = found->second;
   const core::ResourceId id{std::string(core::kRegistration), backend};
-  core::ReadOutcome gone;  // who is believed no more is reported_at no more, whatever they still have to say
+  core::ReadOutcome gone;  // a source that is not trusted any more is not asked: for it the registration is gone
   gone.not_found.push_back(id);
   if (!is_trusted(backend, who)) co_return gone;
   std::vector<core::ResourceId> ids(1, id);
   DRIFTD_CO_TRY(auto answer, co_await source->session().read(std::move(ids), kSourceReadDeadline));
   if (!is_trusted(backend, who)) co_return gone;
   if (who.name_space.empty()) co_return answer;
-  // What is said elsewhere in the source proves neither that it is there nor that nobody knows.
+  // A registration in another namespace of the source proves neither that this one exists nor that it is gone.
   const auto others =
       std::erase_if(answer.found, [&](const auto& one) { return core::defined_in(one.metadata) != who.name_space; });
   const bool unsure = std::any_of(answer.diagnostics.begin(), answer.diagnostics.end(),
@@ -229,7 +230,7 @@ void Engine::release_registrar(const std::string& backend) {
   reported_bytes_.forget(backend);
   if (registrars_.erase(backend) == 0) return;
   const auto refused = rejected_sources_.extract(backend);
-  // it may speak now: with a full cycle
+  // A full cycle, in which it may become the registrar.
   for (const auto& name : refused ? refused.mapped() : std::set<std::string>{}) {
     if (Runner* source = find(name); source != nullptr) source->declared();
   }

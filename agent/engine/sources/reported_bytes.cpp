@@ -7,8 +7,8 @@ namespace {
 constexpr std::size_t kMaxOfPlace = 8u << 20, kMaxOfSource = 64u << 20;
 
 std::string no_room(std::size_t max, const char* whose) {
-  return "budget: what is said of registered backends has room for " + std::to_string(max >> 20) + " MiB of one " +
-         whose + "; the last word that there was room for stands";
+  return "budget: reports on registered backends may have " + std::to_string(max >> 20) + " MiB of one " + whose +
+         "; the last report that fitted stays in force";
 }
 
 }  // namespace

@@ -9,13 +9,15 @@
 
 namespace driftd::engine {
 
-/// Bytes of the words that count, the last of each registered backend: of each place in a source 8 MiB have room, of
-/// each source 64 MiB, so that no place takes another's. Core thread only.
+/// Limits the bytes of accepted reports, of which the last one of each registered backend counts: 8 MiB for each
+/// namespace of a source and 64 MiB for each source, so that no namespace uses up the room of another. Core thread
+/// only.
 class ReportedBytes {
  public:
-  /// Why there is no room for these, which leaves what was counted before; empty: they count instead of that.
+  /// Replaces the bytes that count for a backend. Returns why there is no room; then the earlier ones still count.
+  /// Empty if there is.
   std::string try_add(const std::string& backend, const core::Registrar& who, std::size_t bytes);
-  /// Nothing is said of that backend any more.
+  /// Drops the bytes of a backend on which nothing is reported any more.
   void forget(const std::string& backend);
 
  private:
@@ -26,7 +28,7 @@ class ReportedBytes {
   std::size_t of(const core::Registrar& who) const;
 
   std::map<std::string, Entry> entries_;           ///< by backend
-  std::map<core::Registrar, std::size_t> places_;  ///< sums
+  std::map<core::Registrar, std::size_t> places_;  ///< sums of `entries_`
   std::map<std::string, std::size_t> sources_;
 };
 

@@ -103,7 +103,7 @@ std::vector<core::Drift> EngineLine::drifts(bool all) {
 std::vector<core::StoredEvent> EngineLine::events() { return must(wait(store_->events(0, 100'000))); }
 
 Result<core::Drift> EngineLine::decide(std::string drift, core::Decision decision) {
-  for (const auto& open : drifts()) {  // as a person who looked just now
+  for (const auto& open : drifts()) {  // as a person who has just looked
     if (open.id == drift && !decision.digest) decision.digest = binding(open);
   }
   return decide_as_is(std::move(drift), std::move(decision));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Engine and relay over the real store, on threads of their own, with one scripted backend.
+// Runs engine and relay over the real store, on threads of their own, with one scripted backend.
 #pragma once
 
 #include <boost/asio/co_spawn.hpp>
@@ -20,7 +20,7 @@
 
 namespace driftd::test {
 
-/// Called by one thread, the test's. The second line on one folder finds what the first one stored.
+/// Only for the test's thread. A second line on the same folder finds what the first one stored.
 class EngineLine {
  public:
   explicit EngineLine(const TempDir& dir);
@@ -31,19 +31,19 @@ class EngineLine {
   asio::any_io_executor core() { return core_.get_executor(); }
   asio::any_io_executor io() { return io_.get_executor(); }
 
-  /// Before start(); every event goes to every sink.
+  /// Adds a sink that gets every event. Call it before start().
   void add_sink(std::string name, std::unique_ptr<core::Sink> sink);
-  /// `loops`: cycles and watch run by themselves; else only refresh() runs one. `backends`: none is in the config when
-  /// false.
+  /// With `loops`, cycles and the watch run by themselves; otherwise only refresh() runs a cycle. Without `backends`,
+  /// the config has none.
   void start(bool loops, core::Rules rules = {}, bool backends = true);
 
   std::vector<engine::Engine::BackendRefresh> settle();
-  engine::CycleReport refresh(bool full = true, const std::string& backend = {});  ///< empty: `name`
+  engine::CycleReport refresh(bool full = true, const std::string& backend = {});  ///< an empty `backend` means `name`
   Result<std::vector<core::Step>> explain(core::ResourceId id, std::string path = {});
-  /// The open ones, or all that there ever were.
+  /// Returns the open drifts, or with `all` also ended ones.
   std::vector<core::Drift> drifts(bool all = false);
   std::vector<core::StoredEvent> events();
-  /// Of the value that stands now, where the decision names none.
+  /// Decides about the drift's current value if the decision names none.
   Result<core::Drift> decide(std::string drift, core::Decision decision);
   Result<core::Drift> decide_as_is(std::string drift, core::Decision decision);
   std::string binding(const core::Drift& drift);
@@ -52,12 +52,12 @@ class EngineLine {
   core::BackendView view();
   void pressure(bool hold);
   engine::Engine& engine() { return *engine_; }  ///< core thread
-  /// The watch reports this resource.
+  /// The watch sends this resource.
   void change(core::ResourceId id);
-  void replay(ScriptedSession::States states);  ///< the watch tells all of these in one page
-  void hint();                                  ///< the watch says that something changed, not what
+  void replay(ScriptedSession::States states);  ///< the watch sends all of these in one page
+  void hint();                                  ///< the watch sends a change without naming it
 
-  /// Runs a coroutine on the core thread to its end.
+  /// Runs a coroutine on the core thread and waits for its result.
   template <class T>
   T wait(Task<T> task) {
     return asio::co_spawn(core_, std::move(task), asio::use_future).get();
@@ -76,7 +76,7 @@ class EngineLine {
   std::vector<core::Registrar> spoken_by{{"source", ""}, {"other", ""}};  ///< of every backend; before start()
   std::string name = "b", was, provider = "scripted", settings = "{}";    ///< before start()
   std::shared_ptr<ScriptedWorld> world = std::make_shared<ScriptedWorld>();
-  /// Where they have something to say of others at start(), backends `source` and `other` run beside it.
+  /// Worlds of the backends `source` and `other`. Each of them runs if it contains something about others at start().
   std::shared_ptr<ScriptedWorld> source = std::make_shared<ScriptedWorld>(), other = std::make_shared<ScriptedWorld>();
 
  private:

@@ -18,7 +18,7 @@ core::Observation ScriptedSession::observed(const core::ResourceId& id, const st
   return out;
 }
 
-/// Of what is there now.
+/// Returns the cursor of the current resources.
 std::string ScriptedSession::cursor() const {
   std::string all;
   for (const auto& [id, body] : world_->resources) all += render(id) + body + "\n";
@@ -95,7 +95,7 @@ Task<Result<core::ReadOutcome>> ScriptedSession::read(std::vector<core::Resource
       if (!tenant.name_space.empty()) out.found.back().metadata["defined_in"] = tenant.name_space;
       of_tenants = true;
     }
-    const auto said = world_->declared.find({id.id, id});  // a registration, of the backend of that name
+    const auto said = world_->declared.find({id.id, id});  // the registration of the backend of that name
     if (id.kind == core::kRegistration && said != world_->declared.end()) {
       out.found.push_back(observed(id, said->second));
       out.found.back().metadata = world_->metadata;
@@ -142,7 +142,7 @@ Task<Status> ScriptedSession::watch(std::string, core::PageHandler on_page) {
       co_await wake_.async_wait(asio::as_tuple(asio::use_awaitable));
       continue;
     }
-    core::RecordPage page;  // what waits, up to a mark: as the host cuts it
+    core::RecordPage page;  // waiting changes up to a mark, as the host cuts pages
     while (!changed_.empty() && page.marks.empty() && page.records.size() < 512) {
       if (changed_.front() == core::ResourceId{}) {
         page.marks.push_back({core::Mark::Type::bookmark});

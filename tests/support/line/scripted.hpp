@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A provider whose world the test writes: for tests and figures of our own line, where the far side must misbehave on
-// command. Everything on the core thread.
+// A provider whose world the test scripts, for tests and benchmarks of the engine in which the system must misbehave on
+// command. Everything runs on the core thread.
 #pragma once
 
 #include <boost/asio/steady_timer.hpp>
@@ -17,49 +17,49 @@
 
 namespace driftd::test {
 
-/// What the provider sees and how it behaves. Bodies are JSON objects by identity.
+/// What the provider sees and how it behaves. Bodies are JSON objects, by resource id.
 struct ScriptedWorld {
   std::map<core::ResourceId, std::string> resources;
   std::vector<std::string> kinds = {"thing"};
   std::string identity = "system-1";
-  std::size_t max_delivered = SIZE_MAX;  ///< records of a refresh end after so many; COMPLETE counts all of them
+  std::size_t max_delivered = SIZE_MAX;  ///< maximum number of records in a refresh; COMPLETE still counts all of them
   bool sends_complete = true;
   std::optional<Error> refresh_fails;  ///< after the records were sent
   std::optional<Error> read_fails;
-  std::function<void()> before_read;  ///< called by each read() before it looks
+  std::function<void()> before_read;  ///< called at the beginning of each read()
   std::vector<core::Diagnostic> diagnostics;
-  std::set<core::ResourceId> unreadable;  ///< read() says neither found nor not found
+  std::set<core::ResourceId> unreadable;  ///< read() reports these neither as found nor as not found
   bool watches = false;
   std::string external_name;                    ///< of every record
   std::map<std::string, std::string> metadata;  ///< of every record: `serial`, `lineage`
   std::optional<Error> health_fails;
   core::HealthReport::State health = core::HealthReport::State::up;
-  bool refresh_hangs = false;                   ///< until stop()
-  bool diffs = false;                           ///< describe says "diff": true
+  bool refresh_hangs = false;                   ///< the refresh hangs until stop()
+  bool diffs = false;                           ///< the provider offers `diff`
   std::set<core::ResourceId> diff_fails;        ///< demote() of these fails
   std::map<std::string, std::string> schemas;   ///< driftd-schema/1 document of a kind
   std::vector<std::string> extensions;          ///< `driftd.upgrade` …
-  std::map<std::string, std::string> upgrades;  ///< stored body → its form in the current revision
+  std::map<std::string, std::string> upgrades;  ///< stored body → the body in the current revision
   std::optional<Error> upgrade_fails;
-  std::vector<std::string> upgraded;  ///< what was asked: `kind from_revision body`
-  /// Of other backends, as a source: (backend, resource) → body. Each kind that has ever been in it is listed whole.
+  std::vector<std::string> upgraded;  ///< calls of upgrade(): `kind from_revision body`
+  /// As a source: (backend, resource) → body, of other backends.
   std::map<std::pair<std::string, core::ResourceId>, std::string> declared;
   std::set<std::pair<std::string, std::string>> declared_kinds;  ///< (backend, kind) listed in each refresh
-  /// What others than its owner wrote in the same source: registrations with `defined_in`.
+  /// Registrations in the same source by others than its owner, with `defined_in`.
   struct Tenant {
     std::string backend, name_space, body;
   };
   std::vector<Tenant> tenants;
-  std::vector<core::RecordPage> pages;             ///< sent as they are, after all others
-  std::vector<core::Diagnostic> read_diagnostics;  ///< of a registration that a read does not find: instead of "not
-                                                   ///< found"
+  std::vector<core::RecordPage> pages;  ///< sent unchanged, after all others
+  /// Diagnostics of a read that does not find a registration, instead of "not found".
+  std::vector<core::Diagnostic> read_diagnostics;
   core::DiscoverOutcome discovered;
   std::string worker = "running";  ///< state of WorkerStatus
-  bool cursors = false;            ///< a refresh with the cursor of what is there now says "unchanged"
-  bool always_unchanged = false;   ///< with any cursor: its watch has told of every change
-  std::shared_ptr<const Clock> clock = std::make_shared<SystemClock>();  ///< of observed_ns
-  std::optional<Nanos> observed_ns;                                      ///< of every record, in place of the clock's
-  std::map<core::ResourceId, Nanos> observed_at;                         ///< of these records, before all others
+  bool cursors = false;            ///< a refresh with the current cursor answers "unchanged"
+  bool always_unchanged = false;   ///< with any cursor, as if the watch had sent every change
+  std::shared_ptr<const Clock> clock = std::make_shared<SystemClock>();  ///< clock of `observed_ns`
+  std::optional<Nanos> observed_ns;               ///< `observed_ns` of every record, instead of the clock
+  std::map<core::ResourceId, Nanos> observed_at;  ///< `observed_ns` of these records, before any other
 };
 
 class ScriptedSession final : public core::Session {
@@ -69,7 +69,7 @@ class ScriptedSession final : public core::Session {
   Task<Result<core::RefreshOutcome>> refresh(core::RefreshRequest request, core::PageHandler on_page) override;
   Task<Result<core::ReadOutcome>> read(std::vector<core::ResourceId> ids, std::chrono::milliseconds deadline) override;
   Task<Result<core::HealthReport>> health() override;
-  /// Gives the handler one page for each change() until stop().
+  /// Sends one page for each change() until stop().
   Task<Status> watch(std::string cursor, core::PageHandler on_page) override;
   Task<Result<std::vector<core::Demotion>>> demote(core::ResourceId id, std::vector<core::Change> changes) override;
   Task<Result<core::DiscoverOutcome>> discover() override;
@@ -78,11 +78,11 @@ class ScriptedSession final : public core::Session {
   core::WorkerStatus status() const override;
   Task<void> stop() override;
 
-  /// The watch reports this resource as it is in the world.
+  /// The watch sends this resource as it is in the world.
   void change(core::ResourceId id);
-  /// The watch says that something changed, not what.
+  /// The watch sends a change without naming it.
   void hint() { change({}); }
-  /// The watch tells all of these in one page, as one that catches up does; an empty body: it is gone.
+  /// The watch sends all of these in one page, as when it catches up. An empty body is a tombstone.
   using States = std::vector<std::pair<core::ResourceId, std::string>>;
   void replay(States states);
 
@@ -103,7 +103,7 @@ class ScriptedSession final : public core::Session {
 
 class ScriptedFactory final : public core::SessionFactory {
  public:
-  /// `sources`: the worlds of backends by name; every other backend has `world`.
+  /// `sources` holds the worlds of some backends by name; every other backend has `world`.
   using Worlds = std::map<std::string, std::shared_ptr<ScriptedWorld>>;
   ScriptedFactory(std::shared_ptr<ScriptedWorld> world, Worlds sources, asio::any_io_executor core)
       : world_(std::move(world)),
@@ -113,7 +113,7 @@ class ScriptedFactory final : public core::SessionFactory {
   Result<std::shared_ptr<core::Session>> open(core::SessionSpec spec) override;
   void on_event(std::function<void(core::SessionEvent)>) override {}
 
-  std::shared_ptr<ScriptedSession> last;  ///< opened last, but the sources
+  std::shared_ptr<ScriptedSession> last;  ///< the last session that was opened, except those of `sources`
 
  private:
   std::shared_ptr<ScriptedWorld> world_;

@@ -7,16 +7,17 @@
 
 namespace driftd::test {
 
-/// The system's clocks, with a wall clock that the test sets as an operator, NTP or a resumed machine does. Any thread.
+/// The system's clocks, with a wall clock that the test can set, as an operator, NTP or a resumed machine does. Any
+/// thread.
 class SteppedClock final : public Clock {
  public:
   Nanos wall() const override { return system_.wall() + offset_ + passed_; }
   std::chrono::steady_clock::time_point mono() const override {
     return system_.mono() + std::chrono::nanoseconds(passed_);
   }
-  /// Sets the wall clock forward, or back.
+  /// Sets the wall clock forward or back.
   void step(std::chrono::nanoseconds by) { offset_ += by.count(); }
-  /// As much time has passed, which timers that run do not see.
+  /// Lets time pass on both clocks. Running timers do not notice it.
   void pass(std::chrono::nanoseconds by) { passed_ += by.count(); }
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who is believed about a backend's registration: a label in a cluster is anybody's who may write one.
+// Who is trusted about a backend's registration: anybody who may write a label in a cluster can write one.
 #include "on_the_store.hpp"
 
 namespace driftd::test {
@@ -76,7 +76,7 @@ class ClaimsOfSources : public EngineOnTheStore {
     std::erase_if(out, [](const core::Drift& drift) { return drift.resource.kind != "claim"; });
     return out;
   }
-  /// That many claims are open; the question is committed beside the cycle.
+  /// Waits for that many open claims, because the question is committed beside the cycle.
   bool asked(std::size_t many = 1) {
     return eventually([&] { return claims().size() == many; }, std::chrono::seconds(10));
   }
@@ -96,7 +96,8 @@ TEST_F(ClaimsOfSources, AForgedRegistrationOfAConfiguredBackendIsADriftToDecideA
   EXPECT_EQ(drift.action, core::Action::manual);
   EXPECT_EQ(drift.changes.at(0).path, "claimed_by");
   EXPECT_EQ(drift.changes.at(0).new_value.value_or(""), R"(["source/tenant"])");
-  EXPECT_THAT(reasons(), HasSubstr("denied: source/tenant speaks of backend b, which does not name it in `spoken_by`"));
+  EXPECT_THAT(reasons(),
+              HasSubstr("denied: source/tenant reports on backend b, which does not name it in `spoken_by`"));
   EXPECT_THAT(event_types(), ElementsAre("config.updated")) << "the question, neither a rotation nor an endpoint";
 }
 
@@ -105,7 +106,7 @@ TEST_F(ClaimsOfSources, WhomTheConfigNamesIsBelievedAndNobodyBesideThem) {
   line_->start(false);
   own("one", 6379);
   look();
-  tenant("evil", 6666);  // listed after the owner's: the last word would count
+  tenant("evil", 6666);  // listed after the owner's, as if the last report counted
   look();
   own("two", 6379);
   look();
@@ -143,7 +144,7 @@ TEST_F(ClaimsOfSources, AnApprovalLastsAsLongAsTheClaimIsMade) {
   silence();
   look();
   look();
-  tenant("one", 6379);  // perhaps another tenant, who got the namespace after them
+  tenant("one", 6379);  // it may be another tenant that got the namespace later
   look();
   EXPECT_TRUE(asked());
 }
@@ -177,7 +178,7 @@ TEST_F(ClaimsOfSources, ATenantNeitherTakesBackNorKeepsAliveWhatTheOwnerSaid) {
   look();
   EXPECT_THAT(event_types(), Not(Contains("deleted")));
   tenant("evil", 6666);
-  source().declared.clear();  // the owner's objects are gone, the tenant's name the backend still
+  source().declared.clear();  // the owner's objects are gone, but the tenant's still name the backend
   look();
   look();
   const auto gone = [&] {
@@ -217,7 +218,7 @@ TEST_F(ClaimsOfSources, AClaimOfASourceThatLeftTheConfigIsOver) {
   EXPECT_TRUE(asked(0));
 }
 
-/// A read that still finds what the list does not name confirms nothing of whom nobody believes any more.
+/// A read that still finds an object missing in the list confirms nothing of a registrar that is not trusted any more.
 TEST_F(ClaimsOfSources, WhoIsBelievedNoMoreIsNotHeardThroughTheReadThatConfirms) {
   line_->start(false);
   tenant("one", 6379);
@@ -225,7 +226,7 @@ TEST_F(ClaimsOfSources, WhoIsBelievedNoMoreIsNotHeardThroughTheReadThatConfirms)
   ASSERT_TRUE(asked());
   decide(Decision::Verb::approve);
   look();
-  source().declared_kinds.clear();  // not listed, and read still
+  source().declared_kinds.clear();  // not listed, but a read still finds it
   look();
   tenant("evil", 6666);
   look();
@@ -235,7 +236,7 @@ TEST_F(ClaimsOfSources, WhoIsBelievedNoMoreIsNotHeardThroughTheReadThatConfirms)
   EXPECT_THAT(event_types(), Not(Contains("endpoint.changed")));
 }
 
-/// Its record was refused, so that nobody knows where it stands.
+/// Its record was rejected, so its namespace is unknown.
 TEST_F(ClaimsOfSources, AWordWithoutAPlaceKeepsNobodyElsesAlive) {
   prepare({{"source", "prod"}});
   line_->start(false);
@@ -252,7 +253,7 @@ TEST_F(ClaimsOfSources, AWordWithoutAPlaceKeepsNobodyElsesAlive) {
   EXPECT_TRUE(eventually(gone, std::chrono::seconds(10)));
 }
 
-/// A definition of the same name that cannot be read: in its own place it is a doubt, elsewhere it is none.
+/// An unreadable definition of the same name makes the registration doubtful in its own namespace, but not in another.
 TEST_F(ClaimsOfSources, WhatCannotBeReadElsewhereKeepsNoRegistrationFromBeingGone) {
   const auto unread = [](const std::string& place) {
     return core::Diagnostic{Code::invalid, "registration", "b", place, "it has no type", "", 0, "b"};
@@ -289,7 +290,7 @@ TEST_F(ClaimsOfSources, AQuestionThatCouldNotBeStoredIsAskedAgainByTheNextCycle)
   EXPECT_THAT(claims(), SizeIs(1));
 }
 
-/// The name of a discovered backend belongs to who found it, and where.
+/// A discovered backend belongs to its discoverer and the namespace in which it was found.
 class ClaimsOfNames : public ClaimsOfSources {
  protected:
   static core::Discovered found(const std::string& name_space) {
@@ -321,7 +322,7 @@ TEST_F(ClaimsOfNames, ANameIsNotTakenOverFromAnotherNamespace) {
   ASSERT_TRUE(asked());
   EXPECT_EQ(render(claims()[0].resource), "claim/orders");
   EXPECT_THAT(event_types("orders"), Each(std::string("config.updated")));
-  decide(Decision::Verb::approve);  // accepted, and it does not speak while the first one does
+  decide(Decision::Verb::approve);  // accepted, but not the registrar while the first one is
   look();
   EXPECT_EQ(endpoint(), "orders.prod:9092");
   EXPECT_THAT(event_types("orders"), Each(std::string("config.updated")));
@@ -332,7 +333,7 @@ TEST_F(ClaimsOfNames, ATenantsObjectsDoNotKeepANameThatItsOwnerGaveUp) {
   line_->start(false);
   look();
   source().discovered.backends = {found("a-tenant")};
-  EXPECT_TRUE(eventually([&] {  // two looks within one interval are one
+  EXPECT_TRUE(eventually([&] {  // discoveries within one interval count once
     look();
     return endpoint() == "orders.a-tenant:9092";
   })) << endpoint();
@@ -363,7 +364,7 @@ TEST_F(ClaimsOfNames, WhatCannotBeReadInItsOwnPlaceStands) {
   EXPECT_EQ(endpoint(), "orders.prod:9092");
 }
 
-/// A row of before does not know where its backend was found.
+/// A row of an older store lacks the namespace of its backend.
 TEST_F(ClaimsOfNames, OfAStoreThatDidNotNoteThePlaceTheFirstOfTheAlphabetGetsNothing) {
   core::Discovered old = found("prod");
   old.metadata.clear();
@@ -377,7 +378,7 @@ TEST_F(ClaimsOfNames, OfAStoreThatDidNotNoteThePlaceTheFirstOfTheAlphabetGetsNot
   for (int i = 0; i < 5; ++i) look();
   EXPECT_EQ(endpoint(), "orders.prod:9092");
   EXPECT_THAT(event_types("orders"), Not(Contains("deleted")));
-  source().discovered.backends = {found("prod")};  // one place alone: it is that
+  source().discovered.backends = {found("prod")};  // found in exactly one namespace
   look();
   source().discovered.backends = {found("a-tenant"), found("prod")};
   look();

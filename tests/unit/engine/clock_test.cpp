@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A wall clock that is set hides nothing and invents nothing: order within a process is the monotonic clock's
+// Setting the wall clock must not hide or invent a drift: within a process the monotonic clock gives the order
 // (semantics 8).
 #include <random>
 
@@ -24,7 +24,7 @@ class ClockThatIsSet : public EngineOnTheStore {
   void set(int number, int partitions) {
     line_->world->resources[thing(number)] = "{\"partitions\":" + std::to_string(partitions) + "}";
   }
-  /// Resources that are not as they were accepted.
+  /// Resources that differ from their baseline.
   std::size_t different() const {
     std::size_t out = 0;
     for (const auto& [id, body] : line_->world->resources) out += body == R"({"partitions":3})" ? 0 : 1;
@@ -43,7 +43,7 @@ TEST_F(ClockThatIsSet, BackHidesNoChangeBehindACursor) {
   }
 }
 
-/// Whatever the clock does between and before the cycles, the next one tells what stands.
+/// Whatever the clock does between and before the cycles, the next cycle reports the current state.
 TEST_F(ClockThatIsSet, RandomStepsHideAndInventNothing) {
   std::mt19937 random(8);
   const auto dice = [&](int sides) { return std::uniform_int_distribution<int>(0, sides - 1)(random); };
@@ -100,7 +100,7 @@ TEST(MomentOf, NothingWasReadBeforeTheMachineRan) {
   }
 }
 
-/// A provider that gives the time of the system's own event, long ago: one word of it must not outlast all later ones.
+/// The provider gives the time of the system's own event, long ago. One such record must not outlast all later ones.
 TEST_F(ClockThatIsSet, WatchThatTellsOldTimesHidesNothingThatComesLater) {
   line_->start(true);
   ASSERT_TRUE(eventually([&] { return line_->view().coverage.size() == 1 && line_->view().coverage[0].established; }));
@@ -120,7 +120,8 @@ TEST_F(ClockThatIsSet, WatchThatTellsOldTimesHidesNothingThatComesLater) {
   EXPECT_TRUE(eventually([&] { return line_->drifts().empty(); }));
 }
 
-/// It looks older than the list, and a provider that has published of it says "unchanged" to the list's cursor.
+/// The record looks older than the list, and a provider that has already sent it answers "unchanged" to the list's
+/// cursor.
 TEST_F(ClockThatIsSet, WatchRecordThatIsDroppedIsLookedForByAList) {
   line_->world->cursors = line_->world->always_unchanged = true;
   line_->interval = std::chrono::hours(1);
@@ -135,7 +136,7 @@ TEST_F(ClockThatIsSet, WatchRecordThatIsDroppedIsLookedForByAList) {
   EXPECT_TRUE(eventually([&] { return line_->drifts().size() == 1; }));
 }
 
-/// One list a minute is enough for them; what is dropped within that minute is looked for after it.
+/// At most one list a minute is made for them. What is dropped within that minute is found after it.
 TEST_F(ClockThatIsSet, WatchRecordThatIsDroppedSoonAfterAnotherIsLookedForLater) {
   line_->world->cursors = line_->world->always_unchanged = true;
   line_->interval = std::chrono::hours(1);
@@ -154,7 +155,7 @@ TEST_F(ClockThatIsSet, WatchRecordThatIsDroppedSoonAfterAnotherIsLookedForLater)
     return 0;
   });
   tell(0);
-  // a list that goes on would see the next one, too
+  // a later list would see the next one, too
   ASSERT_TRUE(eventually([&] { return line_->view().cycles == 2; }));
   ASSERT_THAT(line_->drifts(), SizeIs(1));
   tell(1);
@@ -174,7 +175,7 @@ TEST(MomentOf, ClockThatWasSetMeanwhileTellsNothing) {
   }
 }
 
-/// A page that a cycle overtook: its record is dropped, and no cursor of it is kept.
+/// A cycle overtakes a page: its record is dropped, and its cursor is not kept.
 class Overtaken : public EngineOnTheStore {};
 
 TEST_F(Overtaken, RecordThatWasAskedForEarlierIsDroppedAndItsCursorWithIt) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A source (a Terraform state) declares resources of another backend: the two are held against each other without the
-// source's own tool.
+// A source (a Terraform state) declares resources of another backend. They are compared without the source's own tool.
 #include "on_the_store.hpp"
 
 namespace driftd::test {
@@ -96,7 +95,7 @@ TEST_F(DeclaredEngine, RestartInBetweenForgetsNothingAndSaysNothingTwice) {
   both();
   const auto before = line_->events().size();
   again();
-  refresh();  // the source has not spoken yet
+  refresh();  // the source has not declared anything yet
   EXPECT_THAT(declared(), SizeIs(1));
   both();
   EXPECT_THAT(declared(), SizeIs(1));
@@ -151,7 +150,7 @@ TEST_F(DeclaredEngine, RuleThatIsTakenOutTakesAllOfItsDeclarationsAlong) {
   both();
   ASSERT_THAT(declared(), SizeIs(1));
   line_->source->declared.clear();
-  line_->source->declared_kinds = {{"elsewhere", "thing"}};  // nothing is said of b at all
+  line_->source->declared_kinds = {{"elsewhere", "thing"}};  // nothing is declared about b at all
   line_->refresh(true, "source");
   refresh();
   EXPECT_THAT(declared(), IsEmpty());
@@ -200,7 +199,7 @@ TEST_F(DeclaredEngine, WhatNobodyCanHoldAgainstAnythingLowersTheSourcesCoverage)
   line_->start(false);
   refresh();
   report_ = line_->refresh(true, "source");
-  EXPECT_THAT(reasons(), HasSubstr("no backend 'nobody' is configured"));
+  EXPECT_THAT(reasons(), HasSubstr("backend 'nobody' is not configured, so its declarations are not checked"));
   EXPECT_THAT(reasons(), HasSubstr("provider scripted of backend b has no kind 'topic'"));
 }
 

@@ -53,7 +53,7 @@ TEST_F(EngineOnTheStore, ResourceThatNoReadConfirmsAsGoneIsNoDeletion) {
   EXPECT_THAT(line_->drifts(true), IsEmpty());
 }
 
-/// A provider does not know it by the id that the host gave it: no read finds it, whether it is there or not.
+/// The provider does not know it by the id that the host gave it, so no read finds it, whether it exists or not.
 TEST_F(EngineOnTheStore, WhatStandsForANamelessRecordIsGoneByACompleteListAndByNothingElse) {
   const core::ResourceId nameless{"thing", std::string(core::kStandIn) + "~0011"};
   line_->world->resources[nameless] = R"({"partitions":3})";
@@ -112,7 +112,7 @@ TEST_F(EngineOnTheStore, MassDeletionAsksOnceAndDeletesOnlyWhenApproved) {
   EXPECT_TRUE(report_.complete()) << reasons();
 }
 
-/// Who may make and remove things by the hundred asks nobody a question by it, and hides no deletion behind one.
+/// Whoever may create and remove resources by the hundred must not cause a question, nor hide a deletion behind one.
 TEST_F(EngineOnTheStore, WhatCameAndWentUnacceptedIsNoMassDeletion) {
   baseline();
   for (int i = 100; i < 300; ++i) line_->world->resources[thing(i)] = R"({"partitions":3})";
@@ -129,7 +129,7 @@ TEST_F(EngineOnTheStore, WhatCameAndWentUnacceptedIsNoMassDeletion) {
   for (int i = 100; i < 120; ++i) line_->world->resources[thing(i)] = R"({"partitions":3})";
   refresh();
   remove(100, 120);
-  remove(1, 13);  // of these there are twelve of 29: the question is about them alone
+  remove(1, 13);  // twelve of 29 of these are gone: only they are in the question
   refresh();
   EXPECT_THAT(reasons(), testing::HasSubstr("12 of 29 gone at once"));
 }
@@ -247,7 +247,7 @@ TEST_F(EngineOnTheStore, ProviderThatFailsAfterItsRecordsStillHasThemJudged) {
   EXPECT_EQ(line_->drifts()[0].operation, Operation::changed);
 }
 
-/// Their drifts end with the edit; that no list has them any more asks nobody about a mass deletion (semantics 4).
+/// Their drifts end with the edit. That no list contains them any more is no mass deletion (semantics 4).
 TEST_F(EngineOnTheStore, WhatAnExcludePutsOutOfScopeIsNotMissingAfterwards) {
   baseline();
   for (int i = 10; i < 20; ++i) line_->world->resources[thing(i)] = R"({"partitions":9})";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first refresh on a fresh store makes the baseline. What must hold whatever the baseline says is judged in it: a
-// pipeline has no second one.
+// The first refresh on a fresh store makes the baseline. It also judges what must hold whatever the baseline is,
+// because a pipeline runs only once.
 #include "on_the_store.hpp"
 
 namespace driftd::test {

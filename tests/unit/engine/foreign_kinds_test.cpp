@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A source may name any backend in its records: however many it names, the agent stays quick, says what it left out,
-// and takes nothing for withdrawn that it left out.
+// A source may name any backend in its records. However many it names, the agent stays fast, reports what it left out,
+// and withdraws none of it.
 #include "on_the_store.hpp"
 #include "support/patience.hpp"
 
@@ -34,7 +34,7 @@ core::Observation record(std::string backend, core::ResourceId id, std::string b
 class ManyOthers : public EngineOnTheStore {
  protected:
   ManyOthers() { line_->source->kinds = {"instance"}; }
-  /// Records of so many backends that nobody configured, in pages as the host cuts them.
+  /// Records for backends that nobody configured, in pages as the host cuts them.
   std::vector<core::RecordPage> nobodies(int count, const std::string& kind = "thing") {
     std::vector<core::RecordPage> out;
     for (int i = 0; i < count; ++i) {

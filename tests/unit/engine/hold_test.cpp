@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is held, what is asked, what an answer covers, and what a restart in between may not change.
+// What is held, what is asked, what an approval covers, and what a restart in between may not change.
 #include "on_the_store.hpp"
 
 namespace driftd::test {
@@ -13,8 +13,7 @@ using testing::SizeIs;
 
 using HeldEngine = EngineOnTheStore;
 
-/// No provider has such a kind any more (host/describe.cpp); one of before may have left what was approved of it in the
-/// store.
+/// No provider may have such a kind any more (host/describe.cpp), but an older agent may have stored an approval of it.
 TEST_F(HeldEngine, ApprovalOfWhatIsCalledLikeAQuestionButIsNoneEndsNothing) {
   line_->world->kinds = {"thing", "scope"};
   line_->world->resources[{"scope", "email"}] = R"({"b":1})";
@@ -52,7 +51,7 @@ TEST_F(HeldEngine, ForeignSystemIsNotJudgedWhileItsIdentityCannotBeRead) {
 
 TEST_F(HeldEngine, SystemThatNoLongerSaysWhichOneItIsIsNotJudged) {
   baseline();
-  line_->world->identity.clear();  // the right to know it was withdrawn, or it is another one
+  line_->world->identity.clear();  // the right to read it was withdrawn, or it is another system
   remove(0, 5);
   for (int i = 0; i < 2; ++i) {
     refresh();
@@ -73,7 +72,7 @@ TEST_F(HeldEngine, SystemThatIsNotUpAndDoesNotSayWhichOneItIsTellsOnlyWhatIsAmis
   line_->world->identity.clear();
   remove(0, 5);
   using State = core::HealthReport::State;
-  // a slow health, and a refresh that is in time
+  // A slow health probe, and a refresh that is in time.
   for (const State state : {State::degraded, State::down, State::unknown}) {
     line_->world->health = state;
     refresh();
@@ -251,7 +250,7 @@ TEST_F(HeldEngine, SystemWhoseIgnoreRunsOutIsHeldAgain) {
   EXPECT_THAT(line_->drifts(true), SizeIs(1));
 }
 
-/// With an interval of an hour: between two cycles. With a short one: while no cycle begins because the outbox is full.
+/// With an interval of an hour it happens between two cycles; with a short one, while a full outbox prevents cycles.
 TEST_F(HeldEngine, DecisionRunsOutAtItsTimeAlsoWhileTheOutboxIsFull) {
   for (const auto interval : {std::chrono::milliseconds(3'600'000), std::chrono::milliseconds(100)}) {
     another_process();
@@ -485,7 +484,7 @@ TEST_F(HeldEngine, FailingDiffOfOneResourceKeepsNoOtherFromBeingJudged) {
   EXPECT_THAT(line_->drifts(), SizeIs(2));
 }
 
-/// "Unchanged since the cursor" would leave the question open for as long as nothing else changes.
+/// "Unchanged since the cursor" would leave the question open until something else changes.
 TEST_F(HeldEngine, WhatTheDiffCouldNotSayIsAskedAgainInTheNextCycleOfAProviderWithCursors) {
   line_->world->diffs = true;
   line_->world->cursors = true;

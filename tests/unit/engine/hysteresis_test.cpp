@@ -72,7 +72,7 @@ TEST(Hysteresis, FlappingGivesAStartAndAnEndNotice) {
   EXPECT_EQ(end->now, State::up);
 }
 
-/// A backend whose health is asked every five seconds, by somebody whose every word is heard.
+/// A backend that is probed every five seconds, with a reader who gets every notice.
 struct Subscriber {
   explicit Subscriber(State known) : hysteresis(known), published(known) {}
   Hysteresis hysteresis;
@@ -128,7 +128,7 @@ TEST(Hysteresis, MutedStateThatStandsIsToldWithinAMinute) {
   EXPECT_TRUE(backend.hysteresis.flapping()) << "which the end notice says later";
 }
 
-/// Whatever a backend does: everyone knows its state after a minute, a quiet one is quiet, and no notice says nothing.
+/// Whatever a backend does: its state is known after a minute, a quiet backend gets no notice, and no notice is empty.
 TEST(Hysteresis, RandomHealthIsToldInTimeAndNeverWithoutNeed) {
   for (unsigned seed = 1; seed <= 200; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));

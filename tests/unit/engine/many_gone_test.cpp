@@ -25,7 +25,7 @@ class ManyGone : public EngineOnTheStore {
   void take(int from, int to) {
     for (int i = from; i < to; ++i) line_->world->resources.erase(one(i));
   }
-  /// Two hundred of 260 are gone, and somebody is asked.
+  /// Two hundred of 260 are gone, and the question is open.
   void ask() {
     line_->world->resources.clear();
     put(0, kAll);
@@ -80,7 +80,7 @@ TEST_F(ManyGone, ANameBehindThoseThatAreShownMakesItAnotherQuestion) {
   const auto before = questions().at(0);
   const std::string binding = line_->binding(before);
   put(kGone - 1, kGone);
-  take(kGone, kGone + 1);  // as many, and the same first ones
+  take(kGone, kGone + 1);  // as many, with the same first names
   refresh();
   ASSERT_THAT(questions(), SizeIs(1));
   auto stale = decision(Decision::Verb::approve);
@@ -159,7 +159,7 @@ TEST_F(ManyGone, WhatCameBackIsApprovedNoLonger) {
   EXPECT_EQ(deletions(DriftStatus::pending), 1u);
 }
 
-/// As an agent of before noted an approval: all names, however many.
+/// As an older agent noted an approval: all names, however many.
 TEST_F(ManyGone, AnApprovalWithAllItsNamesHolds) {
   ask();
   approve();

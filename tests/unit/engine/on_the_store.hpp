@@ -18,7 +18,7 @@ inline core::Decision decision(core::Decision::Verb verb) {
   return out;
 }
 
-/// Runs SQL on the file beside the store, as a broken disk would.
+/// Runs SQL on the file beside the store, as a broken disk would change it.
 inline void tamper(const std::string& file, const std::string& sql) {
   sqlite3* db = nullptr;
   ASSERT_EQ(sqlite3_open(file.c_str(), &db), SQLITE_OK);
@@ -27,7 +27,7 @@ inline void tamper(const std::string& file, const std::string& sql) {
   sqlite3_close(db);
 }
 
-/// One backend of thirty things over a store in a temporary folder.
+/// One backend with thirty resources of kind `thing`, over a store in a temporary folder.
 class EngineOnTheStore : public testing::Test {
  protected:
   EngineOnTheStore() { open(); }
@@ -40,7 +40,7 @@ class EngineOnTheStore : public testing::Test {
     ASSERT_TRUE(line_->refresh().complete());
     ASSERT_THAT(line_->drifts(), testing::IsEmpty());
   }
-  /// A new process on the same store and the same world.
+  /// Starts a new process on the same store and the same scripted world.
   void restart(core::Rules rules = {}) {
     another_process();
     line_->start(false, std::move(rules));
@@ -51,7 +51,7 @@ class EngineOnTheStore : public testing::Test {
     line_->was = std::move(was);
     line_->start(false);
   }
-  /// Not started yet.
+  /// Prepares a new process without starting it.
   void another_process() {
     const ScriptedWorld world = *line_->world;
     line_.reset();
@@ -69,7 +69,7 @@ class EngineOnTheStore : public testing::Test {
     return out;
   }
   void refresh() { report_ = line_->refresh(); }
-  /// Drifts of that operation, open or ended.
+  /// Returns the drifts of that operation, open or ended.
   std::vector<core::Drift> all(core::Operation operation) {
     std::vector<core::Drift> out;
     for (auto& drift : line_->drifts(true)) {

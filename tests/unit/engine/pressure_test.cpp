@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The engine while something does not move: a refresh that hangs, an outbox that is full.
+// The engine under pressure: a refresh that hangs, an outbox that is full.
 #include "on_the_store.hpp"
 #include "support/patience.hpp"
 
@@ -62,7 +62,7 @@ TEST_F(EngineUnderPressure, ReloadReachesTheOthersWhileOneBackendHangs) {
   ASSERT_TRUE(eventually([&] { return !busy(); }, seconds(10)));
   in_the_world([](ScriptedWorld& world) { world.refresh_hangs = true; });
   auto hangs = asio::co_spawn(line_->core(), line_->engine().refresh("b", true), asio::use_future);
-  ASSERT_TRUE(eventually(busy, seconds(10)));  // with no cycle but the one that hangs
+  ASSERT_TRUE(eventually(busy, seconds(10)));  // while the only cycle hangs
   core::Rules rules;
   rules.generation = 9;
   std::vector<core::BackendSpec> specs;

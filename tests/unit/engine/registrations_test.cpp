@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who speaks for a backend of the config, until when, and what happens when a source falls silent.
+// Who is the registrar of a configured backend, for how long, and what happens when a source stops reporting.
 #include "on_the_store.hpp"
 
 #include "proto/codec.hpp"
@@ -20,7 +20,7 @@ class Words : public EngineOnTheStore {
   Words() { prepare(); }
   void prepare() {
     for (ScriptedWorld* of : {line_->source.get(), line_->other.get()}) {
-      of->kinds = {"registration", "object"};  // of its own registrations there are none: all were listed
+      of->kinds = {"registration", "object"};  // it has no registrations of its own: all were listed
       of->extensions = {"driftd.discover"};
       of->schemas["registration"] = kSchema;
     }
@@ -78,7 +78,7 @@ TEST_F(Words, FirstSpeakerStaysTheSpeakerWhoeverStartsFirst) {
   both();
   ASSERT_THAT(event_types(), IsEmpty());
   restart_with("other");
-  EXPECT_THAT(reasons(), HasSubstr("source source speaks for backend b already; the first one counts"));
+  EXPECT_THAT(reasons(), HasSubstr("source source already reports on backend b; the first source counts"));
   both();
   EXPECT_THAT(event_types(), IsEmpty()) << "the other one's password is no rotation";
 }
@@ -116,7 +116,7 @@ TEST_F(Words, WhatAReadStillFindsIsThere) {
   say(source(), "one");
   line_->start(false);
   both();
-  source().declared_kinds.clear();  // not listed, and yet a read finds it
+  source().declared_kinds.clear();  // not listed, but a read finds it
   both();
   both();
   EXPECT_THAT(line_->drifts(), IsEmpty());
@@ -169,7 +169,7 @@ TEST_F(Words, SourceDoesNotSpeakOfItself) {
   say(source(), "one", "source");
   line_->start(false);
   cycle("source");
-  EXPECT_THAT(reasons(), HasSubstr("a source speaks of other backends, not of its own registration"));
+  EXPECT_THAT(reasons(), HasSubstr("a source cannot report its own registration"));
 }
 
 TEST_F(Words, SourceThatIsSpokenForStillConfirmsWhatItTookBack) {
@@ -199,7 +199,7 @@ TEST_F(Words, ConfigThatNamesADiscoveredBackendKeepsItsSpeaker) {
     cycle("b");
   }
   restart_with("other");
-  EXPECT_THAT(reasons(), HasSubstr("source source speaks for backend b already"));
+  EXPECT_THAT(reasons(), HasSubstr("source source already reports on backend b"));
 }
 
 TEST_F(Words, RestartWithTheSourceDownSaysSo) {
@@ -227,7 +227,8 @@ struct ManyDiscovered : Words {
   int registered() {
     return line_->on_core([&] { return static_cast<int>(line_->engine().view().size()); }) - 3;
   }
-  /// The source lists so many from now on; cycles until `settled`: two looks within one interval count as one.
+  /// The source lists so many from now on. Runs cycles until `settled`, because discoveries within one interval count
+  /// once.
   template <class F>
   bool lose(std::size_t left, F settled) {
     source().discovered.backends.resize(left);
@@ -270,7 +271,7 @@ TEST_F(ManyDiscovered, HeldOnesStayHeldWhenFewerAreMissing) {
   cycle("source");
   ASSERT_TRUE(lose(18, [&] { return asks(); }));
   ASSERT_TRUE(line_->decide(line_->drifts()[0].id, decision(core::Decision::Verb::reject)));
-  source().discovered.backends.assign(all.begin(), all.begin() + 20);  // ten are missing: no mass any more
+  source().discovered.backends.assign(all.begin(), all.begin() + 20);  // ten are missing: not a mass deletion any more
   for (int i = 0; i < 5; ++i) cycle("source");
   EXPECT_EQ(registered(), 30);
   EXPECT_TRUE(asks());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A watch that catches up tells all that a resource was meanwhile, in one page. What it is now is what counts.
+// A watch that catches up sends all intermediate states of a resource in one page. Only the last one counts.
 #include "on_the_store.hpp"
 
 namespace driftd::test {
@@ -21,7 +21,7 @@ class CatchingUp : public EngineOnTheStore {
   void set(int number, const char* body) {
     line_->on_core([&] { return line_->world->resources[thing(number)] = body; });
   }
-  /// Until the page's cursor is committed, or the watch ended for it.
+  /// Waits until the page's cursor is committed, or until the watch ended because of it.
   void replay(ScriptedSession::States states) {
     line_->on_core([&] {
       ledger().row().watch_cursor.clear();

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whoever speaks of others in vain is remembered within a bound: any provider may name any backend, as often as it
-// likes.
+// Reports that are rejected take bounded memory: any provider may name any backend, as often as it likes.
 #include "on_the_store.hpp"
 #include "support/heap/heap.hpp"
 #include "support/patience.hpp"
@@ -67,7 +66,9 @@ TEST_F(Talkers, OfOneBackendThatNobodyRegisteredStopNothing) {
   const auto before = std::chrono::steady_clock::now();
   cycle();
   EXPECT_LT(std::chrono::steady_clock::now() - before, kPatience * std::chrono::seconds(5));
-  EXPECT_THAT(reasons(), HasSubstr("budget: of one backend that is not registered 16 places of a source are heard"));
+  EXPECT_THAT(
+      reasons(),
+      HasSubstr("budget: a source may report on one backend that is not registered from at most 16 namespaces"));
 }
 
 TEST_F(Talkers, WithALongSchemaCopyItForNoWord) {
@@ -85,13 +86,13 @@ TEST_F(Talkers, FromAPlaceWithANameThatNoPlaceHasAreNotHeard) {
   say("b", std::string(253, 'q'), "{}");
   line_->start(false);
   cycle();
-  EXPECT_THAT(reasons(), HasSubstr("`defined_in` has 254 bytes, at most 253"));
+  EXPECT_THAT(reasons(), HasSubstr("`defined_in` has 254 bytes; the name of a namespace has at most 253"));
   refresh();  // whose cycle waits for the question to be written
   ASSERT_THAT(line_->drifts(), SizeIs(1)) << "the question of claim/b";
   EXPECT_THAT(line_->drifts()[0].changes.at(0).new_value.value_or(""), Not(HasSubstr(std::string(254, 'p'))));
 }
 
-/// What was said before the last two lists and not in them is not said any more: it takes no room.
+/// A report from before the last two lists that is in neither is dropped and takes no room.
 TEST_F(Talkers, OfNamesThatComeAndGoFillNoRoomForEver) {
   for (int round = 0; round < 5; ++round) {
     source().pages.clear();
@@ -103,8 +104,8 @@ TEST_F(Talkers, OfNamesThatComeAndGoFillNoRoomForEver) {
   }
 }
 
-/// Of backends that are registered, the last word of each stays: 250 of a megabyte in one namespace would be a quarter
-/// of a gigabyte.
+/// Of each registered backend the last report is kept: 250 reports of a megabyte in one namespace would be a quarter of
+/// a gigabyte.
 TEST_F(Talkers, OfBackendsThatAreRegisteredAreKeptWithinABoundAndTold) {
   const auto register_in = [&](const std::string& name, const std::string& place) {
     core::Discovered one;
@@ -122,9 +123,9 @@ TEST_F(Talkers, OfBackendsThatAreRegisteredAreKeptWithinABoundAndTold) {
   say("modest", "prod", R"({"a":1})");
   const HeapPeak heap;
   cycle();
-  source().pages.clear();  // it says the same again, which is not in memory twice
+  source().pages.clear();  // the same report again, which is not in memory twice
   EXPECT_LT(heap.bytes(), 150 * kMegabyte) << "8 MiB of words in session and row, and a page of 100 MB that is judged";
-  EXPECT_THAT(reasons(), HasSubstr("budget: what is said of registered backends has room for 8 MiB of one namespace"));
+  EXPECT_THAT(reasons(), HasSubstr("budget: reports on registered backends may have 8 MiB of one namespace"));
   (void)line_->refresh(true, "modest");
   (void)line_->refresh(true, "a99");
   const auto views = line_->on_core([&] { return line_->engine().view(); });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whoever may name resources in a system makes as many as they like: a backend has room for so many
+// Anybody who may name resources in a system can make any number of them. A backend keeps so many as its budget allows
 // (budgets.resources).
 #include "on_the_store.hpp"
 
@@ -12,7 +12,7 @@ using testing::Not;
 
 class RoomOfABackend : public EngineOnTheStore {
  protected:
-  void SetUp() override { line_->budgets.resources = 51; }  // thirty are there, and what stands for the backend itself
+  void SetUp() override { line_->budgets.resources = 51; }  // thirty resources, and the pseudo-resource of the backend
   void add(int from, int to) {
     for (int i = from; i < to; ++i) line_->world->resources[thing(i)] = R"({"partitions":3})";
   }
@@ -119,7 +119,7 @@ TEST_F(RoomOfABackend, WhatWasLeftOutComesInWhenThereIsRoomAlsoThoughNothingMove
   refresh();
   ASSERT_EQ(created(), 20U);
   remove(30, 45);
-  refresh();  // these are gone now, and nobody accepted them
+  refresh();  // these are gone now and were never accepted
   refresh();
   EXPECT_THAT(reasons(), Not(HasSubstr("budget")));
   EXPECT_EQ(created(), 30U);

@@ -49,7 +49,7 @@ TEST(Schedule, FailuresBackOffExponentiallyUpToAMinute) {
   EXPECT_LE(last, seconds(72));
 }
 
-/// The disk has room again long before a minute is over, and a change that was made meanwhile is not told for so long.
+/// The disk may have room again long before a minute is over, and a change of that time must not wait so long.
 TEST(Schedule, WhatTheStoreCouldNotTakeIsTriedAgainWithinSeconds) {
   Schedule schedule(seconds(30), 1);
   for (int i = 0; i < 12; ++i) {

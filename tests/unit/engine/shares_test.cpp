@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one namespace of a source does with its backends costs no other: room, deletions, what cannot be read.
+// What one namespace of a source does with its backends must not affect others: room, deletions, what cannot be read.
 #include "on_the_store.hpp"
 
 namespace driftd::test {
@@ -28,7 +28,7 @@ class Shares : public EngineOnTheStore {
     prepare();
     line_->start(false);
   }
-  /// `first` to `last` of a namespace: `tenant-7`.
+  /// Adds backends `first` to `last` of a namespace: `tenant-7`.
   void define(const std::string& name_space, int first, int last) {
     for (int i = first; i < last; ++i) {
       core::Discovered out;
@@ -45,7 +45,7 @@ class Shares : public EngineOnTheStore {
     }
   }
   void look() { report_ = line_->refresh(true, "source"); }
-  /// So often that whoever is missing would be gone.
+  /// Runs so many discoveries that missing backends would be unregistered.
   void look_long() {
     for (int i = 0; i < 6; ++i) {
       const auto moment = std::chrono::steady_clock::now();
@@ -57,7 +57,7 @@ class Shares : public EngineOnTheStore {
     return static_cast<std::size_t>(
         std::ranges::count_if(views, [&](const auto& v) { return v.name.starts_with(name_space + "-"); }));
   }
-  /// Of the line `discovered` of the source's coverage.
+  /// Reasons of the line `discovered` in the source's coverage.
   std::string reasons() {
     const auto views = line_->on_core([&] { return line_->engine().view(); });
     std::string out;
@@ -136,7 +136,7 @@ TEST_F(Shares, WhatOneGivesUpAtOnceHoldsNothingOfAnother) {
   EXPECT_EQ(count("prod"), 3u);
 }
 
-/// Twelve take a moment to give up, and somebody looks meanwhile.
+/// Twelve backends are removed one by one, and a discovery comes in between.
 TEST_F(Shares, WhatIsGivenUpWhileSomebodyLooksIsOneQuestion) {
   define("tenant", 0, 13);
   line_->start(false);
@@ -151,11 +151,11 @@ TEST_F(Shares, WhatIsGivenUpWhileSomebodyLooksIsOneQuestion) {
 }
 
 TEST_F(Shares, ARealMassDeletionIsHeldWhereverItIs) {
-  for (const char* each : {"a", "b", "c", "d", "e"}) define(each, 0, 6);  // of none too many by itself
+  for (const char* each : {"a", "b", "c", "d", "e"}) define(each, 0, 6);  // not too many of any single namespace
   line_->start(false);
   look();
   const auto all = source().discovered.backends;
-  source().discovered.backends.clear();  // as by another selector
+  source().discovered.backends.clear();  // as after a change of the selector
   look_long();
   for (const char* each : {"a", "b", "c", "d", "e"}) EXPECT_EQ(count(each), 6u) << each;
   EXPECT_EQ(questions(), 1u);

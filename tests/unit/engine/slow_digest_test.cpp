@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A store under a slow layer (ADR 0014): each digest that is made costs some 50 ms. Nobody waits for them but the
-// backend that has them, nothing is published of them, and nothing beside them can be guessed faster.
+// A store with slow digests (ADR 0014), each of which takes some 50 ms. Only the backend that has them waits, no event
+// reports them, and nothing stored beside them is faster to guess.
 #include <algorithm>
 #include <chrono>
 #include <future>
@@ -19,7 +19,7 @@ using SteadyTime = std::chrono::steady_clock;
 
 class SlowEngine : public EngineOnTheStore {
  protected:
-  /// What a worker would send of a secret: one digest, and a value in clear.
+  /// What a worker would send of a secret: a digest, and a value in clear.
   std::string secret(const std::string& value) const {
     return R"({"p":{"$hmac":")" + line_->store().key().worker.id + ":1:" + to_hex(sha256(value)) +
            R"("},"partitions":3})";
@@ -50,7 +50,7 @@ class SlowEngine : public EngineOnTheStore {
     const auto done = store::rotate(std::move(settings), {}, clock, core::LayerKind::slow);
     ASSERT_TRUE(done) << done.error().message;
   }
-  /// A baseline, and the same world after it under a slow layer; not started yet.
+  /// Makes a baseline, then prepares a process over the same world with slow digests, without starting it.
   void begin_slow() {
     baseline();
     stop();
@@ -64,7 +64,7 @@ class SlowEngine : public EngineOnTheStore {
   struct Waited {
     SteadyTime::duration longest{}, whole{};
   };
-  /// The longest that the core thread let somebody wait while `work` ran on a thread of its own.
+  /// Returns the longest time that the core thread kept others waiting while `work` ran on another thread.
   template <class F>
   Waited waited_during(F work) {
     const auto began = SteadyTime::now();
@@ -153,7 +153,7 @@ TEST_F(SlowEngine, ChangeMadeMeanwhileIsToldAndNothingElse) {
   EXPECT_GT(line_->events().size(), before);
 }
 
-/// The digest of a record is made in the worker, in no time: kept in the store it would be the way around.
+/// The worker computes the digest of a record in no time. In the store it would be a way around the slow digests.
 TEST_F(SlowEngine, StoreHoldsNoDigestOfARecordWithSecrets) {
   secrets(5, "kept ");
   ASSERT_NO_FATAL_FAILURE(begin_slow());

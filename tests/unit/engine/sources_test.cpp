@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Backends that a source discovers, and what it says of their registration.
+// Backends that a source discovers, and its reports on their registration.
 #include "on_the_store.hpp"
 
 #include "proto/codec.hpp"
@@ -24,7 +24,7 @@ class SourceEngine : public EngineOnTheStore {
     world().extensions = {"driftd.discover"};
     world().schemas["registration"] = kRegistration;
     world().discovered.complete = true;
-    line_->interval = std::chrono::milliseconds(1);  // what tells two discoveries apart
+    line_->interval = std::chrono::milliseconds(1);  // the difference between two discoveries
     find("orders", "kafka");
   }
   ScriptedWorld& world() { return *line_->source; }
@@ -42,7 +42,7 @@ class SourceEngine : public EngineOnTheStore {
     world().declared_kinds.insert({name, "registration"});
     world().declared[{name, {"registration", name}}] = body;
   }
-  /// A cycle of the source, then one of the backend, which lists what was said.
+  /// Runs a cycle of the source, then one of the backend, which lists what was reported.
   void look(const std::string& backend = "orders") {
     report_ = line_->refresh(true, "source");
     if (line_->on_core([&] { return line_->engine().find(backend) != nullptr; })) line_->refresh(true, backend);
@@ -56,7 +56,7 @@ class SourceEngine : public EngineOnTheStore {
     line_->interval = std::chrono::milliseconds(1);
     line_->start(false);
   }
-  /// `what source changed_fields` of each event of a backend.
+  /// Returns `what source changed_fields` of each event of a backend.
   std::vector<std::string> event_types(const std::string& backend = "orders") {
     std::vector<std::string> out;
     for (const auto& event : line_->events()) {
@@ -116,7 +116,7 @@ TEST_F(SourceEngine, ItIsGoneAfterTwoCompleteDiscoveriesWithoutIt) {
   world().discovered.backends.clear();
   line_->refresh(true, "source");
   EXPECT_THAT(event_types(), SizeIs(1)) << "one of two, twice";
-  ASSERT_TRUE(eventually([&] {  // two looks within one interval are one
+  ASSERT_TRUE(eventually([&] {  // discoveries within one interval count once
     line_->refresh(true, "source");
     return event_types().size() == 2;
   }));
@@ -124,7 +124,7 @@ TEST_F(SourceEngine, ItIsGoneAfterTwoCompleteDiscoveriesWithoutIt) {
   EXPECT_FALSE(line_->on_core([&] { return line_->engine().find("orders") != nullptr; }));
 }
 
-/// Its loops have ended by then: what comes back is not the stopped one.
+/// Its loops have ended by then, so the backend that comes back has a new runner.
 TEST_F(SourceEngine, OneThatCouldNotBeUnregisteredAndComesBackIsReadAndHeardAgain) {
   line_->start(false);
   look();
@@ -195,7 +195,7 @@ TEST_F(SourceEngine, FirstWordAfterARestartIsReadByItsSchema) {
   line_->start(false);
   look();
   again();
-  line_->refresh(true, "orders");  // its cycle ends before the source has spoken
+  line_->refresh(true, "orders");  // its cycle ends before the source has reported
   say("orders", R"({"config":{"kafka":{"password":"one"}},"discovery":{"service":{"port":9094}}})");
   line_->refresh(true, "source");
   look();
@@ -214,7 +214,7 @@ TEST_F(SourceEngine, OnlyTheFinderSpeaksAndOnlyOfThatBackend) {
   look();
   world().declared[{"orders", {"registration", "somebody"}}] = R"({"config":{"kafka":{"password":"x"}}})";
   report_ = line_->refresh(true, "source");
-  EXPECT_THAT(reasons(), HasSubstr("a registration is of its own backend: orders, not somebody"));
+  EXPECT_THAT(reasons(), HasSubstr("a registration's id must equal its backend: expected orders, found somebody"));
 }
 
 TEST_F(SourceEngine, DiscoveryThatIsTurnedOffForgetsWhatItFound) {
@@ -234,7 +234,7 @@ TEST_F(SourceEngine, BackendThatIsGoneEndsWhileItsCyclesRun) {
   line_->interval = std::chrono::milliseconds(5);
   line_->start(true);
   ASSERT_TRUE(eventually([&] { return event_types().size() == 1; }));
-  for (int round = 0; round < 5; ++round) {  // its cycle must be under way when the registry ends it
+  for (int round = 0; round < 5; ++round) {  // its cycle must be running when the registry stops it
     const auto before = event_types().size();
     const auto all = line_->on_core([&] { return std::exchange(world().discovered.backends, {}); });
     ASSERT_TRUE(eventually([&] { return event_types().size() == before + 1; })) << "round " << round;
@@ -272,7 +272,7 @@ TEST_F(SourceEngine, NameThatNoSubjectTakesLowersTheCoverage) {
       for (const auto& reason : line.reasons) reasons += reason + "\n";
     }
   }
-  EXPECT_THAT(reasons, HasSubstr("a/b: a backend cannot be named so: it holds '/'"));
+  EXPECT_THAT(reasons, HasSubstr("a/b: invalid backend name: it holds '/'"));
 }
 
 TEST_F(SourceEngine, RegistrationThatIsGoneIsADriftOfThatBackend) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A provider of a newer schema revision over what an older one stored.
+// A provider with a newer schema revision over a store written under an older one.
 #include "on_the_store.hpp"
 
 namespace driftd::test {
@@ -107,7 +107,7 @@ TEST_F(UpgradedProvider, ThatCannotConvertIsAskedAgainInEachCycleAlsoWithCursors
   EXPECT_THAT(line_->drifts(), SizeIs(1));
 }
 
-/// Without it a later revision would not know how this one classed what it stored.
+/// Without the note a later revision would not know the classes of what this one stored.
 TEST_F(UpgradedProvider, WhoseSchemaCouldNotBeNotedIsNotedByTheNextCycle) {
   restart(true);
   line_->start(false);
@@ -123,7 +123,7 @@ TEST_F(UpgradedProvider, WhoseSchemaCouldNotBeNotedIsNotedByTheNextCycle) {
   EXPECT_TRUE(noted);
 }
 
-/// A provider that makes its revision anew with each start, as of a build stamp: what its row keeps has a bound.
+/// The provider has a new revision at each start, as from a build stamp. The notes in its row are bounded.
 class RestlessProvider : public testing::Test {
  protected:
   RestlessProvider() {
