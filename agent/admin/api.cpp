@@ -95,7 +95,8 @@ void fit_answer(Response& answer, MemoryShare& share, bool must) {
     answer = error_response(memory_limit_error(share));
     share.force_size(answer.body.size());
   }
-  if (answer.body.size() > MemoryShare::kFree) answer.body.shrink_to_fit();  // a text that grew has up to as much again
+  if (answer.body.size() > MemoryShare::kFree)
+    answer.body.shrink_to_fit();  // a grown string has up to twice the capacity it needs
   if (share.refused()) answer.retry_after = 1;
 }
 

@@ -20,33 +20,34 @@
 namespace driftd::admin {
 
 struct Request {
-  std::string method, path;                  ///< path: decoded, without the query
+  std::string method, path;                  ///< `path` is decoded and has no query
   std::map<std::string, std::string> query;  ///< decoded
   std::string body;
-  std::string actor;  ///< user name of the peer
+  std::string actor;  ///< user name of the caller
   core::Caller caller{};
-  bool may_decide = true;                ///< else it may only look
-  std::shared_ptr<MemoryShare> share{};  ///< what its answer takes of the room; empty: as much as it likes
+  bool may_decide = true;                ///< false: the caller may only read
+  std::shared_ptr<MemoryShare> share{};  ///< limits the memory of the answer; null: no limit
 };
 struct Response {
   int status = 200;
   std::string body;
   std::string type = "application/json";
-  int retry_after = 0;  ///< seconds; 0: nothing is said of it
+  int retry_after = 0;  ///< seconds, for Retry-After; 0: no such header
 };
 
-/// What the API is a skin over; all outlive it.
+/// What the API needs of the agent. All of it must outlive the API.
 struct ApiDependencies {
   core::Control& control;
   core::Reader& reader;
   PrometheusMetrics& metrics;
-  /// All plugins of the plugin folders.
+  /// Returns all plugins of the plugin folders.
   std::function<Task<std::vector<core::SessionFactory::ScanResult>>()> plugins;
-  /// What waits for a decision, as a list of objects (docs/api.md, queue); empty function: there is no such queue.
+  /// Returns the drifts that wait for a decision, as a list of objects (docs/api.md, queue). Empty function: there is
+  /// no such queue.
   std::function<Task<Result<core::Value>>()> notifications;
-  /// What a large answer needed may go back to the system; empty function: it stays.
+  /// Called after a large answer: its memory may be given back to the system. Empty function: it is kept.
   std::function<void()> release_memory = {};
-  /// Where answers are rendered that would hold up the core thread; empty: there is no such place.
+  /// Where large answers are rendered, which would block the core thread. Empty: on the core thread.
   asio::any_io_executor render_executor = {};
 };
 
@@ -54,16 +55,16 @@ struct ApiDependencies {
 class Api {
  public:
   Api(asio::any_io_executor core, ApiDependencies deps) : deps_(std::move(deps)), large_(std::move(core)) {}
-  /// Answers any request: failures are {"error":{"code","message"}} with a fitting status.
+  /// Answers any request. A failure is {"error":{"code","message"}} with a fitting status.
   Task<Response> handle(Request request);
-  /// The three paths of the loopback port: /metrics, /livez, /readyz; others 404.
+  /// Answers the three paths of the loopback port, /metrics, /livez and /readyz; any other path with 404.
   Task<Response> probe(Request request);
-  /// Leaves a line about somebody who was refused. Bounded for each user: whoever may not use the API must not fill the
-  /// audit log.
+  /// Writes an audit line about a refused caller. The number of lines is limited for each user: somebody who may not
+  /// use the API must not be able to fill the audit log.
   Task<void> audit_denial(std::string actor, core::Caller caller, std::string asked, Error error);
-  /// Requests that wait for events end soon, with what there is. For the server's stop.
+  /// Ends requests that wait for events soon, with the events that there are. The server calls it when it stops.
   void stop() { stopping_ = true; }
-  /// An answer of so many bytes was sent.
+  /// To be called after an answer of `bytes` was sent.
   void sent(std::size_t bytes) const;
 
  private:
@@ -80,19 +81,20 @@ class Api {
   Task<Text> audit(Request request);
   Task<Answer> verify_audit();
   Task<Text> lists(Request request);
-  /// Rows as JSON, and how to count all that there are.
+  /// The rows of a list as JSON, and how to count all rows that match.
   struct ListContent {
     std::string name, rows;
     std::size_t count = 0;
     std::int64_t limit = 0;
-    bool ended = false;  ///< before its limit, though there are more
+    bool ended = false;  ///< the list ended before its limit although there are more rows
     core::Reader::Count all{};
     core::Value notes{};
   };
   Task<Text> list(ListContent listed);
-  /// Before a list of more than 1,000 rows is read: ten thousand of them stand in memory until their JSON is there.
+  /// Waits for other large lists if this one has more than 1,000 rows: ten thousand rows are in memory until their JSON
+  /// is ready.
   Task<AsyncMutex::Guard> large_list_turn(std::int64_t limit);
-  /// `not_found` lists what is known when a filter without `*` names nothing.
+  /// Returns `not_found`, with the known names, if a filter without `*` matches nothing.
   Task<Status> check_names(core::DriftFilter filter);
   Task<Status> check_sink(std::string name);
   core::Value shown_drift(const core::Drift& drift, Depth depth = Depth::whole);
@@ -109,21 +111,21 @@ class Api {
 
   ApiDependencies deps_;
   Denials denials_;
-  AsyncMutex large_;  ///< one large list at a time
+  AsyncMutex large_;  ///< held while a large list is read
   bool stopping_ = false;
 };
 
-/// Whether GET answers with a list whose rows are rendered one by one.
+/// Returns true if GET of this path answers with a list whose rows are rendered one by one.
 bool is_list(const std::string& path);
-/// HTTP status of a code.
+/// Returns the HTTP status of an error code.
 int http_status(Code code);
 Response error_response(const Error& error);
-/// The answer has no room render_executor those that wait to be read.
+/// Returns the error of an answer that exceeds the memory for all answers that wait to be read.
 Error memory_limit_error(const MemoryShare& share);
-/// The answer has its share of the room from here on, or gives way to one that says why not. `must`: it is given in any
-/// case.
+/// Reserves the memory of the answer, or replaces it by an error if there is none left. `must`: the answer is given in
+/// any case.
 void fit_answer(Response& answer, MemoryShare& share, bool must);
-/// Splits a request target into path and query, percent-decoded; `invalid` when it is malformed.
+/// Splits a request target into path and query, percent-decoded. Returns `invalid` if it is malformed.
 Result<Request> parse_target(std::string_view target);
 
 }  // namespace driftd::admin

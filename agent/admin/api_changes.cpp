@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests that change something, and the lines that they leave in the audit log.
+// Requests that change something, and their lines in the audit log.
 #include <algorithm>
 #include <set>
 
@@ -15,7 +15,7 @@ namespace {
 using core::Value;
 using Answer = Result<Value>;
 
-constexpr std::size_t kMaxOutcome = 1024;  // bytes of why a deed was not done
+constexpr std::size_t kMaxOutcome = 1024;  // bytes of the reason why a request failed
 
 Result<core::Decision> parse_decision(const std::string& verb, const Request& request, Nanos now) {
   using Verb = core::Decision::Verb;
@@ -73,7 +73,7 @@ bool is_decision(const std::vector<std::string>& parts) {
   return parts.size() == 4 && parts[0] == "v1" && parts[1] == "drifts" && is_decision_verb(parts[3]);
 }
 
-/// Texts of a request's body for its audit line, also of a body that is no request.
+/// Returns a member of a request's body as text for the audit line, also if the body is not a valid request.
 std::string text_of(const Value& body, const std::string& name) {
   const Value* found = body.find(name);
   if (found == nullptr || found->is_null()) return {};
@@ -89,7 +89,7 @@ core::AuditEntry entry_of(const Request& request) {
   return out;
 }
 
-/// The line of a request that changes something, as far as it can be read.
+/// Returns the audit line of a request that changes something, as far as the request can be read.
 core::AuditEntry audit_line(const Request& request, const std::vector<std::string>& parts) {
   core::AuditEntry out = entry_of(request);
   auto parsed = request.body.empty() ? Result<Value>(Value(Value::Object())) : core::parse(request.body);
@@ -97,7 +97,7 @@ core::AuditEntry audit_line(const Request& request, const std::vector<std::strin
   out.reason = text_of(body, "reason");
   if (is_decision(parts)) {
     out.verb = parts[3];
-    out.subject = escaped(core::shortened(parts[2], 64));  // from the URL: any bytes
+    out.subject = escaped(core::shortened(parts[2], 64));  // it comes from the URL and may be any bytes
     out.digest = text_of(body, "digest");
     return out;
   }
@@ -126,14 +126,15 @@ bool is_change(const std::string& path) {
   return kDeeds.contains(path);
 }
 
-/// What was asked is in the message, as any bytes: a log that holds them is no JSON for whoever reads it.
+/// The message repeats parts of the request, which may be any bytes; unescaped they would make the log invalid JSON.
 std::string outcome_text(const Error& error) {
   return escaped(core::shortened(std::string(render(error.code)) + ": " + error.message, kMaxOutcome));
 }
 
 }  // namespace
 
-/// A decision's line is written with the decision, any other one before the deed: what leaves no line is not done.
+/// A decision's line is written together with the decision, every other line before the change: what cannot be audited
+/// is not done.
 Task<Answer> Api::post(Request request) {
   if (request.path == "/v1/explain") co_return co_await explain(std::move(request));
   const auto parts = segments(request.path);
@@ -143,7 +144,7 @@ Task<Answer> Api::post(Request request) {
   if (!request.may_decide) {
     const Error denied{Code::denied, "user " + request.actor + " may look at this agent, but not " + line.verb +
                                          "; ask for membership in admin.decide_group"};
-    // named: g++ 12 destroys temporaries of a co_await expression twice
+    // named, because g++ 12 destroys temporaries of a co_await expression twice
     std::string asked = line.verb + " " + line.subject;
     co_await audit_denial(line.actor, line.caller, std::move(asked), denied);
     co_return fail(denied);
@@ -154,7 +155,7 @@ Task<Answer> Api::post(Request request) {
   line.outcome = outcome_text(done.error());
   const Status written = co_await deps_.control.audit(std::move(line));
   if (written) co_return done;
-  // nothing was done, and of which kind the refusal is matters more than that the log lacks it
+  // nothing was changed; the code of the refusal matters more than that the log lacks it
   Error both = done.error();
   both.message += "; this refusal is not in the audit log: " + written.error().message;
   log::room("admin").error("{}", both.message);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lists: what they hold, how much more there is, and filters that name nothing.
+// Lists: their rows, how many more there are, and filters that match nothing.
 #include <algorithm>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
@@ -23,16 +23,16 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr std::int64_t kMostRows = 10'000;
-constexpr std::int64_t kFewRows = 1'000;          ///< of a list that need not wait for another one
-constexpr std::size_t kMostBytes = 16u << 20;     ///< rows of one answer
-constexpr std::size_t kSurelyAll = 1u << 20;      ///< a shorter answer was ended by its limit alone
+constexpr std::int64_t kFewRows = 1'000;          ///< rows of a list that does not wait for other lists
+constexpr std::size_t kMostBytes = 16u << 20;     ///< bytes of the rows of one answer
+constexpr std::size_t kSurelyAll = 1u << 20;      ///< a shorter answer was not cut by kMostBytes
 constexpr std::size_t kLargeAnswer = 256u << 10;  ///< bytes
 constexpr milliseconds kFollowStep{100};
-constexpr std::size_t kRef = 12;  ///< characters of a binding behind the @ of a reference
+constexpr std::size_t kRef = 12;  ///< characters of a binding after the @ of a reference
 
 bool is_glob(const std::string& text) { return text.find('*') != std::string::npos; }
 
-/// `a, b, c`, at most twenty of them.
+/// Returns `a, b, c`, with twenty names at most.
 std::string listed(const Names& names) {
   std::string out;
   std::size_t count = 0;
@@ -43,18 +43,18 @@ std::string listed(const Names& names) {
   return out.empty() ? "none" : out;
 }
 
-/// A name that is none of `known` is a mistake; a glob or nothing is not.
+/// Returns `not_found` if a name is not one of `known`. A glob and an empty name pass.
 Status check_name(const std::string& what, const std::string& name, const Names& known) {
   if (name.empty() || is_glob(name) || known.contains(name)) return {};
   return fail(Code::not_found, "there is no " + what + " '" + name + "'; known: " + listed(known));
 }
 
-/// The pseudo-kinds that every backend may have render_executor those of its provider.
+/// The pseudo-kinds that every backend may have besides those of its provider.
 Names kinds_of(const core::AgentView& view, const std::string& backend, bool& sure) {
   Names out{"backend", "claim", "scope", "registration"};
   for (const auto& one : view.backends) {
     if (!backend.empty() && !is_glob(backend) && one.name != backend) continue;
-    if (one.coverage.empty()) sure = false;  // it has not been read yet
+    if (one.coverage.empty()) sure = false;  // the backend has not been read yet
     for (const auto& kind : one.coverage) out.insert(kind.kind);
   }
   return out;
@@ -63,18 +63,18 @@ Names kinds_of(const core::AgentView& view, const std::string& backend, bool& su
 Names sinks_of(const core::AgentView& view, const std::vector<core::SinkTotals>& sink_totals) {
   Names out;
   for (const auto& sink : view.sinks) out.insert(sink.name);
-  for (const auto& book : sink_totals) out.insert(book.sink);  // closed ones keep their dead letters
+  for (const auto& book : sink_totals) out.insert(book.sink);  // closed sinks keep their dead letters
   return out;
 }
 
-/// `[row,row]`, where `shown` makes the value of a row. Takes each of them out of `all` as its text comes: a row is ten
-/// times its text, and ten thousand of both would be memory.
+/// Returns `[row,row]`, where `shown` makes the value of a row. Empties each row once its text is made: a row takes ten
+/// times the memory of its text, and ten thousand of both would be too much.
 template <class T, class Show>
 std::string array_of(std::vector<T>& all, Show shown) {
   constexpr std::size_t kSample = 64;
   std::string out = "[";
   for (std::size_t i = 0; i < all.size(); ++i) {
-    // or it grows by doubling, with a copy each time
+    // otherwise the string doubles with a copy each time
     if (i == kSample) out.reserve(out.size() / kSample * all.size() * 9 / 8);
     const T one = std::exchange(all[i], T());
     if (i > 0) out += ',';
@@ -88,7 +88,7 @@ std::string array_of(std::vector<T>& all) {
   return array_of(all, [](const T& one) { return to_json(one); });
 }
 
-/// array_of() render_executor the core thread.
+/// Runs array_of() on the render executor instead of the core thread.
 template <class T>
 Task<std::string> rendered(asio::any_io_executor render_executor, std::vector<T> rows) {
   const auto all = std::make_shared<std::vector<T>>(std::move(rows));
@@ -98,13 +98,13 @@ Task<std::string> rendered(asio::any_io_executor render_executor, std::vector<T>
   co_return text;
 }
 
-/// Rows as text, at most so many bytes of them; the first one is taken however large it is.
+/// Rows as text, up to kMostBytes. The first row is taken however large it is.
 struct Rows {
   explicit Rows(std::shared_ptr<MemoryShare> given) : share(std::move(given)) {}
   std::shared_ptr<MemoryShare> share;
   std::string text = "[";
   std::size_t count = 0;
-  bool no_room = false;  ///< render_executor the answers of others
+  bool no_room = false;  ///< the memory for all answers is used up
   bool add(const Value& row) {
     const std::string one = core::render(row);
     if (count > 0 && text.size() + one.size() > kMostBytes) return false;
@@ -119,7 +119,7 @@ struct Rows {
   }
 };
 
-/// A parameter that is given as true or false; false when it is not given.
+/// Parses a parameter that is `true` or `false`; false if it was not given.
 Result<bool> yes(const Request& request, const std::string& name) {
   const std::string text = query(request, name);
   if (text.empty() || text == "false") return false;
@@ -132,7 +132,7 @@ Result<Depth> depth_of(const Request& request) {
   return whole ? Depth::whole : Depth::brief;
 }
 
-/// Remarks on globs that brought nothing.
+/// Returns remarks on globs that matched nothing.
 Value notes_of(const std::vector<std::pair<std::string, std::string>>& filters) {
   Value::Array out;
   for (const auto& [what, pattern] : filters) {
@@ -198,7 +198,7 @@ Task<Text> Api::list(ListContent listed) {
   std::int64_t total = static_cast<std::int64_t>(listed.count);
   if (listed.ended || total >= listed.limit || listed.rows.size() >= kSurelyAll) {
     DRIFTD_CO_TRY(const std::int64_t counted, co_await deps_.reader.count(std::move(listed.all)));
-    total = std::max(total, counted);  // rows may have come between the two looks
+    total = std::max(total, counted);  // rows may have been added between reading and counting
   }
   const bool truncated = total > static_cast<std::int64_t>(listed.count);
   const bool full = truncated && static_cast<std::int64_t>(listed.count) < listed.limit;
@@ -279,7 +279,7 @@ Task<Text> Api::drifts(Request request) {
   ListContent listed{.name = "drifts", .limit = filter.limit};
   const AsyncMutex::Guard turn = co_await large_list_turn(listed.limit);
   const auto rows = std::make_shared<Rows>(request.share);
-  // binding() render_executor the core thread: it is of the store's key, which a process never changes.
+  // binding() may run outside of the core thread: it depends only on the store's key, which never changes in a process.
   core::Reader::RowHandler<core::DriftRow> take = [this, rows, depth](core::DriftRow row) {
     return rows->add(shown_row(row, depth));
   };

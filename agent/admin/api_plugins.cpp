@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plugins: what is installed, what it did, freeing what is parked.
+// Plugins: which are installed, what they did, and resuming parked backends.
 #include <algorithm>
 
 #include "admin/api.hpp"
@@ -19,7 +19,7 @@ bool named(const ScanResult& found, const std::string& name) {
   for (const auto& use : found.used_by) {
     if (use.backend == name) return true;
   }
-  if (!found.info) {  // a file that does not load has no id: `acme` is …/acme.so
+  if (!found.info) {  // a file that does not load has no id: `acme` matches …/acme.so
     const std::string file = found.file.substr(found.file.rfind('/') + 1);
     return file == name || file == name + ".so";
   }
@@ -52,7 +52,7 @@ Task<Answer> Api::describe_plugin(Request request) {
     known += (known.empty() ? "" : ", ") + (found.info ? (*found.info)->id : found.file);
   }
   co_return fail(Code::not_found, "no plugin '" + asked->second +
-                                      "'; found are: " + (known.empty() ? "none (see agent.plugin_dirs)" : known));
+                                      "'; available: " + (known.empty() ? "none (see agent.plugin_dirs)" : known));
 }
 
 Task<Answer> Api::resume(Request request) {
@@ -71,10 +71,11 @@ Task<Answer> Api::resume(Request request) {
     line.verb = "resumed";
     line.subject = line.backend = backend;
     line.reason = reason;
-    // the request has its line, and it is done
+    // the request has its audit line, and the backend is resumed
     const Status written = co_await deps_.control.audit(std::move(line));
     if (!written)
-      log::room("admin").error("{} was freed, which is not in the audit log: {}", backend, written.error().message);
+      log::room("admin").error("{} was resumed, but the audit log has no line about it: {}", backend,
+                               written.error().message);
   }
   co_return Value::Object{{"resumed", list_of(*freed)}};
 }

@@ -6,7 +6,7 @@
 namespace driftd::admin {
 namespace {
 
-constexpr int kLinesOfOne = 5, kLinesOfAll = 30;  // in a minute
+constexpr int kLinesOfOne = 5, kLinesOfAll = 30;  // audit lines in a minute, of one user and of all
 constexpr std::size_t kMaxUsers = 1024;
 
 }  // namespace

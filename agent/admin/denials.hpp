@@ -8,13 +8,14 @@
 
 namespace driftd::admin {
 
-/// Bounds the audit lines about refused callers: whoever may not use the API must not be able to fill the audit log.
-/// The first few of a user in a minute get a line each, the others are counted in the user's next line. Core thread.
+/// Limits the audit lines about refused callers: somebody who may not use the API must not be able to fill the audit
+/// log. The first few refusals of a user in a minute get a line each; the others are counted in the user's next line.
+/// Core thread.
 class Denials {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// How many refusals of this user had no line of their own since the last one; nothing: this one gets none either.
+  /// Returns how many refusals of this user had no line since the last one. Empty if this refusal gets no line either.
   std::optional<std::uint64_t> admit(std::int64_t uid, Clock::time_point now);
 
  private:

@@ -22,7 +22,7 @@ Result<Fields> Fields::parse(const std::string& body) {
   Fields out;
   if (body.empty()) return out;
   auto value = core::parse(body);
-  if (!value) return fail(Code::invalid, "the request body is no JSON: " + value.error().message);
+  if (!value) return fail(Code::invalid, "the request body is not valid JSON: " + value.error().message);
   if (value->object() == nullptr) return fail(Code::invalid, "the request body must be a JSON object");
   out.members_ = std::move(*value->object());
   return out;
@@ -105,7 +105,7 @@ Result<Nanos> parse_time(const std::string& text) {
   const auto instant = text.ends_with('Z') ? parse_instant(text) : std::nullopt;
   constexpr std::int64_t kLast = 9'223'372'035;  // the year 2262, in seconds
   if (!instant || instant->seconds < -kLast || instant->seconds > kLast) {
-    return fail(Code::invalid, "'" + text + "' is no time; expected UTC such as 2026-11-21T03:39:16Z");
+    return fail(Code::invalid, "'" + text + "' is not a valid time; expected UTC such as 2026-11-21T03:39:16Z");
   }
   return instant->seconds * 1'000'000'000 + instant->nanos;
 }
@@ -113,7 +113,7 @@ Result<Nanos> parse_time(const std::string& text) {
 Result<core::ResourceId> parse_resource(const std::string& text) {
   const std::size_t slash = text.find('/');
   if (slash == std::string::npos || slash == 0 || slash + 1 == text.size()) {
-    return fail(Code::invalid, "'" + text + "' names no resource; expected KIND/ID, such as role/app");
+    return fail(Code::invalid, "'" + text + "' is not a valid resource; expected KIND/ID, such as role/app");
   }
   return core::ResourceId{text.substr(0, slash), text.substr(slash + 1)};
 }

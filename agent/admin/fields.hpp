@@ -14,18 +14,19 @@
 
 namespace driftd::admin {
 
-/// Members of a JSON request body. A wrong type or an unknown member is remembered and returned by check().
+/// The members of a JSON request body. A wrong type or an unknown member is remembered and returned by check().
 class Fields {
  public:
-  static Result<Fields> parse(const std::string& body);  ///< an empty body is an empty object
+  static Result<Fields> parse(const std::string& body);  ///< an empty body counts as an empty object
 
   std::string text(const std::string& name);
-  /// Why somebody does something: at most 4 KiB, for it goes into each list, event and audit line about it.
+  /// Returns the member `reason`, limited to 4 KiB because each list, event and audit line about the request repeats
+  /// it.
   std::string reason();
   std::int64_t number(const std::string& name, std::int64_t fallback);
   bool flag(const std::string& name);
   std::vector<std::int64_t> numbers(const std::string& name);
-  /// Fails on the first mistake, or on members that nobody asked for.
+  /// Returns `invalid` with the first mistake, or with a member that was never read.
   Status check();
 
  private:
@@ -37,12 +38,12 @@ class Fields {
   std::string mistake_;
 };
 
-/// A whole number in `text`, from least to most; empty: fallback. `invalid` names `what`.
+/// Returns the whole number in `text`, from `least` to `most`; `fallback` if it is empty. `invalid` names `what`.
 Result<std::int64_t> parse_number(const std::string& what, const std::string& text, std::int64_t fallback,
                                   std::int64_t least, std::int64_t most);
-/// RFC 3339 UTC (`2026-11-21T03:39:16Z`, fraction allowed).
+/// Parses an RFC 3339 time in UTC (`2026-11-21T03:39:16Z`, a fraction is allowed).
 Result<Nanos> parse_time(const std::string& text);
-/// `kind/id`; the id may hold slashes.
+/// Parses `kind/id`; the id may contain slashes.
 Result<core::ResourceId> parse_resource(const std::string& text);
 
 }  // namespace driftd::admin

@@ -60,7 +60,7 @@ Value health(const core::HealthReport& report, const std::string& reason) {
                        {"system_identity", report.system_identity}};
 }
 
-/// In place: a copy of a large body is memory for nothing.
+/// Works in place, because a copy of a large body would waste memory.
 void hide(Value& value) {
   if (core::as_digest(value)) {
     value = "[REDACTED]";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the API shows, as JSON values (docs/api.md). Every body, change and status goes through redact.hpp's
-// presentable.
+// What the API shows, as JSON values (docs/api.md). Every body, change and status passes presentable() of redact.hpp
+// first.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,13 @@
 namespace driftd::admin {
 
 core::Value number(std::int64_t value);
-/// RFC 3339, or null for 0.
+/// Returns an RFC 3339 time, or null for 0.
 core::Value time(Nanos at);
-/// Redacted JSON of a stored text; null when absent.
+/// Returns the redacted JSON of a stored text, or null if it is absent.
 core::Value shown(const std::optional<std::string>& json);
 
-/// How much a row shows of its values. In brief, those of more than 16 KiB are cut around their difference, and a row
-/// that has shown 64 KiB names only how many changes it has: `cut` and `changes_total` of docs/api.md.
+/// How much a row shows of its values. `brief` cuts values of more than 16 KiB around their difference; a row that has
+/// shown 64 KiB only gives the number of its changes: `cut` and `changes_total` of docs/api.md.
 enum class Depth { brief, whole };
 
 core::Value to_json(const core::AgentView& view);
@@ -29,7 +29,7 @@ core::Value to_json(const core::Coverage& coverage);
 core::Value to_json(const core::DriftRow& row);
 core::Value to_json(const core::Drift& drift, Depth depth = Depth::whole);
 core::Value to_json(const core::ResourceRow& row, Depth depth = Depth::whole);
-core::Value to_json(const core::StoredEvent& event);  ///< with the decoded payload as `event`
+core::Value to_json(const core::StoredEvent& event);  ///< with the decoded payload as member `event`
 core::Value to_json(const core::DeadLetter& letter);
 core::Value to_json(const core::SinkTotals& book);
 core::Value to_json(const core::AuditRow& row);
@@ -42,7 +42,8 @@ core::Value to_json(const core::Control::BackendRefresh& refreshed);
 core::Value to_json(const core::Control::ReloadReport& reloaded);
 core::Value to_json(const core::PendingRestart& setting);
 core::Value to_json(const core::SessionFactory::ScanResult& found);
-/// The same with all that the plugin says of itself: settings schema, kinds with their schemas, extensions, metrics.
+/// Returns the same with everything that the plugin describes: settings schema, kinds with their schemas, extensions,
+/// metrics.
 core::Value described(const core::SessionFactory::ScanResult& found);
 
 template <class T>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of lists with values of strangers in them, whole or in brief. [any thread]
+// Rows of lists with untrusted values in them, whole or in brief. [any thread]
 #include <algorithm>
 
 #include "admin/json.hpp"
@@ -12,7 +12,7 @@ namespace {
 using core::Value;
 using Text = std::optional<std::string>;
 
-constexpr std::size_t kWholeValue = 16u << 10;  ///< both sides of a change, or of a resource
+constexpr std::size_t kWholeValue = 16u << 10;  ///< limit for both sides of a change, or of a resource
 constexpr std::size_t kCutValue = 1u << 10;
 constexpr std::size_t kRowValues = 64u << 10;
 constexpr std::size_t kPath = 4u << 10;
@@ -21,7 +21,7 @@ Value flag(bool value) { return Value(value); }
 Value word(std::string_view text) { return Value(std::string(text)); }
 std::size_t size_of(const Text& text) { return text ? text->size() : 0; }
 
-/// A value and what stands beside it, under their names.
+/// Two values of a row and their member names.
 struct Pair {
   const char* old_name;
   const Text& before;
@@ -29,13 +29,13 @@ struct Pair {
   const Text& now;
 };
 
-/// The values of one row, and how much of it they may still take.
+/// The values of one row, and how many bytes of it they may still take.
 class Values {
  public:
   explicit Values(Depth depth) : brief_(depth == Depth::brief) {}
   bool full() const { return brief_ && left_ == 0; }
 
-  /// Adds both sides to `out`, and `cut` with the names of those that are not whole.
+  /// Adds both sides to `out`, and `cut` with the names of the values that were shortened.
   void add(Value::Object& out, const Pair& pair) {
     Value::Array cut;
     const std::size_t bytes = size_of(pair.before) + size_of(pair.now);
@@ -78,7 +78,7 @@ Value change(const core::Change& change, Values& values, Depth depth) {
   return out;
 }
 
-/// The front of a list of texts, as much of it as a row may show.
+/// Returns the first entries of a list of texts, as many as a row may still show.
 Value some_of(const std::vector<std::string>& texts, Values& values) {
   Value::Array out;
   for (const auto& text : texts) {

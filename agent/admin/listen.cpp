@@ -17,7 +17,7 @@
 namespace driftd::admin {
 namespace {
 
-/// Closes on the way out unless released.
+/// A file descriptor that is closed on destruction unless released.
 class Descriptor {
  public:
   explicit Descriptor(int fd) : fd_(fd) {}
@@ -51,7 +51,7 @@ Result<sockaddr_un> unix_address(const std::string& path) {
   return address;
 }
 
-/// Removes the file of a dead agent.
+/// Removes the socket file of a dead agent.
 Status clear_stale(const std::string& path) {
   DRIFTD_CHECK(check_unix(path));
   if (::unlink(path.c_str()) != 0 && errno != ENOENT) return system_error("cannot remove the stale socket " + path);
@@ -76,7 +76,7 @@ Status check_unix(const std::string& path) {
   struct stat info {};
   if (::lstat(path.c_str(), &info) != 0) return {};
   if (!S_ISSOCK(info.st_mode))
-    return fail(Code::conflict, path + " is there and is no socket; change admin.socket or remove it");
+    return fail(Code::conflict, path + " exists and is not a socket; change admin.socket or remove it");
   const Descriptor probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (::connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) return {};
   return fail(Code::conflict, "an agent answers on " + path + " already; stop it or change admin.socket");
@@ -84,7 +84,7 @@ Status check_unix(const std::string& path) {
 
 Result<int> listen_unix(const std::string& path, const std::string& group, bool open) {
   DRIFTD_TRY(const sockaddr_un address, unix_address(path));
-  std::error_code ignored;  // bind says it better
+  std::error_code ignored;  // bind() gives the better error
   std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
   DRIFTD_CHECK(clear_stale(path));
   Descriptor fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
@@ -115,7 +115,7 @@ Result<int> listen_loopback(const std::string& text) {
   const bool good =
       numeric && (is_six || (dotted.starts_with("127.") && ::inet_pton(AF_INET, dotted.c_str(), &four.sin_addr) == 1));
   if (!good)
-    return fail(Code::invalid, "'" + text + "' is no loopback address; expected 127.0.0.1:PORT (admin.listen)");
+    return fail(Code::invalid, "'" + text + "' is not a loopback address; expected 127.0.0.1:PORT (admin.listen)");
   Descriptor fd(::socket(is_six ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   const int on = 1;
   ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);

@@ -8,19 +8,21 @@
 
 namespace driftd::admin {
 
-/// `conflict` where no socket can be made: an agent answers there, or something else has that name.
+/// Returns `conflict` if no socket can be made at this path: an agent answers there, or it is something other than a
+/// socket.
 Status check_unix(const std::string& path);
 
-/// A listening Unix socket of that group (empty: unchanged), with mode 0660, or 0666 when it is `open` to all: then
-/// whoever accepts must look at the peer. A stale file of a dead agent is replaced, a living one is a `conflict`. The
-/// caller owns the descriptor.
+/// Returns a listening Unix socket of that group (empty: unchanged), with mode 0660, or with 0666 if it is `open` to
+/// all, in which case the acceptor must check the peer. The socket file of a dead agent is replaced; a living agent is
+/// a `conflict`. The caller owns the descriptor.
 Result<int> listen_unix(const std::string& path, const std::string& group, bool open);
 
-/// A listening TCP socket on a loopback address such as `127.0.0.1:7480`, `localhost:0`, `[::1]:7480`. The caller owns
-/// the descriptor.
+/// Returns a listening TCP socket on a loopback address such as `127.0.0.1:7480`, `localhost:0` or `[::1]:7480`. The
+/// caller owns the descriptor.
 Result<int> listen_loopback(const std::string& address);
 
-/// Whether a Host header names this machine's loopback (another name is a page of somewhere else: DNS rebinding).
+/// Returns true if a Host header names this machine's loopback. Another name is the sign of DNS rebinding by a web
+/// page.
 bool is_loopback_host(std::string_view host);
 
 }  // namespace driftd::admin

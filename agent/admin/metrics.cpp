@@ -19,7 +19,7 @@ using Labels = std::map<std::string, std::string>;
 const prometheus::Histogram::BucketBoundaries kRefreshBuckets = {0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60};
 const prometheus::Histogram::BucketBoundaries kAgeBuckets = {0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 30, 300, 3600};
 
-/// The series of one family by their labels, so that they can end.
+/// The series of one metric family by their labels, so that they can be removed.
 template <class T>
 class Set {
  public:
@@ -248,7 +248,7 @@ void PrometheusMetrics::forget(const std::string& backend) {
 
 namespace {
 
-/// Whether all workers that run are held by landlock and seccomp; nothing where none runs.
+/// Returns whether all running workers are jailed by landlock and seccomp. Empty if none runs.
 std::optional<bool> all_workers_jailed(const core::AgentView& view) {
   std::optional<bool> out;
   for (const auto& backend : view.backends) {

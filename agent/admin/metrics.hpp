@@ -11,8 +11,8 @@
 
 namespace driftd::admin {
 
-/// The agent's metrics in Prometheus' text form: counters that the line feeds, and gauges taken from a view of the
-/// agent at each scrape. Names start with `<prefix>_`. [any thread]
+/// The agent's metrics in the Prometheus text format: counters that the rooms update, and gauges taken from a view of
+/// the agent at each scrape. Names start with `<prefix>_`. [any thread]
 class PrometheusMetrics final : public core::Metrics {
  public:
   explicit PrometheusMetrics(const std::string& prefix);
@@ -28,10 +28,10 @@ class PrometheusMetrics final : public core::Metrics {
   void observe_delivery(const std::string& sink, const std::string& outcome, Seconds age) override;
   void queue(const std::string& name, std::uint64_t depth, std::uint64_t bound) override;
   void forget(const std::string& backend) override;
-  /// A run of a program of `${exec:…}` ended.
+  /// Counts a finished run of a program of `${exec:…}`.
   void secret_program(const std::string& backend, bool ok);
 
-  /// Text exposition (version 0.0.4) of everything, gauges as in `view` and `books`.
+  /// Returns the text exposition (version 0.0.4) of all metrics, with the gauges of `view` and `books`.
   std::string render(const core::AgentView& view, const std::vector<core::SinkTotals>& books);
 
  private:

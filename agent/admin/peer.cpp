@@ -41,7 +41,7 @@ Result<Peer> read_peer(int socket) {
 std::optional<std::uint32_t> read_login_uid(std::int32_t pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/loginuid");
   std::uint32_t uid = 0;
-  constexpr std::uint32_t kUnset = 0xffffffff;  // no login: a service, or a kernel without audit
+  constexpr std::uint32_t kUnset = 0xffffffff;  // not set: a service, or a kernel without audit
   if (!(file >> uid) || uid == kUnset) return std::nullopt;
   return uid;
 }

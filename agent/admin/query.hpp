@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the files of the API share when they read a request.
+// Helpers that the files of the API share for reading a request.
 #pragma once
 
 #include <string>
@@ -9,11 +9,11 @@
 
 namespace driftd::admin {
 
-/// A query parameter; empty when it was not given.
+/// Returns a query parameter; empty if it was not given.
 std::string query(const Request& request, const std::string& name);
-/// `invalid` names a query parameter that is not among `allowed`.
+/// Returns `invalid`, naming the parameter, if one is not among `allowed`.
 Status check_parameters(const Request& request, const std::vector<std::string>& allowed);
-/// The parts of a path between its slashes.
+/// Returns the parts of a path between its slashes.
 std::vector<std::string> segments(const std::string& path);
 Error no_such_path(const Request& request);
 

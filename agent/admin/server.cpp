@@ -33,13 +33,13 @@ using HttpResponse = http::response<http::string_body>;
 
 auto quiet(boost::system::error_code& code) { return asio::redirect_error(asio::use_awaitable, code); }
 
-/// Whoever connected: by the Unix socket with credentials, by the port without.
+/// A connected client: on the Unix socket with credentials, on the port without.
 struct Client {
   bool unix_socket = false;
   Result<Peer> peer;
   Access access = Access::none;
-  std::optional<std::uint32_t> login_uid = {};  ///< as whom they logged in; read at once, for a process may end
-  std::string login = {};                       ///< `loginuid:alice`; empty: the kernel does not say
+  std::optional<std::uint32_t> login_uid = {};  ///< uid of the login; read at once, because the process may end
+  std::string login = {};                       ///< `loginuid:alice`; empty: not known to the kernel
 };
 
 Client identify(Stream<Local>& stream, const AccessPolicy& policy) {
@@ -51,7 +51,8 @@ Client identify(Stream<Local>& stream, const AccessPolicy& policy) {
 }
 Client identify(Stream<Tcp>&, const AccessPolicy&) { return {false, fail(Code::denied, "no peer on TCP")}; }
 
-/// What may be said of the process: the user by the kernel, who that is beyond the user by whoever says it.
+/// Returns what the audit log records about the caller: the user is reported by the kernel; the person behind that user
+/// is only claimed.
 core::Caller caller_of(const Client& client, std::string_view sudo_user) {
   core::Caller out{client.peer->uid, client.peer->gid, client.peer->pid, client.login};
   constexpr std::string_view kNameCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-@+";
@@ -77,14 +78,14 @@ HttpResponse to_http(Response from, const HttpRequest& request) {
   return out;
 }
 
-/// A living connection, as the rules of admission see it.
+/// An open connection, with what the admission rules need.
 struct Connection {
   std::function<void()> close;
   bool unix_socket = false;
   std::int64_t uid = -1;
   bool owner = false;    ///< root or the agent's own user
-  bool refused = false;  ///< it only gets to hear why
-  bool asking = false;   ///< a whole request of it is at work
+  bool refused = false;  ///< it only gets a reason
+  bool asking = false;   ///< a complete request of it is being answered
 };
 
 }  // namespace
@@ -106,7 +107,7 @@ struct Server::State {
   asio::basic_socket_acceptor<Local, asio::any_io_executor> local{core};
   asio::basic_socket_acceptor<Tcp, asio::any_io_executor> tcp{core};
   asio::steady_timer changed;                       ///< cancelled when a connection or acceptor ends
-  std::map<std::uint64_t, Connection> connections;  ///< living ones, in the order in which they came
+  std::map<std::uint64_t, Connection> connections;  ///< open connections, in order of arrival
   std::uint64_t next = 0;
   int loops = 0;
   bool stopping = false;
@@ -121,7 +122,7 @@ struct Server::State {
   bool close_oldest_idle();
 };
 
-/// Why this one cannot be served beside those that are there; nothing: it can.
+/// Returns why this connection cannot be served in addition to the open ones. Empty if it can.
 std::optional<Error> Server::State::overload_error(const Connection& one) {
   const auto served = [&](const Connection& other) { return !other.refused && other.unix_socket == one.unix_socket; };
   const std::size_t all = count(served);
@@ -145,13 +146,13 @@ std::shared_ptr<MemoryShare> Server::State::share_of(const Client& client) const
   return std::make_shared<MemoryShare>(room, settings.max_answer_bytes - reserved);
 }
 
-/// Ends the oldest connection of the port that has not asked anything: idle ones cannot keep a probe out.
+/// Closes the oldest connection of the port that has not sent a request, so that idle ones cannot keep a probe out.
 bool Server::State::close_oldest_idle() {
   const auto idle = std::find_if(connections.begin(), connections.end(), [](const auto& entry) {
     return !entry.second.unix_socket && !entry.second.refused && !entry.second.asking;
   });
   if (idle == connections.end()) return false;
-  idle->second.refused = true;  // counts no more, until its coroutine has ended
+  idle->second.refused = true;  // it no longer counts as served while its coroutine ends
   idle->second.close();
   return true;
 }
@@ -183,7 +184,7 @@ Task<Response> answer(StatePtr state, HttpRequest request, const Client& client,
   co_return out;
 }
 
-/// Why this client gets nothing at all.
+/// Returns why this client may not use the API at all. Empty if it may.
 template <class StatePtr>
 std::optional<Error> denial_reason(const StatePtr& state, const Client& client) {
   if (!client.unix_socket) return std::nullopt;
@@ -211,7 +212,7 @@ Response refusal(const boost::system::error_code& code) {
   return error_response({Code::invalid, "not readable as HTTP/1.1: " + code.message()});
 }
 
-/// Reads and answers one request; false: the connection is over.
+/// Reads and answers one request. Returns false if the connection is to be closed.
 template <class StatePtr, class Protocol>
 Task<bool> serve_one(StatePtr state, Stream<Protocol>& stream, beast::flat_buffer& buffer, const Client& client,
                      std::uint64_t id, bool first) {
@@ -241,12 +242,12 @@ Task<bool> serve_one(StatePtr state, Stream<Protocol>& stream, beast::flat_buffe
   std::shared_ptr<MemoryShare> share = state->share_of(client);
   std::shared_ptr<MemoryShare> lent = share;
   Response out = co_await answer(state, std::move(request), client, std::move(lent));
-  // What was done is always answered; so is the port, whose answers are few. An explanation is asked for by POST and
-  // does nothing.
+  // A change that was made is always answered, and so is the port, whose answers are few. POST /v1/explain changes
+  // nothing.
   const bool is_change = head.method() == http::verb::post && head.target().rfind("/v1/explain", 0) != 0;
   fit_answer(out, *share, !client.unix_socket || is_change);
   HttpResponse response = to_http(std::move(out), head);
-  // an idle connection of the port is worth nothing
+  // the port serves one request for each connection
   if (state->stopping || !client.unix_socket) response.keep_alive(false);
   stream.expires_after(arrival);
   const bool more = co_await send(stream, std::move(response));
@@ -255,10 +256,10 @@ Task<bool> serve_one(StatePtr state, Stream<Protocol>& stream, beast::flat_buffe
   co_return more;
 }
 
-/// Says why, in two seconds at most.
+/// Sends the reason of a refusal, within two seconds.
 template <class Protocol>
 Task<void> send_refusal(Stream<Protocol>& stream, beast::flat_buffer& buffer, Error why) {
-  // Read first: closing on an unread request would reset the connection under our answer.
+  // Read first: closing with an unread request would reset the connection before our answer arrives.
   http::request_parser<http::empty_body> unread;
   boost::system::error_code code;
   stream.expires_after(std::chrono::seconds(1));
@@ -269,7 +270,7 @@ Task<void> send_refusal(Stream<Protocol>& stream, beast::flat_buffer& buffer, Er
   co_await send(stream, std::move(busy));
 }
 
-/// The names of who is there, before anything is said or written of them.
+/// Looks up the names of the caller, which answers and audit lines need.
 template <class StatePtr>
 Task<void> name(StatePtr state, Client& client) {
   client.peer->name = co_await UserNames::of(state->names, client.peer->uid);
@@ -292,13 +293,13 @@ Task<void> serve(StatePtr state, std::shared_ptr<Stream<Protocol>> stream, std::
   }
   bool more = !refused;
   for (bool first = true; more; first = false) more = co_await serve_one(state, *stream, buffer, client, id, first);
-  boost::system::error_code ignored;  // the other side may be gone already
+  boost::system::error_code ignored;  // the client may have closed it already
   stream->socket().shutdown(asio::socket_base::shutdown_both, ignored);
   state->connections.erase(id);
   state->changed.cancel();
 }
 
-/// Decides at once what becomes of a connection, so that nobody waits for a slot.
+/// Decides at once whether a connection is served, so that none waits for a slot.
 template <class StatePtr, class Protocol>
 void admit(StatePtr state, std::shared_ptr<Stream<Protocol>> stream) {
   Client client = identify(*stream, state->settings.policy);
@@ -315,7 +316,7 @@ void admit(StatePtr state, std::shared_ptr<Stream<Protocol>> stream) {
   if (!refused) refused = state->overload_error(one);
   one.refused = refused.has_value();
   const std::size_t refusals = state->count([](const Connection& c) { return c.refused; });
-  if (one.refused && refusals >= state->settings.max_refusals) return;  // closed by the end of the stream
+  if (one.refused && refusals >= state->settings.max_refusals) return;  // the destructor of the stream closes it
   const std::uint64_t id = state->next++;
   state->connections.emplace(id, std::move(one));
   asio::co_spawn(state->core, serve(state, std::move(stream), id, std::move(client), std::move(refused)), fatal);
@@ -329,7 +330,7 @@ Task<void> accept(StatePtr state, Acceptor& acceptor) {
     boost::system::error_code code;
     auto socket = co_await acceptor.async_accept(quiet(code));
     if (state->stopping || code == asio::error::operation_aborted) break;
-    if (code) {  // descriptors ran out: let some be returned
+    if (code) {  // out of descriptors: wait until some are closed
       log::room("admin").warn("cannot accept a connection: {}", code.message());
       pause.expires_after(std::chrono::milliseconds(100));
       co_await pause.async_wait(quiet(code));
@@ -341,7 +342,7 @@ Task<void> accept(StatePtr state, Acceptor& acceptor) {
   state->changed.cancel();
 }
 
-/// Adds the members of a named group.
+/// Adds the gid of a named group; nothing if the name is empty.
 Status add_group(std::vector<std::uint32_t>& to, const std::string& name, const std::string& key) {
   if (name.empty()) return {};
   DRIFTD_TRY(const std::uint32_t gid, group_id(name, key));
@@ -353,7 +354,8 @@ Status add_group(std::vector<std::uint32_t>& to, const std::string& name, const 
 
 Result<std::unique_ptr<Server>> Server::open(asio::any_io_executor core, ServerSettings settings,
                                              ApiDependencies deps) {
-  // The file's mode can name one group only: where more are meant, all may connect, and who they are decides.
+  // The file's mode can name one group only. If more are configured, everybody may connect and the peer's credentials
+  // decide.
   const bool open = !settings.policy.uids.empty() || !settings.policy.gids.empty() || !settings.read_group.empty() ||
                     !settings.decide_group.empty();
   DRIFTD_CHECK(add_group(settings.policy.gids, settings.socket_group, "admin.socket_group"));
@@ -387,7 +389,7 @@ Task<void> Server::stop() {
   auto state = state_;
   state->stopping = true;
   state->api.stop();
-  boost::system::error_code ignored;  // closing what is closed
+  boost::system::error_code ignored;  // it may be closed already
   if (state->local.is_open()) ::unlink(state->settings.socket.c_str());
   state->local.close(ignored);
   state->tcp.close(ignored);

@@ -13,37 +13,39 @@
 namespace driftd::admin {
 
 struct ServerSettings {
-  std::string socket;        ///< path of the Unix socket: the whole API
+  std::string socket;        ///< path of the Unix socket, which serves the whole API
   std::string socket_group;  ///< its group, whose members may read and decide; empty: the agent's own
   std::string read_group;    ///< members may read; empty: none
   std::string decide_group;  ///< members may read and decide; empty: none
-  /// Who may use it beside root and the agent's own user. Where this or one of the two groups above names somebody, the
-  /// socket's mode is 0666 and the peer's credentials decide; else it is 0660.
+  /// Who may use it besides root and the agent's own user. If this or one of the two groups above names somebody, the
+  /// socket has mode 0666 and the peer's credentials are checked; otherwise it has 0660.
   AccessPolicy policy;
-  std::function<bool(int pid)> is_worker;  ///< whose plugin may not command the agent, whoever its user is; empty: none
-  /// on threads of its own, as long as it takes
+  std::function<bool(int pid)> is_worker;  ///< plugins in workers may not use the API, whatever their user is; empty:
+                                           ///< none
+  /// Runs on threads of its own and may block.
   std::function<std::string(std::uint32_t uid)> user_name = admin::user_name;
-  std::string listen;  ///< loopback host:port of /metrics, /livez, /readyz; empty: off; port 0: a free one
-  std::chrono::seconds read_timeout{10};  ///< for a request to arrive whole
-  std::chrono::seconds idle_timeout{60};  ///< between requests of a connection; one on the port carries one request
-  std::chrono::seconds port_timeout{5};   ///< for a request on the port to arrive whole
+  std::string listen;  ///< loopback host:port of /metrics, /livez, /readyz; empty: off; port 0: any free one
+  std::chrono::seconds read_timeout{10};  ///< until a request has arrived completely
+  std::chrono::seconds idle_timeout{60};  ///< between the requests of a connection; a connection on the port carries
+                                          ///< one request
+  std::chrono::seconds port_timeout{5};   ///< until a request on the port has arrived completely
   std::size_t max_body = 1u << 20;
   std::size_t max_unix = 64;      ///< connections on the socket; more are answered 503
-  std::size_t max_per_user = 16;  ///< of those, for each user but root and the agent's own
+  std::size_t max_per_user = 16;  ///< of those, for each user except root and the agent's own
   std::size_t reserved = 8;       ///< of those, only for root and the agent's own user
-  std::size_t max_port = 8;  ///< connections on the port; the oldest that has not asked yet makes room for the next
-  /// bytes of all answers that are made or wait to be read; of a list beyond it 503
+  std::size_t max_port = 8;  ///< connections on the port; a new one replaces the oldest that has not sent a request
+  /// Maximum bytes of all answers that are being made or wait to be read. Beyond it a list is answered 503.
   std::size_t max_answer_bytes = 64u << 20;
   std::size_t reserved_answer_bytes = 16u << 20;  ///< of those, only for root and the agent's own user
-  std::size_t max_refusals = 16;  ///< connections that are being told no; more are closed without a word
+  std::size_t max_refusals = 16;  ///< connections that are being refused with a reason; more are closed without one
 };
 
-/// HTTP/1.1 over a Unix socket and a loopback port. Core thread; everything it was given outlives it. stop() is
-/// idempotent, removes the socket file and returns once no connection is left.
+/// HTTP/1.1 over a Unix socket and a loopback port. Core thread. Everything that it was given must outlive it. stop()
+/// is idempotent, removes the socket file and returns once no connection is left.
 class Server {
  public:
-  /// Binds both; `conflict` when an agent answers on the socket already, `denied`, `unavailable` … name the path or
-  /// port.
+  /// Binds both. Returns `conflict` if an agent answers on the socket already; `denied`, `unavailable` … name the path
+  /// or port.
   static Result<std::unique_ptr<Server>> open(asio::any_io_executor core, ServerSettings settings,
                                               ApiDependencies deps);
   ~Server();
@@ -52,7 +54,7 @@ class Server {
 
   void start();
   Task<void> stop();
-  /// The port that is listened on; 0: none.
+  /// Returns the TCP port; 0 if there is none.
   int port() const;
 
  private:

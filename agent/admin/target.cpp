@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Request targets: /v1/drifts?backend=a%20b
+// Parses request targets such as /v1/drifts?backend=a%20b.
 #include <cctype>
 
 #include "admin/api.hpp"

@@ -18,7 +18,7 @@ namespace {
 
 using Steady = std::chrono::steady_clock;
 constexpr std::size_t kMostAnswers = 256;
-constexpr std::chrono::milliseconds kShortest{1}, kLongest{50};  // between two looks at the answer
+constexpr std::chrono::milliseconds kShortest{1}, kLongest{50};  // pause between two checks for the answer
 
 std::string number_of(std::uint32_t uid) { return "uid:" + std::to_string(uid); }
 
@@ -32,15 +32,16 @@ std::string user_name(std::uint32_t uid) {
   return number_of(uid);
 }
 
-/// The thread writes `name`, then `there`; nobody reads `name` before.
+/// The thread writes `name` first and `there` second; nobody reads `name` before `there` is true.
 struct UserNames::Answer {
   std::string name;
   std::atomic<bool> there = false;
   Steady::time_point asked = Steady::now();
-  std::string meanwhile;  ///< the name as it was found before, or the number
+  std::string meanwhile;  ///< shown until then: the name that was found before, or the number
 };
 
-/// Asks on a thread of its own. nullptr: there is none.
+/// Starts the look-up on a thread of its own. Returns nullptr if no thread can be started or too many look-ups are
+/// stored.
 std::shared_ptr<UserNames::Answer> UserNames::ask(std::uint32_t uid, std::string meanwhile) {
   std::erase_if(answers_,
                 [](const auto& item) { return item.second->there && Steady::now() - item.second->asked >= kKept; });
@@ -68,7 +69,7 @@ Task<std::string> UserNames::of(std::shared_ptr<UserNames> self, std::uint32_t u
     if (!answer) co_return number_of(uid);
   }
   asio::steady_timer timer(co_await asio::this_coro::executor);
-  boost::system::error_code ignored;  // nobody cancels it
+  boost::system::error_code ignored;  // the timer is never cancelled
   const auto until = answer->asked + kPatience;
   const bool waits = !answer->there && Steady::now() < until;
   for (auto wait = kShortest; !answer->there && Steady::now() < until; wait = std::min(wait * 2, kLongest)) {

@@ -12,20 +12,20 @@
 
 namespace driftd::admin {
 
-/// The system's name of a uid; `uid:1234` when it knows none. May take as long as a name service does: not on the core
-/// thread.
+/// Returns the system's name of a uid, or `uid:1234` if it has none. May block for as long as a name service does, so
+/// never call it on the core thread.
 std::string user_name(std::uint32_t uid);
 
-/// Names of users for the audit log. A name service that hangs (LDAP, sssd) holds a short-lived thread of its own and
-/// nobody else: whoever asks gets `uid:1234`, or the name as it was found before, after kPatience, and at once while it
-/// still hangs. Core thread.
+/// Names of users for the audit log. A name service that hangs (LDAP, sssd) blocks only a short-lived thread. The
+/// caller then gets `uid:1234`, or the name that was found before, after kPatience, and at once while the service still
+/// hangs. Core thread.
 class UserNames {
  public:
   static constexpr std::chrono::milliseconds kPatience{500};
-  static constexpr std::chrono::seconds kKept{60};  ///< a name that was found is asked for again after it
+  static constexpr std::chrono::seconds kKept{60};  ///< a found name is looked up again after this time
   static Task<std::string> of(std::shared_ptr<UserNames> self, std::uint32_t uid);
 
-  /// Runs on the thread. For tests; before the first question.
+  /// The look-up, which runs on its own thread. Tests replace it before the first call of of().
   std::function<std::string(std::uint32_t)> find = user_name;
 
  private:

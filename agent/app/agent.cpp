@@ -26,16 +26,17 @@ namespace {
 constexpr std::chrono::seconds kMaintenanceEvery{5};
 Status stopped_early() { return fail(Code::cancelled, "asked to stop while starting"); }
 
-constexpr int kPruneEvery = 120;             // of those: ten minutes
-constexpr std::chrono::minutes kFullFor{5};  // above its bound, whatever may still go
-constexpr int kShrinkPause = 12;             // of those: a minute
-constexpr int kSlicesARound = 50;  // of a thousand events: more than the store takes in, and others come in between
+constexpr int kPruneEvery = 120;             // rounds of maintenance: ten minutes
+constexpr std::chrono::minutes kFullFor{5};  // an error is published if the store is above its limit for this long
+constexpr int kShrinkPause = 12;             // rounds of maintenance: a minute
+constexpr int kSlicesARound = 50;  // slices of 1,000 events in one round: more than the store receives meanwhile; other
+                                   // work runs in between
 
 Nanos before(Nanos now, std::chrono::seconds age) {
   return now - std::chrono::duration_cast<std::chrono::nanoseconds>(age).count();
 }
 
-/// What this kernel can do about a plugin's files and system calls; one line each start.
+/// Logs at each start how far this kernel can restrict a plugin's files and system calls.
 void log_jail() {
   const std::string jail = worker::describe_kernel_jail();
   const bool whole = jail.find("no ") == std::string::npos;
@@ -88,13 +89,14 @@ Result<std::unique_ptr<Agent>> Agent::build(config::Config config, Executors& ex
     return fail(workers.error().code,
                 config::render(config::ConfigError{c.file, {}, workers.error().message, {}, {}, {}}));
   }
-  // Who is refused at the door has made no store; where there is one, its lock says first who else runs on it.
+  // A start that fails because another agent has the socket must not create a store. If there is a store, its lock
+  // names the other agent first.
   const bool fresh = !std::filesystem::exists(std::filesystem::path(c.agent.data_dir) / "store.db");
   if (fresh) DRIFTD_CHECK(admin::check_unix(c.admin.socket));
   const auto core = executors.core.get_executor();
   DRIFTD_TRY(store::Settings settings, store_settings(c));
   out->routes_ = std::make_shared<const std::vector<core::Route>>(c.routes);
-  // as reloads leave them
+  // agent_routes() follows reloads
   settings.route = [agent = out.get()](const core::AgentEvent& event) { return agent->agent_routes(event); };
   DRIFTD_TRY(out->store_, store::SqliteStore::open(std::move(settings), executors.store.get_executor(),
                                                    executors.io.get_executor(), out->clock_));
@@ -187,14 +189,14 @@ Task<Status> Agent::start() {
 
 void Agent::ask_to_stop() {
   stop_asked_ = true;
-  sessions_->watch(false);  // also the scan that start() may wait for
+  sessions_->watch(false);  // also ends the scan that start() may wait for
 }
 
 Task<void> Agent::stop() {
   if (stopping_) co_return;
   stopping_ = true;
   sessions_->watch(false);
-  co_await engine_->stop();  // ends the cycles that requests wait for
+  co_await engine_->stop();  // ends the cycles that API requests wait for
   if (server_) co_await server_->stop();
   announcer_->stop();
   if (relay_started_) co_await relay_->stop();
@@ -236,8 +238,9 @@ Task<void> Agent::run_maintenance() {
         more = pruned && *pruned;
       }
     }
-    relay_->watch();  // first: a lane that was just woken has not run yet, and would look as if it had slept
-    relay_->wake();   // for events that the store appended by itself (`gap`, `corrupt`)
+    relay_->watch();  // before wake(): a sink runner that was just woken has not run yet, and would look as if it had
+                      // slept
+    relay_->wake();   // for events that the store itself appended (`gap`, `corrupt`)
     const Status done = co_await maintain_once();
     if (!done) log::room("store").error("backlog: {}", done.error().message);
     maintenance_timer_.expires_after(kMaintenanceEvery);

@@ -19,17 +19,17 @@
 
 namespace driftd::app {
 
-/// All rooms of one agent, built and started in order, stopped in reverse. Core thread.
+/// All rooms of one agent, built and started in order and stopped in reverse. Core thread.
 class Agent final : public core::Control {
  public:
-  /// Opens the store and builds the rooms; nothing runs yet. Blocks.
+  /// Opens the store and builds the rooms. Nothing runs yet. Blocks.
   static Result<std::unique_ptr<Agent>> build(config::Config config, Executors& executors);
 
   /// Starts relay, engine and admin.
   Task<Status> start();
-  /// A start() in progress gives up at its next step (`cancelled`); stop() is for when it has returned. Idempotent.
+  /// Makes a start() in progress return `cancelled` at its next step. Call stop() once it has returned. Idempotent.
   void ask_to_stop();
-  /// Drains; at most agent.drain for what is in flight. Idempotent.
+  /// Stops everything; waits for events in flight for agent.drain at most. Idempotent.
   Task<void> stop();
 
   core::AgentView view() override;
@@ -59,16 +59,17 @@ class Agent final : public core::Control {
   Task<Result<core::Value>> notifications();
   Task<void> run_maintenance();
   Task<Status> maintain_once();
-  /// Where the store takes more than retention.max_bytes: history goes, and where none is left that is told.
+  /// Deletes history if the store takes more than retention.max_bytes, and publishes an event if there is nothing left
+  /// to delete.
   Task<Status> shrink_store();
   void publish_full_store();
   /// [any thread]
   std::vector<std::string> agent_routes(const core::AgentEvent& event) const;
 
-  config::Config config_;                 ///< as loaded, with what reloads took over
-  std::vector<core::BackendSpec> specs_;  ///< its backends as they run: plain references revealed
+  config::Config config_;                 ///< as loaded, with the hot changes of reloads
+  std::vector<core::BackendSpec> specs_;  ///< its backends as they run, with plain references resolved
   std::vector<core::PendingRestart> needs_restart_;
-  std::atomic<std::shared_ptr<const std::vector<core::Route>>> routes_;  ///< the store asks on its own thread
+  std::atomic<std::shared_ptr<const std::vector<core::Route>>> routes_;  ///< read by the store on its own thread
   Executors& executors_;
   SystemClock clock_;
   admin::PrometheusMetrics metrics_;
@@ -80,10 +81,10 @@ class Agent final : public core::Control {
   std::unique_ptr<engine::Engine> engine_;
   std::unique_ptr<admin::Server> server_;
   asio::steady_timer maintenance_timer_;
-  AsyncMutex reloading_;  ///< one reload at a time
+  AsyncMutex reloading_;  ///< held during a reload
   core::Outbox::Backlog backlog_;
   std::int64_t store_bytes_ = 0;
-  int shrink_pause_ = 0;  ///< rounds of the house in which nothing is looked for that could leave the store
+  int shrink_pause_ = 0;  ///< rounds of maintenance left in which shrink_store() does nothing
   RateLimiter::Clock::time_point store_small_at_ = RateLimiter::Clock::now();
   RateLimiter shrink_log_rate_{std::chrono::hours(1), 1}, full_store_rate_{std::chrono::hours(1), 1};
   Nanos started_ns_ = 0;

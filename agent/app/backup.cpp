@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `driftd backup` and `driftd restore`: the store's copies, under the names that the configuration gives.
+// `driftd backup` and `driftd restore`, with the paths that the configuration gives.
 #include "store/backup.hpp"
 
 #include "app/app.hpp"

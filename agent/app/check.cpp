@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `driftd validate` asks beyond the config's own form.
+// What `driftd validate` checks beyond the config's syntax.
 #include <algorithm>
 
 #include "app/app.hpp"
@@ -92,7 +92,7 @@ void check_left_backend(const config::Config& config, const store::Leftovers::Ba
                "decide them first (`driftd drifts`), or name it as `was` of the backend that it is now"));
 }
 
-/// Warns of sinks and backends that are not in the config any more and for which the store still holds something.
+/// Warns of sinks and backends that are no longer in the config and for which the store still holds something.
 void check_store(const config::Config& config, CheckReport& out) {
   const auto left = store::read_leftovers(config.agent.data_dir);
   if (!left) {
@@ -106,7 +106,7 @@ void check_store(const config::Config& config, CheckReport& out) {
   for (const auto& backend : left->backends) check_left_backend(config, backend, out);
 }
 
-/// The start would refuse it.
+/// Reports a key that the start of the agent would refuse.
 void check_key(const config::Config& config, CheckReport& out) {
   const auto given = given_key(config);
   if (!given) out.errors.push_back({config.file, {}, given.error().message, {}, {}, {}});
@@ -133,7 +133,7 @@ CheckReport check_settings(const config::Config& config) {
   }
   if (const Status workers = check_workers(config); !workers) {
     out.errors.push_back({config.file, {}, workers.error().message, {}, {}, {}});
-    return out;  // the plugins would be asked in one
+    return out;  // a scan would run the plugins in such a worker
   }
   const auto sessions = host::make_session_factory(host_options(config, executors));
   ScanResult found;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What people and programs may ask of a running agent.
+// The requests that people and programs can make to a running agent.
 #include <algorithm>
 
 #include "app/agent.hpp"
@@ -37,7 +37,7 @@ Task<Result<core::Value>> Agent::notifications() {
     note["resource"] = core::Value(one.resource);
     note["title"] = core::Value(one.title);
     note["message"] = core::Value(one.message);
-    core::Drift named;  // all that a binding is about
+    core::Drift named;  // a binding depends on these two only
     named.id = one.id;
     named.digest = one.digest;
     note["digest"] = core::Value(binding(named));
@@ -115,7 +115,7 @@ Task<Result<core::Control::ReloadReport>> Agent::reload_now() {
   }
   const auto plugins = co_await sessions_->scan();
   if (stopping_) co_return fail(Code::cancelled, "the agent stops: nothing was reloaded");
-  for (auto& spec : specs_) {  // for those whose plugin came later
+  for (auto& spec : specs_) {  // for backends whose plugin was installed after the start
     DRIFTD_CO_CHECK(secrets::reveal_plain_references(spec, plugins));
   }
   const config::Comparison changes = config::compare(config_, *loaded);
@@ -133,7 +133,8 @@ Task<Result<core::Control::ReloadReport>> Agent::reload_now() {
   out.applied = changes.hot;
   needs_restart_ = out.needs_restart;
   apply_hot_changes(*loaded);
-  std::vector<core::BackendSpec> specs;  // of both: one that left the config goes on as it is, until a restart
+  std::vector<core::BackendSpec> specs;  // in both configs: a backend that was removed runs on unchanged until a
+                                         // restart
   for (const auto& spec : specs_) {
     const auto same = [&spec](const auto& next) { return next.name == spec.name; };
     if (std::any_of(loaded->backends.begin(), loaded->backends.end(), same)) specs.push_back(spec);
@@ -155,8 +156,8 @@ void Agent::apply_hot_changes(const config::Config& next) {
   context_->routes = routes_.load();
 }
 
-/// A route of the new configuration may lead to a sink that is new: events must not pile up for one that does not run.
-/// All are opened before one is started.
+/// Starts the sinks that are new in the configuration, because its routes may lead to them and events must not pile up
+/// for a sink that does not run. All are opened before the first one is started.
 Task<Status> Agent::start_new_sinks(const config::Config& next) {
   std::map<std::string, std::unique_ptr<core::Sink>> opened;
   std::map<std::string, std::string> types;
@@ -194,7 +195,7 @@ Task<Result<std::int64_t>> Agent::dead_letter(std::string sink, std::string verb
 Task<Result<std::vector<std::string>>> Agent::resume(std::string name) {
   const auto freed = engine_->resume(name);
   if (!freed) co_return fail(freed.error());
-  for (const auto& backend : *freed) log::room("app").info("{}: freed", backend);
+  for (const auto& backend : *freed) log::room("app").info("{}: resumed", backend);
   co_return *freed;
 }
 

@@ -6,7 +6,7 @@
 namespace driftd::app {
 namespace {
 
-/// Hands on everything but the values: each function of the port stands here.
+/// Forwards everything except the values. It overrides every function of the port.
 class DigestsSink final : public core::Sink {
  public:
   DigestsSink(std::unique_ptr<core::Sink> sink, const store::InstallationKey& key)

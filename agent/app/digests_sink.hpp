@@ -8,8 +8,8 @@
 
 namespace driftd::app {
 
-/// `events: digests_only`: a sink that gets each event without its values (proto/digests.hpp).
-/// An event has the digests of the key of its time, also when it is sent after a rotation.
+/// Wraps a sink for `events: digests_only`: it gets each event without its values (proto/digests.hpp). The digests are
+/// made with the key of the event's time, also when it is sent after a rotation.
 std::unique_ptr<core::Sink> digests_only(std::unique_ptr<core::Sink> sink, const store::InstallationKey& key);
 
 }  // namespace driftd::app

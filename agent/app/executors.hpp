@@ -6,8 +6,8 @@
 
 namespace driftd::app {
 
-/// The four named executors of the agent (ARCHITECTURE.md, Processes and threads) and no other thread of ours. `core`
-/// runs on the caller of run(); the others join in the destructor.
+/// The four named executors of the agent (ARCHITECTURE.md, Processes and threads). The agent has no other thread of its
+/// own. `core` runs on the caller of run(); the others are joined by the destructor.
 struct Executors {
   static constexpr std::size_t kIo = 4;
   explicit Executors(std::size_t io_threads = kIo) : io(io_threads) {}

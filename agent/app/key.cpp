@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `driftd key`: what the installation's key is, and its rotation.
+// `driftd key`: the state of the installation's key, and its rotation.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -40,7 +40,7 @@ core::Value::Array links_of(const store::InstallationKey& key) {
   return out;
 }
 
-/// Mode, owner and age of the file.
+/// Adds mode, owner and age of the file.
 Status add_file(const std::filesystem::path& file, core::Value::Object& out) {
   struct stat info {};
   if (::stat(file.c_str(), &info) != 0) return fail(Code::not_found, "there is no " + file.string());
@@ -52,7 +52,7 @@ Status add_file(const std::filesystem::path& file, core::Value::Object& out) {
   return {};
 }
 
-/// What the store says of its key; empty: there is none, or it cannot be read now.
+/// Returns the key ids that the store names; empty if there is no store or it cannot be read now.
 std::string ids_in_store(const config::Config& config) {
   const auto ids = store::key_ids_in(config.agent.data_dir / "store.db");
   return ids ? *ids : std::string();
@@ -94,7 +94,7 @@ Result<store::InstallationKey> current_key(const config::Config& config, const s
                   "the file that the unit loads it from with --key FILE");
 }
 
-/// 0600, and never over a file that is there: it may be a key.
+/// Writes the key with mode 0600, and never replaces an existing file, which may be a key.
 Status write_next(const config::Config& config, const store::InstallationKey& key, const std::string& out) {
   std::error_code unreadable;
   const auto folder =
@@ -106,7 +106,8 @@ Status write_next(const config::Config& config, const store::InstallationKey& ke
   return store::write_new_private(out, store::render(key));
 }
 
-/// The store is brought up by the start that first sees the key: until then a kill, or a change of mind, costs nothing.
+/// Writes the key with its next layer. The store is rewritten by the first start with that key; until then a kill, or a
+/// change of mind, costs nothing.
 Result<core::Value> write_next_key(const config::Config& config, const KeyRotation& asked) {
   const std::string& from = config.agent.installation_key_from;
   if (asked.out.empty()) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `driftd once`: register, one full refresh, report. With a record file the store is a temporary one.
+// `driftd once`: registers the backends, refreshes each once and reports. With a record file the store is a temporary
+// one.
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -26,20 +27,21 @@ constexpr int kUsage = 2;
 constexpr int kUnreachable = 69;
 constexpr int kConfig = 78;
 constexpr int kMost = 1'000'000'000;
-constexpr std::chrono::minutes kLongestRead{10};  // nobody else waits for this store
+constexpr std::chrono::minutes kLongestRead{10};  // nothing else uses this store
 
-/// A private folder that goes away, for a pass that touches no store. Holds the key under which digests compare.
+/// A private temporary folder for a pass that does not use the agent's store. It holds the key under which digests are
+/// compared, and is removed at the end.
 struct Scratch {
   std::filesystem::path path;
-  std::string new_key;  ///< where the key goes that this pass makes; empty: there was one
+  std::string new_key;  ///< where the key that this pass makes is kept; empty if there was a key
   ~Scratch() {
     std::error_code ignored;
     if (!path.empty()) std::filesystem::remove_all(path, ignored);
   }
 };
 
-/// A record compares only under the key that it was made with: the installation's, or, where there is no installation
-/// (a pipeline), one beside the record.
+/// Prepares the temporary folder. A record compares only under the key that it was made with: the installation's or, if
+/// there is no installation (a pipeline), one beside the record.
 Status make_scratch(const std::string& data_dir, const OnceOptions& options, Scratch& out, store::Settings& settings) {
   std::string pattern = (std::filesystem::temp_directory_path() / "driftd-once-XXXXXX").string();
   if (::mkdtemp(pattern.data()) == nullptr) return fail(Code::unavailable, "no temporary folder " + pattern);
@@ -94,8 +96,8 @@ Task<Status> work(Pass& pass) {
   }
   DRIFTD_CO_CHECK(co_await pass.engine.start(std::move(backends), false));
   DRIFTD_CO_TRY(auto reports, co_await pass.engine.refresh(std::string(), true));
-  DRIFTD_CO_TRY(auto again, co_await pass.engine.settle());  // of what a source declared after its target was read
-  std::map<std::string, core::Value> refreshed;              // the last one counts
+  DRIFTD_CO_TRY(auto again, co_await pass.engine.settle());  // for what a source declared after its target was read
+  std::map<std::string, core::Value> refreshed;              // the last report of a backend counts
   std::move(again.begin(), again.end(), std::back_inserter(reports));
   for (const auto& report : reports) {
     const core::Control::BackendRefresh one{report.backend, report.report.status, report.report.coverage};
@@ -105,8 +107,8 @@ Task<Status> work(Pass& pass) {
   if (!pass.options.record_file.empty()) {
     DRIFTD_CO_CHECK(co_await save_record(pass.options.record_file, pass.store));
   }
-  // Against a record every difference counts, also one that a policy accepted or ignored: the pipeline decides, not the
-  // policy. Against the store what was decided stays decided.
+  // Against a record every difference counts, even one that a policy accepted or ignored: the pipeline decides, not the
+  // policy. Against the store, decided drifts stay decided.
   const bool against_record = !pass.options.baseline_file.empty();
   core::DriftFilter filter;
   filter.limit = kMost;
@@ -189,7 +191,7 @@ OnceResult once(const std::string& config_file, const OnceOptions& options) {
       engine::Context{executors.core.get_executor(), executors.diff.get_executor(), **store, clock, metrics, key.store,
                       config->agent.name, config->agent.cluster,
                       std::make_shared<const std::vector<core::Route>>(config->routes), [] {}});
-  context->asks_about_mass_deletions = options.baseline_file.empty();  // a pipeline has nobody to ask
+  context->asks_about_mass_deletions = options.baseline_file.empty();  // a pipeline cannot answer questions
   engine::Engine engine(context, *sessions, key.worker, key.digest_seed);
   Pass pass{*config, options, **store, engine, *sessions, {}};
   asio::co_spawn(executors.core, run_pass(pass), fatal);

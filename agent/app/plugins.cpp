@@ -14,7 +14,7 @@
 namespace driftd::app {
 namespace {
 
-/// What no setting opens for a plugin: config, lock, store, secrets, the API's socket.
+/// The files that no setting can make accessible to a plugin: config, lock, store, secrets, the API's socket.
 std::vector<std::filesystem::path> own_files(const config::Config& config) {
   const auto& data = config.agent.data_dir;
   const auto file = std::filesystem::absolute(config.file);
@@ -30,7 +30,7 @@ std::vector<std::filesystem::path> folders(const config::Config& config) {
   return {config.agent.plugin_dirs.begin(), config.agent.plugin_dirs.end()};
 }
 
-/// Of the backends that name one.
+/// Returns the plugin files that backends name.
 std::vector<std::filesystem::path> named_files(const config::Config& config) {
   std::vector<std::filesystem::path> out;
   for (const auto& backend : config.backends) {
@@ -39,7 +39,7 @@ std::vector<std::filesystem::path> named_files(const config::Config& config) {
   return out;
 }
 
-/// Every plugin file that the config leads to.
+/// Returns every plugin file that the config refers to.
 std::vector<std::string> plugin_files(const config::Config& config) {
   auto out = host::plugins_in(folders(config));
   for (const auto& one : named_files(config)) out.push_back(one.string());
@@ -74,7 +74,8 @@ Result<LockReport> lock_plugins(const config::Config& config, const std::string&
     DRIFTD_TRY(now[plugin], host::sha256_of(plugin));
   }
   if (now.empty()) {
-    return fail(Code::not_found, "no plugin to pin in agent.plugin_dirs; a lock without plugins would refuse all");
+    return fail(Code::not_found,
+                "no plugin to pin in agent.plugin_dirs; refusing to write an empty lock: it would block every plugin");
   }
   for (const auto& [plugin, hex] : now) {
     const auto known = old.find(plugin);

@@ -7,7 +7,7 @@
 
 namespace driftd::app {
 
-/// Where plugins, their worker and their pins are, as configured.
+/// Returns where plugins, their worker and the plugin lock are, as configured.
 host::HostOptions host_options(const config::Config& config, Executors& executors);
 
 }  // namespace driftd::app

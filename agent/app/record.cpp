@@ -20,23 +20,23 @@
 namespace driftd::app {
 namespace {
 
-constexpr std::size_t kPage = 512;  // resources read or committed together
-// Of a body that stands in its line as it is; a deeper one, within two levels more, would be beyond what any text may
-// be.
+constexpr std::size_t kPage = 512;  // resources that are read or committed together
+// Maximum nesting of a body that is written as JSON inside its line. A deeper one is written as text: the two levels of
+// the line around it would exceed the limit of the parser.
 constexpr int kDeepest = 250;
 const char* const kFormat = "driftd-record/2";
-const char* const kFirstFormat = "driftd-record/1";  // one JSON document; still read
+const char* const kFirstFormat = "driftd-record/1";  // one JSON document; it can still be read
 
 std::string text(const core::Value& object, const char* member) {
   const core::Value* value = object.find(member);
   return value != nullptr && value->string() != nullptr ? *value->string() : std::string();
 }
 
-/// Writes a private file line by line: nothing of it is there under its name before all of it is.
+/// Writes a private file line by line. The file appears under its name only when it is complete.
 class RecordFile {
  public:
   explicit RecordFile(std::string file) : file_(std::move(file)), fresh_(file_ + ".new") {
-    ::unlink(fresh_.c_str());  // of a run that was killed
+    ::unlink(fresh_.c_str());  // left by a run that was killed
     fd_ = ::open(fresh_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd_ < 0) failed_ = fail(Code::denied, file_ + ": cannot be written: " + std::strerror(errno));
   }
@@ -81,7 +81,7 @@ class RecordFile {
   Status failed_;
 };
 
-/// A record of before a rotation holds digests of a former link: they are brought up to `keys`.
+/// Parses one resource of a record. Digests of a record that was made before a key rotation are brought up to `keys`.
 Result<core::ResourceWrite> parse_baseline(const core::Value& entry, const core::RedactionKeys& keys,
                                            std::vector<std::string>& kinds) {
   core::ResourceWrite out;
@@ -97,7 +97,7 @@ Result<core::ResourceWrite> parse_baseline(const core::Value& entry, const core:
   out.next.external_name = text(entry, "external_name");
   out.next.observed_external_name = out.next.external_name;
   const std::string revision = text(entry, "schema_revision");
-  // 1 where it is none
+  // stays 1 if it is not a number
   (void)std::from_chars(revision.data(), revision.data() + revision.size(), out.next.schema_revision);
   if (std::find(kinds.begin(), kinds.end(), out.next.id.kind) == kinds.end()) kinds.push_back(out.next.id.kind);
   return out;
@@ -119,7 +119,7 @@ core::BackendRow parse_backend(const core::BackendSpec& spec, const core::Value&
   return out;
 }
 
-/// Fills the store backend by backend. A backend that is not configured here is passed over.
+/// Fills the store backend by backend. Skips backends that are not configured here.
 class Loader {
  public:
   Loader(const config::Config& config, store::SqliteStore& store)
@@ -188,7 +188,7 @@ Status check_head(const std::string& file, const core::Value& head, const core::
                   ".key or the recording agent's installation.key in place, or record it anew");
 }
 
-/// A record of before revision 2: all of it is the first line.
+/// Loads a record of revision 1, which is a single line.
 Task<Status> load_document(core::Value record, Loader& loader) {
   for (const auto& backend : Loader::list(record, "backends")) {
     DRIFTD_CO_CHECK(co_await loader.backend(backend));
@@ -197,7 +197,7 @@ Task<Status> load_document(core::Value record, Loader& loader) {
   co_return co_await loader.commit();
 }
 
-/// What one line holds; `done`: it is the last one, and everything before it was read.
+/// Loads one line. Sets `done` if it is the last one and the number of resources before it is right.
 Task<Status> load_line(core::Value line, Loader& loader, bool& done) {
   if (const core::Value* backend = line.find("backend")) {
     DRIFTD_CO_CHECK(co_await loader.backend(*backend));
@@ -226,7 +226,7 @@ core::Value::Object backend_json(const core::BackendRow& row) {
           {"notes", core::Value(std::move(notes))}};
 }
 
-/// Levels of a JSON text that is one.
+/// Returns the nesting depth of a valid JSON text.
 int nesting_depth(std::string_view json) {
   int depth = 0, deepest = 0;
   bool quoted = false;
@@ -257,7 +257,7 @@ Result<core::Value> resource_json(const core::StoredResource& resource) {
   return core::Value(std::move(out));
 }
 
-/// Writes what is present of one backend, page by page; returns how many resources that was.
+/// Writes the present resources of one backend, page by page. Returns how many there were.
 Task<Result<std::size_t>> save_backend(const core::BackendRow& row, store::SqliteStore& store, RecordFile& file) {
   file.line({{"backend", core::Value(backend_json(row))}});
   DRIFTD_CO_TRY(auto index, co_await store.index(row.uid));
@@ -303,15 +303,16 @@ Status check_record(const std::string& file, const std::string& data_dir) {
   if (there.type() == std::filesystem::file_type::not_found) return {};
   const auto refused = [&file](const std::string& why) {
     return fail(Code::invalid,
-                file + " " + why + ", which a record would take the place of; name another file, or remove it");
+                file + " " + why + ", and a record would replace it; name another file, or remove this one");
   };
-  if (there.type() != std::filesystem::file_type::regular) return refused("is no regular file");
+  if (there.type() != std::filesystem::file_type::regular) return refused("is not a regular file");
   std::ifstream in(file, std::ios::binary);
   std::string head(4096, '\0');
   in.read(head.data(), static_cast<std::streamsize>(head.size()));
   head.resize(static_cast<std::size_t>(in.gcount()));
-  if (head.empty() || head.find("driftd-record/") != std::string::npos) return {};  // empty: as mktemp makes it
-  return refused("is no record");
+  if (head.empty() || head.find("driftd-record/") != std::string::npos)
+    return {};  // an empty file is allowed, as mktemp makes it
+  return refused("is not a record");
 }
 
 Task<Status> load_record(std::string file, const config::Config& config, store::SqliteStore& store) {

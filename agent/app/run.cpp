@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `driftd run`: signals, hardening, and the state of the agent.
+// `driftd run`: signals, hardening, start and stop of the agent.
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -25,14 +25,14 @@ namespace {
 constexpr int kUnreachable = 69;
 constexpr int kConfig = 78;
 
-/// Files of a process that stays are its user's alone; sockets that close raise no signal.
+/// Makes new files private to the user, and closed sockets raise no signal.
 void set_process_defaults() {
   ::umask(077);
   std::signal(SIGPIPE, SIG_IGN);
 }
 
-/// A NATS server that stands still holds one of them for as long as a write may take: each such sink has one of its
-/// own.
+/// Returns the number of io threads. A NATS server that stops reading blocks one of them for as long as a write may
+/// take, so each NATS sink adds one.
 std::size_t io_threads(const config::Config& config) {
   constexpr std::ptrdiff_t kMaxMore = 28;
   const auto blocks = [](const config::SinkSpec& sink) { return sink.type == "nats"; };
@@ -44,19 +44,19 @@ struct RunState {
   Agent& agent;
   Executors& executors;
   asio::signal_set ending, reloading;
-  AsyncMutex listening;  ///< of listen_for_reload(), as long as it lives
+  AsyncMutex listening;  ///< held by listen_for_reload() while it runs
   int exit = 0;
   bool starting = true, stopping = false;
 };
 
 Task<void> shut_down(RunState& state) {
   state.agent.ask_to_stop();
-  if (state.starting || state.stopping) co_return;  // start_agent() comes here when start() has returned
+  if (state.starting || state.stopping) co_return;  // start_agent() calls this when start() has returned
   state.stopping = true;
   sd_notify(0, "STOPPING=1");
   co_await state.agent.stop();
   state.reloading.cancel();
-  // a reload may be under way: until it is over a second signal ends at once
+  // waits for a reload that is under way; until then a second signal still ends the process at once
   const AsyncMutex::Guard done = co_await state.listening.lock();
   state.ending.cancel();
 }
@@ -93,7 +93,7 @@ Task<void> listen_for_reload(RunState& state) {
     const auto [error, number] = co_await state.reloading.async_wait(asio::as_tuple(asio::use_awaitable));
     if (error || state.stopping) co_return;
     (void)number;
-    (void)co_await state.agent.reload();  // it has logged what it refused
+    (void)co_await state.agent.reload();  // the agent has logged a refusal
   }
 }
 

@@ -9,7 +9,7 @@
 namespace driftd::app {
 namespace {
 
-/// Opens the sink of one kind of settings.
+/// Opens the sink for each kind of settings.
 struct Opener {
   const std::string& name;
   asio::any_io_executor core, io;

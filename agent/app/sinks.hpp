@@ -9,8 +9,8 @@
 
 namespace driftd::app {
 
-/// The sink that a spec describes. Not started, nothing connected. `invalid` names the setting, what was expected and
-/// what was found.
+/// Creates the sink that a spec describes. It is neither started nor connected. `invalid` names the setting, what was
+/// expected and what was found.
 Result<std::unique_ptr<core::Sink>> make_sink(const config::SinkSpec& spec, asio::any_io_executor core,
                                               asio::any_io_executor io, const Clock& clock);
 

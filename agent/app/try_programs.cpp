@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `driftd validate --run-programs` asks of the programs of `${exec:…}`.
+// Runs the programs of `${exec:…}` for `driftd validate --run-programs`.
 #include "app/app.hpp"
 #include "app/executors.hpp"
 #include "base/fatal.hpp"

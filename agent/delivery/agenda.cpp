@@ -8,13 +8,14 @@ namespace {
 
 using State = Circuit::State;
 
-/// What must be fetched again goes first while there is room for it: fresh events would starve it in a long backlog.
+/// Events that must be fetched again go first while there is room for them: in a long backlog, fresh events would
+/// starve them.
 std::optional<Duty> duty_of_live(const Situation& s) {
   if (!may_send(s)) return std::nullopt;
   const bool loaded = s.next_loaded && *s.next_loaded <= s.now;
   const bool unloaded = s.next_unloaded && *s.next_unloaded <= s.now;
   const bool bytes = s.loaded_bytes < 2 * kLoadedBytes;
-  // what is under way makes room in the end
+  // events in flight make room when they are answered
   const bool room = loaded ? bytes && s.loaded < 2 * kLoaded : bytes || s.flying == 0;
   if (unloaded && room) return Duty::load;
   if (loaded) return Duty::send;
@@ -28,8 +29,8 @@ std::optional<Duty> duty_of_sink(const Situation& s) {
   return std::nullopt;
 }
 
-/// What waits behind an event that fails is no reason to fetch nothing for the others: it has a bound of its own.
-/// Where only a fetch makes room for another send, nothing else may stand in its way.
+/// Events that wait behind a failing one do not stop the fetch for other keys: they have a limit of their own
+/// (at_exception_limit). If only a fetch can make room for another send (`behind`), no other limit may prevent it.
 bool must_fetch(const Situation& s) {
   if (s.behind && !s.exhausted && !s.stopping && s.at_risk >= kMaxAtRisk) return true;
   if (s.exhausted || s.loaded >= kLoaded || s.loaded_bytes >= kLoadedBytes || s.plain >= kWindow ||
@@ -52,7 +53,8 @@ bool must_save(const Situation& s) {
          (s.stopping && s.flying == 0);
 }
 
-/// A runner that stops sends what it can send; what waits for a time or for its endpoint is for the next start.
+/// A stopping runner is done once nothing is in flight or its time is over. Events that wait for a time or for their
+/// endpoint are left for the next start.
 bool is_over(const Situation& s) { return s.stopping && (s.flying == 0 || s.now >= s.drain_until); }
 
 Agenda sleep(const Situation& s) {

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kFirst{1'000};
 constexpr std::chrono::milliseconds kMost{30'000};
-constexpr std::size_t kWaiting = 10'000;  // events in memory while the store is away
+constexpr std::size_t kWaiting = 10'000;  // maximum of events in memory while the store is unavailable
 
 }  // namespace
 

@@ -11,17 +11,17 @@
 
 namespace driftd::delivery {
 
-/// Stores what the agent tells of itself (`parked`, `budget`, …), in order. What the store cannot take now is tried
-/// again until it can. Core thread. Lifetime: the outbox outlives it until it is idle.
+/// Stores the agent's own events (`parked`, `budget`, …) in the outbox, in order. An event that the store cannot take
+/// is tried again until it can. Core thread. Lifetime: the outbox must outlive it until idle().
 class Announcer : public std::enable_shared_from_this<Announcer> {
  public:
-  /// The sinks of an event, asked when it is stored.
+  /// Returns the sinks of an event. Called when the event is stored.
   using Routes = std::function<std::vector<std::string>(const core::AgentEvent&)>;
-  /// `stored` is called after each event that was stored.
+  /// Calls `stored` after each event that was stored.
   Announcer(asio::any_io_executor core, core::Outbox& outbox, Routes routes, std::function<void()> stored);
 
   void publish(core::AgentEvent event);
-  /// What waits gets one more attempt; then it is only logged.
+  /// Gives each waiting event one more attempt. If that fails, the event is only logged.
   void stop();
   bool idle() const { return !storing_; }
 

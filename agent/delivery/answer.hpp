@@ -8,11 +8,11 @@
 
 namespace driftd::delivery {
 
-/// Returns true if the store ended this answer by its bytes: it did not look for what was asked for behind it.
+/// Returns true if the store cut this answer because of its size, so that it says nothing about later events.
 bool cut_by_size(const std::vector<core::StoredEvent>& answer);
 
-/// Of the events that were asked for those that the store looked for, in the same order. What is not in the answer of
-/// them has left the store; of the others nothing is known.
+/// Returns the seqs of `asked` that the answer covers, in the same order. A covered event that is missing from the
+/// answer has left the store; nothing is known about the others.
 std::vector<std::int64_t> covered_seqs(std::vector<std::int64_t> asked, const std::vector<core::StoredEvent>& answer);
 
 }  // namespace driftd::delivery

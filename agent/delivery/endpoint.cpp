@@ -6,9 +6,9 @@
 namespace driftd::delivery {
 namespace {
 
-constexpr int kFailuresInRow = 5;        // of one endpoint, on
-constexpr std::size_t kFailingKeys = 3;  // different keys: it is not about the events
-constexpr int kProofs = 3;               // a busy endpoint refuses now this event, now that one
+constexpr int kFailuresInRow = 5;        // failures in a row that may open the circuit
+constexpr std::size_t kFailingKeys = 3;  // if this many keys fail, the endpoint is to blame and not an event
+constexpr int kProofs = 3;               // fewer do not prove anything: a busy endpoint refuses events at random
 constexpr std::size_t kSuspects = 10'000;
 
 }  // namespace

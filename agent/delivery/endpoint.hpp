@@ -9,41 +9,43 @@
 
 namespace driftd::delivery {
 
-/// Finds out of a failure whether it is the endpoint's or the event's, and owns the endpoint's circuit. A receiver that
-/// answers 403, 429 or 503 to one event says nothing of the others: the key of that event waits alone. Only when
-/// several keys fail with nothing delivered between them it is the endpoint, and the circuit opens. A key that goes on
-/// failing while others are delivered is to blame itself. Core thread.
+/// Decides whether a failure is the endpoint's or the event's, and owns the endpoint's circuit. A receiver that answers
+/// 403, 429 or 503 to one event says nothing about the others, so only the key of that event waits. If several keys
+/// fail with nothing delivered between them, the endpoint is to blame and the circuit opens. If a key keeps failing
+/// while others are delivered, its event is to blame. Core thread.
 class Endpoint {
  public:
   enum class Blame {
-    endpoint,  ///< the circuit is open now; the event loses nothing
-    nobody,    ///< not known yet: the key waits, the event loses nothing
-    event      ///< others are delivered meanwhile: the event's own schedule decides
+    endpoint,  ///< the circuit is open now; no attempt of the event is counted
+    nobody,    ///< not known yet: the key waits; no attempt of the event is counted
+    event      ///< other events are delivered meanwhile, so the event's own schedule decides
   };
   Endpoint(bool forever, unsigned seed) : circuit_(forever, seed) {}
 
   Circuit::State state(Time now) const { return circuit_.state(now); }
   Time open_until() const { return circuit_.open_until(); }
-  /// No connection: opens the circuit.
+  /// There is no connection: opens the circuit.
   void down(Time now, std::int64_t retry_after_ms) { circuit_.trip(now, retry_after_ms); }
-  /// It says that it is back: the circuit's wait is over.
+  /// The endpoint reports that it is back: ends the circuit's wait.
   void back(Time now) { circuit_.end_wait(now); }
-  /// An answer that may be about one event or about all.
+  /// The receiver gave an answer that may be about this event or about all events.
   Blame refused(const std::string& key, Time now, std::int64_t retry_after_ms);
-  /// An answer about this event (HTTP 500): returns true if it was one of so many that the circuit opened.
+  /// The receiver gave an answer about this event (HTTP 500). Returns true if there were so many of these that the
+  /// circuit opened.
   bool failed(const std::string& key, Time now);
-  /// It took an event, or refused one by its content. Returns the keys that wait for nothing but such a sign of life;
-  /// they may be tried again at once. A success that was under way when the circuit opened says nothing of now: none.
+  /// The endpoint accepted an event, or refused one because of its content. Returns the keys that waited only for such
+  /// a success; they may be tried again at once. Returns none if the circuit is open: the success was under way when it
+  /// opened and says nothing about now.
   std::set<std::string> alive(const std::string& key, Time now);
-  /// Failures of this key that nobody was blamed for.
+  /// Returns how often this key failed without blame for the event.
   int failures(const std::string& key) const;
-  /// Keys that failed since the last sign of life: a probe should be of another one.
+  /// Keys that failed since the last success. A probe should use another key.
   const std::set<std::string>& failing() const { return failing_; }
 
  private:
   struct Suspect {
-    int failures = 0, proofs = 0;  ///< proofs: failures after which others had been delivered since the one before
-    std::uint64_t successes = 0;   ///< successes_ at its last failure
+    int failures = 0, proofs = 0;  ///< proofs: failures with other events delivered since this key's previous failure
+    std::uint64_t successes = 0;   ///< value of successes_ at its last failure
   };
   void trip(Time now, std::int64_t retry_after_ms);
 

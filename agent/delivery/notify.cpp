@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kShownChanges = 10;
 constexpr std::size_t kShownValue = 120;
-constexpr int kAttempts = 3;  // a commit of the cycle may come between load and write
+constexpr int kAttempts = 3;  // a commit of a cycle may change the row between load and write
 
 std::string shown(const core::Change& change, const std::optional<std::string>& value) {
   if (!value) return "(absent)";
@@ -92,12 +92,12 @@ Task<Result<Notification>> Notifications::claim_next(std::string who, std::chron
     if (!claimed && claimed.error().code != Code::conflict && claimed.error().code != Code::not_found) {
       co_return fail(claimed.error());
     }
-    if (!claimed) continue;  // somebody was faster
+    if (!claimed) continue;  // somebody else claimed it first
     notification.claimed_by = who;
     notification.claim_until_ns = clock_.wall() + std::chrono::nanoseconds(lease).count();
     co_return std::move(notification);
   }
-  co_return fail(Code::not_found, "nothing waits for a decision that is not claimed");
+  co_return fail(Code::not_found, "no unclaimed notification waits for a decision");
 }
 
 Task<Status> Notifications::claim(std::string drift_id, std::string who, std::chrono::seconds lease) {
@@ -110,7 +110,7 @@ Task<Status> Notifications::release(std::string drift_id, std::string who) {
 }
 
 Task<Status> Notifications::write_claim(std::string drift_id, std::string who, std::optional<Nanos> until) {
-  Status last = fail(Code::internal, "drift " + drift_id + " was not looked at");
+  Status last = fail(Code::internal, "the claim of drift " + drift_id + " was not written");
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     DRIFTD_CO_TRY(auto owner, co_await store_.owner_of(drift_id));
     auto& open = owner.resource.open;

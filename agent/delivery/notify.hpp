@@ -11,38 +11,39 @@
 
 namespace driftd::delivery {
 
-/// What a person is asked about one or more pending drifts; here always one drift each. The drift is the decision
-/// record: a notification is made from it when it is looked at and stored nowhere.
+/// A question to a person about one or more pending drifts; at present always one drift. The drift itself is the
+/// decision record: a notification is made from it when the queue is read, and is stored nowhere.
 struct Notification {
-  std::string id;  ///< of its first drift
+  std::string id;  ///< id of its first drift
   std::vector<std::string> drift_ids;
   std::string backend, resource, change_class;
   std::string title, message;
-  std::vector<std::string> actions;  ///< APPROVE, REJECT, IGNORE; against an expectation without APPROVE
-  std::string digest;                ///< a decision binds to it
+  std::vector<std::string> actions;  ///< APPROVE, REJECT, IGNORE; no APPROVE for a violated expectation
+  std::string digest;                ///< a decision applies only to the value with this digest
   Nanos opened_ns = 0;
-  std::string claimed_by;  ///< empty: free, or the lease ran out
+  std::string claimed_by;  ///< empty: not claimed, or the lease ran out
   std::optional<Nanos> claim_until_ns;
-  bool stale = false;  ///< the value cannot be read now
+  bool stale = false;  ///< the value cannot be read at present
 };
 
-/// Redacted; `now_ns` decides whether a claim still holds. Pure.
+/// Returns the notification of a drift, redacted. `now_ns` decides whether its claim still holds. Pure.
 Notification make_notification(const core::DriftRow& row, Nanos now_ns);
 
-/// The queue of what waits for a decision. Core thread; reader, store and clock outlive it.
+/// The queue of drifts that wait for a decision. Core thread. Reader, store and clock must outlive it.
 class Notifications {
  public:
   Notifications(core::Reader& reader, core::Store& store, const Clock& clock)
       : reader_(reader),
         store_(store),
         clock_(clock) {}
-  /// Oldest first; `backend` a name or glob, empty: all.
+  /// Returns the pending drifts, oldest first. `backend` is a name or a glob; empty: all backends.
   Task<Result<std::vector<Notification>>> list(std::string backend, int limit);
-  /// Takes the next free notification of the list for `who`; `not_found`: none is free. After `lease` it is free again.
+  /// Claims the oldest unclaimed notification for `who`, for the time `lease`. Returns `not_found` if there is none.
   Task<Result<Notification>> claim_next(std::string who, std::chrono::seconds lease);
-  /// Takes this one, or prolongs one's own claim. `conflict` names who has it; `not_found`: no such drift is open.
+  /// Claims this drift, or prolongs the own claim. Returns `conflict`, naming the holder, if somebody else has claimed
+  /// it, and `not_found` if no such drift is open.
   Task<Status> claim(std::string drift_id, std::string who, std::chrono::seconds lease);
-  /// Gives it back; `conflict`: somebody else has it.
+  /// Ends the claim. Returns `conflict` if somebody else has it.
   Task<Status> release(std::string drift_id, std::string who);
 
  private:

@@ -8,7 +8,7 @@ namespace driftd::delivery {
 namespace {
 
 constexpr const char* kNote = "failing_ms";
-constexpr const char* kFormerNote = "failing_since_ns";  // a time by the wall clock
+constexpr const char* kFormerNote = "failing_since_ns";  // written by older versions: a wall-clock time
 constexpr Millis kWriteAnew = std::chrono::minutes(10);
 
 }  // namespace

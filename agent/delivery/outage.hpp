@@ -9,21 +9,21 @@
 
 namespace driftd::delivery {
 
-/// How long an endpoint did nothing but fail while this agent ran and tried: a machine that was off or asleep does not
-/// count, nor does a clock that is set. It goes on where it was after a restart, by a note of the sink's cursor. Not
-/// thread-safe.
+/// Measures how long an endpoint has only failed while this agent ran and tried. Time in which the machine was off or
+/// asleep does not count, nor do changes of the clock. A note in the sink's cursor lets the measurement continue after
+/// a restart. Not thread-safe.
 class Outage {
  public:
-  /// Takes up what `notes` says.
+  /// Continues from the note in `notes`.
   void restore(std::map<std::string, std::string>& notes);
-  /// An attempt failed now. The note is written anew when ten more minutes are in it.
+  /// An attempt failed now. Rewrites the note once ten more minutes have passed.
   void failed(Time now, std::map<std::string, std::string>& notes);
-  /// An attempt got through.
+  /// An attempt succeeded: ends the outage.
   void over(std::map<std::string, std::string>& notes);
   Millis lasted() const { return lasted_; }
 
  private:
-  std::optional<Time> last_;  ///< failure of this process
+  std::optional<Time> last_;  ///< time of the last failure in this process
   Millis lasted_{0}, noted_{0};
 };
 

@@ -14,7 +14,7 @@ Relay::Relay(asio::any_io_executor core, core::Outbox& outbox, const Clock& cloc
           SinkRunnerContext{std::move(core), outbox, clock, std::move(settings), [this] { wake(); }})) {}
 
 Relay::~Relay() {
-  context_->wake_all = [] {};  // an append under way outlives the relay by a moment
+  context_->wake_all = [] {};  // a runner's append may outlive the relay for a moment
 }
 
 void Relay::add_sink(std::string name, std::string type, std::unique_ptr<core::Sink> sink) {
@@ -39,9 +39,10 @@ Task<Status> Relay::start() {
 
 Task<Status> Relay::start_sink(std::string name, std::string type, std::unique_ptr<core::Sink> sink) {
   if (stopping_) co_return fail(Code::cancelled, "the agent stops");
-  const auto opened = co_await context_->outbox.open_sink(name);  // from here on it gets what is committed
+  const auto opened = co_await context_->outbox.open_sink(name);  // from here on the sink gets every committed event
   if (!opened) co_return fail(opened.error());
-  if (stopping_) co_return fail(Code::cancelled, "the agent stops");  // nobody would stop this runner any more
+  if (stopping_)
+    co_return fail(Code::cancelled, "the agent stops");  // stop() has passed already and would not stop this runner
   orphans_.erase(name);
   add_sink(name, std::move(type), std::move(sink));
   asio::co_spawn(context_->core, runners_.at(name)->run(), fatal);
@@ -85,7 +86,7 @@ Result<std::shared_ptr<SinkRunner>> Relay::runner(const std::string& name) const
   if (found != runners_.end()) return found->second;
   std::string known;
   for (const auto& [other, runner] : runners_) known += (known.empty() ? "" : ", ") + other;
-  return fail(Code::not_found, "no sink '" + name + "'; there are: " + known);
+  return fail(Code::not_found, "no sink '" + name + "'; available: " + known);
 }
 
 Task<Result<std::int64_t>> Relay::replay(core::Control::Replay request) {

@@ -10,8 +10,9 @@
 
 namespace driftd::delivery {
 
-/// Carries committed events from the outbox to the sinks: one runner per sink, so that a dead sink slows no other one.
-/// Core thread only. Lifetime: the outbox and the clock outlive it; stop() ends before it is destroyed.
+/// Carries committed events from the outbox to the sinks. Each sink has its own runner, so that a dead sink slows no
+/// other. Core thread only. Lifetime: outbox and clock must outlive it, and stop() must have returned before it is
+/// destroyed.
 class Relay {
  public:
   Relay(asio::any_io_executor core, core::Outbox& outbox, const Clock& clock, RelaySettings settings = {});
@@ -19,24 +20,24 @@ class Relay {
   Relay(const Relay&) = delete;
   Relay& operator=(const Relay&) = delete;
 
-  /// Before start(). `type` is for people: nats, webhook ...
+  /// Adds a sink before start(). `type` (nats, webhook, …) is shown to people.
   void add_sink(std::string name, std::string type, std::unique_ptr<core::Sink> sink);
-  /// Closes the cursors of sinks that are no longer added, then starts all runners. One that still has pending events
-  /// and is not in drop_pending is an orphan: its events are kept, it is named loudly and shown as `orphaned`. A sink
-  /// that cannot start is tried again for ever; that is no error.
+  /// Closes the cursors of stored sinks that were not added, then starts all runners. A stored sink that still has
+  /// pending events and is not in drop_pending is an orphan: its events are kept, it is logged as an error and shown as
+  /// `orphaned`. A sink that cannot start is retried for ever and is not an error.
   Task<Status> start();
-  /// A sink that came with a reload: starts with the next event.
+  /// Adds and starts a sink of a reloaded configuration. It gets events from the next one on.
   Task<Status> start_sink(std::string name, std::string type, std::unique_ptr<core::Sink> sink);
   bool has(const std::string& name) const { return runners_.count(name) != 0; }
-  /// Drains at most RelaySettings::drain, saves the cursors, stops the sinks.
+  /// Drains for RelaySettings::drain at most, saves the cursors and stops the sinks.
   Task<void> stop();
-  /// After a commit.
+  /// To be called after each commit: wakes the runners.
   void wake();
-  /// Every few seconds: names runners that make no progress (SinkRunner::watch).
+  /// To be called every few seconds: calls SinkRunner::watch() of each runner.
   void watch();
 
   std::vector<core::SinkView> views() const;
-  /// `not_found`: no such sink.
+  /// Returns `not_found` if there is no such sink.
   Task<Result<std::int64_t>> replay(core::Control::Replay request);
   Task<Result<std::int64_t>> dead_letter(std::string sink, std::string verb, std::vector<std::int64_t> seqs);
 
@@ -45,7 +46,7 @@ class Relay {
 
   std::shared_ptr<SinkRunnerContext> context_;
   std::map<std::string, std::shared_ptr<SinkRunner>> runners_;
-  std::map<std::string, std::string> orphans_;  ///< sinks of the store without a runner, and what they still have
+  std::map<std::string, std::string> orphans_;  ///< stored sinks without a runner, and what is pending for them
   bool stopping_ = false;
 };
 

@@ -16,7 +16,7 @@ void Replay::restore(const std::map<std::string, std::string>& notes) {
   Order order;
   std::istringstream in(found->second);
   if (!(in >> order.from >> order.to >> order.from_ns >> order.rate)) return;
-  in.get();  // the space before the key, which may hold spaces itself
+  in.get();  // skips the space before the key, which may contain spaces itself
   std::getline(in, order.key, '\0');
   order_ = std::move(order);
 }
@@ -84,7 +84,7 @@ void Replay::requeue(Item item, Time due) {
   keys_.erase(item.event.key);
   if (flying_.erase(item.event.stamp.seq) != 0) flying_bytes_ -= item.event.payload.size();
   item.due = due;
-  ready_.push_front(std::move(item));  // nothing of its key was sent meanwhile
+  ready_.push_front(std::move(item));  // keeps the order: no event of its key was sent meanwhile
 }
 
 std::string Replay::summary() const {

@@ -14,11 +14,11 @@
 
 namespace driftd::delivery {
 
-/// Stored events that go to one sink again. What is left of it is a note of the cursor, so that it goes on after a
-/// kill: at max what was under way then is sent once more. Core thread.
+/// Stored events that are sent to one sink again. The cursor's notes keep what is left, so that the replay continues
+/// after a kill: only the events that were under way then may be sent twice. Core thread.
 class Replay {
  public:
-  /// What is asked for, and still to be done.
+  /// The events that were requested and are still to be sent.
   struct Order {
     std::int64_t from = 0, to = 0;  ///< event seqs, both included
     Nanos from_ns = 0;
@@ -35,23 +35,24 @@ class Replay {
   bool active() const { return order_.has_value(); }
   bool planned() const { return planned_; }
   const std::optional<Order>& order() const { return order_; }
-  /// An order as it was noted before the process ended; its events must be found again.
+  /// Restores the order from the notes of an earlier process. Its events must be found again.
   void restore(const std::map<std::string, std::string>& notes);
   void begin(Order order, std::vector<std::int64_t> seqs);
   void cancel() { *this = Replay(); }
-  /// Writes what is left into the cursor's notes.
+  /// Writes what is left to be sent into the cursor's notes.
   void note(std::map<std::string, std::string>& notes) const;
 
-  /// The next events to fetch, at max `max`; they are taken for fetched.
+  /// Returns the next seqs to fetch, `max` at most, and counts them as fetched.
   std::vector<std::int64_t> unfetched(std::size_t max);
-  /// The last so many of them have to be fetched again.
+  /// Marks the last `count` of them as not fetched.
   void not_fetched(std::size_t count) { at_ -= count; }
-  /// What the store has of `asked`; the rest left it.
+  /// Adds the `events` that the store returned for `asked`. The others of `asked` have left the store.
   void fetched(const std::vector<std::int64_t>& asked, std::vector<core::StoredEvent> events);
   bool has_unfetched() const { return at_ < seqs_.size(); }
   std::size_t ready() const { return ready_.size(); }
-  std::size_t bytes() const;  ///< of their payloads, and of those in flight
-  /// When the next may be sent, in order per key, among those whose key is not in flight here and passes `free`.
+  std::size_t bytes() const;  ///< payload bytes of the ready events and of those in flight
+  /// Returns when the next event may be sent. Considers the first event of each key that is not in flight here and
+  /// passes `free`. Empty if there is none.
   template <class Free>
   std::optional<Time> next(Free free) const {
     std::optional<Time> out;
@@ -59,7 +60,7 @@ class Replay {
     if (out) out = std::max(*out, next_);
     return out;
   }
-  /// Takes the first that is due; nothing if none is.
+  /// Takes the first event that is due. Empty if none is.
   template <class Free>
   std::optional<Item> take(Time now, Free free) {
     std::optional<Place> chosen;
@@ -73,7 +74,7 @@ class Replay {
   void requeue(Item item, Time due);
   std::size_t in_flight() const { return keys_.size(); }
   bool finished() const { return active() && planned_ && !has_unfetched() && ready_.empty() && keys_.empty(); }
-  /// `60 events were sent again, 2 refused, 1 is no longer in the store`.
+  /// Returns a text such as `60 events were sent again, 2 were refused, 1 are no longer in the store`.
   std::string summary() const;
 
  private:
@@ -89,7 +90,7 @@ class Replay {
 
   std::optional<Order> order_;
   bool planned_ = false;
-  std::vector<std::int64_t> seqs_;  ///< in order; `at_` is the next to fetch
+  std::vector<std::int64_t> seqs_;  ///< ascending; `at_` is the index of the next to fetch
   std::size_t at_ = 0;
   std::deque<Item> ready_;
   std::set<std::string> keys_;  ///< in flight

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A runner's loop and its watch. The cursor: lane_cursor.cpp; what becomes of an attempt: lane_attempt.cpp.
+// The loop of a SinkRunner and its watch. Its cursor is in sink_runner_cursor.cpp, the outcome of attempts in
+// sink_runner_attempt.cpp.
 #include "delivery/sink_runner.hpp"
 
 #include <boost/asio/as_tuple.hpp>
@@ -12,9 +13,9 @@ namespace driftd::delivery {
 namespace {
 
 constexpr Millis kStoreRetry{1'000};
-constexpr int kIdle = 16;  // duties in a row that changed nothing
+constexpr int kIdle = 16;  // maximum of duties in a row that change nothing
 
-/// A debug build ends where an invariant is broken; a release has named and counted it, and goes on.
+/// A debug build aborts when an invariant is broken. A release build has logged and counted it, and goes on.
 void broken_invariant() {
 #ifdef DRIFTD_DEBUG
   std::abort();
@@ -153,7 +154,8 @@ Task<void> SinkRunner::sleep(Time until) {
   asleep_until_.reset();
 }
 
-/// A duty that is due again and again and changes nothing would keep the core thread busy for ever.
+/// Reports a duty that is due again and again and changes nothing, and pauses: it would keep the core thread busy for
+/// ever.
 void SinkRunner::idle(Duty duty) {
   idle_ = 0;
   ++missed_wakeups_;
@@ -167,7 +169,7 @@ void SinkRunner::idle(Duty duty) {
 }
 
 void SinkRunner::wake() {
-  asleep_until_.reset();  // it waits for its turn of the core thread, no longer for the time
+  asleep_until_.reset();  // it now waits for the core thread and no longer for the timer
   wake_timer_.cancel();
 }
 
@@ -213,7 +215,7 @@ std::string SinkRunner::why_stalled() const {
   if (window_.in_flight() != 0) return std::to_string(window_.in_flight()) + " of them are under way without an answer";
   if (at_exception_limit()) return exception_limit_text();
   if (window_.retrying() != 0) return "they wait for their next attempt: " + last_error_;
-  if (doing_ != Duty::sleep) return "it was to " + std::string(render(doing_)) + ", and that has not ended";
+  if (doing_ != Duty::sleep) return "its current step (" + std::string(render(doing_)) + ") has not ended";
   return "no reason is known; this is a defect of driftd, please report it";
 }
 
@@ -224,7 +226,7 @@ std::string SinkRunner::exception_limit_text() const {
          ")";
 }
 
-/// Loud once each time that the bound is reached.
+/// Logs an error each time the limit is reached, and again only after the number fell below half of it.
 void SinkRunner::report_exception_limit() {
   if (!at_exception_limit()) {
     limit_reported_ = limit_reported_ && window_.exceptions() >= context_->settings.max_exceptions / 2;
@@ -253,7 +255,7 @@ void SinkRunner::watch() {
   const Agenda agenda = next_duty(situation());
   const bool due = agenda.duty != Duty::sleep || agenda.until < *asleep_until_;
   const bool timer_late = now() >= *asleep_until_;
-  // its library's threads publish_agent_event it a moment before they publish_agent_event the runner
+  // the threads of the sink's library set must_check() a moment before the runner is woken
   const bool by_sink = started_ && sink_->must_check();
   const bool missed = due && !timer_late && !by_sink;
   if (missed) {

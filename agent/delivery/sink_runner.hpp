@@ -17,56 +17,56 @@
 
 namespace driftd::delivery {
 
-inline constexpr std::size_t kMaxExceptions = 250'000;  ///< of a sink; some 180 bytes each
+inline constexpr std::size_t kMaxExceptions = 250'000;  ///< for each sink, about 180 bytes each
 
 struct RelaySettings {
   std::string agent, cluster = "default";
-  /// Sinks that an agent event (dead letter, gap, parked) is routed to; the sink it is about is taken out.
+  /// Returns the sinks of an agent event (dead letter, gap, parked). The sink that it is about is removed.
   std::function<std::vector<std::string>(const core::AgentEvent&)> routes;
-  std::vector<std::string> drop_pending;  ///< sinks gone from the config whose pending events may go
+  std::vector<std::string> drop_pending;  ///< removed sinks whose pending events may be dropped
   Millis drain{10'000};
   Millis check_every{60'000};
-  Millis disable_after = std::chrono::hours(120);  ///< webhooks: of nothing but failures
-  Millis stalled_after{30'000};                    ///< events wait and none was settled: loud
-  /// Events of a sink that failed or wait behind one that did, in memory: at so many it takes nothing new, loudly.
+  Millis disable_after = std::chrono::hours(120);  ///< a webhook that only failed for this long is disabled
+  Millis stalled_after{30'000};  ///< an error is logged if events wait and none was settled for this long
+  /// Maximum of a sink's events in memory that failed or wait behind a failed one. At it the sink takes nothing new.
   std::size_t max_exceptions = kMaxExceptions;
   core::Metrics* metrics = nullptr;  ///< may be null; outlives the relay
-  unsigned seed = 0;                 ///< of the jitter; 0: random
+  unsigned seed = 0;                 ///< seed of the jitter; 0: random
 };
 
-/// Everything a runner shares with its relay; outlives it.
+/// What a runner shares with its relay. It must outlive the runner.
 struct SinkRunnerContext {
   asio::any_io_executor core;
   core::Outbox& outbox;
   const Clock& clock;
   RelaySettings settings;
-  std::function<void()> wake_all;  ///< an agent event was appended
+  std::function<void()> wake_all;  ///< called after an agent event was stored
 };
 
-/// Delivers the events routed to one sink: fetch → send → settle. It does one duty after the other, as the agenda says,
-/// and sleeps only when the agenda says so. Never touches another runner. Core thread.
+/// Delivers the events routed to one sink: fetch → send → settle. It performs one duty after the other, as the agenda
+/// decides, and sleeps only when the agenda says so. It never touches another runner. Core thread.
 class SinkRunner : public std::enable_shared_from_this<SinkRunner> {
  public:
   SinkRunner(std::shared_ptr<SinkRunnerContext> context, std::string name, std::string type,
              std::unique_ptr<core::Sink> sink);
 
-  /// Runs until stop(); starts with the cursor, then the sink (again and again while it does not start).
+  /// Runs until stop(). Opens the cursor first, then starts the sink, retrying until it starts.
   Task<void> run();
-  /// Looks at the world again: new events, a moved clock.
+  /// Wakes the runner to look for new events in the store and at the clock.
   void wake_and_fetch();
-  /// Ends run(): sends what can be sent at once and waits for what is in flight, at most `drain`; saves, stops the
-  /// sink.
+  /// Ends run(): sends what can be sent at once, waits up to `drain` for events in flight, saves, stops the sink.
   void stop();
   bool stopped() const { return ended_; }
   core::SinkView view() const;
-  /// Every few seconds: a runner without progress is named once; one that sleeps though it has work is a defect, named,
-  /// counted and woken.
+  /// To be called every few seconds. Logs a lack of progress once. A runner that sleeps although it has work is a
+  /// defect: it is logged, counted and woken.
   void watch();
 
-  /// Sends stored events again, marked replay, behind live traffic, at most `rate` a second (0: no limit). Returns how
-  /// many there are, when the order is stored; they go out in the background, also after a restart.
+  /// Sends stored events again, marked as replay, behind live traffic, at most `rate` a second (0: no limit). Returns
+  /// their number once the order is stored; they are sent in the background, also after a restart.
   Task<Result<std::int64_t>> replay(core::Control::Replay request);
-  /// `replay` or `drop`; empty `seqs`: all dead letters of this sink. Returns how many.
+  /// Replays or drops dead letters; `verb` is `replay` or `drop`. Empty `seqs`: all dead letters of this sink. Returns
+  /// how many.
   Task<Result<std::int64_t>> dead_letter(std::string verb, std::vector<std::int64_t> seqs);
 
  private:
@@ -87,7 +87,8 @@ class SinkRunner : public std::enable_shared_from_this<SinkRunner> {
   Task<void> finish();
   void send_ready();
   void send_replay();
-  Task<Result<std::vector<std::int64_t>>> plan(Replay::Order order, std::string from_id);  ///< what a replay will send
+  /// Returns the seqs that a replay will send.
+  Task<Result<std::vector<std::int64_t>>> plan(Replay::Order order, std::string from_id);
   Task<Result<std::int64_t>> begin_replay(Replay::Order order, std::string from_id);
   Task<void> resume_replay();
   Task<void> fetch_replays();
@@ -100,7 +101,7 @@ class SinkRunner : public std::enable_shared_from_this<SinkRunner> {
   void refused(const core::StoredEvent& event, const core::Attempt& attempt);
   void endpoint_failed(const core::Attempt& attempt);
   void endpoint_alive(const std::string& key);
-  void endpoint_changed();  ///< the sink says: it came back, or wants to be checked
+  void endpoint_changed();  ///< the sink reports that it is back or must be checked
   void circuit_opened(Circuit::State before);
   void note_outage();
   void count(const core::StoredEvent& event, const core::Attempt& attempt);
@@ -128,8 +129,7 @@ class SinkRunner : public std::enable_shared_from_this<SinkRunner> {
   Window window_;
   Replay replay_;
   std::map<std::string, std::string> notes_, saved_notes_;
-  std::vector<core::EventDraft> unsaved_agent_events_;  ///< agent events that the next save stores with what they
-                                                        ///< publish_agent_event of
+  std::vector<core::EventDraft> unsaved_agent_events_;  ///< stored by the next save, with the state that they report
   asio::steady_timer wake_timer_, saved_;
   std::optional<Time> asleep_until_;
   bool rung_ = false, opened_ = false, started_ = false, stopping_ = false, ended_ = false, exhausted_ = false,
@@ -141,8 +141,8 @@ class SinkRunner : public std::enable_shared_from_this<SinkRunner> {
   std::int64_t delivered_ = 0;
   int idle_ = 0;
   std::uint64_t saves_failed_ = 0, missed_wakeups_ = 0;
-  Duty doing_ = Duty::sleep;           ///< what the loop waits for
-  std::optional<Time> waiting_since_;  ///< of the last progress while events wait
+  Duty doing_ = Duty::sleep;           ///< the duty that the loop is waiting for
+  std::optional<Time> waiting_since_;  ///< time since which events wait without progress
   bool stall_reported_ = false, limit_reported_ = false;
   std::string last_error_;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sending, and what becomes of an attempt.
+// Sending, and the outcome of an attempt.
 
 #include "base/escape.hpp"
 #include "base/fatal.hpp"
@@ -30,7 +30,7 @@ std::string_view render(core::Attempt::Outcome outcome) {
   return "?";
 }
 
-/// A receiver's words, short and fit for a log, a database and an event.
+/// Returns a receiver's text shortened and escaped, fit for a log, a database and an event.
 std::string brief(const std::string& error) { return escaped(error.substr(0, kErrorLength)); }
 
 std::string about(const core::StoredEvent& event, const std::string& detail) {
@@ -104,7 +104,7 @@ void SinkRunner::failed(const core::StoredEvent& event, const core::Attempt& att
   if (endpoint_.failed(event.key, now())) circuit_opened(before);
 }
 
-/// An answer that may be about this event or about all (Endpoint finds out which).
+/// Handles an answer that may be about this event or about all events; Endpoint decides which.
 void SinkRunner::refused(const core::StoredEvent& event, const core::Attempt& attempt) {
   last_error_ = about(event, attempt.detail);
   const std::int64_t seq = event.stamp.seq;
@@ -167,8 +167,7 @@ void SinkRunner::make_dead_letter(const core::StoredEvent& event, int attempts, 
   progress();
   log::room("delivery")
       .error("sink {}: event {} is a dead letter after {} attempts: {}", name_, event.stamp.id, attempts, reason);
-  if (event.agent_event)
-    return;  // two broken sinks must not publish_agent_event each other of their dead letters for ever
+  if (event.agent_event) return;  // two broken sinks must not report each other's dead letters for ever
   publish_agent_event("dead_letter", "sink " + name_ + " could not deliver event " + event.stamp.id + ": " + reason,
                       {{"sink", name_},
                        {"event_id", event.stamp.id},
@@ -187,7 +186,8 @@ void SinkRunner::disable(const std::string& why) {
   publish_agent_event("parked", "sink " + name_ + " is disabled: " + why, {{"sink", name_}, {"reason", why}});
 }
 
-/// The event is stored by the save that stores what it tells of: both or neither, and again until it succeeds.
+/// The next save stores the event together with the state that it reports, in one transaction, and is repeated until it
+/// succeeds.
 void SinkRunner::publish_agent_event(std::string what, std::string message,
                                      std::map<std::string, std::string> details) {
   core::AgentEvent event;

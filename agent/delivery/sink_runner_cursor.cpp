@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A runner's side of the store: its cursor, fetching, saving, moving back; and the start and check of its sink.
+// A SinkRunner's access to the store: opening, fetching, saving and moving back its cursor; and the start and check of
+// its sink.
 #include <boost/asio/as_tuple.hpp>
 
 #include "base/log.hpp"
@@ -32,8 +33,8 @@ Task<void> SinkRunner::open_cursor() {
   co_await restore_exceptions(std::move(cursor->exceptions));
 }
 
-/// Of an event that failed before a restart. No schedule waits so long as a clock makes it that was behind by years
-/// when the agent started (no battery, no NTP yet): such an event is due now.
+/// Returns the wait of an event that failed before a restart. A wait longer than any schedule means that the clock was
+/// years behind when the agent started (no battery, no NTP yet): such an event is due now.
 Millis SinkRunner::wait_of(const core::DeliveryState& state) const {
   const auto wait =
       std::chrono::duration_cast<Millis>(std::chrono::nanoseconds(state.next_ns - context_->clock.wall()));
@@ -60,7 +61,7 @@ Task<void> SinkRunner::restore_exceptions(std::vector<core::DeliveryState> excep
       retry_later("fetch the events that were failing", events.error());
       co_return;
     }
-    if (stopping_) co_return;  // there may be very many; a runner that is not open has nothing to save
+    if (stopping_) co_return;  // there may be very many events; a runner that is not open has nothing to save
     seqs = covered_seqs(std::move(seqs), *events);
     for (auto& event : *events) {
       const auto state = live.extract(event.stamp.seq);
@@ -72,7 +73,7 @@ Task<void> SinkRunner::restore_exceptions(std::vector<core::DeliveryState> excep
   opened_ = true;
 }
 
-/// There may be very many: they are event_count by one event.
+/// Reports all of them in one agent event: there may be very many.
 void SinkRunner::lost(const std::vector<std::int64_t>& seqs) {
   if (seqs.empty()) return;
   for (const auto seq : seqs) window_.forget(seq);
@@ -98,7 +99,7 @@ Task<void> SinkRunner::check() {
   next_check_ = now() + context_->settings.check_every;
   checked_ = true;
   const auto from = co_await sink_->check(notes_);
-  // from its end: one that takes long must not follow itself for ever
+  // counted from its end: checks that take long must not follow each other without a pause
   next_check_ = now() + context_->settings.check_every;
   if (!from) {
     endpoint_failed({core::Attempt::Outcome::retry_sink, from.error().message, from.error().retry_after_ms});
@@ -136,7 +137,7 @@ Task<void> SinkRunner::rewind() {
 }
 
 Task<void> SinkRunner::fetch() {
-  exhausted_ = true;  // a wake_and_fetch() during the fetch undoes it
+  exhausted_ = true;  // reset by a wake_and_fetch() during the fetch
   auto page = co_await context_->outbox.fetch(name_, window_.fetched_to(), kPage);
   if (!page) {
     exhausted_ = false;
@@ -163,7 +164,7 @@ Task<void> SinkRunner::load_due() {
   lost(seqs);
 }
 
-/// False: what was not flushed goes again.
+/// Returns false if the flush failed: the events that were not flushed will be sent again.
 Task<bool> SinkRunner::flush() {
   if (!std::exchange(unflushed_, false)) co_return true;
   const Status flushed = co_await sink_->flush();

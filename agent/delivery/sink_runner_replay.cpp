@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sending again what is stored: replays by command, dead letters that live again.
+// Sending stored events again: replays by command, and dead letters that are requeued.
 
 #include <boost/asio/as_tuple.hpp>
 
@@ -12,7 +12,7 @@ namespace driftd::delivery {
 namespace {
 
 constexpr int kReplayPage = 512;
-constexpr int kMaxAttempts = 5;  // of one replayed event, where the sink gives events up
+constexpr int kMaxAttempts = 5;  // for one replayed event, if the sink does not retry for ever
 
 bool selected(const core::StoredEvent& event, const Replay::Order& order) {
   if (event.stamp.seq < order.from || event.stamp.recorded_ns < order.from_ns) return false;
@@ -39,7 +39,7 @@ Task<Result<std::int64_t>> SinkRunner::replay(core::Control::Replay request) {
   co_return count;
 }
 
-/// Returns when the order is stored: what was answered survives a kill.
+/// Returns once the order is stored, so that an answered replay survives a kill.
 Task<Result<std::int64_t>> SinkRunner::begin_replay(Replay::Order order, std::string from_id) {
   Replay::Order asked = order;
   DRIFTD_CO_TRY(auto seqs, co_await plan(std::move(asked), std::move(from_id)));
@@ -82,7 +82,7 @@ Task<Result<std::vector<std::int64_t>>> SinkRunner::plan(Replay::Order order, st
   co_return seqs;
 }
 
-/// A replay that the last process did not end.
+/// Continues a replay that the last process did not finish.
 Task<void> SinkRunner::resume_replay() {
   const auto self = shared_from_this();
   Replay::Order order = *replay_.order();
@@ -117,7 +117,7 @@ Task<void> SinkRunner::fetch_replays() {
 void SinkRunner::send_replay() {
   auto item = replay_.take(now(), [this](const std::string& key) { return !window_.busy(key); });
   if (!item) return;
-  window_.hold(item->event.key);  // live events of that key wait for it, the others do not
+  window_.hold(item->event.key);  // live events of this key wait for it; other keys do not
   asio::co_spawn(context_->core, deliver_replay(std::move(*item)), fatal);
 }
 

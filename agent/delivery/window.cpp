@@ -8,7 +8,7 @@
 namespace driftd::delivery {
 namespace {
 
-constexpr std::size_t kHeldBack = 128;  // settled events above the mark that are worth an exception
+constexpr std::size_t kHeldBack = 128;  // number of settled events above the mark that make exceptions worth their cost
 
 }  // namespace
 
@@ -21,7 +21,7 @@ void Window::wait(std::int64_t seq) {
   const Entry& entry = entries_.at(seq);
   const auto& queue = entry.queue->second;
   if (*queue.begin() != seq || held_.count(entry.key()) != 0) return;
-  for (const auto one : queue) {  // a revived dead letter may come before one that is in flight
+  for (const auto one : queue) {  // a requeued dead letter may be the first while the next event is in flight
     if (entries_.at(one).in_flight) return;
     if (one != seq) break;
   }
@@ -34,7 +34,7 @@ void Window::unschedule(std::int64_t seq) {
   unloaded_due_.erase({entry.due, seq});
 }
 
-/// Returns its entry, with nothing of the event in memory but seq and key.
+/// Adds an entry that keeps only seq and key of the event in memory.
 Window::Entry& Window::add_entry(core::StoredEvent event, Time due) {
   const std::int64_t seq = event.stamp.seq;
   Entry& entry = entries_[seq];
@@ -73,7 +73,7 @@ void Window::restore(core::StoredEvent event, const core::DeliveryState& state, 
   restored_to_ = std::max(restored_to_, event.stamp.seq);
   Entry& entry = add_entry(std::move(event), due);
   entry.persisted = true;
-  // a refusal that nobody was blamed for is no attempt, and waits all the same
+  // a refusal without blame does not count as an attempt, but waits all the same
   entry.failing = state.attempts > 0 || due > now;
   if (entry.failing) ++failing_;
   entry.attempts = state.attempts;
@@ -93,7 +93,7 @@ bool Window::is_exception(const Entry& entry) const {
   return entry.failing || entry.persisted || entries_.at(*entry.queue->second.begin()).failing;
 }
 
-/// Makes an entry an exception: it holds nothing back any more and costs no memory.
+/// Makes an entry an exception: it no longer holds the mark back, and its payload leaves the memory.
 void Window::make_exception(std::int64_t seq) {
   Entry& entry = entries_.at(seq);
   if (plain_.erase(seq) != 0) unsaved_.insert(seq);
@@ -189,7 +189,8 @@ void Window::remove_entry(std::int64_t seq) {
   }
   wait(*queue->second.begin());
   if (!was_failing) return;
-  for (const auto behind : queue->second) {  // nobody fails before them: those that were not written are plain again
+  for (const auto behind : queue->second) {  // no failing event is before them any more: those that were not saved are
+                                             // regular again
     if (is_exception(entries_.at(behind))) continue;
     unsaved_.erase(behind);
     plain_.insert(behind);
@@ -241,7 +242,8 @@ core::DeliveryState Window::state_of(const Entry& entry, Time now, Nanos wall) c
   return {entry.seq, entry.attempts, wall + wait, false, entry.error};
 }
 
-/// Of those that were fetched: what lies behind the last one waits for a fetch, and no exception moves its mark.
+/// Considers only fetched events: a settled one beyond the last fetched event waits for a fetch, and no exception would
+/// move its mark.
 bool Window::holds_back_many() const {
   if (plain_.empty() || settled_.size() < kHeldBack) return false;
   const auto end = settled_.upper_bound(fetched_to_);
@@ -287,7 +289,7 @@ void Window::saved(const Save& save) {
   settled_.erase(settled_.begin(), settled_.upper_bound(low_water_));
   for (const auto seq : save.settled) {
     cleared_.erase(seq);
-    if (seq > low_water_) settled_.insert(seq);  // its exception is gone, the mark is not there yet
+    if (seq > low_water_) settled_.insert(seq);  // its exception is removed, but the mark has not reached it
   }
   for (const auto seq : save.dropped) dropped_.erase(seq);
 }

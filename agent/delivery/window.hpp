@@ -14,19 +14,20 @@
 
 namespace driftd::delivery {
 
-/// What one runner knows of the events that are not settled yet, in order per key, and what of that is saved.
-/// Invariants: per key only the first is ever in flight; an event that fails, and those behind it in its key, become
-/// exceptions of the cursor, of which only the seq, the key and the schedule stay in memory. Core thread.
+/// The events of one sink that are not settled yet, in order per key, and which part of that is saved. Invariants: of
+/// each key only the first event is ever in flight; an event that fails, and those behind it in its key, become
+/// exceptions of the cursor, of which only seq, key and schedule stay in memory. Core thread.
 class Window {
  public:
   using Queues = std::unordered_map<std::string, std::set<std::int64_t>>;
   struct Entry {
     std::int64_t seq = 0;
-    const Queues::value_type* queue = nullptr;  ///< its key, and the seqs that wait under it
-    std::unique_ptr<core::StoredEvent> event;   ///< only while it is in memory; there may be very many exceptions
+    const Queues::value_type* queue = nullptr;  ///< its key, and the seqs that wait in it
+    std::unique_ptr<core::StoredEvent> event;   ///< null while its payload is not in memory: there may be very many
+                                                ///< exceptions
     bool in_flight = false;
-    bool persisted = false;  ///< its exception is in the store, or in a save under way
-    bool failing = false;    ///< it failed by itself: it and those behind it are exceptions
+    bool persisted = false;  ///< its exception is in the store or in a save under way
+    bool failing = false;    ///< the event itself failed: it and those behind it are exceptions
     int attempts = 0;
     Time due{};
     std::string error;
@@ -38,66 +39,68 @@ class Window {
 
   explicit Window(std::int64_t low_water = 0) : low_water_(low_water), fetched_to_(low_water) {}
 
-  /// An event as fetched, in seq order; one that is known already (exception, dead) is passed over.
+  /// Adds a fetched event; call in seq order. Skips one that is already known as an exception, dead letter or settled.
   void add(core::StoredEvent event);
-  /// An exception of the cursor as it was saved; its payload is not in memory.
+  /// Restores a saved exception of the cursor, without its payload in memory.
   void restore(core::StoredEvent event, const core::DeliveryState& state, Time due, Time now);
   void restore_dead(std::int64_t seq) { dead_.insert(seq); }
 
-  /// The first loaded entry that may be sent now, or nullptr; marks it in flight. One of a key in `avoid` only if there
-  /// is no other.
+  /// Returns the first loaded entry that may be sent now and marks it as in flight; nullptr if there is none. Takes a
+  /// key in `avoid` only if there is no other.
   Entry* take(Time now, const std::set<std::string>& avoid = {});
-  /// Entries due now whose payload must be fetched first, at max `max`.
+  /// Returns the seqs of due entries whose payload must be fetched first, `max` at most.
   std::vector<std::int64_t> unloaded(Time now, std::size_t max) const;
   void load(core::StoredEvent event);
 
-  /// The endpoint failed: the event goes again, behind the others that are due.
+  /// The endpoint failed: the event is sent again, behind the others that are due. No attempt is counted.
   void requeue(std::int64_t seq, Time now, const std::string& error);
-  /// The event failed: its key waits until `due`; `counts_attempt` an attempt of its schedule.
+  /// The event failed: its key waits until `due`. `counts_attempt`: an attempt of its schedule is used up.
   void postpone(std::int64_t seq, Time due, const std::string& error, bool counts_attempt);
-  /// What of this key waits is due now.
+  /// Makes the first waiting event of this key due now.
   void make_due(const std::string& key, Time now);
   void settle(std::int64_t seq);
   void dead_letter(std::int64_t seq, const std::string& error);
-  void forget(std::int64_t seq);  ///< it left the store
-  /// A dead letter lives again at once (its event was fetched), or is forgotten.
+  void forget(std::int64_t seq);  ///< the event has left the store
+  /// Makes a dead letter a regular event that is due at once. Does nothing if it is not a dead letter.
   void requeue_dead(core::StoredEvent event);
   void drop_dead(std::int64_t seq);
-  /// Nothing of this key is taken until release().
+  /// Lets take() return nothing of this key until release().
   void hold(const std::string& key) { held_.insert(key); }
   void release(const std::string& key);
 
   const Entry* find(std::int64_t seq) const;
-  bool busy(const std::string& key) const;  ///< something of this key is not settled
-  /// When the first entry is due that could be taken, and the first whose payload is not in memory.
+  bool busy(const std::string& key) const;  ///< true if an event of this key is not settled
+  /// When the first sendable entry is due, and the first one whose payload is not in memory. Empty if there is none.
   std::optional<Time> next_loaded() const { return first_of(loaded_due_); }
   std::optional<Time> next_unloaded() const { return first_of(unloaded_due_); }
   std::size_t loaded() const { return loaded_; }
-  std::size_t loaded_bytes() const { return loaded_bytes_; }  ///< of their payloads
+  std::size_t loaded_bytes() const { return loaded_bytes_; }  ///< payload bytes in memory
   std::size_t size() const { return entries_.size(); }
-  std::size_t plain() const { return plain_.size(); }  ///< entries that are no exceptions
+  std::size_t plain() const { return plain_.size(); }  ///< entries that are not exceptions
   std::size_t exceptions() const { return entries_.size() - plain_.size(); }
-  std::size_t unwritten() const { return unsaved_.size(); }  ///< exceptions that the next save writes
+  std::size_t unwritten() const { return unsaved_.size(); }  ///< exceptions that the next save will write
   std::size_t in_flight() const { return in_flight_; }
   std::size_t retrying() const { return failing_; }
   const std::set<std::int64_t>& dead() const { return dead_; }
   const std::vector<core::DeliveryState>& unsaved_dead() const { return dead_letters_; }
-  /// Given up, not saved yet.
+  /// Dead letters that were dropped and are not saved yet.
   std::vector<std::int64_t> dropped() const { return {dropped_.begin(), dropped_.end()}; }
-  /// Events that a kill now would send twice.
+  /// The number of events that would be sent twice after a kill now.
   std::size_t at_risk() const { return in_flight_ + settled_.size() + cleared_.size() + dead_letters_.size(); }
-  std::size_t unsaved() const;  ///< of them and of what was given up, what a save can end
+  std::size_t unsaved() const;  ///< how many of those, and of the dropped ones, a save would clear
   std::int64_t low_water() const { return low_water_; }
-  /// Every fetched event up to this seq is settled or a dead letter; what waits behind its key or for a retry is above
-  /// it.
+  /// Every fetched event up to this seq is settled or a dead letter. Events that wait for a retry, or behind one in
+  /// their key, are above it.
   std::int64_t settled_to() const { return entries_.empty() ? fetched_to_ : entries_.begin()->first - 1; }
   std::int64_t fetched_to() const { return fetched_to_; }
-  /// Exceptions of the cursor lie behind the last fetched event: settled, they stay at risk until it is fetched.
+  /// True if some restored exceptions are newer than the last fetched event. Settled ones among them stay at risk until
+  /// it passes them.
   bool behind() const { return fetched_to_ < restored_to_; }
 
   /// Returns true if a save would change what is stored.
   bool worth_saving() const;
-  /// What to save now. Events that hold back the mark of many settled ones, or with `all` of any, become exceptions.
+  /// Returns what to save now. Events that hold back the low-water mark of many settled ones become exceptions, and
+  /// with `all` those that hold back any.
   Save plan(Time now, Nanos wall, bool all);
   void saved(const Save& save);
   void not_saved(const Save& save);
@@ -112,20 +115,20 @@ class Window {
   void make_exception(std::int64_t seq);
   Entry& add_entry(core::StoredEvent event, Time due);
   void hold_in_memory(Entry& entry, core::StoredEvent event);
-  void wait(std::int64_t seq);  ///< into the queue of those that are due, if it is the first of its key and free
+  void wait(std::int64_t seq);  ///< schedules it if it is the first of its key, not in flight and not held
   void unschedule(std::int64_t seq);
   void remove_entry(std::int64_t seq);
   core::DeliveryState state_of(const Entry& entry, Time now, Nanos wall) const;
 
   std::map<std::int64_t, Entry> entries_;
-  Queues keys_;  ///< its nodes stay where they are: entries point at them
+  Queues keys_;  ///< node addresses are stable: entries point at them
   std::set<std::string> held_;
-  Due loaded_due_, unloaded_due_;                  ///< the first of each key, unless in flight or held
-  std::set<std::int64_t> plain_;                   ///< entries that are no exceptions: they hold the mark back
-  std::set<std::int64_t> unsaved_;                 ///< exceptions to write
-  std::set<std::int64_t> settled_;                 ///< done, not below the saved low-water mark
-  std::set<std::int64_t> cleared_;                 ///< saved exceptions that are done
-  std::set<std::int64_t> dropped_;                 ///< dead letters given up
+  Due loaded_due_, unloaded_due_;                  ///< the first entry of each key, unless it is in flight or held
+  std::set<std::int64_t> plain_;                   ///< entries that are not exceptions: they hold the mark back
+  std::set<std::int64_t> unsaved_;                 ///< exceptions that the next save writes
+  std::set<std::int64_t> settled_;                 ///< settled, and above the saved low-water mark
+  std::set<std::int64_t> cleared_;                 ///< saved exceptions that are settled
+  std::set<std::int64_t> dropped_;                 ///< dead letters that were dropped
   std::vector<core::DeliveryState> dead_letters_;  ///< not saved yet
   std::set<std::int64_t> dead_;
   std::int64_t low_water_ = 0, fetched_to_ = 0, restored_to_ = 0;

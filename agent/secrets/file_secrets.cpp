@@ -51,7 +51,8 @@ std::vector<FileSecrets::Found> FileSecrets::look(const std::vector<FileToRead>&
   return out;
 }
 
-/// Whether an earlier look saw the same. By the marks alone: the clock of a file system may be another one than ours.
+/// Returns true if an earlier look saw the same content. Compares the marks alone, because a file system may have
+/// another clock than we.
 bool FileSecrets::settles(One& one, const Found& found) {
   const bool switched = *found.read && (*found.read)->mark != found.mark;
   const bool other = !one.sight || one.sight->mark != found.mark;
@@ -72,7 +73,8 @@ void FileSecrets::set_fault(One& one, const std::string& why, FileChanges& out) 
     out.recovered.push_back(setting + "secret file " + one.use.file.string() + " can be read again");
 }
 
-/// Of the first look the load has spoken.
+/// Keeps the mark of a settled reading. Does not report a replaceable_warning file at the first look: the load of the
+/// config has reported it.
 void FileSecrets::take_mark(One& one, const config::SecretText& read, FileChanges& out) {
   const bool news = one.mark && read.rights.replaced != one.replaced && !read.rights.replaced.empty();
   one.mark = read.mark;

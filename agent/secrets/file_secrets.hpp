@@ -11,60 +11,61 @@
 
 namespace driftd::secrets {
 
-/// Whether a file is read (again): it is another one than the one that was read, or the system refused what was read.
-/// Also one that cannot be looked at is read, for the reason.
+/// Returns true if a file must be read (again): it is not the file that was read, or the backend refused the secret
+/// that was read. A file that cannot be inspected is read too, for the error.
 bool must_read(const std::optional<config::FileMark>& was, const std::optional<config::FileMark>& now, bool refused);
 
-/// The secrets of one backend that stand in files, as they are in use. A file that is gone, cannot be read, or is one
-/// that others may write leaves in use what was read before. Core thread, but for look().
+/// The secrets of one backend that are stored in files, as they are in use. If a file is missing, cannot be read or is
+/// writable by others, the value that was read before stays in use. Core thread, except for look().
 class FileSecrets {
  public:
-  /// `in_use`: token → bytes, as the config was loaded.
+  /// `in_use`: token → bytes, from the load of the config.
   FileSecrets(std::vector<config::FileUse> uses, const std::map<std::string, std::string>& in_use);
 
-  /// A file, and as of when it was read.
+  /// A file, and the mark of its last reading.
   struct FileToRead {
     std::filesystem::path file;
     std::optional<config::FileMark> was;
   };
-  /// What one look saw.
+  /// The result of one look at a file.
   struct Found {
-    std::optional<config::FileMark> mark;            ///< empty: there is no file
-    std::chrono::steady_clock::time_point at;        ///< when
-    std::optional<Result<config::SecretText>> read;  ///< empty: it is the one that was read before
+    std::optional<config::FileMark> mark;            ///< empty if there is no file
+    std::chrono::steady_clock::time_point at;        ///< time of the look
+    std::optional<Result<config::SecretText>> read;  ///< empty if the file is unchanged
   };
   std::vector<FileToRead> files_to_read() const;
-  /// Looks at each, and reads those that moved; all of them where the system `refused` what is in use. [any thread]
+  /// Inspects each file and reads those that changed; all of them if `refused`, which means that the backend refused a
+  /// secret. [any thread]
   static std::vector<Found> look(const std::vector<FileToRead>& files_to_read, bool refused);
 
   struct FileChanges {
-    std::map<std::string, std::string> values;  ///< token → bytes that are new
-    std::vector<std::string> changed;           ///< which settings and files they are of
-    std::vector<std::string> failing;           ///< what began to fail, and what that means
+    std::map<std::string, std::string> values;  ///< token → new bytes
+    std::vector<std::string> changed;           ///< settings and files of these values
+    std::vector<std::string> failing;           ///< new failures, and their consequence
     std::vector<std::string> recovered;
-    std::vector<std::string> doubtful;  ///< what others may replace since it was read again
+    std::vector<std::string> doubtful;  ///< files that others may replace, newly found
   };
-  /// `found` in the order of files_to_read(). What a file says, and that it is gone or unfit, counts once a second look
-  /// saw the same one `config::kSettleTime` later: half of what is written in place is nothing, nor is the moment
-  /// between two names.
+  /// Evaluates `found`, which is in the order of files_to_read(). New content, a missing file or an unfit one counts
+  /// only once a second look saw the same `config::kSettleTime` later, because a file that is being written, or being
+  /// replaced, may be incomplete.
   FileChanges apply(std::vector<Found> found);
-  /// A second look is due in `config::kSettleTime`.
+  /// Returns true if a second look is due in `config::kSettleTime`.
   bool unsettled() const;
-  /// Why what was read before stays in use; empty: each file is as it was read.
+  /// Returns why an earlier value stays in use. Empty if each file is as it was read.
   std::string fault() const;
 
  private:
-  /// What a look saw that no other has confirmed yet.
+  /// What a look saw and no later look has confirmed yet.
   struct Sight {
     std::optional<config::FileMark> mark;
-    std::chrono::steady_clock::time_point first, restless;  ///< seen so, and another one at each look since then
+    std::chrono::steady_clock::time_point first, restless;  ///< first seen so; since then each look differed
     bool settled = false;
   };
   struct One {
     config::FileUse use;
     std::string text;
-    std::optional<config::FileMark> mark;  ///< of what was read and had settled
-    std::string fault, replaced;           ///< `replaced`: who may put another file in its place
+    std::optional<config::FileMark> mark;  ///< mark of the last settled reading
+    std::string fault, replaced;           ///< `replaced`: who else could replace the file
     std::optional<Sight> sight;
     bool unsettled = false;
   };

@@ -11,8 +11,8 @@
 namespace driftd::secrets {
 namespace {
 
-/// One address of the settings for people: without user-info and query. One that came by reference and is no address by
-/// its form stays the reference.
+/// Returns an address of the settings for display, without user info and query. If it came by reference and does not
+/// look like an address, the reference is shown instead.
 std::string shown_address(const core::BackendSpec& spec, const std::string& given, const core::Value* registered) {
   const auto secret = spec.secrets.find(given);
   if (secret == spec.secrets.end()) {
@@ -24,8 +24,8 @@ std::string shown_address(const core::BackendSpec& spec, const std::string& give
   return shown == "[REDACTED]" && named ? *registered->string() : shown;
 }
 
-/// The endpoint that the settings name, for people and events: `address`, `endpoints` or `path`. `settings` before
-/// references were revealed, so that what came by reference is known.
+/// Returns the endpoint that the settings name, for display and events: `address`, `endpoints` or `path`. `settings`
+/// must have its references unresolved, so that values from references can be told apart.
 std::string endpoint_of(const core::BackendSpec& spec, const core::Value& settings) {
   const auto parsed = core::parse(spec.registration_json);
   const core::Value* registered = parsed ? parsed->find("settings") : nullptr;
@@ -34,7 +34,7 @@ std::string endpoint_of(const core::BackendSpec& spec, const core::Value& settin
     const core::Value* as_written = registered == nullptr ? nullptr : registered->find(name);
     if (value == nullptr) continue;
     const std::string* text = value->string();
-    // a program has not answered yet
+    // its program has not answered yet
     if (text != nullptr && config::is_token(*text) && !spec.secrets.contains(*text)) continue;
     if (text != nullptr) return shown_address(spec, *text, as_written);
     if (value->array() == nullptr) continue;

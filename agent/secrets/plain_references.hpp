@@ -6,13 +6,13 @@
 
 namespace driftd::secrets {
 
-/// Settings that the plugin's schema does not call sensitive get their value in place of the token that every
-/// `${env:…}` became when the config was read; sensitive ones keep it. An endpoint that the config does not name is
-/// taken from the settings, without user-info and query; the type of one whose provider is a path from its plugin. A
-/// backend without its plugin stays as it is.
+/// Replaces the token of each `${env:…}` by its value in settings that the plugin's schema does not mark as sensitive;
+/// sensitive ones keep the token. If the config names no endpoint, it is taken from the settings, without user info and
+/// query. The type of a backend whose provider is a path comes from the plugin. A backend without its plugin stays
+/// unchanged.
 Status reveal_plain_references(core::BackendSpec& spec, const std::vector<core::SessionFactory::ScanResult>& plugins);
 
-/// The plugin for a provider's id, alias or path, or nullptr.
+/// Returns the plugin for a provider's id, alias or path, or nullptr.
 const core::ProviderInfo* find_plugin(const std::vector<core::SessionFactory::ScanResult>& plugins,
                                       const std::string& provider);
 

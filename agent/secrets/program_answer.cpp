@@ -20,7 +20,7 @@ std::string text_of(const core::Value* value) {
   return value != nullptr && value->string() != nullptr ? *value->string() : std::string();
 }
 
-/// Whole seconds, a fraction is cut; one beyond what nanoseconds reach is as late as they do.
+/// Parses a time to whole seconds, without its fraction. A time beyond the range of nanoseconds is limited to it.
 std::optional<Nanos> parse_expiry(const std::string& text) {
   const auto instant = parse_instant(text);
   if (!instant) return std::nullopt;
@@ -28,7 +28,7 @@ std::optional<Nanos> parse_expiry(const std::string& text) {
   return std::clamp(instant->seconds, -kLast, kLast) * kSecond;
 }
 
-/// The text of status.expirationTimestamp of an ExecCredential; empty: it is none, or does not say.
+/// Returns status.expirationTimestamp of an ExecCredential. Empty if the text is not one, or has none.
 std::string expiry_text(const std::string& text) {
   if (text.empty() || text.front() != '{') return {};
   const auto document = core::parse(text);
@@ -74,7 +74,9 @@ Result<ProgramAnswer> read_answer(std::string output, Nanos now) {
   if (expiry.empty()) return out;
   const auto at = parse_expiry(expiry);
   const std::string shown = ipc::one_line(expiry, 40);
-  if (!at) return fail(Code::corrupt, "status.expirationTimestamp of its answer is no RFC 3339 time: '" + shown + "'");
+  if (!at)
+    return fail(Code::corrupt,
+                "status.expirationTimestamp of its answer is not a valid RFC 3339 time: '" + shown + "'");
   if (*at <= now) {
     return fail(Code::corrupt,
                 "its answer expired at " + shown + ", and now it is " + render_time(now) + ": look at both clocks");

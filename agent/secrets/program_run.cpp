@@ -24,8 +24,8 @@
 namespace driftd::secrets {
 namespace {
 
-constexpr std::size_t kErrorsKept = 4096;                      // the end of stderr
-constexpr const char* kPath = "/usr/local/bin:/usr/bin:/bin";  // where the agent has none
+constexpr std::size_t kErrorsKept = 4096;                      // bytes kept from the end of stderr
+constexpr const char* kPath = "/usr/local/bin:/usr/bin:/bin";  // PATH if the agent has none
 constexpr int kOrphanTries = 100;
 constexpr auto kOrphanPause = std::chrono::milliseconds(10);
 
@@ -47,14 +47,14 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   return out;
 }
 
-/// The first of these calls that failed; 0: none.
+/// Returns the first non-zero result; 0 if no call failed.
 int first_of(std::initializer_list<int> failures) {
   const auto* found = std::find_if(failures.begin(), failures.end(), [](int one) { return one != 0; });
   return found == failures.end() ? 0 : *found;
 }
 
-/// posix_spawn(3) with `out` and `errors` as descriptors 1 and 2; 0, or errno. An action that was not added would leave
-/// the program with a descriptor of ours.
+/// Calls posix_spawn(3) with `out` and `errors` as descriptors 1 and 2. Returns 0, or errno. Every action is checked: a
+/// missing one would leave the program with a descriptor of ours.
 int spawn(std::vector<std::string> words, std::vector<std::string> environment, int out, int errors, pid_t& pid) {
   posix_spawn_file_actions_t actions;
   posix_spawnattr_t attributes;
@@ -76,7 +76,8 @@ int spawn(std::vector<std::string> words, std::vector<std::string> environment, 
   return failed;
 }
 
-/// A pipe whose write end is above the standard descriptors, so that no dup2 meets itself; 0, or errno.
+/// Makes a pipe whose write end is above the standard descriptors, so that dup2 never gets two equal descriptors.
+/// Returns 0, or errno.
 int make_pipe(int (&ends)[2]) {
   if (::pipe2(ends, O_CLOEXEC) != 0) return errno;
   const int high = ::fcntl(ends[1], F_DUPFD_CLOEXEC, 3);
@@ -123,7 +124,7 @@ void ProgramChild::kill() const {
 
 int ProgramChild::reap() {
   int status = 0;
-  kill();  // before the leader is reaped: until then its number is nobody else's
+  kill();  // before the leader is reaped: until then its pid cannot be reused
   while (pid > 0 && ::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
   }
   close_all({out, errors, end});
@@ -156,7 +157,7 @@ ProgramRun::ProgramRun(asio::any_io_executor core, asio::any_io_executor io, con
       end_(core),
       limit_(core),
       read_(core, asio::steady_timer::time_point::max()) {
-  out_text_.reserve(kMostAnswer + 1);  // never moved while it grows
+  out_text_.reserve(kMostAnswer + 1);  // so that it is never reallocated, which would leave copies in memory
 }
 
 ProgramRun::~ProgramRun() { wipe(out_text_); }
@@ -183,14 +184,14 @@ Task<Result<std::string>> ProgramRun::run(std::shared_ptr<ProgramRun> self) {
   self->reading_ = 2;
   asio::co_spawn(self->core_, collect(self, false), fatal);
   asio::co_spawn(self->core_, collect(self, true), fatal);
-  boost::system::error_code ignored;  // a pidfd becomes readable, or the reaping below waits
+  boost::system::error_code ignored;  // a pidfd becomes readable at the end; if this fails, reap() waits
   co_await self->end_.async_wait(asio::posix::descriptor_base::wait_read,
                                  asio::redirect_error(asio::use_awaitable, ignored));
   self->limit_.cancel();
   const pid_t group = self->child_.pid;
   const int status = self->child_.reap();
   co_await self->finish_reading();
-  // As init (a container) or subreaper the agent is the parent of what the program left behind.
+  // As init (in a container) or subreaper, the agent is the parent of the processes that the program left behind.
   for (int left = kOrphanTries; left > 0 && ::waitpid(-group, nullptr, WNOHANG) >= 0; --left) {
     self->read_.expires_after(kOrphanPause);
     co_await self->read_.async_wait(asio::as_tuple(asio::use_awaitable));
@@ -198,10 +199,11 @@ Task<Result<std::string>> ProgramRun::run(std::shared_ptr<ProgramRun> self) {
   co_return self->verdict(status);
 }
 
-/// What it wrote before its end is read; what escaped its group may hold the pipes open, and is not waited for.
+/// Reads what the program wrote before its end. Processes that left its group may keep the pipes open, and are not
+/// waited for.
 Task<void> ProgramRun::finish_reading() {
   boost::system::error_code ignored;
-  settling_ = true;  // a read that has just succeeded is past cancelling, and must not be followed by another
+  settling_ = true;  // a read that has just succeeded cannot be cancelled, and must not be followed by another
   out_.cancel(ignored);
   errors_.cancel(ignored);
   while (reading_ > 0) {
@@ -243,7 +245,7 @@ void ProgramRun::append(bool errors, const char* bytes, std::size_t size) {
   child_.kill();
 }
 
-/// A line whose beginning was cut off is dropped: half a secret would not be recognised.
+/// Drops a line whose beginning was cut off: half a secret would not be recognised.
 std::string_view ProgramRun::errors() const {
   const std::string_view all = error_text_;
   return errors_cut_ ? all.substr(std::min(all.find('\n'), all.size())) : all;
@@ -254,7 +256,7 @@ void ProgramRun::drain(bool errors) {
   boost::system::error_code ended;
   pipe.non_blocking(true, ended);
   std::array<char, 4096> buffer;
-  for (int rounds = 0; !ended && rounds < 64; ++rounds) {  // a pipe holds no more
+  for (int rounds = 0; !ended && rounds < 64; ++rounds) {  // a pipe holds no more than this
     const std::size_t got = pipe.read_some(asio::buffer(buffer), ended);
     append(errors, buffer.data(), got);
   }

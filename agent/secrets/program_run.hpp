@@ -14,9 +14,10 @@
 
 namespace driftd::secrets {
 
-inline constexpr std::size_t kMostAnswer = 64 * 1024;  ///< bytes of a program's standard output
+inline constexpr std::size_t kMostAnswer = 64 * 1024;  ///< maximum bytes of a program's standard output
 
-/// A program that runs: leader of a session and process group of its own. Its end kills the group and reaps.
+/// A running program, the leader of its own session and process group. Its destructor kills the group and reaps the
+/// program.
 struct ProgramChild {
   pid_t pid = -1;
   int out = -1, errors = -1, end = -1;  ///< read ends of stdout and stderr; pidfd
@@ -24,15 +25,15 @@ struct ProgramChild {
   ProgramChild(ProgramChild&& other) noexcept { *this = std::move(other); }
   ProgramChild& operator=(ProgramChild&& other) noexcept;
   ~ProgramChild() { reap(); }
-  void kill() const;  ///< the whole group
-  int reap();         ///< kills what is left of the group and waits; the wait status of the program
+  void kill() const;  ///< kills the whole process group
+  int reap();         ///< kills the rest of the group and waits; returns the wait status of the program
 };
 
-/// What the program gets: PATH, HOME and LANG of the agent, and what its entry names.
+/// Returns the program's environment: PATH, HOME and LANG of the agent, and the variables that its entry names.
 std::vector<std::string> program_environment(const config::Program& program);
 
-/// One run of a program, without a shell: stdin is /dev/null, no descriptor but the first three, default signals, the
-/// environment above. Core thread; file system and spawn are on `io`.
+/// One run of a program, without a shell: stdin is /dev/null, only the first three descriptors are open, signals are
+/// default, and the environment is program_environment(). Core thread; file system and spawn run on `io`.
 class ProgramRun : public std::enable_shared_from_this<ProgramRun> {
  public:
   ProgramRun(asio::any_io_executor core, asio::any_io_executor io, const config::ProgramUse& use);
@@ -40,15 +41,18 @@ class ProgramRun : public std::enable_shared_from_this<ProgramRun> {
   ProgramRun(const ProgramRun&) = delete;
   ProgramRun& operator=(const ProgramRun&) = delete;
 
-  /// Once. The bytes of stdout of a program that exited with 0. `not_found`, `denied`, `invalid`: it may not be run any
-  /// more (config::check_program); `deadline`, `cancelled`: killed; `budget`: more than kMostAnswer; `unavailable`: it
-  /// could not start, was killed, or exited with another code. No message holds what it printed.
+  /// To be called once. Returns the bytes of stdout if the program exited with 0. Returns `not_found`, `denied` or
+  /// `invalid` if it may not be run any more (config::check_program), `deadline` or `cancelled` if it was killed,
+  /// `budget` for more than kMostAnswer, and `unavailable` if it could not start, was killed by a signal, or exited
+  /// with another code. No message contains what it printed.
   static Task<Result<std::string>> run(std::shared_ptr<ProgramRun> self);
-  /// run() returns soon.
+  /// Makes run() return soon.
   void cancel();
 
-  const std::string& output() const { return out_text_; }  ///< of a run that failed: what must be taken out of errors()
-  std::string_view errors() const;                         ///< whole lines at the end of its stderr
+  const std::string& output() const {
+    return out_text_;
+  }                                 ///< after a failed run: a secret that must be removed from errors()
+  std::string_view errors() const;  ///< complete lines at the end of its stderr
 
  private:
   static Task<void> collect(std::shared_ptr<ProgramRun> self, bool errors);

@@ -60,7 +60,7 @@ Task<void> ProgramValues::stop() {
 
 Task<void> ProgramValues::follow(std::shared_ptr<ProgramValues> self, std::size_t index) {
   WatchedProgram& one = *self->all_[index];
-  co_await asio::post(self->core_, asio::use_awaitable);  // whoever starts us is not called back inside start()
+  co_await asio::post(self->core_, asio::use_awaitable);  // no callback runs inside start()
   while (!self->stopping_) {
     one.run = std::make_shared<ProgramRun>(self->core_, self->io_, one.use);
     const auto output = co_await ProgramRun::run(one.run);
@@ -76,7 +76,7 @@ Task<void> ProgramValues::follow(std::shared_ptr<ProgramValues> self, std::size_
   self->ended_.cancel();
 }
 
-/// The time until the next run.
+/// Evaluates a run. Returns the time until the next one.
 milliseconds ProgramValues::handle_output(WatchedProgram& one, const Result<std::string>& output) {
   one.asked = true;
   const Nanos now = clock_.wall();
@@ -125,7 +125,7 @@ milliseconds ProgramValues::note_failure(WatchedProgram& one, const std::string&
   return std::min(wait, left);
 }
 
-/// Tells what there is now, once every program was asked.
+/// Reports the values or the missing one, once every program has answered or failed.
 void ProgramValues::report_values() {
   std::map<std::string, std::string> values;
   std::string missing;

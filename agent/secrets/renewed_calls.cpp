@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calls of a RenewedSession: each goes to the session that serves when it begins, and ends there.
+// The calls of a RenewedSession: each is made on the session that is active when it begins.
 #include "secrets/renewed_session.hpp"
 
 namespace driftd::secrets {
@@ -7,14 +7,14 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kProbe{1'000};      // a health probe waits no longer for the programs' first answers
-constexpr milliseconds kFirst{120'000};    // twice the longest time-out of a program: a first run ended before
-constexpr milliseconds kLook{2'000};       // a cycle waits no longer for the file system that holds a secret
-constexpr milliseconds kTakeOver{30'000};  // nor for the worker that is opened with a new one
+constexpr milliseconds kProbe{1'000};      // maximum wait of a health probe for the programs' first answers
+constexpr milliseconds kFirst{120'000};    // twice the longest time-out of a program, so a first run has ended before
+constexpr milliseconds kLook{2'000};       // maximum wait of a cycle for the file system that holds a secret
+constexpr milliseconds kTakeOver{30'000};  // maximum wait of a cycle for the worker that is opened with a new secret
 
 }  // namespace
 
-/// Waits while the programs run for the first time.
+/// Returns the active session. Waits, up to `most`, while the programs run for the first time.
 Task<Result<RenewedSession::Use>> RenewedSession::use(milliseconds most) {
   const auto self = shared_from_this();
   const auto until = std::chrono::steady_clock::now() + most;
@@ -28,7 +28,7 @@ Task<Result<RenewedSession::Use>> RenewedSession::use(milliseconds most) {
   co_return Use(inner_);
 }
 
-/// A cycle that finds a new secret runs with it.
+/// Looks at the files and waits for a takeover, so that a cycle that finds a new secret uses it.
 Task<void> RenewedSession::follow_files() {
   if (!files_) co_return;
   const auto self = shared_from_this();
@@ -87,7 +87,7 @@ Task<Status> RenewedSession::watch(std::string cursor, core::PageHandler on_page
     watched = held.inner;
   }
   const auto status = co_await watched->session->watch(std::move(cursor), std::move(on_page));
-  if (watched != inner_ && !stopping_) co_return Status{};  // another secret: the watch begins anew
+  if (watched != inner_ && !stopping_) co_return Status{};  // another session took over: the watch is started again
   co_return status;
 }
 

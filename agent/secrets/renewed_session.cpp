@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A session over time: the first answers, new ones, none any more. Its calls are in renewed_calls.cpp.
+// The life of a RenewedSession: first values, new values, no values any more. Its calls are in renewed_calls.cpp.
 #include "secrets/renewed_session.hpp"
 
 #include <boost/asio/as_tuple.hpp>
@@ -14,10 +14,10 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kIdlePoll{20};
-constexpr milliseconds kTurn{1'000};  // of a look at files: one that takes longer hangs
-constexpr milliseconds kHang{1'500};  // and is told to hang
+constexpr milliseconds kTurn{1'000};  // a look at files that takes longer hangs; others stop waiting for it
+constexpr milliseconds kHang{1'500};  // a hang is reported after this time
 constexpr const char* kUntilThen = "; until it does, what was read before stays in use";
-constexpr auto kDrain = std::chrono::minutes(70);  // above every deadline of a call
+constexpr auto kDrain = std::chrono::minutes(70);  // longer than the deadline of any call
 
 }  // namespace
 
@@ -80,12 +80,13 @@ void RenewedSession::use_values(std::map<std::string, std::string> values) {
   for (auto& [token, bytes] : values) spec_.secrets[token] = std::move(bytes);
   missing_.clear();
   ++newest_version_;
-  if (inner_) log::room("app").info("{}: a program gave a new secret: a worker with it takes over", spec_.backend);
+  if (inner_) log::room("app").info("{}: a program returned a new secret; starting a worker with it", spec_.backend);
   ++tasks_;
   asio::co_spawn(options_.core, renew(shared_from_this()), fatal);
 }
 
-/// Nobody waits for the file system but who asked: one that hangs costs the backend the change, and no look follows it.
+/// Starts a look unless one is under way. Only the caller may wait for it; while a file system hangs, the backend
+/// misses changes and no further look starts.
 void RenewedSession::look_at_files(bool refused) {
   if (!files_ || stopping_) return;
   refused_ = refused_ || refused;
@@ -93,7 +94,8 @@ void RenewedSession::look_at_files(bool refused) {
   if (!std::exchange(looking_, true)) asio::co_spawn(options_.core, look(shared_from_this()), fatal);
 }
 
-/// Those of cycles that begin together pass in turn; behind one that hangs nobody waits: the next cycle asks again.
+/// Waits for the looks of other backends whose cycles began together. Returns false behind a look that hangs: the next
+/// cycle asks again.
 Task<bool> RenewedSession::may_look() {
   const auto looks = options_.looks;
   const auto began = std::chrono::steady_clock::now();
@@ -127,7 +129,7 @@ Task<std::vector<FileSecrets::Found>> RenewedSession::look_at_each(std::vector<F
   co_return out;
 }
 
-/// Once, whoever comes upon it: nobody's files are followed meanwhile.
+/// Reports a hang once, whichever session notices it. Meanwhile changes in no backend's files are noticed.
 void RenewedSession::report_hang() {
   const auto& looks = options_.looks;
   const std::string hang = looks->hang();
@@ -136,7 +138,7 @@ void RenewedSession::report_hang() {
   if (options_.on_event) options_.on_event({looks->backend, "secret_file_failed", hang + kUntilThen});
 }
 
-/// Others look meanwhile.
+/// Waits until a changed file can be looked at again. Other backends may look meanwhile.
 Task<void> RenewedSession::wait_until_settled() {
   const auto until = std::chrono::steady_clock::now() + config::kSettleTime;
   while (std::chrono::steady_clock::now() < until && !stopping_) {
@@ -170,10 +172,10 @@ void RenewedSession::use_file_changes(FileSecrets::FileChanges news) {
   for (const auto& line : news.recovered) log::room("app").info("{}: {}", spec_.backend, line);
   if (news.values.empty()) return;
   for (const auto& line : news.changed)
-    log::room("app").info("{}: {} changed: a worker with it takes over", spec_.backend, line);
+    log::room("app").info("{}: {} changed; starting a worker with the new value", spec_.backend, line);
   for (auto& [token, bytes] : news.values) spec_.secrets[token] = std::move(bytes);
   ++newest_version_;
-  if (!inner_ && !renewing_) return;  // the programs' answers open the first session
+  if (!inner_ && !renewing_) return;  // the first session is opened by the programs' answers
   if (!values_) missing_.clear();
   ++tasks_;
   asio::co_spawn(options_.core, renew(shared_from_this()), fatal);
@@ -203,7 +205,7 @@ Result<std::shared_ptr<RenewedSession::Inner>> RenewedSession::open() {
   return out;
 }
 
-/// What serves goes on. Where nothing does, calls say why.
+/// Keeps the active session after a failed takeover. If there is none, calls return the reason.
 void RenewedSession::keep_current(std::string why) {
   if (!inner_) missing_ = why;
   calls_refused_ = calls_refused_ || !inner_;
@@ -212,7 +214,7 @@ void RenewedSession::keep_current(std::string why) {
   takeover_error_ = std::move(why);
 }
 
-/// The answers are the same, so nobody brings them again.
+/// Repeats a failed takeover: the values have not changed, so nothing else would start it.
 void RenewedSession::try_again() {
   if (takeover_error_.empty() || renewing_ || stopping_) return;
   if (!inner_) missing_.clear();
@@ -220,7 +222,8 @@ void RenewedSession::try_again() {
   asio::co_spawn(options_.core, renew(shared_from_this()), fatal);
 }
 
-/// One at a time: whoever comes meanwhile is seen by the count of answers.
+/// Opens a session with the newest values and lets it take over. One runs at a time; values that arrive meanwhile are
+/// noticed by their version.
 Task<void> RenewedSession::renew(std::shared_ptr<RenewedSession> self) {
   const bool alone = !std::exchange(self->renewing_, true);
   while (alone && !self->stopping_ && self->missing_.empty() && self->served_version_ != self->newest_version_) {
@@ -236,7 +239,7 @@ Task<void> RenewedSession::renew(std::shared_ptr<RenewedSession> self) {
     if (self->inner_) {
       const auto info = co_await next->session->info();
       if (!info) mute = info.error().message;
-      // its worker runs; what fails here fails in the calls that follow
+      // its worker runs; a failure here will show in the following calls
       if (info) (void)co_await next->session->health();
     }
     self->next_.reset();
@@ -268,7 +271,7 @@ void RenewedSession::serve(std::shared_ptr<Inner> next) {
   if ((failed || calls_refused) && changed_) changed_();  // what was missed meanwhile is read at once
 }
 
-/// Its calls end first; its watch does not end by itself.
+/// Stops a replaced session after its calls have ended. Its watch would not end by itself.
 Task<void> RenewedSession::retire(std::shared_ptr<RenewedSession> self, std::shared_ptr<Inner> old) {
   const auto last = std::chrono::steady_clock::now() + kDrain;
   while (old->calls > 0 && !self->stopping_ && std::chrono::steady_clock::now() < last) co_await self->pause(kIdlePoll);
@@ -277,7 +280,7 @@ Task<void> RenewedSession::retire(std::shared_ptr<RenewedSession> self, std::sha
   self->wake();
 }
 
-/// The counts of a backend go on when its worker gets another secret.
+/// Adds the totals of a replaced session, so that a backend's totals continue with a new secret.
 void RenewedSession::remember(const core::WorkerStatus& old) {
   past_.restarts += old.restarts;
   past_.denied_secrets += old.denied_secrets;
@@ -358,7 +361,7 @@ class RenewingFactory final : public core::SessionFactory {
   RenewalOptions options_;
   const std::vector<config::ProgramUse> programs_;
   const std::vector<config::FileUse> files_;
-  std::map<std::string, std::string> settings_;  ///< of backends with files, with a token for each reference
+  std::map<std::string, std::string> settings_;  ///< settings of backends with files, with a token for each reference
   const std::shared_ptr<Handler> handler_;
 };
 

@@ -11,44 +11,43 @@
 
 namespace driftd::secrets {
 
-/// One look at a time in the whole agent: a file system that hangs costs one thread of the io pool, whoever has files
-/// on it. Core thread, but for the look.
+/// Allows one look at files at a time in the whole agent, so that a file system that hangs costs one thread of the io
+/// pool, however many backends have files on it. Core thread, except for the look itself.
 struct FileLooks {
   std::function<std::vector<FileSecrets::Found>(const std::vector<FileSecrets::FileToRead>&, bool)> look =
       FileSecrets::look;
-  std::optional<std::chrono::steady_clock::time_point> since;  ///< of the one under way
-  std::string backend;                                         ///< whose file
-  std::filesystem::path file;                                  ///< is looked at
+  std::optional<std::chrono::steady_clock::time_point> since;  ///< start of the look that is under way
+  std::string backend;                                         ///< backend whose file is looked at
+  std::filesystem::path file;                                  ///< file that is looked at
   Nanos wall = 0;
-  std::atomic<bool> begun = false;  ///< it has a thread
-  bool reported = false;            ///< that it hangs
-  /// `secret file PATH: its file system has not answered since …`; empty: it has.
+  std::atomic<bool> begun = false;  ///< the look has got a thread
+  bool reported = false;            ///< the hang was reported
+  /// Returns `secret file PATH: its file system has not answered since …`. Empty if it does not hang.
   std::string hang() const;
 };
 
-/// What sessions whose secrets come from programs and files need of the agent.
+/// What a RenewedSession needs of the agent.
 struct RenewalOptions {
   asio::any_io_executor core, io;
   const Clock* clock = nullptr;
-  std::shared_ptr<core::SessionFactory> factory;                     ///< opens the sessions below
-  std::function<void(core::SessionEvent)> on_event;                  ///< program_failed, secret_file_failed
-  std::function<void(const std::string&, bool)> on_program;          ///< a run ended: backend, ok
-  std::shared_ptr<FileLooks> looks = std::make_shared<FileLooks>();  ///< shared by all
+  std::shared_ptr<core::SessionFactory> factory;             ///< opens the real sessions
+  std::function<void(core::SessionEvent)> on_event;          ///< called for program_failed and secret_file_failed
+  std::function<void(const std::string&, bool)> on_program;  ///< called after each run: backend, ok
+  std::shared_ptr<FileLooks> looks = std::make_shared<FileLooks>();  ///< shared by all sessions
 };
 
-/// A backend's session whose secrets come from programs and files, and may change. It opens the real session with the
-/// first answers of the programs; at once, where there are files only. When a secret changes it opens another session
-/// with the new ones. The old one serves until the new one answers, and ends the calls that are under way on it.
-/// info(), refresh() and health() look at the files, so each cycle does; they are read again when the system refuses
-/// what was read. Until programs have answered, and once their answers expired, calls are `unavailable` and say why.
-/// Core thread only.
+/// The session of a backend whose secrets come from programs and files, and may change. It opens the real session once
+/// the programs have answered, or at once if there are only files. If a secret changes, it opens another session with
+/// the new secret; the old one serves until the new one answers, and finishes its calls. info(), refresh() and health()
+/// look at the files, so each cycle does; the files are read again if the backend refuses a secret. Until the programs
+/// have answered, and after their answers expired, calls return `unavailable` with the reason. Core thread only.
 class RenewedSession final : public core::Session, public std::enable_shared_from_this<RenewedSession> {
  public:
   RenewedSession(RenewalOptions options, core::SessionSpec spec);
   ~RenewedSession() override;
   RenewedSession(const RenewedSession&) = delete;
   RenewedSession& operator=(const RenewedSession&) = delete;
-  /// Runs the programs, or opens the session where there are none; once, after construction.
+  /// Runs the programs, or opens the session if there are none. To be called once, after construction.
   Status start(const std::vector<config::ProgramUse>& programs, std::vector<config::FileUse> files);
 
   Task<Result<std::shared_ptr<const core::ProviderInfo>>> info() override;
@@ -66,12 +65,12 @@ class RenewedSession final : public core::Session, public std::enable_shared_fro
   Task<void> stop() override;
 
  private:
-  /// A session below, with the calls that it is at (a watch is none: it ends when another one serves).
+  /// A real session and the number of its calls under way. A watch does not count: it ends when another session serves.
   struct Inner {
     std::shared_ptr<core::Session> session;
     int calls = 0;
   };
-  /// One call on it.
+  /// Counts one call on an Inner for as long as it lives.
   struct Use {
     std::shared_ptr<Inner> inner;
     explicit Use(std::shared_ptr<Inner> of = nullptr) : inner(std::move(of)) {
@@ -111,26 +110,28 @@ class RenewedSession final : public core::Session, public std::enable_shared_fro
   void remember(const core::WorkerStatus& old);
 
   const RenewalOptions options_;
-  core::SessionSpec spec_;                 ///< with the newest answers
-  std::shared_ptr<ProgramValues> values_;  ///< null: no program is asked
+  core::SessionSpec spec_;                 ///< with the newest secrets
+  std::shared_ptr<ProgramValues> values_;  ///< null if there are no programs
   std::optional<FileSecrets> files_;
-  std::shared_ptr<Inner> inner_;  ///< serves; null: there is no answer (any more)
-  std::shared_ptr<Inner> next_;   ///< is tried, to take over
-  std::string missing_;           ///< why; empty: the programs still run for the first time
-  std::string takeover_error_;    ///< why no session with the newest answers serves: the next cycle opens another one
-  core::WorkerStatus past_;       ///< counts of those that served before
+  std::shared_ptr<Inner> inner_;  ///< the active session; null while no secret value is available
+  std::shared_ptr<Inner> next_;   ///< the candidate with new values, on trial
+  std::string missing_;           ///< why there is none; empty while the programs run for the first time
+  std::string takeover_error_;    ///< why no session with the newest values serves; the next cycle opens another one
+  core::WorkerStatus past_;       ///< totals of the earlier sessions
   std::function<void()> changed_;
   std::list<asio::steady_timer*> waiting_;
-  std::uint64_t newest_version_ = 0, served_version_ = 0;  ///< answers, counted
+  std::uint64_t newest_version_ = 0, served_version_ = 0;  ///< versions of the values: newest, active
   bool renewing_ = false, stopping_ = false;
-  bool looking_ = false, refused_ = false;  ///< at the files; the system refused what was read from them
-  bool calls_refused_ = false;              ///< calls were refused since the last one served
+  bool looking_ = false, refused_ = false;  ///< a look at the files is under way; the backend refused a secret from
+                                            ///< them
+  bool calls_refused_ = false;              ///< calls were refused since the last success
   bool unhealthy_ = false;                  ///< the last refresh or health probe failed
-  int tasks_ = 0;                           ///< renewals and retirements under way
+  int tasks_ = 0;                           ///< number of renewals and retirements under way
 };
 
-/// `options.factory`, with a RenewedSession for each backend of the config whose secrets come from programs or files.
-/// The config as it was loaded: plain settings are references yet, for their files are followed, too.
+/// Wraps `options.factory` so that each backend whose secrets come from programs or files gets a RenewedSession.
+/// `config` must be as it was loaded, with references in plain settings unresolved, because their files are followed
+/// too.
 std::shared_ptr<core::SessionFactory> with_secrets(RenewalOptions options, const config::Config& config);
 
 }  // namespace driftd::secrets

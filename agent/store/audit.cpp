@@ -66,7 +66,7 @@ Result<std::vector<core::AuditRow>> read_lines(Connection& db, int limit) {
   return out;
 }
 
-/// A walk along the chain, over several read transactions.
+/// A check of the chain over several read transactions.
 struct Walk {
   core::AuditProof proof;
   Link at;  ///< the last line that was checked
@@ -78,7 +78,7 @@ void break_at(Walk& walk, const std::string& why) {
   walk.done = true;
 }
 
-/// The anchor may have moved on since the last page: what was pruned needs no check any more.
+/// The anchor may have moved since the last page: lines that were pruned need no check any more.
 Status begin_page(Connection& db, Walk& walk) {
   DRIFTD_TRY(const Link anchor, read_link(db, "anchor"));
   if (!walk.begun || anchor.id > walk.at.id) walk.at = anchor;
@@ -88,7 +88,7 @@ Status begin_page(Connection& db, Walk& walk) {
   return {};
 }
 
-/// The chain ends at the head that was written with the last line.
+/// Checks that the chain ends at the head that was written with the last line.
 Status end_walk(Connection& db, Walk& walk) {
   DRIFTD_TRY(const Link head, read_link(db, "head"));
   walk.proof.head_id = head.id;
@@ -141,12 +141,13 @@ Status write_audit(Connection& db, const core::AuditEntry& entry) {
   return write_link(db, "head", {id, hash});
 }
 
-/// The oldest lines that may go, at most `limit`, in the chain's order and without a hole: old ones, and those of a
-/// clock that was ahead where an old one stands behind them, for what was written before it is older still. A young
-/// line of the past ends it: its clock may have been right, and then that of the one behind it was not.
+/// Returns the oldest lines that may be deleted, up to `limit`, in the order of the chain and without a gap: old lines,
+/// and lines of a clock that was ahead if an old line follows them, because they were written before it. Stops at a
+/// young line that is not in the future: its clock may have been right, and then the clock of the following old line
+/// was wrong.
 Result<std::vector<Link>> old_lines(Connection& db, Nanos before, Nanos now, std::size_t limit) {
   std::vector<Link> out;
-  std::size_t old = 0;  // of `out`, up to the last old one
+  std::size_t old = 0;  // length of `out` up to the last old line
   auto query = db.statement("SELECT id, hash, at_ns FROM audit ORDER BY id");
   while (old < limit) {
     DRIFTD_TRY(const bool more, query.next());

@@ -22,7 +22,7 @@ using ConnectionPtr = std::unique_ptr<Connection>;
 
 fs::path with(const fs::path& file, const std::string& suffix) { return file.string() + suffix; }
 
-/// `20261122T141500Z`: sorts, and stands in file names.
+/// Returns `20261122T141500Z`, which sorts by time and is valid in file names.
 std::string stamp_of(Nanos now) {
   std::string out;
   for (const char c : render_time(now).substr(0, 19)) {
@@ -36,12 +36,12 @@ bool is_there(const fs::path& file) {
   return fs::exists(file, error);
 }
 
-/// Unlike damaged() it gives no advice on the store: that is not what is wrong.
+/// Unlike damaged(), gives no advice about the store, because the store is not what is wrong.
 Error not_whole(const fs::path& file, const std::string& found) {
   return {Code::corrupt, file.string() + ": this file is not a whole backup: " + found};
 }
 
-/// Copies all pages in one go: a snapshot, which no writer waits for.
+/// Copies all pages in one step: a snapshot, for which no writer waits.
 Status copy_pages(Connection& from, Connection& to) {
   sqlite3_backup* backup = sqlite3_backup_init(to.handle(), "main", from.handle(), "main");
   if (backup == nullptr) return fail(to.last_error("copy the store"));
@@ -55,7 +55,7 @@ void remove_copy(const fs::path& file) {
   for (const char* suffix : {"", "-journal", "-wal", "-shm"}) fs::remove(with(file, suffix), ignored);
 }
 
-/// A copy in the making, in place of one that a killed attempt left. Goes away unless it was renamed.
+/// A copy that is being made. It replaces one that a killed attempt left, and is removed unless it was renamed.
 class Draft {
  public:
   explicit Draft(fs::path file) : file_(std::move(file)) { remove_copy(file_); }
@@ -127,7 +127,8 @@ Result<Content> verify_open(Connection& db, const fs::path& file) {
   if (!*ours || *version == 0) return fail(not_whole(file, "it is no driftd store, or an empty one"));
   DRIFTD_CHECK(check_version(db, file, migrations()));
   DRIFTD_CHECK(check_structure(db, file));
-  if (*version == migrations().back().number) DRIFTD_CHECK(check_rows(db, file));  // older rows have other columns
+  if (*version == migrations().back().number)
+    DRIFTD_CHECK(check_rows(db, file));  // rows of older versions have other columns
   return read_content(db);
 }
 
@@ -161,7 +162,7 @@ Result<std::string> read_text(const fs::path& file) {
   return text.str();
 }
 
-/// root restores for the agent's user: what is put into data_dir belongs to whom data_dir belongs.
+/// Gives a restored file to the owner of data_dir, for a restore by root.
 Status give_to_owner(const fs::path& data_dir, const fs::path& file) {
   struct stat info {};
   if (::geteuid() != 0 || !is_there(file)) return {};
@@ -171,14 +172,14 @@ Status give_to_owner(const fs::path& data_dir, const fs::path& file) {
   return {};
 }
 
-/// The key that the restored store will run under, and whether data_dir has it already.
+/// The key of the restored store, and whether data_dir has it already.
 struct ChosenKey {
   fs::path file;
   bool in_place = false;
 };
 
-/// A key that was rotated since the copy was made opens it too, and the next start brings the copy up to it: the key of
-/// data_dir is never given up for one of before.
+/// Chooses the key. A key that was rotated after the copy was made opens the copy too, and the next start converts it:
+/// the key of data_dir is never replaced by an older one.
 Result<ChosenKey> choose_key(const fs::path& data_dir, const fs::path& from, const fs::path& asked,
                              const Content& content) {
   const fs::path own = data_dir / "installation.key", beside = with(from, ".key");
@@ -214,7 +215,7 @@ Result<ChosenKey> check_given(const std::optional<GivenKey>& given, const Conten
   return fail(Code::conflict, key_fault(given->from, ids, "the backup", content.key_ids));
 }
 
-/// root may, unlike at a start: all that it makes there is given to the owner.
+/// Unlike a start, root may do this: every file that it creates is given to the owner.
 Status prepare(const fs::path& data_dir) {
   if (::geteuid() == 0 && is_there(data_dir)) return {};
   return prepare_directory(data_dir);
@@ -233,7 +234,7 @@ Status put_key(const fs::path& data_dir, const ChosenKey& key, const std::string
   return give_to_owner(data_dir, own);
 }
 
-/// The former store with its log, under another name of the same form, so that it can be opened as it was.
+/// Keeps the former store with its log under another name of the same form, so that it can be opened as it was.
 Result<fs::path> keep_former(const fs::path& file, const std::string& suffix) {
   fs::path kept;
   for (const char* part : {"-wal", "-shm", ""}) {
@@ -244,14 +245,14 @@ Result<fs::path> keep_former(const fs::path& file, const std::string& suffix) {
   return kept;
 }
 
-/// Without a checksum of its own: the next start takes it away before it looks at any.
+/// Writes it without a checksum: the next start removes it before it checks any.
 Status note_restore(Connection& db, const fs::path& from, Nanos now) {
   return db.statement("INSERT OR REPLACE INTO meta (key, value) VALUES ('restored', ?1)")
       .bind("from " + from.string() + " at " + render_time(now))
       .run();
 }
 
-/// The backup as the store that it will be, under a name of its own.
+/// Prepares the backup as the new store, under a temporary name.
 Status lay_beside(const fs::path& from, const fs::path& fresh, Nanos now) {
   DRIFTD_TRY(const auto source, open_reading(from));
   DRIFTD_CHECK(prepare_file(fresh));
@@ -261,7 +262,7 @@ Status lay_beside(const fs::path& from, const fs::path& fresh, Nanos now) {
   return sync(fresh);
 }
 
-/// The store that is to be replaced is no backup of itself, and a copy in the making is removed first.
+/// Refuses the store itself as its backup, and a copy in progress (`.restoring`), which is removed first.
 Status check_source(const fs::path& store, const fs::path& from) {
   std::error_code error;
   for (const fs::path& own : {store, with(store, ".restoring")}) {
@@ -274,7 +275,7 @@ Status check_source(const fs::path& store, const fs::path& from) {
 
 using Choose = std::function<Result<ChosenKey>(const Content&)>;
 
-/// Until all is verified and the key is chosen nothing is changed.
+/// Changes nothing until everything is verified and the key is chosen.
 Result<Restored> restore_with(const fs::path& data_dir, const fs::path& from, Nanos now, const Choose& choose) {
   const fs::path file = data_dir / "store.db";
   const std::string suffix = ".before-restore-" + stamp_of(now);

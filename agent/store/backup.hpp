@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies of a store that are whole, and the way back. Blocks.
+// Complete copies of a store, and restoring them. Blocks.
 #pragma once
 
 #include <cstdint>
@@ -13,43 +13,44 @@
 
 namespace driftd::store {
 
-/// What a copy holds.
+/// The content of a copy.
 struct Content {
   std::int64_t backends = 0, resources = 0, open_drifts = 0, events = 0;
   std::int64_t newest_event = 0;
-  Nanos newest_ns = 0;  ///< 0: it holds no event
+  Nanos newest_ns = 0;  ///< 0 if it has no event
   std::string key_ids;  ///< of the installation.key that belongs to it
 };
 
-/// Reads all of a store that nobody writes: structure, checksums, version. `corrupt` names what is wrong; `conflict`:
-/// of a newer driftd; `not_found`: no such file.
+/// Reads a complete store that nobody writes: structure, checksums, version. Returns `corrupt` with what is wrong,
+/// `conflict` if a newer driftd wrote it, `not_found` if there is no such file.
 Result<Content> verify(const std::filesystem::path& file);
 
-/// Ids of the key that a store names, also beside a running agent; empty: it names none.
+/// Returns the ids of the key that a store names, also beside a running agent. Empty if it names none.
 Result<std::string> key_ids_in(const std::filesystem::path& file);
 
 struct Backup {
   std::filesystem::path file, key_file;  ///< key_file: empty, or the copy of installation.key
   Content content;
 };
-/// Copies the store of `data_dir`, also beside a running agent, into one file of mode 0600, verified before it gets its
-/// name. `to`: a file, or a folder that gets `driftd-<time>.db`. An older backup of that name is replaced; any other
-/// file is a `conflict`. `with_key`: copies installation.key to `<file>.key` too; who has both can try guesses of short
-/// secrets.
+/// Copies the store of `data_dir`, also beside a running agent, into one file of mode 0600, which gets its name after
+/// it was verified. `to`: a file, or a folder that gets `driftd-<time>.db`. An older backup of that name is replaced;
+/// any other file is a `conflict`. `with_key`: also copies installation.key to `<file>.key`; somebody who has both can
+/// test guesses of short secrets.
 Result<Backup> back_up(const std::filesystem::path& data_dir, const std::filesystem::path& to, bool with_key,
                        Nanos now);
 
 struct Restored {
-  std::filesystem::path kept;  ///< the former store.db; empty: there was none
+  std::filesystem::path kept;  ///< the former store.db; empty if there was none
   Content content;
 };
-/// Verifies `from` and puts it in place of the store of `data_dir`, which is kept beside it. The next start begins a
-/// new incarnation. `key`: the installation.key to use; empty: `<from>.key`, or the one of data_dir. `conflict`: an
-/// agent runs on data_dir, or the key belongs to another store. Until all is verified nothing is changed.
+/// Verifies `from` and replaces the store of `data_dir` by it; the former store is kept beside it. The next start
+/// begins a new incarnation. `key`: the installation.key to use; empty: `<from>.key`, or the one of data_dir. Returns
+/// `conflict` if an agent runs on data_dir, or if the key belongs to another store. Changes nothing until everything is
+/// verified.
 Result<Restored> restore(const std::filesystem::path& data_dir, const std::filesystem::path& from,
                          const std::filesystem::path& key, Nanos now);
-/// The same where the key does not lie in data_dir: none is put there and none is taken away. Without `given` whether
-/// the store fits its key shows when the agent starts.
+/// Does the same if the key is kept outside of data_dir: no key is written there or removed. Without `given`, the start
+/// of the agent will check whether the key fits.
 Result<Restored> restore_without_key(const std::filesystem::path& data_dir, const std::filesystem::path& from,
                                      const std::optional<GivenKey>& given, Nanos now);
 

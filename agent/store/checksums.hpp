@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// CRC-32C over the columns of a row, in its column `crc`, so that a byte that the disk changed is named and never
-// judged. driftd_crc() is a function of each Connection. Rows of `backend` and `sink` change in part and often: a
-// statement that changes one sets `crc` to NULL if it was right, and sign() writes all of them before the commit. A row
-// that was wrong stays wrong until it is mended.
+// A CRC-32C over the columns of a row, in its column `crc`, detects bytes that the disk changed before they are judged.
+// driftd_crc() is a function of each Connection. Rows of `backend` and `sink` change in part and often: a statement
+// that changes one sets `crc` to NULL if it was right, and sign() computes it before the commit. A row that was wrong
+// stays wrong until it is mended.
 #pragma once
 
 #include "store/sqlite.hpp"
@@ -27,14 +27,15 @@ namespace driftd::store {
 #define DRIFTD_CRC_ROUTE "driftd_crc(sink, seq)"
 #define DRIFTD_CRC_DELIVERY "driftd_crc(sink, seq, dead, attempts, next_ns, error)"
 
-/// In an UPDATE of a backend or sink: `SET …, ` this.
+/// To be used in an UPDATE of a backend or sink: `SET …, ` this.
 #define DRIFTD_UNSIGN(crc) "crc = CASE WHEN crc IS NULL OR crc IS " crc " THEN NULL ELSE crc END"
-/// Whether a row of one of those may be believed.
+/// True for a row of one of those whose checksum is right or missing.
 #define DRIFTD_WHOLE(crc) "(crc IS NULL OR crc IS " crc ")"
 
-/// Signs what the open transaction changed of backends and sinks.
+/// Writes the checksums of the backends and sinks that the open transaction changed.
 Status sign(Connection& db);
-/// `corrupt`: names the row. The transaction that meets it is undone, the rows are mended, and it is done again.
+/// Returns a `corrupt` error that names the row. The transaction that meets it is undone, the rows are mended, and it
+/// is repeated.
 Error wrong_checksum(const std::string& what);
 
 }  // namespace driftd::store

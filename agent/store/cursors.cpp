@@ -15,7 +15,7 @@ namespace {
 
 std::string_view column_of(CursorOf of) { return of == CursorOf::refresh ? "cursor" : "watch_cursor"; }
 
-/// For each backend another one, so that random nonces never come near their bound.
+/// Derives a key for each backend, so that the number of random nonces of a key stays far below its limit.
 Key key_of(const InstallationKey& key, const std::string& uid) {
   const Key& newest = key.store.newest();
   std::string made = hmac_raw({reinterpret_cast<const char*>(newest.data()), newest.size()}, "driftd cursor " + uid);
@@ -27,7 +27,7 @@ Key key_of(const InstallationKey& key, const std::string& uid) {
 
 std::string about(const std::string& uid, CursorOf of) { return std::string(column_of(of)) + " of backend " + uid; }
 
-/// Empty: it is none.
+/// Decodes Base64. Returns empty if the text is not Base64.
 std::string bytes_of_base64(const std::string& text) {
   if (text.empty() || text.size() % 4 != 0) return {};
   std::string out(text.size() / 4 * 3, '\0');
@@ -39,7 +39,7 @@ std::string bytes_of_base64(const std::string& text) {
   return out;
 }
 
-/// A stored one that can be told from none.
+/// A non-empty stored cursor and its backend.
 struct Kept {
   std::int64_t backend = 0;
   std::string uid, stored;

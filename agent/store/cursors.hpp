@@ -1,26 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a provider goes on from. What it gave is opaque and holds hashes over what it listed, so that whoever had the
-// store could try guesses on it: it is kept encrypted, under a key that the store's newest key makes (ADR 0014).
+// The cursors of providers. A cursor is opaque and contains hashes of what the provider listed, so that somebody with
+// the store could test guesses on it. Therefore it is encrypted, under a key derived from the store's newest key (ADR
+// 0014).
 #pragma once
 
 #include "store/state.hpp"
 
 namespace driftd::store {
 
-/// The columns of a backend's row; each of them is encrypted for its place alone.
+/// The cursor columns of a backend's row. Each value is encrypted for its row and column and cannot be opened
+/// elsewhere.
 enum class CursorOf { refresh, watch };
 
-/// As it is stored; empty stays empty.
+/// Returns a cursor as it is stored, encrypted. Empty stays empty.
 Result<std::string> encrypt_cursor(const InstallationKey& key, const std::string& uid, CursorOf of,
                                    const std::string& cursor);
-/// As the provider gave it. What cannot be opened (of a version that kept it as it came, of another key, another row,
-/// damaged) is none: everything is listed anew.
+/// Returns a stored cursor as the provider gave it. One that cannot be opened (stored in clear by an older version, of
+/// another key or row, damaged) is treated as none, so that everything is listed again.
 std::string decrypt_cursor(const InstallationKey& key, const std::string& uid, CursorOf of, const std::string& stored);
 
-/// No row keeps one that cannot be opened, and sweep() will clear the pages that did. For open(), before anybody reads
-/// one.
+/// Removes the cursors that cannot be opened from all rows, and makes sweep() clear the pages that held them. For
+/// open(), before anything reads a cursor.
 Status drop_unread_cursors(SqliteStore::State& state);
-/// In a transaction: no row keeps any.
+/// Removes the cursors of all rows. To be called in a transaction.
 Status drop_cursors(Connection& db);
 
 }  // namespace driftd::store

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What sources declare of other backends' resources.
+// What sources declare about other backends' resources.
 #include "store/fields.hpp"
 #include "store/rows.hpp"
 #include "store/state.hpp"

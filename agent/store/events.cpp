@@ -17,7 +17,7 @@ void append_part(std::string& out, std::string_view part) {
   out.append(part);
 }
 
-/// `routed`: absent in rows from before.
+/// `routed` is absent in rows of older versions.
 std::uint32_t checksum(const core::StoredEvent& event, const std::optional<std::string>& routed) {
   std::string bytes;
   bytes.reserve(event.payload.size() + 512);
@@ -100,7 +100,7 @@ Status write_event(Connection& db, core::StoredEvent& event, const std::string& 
   return {};
 }
 
-/// A sink that nobody has opened yet starts with this event.
+/// Returns the id of an open sink. Creates a sink that was never opened; it starts with this event.
 Result<std::int64_t> sink_for(Connection& db, const std::string& name, std::int64_t seq) {
   auto query = db.statement("SELECT id, " DRIFTD_WHOLE(DRIFTD_CRC_SINK) " FROM sink WHERE name = ? AND closed = 0");
   DRIFTD_TRY(const bool found, query.bind(name).next());
@@ -114,7 +114,7 @@ Result<std::int64_t> sink_for(Connection& db, const std::string& name, std::int6
   return insert.integer(0);
 }
 
-/// The sinks of the event that will be `seq`, each once.
+/// Returns the sinks of the event that will get `seq`, without duplicates.
 Result<std::set<std::int64_t>> sinks_for(Connection& db, const std::vector<std::string>& names, std::int64_t seq) {
   std::set<std::int64_t> out;
   for (const auto& name : names) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Columns that hold more than one value, as JSON text. Exact for UTF-8; other bytes become U+FFFD. Reading text that is
-// not of this form: `corrupt`.
+// Columns with several values, as JSON text. Exact for UTF-8; other bytes become U+FFFD. Parsing returns `corrupt` for
+// any other text.
 #pragma once
 
 #include <map>

@@ -44,7 +44,8 @@ std::string name_of(uid_t uid) {
   return known ? std::string(entry.pw_name) : "uid " + std::to_string(uid);
 }
 
-/// What root makes in another user's data_dir that user can no longer open: the service would not start again.
+/// Refuses root in another user's data_dir: the owner could not open the files that root creates, and the service would
+/// not start again.
 Status check_owner(const std::filesystem::path& data_dir, uid_t owner) {
   if (owner == ::geteuid()) return {};
   const std::string user = name_of(owner);
@@ -63,8 +64,8 @@ bool is_same(const struct stat& a, const std::filesystem::path& path) {
   return ::stat(path.c_str(), &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-/// Whether a folder, or one above it, is the one that `dir` describes: by inode, so that a mount or a link hides
-/// nothing.
+/// Returns true if a folder, or one above it, is the one that `dir` describes. Compares inodes, so that a mount or a
+/// link hides nothing.
 bool lies_in(const struct stat& dir, const std::filesystem::path& path) {
   std::error_code unreadable;
   auto at = std::filesystem::weakly_canonical(std::filesystem::absolute(path, unreadable), unreadable);
@@ -153,7 +154,7 @@ Result<std::string> birth_of(const std::filesystem::path& file) {
   struct statx info {};
   if (::statx(AT_FDCWD, file.c_str(), 0, STATX_INO | STATX_BTIME, &info) != 0) return failed("look at", file);
   char text[64];
-  const bool born = (info.stx_mask & STATX_BTIME) != 0;  // not every file system knows
+  const bool born = (info.stx_mask & STATX_BTIME) != 0;  // not every file system reports the birth time
   std::snprintf(text, sizeof text, "%llu %lld.%09u", static_cast<unsigned long long>(info.stx_ino),
                 born ? static_cast<long long>(info.stx_btime.tv_sec) : 0LL, born ? info.stx_btime.tv_nsec : 0U);
   return std::string(text);
@@ -192,7 +193,7 @@ Status check_outside(const std::filesystem::path& data_dir, const std::filesyste
 Status write_private(const std::filesystem::path& file, const std::string& text) {
   auto fresh = file;
   fresh += ".new";
-  if (::unlink(fresh.c_str()) != 0 && errno != ENOENT) return failed("remove", fresh);  // of a run that was killed
+  if (::unlink(fresh.c_str()) != 0 && errno != ENOENT) return failed("remove", fresh);  // left by a run that was killed
   Status written = write_new_private(fresh, text);
   if (written && ::rename(fresh.c_str(), file.c_str()) != 0) written = failed("rename into place", file);
   if (!written) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What lies in data_dir and who may touch it.
+// The files of data_dir and the rights to them.
 #pragma once
 
 #include <sys/types.h>
@@ -25,7 +25,8 @@ class Descriptor {
   int fd_;
 };
 
-/// The exclusive right to a data_dir, by flock on `lock`; the file tells others who holds it. Ends with the process.
+/// The exclusive right to a data_dir, by flock on its file `lock`, which also names the holder. It ends with the
+/// process.
 class DirectoryLock {
  public:
   /// `conflict` names the holder.
@@ -36,32 +37,34 @@ class DirectoryLock {
   Descriptor file_;
 };
 
-/// Makes data_dir with mode 0700, or takes group's and others' rights away from an existing one. `denied` when it
-/// belongs to somebody else.
+/// Creates data_dir with mode 0700, or removes the rights of group and others from an existing one. Returns `denied` if
+/// it belongs to somebody else.
 Status prepare_directory(const std::filesystem::path& data_dir);
-/// Makes `file` empty with mode 0600 unless it is there, and refuses one that others may read.
+/// Creates an empty `file` with mode 0600 unless it exists. Refuses one that others may read.
 Status prepare_file(const std::filesystem::path& file);
-/// `denied` with the chmod to run when group or others have any right to it.
+/// Returns `denied`, with the chmod to run, if group or others have any right to the file.
 Status check_private(const std::filesystem::path& file);
 /// Replaces `file` by `text`, mode 0600, durable (fsync of the file and of its folder).
 Status write_private(const std::filesystem::path& file, const std::string& text);
-/// Makes `file`, mode 0600, durable. `conflict`: something has that name already, and stays.
+/// Creates `file` with mode 0600, durably. Returns `conflict` if something has that name already; it is not changed.
 Status write_new_private(const std::filesystem::path& file, const std::string& text);
-/// `invalid` with the next step when `target` lies in data_dir, through whatever links, or is a file of it under
-/// another name: what a user has written to a path must never replace a store, a key, a lock or a mark.
+/// Returns `invalid`, with the next step, if `target` lies in data_dir, through whatever links, or is a file of it
+/// under another name. A path that a user names as output must never replace a store, a key, a lock or a mark.
 Status check_outside(const std::filesystem::path& data_dir, const std::filesystem::path& target);
-/// fsync of a file or of a folder.
+/// Calls fsync on a file or folder.
 Status sync(const std::filesystem::path& path);
 
-/// Inode and time of birth, `12 1760000000.000000000`: stays through renames, mounts and reboots, a copy has its own.
+/// Returns inode and birth time, such as `12 1760000000.000000000`. They survive renames, mounts and reboots; a copy
+/// has its own.
 Result<std::string> birth_of(const std::filesystem::path& file);
 
-/// Files that must stay the ones that were opened: what is written to a file without a name is gone with the process.
+/// Checks that files are still the ones that were opened: what is written to a removed file is lost when the process
+/// ends.
 class WatchedFiles {
  public:
-  /// Takes the file as it is now; one that is not there is not watched.
+  /// Watches the file as it is now. A missing file is not watched.
   void add(const std::filesystem::path& file);
-  /// Empty, or what happened to which file.
+  /// Returns what happened to which file. Empty if nothing did.
   std::string moved() const;
 
  private:

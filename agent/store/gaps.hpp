@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events that leave the store, and what sinks never get by it. On the thread that owns the connection, in a
+// Events that leave the store, and what sinks lose by that. Runs on the thread that owns the connection, in a
 // transaction.
 #pragma once
 
@@ -11,16 +11,16 @@
 
 namespace driftd::store {
 
-/// What one sink loses in a slice.
+/// What one sink loses in one slice of deletions.
 struct Gap {
   std::int64_t from = 0, to = 0, count = 0;
 };
 using Gaps = std::map<std::string, Gap>;  ///< by the sink's name
 
-/// Deletes an event with its routes; the sinks that it was outstanding for lose it, which is added to `gaps`.
+/// Deletes an event with its routes. The sinks that had not settled it lose it, which is added to `gaps`.
 Status forget_event(Connection& db, std::int64_t seq, const std::vector<Outstanding>& outstanding, Gaps& gaps);
 
-/// Why they were lost: a word for programs and the end of the sentence for people.
+/// Why events were lost: a word for programs, and the end of the sentence for people.
 struct GapReason {
   std::string word, sentence;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Group commit: whatever queued during the previous fsync goes into one transaction.
+// Group commit: all work that was queued during the previous fsync goes into one transaction.
 #include <unistd.h>
 #include <algorithm>
 #include <boost/asio/associated_executor.hpp>
@@ -15,11 +15,11 @@ namespace driftd::store {
 namespace {
 
 constexpr std::size_t kGroup = 128;    // pages in one transaction: bounds the memory of the WAL's dirty pages
-constexpr int kLogPages = 1'000;       // 4 MiB: then the write-ahead log is brought into store.db
+constexpr int kLogPages = 1'000;       // 4 MiB: at this size the write-ahead log is brought into store.db
 constexpr int kInputOutputError = 74;  // sysexits.h, EX_IOERR
 
-/// A retried fsync may report success for pages that the kernel threw away (PostgreSQL's fsync finding of 2018): what
-/// the disk holds is only known after a restart.
+/// A repeated fsync may report success for pages that the kernel dropped (PostgreSQL's fsync finding of 2018). What is
+/// on the disk is only known after a restart, so the process ends.
 [[noreturn]] void stop_at_once(const Error& error) {
   log::room("store").critical(
       "the disk failed, the agent stops so that nothing is promised that is not on it: {}. Check "
@@ -34,7 +34,8 @@ Status checked(Connection& db, Status status) {
   return status;
 }
 
-/// False: the transaction is gone and nothing of the group stands.
+/// Runs a job in its SAVEPOINT. Returns an error if the transaction was rolled back: then nothing of the group is
+/// stored.
 Status run_job(SqliteStore::State& state, Job& job) {
   Connection& db = *state.db;
   const auto newest_seq = state.newest_seq;
@@ -58,13 +59,13 @@ Status save_clock(SqliteStore::State& state) {
       .run();
 }
 
-/// Rows were taken back that engine and lanes still believe otherwise: what they would do next was decided on what is
-/// gone.
+/// Returns true if the process must end because rows were repaired while engine and sink runners hold their former
+/// state: their next steps would rest on state that is gone.
 bool must_begin_anew(const SqliteStore::State& state) { return state.in_use && !state.mended.empty(); }
 
-/// A job that meets a row with a wrong checksum is undone and the rows are mended. In a store that nobody uses yet it
-/// is done again then. A mend that fails would fail at the next start, too: the job's caller is told, and the agent
-/// goes on.
+/// A job that meets a row with a wrong checksum is undone and the wrong rows are mended. If the store is not in use
+/// yet, the job is then repeated. If mending fails, it would fail at the next start too: the caller gets the error and
+/// the agent goes on.
 Status run_or_mend(SqliteStore::State& state, Job& job) {
   DRIFTD_CHECK(run_job(state, job));
   if (job.outcome || job.outcome.error().code != Code::corrupt || !state.db->in_transaction()) return {};
@@ -79,8 +80,8 @@ Status run_or_mend(SqliteStore::State& state, Job& job) {
   return run_job(state, job);
 }
 
-/// Nobody in this process knows of the rows that were taken back, and open() tells everybody. It cannot go on for ever:
-/// it ends with what was mended and is on the disk, and a mended row is right.
+/// Ends the process. No other part of it knows which rows were repaired, and the next open() gives everything to
+/// everybody. This cannot repeat for ever: what was mended is durable, and a mended row is right.
 void stop_if_mended(const SqliteStore::State& state) {
   if (!must_begin_anew(state)) return;
   constexpr std::size_t kNamed = 5;
@@ -99,8 +100,8 @@ void stop_if_mended(const SqliteStore::State& state) {
   ::_exit(kInputOutputError);
 }
 
-/// What a file without a name took is gone with this process, and without the lock's name another agent may start:
-/// nobody is told that anything is stored.
+/// Ends the process without reporting success: what was written to a file without a name is lost with the process, and
+/// without the lock's name another agent may start.
 void stop_if_moved(const SqliteStore::State& state) {
   const std::string moved = state.files.moved();
   if (moved.empty()) return;
@@ -115,7 +116,7 @@ void stop_if_moved(const SqliteStore::State& state) {
   ::_exit(kInputOutputError);
 }
 
-/// After a commit: only now is it durable, and only while its files still have their names.
+/// Called after a commit, which is durable only now, and only if its files still have their names.
 void note_commit(SqliteStore::State& state) {
   state.stored_hlc = state.hlc;
   ++state.reached.commits;
@@ -142,7 +143,7 @@ Status run_group(SqliteStore::State& state, std::vector<Job>& group) {
   return {};
 }
 
-/// The disk is full, or the like: nothing of the group stands, each caller is told.
+/// Handles a failed commit, such as of a full disk: nothing of the group is stored, and each caller gets the error.
 void undo_group(SqliteStore::State& state, std::vector<Job>& group, const Error& error) {
   if (state.db->in_transaction()) {
     const auto undone = checked(*state.db, state.db->statement("ROLLBACK").run());
@@ -153,9 +154,9 @@ void undo_group(SqliteStore::State& state, std::vector<Job>& group, const Error&
   for (auto& job : group) job.outcome = fail(error);
 }
 
-/// Behind the answers of the group: who waits for a commit does not wait for this. SQLite's own checkpoint lies within
-/// COMMIT and passes over an fsync that failed, after which the next one may throw away the log of pages that are not
-/// on the disk.
+/// Checkpoints after the callers got their answers, so that they do not wait for it. SQLite's own checkpoint runs
+/// inside COMMIT and ignores a failed fsync, after which the next checkpoint may drop the log of pages that are not on
+/// the disk.
 void bring_log_in(SqliteStore::State& state) {
   if (state.db->log_pages() < kLogPages) return;
   const auto done = checked(*state.db, state.db->statement("PRAGMA wal_checkpoint(PASSIVE)").run());
@@ -183,7 +184,7 @@ void drain(const StatePtr& state) {
   if (!done) undo_group(*state, group, done.error());
   for (auto& job : group) job.complete(std::move(job.outcome));
   bring_log_in(*state);
-  asio::post(state->strand, [state] { drain(state); });  // reads that wait get their turn in between
+  asio::post(state->strand, [state] { drain(state); });  // waiting reads run in between
 }
 
 void enqueue(const StatePtr& state, Job job) {

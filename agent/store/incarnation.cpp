@@ -12,12 +12,12 @@
 namespace driftd::store {
 namespace {
 
-/// What the database itself says.
+/// The state that the database itself records.
 struct Reached {
   Mark mark;
-  Nanos newest_ns = 0;  ///< when its newest event was recorded; 0: it has none
+  Nanos newest_ns = 0;  ///< recorded time of its newest event; 0 if it has none
   std::string place;
-  std::string restored;  ///< what `driftd restore` wrote; empty: nothing
+  std::string restored;  ///< note of `driftd restore`; empty if there is none
 };
 
 Result<std::string> meta_text(Connection& db, const char* key) {
@@ -51,7 +51,7 @@ Result<Reached> read_reached(Connection& db) {
   return out;
 }
 
-/// Why a new incarnation begins; an empty reason: none does. `first`: without an event.
+/// Why a new incarnation begins; empty if none begins. `first`: the first one, without an event.
 struct Beginning {
   std::string reason, message;
 };
@@ -127,7 +127,7 @@ Mark next_mark(const Mark& store, const Result<Mark>& mark, Nanos now) {
   return out;
 }
 
-/// Numbers of the outbox and clocks of ids are not given twice either.
+/// Outbox numbers and id clocks must not be used twice either.
 Status write_beginning(Connection& db, const Mark& next, const std::string& place, const std::string& untold) {
   DRIFTD_CHECK(set_meta(db, "incarnation", next.incarnation));
   DRIFTD_CHECK(set_meta(db, "commits", next.commits));
@@ -145,11 +145,11 @@ Status begin(Connection& db, const Mark& next, const std::string& place, const s
   DRIFTD_CHECK(db.execute("BEGIN IMMEDIATE"));
   auto done = write_beginning(db, next, place, untold);
   if (done) done = db.execute("COMMIT");
-  if (!done && db.in_transaction()) (void)db.execute("ROLLBACK");  // the open fails with the first error
+  if (!done && db.in_transaction()) (void)db.execute("ROLLBACK");  // open() fails with the first error
   return done;
 }
 
-/// What stands in meta under `key`, as an event `what`; once.
+/// Writes the text of meta `key` as an event `what`, once.
 Status tell_untold(SqliteStore::State& state, const char* key, const char* what) {
   Connection& db = *state.db;
   DRIFTD_TRY(const auto text, meta_text(db, key));

@@ -15,9 +15,9 @@ namespace driftd::store {
 namespace {
 
 constexpr std::string_view kTitle = "driftd installation key v1";
-// a driftd of before rotations must not read it
+// a version without rotations must not read it
 constexpr std::string_view kLayeredTitle = "driftd installation key v2";
-constexpr std::string_view kSlowTitle = "driftd installation key v3";  // nor one of before slow layers
+constexpr std::string_view kSlowTitle = "driftd installation key v3";  // nor a version without slow layers
 constexpr std::string_view kAnyTitle = "driftd installation key v";
 constexpr std::size_t kMaxText = 1u << 20;
 
@@ -45,7 +45,7 @@ Status fill(std::string& id, Key& key) {
   return {};
 }
 
-/// Another one than `former`.
+/// Returns a new seed that differs from `former`.
 Result<std::uint64_t> random_seed(std::uint64_t former) {
   std::uint64_t out = former;
   while (out == former) {
@@ -78,7 +78,7 @@ bool parse_seed(std::istream& in, std::uint64_t& seed) {
   return std::from_chars(hex.data(), hex.data() + 16, seed, 16).ptr == hex.data() + 16;
 }
 
-/// What a file with this key begins with: the oldest driftd that understands all of it decides.
+/// Returns the first line of a file with this key: that of the oldest version that understands all of it.
 std::string_view title_of(const InstallationKey& key) {
   if (key.store.slow()) return kSlowTitle;
   return key.store.layers.empty() ? kTitle : kLayeredTitle;
@@ -113,7 +113,7 @@ Status parse_rest(std::istream& in, InstallationKey& key, const std::string& whe
   return fail(no_key(where));
 }
 
-/// The title of a version that this driftd does not know.
+/// Returns true for the title of an unknown, newer version.
 bool is_newer(const std::string& title) {
   return title.starts_with(kAnyTitle) && title != kTitle && title != kLayeredTitle && title != kSlowTitle;
 }

@@ -21,8 +21,8 @@ constexpr const char* kOpenDrifts =
     "FROM drift d JOIN backend b ON b.uid = d.backend WHERE d.open = 1 AND b.deleted_ns IS NULL GROUP BY b.uid ORDER "
     "BY b.name";
 
-/// A database in WAL mode without a log is whole by itself, but SQLite would make a log to read it, which would belong
-/// to whoever looks: `immutable` keeps it from that. One with a log is read with what stands in it, by the index that
+/// A database in WAL mode without a log is complete, but SQLite would create a log to read it, which would belong to
+/// the reading user; `immutable` prevents that. One with a log is read together with the log, through the index that
 /// its writer made (`readonly_shm`).
 std::string untouched_uri(const fs::path& file) {
   std::string out = "file:";

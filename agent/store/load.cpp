@@ -70,14 +70,14 @@ Result<Rows> read_rows(Connection& db, const std::string& uid, const std::vector
 
 constexpr std::size_t kMinPrefix = 6;  // `d-` and four characters
 
-/// The id of the one open drift that begins with `given`; `given` itself where it is a whole id or too short for a
-/// prefix.
+/// Returns the id of the only open drift that begins with `given`. Returns `given` itself if it is a complete id or too
+/// short for a prefix.
 Result<std::string> whole_id(Connection& db, const std::string& given) {
   const bool plain = given.find_first_not_of("0123456789abcdef", 2) == std::string::npos && given.starts_with("d-");
   if (given.size() < kMinPrefix || !plain) return given;
   auto query =
       db.statement("SELECT id FROM drift WHERE id = ?1 OR (open = 1 AND id > ?1 AND id < ?2) ORDER BY id LIMIT 3");
-  query.bind(given, given + "g");  // behind every hex digit
+  query.bind(given, given + "g");  // sorts after every hex digit
   std::vector<std::string> found;
   while (true) {
     DRIFTD_TRY(const bool more, query.next());
@@ -107,8 +107,8 @@ Result<core::Store::Owner> read_owner(Connection& db, const std::string& given) 
   return owner;
 }
 
-/// `read` on the store thread; where it meets a row with a wrong checksum, once more as work of a transaction, which
-/// mends.
+/// Runs `read` on the store thread. If it meets a row with a wrong checksum, runs it once more as work of a
+/// transaction, which mends the row.
 template <class Read>
 Task<std::invoke_result_t<Read, Connection&>> on_whole_rows(StatePtr state, Read read) {
   auto again = read;

@@ -18,7 +18,7 @@ tl::unexpected<Error> failed(const char* what, const std::filesystem::path& file
               std::string("cannot ") + what + " " + file.string() + ": " + std::strerror(errno));
 }
 
-/// Always of one length, within one sector: a line is whole or the one before.
+/// Always has the same length and fits in one sector: after a power loss the line is the new one or the old one.
 std::string render_line(const Mark& mark) {
   char text[160];
   std::snprintf(text, sizeof text,

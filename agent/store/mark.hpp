@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far the store had come, written beside the database (ADR 0012).
+// The progress of the store, written beside the database (ADR 0012).
 #pragma once
 
 #include <cstdint>
@@ -13,18 +13,18 @@ namespace driftd::store {
 
 struct Mark {
   std::uint64_t incarnation = 0;
-  std::uint64_t commits = 0;  ///< groups that the store committed in its life; never goes back
+  std::uint64_t commits = 0;  ///< groups that the store has ever committed; never decreases
   std::int64_t seq = 0;       ///< newest event
-  std::uint64_t hlc = 0;      ///< of the newest event's id
-  Nanos at_ns = 0;            ///< of the last commit
+  std::uint64_t hlc = 0;      ///< clock of the newest event's id
+  Nanos at_ns = 0;            ///< time of the last commit
 };
 
-/// `data_dir/store.mark`, mode 0600: one line that is overwritten in place after each commit. It is never ahead of what
-/// is durable, since the commit was synced before; it is not synced itself: a killed process loses nothing of it, a
-/// power loss leaves an older line, which only sees less. [store thread]
+/// `data_dir/store.mark`, mode 0600: one line that is overwritten in place after each commit. It is never ahead of the
+/// durable state, because the commit was synced before. It is not synced itself: a killed process loses nothing of it,
+/// and after a power loss it may be older, which only detects less. [store thread]
 class MarkFile {
  public:
-  /// Makes the file when it is missing.
+  /// Opens the file; creates it if it is missing.
   static Result<MarkFile> open(const std::filesystem::path& file);
   Status write(const Mark& mark);
   Status sync();
@@ -35,7 +35,7 @@ class MarkFile {
   std::filesystem::path path_;
 };
 
-/// `not_found`: no mark; `corrupt`: the file is not a mark, or its checksum is wrong.
+/// Returns `not_found` if there is no mark, `corrupt` if the file is not a mark or its checksum is wrong.
 Result<Mark> read_mark(const std::filesystem::path& file);
 
 }  // namespace driftd::store

@@ -12,7 +12,7 @@ namespace {
 constexpr const char* kWrongChecksum = "does not match its checksum";
 constexpr const char* kUnreadable = "cannot be read, so that no rotation of the key can bring its digests along";
 
-/// One row that is wrong, as far as its own words may be believed.
+/// A wrong row, as far as its own text can be trusted.
 struct Wrong {
   std::int64_t id = 0;
   std::string text, also;
@@ -39,7 +39,7 @@ Status write_corrupt_event(SqliteStore::State& state, const std::string& row, co
   return insert_own_event(state, std::move(event));
 }
 
-/// A cursor would let the provider say "unchanged" of what was forgotten.
+/// Removes the cursors: with one, the provider could answer "unchanged" about what was forgotten.
 Status list_anew(Connection& db, std::string_view which, std::int64_t id) {
   return db
       .statement("UPDATE backend SET cursor = '', watch_cursor = '', " DRIFTD_UNSIGN(DRIFTD_CRC_BACKEND) " WHERE " +
@@ -48,7 +48,7 @@ Status list_anew(Connection& db, std::string_view which, std::int64_t id) {
       .run();
 }
 
-/// The next observation is filled in as what was never readable: without a word on values that nobody can vouch for.
+/// The next observation becomes the baseline without a drift, because nobody can vouch for the former values.
 Status mend_resource(SqliteStore::State& state, const Wrong& row) {
   Connection& db = *state.db;
   DRIFTD_CHECK(list_anew(db, "id = (SELECT backend FROM resource WHERE id = ?)", row.id));
@@ -96,7 +96,7 @@ Status mend_declaration(SqliteStore::State& state, const Wrong& row) {
                              row.why);
 }
 
-/// At worst duplicates: every event that the store still has goes to this sink once more, under its old id.
+/// Sends every event that the store still has to this sink again, under its old id. At worst it gets duplicates.
 Status rewind(Connection& db, std::int64_t sink) {
   DRIFTD_CHECK(db.statement("DELETE FROM delivery WHERE sink = ?").bind(sink).run());
   return db
@@ -107,8 +107,8 @@ Status rewind(Connection& db, std::int64_t sink) {
       .run();
 }
 
-/// Where a waiting delivery is damaged it is not certain whose it was: each sink gets all again. All are taken back
-/// before the first event tells of it, for it goes to them.
+/// If a waiting delivery is damaged, its sink is not certain, so each sink gets everything again. All of them are reset
+/// before the first event reports it, because the event goes to them.
 Status mend_sinks(SqliteStore::State& state) {
   Connection& db = *state.db;
   DRIFTD_TRY(auto sinks, wrong_rows(db, "SELECT id, name, '' FROM sink WHERE NOT " DRIFTD_WHOLE(DRIFTD_CRC_SINK)));
@@ -125,8 +125,8 @@ Status mend_sinks(SqliteStore::State& state) {
   return {};
 }
 
-/// From the events, which say where they were routed; what an older version wrote stays where it is right. At worst a
-/// dead letter that was given up is sent.
+/// Rebuilds routes from the events, which record where they were routed. Rows of older versions stay if they are right.
+/// At worst a dropped dead letter is sent.
 Status mend_routes(SqliteStore::State& state) {
   Connection& db = *state.db;
   DRIFTD_TRY(const auto wrong, db.integer("SELECT count(*) FROM route WHERE crc IS NOT " DRIFTD_CRC_ROUTE));
@@ -176,14 +176,14 @@ Status mend_unreadable(SqliteStore::State& state, std::string_view sql, std::int
   return sign(*state.db);
 }
 
-/// What nothing else can give back.
+/// Rows that nothing else can restore.
 constexpr std::string_view kGround[] = {
     "SELECT id, 'backend ' || name, '' FROM backend WHERE NOT " DRIFTD_WHOLE(DRIFTD_CRC_BACKEND),
     "SELECT backend, 'that kind ' || kind || ' has its baseline', '' FROM established WHERE crc IS "
     "NOT " DRIFTD_CRC_ESTABLISHED,
     "SELECT 0, 'meta ' || key, '' FROM meta WHERE key <> 'restored' AND crc IS NOT " DRIFTD_CRC_META};
 
-/// `ok`, or the first thing that is wrong.
+/// Returns `ok`, or the first problem.
 Result<std::string> integrity_of(Connection& db) {
   auto check = db.statement("PRAGMA integrity_check(1)");
   DRIFTD_TRY(const bool found, check.next());

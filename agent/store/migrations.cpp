@@ -14,9 +14,9 @@
 namespace driftd::store {
 namespace {
 
-constexpr std::int64_t kApplicationId = 0x64726674;  // "drft": `file` and the next start know whose it is
+constexpr std::int64_t kApplicationId = 0x64726674;  // "drft": identifies the file for `file` and for the next start
 
-/// Rows of before are taken as they are: from here on a change of them is seen.
+/// Accepts existing rows as they are; from here on a change of them is detected.
 Status sign_all(Connection& db) {
   for (const char* sql :
        {"UPDATE meta SET crc = " DRIFTD_CRC_META, "UPDATE backend SET crc = " DRIFTD_CRC_BACKEND,

@@ -20,20 +20,21 @@ namespace driftd::store {
 namespace {
 
 std::filesystem::path key_file(const Settings& settings) { return settings.data_dir / "installation.key"; }
-/// The key of a store that is being made for the first time; it gets its name when all else is there.
+/// The key of a store that is being created. It gets its final name when everything else exists.
 std::filesystem::path first_key_file(const Settings& settings) { return settings.data_dir / "installation.key.first"; }
 
 std::string key_name(const Settings& settings) {
   return settings.given ? settings.given->from : key_file(settings).string();
 }
 
-/// What only an installation that has run before has: the key, and where that lies elsewhere the mark of the store.
+/// The file that only an installation has that has run before: the key or, if the key is kept elsewhere, the store's
+/// mark.
 std::filesystem::path sign_of_life(const Settings& settings) {
   return settings.given ? settings.data_dir / "store.mark" : key_file(settings);
 }
 
-/// An installation that has run before has a key. A store that is not there, or empty, beside it was lost: what drifted
-/// meanwhile would be the new baseline, and nobody would be told.
+/// Detects a lost store: an installation with a key has run before, so a missing or empty store was lost. A new one
+/// would accept everything that changed meanwhile as its baseline, without a word to anybody.
 Error lost_store(const Settings& settings, const std::string& found) {
   const std::string dir = settings.data_dir.string();
   return {Code::not_found,
@@ -51,7 +52,7 @@ Status refuse_lost_store(const Settings& settings, const std::filesystem::path& 
   return {};
 }
 
-/// Which key a backup of data_dir still holds, though it should hold none.
+/// Warns of a key in data_dir, which a backup of it would contain although the configured key is kept elsewhere.
 void warn_of_key_beside(const Settings& settings) {
   for (const auto& file : {key_file(settings), first_key_file(settings)}) {
     std::error_code error;
@@ -74,11 +75,12 @@ Result<InstallationKey> take_given_key(const Settings& settings, bool is_new) {
   return settings.given->key;
 }
 
-/// Before anything of the store is written, its journal and its version included. The rest is check_key's.
+/// Checks the key before anything of the store is written, including its journal and version. check_key() does the
+/// rest.
 Status refuse_other_key(Connection& db, const Settings& settings, const InstallationKey& key) {
   auto query = db.statement("SELECT CAST(value AS TEXT) FROM meta WHERE key = 'key_ids'");
   const auto found = query.next();
-  if (!found || !*found) return {};  // a store of before the table; one that is damaged is told of in its turn
+  if (!found || !*found) return {};  // a store without the table is older; a damaged one is reported later
   const std::string ids = ids_of(key), stored = ids_named(query.text(0));
   if (stored.empty() || stored == ids || ids.starts_with(stored + " ")) return {};
   Error error{Code::conflict, key_fault(key_name(settings), ids, "the store", stored)};
@@ -90,8 +92,8 @@ Status refuse_other_key(Connection& db, const Settings& settings, const Installa
   return fail(std::move(error));
 }
 
-/// A first start makes the key under another name and names it last, so that a key without a store always means that
-/// the store was lost, and a start that was cut is simply done again.
+/// A first start creates the key under another name and renames it last, so that a key without a store always means a
+/// lost store, and an interrupted start is simply repeated.
 Result<InstallationKey> find_key(const Settings& settings, bool is_new) {
   if (settings.given) return take_given_key(settings, is_new);
   auto key = read_key(key_file(settings));
@@ -138,7 +140,8 @@ std::string random_text() {
                                               : std::string();
 }
 
-/// Structure was checked; this reads what stands in it, before anything is judged by it.
+/// Reads the content of all rows and mends wrong ones, after their structure was checked and before anything is judged
+/// by them.
 Status mend_wrong(SqliteStore::State& state) {
   DRIFTD_TRY(const auto wrong, count_wrong(*state.db));
   if (wrong == 0) return {};
@@ -146,7 +149,7 @@ Status mend_wrong(SqliteStore::State& state) {
   return run_now(state, [&state] { return mend(state); });
 }
 
-/// One line each start: what was taken over, so that an empty store is seen by whoever reads the log.
+/// Logs at each start what the store contains, so that an empty store is noticed.
 Status log_taken_over(Connection& db, bool is_new, const Mark& mark) {
   if (is_new) {
     log::room("store").info("new store: the first complete refresh of each kind is its baseline");
@@ -164,8 +167,8 @@ Status log_taken_over(Connection& db, bool is_new, const Mark& mark) {
   return {};
 }
 
-/// The key knows layers that the store does not: a rotation that was cut, a restored backup of before one, or a key
-/// that was put in place from outside.
+/// The key has layers that the store lacks: a rotation was interrupted, a backup from before it was restored, or a key
+/// was put in place from outside.
 Status catch_up(SqliteStore::State& state, bool is_behind) {
   if (is_behind)
     DRIFTD_CHECK(finish_rotation(

@@ -44,7 +44,7 @@ Result<std::vector<std::string>> read_names(Connection& db) {
   }
 }
 
-/// Above this many the distinct events of all sinks are not counted one by one: the store thread has other work.
+/// above this number the distinct events of all sinks are estimated, to save time of the store thread
 constexpr std::int64_t kCounted = 10'000;
 
 Result<core::Outbox::Backlog> count_exactly(Connection& db) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Event rows that the disk or a hand has changed: kept apart, told about, never sent.
+// Event rows that the disk or a person has changed: they are kept apart, reported and never sent.
 #include "base/log.hpp"
 #include "store/checksums.hpp"
 #include "store/events.hpp"
@@ -7,7 +7,7 @@
 namespace driftd::store {
 namespace {
 
-/// Moves one row; nothing: it was moved before.
+/// Moves one row. Empty if it was moved before.
 Result<std::optional<std::string>> move_row(SqliteStore::State& state, std::int64_t seq) {
   auto copy = state.db->statement(
       "INSERT INTO quarantine SELECT seq, ?2, 'checksum', id, sequence, recorded_ns, agent_event, key, backend, "

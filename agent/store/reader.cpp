@@ -10,7 +10,7 @@ namespace {
 
 bool is_glob(const std::string& text) { return text.find('*') != std::string::npos; }
 
-/// Adds a condition on `column` for a name or a glob; an empty one matches all and still takes its parameter.
+/// Adds a condition on `column` for a name or a glob. An empty one matches everything and still needs its parameter.
 std::string matches(const char* column, const std::string& pattern) {
   if (pattern.empty()) return " AND ? = ''";
   if (is_glob(pattern)) return std::string(" AND name_matches(?, ") + column + ")";
@@ -70,7 +70,7 @@ Result<std::vector<core::DriftRow>> read_drifts(Connection& db, const core::Drif
   }
 }
 
-constexpr std::size_t kMostRead = 512u << 20;  ///< bytes that one list reads
+constexpr std::size_t kMostRead = 512u << 20;  ///< maximum bytes that one list reads
 constexpr std::size_t kSliceRows = 256;
 
 std::size_t bytes_of(const core::ResourceRow& row) {
@@ -87,7 +87,7 @@ std::size_t bytes_of(const core::DriftRow& row) {
   return bytes;
 }
 
-/// The rows of a list by their keys, as they stood when it began. What is not in the list any more is passed over.
+/// The keys of a list's rows at its beginning. Rows that have left the list since then are skipped.
 template <class Key>
 struct Walk {
   std::vector<Key> keys;
@@ -95,7 +95,8 @@ struct Walk {
   bool done() const { return at == keys.size() || read >= kMostRead; }
 };
 
-/// The next rows of `walk`, until a page is full; `read_one` (Connection&, Key → Result<optional<Row>>) reads one.
+/// Returns the next rows of `walk` until a page is full. `read_one` (Connection&, Key → Result<optional<Row>>) reads
+/// one.
 template <class Row, class Key, class ReadOne>
 Result<std::vector<Row>> read_slice(Connection& db, Walk<Key>& walk, const ReadOne& read_one) {
   std::vector<Row> out;
@@ -111,7 +112,7 @@ Result<std::vector<Row>> read_slice(Connection& db, Walk<Key>& walk, const ReadO
   return out;
 }
 
-/// Each slice in a read transaction of its own: what `take` does with the rows is no part of it.
+/// Reads each page in a read transaction of its own, which does not include what `take` does with the rows.
 template <class Row, class Key, class ReadOne>
 Task<Result<bool>> in_slices(StatePtr state, std::vector<Key> keys, ReadOne read_one,
                              core::Reader::RowHandler<Row> take) {

@@ -8,7 +8,7 @@ namespace {
 
 constexpr int kSlice = 1'000;
 constexpr Nanos kHour = 3'600'000'000'000;
-constexpr Nanos kJump = kHour;  ///< a clock that is slewed or stepped by NTP stays below
+constexpr Nanos kJump = kHour;  ///< corrections by NTP stay below this
 constexpr Nanos kDoubt = 24 * kHour;
 constexpr Nanos kLongAway = 30 * 24 * kHour;
 
@@ -17,16 +17,16 @@ struct Candidate {
   Nanos recorded_ns = 0;
 };
 
-/// A thousand rows in the order of their sequence numbers, and which of them are old.
+/// A slice of 1,000 rows in the order of their sequence numbers, and which of them are old.
 struct Slice {
   std::vector<Candidate> old;
   std::int64_t last = 0;
-  bool more = false;  ///< something old may stand behind it
+  bool more = false;  ///< old rows may follow after it
 };
 
-/// Sequence numbers are the order of time, but for a clock that was wrong: what it wrote while it was ahead is passed
-/// over, or all that came later would stay until that time. A slice in which all is young, and nothing is of the
-/// future, is the end: the usual round reads one such slice.
+/// Sequence numbers follow time, except for a clock that was wrong. Rows from the future are skipped, otherwise
+/// everything after them would stay until their time. A slice with only young rows, and none from the future, is the
+/// end: a usual round reads one such slice.
 Result<Slice> next_slice(SqliteStore::State& state, Nanos before) {
   const Nanos now = state.clock.wall();
   Slice out;
@@ -55,7 +55,7 @@ Result<bool> prune_events(SqliteStore::State& state, Nanos delivered_before, Nan
     if (event.recorded_ns < before) DRIFTD_CHECK(forget_event(*state.db, event.seq, outstanding, gaps));
   }
   DRIFTD_CHECK(write_gap_events(state, gaps, {"retention", "they were not delivered before retention ended"}));
-  state.pruned_to = slice.more ? slice.last : 0;  // the next round looks from the start again
+  state.pruned_to = slice.more ? slice.last : 0;  // the next round begins at the start again
   return slice.more;
 }
 
@@ -90,8 +90,8 @@ Nanos mono_of(const Clock& clock) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(clock.mono().time_since_epoch()).count();
 }
 
-/// How long a doubt lasts is kept by the wall clock that is doubted: it goes on at its pace, and a restart ends no
-/// doubt.
+/// Stores the end of the wait in terms of the doubted wall clock, which still runs at the right speed, so that a
+/// restart does not end the wait.
 Status keep_doubt(SqliteStore::State& state, Nanos until) {
   constexpr std::string_view sql =
       "INSERT OR REPLACE INTO meta (key, value, crc) VALUES ('clock_doubted_until', ?1, "
@@ -99,9 +99,9 @@ Status keep_doubt(SqliteStore::State& state, Nanos until) {
   return state.db->statement(sql).bind(until).run();
 }
 
-/// Whether the wall clock went ahead of the time that passed, less than a day ago. Whoever believed it at once would
-/// delete what is young, events that nobody got among it, and setting it right again would bring nothing back. A clock
-/// that was wrong before and is right now costs a day in which nothing is deleted.
+/// Returns true if, within the last day, the wall clock advanced by more than the time that passed. Trusting it at once
+/// would delete young rows, undelivered events among them, and correcting the clock would not bring them back. If the
+/// clock is right now, a day without deletions is the cost.
 Result<bool> is_doubted(SqliteStore::State& state) {
   const Nanos mono = mono_of(state.clock);
   const Nanos ahead = state.clock.wall() - mono - state.pruned_by;
@@ -132,7 +132,7 @@ Status believe_clock(SqliteStore::State& state, Nanos last_commit) {
     until = wall + kDoubt;
     DRIFTD_CHECK(keep_doubt(state, until));
   }
-  const bool doubted = until > wall && until - wall <= kDoubt;  // of a clock that went back since, nothing is doubted
+  const bool doubted = until > wall && until - wall <= kDoubt;  // a clock that went back since then is trusted
   state.pruned_by = wall - mono - (doubted ? kJump + 1 : 0);
   state.doubted_until = doubted ? mono + (until - wall) : 0;
   return {};

@@ -21,7 +21,7 @@ void step(const SqliteStore::State& state, std::string_view name) {
   if (state.settings.at_step) state.settings.at_step(name);
 }
 
-/// `worker store layer@event …`: a layer with the newest event of the time when it came.
+/// `worker store layer@event …`: each layer with the newest event at the time when it was added.
 std::string named_in_store(const InstallationKey& key) {
   std::string out = key.worker.id + " " + key.store.id;
   for (std::size_t i = 0; i < key.store.layers.size(); ++i) {
@@ -36,7 +36,7 @@ Status set_meta(Connection& db, std::string_view key, const std::string& value) 
       .run();
 }
 
-/// Fills the events of the layers that the store names.
+/// Fills in the newest events of the layers that the store names.
 void take_events(const std::string& named, InstallationKey& key) {
   std::istringstream words(named);
   std::size_t layer = 0;
@@ -47,15 +47,15 @@ void take_events(const std::string& named, InstallationKey& key) {
   }
 }
 
-constexpr std::size_t kRowsPerLook = 256;  ///< rows between two looks for digests that a slow layer is to come around
+constexpr std::size_t kRowsPerLook = 256;  ///< rows in one search for digests that need a slow layer
 
-/// Makes what rows from number `i` on need, when a slice of them begins there.
+/// Computes what the rows from number `i` on need, if a slice begins there.
 Status slow_slice(const SlowLayer& slow, std::string_view sql, const std::vector<std::int64_t>& ids, std::size_t i) {
   if (i % kRowsPerLook != 0) return {};
   return slow.make(sql, ids[i], ids[std::min(i + kRowsPerLook, ids.size()) - 1]);
 }
 
-/// In their order.
+/// Returns the ids in the order of the query.
 Result<std::vector<std::int64_t>> ids_in(Connection& db, std::string_view sql) {
   std::vector<std::int64_t> out;
   auto query = db.statement(sql);
@@ -78,8 +78,8 @@ Status rewrap_text(std::optional<std::string>& text, const core::RedactionKeys& 
   return {};
 }
 
-/// Whether `done` says that the row itself cannot be read. What is short, memory for one, would be there at another
-/// time.
+/// Returns true if `done` means that the row itself cannot be read. Other errors, such as a lack of memory, may be
+/// temporary.
 bool is_of_the_row(const Status& done) {
   return !done && (done.error().code == Code::invalid || done.error().code == Code::corrupt ||
                    done.error().code == Code::budget);
@@ -131,13 +131,13 @@ Status rewrap_declaration(Connection& db, const core::RedactionKeys& keys, std::
 /// A table that holds digests.
 struct Table {
   Holder of;
-  std::string_view rows;   ///< ids of those that hold some
-  std::string_view texts;  ///< of the ids from ?1 to ?2
+  std::string_view rows;   ///< ids of the rows with digests
+  std::string_view texts;  ///< texts of the rows with ids from ?1 to ?2
   Status (*rewrap)(Connection&, const core::RedactionKeys&, std::int64_t);
 };
 
-/// A row that cannot be read is taken back and told, as one with a wrong checksum is: it must not keep the key from
-/// being rotated, and no start from finishing that.
+/// Mends and reports a row that cannot be read, as one with a wrong checksum. It must not prevent a rotation, or a
+/// start from finishing one.
 Status rewrap_rows(SqliteStore::State& state, const Table& table) {
   Connection& db = *state.db;
   const auto keys = state.key.steps();
@@ -155,8 +155,8 @@ Status rewrap_rows(SqliteStore::State& state, const Table& table) {
   return {};
 }
 
-/// Rows of state with their bodies. Records are judged once more: their digests were made under the former seed, and
-/// whoever knows that one could try guesses on them.
+/// Converts the state rows with their bodies. All records are judged again: their digests were made under the former
+/// seed, and somebody who knows it could test guesses on them.
 Status rewrap_resources(SqliteStore::State& state) {
   DRIFTD_CHECK(rewrap_rows(
       state, {Holder::resource, "SELECT id FROM resource WHERE instr(baseline, '$hmac') OR instr(observed, '$hmac')",
@@ -167,7 +167,7 @@ Status rewrap_resources(SqliteStore::State& state) {
   return state.db->execute("UPDATE resource SET crc = " DRIFTD_CRC_RESOURCE);
 }
 
-/// Open ones and ended ones.
+/// Converts open and ended drifts.
 Status rewrap_drifts(SqliteStore::State& state) {
   return rewrap_rows(state, {Holder::drift, "SELECT rowid FROM drift WHERE instr(changes, '$hmac')",
                              "SELECT changes FROM drift WHERE rowid BETWEEN ?1 AND ?2", rewrap_drift});
@@ -190,7 +190,7 @@ std::map<std::string, std::string> told(const InstallationKey& key, const core::
           {"actor", line.actor}};
 }
 
-/// In the log, and to whoever waits for it.
+/// Reports the cost of a slow layer in the log and to the caller.
 Status say_slow_work(SqliteStore::State& state, const SaySlowWork& say) {
   DRIFTD_TRY(const SlowWork work, SlowLayer(*state.db, state.key.steps()).work());
   if (work.digests == 0) return {};
@@ -208,7 +208,7 @@ Status rewrap_store(SqliteStore::State& state, const core::AuditEntry& line) {
   step(state, "drifts");
   DRIFTD_CHECK(rewrap_declarations(state));
   step(state, "declarations");
-  DRIFTD_CHECK(drop_cursors(db));  // the former key opens them
+  DRIFTD_CHECK(drop_cursors(db));  // the former key can open them
   DRIFTD_CHECK(set_meta(db, "key_ids", named_in_store(state.key)));
   DRIFTD_CHECK(set_meta(db, "untold_rotation", to_text(told(state.key, line))));
   DRIFTD_CHECK(leave_unswept(db));
@@ -217,7 +217,8 @@ Status rewrap_store(SqliteStore::State& state, const core::AuditEntry& line) {
   return {};
 }
 
-/// A reader that keeps the log from being emptied is no error to SQLite: it is the first column of the answer.
+/// To SQLite it is not an error if a reader prevents the log from being emptied; the first column of the result says
+/// so.
 Status empty_log(Connection& db) {
   auto checkpoint = db.statement("PRAGMA wal_checkpoint(TRUNCATE)");
   DRIFTD_TRY(const bool answered, checkpoint.next());
@@ -233,7 +234,7 @@ Status overwrite_former_pages(Connection& db) {
   return db.statement("PRAGMA secure_delete = OFF").run();
 }
 
-/// Copies that stand under a former key, as earlier versions and restores left them.
+/// Returns copies under a former key that earlier versions and restores left.
 std::vector<std::filesystem::path> former_files(const std::filesystem::path& data_dir) {
   std::vector<std::filesystem::path> out;
   std::error_code error;
@@ -249,7 +250,7 @@ std::vector<std::filesystem::path> former_files(const std::filesystem::path& dat
 struct KeyFile {
   std::filesystem::path path;
 
-  /// The last act of the transaction: what could fail for want of room or for a row has been done by then.
+  /// The last step of the transaction: everything that could fail for lack of space or because of a row is done.
   Status write(SqliteStore::State& state) const {
     const int flushed = sqlite3_db_cacheflush(state.db->handle());
     if (flushed != SQLITE_OK)
@@ -259,7 +260,7 @@ struct KeyFile {
     step(state, "written");
     return {};
   }
-  /// After a transaction that did not come to be: the store is under `former`.
+  /// Undoes the key file after a failed transaction: the store still uses `former`.
   Error put_back(const InstallationKey& former, const Error& error) const {
     const auto now = read_key(path);
     const bool is_former = now && ids_of(*now) == ids_of(former);
@@ -286,7 +287,7 @@ Result<bool> check_key(Connection& db, const std::string& key_name, Installation
     if (found) named = query.text(0);
   }
   if (named.empty()) {
-    for (auto& rotation : key.rotations) rotation.newest_event = 0;  // all that this store will hold comes after them
+    for (auto& rotation : key.rotations) rotation.newest_event = 0;  // all events of this store come after them
     DRIFTD_CHECK(set_meta(db, "key_ids", named_in_store(key)));
     return false;
   }

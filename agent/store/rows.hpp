@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of state and their types, both ways. On the thread that owns the connection; writing needs a transaction.
+// Reading and writing of state rows. Runs on the thread that owns the connection; writing needs a transaction.
 #pragma once
 
 #include <optional>
@@ -12,18 +12,18 @@
 
 namespace driftd::store {
 
-/// Row id of a backend; `not_found` names the uid.
+/// Returns the row id of a backend; `not_found` names the uid.
 Result<std::int64_t> backend_id(Connection& db, const std::string& uid);
-/// Writes registration, health, identity, notes of a known uid; a new one is inserted whole.
+/// Updates registration, health, identity and notes of a known uid; inserts the whole row of a new one.
 Status write_backend(Connection& db, const InstallationKey& key, const core::BackendRow& row);
 Status establish(Connection& db, std::int64_t backend, const std::string& kind, bool value);
 Result<std::vector<core::BackendRow>> read_backends(Connection& db, const InstallationKey& key);
 
-/// Writes a row with its open and ended drifts if the stored revision is still `write.next.revision`; the new revision,
-/// or `conflict`.
+/// Writes a row with its open and ended drifts if the stored revision is still `write.next.revision`. Returns the new
+/// revision, or `conflict`.
 Result<std::int64_t> write_resource(Connection& db, std::int64_t backend, const std::string& backend_uid,
                                     const core::ResourceWrite& write, Nanos now);
-/// The stored row with its open drifts, or one of revision 0.
+/// Returns the stored row with its open drifts, or one with revision 0.
 Result<core::StoredResource> read_resource(Connection& db, std::int64_t backend, const core::ResourceId& id);
 
 /// Writes or withdraws what a source declares. [declarations.cpp]

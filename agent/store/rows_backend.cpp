@@ -39,13 +39,13 @@ Status add_established(Connection& db, std::vector<core::BackendRow>& rows) {
   }
 }
 
-/// Of rows whose name or identity was changed in place.
+/// Writes the checksums of rows whose name or identity was changed in place.
 Status sign_changed(Connection& db) {
   DRIFTD_CHECK(db.statement("UPDATE resource SET crc = " DRIFTD_CRC_RESOURCE " WHERE crc IS NULL").run());
   return db.statement("UPDATE drift SET crc = " DRIFTD_CRC_DRIFT " WHERE crc IS NULL").run();
 }
 
-/// Identities (oids, uids, topic ids) are of one system: under another that was accepted they say nothing.
+/// External names (oids, uids, topic ids) belong to one system; under another accepted one they mean nothing.
 Status forget_identities(Connection& db, const core::BackendRow& row) {
   if (row.system_identity.empty()) return {};
   DRIFTD_CHECK(
@@ -59,7 +59,7 @@ Status forget_identities(Connection& db, const core::BackendRow& row) {
   return sign_changed(db);
 }
 
-/// What is asked of a backend itself stands under its name, and goes with it.
+/// Drifts of a backend itself are stored under its name and are renamed with it.
 Status rename_itself(Connection& db, const core::BackendRow& row) {
   auto known = db.statement("SELECT id, name FROM backend WHERE uid = ?");
   DRIFTD_TRY(const bool found, known.bind(row.uid).next());
@@ -68,7 +68,7 @@ Status rename_itself(Connection& db, const core::BackendRow& row) {
   const std::string former = known.text(1);
   DRIFTD_CHECK(db.statement("DELETE FROM drift WHERE open = 1 AND backend = ? AND kind = 'backend' AND name = ?")
                    .bind(row.uid, row.name)
-                   .run());  // of a row that this one takes the place of
+                   .run());  // removes the row that this one replaces
   DRIFTD_CHECK(db.statement("UPDATE OR REPLACE resource SET name = ?, crc = NULL WHERE crc IS " DRIFTD_CRC_RESOURCE
                             " AND backend = ? AND kind = 'backend' AND name = ?")
                    .bind(row.name, id, former)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A store that takes more room than it may: history goes before its time, the oldest first.
+// Reduces a store that is larger than it may be: deletes history before its time, the oldest first.
 #include <algorithm>
 #include <utility>
 
@@ -9,10 +9,9 @@ namespace driftd::store {
 namespace {
 
 constexpr int kShrinkSlice = 1'000;
-constexpr int kShrinkStep = 16;  ///< deletions between two looks at the size
+constexpr int kShrinkStep = 16;  ///< deletions between two checks of the size
 
-/// Pages of store.db that hold something, in bytes. Deleting frees pages for what comes next; the file does not get
-/// smaller.
+/// Returns the bytes of store.db in used pages. Deleting frees pages for reuse; the file does not get smaller.
 Result<std::int64_t> bytes_in_use(Connection& db) {
   DRIFTD_TRY(const auto pages, db.integer("PRAGMA page_count"));
   DRIFTD_TRY(const auto free, db.integer("PRAGMA freelist_count"));
@@ -25,7 +24,7 @@ class Slice {
  public:
   Slice(SqliteStore::State& state, std::int64_t max_bytes) : state_(state), at_(state.shrink), max_bytes_(max_bytes) {}
 
-  /// Where the next slice begins, once this one is committed.
+  /// Returns where the next slice begins once this one is committed.
   const SqliteStore::State::Shrink& at() const { return at_; }
 
   Result<Shrunk> run() {
@@ -70,7 +69,7 @@ class Slice {
   }
   bool is_small() const { return out_.bytes <= max_bytes_; }
 
-  /// An event that a sink waits for stays.
+  /// Keeps an event that a sink waits for.
   Status pass(const OldEvent& event) {
     at_.looked_to = event.seq;
     DRIFTD_TRY(auto outstanding, outstanding_of(*state_.db, event.seq));
@@ -102,7 +101,7 @@ class Slice {
     return look();
   }
 
-  /// Those that ended until then, which are older than the events that are left.
+  /// Deletes drifts that ended before then: they are older than the remaining events.
   Status forget_drifts(Nanos until) {
     constexpr std::string_view sql =
         "DELETE FROM drift WHERE id IN (SELECT id FROM drift WHERE open = 0 AND ended_ns <= ? ORDER BY ended_ns LIMIT "
@@ -117,8 +116,8 @@ class Slice {
     return {};
   }
 
-  /// A pass over all events ended, and the store is too large still. Behind one that spared dead letters comes one that
-  /// does not; where that one hardly found anything there is nothing left to go. False: then.
+  /// Called at the end of a pass over all events while the store is still too large. A pass that kept dead letters is
+  /// followed by one that does not; if that one found hardly anything, nothing is left to delete. Returns false then.
   bool begin_pass() {
     const bool spared = at_.spares_dead;
     const bool found = at_.forgot >= kShrinkSlice;
@@ -130,7 +129,7 @@ class Slice {
   SqliteStore::State& state_;
   SqliteStore::State::Shrink at_;
   std::int64_t max_bytes_;
-  std::vector<std::pair<OldEvent, std::vector<Outstanding>>> dead_;  ///< of this slice
+  std::vector<std::pair<OldEvent, std::vector<Outstanding>>> dead_;  ///< dead letters of this slice
   Gaps gaps_;
   Shrunk out_;
 };
@@ -140,7 +139,7 @@ class Slice {
 Task<Result<Shrunk>> SqliteStore::shrink(std::int64_t max_bytes) {
   const auto state = state_;
   const auto out = std::make_shared<Shrunk>();
-  auto look = [](Connection& db) { return bytes_in_use(db); };  // without a transaction: mostly there is nothing to do
+  auto look = [](Connection& db) { return bytes_in_use(db); };  // no transaction: mostly there is nothing to do
   DRIFTD_CO_TRY(out->bytes, co_await on_store(state, std::move(look)));
   if (out->bytes <= max_bytes) co_return *out;
   const auto at = std::make_shared<State::Shrink>();

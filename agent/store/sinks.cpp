@@ -29,12 +29,13 @@ Result<std::vector<core::DeliveryState>> read_exceptions(Connection& db, std::in
   }
 }
 
-/// Books change with each step: what leaves the outstanding set is acknowledged or dropped, what comes back is not.
+/// Totals change with each step: an event that leaves the outstanding set counts as acknowledged or dropped; one that
+/// comes back does not any more.
 struct Change {
   std::int64_t acked = 0, dropped = 0;
 };
 
-/// Takes an exception away; false: there was none.
+/// Removes an exception. Returns false if there was none.
 Result<bool> end_exception(Connection& db, const SinkRow& sink, std::int64_t seq) {
   DRIFTD_CHECK(db.statement("DELETE FROM delivery WHERE sink = ? AND seq = ?").bind(sink.id, seq).run());
   return db.changes() != 0;
@@ -46,7 +47,7 @@ Status settle_one(Connection& db, const SinkRow& sink, std::int64_t seq, Change&
   return {};
 }
 
-/// The route goes too, so that the event stays dropped when the mark goes back.
+/// Removes the route too, so that the event stays dropped if the mark goes back.
 Status drop_one(Connection& db, const SinkRow& sink, std::int64_t seq, Change& change) {
   DRIFTD_TRY(const bool found, end_exception(db, sink, seq));
   if (!found && seq <= sink.low_water) return {};  // it was acknowledged

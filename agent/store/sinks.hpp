@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of sinks, their exceptions and books. On the thread that owns the connection; writing needs a transaction.
+// Rows of sinks, their exceptions and totals. Runs on the thread that owns the connection; writing needs a transaction.
 #pragma once
 
 #include <string>
@@ -11,15 +11,17 @@ namespace driftd::store {
 struct SinkRow {
   std::int64_t id = 0, low_water = 0;
 };
-/// An open sink; `not_found` names it.
+/// Returns an open sink; `not_found` names it.
 Result<SinkRow> find_sink(Connection& db, const std::string& name);
-/// Opens a sink, a new one after the newest event, and reads its cursor.
+/// Opens a sink and reads its cursor. A new sink starts after the newest event.
 Result<core::SinkCursor> register_sink(Connection& db, const std::string& name);
-/// Closes a sink. What it had not settled counts as dropped and is told in a `gap` event, or is a `conflict`.
+/// Closes a sink. If it has unsettled events: with `drop_pending` they count as dropped and a `gap` event is written,
+/// otherwise the result is `conflict`.
 Status remove_sink(SqliteStore::State& state, const std::string& name, bool drop_pending);
-/// Moves the low-water mark (also back), writes and removes exceptions, keeps the books, appends what tells of it.
+/// Moves the low-water mark (also back), writes and removes exceptions, updates the totals and appends the agent events
+/// that report it.
 Status apply_settlement(SqliteStore::State& state, const core::SinkSettlement& settlement);
-/// Books of the open sinks and of closed ones that dropped something.
+/// Returns the totals of the open sinks and of closed ones that dropped something.
 Result<std::vector<core::SinkTotals>> read_books(Connection& db);
 
 }  // namespace driftd::store

@@ -13,8 +13,8 @@
 namespace driftd::store {
 namespace {
 
-constexpr std::size_t kMostThreads = 4;  // 16 MiB each
-constexpr std::size_t kAtOnce = 4'096;   // digests in memory, far below what the process remembers of slow ones
+constexpr std::size_t kMostThreads = 4;  // each needs 16 MiB
+constexpr std::size_t kAtOnce = 4'096;   // digests in memory at once, far fewer than the process caches
 constexpr std::size_t kHex = 64;
 
 /// 60 bits of a digest: as good as all of it to count distinct ones.
@@ -29,7 +29,7 @@ std::uint64_t part_of(const std::string& digest) {
 
 SlowLayer::SlowLayer(Connection& db, const core::RedactionKeys& keys) : db_(db), keys_(keys) {
   const auto& layers = keys_.store.layers;
-  std::size_t last = layers.size();  // behind the last slow layer
+  std::size_t last = layers.size();  // index after the last slow layer
   while (last > 0 && layers[last - 1].kind != core::LayerKind::slow) --last;
   if (last > 0) lacking_.push_back(keys_.store.id + keys_.worker.id);
   for (std::size_t i = 0; i + 1 < last; ++i) lacking_.push_back(layers[i].id + keys_.worker.id);

@@ -145,7 +145,7 @@ void Connection::keep_log() {
     *static_cast<int*>(pages) = now;
     return SQLITE_OK;
   };
-  sqlite3_wal_hook(db_, count, &log_pages_);  // in the place of SQLite's own, which checkpoints within COMMIT
+  sqlite3_wal_hook(db_, count, &log_pages_);  // replaces SQLite's own hook, which checkpoints within COMMIT
 }
 
 Statement Connection::statement(std::string_view sql) {

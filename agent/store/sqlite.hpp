@@ -23,8 +23,8 @@ struct Blob {
   std::string_view bytes;
 };
 
-/// A prepared statement on loan from its connection: reset and unbound when it goes. An error of prepare or bind comes
-/// out of next() or run(). Never two of one text at once.
+/// A prepared statement borrowed from its connection, which the destructor resets and unbinds. An error of prepare or
+/// bind is returned by next() or run(). Never use two statements of the same text at once.
 class Statement {
  public:
   Statement(Connection& db, sqlite3_stmt* statement) : db_(db), statement_(statement) {}
@@ -39,14 +39,14 @@ class Statement {
     (bind_at(++index, values), ...);
     return *this;
   }
-  /// Steps to the next row; false: no more.
+  /// Steps to the next row. Returns false if there is none.
   Result<bool> next();
-  /// Steps to the end, rows are thrown away.
+  /// Steps to the end and discards the rows.
   Status run();
 
   std::int64_t integer(int column) const;
   bool is_null(int column) const;
-  std::string text(int column) const;  ///< text or blob; empty for null
+  std::string text(int column) const;  ///< text or blob; empty for NULL
   std::optional<std::int64_t> maybe_integer(int column) const;
   std::optional<std::string> maybe_text(int column) const;
 
@@ -80,19 +80,19 @@ class Connection {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  /// The cached statement of this text.
+  /// Returns the cached statement of this text.
   Statement statement(std::string_view sql);
-  /// Runs statements that give no rows, separated by semicolons.
+  /// Runs statements that return no rows, separated by semicolons.
   Status execute(std::string_view sql);
-  /// First column of the first row; 0 when there is none.
+  /// Returns the first column of the first row; 0 if there is no row.
   Result<std::int64_t> integer(std::string_view sql);
   std::int64_t changes() const;  ///< rows of the last INSERT, UPDATE, DELETE
   std::int64_t last_rowid() const;
   bool in_transaction() const;
-  bool io_failed() const { return io_failed_; }  ///< the disk failed once (SQLITE_IOERR); never taken back
-  /// From now on COMMIT leaves the pages in the write-ahead log; the caller brings them into the file.
+  bool io_failed() const { return io_failed_; }  ///< true for ever once the disk has failed (SQLITE_IOERR)
+  /// Makes COMMIT leave its pages in the write-ahead log; the caller brings them into the file.
   void keep_log();
-  int log_pages() const { return log_pages_; }  ///< in the write-ahead log behind the last COMMIT since keep_log()
+  int log_pages() const { return log_pages_; }  ///< pages in the write-ahead log after the last COMMIT since keep_log()
   Error last_error(std::string_view doing);
   sqlite3* handle() { return db_; }
 

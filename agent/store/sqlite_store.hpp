@@ -15,54 +15,56 @@ namespace driftd::store {
 
 struct Settings {
   std::filesystem::path data_dir;
-  std::string agent = "driftd", cluster;      ///< names in the store's own events
-  std::chrono::seconds history{30 * 86'400};  ///< ended drifts, resources and backends that are gone
-  std::chrono::seconds audit{30 * 86'400};    ///< audit lines, quarantined rows
-  /// An installation.key that is there without a store was put there for this one: a store that lives for one pass.
+  std::string agent = "driftd", cluster;      ///< agent and cluster in the store's own events
+  std::chrono::seconds history{30 * 86'400};  ///< retention of ended drifts and of deleted resources and backends
+  std::chrono::seconds audit{30 * 86'400};    ///< retention of audit lines and quarantined rows
+  /// Accepts an installation.key without a store, for a temporary store with a copied key. Otherwise it means that the
+  /// store was lost.
   bool keyed = false;
-  std::optional<GivenKey> given{};  ///< then no key is read from data_dir or made there
-  /// A reader's transaction ends after so long: an open one keeps the WAL from being checkpointed. A pass that is alone
-  /// with its store (`driftd once`) may read for longer.
+  std::optional<GivenKey> given{};  ///< set: no key is read from data_dir or created there
+  /// Maximum length of a reader's transaction: an open one prevents the WAL from being checkpointed. A pass that has
+  /// the store for itself (`driftd once`) may read for longer.
   std::chrono::milliseconds longest_read{1'000};
-  /// Sinks of the store's own events (`gap`, `corrupt`) [store thread]; empty function: every open sink.
+  /// Returns the sinks of the store's own events (`gap`, `corrupt`) [store thread]. Empty function: every open sink.
   std::function<std::vector<std::string>(const core::AgentEvent&)> route;
-  std::function<void(std::string_view)> at_step;  ///< of a rotation of the key: a test ends the process there
+  std::function<void(std::string_view)> at_step;  ///< called in a key rotation; a test ends the process there
 };
 
-/// What a step of SqliteStore::shrink() did.
+/// The result of one step of SqliteStore::shrink().
 struct Shrunk {
-  std::int64_t bytes = 0;               ///< of store.db that are in use, behind it
-  std::int64_t events = 0, drifts = 0;  ///< that were deleted
-  Nanos until = 0;                      ///< when the youngest of those events was recorded
-  bool more = false;                    ///< it takes too much still, and not all was looked at
+  std::int64_t bytes = 0;               ///< bytes of store.db in use after the step
+  std::int64_t events = 0, drifts = 0;  ///< numbers of deleted ones
+  Nanos until = 0;                      ///< recorded time of the youngest deleted event
+  bool more = false;                    ///< the store is still too large, and not everything was examined
 };
 
 /// State, outbox and history in `data_dir/store.db` (SQLite, WAL, synchronous=FULL). Owns data_dir under its lock. All
-/// writing goes through one connection on the store thread; readers use read-only ones on the io pool. Methods may be
+/// writes go through one connection on the store thread; reads use read-only connections on the io pool. Methods may be
 /// called from any executor and resume there. A call that meets a row with a wrong checksum has the wrong rows mended
-/// and ends the process (74): what callers remember of them is not true any more. Destroy it when no call is in flight.
+/// and ends the process (74), because what callers remember of them is no longer true. Destroy it when no call is in
+/// flight.
 class SqliteStore final : public core::Store, public core::Outbox, public core::Reader {
  public:
   struct State;
 
-  /// Blocks: locks, checks, copies, migrates. `conflict`: locked (names the holder) or written by a newer driftd;
-  /// `corrupt`: damaged; `not_found`: of store.db and installation.key one is missing or empty; `denied`: files that
-  /// others may read. Logs what it took over. `clock` outlives the store.
+  /// Opens the store: locks, checks, copies, migrates. Blocks. Returns `conflict` if it is locked (names the holder) or
+  /// was written by a newer driftd, `corrupt` if it is damaged, `not_found` if one of store.db and installation.key is
+  /// missing or empty, and `denied` if others may read its files. Logs what it found. `clock` must outlive the store.
   static Result<std::unique_ptr<SqliteStore>> open(Settings settings, asio::any_io_executor store_thread,
                                                    asio::any_io_executor io_pool, const Clock& clock);
   explicit SqliteStore(std::shared_ptr<State> state);
   ~SqliteStore() override;
 
   const InstallationKey& key() const;
-  /// Writes the `incarnation` and `key_rotated` events that open() found due, once, also when the agent was killed in
-  /// between. For when the sinks are open.
+  /// Writes the `incarnation` and `key_rotated` events that open() found due, once, even if the agent was killed in
+  /// between. To be called when the sinks are open.
   Task<Status> announce();
-  /// Ends the process when store.db, its log or the lock was removed or replaced; each commit looks too.
+  /// Ends the process if store.db, its log or the lock was removed or replaced. Each commit checks this too.
   Task<Status> look();
 
   Task<Result<std::vector<core::BackendRow>>> backends() override;
   Task<Result<std::vector<core::IndexEntry>>> index(std::string backend_uid) override;
-  /// One row for each id, in order; revision 0 where the store has none.
+  /// Returns one row for each id, in order; one of revision 0 if the store has none.
   Task<Result<std::vector<core::StoredResource>>> load(std::string backend_uid,
                                                        std::vector<core::ResourceId> ids) override;
   Task<Result<std::vector<std::pair<std::string, std::uint32_t>>>> schema_revisions(std::string backend_uid) override;
@@ -82,12 +84,13 @@ class SqliteStore final : public core::Store, public core::Outbox, public core::
   Task<Result<std::vector<core::StoredEvent>>> fetch_exact(std::string sink, std::vector<std::int64_t> seqs) override;
   Task<Status> settle(core::SinkSettlement settlement) override;
   Task<Result<core::StoredEvent>> append(core::EventDraft draft) override;
-  /// Also forgets history and audit lines past their settings, each at most 1,000 a call.
+  /// Also deletes history and audit lines past their retention, up to 1,000 of each in one call.
   Task<Result<bool>> prune(Nanos delivered_before, Nanos undelivered_before) override;
-  /// Where the store takes more than that: deletes, the oldest first and at most 1,000 of each in a call, events that
-  /// no sink waits for, ended drifts and, where nothing else is left, dead letters, which a `gap` event tells.
+  /// If the store takes more than `max_bytes`: deletes, oldest first and up to 1,000 of each in one call, events that
+  /// no sink waits for, ended drifts and, if nothing else is left, dead letters, which a `gap` event reports.
   Task<Result<Shrunk>> shrink(std::int64_t max_bytes);
-  /// Exact up to 10,000 pending events of one sink; above, the count of the sink with most and its average size.
+  /// Exact up to 10,000 pending events of one sink. Above that, an estimate from the sink with the most events and
+  /// their average size.
   Task<Result<Backlog>> backlog() override;
 
   Task<Result<bool>> each_resource(core::DriftFilter filter, RowHandler<core::ResourceRow> take) override;

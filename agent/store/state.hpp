@@ -15,13 +15,13 @@
 
 namespace driftd::store {
 
-/// Read-only connections that no one uses now. [any thread]
+/// A pool of idle read-only connections. [any thread]
 class ReaderPool {
  public:
   ReaderPool(std::string file, std::chrono::milliseconds longest) : file_(std::move(file)), longest_(longest) {}
   Result<std::unique_ptr<Connection>> borrow();
   void give_back(std::unique_ptr<Connection> connection);
-  /// Closes those that no one uses.
+  /// Closes the idle connections.
   void close();
   std::chrono::milliseconds longest_read() const { return longest_; }
 
@@ -34,14 +34,14 @@ class ReaderPool {
 
 using Work = std::function<Status()>;  ///< runs on the store thread inside a SAVEPOINT
 
-/// What waits for the next transaction.
+/// Work that waits for the next transaction.
 struct Job {
   Work work;
   std::function<void(Status)> complete;  ///< posts to the caller's executor
   Status outcome;
 };
 
-/// Kept alive by each job and each read, so that a store may go while they still run.
+/// Shared by each job and each read, so that a store may be destroyed while they still run.
 struct SqliteStore::State : std::enable_shared_from_this<SqliteStore::State> {
   State(Settings s, asio::any_io_executor store_strand, asio::any_io_executor io, const Clock& c, std::string file)
       : settings(std::move(s)),
@@ -64,54 +64,56 @@ struct SqliteStore::State : std::enable_shared_from_this<SqliteStore::State> {
   std::unique_ptr<Connection> db;  ///< store strand only
   WatchedFiles files;              ///< store strand only
   std::optional<MarkFile> mark;    ///< store strand only
-  Mark reached;                    ///< what is durable; store strand only
-  bool mark_kept = true;           ///< the last write of the mark went well
-  bool log_stuck = false;          ///< the last checkpoint failed, and it was told
-  std::uint64_t hlc = 0;           ///< last one given; store strand only
+  Mark reached;                    ///< the durable progress; store strand only
+  bool mark_kept = true;           ///< the last write of the mark succeeded
+  bool log_stuck = false;          ///< the last checkpoint failed, and that was logged
+  std::uint64_t hlc = 0;           ///< last clock value given; store strand only
   std::uint64_t stored_hlc = 0;
-  std::int64_t newest_seq = 0;  ///< of the events inserted; store strand only
-  std::string salt;             ///< of the ids that this opening of the store gives: another one each time
-  std::int64_t pruned_to = 0;   ///< where the next slice of retention looks; store strand only
+  std::int64_t newest_seq = 0;  ///< newest inserted event; store strand only
+  std::string salt;             ///< salt of the ids that this opening of the store gives; new each time
+  std::int64_t pruned_to = 0;   ///< where the next slice of retention begins; store strand only
   /// Where shrink() continues [shrink.cpp]. Only shrink() reads and writes it, and the agent awaits each call before
   /// the next.
   struct Shrink {
-    std::int64_t looked_to = 0, forgot = 0;  ///< of this pass: where the next slice begins, rows that went
-    bool spares_dead = true;                 ///< dead letters stay in this pass
+    std::int64_t looked_to = 0, forgot = 0;  ///< of this pass: where the next slice begins; number of deleted rows
+    bool spares_dead = true;                 ///< this pass keeps dead letters
   } shrink;
-  Nanos pruned_by = 0;  ///< the wall clock above the one that is never set, as retention believes it; store strand only
-  Nanos doubted_until = 0;          ///< of the clock that is never set: retention waits; 0: it does not
-  std::vector<std::string> mended;  ///< rows that the open transaction took back; store strand only
-  /// Engine and lanes hold in memory what the store said: rows are not taken back under them, the process ends with it.
+  Nanos pruned_by = 0;  ///< offset of the wall clock to the monotonic clock, as retention trusts it; store strand only
+  Nanos doubted_until = 0;          ///< retention waits until this time of the monotonic clock; 0: it does not wait
+  std::vector<std::string> mended;  ///< rows that the open transaction repaired; store strand only
+  /// Set once engine and sink runners hold state of the store in memory: rows are then not repaired behind their back,
+  /// the process ends instead.
   bool in_use = false;
 
-  std::mutex mutex;  ///< of the two below
+  std::mutex mutex;  ///< guards the two members below
   std::vector<Job> waiting;
   bool scheduled = false;
 };
 
-/// Text of a page of a reader's list: it ends behind the row that makes this full.
+/// Bytes of a page of a reader's list: a page ends after the row that reaches them.
 inline constexpr std::size_t kPageBytes = 4u << 20;
 
 using StatePtr = std::shared_ptr<SqliteStore::State>;
 
-/// SqliteStore::open() without the public face: not in use yet. [open.cpp]
+/// Opens the state of a store that is not in use yet, for SqliteStore::open(). [open.cpp]
 Result<StatePtr> open_state(Settings settings, asio::any_io_executor store_thread, asio::any_io_executor io_pool,
                             const Clock& clock);
 
-/// Runs `work` in the next transaction, in its own SAVEPOINT, and returns its status once that is on the disk. An error
-/// undoes the work and no other. Callers name `work` before they pass it: g++ 12 destroys temporary closures of a
+/// Runs `work` in the next transaction, in its own SAVEPOINT, and returns its status once that is durable. An error
+/// undoes this work only. Callers name `work` before they pass it, because g++ 12 destroys temporary closures of a
 /// co_await expression twice. [group.cpp]
 Task<Status> in_group(StatePtr state, Work work);
 
-/// The same at once, for open(), before anybody else is there. [group.cpp]
+/// Does the same at once, for open(), before anything else uses the store. [group.cpp]
 Status run_now(SqliteStore::State& state, Work work);
 
-/// At the start: what retention measures the clock by. Nothing tells a clock that is ahead from time that nobody was
-/// there, but of more than 30 days since `last_commit` (0: none) it waits, as of a clock that jumps; a doubt of the
-/// process before goes on to its end. [retention.cpp]
+/// Sets, at the start, the clock that retention trusts. A clock that is ahead cannot be told from time in which the
+/// agent did not run; but after more than 30 days since `last_commit` (0: none) retention waits, as for a clock that
+/// jumps. A wait that the last process began continues to its end. [retention.cpp]
 Status believe_clock(SqliteStore::State& state, Nanos last_commit);
 
-/// Runs `read` (Connection& → Result<T>) on the store thread between two transactions: it sees all that was committed.
+/// Runs `read` (Connection& → Result<T>) on the store thread between two transactions, so that it sees all committed
+/// data.
 template <class Read>
 Task<std::invoke_result_t<Read, Connection&>> on_store(StatePtr state, Read read) {
   auto executor = state->strand;
@@ -120,8 +122,8 @@ Task<std::invoke_result_t<Read, Connection&>> on_store(StatePtr state, Read read
   co_return result;
 }
 
-/// Begins a read transaction of at most Settings::longest_read on `connection`; ends it and hands the connection back.
-/// [reader_pool.cpp]
+/// Begins a read transaction on `connection`, of Settings::longest_read at most. Its destructor ends it and returns the
+/// connection to the pool. [reader_pool.cpp]
 class ReadTransaction {
  public:
   ReadTransaction(ReaderPool& pool, std::unique_ptr<Connection> connection);

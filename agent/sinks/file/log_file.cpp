@@ -16,7 +16,7 @@ constexpr std::int64_t kBlock = 64 << 10;
 void sync_folder(const std::filesystem::path& file) {
   const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : ".";
   const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return;  // the file itself was synced; its name is as durable as the folder lets us make it
+  if (fd < 0) return;  // the file itself was synced; its name can only be as durable as the folder allows
   ::fsync(fd);
   ::close(fd);
 }
@@ -50,7 +50,7 @@ Status LogFile::open_stdout() {
 Status LogFile::open_again() {
   if (ours_) ::close(fd_);
   ours_ = false;
-  astray_ = astray_ || unsynced_;  // whether they were synced nobody will ever say
+  astray_ = astray_ || unsynced_;  // it can no longer be known whether those lines were synced
   unsynced_ = false;
   stream_.reset();
   fd_ = ::open(settings_.path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0640);
@@ -81,7 +81,7 @@ Status LogFile::cut_torn_line() {
   return Status{};
 }
 
-/// Returns true if the open file is the one that a reader finds; refreshes its size, which others may cut.
+/// Returns true if the open file is the one at its path. Refreshes its size, because others may cut it.
 bool LogFile::at_its_path() {
   struct stat named {
   }, open{};
@@ -90,8 +90,7 @@ bool LogFile::at_its_path() {
   return named.st_dev == open.st_dev && named.st_ino == open.st_ino;
 }
 
-/// What is written to a file without a name is lost for its readers: goes on in the one that stands at the path, or
-/// makes it.
+/// Continues in the file at the path, or creates it: what is written to a removed file is lost for readers.
 Status LogFile::follow_path() {
   if (settings_.path.empty() || (ours_ && at_its_path())) return Status{};
   return open_again();
@@ -133,8 +132,8 @@ Status LogFile::sync() {
                                      "before is written again");
 }
 
-/// Moves path.1 to path.2 and so on, up to the first number that is free: a rotation that failed half-way and is tried
-/// again pushes no further file over the end.
+/// Moves path.1 to path.2 and so on, up to the first free number, so that repeating a rotation that failed half-way
+/// drops no further file.
 Status LogFile::shift_rotated() const {
   const auto numbered = [this](int n) { return settings_.path.string() + "." + std::to_string(n); };
   std::error_code error;
@@ -150,7 +149,7 @@ Status LogFile::shift_rotated() const {
 
 Status LogFile::rotate() {
   if (::fdatasync(fd_) != 0 && errno != EINVAL) return failure("fdatasync");
-  unsynced_ = false;  // the name of what is synced moves, not the file
+  unsynced_ = false;  // only the name of the synced file changes
   DRIFTD_CHECK(shift_rotated());
   std::error_code error;
   if (settings_.keep > 0) {
@@ -158,7 +157,7 @@ Status LogFile::rotate() {
   } else {
     std::filesystem::remove(settings_.path, error);
   }
-  const bool gone = error == std::errc::no_such_file_or_directory;  // somebody was faster: there is nothing to rotate
+  const bool gone = error == std::errc::no_such_file_or_directory;  // somebody else moved it already
   if (gone) astray_ = true;
   if (error && !gone) return fail(Code::unavailable, "rotate " + settings_.path.string() + ": " + error.message());
   DRIFTD_CHECK(open_again());

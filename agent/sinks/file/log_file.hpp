@@ -11,9 +11,10 @@
 
 namespace driftd::sinks {
 
-/// A file of lines, appended. Invariant: between calls it ends with a whole line: a torn last line (a kill in the
-/// middle of a write) is cut off by open(), a short write (disk full) at once. A file that somebody removes or moves is
-/// made anew, and what was not synced before then counts as lost: the next sync() says so. Not thread-safe.
+/// A file to which lines are appended. Invariant: between calls it ends with a complete line: open() cuts off an
+/// incomplete last line (a kill during a write), a short write (disk full) is cut off at once. A file that somebody
+/// removes or moves is created again; what was not synced before then counts as lost, and the next sync() fails. Not
+/// thread-safe.
 class LogFile {
  public:
   explicit LogFile(FileSettings settings) : settings_(std::move(settings)) {}
@@ -21,13 +22,13 @@ class LogFile {
   LogFile(const LogFile&) = delete;
   LogFile& operator=(const LogFile&) = delete;
 
-  /// Opens or creates (0640). Without a path: stdout. What is no regular file (a pipe, a FIFO, a terminal) is not cut,
-  /// rotated or synced, and a reader that stands still is not waited for (Stream).
+  /// Opens or creates the file (0640). Without a path: stdout. Something that is not a regular file (a pipe, a FIFO, a
+  /// terminal) is not cut, rotated or synced, and a reader that has stopped is not waited for (Stream).
   Status open();
-  /// Writes one line (without its end); rotates first when it would pass the limit.
+  /// Writes one line (given without its newline). Rotates first if the file would exceed the limit.
   Status write(std::string_view line);
-  /// fdatasync of what was written. Fails if lines since the last sync went to a file that is no longer at its path:
-  /// they have to be written again.
+  /// Calls fdatasync. Fails if lines since the last sync went to a file that is no longer at its path: they must be
+  /// written again.
   Status sync();
 
  private:
@@ -42,11 +43,11 @@ class LogFile {
 
   FileSettings settings_;
   int fd_ = -1;
-  bool ours_ = false;             ///< a descriptor that open() opened
-  std::optional<Stream> stream_;  ///< it is no regular file
+  bool ours_ = false;             ///< open() opened the descriptor, so it must be closed
+  std::optional<Stream> stream_;  ///< set if it is not a regular file
   std::int64_t size_ = 0;
-  bool unsynced_ = false;  ///< lines since the last sync
-  bool astray_ = false;    ///< such lines are in a file that is no longer at its path
+  bool unsynced_ = false;  ///< there are lines since the last sync
+  bool astray_ = false;    ///< unsynced lines are in a file that is no longer at its path
 };
 
 }  // namespace driftd::sinks

@@ -9,8 +9,9 @@ namespace driftd::sinks {
 /// `type: file`, or `type: stdout` when `path` is empty.
 struct FileSettings {
   std::filesystem::path path;
-  std::int64_t rotate_bytes = 100ll << 20;  ///< a file that would grow beyond becomes path.1, path.1 → path.2 ...
-  int keep = 5;                             ///< rotated files that stay
+  std::int64_t rotate_bytes = 100ll << 20;  ///< limit of the file's size: at the limit it becomes path.1, path.1
+                                            ///< becomes path.2 ...
+  int keep = 5;                             ///< number of rotated files that are kept
 };
 
 }  // namespace driftd::sinks

@@ -14,8 +14,8 @@
 namespace driftd::sinks {
 namespace {
 
-/// Does not block where the kernel lets us say so: a socket; a descriptor with O_NONBLOCK; else a piece for which a
-/// pipe that is ready has room (pipe(7)).
+/// Writes without blocking: with MSG_DONTWAIT on a socket, by O_NONBLOCK on other descriptors that have it. Otherwise
+/// it writes only as much as a ready pipe has room for (pipe(7)).
 ssize_t write_some(int fd, std::string_view text) {
   const ssize_t sent = ::send(fd, text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
   if (sent >= 0 || errno != ENOTSOCK) return sent;
@@ -38,14 +38,14 @@ bool Stream::room() {
   return !stuck_;
 }
 
-/// Writes what is left of the line that was begun.
+/// Writes the rest of a line that was written in part.
 Status Stream::drain() {
   while (taken_ < begun_.size()) {
     if (!room()) return fail(Code::unavailable, "write " + name_ + ": nobody reads it");
     const ssize_t n = write_some(fd_, std::string_view(begun_).substr(taken_));
     if (n > 0) taken_ += static_cast<std::size_t>(n);
     if (n >= 0 || errno == EINTR) continue;
-    stuck_ = errno == EAGAIN;  // ready, and without room: to ask again at once would never end
+    stuck_ = errno == EAGAIN;  // poll() reports it as ready although it has no room: retrying at once would never end
     return fail(Code::unavailable, "write " + name_ + ": " + (stuck_ ? "nobody reads it" : std::strerror(errno)));
   }
   begun_.clear();

@@ -21,12 +21,12 @@ using Statistics = std::unique_ptr<natsStatistics, FreeStatistics>;
 constexpr std::int64_t kApiWaitMs = 3'000;
 constexpr std::int64_t kPingMs = 20'000;
 constexpr std::int64_t kWriteDeadlineMs = 10'000;
-constexpr std::int64_t kMaxPending = 4'096;  // above what a lane has in flight: never a stall
+constexpr std::int64_t kMaxPending = 4'096;  // more than a sink runner has in flight, so this limit is never reached
 
 constexpr double kFirstReconnectMs = 250;
-constexpr double kMostReconnectMs = 5'000;  // what waited for the broker shall be there seconds after its return
+constexpr double kMostReconnectMs = 5'000;  // waiting events should arrive within seconds after the broker returns
 
-/// nats.c asks on its own thread; 250 ms ×2 → 5 s, ±20 %.
+/// Returns the delay before a reconnect: 250 ms ×2 → 5 s, ±20 %. nats.c calls it on its own thread.
 std::int64_t reconnect_delay(natsConnection*, int attempts, void*) {
   thread_local std::minstd_rand random{std::random_device{}()};
   const double base =
@@ -42,9 +42,11 @@ bool over_tls(const NatsSettings& settings) {
 natsStatus set_reliability(natsOptions* options, const NatsSettings& settings, Inbox& inbox) {
   natsStatus s = natsOptions_SetMaxReconnect(options, -1);
   if (s == NATS_OK) s = natsOptions_SetCustomReconnectDelay(options, reconnect_delay, nullptr);
-  if (s == NATS_OK) s = natsOptions_SetReconnectBufSize(options, 1);  // our own retries, nothing behind them
+  if (s == NATS_OK)
+    s = natsOptions_SetReconnectBufSize(options, 1);  // the agent retries itself, so the library must buffer nothing
   if (s == NATS_OK) s = natsOptions_SetFailRequestsOnDisconnect(options, true);
-  if (s == NATS_OK) s = natsOptions_SetSendAsap(options, true);  // else a thread of the library waits 1 ms for more
+  if (s == NATS_OK)
+    s = natsOptions_SetSendAsap(options, true);  // otherwise a thread of the library waits 1 ms for more data
   if (s == NATS_OK) s = natsOptions_SetPingInterval(options, kPingMs);
   if (s == NATS_OK) s = natsOptions_SetMaxPingsOut(options, 2);
   if (s == NATS_OK) s = natsOptions_SetTimeout(options, settings.connect_timeout.count());
@@ -52,8 +54,8 @@ natsStatus set_reliability(natsOptions* options, const NatsSettings& settings, I
   if (s == NATS_OK) s = natsOptions_SetDisconnectedCB(options, &Inbox::on_disconnected, &inbox);
   if (s == NATS_OK) s = natsOptions_SetReconnectedCB(options, &Inbox::on_reconnected, &inbox);
   if (s == NATS_OK) s = natsOptions_SetClosedCB(options, &Inbox::on_closed, &inbox);
-  // Ends a write to a broker that does not read, and its connection. With TLS the library would turn in circles
-  // instead.
+  // Ends a write to a broker that does not read, together with its connection. Not with TLS, where the library would
+  // loop instead.
   if (s == NATS_OK && !over_tls(settings)) s = natsOptions_SetWriteDeadline(options, kWriteDeadlineMs);
   return s;
 }

@@ -14,17 +14,17 @@ struct Broker {
   Connection connection;
   StreamContext stream;  ///< null: core NATS
 
-  /// How often it was made again. Grows before anything can be published on the new connection, so a look at the stream
-  /// holds for as long as this stays the same. Any thread.
+  /// Returns how often it has reconnected. The number grows before anything can be published on the new connection, so
+  /// a check of the stream holds while it stays the same. Any thread.
   std::uint64_t reconnects() const;
 };
 
-/// Connects; reconnects by itself for ever afterwards, with our own backoff and without replaying what was buffered.
-/// Blocks up to the connect time-out per server; [io]. No secret is in the error.
+/// Connects. Afterwards the connection reconnects by itself for ever, with our own backoff and without replaying
+/// buffered messages. Blocks up to the connect time-out for each server; [io]. Errors contain no secret.
 Result<Broker> connect(const NatsSettings& settings, const std::string& name, Inbox& inbox);
 
-/// The error of a call to the server. `subject`: where the call went; if the server refused that, the error says which
-/// right is missing. `inbox` may be null.
+/// Returns the error of a call to the server. `subject`: where the call went; if the server refused that, the error
+/// names the missing right. `inbox` may be null.
 Error failure(const NatsSettings& settings, natsStatus status, int code, const std::string& subject,
               const Inbox* inbox);
 

@@ -10,22 +10,22 @@
 
 namespace driftd::sinks {
 
-/// One message that carries an event: the canonical subject, or a view of it.
+/// One message that carries an event, on the canonical subject or on a view of it.
 struct NatsMessage {
   std::string subject;
-  std::string message_id;  ///< `Nats-Msg-Id`: the event's id, `_t` / `_s` behind it for the views
+  std::string message_id;  ///< `Nats-Msg-Id`: the event's id; for the views with the suffix `_t` or `_s`
 };
 
-/// Messages of one event, the canonical one first. A replay has its own message ids (`_r<marker>`): within the
-/// duplicate window the stream would drop it otherwise; `ce-id` stays.
+/// Returns the messages of one event, the canonical one first. A replay has its own message ids (`_r<marker>`), because
+/// the stream would otherwise drop it within the duplicate window; `ce-id` stays the same.
 std::vector<NatsMessage> messages_of(const core::StoredEvent& event, const NatsSettings& settings,
                                      const std::string& replay_marker);
 
-/// CloudEvents headers, binary mode, values percent-encoded.
+/// Returns the CloudEvents headers (binary mode), values percent-encoded.
 std::vector<std::pair<std::string, std::string>> headers_of(const core::StoredEvent& event,
                                                             const NatsSettings& settings);
 
-/// CloudEvents header value: space, `"`, `%` and what is not printable ASCII as %XX.
+/// Encodes a CloudEvents header value: space, `"`, `%` and everything but printable ASCII as %XX.
 std::string percent_encode(std::string_view value);
 
 }  // namespace driftd::sinks

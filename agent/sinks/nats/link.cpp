@@ -49,7 +49,7 @@ void Inbox::give_up(const core::Attempt& attempt) {
   for (const auto& [message, expected] : expected_) {
     expected.flight->attempt = attempt;
     expected.flight->over = true;
-    expected.flight->done.cancel();  // what wakes forgets the others of its flight
+    expected.flight->done.cancel();  // the woken coroutine forgets the other messages of its flight
   }
 }
 
@@ -92,9 +92,9 @@ void Inbox::watch(natsConnection* connection) {
   up_ = connected;
 }
 
-/// Under mutex_, by the library's one thread for this, which says each change in its order.
+/// Called with mutex_ held, on the library's single thread for this, which reports changes in order.
 void Inbox::changed(natsConnection* connection, bool up, bool closed) {
-  if (connection != watched_) return;  // of one that was replaced
+  if (connection != watched_) return;  // belongs to a replaced connection
   ++changes_;
   up_ = up;
   closed_ = closed;
@@ -116,19 +116,19 @@ void Inbox::on_reconnected(natsConnection* connection, void* closure) {
   auto* inbox = static_cast<Inbox*>(closure);
   const std::lock_guard lock(inbox->mutex_);
   inbox->changed(connection, true, false);
-  inbox->denied_.clear();  // somebody may have given the rights meanwhile
+  inbox->denied_.clear();  // the rights may have been granted meanwhile
   if (!inbox->open_) return;
   asio::post(inbox->core_, [self = inbox->shared_from_this()] {
     if (self->reader_ != nullptr) self->reader_->on_reconnected();
   });
 }
 
-/// Errors reach us by the calls that fail, but for a missing right: the call only times out, and what the server said
-/// of it comes here. (Without a handler the library would print to stderr.)
+/// Handles missing rights only; any other error is returned by the call that fails. With a missing right the call just
+/// times out, and the server's text arrives here. (Without a handler the library would print to stderr.)
 void Inbox::on_error(natsConnection*, natsSubscription*, natsStatus status, void* closure) {
   if (status != NATS_NOT_PERMITTED) return;
   natsStatus ignored = NATS_OK;
-  const char* text = nats_GetLastError(&ignored);  // of this thread: the library has set it for this call
+  const char* text = nats_GetLastError(&ignored);  // the error of this thread, which the library has set for this call
   const std::string subject = text == nullptr ? "" : denied_subject(text);
   if (subject.empty()) return;
   auto* inbox = static_cast<Inbox*>(closure);
@@ -141,7 +141,7 @@ void Inbox::on_error(natsConnection*, natsSubscription*, natsStatus status, void
 void Inbox::answer_denied(const std::string& subject) {
   Ack refusal;
   refusal.status = NATS_NOT_PERMITTED;
-  std::vector<natsMsg*> messages;  // nats.c still has them, until their time-out
+  std::vector<natsMsg*> messages;  // nats.c keeps them until their time-out
   for (const auto& [message, expected] : expected_) {
     if (expected.subject == subject) messages.push_back(message);
   }
@@ -156,7 +156,7 @@ void Inbox::answer_denied(const std::string& subject) {
 void Inbox::deliver(natsMsg* message, const Ack& ack) {
   const Message owned(message);
   const auto found = expected_.extract(message);
-  if (found.empty() || reader_ == nullptr) return;  // it was given up meanwhile
+  if (found.empty() || reader_ == nullptr) return;  // the message was given up meanwhile
   Flight& flight = *found.mapped().flight;
   reader_->on_ack(found.mapped(), ack);
   if (--flight.left == 0) flight.done.cancel();

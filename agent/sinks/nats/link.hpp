@@ -28,7 +28,7 @@ using Connection = std::unique_ptr<natsConnection, FreeConnection>;
 using StreamContext = std::unique_ptr<jsCtx, FreeContext>;
 using Message = std::unique_ptr<natsMsg, FreeMessage>;
 
-/// What the stream said about one message.
+/// The stream's answer to one message.
 struct Ack {
   std::uint64_t stream_seq = 0;
   bool duplicate = false;
@@ -37,25 +37,25 @@ struct Ack {
   std::string text;
 };
 
-/// One event under way: its messages and the worst that was heard of them. Core thread.
+/// One event in flight: its messages and the worst of their answers. Core thread.
 struct Flight {
   Flight(asio::any_io_executor core, std::int64_t number) : done(std::move(core)), event(number) {}
   asio::steady_timer done;
-  std::int64_t event;  ///< its number; 0: a replay
+  std::int64_t event;  ///< its seq; 0 for a replay
   int left = 0;
-  bool over = false;  ///< nothing more is waited for
+  bool over = false;  ///< no further answer is awaited
   core::Attempt attempt;
   std::set<std::string> stored;  ///< ids of the messages that the stream has
 };
 
-/// A message whose answer is awaited.
+/// A message that waits for its answer.
 struct Expected {
   std::string id, subject;
   std::shared_ptr<Flight> flight;
 };
 
-/// Where the callbacks of nats.c end: they only post to the core thread. Kept for the life of the process, because the
-/// library's threads may call once more after a connection is gone; after close() they find nothing.
+/// Receives the callbacks of nats.c, which only post to the core thread. It is kept for the life of the process,
+/// because the library's threads may call once more after a connection is gone; after close() such calls do nothing.
 class Inbox : public std::enable_shared_from_this<Inbox> {
  public:
   /// Core thread.
@@ -73,24 +73,24 @@ class Inbox : public std::enable_shared_from_this<Inbox> {
   static void on_reconnected(natsConnection* connection, void* closure);
   static void on_closed(natsConnection* connection, void* closure);
   static void on_error(natsConnection* connection, natsSubscription* subscription, natsStatus status, void* closure);
-  /// This is the connection from now on. What the library says of it is remembered, for to ask the library takes the
-  /// lock of the connection, which a write to a broker that does not read holds. [io]
+  /// Sets the connection. Its state is remembered from callbacks, because asking the library takes the lock of the
+  /// connection, which a write to a broker that does not read holds. [io]
   void watch(natsConnection* connection);
-  bool up() const { return up_; }                     ///< connected, as far as the library has said. Any thread
-  bool closed() const { return closed_; }             ///< for good. Any thread
-  std::uint64_t changes() const { return changes_; }  ///< how often that changed. Any thread
+  bool up() const { return up_; }                     ///< connected, by the library's last report. Any thread
+  bool closed() const { return closed_; }             ///< closed for good. Any thread
+  std::uint64_t changes() const { return changes_; }  ///< number of changes of that state. Any thread
 
-  /// Core thread. `reader` is told until close().
+  /// Calls `reader` until close(). Core thread.
   void open(Reader& reader);
   void close();
   void expect(natsMsg* message, Expected expected);
   void unexpect(natsMsg* message) { expected_.erase(message); }
   void forget(const std::shared_ptr<Flight>& flight);
-  /// Ends the waiting of every flight with this attempt: its connection is gone and no answer will come.
+  /// Ends every flight with this attempt, because its connection is gone and no answer will come.
   void give_up(const core::Attempt& attempt);
   /// Returns true if the server refused this subject since the connection was made. Any thread.
   bool denied(const std::string& subject) const;
-  /// The subject of our answers if the server refused the subscription to it, or nothing. Any thread.
+  /// Returns the subject of our answers if the server refused the subscription to it. Empty if it did not. Any thread.
   std::string denied_reply() const;
 
  private:
@@ -107,7 +107,7 @@ class Inbox : public std::enable_shared_from_this<Inbox> {
   std::atomic<bool> up_ = false, closed_ = true;
   std::atomic<std::uint64_t> changes_ = 0;
   Reader* reader_ = nullptr;
-  std::map<natsMsg*, Expected> expected_;  ///< core thread; a message lives until its answer was seen here
+  std::map<natsMsg*, Expected> expected_;  ///< core thread; a message lives until its answer has arrived here
 };
 
 }  // namespace driftd::sinks

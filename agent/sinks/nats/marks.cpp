@@ -8,9 +8,9 @@
 namespace driftd::sinks {
 namespace {
 
-constexpr std::uint64_t kEvery = 256;  // messages between two promises that stay
+constexpr std::uint64_t kEvery = 256;  // messages between two promises that are kept
 constexpr std::size_t kMost = 17;
-constexpr std::size_t kRecent = 8;  // that are never thinned out
+constexpr std::size_t kRecent = 8;  // newest promises that are never removed
 
 }  // namespace
 
@@ -38,8 +38,8 @@ void Marks::promise(std::int64_t settled_to) {
   thin_out();
 }
 
-/// Takes out the promise whose neighbours are nearest to each other for their age. The oldest stays: what was sent
-/// before it never has to be sent again, however far a broker falls back.
+/// Removes the promise whose neighbours are closest to each other relative to their age. The oldest promise stays: what
+/// was sent before it never has to be sent again, however far a broker falls back.
 void Marks::thin_out() {
   while (marks_.size() > kMost) {
     const auto gap_for_its_age = [this](std::size_t i) {

@@ -14,22 +14,24 @@ struct Position {
   std::string id;
 };
 
-/// A promise: while the stream holds our message at this position, every event up to `safe` is in it, too, no higher.
+/// A promise: while the stream holds our message at this position, it also holds every event up to `safe`, at this
+/// position or below.
 struct Mark : Position {
   std::int64_t safe = 0;
 };
 
-/// The last acknowledged message, and promises behind it that get sparser with their age; kept in the cursor's notes so
-/// that a broker that went backwards is found out after a restart, too. Invariant: the promises ascend in both numbers.
+/// The last acknowledged message, and older promises that get sparser with their age. They are kept in the cursor's
+/// notes, so that a broker that went backwards is detected after a restart, too. Invariant: the promises ascend in both
+/// numbers.
 class Marks {
  public:
-  /// Notes that the stream has a message of event number `event` (0: of a replay, whose first sending stands where it
-  /// was). Returns false if no stream that kept its messages could say so: a new message at or below an older one.
+  /// Notes that the stream has a message of event number `event` (0: a replay, whose first message stays where it was).
+  /// Returns false if a stream that kept its messages could not answer this: a new message at or below an older one.
   bool acked(std::uint64_t stream_seq, bool duplicate, const std::string& id, std::int64_t event);
-  /// Every event up to `settled_to` was acknowledged, none above the last position. Promises that say more are lowered,
-  /// here and by an event that is sent late (a dead letter lives again, the cursor went back).
+  /// Notes that every event up to `settled_to` was acknowledged, at or below the last position. Promises that say more
+  /// are lowered, here and when an event is sent late (a requeued dead letter, a cursor that went back).
   void promise(std::int64_t settled_to);
-  /// Forgets all but the oldest `count` promises; the last of them is the last position now.
+  /// Forgets all but the oldest `count` promises. The last of them becomes the last position.
   void keep_oldest(std::size_t count);
 
   const Position& last() const { return last_; }

@@ -19,9 +19,10 @@ using Outcome = Attempt::Outcome;
 
 constexpr int kInFlight = 256;
 constexpr int kCoreInFlight = 1'024;
-constexpr std::chrono::milliseconds kGuard{2'000};  // behind the library's own ack time-out
+constexpr std::chrono::milliseconds kGuard{2'000};  // added to the library's own ack time-out
 
-/// Work for io holds shared pointers only, by constructor: g++ 12 copies closures of coroutines bit by bit.
+/// Work for io holds only shared pointers and has a constructor, because g++ 12 copies closures of coroutines bit by
+/// bit.
 struct Dialled {
   NatsSettings settings;
   std::string name;
@@ -44,7 +45,7 @@ struct Inspect {
   Result<Inspection> operator()() const {
     const std::uint64_t before = broker->reconnects();
     DRIFTD_TRY(Inspection out, inspect(*broker, what->settings, *memory, *inbox));
-    out.reconnects = before;  // made again meanwhile: what is published on the new one has another number
+    out.reconnects = before;  // if it reconnected meanwhile, messages on the new connection have another number
     return out;
   }
   std::shared_ptr<Broker> broker;
@@ -53,8 +54,8 @@ struct Inspect {
   std::shared_ptr<const KnownStream> memory;
 };
 
-/// Nothing is published on a connection before the stream was looked at on it, and an acknowledgement that comes on
-/// another one settles nothing: only so can a broker that lost acknowledged events not hide that behind new ones. Core
+/// Nothing is published on a connection before the stream was checked on it, and an acknowledgement on another
+/// connection settles nothing. Otherwise a broker that lost acknowledged events could hide that behind new ones. Core
 /// thread.
 class NatsSink final : public core::Sink, private Inbox::Reader {
  public:
@@ -79,7 +80,8 @@ class NatsSink final : public core::Sink, private Inbox::Reader {
   std::string describe() const override;
 
  private:
-  /// The connection that a look at the stream was made on. A doubt ends it: an answer that no whole stream gives.
+  /// Identifies the connection on which the stream was checked. A doubt, an answer that an intact stream cannot give,
+  /// invalidates the check.
   struct Looked {
     std::uint64_t changes = 0, doubts = 0;
     friend bool operator==(const Looked&, const Looked&) = default;
@@ -103,22 +105,23 @@ class NatsSink final : public core::Sink, private Inbox::Reader {
 
   std::string name_;
   NatsSettings settings_;
-  /// io_: a strand. A broker that stands still holds one thread of the pool, not two
+  /// io_ is a strand, so that a broker that does not read blocks one thread of the pool and not two
   asio::any_io_executor core_, io_;
   std::shared_ptr<Inbox> inbox_;
   std::shared_ptr<const Dialled> shared_;
   std::shared_ptr<Publisher> publisher_;
   std::shared_ptr<Broker> broker_;  ///< shared with work on io
-  std::uint64_t reconnects_ = 0;    ///< Broker::reconnects() of the connection that was looked at
+  std::uint64_t reconnects_ = 0;    ///< Broker::reconnects() of the checked connection
   std::function<void()> wake_ = [] {};
   std::optional<Looked> looked_;
   std::uint64_t doubts_ = 0;
   unsigned looks_ = 0;
   Marks marks_;
   bool marks_read_ = false;
-  std::vector<std::string> subjects_;  ///< of the stream, as last seen
+  std::vector<std::string> subjects_;  ///< subjects of the stream at its last check
   std::string worries_;
-  std::set<std::string> stored_parts_;  ///< messages of events that the stream has in part: not published again
+  std::set<std::string> stored_parts_;  ///< messages that the stream has of partly stored events; they are not
+                                        ///< published again
 };
 
 Task<Status> NatsSink::start() {
@@ -160,7 +163,7 @@ void NatsSink::acknowledged(const Expected& message, const Ack& ack) {
   }
 }
 
-/// Why a refusal is about the subject of this event only, so that the others go on; empty: it is not.
+/// Returns why a refusal concerns only the subject of this event, so that the others go on. Empty if it does not.
 std::string NatsSink::about_the_subject(const std::string& subject, const Ack& ack) const {
   const bool unknown = subjects_.empty() || covers(subjects_, subject);
   if (ack.status == NATS_NO_RESPONDERS && !unknown) {
@@ -209,12 +212,13 @@ Result<std::shared_ptr<Parcel>> NatsSink::parcel_of(const core::StoredEvent& eve
   return parcel;
 }
 
-/// An error: the event cannot be a message. What the broker says of it goes to `flight`.
+/// Publishes an event. Returns an error if the event cannot be made into a message; the broker's answers go to
+/// `flight`.
 Task<Status> NatsSink::publish(const core::StoredEvent& event, std::shared_ptr<Flight> flight) {
   auto parcel = parcel_of(event);
   if (!parcel) co_return fail(parcel.error());
   const auto pieces = [&]() -> std::vector<Piece>& { return (*parcel)->pieces; };
-  if (settings_.jetstream) {  // an acknowledgement may be here before publish() returns
+  if (settings_.jetstream) {  // an acknowledgement may arrive before publish() returns
     for (const auto& piece : pieces()) inbox_->expect(piece.key, {piece.id, piece.subject, flight});
     flight->left = static_cast<int>(pieces().size());
   }
@@ -231,7 +235,8 @@ Task<Status> NatsSink::publish(const core::StoredEvent& event, std::shared_ptr<F
   co_return Status{};
 }
 
-/// An event of which one subject is refused is sent for ever: what the stream has of it already is not sent with it.
+/// Remembers which messages of an event the stream has. An event with one refused subject is retried for ever, and its
+/// stored messages are not sent again.
 void NatsSink::remember(const core::StoredEvent& event, const Flight& flight) {
   if (flight.attempt.outcome == Outcome::retry_event) stored_parts_.insert(flight.stored.begin(), flight.stored.end());
   const bool over = flight.attempt.outcome == Outcome::delivered || flight.attempt.outcome == Outcome::permanent;

@@ -8,8 +8,9 @@
 
 namespace driftd::sinks {
 
-/// NATS, by default JetStream: delivered is what the stream has acknowledged. Callbacks of the library's threads only
-/// post to `core`; calls that block run on `io`. `invalid`: settings that nats.c refuses.
+/// Opens a NATS sink, by default JetStream: an event is delivered once the stream has acknowledged it. Callbacks on the
+/// library's threads only post to `core`; blocking calls run on `io`. Returns `invalid` for settings that nats.c
+/// refuses.
 Result<std::unique_ptr<core::Sink>> open_nats(std::string name, NatsSettings settings, asio::any_io_executor core,
                                               asio::any_io_executor io);
 

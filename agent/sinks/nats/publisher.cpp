@@ -18,7 +18,7 @@ natsStatus give_to_stream(Parcel& parcel, Piece& piece) {
   options.ExpectStream = parcel.stream.c_str();
   natsMsg* raw = piece.message.release();
   const natsStatus status = js_PublishMsgAsync(parcel.broker->stream.get(), &raw, &options);
-  piece.message.reset(raw);  // null when the library took it
+  piece.message.reset(raw);  // null if the library has taken it
   return status;
 }
 
@@ -43,7 +43,7 @@ void fail_all(Parcel& parcel, natsStatus status) {
 
 }  // namespace
 
-/// The parcels of one piece of work.
+/// The parcels of one batch.
 struct Publisher::Load {
   explicit Load(asio::any_io_executor core) : over(std::move(core), asio::steady_timer::time_point::max()) {}
   std::vector<std::shared_ptr<Parcel>> parcels;
@@ -53,7 +53,7 @@ struct Publisher::Load {
   /// [io]
   void publish() {
     for (const auto& parcel : parcels) give(*parcel);
-    const auto last = parcels.back();  // a connection that was replaced meanwhile is closed
+    const auto last = parcels.back();  // earlier parcels may be on a replaced connection, which is closed
     if (!last->stream.empty()) return;
     const natsStatus flushed = natsConnection_FlushTimeout(last->broker->connection.get(), last->wait.count());  // PONG
     for (const auto& parcel : parcels) {

@@ -14,30 +14,31 @@ namespace driftd::sinks {
 
 /// One message to publish.
 struct Piece {
-  Message message;         ///< until it is published; then the library has it
-  natsMsg* key = nullptr;  ///< as which its acknowledgement comes
+  Message message;         ///< null once it is published: the library owns it then
+  natsMsg* key = nullptr;  ///< identifies its acknowledgement
   std::string id, subject;
   natsStatus status = NATS_OK;
 };
 
-/// The messages of one event. Behind one that fails none is published.
+/// The messages of one event. After one that fails, no further one is published.
 struct Parcel {
   std::shared_ptr<Broker> broker;
-  /// JetStream: of the connection on which the stream was looked at; on no other one it is published
+  /// JetStream: number of the connection on which the stream was checked; nothing is published on any other.
   std::uint64_t reconnects = 0;
   std::string stream;                 ///< empty: core NATS
-  std::chrono::milliseconds wait{0};  ///< for the acknowledgement; of core NATS for the answer to the flush
+  std::chrono::milliseconds wait{0};  ///< maximum wait for the acknowledgement; for core NATS, for the answer to the
+                                      ///< flush
   std::vector<Piece> pieces;
 };
 
-/// Publishes on io threads, one piece of work at a time: whoever writes to a broker that does not read waits in the
-/// kernel, with the lock of its connection. That may be one io thread, never the core thread; so the core thread calls
-/// nothing that takes that lock either. Core thread.
+/// Publishes on io threads, one batch at a time. A write to a broker that does not read blocks in the kernel with the
+/// lock of its connection held. That may block one io thread but never the core thread, so the core thread calls
+/// nothing that takes this lock. Core thread.
 class Publisher : public std::enable_shared_from_this<Publisher> {
  public:
   Publisher(asio::any_io_executor core, asio::any_io_executor io) : core_(std::move(core)), io_(std::move(io)) {}
-  /// Returns when all pieces were given to the library, or one was refused. Core NATS: when the server has them; one
-  /// flush answers for all parcels that came while the one before was under way.
+  /// Returns once all pieces were given to the library, or one was refused. Core NATS: once the server has them; one
+  /// flush covers all parcels that arrived while the previous one was under way.
   Task<void> publish(std::shared_ptr<Parcel> parcel);
 
  private:

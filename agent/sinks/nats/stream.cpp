@@ -13,12 +13,13 @@ struct FreeInfo {
 };
 using Info = std::unique_ptr<jsStreamInfo, FreeInfo>;
 
-constexpr std::size_t kSample = 4;  // older marks of one look
+constexpr std::size_t kSample = 4;  // number of older marks that one check reads
 
-/// What one position says: the message is ours or has left the stream by its rules, or somebody else's or nobody's.
+/// What a position holds: `ours`: our message, or one that has left the stream by its rules; `not_ours`: another
+/// message, or none.
 enum class Found { ours, not_ours, unreadable };
 
-/// One look at the stream.
+/// One check of the stream.
 class Look {
  public:
   Look(const Broker& broker, const NatsSettings& settings, const KnownStream& memory, const Inbox& inbox)
@@ -89,7 +90,7 @@ Status Look::create() {
   return whole();
 }
 
-/// nats.c takes an answer without a configuration for one.
+/// Checks that the stream's info has a configuration; nats.c accepts an answer without one.
 Status Look::whole() const {
   if (info_ != nullptr && info_->Config != nullptr) return Status{};
   return fail(Code::unavailable, "NATS at " + shown_urls(settings_.servers) + ": what it says of stream " +
@@ -97,20 +98,21 @@ Status Look::whole() const {
                                      " has no configuration; is this a nats-server, and nobody in between?");
 }
 
-/// Streams that consumers empty, or that keep a few messages of a subject, lose single messages by their own rules.
+/// Returns true if the stream may lose single messages by its own rules: consumers empty it, or it keeps a limited
+/// number for each subject.
 bool Look::evicts_single_messages() const {
   return info_->Config->Retention != js_LimitsPolicy || info_->Config->MaxMsgsPerSubject > 0;
 }
 
 Result<Found> Look::missing(const Position& position) {
   if (evicts_single_messages()) return Found::ours;
-  DRIFTD_CHECK(read_info());  // it may have left by its age since we looked
+  DRIFTD_CHECK(read_info());  // the message may have expired since the last check
   return position.stream_seq < info_->State.FirstSeq ? Found::ours : Found::not_ours;
 }
 
 Result<Found> Look::at(const Position& position) {
   if (position.stream_seq > info_->State.LastSeq) return Found::not_ours;
-  if (position.stream_seq < info_->State.FirstSeq) return Found::ours;  // aged out: it was there
+  if (position.stream_seq < info_->State.FirstSeq) return Found::ours;  // expired: it was there
   natsMsg* raw = nullptr;
   jsErrCode code{};
   const natsStatus status =
@@ -136,7 +138,8 @@ Result<bool> Look::sample_holds() {
   return true;
 }
 
-/// From the oldest mark up: what stands behind the first one that does not hold may be lost, whatever newer ones say.
+/// Checks the marks from the oldest one. What follows the first mark that does not hold may be lost, whatever newer
+/// ones say.
 Result<Loss> Look::measure() {
   Loss loss;
   for (const auto& mark : memory_.marks.all()) {

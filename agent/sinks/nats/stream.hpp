@@ -10,28 +10,28 @@
 
 namespace driftd::sinks {
 
-/// What is known of the stream before it is looked at.
+/// What was known about the stream before it is checked.
 struct KnownStream {
   Marks marks;
-  std::string created;  ///< when the stream was made; empty: never seen before
-  unsigned looks = 0;   ///< picks the sample of older marks
+  std::string created;  ///< creation time of the stream; empty if it was never seen
+  unsigned looks = 0;   ///< number of checks so far; selects the sample of older marks
 };
 
 struct Loss {
-  std::size_t marks_kept = 0;  ///< the oldest so many marks still hold
+  std::size_t marks_kept = 0;  ///< this many of the oldest marks still hold
   std::int64_t rewind_to = 0;
 };
 
 struct Inspection {
-  std::uint64_t reconnects = 0;  ///< of the connection on which it was made
+  std::uint64_t reconnects = 0;  ///< number of the connection on which the check was made
   std::string created;
-  std::vector<std::string> subjects;  ///< that the stream takes
-  std::optional<Loss> loss;           ///< it lost messages that it had acknowledged
-  std::string worries;                ///< what cannot be checked, or will be evicted; empty: none
+  std::vector<std::string> subjects;  ///< subjects that the stream accepts
+  std::optional<Loss> loss;           ///< set if the stream lost messages that it had acknowledged
+  std::string worries;                ///< what cannot be checked, or will be evicted; empty if nothing
 };
 
-/// Creates the stream when it is absent, and looks whether it went backwards: made anew, shorter than it was, or
-/// another message stands at our last position or at one of a sample of positions behind it. Blocks; [io].
+/// Creates the stream if it is absent, and checks whether it went backwards: it was created again, is shorter than it
+/// was, or has another message at our last position or at one of a sample of earlier positions. Blocks; [io].
 Result<Inspection> inspect(const Broker& broker, const NatsSettings& settings, const KnownStream& memory,
                            const Inbox& inbox);
 

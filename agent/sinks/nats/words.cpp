@@ -85,7 +85,7 @@ core::Attempt::Outcome classify_failure(natsStatus status, int jetstream_code) {
 
 std::string shown_urls(const std::vector<std::string>& servers) {
   std::vector<std::string> out;
-  for (const auto& server : servers) {  // the client takes servers without a scheme
+  for (const auto& server : servers) {  // the client accepts servers without a scheme
     const bool url = server.find("://") != std::string::npos;
     out.push_back(url ? without_credentials(server) : without_credentials("nats://" + server).substr(7));
   }
@@ -104,7 +104,7 @@ std::string without_our_secrets(std::string text, const NatsSettings& settings) 
   }
   std::sort(secrets.begin(), secrets.end(), [](const auto& a, const auto& b) { return a.size() > b.size(); });
   for (const auto& secret : secrets) {
-    if (secret.size() < 3) continue;  // as the scrubber of plugins' words
+    if (secret.size() < 3) continue;  // as the scrubber of plugins' texts does
     for (auto at = text.find(secret); at != std::string::npos; at = text.find(secret, at)) {
       text.replace(at, secret.size(), "[REDACTED]");
       at += std::string_view("[REDACTED]").size();

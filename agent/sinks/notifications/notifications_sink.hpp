@@ -9,12 +9,12 @@
 
 namespace driftd::sinks {
 
-/// Someone should look at the queue: a drift that asks came, moved, or left. What there is to decide is read from the
-/// drifts (delivery/notify.hpp), so nothing is lost when nobody listens.
+/// Called when the queue may have changed: a drift that needs a decision was opened, changed or closed. The queue
+/// itself is read from the drifts (delivery/notify.hpp), so nothing is lost if nobody listens.
 using QueueChanged = std::function<void(const core::StoredEvent&)>;
 
-/// The notification queue as a sink: an event that reaches it is delivered, because its drift was committed with it.
-/// Core thread; `changed` may be empty.
+/// Opens the notification queue as a sink. An event that reaches it counts as delivered, because its drift was
+/// committed with it. Core thread. `changed` may be empty.
 std::unique_ptr<core::Sink> open_notifications(NotificationsSettings settings, QueueChanged changed);
 
 }  // namespace driftd::sinks

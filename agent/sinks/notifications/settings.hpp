@@ -3,7 +3,7 @@
 
 namespace driftd::sinks {
 
-/// `type: notifications`. Nothing to set yet: grouping, rate and forwarding come with the delivery issue.
+/// `type: notifications`. There is nothing to set yet.
 struct NotificationsSettings {};
 
 }  // namespace driftd::sinks

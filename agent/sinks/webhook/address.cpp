@@ -15,7 +15,7 @@ struct Refused {
   const char* cidr;
   const char* why;
 };
-/// What is not global unicast, and what tunnels to it.
+/// Networks that are not global unicast, or that tunnel to such networks.
 constexpr Refused kRefused[] = {{"0.0.0.0/8", "this network"},
                                 {"10.0.0.0/8", "private"},
                                 {"100.64.0.0/10", "carrier-grade NAT"},

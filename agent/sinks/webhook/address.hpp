@@ -10,7 +10,7 @@
 
 namespace driftd::sinks {
 
-/// A network in CIDR form, IPv4 as its mapped IPv6 form. A bare address is a network of one.
+/// A network in CIDR form; IPv4 is stored as mapped IPv6. A bare address is a network of one address.
 struct Network {
   unsigned char address[16] = {};
   int bits = 0;
@@ -18,12 +18,12 @@ struct Network {
   bool contains(const unsigned char (&ip)[16]) const;
 };
 
-/// Decides on the address that a socket is about to be connected to, after all name resolution. Immutable.
+/// Checks the address that a socket is about to connect to, after all name resolution. Immutable.
 class AddressGuard {
  public:
-  /// `allow`: CIDRs; loopback is allowed beside them when `allow_loopback`. `invalid` names the bad CIDR.
+  /// `allow`: CIDRs that are allowed; with `allow_loopback` loopback is allowed too. `invalid` names the bad CIDR.
   static Result<AddressGuard> make(const std::vector<std::string>& allow, bool allow_loopback);
-  /// Empty when the address may be connected; otherwise why not: `10.0.0.5 is private (10.0.0.0/8)`.
+  /// Returns why the address may not be connected, such as `10.0.0.5 is private (10.0.0.0/8)`. Empty if it may.
   std::string refusal(const sockaddr* address) const;
 
  private:

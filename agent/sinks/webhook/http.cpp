@@ -31,11 +31,11 @@ struct Transfer {
   }
 };
 
-/// The address is known only here, after every form of name and number was resolved.
+/// Checks the address here, because it is only known after every form of name and number was resolved.
 curl_socket_t open_socket(void* closure, curlsocktype, curl_sockaddr* address) {
   auto& transfer = *static_cast<Transfer*>(closure);
   const std::string why = transfer.guard->refusal(&address->addr);
-  transfer.refusal = why.empty() ? "" : "refused to connect: " + why;  // of the last address, if there are several
+  transfer.refusal = why.empty() ? "" : "refused to connect: " + why;  // the reason for the last address
   if (!why.empty()) return CURL_SOCKET_BAD;
   return ::socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
 }
@@ -46,7 +46,8 @@ std::size_t drop(char*, std::size_t size, std::size_t count, void* closure) {
   return transfer.received > kBodyLimit ? 0 : size * count;  // 0 ends the transfer; the status is known by now
 }
 
-/// Every line of the head counts, interim answers (1xx) too: libcurl keeps them all until the answer is whole.
+/// Limits the head of the answer, including interim answers (1xx), because libcurl keeps all of it until the answer is
+/// complete.
 std::size_t take_head(char*, std::size_t size, std::size_t count, void* closure) {
   auto& transfer = *static_cast<Transfer*>(closure);
   transfer.head += size * count;
@@ -113,7 +114,7 @@ HttpAnswer answer_of(Transfer& transfer, CURLcode code) {
     curl_easy_getinfo(transfer.easy, CURLINFO_RESPONSE_CODE, &answer.status);
     curl_off_t seconds = 0;
     curl_easy_getinfo(transfer.easy, CURLINFO_RETRY_AFTER, &seconds);
-    // a date that is over is below 0
+    // a date in the past gives a negative number
     answer.retry_after_ms = std::clamp<std::int64_t>(seconds, 0, kRetryAfterCap / 1000) * 1000;
     return answer;
   }

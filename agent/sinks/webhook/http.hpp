@@ -17,9 +17,9 @@ struct HttpPost {
   std::vector<std::pair<std::string, std::string>> headers;
   std::chrono::milliseconds connect_timeout{5'000}, total_timeout{20'000};
 };
-/// What came of it. `status` 0: no answer, then `failure` says why and `about_endpoint` whether it is the endpoint's
-/// (connect, DNS, TLS, refused address) or perhaps this request's (time-out behind the connect). The body of the answer
-/// is read to at most 64 KiB and dropped.
+/// The result of a POST. If `status` is 0 there was no answer: `failure` says why, and `about_endpoint` whether it
+/// concerns the endpoint (connect, DNS, TLS, refused address) or perhaps this request (a time-out after the connect).
+/// Up to 64 KiB of the answer's body are read and dropped.
 struct HttpAnswer {
   long status = 0;
   std::int64_t retry_after_ms = 0;
@@ -27,9 +27,9 @@ struct HttpAnswer {
   std::string failure;
 };
 
-/// Sends POSTs over reused connections on one thread of its own. No redirects, no proxy, no cookies, only the scheme of
-/// the URL; each connected address passes the guard. post() [any thread]; `done` runs on the sender's thread. The
-/// destructor gives up what is under way (`done` is called with a failure) and joins.
+/// Sends POSTs over reused connections on one thread of its own. It follows no redirects, uses no proxy and no cookies,
+/// and only the scheme of the URL; each connected address must pass the guard. post() [any thread]; `done` runs on the
+/// sender's thread. The destructor ends requests under way (`done` gets a failure) and joins the thread.
 class HttpSender {
  public:
   using Done = std::function<void(HttpAnswer)>;

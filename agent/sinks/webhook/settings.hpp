@@ -15,7 +15,7 @@ struct WebhookSettings {
   bool allow_http_loopback = false;
   std::vector<std::string> allow;              ///< CIDRs that may be connected although they are private: `10.1.0.0/16`
   std::map<std::string, std::string> headers;  ///< added to each request; values may be secret
-  std::string ca_file;                         ///< empty: the system's
+  std::string ca_file;                         ///< empty: the system's CA certificates
   std::chrono::milliseconds connect_timeout{5'000};
   std::chrono::milliseconds total_timeout{20'000};
   int max_in_flight = 8;

@@ -20,8 +20,8 @@ constexpr std::size_t kRefusalsKept = 1'024;
 
 bool refuses(long status) { return status == 400 || status == 413 || status == 415 || status == 422; }
 
-/// The endpoint as a whole (wrong key or place, overload, a gateway without its server), or this one event (a filter in
-/// front of the receiver): the answer does not say which.
+/// Returns true if the status may concern the whole endpoint (wrong key or URL, overload, a gateway without its server)
+/// or only this event (a filter in front of the receiver).
 bool unclear(long status) {
   return status == 401 || status == 403 || status == 404 || status == 405 || status == 429 || status == 502 ||
          status == 503 || status == 504;
@@ -73,7 +73,7 @@ class WebhookSink final : public core::Sink {
   std::string last_ = "not tried yet";
 };
 
-/// libcurl waits for a resolver thread that does not answer, for half a minute at most: not on the core thread.
+/// Destroys the sender on the io pool: libcurl waits up to half a minute for a resolver thread that does not answer.
 Task<void> WebhookSink::stop() {
   auto sender = std::exchange(sender_, nullptr);
   if (!sender) co_return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every request that changes something leaves a line; one that cannot leave a line is not carried out.
+// Every request that changes something leaves an audit line; a request whose line cannot be written is not carried out.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -41,7 +41,7 @@ TEST(Audit, EveryDeedLeavesItsLine) {
     agent.control()->lines.clear();
     EXPECT_THAT(agent.curl({"-d", deed.body, kHost + deed.path}).out, EndsWith("200")) << deed.path;
     const auto lines = agent.control()->lines;
-    const bool resumes = std::string(deed.path) == "/v1/plugins/resume";  // and a line for each backend that was freed
+    const bool resumes = std::string(deed.path) == "/v1/plugins/resume";  // and a line for each resumed backend
     ASSERT_THAT(lines, SizeIs(resumes ? 2 : 1)) << deed.path;
     EXPECT_EQ(lines[0].verb, deed.verb);
     EXPECT_EQ(lines[0].subject, deed.subject);
@@ -61,7 +61,7 @@ TEST(Audit, WhatLeavesNoLineIsNotDone) {
   EXPECT_THAT(agent.control()->calls, IsEmpty());
 }
 
-/// The log has the deed from before it was done: what cannot be added to it makes nothing undone.
+/// The request is audited before it is carried out; a later line that cannot be written undoes nothing.
 TEST(Audit, ADeedThatIsDoneIsNotAnsweredAsOneThatIsNot) {
   FakeAgent agent;
   agent.control()->most_lines = 1;
@@ -70,7 +70,7 @@ TEST(Audit, ADeedThatIsDoneIsNotAnsweredAsOneThatIsNot) {
   EXPECT_THAT(agent.control()->calls, SizeIs(1));
 }
 
-/// Of a refusal, too, the answer says what was refused and not what the log did.
+/// The answer to a refused request says what was refused, and not what happened to the log.
 TEST(Audit, ARefusalThatCannotBeWrittenIsStillThatRefusal) {
   FakeAgent agent;
   agent.control()->most_lines = 0;
@@ -78,7 +78,7 @@ TEST(Audit, ARefusalThatCannotBeWrittenIsStillThatRefusal) {
               AllOf(HasSubstr("the value moved"), HasSubstr("the disk is full"), EndsWith("409")));
 }
 
-/// A directory (LDAP, sssd) that is away: who decides is known by the kernel's number, and nobody waits for more.
+/// A user directory (LDAP, sssd) that is not reachable: the user is recorded by uid, and no request waits for the name.
 TEST(Audit, ANameServiceThatHangsHoldsNoDecisionAndNoProbe) {
   std::promise<void> answer;
   admin::ServerSettings settings;
@@ -153,7 +153,7 @@ TEST(Audit, SubjectsFromTheUrlAreMadeHarmless) {
   EXPECT_EQ(agent.control()->lines.at(0).subject, "\\x1b[31m\\xff");
 }
 
-/// Whoever decides cannot make the log unreadable for who looks at it.
+/// A request cannot make the log unreadable for its readers.
 TEST(Audit, OutcomesHoldNoBytesThatWereNotText) {
   FakeAgent agent;
   for (const char* path : {"/v1/drifts/%ff/approve", "/v1/drifts/%ed%a0%80/reject", "/v1/drifts/%c3/undo",

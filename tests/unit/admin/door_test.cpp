@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who comes in: groups that may read and groups that may decide, limits of each door and each user, and what a refused
-// caller leaves behind.
+// Access control: groups that may read and groups that may decide, limits for each listener and each user, and the
+// audit lines of refused callers.
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ std::string group_of(const std::string& user) {
   return out;
 }
 
-/// What that user gets, with the status at its end.
+/// Returns what that user gets, followed by the status.
 std::string as_user(const FakeAgent& agent, const std::string& user, std::vector<std::string> arguments) {
   const std::string log = agent.folder.write("other", "");
   EXPECT_EQ(::chmod(log.c_str(), 0666), 0);
@@ -49,7 +49,7 @@ std::string as_other(const FakeAgent& agent, std::vector<std::string> arguments)
   return as_user(agent, kOther, std::move(arguments));
 }
 
-/// A process of that user with connections to the socket that say nothing.
+/// A process of that user with idle connections to the socket.
 Child hold(const FakeAgent& agent, int count, const std::string& user) {
   EXPECT_EQ(::chmod(agent.folder.path().c_str(), 0711), 0);
   const std::string ready = agent.folder.write("ready", "");
@@ -64,7 +64,7 @@ Child hold(const FakeAgent& agent, int count, const std::string& user) {
   return out;
 }
 
-/// Connections that say nothing.
+/// Idle connections.
 class Idle {
  public:
   ~Idle() {
@@ -130,7 +130,7 @@ TEST(Door, AUserThatMayNotComeInHoldsNoSlot) {
   admin::ServerSettings settings;
   settings.policy.uids = {1};  // `daemon`
   settings.max_unix = 9;
-  settings.reserved = 8;  // one slot for all but root
+  settings.reserved = 8;  // leaves one slot for all users but root
   FakeAgent agent(settings);
   const Child holder = hold(agent, 80, kOther);
   EXPECT_THAT(as_user(agent, "daemon", {kHost + "/v1/status"}), EndsWith("200"));
@@ -141,7 +141,7 @@ TEST(Door, TheLastOfTheRoomForAnswersIsForRootAndTheAgentsOwnUser) {
     GTEST_SKIP() << "LOUD: only root can become another user, what others may do at the door is not tested";
   admin::ServerSettings settings;
   settings.policy.uids = {65534};
-  settings.max_answer_bytes = 17u << 20;  // one of it is for others
+  settings.max_answer_bytes = 17u << 20;  // leaves 1 MiB for other users
   FakeAgent agent(settings);
   core::ResourceRow row;
   row.backend = "cache";

@@ -25,7 +25,7 @@ namespace driftd::test {
 
 inline const std::string kHost = "http://localhost";
 
-/// A keyed digest as it stands in a stored body.
+/// A keyed digest in the form of a stored body.
 inline std::string digest_of_secret(char digit) {
   return R"({"$hmac":"0a0b0c0d:1:)" + std::string(64, digit) + R"("})";
 }
@@ -99,7 +99,7 @@ class FakeControl final : public core::Control {
     co_return 7;
   }
   std::string binding(const core::Drift& drift) override { return binding_of(drift.id); }
-  /// As the real one in form: 64 hex characters that differ with the drift.
+  /// Has the form of the real one: 64 hex characters that differ with the drift.
   static std::string binding_of(const std::string& id) { return to_hex(sha256("binding of " + id)); }
   Task<Status> audit(core::AuditEntry entry) override {
     if (!audit_works || lines.size() >= most_lines) co_return fail(Code::internal, "the disk is full");
@@ -210,7 +210,7 @@ class FakeReader final : public core::Reader {
   std::vector<Count> counted;
   std::int64_t total = 0;
   std::vector<core::DriftRow> open;
-  std::vector<core::ResourceRow> large;  ///< empty: one small one
+  std::vector<core::ResourceRow> large;  ///< empty: one small row is listed
   std::mutex mutex;
   std::vector<core::StoredEvent> log;
   std::atomic<int> reads = 0;
@@ -254,7 +254,7 @@ class FakeAgent {
   FakeReader reader_;
 
  public:
-  /// Meets the core thread before it is used and after.
+  /// Synchronises with the core thread before and after use.
   template <class T>
   class Shared {
    public:
@@ -297,7 +297,7 @@ class FakeAgent {
   }
   Shared<FakeControl> control() { return {*this, control_}; }
   Shared<FakeReader> reader() { return {*this, reader_}; }
-  /// The lines of the audit log so far; one about a caller that is refused comes behind the answer.
+  /// Returns the audit lines so far. The line about a refused caller is written after the answer.
   std::vector<core::AuditEntry> audited() {
     return asio::post(io, asio::use_future([this] { return control_.lines; })).get();
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lists say how much more there is, and a filter that names nothing is a mistake.
+// Lists report how many more rows there are, and a filter that matches nothing is an error.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -92,7 +92,7 @@ TEST(Lists, ABackendThatWasNotReadYetHasNoUnknownKinds) {
   EXPECT_THAT(agent.curl({kHost + "/v1/drifts?kind=server"}).out, EndsWith("200"));
 }
 
-/// `[0,1,…]` of so many values with `last` behind them.
+/// Returns a JSON list of `values` numbers, followed by `last`.
 std::string long_list(int values, const std::string& last) {
   std::string out = "[";
   for (int i = 0; i < values; ++i) out += std::to_string(1'000'000 + i) + ",";

@@ -44,7 +44,7 @@ TEST(Socket, OtherUsersAreRefusedUnlessListed) {
     if (listed) settings.policy.uids = {65534};
     FakeAgent agent(settings);
     if (!listed) {
-      ASSERT_EQ(::chmod(agent.socket().c_str(), 0666), 0);  // as a group would let them in
+      ASSERT_EQ(::chmod(agent.socket().c_str(), 0666), 0);  // opens the socket, as a configured group would
     }
     const std::string log = agent.folder.write("log", "");
     ASSERT_EQ(::chmod(log.c_str(), 0666), 0);
@@ -117,7 +117,7 @@ TEST(Api, FailuresCarryCodeMessageAndAFittingStatus) {
   const std::pair<std::vector<std::string>, std::vector<std::string>> cases[] = {
       {{"-d", R"({"digest":"abcdef01"})", kHost + "/v1/drifts/d-gone/approve"}, {"not_found", "404"}},
       {{"-d", R"({"digest":"abcdef01"})", kHost + "/v1/drifts/d-stale/reject"}, {"conflict", "409"}},
-      {{"-d", "{", kHost + "/v1/refresh"}, {"no JSON", "400"}},
+      {{"-d", "{", kHost + "/v1/refresh"}, {"is not valid JSON", "400"}},
       {{"-d", R"({"ful":true})", kHost + "/v1/refresh"}, {"unknown member 'ful'", "400"}},
       {{"-d", R"({"resource":"role"})", kHost + "/v1/explain"}, {"KIND/ID", "400"}},
       {{kHost + "/v1/drifts?status=open"}, {"unknown drift status 'open'", "400"}},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Answers that wait to be read: all of them together have a bound, whoever does not read them.
+// Answers that wait to be read have a common limit, whatever clients do not read them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -20,7 +20,7 @@ using testing::EndsWith;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-/// A connection that asks for something and reads nothing of the answer.
+/// A connection that sends a request and reads nothing of the answer.
 class SlowReader {
  public:
   SlowReader(const std::string& path, const std::string& target)
@@ -41,7 +41,7 @@ class SlowReader {
     pollfd one{fd_, POLLIN, 0};
     return ::poll(&one, 1, 0) == 1;
   }
-  /// The beginning of the answer, which stays unread.
+  /// Returns the beginning of the answer and leaves the rest unread.
   std::string front() const {
     std::string out(4'096, '\0');
     const ssize_t got = ::recv(fd_, out.data(), out.size(), MSG_PEEK | MSG_DONTWAIT);

@@ -57,7 +57,7 @@ TEST_F(UserNamesTest, OfANameServiceThatHangsAreNumbersAndOneThreadWaitsForIt) {
   while (of(1001) != "alice") ASSERT_LT(Clock::now() - began, std::chrono::seconds(20));
 }
 
-/// Two who come at once are one user, under one name.
+/// Two requests of one user at the same time share one look-up.
 TEST_F(UserNamesTest, ThatAreBeingFoundAreWaitedFor) {
   names->find = [](std::uint32_t) {
     std::promise<void> never;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `events: digests_only`: what a sink gets of an event.
+// What a sink with `events: digests_only` gets.
 #include <gmock/gmock.h>
 
 #include "proto/codec.hpp"

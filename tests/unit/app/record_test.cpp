@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whatever the store takes of a plugin stands in a record, and a record is read back whole.
+// Everything that the store accepts from a plugin is written to a record, and a record is read back completely.
 #include "app/record.hpp"
 
 #include <gmock/gmock.h>
@@ -69,7 +69,7 @@ class Records : public testing::Test {
   std::unique_ptr<store::SqliteStore> from_ = open("from"), to_;
 };
 
-/// A body may be as deep as any text that is read at all, and in the record it stands in a line.
+/// A body may have the maximum depth of any JSON, and in a record its line adds levels to it.
 TEST_F(Records, ABodyAsDeepAsOneMayBeIsReadBack) {
   std::map<std::string, std::string> bodies;
   for (const int depth : {1, 249, 250, 251, 254, 255, 256}) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who may write the worker runs as the agent: one that others may write is not started.
+// Whoever may write the worker's file could run code as the agent, so a worker that others may write is not started.
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 

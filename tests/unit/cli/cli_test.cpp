@@ -224,7 +224,7 @@ TEST(Cli, PluginDescribeShowsSettingsAndAttributesAsTables) {
   EXPECT_THAT(ask(agent, {"plugin", "describe", "bad"}).out, HasSubstr("half a plugin"));
   const CommandResult unknown = ask(agent, {"plugin", "describe", "mysql"});
   EXPECT_EQ(unknown.code, kFinding);
-  EXPECT_THAT(unknown.err, HasSubstr("no plugin 'mysql'; found are: redis, bad.so"));
+  EXPECT_THAT(unknown.err, HasSubstr("no plugin 'mysql'; available: redis, bad.so"));
 }
 
 TEST(Cli, PluginResumeFreesWhatIsParkedAndSaysWhenNothingIs) {

@@ -14,7 +14,7 @@ struct CommandResult {
   std::string out, err;
 };
 
-/// One run of the command line, in this process.
+/// Runs one command line in this process.
 inline CommandResult driftd(std::vector<std::string> arguments, const Hooks& hooks = {}, bool colour = false,
                             std::istream* answers = nullptr) {
   std::ostringstream out, err;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A decision names the value it is about; lists say what they leave out; the audit log reads as a sentence.
+// A decision names its value, lists say what they leave out, and the audit log prints readable lines.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sstream>
@@ -44,7 +44,8 @@ TEST_F(Decide, ABareIdIsRefusedWithTheDriftAsItStandsAndTheCommand) {
     EXPECT_THAT(outcome.out, AllOf(HasSubstr("flags"), HasSubstr("9223372036854775808"), HasSubstr("[REDACTED]")));
     EXPECT_THAT(outcome.err, HasSubstr("driftd " + std::string(verb) + " " + ref));
   }
-  EXPECT_THAT(asked(agent, {"-o", "json", "approve", "d-0123456789abcdef"}).err, HasSubstr("which value?"));
+  EXPECT_THAT(asked(agent, {"-o", "json", "approve", "d-0123456789abcdef"}).err,
+              HasSubstr("a decision needs the digest of its value"));
   EXPECT_TRUE(agent.control()->decisions.empty());
 }
 

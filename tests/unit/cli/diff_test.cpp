@@ -95,7 +95,7 @@ struct Expected {
   const char* says;  ///< `path old → new` of each difference
 };
 
-/// `path old → new` of each difference, as the command line says it.
+/// Returns `path old → new` of each difference that the command line prints.
 std::string differences(const core::Value& outcome) {
   std::string out;
   for (const auto& change : *outcome.find("changes")->array()) {
@@ -107,7 +107,7 @@ std::string differences(const core::Value& outcome) {
   return out;
 }
 
-/// The same of what the agent says, with `where` in its configuration.
+/// The same for an agent that has `where` in its configuration.
 struct Agent {
   std::string outcome;
   bool unknown = false;
@@ -145,7 +145,7 @@ Agent judge_expectation(const std::string& where, const std::string& body,
 
 class Partial : public testing::Test {
  protected:
-  /// Asks compare_both and holds one against the other; the code of the command line.
+  /// Judges with both and compares the results. Returns the exit code of the command line.
   int compare_both(const std::string& where, const std::string& body, std::string* says = nullptr) {
     const CommandResult outcome = driftd({"-o", "json", "diff", "--show", "**", "--schema", schema_file_, "--partial",
                                           folder_.write("w.json", where), folder_.write("b.json", body)});
@@ -175,7 +175,7 @@ class Partial : public testing::Test {
 
 TEST_F(Partial, SaysWhatTheAgentSaysOfAnExpectation) {
   const Expected cases[] = {
-      {R"({"deep":{"x":1}})", kOk, ""},  // members that nobody names are not looked at
+      {R"({"deep":{"x":1}})", kOk, ""},  // members that are not named are not compared
       {R"({"deep":{"x":1,"z":null}})", kOk, ""},
       {R"({"deep":{"z":null}})", kOk, ""},
       {R"({"deep":{"y":null}})", kFinding, "deep.y (absent) → 2"},
@@ -192,10 +192,10 @@ TEST_F(Partial, SaysWhatTheAgentSaysOfAnExpectation) {
       {R"({"lst":null})", kFinding, R"(lst (absent) → [{"n":1,"v":2}])"},
       {R"({"gone":{"deeper":{"still":null}}})", kOk, ""},
       {R"({"gone":{"x":1,"y":2}})", kFinding, R"(gone {"x":1,"y":2} → (absent))"},
-      {R"({"none":null})", kOk, ""},  // the system says null: there is no value
+      {R"({"none":null})", kOk, ""},  // null on the system's side means that there is no value
       {R"({"id":{"x":1}})", kFinding, "id.x 1 → (absent)"},
       {R"({"deep.*":1})", kUsage, ""},
-      {R"({"deep.x":1,"deep[\"x\"]":1})", kUsage, ""},  // one path, spelt in two ways
+      {R"({"deep.x":1,"deep[\"x\"]":1})", kUsage, ""},  // the same path, written in two ways
       {R"({})", kUsage, ""},
   };
   for (const auto& one : cases) {
@@ -306,7 +306,7 @@ TEST_F(Partial, AnObjectMeansWhatItsPathsMean) {
   }
 }
 
-/// Bodies whose values nobody calls harmless, one marker in each.
+/// Returns a body of which no value counts as harmless, with the marker in each.
 std::string planted(const std::string& marker) {
   return R"({"id":"i","url":"postgres://u:)" + marker + R"(@h/x","note":"password=)" + marker + R"(","token":")" +
          marker + R"(","motd":")" + marker + R"(","env":{"DB_PASS":")" + marker + R"("},"args":["-p)" + marker +

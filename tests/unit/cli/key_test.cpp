@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A key is printed into a pipe and nowhere else.
+// A key is printed only into a pipe or a file.
 #include <gmock/gmock.h>
 
 #include "command_result.hpp"

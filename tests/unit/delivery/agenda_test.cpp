@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whatever the situation: a runner that sleeps has nothing to do, and wakes when it will have.
+// In any situation, a sleeping runner has nothing to do, and wakes when it has.
 #include <gtest/gtest.h>
 #include <random>
 
@@ -76,7 +76,7 @@ TEST(Agenda, ALaneThatSleepsHasNothingToDo) {
   EXPECT_GT(asleep, 5'000) << "or the test says nothing";
 }
 
-/// When it wakes by time, it has something to do, or sleeps on for a reason that lies in the future.
+/// A runner that wakes by its timer has something to do, or sleeps on for a reason that lies in the future.
 TEST(Agenda, ALaneThatSleepsWakesWhenSomethingIsDue) {
   AnySituation any(2);
   for (int i = 0; i < 200'000; ++i) {
@@ -94,7 +94,7 @@ TEST(Agenda, ALaneThatSleepsWakesWhenSomethingIsDue) {
   }
 }
 
-/// What waits behind an event that fails is no reason to take nothing new: only the bound of their memory is.
+/// Events that wait behind a failing one do not stop the fetch; only the limit of their memory does.
 TEST(Agenda, WhatFailsKeepsNothingNewAway) {
   Situation s;
   s.now = Time{} + 1h;
@@ -111,7 +111,7 @@ TEST(Agenda, WhatFailsKeepsNothingNewAway) {
   EXPECT_EQ(next_duty(s).duty, Duty::sleep);
 }
 
-/// Exceptions of the last process that are done stay at risk until the runner has fetched up to them.
+/// Settled exceptions of the last process stay at risk until the runner has fetched up to them.
 TEST(Agenda, ALaneThatOnlyAFetchCanFreeFetches) {
   Situation s;
   s.now = Time{} + 1h;

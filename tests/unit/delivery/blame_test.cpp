@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An answer about one event stops no other one; a dead endpoint costs no event anything.
+// An answer about one event stops no other event, and a dead endpoint costs no event an attempt.
 #include <gmock/gmock.h>
 
 #include "world.hpp"
@@ -10,7 +10,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-/// Event 1 is refused for ever, the others are taken.
+/// Event 1 is refused for ever, the others are accepted.
 std::optional<Attempt> poison(const core::StoredEvent& event) {
   if (event.stamp.seq == 1) return Attempt{Outcome::refused, "HTTP 403 from ops", 0};
   return Attempt{};
@@ -183,7 +183,7 @@ TEST(BlameOfAWebhook, WhatWaitsForASignOfLifeGoesWithTheFirst) {
   world.pass(std::chrono::seconds(3));
   world.commit(1, 2);
   world.to.at_once = [](const auto&) { return Attempt{}; };
-  world.pass(std::chrono::milliseconds(2'100));  // the first one's 5 s are over, the second one's are not
+  world.pass(std::chrono::milliseconds(2'100));  // the wait of the first event (5 s) is over, that of the second is not
   EXPECT_EQ(world.view().delivered, 2);
 }
 
@@ -195,7 +195,7 @@ TEST(BlameOfAWebhook, TheLogSaysThatACircuitIsClosedOnlyWhenItIs) {
   ::testing::internal::CaptureStderr();
   world.to.answer(0, {Outcome::retry_sink, "connection refused", 0});
   world.settle();
-  world.to.answer_all();  // they were under way when it opened
+  world.to.answer_all();  // these events were in flight when the circuit opened
   world.settle();
   const std::string open = ::testing::internal::GetCapturedStdout() + ::testing::internal::GetCapturedStderr();
   EXPECT_THAT(world.view().state, HasSubstr("circuit open"));

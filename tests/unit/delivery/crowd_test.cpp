@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Very many events wait behind some that fail: the others are delivered as if they were not there.
+// Very many events wait behind failing ones; the others are delivered as if those did not exist.
 #include "world.hpp"
 
 namespace driftd::delivery::test {
@@ -12,15 +12,15 @@ constexpr int kCrowd = 12'000;
 
 bool sick(const core::StoredEvent& event) { return event.key.rfind("sick", 0) == 0; }
 
-/// Answers 500 to the events of sick resources, and takes all others.
+/// Answers 500 to the events of sick resources, and accepts all others.
 auto refuses_some() {
   return [](const core::StoredEvent& event) -> std::optional<Attempt> {
     return sick(event) ? Attempt{Outcome::retry_event, "HTTP 500 from ops", 0} : Attempt{};
   };
 }
 
-/// The heads fail one after the other between healthy ones (what fails is about them, and not about the receiver), and
-/// very many events of the same resources come behind them.
+/// The first events of the sick resources fail one after the other, between healthy ones, so that the events are to
+/// blame and not the receiver. Very many events of the same resources follow.
 void crowd(LaneWorld& world, int count) {
   for (int i = 0; i < kSick; ++i) {
     world.ring(1, kSick, "sick");
@@ -62,7 +62,7 @@ int count_of(const std::string& text, const std::string& part) {
 class Crowd : public ::testing::TestWithParam<bool> {
  protected:
   Crowd() { world_.to.at_once = refuses_some(); }
-  /// The receiver takes everything from now on.
+  /// Makes the receiver accept everything from now on.
   void heal() {
     world_.to.at_once = [](const auto&) { return Attempt{}; };
     for (int i = 0; i < 300 && !world_.over(); ++i)
@@ -77,7 +77,7 @@ TEST_P(Crowd, ThoseThatFailHoldBackNobodyElse) {
   ASSERT_GT(world_.view().waiting, static_cast<std::int64_t>(kWindow)) << "or the test says nothing";
   for (int i = 0; i < 5; ++i) {
     world_.commit(500, 500);
-    pass_often(world_, 40, 10s);  // also through a circuit that those opened
+    pass_often(world_, 40, 10s);  // also past a circuit that those failures opened
     ASSERT_EQ(healthy_not_got(world_), 0) << world_.view().state;
   }
   EXPECT_EQ(world_.view().missed_wakeups, 0U);
@@ -101,7 +101,7 @@ TEST_P(Crowd, ARestartFindsItAndHoldsBackNobodyElse) {
   EXPECT_TRUE(world_.over()) << world_.view().state << world_.view().waiting;
 }
 
-/// Each write is of a bounded size, however many come at once.
+/// Each write has a bounded size, however many events become exceptions at once.
 TEST_P(Crowd, ABacklogOfThemIsWrittenInParts) {
   world_.start();
   crowd(world_, kSick);

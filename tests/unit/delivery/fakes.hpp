@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An outbox in memory, a sink that answers by script, a clock that the test moves: schedules of days run in no time.
+// An outbox in memory, a sink that answers by script, and a clock that the test moves, so that schedules of days take
+// no time.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +19,7 @@ namespace driftd::delivery::test {
 using core::Attempt;
 using Outcome = Attempt::Outcome;
 
-/// Far ahead of the real clock: a timer set by it never fires, the test moves the clock and wakes.
+/// A clock far ahead of the real one: a timer set by it never fires. The test moves the clock and wakes the relay.
 class FakeClock final : public Clock {
  public:
   Nanos wall() const override { return wall_; }
@@ -27,7 +28,7 @@ class FakeClock final : public Clock {
     wall_ += by.count();
     mono_ += std::chrono::duration_cast<Time::duration>(by);
   }
-  /// It is set, or the machine was off.
+  /// Sets the wall clock, as an operator does or as after a machine was off.
   void set_wall(std::chrono::nanoseconds by) { wall_ += by.count(); }
 
  private:
@@ -55,7 +56,7 @@ class FakeOutbox final : public core::Outbox {
     rows.push_back({std::move(event), std::move(sinks)});
     return static_cast<std::int64_t>(rows.size());
   }
-  bool slow = false;  ///< fetch() lets others run first
+  bool slow = false;  ///< fetch() lets other coroutines run first
   Task<Result<core::SinkCursor>> open_sink(std::string sink) override {
     cursors[sink].sink = sink;
     co_return cursors[sink];
@@ -119,17 +120,17 @@ class FakeOutbox final : public core::Outbox {
   Task<Result<Backlog>> backlog() override { co_return Backlog{}; }
 };
 
-/// What a FakeSink saw and how it answers; outlives the sink.
+/// What a FakeSink got and how it answers. It must outlive the sink.
 struct Script {
   core::RetryPolicy policy;
   std::function<Attempt(const core::StoredEvent&)> answer = [](const auto&) { return Attempt{}; };
-  std::vector<std::string> sent;  ///< ids, `+` behind a replay
+  std::vector<std::string> sent;  ///< ids, with `+` appended for a replay
   bool hold = false;              ///< sends stay in flight until release()
   std::vector<std::shared_ptr<asio::steady_timer>> held;
   std::map<std::string, int> flying;  ///< per key
   int most_flying_of_a_key = 0, most_flying = 0, total_flying = 0;
   bool start_fails = false, flush_fails = false;
-  std::optional<std::int64_t> lost_after;  ///< what check() answers, once
+  std::optional<std::int64_t> lost_after;  ///< the next answer of check(), once
   int checks = 0;
   std::function<void()> while_checking;
   void release() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A runner with something it may send is never asleep; what was committed is settled in the end; a kill repeats at most
-// 256.
+// A runner that may send something never sleeps; every committed event is settled in the end; a kill repeats 256 events
+// at most.
 #include "world.hpp"
 
 namespace driftd::delivery::test {
@@ -8,7 +8,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::size_t kLarge = 3u << 19;  // three of them are more than an answer of the store holds
+constexpr std::size_t kLarge = 3u << 19;  // three of them exceed one answer of the store
 
 Attempt of(Outcome outcome) { return {outcome, "HTTP 503 from ops", 0}; }
 
@@ -18,7 +18,7 @@ TEST(Live, ABacklogDrainsThoughNothingIsCommitted) {
   world.commit(20'000, 5'000);
   int rounds = 0;
   for (; !world.over() && rounds < 2'000; ++rounds) {
-    world.to.answer_all();  // all that is under way is acknowledged before the runner looks
+    world.to.answer_all();  // all events in flight are acknowledged before the runner continues
     world.settle();
     if (world.to.open.empty()) world.pass(100ms);
   }
@@ -40,7 +40,8 @@ TEST(Live, ABacklogThatARestartFindsDrainsThoughNothingIsCommitted) {
   EXPECT_TRUE(world.over()) << world.low_water() << " of 20000";
 }
 
-/// A page that ended by its bytes is no end of the backlog, and what a runner holds of large events is bounded.
+/// A page that was cut by its size is not the end of the backlog, and the memory of a runner for large events is
+/// bounded.
 TEST(Live, ABacklogOfLargeEventsDrainsInPiecesThoughNothingIsCommitted) {
   LaneWorld world;
   world.payload = kLarge;
@@ -80,8 +81,7 @@ TEST(Live, LargeEventsThatFailedAreFetchedInPiecesAndNoneCountsAsLost) {
   EXPECT_EQ(world.outbox.told.size(), letters) << "no gap";
 }
 
-/// Nobody was blamed for its refusal, so it is stored without an attempt: what comes behind it must not fill the
-/// runner.
+/// A refusal without blame is stored without an attempt; the events behind it must not fill the runner's memory.
 TEST(Live, LargeEventsBehindOneThatWaitsSinceBeforeARestartKeepNoOtherKeyWaiting) {
   LaneWorld world(webhook_policy());
   world.to.at_once = [](const core::StoredEvent& event) {
@@ -99,7 +99,7 @@ TEST(Live, LargeEventsBehindOneThatWaitsSinceBeforeARestartKeepNoOtherKeyWaiting
   EXPECT_EQ(world.to.got, (std::vector<std::int64_t>{22}));
 }
 
-/// Large ones that failed before, all due at once: what is under way counts as held.
+/// Large events that failed before are all due at once: those in flight count for the memory limit.
 TEST(Live, LargeEventsThatAreDueAgainAreHeldInPieces) {
   LaneWorld world(core::RetryPolicy{true, {}, 512});
   world.to.at_once = [](const auto&) { return of(Outcome::retry_event); };
@@ -188,7 +188,7 @@ TEST(Live, AtMost256AreRepeatedWhenManyFailedFirstBehindOneThatHangs) {
 TEST(Live, ASinkThatStandsIsLoudOnceAndSaysWhy) {
   LaneWorld world;
   world.start();
-  world.commit(1, 1);  // under way, never answered
+  world.commit(1, 1);  // in flight, never answered
   ::testing::internal::CaptureStdout();
   ::testing::internal::CaptureStderr();
   for (int i = 0; i < 20; ++i) world.pass(5s);
@@ -323,7 +323,7 @@ TEST(Live, AWatchBetweenAWakeUpAndTheLanesTurnSeesNoMissedOne) {
   LaneWorld world;
   world.start();
   world.ring(1, 1);
-  world.relay->watch();  // a busy core thread: the runner is rung, and others stand before it in the queue
+  world.relay->watch();  // a busy core thread: the runner was woken, but other work is queued before it
   EXPECT_EQ(world.view().missed_wakeups, 0U);
   world.settle();
   EXPECT_EQ(world.to.sent.size(), 1U);
@@ -413,12 +413,12 @@ void LiveProperty::step(LaneWorld& world) {
       else
         command(world);
   }
-  world.relay->watch();  // between what happened and the turn of whom it wakes
+  world.relay->watch();  // between the event and the run of the runner that it wakes
   world.settle();
   world.pass(0s);
 }
 
-/// More than kWindow events wait behind some that fail.
+/// More than kWindow events wait behind failing ones.
 void LiveProperty::crowd(LaneWorld& world) {
   world.to.at_once = [](const auto&) { return of(Outcome::retry_event); };
   for (int i = 0; i < 11; ++i) {
@@ -429,7 +429,7 @@ void LiveProperty::crowd(LaneWorld& world) {
   world.to.at_once = [](const auto&) { return std::nullopt; };
 }
 
-/// Everything answers again; nothing is committed any more.
+/// Everything answers again, and nothing more is committed.
 void LiveProperty::heal(LaneWorld& world) {
   world.outbox.broken = world.outbox.save_fails = false;
   world.outbox.release();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the queue shows of a drift that waits for a decision.
+// What the queue shows for a drift that waits for a decision.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +22,8 @@ core::DriftRow row_of(const std::string& value) {
 
 bool is_json(const std::string& text) { return core::parse(core::render(core::Value(text))).has_value(); }
 
-/// Whoever writes a value decides where its characters begin; a list of which one row is no text is no JSON at all.
+/// A value may be cut in the middle of a character by whoever writes it; a list with one item that is not text is not
+/// valid JSON as a whole.
 TEST(Notification, ValueIsNotCutInsideOfACharacter) {
   for (const std::string one : {"\u00e9", "\u20ac", "\U0001f512"}) {
     for (std::size_t before = 0; before < 8; ++before) {
@@ -36,7 +37,7 @@ TEST(Notification, ValueIsNotCutInsideOfACharacter) {
   }
 }
 
-/// A queue in which old and new read the same asks for a yes to what nobody sees.
+/// If old and new value look the same in the queue, the user approves something invisible.
 TEST(Notification, LongValuesAreCutWhereTheyAreTheSame) {
   const std::string same(500, 'x');
   core::DriftRow row = row_of(same + "allow-all" + same);

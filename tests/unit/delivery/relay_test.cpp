@@ -101,7 +101,7 @@ TEST_F(RelayTest, InFlightNeverExceedsWhatTheSinkBears) {
 
 TEST_F(RelayTest, AKillSendsAtMost256EventsTwice) {
   for (int i = 0; i < 3000; ++i) outbox_.add("k" + std::to_string(i), {"a"});
-  start({{"a", &a_}});  // the clock stands still: only full batches are saved
+  start({{"a", &a_}});  // the clock does not move, so only full batches are saved
   EXPECT_EQ(a_.sent.size(), 3000U);
   kill();
   a_.sent.clear();
@@ -177,7 +177,7 @@ TEST_F(RelayTest, WhatADeadLetterTellsWakesTheOtherSinks) {
   start({{"a", &a_}, {"b", &b_}});
   outbox_.add("k", {"a"});
   relay_->wake();
-  settle();  // b has looked, found nothing and sleeps; nobody rings it but what comes of this answer
+  settle();  // b has found nothing and sleeps; only the outcome of this answer can wake it
   ASSERT_EQ(a_.count("id-1"), 1);
   ASSERT_TRUE(outbox_.appended.empty());
   a_.release();
@@ -387,7 +387,7 @@ TEST_F(RelayTest, AnUnknownSinkIsNamedWithThoseThatExist) {
   start({{"a", &a_}, {"b", &b_}});
   core::Control::Replay request;
   request.sink = "c";
-  EXPECT_EQ(wait(relay_->replay(request)).error().message, "no sink 'c'; there are: a, b");
+  EXPECT_EQ(wait(relay_->replay(request)).error().message, "no sink 'c'; available: a, b");
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ TEST_F(WindowTest, AnExceptionThatIsDoneIsAtRiskUntilTheMarkHasPassedIt) {
   for (std::int64_t seq = 2; seq <= 100; ++seq) window_.postpone(seq, now_, "HTTP 500", true);
   save();
   for (std::int64_t seq = 2; seq <= 100; ++seq) window_.settle(seq);
-  save();  // event 1 holds the mark: a kill now would send 99 events twice
+  save();  // event 1 holds the mark back: a kill now would send 99 events twice
   EXPECT_EQ(window_.low_water(), 0);
   EXPECT_EQ(window_.at_risk(), 99U);
   window_.settle(1);
@@ -51,7 +51,7 @@ TEST_F(WindowTest, WhatHoldsBackTheMarkOfManyBecomesAnException) {
   EXPECT_EQ(window_.low_water(), 200);
 }
 
-/// As after a restart: then a save that changes nothing was due again and again.
+/// The state after a restart, in which a save that changes nothing was due again and again.
 TEST_F(WindowTest, ManySettledExceptionsBehindTheLastFetchedEventMakeNoSaveDue) {
   for (std::int64_t seq = 101; seq <= 300; ++seq) {
     core::DeliveryState state;
@@ -64,7 +64,7 @@ TEST_F(WindowTest, ManySettledExceptionsBehindTheLastFetchedEventMakeNoSaveDue) 
   EXPECT_EQ(window_.at_risk(), 200U);
   EXPECT_FALSE(window_.worth_saving());
   EXPECT_EQ(window_.unsaved(), 0U);
-  add(100);  // one that is not settled moves no mark for those behind the last one fetched
+  add(100);  // an unsettled event does not move the mark for events beyond the last fetched one
   for (std::int64_t seq = 2; seq <= 100; ++seq) window_.settle(seq);
   EXPECT_TRUE(save().upsert.empty());
 }

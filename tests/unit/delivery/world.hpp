@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One real runner over an outbox in memory, a receiver that answers when the test says, a clock that the test moves.
-// Nothing wakes the runner but a commit, an answer, and the time that it waits for: what a test sees here is what a
-// quiet agent does.
+// One real runner with an outbox in memory, a receiver that answers when the test says, and a clock that the test
+// moves. Only a commit, an answer, or its own timer wakes the runner, so a test sees what happens in a quiet agent.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,16 +11,16 @@
 
 namespace driftd::delivery::test {
 
-/// Fails and hangs when the test says.
+/// An outbox that fails and hangs when the test says.
 class FaultyOutbox final : public core::Outbox {
  public:
   driftd::test::MemoryOutbox memory;
   bool broken = false;      ///< every call fails
   bool save_fails = false;  ///< settle() fails
   bool slow_saves = false;  ///< settle() waits for release()
-  bool slow_opens = false;  ///< open_sink() does
+  bool slow_opens = false;  ///< open_sink() waits for release()
   std::vector<core::AgentEvent> told;
-  std::size_t most_upserts = 0;  ///< of one settle()
+  std::size_t most_upserts = 0;  ///< largest number of upserts in one settle()
 
   Task<Result<core::SinkCursor>> open_sink(std::string sink) override {
     if (slow_opens) co_await wait_for_release();
@@ -69,7 +68,7 @@ class FaultyOutbox final : public core::Outbox {
   std::vector<std::shared_ptr<asio::steady_timer>> waiting_;
 };
 
-/// What a receiver got and what it has not answered yet; outlives the sink.
+/// What a receiver got and has not answered yet. It must outlive the sink.
 struct Receiver {
   struct Open {
     core::StoredEvent event;
@@ -78,7 +77,7 @@ struct Receiver {
   };
   core::RetryPolicy policy;
   std::vector<Open> open;         ///< sent, not answered
-  std::vector<std::int64_t> got;  ///< seqs that were acknowledged, in order, again and again
+  std::vector<std::int64_t> got;  ///< acknowledged seqs in order, with repetitions
   std::map<std::int64_t, int> sent;
   std::set<std::string> flying;
   bool two_of_a_key = false;
@@ -140,7 +139,7 @@ class LaneWorld {
     asio::co_spawn(*io_, relay->start(), [](std::exception_ptr, const Status&) {});
     settle();
   }
-  /// Nothing is drained or saved; whatever was in flight is forgotten.
+  /// Kills the agent: nothing is drained or saved, and events in flight are forgotten.
   void kill() {
     relay.reset();
     to.open.clear();
@@ -152,7 +151,7 @@ class LaneWorld {
     ring(count, keys, prefix);
     settle();
   }
-  /// Committed, and the runner has not had its turn yet.
+  /// Commits an event without running the runner.
   void ring(int count, int keys, const std::string& prefix = "k") {
     for (int i = 0; i < count; ++i) {
       core::StoredEvent event;
@@ -167,7 +166,7 @@ class LaneWorld {
     io_->restart();
     while (io_->poll() != 0) io_->restart();
   }
-  /// Time passes; a runner that waits for it wakes, nothing else does.
+  /// Lets time pass; only a runner that waits for this time wakes.
   void pass(std::chrono::nanoseconds by) {
     clock.advance(by);
     relay->watch();
@@ -176,7 +175,7 @@ class LaneWorld {
   core::SinkView view() const { return relay->views().at(0); }
   std::int64_t low_water() { return outbox.memory.cursors["s"].low_water; }
   std::int64_t committed() const { return static_cast<std::int64_t>(outbox.memory.events.size()); }
-  /// Everything committed is delivered or a dead letter, and the store knows it.
+  /// Checks that every committed event is delivered or a dead letter, and that this is stored.
   bool over() {
     const auto& cursor = outbox.memory.cursors["s"];
     return cursor.low_water == committed() && std::all_of(cursor.exceptions.begin(), cursor.exceptions.end(),
@@ -199,14 +198,14 @@ class LaneWorld {
     asio::co_spawn(*io_, std::move(task), [&done](std::exception_ptr) { done = true; });
     settle();
   }
-  /// In real time, for what waits by a timer of its own.
+  /// Waits in real time, for code with a timer of its own.
   void run_for(std::chrono::milliseconds time) {
     io_->restart();
     io_->run_for(time);
   }
 
   std::size_t payload = 0;  ///< bytes of each event that is committed from now on
-  RelaySettings settings;   ///< of the next start()
+  RelaySettings settings;   ///< settings of the next start()
   FakeClock clock;
   FaultyOutbox outbox;
   Receiver to;

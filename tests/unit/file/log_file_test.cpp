@@ -29,7 +29,7 @@ struct LogFileTest : testing::Test {
 
   LogFileTest() { fs::create_directory(folder); }
   std::string rotated(int n) const { return path + "." + std::to_string(n); }
-  /// `line 0001` and its end are ten bytes.
+  /// `line 0001` and its newline are ten bytes.
   static std::string line(int n) {
     const std::string number = std::to_string(n);
     return "line " + std::string(4 - number.size(), '0') + number;
@@ -60,10 +60,10 @@ TEST_F(LogFileTest, AFifoOrADeviceIsNotRotated) {
   ::close(reader);
 }
 
-/// More than a pipe takes in one piece, so that one of them is written in part when the pipe is full.
+/// More than a pipe takes at once, so that a line is written in part when the pipe is full.
 std::string long_line(int n) { return std::string(10'000, static_cast<char>('a' + n)); }
 
-/// What is in the pipe now.
+/// Returns what is in the pipe now.
 std::string drained(int reader) {
   std::string out(1 << 20, '\0');
   const ssize_t n = ::read(reader, out.data(), out.size());
@@ -170,7 +170,7 @@ TEST_F(LogFileTest, ARotationThatCannotBeDoneLosesNoRotatedFileHoweverOftenItIsT
   EXPECT_EQ(read_file(path), "line 0013\n");
 }
 
-/// What a rotation leaves that moved the rotated files and not the file itself.
+/// The state after a rotation that moved the rotated files but not the file itself.
 TEST_F(LogFileTest, AGapThatAFailedRotationLeftIsFilledAndNothingIsPushedOverTheEnd) {
   write_and_sync(1, 16);  // .3 holds 1 to 4, .2 5 to 8, .1 9 to 12
   fs::remove(rotated(1));
@@ -180,8 +180,8 @@ TEST_F(LogFileTest, AGapThatAFailedRotationLeftIsFilledAndNothingIsPushedOverThe
   EXPECT_EQ(read_file(rotated(3)).substr(0, 10), "line 0001\n");
 }
 
-/// Somebody removes, moves, replaces and cuts what the sink writes. What a sync vouches for was in a file that a reader
-/// could open then.
+/// Somebody removes, moves, replaces and cuts the sink's file. What a sync has confirmed was in a file that a reader
+/// could open at that time.
 struct Vandal {
   explicit Vandal(LogFileTest& t, unsigned seed) : test(t), random(seed), file(FileSettings{t.path, 40, 500}) {}
   LogFileTest& test;

@@ -27,10 +27,10 @@ TEST(Marks, APromiseIsLoweredWhenAnOldEventIsUnsettledAgain) {
   marks.acked(1, false, "a", 50);
   marks.promise(50);
   marks.acked(1'000, false, "b", 51);
-  marks.promise(20);  // a dead letter with number 21 lives again
+  marks.promise(20);  // the dead letter with number 21 is requeued
   for (const auto& mark : marks.all()) EXPECT_LE(mark.safe, 20);
   marks.promise(51);
-  marks.acked(1'001, false, "c", 7);  // another was sent and acknowledged between two saves
+  marks.acked(1'001, false, "c", 7);  // another event was sent and acknowledged between two saves
   for (const auto& mark : marks.all()) EXPECT_LE(mark.safe, 6);
 }
 
@@ -75,12 +75,12 @@ TEST(Marks, AfterALossTheLastPromiseThatHoldsIsTheLastPosition) {
   EXPECT_EQ(marks.last().stream_seq, 0U);
 }
 
-/// The model knows where each event was acknowledged last and which are settled.
+/// A model that knows where each event was acknowledged last, and which events are settled.
 TEST(Marks, NeverPromiseAnEventThatIsUnsettledOrStandsHigherInTheStream) {
   for (unsigned seed = 1; seed <= 30; ++seed) {
     std::minstd_rand random(seed);
     Marks marks;
-    std::map<std::int64_t, std::uint64_t> at;  // settled event → its place
+    std::map<std::int64_t, std::uint64_t> at;  // settled event → its position
     std::set<std::int64_t> open;
     std::int64_t next = 1;
     std::uint64_t top = 0;
@@ -91,11 +91,11 @@ TEST(Marks, NeverPromiseAnEventThatIsUnsettledOrStandsHigherInTheStream) {
       if (random() % 3 == 0 || open.empty())
         open.insert(next++);
       else if (random() % 100 == 0 && !at.empty())
-        open.insert(at.extract(any(at)).key());  // lives again
+        open.insert(at.extract(any(at)).key());  // the event is requeued
       else if (random() % 4 != 0) {
         const auto event = *any(open);
         open.erase(event);
-        top += 1 + random() % 3;  // others publish, too
+        top += 1 + random() % 3;  // other publishers use the stream too
         at[event] = top;
         ASSERT_TRUE(marks.acked(top, random() % 5 == 0, std::to_string(event), event));
       } else {
@@ -137,8 +137,8 @@ TEST(NatsWords, AStreamsSubjectsCoverWhatTheServerWouldTake) {
   EXPECT_FALSE(covers({}, "backend.a"));
 }
 
-/// One message that the stream refuses for a reason that this agent does not know stops no other: the lane finds out
-/// whose fault it is. A connection's failure is never an event's.
+/// A message that the stream refuses for an unknown reason stops no other message: the sink runner decides what is to
+/// blame. A connection's failure is never blamed on an event.
 TEST(NatsWords, WhatTheStreamRefusesIsNotTheEndpointsFaultByItself) {
   using Outcome = core::Attempt::Outcome;
   for (const int code : {int{JSStreamStoreFailedErr}, 10'097, int{JSStreamSealedErr}, int{JSInsufficientResourcesErr},

@@ -10,14 +10,14 @@
 
 namespace driftd::secrets {
 
-/// What the sessions below did.
+/// What the fake sessions did.
 struct Seen {
   std::vector<std::string> opened, refreshed, stopped;  ///< passwords
-  std::vector<std::string> settings;                    ///< of each that was opened
+  std::vector<std::string> settings;                    ///< settings of each opened session
   std::string hold;                                     ///< a refresh with this password ends when it is emptied
   bool fails = false;                                   ///< refreshes fail
   std::string mute;                                     ///< a session with this password has no plugin
-  std::string unopened;                                 ///< one with this password cannot be opened
+  std::string unopened;                                 ///< a session with this password cannot be opened
 };
 
 class FakeSession final : public core::Session {

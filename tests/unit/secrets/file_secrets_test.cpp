@@ -52,7 +52,7 @@ class Files : public testing::Test {
     co_return true;
   }
   std::string path() const { return folder_.file("password"); }
-  /// Replaced by rename.
+  /// Replaces the file by rename.
   void put(const std::string& text) const {
     const std::string fresh = folder_.write("fresh", text);
     fs::permissions(fresh, fs::perms(0600));
@@ -90,7 +90,7 @@ class Files : public testing::Test {
     session_->on_change([this] { ++changes_; });
   }
   void open() { open(config(path())); }
-  /// As the engine does it; the password that was used, or the reason.
+  /// Refreshes as the engine does. Returns the password that was used, or the error.
   std::string cycle() {
     loop_.wait(session_->info());
     const std::size_t before = seen_.refreshed.size();
@@ -246,14 +246,14 @@ TEST_F(Files, OneThatStrangersMayWriteLaterOnLeavesInUseWhatWasReadAndSaysSo) {
   EXPECT_THAT(seen_.opened, ElementsAre("one", "two"));
 }
 
-/// It was a file when it was looked at, say.
+/// The file was a regular one when it was inspected, but is not when it is read.
 TEST_F(Files, APipeInTheFilesPlaceHoldsNoThread) {
   fs::remove(path());
   ASSERT_EQ(::mkfifo(path().c_str(), 0600), 0);
   auto read = std::async(std::launch::async, [file = path()] { return config::reread_secret_file(file); });
   const bool ended = read.wait_for(std::chrono::seconds(5) * test::kPatience) == std::future_status::ready;
   EXPECT_TRUE(ended) << "it waits for somebody who writes";
-  if (!ended) {  // ends it
+  if (!ended) {  // ends the refresh
     const int fd = ::open(path().c_str(), O_WRONLY | O_CLOEXEC);
     ::close(fd);
   }
@@ -266,7 +266,7 @@ TEST_F(Files, APipeInTheFilesPlaceHoldsNoThread) {
 TEST_F(Files, WhereTheSystemRefusesWhatIsInUseTheFilesAreReadAgainAtOnce) {
   open();
   ASSERT_EQ(cycle(), "one");
-  seen_.hold = "one";  // the file changes while the cycle runs, which looked at it before
+  seen_.hold = "one";  // the file changes during the cycle, after the cycle looked at it
   seen_.fails = true;
   std::optional<Result<core::RefreshOutcome>> refused;
   asio::co_spawn(loop_.core, session_->refresh({}, {}),
@@ -280,7 +280,7 @@ TEST_F(Files, WhereTheSystemRefusesWhatIsInUseTheFilesAreReadAgainAtOnce) {
   EXPECT_THAT(seen_.opened, ElementsAre("one", "two"));
 }
 
-/// Its plugin's file is gone meanwhile, say.
+/// The takeover fails, for example because the plugin's file is gone.
 TEST_F(Files, AWorkerThatDoesNotAnswerTakesOverNothingAndIsTriedAgainInTheNextCycle) {
   open();
   ASSERT_EQ(cycle(), "one");
@@ -316,7 +316,7 @@ TEST_F(Files, OneThatCannotBeOpenedTakesOverNothingAndIsTriedAgainInTheNextCycle
   EXPECT_THAT(seen_.stopped, Not(testing::Contains("two")));
 }
 
-/// One file by looks at times of their own: what is taken when.
+/// One file, looked at at given times: which content is accepted when.
 class Settles : public testing::Test {
  protected:
   using Found = FileSecrets::Found;

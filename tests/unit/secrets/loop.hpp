@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests of programs share: scripts in a folder of their own, and the executors, driven until something holds.
+// Shared by the tests of programs: scripts in a folder of their own, and executors that run until a condition holds.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -19,7 +19,7 @@ namespace driftd::secrets {
 class Loop {
  public:
   ~Loop() { io.join(); }
-  /// Runs the core until `condition` holds; false after `most`.
+  /// Runs the core until `condition` holds. Returns false after `most`.
   bool until(const std::function<bool()>& condition, std::chrono::milliseconds most = std::chrono::seconds(20)) {
     const auto last = std::chrono::steady_clock::now() + most * test::kPatience;
     while (!condition()) {
@@ -47,7 +47,7 @@ class Loop {
 
 class Scripts {
  public:
-  /// An executable /bin/sh script; replaced whole when it is there.
+  /// Writes an executable /bin/sh script; replaces an existing one atomically.
   std::string script(const std::string& name, const std::string& body) const {
     const std::string fresh = folder.write(name + ".new", "#!/bin/sh\n" + body + "\n");
     std::filesystem::permissions(fresh, std::filesystem::perms(0755));

@@ -55,8 +55,8 @@ TEST(Answer, ExpiredOrUnreadableTimesAreFaultsThatShowNoToken) {
   const std::string expired = refusal(credential("2026-11-21T19:59:59Z"));
   EXPECT_THAT(expired, HasSubstr("expired at 2026-11-21T19:59:59Z, and now it is 2026-11-21T20:00:00.000Z"));
   const std::string unreadable = refusal(credential("tomorrow"));
-  EXPECT_THAT(unreadable, HasSubstr("is no RFC 3339 time: 'tomorrow'"));
-  EXPECT_THAT(refusal(credential("2027-02-30T00:00:00Z")), HasSubstr("is no RFC 3339 time")) << "no such day";
+  EXPECT_THAT(unreadable, HasSubstr("is not a valid RFC 3339 time: 'tomorrow'"));
+  EXPECT_THAT(refusal(credential("2027-02-30T00:00:00Z")), HasSubstr("is not a valid RFC 3339 time")) << "no such day";
   EXPECT_THAT(expired + unreadable, Not(HasSubstr("canary")));
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One run of a program: what it is given, how it ends, and that nothing of it is left.
+// One run of a program: what it gets, how it ends, and that no process of it is left.
 #include "secrets/program_run.hpp"
 
 #include <gmock/gmock.h>
@@ -42,7 +42,7 @@ class Run : public testing::Test {
     for (std::string line; std::getline(in, line);) out.push_back(line);
     return out;
   }
-  /// A process that a script named in a file of its folder is gone.
+  /// Checks that the process whose pid a script wrote to a file is gone.
   bool gone(const std::string& file) const {
     std::ifstream in(scripts_.folder.file(file));
     pid_t pid = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A backend whose password a real script gives: over sessions that only remember what they were opened with.
+// A backend whose password comes from a real script, with sessions that only remember what they were opened with.
 #include "secrets/renewed_session.hpp"
 
 #include <gmock/gmock.h>
@@ -28,7 +28,7 @@ class Programs : public testing::Test {
     co_await session->stop();
     co_return true;
   }
-  /// A script that answers another token each time, which lives so long.
+  /// A script that returns another token each time, with the given lifetime.
   static std::string credential(int lifetime) {
     return R"sh(printf '{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","status":{"token":"%s",')sh"
            R"sh('"expirationTimestamp":"%s"}}\n' "$(date +%N)" "$(date -u -d '+)sh" +
@@ -56,7 +56,7 @@ class Programs : public testing::Test {
     session_ = *factory_->open(spec);
     session_->on_change([this] { ++changes_; });
   }
-  /// What a call is answered by; the reason of a failure.
+  /// Returns the password that answered a call, or the error.
   std::string password() {
     const auto report = loop_.wait(session_->health());
     if (!report) return "no answer";
@@ -177,7 +177,7 @@ TEST_F(Programs, AFirstSessionThatCannotBeOpenedIsTriedAgainInTheNextCycle) {
 }
 
 TEST_F(Programs, ATokenThatExpiresIsRenewedBefore) {
-  // date cuts it to 11 at least: the last 15 % are what a slow machine has for a renewal
+  // `date` rounds it down to 11 s at least; a slow machine has the last 15 % for a renewal
   open(credential(12), seconds(3600));
   const auto begin = std::chrono::steady_clock::now();
   ASSERT_TRUE(opened(2)) << "not after an hour";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The audit log: written with what it is about or not at all, a chain that shows what was changed or removed, and how
-// it is pruned.
+// The audit log: a line is written together with its change or not at all; the lines are a chain that shows what was
+// changed or removed; and pruning.
 #include <gmock/gmock.h>
 
 #include "unit/store/bench.hpp"
@@ -51,7 +51,7 @@ TEST_F(AuditTest, ALineIsWrittenWithThePageItIsAboutOrNeitherIs) {
   bench.get(bench->commit(page));
   EXPECT_EQ(bench.get(bench->audit(10)).size(), 1U);
 
-  auto late = page_of({resource_write("r", R"({"a":2})", 77)});  // another revision is stored: a conflict
+  auto late = page_of({resource_write("r", R"({"a":2})", 77)});  // another revision is stored, so this is a conflict
   late.audit.push_back(line(2));
   ASSERT_FALSE(bench.wait(bench->commit(late)));
   EXPECT_EQ(bench.get(bench->audit(10)).size(), 1U) << "a decision that was not applied has no line that says it was";
@@ -130,7 +130,7 @@ TEST_F(AuditTest, PruningLeavesAChainThatBeginsAtItsAnchor) {
   EXPECT_EQ(found.anchor_hash, before.at(2).hash);
 }
 
-/// The clock was a year ahead for a while: its lines hold up no retention of what was written before and behind them.
+/// The clock was a year ahead for a while: its lines do not stop the pruning of lines before and after them.
 TEST_F(AuditTest, LinesOfAClockThatWasAheadHoldUpNoRetention) {
   constexpr Nanos kDay = 86'400 * kSecond;
   const auto write_at = [&](Nanos at, int count) {
@@ -154,7 +154,7 @@ TEST_F(AuditTest, LinesOfAClockThatWasAheadHoldUpNoRetention) {
   }
 }
 
-/// A line of 1970 behind young ones may be of a clock that had not been set yet: it is no sign that those are old.
+/// A line of 1970 after young ones may come from a clock that was not set yet; it does not prove that those are old.
 TEST_F(AuditTest, ALineOfAClockThatWasBehindTakesNoYoungOneWithIt) {
   ASSERT_TRUE(bench.wait(bench->audit(line(1, kNoon))));
   ASSERT_TRUE(bench.wait(bench->audit(line(2, kSecond))));

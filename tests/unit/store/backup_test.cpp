@@ -55,7 +55,7 @@ TEST_F(BackupTest, LiveStoreIsCopiedWholeIntoOnePrivateFile) {
   EXPECT_EQ(info.st_mode & 07777U, 0600U);
   for (const char* rest : {"copy.db-wal", "copy.db-shm", "copy.db.new", "copy.db.key"})
     EXPECT_FALSE(fs::exists(dir.file(rest)));
-  emit(1);  // the store goes on
+  emit(1);  // the store changes after the copy
 }
 
 TEST_F(BackupTest, WriterIsNotHeldUpByACopy) {
@@ -120,7 +120,7 @@ TEST_F(BackupTest, DamagedBackupChangesNothing) {
     flip(dir.file("copy.db"), size * round / 20 + 1500);
     const std::string store = read_file(file());
     const auto restored = restore("copy.db");
-    if (restored) continue;  // a bit of free space
+    if (restored) continue;  // the flipped bit was in free space
     ++refused;
     EXPECT_TRUE(read_file(file()) == store) << "the store was touched";
     break;
@@ -248,7 +248,7 @@ TEST_F(BackupTest, WhatAKilledRunLeftIsTakenOver) {
   EXPECT_EQ(bench.get(bench->events(0, 10)).size(), 4U);
 }
 
-/// Files may not grow beyond `bytes` here: a disk that is full, without one.
+/// Limits the size of files to `bytes`, which acts like a full disk.
 class FullDisk {
  public:
   explicit FullDisk(rlim_t bytes) : former_(std::signal(SIGXFSZ, SIG_IGN)) {

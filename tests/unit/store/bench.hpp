@@ -20,7 +20,7 @@ namespace driftd::test {
 inline constexpr Nanos kSecond = 1'000'000'000;
 inline constexpr Nanos kNoon = 1'760'000'000 * kSecond;
 
-/// Time stands still until `now` is set; what is in `wrong` is no time that passed.
+/// A clock that stands still until `now` is set. `wrong` is added to the wall clock only.
 class SetClock final : public Clock {
  public:
   Nanos wall() const override { return now + wrong; }
@@ -33,8 +33,8 @@ class SetClock final : public Clock {
 /// The executors of an agent and a store opened on them; close() and open() are a restart.
 class Bench {
  public:
-  /// Its threads run when this returns: a test may fork, and AddressSanitizer's allocator, which a thread that starts
-  /// holds, stays held in the child for ever.
+  /// Returns once its threads run: a test may fork, and a lock of AddressSanitizer's allocator that a starting thread
+  /// holds would stay locked in the child for ever.
   explicit Bench(std::string data_dir) : data_dir_(std::move(data_dir)) {
     asio::post(store_thread_, [this] { running_.arrive_and_wait(); });
     for (int i = 0; i < 2; ++i) asio::post(io_pool_, [this] { running_.arrive_and_wait(); });
@@ -54,13 +54,13 @@ class Bench {
     return {};
   }
   void close() {
-    wait(store_->sinks());  // the store thread has done what came before
+    (void)wait(store_->sinks());  // waits until the store thread has finished earlier work
     store_.reset();
   }
   store::SqliteStore& operator*() { return *store_; }
   store::SqliteStore* operator->() { return store_.get(); }
 
-  /// Runs tasks side by side to their end.
+  /// Runs tasks concurrently to their end.
   template <class T>
   std::vector<T> wait_all(std::vector<Task<T>> tasks) {
     std::vector<std::optional<T>> results(tasks.size());
@@ -82,7 +82,7 @@ class Bench {
     one.push_back(std::move(task));
     return std::move(wait_all(std::move(one)).front());
   }
-  /// The same for a call that must succeed.
+  /// Does the same for a call that must succeed.
   template <class T>
   T get(Task<Result<T>> task) {
     auto result = wait(std::move(task));
@@ -102,7 +102,7 @@ class Bench {
   std::unique_ptr<store::SqliteStore> store_;
 };
 
-/// Runs SQL on the file beside the store, as a broken disk or a curious hand would.
+/// Runs SQL on the file behind the store's back, as a broken disk or a person would.
 inline void tamper(const std::string& file, const std::string& sql) {
   sqlite3* db = nullptr;
   ASSERT_EQ(sqlite3_open(file.c_str(), &db), SQLITE_OK);
@@ -126,7 +126,7 @@ class StoreTest : public ::testing::Test {
     ASSERT_TRUE(opened) << opened.error().message;
   }
   std::string file() const { return dir.file("data/store.db"); }
-  /// Commits `count` events to `ops`; their sequence numbers in the outbox.
+  /// Commits `count` events to `ops`. Returns their seqs in the outbox.
   std::vector<std::int64_t> emit(int count, std::vector<std::string> sinks = {"ops"}) {
     std::vector<core::EventDraft> drafts;
     for (int i = 0; i < count; ++i) drafts.push_back(event_draft("r" + std::to_string(i), sinks));

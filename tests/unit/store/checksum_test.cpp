@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A byte of the store that the disk changed is named, and never judged or delivered by.
+// A byte of the store that the disk changed is reported, and nothing is judged or delivered from it.
 #include <gmock/gmock.h>
 #include <filesystem>
 #include <fstream>
@@ -53,7 +53,7 @@ class ChecksumTest : public StoreTest {
   core::StoredResource load(const std::string& id) {
     return bench.get(bench->load(backend_row().uid, {{"config", id}})).front();
   }
-  /// What the `corrupt` events say.
+  /// Returns the texts of the `corrupt` events.
   std::vector<std::string> corrupt() {
     std::vector<std::string> out;
     for (const auto& event : bench.get(bench->events(0, 1000))) {
@@ -177,8 +177,8 @@ TEST_F(ChecksumTest, NoColumnOfAnyRowCanChangeUnseen) {
   }
 }
 
-/// The name stands in the table, in its index, and in what refers to it: whichever is hit, nobody is told of a resource
-/// that came or went.
+/// The name is stored in the table, in its index, and in rows that refer to it. Whichever is damaged, no created or
+/// deleted resource is reported.
 TEST_F(ChecksumTest, BitInANameIsMendedOrRefusedWhereverItStands) {
   bench.close();
   const std::string whole = read_file(file());

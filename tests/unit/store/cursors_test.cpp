@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a provider gives to go on from holds hashes over what it listed: whoever has the store alone finds nothing to
-// try guesses on, and what is not of this row and this key is no cursor.
+// A provider's cursor contains hashes of what it listed: somebody who has only the store finds nothing to test guesses
+// on, and a cursor of another row or key is not accepted.
 #include <gmock/gmock.h>
 #include <filesystem>
 
@@ -36,7 +36,7 @@ class CursorsTest : public StoreTest {
     }
     return {};
   }
-  /// As somebody who knows how to sign a row, or as a version of before.
+  /// Writes a cursor as somebody who can compute a row's checksum, or an older version, would.
   void rewrite(const std::string& set, const std::string& where = "1") {
     bench.close();
     const auto db = store::Connection::open(file(), store::Connection::Mode::read_write);

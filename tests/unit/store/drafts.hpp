@@ -43,7 +43,7 @@ inline core::EventDraft event_draft(const std::string& resource, std::vector<std
   return {std::move(event), std::move(sinks)};
 }
 
-/// Its payload has some more than so many bytes.
+/// Its payload has slightly more than the given number of bytes.
 inline core::EventDraft large_draft(const std::string& resource, std::size_t bytes) {
   core::EventDraft out = event_draft(resource);
   std::get<core::BackendEvent>(out.event).cause = std::string(bytes, 'c');

@@ -159,7 +159,7 @@ TEST_F(CorruptEventTest, BooksCountTheRowAsDropped) {
   fetched();
   const auto read = book("ops");
   EXPECT_EQ(read.dropped, 1);
-  EXPECT_EQ(read.pending, 3);  // two events and what tells of the third
+  EXPECT_EQ(read.pending, 3);  // two events, and the event that reports the third
   EXPECT_EQ(read.emitted, read.acked + read.pending + read.dead + read.dropped);
 }
 

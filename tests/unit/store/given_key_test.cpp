@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A key that does not lie in data_dir: nothing of it is written there, and no other one opens the store.
+// A key that is kept outside of data_dir: nothing of it is written there, and no other key opens the store.
 #include <gmock/gmock.h>
 #include <filesystem>
 #include <fstream>
@@ -33,7 +33,7 @@ class GivenKeyTest : public ::testing::Test {
                       bench.settings.given->key.store)
         .value();
   }
-  /// One resource with a digest.
+  /// Commits one resource with a digest.
   void fill() {
     bench.get(bench->commit(registration()));
     bench.get(bench->commit(page_of({resource_write("r", sealed(1))})));
@@ -41,7 +41,7 @@ class GivenKeyTest : public ::testing::Test {
   std::string baseline() {
     return bench.get(bench->load(backend_row().uid, {{"config", "r"}}))[0].baseline.value_or("none");
   }
-  /// All files of data_dir but the lock, by name.
+  /// Returns all files of data_dir except the lock, by name.
   std::map<std::string, std::string> files() const {
     std::map<std::string, std::string> out;
     for (const auto& entry : fs::directory_iterator(dir.file("data"))) {
@@ -104,7 +104,7 @@ TEST_F(GivenKeyTest, AnotherKeyIsRefusedAndNothingIsWritten) {
   ASSERT_NO_FATAL_FAILURE(open());
   fill();
   bench.close();
-  // as a backup tool leaves it: a start that goes on writes that first
+  // as a backup tool leaves it; a successful start would write the log first
   tamper(data("store.db"), "PRAGMA journal_mode = DELETE");
   const auto before = files();
   give(store::make_key().value());

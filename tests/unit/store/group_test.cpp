@@ -37,7 +37,7 @@ TEST_F(GroupTest, CommitIsOnTheDiskWhenItReturns) {
   sqlite3_close(db);
 }
 
-/// The store checkpoints by itself, behind the answers: the log must not grow with what was ever committed.
+/// The store checkpoints by itself, after the answers, so that the log does not grow with every commit.
 TEST_F(GroupTest, TheWriteAheadLogIsBroughtIntoTheStoreAgainAndAgain) {
   for (int i = 0; i < 400; ++i)
     bench.get(bench->commit(page_of({resource_write(std::to_string(i))}, {event_draft("a")})));
@@ -46,7 +46,7 @@ TEST_F(GroupTest, TheWriteAheadLogIsBroughtIntoTheStoreAgainAndAgain) {
   EXPECT_GT(std::filesystem::file_size(file()), 200'000U) << "and what stood in it is in store.db";
 }
 
-/// Reads all events again and again; their number never falls.
+/// Reads all events repeatedly; their number must never fall.
 Task<Result<core::CommitResult>> read_on(store::SqliteStore* store) {
   std::size_t seen = 0;
   for (int i = 0; i < 50; ++i) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The store is lost, cut, copied or put back: it says so, and a consumer that follows docs/sinks.md misses nothing.
+// The store is lost, truncated, copied or restored: it reports that, and a consumer that follows docs/sinks.md misses
+// nothing.
 #include <gmock/gmock.h>
 #include <unistd.h>
 #include <filesystem>
@@ -22,9 +23,9 @@ using ::testing::HasSubstr;
 class IncarnationTest : public StoreTest {
  protected:
   std::string data(const std::string& name = {}) const { return dir.file("data/" + name); }
-  /// The whole data_dir as a power failure at this moment would leave it, or as somebody's `cp -a` of a running agent.
+  /// Copies data_dir as a power failure at this moment, or `cp -a` beside a running agent, would leave it.
   void copy_to(const std::string& name) const { fs::copy(data(), dir.file(name), fs::copy_options::recursive); }
-  /// Puts files of the copy back by content, so that they stay the files that they were.
+  /// Restores the content of the copied files without replacing the files themselves.
   void put_back(const std::string& copy, const std::string& file) const {
     std::ofstream(data(file), std::ios::binary) << read_file(dir.file(copy + "/" + file));
   }
@@ -43,7 +44,7 @@ class IncarnationTest : public StoreTest {
 
 TEST_F(IncarnationTest, CopyOfStoreAndKeyAfterACleanStopIsTheWholeStore) {
   const auto seqs = emit(150);
-  bench.get(bench->books());  // a reader that is left open
+  bench.get(bench->sink_totals());  // a read transaction that stays open
   bench.close();
   fs::create_directory(dir.file("cold"));
   for (const char* name : {"store.db", "installation.key"}) fs::copy(data(name), dir.file(std::string("cold/") + name));
@@ -204,8 +205,8 @@ TEST_F(IncarnationTest, RenamedDataDirIsNoCopy) {
   EXPECT_EQ(moved.get(moved->commit(page_of({}, {event_draft("a")}))).events[0].stamp.incarnation, before);
 }
 
-/// docs/sinks.md: skip ids that you have; ignore an event whose (driftincarnation, driftseq) is lower than that of the
-/// last one applied to the same resource.
+/// A consumer by docs/sinks.md: it skips known ids, and ignores an event whose (driftincarnation, driftseq) is lower
+/// than that of the last one applied to the same resource.
 class DocumentedConsumer {
  public:
   void take(const core::StoredEvent& event) {
@@ -315,7 +316,7 @@ TEST_F(LostStoreTest, FirstStartThatWasCutIsDoneAgain) {
   ASSERT_TRUE(first.open());
   const auto key = first->key().worker.id;
   first.close();
-  // cut before the key had its name, the store made or not yet
+  // stopped before the key had its name, with or without a store
   fs::rename(dir.file("first/installation.key"), dir.file("first/installation.key.first"));
   ASSERT_TRUE(first.open());
   EXPECT_EQ(first->key().worker.id, key);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a store holds for whoever left the config, read as somebody who touches nothing.
+// What a store holds for sinks and backends that left the config, read without changing anything.
 #include "store/leftovers.hpp"
 
 #include <gmock/gmock.h>
@@ -51,7 +51,7 @@ TEST_F(LeftoversTest, AStoreThatNobodyHasOpenGetsNoFileBesideIt) {
   EXPECT_EQ(files(), before);
 }
 
-/// As a kill leaves it, or a copy: a log, and the index of it or none.
+/// A store as a kill or a copy leaves it: with a log, and with or without its index.
 TEST_F(LeftoversTest, ALogThatNobodyWritesIsReadOrNamedAndNothingIsMade) {
   emit(3);
   const std::string copy = dir.file("copy");

@@ -27,9 +27,9 @@ TEST_F(StoreTest, DirectoryAndFilesAreForTheAgentAlone) {
   }
 }
 
-/// Root could write there, and that user's agent would not start again.
+/// Root could write there, and then that user's agent would not start again.
 TEST_F(StoreTest, DirectoryOfAnotherOwnerIsRefusedWithHimAndTheWayOut) {
-  std::string theirs = "/";  // root's
+  std::string theirs = "/";  // belongs to root
   if (::geteuid() == 0) {
     theirs = dir.file("theirs");
     std::filesystem::create_directory(theirs);

@@ -35,7 +35,7 @@ class OutboxTest : public StoreTest {
               (std::vector{acked, pending, dead, dropped}));
     EXPECT_EQ(read.emitted, acked + pending + dead + dropped);
   }
-  /// The newest event, which must be a gap.
+  /// Returns the newest event, which must be a gap.
   std::string last_gap() {
     const auto event = bench.get(bench->last_events(1)).front();
     EXPECT_EQ(event.what, "gap");
@@ -303,7 +303,8 @@ TEST_F(OutboxTest, DeliveredEventsGoInSlicesOfAThousand) {
   expect_book("ops", 2500, 0, 0, 0);
 }
 
-/// The clock was a year ahead for a while: what was written then stays until its time comes, and holds up nothing.
+/// The clock was a year ahead for a while: events from that time stay until their time comes, and do not stop the
+/// retention of others.
 TEST_F(OutboxTest, EventsOfAClockThatWasAheadHoldUpNoRetention) {
   constexpr Nanos kDay = 86'400 * kSecond;
   for (const int of_that_time : {1, 3'000}) {
@@ -327,7 +328,7 @@ TEST_F(OutboxTest, EventsOfAClockThatWasAheadHoldUpNoRetention) {
   }
 }
 
-/// Ahead by less than retention: they are the past when they are met, and still young.
+/// The clock was ahead by less than the retention: its events are in the past when they are examined, and still young.
 TEST_F(OutboxTest, EventsThatAreYoungByAClockThatWasAheadHoldUpNoRetention) {
   constexpr Nanos kDay = 86'400 * kSecond;
   bench.clock.now += 6 * kDay;
@@ -339,8 +340,8 @@ TEST_F(OutboxTest, EventsThatAreYoungByAClockThatWasAheadHoldUpNoRetention) {
   EXPECT_EQ(fetched("ops"), ahead);
 }
 
-/// What a clock that went ahead makes old at once is young when the clock is set right; undelivered events were gone
-/// for good.
+/// Events that look old because the clock jumped ahead are young once the clock is corrected. Undelivered ones used to
+/// be lost for good.
 TEST_F(OutboxTest, AClockThatJumpsAheadDeletesNothingForADay) {
   constexpr Nanos kDay = 86'400 * kSecond;
   const auto prune = [&] {
@@ -369,7 +370,7 @@ TEST_F(OutboxTest, AClockThatJumpsAheadDeletesNothingForADay) {
   EXPECT_TRUE(bench.get(bench->audit(10)).empty());
 }
 
-/// The last commit of the process before was of the doubted clock.
+/// The last commit of the previous process was made by the doubted clock.
 TEST_F(OutboxTest, ARestartEndsNoDoubtOfTheClock) {
   constexpr Nanos kHour = 3'600 * kSecond, kDay = 24 * kHour;
   const auto prune = [&] {
@@ -384,10 +385,10 @@ TEST_F(OutboxTest, ARestartEndsNoDoubtOfTheClock) {
     EXPECT_FALSE(prune());
     EXPECT_EQ(fetched("ops"), seqs);
   }
-  bench.clock.wrong = 0;  // set right
+  bench.clock.wrong = 0;  // the clock is corrected
   restart();
   EXPECT_FALSE(prune());
-  bench.clock.wrong = 400 * kDay;  // and wrong again: a doubt of its own
+  bench.clock.wrong = 400 * kDay;  // the clock is wrong again, which starts a new wait
   EXPECT_FALSE(prune());
   bench.clock.now += 20 * kHour;
   EXPECT_FALSE(prune());
@@ -399,7 +400,7 @@ TEST_F(OutboxTest, ARestartEndsNoDoubtOfTheClock) {
   EXPECT_EQ(fetched("ops").size(), 1U) << "a clock that stays a day is believed, restarts or not";
 }
 
-/// A start has nothing but the last commit to measure the clock by.
+/// At a start, only the last commit can be compared with the clock.
 TEST_F(OutboxTest, AStartLongAfterTheLastCommitDeletesNothingForADay) {
   constexpr Nanos kDay = 86'400 * kSecond;
   const auto seqs = emit(3);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The key of a store is rotated: every digest in it is under the new chain, no value is taken for another, whatever
-// dies when.
+// The key of a store is rotated: every digest is converted to the new key, no two values become equal or different, and
+// a kill at any moment is survived.
 #include <gmock/gmock.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -25,7 +25,7 @@ class RotateTest : public StoreTest {
   int rows_ = 40;
   std::string data(const std::string& name = {}) const { return dir.file("data/" + name); }
 
-  /// What a worker says of value number `n`, as the store holds it under `key`.
+  /// Returns the digest of value number `n` by a worker, as the store holds it under `key`.
   static std::string sealed(const store::InstallationKey& key, int n) {
     const std::string hex = to_hex(sha256("worker digest " + std::to_string(n)));
     return core::seal("{\"open\":" + std::to_string(n) + ",\"p\":{\"$hmac\":\"" + key.worker.id + ":1:" + hex + "\"}}",
@@ -47,7 +47,7 @@ class RotateTest : public StoreTest {
     return out;
   }
 
-  /// A digest in each place that may hold one.
+  /// Writes a digest to each place that may contain one.
   void fill() {
     const auto key = bench->key();
     std::vector<core::ResourceWrite> writes;
@@ -70,7 +70,7 @@ class RotateTest : public StoreTest {
     page.declarations = {declared};
     bench.get(bench->commit(std::move(page)));
   }
-  /// All of it is what an agent would make now.
+  /// Checks that all digests are those that an agent would make now.
   void expect_under(const store::InstallationKey& key) {
     for (int n = 0; n < rows_; ++n) {
       const auto rows = bench.get(bench->load(backend_row().uid, {{"config", "r" + std::to_string(n)}}));
@@ -106,7 +106,7 @@ class RotateTest : public StoreTest {
                          [this](const store::SlowWork& work) { heard_.push_back(work); });
   }
   Result<store::Rotated> rotate_slow() { return rotate({}, kSlow); }
-  /// Runs a rotation in a process that ends at once at this step; whether it got there.
+  /// Runs a rotation in a process that is killed at this step. Returns true if it got there.
   bool killed_at(const std::string& step, core::LayerKind kind) {
     const pid_t child = ::fork();
     if (child == 0) {
@@ -121,7 +121,7 @@ class RotateTest : public StoreTest {
     ::waitpid(child, &status, 0);
     return WIFEXITED(status) && WEXITSTATUS(status) == 9;
   }
-  /// Of a rotation that could not be: nothing of it is there.
+  /// Checks that a failed rotation has changed nothing.
   void expect_untouched(const std::string& key_text, const store::InstallationKey& key) {
     EXPECT_TRUE(read_file(data("installation.key")) == key_text) << "the former key is gone";
     const auto opened = bench.open();
@@ -172,7 +172,7 @@ TEST_F(RotateTest, EveryDigestIsWhatTheAgentWouldMakeUnderTheNewKey) {
 TEST_F(RotateTest, TheFileHoldsNothingOfTheFormerKey) {
   fill();
   const auto before = bench->key();
-  for (int n = 0; n < rows_; ++n) {  // pages that were written over leave their bytes behind
+  for (int n = 0; n < rows_; ++n) {  // rewritten pages leave their old bytes behind
     auto again = resource_write("r" + std::to_string(n), "{}", 1);
     bench.get(bench->commit(page_of({again})));
     if (n % 2 == 0) continue;
@@ -192,8 +192,8 @@ TEST_F(RotateTest, TheFileHoldsNothingOfTheFormerKey) {
       << "a digest over digests is as good to try guesses on";
 }
 
-/// What a large body leaves behind when it gets small, where SQLite was not built to overwrite it: whole pages that
-/// nothing of a rotation touches.
+/// A large body that gets small leaves its bytes in whole pages that a rotation does not touch, if SQLite was not built
+/// to overwrite them.
 TEST_F(RotateTest, PagesThatAreFreeHoldNothingOfTheFormerKey) {
   const auto key = bench->key();
   std::string large;
@@ -279,8 +279,8 @@ TEST_F(RotateTest, ARewriteThatFailsLeavesTheKeyAndTheStoreOfBefore) {
   expect_untouched(key_text, before);
 }
 
-/// Its checksum is right and it is no text that can be read: it is taken back and told as a row with a wrong checksum
-/// is, and holds up neither a rotation nor the start that is to finish one.
+/// A row whose checksum is right but whose text is invalid is repaired and reported like one with a wrong checksum, and
+/// stops neither a rotation nor the start that must finish one.
 TEST_F(RotateTest, RowsThatCannotBeReadHoldUpNeitherARotationNorAStart) {
   constexpr const char* kNone = "of another time, \"$hmac\"";
   fill();
@@ -364,7 +364,7 @@ TEST_F(RotateTest, AKeyThatCannotBeWrittenIsNotCalledWritten) {
   fill();
   const auto before = bench->key();
   bench.close();
-  fs::create_directory(data("installation.key.new"));  // nothing can be put in place of the key, nor put back
+  fs::create_directory(data("installation.key.new"));  // the key can neither be replaced nor restored
   const std::string key_text = read_file(data("installation.key"));
   const auto done = rotate();
   ASSERT_FALSE(done);
@@ -541,7 +541,7 @@ TEST_F(RotateTest, SlowLayerComesAroundEveryDigestAndLaterLayersAroundIt) {
   EXPECT_TRUE(store::verify(file()));
 }
 
-/// The key file is known, the guesses are right, and each takes microseconds.
+/// An attacker with the key file tests guesses, and each takes microseconds.
 TEST_F(RotateTest, GuessesWithHmacsAloneFindNothingUnderASlowLayer) {
   rows_ = 4;
   fill();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A store that takes more room than it may: what goes, in which order, and what never does.
+// A store that is larger than it may be: what is deleted, in which order, and what never is.
 #include <gmock/gmock.h>
 
 #include "proto/codec.hpp"
@@ -14,7 +14,7 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 using Seqs = std::vector<std::int64_t>;
 
-constexpr std::size_t kLarge = 64u << 10;  // bytes of an event here
+constexpr std::size_t kLarge = 64u << 10;  // bytes of an event in these tests
 
 class ShrinkTest : public StoreTest {
  protected:
@@ -87,7 +87,7 @@ TEST_F(ShrinkTest, DeliveredEventsGoAndTheirRoomIsUsedAgain) {
 
 TEST_F(ShrinkTest, WhatASinkWaitsForStaysWhereverItStands) {
   const auto seqs = emit_large(30);
-  settle({"ops", seqs[19], {{seqs[3], 1, 0, false, "refused"}}, {}, {}});  // all but the fourth up to there
+  settle({"ops", seqs[19], {{seqs[3], 1, 0, false, "refused"}}, {}, {}});  // settles all up to there except the fourth
   const auto done = shrink_to(empty_);
   EXPECT_EQ(done.events, 19);
   EXPECT_GT(done.bytes, empty_);
@@ -137,7 +137,7 @@ TEST_F(ShrinkTest, DeadLettersGoWhereNothingElseIsLeftAndThatIsTold) {
 
 TEST_F(ShrinkTest, DeadLettersGoThoughSomethingIsDeliveredAllTheTime) {
   Seqs dead;
-  for (int i = 0; i < 3; ++i) {  // more than a slice
+  for (int i = 0; i < 3; ++i) {  // more than one slice
     const auto some = emit(500);
     dead.insert(dead.end(), some.begin(), some.end());
   }
@@ -154,7 +154,7 @@ TEST_F(ShrinkTest, DeadLettersGoThoughSomethingIsDeliveredAllTheTime) {
   EXPECT_LT(book("ops").dead, 1'500);
 }
 
-/// What is delivered in an earlier slice must not spare the dead letters of all later ones.
+/// Delivered events of an earlier slice must not save the dead letters of later slices.
 TEST_F(ShrinkTest, DeadLettersGoThoughABacklogInFrontOfThemDrains) {
   Seqs front, dead;
   for (int i = 0; i < 4; ++i) {
@@ -235,7 +235,7 @@ TEST_F(ShrinkTest, WhatCameAndWentIsForgottenTheOldestFirst) {
     write.next.observed_ns = at;
     return write;
   };
-  auto missing = resource_write("missing");  // somebody accepted it: that it is away is a drift
+  auto missing = resource_write("missing");  // it was accepted, so its absence is a drift
   missing.next.observed = std::nullopt;
   bench.get(
       bench->commit(page_of({gone("young", 30), gone("old", 10), gone("older", 5), missing, resource_write("there")})));
