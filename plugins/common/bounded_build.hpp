@@ -7,8 +7,8 @@
 
 namespace driftd::common {
 
-/// JSON as a tree of which nothing is built that is not kept. nlohmann's own callback looks through all members of a
-/// list after each of its objects: a list of half a million takes it hours.
+/// Builds a tree from JSON without ever building what is not kept. nlohmann's own callback searches all members of a
+/// list after each of its objects, which takes hours for a list of half a million.
 class BoundedBuild : public nlohmann::json_sax<nlohmann::json> {
  public:
   using json = nlohmann::json;
@@ -34,7 +34,7 @@ class BoundedBuild : public nlohmann::json_sax<nlohmann::json> {
   bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception&) override { return false; }
 
  protected:
-  /// Whether the container that the member `key` holds is built; `path` are the members above it.
+  /// Returns true if the container in the member `key` is built; `path` holds the names of the members above it.
   virtual bool keeps(const std::vector<std::string>&, const std::string&) const { return true; }
 
  private:
@@ -57,8 +57,7 @@ class BoundedBuild : public nlohmann::json_sax<nlohmann::json> {
     path_.pop_back();
     return true;
   }
-  /// A pointer into a list holds while nothing is added to that list, and nothing is before what it points to is
-  /// closed.
+  /// The returned pointer stays valid: nothing is added to a list while one of its elements is open.
   json* put(json v) {
     if (open_.empty()) return &(root_ = std::move(v));
     json& parent = *open_.back();
@@ -70,7 +69,7 @@ class BoundedBuild : public nlohmann::json_sax<nlohmann::json> {
   std::size_t deepest_, max_values_, values_ = 0, skipped_ = 0;
   json root_;
   std::vector<json*> open_;
-  std::vector<std::string> path_;  ///< the member that each of open_ is; empty: it is an element, or all
+  std::vector<std::string> path_;  ///< member name of each entry of open_; empty for a list element and for the root
   std::string key_;
 };
 

@@ -11,20 +11,20 @@
 
 namespace driftd::common {
 
-/// What nests deeper than this is nothing that anybody configured, and the walks over a document are recursive.
+/// Nobody configures deeper nesting than this, and the walks over a document are recursive.
 inline constexpr int kMaxNesting = 128;
-inline constexpr std::size_t kMaxBody = 4u << 20;  ///< bytes of a record's body that the host takes (provider.h)
-inline constexpr std::size_t kMaxValues = 90'000;  ///< values in it; the host takes 100,000
-/// Values of a foreign text that become a tree, each about 100 bytes: a body of kMaxValues, and who owns which of its
-/// fields.
+inline constexpr std::size_t kMaxBody = 4u << 20;  ///< maximum bytes of a record's body (provider.h)
+inline constexpr std::size_t kMaxValues = 90'000;  ///< maximum values in a body; the host accepts 100,000
+/// Maximum number of values of a foreign text that become a tree, each about 100 bytes: room for a body of kMaxValues
+/// and for its managedFields.
 inline constexpr std::size_t kMaxParsed = 3 * kMaxValues;
 
 struct Shape {
-  int deepest = 0;         ///< how deep objects and lists nest
-  std::size_t values = 1;  ///< at max_bytes as many are in it above kMaxNesting: what is deeper is never built
+  int deepest = 0;         ///< nesting depth of objects and lists
+  std::size_t values = 1;  ///< upper bound of the number of values down to kMaxNesting; deeper ones are never built
 };
 
-/// What `text` would be as a tree; it need not be JSON. Pure.
+/// Measures the tree that `text` would become. The text need not be valid JSON. Pure.
 inline Shape shape_of(std::string_view text) {
   Shape out;
   int depth = 0;
@@ -44,20 +44,20 @@ inline Shape shape_of(std::string_view text) {
   return out;
 }
 
-/// As text; bytes that are not UTF-8, which dump() throws for, become U+FFFD. Pure.
+/// Renders the value as text. Bytes that are not UTF-8 become U+FFFD; dump() would throw. Pure.
 inline std::string json_text(const nlohmann::json& value) {
   return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 struct BoundedJson {
-  nlohmann::json value;  ///< discarded where the text is no JSON, or holds more than kMaxParsed values
-  bool cut = false;      ///< `value` is not all of it
-  std::string why;       ///< it is cut
+  nlohmann::json value;  ///< discarded if the text is not valid JSON or holds more than kMaxParsed values
+  bool cut = false;      ///< true if `value` is not the whole document
+  std::string why;       ///< reason of the cut
 };
 
 inline std::string too_many_values() { return "it holds more than " + std::to_string(kMaxParsed) + " values"; }
 
-/// Foreign JSON as a tree of bounded depth and number of values: nothing more is ever built. Pure.
+/// Parses foreign JSON into a tree of bounded depth and size; nothing beyond the bounds is built. Pure.
 inline BoundedJson parse_bounded(std::string_view text) {
   using nlohmann::json;
   const Shape shape = shape_of(text);
@@ -68,7 +68,7 @@ inline BoundedJson parse_bounded(std::string_view text) {
   return {build.take(), true, "it nests deeper than " + std::to_string(kMaxNesting) + " levels"};
 }
 
-/// Values in `value`, itself and those inside of it. Pure.
+/// Counts the value itself and all values inside it. Pure.
 inline std::size_t values_in(const nlohmann::json& value) {
   std::size_t out = 1;
   if (value.is_structured()) {
@@ -77,8 +77,8 @@ inline std::size_t values_in(const nlohmann::json& value) {
   return out;
 }
 
-/// Takes the largest members off a body until it has at max_bytes `max_bytes` bytes as text and kMaxValues values;
-/// `left_out` gets the name of each. Pure.
+/// Removes the largest members of a body until its text has at most `max_bytes` bytes and it holds at most kMaxValues
+/// values. The removed names are appended to `left_out`. Pure.
 inline std::string fit_members(nlohmann::json& body, std::size_t max_bytes, std::vector<std::string>& left_out) {
   using Sized = std::pair<std::size_t, std::string>;
   const auto take_off = [&](std::size_t have, std::size_t bound, std::vector<Sized> members) {
@@ -103,8 +103,8 @@ inline std::string fit_members(nlohmann::json& body, std::size_t max_bytes, std:
   return json_text(body);
 }
 
-inline constexpr std::size_t kMaxPaths = 4096;  ///< sensitive paths of a record that the host takes (provider.h)
-inline constexpr std::size_t kMaxPath = 4096;   ///< bytes of each
+inline constexpr std::size_t kMaxPaths = 4096;  ///< maximum number of sensitive paths of a record (provider.h)
+inline constexpr std::size_t kMaxPath = 4096;   ///< maximum bytes of each path
 
 /// The first segment of an attribute path: `a` of `a.b[0]`, `["x.y"]` of `["x.y"].z`. Pure.
 inline std::string first_segment(const std::string& path) {
@@ -114,8 +114,8 @@ inline std::string first_segment(const std::string& path) {
   return path.substr(0, end + 2);
 }
 
-/// More secrets than a record may name, or under a name longer than a path may be: then the members that hold them are
-/// secret as wholes, and where that is not enough all of the body is. Pure.
+/// Keeps the sensitive paths within the host's limits. If there are too many, or one is too long, whole top-level
+/// members become secret instead; if that is not enough, the whole body does. Pure.
 inline void bound_paths(std::vector<std::string>& paths) {
   const auto too_long = [](const std::string& path) { return path.size() > kMaxPath; };
   const bool too_many = paths.size() > kMaxPaths;

@@ -8,23 +8,25 @@
 
 namespace driftd::common {
 
-/// Which system is read: a cluster id, a system_identifier, the lineage of a state. The host asks health for it before
-/// each refresh, but another may be there between the two: so what a refresh itself meets must be of that identity.
-/// Empty: the system does not tell, which is right where it never did. Any thread.
+/// Makes sure that a refresh reads the system that the host has accepted: a cluster id, a system_identifier, the
+/// lineage of a state. The host asks health for the identity before each refresh, but the endpoint may lead to another
+/// system between the two. An empty identity means that the system reports none, which is accepted if it never reported
+/// one. Thread-safe.
 class IdentityGuard {
  public:
-  /// `other` begins the message about another one: `another cluster answers (cluster id`.
+  /// `other` begins the error text about another system: `another cluster answers (cluster id`.
   explicit IdentityGuard(std::string other) : other_(std::move(other)) {}
 
-  /// What health told the host.
+  /// Records the identity that health has reported to the host.
   void on_health(const std::string& identity) {
     const std::lock_guard lock(mutex_);
     reported_ = identity;
     if (first_.empty()) first_ = identity;
   }
 
-  /// For a refresh. The first one that meets another identity than the last (the cursor's, what health told first) is
-  /// UNAVAILABLE: health then tells the host, which asks whether that is right, and only then refreshes.
+  /// Checks the identity that a refresh has met. Throws UNAVAILABLE the first time it differs from the last one (that
+  /// of the cursor, or the first one that health reported). Health then reports it, the host decides whether it is
+  /// right, and the next refresh passes.
   void check(const std::string& identity, const std::string& of_cursor) {
     const std::lock_guard lock(mutex_);
     if (judged_.empty()) judged_ = of_cursor.empty() ? first_ : of_cursor;
@@ -38,14 +40,16 @@ class IdentityGuard {
     refused_.clear();
   }
 
-  /// For what follows a refresh: confirmations, discoveries.
+  /// Checks an identity outside of a refresh (confirmations, discoveries). Throws UNAVAILABLE if it is not that of the
+  /// last refresh.
   void check(const std::string& identity) const {
     const std::lock_guard lock(mutex_);
     const std::string& judged = judged_.empty() ? first_ : judged_;
     if (!is_unknown(identity, judged) && !judged.empty() && judged != identity) refuse(identity, judged);
   }
 
-  /// Of the newest that was met, else what health told first; for a health that cannot tell it by itself.
+  /// Returns the identity that was met last, else the first that health reported; used by a health probe that cannot
+  /// read it itself.
   std::string newest() const {
     const std::lock_guard lock(mutex_);
     if (!refused_.empty()) return refused_;
@@ -55,18 +59,19 @@ class IdentityGuard {
  private:
   static bool is_unknown(const std::string& identity, const std::string& judged) {
     if (!identity.empty() || judged.empty()) return identity.empty();
-    throw sdk::Failure(DRIFTD_UNAVAILABLE, "what answers at this endpoint no longer says which one it is (before " +
-                                               judged + "): nothing of it is told until it does");
+    throw sdk::Failure(DRIFTD_UNAVAILABLE, "the system at this endpoint no longer reports its identity (before " +
+                                               judged + "): results are withheld until it does");
   }
   [[noreturn]] void refuse(const std::string& identity, const std::string& judged) const {
-    throw sdk::Failure(DRIFTD_UNAVAILABLE, other_ + " " + identity + ", before " + judged +
-                                               "): nothing of it is told until the agent knows that");
+    throw sdk::Failure(DRIFTD_UNAVAILABLE,
+                       other_ + " " + identity + ", before " + judged +
+                           "): results are withheld until the agent has confirmed the new identity");
   }
 
   const std::string other_;
   mutable std::mutex mutex_;
-  std::string first_, reported_;  ///< by health: at first, and last
-  std::string judged_, refused_;  ///< of the last refresh; of one that was refused. Empty: none
+  std::string first_, reported_;  ///< reported by health: the first and the last one
+  std::string judged_, refused_;  ///< that of the last refresh, and the one that was rejected. Empty: none
 };
 
 }  // namespace driftd::common

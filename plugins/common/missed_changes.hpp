@@ -7,10 +7,11 @@
 
 namespace driftd::common {
 
-/// Remembers what the last whole listing saw, so that a full sweep can count what the cursor had not shown. Any thread.
+/// Counts changes that the cursor did not show: compares each full listing with the one before it. Thread-safe.
 class MissedChanges {
  public:
-  /// After a whole listing. True: its cursor is that of the last one, what was listed is not.
+  /// Call after each complete listing. Returns true if the cursor is the same as last time but the listed content is
+  /// not.
   bool detect(const std::string& cursor, std::size_t digest) {
     const std::lock_guard lock(mutex_);
     const bool out = !cursor.empty() && cursor == cursor_ && digest != digest_;

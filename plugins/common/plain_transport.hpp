@@ -8,12 +8,13 @@
 
 namespace driftd::common {
 
-/// What is sent there never leaves this machine: a Unix socket, a loopback address or the name of one. Pure.
+/// Returns true if what is sent to `host` never leaves this machine: a Unix socket, a loopback address or the name of
+/// one. Pure.
 inline bool is_local_host(std::string_view host) {
   if (host.starts_with('[')) host = host.substr(1, host.find(']') - 1);
   return host.empty() || host.starts_with('/') || host == "localhost" || host == "::1" || host.starts_with("127.");
 }
-/// The host of `http://host:port/path`; empty: it is no URL of plain HTTP. Pure.
+/// Returns the host of `http://host:port/path`; empty if the URL is not one of plain HTTP. Pure.
 inline std::string plain_http_host(std::string_view url) {
   constexpr std::string_view kPlain = "http://";
   if (!url.starts_with(kPlain)) return {};
@@ -24,7 +25,7 @@ inline std::string plain_http_host(std::string_view url) {
   return std::string(url.substr(0, url.find(':')));
 }
 
-/// Said once when an instance is opened: `what` goes to `where` readable to whoever is on the way. `remedy` is the
+/// Logs a warning, once when an instance is opened, that `what` goes to `where` unencrypted. `remedy` names the
 /// setting.
 inline void warn_of_plain_transport(sdk::Call& call, const std::string& what, const std::string& where,
                                     const std::string& remedy) {

@@ -6,8 +6,8 @@
 
 namespace driftd::common {
 
-/// A longer text is cut behind its last whole word, so that no part of a secret is left of one that the host, which
-/// knows them all, would have taken out as a whole. At max_bytes `max_bytes` bytes and the dots. Pure.
+/// Shortens a text to at most `max_bytes` bytes and an ellipsis. It is cut behind a whole word: a part of a secret
+/// would remain visible, because the host removes only whole secrets. Pure.
 inline std::string short_text(std::string_view text, std::size_t max_bytes) {
   if (text.size() <= max_bytes) return std::string(text);
   const auto blank = text.find_last_of(" \t\r\n", max_bytes);

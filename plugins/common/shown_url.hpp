@@ -8,8 +8,8 @@
 
 namespace driftd::common {
 
-/// An address as it may be shown: without user, password, query and fragment, which hold what opens the door. `url` is
-/// one address and nothing else, so its scheme may be missing. Pure.
+/// Returns an address without user, password, query and fragment, which may hold credentials. `url` is one address and
+/// nothing else; its scheme may be missing. Pure.
 inline std::string shown_url(std::string_view url) {
   if (url.find("://") != url.npos) return sdk::without_credentials(url);
   return sdk::without_credentials("any://" + std::string(url)).substr(6);

@@ -7,7 +7,7 @@
 
 namespace driftd::common {
 
-/// Bytes of the UTF-8 character that `text` begins with; 0: it begins with none (RFC 3629).
+/// Returns the length in bytes of the UTF-8 character at the start of `text`; 0 if there is no valid one (RFC 3629).
 inline std::size_t utf8_character(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char first = byte(0);
@@ -26,7 +26,7 @@ inline std::size_t utf8_character(std::string_view text) {
   return overlong || (code >= 0xD800 && code <= 0xDFFF) || code > 0x10FFFF ? 0 : size;
 }
 
-/// Returns true if `text` begins with what a byte is shown as: `\xNN`.
+/// Returns true if `text` begins with an escaped byte, `\xNN`.
 inline bool shows_a_byte(std::string_view text) {
   const auto digit = [&](std::size_t i) {
     return (text[i] >= '0' && text[i] <= '9') || (text[i] >= 'a' && text[i] <= 'f');
@@ -34,9 +34,9 @@ inline bool shows_a_byte(std::string_view text) {
   return text.size() >= 4 && text[0] == '\\' && text[1] == 'x' && digit(2) && digit(3);
 }
 
-/// The text as it is where it is UTF-8; each byte that is not becomes `\xNN`. Records, and JSON, hold nothing else: a
-/// name of other bytes would cost the whole listing that it stands in. Two texts stay two: where a text says `\xNN`
-/// itself, its backslash becomes `\x5c`. Pure.
+/// Returns valid UTF-8: each byte that is not part of a valid character becomes `\xNN`. Records and JSON allow nothing
+/// else, and one bad name would cost its whole listing. Different texts stay different: where a text holds `\xNN`
+/// literally, its backslash becomes `\x5c`. Pure.
 inline std::string utf8_text(std::string_view text) {
   std::string out;
   std::size_t from = 0, at = 0;

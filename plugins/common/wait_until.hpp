@@ -9,7 +9,8 @@
 
 namespace driftd::common {
 
-/// Does nothing until the call is cancelled (true), or until `until`. DEADLINE when the call's own passes before.
+/// Blocks until `until` (returns false) or until the call is cancelled (returns true). Throws DEADLINE if the deadline
+/// of the call passes first.
 inline bool wait_until(sdk::Call& call, std::chrono::steady_clock::time_point until) {
   using std::chrono::milliseconds;
   while (!call.cancelled()) {

@@ -101,7 +101,7 @@ std::vector<MultiClient::Completion> MultiClient::reap() {
   }
   const auto refusal = connection_guard_.take_refusal();
   if (!refusal) return out;
-  // Those that wait would each make a connection and ask, one after the other.
+  // Waiting requests would each make a connection and be checked, one after the other.
   for (auto at = exchanges_.begin(); at != exchanges_.end();) {
     const auto next = std::next(at);
     if (at->second->waits()) {
@@ -115,7 +115,7 @@ std::vector<MultiClient::Completion> MultiClient::reap() {
 
 void MultiClient::wait(sdk::Call& call, milliseconds max_wait) {
   curl_waitfd cancel{call.cancel_fd(), CURL_WAIT_POLLIN, 0};
-  const bool blind = cancel.fd < 0;  // no descriptor: look again and again
+  const bool blind = cancel.fd < 0;  // no descriptor: poll
   const auto slice = blind ? std::min(max_wait, milliseconds(100)) : max_wait;
   curl_multi_poll(multi_, blind ? nullptr : &cancel, blind ? 0 : 1, static_cast<int>(slice.count()), nullptr);
 }
@@ -146,7 +146,7 @@ Response Client::once(sdk::Call& call, const Request& request) {
     }
   } catch (const sdk::Failure& failure) {
     multi_client_.abort(id);
-    if (failure.code == DRIFTD_UNAVAILABLE) multi_client_.reset();  // HTTP/2 would go on over a connection that is dead
+    if (failure.code == DRIFTD_UNAVAILABLE) multi_client_.reset();  // HTTP/2 would keep using a dead connection
     const bool bare = failure.code == DRIFTD_CANCELLED || failure.code == DRIFTD_DEADLINE;
     if (bare) throw sdk::Failure(failure.code, name_of(request) + ": " + failure.what());
     throw;
@@ -164,8 +164,8 @@ Response Client::send(sdk::Call& call, const Request& request) {
     if (response.redirect_url.empty()) break;
     if (origin_of(response.redirect_url) != origin_of(request.url)) {
       throw sdk::Failure(DRIFTD_INVALID, name_of(request) +
-                                             ": is redirected to another host, which is not followed; name "
-                                             "that one in the settings if it is meant");
+                                             ": is redirected to another host, which is not followed; if "
+                                             "that host is intended, set it in the settings");
     }
     next.url = response.redirect_url;
     response = once(call, next);

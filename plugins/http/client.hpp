@@ -17,14 +17,14 @@ namespace driftd::http {
 
 class Exchange;
 
-/// Requests in flight at once, driven by one thread, with the connections that they leave behind. Not thread-safe: one
-/// for each thread. Failures of sockets and TLS are UNAVAILABLE, of local certificate files INVALID; texts name method,
-/// host and path, never queries, headers or bodies.
+/// Runs several requests at once on one thread and keeps their connections. Not thread-safe: one for each thread.
+/// Failures of sockets and TLS are UNAVAILABLE, of local certificate files INVALID. Error texts name method, host and
+/// path, never queries, headers or bodies.
 class MultiClient {
  public:
   using Steady = std::chrono::steady_clock;
 
-  /// How a request ended: with a response (of whatever status) or a failure.
+  /// The end of a request: a response (of whatever status) or a failure.
   struct Completion {
     std::uint64_t id = 0;
     Response response;
@@ -36,19 +36,19 @@ class MultiClient {
   MultiClient(const MultiClient&) = delete;
   MultiClient& operator=(const MultiClient&) = delete;
 
-  /// Begins a request and returns its number, from 1 on; it lives no longer than `call`. INVALID: no URL that can be
-  /// asked. Not from inside on_body.
+  /// Starts a request and returns its number, from 1 on. The request must end before `call` does. Throws INVALID if the
+  /// URL cannot be used. Not from inside on_body.
   std::uint64_t start(sdk::Call& call, Request request);
-  /// Forgets a request that is in flight. Not from inside on_body.
+  /// Drops a request that is in flight. Not from inside on_body.
   void abort(std::uint64_t id);
-  /// Forgets every request in flight and every connection. Not from inside on_body.
+  /// Drops every request in flight and closes every connection. Not from inside on_body.
   void reset();
   std::size_t in_flight() const { return exchanges_.size(); }
-  /// From inside on_body: run() returns soon, though nothing has ended.
+  /// Makes run() return soon even if no request has ended. May be called from inside on_body.
   void wake() { woken_ = true; }
 
-  /// Moves everything on until a request has ended, `until` has come or somebody nudged; those that ended. CANCELLED,
-  /// DEADLINE of the call.
+  /// Runs all requests until at least one has ended, `until` has come or wake() was called; returns those that have
+  /// ended. Throws CANCELLED or DEADLINE of the call.
   std::vector<Completion> run(sdk::Call& call, Steady::time_point until);
 
  private:
@@ -64,14 +64,14 @@ class MultiClient {
   std::map<std::uint64_t, std::unique_ptr<Exchange>> exchanges_;
 };
 
-/// One request after the other, over connections that stay open while they work: after one that broke or said nothing
-/// all are made anew. Not thread-safe.
+/// Sends one request after the other over connections that stay open. After a failure all connections are made anew.
+/// Not thread-safe.
 class Client {
  public:
   explicit Client(Options options) : multi_client_(std::move(options)) {}
 
-  /// Waits for the answer, of whatever status, through redirects if the request allows them. Every wait ends at the
-  /// deadline of the call and on cancel.
+  /// Waits for the response, of whatever status, and follows redirects if the request allows them. Every wait ends at
+  /// the deadline of the call and on cancel.
   Response send(sdk::Call& call, const Request& request);
 
  private:

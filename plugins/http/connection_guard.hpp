@@ -13,24 +13,24 @@
 
 namespace driftd::http {
 
-/// Of a connection: addresses and ports.
+/// Local (`from`) and remote (`to`) address of a connection.
 struct Endpoints {
   std::string to, from;
   int to_port = 0, from_port = 0;
   auto operator<=>(const Endpoints&) const = default;
 };
 
-/// Whether requests may go over the connections of a wire: its owner is asked about each. Over HTTP/2 requests share
-/// them, and libcurl may send several within one step: a refusal stands for that step.
+/// Asks the owner of a client once about each new connection before a request uses it. Over HTTP/2 requests share
+/// connections and libcurl may send several within one step, so a refusal holds for all requests of that step.
 class ConnectionGuard {
  public:
-  /// Empty: every connection will do.
+  /// An empty function accepts every connection.
   explicit ConnectionGuard(std::function<void(sdk::Call&)> ask) : ask_(std::move(ask)) {}
 
   bool needed() const { return static_cast<bool>(ask_); }
 
-  /// Before each request: throws the refusal. `fresh`: this request made the connection. Whoever made it may have ended
-  /// before it came here.
+  /// Call before each request; throws the refusal. `fresh` is true if this request made the connection. Checking only
+  /// fresh ones is not enough: the request that made a connection may have ended before it came here.
   void check(sdk::Call& call, const Endpoints& endpoints, bool fresh) {
     if (!fresh && agreed_.contains(endpoints)) return;
     agreed_.erase(endpoints);
@@ -50,9 +50,9 @@ class ConnectionGuard {
     agreed_.insert(endpoints);
   }
 
-  /// The step is over: what was refused in it.
+  /// Ends the step and returns its refusal, if any.
   std::optional<sdk::Failure> take_refusal() { return std::exchange(refusal_, std::nullopt); }
-  /// No connection of before is left.
+  /// Forgets all approvals; call when every connection was closed.
   void forget() { agreed_.clear(); }
 
  private:

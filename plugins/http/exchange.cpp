@@ -27,7 +27,7 @@ std::string trimmed(std::string_view text) {
   return std::string(text);
 }
 
-/// The answer was no TLS handshake that we trust, or none at all.
+/// Returns true if a local certificate or key file could not be used.
 bool is_local_file(CURLcode code) {
   return code == CURLE_SSL_CACERT_BADFILE || code == CURLE_SSL_CERTPROBLEM || code == CURLE_SSL_CRL_BADFILE;
 }
@@ -45,7 +45,8 @@ using Url = std::unique_ptr<CURLU, decltype(&curl_url_cleanup)>;
 Url parse_url(const std::string& text) {
   Url url(curl_url(), curl_url_cleanup);
   if (curl_url_set(url.get(), CURLUPART_URL, text.c_str(), 0) != CURLUE_OK) {
-    throw sdk::Failure(DRIFTD_INVALID, "a request's URL is none; expected http://host[:port]/path or https://…");
+    throw sdk::Failure(DRIFTD_INVALID,
+                       "the URL of a request is not valid; expected http://host[:port]/path or https://…");
   }
   if (!part(url.get(), CURLUPART_USER).empty() || !part(url.get(), CURLUPART_PASSWORD).empty()) {
     throw sdk::Failure(DRIFTD_INVALID, "a URL holds a user or a password; expected them in settings of their own");
@@ -164,7 +165,8 @@ void Exchange::set_tls(const Tls& tls) {
   if (!tls.key_pem.empty()) set_blob(CURLOPT_SSLKEY_BLOB, tls.key_pem);
 }
 
-/// libcurl verifies the URL's host: that becomes the name, the connection goes where the URL pointed.
+/// libcurl verifies the host of the URL. So the URL gets the server name, and the connection still goes to the original
+/// host.
 void Exchange::set_server_name(const std::string& name) {
   const Url url = parse_url(request_.url);
   const std::string host = part(url.get(), CURLUPART_HOST);

@@ -11,19 +11,19 @@
 
 namespace driftd::http {
 
-/// One request as libcurl sees it. Its address must not change. Lives inside of its call.
+/// One request as libcurl sees it. Its address must not change, and it must not outlive its call.
 class Exchange {
  public:
-  /// `guard` outlives it. INVALID: no URL that can be asked.
+  /// `guard` must outlive it. Throws INVALID if the URL cannot be used.
   Exchange(sdk::Call& call, const Options& options, ConnectionGuard& guard, Request request);
   ~Exchange();
   Exchange(const Exchange&) = delete;
   Exchange& operator=(const Exchange&) = delete;
 
   CURL* easy() const { return easy_; }
-  /// It waits for a connection, or for guard to one.
+  /// Returns true while the request waits for a connection or for its approval.
   bool waits() const { return !sent_; }
-  /// The answer, once libcurl said how it ended. Throws what on_body threw.
+  /// Returns the response once libcurl has ended the request with `ended`. Rethrows what on_body threw.
   Response response(CURLcode ended);
 
  private:

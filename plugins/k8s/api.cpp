@@ -31,7 +31,7 @@ http::Response too_soon(std::chrono::milliseconds left, std::int64_t now_ns) {
   out.sent_ns = now_ns;
   out.retry_after_ms = left.count();
   out.body =
-      R"({"kind":"Status","message":"not asked: the API server said when to come again, and it is not yet time"})";
+      R"({"kind":"Status","message":"no request was sent: the Retry-After time of the API server has not passed yet"})";
   return out;
 }
 
@@ -64,12 +64,13 @@ http::Tls Api::tls(sdk::Call& call) {
   return out;
 }
 
-/// Asked over a connection of its own, made later than the one in question: where that led, this one leads, too.
+/// Checks the cluster uid over a separate, later connection. If the endpoint had moved before the original connection
+/// was made, this one shows it.
 void Api::check_cluster(sdk::Call& call) {
   http::Client client(bare_options(call));
   const http::Response response = send_get(call, *this, client, kSystemPath);
   if (response.status == 403 || response.status == 404)
-    return cluster_guard_.check_connection({});  // who answers may not be known
+    return cluster_guard_.check_connection({});  // no right to read the cluster's identity
   if (!response.ok()) throw refusal(response, std::string("GET ") + kSystemPath, {}, {});
   const json system = json::parse(response.body, nullptr, false);
   cluster_guard_.check_connection(text(system, {"metadata", "uid"}));
@@ -188,7 +189,7 @@ json get_json(sdk::Call& call, Api& api, http::Client& client, const std::string
   const std::string what = "GET " + path_and_query.substr(0, path_and_query.find('?'));
   if (!response.ok()) throw refusal(response, what, kind, right);
   json out = json::parse(response.body, nullptr, false);
-  if (!out.is_object()) throw sdk::Failure(DRIFTD_CORRUPT, what + ": the answer is no JSON object", kind);
+  if (!out.is_object()) throw sdk::Failure(DRIFTD_CORRUPT, what + ": the answer is not a JSON object", kind);
   return out;
 }
 

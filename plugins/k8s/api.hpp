@@ -15,21 +15,23 @@
 
 namespace driftd::k8s {
 
-/// How the API server is asked. Thread-safe.
+/// Requests to the API server, with its credential and options. Thread-safe.
 class Api {
  public:
   explicit Api(const Settings& settings) : settings_(settings) {}
 
-  /// For a client that tells records: each new connection of it is first asked which cluster it leads to
+  /// Options for a client whose answers become records: the cluster behind each of its new connections is checked first
   /// (ClusterGuard).
   http::Options options(sdk::Call& call);
-  /// For a client that does not. UNAUTHENTICATED: the credential cannot be had.
+  /// Options for any other client. Throws UNAUTHENTICATED if no credential can be read.
   http::Options bare_options(sdk::Call& call);
-  /// With the client certificate that the credential holds now, if it is one.
+  /// TLS settings with the client certificate of the current credential, if it has one.
   http::Tls tls(sdk::Call& call);
-  /// A GET of `path_and_query` with who asks. UNAUTHENTICATED: the credential cannot be had, or has expired.
+  /// Builds a GET request with the current credential. Throws UNAUTHENTICATED if no credential can be read or it has
+  /// expired.
   http::Request get(sdk::Call& call, const std::string& path_and_query);
-  /// The credential of a request of then was refused: it is had anew. True: there is another one since that request.
+  /// A request sent at `sent_ns` got 401. Rereads the credential; returns true if it changed since that request, so a
+  /// retry makes sense.
   bool reread_credential(sdk::Call& call, std::int64_t sent_ns);
   ClusterGuard& cluster_guard() { return cluster_guard_; }
   RetryAfter& retry_after() { return retry_after_; }
@@ -46,31 +48,33 @@ class Api {
   ClusterGuard cluster_guard_;
   RetryAfter retry_after_;
   std::mutex mutex_;
-  std::string cached_;           ///< of the token file
-  std::size_t used_ = 0;         ///< hash of the credential as it was had last
-  std::int64_t changed_ns_ = 0;  ///< when that was another than before
+  std::string cached_;           ///< content of the token file
+  std::size_t used_ = 0;         ///< hash of the last credential
+  std::int64_t changed_ns_ = 0;  ///< when the credential last changed
   std::chrono::steady_clock::time_point read_at_{};
 };
 
-/// The uid of this object is a cluster's identity by custom.
+/// By custom the uid of this object is the identity of a cluster.
 inline constexpr const char* kSystemPath = "/api/v1/namespaces/kube-system";
 
-/// What a Status answer says, shortened: `secrets is forbidden: User "x" cannot list resource "secrets" …`.
+/// Returns the shortened message of a Status answer: `secrets is forbidden: User "x" cannot list resource "secrets" …`.
 std::string message_of(const std::string& body);
-/// The `reason` of a Status answer, `Expired`; empty: it is none.
+/// Returns the `reason` of a Status answer, `Expired`; empty if the body is not a Status.
 std::string reason_of(const std::string& body);
 
-/// That answer as a Failure of `kind`; 403 names `right`. A 404 is UNSUPPORTED: the type is not served here. 410 is
-/// CURSOR_EXPIRED.
+/// Returns an error answer as a Failure of `kind`; a 403 names `right`. A 404 is UNSUPPORTED: this server does not
+/// serve the type. A 410 is CURSOR_EXPIRED.
 sdk::Failure refusal(const http::Response& response, const std::string& what, const std::string& kind,
                      const std::string& right);
 
-/// Sends, as `shape` changed the request; once more where a credential was refused and there is a newer one. While the
-/// server's Retry-After for this path lasts it is not asked: the answer is a 429 of our own.
+/// Sends a GET request, which `shape` may change first; sends it once more if the credential was rejected and there is
+/// a newer one. While the server's Retry-After for this path lasts, nothing is sent and the response is a 429 made
+/// here.
 http::Response send_get(sdk::Call& call, Api& api, http::Client& client, const std::string& path_and_query,
                         const std::function<void(http::Request&)>& shape = {});
 
-/// The answer to that as JSON. UNSUPPORTED for 404 and otherwise as `refusal`; CORRUPT.
+/// Returns the response of send_get() as JSON. Throws `refusal()` for an error status (404: UNSUPPORTED), CORRUPT if
+/// the body is not a JSON object.
 nlohmann::json get_json(sdk::Call& call, Api& api, http::Client& client, const std::string& path_and_query,
                         const std::string& kind, const std::string& right);
 

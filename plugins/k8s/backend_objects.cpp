@@ -13,7 +13,7 @@ std::string plural_of(const std::string& type) {
   return type == "Service" ? "services" : type == "Secret" ? "secrets" : "configmaps";
 }
 
-/// Nobody is answered: that is no fault of one reference.
+/// Returns true if the status concerns every request, not one reference.
 bool concerns_all(const http::Response& response) {
   return response.status == 401 || response.status == 429 || response.status >= 500;
 }
@@ -66,7 +66,7 @@ std::optional<Absence> BackendObjects::read_reference(sdk::Call& call, const Ref
   if (shares_.put_for(objects, space, ref, std::move(object))) return std::nullopt;
   return Absence{
       DRIFTD_BUDGET,
-      "its " + ref.type + " is not taken: there is no room for it among what defines the backends of its namespace",
+      "its " + ref.type + " is left out: the objects that define backends in its namespace have reached their limit",
       {}};
 }
 

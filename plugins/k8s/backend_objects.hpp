@@ -10,7 +10,7 @@
 
 namespace driftd::k8s {
 
-/// The objects that define backends, read from the API server.
+/// Reads the objects that define backends from the API server.
 class BackendObjects {
  public:
   BackendObjects(Api& api, const Settings& settings, http::Client& client, Lister& lister)
@@ -19,15 +19,15 @@ class BackendObjects {
         client_(client),
         lister_(lister) {}
 
-  /// Every labelled Service, Secret and ConfigMap, every PrismBackend, and what those point to, without namespaces that
-  /// have more than their share. Throws where one of the lists could not be read: half of them would look like a
-  /// change.
+  /// Returns every labelled Service, Secret and ConfigMap, every PrismBackend, and what they refer to, except for
+  /// namespaces above their quota (Shares). Throws if one of the lists cannot be read, because a partial result would
+  /// look like a change.
   Objects collect(sdk::Call& call, const std::vector<Resource>& resources, std::vector<sdk::Diagnostic>& diagnostics);
-  /// Adds what the definitions point to and `objects` do not hold. What does not exist stays missing, and so does what
-  /// the API server does not give for a reason of its own, which is a fault of that definition alone. Throws where
-  /// nobody is answered: no credential, too many requests, a server that is ill, a connection that is none.
+  /// Adds the objects that definitions refer to and `objects` lacks. An object that does not exist stays missing, and
+  /// so does one that the API server denies, which affects that definition alone. Throws if the failure concerns every
+  /// request: no credential, too many requests, a failing server or connection.
   void complete(sdk::Call& call, Objects& objects, std::vector<sdk::Diagnostic>& diagnostics);
-  /// Of the objects that this collected: what a watch says is added or taken away.
+  /// Quota of the collected objects; the watch adds to and removes from it.
   Shares& shares() { return shares_; }
 
  private:
@@ -41,7 +41,7 @@ class BackendObjects {
   Lister& lister_;
 };
 
-/// The namespaces to ask, one empty name for all.
+/// Returns the namespaces to list; one empty name stands for all.
 std::vector<std::string> spaces_of(const Resource& resource, const Settings& settings);
 
 Ref ref_of(const Resource& resource, const nlohmann::json& object);

@@ -8,10 +8,11 @@
 
 namespace driftd::k8s {
 
-/// RFC 4648 §4, line ends passed over, padding optional; nothing when it is not that.
+/// Decodes base64 (RFC 4648 §4); line ends are ignored and padding is optional. Returns nullopt if the text is not
+/// valid base64.
 std::optional<std::string> decode_base64(std::string_view text);
 
-/// What a gzip stream unpacks to, at max_bytes `max_bytes` bytes. CORRUPT, BUDGET; `what` begins the text.
+/// Unpacks a gzip stream to at most `max_bytes` bytes. Throws CORRUPT or BUDGET; `what` begins the error text.
 std::string gunzip(std::string_view packed, std::size_t max_bytes, const std::string& what);
 
 bool is_utf8(std::string_view text);

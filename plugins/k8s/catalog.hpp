@@ -12,17 +12,17 @@
 
 namespace driftd::k8s {
 
-/// Which resource types there are to read: the known ones, PrismBackend and those of the settings where the server
-/// serves them. Thread-safe.
+/// The resource types to read: the known ones, and PrismBackend and those of the settings if the server serves them.
+/// Thread-safe.
 class Catalog {
  public:
   Catalog(Api& api, const Settings& settings) : api_(api), settings_(settings), known_(known_resources(settings)) {}
 
   struct Answer {
     std::vector<Resource> resources;
-    std::vector<sdk::Diagnostic> diagnostics;  ///< types that are not served (UNSUPPORTED) or could not be asked about
+    std::vector<sdk::Diagnostic> diagnostics;  ///< types that are not served (UNSUPPORTED) or could not be checked
 
-    /// Every type could be asked about.
+    /// Returns true if every type could be checked.
     bool knows_all() const {
       for (const auto& each : diagnostics) {
         if (each.code != DRIFTD_UNSUPPORTED) return false;
@@ -30,7 +30,7 @@ class Catalog {
       return true;
     }
   };
-  /// What is served now, as of at most a minute ago. Failures of the connection are thrown.
+  /// Returns the types that are served, at most one minute old. Throws if the connection fails.
   Answer served_types(sdk::Call& call, http::Client& client);
 
  private:

@@ -39,8 +39,8 @@ void ClusterGuard::check_connection(const std::string& uid) {
   if (judged_ == uid) return;
   if (uid.empty()) {
     throw sdk::Failure(DRIFTD_UNAVAILABLE,
-                       "the cluster at this endpoint no longer says which one it is (kube-system had uid " + judged_ +
-                           "): nothing of it is told until it does; expected the right to get the "
+                       "the cluster at this endpoint no longer reports its identity (kube-system had uid " + judged_ +
+                           "): results are withheld until it does; grant the right to get the "
                            "namespace kube-system");
   }
   refused_ = uid;

@@ -8,31 +8,31 @@
 
 namespace driftd::k8s {
 
-/// Which cluster (uid of kube-system) the records are of. What another one answers is not told as its: the endpoint may
-/// come to lead elsewhere between the host's question and any later connection. Thread-safe.
+/// Makes sure that all records come from the accepted cluster (uid of kube-system). The endpoint may lead to another
+/// cluster between the host's health check and any later connection; answers of that one are rejected. Thread-safe.
 class ClusterGuard {
  public:
-  /// What health just told the host.
+  /// Records the uid that health has reported to the host.
   void on_health(const std::string& uid);
-  /// A refresh begins. The host asks health before each: a cluster for which the last one failed, and that health told
-  /// of since, is the one now. True: connections that there are may lead to another one.
+  /// Begins a refresh. The host asks health before each one, so a cluster that made the last refresh fail and that
+  /// health has reported since is accepted now. Returns true if existing connections may lead to another cluster.
   bool begin_refresh();
-  /// The refresh failed: the host asks again before it comes back.
+  /// Records that the refresh failed: the host asks health again before the next one.
   void refresh_failed();
-  /// Whom a new connection leads to; empty: it may not be known. UNAVAILABLE: not the one that the records are of, or
-  /// one that does not say so.
+  /// Records the cluster uid behind a new connection (empty: the caller has no right to read it). Throws UNAVAILABLE if
+  /// it is not the accepted cluster, or if a known cluster no longer reveals its uid.
   void check_connection(const std::string& uid);
-  /// Throws as meet() does when another was met, or told, since.
+  /// Throws like check_connection() if another cluster was met or reported since.
   void check(const std::string& uid) const;
-  /// The cluster of the records; empty: not known.
+  /// Returns the uid of the accepted cluster; empty: not known.
   std::string uid() const;
 
  private:
   mutable std::mutex mutex_;
-  std::string known_;    ///< as health told it last
-  std::string judged_;   ///< of the records
-  std::string refused_;  ///< met instead
-  std::string asked_;    ///< as refused_ was when a refresh failed
+  std::string known_;    ///< last uid that health reported
+  std::string judged_;   ///< uid of the accepted cluster
+  std::string refused_;  ///< uid that was met instead
+  std::string asked_;    ///< refused_ at the time of the last failed refresh
 };
 
 }  // namespace driftd::k8s

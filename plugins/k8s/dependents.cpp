@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an event of the watch stands for beside its own object: a Helm release is several Secrets, a backend is several
-// objects.
+// Emits what an event of the watch changes beside its own object: a Helm release consists of several Secrets, a backend
+// of several objects.
 #include <utility>
 
 #include "k8s/helm.hpp"
@@ -34,12 +34,12 @@ void Watcher::emit_dependents(sdk::Call& call) {
     call.diag({failure.code, failure.kind, {}, {}, failure.what(), failure.right, failure.retry_after_ms});
     dependents_after_ = Clock::now() + kAgain;
     if (failure.code != DRIFTD_DENIED && failure.code != DRIFTD_UNSUPPORTED) return;
-    // A missing right is no reason to hold back what the other kinds have to say; the refresh names it in each cycle.
+    // A missing right must not hold back the other kinds; the refresh names it in each cycle.
     refused_until_ = Clock::now() + kAgainRefused;
     defining_.reset();
     causes_.clear();
     if (!std::exchange(releases_, {}).empty())
-      list_cache_.forget();  // what changed is not told: the next refresh lists
+      list_cache_.forget();  // the change was not emitted, so the next refresh must list
   }
 }
 
@@ -67,7 +67,7 @@ void Watcher::emit_releases(sdk::Call& call) {
   }
 }
 
-/// Whoever was passed over may have room again: what they define is told as if all of it had changed.
+/// Skipped namespaces may fit again: their definitions are emitted as if everything had changed.
 void Watcher::recheck_skipped(sdk::Call& call) {
   if (Clock::now() < recheck_after_) return;
   recheck_after_ = Clock::now() + kAgainPassedOver;
@@ -91,7 +91,7 @@ void Watcher::emit_registrations(sdk::Call& call) {
   std::vector<sdk::Diagnostic> diagnostics;
   if (first) {
     defining_ = backend_objects_.collect(call, resources_, diagnostics);
-    // What moved while the right was missing was not told: the next refresh lists.
+    // Changes while the right was missing were not emitted, so the next refresh must list.
     if (std::exchange(refused_until_, {}) != Clock::time_point{}) list_cache_.forget();
   } else {
     backend_objects_.complete(call, *defining_, diagnostics);
@@ -118,7 +118,7 @@ void Watcher::emit_registrations(sdk::Call& call) {
     }
   }
   for (const auto& diagnostic : fold_by_namespace(diagnostics)) call.diag(diagnostic);
-  // nothing of it is gone: whether it is there is seen when there is room again
+  // Definitions of a skipped namespace do not count as gone; they are compared when it fits again.
   for (auto& [place, definition] : known_) {
     if (backend_objects_.shares().passes_over(definition.space)) now.try_emplace(place, std::move(definition));
   }

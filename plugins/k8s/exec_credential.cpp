@@ -78,7 +78,7 @@ Credential from_document(std::string_view text) {
   return out;
 }
 
-/// Digits from `from` on, as many as said; nothing: there are others.
+/// Parses exactly this many digits from `from` on; nullopt if there are other characters.
 std::optional<int> number(std::string_view text, std::size_t from, std::size_t digits) {
   int out = 0;
   if (from + digits > text.size()) return std::nullopt;
@@ -126,7 +126,7 @@ std::optional<std::int64_t> parse_time(std::string_view text) {
                                          std::chrono::day(static_cast<unsigned>(*day))};
   if (!marks || !date.ok() || *hour > 23 || *minute > 59 || *second > 60) return std::nullopt;
   std::size_t rest = 19;
-  if (rest < text.size() && text[rest] == '.') {  // a part of a second decides nothing
+  if (rest < text.size() && text[rest] == '.') {  // fractions of a second are ignored
     const std::size_t from = ++rest;
     while (rest < text.size() && text[rest] >= '0' && text[rest] <= '9') ++rest;
     if (rest == from) return std::nullopt;

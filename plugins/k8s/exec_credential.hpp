@@ -8,13 +8,13 @@
 
 namespace driftd::k8s {
 
-/// Who asks, as a secret's text says it: a bearer token, or an ExecCredential of client.authentication.k8s.io (v1,
-/// v1beta1) as exec plugins of kubectl print it, with a token or a client certificate. Wiped at its end.
+/// A credential as the text of a secret holds it: a bearer token, or an ExecCredential of client.authentication.k8s.io
+/// (v1, v1beta1) as exec plugins of kubectl print it, with a token or a client certificate. Wiped by the destructor.
 struct Credential {
-  std::string token;                       ///< empty: the certificate says who asks
+  std::string token;                       ///< empty if the credential is a certificate
   std::string certificate_pem, key_pem;    ///< both or none
   std::optional<std::int64_t> expires_ns;  ///< since the epoch
-  std::string expires;                     ///< as it was written
+  std::string expires;                     ///< the same as text
 
   Credential() = default;
   Credential(Credential&&) = default;
@@ -24,12 +24,12 @@ struct Credential {
   ~Credential();
 };
 
-/// Text that begins with `{` is an ExecCredential, other text a token. Pure. UNAUTHENTICATED says what is wrong with
-/// it, never what is in it.
+/// Parses a text that begins with `{` as an ExecCredential, any other as a token. Pure. Throws UNAUTHENTICATED, whose
+/// text says what is wrong and never quotes the content.
 Credential parse_credential(std::string_view text);
 
-/// `2026-11-21T20:15:00Z`, `2026-11-21T21:15:00.5+01:00` → nanoseconds since the epoch; nothing: it is no RFC 3339
-/// time.
+/// Parses `2026-11-21T20:15:00Z` or `2026-11-21T21:15:00.5+01:00` to nanoseconds since the epoch. Returns nullopt if
+/// the text is not an RFC 3339 time.
 std::optional<std::int64_t> parse_time(std::string_view text);
 
 }  // namespace driftd::k8s

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kMostRelease = 32u << 20;  // a Secret holds 1 MiB; charts pack about 10:1
 
-/// Helm's own: base64 in base64 of the API, gzip (optional in old ones), JSON.
+/// Unpacks a release: base64 inside the API's base64, gzip (optional in old releases), JSON.
 std::string unpacked(const std::string& packed, std::size_t max_bytes, const std::string& what) {
   const auto outer = decode_base64(packed);
   auto inner = outer ? decode_base64(*outer) : std::nullopt;
@@ -39,7 +39,7 @@ sdk::Record base_of(const json& secret, const std::string& id) {
   return out;
 }
 
-/// Fills in what `release` says.
+/// Fills the record from `release`.
 void fill(sdk::Record& out, std::string_view release_text, const std::string& what) {
   auto [release, cut, why] = common::parse_bounded(release_text);
   if (cut && release.is_discarded() && !why.empty()) throw sdk::Failure(DRIFTD_BUDGET, what + ": " + why);
@@ -67,7 +67,7 @@ void fill(sdk::Record& out, std::string_view release_text, const std::string& wh
   out.sensitive = {"values"};
 }
 
-/// False also where the API server says no time, which it always does: nothing then says how long it hides.
+/// Also returns false if there is no creation time, although the API server always sets one: the age is then unknown.
 bool is_older(const std::string& rfc3339, std::chrono::nanoseconds age, std::int64_t now_ns) {
   std::tm at{};
   if (::strptime(rfc3339.c_str(), "%Y-%m-%dT%H:%M:%S", &at) == nullptr) return false;
@@ -111,7 +111,7 @@ void HelmReleases::unpack(Release& release) {
   try {
     if (used >= kMostUnpacked)
       throw sdk::Failure(DRIFTD_BUDGET, what + ": the releases before it are more than is unpacked of one namespace");
-    used += kMostRelease;  // also what does not unpack takes its time
+    used += kMostRelease;  // counts in full: unpacking it took time even if it failed
     const std::string release_text = unpacked(packed, kMostRelease, what);
     used -= kMostRelease - std::min(kMostRelease, release_text.size());
     fill(record, release_text, what);
@@ -135,7 +135,7 @@ void HelmReleases::keep(Release& release, const std::string& name_space, std::si
   release.kept = bytes;
 }
 
-/// Whoever writes in one namespace, or in two, takes no other's room.
+/// Makes room so that write access in one or two namespaces cannot take the room of others.
 void HelmReleases::make_room() {
   while (kept_ > kMostKept) {
     const auto less = [](const auto& a, const auto& b) { return a.second < b.second; };
@@ -178,7 +178,7 @@ std::vector<sdk::Record> HelmReleases::records(std::vector<sdk::Diagnostic>& dia
     const std::string revision = "revision " + std::to_string(release.last.number);
     if (!is_older(release.last.created, kInFlight, now_ns)) {
       record.unread.push_back({"**", DRIFTD_UNAVAILABLE, revision + " is in flight (" + release.last.status + ")"});
-      record.body = "{}";  // nothing of it is known: what somebody approves meanwhile is not what stands here
+      record.body = "{}";  // its content is not known, so that nobody approves something else than what is there
       record.sensitive.clear();
       continue;
     }

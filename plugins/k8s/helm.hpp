@@ -10,37 +10,37 @@
 
 namespace driftd::k8s {
 
-/// How long Helm may take for a revision; its own default time-out is five minutes.
+/// How long a Helm revision may stay pending; Helm's own default time-out is five minutes.
 inline constexpr std::chrono::minutes kInFlight{10};
 
-/// What the releases of one namespace may unpack to before the others of it are passed over, what Secrets may wait
-/// packed, and what all that is kept of releases may take: beyond it the namespace that has most gives its largest.
+/// Limits in bytes: unpacked releases of one namespace (further ones are skipped), packed Secrets that wait, and all
+/// kept bodies together (above it the namespace with the most bytes loses its largest release).
 inline constexpr std::size_t kMostUnpacked = 64u << 20, kMostWaiting = 8u << 20, kMostKept = 128u << 20;
 
-/// Puts the revisions of Helm releases together, one Secret each, as they come; unpacks, unless there are too many at
-/// once, only the one of each release that is shown.
+/// Collects the revisions of Helm releases, one Secret each, as they arrive. Unpacks only the shown revision of each
+/// release, unless too many wait at once.
 class HelmReleases {
  public:
-  /// A Secret of type helm.sh/release.v1. One that cannot be unpacked is told by `records`.
+  /// Adds a Secret of type helm.sh/release.v1. If it cannot be unpacked, records() reports that.
   void add(const nlohmann::json& secret);
-  /// One record for each release: the highest deployed revision, or what there is of one that never was. A newer
-  /// revision that became pending within kInFlight makes it unread; one that is pending for longer hides nothing and is
-  /// told. Also unread, with its reason, is one that cannot be unpacked, or that has no room beside the others of its
-  /// namespace.
+  /// Returns one record for each release: its highest deployed revision, or what exists of a release that was never
+  /// deployed. The record is unread while a newer revision has been pending for less than kInFlight; one that is
+  /// pending for longer hides nothing and is reported. A release that cannot be unpacked, or that has no room beside
+  /// the others of its namespace, is also unread, with the reason.
   std::vector<sdk::Record> records(std::vector<sdk::Diagnostic>& diagnostics, std::int64_t now_ns);
 
  private:
   struct Revision {
     std::uint64_t number = 0;
-    std::string status, created;  ///< `created`: when the API server took the Secret, RFC 3339
+    std::string status, created;  ///< `created`: creation time of the Secret, RFC 3339
   };
   struct Release {
     Revision last, shown;
     std::string packed;    ///< of `shown`: its Secret's `release`, until it is unpacked
     sdk::Record record;    ///< of `shown`
-    std::string error;     ///< why it cannot be read
-    std::size_t kept = 0;  ///< bytes of its body that are counted
-    bool waits = false;    ///< to be unpacked
+    std::string error;     ///< why it cannot be read; empty: it can
+    std::size_t kept = 0;  ///< bytes of the body as counted in kept_
+    bool waits = false;    ///< it waits to be unpacked
     driftd_status code = DRIFTD_CORRUPT;
   };
   void show(Release& release, const Revision& revision, const nlohmann::json& secret);
@@ -55,7 +55,7 @@ class HelmReleases {
   std::size_t waiting_ = 0, kept_ = 0;           ///< bytes of all `packed`, of all bodies
 };
 
-/// The id of the release that a Secret is a revision of; empty: it is none.
+/// Returns the id of the release that a Secret belongs to; empty if it belongs to none.
 std::string release_id(const nlohmann::json& secret);
 
 }  // namespace driftd::k8s

@@ -10,7 +10,7 @@ namespace driftd::k8s {
 
 using nlohmann::json;
 
-/// The value at a.b.c, or null.
+/// Returns the value at a.b.c, or null.
 inline const json& find(const json& tree, std::initializer_list<const char*> path) {
   static const json kNull;
   const json* at = &tree;
@@ -26,13 +26,13 @@ inline std::string text(const json& tree, std::initializer_list<const char*> pat
   const json& found = find(tree, path);
   return found.is_string() ? found.get<std::string>() : std::string();
 }
-/// The elements of a list, or of nothing.
+/// Returns the list at this path, or an empty one.
 inline const json& list(const json& tree, std::initializer_list<const char*> path) {
   static const json kNone = json::array();
   const json& found = find(tree, path);
   return found.is_array() ? found : kNone;
 }
-/// Sets `name` in `to` where there is something to set.
+/// Sets `name` in `to` unless the value is null.
 inline void put(json& to, const char* name, const json& value) {
   if (!value.is_null()) to[name] = value;
 }

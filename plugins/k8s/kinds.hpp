@@ -16,27 +16,27 @@ inline constexpr const char* kRegistration = "registration";
 
 /// One resource type of the API server and the kind that its objects become.
 struct Resource {
-  std::string kind;    ///< ours: `secret`
+  std::string kind;    ///< kind of our records: `secret`
   std::string base;    ///< `/api/v1`, `/apis/apps/v1`
   std::string plural;  ///< `secrets`
-  std::string object;  ///< the API's own: `Secret`
+  std::string object;  ///< kind in the API: `Secret`
   bool namespaced = true;
   std::string field_selector, label_selector;
-  const Custom* custom = nullptr;  ///< of the settings, for `object`
-  std::string version;             ///< of a custom one
+  const Custom* custom = nullptr;  ///< entry of the settings; only for `object`
+  std::string version;             ///< API version of a custom type
 
-  /// `/apis/apps/v1/namespaces/prod/deployments[/name]`; `space` empty: in all.
+  /// Returns `/apis/apps/v1/namespaces/prod/deployments[/name]`; an empty `space` means all namespaces.
   std::string path(const std::string& space, const std::string& name = {}) const;
-  /// `list secrets in namespace prod`, `list deployments.apps in all namespaces`: the right as RBAC names it.
+  /// Returns the right as RBAC names it: `list secrets in namespace prod`, `list deployments.apps in all namespaces`.
   std::string right(const std::string& verb, const std::string& space) const;
-  /// Of this provider: `prod/db`, a cluster-wide one's name alone; of `object` with its type before it.
+  /// Returns the record id: `prod/db`, for a cluster-wide object its name alone, for `object` with the type in front.
   std::string id(const std::string& space, const std::string& name) const;
 };
 
-/// What the provider knows of itself, without custom ones; in the order in which it lists them.
+/// Returns the built-in types, without custom ones, in the order in which they are listed.
 std::vector<Resource> known_resources(const Settings& settings);
 
-/// Where an id points: namespace and name; both empty when it is none of `resource`.
+/// Namespace and name of an id; both empty if the id is not one of `resource`.
 struct Place {
   std::string space, name;
 };

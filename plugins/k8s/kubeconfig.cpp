@@ -17,7 +17,7 @@ std::string text(const YAML::Node& node, const char* key) {
   return value && value.IsScalar() ? value.as<std::string>() : std::string();
 }
 
-/// The element called `name` of a list of {name, <what>: {…}}.
+/// Returns the element called `name` of a list of {name, <what>: {…}}.
 YAML::Node named(const YAML::Node& root, const char* list, const char* what, const std::string& name) {
   const YAML::Node elements = root[list];
   if (elements && elements.IsSequence()) {
@@ -54,12 +54,12 @@ void take_cluster(const YAML::Node& cluster, const std::string& folder, bool ins
   out.tls.verify = false;
 }
 
-/// The command as it would be typed; what may be a secret in its arguments is left out.
+/// Returns the command as it would be typed, without arguments that may be secret.
 std::string command_of(const YAML::Node& exec) {
   std::string out = text(exec, "command");
   const YAML::Node args = exec["args"];
   if (!args || !args.IsSequence()) return out;
-  bool hide = false;  // the option before spoke of a secret
+  bool hide = false;  // the option before this argument names a secret
   for (const auto& each : args) {
     const std::string word = each.IsScalar() ? each.as<std::string>() : std::string();
     const auto eq = word.find('=');
@@ -110,7 +110,7 @@ void take_user(const YAML::Node& user, const std::string& folder, Settings& out)
 
 void apply_kubeconfig(Settings& settings, const std::string& yaml, const KubeconfigUse& use) {
   try {
-    // the comment at the end: without it yaml-cpp takes a quote that nothing closes for a text up to the end
+    // The comment at the end is needed: without it yaml-cpp reads an unclosed quote as a text up to the end.
     const YAML::Node root = YAML::Load(yaml + "\n#");
     if (!root.IsMap()) bad("expected a YAML mapping with clusters, contexts and users");
     const std::string context = use.context.empty() ? text(root, "current-context") : use.context;

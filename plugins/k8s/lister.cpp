@@ -61,7 +61,7 @@ std::string Lister::list(sdk::Call& call, const Resource& resource, const std::s
   }
   const std::string limit = "limit=" + std::to_string(settings_.page);
   std::string next;
-  std::int64_t sent = call.now_ns();  // of the first page: the others show that moment, too
+  std::int64_t sent = call.now_ns();  // time of the first page; the others show the same moment
   for (int fresh = 0;;) {
     const std::string more = next.empty() ? "" : "&continue=" + http::escape(next);
     try {
@@ -91,7 +91,7 @@ bool Lister::server_streams(sdk::Call& call) {
   return streams_ == 1;
 }
 
-/// Nothing: the server does not do that after all, pages it is.
+/// Returns nullopt if the server does not support streaming lists after all; pages are used then.
 std::optional<std::string> Lister::stream(sdk::Call& call, const Resource& resource, const std::string& space,
                                           const OnObject& on_object) {
   const std::string path = resource.path(space), what = "GET " + path;
@@ -120,13 +120,15 @@ std::optional<std::string> Lister::stream(sdk::Call& call, const Resource& resou
       request.on_body = [&](std::string_view piece) { lines.feed(piece); };
     });
     if (response.status == 400 || response.status == 422) return streams_ = 0, std::nullopt;
-    if (response.status == 403) return std::nullopt;  // `list` may be granted, and is what is named if it is not
+    if (response.status == 403)
+      return std::nullopt;  // `list` may still be granted; if not, its failure names the right
     if (!response.ok()) throw refusal(response, what, resource.kind, resource.right("watch", space));
     throw sdk::Failure(DRIFTD_UNAVAILABLE, what + ": the stream ended before the list was whole", resource.kind);
   } catch (const Enough& whole) {
     return whole.resource_version;
   } catch (const sdk::Failure& failure) {
-    // Also one that is only too slow for the time of a single request: a page has that time for itself.
+    // A stream that is only too slow for the time of one request also ends streaming: each page has that time for
+    // itself.
     if (failure.code == DRIFTD_DEADLINE || failure.code == DRIFTD_UNAVAILABLE) streams_ = 0;
     throw;
   }

@@ -11,15 +11,15 @@
 
 namespace driftd::k8s {
 
-/// Lists objects, one in memory at a time: as a stream (WatchList) where the server has that, else in pages. Not
-/// thread-safe; `streams` is shared by those of one instance.
+/// Lists objects with one in memory at a time: as a stream (WatchList) if the server offers it, else in pages. Not
+/// thread-safe; `streams` is shared by the listers of one instance.
 class Lister {
  public:
-  /// An object as the server gave it, but without what nests deeper than common::kMaxNesting, or only what says which
-  /// one it is (k8s/outline.hpp); then `cut` says why.
+  /// An object as the server gave it. Parts that nest deeper than common::kMaxNesting are missing, and an object with
+  /// too many values holds only its identity (k8s/outline.hpp); `cut` then gives the reason.
   struct Listed {
     const nlohmann::json& object;
-    std::int64_t sent_ns;  ///< when the list was asked for; of all pages the same
+    std::int64_t sent_ns;  ///< when the list was requested; the same for all pages
     std::string cut;
   };
   using OnObject = std::function<void(const Listed& listed)>;
@@ -30,14 +30,14 @@ class Lister {
         client_(client),
         streams_(streams) {}
 
-  /// Hands out every object of `resource` in `space` and returns the resource version of the whole list. When it
-  /// returns the list was whole; an object may have been handed out twice, or be gone (may_miss_deletions()). DENIED
-  /// names the right.
+  /// Calls `on_object` with every object of `resource` in `space` and returns the resource version of the complete
+  /// list. An object may be handed out twice, or may have been deleted meanwhile (may_miss_deletions()). DENIED names
+  /// the right.
   std::string list(sdk::Call& call, const Resource& resource, const std::string& space, const OnObject& on_object);
-  /// The resource version of now, from which a watch can start.
+  /// Returns the current resource version, from which a watch can start.
   std::string current_version(sdk::Call& call, const Resource& resource, const std::string& space);
-  /// What a list has handed out was perhaps deleted before its end, and its position is behind that deletion: no watch
-  /// from there tells of it, only another list.
+  /// Returns true if an object that was handed out may have been deleted before the list ended. The resource version of
+  /// the list is later than that deletion, so no watch from there reports it; only another list shows it.
   bool may_miss_deletions() const { return may_miss_deletions_; }
 
  private:
@@ -53,11 +53,11 @@ class Lister {
   Api& api_;
   const Settings& settings_;
   http::Client& client_;
-  std::atomic<int>& streams_;  ///< 1: the server streams lists, 0: not, -1: not known yet
+  std::atomic<int>& streams_;  ///< 1: the server streams lists, 0: it does not, -1: not known yet
   bool may_miss_deletions_ = false;
 };
 
-/// `?limit=500&labelSelector=…`, with what the resource selects.
+/// Returns `?limit=500&labelSelector=…`: `first` and the selectors of the resource.
 std::string query_of(const Resource& resource, const std::string& first);
 
 }  // namespace driftd::k8s

@@ -174,7 +174,7 @@ void map_config_map(const json& object, json& body, sdk::Record& record) {
 
 namespace {
 
-/// What is compared of an object is not there, nor where it could be: `{}` would be equal to every other `{}`.
+/// The compared part of the object is missing. An empty body would wrongly equal every other `{}`.
 void nothing_to_compare(sdk::Record& record, const std::string& path, const std::string& reason) {
   record.unread.push_back({path, DRIFTD_UNSUPPORTED, reason});
 }

@@ -9,26 +9,26 @@
 
 namespace driftd::k8s {
 
-/// An object of the API as the record of its kind; pure. Helm releases have their own way, see helm.hpp.
+/// Maps an object of the API to the record of its kind. Pure. Helm releases are mapped in helm.hpp.
 sdk::Record map_object(const Resource& resource, const nlohmann::json& object, const Settings& settings);
 
-/// The record of an object that is there and of which nothing can be judged, for this reason.
+/// Returns the record of an object that exists but cannot be judged, with the reason.
 sdk::Record unreadable(const Resource& resource, const nlohmann::json& object, const std::string& reason);
-/// map_object(), or unreadable() of one that was `cut` (common::BoundedJson) or is not of the form of its type: an
-/// object that somebody made so costs itself, not its kind.
+/// Returns map_object(), or unreadable() if the object was `cut` (common::BoundedJson) or does not have the form of its
+/// type. A malformed object costs only itself, not its kind.
 sdk::Record map_or_unreadable(const Resource& resource, const nlohmann::json& object, const std::string& cut,
                               const Settings& settings);
 
-/// The record that says that an object is gone.
+/// Returns the record that says that an object is gone.
 sdk::Record tombstone(const Resource& resource, const nlohmann::json& object);
 
-/// Who wrote the object last, leaving out what only touched its status: `manager`, `operation`, `time`.
+/// Last field manager that wrote the object, ignoring writes that touched only its status.
 struct Writer {
   std::string manager, operation, time;
 };
 Writer last_writer(const nlohmann::json& object);
 
-/// The Secret's values as text, where they are UTF-8, else as {"base64": …}.
+/// Decodes the values of a Secret: text if they are UTF-8, else {"base64": …}.
 nlohmann::json decoded_data(const nlohmann::json& data);
 
 // The bodies, one function for each family of kinds; `record` gets body, status, unread and sensitive paths.
@@ -46,11 +46,12 @@ void map_custom(const nlohmann::json& object, const Custom* custom, nlohmann::js
 /// `data["a.b"]`: a member of an attribute as a path.
 std::string member_path(const std::string& attribute, const std::string& name);
 
-/// The text is, or plainly holds, a credential: the name of a variable, or a value with a password in a URL or a key.
+/// Returns true if the text is, or plainly holds, a credential, judged by the name of the variable or by a password or
+/// key in the value.
 bool looks_secret(const std::string& name, const std::string& value);
 
-/// Makes sensitive every text inside `value`, an attribute at `path` or (empty) the whole body, that holds a secret by
-/// its form. For lists whose order matters: a digest is of its place.
+/// Marks every text inside `value` that has the form of a secret as sensitive. `path` is the path of the attribute;
+/// empty: `value` is the whole body. Only for lists whose order matters, because a digest belongs to a position.
 void mark_secrets(const nlohmann::json& value, const std::string& path, sdk::Record& record);
 
 }  // namespace driftd::k8s

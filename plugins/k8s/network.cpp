@@ -22,7 +22,7 @@ json service_ports(const json& object) {
   return out;
 }
 
-/// Names where the load balancer has one, else its addresses, which are what its users know.
+/// Returns the names of the load balancer if it has any, else its addresses, which are then what its users know.
 json balancers(const json& object) {
   json out = json::array();
   for (const auto& each : list(object, {"status", "loadBalancer", "ingress"})) {

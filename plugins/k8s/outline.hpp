@@ -7,9 +7,8 @@
 
 namespace driftd::k8s {
 
-/// An object of the API, or an event of a watch that holds one. Of one with too many values there is what says which
-/// object it is: its metadata without who owns which field, and the members that are no containers; then it is cut.
-/// Pure.
+/// Parses an object of the API, or a watch event that holds one. If it has too many values, only what identifies the
+/// object is kept (metadata without managedFields, and scalar members), and the result is marked as cut. Pure.
 common::BoundedJson parse_object(std::string_view text);
 
 }  // namespace driftd::k8s

@@ -116,7 +116,7 @@ void take_labelled(Definition& definition, const Ref& ref, const json& object, c
   }
 }
 
-/// A Service that says no type may have the usual port of one.
+/// Guesses a missing type from the ports of the Service: each known type has a usual port.
 void guess_type(Definition& definition, const Objects& objects) {
   const json& ports = list(get(objects, definition.service), {"spec", "ports"});
   for (const auto& known : kTypes) {
@@ -125,8 +125,8 @@ void guess_type(Definition& definition, const Objects& objects) {
   }
 }
 
-/// `config.kafka.auth.sasl.password` for Kafka, `config.redis.password` for the others.
-/// What stands there and is no object gives way: its author may have written anything.
+/// Sets `config.kafka.auth.sasl.password` for Kafka, `config.redis.password` for the others. A value on the way that is
+/// not an object is replaced, because its author may have written anything.
 json& credentials_in(json& config, const std::string& type) {
   json* at = &config;
   for (const char* name : type == "kafka" ? std::vector{"auth", "sasl"} : std::vector<const char*>{}) {
@@ -136,7 +136,8 @@ json& credentials_in(json& config, const std::string& type) {
   return *at;
 }
 
-/// A tenant names the type: what is not a plain name is quoted, so that it stays one member and is never a pattern.
+/// A tenant chooses the type. A type that is not a plain name is quoted, so that it stays one member and is never a
+/// pattern.
 std::string type_path(const std::string& type) {
   const bool plain = !type.empty() && std::all_of(type.begin(), type.end(), [](unsigned char c) {
     return std::isalnum(c) != 0 || c == '_' || c == '-';
@@ -166,18 +167,18 @@ std::string origin_of(const std::string& type) {
 
 std::string version_of(const json& object) { return text(object, {"metadata", "resourceVersion"}); }
 
-/// Why an object that a definition needs is not there.
+/// Returns why an object that a definition needs is missing.
 std::string why_missing(const std::optional<Ref>& ref, const std::string& type, const std::string& purpose) {
   return ref ? "the " + type + " " + ref->space + "/" + ref->name + " is missing or not readable"
              : "no " + type + " is labelled as its " + purpose;
 }
 
-/// The member that lists its addresses, of types that have one; else empty: `host` and `port`.
+/// Returns the member that lists the addresses, for types that have one; empty if the type has `host` and `port`.
 std::string list_of_addresses(const std::string& type) {
   return type == "kafka" ? "brokers" : type == "nats" ? "servers" : "";
 }
 
-/// A Service that is gone, or whose label is: what its endpoint would be by its name is a guess.
+/// The Service, or its label, is gone: an endpoint made from its name would be a guess.
 void leave_endpoint_unknown(const Definition& definition, sdk::Record& record) {
   const std::string why = why_missing(definition.service, "Service", "endpoint"),
                     list = list_of_addresses(definition.type);
@@ -205,7 +206,7 @@ void add_endpoint(const Definition& definition, const json& service, const Setti
   }
 }
 
-/// A Secret that is gone, or whose label is, leaves its fields unknown: that is no change of a password.
+/// The Secret, or its label, is gone: its fields become unknown, which is not a change of a password.
 void add_credentials(const Definition& definition, const json& secret, json& config, sdk::Record& record) {
   const json values = decoded_data(find(secret, {"data"}));
   const bool missing = secret.is_null() && (definition.secret || !definition.prism);
@@ -219,7 +220,7 @@ void add_credentials(const Definition& definition, const json& secret, json& con
   }
 }
 
-/// At most what the host takes of a value, whole characters, and that it was cut.
+/// Cuts a value to what the host accepts, at a whole character, and marks the cut.
 std::string cut(const std::string& text) {
   constexpr std::string_view kMark = " [cut]";
   if (text.size() <= kMostValue) return text;
@@ -246,7 +247,7 @@ void add_metadata(const Definition& definition, const Objects& objects, sdk::Rec
   for (auto& [name, value] : out) value = cut(value);
 }
 
-/// What its author says beside: as much of it as all of them together leave room for.
+/// Adds the further metadata of its author, as far as the common limit leaves room.
 void add_said(const json& said, sdk::Backend& out) {
   std::size_t bytes = 0, left_out = 0;
   for (const auto& [name, value] : said.items()) {
@@ -261,7 +262,8 @@ void add_said(const json& said, sdk::Backend& out) {
     out.metadata["left_out"] = std::to_string(left_out) + " members of its metadata are too long or too many";
 }
 
-/// Of a body that no host takes the longest members are unread, so that they hide neither the others nor other records.
+/// Above the host's limits the longest members of a body become unread, so that they hide neither the others nor other
+/// records.
 void fit(json& body, sdk::Record& record) {
   std::vector<std::string> left_out;
   record.body = common::fit_members(body, common::kMaxBody, left_out);
@@ -299,7 +301,7 @@ Definitions definitions(const Objects& objects, const Settings& settings, std::v
     const std::string label = text(object, {"metadata", "labels", name_label.c_str()});
     const std::string name = label.empty() ? ref.name : label;
     Definition& definition = out[{name, ref.space}];
-    if (definition.prism) continue;  // it says itself what it is made of
+    if (definition.prism) continue;  // it names its objects itself
     definition.name = name;
     definition.space = ref.space;
     take_labelled(definition, ref, object, settings.group);

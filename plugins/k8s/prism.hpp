@@ -12,54 +12,52 @@
 
 namespace driftd::k8s {
 
-/// An object of the API by where it is; `type` is its kind there: Service, Secret, ConfigMap, PrismBackend.
+/// Identifies an object of the API; `type` is its API kind: Service, Secret, ConfigMap, PrismBackend.
 struct Ref {
   std::string type, space, name;
   friend auto operator<=>(const Ref&, const Ref&) = default;
 };
-/// Objects as they are read, by where they are.
 using Objects = std::map<Ref, nlohmann::json>;
 
-/// What a cluster says of one backend: the objects that define it, and which of their keys hold what.
+/// Definition of one backend: the objects that define it, and which of their keys hold what.
 struct Definition {
   std::string name, type;
-  std::string space;  ///< where it is defined: that of the PrismBackend, or of all its labelled objects
+  std::string space;  ///< its namespace: that of the PrismBackend or of all its labelled objects
   std::optional<Ref> prism, service, secret, config_map;
   std::string username_key = "username", password_key = "password", config_key;
-  std::optional<std::int64_t> port;  ///< of the settings of a PrismBackend; else the Service's
+  std::optional<std::int64_t> port;  ///< from the PrismBackend; else that of the Service
   nlohmann::json overrides = nlohmann::json::object(), capabilities = nlohmann::json::array(),
                  metadata = nlohmann::json::object();
 
   bool uses(const Ref& ref) const { return ref == prism || ref == service || ref == secret || ref == config_map; }
 };
 
-/// By name and namespace: who may write in one namespace defines nothing for another, and whom of several the agent
-/// believes is its matter.
+/// Definitions by name and namespace: write access in one namespace must not define anything for another. If several
+/// namespaces define one name, the agent decides which one counts.
 using Definitions = std::map<std::pair<std::string, std::string>, Definition>;
 
-/// The definitions in these objects: each PrismBackend, and the labelled Services, Secrets and ConfigMaps that share a
-/// name and a namespace. What is not enough for one gets a fault_of() it, and costs no other. Pure.
+/// Returns the definitions in these objects: each PrismBackend, and the labelled Services, Secrets and ConfigMaps that
+/// share a name and a namespace. An incomplete one gets a diagnostic of fault_of() and affects no other. Pure.
 Definitions definitions(const Objects& objects, const Settings& settings, std::vector<sdk::Diagnostic>& diagnostics);
 
-/// The object carries the labels that make it part of a backend.
+/// Returns true if the object carries the labels that make it part of a backend.
 bool is_labelled(const nlohmann::json& object, const Settings& settings);
 
-/// A diagnostic that concerns this definition alone: `id` and `backend` are its name, `path` the namespace that it is
-/// in.
+/// Returns a diagnostic that concerns this definition alone: `id` and `backend` are its name, `path` its namespace.
 sdk::Diagnostic fault_of(const Definition& definition, driftd_status code, const std::string& text,
                          const std::string& right = {});
 
-/// What a definition points to and `objects` do not hold yet.
+/// Returns what a definition refers to and `objects` does not hold yet.
 std::vector<Ref> missing(const Definition& definition, const Objects& objects);
 
-/// The definition as what the agent discovers, and as the record of kind `registration` of that backend. Values of
-/// Secrets are in the record's sensitive paths only. `cause`: what changed, if that is known.
+/// Map a definition to the backend that the agent discovers, and to its record of kind `registration`. Values of
+/// Secrets are in the record's sensitive paths only. `cause` is the object that changed, if known.
 sdk::Backend backend_of(const Definition& definition, const Objects& objects, const Settings& settings);
 sdk::Record registration_of(const Definition& definition, const Objects& objects, const Settings& settings,
                             const std::optional<Ref>& cause);
 
-/// The same, and where the objects are not of the form of their type a fault of this definition: a record with all of
-/// it unread, no backend.
+/// The same, but objects that do not have the form of their type become a fault of this definition: a record with
+/// everything unread, and no backend.
 sdk::Record registration_or_unreadable(const Definition& definition, const Objects& objects, const Settings& settings,
                                        const std::optional<Ref>& cause, std::vector<sdk::Diagnostic>& diagnostics);
 std::optional<sdk::Backend> backend_or_fault(const Definition& definition, const Objects& objects,

@@ -100,7 +100,7 @@ class KubernetesInstance final : public sdk::Instance {
  private:
   sdk::RefreshResult refresh_once(sdk::Call& call, const sdk::Refresh& request) {
     const bool moved = api_.cluster_guard().begin_refresh();
-    if (moved) park({});  // its connections may lead to the cluster before
+    if (moved) park({});  // its connections may lead to the previous cluster
     if (!moved && !request.full && list_cache_.is_current(request.cursor)) return {true, 0};
     const auto sent = ListCache::Clock::now();
     auto client = take_client(call);
@@ -150,14 +150,14 @@ class KubernetesInstance final : public sdk::Instance {
     return std::to_string(std::hash<std::string>{}(out));
   }
 
-  /// A client, what its connections were made with, and which cluster was judged when they were.
+  /// A client, the TLS settings of its connections, and the cluster that was accepted when they were made.
   struct Parked {
     std::unique_ptr<http::Client> client;
     http::Tls tls;
     std::string cluster;
     http::Client& operator*() const { return *client; }
   };
-  /// A parked client, whose connections may still live, or a new one.
+  /// Returns the parked client, whose connections may still be open, or a new one.
   Parked take_client(sdk::Call& call) {
     http::Tls tls = api_.tls(call);
     std::string cluster = api_.cluster_guard().uid();

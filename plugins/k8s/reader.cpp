@@ -11,7 +11,7 @@
 namespace driftd::k8s {
 namespace {
 
-/// It concerns one kind: the others are still read.
+/// Returns true if the failure concerns one kind only; the others are still read.
 bool is_of_one_kind(const sdk::Failure& failure) {
   return !failure.kind.empty() && failure.code != DRIFTD_UNAUTHENTICATED && failure.code != DRIFTD_CANCELLED &&
          failure.code != DRIFTD_DEADLINE;
@@ -21,7 +21,7 @@ sdk::Diagnostic diagnostic(const sdk::Failure& failure, const std::string& kind,
   return {failure.code, kind, id, {}, failure.what(), failure.right, failure.retry_after_ms};
 }
 
-/// In each refresh: what is wrong with the object, where the coverage of its kind is shown.
+/// Reports in each refresh what is wrong with an object, where the coverage of its kind is shown.
 void tell_unreadable(sdk::Call& call, const sdk::Record& record) {
   if (record.unread.empty() || record.unread.front().path != "**" || record.unread.front().code != DRIFTD_CORRUPT)
     return;
@@ -93,7 +93,7 @@ bool Reader::refresh_kind(sdk::Call& call, const std::string& kind, const Catalo
 
 bool Reader::refresh_backends(sdk::Call& call, const Catalog::Answer& types) {
   for (const auto& each : types.diagnostics) {
-    // whether there are PrismBackends is not known: half would look like a change
+    // It is not known whether there are PrismBackends, and a partial result would look like a change.
     if (each.kind != kPrismBackend) continue;
     call.diag({each.code, kRegistration, {}, {}, each.text, each.right, each.retry_after_ms});
     return false;
@@ -215,10 +215,10 @@ bool Reader::read_backend(sdk::Call& call, const sdk::Identity& id, const std::v
     none = false;
   }
   for (auto& each : diagnostics) {
-    // it may be there: whose it is, is asked for knows where
+    // The backend may be defined in a skipped namespace, so its absence proves nothing.
     const bool passed_over = each.id.empty() && !each.path.empty();
     if (passed_over) each.id = each.backend = id.id;
-    if (each.backend != id.id) continue;  // of another backend: no word on this one
+    if (each.backend != id.id) continue;  // it concerns another backend
     call.diag(each);
     none = false;
   }

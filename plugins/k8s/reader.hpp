@@ -18,14 +18,15 @@ class Reader {
         lister_(api, settings, client, streams),
         backend_objects_(api, settings, client, lister_) {}
 
-  /// Emits every kind that is wanted, with COMPLETE for each that was listed whole and a diagnostic for each that was
-  /// not. True: all were, and a watch from versions() tells of whatever changes after it. Stops where the host wants
-  /// that. A connection that is down, a credential that is refused and the end of the call are thrown.
+  /// Emits every wanted kind, with COMPLETE for each that was listed completely and a diagnostic for each that was not.
+  /// Returns true if all were and a watch from versions() reports every later change. Stops when the host asks for it.
+  /// Throws if the connection is down, the credential is rejected or the call ends.
   bool refresh(sdk::Call& call, const sdk::Refresh& request, const Catalog::Answer& types);
-  /// Where each list of it stands.
+  /// Returns the resource version of each list.
   const ResourceVersions& versions() const { return versions_; }
 
-  /// Emits one resource. True: the server said that it does not exist. What cannot be told gets a diagnostic.
+  /// Emits one resource. Returns true if the server reported that it does not exist. If that cannot be determined, a
+  /// diagnostic says why.
   bool read(sdk::Call& call, const sdk::Identity& id, const std::vector<Resource>& resources);
 
  private:
@@ -43,12 +44,12 @@ class Reader {
 
   Api& api_;
   const Settings& settings_;
-  const std::string cluster_;  ///< the one that is read; empty: not known
+  const std::string cluster_;  ///< uid of the cluster that is read; empty: not known
   http::Client& client_;
   Lister lister_;
   BackendObjects backend_objects_;
   ResourceVersions versions_;
-  bool lists_ = false;  ///< the host may end it early: a read is always whole
+  bool lists_ = false;  ///< the host may stop a refresh early, but not a read
 };
 
 }  // namespace driftd::k8s

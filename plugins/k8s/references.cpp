@@ -17,7 +17,7 @@ bool is_label(const std::string& text) {
   return !text.empty() && plain(text.front()) && plain(text.back());
 }
 
-/// A text that somebody wrote as a name, as far as a sentence has room for it; it is UTF-8 and stays so.
+/// Returns a text that a user wrote as a name, shortened to fit into a sentence; it stays valid UTF-8.
 std::string shown(const std::string& text) {
   std::size_t end = std::min(kShown, text.size());
   while (end < text.size() && end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;

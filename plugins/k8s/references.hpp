@@ -10,28 +10,29 @@
 
 namespace driftd::k8s {
 
-/// A name that an object of the API may have: a DNS subdomain of at most 253 bytes. Others are not asked for: "..",
-/// "a%b" or a megabyte would be another request than was meant.
+/// Returns true for a valid object name: a DNS subdomain of at most 253 bytes. Others are not requested, because "..",
+/// "a%b" or a megabyte would make another request than was meant.
 bool is_object_name(const std::string& name);
 
-/// Why an object is not there. Without a text it does not exist, which is no fault.
+/// Reason why an object is missing. An empty text means that it does not exist, which is not a fault.
 struct Absence {
   driftd_status code = DRIFTD_OK;
   std::string text, right;
 };
 
-/// What definitions point to is asked for one by one, and whoever may write a PrismBackend says how much that is: this
-/// knows what was answered of what, and how much may still be asked. Not thread-safe.
+/// Remembers the answers about objects that definitions refer to, and limits the number of requests for them: whoever
+/// may write a PrismBackend decides how many there are. Not thread-safe.
 class References {
  public:
-  /// requests, in all and for the definitions of a namespace
+  /// maximum requests: in total, and for the definitions of one namespace
   static constexpr std::size_t kMost = 512, kMostOfSpace = 64;
   using Clock = std::chrono::steady_clock;
 
-  /// What is known of `ref`, to which a definition in `space` points. Nothing: it is to be asked for, which is counted.
+  /// Returns what is known of `ref`, which a definition in `space` refers to. Returns nullopt if it must be requested;
+  /// that request is counted.
   std::optional<Absence> known(const Ref& ref, const std::string& space);
   void note(const Ref& ref, Absence absence) { absent_[ref] = std::move(absence); }
-  /// After a minute all of it is forgotten: a watch lives longer than its answers.
+  /// Forgets everything after one minute: a watch lives longer than these answers.
   void age(Clock::time_point now = Clock::now());
 
  private:

@@ -9,22 +9,22 @@
 
 namespace driftd::k8s {
 
-/// `kind|plural|namespace` → resource version, opaque. What a cursor is made of.
+/// Maps `kind|plural|namespace` to an opaque resource version. A cursor is made of these.
 using ResourceVersions = std::map<std::string, std::string>;
 
 struct Resource;
 std::string version_key(const Resource& resource, const std::string& space);
 
-/// True where both are decimal numbers, as etcd's revisions are, and `version` is the larger one.
+/// Returns true if both are decimal numbers, as etcd's revisions are, and `version` is the larger one.
 bool is_later(const std::string& version, const std::string& than);
 
-/// The versions as a cursor; `scope` differs whenever what is watched does.
+/// Renders a cursor; `scope` must differ whenever the watched types or filters do.
 std::string render_cursor(const ResourceVersions& versions, const std::string& scope);
-/// Nothing: it is none of ours, or of another scope.
+/// Returns nullopt if the text is not a cursor of ours or belongs to another scope.
 std::optional<ResourceVersions> parse_cursor(const std::string& cursor, const std::string& scope);
 
-/// What refresh and watch of one instance know of each other: a watch that has gone on since a whole list answers for
-/// it, without a request. Thread-safe.
+/// The last complete list, shared by refresh and watch of an instance. While a watch has been unbroken since that list,
+/// a refresh may answer "unchanged" without any request. Thread-safe.
 class ListCache {
  public:
   using Clock = std::chrono::steady_clock;
@@ -32,19 +32,19 @@ class ListCache {
   struct List {
     ResourceVersions versions;
     std::string cursor, scope;
-    Clock::time_point sent;  ///< before its first request
+    Clock::time_point sent;  ///< time before the first request of the list
   };
-  /// Not one that began before the last was forgotten: it need not hold what was not told.
+  /// Stores a complete list. Ignored if it began before the last forget(): it may lack a change that was never emitted.
   void store(List list);
   std::optional<List> last() const;
-  void forget();  ///< the last list stands no more: its versions are too old, or a change after it was not told
+  void forget();  ///< drops the list: its versions are too old, or a later change was not emitted
 
-  /// The watch sees every change in `scope` since `since`; nothing: one of its streams is broken, or silent for too
+  /// The watch has seen every change in `scope` since `since`; nullopt: a stream is broken or has been silent for too
   /// long.
   void set_watch(std::optional<Clock::time_point> since, const std::string& scope);
-  /// The last list was of another scope: a type is served that was not, or not any more.
+  /// Returns true if the last list had another scope, because the set of served types has changed.
   bool scope_changed(const std::string& scope) const;
-  /// Nothing was missed since the list that ended with this cursor.
+  /// Returns true if nothing was missed since the list that ended with this cursor.
   bool is_current(const std::string& cursor) const;
 
  private:
@@ -52,7 +52,7 @@ class ListCache {
   std::optional<List> list_;
   Clock::time_point forgotten_ = Clock::time_point::min();
   std::optional<Clock::time_point> since_;
-  std::string scope_;  ///< of the watch
+  std::string scope_;  ///< scope of the watch
 };
 
 }  // namespace driftd::k8s

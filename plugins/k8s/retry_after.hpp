@@ -10,14 +10,14 @@
 
 namespace driftd::k8s {
 
-/// What the server asked not to be asked again yet (429 or 503 with Retry-After), by path. Thread-safe.
+/// Remembers by path until when the server does not want another request (429 or 503 with Retry-After). Thread-safe.
 class RetryAfter {
  public:
   using Clock = std::chrono::steady_clock;
   using Millis = std::chrono::milliseconds;
 
   void note(const std::string& path, const http::Response& response, Clock::time_point now = Clock::now());
-  /// How long it still has to wait; 0: it may be asked.
+  /// Returns how long to wait before the next request; 0: no wait.
   Millis left(const std::string& path, Clock::time_point now = Clock::now());
 
  private:

@@ -15,7 +15,7 @@ std::string_view trimmed(std::string_view text) {
   return begin == text.npos ? std::string_view{} : text.substr(begin, text.find_last_not_of(' ') - begin + 1);
 }
 
-/// At the commas outside of parentheses.
+/// Splits at the commas outside of parentheses.
 std::vector<std::string_view> parts(std::string_view text) {
   std::vector<std::string_view> out;
   std::size_t from = 0;

@@ -6,7 +6,7 @@
 
 namespace driftd::k8s {
 
-/// A label selector as the API server reads it (`a=b,c!=d,e in (f,g),!h`), over the labels of an object. Pure.
+/// Returns true if a label selector of the API server (`a=b,c!=d,e in (f,g),!h`) matches the labels of an object. Pure.
 bool selects(const std::string& selector, const nlohmann::json& labels);
 
 }  // namespace driftd::k8s

@@ -21,7 +21,7 @@ std::size_t weight(const json& value) {
   return out;
 }
 
-/// Without the list of who owns which field, which is most of many objects and defines nothing.
+/// Returns the object without managedFields, which make up most of many objects and define nothing.
 json slim(json object) {
   const auto metadata = object.find("metadata");
   if (metadata == object.end() || !metadata->is_object() || !metadata->contains("managedFields")) return object;
@@ -35,7 +35,7 @@ std::string mib(std::size_t bytes) { return std::to_string(bytes >> 20) + " MiB"
 
 }  // namespace
 
-/// Who points to an object of another namespace pays for it, not that one.
+/// An object in another namespace counts for the namespace of the definition that refers to it.
 const std::string& Shares::payer(const Ref& ref) const {
   const auto found = held_for_.find(ref);
   return found == held_for_.end() ? ref.space : found->second;

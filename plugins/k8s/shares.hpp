@@ -9,13 +9,14 @@
 
 namespace driftd::k8s {
 
-/// How much of what defines backends each namespace may have, so that who writes in one takes no other's room. A
-/// namespace with more is passed over whole, as half of it would look like a change: nothing of it is read, nothing of
-/// it is gone. Where all together are too much, the largest is. Not thread-safe.
+/// Limits how much each namespace may contribute to the objects that define backends, so that one tenant cannot use up
+/// the room of others. A namespace above its limit is skipped completely, because half of it would look like a change:
+/// nothing of it is read, and nothing of it counts as gone. If all namespaces together are too large, the largest one
+/// is skipped. Not thread-safe.
 class Shares {
  public:
   struct Limits {
-    /// of one namespace; bytes: as they are in memory
+    /// limits of one namespace; bytes are those in memory
     std::size_t objects = 1'000, definitions = 250, bytes = 8u << 20;
     std::size_t all_objects = 10'000, all_bytes = 64u << 20;
   };
@@ -23,24 +24,24 @@ class Shares {
   Shares() = default;
   explicit Shares(Limits limits) : limits_(limits) {}
 
-  /// Puts a listed or watched object into `objects`, unless its namespace is passed over: then it is not there.
+  /// Adds a listed or watched object to `objects`, unless its namespace is skipped; then it is left out.
   void put(Objects& objects, const Ref& ref, const nlohmann::json& object);
   void remove(Objects& objects, const Ref& ref);
-  /// Puts what a definition in `space` points to, which counts there and defines nothing. False: there is no room for
-  /// it.
+  /// Adds an object that a definition in `space` refers to; it counts for that namespace and defines nothing. Returns
+  /// false if there is no room.
   bool put_for(Objects& objects, const std::string& space, const Ref& ref, nlohmann::json object);
-  /// Passes over who defines too many, or uses so few objects so often that their registrations would be too much.
-  /// `faults`: of definitions() of these objects.
+  /// Skips namespaces that define too many backends, or that refer to few objects so often that their registrations
+  /// would be too large. `faults` are the diagnostics of definitions() of these objects.
   void count(Objects& objects, const Definitions& definitions, const std::vector<sdk::Diagnostic>& faults);
 
   bool passes_over(const std::string& space) const { return passed_.contains(space); }
-  const std::map<std::string, std::string>& passed_over() const { return passed_; }  ///< namespace → why
-  /// That they are, of each.
+  const std::map<std::string, std::string>& passed_over() const { return passed_; }  ///< skipped namespace → reason
+  /// Reports each skipped namespace.
   void tell(std::vector<sdk::Diagnostic>& diagnostics) const;
 
  private:
   struct Used {
-    std::map<Ref, std::size_t> objects;  ///< its own and what its definitions point to → bytes
+    std::map<Ref, std::size_t> objects;  ///< own and referenced objects → bytes
     std::size_t bytes = 0;
   };
   void pass_over(Objects& objects, const std::string& space, std::string why);
@@ -51,12 +52,13 @@ class Shares {
 
   Limits limits_;
   std::map<std::string, Used> used_;
-  std::map<Ref, std::string> held_for_;  ///< what is there because definitions of that namespace point to it
+  std::map<Ref, std::string> held_for_;  ///< objects that are kept only because definitions of that namespace refer to
+                                         ///< them
   std::map<std::string, std::string> passed_;
   std::size_t objects_ = 0, bytes_ = 0;
 };
 
-/// Of many faults of one namespace one diagnostic about all of it: there is room for all namespaces then.
+/// Merges many faults of one namespace into one diagnostic, so that all namespaces fit into the report.
 std::vector<sdk::Diagnostic> fold_by_namespace(const std::vector<sdk::Diagnostic>& diagnostics);
 
 }  // namespace driftd::k8s

@@ -16,7 +16,7 @@ using std::chrono::seconds;
 
 constexpr std::size_t kMostEvent = 16u << 20;
 constexpr milliseconds kFirstBackoff{800}, kMostBackoff{30'000};
-constexpr seconds kMarkEvery{10};  // versions that moved without a change of ours
+constexpr seconds kMarkEvery{10};  // even if nothing was emitted
 constexpr seconds kSoon{1};
 
 }  // namespace
@@ -60,7 +60,8 @@ void Watcher::restore_versions(const std::string& cursor) {
     if (!last || !last->versions.contains(stream.key)) continue;
     const std::string& listed = last->versions.at(stream.key);
     if (!stream.version.empty() && !is_later(listed, stream.version)) continue;
-    stream.version = listed;  // what is older is in the list: told again, it would be a change that nobody made
+    stream.version = listed;  // older changes are in the list; emitting them again would report changes that nobody
+                              // made
     stream.since = last->sent;
   }
 }
@@ -137,13 +138,13 @@ void Watcher::open(sdk::Call& call, Stream& stream) {
 void Watcher::on_line(sdk::Call& call, Stream& stream, std::string_view line) {
   const auto [event, cut, why] = parse_object(line);
   if (!event.is_object()) {
-    throw sdk::Failure(DRIFTD_CORRUPT, "watch " + stream.resource->plural + ": an event is no JSON object");
+    throw sdk::Failure(DRIFTD_CORRUPT, "watch " + stream.resource->plural + ": an event is not a JSON object");
   }
   try {
     on_event(call, stream, event, why);
-  } catch (const json::exception&) {  // its text could quote a value
+  } catch (const json::exception&) {  // the text of the exception could quote a value
     call.diag({DRIFTD_CORRUPT, stream.resource->kind, {}, {}, "an object of the watch is not of the form of its type"});
-    list_cache_.forget();  // not told: the next refresh lists
+    list_cache_.forget();  // it was not emitted, so the next refresh must list
     stream.version = text(event, {"object", "metadata", "resourceVersion"});
   }
 }
@@ -255,7 +256,7 @@ void Watcher::schedule_retry(Stream& stream, milliseconds at_least) {
   stream.retry_at = Clock::now() + std::max(wait, at_least);
 }
 
-/// A connection that died without a word takes all its watches with it, and would take those begun anew, too.
+/// A dead connection blocks all its watches, and new ones would use it too, so all connections are closed.
 void Watcher::drop_silent() {
   const auto silent = [this](const Stream& stream) {
     return stream.request != 0 && Clock::now() - stream.received_at >= settings_.silence;
@@ -299,8 +300,8 @@ void Watcher::bookmark(sdk::Call& call) {
   for (const auto& stream : streams_) {
     if (!stream.version.empty()) versions[stream.key] = stream.version;
   }
-  // While something is still to be emitted the cursor stays: what was emitted behind it comes again, never is it
-  // missed.
+  // While something is still to be emitted the cursor stays where it is: what was already emitted comes again, but
+  // nothing is missed.
   if (!has_pending() && !versions.empty()) cursor_ = render_cursor(versions, scope_);
   if (cursor_.empty()) return;
   call.bookmark(cursor_);

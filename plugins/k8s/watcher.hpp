@@ -22,28 +22,28 @@ struct Stream {
 
   const Resource* resource = nullptr;
   std::string space, key;
-  std::string version;                                 ///< resource version reached; empty: to be asked for
+  std::string version;                                 ///< last resource version; empty: must be requested
   std::uint64_t request = 0;                           ///< in flight; 0: none
-  bool open = false;                                   ///< the server accepted it
-  bool emits = true;                                   ///< false: only looked at for what defines backends
-  bool expired = false;                                ///< the server forgot `version`
-  bool reported = false;                               ///< that it is refused
-  Clock::time_point since = Clock::time_point::min();  ///< it sees every change since then
+  bool open = false;                                   ///< the server has accepted the request
+  bool emits = true;                                   ///< false: only watched for the definitions of backends
+  bool expired = false;                                ///< the server no longer knows `version`
+  bool reported = false;                               ///< its failure was already reported
+  Clock::time_point since = Clock::time_point::min();  ///< every change since then was seen
   Clock::time_point received_at{}, opened{}, retry_at{};
   std::chrono::milliseconds backoff{0};
   std::unique_ptr<LineSplitter> lines;
 };
 
-/// What is watched; `scope` differs whenever that does.
+/// What to watch; `scope` differs whenever the types or filters do.
 struct WatchTarget {
   std::vector<Resource> resources;
   std::string scope;
 };
 
 /// The reflector: watches all resources at once on the thread of the call, over as few connections as the server
-/// allows. Emits changed objects and tombstones, each group ended by a BOOKMARK with the versions of all streams. A
-/// stream that breaks is taken up where it was, with backoff; one whose position is forgotten ends the watch with
-/// CURSOR_EXPIRED.
+/// allows. Emits changed objects and tombstones, each group followed by a BOOKMARK with the versions of all streams. A
+/// broken stream is resumed at its version, with backoff; one whose version the server no longer knows ends the watch
+/// with CURSOR_EXPIRED.
 class Watcher {
  public:
   using Clock = Stream::Clock;
@@ -52,8 +52,9 @@ class Watcher {
           std::atomic<int>& streams);
   ~Watcher();
 
-  /// Until the call is cancelled, the host wants it to end, or another type is served. `cursor` empty or of another
-  /// scope: from the last whole list, else from now. UNAVAILABLE: another cluster answers.
+  /// Runs until the call is cancelled, the host asks to stop, or the set of served types changes. If `cursor` is empty
+  /// or of another scope, it starts from the last complete list, else from now. Throws UNAVAILABLE if another cluster
+  /// answers.
   void run(sdk::Call& call, const std::string& cursor);
 
  private:
@@ -85,7 +86,7 @@ class Watcher {
   Api& api_;
   const Settings& settings_;
   const std::vector<Resource> resources_;
-  const std::string scope_, uid_;  ///< uid_: the cluster that is watched
+  const std::string scope_, uid_;  ///< uid_: uid of the watched cluster
   const http::Tls tls_;
   ListCache& list_cache_;
   http::MultiClient multi_client_;
@@ -94,19 +95,19 @@ class Watcher {
   BackendObjects backend_objects_;
   std::vector<Stream> streams_;
   std::mt19937 random_{std::random_device{}()};
-  std::optional<sdk::Failure> host_failure_;  ///< what the host answered to emit
+  std::optional<sdk::Failure> host_failure_;  ///< failure of the host's emit
 
-  std::set<std::pair<std::string, std::string>> releases_;  ///< namespace, name: to be put together anew
-  std::optional<Objects> defining_;                         ///< nothing: to be read first
+  std::set<std::pair<std::string, std::string>> releases_;  ///< namespace and name of releases to read again
+  std::optional<Objects> defining_;                         ///< nullopt: must be read first
   Definitions known_;
   std::set<Ref> causes_;
-  bool space_freed_ = false;           ///< a namespace that is passed over lost some of what was too much
-  Clock::time_point recheck_after_{};  ///< and is not looked at before
-  bool registers_;                     ///< what defines backends is wanted
-  Clock::time_point refused_until_{};  ///< a right for it is missing: not asked again before
+  bool space_freed_ = false;           ///< a skipped namespace may fit again
+  Clock::time_point recheck_after_{};  ///< not checked before this time
+  bool registers_;                     ///< registrations are wanted
+  Clock::time_point refused_until_{};  ///< a right for registrations is missing: no request before this time
   Clock::time_point dependents_after_{};
   bool emitted_ = false, finish_ = false;
-  std::string cursor_;  ///< where nothing is outstanding
+  std::string cursor_;  ///< cursor at which nothing was outstanding
   Clock::time_point marked_{};
 };
 

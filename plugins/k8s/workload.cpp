@@ -58,8 +58,8 @@ void add_words(const json& container, const char* from, const std::string& at, j
   if (secret) record.sensitive.push_back(at + "." + from);
 }
 
-/// What the node opens for the ports of a container: hostPort and hostIP, by port and protocol. An attribute of its
-/// own: an older baseline of `ports` stays what it was.
+/// Returns what the node opens for the ports of a container: hostPort and hostIP, by port and protocol. It is a
+/// separate attribute so that older baselines of `ports` stay valid.
 json host_ports_of(const json& container) {
   json out = json::object();
   for (const auto& port : list(container, {"ports"})) {
@@ -75,7 +75,7 @@ json host_ports_of(const json& container) {
   return out;
 }
 
-/// What a mount has beside its volume, by its path: which part of the volume, and what it shares with the node.
+/// Returns by path what a mount has beside its volume: which part of the volume, and what it shares with the node.
 json mount_options_of(const json& container) {
   json out = json::object();
   for (const auto& mount : list(container, {"volumeMounts"})) {
@@ -162,8 +162,8 @@ json volumes_of(const json& pod) {
   return out;
 }
 
-/// Who decides on `replicas` when it is not a person or a deployment tool: an autoscaler's field manager. Empty:
-/// nobody.
+/// Returns the field manager (an autoscaler) that decides on `replicas` instead of a person or a deployment tool; empty
+/// if there is none.
 std::string replica_owner(const json& object, const std::vector<std::string>& owners) {
   for (const auto& field : list(object, {"metadata", "managedFields"})) {
     if (!find(field, {"fieldsV1", "f:spec"}).contains("f:replicas")) continue;
@@ -174,8 +174,7 @@ std::string replica_owner(const json& object, const std::vector<std::string>& ow
   return {};
 }
 
-/// A name is anybody's to choose: whoever scales under an autoscaler's hides the number, so whose it is, is itself
-/// judged.
+/// Anybody may use the name of an autoscaler and thereby hide the number, so the owner of `replicas` is itself judged.
 void add_replicas(const json& object, const Settings& settings, json& body, json& status, sdk::Record& record) {
   const json& replicas = find(object, {"spec", "replicas"});
   if (replicas.is_null()) return;

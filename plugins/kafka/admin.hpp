@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The admin API of librdkafka: what its requests need, owned, and its answers as plain values.
+// Wrappers for the admin API of librdkafka: owning types for its requests, plain values for its answers.
 #pragma once
 
 #include <librdkafka/rdkafka.h>
@@ -36,7 +36,7 @@ class Resources {
   std::vector<rd_kafka_ConfigResource_t*> resources_;
 };
 
-/// Matches every binding.
+/// A filter that matches every binding.
 class AclFilter {
  public:
   AclFilter();
@@ -46,11 +46,11 @@ class AclFilter {
   std::unique_ptr<rd_kafka_AclBindingFilter_t, decltype(&rd_kafka_AclBinding_destroy)> filter_;
 };
 
-/// Name of the resource → its configuration.
+/// Returns the configuration of each resource by its name.
 std::map<std::string, Configs> read_configs(const rd_kafka_DescribeConfigs_result_t& result);
-/// A type, operation, permission or pattern that the library does not know is `Unknown`.
+/// Returns the bindings; types, operations, permissions and patterns that the library does not know become `Unknown`.
 std::vector<Acl> read_acls(const rd_kafka_DescribeAcls_result_t& result);
-/// Brokers that did not answer make the outcome other than OK.
+/// Returns the groups; the outcome is not OK if a broker did not answer.
 Groups read_groups(const rd_kafka_ListConsumerGroups_result_t& result);
 #if RD_KAFKA_VERSION >= 0x020300ff
 std::map<std::string, std::string> read_topic_ids(const rd_kafka_DescribeTopics_result_t& result);

@@ -19,7 +19,7 @@ constexpr milliseconds kFirstTry{1000};  // before a broker has ever answered
 using Partitions = std::unique_ptr<rd_kafka_topic_partition_list_t, decltype(&rd_kafka_topic_partition_list_destroy)>;
 using Queue = std::unique_ptr<rd_kafka_queue_t, decltype(&rd_kafka_queue_destroy)>;
 
-/// What Kafka accepts as a topic's name; for another the library asks until the time is over.
+/// Returns true for a valid topic name; with another one the library retries until the time-out.
 bool legal(const std::string& name) {
   const auto plain = [](unsigned char c) { return std::isalnum(c) != 0 || c == '.' || c == '_' || c == '-'; };
   return !name.empty() && name != "." && name != ".." && name.size() <= 249 &&
@@ -45,7 +45,7 @@ Metadata read_metadata(const rd_kafka_metadata_t& from) {
   return out;
 }
 
-/// Errors of a partition that only a topic which is there can have.
+/// Returns true for errors of a partition that only an existing topic can have.
 bool is_there(rd_kafka_resp_err_t error) {
   return error == RD_KAFKA_RESP_ERR_NO_ERROR || error == RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION ||
          error == RD_KAFKA_RESP_ERR_REPLICA_NOT_AVAILABLE;
@@ -57,16 +57,16 @@ bool nobody_answered(rd_kafka_resp_err_t error) {
 
 }  // namespace
 
-/// The library blocks here and knows no cancel, so it runs aside; the thread owns what it uses and never calls the
-/// host.
+/// The library call blocks and cannot be cancelled, so it runs on a thread of its own, which owns what it uses and
+/// never calls the host.
 struct Client::MetadataRequest {
   explicit MetadataRequest(std::shared_ptr<Handle> handle) : handle(std::move(handle)) {}
   ~MetadataRequest() {
     if (answer != nullptr) rd_kafka_metadata_destroy(answer);
   }
-  /// All topics, or whether there is one of that name. That is asked by an offset of its first partition: the library
-  /// never forgets a topic that it was asked for by a topic's handle, and asks each second for those that are not
-  /// there.
+  /// Requests all topics, or the one of that name. The latter asks for an offset of its first partition: a topic that
+  /// is asked for by a topic handle is never forgotten by the library, which then asks every second for those that do
+  /// not exist.
   void run(const std::string& name, int most_ms) {
     const rd_kafka_metadata_t* got = nullptr;
     rd_kafka_resp_err_t result{}, of_topic{};
@@ -78,8 +78,8 @@ struct Client::MetadataRequest {
       result = rd_kafka_offsets_for_times(handle->get(), one.get(), most_ms);
       of_topic = one->elems[0].err;
       if (of_topic == RD_KAFKA_RESP_ERR_NO_ERROR && result > 0) of_topic = result;  // of the one that was asked about
-      if (of_topic > 0) result = RD_KAFKA_RESP_ERR_NO_ERROR;                        // a broker's word
-      if (of_topic < 0) result = of_topic;                                          // the library's own
+      if (of_topic > 0) result = RD_KAFKA_RESP_ERR_NO_ERROR;                        // answer of a broker
+      if (of_topic < 0) result = of_topic;                                          // error of the library itself
     }
     const std::lock_guard lock(mutex);
     error = result;
@@ -165,7 +165,7 @@ Presence Client::topic_presence(sdk::Call& call, const std::vector<std::string>&
     const Wait wait(call, settings_.call, DRIFTD_DEADLINE, "asking for topic " + name);
     std::shared_ptr<const MetadataRequest> got;
     while ((got = request(call, name, wait, settings_.call)) == nullptr) wait.slice(*handle_);
-    // perhaps by the library's memory: another client asks anew
+    // This may come from the library's cache; a new client asks again.
     if (got->topic == RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE) {
       throw sdk::Failure(DRIFTD_UNAVAILABLE, "topic " + name + ": no broker leads its first partition");
     }

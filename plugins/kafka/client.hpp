@@ -8,51 +8,51 @@
 
 namespace driftd::kafka {
 
-/// True when this build of the library can name topics by their id (librdkafka 2.3), list SCRAM users (2.2).
+/// Return true if this build's library supports topic ids (librdkafka 2.3) and listing SCRAM users (2.2).
 bool has_topic_ids();
 bool has_scram_users();
 
-/// Asks a cluster. Any number of calls at once. Every request takes one of the host's permits; every wait ends at the
-/// call's deadline, on cancellation, or after the settings' time-outs. All throw sdk::Failure: UNAVAILABLE,
-/// UNAUTHENTICATED, DEADLINE, CANCELLED, INTERNAL; what concerns one resource is its Outcome.
+/// Requests to a cluster. Thread-safe. Every request takes one of the host's permits; every wait ends at the deadline
+/// of the call, on cancellation, or after the time-outs of the settings. All functions throw UNAVAILABLE,
+/// UNAUTHENTICATED, DEADLINE, CANCELLED or INTERNAL; a failure of one resource is in its Outcome.
 class Client {
  public:
   Client(std::shared_ptr<Handle> handle, const Settings& settings) : handle_(std::move(handle)), settings_(settings) {}
 
-  /// Waits, `timeout` long, until one of the brokers answers us. Returns at once when one did before.
+  /// Waits up to `timeout` until one of the brokers answers. Returns at once if one has answered before.
   void connect(sdk::Call& call, std::chrono::milliseconds timeout) const;
-  /// Brokers, and every topic that we may describe.
+  /// Returns the brokers and every topic that we may describe.
   Metadata metadata(sdk::Call& call) const;
-  /// Each topic by its name: OK, NOT_FOUND, DENIED. Makes none.
+  /// Checks each topic by its name: OK, NOT_FOUND, DENIED. Never creates a topic.
   Presence topic_presence(sdk::Call& call, const std::vector<std::string>& names) const;
   static constexpr std::size_t kBatch = 200;  ///< topics in one request
-  /// In the order of `names`, at timeout kBatch: an answer may hold 96 KiB of each, and the same again as where it was
-  /// set.
+  /// Returns one entry for each of `names` in their order; at most kBatch names, because an answer may hold 96 KiB for
+  /// each and as much again for its synonyms.
   std::vector<Configs> topic_configs(sdk::Call& call, const std::vector<std::string>& names) const;
-  /// One of several that does not answer is UNAVAILABLE and hides no other; from then on one is waited for `connect`
-  /// long.
+  /// A broker that does not answer is UNAVAILABLE and does not hide the others; after it each further broker gets only
+  /// the `connect` time-out.
   std::vector<Configs> broker_configs(sdk::Call& call, const std::vector<std::int32_t>& ids) const;
   Acls acls(sdk::Call& call) const;
   Groups groups(sdk::Call& call) const;
-  /// name → topic id; empty where the library has none (has_topic_ids).
+  /// Returns topic ids by name; empty if the library does not support them (has_topic_ids).
   std::map<std::string, std::string> topic_ids(sdk::Call& call, const std::vector<std::string>& names) const;
   ScramUsers scram_users(sdk::Call& call) const;
-  /// The name of a topic that nobody has and that no prefix of anybody's covers: who may not describe every topic is
-  /// denied this one. Another each time, for the library answers a name that it was just asked by itself.
+  /// Returns a random topic name that cannot exist. DENIED for it proves that some topics are hidden from us. It is new
+  /// each time because librdkafka caches answers by name.
   static std::string unused_topic_name();
-  /// Which cluster answers now: one small request.
+  /// Returns the id of the cluster that answers now, by one small request.
   std::string identity(sdk::Call& call, std::chrono::milliseconds timeout) const;
 
  private:
   using Event = std::shared_ptr<rd_kafka_event_t>;
   using Send = std::function<void(rd_kafka_AdminOptions_t*, rd_kafka_queue_t*)>;
   struct MetadataRequest;
-  /// All topics, or whether there is the one of that name (one Metadata request where there is not). Null when no
+  /// Requests all topics, or the one of that name (one Metadata request if it does not exist). Returns null if no
   /// broker answered within `timeout` or `wait`.
   std::shared_ptr<const MetadataRequest> request(sdk::Call& call, const std::string& topic, const Wait& wait,
                                                  std::chrono::milliseconds timeout) const;
   std::string cluster_id() const;
-  /// Sends one admin request and waits for its answer, whose error may be of any kind.
+  /// Sends one admin request and waits for its answer, which may be an error of any kind.
   Event admin(sdk::Call& call, rd_kafka_admin_op_t op, const std::string& doing, const Send& send) const;
   Event admin(sdk::Call& call, rd_kafka_admin_op_t op, const std::string& doing, std::chrono::milliseconds timeout,
               const Send& send) const;

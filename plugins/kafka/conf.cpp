@@ -8,7 +8,7 @@
 namespace driftd::kafka {
 namespace {
 
-/// Sets properties; says which setting stands behind one that is refused.
+/// Sets properties; the error names the setting behind a rejected one.
 class Writer {
  public:
   explicit Writer(rd_kafka_conf_t* conf) : conf_(conf) {}
@@ -20,7 +20,7 @@ class Writer {
   void number(const char* property, std::int64_t value, const char* setting) const {
     set(property, std::to_string(value), setting);
   }
-  /// The library's words about it are left out: they may hold the value.
+  /// The text of the library is left out, because it may hold the value.
   void secret(const char* property, std::string value, const char* setting) const {
     char error[256];
     const auto result = rd_kafka_conf_set(conf_, property, value.c_str(), error, sizeof error);
@@ -89,7 +89,7 @@ BearerClaims claims_of(const std::string& token, std::int64_t now_ms) {
   }
   BearerClaims out{now_ms + 3'600'000, "driftd"};
   const auto exp = claims.find("exp");
-  constexpr double kLatest = 9e12;  // seconds, as good as never: librdkafka makes microseconds of it
+  constexpr double kLatest = 9e12;  // seconds, practically never: librdkafka converts it to microseconds
   if (exp != claims.end() && exp->is_number()) {
     out.until_ms = static_cast<std::int64_t>(std::clamp(exp->get<double>(), -kLatest, kLatest) * 1000);
   }
@@ -115,7 +115,7 @@ Conf make_conf(sdk::Call& call, const Settings& settings) {
   to.number("socket.timeout.ms", std::max<std::int64_t>(settings.call.count(), 1000), "call_timeout_ms");
   to.set("socket.keepalive.enable", "true", "bootstrap_servers");
   to.set("reconnect.backoff.max.ms", "1000", "bootstrap_servers");
-  to.set("allow.auto.create.topics", "false", "bootstrap_servers");  // to look must not make
+  to.set("allow.auto.create.topics", "false", "bootstrap_servers");  // reading must not create topics
   to.set("topic.metadata.refresh.interval.ms", "-1", "bootstrap_servers");
   to.set("log_level", "3", "bootstrap_servers");
   return conf;

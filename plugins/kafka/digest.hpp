@@ -9,7 +9,7 @@
 
 namespace driftd::kafka {
 
-/// A SHA-256 over records in their order: what is compared of them and their status, not when they were seen.
+/// A SHA-256 over records in their order: over what is compared and their status, not over observation times.
 class Digest {
  public:
   explicit Digest(const std::string& scope);

@@ -60,8 +60,8 @@ driftd_status status_of(rd_kafka_resp_err_t error) {
   }
 }
 
-/// A broker's TLS alert about the certificate that we showed, or did not show; ours about a broker's are no alerts
-/// here.
+/// Returns true for a broker's TLS alert about our certificate, or about its absence. Our own alerts about a broker's
+/// certificate do not appear here.
 bool refuses_our_certificate(const std::string& said) {
   return said.find(" alert ") != std::string::npos &&
          (said.find("certificate") != std::string::npos || said.find("unknown ca") != std::string::npos);
@@ -95,7 +95,7 @@ void record_error(Handle::Shared& shared, rd_kafka_resp_err_t error, const char*
     if (known.ok()) known = {DRIFTD_UNAVAILABLE, one_line(text)};
     return;
   }
-  // A refused login says more than the connection that is closed after it.
+  // A refused login explains more than the closed connection after it.
   if (known.code != DRIFTD_UNAUTHENTICATED) known = outcome_of(error, text);
 }
 
@@ -103,7 +103,7 @@ void record_error(Handle::Shared& shared, rd_kafka_resp_err_t error, const char*
 void on_error(rd_kafka_t*, int error, const char* text, void* opaque) {
   record_error(*static_cast<Handle::Shared*>(opaque), static_cast<rd_kafka_resp_err_t>(error), text);
 }
-/// Nothing is printed; an error that matters is told through on_error as well.
+/// Prints nothing; errors that matter also arrive through on_error.
 void on_log(const rd_kafka_t*, int, const char*, const char*) {}
 /// Looks for the settings' server_name in the broker's own certificate, after OpenSSL has judged the chain.
 int on_certificate(rd_kafka_t*, const char*, std::int32_t, int* error, int depth, const char* der, std::size_t size,
@@ -123,7 +123,7 @@ int on_certificate(rd_kafka_t*, const char*, std::int32_t, int* error, int depth
   return fits ? 1 : 0;
 }
 
-/// Gives the client the token of the settings, once: a token that ends needs a fresh one in the settings.
+/// Gives the client the token of the settings, once; when it expires, the settings need a new one.
 void give_token(sdk::Call& call, rd_kafka_t* client, const std::string& reference) {
   std::string token = call.secret(reference);
   const std::int64_t now_ms = call.now_ns() / 1'000'000;
@@ -174,7 +174,7 @@ Handle::~Handle() {
     bool done = false;
   };
   auto end = std::make_shared<End>();
-  // A thread of the library may hang in the resolver: what waits for it owns all that it may still touch.
+  // A thread of the library may hang in the resolver, so the waiting thread owns everything that it may still use.
   std::thread([end, client = client_, shared = shared_] {
     rd_kafka_destroy_flags(client, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
     const std::lock_guard lock(end->mutex);

@@ -13,34 +13,34 @@
 
 namespace driftd::kafka {
 
-/// What an error of the client library, or one that a broker answered, says the scheduler must do. `text`: the words
-/// that came with it; null: the code's own.
+/// Maps an error of the client library, or one that a broker sent, to the code that tells the scheduler what to do.
+/// `text` is the message that came with it; null: the default text of the code.
 Outcome outcome_of(rd_kafka_resp_err_t error, const char* text = nullptr);
 
-/// One client of librdkafka: its threads and connections, and what it complained of. Never joins a consumer group,
-/// never creates a topic. Thread-safe; the threads of the library call only the functions below, never the host.
+/// One client of librdkafka: its threads, its connections and its last error. It never joins a consumer group and never
+/// creates a topic. Thread-safe. The library's threads call only the functions below, never the host.
 class Handle {
  public:
-  /// No I/O yet. Throws sdk::Failure: INVALID (a file that cannot be used, a mechanism that the library does not have),
-  /// UNAUTHENTICATED (a bearer token that has expired).
+  /// Creates a client without any I/O. Throws INVALID (a file cannot be used, the library lacks a mechanism) or
+  /// UNAUTHENTICATED (the bearer token has expired).
   static std::shared_ptr<Handle> open(sdk::Call& call, const Settings& settings);
-  ~Handle();  ///< at once: the library's threads are waited for aside, and here for a second at timeout
+  ~Handle();  ///< waits at most one second for the library's threads; the rest ends in the background
   Handle(const Handle&) = delete;
   Handle& operator=(const Handle&) = delete;
 
   rd_kafka_t* get() const { return client_; }
-  void serve() { rd_kafka_poll(client_, 0); }  ///< lets the library tell its errors; does not block
+  void serve() { rd_kafka_poll(client_, 0); }  ///< delivers the library's errors; does not block
 
-  /// The last error that says why there is no connection.
+  /// The last error that explains why there is no connection.
   struct LastError {
     Outcome outcome;
-    bool all_down = false;  ///< every known broker was tried and failed since the last answer
+    bool all_down = false;  ///< every known broker has failed since the last answer
   };
   LastError last_error() const;
-  void note_answer();  ///< a broker did what was asked: the last_error is over
+  void note_answer();  ///< a broker has answered: clears the last error
   bool has_answered() const;
 
-  /// What the library's threads touch; lives until the last of them has ended.
+  /// State that the library's threads use; it lives until the last of them has ended.
   struct Shared {
     std::string server_name;
     mutable std::mutex mutex;
@@ -55,14 +55,14 @@ class Handle {
   std::shared_ptr<Shared> shared_ = std::make_shared<Shared>();
 };
 
-/// Waits in slices and ends at the call's deadline, at cancellation, or after `timeout`. Lives within one call.
+/// Waits in slices until the deadline of the call, cancellation, or `timeout`. Lives within one call.
 class Wait {
  public:
   Wait(sdk::Call& call, std::chrono::milliseconds timeout, driftd_status late, std::string doing);
-  /// How long to block before asking again, at least 1 ms. Throws sdk::Failure: CANCELLED, DEADLINE, `late`; and what
-  /// the handle is in last_error with, once it is sure that no answer will come.
+  /// Returns how long to block before the next check, at least 1 ms. Throws CANCELLED, DEADLINE or `late`; throws the
+  /// last error of the handle once no answer can be expected.
   std::chrono::milliseconds slice(Handle& handle) const;
-  std::chrono::milliseconds left() const;  ///< until the nearest end; 0 when it passed
+  std::chrono::milliseconds left() const;  ///< time until the nearest of these ends; 0 if it has passed
 
  private:
   sdk::Call& call_;

@@ -67,7 +67,7 @@ json typed(const std::string& key, const std::string& value) {
 /// `map["a.b"]`
 std::string path_of(const std::string& map, const std::string& key) { return map + "[" + common::json_text(key) + "]"; }
 
-/// Puts a value that was set into `into`, or what hides it into the record's unread paths.
+/// Puts a set value into `into`, or the reason why it is hidden into the record's unread paths.
 void put(sdk::Record& record, json& into, const std::string& map, const ConfigEntry& entry) {
   if (entry.value) {
     into[entry.name] = typed(entry.name, *entry.value);
@@ -77,8 +77,8 @@ void put(sdk::Record& record, json& into, const std::string& map, const ConfigEn
   }
 }
 
-/// The place `source` among those that set `entry`, if it is one; a key's aliases (log.retention.hours) have entries of
-/// their own.
+/// Returns the synonym of `entry` from `source`, if there is one; aliases of a key (log.retention.hours) have entries
+/// of their own.
 const ConfigEntry* set_at(const ConfigEntry& entry, Source source) {
   for (const auto& one : entry.synonyms) {
     if (one.source == source && one.name == entry.name) return &one;
@@ -97,7 +97,7 @@ void put_all(sdk::Record& record, json& body, const std::string& map, const Conf
   }
 }
 
-/// True when the broker says where values come from (1.1 and newer).
+/// Returns true if the broker reports where values come from (1.1 and newer).
 bool has_sources(const Configs& configs) {
   return std::none_of(configs.entries.begin(), configs.entries.end(),
                       [](const ConfigEntry& entry) { return entry.source == Source::unknown; });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A cluster's answers to records. Pure: no I/O, no clock; the reader sets observed_ns.
+// Maps the answers of a cluster to records. Pure: no I/O, no clock; the reader sets observed_ns.
 #pragma once
 
 #include <optional>
@@ -15,52 +15,54 @@ namespace driftd::kafka {
 
 using Records = std::vector<sdk::Record>;
 
-/// How many partitions of a cluster or a topic are not as they should be. `under_min_isr` -1: not known.
+/// Number of unhealthy partitions of a cluster or a topic. `under_min_isr` -1: not known.
 struct ReplicaHealth {
   std::int64_t offline = 0, under_replicated = 0, under_min_isr = 0, partitions = 0;
 };
-/// `min_isr` 0: not known, nothing is under it.
+/// If `min_isr` is 0 (not known), no partition counts as below it.
 ReplicaHealth replica_health(const Topic& topic, std::int64_t min_isr);
-/// min.insync.replicas in force; 0 when it cannot be read.
+/// Returns the effective min.insync.replicas; 0 if it cannot be read.
 std::int64_t min_isr(const Configs& configs);
 
-/// `defaults`: of a broker that answered; null: none did, `why` says so.
+/// `defaults` is the configuration of a broker that answered; null if none did, with the reason in `why`.
 sdk::Record map_cluster(const std::vector<std::string>& bootstrap, const Metadata& metadata, const Configs* defaults,
                         const Outcome& why, const ReplicaHealth& all);
 /// Canonical: `host:port`, `[v6]:port`.
 std::string endpoint_of(const Broker& broker);
 /// A live broker.
 sdk::Record map_broker(const Broker& broker, const Configs& configs);
-/// A broker that does not answer: stopped or unregistered, nobody says which. All of it is unread.
+/// Maps a broker that does not answer: it is stopped or unregistered, which cannot be told apart. All of it is unread.
 sdk::Record map_silent_broker(const std::string& id);
-/// Ids that hold replicas, but are not among the live brokers.
+/// Returns the broker ids that hold replicas but are not among the live brokers.
 std::set<std::int32_t> silent_brokers(const Metadata& metadata);
-/// `id`: the topic's UUID, empty when the library does not tell. Of a configuration of more than 64 KiB the longest
-/// values are unread by name: whoever owns a topic may make each as long as 32 KiB.
+/// `id` is the topic's UUID, empty if the library does not support it. If the configuration has more than 64 KiB, its
+/// longest values are unread by name: the owner of a topic may make each value up to 32 KiB long.
 sdk::Record map_topic(const Topic& topic, const Configs& configs, const std::string& id);
-/// Where topics have more than `max_bytes` bytes together, those with the largest bodies have their `config` unread
-/// until the rest fits. So it is who writes much that loses, not who stands behind them in the alphabet.
+/// If all topics together have more than `max_bytes` bytes, the `config` of those with the largest bodies becomes
+/// unread until the rest fits. So the owner of large values loses, not the topics that come later in the alphabet.
 void bound_topics(Records& topics, std::size_t max_bytes);
 sdk::Record map_acl(const Acl& acl);
 sdk::Record map_group(const Group& group);
-/// `iterations` as the cluster lists them; none: the hello's. `hello` null: nobody asks for this one's salt.
+/// `iterations` comes from the cluster's list; nullopt: use that of the hello. `hello` is null if no hello is
+/// configured for this user.
 sdk::Record map_scram_user(const ScramName& of, std::optional<std::int32_t> iterations, const ScramHelloResult* hello);
 /// `<user>/<mechanism>`; a mechanism holds no `/`.
 std::string scram_id(const ScramName& of);
-/// False: no credential can have this id.
+/// Returns false if no credential can have this id.
 bool is_scram_id(const std::string& id);
 
 /// `User:alice|*|Read|Allow|Topic|orders|Literal`; `|` and `%` inside a part are written %7C and %25.
 std::string acl_id(const Acl& acl);
-/// No part of it is one that this build's library does not know.
+/// Returns true if this build's library knows every part of the binding.
 bool known(const Acl& acl);
-/// False: `id` is of a binding that an older library than the one which listed it leaves out, so that it is not gone
-/// there.
+/// Returns false if an older library would leave out this binding. Its absence from a list of such a library does not
+/// prove that it is gone.
 bool listed_by_every_library(const std::string& id);
-/// The binding that may hide topics from `principal` (empty: from anybody): a Deny of Describe on topics. Null: none.
+/// Returns a binding that may hide topics from `principal` (empty: from anybody), that is, a Deny of Describe on
+/// topics; null if there is none.
 const Acl* hiding_topics(const std::vector<Acl>& bindings, const std::string& principal);
 
-/// A configuration value as JSON: keys that hold a list in Kafka become a list of texts, all others stay as they are.
+/// Returns a configuration value as JSON: keys that hold a list in Kafka become a list of texts, all others stay texts.
 std::string value_json(const std::string& key, const std::string& value);
 
 }  // namespace driftd::kafka

@@ -12,10 +12,10 @@
 
 namespace driftd::kafka {
 
-/// How one part of an answer went. OK, NOT_FOUND, DENIED, UNAVAILABLE, UNSUPPORTED …
+/// Result of one part of an answer: OK, NOT_FOUND, DENIED, UNAVAILABLE, UNSUPPORTED …
 struct Outcome {
   driftd_status code = DRIFTD_OK;
-  std::string text;  ///< the broker's word, empty when OK
+  std::string text;  ///< text of the broker, empty if OK
   bool ok() const { return code == DRIFTD_OK; }
 };
 
@@ -26,7 +26,7 @@ struct Broker {
 };
 
 struct Partition {
-  std::int32_t id = -1, leader = -1;  ///< leader -1: nobody leads it
+  std::int32_t id = -1, leader = -1;  ///< leader -1: no leader
   std::vector<std::int32_t> replicas, isr;
 };
 
@@ -36,7 +36,7 @@ struct Topic {
   std::vector<Partition> partitions;
 };
 
-/// One Metadata answer for all topics that we may describe.
+/// One Metadata answer with all topics that we may describe.
 struct Metadata {
   std::string cluster_id;
   std::vector<Broker> brokers;  ///< the live ones
@@ -48,10 +48,10 @@ enum class Source { unknown, topic, broker, broker_default, fixed, builtin, othe
 
 struct ConfigEntry {
   std::string name;
-  std::optional<std::string> value;  ///< none: not set, or hidden
+  std::optional<std::string> value;  ///< nullopt: not set, or hidden
   Source source = Source::unknown;
   bool sensitive = false;
-  std::vector<ConfigEntry> synonyms;  ///< all places that could set it, the strongest first
+  std::vector<ConfigEntry> synonyms;  ///< all places that could set it, the highest priority first
 };
 
 /// The configuration of one topic or broker.
@@ -61,22 +61,22 @@ struct Configs {
   std::vector<ConfigEntry> entries;
 };
 
-/// One ACL binding, in Kafka's own words (`Topic`, `Literal`, `DescribeConfigs`, `Allow`).
+/// One ACL binding with Kafka's own names (`Topic`, `Literal`, `DescribeConfigs`, `Allow`).
 struct Acl {
   std::string principal, host, operation, permission, type, name, pattern;
 };
 struct Acls {
   Outcome outcome;
-  bool open = false;  ///< the cluster has no authorizer: everybody may everything
+  bool open = false;  ///< the cluster has no authorizer: everything is allowed
   std::vector<Acl> bindings;
 };
 
 struct Group {
   std::string id, state;
-  bool simple = false;  ///< offsets only, no members ever joined by the group protocol
+  bool simple = false;  ///< offsets only: no member ever joined by the group protocol
 };
 struct Groups {
-  Outcome outcome;  ///< not OK: `groups` is what could be seen
+  Outcome outcome;  ///< if not OK, `groups` is incomplete
   std::vector<Group> groups;
 };
 
@@ -89,16 +89,16 @@ struct ScramUsers {
   std::vector<ScramUser> users;
 };
 
-/// What a SCRAM hello brought. Until the first one has ended its outcome says so.
+/// Result of a SCRAM hello (the first message of a login). Before the first one has ended its outcome is UNAVAILABLE.
 struct ScramHelloResult {
   Outcome outcome{DRIFTD_UNAVAILABLE, "no SCRAM hello has been answered yet"};
   std::string salt;  ///< base64
   std::int32_t iterations = 0;
-  std::int64_t observed_ns = 0;  ///< when it was said
-  bool answered = false;         ///< a broker answered, if only with a refusal
+  std::int64_t observed_ns = 0;  ///< when the hello was sent
+  bool answered = false;         ///< a broker answered, even if only with a refusal
 };
 
-/// What is known of a topic that was asked for by its name.
+/// Outcome by topic name: whether the topic exists.
 using Presence = std::map<std::string, Outcome>;
 
 }  // namespace driftd::kafka

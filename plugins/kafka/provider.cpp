@@ -36,10 +36,11 @@ class Cluster final : public sdk::Instance {
   sdk::Health health(sdk::Call& call) override;
 
  private:
-  /// A client that has answered at least once. It is thrown away when it fails: the next call starts from nothing.
+  /// Runs `work` with a client that has answered at least once. A client that fails is dropped, so the next call starts
+  /// with a new one.
   template <class Work>
   auto with_client(sdk::Call& call, Work work);
-  /// A client that is kept from call to call; each has a lock of its own, so that nothing which holds one up delays the
+  /// A client that is kept between calls. Each slot has its own lock, so that a blocked call of one does not delay the
   /// other.
   struct HandleSlot {
     std::mutex mutex;
@@ -48,10 +49,9 @@ class Cluster final : public sdk::Instance {
   std::shared_ptr<Handle> handle(sdk::Call& call, HandleSlot& kept);
   void drop(HandleSlot& kept, std::shared_ptr<Handle> used);
   std::vector<std::string> wanted_kinds(const sdk::Refresh& request) const;
-  /// The cluster that `reader` has read, once the host may judge it. The host asks health which one this is before each
-  /// refresh, but the address may move between the two. So the first refresh that meets another cluster than the last
-  /// one (or the cursor) did is UNAVAILABLE: health then tells the host, which asks whether that cluster is right, and
-  /// only then refreshes. `cursor` null: a read, which belongs to the last refresh.
+  /// Returns the cluster that `reader` has read once the host has accepted it (IdentityGuard). Throws UNAVAILABLE the
+  /// first time another cluster than that of the last refresh or of the cursor answers. `cursor` is null for a read,
+  /// which belongs to the last refresh.
   std::string judged_cluster(Reader& reader, const std::string* cursor);
 
   const Settings settings_;
@@ -95,7 +95,7 @@ std::vector<std::string> Cluster::wanted_kinds(const sdk::Refresh& request) cons
   return out;
 }
 
-/// Everything is asked for first and told afterwards: the digest over it decides whether there is anything to tell.
+/// Everything is read before anything is emitted: the digest over it decides whether there is anything to emit.
 sdk::RefreshResult Cluster::refresh(sdk::Call& call, const sdk::Refresh& request) {
   std::map<std::string, Listing> seen;
   std::string cluster;

@@ -8,9 +8,9 @@
 namespace driftd::kafka {
 namespace {
 
-constexpr std::size_t kMostTopicBytes = 64u << 20;  // of all records of topics together
-constexpr std::size_t kMostTold = 20;               // of what is too long, by name
-constexpr std::size_t kMostHelloBrokers = 3;        // that are tried, one after the other
+constexpr std::size_t kMostTopicBytes = 64u << 20;  // all topic records together
+constexpr std::size_t kMostTold = 20;               // too long values that are named
+constexpr std::size_t kMostHelloBrokers = 3;        // brokers that are tried, one after the other
 
 sdk::Diagnostic denied(std::string_view kind, const std::string& right, const std::string& text) {
   return {DRIFTD_DENIED, std::string(kind), {}, {}, text + "; grant " + right, right, 0};
@@ -21,7 +21,7 @@ std::string same_up_to_nul(const std::string& what, const std::string& id) {
          " up to a NUL byte, where this library ends a name: while they are there the deletion of one is not seen";
 }
 
-/// What is too long is named also where no baseline has it, of a topic that is new.
+/// Names what is too long even for a new topic, whose baseline does not hold it yet.
 void tell_long(Listing& out) {
   std::size_t count = 0;
   for (const auto& record : out.records) {
@@ -229,8 +229,8 @@ Listing Reader::topics(const std::set<std::string>* only) {
 }
 
 void Reader::add_topic(const Topic& topic, const Configs& configs, const std::string& id, bool counts, Listing& out) {
-  // Deleted since the list was made: missing like one that was never in it, and asked for by name. It makes nothing
-  // less whole, or whoever makes and deletes topics of his own would hide that others are deleted.
+  // The topic was deleted after the list was made; it is checked by name like any missing one. The list stays complete,
+  // or a user who keeps creating and deleting topics could hide the deletion of others.
   if (configs.outcome.code == DRIFTD_NOT_FOUND) return;
   if (counts) add(replica_health_, kafka::replica_health(topic, min_isr(configs)));
   out.records.push_back(map_topic(topic, configs, id));
@@ -320,7 +320,7 @@ Listing Reader::groups() {
   return out;
 }
 
-/// Where the library lists no users, those whose salts are asked for are the kind.
+/// If the library cannot list users, the kind consists of those whose salts are read.
 Listing Reader::scram_users() {
   Listing out;
   const std::int64_t sent = call_.now_ns();
@@ -340,14 +340,14 @@ Listing Reader::scram_users() {
   if (!has_scram_users() || !out.whole) {
     for (const auto& name : named) wanted.emplace(name, std::nullopt);
   }
-  std::vector<std::string> brokers;  // not the bootstrap servers: their names may come to lead to another cluster
+  std::vector<std::string> brokers;  // not the bootstrap servers: their names may later lead to another cluster
   if (!named.empty() && settings_.hello.servers.empty()) {
     for (const auto& broker : metadata().brokers) {
       if (brokers.size() == kMostHelloBrokers) break;
       brokers.push_back(endpoint_of(broker));
     }
   }
-  bool reachable = true;  // one time-out for all of them
+  bool reachable = true;  // only one time-out for all of them
   for (const auto& [name, iterations] : wanted) {
     std::optional<ScramHelloResult> hello;
     const bool in_scope = settings_.scope.wants("scram_user", scram_id(name));
@@ -365,7 +365,7 @@ Listing Reader::scram_users() {
 }
 
 Listing Reader::read(std::string_view kind, const std::set<std::string>& ids) {
-  if (kind == "quota") {  // this build never count of one, so none can be deleted
+  if (kind == "quota") {  // this build never lists a quota, so none can be deleted
     Listing out;
     for (const auto& id : ids)
       out.diagnostics.push_back({DRIFTD_NOT_FOUND, std::string(kind), id, {}, "this build lists none of this kind"});
@@ -388,7 +388,7 @@ Listing Reader::read(std::string_view kind, const std::set<std::string>& ids) {
   return out;
 }
 
-/// Without a list of users a credential that is not asked for may be there or not.
+/// Without a list of users it is not known whether a credential exists whose salt is not read.
 void Reader::settle_missing_salts(const std::set<std::string>& missing, Listing& out) const {
   for (const auto& id : missing) {
     if (!is_scram_id(id))

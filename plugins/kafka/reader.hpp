@@ -11,18 +11,18 @@
 
 namespace driftd::kafka {
 
-/// In the order of reading: the cluster's counts come from its topics.
+/// In the order of reading: the counts of the cluster come from its topics.
 inline constexpr std::array<std::string_view, 7> kKinds{"broker", "topic",      "cluster", "acl",
                                                         "group",  "scram_user", "quota"};
 
-/// One kind as the cluster shows it now.
+/// All records of one kind.
 struct Listing {
   Records records;
-  bool whole = true;                           ///< nothing of it can be missing
-  std::vector<sdk::Diagnostic> diagnostics{};  ///< what is missing and why, also of a kind that is whole
+  bool whole = true;                           ///< false if something may be missing
+  std::vector<sdk::Diagnostic> diagnostics{};  ///< what is missing and why; may be set even if `whole`
 };
 
-/// Reads kinds through one client; what several kinds need is asked for once. Lives for one call.
+/// Reads kinds through one client; data that several kinds need is requested once. Lives for one call.
 class Reader {
  public:
   Reader(sdk::Call& call, const Client& client, const Settings& settings, ScramHellos& hellos)
@@ -30,28 +30,28 @@ class Reader {
         client_(client),
         settings_(settings),
         hellos_(hellos) {}
-  /// What is in scope. Throws sdk::Failure.
+  /// Lists the kind, as far as it is in scope. Throws sdk::Failure.
   Listing list(std::string_view kind);
-  /// Those with these ids, in scope or not. An id that the cluster says is gone has a diagnostic NOT_FOUND.
+  /// Reads the resources with these ids, in scope or not. An id that is gone gets a diagnostic NOT_FOUND.
   Listing read(std::string_view kind, const std::set<std::string>& ids);
-  /// The id of the cluster that everything above was read from; asks once more who answers, so it comes last. Throws
-  /// sdk::Failure UNAVAILABLE when that changed meanwhile.
+  /// Returns the id of the cluster that everything was read from. It asks again which cluster answers, so call it last.
+  /// Throws UNAVAILABLE if that has changed meanwhile.
   std::string cluster_id();
-  /// Of all topics that we may describe.
+  /// Returns the health of all topics that we may describe.
   const ReplicaHealth& replica_health() const { return replica_health_; }
 
  private:
   const Metadata& metadata();
   const Acls& acls();
   const std::vector<Configs>& brokers();
-  bool no_authorizer();  ///< a broker says so in its configuration
+  bool no_authorizer();  ///< according to a broker's configuration
   std::vector<const Topic*> wanted_topics(const std::set<std::string>* only);
-  /// The diagnostic that says why the list of topics may lack some; none: it is whole.
+  /// Returns the diagnostic that says why topics may be missing from the list; nullopt: none can be missing.
   const std::optional<sdk::Diagnostic>& topics_hidden();
-  /// Null: Describe on Cluster is ours.
+  /// Returns nullopt if we have Describe on Cluster.
   std::optional<sdk::Diagnostic> cluster_hidden(std::string_view kind);
 
-  /// Null: that the list of topics holds no __consumer_offsets means that there is none.
+  /// Returns nullopt if a list of topics without __consumer_offsets proves that there is none.
   std::optional<sdk::Diagnostic> offsets_hidden();
 
   Listing clusters();

@@ -19,7 +19,7 @@ std::string make_nonce() {
   return out;
 }
 
-/// One broker, until one time.
+/// A connection to one broker with one time limit for everything.
 class BrokerConnection {
  public:
   BrokerConnection(sdk::Call& call, const Settings& settings, const std::string& endpoint)
@@ -45,9 +45,9 @@ class BrokerConnection {
   std::unique_ptr<net::Stream> stream_;
 };
 
-/// How far a hello came.
+/// Progress of a hello.
 struct Progress {
-  bool sent = false;      ///< the broker may count it as the begin of a login
+  bool sent = false;      ///< the broker may count it as the start of a login
   bool answered = false;  ///< it answered
 };
 
@@ -67,7 +67,7 @@ ServerFirst hello_at(sdk::Call& call, const Settings& settings, const std::strin
   return out;
 }
 
-/// At the first server that lets us in.
+/// Sends the hello to the first server that accepts a connection.
 ServerFirst hello_at_any(sdk::Call& call, const Settings& settings, const std::vector<std::string>& servers,
                          const ScramName& of, Progress& progress) {
   if (servers.empty()) throw sdk::Failure(DRIFTD_UNAVAILABLE, "the cluster names no broker to begin a login at");
@@ -124,7 +124,7 @@ ScramHelloResult ScramHellos::result_for(sdk::Call& call, const ScramName& of, c
   out.answered = progress.answered;
   const std::lock_guard lock(mutex_);
   Known& known = known_[of];
-  if (!progress.sent) known.sent_ns.reset();  // nobody counted it: again in the next cycle
+  if (!progress.sent) known.sent_ns.reset();  // nobody counted it: the next cycle may try again
   if (!whole) known.answer = out;
   if (whole) throw *whole;
   return out;

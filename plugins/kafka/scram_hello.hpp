@@ -13,28 +13,29 @@
 
 namespace driftd::kafka {
 
-/// Asks brokers for the salts of SCRAM credentials without any right and without a password: whoever starts a login is
-/// told salt and iterations before he has proved anything (RFC 5802), and hangs up. A salt is made anew with each
-/// password, so another salt is a password that was set anew. Remembers the last answer for each name. Any thread.
+/// Gets the salts of SCRAM credentials from brokers without any right and without a password: a client that starts a
+/// login gets salt and iterations before it has proved anything (RFC 5802), and then disconnects. Each new password
+/// gets a new salt, so another salt means a changed password. Remembers the last answer for each name. Thread-safe.
 class ScramHellos {
  public:
   explicit ScramHellos(const Settings& settings) : settings_(settings) {}
 
-  /// The last answer about `of`: of now when the settings' interval has passed since its last hello and `may_ask`, else
-  /// of then. `brokers`: where hellos are said, canonical `host:port`, unless the settings name servers. Throws
-  /// sdk::Failure only for what concerns the whole call: CANCELLED, its DEADLINE, INVALID settings, INTERNAL.
+  /// Returns the last answer about `of`. Asks again if `may_ask` and the interval of the settings has passed since the
+  /// last hello. `brokers` are the addresses to ask, canonical `host:port`, unless the settings name servers. Throws
+  /// only for what concerns the whole call: CANCELLED, its DEADLINE, INVALID settings, INTERNAL.
   ScramHelloResult result_for(sdk::Call& call, const ScramName& of, const std::vector<std::string>& brokers,
                               bool may_ask);
-  /// Another cluster came to stand behind the addresses: what was heard may be of either.
+  /// Forgets all answers: another cluster is behind the addresses, and they may come from either.
   void forget();
 
  private:
   struct Known {
-    std::optional<std::int64_t> sent_ns;  ///< monotonic, of the last hello that a broker may have counted
+    std::optional<std::int64_t> sent_ns;  ///< monotonic time of the last hello that a broker may have counted as a
+                                          ///< login
     ScramHelloResult answer;
   };
-  /// False: not yet again, or somebody else is at it. True: the caller says it, and nobody else until the interval is
-  /// over.
+  /// Returns true if the caller shall send the hello; nobody else does until the interval is over. Returns false if it
+  /// is too early or another call is sending it.
   bool claim_turn(const ScramName& of, std::int64_t now_ns);
 
   const Settings& settings_;

@@ -40,7 +40,7 @@ std::string framed(std::int16_t api, std::int16_t version, std::int32_t correlat
   return head + out;
 }
 
-/// Takes an answer apart; whatever is cut is CORRUPT.
+/// Reads the fields of an answer; a truncated one is CORRUPT.
 class Answer {
  public:
   Answer(std::string_view bytes, std::int32_t correlation) : left_(bytes) {
@@ -53,7 +53,7 @@ class Answer {
     left_.remove_prefix(static_cast<std::size_t>(bytes));
     return static_cast<std::int32_t>(out);
   }
-  /// With a length of so many bytes before it; null (-1) is empty.
+  /// Reads a text with a length field of this many bytes; null (-1) becomes empty.
   std::string text(int head) {
     const std::int32_t size = number(head);
     if (size < -1 || (size > 0 && static_cast<std::size_t>(size) > left_.size())) corrupt("it is cut");

@@ -18,7 +18,7 @@ constexpr std::size_t kMostHellos = 100;  // each is a connection of its own
   throw sdk::Failure(DRIFTD_INVALID, "settings." + setting + ": expected " + expected);
 }
 
-/// Members of one JSON object, named in errors with the path to it.
+/// Reads the members of one JSON object; errors name the path to it.
 class Object {
  public:
   Object(const json& from, std::string prefix) : from_(from), prefix_(std::move(prefix)) {

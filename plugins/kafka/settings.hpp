@@ -12,7 +12,7 @@
 
 namespace driftd::kafka {
 
-/// `host:port` or `[v6]:port`; port 9092 when there is none. Throws sdk::Failure INVALID, which names the setting.
+/// Parses `host:port` or `[v6]:port`; the default port is 9092. Throws INVALID with the name of the setting.
 std::string parse_endpoint(const std::string& text, const std::string& setting);
 
 struct Tls : net::Tls {
@@ -24,17 +24,17 @@ struct Sasl {
   std::string username, password_token, bearer_token;
 };
 
-/// One SCRAM credential of the cluster: a user has one for each mechanism.
+/// Name of a SCRAM credential: a user has one for each mechanism.
 struct ScramName {
   std::string user, mechanism;  ///< mechanism: SCRAM-SHA-256 or SCRAM-SHA-512
   auto operator<=>(const ScramName&) const = default;
 };
 
-/// Whose salts are asked for by SCRAM hellos, and how often. Nobody's: it is off.
+/// Settings of SCRAM hellos: for which users, where and how often. No names: off.
 struct ScramHello {
   std::vector<ScramName> names;
-  std::vector<std::string> servers;    ///< canonical `host:port`; none: the brokers of the cluster that is read
-  std::chrono::seconds interval{600};  ///< at most one hello for each name in it
+  std::vector<std::string> servers;    ///< canonical `host:port`; empty: the brokers of the cluster
+  std::chrono::seconds interval{600};  ///< at most one hello for each name in this time
 };
 
 /// Settings of one instance, as in schema.json. Immutable.
@@ -46,11 +46,12 @@ struct Settings {
   std::chrono::milliseconds connect{5000}, call{20000};
   sdk::Scope scope;
 
-  /// `User:name` as the authorizer sees us by default; empty: the broker decides (client certificate).
+  /// Returns `User:name` as the authorizer sees us by default; empty if the broker derives it from the client
+  /// certificate.
   std::string principal() const;
 };
 
-/// From the JSON that open() gets. Throws sdk::Failure: INVALID with the setting's name; UNSUPPORTED for GSSAPI.
+/// Parses the JSON that open() gets. Throws INVALID with the name of the setting; UNSUPPORTED for GSSAPI.
 Settings parse_settings(std::string_view json);
 
 }  // namespace driftd::kafka

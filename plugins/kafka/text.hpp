@@ -8,7 +8,7 @@
 
 namespace driftd::kafka {
 
-/// One line of bounded length: what a broker or a library says goes into diagnostics.
+/// Makes one line of bounded length from a text of a broker or library, for diagnostics.
 inline std::string one_line(std::string text) {
   constexpr std::size_t kMostText = 400;
   text = common::short_text(text, kMostText);

@@ -107,7 +107,8 @@ void Stream::connect(sdk::Call& call, const Peer& peer, Steady::time_point until
   for (const addrinfo* one = found.get(); one != nullptr; one = one->ai_next) ++left;
   for (const addrinfo* one = found.get(); one != nullptr; one = one->ai_next, --left) {
     const auto now = Steady::now();
-    const auto share = std::max(now, now + (until - now) / left);  // an address that says nothing hides no other
+    const auto share = std::max(now, now + (until - now) / left);  // a silent address must not use up the time of the
+                                                                   // others
     if (try_connect(call, one->ai_addr, one->ai_addrlen, one->ai_family, share)) return;
   }
   fail(last_error_);

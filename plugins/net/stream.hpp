@@ -15,29 +15,30 @@ namespace driftd::net {
 
 using Steady = std::chrono::steady_clock;
 
-/// Who is at the other end.
+/// The server at the other end.
 struct Peer {
-  std::string where;  ///< as messages name it: `redis 127.0.0.1:6379`
+  std::string where;  ///< name in error texts: `redis 127.0.0.1:6379`
   std::string host;   ///< a name or an address, v6 without brackets
   int port = 0;
   std::string socket;  ///< path of a Unix socket; then host and port are unused
 };
 
-/// Bytes to and from one server, over TCP or a Unix socket, plain or TLS. Not thread-safe. Every wait ends at the time
-/// that it is given (UNAVAILABLE), at the call's deadline (DEADLINE) or at cancellation (CANCELLED). The process
-/// ignores SIGPIPE, as a worker does.
+/// A byte stream to one server over TCP or a Unix socket, plain or TLS. Not thread-safe. Every wait ends at its time
+/// limit (UNAVAILABLE), at the deadline of the call (DEADLINE) or at cancellation (CANCELLED). The process must ignore
+/// SIGPIPE, as a worker does.
 class Stream {
  public:
-  /// Connects and shakes hands. UNAVAILABLE, also when the server's certificate does not hold; INVALID for a file of
-  /// the settings that cannot be used. The files are read anew each time: a certificate that was renewed is used
-  /// without a restart. Resolving a name blocks as the system's resolver does. `tls`: nullptr is plain.
+  /// Connects and performs the TLS handshake; `tls` nullptr means a plain connection. Throws UNAVAILABLE, also if the
+  /// server's certificate cannot be verified; INVALID if a file of the settings cannot be used. The files are read
+  /// again each time, so a renewed certificate needs no restart. Name resolution blocks as long as the system's
+  /// resolver does.
   static std::unique_ptr<Stream> open(sdk::Call& call, const Peer& peer, const Tls* tls, Steady::time_point until);
   ~Stream();
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
   void write(sdk::Call& call, std::string_view bytes, Steady::time_point until);
-  /// At least one byte; UNAVAILABLE when the server closed.
+  /// Reads at least one byte. Throws UNAVAILABLE if the server closed the connection.
   std::size_t read(sdk::Call& call, char* to, std::size_t max_bytes, Steady::time_point until);
   const std::string& where() const { return where_; }
 
@@ -47,7 +48,7 @@ class Stream {
   bool try_connect(sdk::Call& call, const void* address, unsigned size, int family, Steady::time_point until);
   void shake_hands(sdk::Call& call, const Tls& tls, const std::string& host, Steady::time_point until);
   void wait(sdk::Call& call, short events, Steady::time_point until) const;
-  /// After an SSL call that returned `result`: waits for what it wants; throws when it failed.
+  /// Call after an SSL function returned `result`: waits for what it needs, throws if it failed.
   void wait_tls(sdk::Call& call, int result, Steady::time_point until, const char* doing);
   [[noreturn]] void fail(const std::string& why) const;
 

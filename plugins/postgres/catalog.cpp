@@ -13,7 +13,7 @@ std::string literal(std::string text) {
   return "'" + text + "'";
 }
 
-/// At least what the globs cover: `_` in LIKE is any character, so the caller looks again.
+/// Matches at least what the globs match: `_` in LIKE is any character, so the caller filters again.
 std::string like_any(const std::string& column, std::vector<std::string> globs) {
   std::string out;
   for (auto& glob : globs) {

@@ -84,8 +84,8 @@ class Waiter {
   milliseconds timeout_;
 };
 
-/// Asks the server to stop the statement. libpq's cancel blocks on a server that is gone, so it runs aside and gets
-/// half a second; the thread owns what it uses and never calls the host.
+/// Asks the server to stop the statement. libpq's cancel blocks on a dead server, so it runs on a thread of its own and
+/// gets half a second; the thread owns what it uses and never calls the host.
 void cancel_statement(PGconn* connection) {
   struct Shared {
     std::mutex mutex;

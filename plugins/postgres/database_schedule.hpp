@@ -10,21 +10,21 @@
 
 namespace driftd::postgres {
 
-/// Whose turn it is among the databases of a server, where all of them together may take longer than a cycle has. Those
-/// that are cheap to read come before those that are not, so that nobody's databases keep the others' from being read;
-/// among both who waited longest is first, so that nobody waits for ever. Any thread.
+/// Decides in which order the databases of a server are read if all of them take longer than a cycle has. Cheap
+/// databases come before expensive ones, so that the databases of one owner cannot keep those of others from being
+/// read; within both groups the one that has waited longest comes first, so that each is read eventually. Thread-safe.
 class DatabaseSchedule {
  public:
   using Cost = std::chrono::nanoseconds;
   struct Order {
     std::vector<std::string> names;
-    std::size_t cheap = 0;  ///< so many of them come before the dear ones
+    std::size_t cheap = 0;  ///< the first `cheap` names are cheap ones
   };
 
-  /// The order for now; what is not in `names` is forgotten. Cheap: the last turn took no more than `share`, or there
-  /// was none yet.
+  /// Returns the order for now and forgets databases that are not in `names`. A database is cheap if its last reading
+  /// took at most `share`, or if it was never read.
   Order order(const std::vector<std::string>& names, Cost share);
-  /// It had its turn. Who is left out says nothing, and so keeps its place.
+  /// Records that a database was read. One that is not recorded keeps its place.
   void record(const std::string& name, Cost cost);
 
  private:

@@ -11,20 +11,20 @@ struct Guc {
   std::string setting, unit, vartype;
 };
 
-/// The one attribute that carries it: `flag`, `number`, `bytes`, `duration` or `value`, and its raw value. Memory is in
-/// bytes and time in milliseconds whatever the base unit, so 16384 pages, 128MB and 131072kB are one value. Values
-/// below 0 are words of the GUC (off, inherit) and stay as they are.
+/// The attribute that carries a GUC: `flag`, `number`, `bytes`, `duration` or `value`, and its raw value. Memory is in
+/// bytes and time in milliseconds whatever the base unit, so 16384 pages, 128MB and 131072kB are one value. Negative
+/// values are keywords of the GUC (off, inherit) and stay as they are.
 struct TypedGuc {
   std::string attribute;
   std::string json;  ///< the value as JSON text; numbers keep the digits that the server sent
 };
 TypedGuc typed(const Guc& guc);
 
-/// Whether the text of a configuration file means the value that is in force.
+/// Returns true if the text of a configuration file means the value that is in force.
 bool same_value(std::string_view file_text, const Guc& in_force);
 
-/// Whether values of this GUC are secrets: conninfo strings, pass phrases, and what extensions and applications hide
-/// in placeholders (`app.jwt_secret`).
+/// Returns true if values of this GUC are secrets: conninfo strings, pass phrases, and what extensions and applications
+/// put into placeholders (`app.jwt_secret`).
 bool secret_guc(std::string_view name);
 
 }  // namespace driftd::postgres

@@ -54,7 +54,7 @@ void mark_secrets(const std::string& prefix, const json& settings, sdk::Record& 
   }
 }
 
-/// Sets that this session's login or client chose; the server-wide value is hidden behind them.
+/// Settings that this session's login or client chose; they hide the server-wide value.
 bool chosen_by_session(const std::string& source) {
   return source == "client" || source == "session" || source == "interactive" || source == "user" ||
          source == "database" || source == "database user" || source == "global";
@@ -79,7 +79,8 @@ std::string file_state(const Fields& row, const Guc& now) {
   return same ? "in_effect" : "edited_not_reloaded";
 }
 
-/// The file's path without the folder of the main configuration: ids do not move with the cluster.
+/// Returns the path of the file relative to the folder of the main configuration, so that ids do not change when the
+/// cluster moves.
 std::string short_file(const std::string& path, const std::string& folder) {
   if (!folder.empty() && path.starts_with(folder + "/")) return path.substr(folder.size() + 1);
   return path;

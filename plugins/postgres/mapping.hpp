@@ -23,12 +23,12 @@ struct Origin {
 
 using Records = std::vector<sdk::Record>;
 
-/// A JSON list of a column as an attribute; one that is too long to be sent (kTooLong) is unread instead.
-/// Throws sdk::Failure CORRUPT for what is no JSON.
+/// Puts the JSON list of a column as an attribute; one that is too long to be sent (kTooLong) becomes unread instead.
+/// Throws CORRUPT if the column is not valid JSON.
 void put_list(const Fields& row, std::string_view column, const std::string& attribute, nlohmann::json& body,
               sdk::Record& record);
-/// The body as text. What somebody may have is bounded by nobody: of a body that no host takes the longest members are
-/// unread, so that they hide neither the other attributes nor the other records.
+/// Sets the body as text. If it exceeds the host's limits, its longest members become unread, so that they hide neither
+/// the other attributes nor the other records.
 void fit(sdk::Record& record, nlohmann::json body);
 /// Unread, for it is longer than `bytes`.
 sdk::Unread too_long(const std::string& attribute, int bytes);
@@ -41,9 +41,9 @@ Records map_extensions(const Rows& rows, const Origin& from);
 Records map_schemas(const Rows& rows, const Origin& from);
 Records map_publications(const Rows& rows, const Origin& from);
 Records map_default_privileges(const Rows& rows, const Origin& from);
-/// Of tables whose schema one of the globs covers.
+/// Maps tables whose schema matches one of the globs.
 Records map_fingerprints(const Rows& rows, const Origin& from, const std::vector<std::string>& schemas);
-/// `missing_right`: not empty, the connection strings could not be read.
+/// `missing_right` is not empty if the connection strings could not be read.
 Records map_subscriptions(const Rows& rows, const std::string& missing_right);
 Records map_slots(const Rows& rows);
 Records map_file_settings(const Rows& rows);

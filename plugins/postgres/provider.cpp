@@ -34,7 +34,7 @@ class Server final : public sdk::Instance {
 
  private:
   enum class Use { reads, health };
-  /// A borrowed connection that goes back when it is still whole.
+  /// A borrowed connection that is returned if it is still usable.
   class Borrowed {
    public:
     Borrowed(Server& from, sdk::Call& call, Use use);
@@ -43,7 +43,7 @@ class Server final : public sdk::Instance {
     Borrowed& operator=(const Borrowed&) = delete;
     Client& operator*() { return *client_; }
     Client* operator->() { return client_.get(); }
-    /// True when it had been idle: a failure of it may only mean that the server closed it meanwhile.
+    /// True if it was idle: a failure of it may only mean that the server closed it meanwhile.
     bool reused() const { return reused_; }
 
    private:
@@ -59,8 +59,8 @@ class Server final : public sdk::Instance {
   bool listed_twice(const std::string& cursor, std::size_t digest);
   sdk::Health probe(sdk::Call& call);
   static std::string identity_of(sdk::Call& call, Client& client);
-  /// Runs `work(client)`; once more on a new connection when an idle one turned out to be dead before anything was
-  /// told.
+  /// Runs `work(client)`, and once more on a new connection if an idle one turned out to be dead before anything was
+  /// emitted.
   template <class Work>
   auto with_client(sdk::Call& call, Use use, Work work);
 
@@ -118,7 +118,7 @@ sdk::RefreshResult Server::refresh_with(sdk::Call& call, const sdk::Refresh& req
   for (const auto kind : kKinds) {
     if (request.wants(kind) && settings_.scope.wants_kind(kind)) kinds.emplace_back(kind);
   }
-  // What is in databases, which others may make slow, is read last.
+  // The contents of databases are read last, because others may make them slow.
   std::stable_partition(kinds.begin(), kinds.end(), [](const auto& kind) { return !is_database_kind(kind); });
   Reader reader(call, client, settings_, kinds, schedule_);
   const std::string cursor = reader.cursor();
@@ -128,7 +128,8 @@ sdk::RefreshResult Server::refresh_with(sdk::Call& call, const sdk::Refresh& req
   for (const auto& kind : kinds) {
     if (!emit_kind(call, reader.list(kind), kind, digest)) return {};
   }
-  // The cursor hashes values: one from before the rows would fit again once a change that they show is taken back.
+  // The cursor hashes values. A cursor from before the rows were read would match again once a change that they show is
+  // undone.
   bool stood = false;
   if (!cursor.empty()) {
     Reader after(call, client, settings_, kinds, schedule_);
@@ -142,8 +143,8 @@ sdk::RefreshResult Server::refresh_with(sdk::Call& call, const sdk::Refresh& req
   return {};
 }
 
-/// Where transactions ended meanwhile, a change may have come and gone between two equal cursors, with the rows read in
-/// between: what was listed holds once a second listing says the same.
+/// If transactions ended meanwhile, a change may have come and gone between two equal cursors, with the rows read in
+/// between. The list is trusted once a second one is equal.
 bool Server::listed_twice(const std::string& cursor, std::size_t digest) {
   const std::lock_guard lock(mutex_);
   const std::pair now(cursor, digest);

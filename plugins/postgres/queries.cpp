@@ -25,8 +25,8 @@ constexpr std::string_view kStream =
     "WHERE "
     "name = 'primary_conninfo') = '' THEN 'none' ELSE 'silent' END";
 
-/// The function of our README, found without touching a schema that we may not use. One that no superuser owns is none
-/// of ours: a schema of this name is anybody's to make, and what is called runs with our rights.
+/// Finds the function of our README without touching a schema that we may not use. A function that is not owned by a
+/// superuser is not ours: anybody may create a schema of this name, and the function would run with our rights.
 std::string callable(std::string_view function) {
   return "EXISTS (SELECT FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace WHERE n.nspname = 'driftd' AND "
          "p.proname = '" +
@@ -44,7 +44,7 @@ std::string hash(const std::string& what, const std::string& from) {
 const std::string kRoleSettings =
     hash("row(s.setdatabase, s.setrole, " + bounded_list("s.setconfig") + ")::text", "pg_db_role_setting s");
 
-/// Of pg_roles everything but the settings, which are in kRoleSettings.
+/// Everything of pg_roles but the settings, which are in kRoleSettings.
 constexpr std::string_view kRole =
     "row(r.oid, r.rolname, r.rolsuper, r.rolinherit, r.rolcreaterole, r.rolcreatedb, r.rolcanlogin, r.rolreplication, "
     "r.rolbypassrls, r.rolconnlimit, r.rolvaliduntil)::text";
@@ -70,8 +70,7 @@ const std::string kDatabases =
     " FROM pg_db_role_setting s WHERE s.setdatabase = d.oid AND s.setrole = 0) AS settings FROM pg_database d ORDER BY "
     "datname";
 
-/// Of what the files say of search_path, the last line that counts: our sessions have a value of their own. NULL:
-/// nothing.
+/// The last line of the files that sets search_path, because our own sessions override it. NULL if there is none.
 std::string of_path(std::string_view column) {
   return "(SELECT " + std::string(column) +
          "::text FROM pg_file_settings WHERE lower(name) = 'search_path' AND applied ORDER BY seqno DESC LIMIT 1)";
@@ -81,7 +80,7 @@ std::string is_long(const std::string& text) {
   return "coalesce(octet_length(" + text + ") > " + std::to_string(kMostOfCell) + ", false)";
 }
 
-/// Text that is sent whole or not at all; `too_long` of the same row tells NULL from what is not sent.
+/// Text that is sent completely or not at all; `too_long` of the same row tells NULL from a text that was not sent.
 std::string bounded_text(const std::string& text) {
   return "CASE WHEN NOT " + is_long(text) + " THEN " + text + " END";
 }
@@ -142,8 +141,8 @@ std::string instance_query(const Rights& rights) {
          " AS lag_seconds";
 }
 
-/// Database → settings of the role there, or null where they are too long. They have one bound together, and the short
-/// ones come first: who has a database of his own crowds out nobody but himself.
+/// Settings of the role by database, or null if they are too long. All share one limit and short ones come first, so
+/// that the owner of a database can crowd out only himself.
 std::string in_databases() {
   return "(SELECT json_object_agg(x.datname, CASE WHEN x.total <= " + std::to_string(kMostOfList) +
          " THEN array_to_json(x.setconfig) END) FROM (SELECT d.datname, s.setconfig, sum(z.n) OVER (ORDER BY z.n, "

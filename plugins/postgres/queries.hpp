@@ -18,17 +18,17 @@ inline constexpr std::array<std::string_view, 13> kKinds{
 struct Rights {
   int version = 0;
   bool settings = false, file_settings = false, hba_rules = false, identity = false;
-  bool verifiers = false;     ///< by the way that the settings chose
+  bool verifiers = false;     ///< by the method of the settings
   bool conninfo = false;      ///< driftd.subscription_conninfo() is there and ours to call
   bool hba_modified = false;  ///< driftd.hba_file_modified() is there and ours to call
-  bool subscriptions = true;  ///< all that we read of pg_subscription: before 14 not everybody may
+  bool subscriptions = true;  ///< everything that we read of pg_subscription; before 14 that needs more rights
 };
 
-/// The right that `kind` needs and we lack; empty: it can be listed whole.
+/// Returns the right that `kind` needs and we lack; empty if it can be listed completely.
 std::string missing_right(std::string_view kind, const Rights& rights);
-/// The right behind the connection strings of subscriptions.
+/// Returns the right that is needed for the connection strings of subscriptions.
 std::string conninfo_right();
-/// The right behind role verifiers, as it would be granted.
+/// Returns the right that is needed for role verifiers, as it would be granted.
 std::string verifier_right(Verifiers by);
 
 std::string rights_query(Verifiers by);
@@ -38,10 +38,11 @@ Rights map_rights(const Rows& rows, int version);
 /// of the catalogue rows behind it, made by the server.
 std::string gate_query(const Rights& rights, const Settings& settings);
 
-/// All rows of a kind that is the server's own, not a database's.
+/// Returns the query for all rows of a kind that belongs to the server, not to a database.
 std::string list_query(std::string_view kind, const Rights& rights, const Settings& settings);
 
-/// One row: `identity`. Without the right to it the whole statement is refused, wherever the function stands in it.
+/// Returns a query of one row: `identity`. Without the right to it the server refuses the whole statement, so it stands
+/// alone.
 std::string identity_query();
 /// One row: `role`, `identity` (whether it may be read), `version`.
 std::string health_query();

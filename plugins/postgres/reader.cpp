@@ -16,7 +16,7 @@ std::string digest_of(const std::string& text) {
   return std::to_string(out) + ":" + std::to_string(text.size());
 }
 
-/// What the server itself refuses of one kind: a right, a value, or that it takes too long.
+/// Failures of one kind that the server itself reports: a missing right, a value, or a time limit.
 bool of_a_kind(const sdk::Failure& failure) {
   return failure.code == DRIFTD_DENIED || failure.code == DRIFTD_CORRUPT || failure.code == DRIFTD_BUDGET;
 }
@@ -34,7 +34,7 @@ std::chrono::milliseconds left_until(Steady::time_point end) {
                   std::chrono::milliseconds(1));
 }
 
-/// What becomes of databases whose turn it was not: few enough of their names are told.
+/// Reports databases that were not reached, naming only a few.
 sdk::Failure left_out(const std::vector<std::string>& databases) {
   constexpr std::size_t kNamed = 20;
   std::string names;
@@ -191,9 +191,8 @@ void Reader::check_same_system(Client& client, std::chrono::milliseconds timeout
   throw sdk::Failure(DRIFTD_UNAVAILABLE, client_.endpoint() + ": another server answers now than a moment ago");
 }
 
-// Databases are others' to make and to make slow: together they get half of the time that is left, so that the cycle
-// has its end. What each of the cheap ones may take is made so that they all fit in beside the part that is the dear
-// ones'.
+// Others may create databases and make them slow, so all of them together get half of the remaining time and the cycle
+// ends in time. The share of each cheap one is chosen so that all cheap ones fit beside the part of the expensive ones.
 void Reader::walk() {
   walked_ = true;
   auto names = databases();

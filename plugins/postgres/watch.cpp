@@ -12,7 +12,7 @@ namespace {
 using std::chrono::milliseconds;
 constexpr milliseconds kShortest{1000}, kLongest{60'000}, kLookAgain{300'000};
 
-/// False: nobody would tell us anything.
+/// Returns false if nothing would send notifications.
 bool listen(sdk::Call& call, const Settings& settings) {
   const auto client = connect(call, settings, settings.connect, settings.statement);
   const Rows rows = client->query(
@@ -43,7 +43,7 @@ void watch_ddl(sdk::Call& call, const Settings& settings) {
     } catch (const sdk::Failure& failure) {
       if (failure.code == DRIFTD_CANCELLED) return;
       if (failure.code == DRIFTD_DEADLINE) throw;
-      // refresh and health say that it is down; here it is only tried again
+      // Refresh and health report that it is down; here it is only retried.
       call.log(DRIFTD_LOG_DEBUG, failure.what());
     }
     common::wait_until(call, std::chrono::steady_clock::now() + pause);

@@ -6,8 +6,8 @@
 
 namespace driftd::postgres {
 
-/// Listens to the event trigger of our README, where it was made, and sends a hint for each DDL statement. Where it was
-/// not, or on a standby, it looks again every few minutes. Returns when the call is cancelled.
+/// Listens to the event trigger of our README, if it exists, and sends a hint for each DDL statement. If it does not,
+/// or on a standby, it checks again every few minutes. Returns when the call is cancelled.
 void watch_ddl(sdk::Call& call, const Settings& settings);
 
 }  // namespace driftd::postgres

@@ -21,7 +21,7 @@ std::vector<std::string> words_of(const std::string& line) {
   return out;
 }
 
-/// Cut at blanks alone: `+select|a\tb` is one rule.
+/// Splits at blanks only: `+select|a\tb` is one rule.
 std::vector<std::string> rule_words(std::string_view text) {
   std::vector<std::string> out;
   while (!text.empty()) {
@@ -32,7 +32,7 @@ std::vector<std::string> rule_words(std::string_view text) {
   return out;
 }
 
-/// Takes the parenthesis off a selector's last word. Only the last one ends it: a pattern may be called `a)`.
+/// Removes the parenthesis from the last word of a selector. Only the last one ends it: a pattern may be called `a)`.
 void close(std::vector<std::string>& selector) {
   if (selector.empty() || selector.back().back() != ')') return;
   selector.back().pop_back();
@@ -85,11 +85,12 @@ std::vector<std::string> selector_texts(const AclUser& user, const AclCategories
   return out;
 }
 
-/// What the rules say, and what they allow: each is judged beside the other (equivalent_acl_changes).
+/// Both the rules and what they allow are compared (equivalent_acl_changes).
 constexpr std::pair<const char*, const char*> kReadings[] = {{"rules", "commands"}, {"selector_rules", "selectors"}};
 
-/// Whoever may write rules may write more than a host takes. The largest members are unread then, and of two readings
-/// both: where one is missing, a change of the other would look like the same rules in other words.
+/// A user who may write rules may write more than the host accepts. The largest members then become unread. Rules and
+/// commands become unread together: if one were missing, a change of the other would look like the same rules in other
+/// words.
 void fit(sdk::Record& record, json& body) {
   std::vector<std::string> left_out;
   record.body = common::fit_members(body, common::kMaxBody, left_out);

@@ -12,17 +12,17 @@
 
 namespace driftd::redis {
 
-/// What the server says of its own commands: category → commands, subcommands as `config|get`, as ACL CAT answers. Not
-/// `all`. `slow` and `fast` together are every command.
+/// Commands by category, as ACL CAT answers; subcommands as `config|get`. Without `all`; `slow` and `fast` together
+/// hold every command.
 using AclCategories = std::map<std::string, std::set<std::string>>;
 
-/// The command rules in their order, made of the commands that they allow: `+@all` or `-@all` (which also decides about
-/// commands of modules to come), then what deviates from it, sorted; a command whose subcommands all deviate stands for
-/// them. Two texts of rules allow the same exactly when this is the same.
+/// Returns the normal form of command rules: `+@all` or `-@all` (which also decides about commands of future modules),
+/// then the sorted deviations from it. A command whose subcommands all deviate stands for them. Two rule texts allow
+/// the same exactly if their normal forms are equal.
 std::vector<std::string> effective_commands(const std::vector<std::string>& rules, const AclCategories& categories);
 
-/// Rules about different commands commute, and Redis 7.0 lists them in another order after every start: sorted by the
-/// command between two categories. What stands about one command keeps its order, and categories stay where they are.
+/// Sorts the rules by command between two categories: rules about different commands commute, and Redis 7.0 lists them
+/// in another order after every start. Rules about one command keep their order, and categories keep their place.
 std::string ordered(const std::string& commands);
 
 /// One user as ACL LIST wrote it.
@@ -30,21 +30,21 @@ struct AclUser {
   std::string name;
   bool enabled = false;
   std::vector<std::string> flags, passwords, keys, channels, commands;
-  std::vector<std::vector<std::string>> selectors;  ///< the words inside each pair of parentheses
+  std::vector<std::vector<std::string>> selectors;  ///< the rules inside each pair of parentheses
 };
 
-/// CORRUPT when the line is none of ACL LIST.
+/// Throws CORRUPT if the line is not one of ACL LIST.
 AclUser parse_acl_line(const std::string& line);
 
-/// Categories that the user's rules name, without `all`.
+/// Returns the categories that the user's rules name, without `all`.
 std::set<std::string> categories_of(const AclUser& user);
 
-/// `missing`: the right without which the categories could not be read, or a category that the server does not know;
-/// then commands and selectors are unread.
+/// `missing` is the right without which the categories could not be read, or a category that the server does not know;
+/// commands and selectors are then unread.
 sdk::Record acl_record(const AclUser& user, const AclCategories& categories, const std::string& missing);
 
-/// Verdicts on changes of one acl_user: rules written in other words, and commands that only the server's version
-/// brought.
+/// A change of an acl_user; equivalent_acl_changes() returns those that only spell the rules differently or that only
+/// the server's version brought.
 struct AclChange {
   std::uint32_t index;
   std::string_view path;

@@ -6,11 +6,11 @@
 
 namespace driftd::redis {
 
-/// Key patterns sorted, in one spelling: `allkeys` is `~*`, `%RW~x` and the pair `%R~x %W~x` are `~x`, and `~*` covers
-/// every other.
+/// Returns the sorted key patterns in one spelling: `allkeys` is `~*`, `%RW~x` and the pair `%R~x %W~x` are `~x`, and
+/// `~*` covers every other pattern.
 std::vector<std::string> normal_keys(const std::vector<std::string>& patterns);
 
-/// Channel patterns sorted: `allchannels` is `&*`, which covers every other.
+/// Returns the sorted channel patterns: `allchannels` is `&*`, which covers every other pattern.
 std::vector<std::string> normal_channels(const std::vector<std::string>& patterns);
 
 }  // namespace driftd::redis

@@ -41,8 +41,7 @@ bool is_busy(const std::string& error) {
   return std::any_of(std::begin(kWords), std::end(kWords), [&](const char* word) { return starts(error, word); });
 }
 
-/// What a server says to AUTH may quote its arguments, in part even: what is known is shown as it is known, of the rest
-/// the first word.
+/// The error of AUTH may quote its arguments. Known errors are shown as they are, of others only the first word.
 std::string said_to_auth(const std::string& error) {
   constexpr const char* kKnown[] = {"WRONGPASS invalid username-password pair or user is disabled",
                                     "ERR invalid password",

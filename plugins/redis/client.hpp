@@ -24,24 +24,25 @@ struct Reply {
   std::vector<Reply> list;
 };
 
-/// Overwrites what a reply held, for those that hold secrets.
+/// Overwrites the contents of a reply that holds secrets.
 void wipe(Reply& reply);
 
-/// One connection to a server. Not thread-safe. Every wait ends at the call's deadline, at cancellation, or after the
-/// settings' time-outs; all failures are sdk::Failure with the code that says what the scheduler must do.
+/// One connection to a server. Not thread-safe. Every wait ends at the deadline of the call, at cancellation, or after
+/// the time-outs of the settings. All failures are sdk::Failure with the code that tells the scheduler what to do.
 class Client {
  public:
-  /// Connects and authenticates. UNAVAILABLE, UNAUTHENTICATED, DEADLINE, CANCELLED.
+  /// Connects and authenticates. Throws UNAVAILABLE, UNAUTHENTICATED, DEADLINE, CANCELLED.
   static std::unique_ptr<Client> connect(sdk::Call& call, const Address& address, const Login& login,
                                          const Settings& settings, std::chrono::milliseconds timeout);
   ~Client();
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
-  /// One command. `right` is the ACL rule that it needs; a NOPERM answer becomes DENIED naming it, for `kind`.
+  /// Runs one command. `right` is the ACL rule that it needs; a NOPERM answer becomes DENIED for `kind` with that
+  /// right.
   Reply command(sdk::Call& call, const std::vector<std::string>& words, const std::string& kind,
                 const std::string& right);
-  /// The next message of a subscription; waits until the call is cancelled.
+  /// Returns the next message of a subscription; waits until the call is cancelled.
   Reply message(sdk::Call& call);
   const std::string& address() const { return address_; }  ///< `host:port` as connected to
 

@@ -10,22 +10,23 @@ namespace driftd::redis {
 
 using Config = std::map<std::string, std::string>;
 
-/// The value of a directive as JSON text. A list of words becomes a list, `notify-keyspace-events` its flags with `A`
-/// spelt out, `save` its points, `client-output-buffer-limit` an object by class; all else stays as it is. The schema
-/// says which of them are sets.
+/// Returns the value of a directive as JSON text. A list of words becomes a list, `notify-keyspace-events` its flags
+/// with `A` expanded, `save` its points, `client-output-buffer-limit` an object by class; all others stay texts. The
+/// schema says which of them are sets.
 std::string config_value(const std::string& name, const std::string& value);
 
-/// All directives as one JSON object: without `replicaof` (the replication resource has it), and without a name that a
-/// newer one of the same answer stands for (`slave-…`, `…-ziplist-…`, `lua-time-limit`).
+/// Returns all directives as one JSON object, without `replicaof` (it belongs to the replication resource) and without
+/// old names of directives that the same answer also holds under their newer name (`slave-…`, `…-ziplist-…`,
+/// `lua-time-limit`).
 std::string config_object(const Config& config);
 
-/// The directive holds a secret that the schema does not know by name: of a module, or of a newer server.
+/// Returns true if the directive holds a secret that the schema does not list: of a module, or of a newer server.
 bool secret_directive(const std::string& name);
 
-/// `none`, `rdb`, `aof` or `rdb+aof`; empty when the answer does not say.
+/// Returns `none`, `rdb`, `aof` or `rdb+aof`; empty if the answer does not tell.
 std::string persistence(const Config& config);
 
-/// CONFIG GET's own globs: `*`, `?`; names fold their case.
+/// Returns true if one of the globs of CONFIG GET (`*`, `?`) matches the name, ignoring case.
 bool matches_pattern(const std::string& name, const std::vector<std::string>& patterns);
 
 }  // namespace driftd::redis

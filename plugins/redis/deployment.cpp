@@ -62,7 +62,7 @@ Deployment::~Deployment() {
   for (auto& one : sentinels_) pool_->put(std::move(one));
 }
 
-/// A connection that answers: `info`, when given, is its INFO, else a PING shows it.
+/// Returns a connection that answers. `info`, if given, gets its INFO; otherwise a PING checks it.
 std::unique_ptr<Client> Deployment::open(const Address& address, const Login& login, Info* info) {
   const auto greet = [&](Client& client) {
     sent_ns_ = call_.now_ns();
@@ -75,7 +75,7 @@ std::unique_ptr<Client> Deployment::open(const Address& address, const Login& lo
     try {
       greet(*idle);
       return idle;
-    } catch (const sdk::Failure& failure) {  // closed meanwhile, perhaps: a new connection tells
+    } catch (const sdk::Failure& failure) {  // it may have been closed meanwhile; a new connection shows it
       if (ends_the_call(failure) || failure.code == DRIFTD_DENIED) throw;
     }
   }
@@ -115,7 +115,7 @@ void Deployment::query_sentinel(Client& client, const Address& address) {
   }
 }
 
-/// The Sentinels from this address on; one that does not answer is noted.
+/// Queries the Sentinels from this address on and records failures.
 void Deployment::query_sentinel(std::size_t from) {
   const Login& login = settings_.sentinel ? settings_.sentinel->login : settings_.login;
   for (std::size_t i = from; i < settings_.addresses.size(); ++i) {

@@ -13,37 +13,37 @@
 
 namespace driftd::redis {
 
-/// Idle connections by address. Any thread.
+/// Idle connections by address. Thread-safe.
 class Pool {
  public:
   std::unique_ptr<Client> take(const std::string& address);
-  void put(std::unique_ptr<Client> client);  ///< only whole ones: a connection that failed is not put back
+  void put(std::unique_ptr<Client> client);  ///< a connection that failed must not be put back
 
  private:
   std::mutex mutex_;
   std::map<std::string, std::unique_ptr<Client>> idle_;
 };
 
-/// The server that a call talks to, found by the settings: the first address that answers, or the primary that
-/// Sentinels name. Lives for one call.
+/// The server that a call reads: the first address of the settings that answers, or the primary that the Sentinels
+/// name. Lives for one call.
 class Deployment {
  public:
-  /// `pool` may be null: then every connection is new. `timeout`: for one connection and for one answer. Throws the
+  /// `pool` may be null; then every connection is new. `timeout` limits each connection and each answer. Throws the
   /// failure of the last address that was tried.
   Deployment(sdk::Call& call, const Settings& settings, Pool* pool, std::chrono::milliseconds timeout);
-  ~Deployment();  ///< gives its connections back, unless a failure is on its way
+  ~Deployment();  ///< returns its connections to the pool, unless an exception is in flight
   Deployment(const Deployment&) = delete;
   Deployment& operator=(const Deployment&) = delete;
 
   Client& client() { return *client_; }
-  const Info& info() const { return info_; }  ///< INFO all, as of `sent_ns`
+  const Info& info() const { return info_; }  ///< INFO as of `sent_ns`
   std::int64_t sent_ns() const { return sent_ns_; }
   bool sentinel() const { return role_of(info_) == "sentinel"; }
   bool uses_sentinels() const { return settings_.sentinel.has_value(); }
-  /// The first of the addresses answered. At a Sentinel that is not so, it is another Sentinel than usual.
+  /// Returns true if the first address answered. If not, a Sentinel that answers is another one than usual.
   bool first() const { return first_; }
   const std::vector<SentinelView>& views() const { return views_; }
-  /// Why not every Sentinel was heard; empty: all were, or there is none.
+  /// Returns the failures of Sentinels that did not answer; empty if all did or there are none.
   const std::vector<sdk::Failure>& sentinel_failures() const { return sentinel_failures_; }
 
  private:

@@ -60,7 +60,7 @@ Info parse_info(const std::string& text) {
       behind.insert_or_assign(std::move(key), std::move(value));
   });
   const bool replica = get(behind, "role") == "slave";
-  for (const char* key : kOfReplicas) {  // a primary says nothing of one
+  for (const char* key : kOfReplicas) {  // a primary has none of these fields
     if (!replica) behind.erase(key);
   }
   out.merge(behind);
@@ -88,7 +88,8 @@ std::string product_of(const Info& info) {
 }
 
 std::string version_of(const Info& info) {
-  // a fork says in redis_version which Redis it is compatible with: the same for all of its releases
+  // A fork reports in redis_version the Redis version that it is compatible with, which is the same for all of its
+  // releases.
   const std::string own = get(info, product_of(info) + "_version");
   return own.empty() ? get(info, "redis_version") : own;
 }
@@ -102,13 +103,14 @@ std::string primary_of(const Info& info) {
 std::string change_stamp(const Info& info, const std::string& scope) {
   if (std::atoi(get(info, "redis_version").c_str()) < 7 || role_of(info) == "sentinel") return {};
   const std::string run = get(info, "run_id");
-  if (run.empty()) return {};  // whether its counters began anew cannot be told
+  if (run.empty()) return {};  // a reset of its counters could not be detected
   std::string out = "v3;" + run + ";" + role_of(info) + ";" + primary_of(info) + ";" + get(info, "master_link_status") +
                     ";" + get(info, "loading") + ";" + get(info, "master_replid") + ";" + get(info, "master_replid2") +
                     ";" + scope;
   for (const char* command : {"config|set", "config|rewrite", "config|resetstat", "acl|setuser", "acl|deluser",
                               "acl|load", "module|load", "module|loadex", "module|unload", "replicaof", "slaveof"}) {
-    // the time that the calls took is in it too: a RESETSTAT and as many calls again hardly take the same microseconds
+    // The stamp includes the time of the calls: after a RESETSTAT the same number of calls hardly takes the same
+    // microseconds.
     out += ";" + get(info, std::string("cmdstat_") + command);
   }
   return out;

@@ -37,7 +37,7 @@ void mark_unasked(const Config& config, const std::vector<std::string>& asked, c
   }
 }
 
-/// Directives that make the record longer than any host takes: they are unread, and the others are judged.
+/// Directives that exceed the host's limits become unread; the others are still judged.
 void fit(json& config, sdk::Record& out) {
   constexpr std::size_t kBeside = 64u << 10;  // version, modules
   std::vector<std::string> left_out;

@@ -8,10 +8,11 @@
 
 namespace driftd::redis {
 
-/// MissedChanges of a server whose cursor is made of counters. Any thread.
+/// The same for a server whose cursor is made of counters. Thread-safe.
 class MissedChanges : public common::MissedChanges {
  public:
-  /// Counters of the run that fell were reset: the change_stamp says nothing this time. Told once for each fall.
+  /// Returns true once for each reset of the server's counters within one run (CONFIG RESETSTAT): the change stamp
+  /// proves nothing this time.
   bool counters_fell(const std::string& run_id, long long processed) {
     const std::lock_guard lock(mutex_);
     const bool fell = run_id == run_id_ && processed < processed_;

@@ -41,7 +41,7 @@ class RedisInstance final : public sdk::Instance {
     Reader reader(call, deployment, settings_, known_directives());
     const bool fell =
         missed_changes_.counters_fell(get(deployment.info(), "run_id"), commands_processed(deployment.info()));
-    const std::string now = reader.change_stamp();  // before the rest, so that a change in between moves it
+    const std::string now = reader.change_stamp();  // read before the rest, so that a change in between alters it
     if (!request.full && !fell && !now.empty() && request.cursor == now) return {true, 0};
     bool whole = true;
     std::size_t digest = 0;
@@ -105,7 +105,7 @@ class RedisInstance final : public sdk::Instance {
   }
 
  private:
-  /// What is too long is named also where no baseline has it, of a user who is new.
+  /// Names what is too long even for a new user, whose baseline does not hold it yet.
   static void tell_unread(sdk::Call& call, const sdk::Record& record) {
     for (const auto& unread : record.unread) {
       if (unread.code != DRIFTD_BUDGET) continue;
@@ -118,7 +118,8 @@ class RedisInstance final : public sdk::Instance {
                  0});
     }
   }
-  /// Emits what is in scope, then COMPLETE or why not. False: the host asked to finish.
+  /// Emits what is in scope, then COMPLETE or the reasons why it is not complete. Returns false if the host asks to
+  /// stop.
   bool emit_kind(sdk::Call& call, Reader& reader, const char* kind, bool& whole, std::size_t& digest) {
     const Listing listing = reader.list(kind);
     std::uint64_t count = 0;

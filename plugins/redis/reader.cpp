@@ -12,10 +12,10 @@ bool only_this_kind(const sdk::Failure& failure) {
   return failure.code == DRIFTD_DENIED || failure.code == DRIFTD_UNSUPPORTED;
 }
 
-/// A server that answers something else than a list has not said that it is empty.
+/// An answer that is not a list does not mean an empty list.
 void must_be_list(const Reply& answer, const char* command, const char* kind) {
   if (answer.type != Reply::Type::list)
-    throw sdk::Failure(DRIFTD_CORRUPT, std::string(command) + ": the answer is no list", kind);
+    throw sdk::Failure(DRIFTD_CORRUPT, std::string(command) + ": the answer is not a list", kind);
 }
 
 }  // namespace
@@ -25,7 +25,7 @@ Listing Reader::list(const std::string& kind) {
   const std::int64_t sent = call_.now_ns();
   const bool elsewhere = deployment_.sentinel() && !deployment_.first() && (kind == "server" || kind == "acl_user");
   if (elsewhere) {
-    add_sentinel_failures(out);  // each Sentinel has its own: those of another are no answer
+    add_sentinel_failures(out);  // each Sentinel has its own config and users
     return out;
   }
   try {
@@ -114,7 +114,7 @@ AclCategories Reader::categories(const std::vector<AclUser>& users) {
   AclCategories out;
   const Reply all = deployment_.client().command(call_, {"ACL", "CAT"}, "acl_user", "+acl|cat");
   must_be_list(all, "ACL CAT", "acl_user");
-  // one that the server does not know is a rule that a user's line only looks to have
+  // An unknown category is a rule that only looks like one in the user's line.
   for (const auto& one : all.list) {
     if (!wanted.contains(one.text)) continue;
     const Reply answer = deployment_.client().command(call_, {"ACL", "CAT", one.text}, "acl_user", "+acl|cat");

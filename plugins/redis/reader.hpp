@@ -14,13 +14,13 @@ namespace driftd::redis {
 
 using Records = std::vector<sdk::Record>;
 
-/// One kind as the system has it now. `missing`: not all of it could be seen, for this reason.
+/// All records of one kind. `missing` holds the reasons if the list is incomplete.
 struct Listing {
   Records records;
   std::vector<sdk::Failure> missing;
 };
 
-/// Reads kinds through one deployment. Lives for one call. `known`: the directives that the schema names.
+/// Reads kinds from one deployment. Lives for one call. `known` are the directives that the schema names.
 class Reader {
  public:
   Reader(sdk::Call& call, Deployment& deployment, const Settings& settings, const std::vector<std::string>& known)
@@ -29,9 +29,10 @@ class Reader {
         settings_(settings),
         known_(known) {}
 
-  /// A failure that concerns only this kind is in `missing`; any other is thrown.
+  /// Lists a kind. A failure that concerns only this kind is in `missing`; any other is thrown.
   Listing list(const std::string& kind);
-  /// Equal to that of an earlier call: nothing that we read has changed since. Empty: cannot be told.
+  /// Returns a text that is equal to that of an earlier call only if nothing that we read has changed since; empty if
+  /// that cannot be told.
   std::string change_stamp();
 
  private:
@@ -49,7 +50,7 @@ class Reader {
   Deployment& deployment_;
   const Settings& settings_;
   const std::vector<std::string>& known_;
-  std::string nodes_;  ///< CLUSTER NODES of this call
+  std::string nodes_;  ///< answer of CLUSTER NODES in this call
 };
 
 }  // namespace driftd::redis

@@ -12,7 +12,7 @@
 
 namespace driftd::redis {
 
-/// Where one server listens.
+/// Address of one server.
 struct Address {
   std::string host = "127.0.0.1";
   int port = 6379;
@@ -21,17 +21,17 @@ struct Address {
   std::string text() const;
 };
 
-/// `host`, `host:port`, `[v6]:port`, `unix:/path`. Throws sdk::Failure INVALID that names `setting`.
+/// Parses `host`, `host:port`, `[v6]:port` or `unix:/path`. Throws INVALID that names `setting`.
 Address parse_address(const std::string& text, const std::string& setting);
 
 struct Login {
   std::string username, password_token;
 };
 
-/// The primary that Sentinels name.
+/// The name under which Sentinels know the primary.
 struct SentinelMaster {
   std::string master;
-  Login login;  ///< at the Sentinels
+  Login login;  ///< for the Sentinels
 };
 
 /// Settings of one instance, as in schema.json. Immutable.
@@ -45,7 +45,7 @@ struct Settings {
   sdk::Scope scope;
 };
 
-/// From the JSON that open() gets. Throws sdk::Failure INVALID with the setting's name.
+/// Parses the JSON that open() gets. Throws INVALID with the name of the setting.
 Settings parse_settings(std::string_view json);
 
 }  // namespace driftd::redis

@@ -28,7 +28,7 @@ std::set<std::string> split(const std::string& text, char at) {
   return out;
 }
 
-/// Ranges that touch become one: `5 6-7` is `5-7`.
+/// Joins adjacent ranges: `5 6-7` becomes `5-7`.
 std::vector<std::string> merged(std::vector<std::pair<int, int>> ranges) {
   std::sort(ranges.begin(), ranges.end());
   std::vector<std::string> out;
@@ -68,7 +68,7 @@ Node parse_node(const std::string& line) {
   return out;
 }
 
-/// Members; a node that is only being met is none yet.
+/// Members of the cluster; a node in handshake is not one yet.
 std::vector<Node> parse_nodes(const std::string& text) {
   std::vector<Node> out;
   std::istringstream in(text);
@@ -121,7 +121,7 @@ constexpr Attribute kSentinelAttributes[] = {{"quorum", "quorum"},
                                              {"notification_script", "notification-script"},
                                              {"client_reconfig_script", "client-reconfig-script"}};
 
-/// What each Sentinel says of one attribute; the answer when they agree, else an unread that tells who says what.
+/// Returns the value on which all Sentinels agree, else an unread that lists each answer.
 void agree(const std::string& name, const std::map<std::string, std::string>& said, json& body, sdk::Record& record) {
   std::set<std::string> values;
   std::string who;
@@ -196,7 +196,7 @@ sdk::Record cluster_record(const std::string& text, const Info& info) {
   json body = body_of(nodes);
   const auto unsure = std::find_if(nodes.begin(), nodes.end(),
                                    [](const Node& node) { return is_replica(node) && node.primary.empty(); });
-  if (unsure != nodes.end()) {  // it was made one a moment ago, and this node has not heard of whom
+  if (unsure != nodes.end()) {  // it just became a replica, and this node does not know of which primary
     body.erase("nodes");
     out.unread.push_back(
         {"nodes", DRIFTD_UNAVAILABLE, "it is not known yet whose replica " + unsure->endpoint + " is"});

@@ -14,8 +14,8 @@ namespace {
 using std::chrono::milliseconds;
 constexpr milliseconds kShortest{1000}, kLongest{60'000};
 
-/// Listens at one address until the connection ends, which throws; returns at once where no Sentinel answers. `heard`:
-/// called when the subscription stands.
+/// Listens at one address until the connection ends, which throws; returns at once if no Sentinel answers. `heard` is
+/// called when the subscription is active.
 void listen(sdk::Call& call, const Settings& settings, const Address& address, const std::function<void()>& heard) {
   const Login& login = settings.sentinel ? settings.sentinel->login : settings.login;
   const auto client = Client::connect(call, address, login, settings, settings.call);
@@ -42,7 +42,7 @@ void watch_sentinels(sdk::Call& call, const Settings& settings) {
     } catch (const sdk::Failure& failure) {
       if (failure.code == DRIFTD_CANCELLED) return;
       if (failure.code == DRIFTD_DEADLINE) throw;
-      // refresh and health say that it is down; here it is only tried again
+      // Refresh and health report that it is down; here it is only retried.
       call.log(DRIFTD_LOG_DEBUG, failure.what());
     }
     common::wait_until(call, Steady::now() + pause);

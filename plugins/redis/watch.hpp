@@ -6,8 +6,8 @@
 
 namespace driftd::redis {
 
-/// Subscribes to `+switch-master` at the first Sentinel of the settings that lets us, and sends a hint for each
-/// message. A server that is no Sentinel has nothing to push: then it only waits. Returns when the call is cancelled.
+/// Subscribes to `+switch-master` at the first Sentinel of the settings that accepts us, and sends a hint for each
+/// message. A server that is not a Sentinel pushes nothing; then this only waits. Returns when the call is cancelled.
 void watch_sentinels(sdk::Call& call, const Settings& settings);
 
 }  // namespace driftd::redis

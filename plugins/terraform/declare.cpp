@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-/// An attribute of the Terraform resource and what driftd's provider calls it. What is null, "" or DEFAULT declares
+/// An attribute of the Terraform resource and its name at driftd's provider. A value of null, "" or DEFAULT declares
 /// nothing.
 struct Pair {
   const char *from, *to;
@@ -46,8 +46,8 @@ constexpr std::array<Pair, 1> kConfluentTopic = {{{"partitions_count", "partitio
 constexpr std::array<Pair, 2> kSecret = {{{"type", "type"}, {"immutable", "immutable"}}};
 constexpr std::array<Pair, 1> kConfigMap = {{{"immutable", "immutable"}}};
 
-/// A resource type and the kind of ours that it declares. `id`: attribute that names the resource; null: `special`
-/// does.
+/// A resource type and the kind that it declares. `id` is the attribute that names the resource; if null, `special`
+/// sets it.
 struct Mapping {
   const char *type, *kind, *id;
   std::span<const Pair> attributes;

@@ -13,19 +13,20 @@
 
 namespace driftd::terraform {
 
-/// What an instance declares of another backend: the attributes that it sets, in the words of driftd's provider of that
-/// system (its kind, id and attribute paths), so that the agent can hold one against the other.
+/// The attributes that an instance declares of a resource of another backend, named as driftd's provider for that
+/// system does (kind, id and attribute paths), so that the agent can compare both.
 struct Declaration {
   std::string kind, id;
   nlohmann::json body = nlohmann::json::object();
   std::vector<std::string> sensitive{};
 };
 
-/// The rule speaks of this instance, by its type (or address) and provider configuration.
+/// Returns true if the rule applies to this instance, by its type (or address) and provider configuration.
 bool matches(const DeclarationRule& rule, const Instance& instance);
-/// Nothing: it cannot be told, and `why` says so (a type that is unknown, attributes of another form).
+/// Returns nullopt if the instance cannot be mapped; `why` then says so (unknown type, attributes of another form).
 std::optional<Declaration> declare(const Instance& instance, const DeclarationRule& rule, std::string& why);
-/// Kinds that the rule can declare; each is complete after a whole reading, also with nothing of it in the state.
+/// Returns the kinds that the rule can declare. Each is complete after a whole reading, even if the state holds nothing
+/// of it.
 std::set<std::string> declared_kinds(const DeclarationRule& rule);
 
 }  // namespace driftd::terraform

@@ -43,14 +43,15 @@ bool in_database(const CustomMapping& of) {
     return false;
   }
   if (!sdk::glob_match(of.rule.database, database)) {
-    of.why.clear();  // of another database than the rule speaks of: nothing is amiss
+    of.why.clear();  // the rule is for other databases, which is not a fault
     return false;
   }
   of.out.id = name.empty() ? "" : database + "." + name;
   return true;
 }
 
-/// Its tables are not: the provider lists the partitions of a partitioned one, the server keeps the root.
+/// Tables of a publication are not declared: the provider lists the partitions of a partitioned table, the server keeps
+/// the root.
 bool postgres_publication(const CustomMapping& of) {
   return in_database(of) && put_list(of, "publish_param", "operations");
 }

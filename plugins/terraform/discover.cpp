@@ -148,9 +148,9 @@ void from_chart(const Instance& instance, Definition& to) {
     out.credentials["password"] = "k8s:" + space + "/" + full + "#" + known->password_key;
 }
 
-/// An address without what must not be told: user and password before an `@`, a query. Empty where it cannot be known
-/// what is the password: an `@` after a `/`, `?` or `#` may end a user's password that holds those, or stand in a path;
-/// a part with `=` is one of a connection string.
+/// Returns an address without user, password and query. Empty if the password cannot be located: an `@` after a `/`,
+/// `?` or `#` may end a password that holds those characters, or be part of a path; a part with `=` is one of a
+/// connection string.
 std::string told(std::string endpoint) {
   const auto scheme = endpoint.find("://");
   const auto host = scheme == std::string::npos ? 0 : scheme + 3;
@@ -171,7 +171,7 @@ std::vector<std::string> endpoints_of(const json& from, const std::string& port)
       const auto comma = std::min(text.find(',', at), text.size());
       const std::string piece = text.substr(at, comma - at);
       at = comma + 1;
-      // before a piece with an `@` it may be the beginning of a password with a comma
+      // A piece before one with an `@` may be the beginning of a password with a comma.
       const bool torn = last != std::string::npos && comma < last && piece.find('@') == std::string::npos;
       const std::string one = torn ? std::string() : told(piece);
       const bool with_port = port.empty() || one.find(':', one.rfind(']') + 1) != std::string::npos;
@@ -198,7 +198,7 @@ std::string as_in_rules(const std::string& path) {
   return out;
 }
 
-/// The attribute of the rule that would be told in clear and is secret; empty: none.
+/// Returns the attribute of the rule that would be shown in clear text and is secret; empty if there is none.
 std::string secret_attribute(const Instance& instance, const DiscoverType& rule, const Settings& settings) {
   const auto secret = secret_paths(instance, settings);
   const auto holds = [](const std::string& above, const std::string& path) {
@@ -225,7 +225,7 @@ void from_rule(const Instance& instance, const DiscoverType& rule, Definition& o
   }
 }
 
-/// What labels and annotations say outright goes before what a type lets us guess.
+/// Explicit labels and annotations take precedence over what the type suggests.
 void from_marks(const Marks& marks, const Settings& settings, Definition& to) {
   sdk::Backend& out = to.backend;
   const std::string& prefix = settings.label_prefix;

@@ -13,16 +13,17 @@
 
 namespace driftd::terraform {
 
-/// Backends that a state holds, kept until it changes. Any thread.
+/// The backends that a state holds, kept until the state changes. Thread-safe.
 class DiscoveryRun {
  public:
-  /// What a refresh found in the state of this stamp: the next discovery need not read it again.
+  /// Stores what a refresh found in the state with this stamp, so that the next discovery need not read it again.
   void learn(const std::string& stamp, Finder&& found) {
     const std::lock_guard lock(mutex_);
     take(stamp, std::move(found));
   }
 
-  /// Pushes each backend; complete unless one could not be told. Throws as Source::fetch, read_head and IdentityGuard.
+  /// Pushes each backend; the result is complete unless one could not be read. Throws like Source::fetch, read_head and
+  /// IdentityGuard.
   sdk::Discovery run(sdk::Call& call, const sdk::Discoverer& to, Source& source, const Settings& settings,
                      const common::IdentityGuard& lineage) {
     const Fetched fetched = source.fetch(call, known());
@@ -33,7 +34,8 @@ class DiscoveryRun {
       if (fetched.sent_ns != 0) backend.observed_ns = fetched.sent_ns;
       to.push(backend);
     }
-    const bool settled = looks_again_ == 0;  // the host takes a backend for gone after two looks without it
+    const bool settled = looks_again_ == 0;  // the host needs two discoveries without a backend before it counts as
+                                             // gone
     if (!settled) --looks_again_;
     return {diagnostics_.empty(), settled ? kNext : 0};
   }

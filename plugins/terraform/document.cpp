@@ -30,7 +30,7 @@ bool is_marked(const std::string& text) {
                                         " values, which is not read");
 }
 
-/// A value that grows by the parser's events.
+/// Builds a value from the parser's events.
 class Builder {
  public:
   explicit Builder(std::size_t max_values) : max_values_(max_values) {}
@@ -107,7 +107,7 @@ class Events : public nlohmann::json_sax<json> {
     std::string text = e.what();  // "[…] parse error at line 1, column 2: why; last read: '<a part of the file>'; …"
     text = text.substr(0, text.find("; last read"));
     const auto at = text.find("parse error at ");
-    corrupt("the state file is no JSON: " + (at == std::string::npos ? text : text.substr(at)));
+    corrupt("the state file is not valid JSON: " + (at == std::string::npos ? text : text.substr(at)));
   }
 
  protected:
@@ -131,7 +131,7 @@ class Whole final : public Events {
   Builder builder_{kMostValues};
 };
 
-/// Where the walk is. A piece is built; what nobody asked for is passed over.
+/// State of the walk. Wanted parts are built, everything else is skipped.
 enum class At { document, root, resources, resource, instances, outputs, checks };
 
 class Walk final : public Events {
@@ -179,7 +179,7 @@ class Walk final : public Events {
  private:
   At at() const { return path_.empty() ? At::document : path_.back(); }
 
-  /// The container that a member of this name or an element opens; At::document: none that the walk goes into.
+  /// Returns the container that a member of this name or an element opens; At::document if the walk does not enter it.
   At below(bool object) const {
     switch (at()) {
       case At::document:
@@ -234,7 +234,7 @@ class Walk final : public Events {
     return true;
   }
 
-  /// What is in memory of a resource at once: its members, and the instances that wait for them.
+  /// Size of a resource in memory: its members, and the instances that wait for them.
   void keep(const json& v) {
     kept_ += v.is_structured() ? builder_.values() : 1;
     if (kept_ > kMostOfOne) too_many_values(kMostOfOne);
@@ -309,9 +309,9 @@ std::string render(const json& value) {
 
 std::vector<std::string> remove_deep_members(json& object, const std::string& rendered) {
   std::vector<std::string> out;
-  if (rendered.find(kDeep) == std::string::npos) return out;  // nearly always: nothing is rendered twice
+  if (rendered.find(kDeep) == std::string::npos) return out;  // the usual case: nothing is rendered twice
   const auto is_deep = [mark = "\"" + kDeep + "\""](const json& value) {
-    // not rendered: there a text that looks like the mark has lost its own
+    // Do not use the rendered text here: in it a text that looks like the mark has lost its own mark.
     const std::string text = common::json_text(value);
     auto at = text.find(mark);
     while (at != std::string::npos && at > 0 && text[at - 1] == '\\') at = text.find(mark, at + 1);

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kMostState = 600u << 20;
 
-/// Ends a transfer that has told enough.
+/// Ends a transfer that has delivered enough.
 struct Enough {};
 
 }  // namespace
@@ -37,7 +37,7 @@ http::Response HttpPool::send(sdk::Call& call, const http::Request& request) {
     }
   }
   if (client == nullptr) client = std::make_unique<http::Client>(options_);
-  http::Response out = client->send(call, request);  // one that threw is not used again
+  http::Response out = client->send(call, request);  // a client whose request threw is not reused
   const std::lock_guard lock(mutex_);
   idle_.push_back(std::move(client));
   return out;
@@ -82,7 +82,7 @@ void refuse(const http::Response& response, const Refusal& refusal) {
   if (response.status == 401)
     throw sdk::Failure(DRIFTD_UNAUTHENTICATED, refusal.what + ": HTTP status 401: " + refusal.login + " was refused");
   if (response.status == 403) throw sdk::Failure(DRIFTD_DENIED, refusal.what + ": HTTP status 403", {}, refusal.right);
-  // A missing object confirms no deletion of what it described.
+  // A missing object does not prove that what it described was deleted.
   if (failure.code == DRIFTD_NOT_FOUND || failure.code == DRIFTD_CONFLICT) failure.code = DRIFTD_UNAVAILABLE;
   if (failure.code == DRIFTD_CURSOR_EXPIRED) failure.code = DRIFTD_UNAVAILABLE;
   throw failure;

@@ -13,23 +13,23 @@
 
 namespace driftd::terraform {
 
-/// When a probe must have ended: 0.9 s from now.
+/// Deadline of a probe: 0.9 s from now.
 using ProbeDeadline = std::chrono::steady_clock::time_point;
 inline ProbeDeadline probe_deadline() { return std::chrono::steady_clock::now() + std::chrono::milliseconds(900); }
 
-/// HTTP for a source: connections that stay open, one request at a time on each. Any thread.
+/// HTTP clients of a source: connections that stay open, each with one request at a time. Thread-safe.
 class HttpPool {
  public:
   HttpPool(const Settings& settings, http::Tls tls);
 
-  /// A GET that is answered within the call time-out; the answer may be of any status. `headers` may hold secrets.
+  /// Sends a GET that must end within the call time-out; returns a response of any status. `headers` may hold secrets.
   http::Response get(sdk::Call& call, const std::string& url, std::vector<std::string> headers = {});
-  /// The same; a 2xx body goes into the spool, which is not finished.
+  /// The same, but writes a 2xx body into the spool, which is not finished.
   http::Response get_into(sdk::Call& call, const std::string& url, std::vector<std::string> headers, Spool& to);
-  /// Answered by `end`; of a 2xx body at most the first 64 KiB are taken.
+  /// Sends a GET that must end by `end`; reads at most the first 64 KiB of a 2xx body.
   http::Response probe(sdk::Call& call, const std::string& url, std::vector<std::string> headers,
                        ProbeDeadline end = probe_deadline());
-  /// Anything else: a stream, a long poll.
+  /// Sends any other request: a stream, a long poll.
   http::Response send(sdk::Call& call, const http::Request& request);
 
  private:
@@ -41,20 +41,20 @@ class HttpPool {
   std::vector<std::unique_ptr<http::Client>> idle_;
 };
 
-/// How a status that is no success is told; `right` names what a 403 lacks, `login` what a 401 refuses.
+/// Texts for an error status: `right` is what a 403 lacks, `login` what a 401 rejects.
 struct Refusal {
   std::string what;  ///< "GET https://host/path"
   std::string right, login;
 };
 [[noreturn]] void refuse(const http::Response& response, const Refusal& refusal);
 
-/// `https://host[:port]` in front of `path`, however the setting ends. Throws sdk::Failure INVALID: no http or https
-/// URL.
+/// Returns `https://host[:port]` to put before `path`, without a slash at the end. Throws INVALID if the URL is not
+/// http or https.
 std::string base_url(const std::string& setting, const std::string& url);
-/// `Authorization: Basic …`.
+/// Returns `Authorization: Basic …`.
 std::string basic_auth(const std::string& user, const std::string& password);
 std::string base64(std::string_view bytes);
-/// The bytes; throws sdk::Failure CORRUPT with `what`.
+/// Decodes base64. Throws CORRUPT with `what`.
 std::string from_base64(std::string_view text, const std::string& what);
 
 }  // namespace driftd::terraform

@@ -7,10 +7,10 @@
 
 namespace driftd::terraform {
 
-/// The last reading that was told whole. Any thread.
+/// The last reading that was emitted completely. Thread-safe.
 class LastReading {
  public:
-  /// That one; where nothing was told yet in this process, what a cursor of an earlier one knew.
+  /// Returns that reading; if this process has none yet, returns `otherwise` (the cursor of an earlier process).
   Cursor value_or(const Cursor& otherwise) const {
     const std::lock_guard lock(mutex_);
     return has_value_ ? last_ : otherwise;

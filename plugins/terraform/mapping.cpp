@@ -15,7 +15,7 @@ using nlohmann::json;
 
 constexpr const char* kEncryptedValue = "the state is encrypted by OpenTofu; driftd has no key for it";
 
-/// A body that the host would refuse keeps what is short and flat; what was left out is unread, and never looks
+/// If the host would reject a body, its short and flat members are kept. What is left out is unread, so it never looks
 /// deleted.
 void fit(sdk::Record& out, json attributes) {
   out.body = render(attributes);

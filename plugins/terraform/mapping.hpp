@@ -12,29 +12,29 @@
 
 namespace driftd::terraform {
 
-/// One reading of a state: what is true of all its records.
+/// What all records of one reading of a state share.
 struct Reading {
   Head head;
   std::int64_t sent_ns = 0;                       ///< wall clock when the request was sent
-  std::int64_t lock_age_s = -1;                   ///< −1: not locked, or the backend does not tell
+  std::int64_t lock_age_s = -1;                   ///< −1: not locked, or not reported
   std::uint64_t size = 0;                         ///< bytes
-  std::string history;                            ///< "tampered", "rolled back", or empty: as it should be
+  std::string history;                            ///< "tampered", "rolled back", or empty
   std::map<std::string, std::string> provenance;  ///< run_id, run_status, state_version …
 };
 
-/// The one `state` record. Of an encrypted state all but lineage and serial is unread.
+/// Returns the `state` record. Of an encrypted state everything but lineage and serial is unread.
 sdk::Record state_record(const Reading& reading);
-/// An `instance`. Its body is the file's own JSON text: no number passes through a double.
+/// Returns an `instance` record. Its body is the JSON text of the file, so no number passes through a double.
 sdk::Record instance_record(const Reading& reading, const Instance& instance, const Settings& settings);
 sdk::Record output_record(const Reading& reading, const std::string& name, const nlohmann::json& output);
-/// What an instance says of a resource of another backend, as that one's provider would show it.
+/// Returns what an instance declares of a resource of another backend, in the form of that backend's provider.
 sdk::Record declared_record(const Reading& reading, const Instance& instance, const Declaration& declared,
                             const std::string& backend);
-/// What every record of a reading has.
+/// Returns a record with the fields that all records of a reading have.
 sdk::Record base_record(const Reading& reading, std::string kind, std::string id);
 
-/// "tampered": the same serial of the same lineage with other resources. "rolled back": a lower serial. Empty: neither,
-/// or it cannot be told (nothing known before, encrypted).
+/// Returns "tampered" if the serial and lineage are the same but resources differ, "rolled back" if the serial is
+/// lower, else empty; also empty if that cannot be determined (nothing known before, encrypted).
 std::string history_of(const Head& before, const Head& now);
 
 }  // namespace driftd::terraform

@@ -14,7 +14,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// At the head of every message, for its own transaction: what somebody else created before pg_catalog would run as us.
+// Precedes every message and lasts for its own transaction: otherwise objects that somebody created before pg_catalog
+// in the search path would run as us.
 constexpr const char* kPinned = "SET LOCAL search_path = pg_catalog, pg_temp; SET LOCAL transaction_read_only = on; ";
 
 std::int64_t monotonic_ns() {
@@ -44,7 +45,7 @@ std::string state_of(const std::string& message) {
   return {};
 }
 
-/// The connection's parameters with ours behind them; empty where it cannot be parsed.
+/// Returns the parameters of the connection, followed by ours; empty if conn_str cannot be parsed.
 struct Parameters {
   std::vector<std::string> keys, values;
 };

@@ -13,26 +13,26 @@
 namespace driftd::terraform {
 
 using PgAnswer = std::unique_ptr<PGresult, decltype(&PQclear)>;
-/// Files by libpq's names of them: sslrootcert, sslcert, sslkey.
+/// Files by libpq's option names: sslrootcert, sslcert, sslkey.
 using PgFiles = std::map<std::string, std::string>;
 
-/// One connection to a PostgreSQL server. Every wait ends at its limit, at the call's deadline and on cancel; one that
-/// failed is not used again. One thread at a time.
+/// One connection to a PostgreSQL server. Every wait ends at its time limit, at the deadline of the call and on cancel;
+/// a connection that failed must not be used again. Not thread-safe.
 class PgSession {
  public:
-  /// `files` go before conn_str's own; with an sslrootcert the server's name is verified unless conn_str has another
-  /// sslmode. Throws sdk::Failure: INVALID (a conn_str that cannot be parsed; nothing of it is quoted),
-  /// UNAUTHENTICATED, DENIED, UNAVAILABLE, DEADLINE, CANCELLED.
+  /// `files` override those of conn_str; with an sslrootcert the server's name is verified unless conn_str sets another
+  /// sslmode. Throws INVALID (conn_str cannot be parsed; the text does not quote it), UNAUTHENTICATED, DENIED,
+  /// UNAVAILABLE, DEADLINE, CANCELLED.
   PgSession(sdk::Call& call, const std::string& conn_str, const PgFiles& files, std::chrono::milliseconds timeout);
 
-  /// Rows of one statement, read-only and with nothing but pg_catalog on its search path, whatever the role, the
-  /// database or a pooler set. Throws as the constructor, and NOT_FOUND where schema or table do not exist.
+  /// Runs one read-only statement with only pg_catalog on the search path, whatever the role, the database or a pooler
+  /// has set. Throws like the constructor, and NOT_FOUND if schema or table do not exist.
   PgAnswer query(sdk::Call& call, const std::string& sql, std::chrono::milliseconds timeout);
-  /// `text` as a literal of SQL.
+  /// Quotes `text` as an SQL literal.
   std::string literal(const std::string& text) const;
-  /// The server is another machine, and the connection to it has no TLS.
+  /// Returns true if the server is another machine and the connection is not encrypted.
   bool in_clear() const;
-  /// host:port/database, for texts.
+  /// Returns host:port/database for error texts.
   const std::string& where() const { return where_; }
 
  private:

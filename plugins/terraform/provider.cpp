@@ -23,7 +23,7 @@ class TerraformInstance final : public sdk::Instance {
   sdk::RefreshResult refresh(sdk::Call& call, const sdk::Refresh& request) override {
     const Cursor known = parse_cursor(request.cursor, settings_.fingerprint);
     const Fetched fetched = source_->fetch(call, request.full ? std::string() : known.stamp);
-    // An encrypted state is said to be so in every cycle; that needs no second look at it.
+    // Every cycle reports that a state is encrypted, which needs no second read of it.
     if (fetched.unchanged && !known.head.encrypted) {
       lineage_.check(known.head.lineage, known.head.lineage);
       has_none_ = known.head.lineage.empty();
@@ -34,7 +34,7 @@ class TerraformInstance final : public sdk::Instance {
     lineage_.check(reading.head.lineage, before.head.lineage);
     has_none_ = reading.head.lineage.empty();
     StateEmitter emitter(call, settings_, reading, request, before.reported_backends);
-    // the host wants us to stop: nothing is complete, nothing is vouched for
+    // The host asks to stop: nothing is complete.
     if (!emitter.run(fetched.state)) return {};
     const Cursor now{fetched.unchanged ? known.stamp : fetched.stamp, reading.history, reading.head,
                      emitter.reported_backends()};
@@ -95,7 +95,7 @@ class TerraformInstance final : public sdk::Instance {
   const Settings& settings() const { return settings_; }
 
  private:
-  /// Of a state that did not change since the cursor was made.
+  /// Returns the reading of a state that did not change since the cursor was made.
   static Reading again(const Cursor& known, const Fetched& fetched, sdk::Call& call) {
     Reading out;
     out.head = known.head;
@@ -112,7 +112,7 @@ class TerraformInstance final : public sdk::Instance {
   DiscoveryRun discovery_;
 };
 
-/// The URL that a state is read from; empty: its source speaks no HTTP, or always TLS.
+/// Returns the URL that a state is read from; empty if its source does not use HTTP or always uses TLS.
 std::string url_of(const nlohmann::json& backend) {
   const std::string type = backend.value("type", "");
   if (type == "http") return backend.value("address", "");

@@ -10,7 +10,7 @@ namespace {
 
 using nlohmann::json;
 
-/// Attributes that their providers' schemas call sensitive and no name tells: the state does not mark them.
+/// Attributes that providers' schemas call sensitive although their names do not show it; the state does not mark them.
 struct Known {
   std::string_view type, attribute;
 };
@@ -58,7 +58,7 @@ std::string marked_path(const json& steps) {
   return out;
 }
 
-/// The value at a marked path; null where the path leads through a set or to nothing.
+/// Returns the value at a marked path; null if the path leads through a set or to nothing.
 const json* marked_value(const json& attributes, const json& steps) {
   const json* at = &attributes;
   for (const auto& step : steps) {
@@ -76,7 +76,7 @@ const json* marked_value(const json& attributes, const json& steps) {
   return at;
 }
 
-/// Long enough that it stands elsewhere by no accident.
+/// Returns true if the text is so long that it does not occur elsewhere by accident.
 bool telling(const json& value) {
   return value.is_string() ? value.get_ref<const std::string&>().size() >= 4 : value.is_structured() && !value.empty();
 }
@@ -117,7 +117,7 @@ class Search {
       return true;
     return secret_name(name) || secret_name(name.substr(name.rfind('.') + 1));  // flat: `rule.0.password`
   }
-  /// A provider copies what was marked into what is computed, and that copy bears no mark.
+  /// Providers copy marked values into computed attributes, and the copies are not marked.
   bool copied(const json& value) const {
     return std::any_of(marked_.begin(), marked_.end(), [&value](const json* marked) { return *marked == value; });
   }

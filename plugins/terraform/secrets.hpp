@@ -10,14 +10,15 @@
 
 namespace driftd::terraform {
 
-/// Attribute names that hold secrets whatever the state says: password, token, private_key …
+/// Returns true for attribute names that hold secrets whatever the state marks: password, token, private_key …
 bool secret_name(std::string_view attribute);
 
-/// Paths of an instance's attributes that are secret: what the state marks, what the type is known to hold, what a name
-/// says, what the settings add. A state marks only what its configuration marked (hashicorp/terraform#25646).
+/// Returns the secret paths of an instance: those that the state marks, that are known for its type, whose name
+/// suggests it, and that the settings add. A state marks only what its configuration marked
+/// (hashicorp/terraform#25646).
 std::vector<std::string> secret_paths(const Instance& instance, const Settings& settings);
 
-/// `path` with one member more, as attribute paths are written: `a.b`, `a["b.c"]`.
+/// Appends a member to an attribute path: `a.b`, `a["b.c"]`.
 std::string child_path(const std::string& path, const std::string& member);
 
 }  // namespace driftd::terraform

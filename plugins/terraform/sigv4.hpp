@@ -7,12 +7,12 @@
 
 namespace driftd::terraform {
 
-/// Who signs; a session token may be empty.
+/// Credentials for the signature; the session token may be empty.
 struct AwsCredentials {
   std::string access_key, secret_key, session_token;
 };
 
-/// What is signed: a GET without a body.
+/// The request to sign: a GET without a body.
 struct AwsRequest {
   std::string host;   ///< with its port, where the URL has one
   std::string path;   ///< as in the URL: escaped, from its first `/`
@@ -21,7 +21,8 @@ struct AwsRequest {
   std::int64_t now_ns = 0;
 };
 
-/// The headers that sign the request by AWS Signature Version 4 (x-amz-date, x-amz-content-sha256, Authorization …).
+/// Returns the headers that sign the request with AWS Signature Version 4 (x-amz-date, x-amz-content-sha256,
+/// Authorization …).
 std::vector<std::string> sign_v4(const AwsRequest& request, const AwsCredentials& credentials);
 
 }  // namespace driftd::terraform

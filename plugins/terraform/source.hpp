@@ -14,39 +14,40 @@
 
 namespace driftd::terraform {
 
-/// Bytes of a state that tell its version, serial and lineage.
+/// Number of bytes at the start of a state that hold version, serial and lineage.
 inline constexpr std::size_t kBeginning = 64u << 10;
 
-/// What a backend answered when it was asked for the state.
+/// Result of a fetch.
 struct Fetched {
-  bool unchanged = false;  ///< its stamp still is the one that was known; nothing else is filled in
-  Spool state;             ///< whole and finished
-  std::string stamp;       ///< what the backend tells this version by: equal stamps, equal states. No secret
+  bool unchanged = false;  ///< the stamp is still the known one; nothing else is set
+  Spool state;             ///< complete and finished
+  std::string stamp;       ///< version mark of the backend: equal stamps mean equal states. Not a secret
   std::int64_t sent_ns = 0;
-  std::int64_t lock_age_s = -1;  ///< −1: not locked, or the backend does not tell
+  std::int64_t lock_age_s = -1;  ///< −1: not locked, or not reported
   std::map<std::string, std::string> provenance;
 };
 
-/// What health learns.
+/// Result of a health probe.
 struct Probe {
-  std::string beginning;  ///< first bytes of the state, where they came at no cost
+  std::string beginning;  ///< first bytes of the state, if they came without extra cost
 };
 
-/// A backend that holds one state. Functions may run at once on several threads, each with a connection of its own.
+/// A backend that holds one state. Its functions may run concurrently, each with a connection of its own.
 class Source {
  public:
   virtual ~Source() = default;
-  /// The state as it is now, unless its stamp still is `known`. Throws sdk::Failure: UNAVAILABLE (also: there is no
-  /// state; nothing follows from that), DENIED with the right, UNAUTHENTICATED, THROTTLED, DEADLINE, CANCELLED,
+  /// Fetches the current state, unless its stamp is still `known`. Throws UNAVAILABLE (also if there is no state, which
+  /// proves nothing about its resources), DENIED with the right, UNAUTHENTICATED, THROTTLED, DEADLINE, CANCELLED,
   /// CORRUPT, BUDGET.
   virtual Fetched fetch(sdk::Call& call, const std::string& known) = 0;
-  /// Answers within a second, or throws as fetch.
+  /// Returns within one second, or throws like fetch().
   virtual Probe probe(sdk::Call& call) = 0;
-  /// Blocks until the call is cancelled; runs `changed` once it listens and after each change. Throws as fetch.
+  /// Blocks until the call is cancelled; calls `changed` once it listens and after each change. Throws like fetch().
   virtual void watch(sdk::Call& call, const std::function<void()>& changed);
 };
 
-/// The source that `settings.backend` names; reads nothing yet. Throws sdk::Failure INVALID with the setting's name.
+/// Creates the source that `settings.backend` names without reading anything. Throws INVALID with the name of the
+/// setting.
 std::unique_ptr<Source> open_source(const Settings& settings);
 
 std::unique_ptr<Source> open_local(const Settings& settings);
@@ -57,9 +58,10 @@ std::unique_ptr<Source> open_consul(const Settings& settings);
 std::unique_ptr<Source> open_kubernetes(const Settings& settings);
 std::unique_ptr<Source> open_cloud(const Settings& settings);
 
-/// There is no state at `what`: UNAVAILABLE, for a missing state says nothing about the resources that it described.
+/// Throws UNAVAILABLE: there is no state at `what`. A missing state proves nothing about the resources that it
+/// described.
 [[noreturn]] void no_state(const std::string& what);
-/// A watch asks no sooner again, whatever the server (or what lies before it) answers.
+/// Minimum time between two requests of a watch, whatever the server or a proxy answers.
 inline constexpr std::chrono::seconds kWatchRound{1};
 
 }  // namespace driftd::terraform

@@ -65,7 +65,7 @@ class CloudSource final : public Source {
     return out;
   }
 
-  /// The first bytes of the state only where its version is another one than was fetched last.
+  /// Reads the first bytes of the state only if its version is not the one that was fetched last.
   Probe probe(sdk::Call& call) override {
     const ProbeDeadline end = probe_deadline();
     const auto ask = [&](const std::string& url, const char* what) {
@@ -104,7 +104,7 @@ class CloudSource final : public Source {
   }
   std::string name() const { return organization_ + "/" + workspace_ + " at " + common::shown_url(base_); }
 
-  /// The API answers 404 also where a right is missing.
+  /// The API answers 404 even if a right is missing.
   [[noreturn]] void refuse_api(const http::Response& answer, const std::string& what) const {
     const std::string right = "read state versions of " + organization_ + "/" + workspace_;
     if (answer.status == 404) {
@@ -143,12 +143,12 @@ class CloudSource final : public Source {
       return get(call, version_url(workspace_id(call)), "the current state version", &sent_ns);
     } catch (const sdk::Failure&) {
       const std::lock_guard lock(mutex_);
-      workspace_id_.clear();  // made anew under the same name, perhaps
+      workspace_id_.clear();  // it may have been created again under the same name
       throw;
     }
   }
 
-  /// The state lies behind a signed address, often of another host: that one gets no token.
+  /// The state is behind a signed URL, often on another host, which must not get the token.
   std::vector<std::string> headers_for(sdk::Call& call, const std::string& url) const {
     const bool ours = origin_of(url) == base_;
     if (!ours && url.rfind("https://", 0) != 0)
@@ -172,7 +172,7 @@ class CloudSource final : public Source {
                         source = text_at(run, {"data", "attributes", "source"});
       if (!status.empty()) out.provenance["run_status"] = status;
       if (!source.empty()) out.provenance["run_source"] = source;
-    } catch (const sdk::Failure& failure) {  // provenance only: the state stands without it
+    } catch (const sdk::Failure& failure) {  // only provenance: the state is usable without it
       if (failure.code == DRIFTD_CANCELLED || failure.code == DRIFTD_DEADLINE || failure.code == DRIFTD_THROTTLED)
         throw;
       call.log(DRIFTD_LOG_INFO, "the run of a state version could not be read", {{"run", id}, {"why", failure.what()}});

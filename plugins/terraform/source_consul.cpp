@@ -18,7 +18,7 @@ using std::chrono::seconds;
 
 constexpr std::size_t kMostChunks = 4096;
 
-/// What is read may be gzipped; its first byte says so.
+/// Writes a value to the spool; its first byte shows whether it is gzipped.
 class MaybeGzip {
  public:
   explicit MaybeGzip(Spool& to) : to_(to) {}
@@ -39,8 +39,8 @@ class MaybeGzip {
   std::unique_ptr<Gunzip> gunzip_;
 };
 
-/// A key under that of a state (whose last slashes are not counted, as Terraform writes its chunks), with no way out of
-/// it.
+/// Returns true for a key below that of the state, without a way out of it. Trailing slashes of the state's key do not
+/// count, as Terraform writes its chunks.
 bool is_below(const std::string& key, std::string path) {
   while (path.ends_with('/')) path.pop_back();
   if (!key.starts_with(path + "/")) return false;
@@ -87,7 +87,7 @@ class ConsulSource final : public Source {
     return {beginning_of(answer.body)};
   }
 
-  /// A blocking query: answered when the key's index moves, at the latest after five minutes.
+  /// Sends a blocking query, which returns when the index of the key changes, after five minutes at the latest.
   void watch(sdk::Call& call, const std::function<void()>& changed) override {
     std::string index;
     while (!call.cancelled()) {
@@ -112,8 +112,8 @@ class ConsulSource final : public Source {
   }
 
  private:
-  /// 0 is no index (Consul's documentation of blocking queries): a proxy that says it of all states would have hidden
-  /// each change.
+  /// Index 0 is not valid (Consul's documentation of blocking queries). A proxy that returns it for every state would
+  /// hide each change.
   static std::string index_of(const http::Response& answer) {
     const std::string index = answer.header("x-consul-index");
     return index == "0" ? "" : index;
@@ -158,7 +158,7 @@ class ConsulSource final : public Source {
     if (answer.status != 200)
       refuse(answer, {what, "key_prefix \"" + path_ + "\" { policy = \"read\" }", "the access token or http_auth"});
   }
-  /// The chunk list of `{"current-hash": …, "chunks": […]}`; empty: the value is the state itself.
+  /// Returns the chunk list of `{"current-hash": …, "chunks": […]}`; empty if the value is the state itself.
   std::vector<std::string> chunks_of(const std::string& value) const {
     if (value.size() > 512u << 10 || value.find("\"current-hash\"") == std::string::npos) return {};
     const json from = common::parse_bounded(value).value;
@@ -166,7 +166,7 @@ class ConsulSource final : public Source {
       return {};
     std::vector<std::string> out;
     for (const auto& chunk : from["chunks"]) {
-      // only below the state's own key: a value that others wrote names no other secret
+      // Only keys below that of the state: a value that others wrote must not name other secrets.
       const std::string key = chunk.is_string() ? chunk.get<std::string>() : "";
       if (!is_below(key, path_) || out.size() == kMostChunks)
         throw sdk::Failure(DRIFTD_CORRUPT, "consul: " + path_ + ": its list of chunks is none");

@@ -67,7 +67,7 @@ class KubernetesSource final : public Source {
     return out;
   }
 
-  /// The first Secret by name is the state's first part.
+  /// The first Secret by name holds the first part of the state.
   Probe probe(sdk::Call& call) override {
     http::Response answer = http_.probe(call, url_ + "&limit=1", credentials(call, {}));
     check(answer);
@@ -81,7 +81,7 @@ class KubernetesSource final : public Source {
       const auto began = std::chrono::steady_clock::now();
       std::int64_t sent = 0;
       const json list = ask(call, {kMetadataOnly}, sent, false);
-      changed();  // whatever happened between the last refresh and now
+      changed();  // for changes between the last refresh and now
       http::Request request;
       request.url = url_ + "&watch=true&timeoutSeconds=290&resourceVersion=" +
                     http::escape(text_of(list.value("metadata", json::object()), "resourceVersion"));
@@ -111,7 +111,7 @@ class KubernetesSource final : public Source {
   }
   std::string name() const { return "secret " + namespace_ + "/" + name_; }
 
-  /// What a list of Secrets, of which the rest may be cut off, has of the gzipped state in the first of them.
+  /// Returns what a list of Secrets, which may be truncated, holds of the gzipped state in its first Secret.
   static std::string first_part(const std::string& list) {
     constexpr std::string_view kBegins = "\"tfstate\":\"H4sI";  // base64 of gzip's magic; a label has this name, too
     const auto found = list.find(kBegins);
@@ -154,7 +154,7 @@ class KubernetesSource final : public Source {
                     "get, list, watch on secrets in namespace " + namespace_, "the token or client certificate"});
   }
 
-  /// The Secrets of this state in their order; one that is missing makes the rest worthless.
+  /// Returns the Secrets of this state in their order; if one is missing the rest is useless.
   std::vector<Part> parts_of(const json& list) const {
     std::vector<Part> out;
     for (const auto& item : list["items"]) {

@@ -28,7 +28,7 @@ struct Fd {
   int fd;
 };
 
-/// The change time is among it: nobody can set that one back.
+/// Returns a stamp that includes the change time, which no user can set back.
 std::string stamp(const struct stat& s) {
   std::string out = std::to_string(s.st_ino) + "." + std::to_string(s.st_size);
   for (const auto& at : {s.st_mtim, s.st_ctim})
@@ -36,7 +36,7 @@ std::string stamp(const struct stat& s) {
   return out;
 }
 
-/// Whether another write may still get the same times: Linux before 6.13 counts them in ticks of up to 10 ms.
+/// Returns true if another write may still get the same times: Linux before 6.13 counts them in ticks of up to 10 ms.
 bool young(const struct stat& s) {
   timespec now{};
   ::clock_gettime(CLOCK_REALTIME, &now);
@@ -51,11 +51,11 @@ bool young(const struct stat& s) {
   if (error == EACCES || error == EPERM) {
     throw sdk::Failure(DRIFTD_DENIED, text, {}, "read access to " + path);
   }
-  // A state file that is not there says nothing about the resources that it described.
+  // A missing state file proves nothing about the resources that it described.
   throw sdk::Failure(DRIFTD_UNAVAILABLE, text + (error == ENOENT ? "; nothing is concluded from a missing state" : ""));
 }
 
-/// Hands on what can be read until `max_bytes` bytes or the end.
+/// Passes on what can be read, up to `max_bytes` bytes or the end.
 void read_all(sdk::Call& call, int fd, const std::string& path, std::uint64_t max_bytes,
               const std::function<void(std::string_view)>& take) {
   std::string window(256 << 10, '\0');
@@ -79,7 +79,7 @@ std::int64_t lock_age(const std::string& path) {
   return std::max<std::int64_t>(0, ::time(nullptr) - s.st_mtim.tv_sec);
 }
 
-/// True when one of the events in the buffer concerns the file.
+/// Returns true if one of the events in the buffer concerns the file.
 bool concerns(const char* buffer, ssize_t size, const std::string& name) {
   for (ssize_t at = 0; at + static_cast<ssize_t>(sizeof(inotify_event)) <= size;) {
     inotify_event event;
@@ -108,7 +108,7 @@ class LocalSource final : public Source {
       const std::string seen = stamp(before);
       out.unchanged = seen == known;
       if (out.unchanged) return out;
-      out.stamp = young(before) ? seen + " young" : seen;  // then it is read once more, whatever the times say
+      out.stamp = young(before) ? seen + " young" : seen;  // then it is read once more in any case
       read_all(call, file.fd, path_, UINT64_MAX, [&out](std::string_view bytes) { out.state.write(bytes); });
       out.state.finish();
       out.lock_age_s = lock_age(path_);
@@ -144,7 +144,7 @@ void LocalSource::watch(sdk::Call& call, const std::function<void()>& changed) {
   const std::uint32_t events = IN_CLOSE_WRITE | IN_MOVED_TO | IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_ATTRIB;
   if (::inotify_add_watch(notify.fd, folder.c_str(), events) < 0) refuse(folder, errno);
   const std::string name = name_of(path_);
-  changed();  // whatever happened between the last refresh and now
+  changed();  // for changes between the last refresh and now
   alignas(inotify_event) char buffer[16 * (sizeof(inotify_event) + NAME_MAX + 1)];
   while (!call.cancelled()) {
     pollfd fds[2] = {{notify.fd, POLLIN, 0}, {call.cancel_fd(), POLLIN, 0}};

@@ -83,7 +83,7 @@ class PgSource final : public Source {
     return std::move(idle_);
   }
 
-  /// These columns of this workspace's row, or a Failure that says why there is none.
+  /// Returns these columns of this workspace's row, or throws a Failure that says why there is none.
   PgAnswer ask(sdk::Call& call, PgSession& session, const std::string& columns,
                std::chrono::milliseconds timeout) const {
     try {
@@ -111,7 +111,7 @@ class PgSource final : public Source {
     return session.where() + ": " + table_ + ", workspace " + workspace_;
   }
 
-  /// Piece by piece; each brings the md5 of the whole, so that no two versions are mixed.
+  /// Reads piece by piece; each piece comes with the md5 of the whole, so that two versions are never mixed.
   void read(sdk::Call& call, PgSession& session, std::uint64_t characters, Fetched& out) const {
     for (std::uint64_t at = 1; at <= characters; at += kPiece) {
       const auto row = ask(

@@ -6,7 +6,7 @@
 namespace driftd::terraform {
 namespace {
 
-/// A path as it is signed and sent: `/` stays.
+/// Returns a path as it is signed and sent; `/` stays.
 std::string escape_path(const std::string& key) {
   std::string out;
   for (std::size_t at = 0; at <= key.size();) {
@@ -17,7 +17,7 @@ std::string escape_path(const std::string& key) {
   return out;
 }
 
-/// `<Code>NoSuchKey</Code>`: the word. S3's errors say more by it than by their status.
+/// Returns the code of `<Code>NoSuchKey</Code>`, which says more about an S3 error than the status.
 std::string code_of(const std::string& body) {
   const auto at = body.find("<Code>");
   const auto end = body.find("</Code>");

@@ -167,7 +167,7 @@ void Gunzip::write(std::string_view bytes) {
     to_.write(std::string_view(state_->window).substr(0, kBlock - z.avail_out));
     state_->ended = status == Z_STREAM_END;
   }
-  // inflate holds back what did not fit into the window: it asks for nothing new until that is taken
+  // inflate keeps what did not fit into the window and needs no new input until that is read.
   while (!state_->ended && z.avail_out == 0) {
     z.next_out = out_of(state_->window, 0);
     z.avail_out = static_cast<uInt>(kBlock);

@@ -10,9 +10,8 @@
 
 namespace driftd::terraform {
 
-/// The bytes of a state, kept deflated in memory: a state shrinks to a tenth or less, is whole and unchanging before
-/// anything is said of it, and may be read as often as it takes. Written once, then read; wiped when it goes. One
-/// thread.
+/// The bytes of a state, deflated in memory to a tenth or less. The state is complete before anything is emitted of it,
+/// and can be read several times. Written once, then read; wiped by the destructor. Not thread-safe.
 class Spool {
  public:
   Spool();
@@ -20,16 +19,16 @@ class Spool {
   Spool(Spool&&) noexcept;
   Spool& operator=(Spool&&) noexcept;
 
-  /// Appends. Throws sdk::Failure BUDGET above 512 MiB of text or 192 MiB of what it is deflated to.
+  /// Appends bytes. Throws BUDGET above 512 MiB of text or 192 MiB deflated.
   void write(std::string_view bytes);
-  /// The last byte was written; nothing may be written after it.
+  /// Ends the text; nothing may be written after it.
   void finish();
   std::uint64_t size() const { return size_; }       ///< bytes of the text
   std::uint64_t stored() const { return stored_; }   ///< bytes in memory
   std::string text() const;                          ///< the whole text; for small ones
   const std::string& hash() const { return hash_; }  ///< XXH3 of the text, 32 hex digits; after finish()
 
-  /// The text from its first byte. The spool must outlive it.
+  /// Reads the text from its first byte. The spool must outlive it.
   class Reader : public std::streambuf {
    public:
     explicit Reader(const Spool& spool);
@@ -54,8 +53,7 @@ class Spool {
   std::string hash_;
 };
 
-/// Inflates what came gzipped, as it comes, into a spool. Throws sdk::Failure CORRUPT (no gzip, cut off, a wrong
-/// checksum).
+/// Inflates a gzip stream into a spool as it arrives. Throws CORRUPT (not gzip, truncated, wrong checksum).
 class Gunzip {
  public:
   explicit Gunzip(Spool& to);
@@ -71,7 +69,7 @@ class Gunzip {
   std::unique_ptr<State> state_;
 };
 
-/// The text that these first bytes stand for, as far as they go: inflated where they are gzipped. Never throws.
+/// Returns the text of these first bytes as far as they go, inflated if they are gzipped. Never throws.
 std::string beginning_of(std::string_view bytes);
 
 }  // namespace driftd::terraform

@@ -56,7 +56,7 @@ bool take_top(const std::string& key, const json& value, Head& out) {
   return true;
 }
 
-/// SHA-256, cut to 64 bits: a cursor holds it, and a cursor shall tell nothing of a secret.
+/// SHA-256, cut to 64 bits: a cursor holds it, and a cursor must not reveal anything of a secret.
 class Digest {
  public:
   Digest() : context_(EVP_MD_CTX_new(), &EVP_MD_CTX_free) { EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr); }
@@ -83,7 +83,7 @@ class HeadReader final : public DocumentVisitor {
  public:
   bool top(const std::string& key, const json& value) override { return take_top(key, value, head); }
   bool encrypted() override {
-    head.encrypted = true;  // the rest is one long text; it is read only for what may stand behind it
+    head.encrypted = true;  // the rest is one long text; reading goes on only for members behind it
     return head.lineage.empty() || head.serial == "0";
   }
   bool output(const std::string& name, const json& output) override {

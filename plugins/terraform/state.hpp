@@ -11,30 +11,30 @@
 
 namespace driftd::terraform {
 
-/// What a state says of itself.
+/// Header and summary of a state.
 struct Head {
-  int version = 0;  ///< of the format, 1 to 4; 0 with `encrypted`
+  int version = 0;  ///< format version, 1 to 4; 0 if `encrypted`
   std::string lineage, serial = "0", terraform_version;
-  bool encrypted = false;  ///< by OpenTofu: lineage and serial are all that is known
+  bool encrypted = false;  ///< encrypted by OpenTofu: only lineage and serial are known
   std::uint64_t managed = 0, deposed = 0, data = 0, outputs = 0;
   std::map<std::string, std::uint64_t> checks;  ///< status of `check_results` → how many
   std::vector<std::string> failing;             ///< addresses of checks that fail, at most 20
-  /// of instances and outputs, 16 hex digits: equal states differ in no resource. Empty: encrypted
+  /// hash of instances and outputs, 16 hex digits: equal digests mean equal resources. Empty: encrypted
   std::string digest;
 };
 
-/// One object of a managed resource. Everything is borrowed for the call that it was given to.
+/// One object of a managed resource. All references are borrowed for the call that gets it.
 struct Instance {
   const nlohmann::json& resource;    ///< module, mode, type, name, provider
-  const nlohmann::json& object;      ///< of `instances`, in the form of v4
-  const nlohmann::json& attributes;  ///< an object; of older formats a flat one (`tags.%`)
-  std::string type, address;         ///< `module.m.kafka_topic.t["k"]`, without what is deposed
+  const nlohmann::json& object;      ///< entry of `instances`, in the form of v4
+  const nlohmann::json& attributes;  ///< an object; flat in older formats (`tags.%`)
+  std::string type, address;         ///< `module.m.kafka_topic.t["k"]`, without the deposed key
   std::string deposed;               ///< key of a deposed object; empty: the current one
-  /// The address, and ` (deposed 12ab34cd)` behind it.
+  /// Returns the address, followed by ` (deposed 12ab34cd)` for a deposed object.
   std::string id() const;
 };
 
-/// What a reader of a state is told; false ends it. Data sources are passed over.
+/// Receives the contents of a state, without data sources; returning false ends the reading.
 class StateVisitor {
  public:
   virtual ~StateVisitor() = default;
@@ -42,21 +42,20 @@ class StateVisitor {
   virtual bool output(const std::string& name, const nlohmann::json& output) = 0;
 };
 
-/// Reads the whole state once and checks it: what it says afterwards is whole. Throws sdk::Failure: CORRUPT with line
-/// and column or with the place (no JSON, cut off, empty, no lineage, an unknown mode, an instance twice), UNSUPPORTED
-/// (a format that is unknown).
+/// Reads the whole state once and checks it. Throws CORRUPT with line and column or with the place (invalid JSON,
+/// truncated, empty, no lineage, an unknown mode, a duplicate instance), UNSUPPORTED (unknown format).
 Head read_head(const Spool& state);
-/// Lineage and serial from the first bytes of a state, as far as they stand there; for health. Never throws.
+/// Returns lineage and serial as far as the first bytes of a state hold them; for health. Never throws.
 Head peek(std::string_view beginning);
 
-/// Reads every instance and output. Nothing of an encrypted one. Throws as read_head.
+/// Reads every instance and output; nothing of an encrypted state. Throws like read_head().
 void read_contents(const Spool& state, const Head& head, StateVisitor& to);
 
-/// The parts of formats v1 to v3; see state_legacy.cpp.
+/// The same for formats v1 to v3; see state_legacy.cpp.
 void legacy_head(const nlohmann::json& document, Head& out);
 void legacy_contents(const nlohmann::json& document, StateVisitor& to);
 
-/// A member that is text; empty when it is absent or something else.
+/// Returns a text member; empty if it is absent or not a text.
 std::string text_of(const nlohmann::json& object, const char* key);
 
 }  // namespace driftd::terraform

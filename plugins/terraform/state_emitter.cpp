@@ -50,7 +50,7 @@ bool StateEmitter::emit_registration(const Instance& instance) {
   return call_.emit(registration_of(reading_, instance, *definition));
 }
 
-/// Of a state that was not understood whole nothing is gone. Of this backend itself there is no registration.
+/// If part of a state could not be read, nothing of it is gone. This backend itself has no registration.
 void StateEmitter::complete_registrations() {
   for (auto diagnostic : finder_.diagnostics) {
     diagnostic.kind = kRegistration;

@@ -20,13 +20,13 @@ namespace driftd::terraform {
 
 inline constexpr const char* kKinds[] = {"state", "instance", "output", kRegistration};
 
-/// Checks what was fetched and tells what became of the state since `before`. Throws as read_head.
+/// Checks a fetched state and determines its history since `before`. Throws like read_head().
 Reading read_fetched(const Fetched& fetched, const Cursor& before);
 
-/// A state as one refresh tells it to the host. Lives on the stack of the call.
+/// Emits a state during one refresh. Lives on the stack of the call.
 class StateEmitter final : public StateVisitor {
  public:
-  /// `before`: names of the backends that earlier refreshes spoke of.
+  /// `before`: backends whose registrations were emitted by earlier refreshes.
   StateEmitter(sdk::Call& call, const Settings& settings, const Reading& reading, const sdk::Refresh& request,
                std::set<std::string> before)
       : call_(call),
@@ -35,11 +35,11 @@ class StateEmitter final : public StateVisitor {
         request_(request),
         finder_(reading, settings),
         before_(std::move(before)) {}
-  /// Emits every record and the COMPLETE marks; false: the host wants the call to end, nothing is complete.
+  /// Emits every record and the COMPLETE marks. Returns false if the host asks to stop; then nothing is complete.
   bool run(const Spool& state);
-  /// The backends of the state, after run().
+  /// Returns the backends of the state; call after run().
   Finder& found() { return finder_; }
-  /// Names of the backends that were reported_backends of and may still be there, after run().
+  /// Returns the backends whose registrations were emitted and may still exist; call after run().
   std::set<std::string> reported_backends() const;
 
   bool instance(const Instance& instance) override;
@@ -65,18 +65,18 @@ class StateEmitter final : public StateVisitor {
   std::map<std::string, std::uint64_t> counts_;
   using Id = std::tuple<std::string, std::string, std::string>;  // backend, kind, id
   std::set<Id> declared_;
-  std::set<std::pair<std::string, std::string>> reported_;  // backend and why, each once
+  std::set<std::pair<std::string, std::string>> reported_;  // backend and reason; each is reported once
   Finder finder_;
   std::set<std::string> before_;
 };
 
-/// Some identities of a state. Lives on the stack of the call.
+/// Looks up some identities in a state. Lives on the stack of the call.
 class Lookup final : public StateVisitor {
  public:
   Lookup(sdk::Call& call, const Settings& settings, const Reading& reading, std::span<const sdk::Identity> ids);
-  /// Emits those that are there. Throws UNSUPPORTED where the state cannot be looked into.
+  /// Emits those that exist. Throws UNSUPPORTED if the state is encrypted.
   void run(const Spool& state);
-  /// The others: the state says that they are not there.
+  /// Returns the others, which the state does not hold.
   std::vector<const sdk::Identity*> missing() const;
 
   bool instance(const Instance& instance) override;
@@ -90,7 +90,7 @@ class Lookup final : public StateVisitor {
   const Settings& settings_;
   const Reading& reading_;
   std::map<Key, const sdk::Identity*> wanted_;
-  bool declared_ = false;       // one of them is of another backend
+  bool declared_ = false;       // one of them belongs to another backend
   bool registrations_ = false;  // one of them is a registration
   Finder finder_;
 };

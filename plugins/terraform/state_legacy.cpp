@@ -60,7 +60,7 @@ Object object_of(const std::string& key, const json& resource, const std::string
   return out;
 }
 
-/// Every object of the state: the current one, then what is deposed (v1 had tainted ones instead).
+/// Visits every object of the state: the current one, then the deposed ones (v1 had tainted ones instead).
 template <class F>
 void each_object(const json& document, F f) {
   const auto modules = document.find("modules");

@@ -88,7 +88,8 @@ TEST(RedisLogin, AnAnswerThatIsNoListIsNoEmptyOne) {
     ProviderProbe probe("providers/redis.so", {{"address", server.address()}}, {});
     const Collected got = probe.refresh();
     ASSERT_NE(got.diagnostic(DRIFTD_CORRUPT), nullptr) << command << "\n" << told(got);
-    EXPECT_THAT(got.diagnostic(DRIFTD_CORRUPT)->text, HasSubstr(std::string(command) + " LIST: the answer is no list"));
+    EXPECT_THAT(got.diagnostic(DRIFTD_CORRUPT)->text,
+                HasSubstr(std::string(command) + " LIST: the answer is not a list"));
     EXPECT_EQ(got.complete.count(kind), 0u) << command;
   }
 }

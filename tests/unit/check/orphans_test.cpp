@@ -9,7 +9,7 @@
 namespace driftd::check {
 namespace {
 
-/// A process may end between the look at its folder and the read of its file.
+/// A process may end between finding its folder in /proc and reading its file.
 TEST(Strays, ProcessesOfOthersThatComeAndGoAreNoTrouble) {
   char shell[] = "/bin/sh", flag[] = "-c", work[] = "i=0; while [ $i -lt 1000 ]; do /bin/true; i=$((i+1)); done";
   char* argv[] = {shell, flag, work, nullptr};

@@ -104,7 +104,7 @@ TEST(Runner, WhatIsWrittenToStderrIsKeptUpToABound) {
 
 TEST(Runner, AProcessThatTheProviderForkedGivesNoVerdict) {
   const auto outcome = check_that([](const Subject&) {
-    if (::fork() == 0) return;  // the copy would report that all is well
+    if (::fork() == 0) return;  // the copy of this process would report success
     throw RuleBroken("the true verdict");
   });
   EXPECT_EQ(outcome.text, "the true verdict");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A config file is the operator's, and a mistake or a generator may still make it a bomb: it is refused in words.
+// A config file comes from the operator, but a mistake or a generator may make it explode when it is read. It is
+// refused with a reason.
 #include <gtest/gtest.h>
 #include <functional>
 

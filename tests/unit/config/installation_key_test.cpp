@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// agent.installation_key: a reference and nothing else, read where this process can, told of with its place and without
-// its text.
+// agent.installation_key must be a reference. It is read if this process can, and messages name its place but never its
+// text.
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 #include <filesystem>
@@ -79,7 +79,7 @@ TEST_F(InstallationKey, WhatCannotBeReadIsToldWithItsPlaceAndTheWayOut) {
   for (const auto& [value, why] : cases) {
     EXPECT_THAT(refused(value),
                 AllOf(HasSubstr("driftd.yaml:3:21: "), HasSubstr(why), HasSubstr("driftd key new --out"),
-                      HasSubstr("never made anew"), Not(HasSubstr(kCanary))))
+                      HasSubstr("never make a new one"), Not(HasSubstr(kCanary))))
         << value;
   }
 }

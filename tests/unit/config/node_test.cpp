@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One configuration for a fleet: which node's agent runs which backend.
+// One configuration for a fleet: which backends the agent of a node runs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `${exec:…}` is read as; mistakes with a place are rows of tests/golden/config.
+// How `${exec:…}` is parsed. Errors with a position are tested in tests/golden/config.
 #include <gmock/gmock.h>
 
 #include <unistd.h>

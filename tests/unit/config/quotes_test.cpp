@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A quote that nothing closes must not take the rest of the file with it: what stood there was meant to be in force.
+// An unclosed quote must be an error: otherwise the settings behind it would silently have no effect.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <random>
@@ -80,7 +80,7 @@ TEST(Quotes, NoDocumentWhoseQuotesDoNotMeetIsAccepted) {
 /// Documents in block form, each value quoted in one of two ways; `cut` has no closing quote.
 struct Drawn {
   std::string whole, cut;
-  std::size_t line = 0;  ///< of the value that is cut
+  std::size_t line = 0;  ///< line of the value that is cut
 };
 Drawn draw(std::mt19937& random) {
   static const std::string kWords[] = {"cache", "it is", "a: b", "- x", "é", "[1]", "", "{ }", "| x", "# no"};
@@ -88,7 +88,7 @@ Drawn draw(std::mt19937& random) {
   Drawn out;
   out.line = at + 1;
   for (std::size_t i = 0; i < lines; ++i) {
-    const bool last_of_its_kind = i > at;  // plain below: no further quote that would close it
+    const bool last_of_its_kind = i > at;  // no further quote follows that would close it
     const std::string word = kWords[random() % std::size(kWords)], key = "k" + std::to_string(i) + ": ";
     const std::string quote = last_of_its_kind ? "" : random() % 2 == 0 ? "'" : "\"";
     const std::string value = last_of_its_kind ? "plain" : quote + word;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who writes the config or a secret decides for the agent: files that others may write are not believed.
+// Whoever can write the config or a secret controls the agent, so files that others may write are not used.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sys/stat.h>
@@ -28,7 +28,7 @@ class RightsOfFiles : public testing::Test {
     fs::permissions(config_, fs::perms(0644));
     fs::permissions(secret_, fs::perms(0600));
   }
-  /// `valid`, or what is wrong; warnings behind it.
+  /// Returns `valid`, or the error, followed by the warnings.
   std::string loaded() const {
     const auto config = load(config_);
     return config ? "valid\n" + render(config->warnings) : render(config.error());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// json_schema() and the readers know the same keys.
+// json_schema() and the readers of the config know the same keys.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -23,7 +23,7 @@ void collect(const core::Value& root, const core::Value& given, std::string path
   const core::Value& node = follow(root, given);
   const auto* own = node.find("properties");
   const auto* type = own == nullptr ? nullptr : own->find("type");
-  if (type != nullptr) path += "{" + *type->find("const")->string() + "}";  // a sink: its keys hang on its type
+  if (type != nullptr) path += "{" + *type->find("const")->string() + "}";  // a sink: its keys depend on its type
   if (const auto* some = node.find("oneOf")) {
     for (const auto& one : *some->array()) collect(root, one, path, out);
   }

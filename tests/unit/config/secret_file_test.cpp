@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A secret file at the start: what is being written is waited for, and only that.
+// Reading a secret file at the start waits only if the file is being written.
 #include "config/secret_file.hpp"
 
 #include <gmock/gmock.h>
@@ -17,14 +17,14 @@ using ::testing::HasSubstr;
 
 class SecretFile : public testing::Test {
  protected:
-  /// In place, as of `ago`.
+  /// Writes the file in place, with a modification time `ago` before now.
   void write(const std::string& text, seconds ago = seconds(0)) const {
     folder_.write("password", text);
     fs::permissions(path(), fs::perms(0600));
     fs::last_write_time(path(), fs::file_time_type::clock::now() - ago);
   }
   std::string path() const { return folder_.file("password"); }
-  /// What it is; while it is waited for, `meanwhile` happens with the count of the wait.
+  /// Reads the file. `meanwhile` is called during each wait, with the number of the wait.
   std::string read(const std::function<void(int)>& meanwhile = {}) {
     const auto out = read_secret_file(path(), [&](milliseconds) {
       ++waits_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `spoken_by`: who is believed about a backend of the config.
+// `spoken_by`: which sources may report the registration of a backend.
 #include <gmock/gmock.h>
 
 #include "config/load.hpp"
@@ -33,7 +33,7 @@ TEST(SpokenBy, ASourceThatIsNotThereIsAMistakeWithItsPlace) {
       "driftd.yaml");
   ASSERT_FALSE(loaded);
   EXPECT_THAT(render(loaded.error()), HasSubstr("driftd.yaml:6:15"));
-  EXPECT_THAT(render(loaded.error()), HasSubstr("there is no backend 'clustr' that could speak"));
+  EXPECT_THAT(render(loaded.error()), HasSubstr("'spoken_by' names 'clustr', which is not a backend of this file"));
   EXPECT_THAT(render(loaded.error()), HasSubstr("did you mean 'cluster'?"));
 }
 

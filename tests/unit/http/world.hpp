@@ -16,7 +16,7 @@ namespace driftd::http::testing {
 
 using std::chrono::milliseconds;
 
-/// What the host knows of one call; its address is the handle.
+/// The host's side of one call; its address is the handle.
 struct Hosted {
   std::chrono::steady_clock::time_point deadline;
   std::atomic<bool> cancelled{false};

@@ -68,7 +68,7 @@ TEST(K8sBackends, ASecretThatIsNotThereLeavesItsFieldsUnknown) {
   EXPECT_FALSE(json::parse(record.body)["config"]["postgres"].contains("password"));
 }
 
-/// A tenant writes the type: as a path it would be a pattern, of which some take minutes to match.
+/// A tenant chooses the type. Used as a path it would be a pattern, and some patterns take minutes to match.
 TEST(K8sBackends, ATypeThatIsNoPlainNameStaysOneMember) {
   const Settings settings;
   std::vector<sdk::Diagnostic> none;
@@ -151,7 +151,7 @@ TEST(K8sBackends, WithoutALabelledSecretTheirCredentialsAreUnknownNotGone) {
   EXPECT_EQ(registration_of(found.at({"q", "n"}), objects, settings, std::nullopt).unread.size(), 2u);
 }
 
-/// Whoever may write in one namespace puts no Service of his own beside the Secret of another.
+/// A user with rights in one namespace cannot put a Service of his own beside the Secret of another.
 TEST(K8sBackends, ObjectsOfTwoNamespacesAreTwoDefinitionsAndSayWhereTheyAre) {
   const Settings settings;
   std::vector<sdk::Diagnostic> none;
@@ -172,7 +172,7 @@ TEST(K8sBackends, ObjectsOfTwoNamespacesAreTwoDefinitionsAndSayWhereTheyAre) {
   EXPECT_EQ(backend_of(found.at({"q", "a-tenant"}), objects, settings).metadata.at("defined_in"), "a-tenant");
 }
 
-/// Its author may write any metadata into it but where it stands.
+/// Its author may write any metadata except the place where it is defined.
 TEST(K8sBackends, APrismBackendIsDefinedWhereItStandsWhateverItSays) {
   const Settings settings;
   std::vector<sdk::Diagnostic> none;
@@ -203,7 +203,7 @@ Objects prism_alone(const json& spec) {
   return {{{"PrismBackend", "n", "q"}, {{"metadata", {{"name", "q"}, {"namespace", "n"}}}, {"spec", spec}}}};
 }
 
-/// A PrismBackend is anybody's to write: of each form that a member may have none ends the reading of the others.
+/// Anybody may write a PrismBackend: no form of its members may end the reading of the others.
 TEST(K8sBackends, AConfigOfAnyFormCostsNoOther) {
   const Settings settings;
   std::vector<sdk::Diagnostic> none;
@@ -241,7 +241,8 @@ TEST(K8sBackends, AConfigOfAnyFormCostsNoOther) {
   }
 }
 
-/// What a PrismBackend of another tenant points to was read, too: only its owner's label makes it a part of a backend.
+/// An object that a PrismBackend of another tenant refers to was read, too; only the label of its owner makes it part
+/// of a backend.
 TEST(K8sBackends, AnObjectIsPartByTheValueOfItsLabelAndNotByTheKeyAlone) {
   const Settings settings;
   std::vector<sdk::Diagnostic> none;
@@ -263,8 +264,8 @@ TEST(K8sBackends, OneWithoutATypeSaysInWhichNamespace) {
   EXPECT_EQ(told[0].id + " " + told[0].backend + " " + told[0].path, "q q n");
 }
 
-/// Of more secrets than a record may name, and of one under a name that no path holds, the members are secret as
-/// wholes.
+/// If there are more secrets than a record may name, or a name is longer than a path may be, whole members become
+/// secret.
 TEST(K8sBackends, SecretsOfAnyNumberAndUnderAnyNameAreNamedInWhatTheHostTakes) {
   const Settings settings;
   std::vector<sdk::Diagnostic> none;
@@ -281,7 +282,7 @@ TEST(K8sBackends, SecretsOfAnyNumberAndUnderAnyNameAreNamedInWhatTheHostTakes) {
   }
 }
 
-/// The host takes 4 MiB and 100,000 values: what is larger is unread by name, and the rest is judged.
+/// The host accepts 4 MiB and 100,000 values: larger members are unread by name, and the rest is judged.
 TEST(K8sBackends, AConfigThatIsTooLargeIsUnreadAlone) {
   const Settings settings;
   std::vector<sdk::Diagnostic> none;
@@ -342,7 +343,8 @@ TEST(K8sBackends, ATypeThatNoBackendCanHaveIsToldAndCostsNoOther) {
   EXPECT_LT(told[0].text.size(), 1000u);
 }
 
-/// Two nets: a definition whose reading fails stands there with all of it unread, and the others are read.
+/// A second line of defence: a definition that cannot be read keeps its record with everything unread, and the others
+/// are read.
 TEST(K8sBackends, OneThatCannotBeReadIsUnreadAndTold) {
   const Settings settings;
   std::vector<sdk::Diagnostic> told;

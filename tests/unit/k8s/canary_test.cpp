@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A marker in every free-form value of every kind: what the provider maps and the host redacts has none of them left.
+// A marker in every free-form value of every kind: none is left after the provider's mapping and the host's redaction.
 #include <gmock/gmock.h>
 #include <fstream>
 #include <nlohmann/json.hpp>

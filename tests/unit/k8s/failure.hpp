@@ -8,7 +8,7 @@
 
 namespace driftd::k8s {
 
-/// What `of` fails with; that it does not is the test's failure.
+/// Returns the failure that `of` throws; the test fails if it throws none.
 inline sdk::Failure failure(const std::function<void()>& of) {
   try {
     of();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who asks, who answers, and when it may be asked again.
+// Credentials, the identity of the cluster, and Retry-After.
 #include <gmock/gmock.h>
 
 #include <functional>
@@ -84,7 +84,7 @@ TEST(K8sWitness, WhatAnotherClusterAnswersIsRefusedUntilHealthHasToldOfIt) {
   EXPECT_FALSE(guard.begin_refresh());
   guard.check_connection("a");
   EXPECT_THAT(failure([&] { guard.check_connection(""); }).what(),
-              HasSubstr("no longer says which one it is (kube-system had uid a)"));
+              HasSubstr("no longer reports its identity (kube-system had uid a)"));
   guard.check_connection("a");
   EXPECT_THAT(failure([&] { guard.check_connection("b"); }).what(), HasSubstr("uid b, before a"));
   EXPECT_EQ(failure([&] { guard.check("a"); }).code, DRIFTD_UNAVAILABLE) << "who watches a hears it, too";

@@ -47,7 +47,7 @@ TEST(K8sMapping, FieldsOfACustomKindAreTakenByPath) {
   EXPECT_EQ(body, json({{"first", 80}}));
 }
 
-/// Two objects of which nothing is compared are not equal: nobody knows.
+/// Two objects without any compared part are not equal, because it is not known.
 TEST(K8sMapping, ACustomObjectWithoutWhatIsComparedIsUnknownAndNotEqual) {
   const Custom whole{"g", "v1", "K", {}},
       fields{"g", "v1", "K", {{"port", "data.port"}, {"first", "rules[0]"}, {"gone", "spec.gone"}}};
@@ -133,7 +133,7 @@ TEST(K8sHelm, APendingRevisionMakesTheReleaseUnknown) {
   EXPECT_TRUE(records[0].sensitive.empty());
 }
 
-/// A Secret that calls itself pending is anybody's to make: it hides a release for a while, and not for ever.
+/// Anybody may create a Secret that claims to be pending: it hides a release for a while, but not forever.
 TEST(K8sHelm, ARevisionThatIsPendingForTooLongHidesNothingAndIsTold) {
   for (const auto& [created, hides] :
        {std::pair("2025-12-31T23:50:01Z", true), {"2025-12-31T23:49:59Z", false}, {"2020-01-01T00:00:00Z", false}}) {
@@ -158,8 +158,8 @@ TEST(K8sHelm, ARevisionThatIsPendingBelowTheDeployedOneIsOfThePast) {
   EXPECT_TRUE(records[0].unread.empty());
 }
 
-/// A tenant's Secret of a few hundred bytes: of a release that nests too deep the values are unread, and all else is
-/// judged.
+/// A tenant can make a Secret of a few hundred bytes that nests too deep: the values of that release are unread, and
+/// everything else is judged.
 TEST(K8sHelm, ValuesThatNestTooDeepCostThemselvesOnly) {
   for (const int depth : {129, 300, 400'000}) {
     std::string values;
@@ -202,7 +202,7 @@ TEST(K8sHelm, AReleaseOfTooManyValuesCostsItselfAndIsNeverATree) {
   EXPECT_EQ(told[0].id, "prod/evil");
 }
 
-/// What no host takes is left out here: it would cost the record.
+/// What exceeds the host's limits is left out here; otherwise the whole record would be lost.
 TEST(K8sHelm, ValuesThatNoAgentTakesCostThemselvesOnly) {
   json large = revision(4, "deployed");
   large["data"]["release"] =
@@ -223,8 +223,8 @@ json named(json secret, const std::string& space, const std::string& name) {
   return secret;
 }
 
-/// Hundreds of Secrets that unpack to 32 MiB each would take the call's time: of one namespace a part is read, and the
-/// others of it are told by name. Another namespace notices nothing.
+/// Hundreds of Secrets that unpack to 32 MiB each would use up the time of the call: some of the namespace are read,
+/// and the others are named. Another namespace is not affected.
 TEST(K8sHelm, ANamespaceThatUnpacksToTooMuchIsReadInPartAndNoOther) {
   json large = revision(1, "deployed");
   large["data"]["release"] =
@@ -266,7 +266,7 @@ TEST(K8sHelm, NamespacesThatKeepTooMuchGiveOfTheirsAndOthersAreReadWhereverTheyS
   EXPECT_THAT(told.at(0).text, HasSubstr("its namespace has most"));
 }
 
-/// Revisions that come before the one that is shown are not unpacked: they cost nothing of what the namespace has.
+/// Revisions before the shown one are not unpacked, so they do not count against the limit of the namespace.
 TEST(K8sHelm, OnlyTheRevisionThatIsShownIsUnpacked) {
   std::vector<json> secrets;
   const std::string large =
@@ -306,7 +306,7 @@ json deployment(const std::string& manager) {
           {"spec", {{"replicas", 3}}}};
 }
 
-/// `kubectl scale --field-manager=keda-x`: the number is hidden, and who hides it is a change.
+/// After `kubectl scale --field-manager=keda-x` the number is hidden, and who hides it is a change.
 TEST(K8sReplicas, WhoseTheNumberIsIsItselfJudged) {
   Settings settings;
   settings.replica_owners = {"kube-controller-manager", "keda*"};
@@ -335,7 +335,7 @@ json with_container(const json& more) {
           {"spec", {{"template", {{"spec", {{"containers", json::array({container})}}}}}}}};
 }
 
-/// A member inside of an attribute that is compared, and is itself dropped, is a change that nobody sees.
+/// If a member inside a compared attribute were dropped, nobody would see its change.
 TEST(K8sMapping, EveryMemberOfWhatIsComparedIsCompared) {
   const json port = {{"containerPort", 80}, {"protocol", "TCP"}};
   const json mount = {{"name", "v"}, {"mountPath", "/data"}};
@@ -365,7 +365,8 @@ TEST(K8sMapping, EveryMemberOfWhatIsComparedIsCompared) {
     const json one = body_of("deployment", with_container(before)),
                other = body_of("deployment", with_container(after));
     EXPECT_NE(one, other) << after;
-    for (const char* named : {"ports", "mounts", "env", "env_from"}) {  // of old baselines: an upgrade tells no drift
+    for (const char* named : {"ports", "mounts", "env", "env_from"}) {  // of old baselines: an upgrade must not report
+                                                                        // drift
       const auto at = [&](const json& body) { return body["containers"]["app"].value(named, json()); };
       EXPECT_EQ(at(one), at(other)) << after;
     }
@@ -385,7 +386,7 @@ TEST(K8sMapping, EveryMemberOfWhatIsComparedIsCompared) {
   }
 }
 
-/// A baseline of before: what it could not hold is filled in silently, and a change after that is told.
+/// Members that an older baseline could not hold are filled in silently, and a later change of them is reported.
 TEST(K8sMapping, WhatANewerRevisionComparesIsNoDriftOfAnUpgrade) {
   std::ifstream in(std::string(DRIFTD_SOURCE_DIR) + "/plugins/k8s/schema.json");
   const json kinds = json::parse(in).at("kinds");
@@ -431,7 +432,7 @@ TEST(K8sOutline, AnObjectThatNestsTooDeepIsCutAndKeepsItsName) {
   EXPECT_FALSE(parse_object(R"({"metadata":{"name":"web"},"spec":[[]]})").cut);
 }
 
-/// Of an object that is no tree it is known which one it is, also where its metadata comes after what is too much.
+/// An object that is too large is still identified, even if its metadata comes after the part that is too large.
 TEST(K8sOutline, AnObjectOfTooManyValuesIsUnreadByItsName) {
   std::string list = "[{}";
   for (int i = 0; i < 300'000; ++i) list += ",{}";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What takes bytes apart: base64, gzip, lists, lines, kubeconfigs, cursors.
+// Parsers: base64, gzip, lists, lines, kubeconfigs, cursors.
 #include <gmock/gmock.h>
 #include <zlib.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one namespace labels costs no other: each has its share, and who has more is passed over whole.
+// Labels in one namespace cost no other: each has its share, and a namespace above it is skipped completely.
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
@@ -123,7 +123,7 @@ TEST(K8sShares, WhatIsPointedToIsPaidByWhoPoints) {
   EXPECT_TRUE(shares.put_for(objects, "tenant", theirs, labelled("prod", "large", "", 1000)));
   EXPECT_FALSE(
       shares.put_for(objects, "tenant", {"ConfigMap", "prod", "more"}, labelled("prod", "more", "", 1u << 20)));
-  shares.put(objects, theirs, labelled("prod", "large", "", 2u << 20));  // a watch says that it has grown
+  shares.put(objects, theirs, labelled("prod", "large", "", 2u << 20));  // a watch reports that it has grown
   EXPECT_TRUE(shares.passes_over("tenant"));
   EXPECT_FALSE(shares.passes_over("prod"));
 }

@@ -59,7 +59,8 @@ TEST(KafkaTopic, ValuesOfABrokerThatDoesNotTellTheirSourceAreUnknown) {
   EXPECT_FALSE(json::parse(record.body).contains("config"));
 }
 
-/// A broker's plugins name their keys: dump() throws for what is no UTF-8, and that would end the refresh of all kinds.
+/// A broker's plugins choose the names of their keys. dump() throws for a name that is not UTF-8, which would end the
+/// refresh of all kinds.
 TEST(KafkaTopic, ASensitiveKeyOfAnyBytesIsUnreadByNameAndEndsNothing) {
   const Configs configs{
       "orders",
@@ -224,7 +225,7 @@ TEST(KafkaAcl, OnlyADenyOfDescribeThatConcernsUsHidesTopics) {
   EXPECT_NE(hiding_topics({everybody}, "User:driftd"), nullptr);
 }
 
-/// A group's name is the client's to choose. One that is too long is the host's to shorten: here it is only handed on.
+/// A client chooses the name of its group. A name that is too long is shortened by the host; here it is only passed on.
 TEST(KafkaMapping, NamesOfAnyBytesAndLengthMakeARecord) {
   Group group;
   group.id = "g\xff";

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shipped schema on values as Kafka sends them: what Kafka takes for the same is no drift, and its twin is one.
+// The shipped schema on values as Kafka sends them: spellings that Kafka treats as equal are not drift, and a different
+// twin is.
 #include <gtest/gtest.h>
 #include <fstream>
 #include <nlohmann/json.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a SCRAM hello says and what it takes for an answer: cut, overlong and hostile ones are refused, and never
-// repeated.
+// The bytes of a SCRAM hello and of its answers: truncated, overlong and hostile answers are rejected, and never
+// quoted.
 #include "kafka/scram_wire.hpp"
 
 #include <gmock/gmock.h>
@@ -19,7 +19,7 @@ constexpr const char* kNonce = "fyko+d2lbbFgONRv9qkxdawL";
 // the server-first-message of RFC 5802, section 5
 const std::string kFirst = "r=fyko+d2lbbFgONRv9qkxdawL3rfcNHYJY1ZVvWVs7j,s=QSXCR+Q6sek8bf92,i=4096";
 
-/// The code and the text with which `work` was refused.
+/// Returns the code and the text with which `work` failed.
 template <class Work>
 std::pair<driftd_status, std::string> refused(Work work) {
   try {
@@ -34,7 +34,7 @@ driftd_status parsed(const std::string& message) {
   return refused([&] { parse_server_first(message, kNonce); }).first;
 }
 
-/// Answers as a broker frames them, without the length.
+/// Builds answers as a broker frames them, without the length.
 std::string handshake_answer(int error, const std::string& rest) {
   return "\0\0\0\7\0"s + static_cast<char>(error) + rest;
 }

@@ -37,7 +37,7 @@ TEST(Utf8Text, EveryTextThatIsUtf8StaysAndEveryOtherByteIsShown) {
   EXPECT_EQ(utf8_text("\xe2\x82"), "\\xe2\\x82") << "cut";
 }
 
-/// Any two bytes: what comes out is UTF-8, which dump() would throw for else, and no two texts become one.
+/// Any two bytes become UTF-8, without which dump() would throw, and two different texts stay different.
 TEST(Utf8Text, WhateverTheBytesTheResultIsUtf8) {
   std::set<std::string> seen;
   for (int a = 0; a < 256; ++a) {
@@ -49,7 +49,7 @@ TEST(Utf8Text, WhateverTheBytesTheResultIsUtf8) {
   }
 }
 
-/// A text that says what a byte is shown as, and the byte: also two, however often that is done.
+/// A text that looks like an escaped byte, and that byte, also stay different, however often they are escaped.
 TEST(Utf8Text, WhatImitatesAByteIsAnotherText) {
   std::set<std::string> seen;
   const std::string parts[] = {"", "\xff", "\\", "\\xff", "\\x5c", "x5c", "xff", "a"};
@@ -104,7 +104,7 @@ TEST(BoundedJson, ValuesAreCountedOutsideOfTextsAndTooManyAreNoTree) {
   EXPECT_EQ(more.why, "it holds more than 270000 values");
 }
 
-/// nlohmann's own callback looks through all of a list after each object in it.
+/// nlohmann's own callback searches all of a list after each object in it.
 TEST(BoundedJson, AWideListBesideADeepOneTakesNoLongerThanItsText) {
   std::string list = "[{}";
   for (std::size_t i = 1; i < kMaxValues; ++i) list += ",{}";
@@ -145,7 +145,8 @@ TEST(BoundedJson, TooManySecretPathsBecomeTheMembersThatHoldThem) {
   EXPECT_EQ(many, (std::vector<std::string>{"[\"x].\\\"y\"]", "data"}));
 }
 
-/// A name longer than a path may be is a secret of its member, and a member of such a name one of the whole body.
+/// If a name is longer than a path may be, the member that holds it is secret as a whole; if that name is too long as
+/// well, the whole body is.
 TEST(BoundedJson, ASecretUnderANameThatNoPathHoldsIsOneOfWhatHoldsIt) {
   const std::string name(5000, 'k');
   std::vector<std::string> paths = {"data[\"a\"]", "config[\"" + name + "\"]"},

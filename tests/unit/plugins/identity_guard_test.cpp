@@ -30,7 +30,8 @@ TEST_F(Judged, AnotherOneIsRefusedUntilHealthHasToldOfIt) {
   identity.on_health("a");
   EXPECT_EQ(refresh("a"), "accepted");
   EXPECT_EQ(refresh("b"),
-            "another cluster answers (cluster id b, before a): nothing of it is told until the agent knows that");
+            "another cluster answers (cluster id b, before a): results are withheld until the agent has confirmed the "
+            "new identity");
   EXPECT_EQ(identity.newest(), "b");
   EXPECT_NE(refresh("b"), "accepted") << "health still says a";
   identity.on_health("b");
@@ -66,7 +67,7 @@ TEST_F(Judged, WhatNoLongerTellsItsIdentityMayBeAnyoneAndIsRefused) {
   EXPECT_EQ(refresh("a"), "accepted");
   EXPECT_EQ(
       refresh(""),
-      "what answers at this endpoint no longer says which one it is (before a): nothing of it is told until it does");
+      "the system at this endpoint no longer reports its identity (before a): results are withheld until it does");
   EXPECT_NE(confirm(""), "accepted");
   EXPECT_EQ(identity.newest(), "a");
   EXPECT_EQ(refresh("a"), "accepted");

@@ -49,7 +49,8 @@ TEST(Turns, WhoIsGoneIsForgotten) {
   EXPECT_EQ(schedule.order({"a", "b"}, kShare).cheap, 2u);
 }
 
-// 50 databases, any of which may become dear at any time, and a cycle in which only some fit: each has its turn.
+// 50 databases, each of which may become expensive at any time, and a cycle in which only some fit: each is read
+// eventually.
 TEST(Turns, NobodyWaitsForEver) {
   DatabaseSchedule schedule;
   std::vector<std::string> names;

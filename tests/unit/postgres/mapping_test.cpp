@@ -56,7 +56,7 @@ TEST(Mapping, ARoleCarriesMembershipsSettingsAndItsOid) {
   EXPECT_EQ(out[0].sensitive, std::vector<std::string>{"settings[\"app.token\"]"});
 }
 
-/// Any role may give itself settings of megabytes: they are unread, and what the role may do is judged as ever.
+/// Any role may give itself settings of megabytes: they are unread, and its other attributes are judged as usual.
 TEST(Mapping, SettingsOfARoleThatAreTooLongHideNeitherItsRightsNorTheListing) {
   std::string long_one = "[\"search_path=";
   for (int i = 0; i < 160'000; ++i) long_one += "aaaaaaaaaaaaaaaaaaaaaaaaaaaaa" + std::to_string(i) + ",";
@@ -72,7 +72,7 @@ TEST(Mapping, SettingsOfARoleThatAreTooLongHideNeitherItsRightsNorTheListing) {
   EXPECT_TRUE(out[1].unread.empty());
 }
 
-/// What the server measured and did not send is that attribute alone, and never an empty one.
+/// If the server did not send a value that is too long, only that attribute is unread, and it is never empty.
 TEST(Mapping, WhatIsTooLongToBeSentIsUnreadAndNotEmpty) {
   const Records roles =
       map_roles({{"name", "superuser", "settings", "database_settings", "memberships"},

@@ -28,14 +28,14 @@ TEST(RedisAcl, MacrosAndWhatTheyStandForAreOne) {
   EXPECT_EQ(commands("allcommands"), commands("-get +@all"));
 }
 
-/// A user may be called by any bytes; JSON holds text only, and the other users are read with it.
+/// A user name may hold any bytes and JSON only text; the other users are still read.
 TEST(RedisAcl, NamesAndPatternsOfAnyBytesAreShownAndStayApart) {
   const auto record = [](const std::string& line) { return acl_record(parse_acl_line(line), kCategories, {}); };
   EXPECT_EQ(record("user \xff on ~* -@all").id, "\\xff");
   EXPECT_NE(record("user a on ~\xff -@all").body, record("user a on ~\xfe -@all").body);
 }
 
-/// A name may also be nothing, and ACL LIST then has two blanks: the word behind them is no name.
+/// A name may be empty; ACL LIST then has two blanks, and the word behind them is not the name.
 TEST(RedisAcl, AUserWithoutANameIsNotTheOneThatIsCalledAsItsFirstFlag) {
   const auto nameless = parse_acl_line("user  on #aa11 resetchannels -@all +get");
   EXPECT_TRUE(nameless.enabled);
@@ -44,7 +44,7 @@ TEST(RedisAcl, AUserWithoutANameIsNotTheOneThatIsCalledAsItsFirstFlag) {
   EXPECT_EQ(acl_record(parse_acl_line("user on on #aa11 -@all"), kCategories, {}).id, "on");
 }
 
-/// Text that looks like a byte that is shown, and the byte: two users, each with an identity of its own.
+/// A text that looks like an escaped byte, and that byte: two users with different ids.
 TEST(RedisAcl, ANameThatImitatesAByteIsAnotherThanTheByte) {
   const auto id = [](const std::string& name) {
     return acl_record(parse_acl_line("user " + name + " on -@all"), kCategories, {}).id;
@@ -64,8 +64,8 @@ TEST(RedisAcl, ASelectorEndsWhereTheNextBeginsWhateverItsPatternsAreCalled) {
   EXPECT_NE(body("~app:* +@all (~a) -@all +ping)")["commands"], body("~app:* +get (~a) -@all +ping)")["commands"]);
 }
 
-/// Of rules that no host takes both readings are unread: without the commands a change of the words would look like the
-/// same rules in other words.
+/// If rules exceed the host's limits, both the rules and the commands are unread: without the commands a change would
+/// look like the same rules in other words.
 TEST(RedisAcl, RulesThatAreTooLongAreUnreadInBothReadings) {
   const auto left_out = [](const std::string& rules) {
     const auto record = acl_record(parse_acl_line("user app on " + rules), kCategories, {});

@@ -15,7 +15,7 @@ const char* kInfo =
     "master_host:10.0.0.1\r\nmaster_port:6379\r\nmaster_link_status:down\r\n"
     "# Commandstats\r\ncmdstat_config|set:calls=3,usec=12,usec_per_call=4.00\r\n";
 
-/// `REPLCONF ip-address` of a client with the rights of a replica: its lines stand in the answer.
+/// A client with the rights of a replica inserts lines of its own into INFO by `REPLCONF ip-address`.
 TEST(RedisMapping, LinesThatAReplicaForgesIntoInfoStandForNothing) {
   const std::string head =
       "# Server\r\nredis_version:7.0.15\r\nredis_mode:standalone\r\nrun_id:abc\r\n# Persistence\r\nloading:0\r\n";
@@ -92,7 +92,7 @@ TEST(RedisMapping, ReplicaofAndOldAliasesAreNotConfiguration) {
   EXPECT_EQ(record.unread[0].path, "modules");
 }
 
-/// A directive holds bytes, JSON text: two values that differ only in what is no text stay two.
+/// A directive holds bytes and JSON holds text: two values that differ only in bytes that are not text stay different.
 TEST(RedisMapping, DirectivesOfAnyBytesAreShownAndStayApart) {
   const auto body = [](const std::string& value) {
     return server_record(parse_info(kInfo), {{"masteruser", value}}, std::nullopt).body;
@@ -105,7 +105,7 @@ TEST(RedisMapping, DirectivesOfAnyBytesAreShownAndStayApart) {
   EXPECT_EQ(odd.sensitive, std::vector<std::string>{R"(config["mod\\xff.token"])"});
 }
 
-/// Whoever may set one directive hides the others with it if the record is one that no host takes.
+/// A user who may set one directive must not hide the others by making the record exceed the host's limits.
 TEST(RedisMapping, ADirectiveThatIsTooLongIsUnreadAndTheOthersAreRead) {
   const auto record = server_record(parse_info(kInfo),
                                     {{"masterauth", std::string(5u << 20, 'x')}, {"maxmemory", "100"}}, std::nullopt);

@@ -23,7 +23,7 @@ using testing::Not;
 using testing::Pair;
 using testing::UnorderedElementsAre;
 
-/// Everything that the state of testdata declares under one rule, and the backends that it holds.
+/// Returns everything that the state of testdata declares under one rule, and the backends that it holds.
 class Declarations : public testing::Test, protected StateVisitor {
  protected:
   void read(const DeclarationRule& rule, Settings settings = {}) {

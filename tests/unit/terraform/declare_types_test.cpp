@@ -14,7 +14,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-/// What one resource declares under a rule that matches everything.
+/// Returns what one resource declares under a rule that matches everything.
 struct OfOne final : StateVisitor {
   std::optional<Declaration> declared;
   std::string why;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a state says of the registration of a backend: the RFC's field names, values of secrets only where they are
-// sensitive.
+// Registrations of backends in a state: the field names, and values of secrets only in sensitive paths.
 #include <gmock/gmock.h>
 
 #include "states.hpp"
@@ -16,7 +15,7 @@ using testing::IsEmpty;
 using testing::Not;
 using testing::StartsWith;
 
-/// The registrations in a state, and why there are not more.
+/// Returns the registrations in a state, and why some are missing.
 struct Registrations final : StateVisitor {
   Reading reading;
   Settings settings;

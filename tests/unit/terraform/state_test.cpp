@@ -31,8 +31,8 @@ TEST(TerraformState, BadFilesAreNamedForWhatTheyAre) {
   EXPECT_THAT(failure_of("", DRIFTD_CORRUPT), HasSubstr("empty"));
   EXPECT_THAT(failure_of(" \n", DRIFTD_CORRUPT), HasSubstr("line 2, column 1"));
   EXPECT_THAT(failure_of(good.substr(0, good.size() / 2), DRIFTD_CORRUPT), HasSubstr("line 1, column"));
-  EXPECT_THAT(failure_of(good + "}", DRIFTD_CORRUPT), HasSubstr("no JSON"));
-  EXPECT_THAT(failure_of("not json", DRIFTD_CORRUPT), HasSubstr("no JSON"));
+  EXPECT_THAT(failure_of(good + "}", DRIFTD_CORRUPT), HasSubstr("not valid JSON"));
+  EXPECT_THAT(failure_of("not json", DRIFTD_CORRUPT), HasSubstr("not valid JSON"));
   EXPECT_THAT(failure_of("[]", DRIFTD_CORRUPT), HasSubstr("object"));
   EXPECT_THAT(failure_of("7", DRIFTD_CORRUPT), HasSubstr("object"));
   EXPECT_THAT(failure_of(R"({"version":5,"resources":[]})", DRIFTD_UNSUPPORTED), HasSubstr("version 5"));
@@ -50,7 +50,7 @@ TEST(TerraformState, ATextThatIsCutOffInASecretQuotesNothingOfIt) {
   EXPECT_THAT(failure_of(R"({"version":4,"x":canary})", DRIFTD_CORRUPT), Not(HasSubstr("canar")));
 }
 
-/// One attribute that somebody nested costs that attribute: the others, the other instances and the outputs are read.
+/// One attribute that nests too deep costs only itself: the other attributes, instances and outputs are read.
 TEST(TerraformState, WhatNestsTooDeepCostsItsOwnAttributeOnly) {
   for (const std::size_t depth : {130u, 300u, 100'000u}) {
     const std::string lists = std::string(depth, '[') + std::string(depth, ']');
@@ -70,8 +70,8 @@ TEST(TerraformState, WhatNestsTooDeepCostsItsOwnAttributeOnly) {
   }
 }
 
-/// {},{},… is thirty times its text as a tree. What one resource is built of has a bound, also where its instances
-/// wait.
+/// As a tree, {},{},… takes thirty times the size of its text. The tree of one resource has a limit, even if its
+/// instances have to wait.
 TEST(TerraformState, WhatHasTooManyValuesIsNeverATree) {
   const auto list = [](std::size_t count) {
     std::string out = "[{}";
@@ -90,8 +90,7 @@ TEST(TerraformState, WhatHasTooManyValuesIsNeverATree) {
   EXPECT_TRUE(seen.record("instance").unread.empty());
 }
 
-/// The marks of our own tree are no text that an attribute could not have: one that begins with them is read like any
-/// other.
+/// An attribute may hold texts that begin with the internal marks; they are read like any other.
 TEST(TerraformState, ATextThatLooksLikeAMarkIsATextAndStaysWhatItIs) {
   for (const std::string mark : {"\xEF\xB7\x90", "\xEF\xB7\x91", "\xEF\xB7\x92"}) {
     const std::string attributes = R"({")" + mark + R"(k":")" + mark + R"(12","n":1.5,"q":"a\")" + mark +

@@ -9,7 +9,7 @@
 
 namespace driftd::terraform {
 
-/// What a reading of a state says, in the order of the file.
+/// Records what a reading of a state reports, in the order of the file.
 struct Seen final : StateVisitor {
   Head head;
   Settings settings;
