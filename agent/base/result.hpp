@@ -35,11 +35,18 @@ std::string_view render(Code code);
 struct Error {
   Code code = Code::internal;
   std::string message;
-  std::int64_t retry_after_ms = 0;  ///< throttled: come again after this; 0: not said
+  std::int64_t retry_after_ms = 0;  ///< throttled: when to try again; 0 if not known
 };
 
+/// A value or the reason why there is none. The compiler refuses a call whose Result nobody looks at; g++ 12 does not see
+/// that behind a co_await.
 template <class T>
-using Result = tl::expected<T, Error>;
+class [[nodiscard]] Result : public tl::expected<T, Error> {
+ public:
+  using tl::expected<T, Error>::expected;
+  Result() = default;
+  Result(tl::expected<T, Error> other) : tl::expected<T, Error>(std::move(other)) {}  // of map(), and_then()
+};
 using Status = Result<void>;
 
 inline tl::unexpected<Error> fail(Code code, std::string message) {
@@ -63,7 +70,7 @@ inline tl::unexpected<Error> fail(Error error) { return tl::unexpected<Error>(st
 #define DRIFTD_TRY(decl, expr) DRIFTD_TRY2(DRIFTD_CAT(driftd_try_, __LINE__), decl, expr)
 /// The same inside a coroutine: `DRIFTD_CO_TRY(auto x, co_await f());`
 #define DRIFTD_CO_TRY(decl, expr) DRIFTD_CO_TRY2(DRIFTD_CAT(driftd_try_, __LINE__), decl, expr)
-/// For a Status: returns its error or goes on.
+/// For a Status: returns its error, or continues.
 #define DRIFTD_CHECK(expr) \
   if (auto driftd_status_ = (expr); !driftd_status_) return ::tl::unexpected<::driftd::Error>(driftd_status_.error())
 #define DRIFTD_CO_CHECK(expr) \
