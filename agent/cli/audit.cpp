@@ -8,13 +8,13 @@
 namespace driftd::cli {
 namespace {
 
-/// The user by the kernel, and in brackets who claims to be behind it.
+/// Returns the user that the kernel reported, with the claimed user in brackets.
 std::string who(const core::Value& line) {
   const std::string claimed = text(line, "claimed");
   return text(line, "actor") + (claimed.empty() ? "" : " (claims " + claimed + ")");
 }
 
-/// `path old → new` of each change.
+/// Returns `path old → new` of each change.
 std::string what(const core::Value& line) {
   std::string out;
   for (const auto& change : list(line, "changes")) {
@@ -43,7 +43,7 @@ void show_lines(const Context& context, const core::Value& answer) {
   print_omitted(context, answer, list(answer, "audit").size());
 }
 
-/// Prints what the walk along the chain found; kFinding when it is broken.
+/// Prints the result of verifying the hash chain. Returns kFinding if it is broken.
 int verify(const Context& context) {
   const auto answer = context.client().get("/v1/audit/verify", {}, std::chrono::seconds(600));
   const int exit = context.print(answer, [&](const auto& proof) {
@@ -63,7 +63,7 @@ void add_audit(CLI::App& app, Context& context) {
   auto* command = app.add_subcommand("audit", "who did what, when and why, and who was refused");
   auto query = std::make_shared<Query>();
   auto check = std::make_shared<bool>(false);
-  command->add_option("--limit", (*query)["limit"], "at most so many (100)");
+  command->add_option("--limit", (*query)["limit"], "maximum number of rows (default 100)");
   command->add_flag("--verify", *check, "check that no line was changed or removed; exit 1 when one was");
   command->callback([&context, query, check] {
     if (*check) {

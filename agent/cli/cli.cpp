@@ -44,7 +44,9 @@ Client Context::client() const {
   const auto named = config::read_admin_socket(config);
   if (named) return Client(*named);
   return Client(Failure{
-      kConfig, config::render(named.error()) + "which agent is meant is in that file; --socket names one without it"});
+      kConfig,
+      config::render(named.error()) +
+          "the agent's socket is not known without this file: correct it, or name the socket with --socket PATH"});
 }
 
 int Context::fail(const Failure& failure) const {

@@ -11,11 +11,11 @@
 
 namespace driftd::cli {
 
-/// What only the whole agent can do; main.cpp gives the app's.
+/// Functions that need the whole agent. main.cpp passes those of the app.
 struct Hooks {
   std::function<int(const std::string& config_file)> run;
   std::function<app::OnceResult(const std::string& config_file, const app::OnceOptions&)> once;
-  /// Checks the settings of each backend against its plugin's schema, as far as plugins are found. May be empty.
+  /// Validates the settings of each backend against its plugin's schema, if the plugin is found. May be empty.
   std::function<app::CheckReport(const config::Config&)> check_settings;
   std::function<std::vector<config::ConfigError>(const config::Config&)> try_programs;
   std::function<Result<core::Value>(const config::Config&, const std::string& to, bool with_key)> back_up;
@@ -24,7 +24,7 @@ struct Hooks {
   std::function<Result<core::Value>(const config::Config&, const app::KeyRotation&)> rotate_key;
   std::function<Result<core::Value>(const std::string& out)> new_key;
   std::function<Result<app::LockReport>(const config::Config&, const std::string& lock_file)> lock_plugins;
-  /// Whether a plugin's code may run for `driftd plugin check`; `lock` may be empty.
+  /// Returns an error unless the plugin's code may run for `driftd plugin check`. `lock` may be empty.
   std::function<Status(const std::string& plugin, const std::string& lock)> admit_plugin;
 };
 
@@ -32,13 +32,13 @@ struct Streams {
   std::ostream& out;
   std::ostream& err;
   bool colour = false;
-  std::istream* answers = nullptr;  ///< of a person at a terminal; nullptr: nobody can be asked
-  bool shown = false;               ///< `out` is a terminal: a key has no place there
+  std::istream* answers = nullptr;  ///< input of a person at a terminal; null if nobody can be asked
+  bool shown = false;               ///< `out` is a terminal, where no key may be printed
 };
 
-/// Runs one command line (without the program's name); returns the exit code (exit_codes.hpp).
+/// Runs one command line (without the program's name). Returns the exit code (exit_codes.hpp).
 int run(std::vector<std::string> arguments, const Streams& streams, const Hooks& hooks);
-/// The same from main(): stdout, stderr, colour only on a terminal and without NO_COLOR.
+/// Does the same for main(), with stdout and stderr. Uses colour only on a terminal and only without NO_COLOR.
 int run(int argc, char** argv, const Hooks& hooks);
 
 }  // namespace driftd::cli

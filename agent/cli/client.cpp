@@ -27,7 +27,7 @@ std::size_t append(char* data, std::size_t size, std::size_t count, void* to) {
   return size * count;
 }
 
-/// Under sudo the name of the calling user goes into the audit log, as a claim: the environment proves nothing.
+/// Under sudo the calling user's name goes into the audit log as a claim, because the environment proves nothing.
 std::unique_ptr<curl_slist, CloseCurl> make_headers() {
   curl_slist* headers = curl_slist_append(nullptr, "Content-Type: application/json");
   const char* user = std::getenv("SUDO_USER");
@@ -37,10 +37,11 @@ std::unique_ptr<curl_slist, CloseCurl> make_headers() {
   return std::unique_ptr<curl_slist, CloseCurl>(headers);
 }
 
-/// Why `socket` cannot be connected to: curl would speak of a TCP port.
+/// Explains why connecting to `socket` failed. curl's own message would name a TCP port.
 std::string unreachable(const std::string& socket) {
   const std::string refused = "no agent answers on " + socket + ": ";
-  if (::access(socket.c_str(), W_OK) == 0) return refused + "nobody listens there any more; is driftd running?";
+  if (::access(socket.c_str(), W_OK) == 0)
+    return refused + "the socket exists, but no process listens on it; is driftd running?";
   if (errno == EACCES) {
     return "the agent's socket " + socket +
            " may not be opened by this user; run as root, or as a member of a group that admin.socket_group, "
@@ -50,7 +51,7 @@ std::string unreachable(const std::string& socket) {
   return refused + std::strerror(errno) + "; is driftd running, and is --socket right?";
 }
 
-/// Beyond what an agent sends: 16 MiB of rows, or one row with both sides of its largest body.
+/// More than an agent ever sends: 16 MiB of rows, or one row with both sides of its largest body.
 constexpr core::ParseLimits kAnswerLimits{.bytes = 256u << 20, .nodes = 16'000'000};
 
 Outcome<core::Value> parse_reply(const Outcome<Reply>& reply) {

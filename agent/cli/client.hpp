@@ -11,7 +11,7 @@
 
 namespace driftd::cli {
 
-/// Why a command ends early: what to print and what to exit with.
+/// Ends a command early: the message to print and the exit code.
 struct Failure {
   int exit = 1;
   std::string message;
@@ -24,20 +24,20 @@ struct Reply {
   std::string body;
 };
 
-using Query = std::map<std::string, std::string>;  ///< empty values are left out
+using Query = std::map<std::string, std::string>;  ///< parameters with empty values are not sent
 
-/// The agent's API over its Unix socket. One request at a time.
+/// The agent's API over its Unix socket. Makes one request at a time.
 class Client {
  public:
   explicit Client(std::string socket) : socket_(std::move(socket)) {}
-  /// Which agent is meant is not known: every request fails like this.
+  /// For an unknown socket: every request fails with `failure`.
   explicit Client(Failure failure) : unknown_(std::move(failure)) {}
 
   Outcome<core::Value> get(const std::string& path, const Query& query = {},
                            std::chrono::seconds timeout = std::chrono::seconds(40)) const;
   Outcome<core::Value> post(const std::string& path, const core::Value& body,
                             std::chrono::seconds timeout = std::chrono::seconds(600)) const;
-  /// Any path; fails only when nobody answers (exit code 69).
+  /// Requests any path. Fails only if no agent answers (exit code 69).
   Outcome<Reply> raw(const std::string& target, const std::string* body, std::chrono::seconds timeout) const;
   const std::string& socket() const { return socket_; }
 
@@ -46,7 +46,7 @@ class Client {
   std::optional<Failure> unknown_;
 };
 
-/// `%XX` for all but RFC 3986's unreserved characters.
+/// Percent-encodes everything but the unreserved characters of RFC 3986.
 std::string escape(std::string_view text);
 
 }  // namespace driftd::cli

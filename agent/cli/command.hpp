@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every subcommand's file is made of: add_NAME hangs it into the command line, its callback sets Context::exit.
+// Shared by the files of all subcommands. add_NAME adds a subcommand to the command line; its callback sets
+// Context::exit.
 #pragma once
 
 #include <functional>
@@ -18,24 +19,24 @@ class App;
 
 namespace driftd::cli {
 
-/// One invocation: its options and where it prints. Lives longer than every callback.
+/// One invocation: its options and output streams. It must outlive every callback.
 struct Context {
   const Streams& streams;
   const Hooks& hooks;
-  std::string config;         ///< --config, $DRIFTD_CONFIG, or the packaged place
-  bool config_given = false;  ///< by option or environment
-  std::string socket;         ///< --socket or $DRIFTD_SOCKET; empty: as the config or the package says
+  std::string config;         ///< --config, $DRIFTD_CONFIG, or the package's default path
+  bool config_given = false;  ///< `config` comes from the option or the environment
+  std::string socket;         ///< --socket or $DRIFTD_SOCKET; empty: from the config or the package
   std::string output = "table";
   int exit = kOk;
 
   bool json() const { return output == "json"; }
   std::ostream& out() const { return streams.out; }
-  /// The agent behind socket; without one named, behind admin.socket of a config that was given.
+  /// Returns a client for `socket`. If it is empty, uses admin.socket of a given config, else the package's default.
   Client client() const;
-  /// Prints `driftd: message` to err and returns the code.
+  /// Prints `driftd: message` to err and returns the exit code.
   int fail(const Failure& failure) const;
   int fail(int code, const std::string& message) const { return fail(Failure{code, message}); }
-  /// Prints the answer as JSON when that was asked for; else calls show(answer). Returns kOk or the failure's code.
+  /// Prints the answer as JSON if --output says so, else calls show(answer). Returns kOk or the failure's exit code.
   template <class Show>
   int print(const Outcome<core::Value>& answer, Show show) const {
     if (!answer) return fail(answer.error());
@@ -76,17 +77,17 @@ void add_backup(CLI::App& app, Context& context);  ///< backup, restore
 void add_key(CLI::App& app, Context& context);     ///< key, key rotate, key new
 void add_version(CLI::App& app, Context& context);
 
-/// The configuration for a command that does not ask the agent; references to secrets are not read, but
-/// `with_key` that of the installation's key, where this process can (backup.cpp).
+/// Loads the configuration for a command that does not ask the agent. Secret references are not resolved, except that
+/// `with_key` resolves the installation key's if this process can read it (backup.cpp).
 Outcome<config::Config> config_beside_agent(const Context& context, bool with_key = false);
 int finish_offline(const Context& context, const Result<core::Value>& done,
                    const std::function<void(const core::Value&)>& show);
 
-/// Says how much of a list its limit cut off, and which globs brought nothing (drifts.cpp).
+/// Prints how many rows the limit cut off, and which globs matched nothing (drifts.cpp).
 void print_omitted(const Context& context, const core::Value& answer, std::size_t shown);
-/// Prints drifts as a table, one change a line (drifts.cpp).
+/// Prints drifts as a table with one change per line (drifts.cpp).
 void print_drifts(const Context& context, const core::Value::Array& drifts);
-/// Prints what refreshes of backends came to (refresh.cpp); kIncomplete when one failed or listed only part.
+/// Prints the results of refreshed backends (refresh.cpp). Returns kIncomplete if one failed or is only partly listed.
 int print_refreshed(const Context& context, const core::Value& answer);
 int refresh_exit_code(const core::Value& answer);
 

@@ -49,7 +49,7 @@ void add_deadletter(CLI::App& app, Context& context) {
   auto* show_all = command->add_subcommand("ls", "list them");
   auto query = std::make_shared<Query>();
   show_all->add_option("--sink", (*query)["sink"], "only of this sink");
-  show_all->add_option("--limit", (*query)["limit"], "at most so many (100)");
+  show_all->add_option("--limit", (*query)["limit"], "maximum number of events (default 100)");
   show_all->callback([&context, query] {
     context.exit = context.print(context.client().get("/v1/deadletters", *query),
                                  [&](const auto& answer) { show_dead_letters(context, answer); });

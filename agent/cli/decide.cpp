@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A decision names the value that it is about: ID@DIGEST, as `driftd drifts` prints it. Without the digest a person at
-// a terminal is asked, and everybody else is shown what stands now.
+// A decision names the value that it is about: ID@DIGEST, as `driftd drifts` prints it. If the digest is missing, a
+// person at a terminal is asked to confirm the current value; any other caller gets the current value and an error.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <istream>
@@ -18,7 +18,7 @@ struct DecideOptions {
   std::int64_t expires_seconds = 0;
 };
 
-/// A drift as it was named on the command line.
+/// A drift as given on the command line.
 struct Reference {
   std::string id, digest;
 };
@@ -38,7 +38,7 @@ core::Value body_of(const DecideOptions& options, const std::string& digest) {
   return body;
 }
 
-/// The one open drift whose id begins with `id`. For a closed or unknown one the agent's own error is returned.
+/// Returns the only open drift whose id begins with `id`. Fails if several do, or if the drift is closed or unknown.
 Outcome<core::Value> find(const Client& client, const std::string& id) {
   const auto open = client.get("/v1/drifts", {{"drift", id}, {"limit", "2"}});
   if (!open) return tl::unexpected(open.error());
@@ -59,7 +59,7 @@ Outcome<core::Value> find(const Client& client, const std::string& id) {
                                               text(ended[0], "status") + "; `driftd drifts` lists the open ones"});
 }
 
-/// What the table cuts: a yes is to all of it.
+/// Prints the full values that the table cuts, because the confirmation is for all of them.
 void print_whole(const Context& context, const core::Value& drift) {
   constexpr std::size_t kMaxShown = 8192;
   const auto shown = [](const std::string& text) {
@@ -76,7 +76,7 @@ void print_whole(const Context& context, const core::Value& drift) {
   }
 }
 
-/// Shows the drift as it stands; true: the person says that this is what is meant.
+/// Shows the current drift and asks. Returns true if the person confirms it.
 bool ask_confirmation(const Context& context, const std::string& verb, const core::Value& drift) {
   print_drifts(context, {drift});
   print_whole(context, drift);
@@ -86,7 +86,8 @@ bool ask_confirmation(const Context& context, const std::string& verb, const cor
   return answer == "y" || answer == "Y" || answer == "yes";
 }
 
-/// The digest of a bare id: a person at a terminal says yes to what stands now, nobody else can.
+/// Returns the digest for an id without one, after a person at a terminal has confirmed the current value. Fails for
+/// any other caller.
 Outcome<std::string> confirm_digest(const Context& context, const Client& client, const std::string& verb,
                                     const std::string& id) {
   const auto drift = find(client, id);
@@ -98,12 +99,12 @@ Outcome<std::string> confirm_digest(const Context& context, const Client& client
   if (!context.json()) print_drifts(context, {*drift});
   return tl::unexpected(
       Failure{kUsage,
-              "which value? A decision names it, for it may have moved since you looked. If what stands "
-              "now is what you mean: driftd " +
+              "a decision needs the digest of its value, because the value may have changed since you saw it. "
+              "To decide the current value: driftd " +
                   verb + " " + text(*drift, "ref")});
 }
 
-/// Decides one; `exit` is raised by a refusal.
+/// Decides one drift. Raises `exit` if the agent refuses.
 void decide_one(const Context& context, const Client& client, const std::string& verb, const std::string& given,
                 const DecideOptions& options, int& exit) {
   const auto refuse = [&](const Failure& failure) {
@@ -127,7 +128,7 @@ void decide_one(const Context& context, const Client& client, const std::string&
                 << painted(printable(status), colour_of(status), context.streams.colour) << "\n";
 }
 
-/// Decides each; goes on after a refusal and returns the worst code.
+/// Decides each drift, continues after a refusal, and returns the highest exit code.
 int decide(const Context& context, const std::string& verb, const DecideOptions& options) {
   const Client client = context.client();
   int exit = kOk;
@@ -155,7 +156,7 @@ void add_verb(CLI::App& app, Context& context, const std::string& verb, const st
 void add_decisions(CLI::App& app, Context& context) {
   add_verb(app, context, "approve", "accept: the baseline follows");
   add_verb(app, context, "reject", "the baseline stands; silent until the value moves");
-  add_verb(app, context, "ignore", "this value is fine; tell me of any other");
+  add_verb(app, context, "ignore", "this value is fine; report any other");
   add_verb(app, context, "undo", "take a decision back");
 }
 

@@ -55,8 +55,9 @@ const core::Value& withheld() {
   return kWithheld;
 }
 
-/// What may be said of a difference. No provider is asked which values its system gives a meaning to, so that
-/// everything counts as free-form: shown is what is harmless by name or by form (ADR 0013), and what `--show` names.
+/// Decides which values of a difference may be shown. No provider is asked which attributes have known values, so every
+/// attribute counts as free-form: only values that are harmless by name or by form (ADR 0013), or that `--show` names,
+/// are shown.
 class DisclosureFilter {
  public:
   static Outcome<DisclosureFilter> of(const DiffOptions& options, const core::KindSchema& schema) {
@@ -129,7 +130,7 @@ class DisclosureFilter {
     return shown ? value : withheld();
   }
 
-  /// A normal form has no paths, so it is shown only where all of its value is.
+  /// A normal form has no paths, so it is shown only if its whole value may be shown.
   void hide(const core::Path& path, std::string& raw, std::string& normal) const {
     if (raw.empty()) return;
     const auto value = core::parse(raw);
@@ -191,7 +192,7 @@ core::RedactionKey make_temporary_key(const char* id) {
   return out;
 }
 
-/// Everything that two bodies are compared with. The keys are of this run.
+/// The schema, id and keys for comparing two bodies. The keys are random and last for this run.
 struct ComparisonSetup {
   std::shared_ptr<const core::KindSchema> schema;
   core::ResourceId id{schema->kind(), "offline"};
@@ -199,7 +200,7 @@ struct ComparisonSetup {
       core::RedactionKeys{make_temporary_key("00000000"), make_temporary_key("11111111")});
 };
 
-/// The body as the agent would hold it: what the schema calls sensitive is a digest.
+/// Returns the body as the agent would store it: attributes that the schema calls sensitive become digests.
 Outcome<core::Value> redact_and_seal(const core::Value& body, const ComparisonSetup& setup, const std::string& file) {
   const auto failure = [&](const Error& error) { return tl::unexpected(Failure{kUsage, file + ": " + error.message}); };
   const auto redacted = core::redact(core::render(body), setup.id, *setup.schema, {}, setup.keys->worker);
@@ -211,7 +212,7 @@ Outcome<core::Value> redact_and_seal(const core::Value& body, const ComparisonSe
   return std::move(*out);
 }
 
-/// OLD as `where:` of an expectation: its keys are paths.
+/// Reads the OLD file like `where:` of an expectation: its keys are paths.
 Outcome<core::ExpectedAttributes> read_where(const core::Value& body, const std::string& file) {
   core::ExpectedAttributes out;
   for (const auto& [key, value] : *body.object()) {

@@ -27,7 +27,7 @@ void show_discovered(const Context& context, const core::Value& answer) {
     context.out() << printable(text(said, "code") + ": " + text(said, "message")) << "\n";
   }
   if (!flag(answer, "complete")) {
-    context.out() << "not complete: what is missing here may still be there\n";
+    context.out() << "not complete: a backend that is not listed may still exist\n";
   }
 }
 
@@ -42,7 +42,7 @@ void add_discover(CLI::App& app, Context& context) {
   command->callback([&context, backend, json] {
     if (*json) context.output = "json";
     const std::string path = "/v1/backends/" + *backend + "/discovered";
-    const auto answer = context.client().get(path, {}, std::chrono::seconds(600));  // as long as the provider may take
+    const auto answer = context.client().get(path, {}, std::chrono::seconds(600));  // a provider may take this long
     context.exit = context.print(answer, [&](const auto& found) { show_discovered(context, found); });
   });
 }

@@ -9,13 +9,13 @@
 namespace driftd::cli {
 namespace {
 
-/// What changed, for people: the resource itself is named by what happened to it.
+/// Returns the changed path for display. For the resource itself, returns what happened to it.
 std::string what_changed(const core::Value& drift, const core::Value& change) {
   const std::string path = text(change, "path");
   return path.empty() || path == core::kIdentityPath ? "(" + text(drift, "operation") + ")" : path;
 }
 
-/// Whether the agent shows less of a drift than there is.
+/// Returns true if the agent shows only part of a drift.
 bool is_cut_short(const core::Value& drift) {
   const auto changes = list(drift, "changes");
   return number(drift, "changes_total") > 0 ||
@@ -36,7 +36,7 @@ void print_drifts(const Context& context, const core::Value::Array& drifts) {
   Table table({"DRIFT", "BACKEND", "RESOURCE", "CLASS", "STATUS", "PATH", "OLD", "NEW", "OPENED"});
   for (const auto& drift : drifts) {
     const std::string status = text(drift, "status") + (text(drift, "stale_since").empty() ? "" : " (stale)");
-    const std::string ref = text(drift, "ref");  // none: it is closed, or no agent answered
+    const std::string ref = text(drift, "ref");  // empty if the drift is closed or no agent answered
     std::vector<Cell> first = {ref.empty() ? text(drift, "id") : ref,
                                text(drift, "backend"),
                                text(drift, "resource"),
@@ -75,7 +75,7 @@ void print_omitted(const Context& context, const core::Value& answer, std::size_
 }
 
 void add_drifts(CLI::App& app, Context& context) {
-  auto* command = app.add_subcommand("drifts", "the differences that stand; exit 1 when there are some");
+  auto* command = app.add_subcommand("drifts", "open drifts; exit 1 if there are any");
   auto query = std::make_shared<Query>();
   auto all = std::make_shared<bool>(false), whole = std::make_shared<bool>(false);
   command->add_option("--backend", (*query)["backend"], "name or glob");
@@ -83,7 +83,7 @@ void add_drifts(CLI::App& app, Context& context) {
   command->add_option("--id", (*query)["id"], "resource id or glob");
   command->add_option("--drift", (*query)["drift"], "the drift's own id or its beginning; its values are shown whole");
   command->add_option("--status", (*query)["status"], "pending, rejected, ignored, approved …");
-  command->add_option("--limit", (*query)["limit"], "at most so many (1000)");
+  command->add_option("--limit", (*query)["limit"], "maximum number of drifts (default 1000)");
   command->add_flag("--all", *all, "history too");
   command->add_flag("--whole", *whole, "do not cut values of more than 16 KiB");
   command->callback([&context, query, all, whole] {

@@ -30,7 +30,7 @@ void show_event(const Context& context, const core::Value& event) {
   context.out() << "\n";
 }
 
-/// Prints as events come, until `count` were printed (0: for ever) or the agent is gone.
+/// Prints events as they arrive, until `count` were printed (0: without end) or the agent has gone.
 int follow(const Context& context, EventOptions options) {
   const Client client = context.client();
   int printed = 0;
@@ -55,7 +55,7 @@ int print(const Context& context, const EventOptions& options) {
   const auto events = list(*answer, "events");
   for (const auto& event : events) show_event(context, event);
   if (text(*answer, "limited_by") != "bytes" || events.empty()) return kOk;
-  const bool forward = !options.query.at("after").empty();  // without it the list ends with the last one
+  const bool forward = !options.query.at("after").empty();  // without --after the list ends with the newest event
   context.streams.err << "driftd: the answer is full with " << events.size() << " events; "
                       << (forward ? "the next ones: --after " + text(events.back(), "seq")
                                   : "those before " + text(events.front(), "seq") + ": --after with a smaller number")
@@ -70,8 +70,9 @@ void add_events(CLI::App& app, Context& context) {
   auto options = std::make_shared<EventOptions>();
   command->add_flag("-f,--follow", options->follow, "go on printing as events come");
   command->add_option("--after", options->query["after"], "only events after this number (seq)");
-  command->add_option("--limit", options->query["limit"], "at most so many at once (100)");
-  command->add_option("--count", options->count, "with --follow: stop after so many")->check(CLI::PositiveNumber);
+  command->add_option("--limit", options->query["limit"], "maximum number of events in one request (default 100)");
+  command->add_option("--count", options->count, "with --follow: stop after this many events")
+      ->check(CLI::PositiveNumber);
   command->callback(
       [&context, options] { context.exit = options->follow ? follow(context, *options) : print(context, *options); });
 }

@@ -7,7 +7,7 @@
 namespace driftd::cli {
 namespace {
 
-/// `whole`: equal attributes too.
+/// `whole` prints equal attributes as well.
 void show_explanation(const Context& context, const core::Value& answer, bool whole) {
   std::size_t equal = 0;
   Table table({"PATH", "VERDICT", "OLD", "NEW", "READ AS", "RULE", "REASON"});

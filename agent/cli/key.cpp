@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The key under which secrets are compared: what it is, and its rotation, without asking the agent.
+// The key under which secrets are compared: its state and its rotation, without asking the agent.
 #include <CLI/CLI.hpp>
 #include <memory>
 
@@ -60,7 +60,7 @@ int rotate(const Context& context, app::KeyRotation asked) {
                         [&](const core::Value& answer) { show_rotated(context, answer); });
 }
 
-/// The only command that prints a key, and only into a pipe or a file: a terminal keeps what scrolled by.
+/// The only command that prints a key. It does so only into a pipe or a file, because a terminal keeps its history.
 int make(const Context& context, const std::string& out) {
   if (!context.hooks.new_key) return context.fail(kUsage, "this binary holds no agent; use driftd");
   if (out.empty() && (context.streams.shown || context.json())) {

@@ -13,7 +13,7 @@ namespace driftd::cli {
 namespace {
 
 namespace fs = std::filesystem;
-/// what the examples call themselves; in them the word means nothing else
+/// The name of the example providers. Their files use this word for nothing else.
 constexpr std::string_view kExample = "files";
 constexpr std::size_t kMaxNameLength = 40;
 
@@ -27,13 +27,13 @@ bool is_name(std::string_view text) {
          std::all_of(text.begin(), text.end(), plain);
 }
 
-/// The nearest name that is allowed; empty when nothing is left of it.
+/// Returns the nearest allowed name. Empty if no character is left.
 std::string nearest_name(std::string_view text) {
   std::string out;
   for (const char c : text) {
     const char lower = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
     const bool letter = lower >= 'a' && lower <= 'z';
-    if (out.empty() && !letter) continue;  // it begins with a letter
+    if (out.empty() && !letter) continue;  // the name must begin with a letter
     const bool plain = letter || (lower >= '0' && lower <= '9');
     if (plain) out += lower;
     if (!plain && out.back() != '-') out += '-';
@@ -45,7 +45,7 @@ std::string nearest_name(std::string_view text) {
 
 bool in_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-'; }
 
-/// Puts `name` wherever the example's name stands as a word of its own.
+/// Replaces the example's name by `name` wherever it is a word of its own.
 std::string renamed(std::string_view text, const std::string& name) {
   std::string out;
   std::size_t from = 0;
@@ -58,7 +58,7 @@ std::string renamed(std::string_view text, const std::string& name) {
   return out.append(text.substr(from));
 }
 
-/// `files.c` → `acme.c`, `files_test.go` → `acme_test.go`; other paths stay.
+/// Renames `files.c` to `acme.c` and `files_test.go` to `acme_test.go`. Other paths stay.
 std::string renamed_path(std::string_view path, const std::string& name) {
   const bool own = path.starts_with(kExample) && path.size() > kExample.size() && !std::isalnum(path[kExample.size()]);
   return own ? name + std::string(path.substr(kExample.size())) : std::string(path);
@@ -74,7 +74,7 @@ Outcome<void> write(const fs::path& file, const std::string& text) {
                                               std::generic_category().message(error ? error.value() : errno)});
 }
 
-/// Writes the project; the paths of its files. A folder with something in it is left as it is.
+/// Writes the project and returns the paths of its files. Fails without writing if the folder is not empty.
 Outcome<std::vector<std::string>> write_project(const ProjectOptions& options) {
   std::error_code error;
   if (fs::exists(options.folder, error) && !fs::is_empty(options.folder, error)) {

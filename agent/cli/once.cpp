@@ -7,7 +7,7 @@
 namespace driftd::cli {
 namespace {
 
-/// Prints what was found; 0 equal, 1 drift, 3 incomplete.
+/// Prints the result. Returns 0 if all is equal, 1 for drift, 3 if it is incomplete.
 int report(const Context& context, const core::Value& refreshed, const core::Value::Array& standing) {
   if (context.json()) {
     context.out() << json_text(core::Value::Object{{"refreshed", member(refreshed, "refreshed")}, {"drifts", standing}})
@@ -19,13 +19,14 @@ int report(const Context& context, const core::Value& refreshed, const core::Val
   return standing.empty() ? refresh_exit_code(refreshed) : static_cast<int>(kFinding);
 }
 
-/// An agent holds the store: let it refresh and say what stands.
+/// A running agent holds the store, so it is asked to refresh and to list its drifts.
 int ask_agent(const Context& context, const Client& client) {
   const auto refreshed =
       client.post("/v1/refresh", core::Value::Object{{"backend", core::Value("")}, {"full", core::Value(true)}});
   if (!refreshed) return context.fail(refreshed.error());
   core::Value::Array standing;
-  for (const char* status : {"pending", "rejected"}) {  // apart: a page full of ignored ones would hide them
+  for (const char* status : {"pending", "rejected"}) {  // asked separately, because a page full of ignored drifts would
+                                                        // hide them
     const auto found = client.get("/v1/drifts", {{"status", status}, {"limit", "10000"}});
     if (!found) return context.fail(found.error());
     for (const auto& drift : list(*found, "drifts")) standing.push_back(drift);

@@ -22,7 +22,7 @@ void append(std::string& to, const std::string& sentence) {
   if (!sentence.empty()) to += (to.empty() ? "" : "; ") + sentence;
 }
 
-/// Everything that a person must know of one worker, the worst first.
+/// Returns what an operator must know about one worker, the worst first.
 std::string reason(const core::Value& worker) {
   std::string out;
   const std::string until = text(worker, "parked_until");
@@ -42,7 +42,7 @@ std::string reason(const core::Value& worker) {
   return out;
 }
 
-/// What is wrong with the file itself.
+/// Returns what is wrong with the plugin's file. Empty if nothing is.
 std::string file_error(const core::Value& plugin) {
   std::string out = text(plugin, "error");
   if (flag(plugin, "gone")) append(out, "the file is gone; what runs it stays until it ends");

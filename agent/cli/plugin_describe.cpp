@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a plugin says of itself, for people: settings and attributes as tables.
+// Prints a plugin's description: its settings and attributes as tables.
 #include <CLI/CLI.hpp>
 #include <memory>
 
@@ -79,7 +79,7 @@ void add_setting(const Setting& setting, const Value& schema, Table& table) {
   add_settings(setting.path + "[].", member(schema, "items"), table);
 }
 
-/// What an attribute's entry says beyond type and class: `unit redis, sensitive`.
+/// Returns an attribute's rules other than type and class: `unit redis, sensitive`.
 std::string other_rules(const Value& attribute) {
   std::string out;
   if (attribute.object() == nullptr) return out;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plugin files without the agent: pins, and driftd-check.
+// Commands on plugin files that need no agent: the lock file, and driftd-check.
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -56,9 +56,9 @@ int write_lock(const Context& context, const std::string& file) {
   return context.print(answer, [&](const auto&) { show_lock(context, *report); });
 }
 
-/// `acme` → the acme.so of the first plugin folder that has one; what names a file, or an option, stays.
+/// Turns `acme` into the path of acme.so in the first plugin folder that has it. Paths and options stay as they are.
 std::string file_of(const std::string& word, const std::vector<std::string>& folders) {
-  std::error_code missing;  // what cannot be looked at is not there
+  std::error_code missing;  // an unreadable folder counts as missing
   if (word.empty() || word[0] == '-' || word.find('/') != std::string::npos || fs::exists(word, missing)) return word;
   for (const auto& folder : folders) {
     const fs::path file = fs::path(folder) / (word + ".so");
@@ -67,7 +67,7 @@ std::string file_of(const std::string& word, const std::vector<std::string>& fol
   return word;
 }
 
-/// Runs a program with this terminal and waits; its exit code, 128 + signal, or -1 with errno.
+/// Runs a program on this terminal and waits for it. Returns its exit code, 128 + signal, or -1 with errno set.
 int run_program(const std::string& program, std::vector<std::string> arguments) {
   std::vector<char*> argv;
   arguments.insert(arguments.begin(), program);
@@ -82,7 +82,7 @@ int run_program(const std::string& program, std::vector<std::string> arguments) 
   return WIFSIGNALED(status) ? kSignalled + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-/// The word that names the plugin: the first that is no option and no option's value.
+/// Finds the argument that names the plugin: the first that is neither an option nor an option's value.
 std::string plugin_of(const std::vector<std::string>& words) {
   bool value = false;
   for (const auto& word : words) {
@@ -95,7 +95,7 @@ std::string plugin_of(const std::vector<std::string>& words) {
 int check(const Context& context, std::vector<std::string> arguments) {
   std::vector<std::string> folders = {"/usr/lib/driftd/providers"};
   std::string lock;
-  if (const auto config = read_config(context)) {  // without one: where packages put them
+  if (const auto config = read_config(context)) {  // without a config: the package's folder
     folders = config->agent.plugin_dirs;
     lock = config->agent.plugin_lock.string();
   }

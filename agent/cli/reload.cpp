@@ -14,7 +14,7 @@ std::string applied(const core::Value& answer) {
   return out;
 }
 
-/// On stderr, also beside JSON: the reload succeeded, and yet the agent is not what the file says.
+/// Warns on stderr, also with JSON output: the reload succeeded, but some changes need a restart.
 void warn_of_waiting(const Context& context, const core::Value& answer) {
   const auto waiting = list(answer, "needs_restart");
   if (waiting.empty()) return;

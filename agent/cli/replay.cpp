@@ -7,7 +7,7 @@
 namespace driftd::cli {
 namespace {
 
-/// `17` is a number, `2026-11-21T03:39:16Z` a time, all else an event id.
+/// Adds the start of the replay: `17` is a sequence number, `2026-11-21T03:39:16Z` a time, anything else an event id.
 void put_start(core::Value::Object& body, const std::string& from) {
   const bool digits = !from.empty() && from.find_first_not_of("0123456789") == std::string::npos;
   const bool time = from.size() >= 20 && from[4] == '-' && from[10] == 'T' && from.ends_with('Z');
@@ -30,7 +30,7 @@ void add_replay(CLI::App& app, Context& context) {
   command->add_option("--sink", options->sink)->required();
   command->add_option("--from", options->from, "seq, event id, or time such as 2026-11-21T03:39:16Z")->required();
   command->add_option("--key", options->key, "only events of this resource: backend or backend/kind/id");
-  command->add_option("--rate", options->rate, "at most so many a second")->check(CLI::PositiveNumber);
+  command->add_option("--rate", options->rate, "maximum number of events per second")->check(CLI::PositiveNumber);
   command->callback([&context, options] {
     core::Value::Object body{{"sink", core::Value(options->sink)}, {"key", core::Value(options->key)}};
     put_start(body, options->from);

@@ -43,7 +43,7 @@ void add_resources(CLI::App& app, Context& context) {
   command->add_option("BACKEND", (*query)["backend"], "only this backend");
   command->add_option("--kind", (*query)["kind"], "only this kind");
   command->add_option("--id", (*query)["id"], "only this id, or glob");
-  command->add_option("--limit", (*query)["limit"], "at most so many (1000)");
+  command->add_option("--limit", (*query)["limit"], "maximum number of resources (default 1000)");
   command->add_flag("--bodies", *bodies, "show the observed attributes");
   command->add_flag("--whole", *whole, "do not cut bodies of more than 16 KiB");
   command->callback([&context, query, bodies, whole] {

@@ -21,9 +21,10 @@ int probe(const Context& context, const std::string& which) {
   return good ? kOk : kFinding;
 }
 
-constexpr std::size_t kNote = 400;  // bytes; `driftd backends` and the log have all of it
+constexpr std::size_t kNote = 400;  // bytes; `driftd backends` and the log show the whole text
 
-/// What keeps a backend from being judged whole: its error, its health, or the first kind that is incomplete.
+/// Returns why a backend cannot be judged completely: its error, its health, or the first incomplete kind. Empty if it
+/// can.
 std::string whole_note(const core::Value& backend) {
   const std::string error = text(backend, "last_error"), health = text(member(backend, "health"), "reason");
   if (!error.empty() || !health.empty()) return error.empty() ? health : error;
@@ -41,11 +42,12 @@ std::string short_note(const core::Value& backend) {
   if (!secret.empty()) note += (note.empty() ? "" : "; ") + secret;
   if (note.size() <= kNote) return note;
   std::size_t end = kNote;
-  while (end > 0 && (static_cast<unsigned char>(note[end]) & 0xC0) == 0x80) --end;  // not inside of a character
+  while (end > 0 && (static_cast<unsigned char>(note[end]) & 0xC0) == 0x80)
+    --end;  // never cuts inside a UTF-8 character
   return note.substr(0, end) + " …";
 }
 
-/// What the first worker says that has no whole jail; empty: all have one, or none runs.
+/// Returns the jail state of the first worker whose jail is incomplete. Empty if there is no such worker.
 std::string lacking_jail(const core::Value& status) {
   for (const auto& backend : list(status, "backends")) {
     const std::string jail = text(member(backend, "worker"), "jail");

@@ -10,7 +10,7 @@
 namespace driftd::cli {
 namespace {
 
-/// Characters on a terminal: bytes that do not continue a UTF-8 sequence.
+/// Returns the number of characters: bytes that do not continue a UTF-8 sequence.
 std::size_t width(std::string_view text) {
   return static_cast<std::size_t>(
       std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));

@@ -17,7 +17,7 @@ struct Cell {
   Cell(const char* from) : text(from) {}
 };
 
-/// Columns of text under a head, two spaces between. What a terminal would obey (ESC, newlines …) is shown, not sent.
+/// Columns of text under a head, two spaces apart. Terminal control characters (ESC, newlines …) are printed escaped.
 class Table {
  public:
   explicit Table(std::vector<std::string> head) : head_(std::move(head)) {}
@@ -30,10 +30,10 @@ class Table {
   std::vector<std::vector<Cell>> rows_;
 };
 
-/// Text that is safe on a terminal: base/escape.hpp.
+/// Makes text safe for a terminal (base/escape.hpp).
 std::string printable(std::string_view text);
 std::string painted(std::string_view text, Colour colour, bool on);
-/// Green for up, ok, approved …; yellow for pending, degraded …; red for down, failed, dead …
+/// Returns green for up, ok, approved …; yellow for pending, degraded …; red for down, failed, dead …
 Colour colour_of(std::string_view state);
 
 }  // namespace driftd::cli

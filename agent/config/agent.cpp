@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// agent, admin, log, metrics, retention, delivery.
+// Reads the sections agent, admin, log, metrics, retention and delivery.
 #include <unistd.h>
 #include <algorithm>
 #include <cctype>
@@ -22,7 +22,7 @@ std::string host_name() {
   return ::gethostname(name, sizeof name - 1) == 0 && name[0] != '\0' ? name : "driftd";
 }
 
-/// `127.0.0.1:7480`, `localhost:7480`, `[::1]:7480`; port 0 takes a free one.
+/// Accepts `127.0.0.1:7480`, `localhost:7480`, `[::1]:7480`. Port 0 means any free port.
 bool is_loopback(const std::string& listen) {
   const std::size_t colon = listen.rfind(':');
   if (colon == std::string::npos) return false;
@@ -53,16 +53,16 @@ seconds read_days(Section& section, std::string_view key, seconds fallback) {
   return std::chrono::duration_cast<seconds>(read);
 }
 
-// of the package: says nothing where it is not installed
+// the package's folder; no warning if it is missing
 constexpr const char* kPackaged = "/usr/lib/driftd/providers";
 
-/// Relative ones start at the config's folder; one that is not there is no mistake, for it may come later.
+/// Relative folders start at the config's folder. A missing folder is only a warning, because it may be created later.
 std::vector<std::string> read_plugin_dirs(Section& section) {
   if (section.find("plugin_dirs") == nullptr) return {kPackaged};
   std::vector<std::string> out;
   for (const auto& text : section.texts("plugin_dirs")) {
     out.push_back(beside_config(section.report(), text));
-    std::error_code unreadable;  // then it is as good as not there
+    std::error_code unreadable;  // an unreadable folder counts as missing
     if (out.back() == kPackaged || std::filesystem::is_directory(out.back(), unreadable)) continue;
     section.report().warn(section.at("plugin_dirs"), "folder " + out.back() + " of 'plugin_dirs' is not there",
                           "create it; plugins that arrive in it are picked up without a restart");
@@ -78,9 +78,9 @@ bool is_key_reference(const Node& node) {
   return node.kind == Node::Kind::scalar && known && text.find('}') == text.size() - 1;
 }
 
-/// A link may lead there as well.
+/// Returns true if `file` is inside `folder`, also through links.
 bool lies_in(const std::filesystem::path& file, const std::filesystem::path& folder) {
-  std::error_code unreadable;  // then the path as written decides
+  std::error_code unreadable;  // if it cannot be resolved, the path as written is compared
   const auto real = [&unreadable](const std::filesystem::path& path) {
     const auto out = std::filesystem::weakly_canonical(path, unreadable);
     return unreadable ? path.lexically_normal() : out;
@@ -89,13 +89,14 @@ bool lies_in(const std::filesystem::path& file, const std::filesystem::path& fol
   return !inside.empty() && *inside.begin() != "..";
 }
 
-/// A command beside the service has none of its credentials.
+/// Returns true if this process can read the key. A command outside the service has no $CREDENTIALS_DIRECTORY.
 bool can_read_key(const std::string& reference, const LoadOptions& options) {
   if (options.resolve_secrets) return true;
   return options.resolve_key && (reference.starts_with(kFile) || environment_of(options, "CREDENTIALS_DIRECTORY"));
 }
 
-/// A key has no place in a configuration: only a whole reference is taken, and nothing else is repeated in the message.
+/// A key must not be written into a configuration. Only a reference as the whole value is accepted, and messages never
+/// repeat any other value.
 void read_installation_key(Section& section, const LoadOptions& options, Agent& out) {
   const Node* node = section.find("installation_key");
   if (node == nullptr) return;
@@ -123,17 +124,17 @@ void read_installation_key(Section& section, const LoadOptions& options, Agent& 
   if (report.errors.size() == mistakes) out.installation_key_file = report.secret_files.back();
   for (std::size_t i = mistakes; i < report.errors.size(); ++i) {
     auto& next = report.errors[i].next;
-    next +=
-        std::string(next.empty() ? "" : "; ") +
-        "the key of a store that exists is moved there from data_dir or from where its copy is kept, never made anew; "
-        "for a first start `driftd key new --out FILE` makes one";
+    next += std::string(next.empty() ? "" : "; ") +
+            "an existing store needs its old key: move it there from data_dir or from its backup, and never make a new "
+            "one; "
+            "for a first start `driftd key new --out FILE` makes one";
   }
 }
 
 }  // namespace
 
 std::string beside_config(const Report& report, const std::string& path) {
-  std::error_code unknown;  // where the current folder is gone nothing relative can be found
+  std::error_code unknown;  // set if the current folder has been deleted
   const auto folder = std::filesystem::absolute(report.file, unknown).parent_path();
   return (folder / path).lexically_normal().string();
 }

@@ -24,7 +24,7 @@ core::Value map_value(const std::map<std::string, std::string>& texts) {
   return object;
 }
 
-/// What an UPDATED event compares: everything that says what the backend is, nothing of how often it is looked at.
+/// Returns what an UPDATED event compares: everything that defines the backend, but not how often it is refreshed.
 std::string registration(const core::BackendSpec& spec, const core::Value& settings) {
   return core::render(core::Value::Object{{"name", spec.name},
                                           {"provider", spec.provider},
@@ -62,8 +62,9 @@ void read_settings(Section& section, const LoadOptions& options, core::BackendSp
   spec.registration_json = registration(spec, settings.with_references);
 }
 
-/// `node`: which agents of a fleet with one configuration run this backend. Nothing written: those that have no node.
-/// Where a pattern lets more than one run it, each names its own: `cache` on node `n1` is `cache-n1`.
+/// Returns true if this agent runs the backend. `node:` of a backend is the pattern of the agents that do, in a fleet
+/// that shares one configuration; without it, agents without a node do. A pattern that is not the node's exact name
+/// gives each node a backend of its own: `cache` on node `n1` becomes `cache-n1`.
 bool runs_here(Section& section, const std::string& node, std::string& suffix) {
   const std::string wanted = section.text("node");
   if (wanted.empty() || node.empty()) return wanted.empty() == node.empty();
@@ -72,7 +73,7 @@ bool runs_here(Section& section, const std::string& node, std::string& suffix) {
   return true;
 }
 
-/// What is hidden counts before what is shown, a backend's own rules before those of the defaults.
+/// Rules that hide come before rules that show, and a backend's own rules before those of the defaults.
 std::vector<core::RedactRule> read_redact(Section redact, std::vector<core::RedactRule> defaults) {
   std::vector<core::RedactRule> out;
   for (const bool show : {false, true}) {
@@ -111,7 +112,7 @@ core::BackendSpec read_backend(Section section, const Defaults& defaults, const 
   spec.discover = section.boolean("discover", true);
   spec.spoken_by = read_speakers(section);
   LoadOptions form_only = options;
-  form_only.resolve_secrets = false;  // what another node has need not be here
+  form_only.resolve_secrets = false;  // another node's secrets need not exist here
   read_settings(section, here ? options : form_only, spec, config, here);
   auto rules = defaults.rules;
   read_rules(section, rules, true);

@@ -24,14 +24,14 @@ bool same(const core::Route& a, const core::Route& b) {
   return a.change == b.change && a.backend == b.backend && a.kind == b.kind && a.labels == b.labels && a.to == b.to;
 }
 
-/// But for what stands in files: that is followed, and needs no restart.
+/// Returns the secrets without those of files, which are followed and need no restart.
 std::map<std::string, std::string> fixed_secrets(const core::BackendSpec& spec, const std::vector<FileUse>& files) {
   auto out = spec.secrets;
   for (const auto& use : files) out.erase(use.token);
   return out;
 }
 
-/// Collects what waits for a restart, with its place in the next config.
+/// Collects the settings that need a restart, with their positions in the next config.
 class RestartList {
  public:
   RestartList(const Config& next, Comparison& out) : next_(next), out_(out) {}

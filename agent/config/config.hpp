@@ -28,49 +28,51 @@ namespace driftd::config {
 
 struct Agent {
   std::string name;  ///< default: the host's name
-  std::string node;  ///< where it runs: it takes the backends of that node only; empty: those of no node
+  std::string node;  ///< node that it runs on: it runs only that node's backends. Empty: backends without a node
   std::string cluster = "default";
   std::filesystem::path data_dir = "/var/lib/driftd";
   std::vector<std::string> plugin_dirs;   ///< absolute; default: /usr/lib/driftd/providers
   std::filesystem::path plugin_lock;      ///< absolute; default: driftd.lock beside the config, where there is one
-  bool plugin_lock_named = false;         ///< the config names it: without the file no plugin runs
-  std::string worker;                     ///< path of driftd-provider-host; empty: beside the agent's own binary
-  bool jail_required = false;             ///< no worker without landlock and seccomp: better blind than open
-  std::vector<std::string> experimental;  ///< extensions of the plugin ABI that are not settled: driftd.apply
-  std::vector<Program> programs;          ///< what `${exec:…}` may run; none: it is off
-  /// the reference, empty: it lies in data_dir; its text, never logged
+  bool plugin_lock_named = false;         ///< the config names it: if the file is missing, no plugin runs
+  std::string worker;                     ///< path of driftd-provider-host; empty: next to the agent's binary
+  bool jail_required = false;             ///< no worker runs without landlock and seccomp
+  std::vector<std::string> experimental;  ///< unstable extensions of the plugin ABI that are enabled: driftd.apply
+  std::vector<Program> programs;          ///< what `${exec:…}` may run; empty: it is off
+  /// The reference (empty if the key is in data_dir) and the key's text, which is never logged.
   std::string installation_key_from, installation_key;
-  std::filesystem::path installation_key_file;  ///< that the text was read from
-  std::chrono::milliseconds drain{10'000};      ///< how long a stop waits for what is in flight
+  std::filesystem::path installation_key_file;  ///< file that the key's text was read from
+  std::chrono::milliseconds drain{10'000};      ///< how long a stop waits for work in progress
 };
 
 struct Admin {
-  std::string listen = "127.0.0.1:7480";  ///< loopback host:port of /metrics, /livez, /readyz; empty: off
+  std::string listen = "127.0.0.1:7480";  ///< loopback host:port of /metrics, /livez and /readyz; empty: off
   std::string socket = "/run/driftd/driftd.sock";
-  std::string socket_group;  ///< owner group of the socket, whose members may read and decide; empty: the agent's own
+  std::string socket_group;  ///< group that owns the socket; its members may read and decide. Empty: the agent's own
+                             ///< group
   std::string read_group;    ///< group whose members may read; empty: none
   std::string decide_group;  ///< group whose members may read and decide; empty: none
-  std::vector<std::uint32_t> uids;  ///< may read and decide beside root and the agent's own uid
-  std::vector<std::uint32_t> gids;  ///< groups that may, too
+  std::vector<std::uint32_t> uids;  ///< uids that may read and decide, besides root and the agent's own
+  std::vector<std::uint32_t> gids;  ///< gids that may read and decide
 };
 
 struct Metrics {
   std::string prefix = "prism";
 };
 
-/// Settings by the sink's type; `stdout` is a FileSettings without a path. Secrets are clear text here, never logged.
+/// Settings by the sink's type. `stdout` is a FileSettings without a path. Secrets are in clear text here and never
+/// logged.
 using SinkSettings =
     std::variant<sinks::NatsSettings, sinks::WebhookSettings, sinks::NotificationsSettings, sinks::FileSettings>;
 
-/// A sink as configured.
+/// A sink of the configuration.
 struct SinkSpec {
   std::string name;
   std::string type;  ///< nats | webhook | notifications | file | stdout
   SinkSettings settings;
-  std::string settings_json;  ///< all keys but type and drop_pending as canonical JSON; secrets are tokens
+  std::string settings_json;  ///< canonical JSON of all keys except type and drop_pending; secrets are tokens
   std::map<std::string, std::string> secrets;  ///< token → bytes; never logged
-  bool digests_only = false;                   ///< `events: digests_only`: no value leaves by this sink
-  bool drop_pending = false;                   ///< events not yet delivered may go when this sink leaves the config
+  bool digests_only = false;                   ///< `events: digests_only`: this sink publishes no values
+  bool drop_pending = false;                   ///< undelivered events may be dropped when this sink is removed
   Position at;
 };
 
@@ -78,17 +80,17 @@ struct Retention {
   std::chrono::seconds delivered{7 * 86'400};
   std::chrono::seconds undelivered{30 * 86'400};
   std::chrono::seconds audit{30 * 86'400};
-  std::int64_t max_bytes = 8ll << 30;  ///< of store.db; above it history goes before its time
+  std::int64_t max_bytes = 8ll << 30;  ///< size of store.db; above it, history is removed early
 };
 
-/// Backpressure: of these, 70 % warns, 85 % stretches intervals, 95 % stops committing refreshes.
+/// Backpressure limits: at 70 % the agent warns, at 85 % it stretches intervals, at 95 % it stops committing refreshes.
 struct Delivery {
   std::int64_t max_backlog_bytes = 4ll << 30;
   std::int64_t max_backlog_events = 5'000'000;
-  std::vector<std::string> drop_pending;  ///< sinks that were removed and whose pending events may go
+  std::vector<std::string> drop_pending;  ///< removed sinks whose pending events may be dropped
 };
 
-/// The whole configuration, checked. Immutable once loaded; a reload makes a new one.
+/// The whole configuration, validated. It does not change once loaded: a reload creates a new one.
 struct Config {
   std::string file;
   Agent agent;
@@ -97,36 +99,36 @@ struct Config {
   Metrics metrics;
   std::vector<core::BackendSpec> backends;  ///< in the order of the file, rules compiled
   std::vector<SinkSpec> sinks;              ///< by name
-  std::vector<core::Route> routes;          ///< none written: one that sends everything to every sink
+  std::vector<core::Route> routes;          ///< if the file has none: one that sends everything to every sink
   Retention retention;
   Delivery delivery;
-  std::vector<std::filesystem::path> secret_files;  ///< that were read for `${file:…}` and `${credential:…}`
-  std::vector<ProgramUse> program_uses;             ///< each `${exec:…}`, in the order of the file; not run by load()
+  std::vector<std::filesystem::path> secret_files;  ///< files read for `${file:…}` and `${credential:…}`
+  std::vector<ProgramUse> program_uses;             ///< each `${exec:…}`, in the order of the file; load() runs none
   std::vector<FileUse> file_uses;  ///< each `${file:…}` and `${credential:…}` of backends, in the order of the file
-  std::map<std::string, Position> backend_settings_at;  ///< backend → where its settings stand, for schema errors
-  std::map<std::string, Position> places;               ///< of settings (config/places.hpp)
+  std::map<std::string, Position> backend_settings_at;  ///< backend → position of its settings, for schema errors
+  std::map<std::string, Position> places;               ///< positions of settings (config/places.hpp)
   std::vector<ConfigError> warnings;
-  bool secrets_resolved = true;  ///< false: references were checked in form only and stand for empty text
+  bool secrets_resolved = true;  ///< false: only the form of references was checked; their values are empty
 };
 
 using Loaded = tl::expected<Config, std::vector<ConfigError>>;
 
 struct LoadOptions {
-  bool resolve_secrets = true;  ///< false (`driftd validate --no-secrets`): references are checked in form only
-  bool resolve_key = false;  ///< agent.installation_key also without the others, where this process has what it names
-  /// The environment that `${env:…}` and $CREDENTIALS_DIRECTORY are read from; default: the process's.
+  bool resolve_secrets = true;  ///< false (`driftd validate --no-secrets`): checks only the form of references
+  bool resolve_key = false;     ///< resolves agent.installation_key anyway, if this process can read it
+  /// The environment for `${env:…}` and $CREDENTIALS_DIRECTORY. If empty, the process's environment is used.
   std::function<std::optional<std::string>(const std::string&)> environment;
 };
 
-/// Reads and checks a file; all mistakes at once. [any thread]
+/// Reads and validates a file. Returns all mistakes at once. [any thread]
 Loaded load(const std::filesystem::path& file, const LoadOptions& options = {});
-/// admin.socket of a file, also of one with mistakes elsewhere. An error where the file cannot be read, is no YAML, or
-/// its section `admin` is wrong: whoever named it did not mean the agent behind the default socket.
+/// Returns admin.socket of a file, even if the file has mistakes elsewhere. Fails if the file cannot be read, is not
+/// valid YAML, or has a wrong `admin` section: falling back to the default socket could reach another agent.
 tl::expected<std::string, std::vector<ConfigError>> read_admin_socket(const std::filesystem::path& file);
-/// The same from text; `file` is the name that errors print and that relative paths start from.
+/// Does the same for a text. Errors print `file`, and relative paths start at its folder.
 Loaded parse(std::string_view text, const std::string& file, const LoadOptions& options = {});
 
-/// Those of one backend: `program_uses`, `file_uses`.
+/// Returns the entries of `program_uses` or `file_uses` that belong to one backend.
 template <class Use>
 std::vector<Use> uses_by_backend(const std::vector<Use>& all, const std::string& backend) {
   std::vector<Use> out;
@@ -134,12 +136,12 @@ std::vector<Use> uses_by_backend(const std::vector<Use>& all, const std::string&
   return out;
 }
 
-/// What a reload would change. Hot: policies, ignores, expectations, routes, new sinks; all else needs a restart, but
-/// for what stands in files of `${file:…}` of backends, which is followed. Both as loaded.
+/// What a reload would change. Policies, ignores, expectations, routes and new sinks change without a restart (`hot`).
+/// Everything else needs one, except the content of `${file:…}` of backends, which the agent follows.
 struct Comparison {
   struct RestartItem {
     std::string what;   ///< `backends.orders-kafka.settings`, `sinks.ops` …
-    std::string where;  ///< `driftd.yaml:14` of the next config; empty: it is not there any more
+    std::string where;  ///< `driftd.yaml:14` of the next config; empty if the setting was removed
     friend bool operator==(const RestartItem&, const RestartItem&) = default;
   };
   std::vector<std::string> hot;  ///< `rules of backend orders-kafka`, `routes` …
@@ -147,7 +149,7 @@ struct Comparison {
 };
 Comparison compare(const Config& running, const Config& next);
 
-/// JSON Schema (draft 2020-12) of the config file.
+/// Returns the JSON Schema (draft 2020-12) of the config file.
 std::string_view json_schema();
 
 }  // namespace driftd::config

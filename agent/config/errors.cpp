@@ -8,7 +8,7 @@
 namespace driftd::config {
 namespace {
 
-/// Edit distance where a swap of neighbours is one step (Damerau, restricted).
+/// Returns the edit distance in which a swap of neighbours is one step (restricted Damerau distance).
 std::size_t distance(std::string_view a, std::string_view b) {
   std::vector<std::vector<std::size_t>> d(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
   for (std::size_t i = 0; i <= a.size(); ++i) d[i][0] = i;
@@ -32,7 +32,7 @@ std::string render(const ConfigError& error) {
   if (!error.expected.empty()) out += "; expected " + error.expected;
   if (!error.found.empty()) out += "; found " + error.found;
   if (!error.next.empty()) out += "; " + error.next;
-  return escaped(out);  // it may quote the file, or a plugin: one line, that no terminal obeys
+  return escaped(out);  // it may quote the file or a plugin: keeps it on one line without control characters
 }
 
 std::string render(const std::vector<ConfigError>& errors) {

@@ -7,14 +7,14 @@
 
 namespace driftd::config {
 
-/// A place in the config file; both count from 1, columns in bytes. 0: the file as a whole.
+/// A position in the config file. Lines and columns count from 1, columns in bytes. Line 0 is the file as a whole.
 struct Position {
   int line = 0;
   int column = 0;
   friend bool operator==(const Position&, const Position&) = default;
 };
 
-/// One mistake (or, in Config::warnings, one worry): what, where, expected, found, next step. Never holds a secret.
+/// One error (in Config::warnings one warning): what, where, expected, found, next step. It never contains a secret.
 struct ConfigError {
   std::string file;
   Position at;
@@ -23,9 +23,10 @@ struct ConfigError {
 
 /// `driftd.yaml:14:17: what; expected …; found …; next step`.
 std::string render(const ConfigError& error);
-std::string render(const std::vector<ConfigError>& errors);  ///< one a line, in the order of the file
+std::string render(const std::vector<ConfigError>& errors);  ///< one per line, in the order of the file
 
-/// The name that was probably meant: at most a third of its letters differ (a swap of neighbours is one); or empty.
+/// Returns the known name that was probably meant: no more than a third of its letters differ, and a swap of neighbours
+/// counts once. Empty if there is none.
 std::string nearest(std::string_view word, const std::vector<std::string>& known);
 
 }  // namespace driftd::config

@@ -50,7 +50,7 @@ tl::expected<std::string, std::vector<ConfigError>> text_of(const std::filesyste
   return text;
 }
 
-/// Who writes the config decides whom the agent believes, what it may run and where every event goes.
+/// Whoever can write the config decides whom the agent trusts, what it runs and where every event goes.
 void check_rights(Report& report) {
   const Rights rights = inspect_rights(report.file);
   if (!rights.written.empty()) {

@@ -6,7 +6,7 @@
 
 namespace driftd::config {
 
-/// parse() with the report kept: which keys were asked for, so that a test holds json_schema() against it.
+/// Does the same as parse() and fills `report`. A test compares the keys in it with json_schema().
 Loaded parse_reported(std::string_view text, const LoadOptions& options, Report& report);
 
 }  // namespace driftd::config

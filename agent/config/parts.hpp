@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of the file, one reader each; load.cpp puts them together.
+// One reader for each part of the file. load.cpp calls them.
 #pragma once
 
 #include <memory>
@@ -14,12 +14,12 @@
 
 namespace driftd::config {
 
-/// `defaults:`, which every backend starts from.
+/// `defaults:`, the initial values of every backend.
 struct Defaults {
   std::chrono::milliseconds interval{30'000};
   core::SessionSpec::Isolation isolation = core::SessionSpec::Isolation::process;
   core::Budgets budgets;
-  core::Rules rules;  ///< not hashed yet
+  core::Rules rules;  ///< without their generation hash
   std::vector<core::RedactRule> redact;
 };
 
@@ -31,24 +31,24 @@ Retention read_retention(Section section);
 Delivery read_delivery(Section section);
 
 Defaults read_defaults(Section section);
-/// `backends:`; fills Config::backends and backend_settings_at.
+/// Reads `backends:` into Config::backends and backend_settings_at.
 void read_backends(Section& root, const Defaults& defaults, const LoadOptions& options, Config& config);
-/// `spoken_by` of one backend; and, once all are read, whether there are such sources, by the names that they have
-/// here.
+/// Reads `spoken_by` of one backend. Once all backends are read, resolve_speakers() reports sources that do not exist
+/// and replaces the others by their names on this node.
 std::vector<core::Registrar> read_speakers(Section& backend);
 void resolve_speakers(Report& report, const std::vector<const Node*>& items, const std::set<std::string>& names,
                       Config& config);
 void read_sinks(Section& root, const LoadOptions& options, Config& config);
-/// `routes:`, after backends and sinks: they are looked up.
+/// Reads `routes:`. Must come after backends and sinks, whose names it looks up.
 void read_routes(Section& root, Config& config);
 
-/// Adds `policy`, `ignore` and (of a backend) `expect` of a section to rules. Earlier rules win, so a backend's own are
-/// put before those of the defaults.
+/// Adds `policy`, `ignore` and (for a backend) `expect` of a section to `rules`. Earlier rules win, so a backend's own
+/// rules go before those of the defaults.
 void read_rules(Section& section, core::Rules& rules, bool with_expectations);
-/// Rules::generation from everything else in it but places.
+/// Returns the hash for Rules::generation. It covers everything except positions.
 std::uint64_t generation_of(const core::Rules& rules);
 
-/// Absolute; a relative path starts at the folder of the config file.
+/// Returns an absolute path. A relative one starts at the folder of the config file.
 std::string beside_config(const Report& report, const std::string& path);
 core::Budgets read_budgets(Section section, core::Budgets from);
 core::SessionSpec::Isolation read_isolation(Section& section, core::SessionSpec::Isolation fallback);

@@ -8,13 +8,13 @@
 
 namespace driftd::config {
 
-/// Where each setting of a file stands, down to the keys of one backend and to one sink: `agent.drain`,
-/// `backends.orders-kafka.interval`, `defaults.interval`, `sinks.ops`. `node`: of this agent, which is part of the name
-/// of a backend that several run.
+/// Returns the position of each setting of a file, down to the keys of a backend and to each sink: `agent.drain`,
+/// `backends.orders-kafka.interval`, `defaults.interval`, `sinks.ops`. `node` is this agent's node, which is part of
+/// the name of a backend that several nodes run.
 std::map<std::string, Position> setting_positions(const Node& root, const std::string& node);
 
-/// The place of a setting; where the file does not have it that of what it is taken from (`defaults`), else of what it
-/// belongs to; `line` 0: of nothing.
+/// Returns the position of a setting. If the file lacks it, returns that of its default (`defaults`), else that of its
+/// parent. Line 0 if the file has none of them.
 Position find_position(const std::map<std::string, Position>& places, const std::string& setting);
 
 }  // namespace driftd::config

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// agent.programs, and what `${exec:…}` makes of it.
+// Reads agent.programs and `${exec:…}`.
 #include "config/programs.hpp"
 
 #include <sys/stat.h>
@@ -19,20 +19,20 @@ using std::chrono::milliseconds;
 
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
-/// A pipe, a list, a redirection, a substitution: whoever writes that expects a shell.
+/// Returns true for a pipe, a list, a redirection or a substitution, which only a shell would understand.
 bool is_for_a_shell(const std::string& word) {
   return word.find_first_of("|&;<>") == 0 || word.starts_with("2>") || word.find("$(") != std::string::npos ||
          word.find('`') != std::string::npos;
 }
 
-/// One command line on its way to command.
+/// Splits one command line.
 struct Splitter {
   std::string_view text;
   std::size_t at = 0;
   std::string word;
-  bool quoted = false;  // something of this word was
+  bool quoted = false;  // part of this word was quoted
 
-  /// The rest of a quotation; false: it has no end.
+  /// Reads the rest of a quotation. Returns false if it is not closed.
   bool quotation(char mark) {
     for (quoted = true; at < text.size() && text[at] != mark; ++at) {
       if (mark == '"' && text[at] == '\\' && ++at == text.size()) return false;
@@ -40,7 +40,7 @@ struct Splitter {
     }
     return at++ < text.size();
   }
-  /// The rest of the word; a fault, or empty.
+  /// Reads the rest of the word. Returns an error, or empty text.
   std::string rest() {
     while (at < text.size() && !is_blank(text[at])) {
       const char c = text[at++];
@@ -55,7 +55,8 @@ struct Splitter {
       }
     }
     return !quoted && is_for_a_shell(word)
-               ? "'" + word + "' means nothing here, for no shell reads it; quote it, or put the whole into a script"
+               ? "'" + word +
+                     "' is shell syntax, but no shell runs this command; quote it, or put the command into a script"
                : "";
   }
 };
@@ -112,8 +113,9 @@ Status check_program(const std::string& path) {
     if (const std::string why = tamper_risk(step); !why.empty())
       return fail(Code::denied, path + " is not run, because " + why);
   }
-  if (!S_ISREG(way.steps.back().st.st_mode)) return fail(Code::invalid, path + " is no file that could be run");
-  // access(2) says yes to root for any file on some systems
+  if (!S_ISREG(way.steps.back().st.st_mode))
+    return fail(Code::invalid, path + " is not a regular file, so it cannot be run");
+  // for root, access(2) succeeds for any file on some systems
   const bool bits = (way.steps.back().st.st_mode & 0111) != 0;
   if (bits && ::access(path.c_str(), X_OK) == 0) return {};
   return fail(Code::denied, path + " is not executable by uid " + std::to_string(::geteuid()));
@@ -143,7 +145,7 @@ std::vector<Program> read_programs(Section& agent) {
   return out;
 }
 
-// SettingsReader's part.
+// The part of SettingsReader that reads `${exec:…}`.
 
 SettingsReader::Pair SettingsReader::convert_program(const Node& node, const std::string& path) {
   constexpr std::string_view kOpen = "${exec:";
@@ -159,8 +161,9 @@ SettingsReader::Pair SettingsReader::convert_program(const Node& node, const std
                   "a reference that runs no program", "",
                   "list the program in agent.programs, or use ${file:…}, ${env:…} or ${credential:…}");
   } else if (!command) {
-    report_.error(node.at, "the command of ${exec:…} cannot be read: " + command.error(),
-                  "an absolute path and arguments, with '…', \"…\" or \\ where a blank is meant");
+    report_.error(
+        node.at, "the command of ${exec:…} cannot be read: " + command.error(),
+        "an absolute path and arguments; an argument with blanks stands in '…' or \"…\", or has \\ before each blank");
   } else if (command->empty()) {
     report_.error(node.at, "a secret reference that names nothing", "${exec:/path/to/program arguments}");
   } else if (const Program* program = find_program(node, command->front()); program != nullptr) {

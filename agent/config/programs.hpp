@@ -12,40 +12,41 @@
 
 namespace driftd::config {
 
-/// An entry of `agent.programs`: what a `${exec:…}` may run.
+/// An entry of `agent.programs`: a program that a `${exec:…}` may run.
 struct Program {
-  std::string path;                            ///< absolute, as written
-  std::vector<std::string> environment;        ///< `NAME`: passed on from the agent's own; `NAME=value`
-  std::chrono::milliseconds timeout{10'000};   ///< of one run
-  std::chrono::milliseconds refresh{300'000};  ///< between two runs, unless the answer says when it expires
+  std::string path;                            ///< absolute, as written in the file
+  std::vector<std::string> environment;        ///< `NAME` (passed on from the agent's environment) or `NAME=value`
+  std::chrono::milliseconds timeout{10'000};   ///< time limit of one run
+  std::chrono::milliseconds refresh{300'000};  ///< time between two runs, unless the answer has an expiry
   friend bool operator==(const Program&, const Program&) = default;
 };
 
-/// A `${exec:…}` in the settings of a backend. Nothing was run yet.
+/// A `${exec:…}` in the settings of a backend. The program has not been run.
 struct ProgramUse {
   std::string backend, setting;      ///< `orders`, `auth.password`
-  std::string token;                 ///< stands for the answer in the backend's settings
+  std::string token;                 ///< replaces the program's answer in the backend's settings
   std::vector<std::string> command;  ///< the program's path and its arguments
   Program program;
   Position at;
-  /// The same answer is to be expected, wherever it stands in the file.
+  /// Returns true if both give the same answer, whatever their positions in the file.
   friend bool operator==(const ProgramUse& a, const ProgramUse& b) {
     return a.backend == b.backend && a.token == b.token && a.command == b.command && a.program == b.program;
   }
 };
 
-/// Splits a command line by these rules and no others: blanks separate command; '…' is what stands in it; in "…" and
-/// outside of quotes a backslash makes the next character a plain one. Nothing is expanded. The fault names what a
-/// shell would have understood and nobody does here (`|`, `>` …), and quotes without an end.
+/// Splits a command line into words. Blanks separate words. Single quotes preserve text literally. In double quotes and
+/// outside of quotes, a backslash makes the next character literal. Nothing is expanded. Returns an error for shell
+/// syntax
+/// (`|`, `>` …) and for an unclosed quote.
 tl::expected<std::vector<std::string>, std::string> split_command(std::string_view text);
 
-/// Whether the agent may run a file now: it is there, a regular file, executable by this user, and root's or the
-/// agent's own all the way (base/trust.hpp). `not_found`, `denied`, `invalid`; the message starts with the path. Looks
-/// at the file system. [any thread]
+/// Returns ok if the agent may run the file now: it is a regular file, this user may execute it, and it and all folders
+/// of its path belong to root or the agent's user (base/trust.hpp). Otherwise returns `not_found`, `denied` or
+/// `invalid`, with a message that starts with the path. Accesses the file system. [any thread]
 Status check_program(const std::string& path);
 
 class Section;
-/// `agent.programs`.
+/// Reads `agent.programs`.
 std::vector<Program> read_programs(Section& agent);
 
 }  // namespace driftd::config

@@ -9,7 +9,7 @@
 namespace driftd::config {
 namespace {
 
-/// All users may pass every folder on the way and read its end.
+/// Returns true if all users may pass every folder of the path and read the file.
 bool readable_by_all(const ResolvedPath& way) {
   for (const auto& step : way.steps) {
     if (S_ISDIR(step.st.st_mode) && (step.st.st_mode & S_IXOTH) == 0) return false;
@@ -28,7 +28,7 @@ Rights rights_on_path(const ResolvedPath& way, int opened) {
     if (itself) out.written = why;
     if (!itself && out.replaced.empty()) out.replaced = why;
   }
-  // `tamper_risk` names the owner first: others may write what a stranger owns, too
+  // `tamper_risk` reports a foreign owner first, but others may also be able to write the file.
   const bool open = !other_writers(last.st.st_mode, last.st.st_uid, last.st.st_gid).empty();
   if (out.written.empty() && open) out.written = out.replaced;
   if (readable_by_all(way))
@@ -51,7 +51,7 @@ std::optional<Rights> inspect_rights(const std::filesystem::path& file, int open
   struct statvfs mount {};
   if (::fstat(opened, &st) != 0 || !S_ISREG(st.st_mode)) return Rights{};
   ResolvedPath way = resolve_path(file);
-  if (way.error != 0) way.steps = {PathStep{file, st, true}};  // no name leads to it any more
+  if (way.error != 0) way.steps = {PathStep{file, st, true}};  // the path does not exist any more
   PathStep& last = way.steps.back();
   if (last.st.st_dev != st.st_dev || last.st.st_ino != st.st_ino) return std::nullopt;
   last.st = st;

@@ -7,19 +7,19 @@
 
 namespace driftd::config {
 
-/// What people other than root and this process's user may do with a file that the agent believes. Each is a sentence
-/// with the command that ends it; empty: nobody may.
+/// What users other than root and this process's user may do with a file that the agent trusts. Each member explains it
+/// and names the command that fixes it. Empty if nobody may.
 struct Rights {
-  std::string written;   ///< they may write the file itself
-  std::string replaced;  ///< they own it, or may put another one in its place
+  std::string written;   ///< others may write the file
+  std::string replaced;  ///< others own the file or may replace it
   std::string read;      ///< all users of the machine may read it
 };
 
-/// Of the file that the kernel reaches, through every link. Nobody may change what stands on a read-only mount, and
-/// what is not a regular file (a pipe, a missing file) has no rights to look at. Looks at the file system. [any thread]
+/// Inspects a file, following every link as the kernel does. All members are empty if it is on a read-only mount, or if
+/// it is not a regular file (a pipe, a missing file). Accesses the file system. [any thread]
 Rights inspect_rights(const std::filesystem::path& file);
-/// The same of the file that `opened` reads, which was reached by `file`: what is at that path meanwhile says nothing
-/// of it. The folders on the way are those of now. Empty: the way leads to another file now.
+/// Does the same for the descriptor `opened`, which was opened by the path `file`. The file itself is inspected through
+/// the descriptor, the folders as they are now. Returns nothing if the path now leads to another file.
 std::optional<Rights> inspect_rights(const std::filesystem::path& file, int opened);
 
 }  // namespace driftd::config

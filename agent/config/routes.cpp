@@ -8,7 +8,7 @@
 namespace driftd::config {
 namespace {
 
-/// Everything that follows `backend.<name>.` in a subject, and `agent.` + what concerns the agent.
+/// All endings of subjects: those that follow `backend.<name>.`, and `agent.…` for agent events.
 const std::vector<std::string> kWhats = {"created",
                                          "updated",
                                          "deleted",
@@ -31,7 +31,7 @@ const std::vector<std::string> kWhats = {"created",
                                          "agent.incarnation",
                                          "agent.key_rotated"};
 
-/// Reports each pattern that can never match one of `names`; `loose`: patterns with a wildcard may match later ones.
+/// Reports each pattern that can match none of `names`. If `loose`, patterns with a wildcard may match later names.
 void check_globs(Section& section, std::string_view key, std::string_view noun, const std::vector<std::string>& names,
                  bool loose) {
   const Node* node = section.find(key);
@@ -53,7 +53,7 @@ void check_targets(Section& route, const Config& config, std::set<std::string>& 
   for (const auto& sink : config.sinks) names.push_back(sink.name);
   const Node* to = route.find("to");
   if (to == nullptr || (to->kind == Node::Kind::list && to->items.empty())) {
-    if (route.present()) route.report().error(route.at(), "a route leads nowhere", "to: [SINK, …]");
+    if (route.present()) route.report().error(route.at(), "a route has no sink", "to: [SINK, …]");
     return;
   }
   if (names.empty()) names.push_back("a sink under 'sinks:'");

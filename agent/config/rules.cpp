@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// policy, ignore, expect → core::Rules.
+// Reads policy, ignore and expect into core::Rules.
 #include "base/digest.hpp"
 #include "config/parts.hpp"
 #include "config/secrets.hpp"
@@ -42,7 +42,7 @@ std::optional<core::Glob> read_path(Report& report, const std::string& text, Pos
   return std::nullopt;
 }
 
-/// Reads kind, id, path, class that the section has, those named only.
+/// Reads kind and id, and if asked for, path and class.
 core::Match read_match(Section match, bool path_and_class) {
   core::Match out;
   if (const auto kind = match.text("kind"); !kind.empty()) out.kind = core::Glob::of_name(kind);
@@ -173,7 +173,7 @@ std::uint64_t generation_of(const core::Rules& rules) {
     append(text, rule.match);
   }
   for (const auto& expectation : rules.expect) {
-    text += "expect members:";  // another word where what an expectation means has changed
+    text += "expect members:";  // versions the meaning of an expectation: change this text if the meaning changes
     append(text, expectation.match);
     for (const auto& [path, value] : expectation.where_all) text += path.render() + "=" + core::render(value) + '\0';
   }

@@ -16,7 +16,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr std::size_t kMaxSecretBytes = 64 * 1024;
-constexpr std::int64_t kOld = 1'000'000'000;  // ns since it was written: nobody is in the middle of it
+constexpr std::int64_t kOld = 1'000'000'000;  // ns since the last write, after which it counts as complete
 
 std::int64_t nanoseconds(const timespec& time) { return time.tv_sec * 1'000'000'000 + time.tv_nsec; }
 
@@ -31,7 +31,7 @@ struct Descriptor {
   }
 };
 
-/// At most one byte more than a secret may have.
+/// Reads one byte more than a secret may have, so that a larger file is noticed.
 bool read_bytes(int fd, std::string& out) {
   out.resize(kMaxSecretBytes + 1);
   std::size_t at = 0;
@@ -46,11 +46,11 @@ bool read_bytes(int fd, std::string& out) {
   return true;
 }
 
-/// A file as it was read once.
+/// The result of reading a file once.
 struct Reading {
   Result<SecretText> text;
-  std::optional<FileMark> mark;  ///< empty: it could not be opened
-  bool torn = false;             ///< it was written or replaced meanwhile
+  std::optional<FileMark> mark;  ///< empty if it could not be opened
+  bool torn = false;             ///< it was written or replaced during the read
 };
 
 Result<SecretText> check_secret(const std::filesystem::path& file, SecretText read) {
@@ -86,7 +86,7 @@ Reading read_once(const std::filesystem::path& file, int flags, bool again) {
   return {check_secret(file, std::move(out)), as_read};
 }
 
-/// A time to come is no age: it is waited for as for what was written just now.
+/// Returns true if the file was not written recently. A time in the future counts as recent.
 bool is_old(const FileMark& mark) {
   const auto now =
       std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch());

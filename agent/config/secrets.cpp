@@ -16,7 +16,7 @@ namespace {
 constexpr std::array<std::string_view, 4> kSchemes = {"env", "file", "credential", "exec"};
 constexpr std::string_view kTokenStart = "driftd-secret-";
 
-/// RFC 8259's number, so that 007, 0x10 and 1_000 stay text.
+/// Returns true for a number of RFC 8259. 007, 0x10 and 1_000 stay text.
 bool is_json_number(std::string_view text) {
   std::size_t at = 0;
   const auto digits = [&] {
@@ -181,7 +181,7 @@ SettingsReader::Pair SettingsReader::convert_text(const Node& node, const std::s
   const std::string& text = node.text;
   const std::size_t colon = text.find(':');
   const bool alone = text.starts_with("${") && text.ends_with("}") && text.find("${", 2) == std::string::npos;
-  if (alone && text.starts_with("${exec:")) return convert_program(node, path);  // its arguments may hold braces
+  if (alone && text.starts_with("${exec:")) return convert_program(node, path);  // arguments may contain braces
   const bool whole = alone && colon != std::string::npos && text.find('}') == text.size() - 1;
   if (whole) {
     file_.clear();
@@ -257,7 +257,7 @@ std::optional<std::string> SettingsReader::resolve_credential(const Node& node, 
   return std::nullopt;
 }
 
-/// A user who may write a secret decides where the agent logs in, and as whom; one who may read it can log in likewise.
+/// A user who can replace a secret decides as whom the agent logs in. A user who can read it can log in as the agent.
 void SettingsReader::warn_of_rights(const Node& node, const std::string& path, const Rights& rights) {
   if (!rights.replaced.empty()) report_.warn(node.at, replaceable_warning(path, rights), "");
   if (!rights.read.empty()) report_.warn(node.at, "secret file " + rights.read, "");

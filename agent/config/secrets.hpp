@@ -15,39 +15,40 @@
 
 namespace driftd::config {
 
-/// `${env:NAME}`, `${file:path}`, `${credential:name}`, `${exec:…}` anywhere in the text.
+/// Returns true if the text contains `${env:NAME}`, `${file:path}`, `${credential:name}` or `${exec:…}`.
 bool looks_like_reference(std::string_view text);
 
-/// Whether a setting of this name holds a secret by its very name: password, secret, token, private_key … and names
+/// Returns true if the name alone says that the setting is a secret: password, secret, token, private_key … and names
 /// that end in one of them (`sasl_password`), but not `password_file`.
 bool is_secret_name(std::string_view key);
 
-/// `scheme://user:password@host`, `?token=…`, a libpq `password=…`: what base/secret_text.hpp would withhold.
+/// Returns true for text that base/secret_text.hpp would withhold: `scheme://user:password@host`, `?token=…`, a libpq
+/// `password=…`.
 bool holds_credentials(std::string_view text);
 
-/// A token that stands for a secret in settings.
+/// Returns true if the text is a token that replaces a secret in settings.
 bool is_token(std::string_view text);
 
-/// Settings as JSON, twice: with tokens in place of secrets (for the plugin or the sink) and with references (for
-/// people).
+/// Settings as JSON in two forms: with tokens instead of secrets (for the plugin or the sink), and with the references
+/// as written (for display).
 struct Settings {
   core::Value with_tokens, with_references;
   std::map<std::string, std::string> secrets;  ///< token → bytes
-  std::vector<ProgramUse> programs;            ///< their tokens have no bytes yet
-  std::vector<FileUse> files;                  ///< whose text the tokens stand for
+  std::vector<ProgramUse> programs;            ///< their tokens have no bytes until the program has run
+  std::vector<FileUse> files;                  ///< files whose text is replaced by tokens
 };
 
-/// Turns free-form YAML into settings. Numbers and booleans keep their type, quoted text stays text. References become
-/// tokens; literals in secret-named settings and credentials inside URLs warn and become tokens as well. `owner` (the
-/// backend's or sink's name) makes tokens distinct.
+/// Converts free-form YAML to settings. Numbers and booleans keep their type; quoted text stays text. References become
+/// tokens. Literals in settings with a secret name, and credentials inside URLs, cause a warning and become tokens too.
+/// `owner` (the name of the backend or sink) makes tokens distinct.
 class SettingsReader {
  public:
-  /// `programs`: what `${exec:…}` may run; null: it cannot stand here.
+  /// `programs` is what `${exec:…}` may run. Null if `${exec:…}` is not allowed here.
   SettingsReader(Report& report, const LoadOptions& options, std::string owner,
                  const std::vector<Program>* programs = nullptr);
-  /// Reads a map; `skip` names members that are not settings (a sink's `type`).
+  /// Reads a map. `skip` names members that are not settings (a sink's `type`).
   Settings read(const Node& map, const std::vector<std::string>& skip = {});
-  /// The text that a scalar of one whole reference stands for. Empty and reported where it cannot be read.
+  /// Resolves a scalar that is one reference. Reports an error and returns empty text if it cannot be read.
   std::string read_reference(const Node& node);
 
  private:
@@ -72,17 +73,17 @@ class SettingsReader {
   const LoadOptions& options_;
   std::string owner_;
   const std::vector<Program>* programs_;
-  std::filesystem::path file_;  ///< that the reference at hand was read from, where it can be followed
+  std::filesystem::path file_;  ///< file of the current reference, if it can be followed
   Settings out_;
 };
 
-/// What `${…}` and $CREDENTIALS_DIRECTORY are read from.
+/// Returns a variable of the environment for `${…}` and $CREDENTIALS_DIRECTORY.
 std::optional<std::string> environment_of(const LoadOptions& options, const std::string& name);
 
-/// Text that differs from machine to machine and is no secret: as written, or `${env:NAME}` as the whole value.
+/// Reads a text that may differ between machines and is not a secret: literal, or `${env:NAME}` as the whole value.
 std::string text_here(Section& section, std::string_view key, const LoadOptions& options, std::string fallback = "");
 
-/// A YAML value as JSON without any secret handling (expected values of `expect:`).
+/// Converts a YAML value to JSON without handling secrets (for the expected values of `expect:`).
 core::Value to_value(const Node& node);
 
 }  // namespace driftd::config

@@ -16,12 +16,12 @@
 
 namespace driftd::config {
 
-/// Collects everything that is wrong with a file. Not thread-safe.
+/// Collects all errors and warnings of a file. Not thread-safe.
 struct Report {
   std::string file;
   std::vector<ConfigError> errors, warnings;
-  std::vector<std::filesystem::path> secret_files;  ///< that references named
-  /// Which keys were asked for, by generic path (`backends[].budgets`): what json_schema() is checked against.
+  std::vector<std::filesystem::path> secret_files;  ///< files that references name
+  /// The keys that readers asked for, by generic path (`backends[].budgets`). A test compares them with json_schema().
   std::map<std::string, std::set<std::string>> known;
 
   void error(Position at, std::string what, std::string expected = "", std::string found = "", std::string next = "") {
@@ -36,14 +36,15 @@ struct Report {
   }
 };
 
-/// A map of the file being read: each key is asked for by name and type; close() reports those that nobody asked for.
-/// An absent node reads as an empty map. A wrong value is reported and the fallback returned, so that reading goes on.
+/// Reads one map of the file. Each key is asked for by name and type; close() reports the keys that no reader asked
+/// for. A missing node reads as an empty map. A wrong value is reported and its fallback returned, so that reading
+/// continues.
 class Section {
  public:
-  /// `path` is generic (`backends[].budgets`); `title` is what messages call it (`budgets of backend 'x'`).
+  /// `path` is generic (`backends[].budgets`). `title` is the name in messages (`budgets of backend 'x'`).
   Section(Report& report, const Node* node, std::string path, std::string title);
 
-  /// The value of `key`, or nullptr when it is absent or null. Marks the key as known.
+  /// Returns the value of `key`, or null if it is missing or null. Marks the key as known.
   const Node* find(std::string_view key);
   Section section(std::string_view key);
 
@@ -57,10 +58,10 @@ class Section {
                                      std::chrono::milliseconds lowest, std::chrono::milliseconds highest);
   std::vector<std::string> texts(std::string_view key);
   std::map<std::string, std::string> text_map(std::string_view key);
-  /// The items of a list of maps (or whatever they are); empty when absent.
+  /// Returns the items of a list, whatever their type. Empty if the list is missing.
   std::vector<const Node*> items(std::string_view key);
 
-  /// Reports unknown keys, with the nearest known one.
+  /// Reports each unknown key with the nearest known one.
   void close();
   bool present() const { return node_ != nullptr && node_->kind == Node::Kind::map; }
   Position at() const { return node_ == nullptr ? Position{} : node_->at; }
@@ -76,17 +77,17 @@ class Section {
   std::string path_, title_;
 };
 
-/// Reports every key that stands twice in one map, in the whole tree.
+/// Reports every key that occurs twice in one map of the tree.
 void check_duplicates(Report& report, const Node& root);
 
-/// The text of a scalar; nothing (and an error) for anything else and for secret references, which stand only in
-/// settings.
+/// Returns the text of a scalar. Reports an error and returns nothing for any other node, and for secret references,
+/// which are allowed only in settings.
 std::optional<std::string> plain_text(Report& report, const Node& node, std::string_view what,
                                       std::string_view expected = "text");
 
 /// "one of a, b, c"
 std::string one_of(const std::vector<std::string>& names);
-/// "did you mean 'x'?" or the list of what there is.
+/// Returns "did you mean 'x'?", or the list of known names.
 std::string suggest(std::string_view word, const std::vector<std::string>& known);
 
 }  // namespace driftd::config

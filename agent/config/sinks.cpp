@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// sinks: → the settings of each type.
+// Reads `sinks:` into the settings of each type.
 #include "config/parts.hpp"
 #include "config/secrets.hpp"
 
@@ -12,7 +12,7 @@ using std::chrono::seconds;
 const std::vector<std::string> kTypes = {"nats", "webhook", "notifications", "file", "stdout"};
 constexpr milliseconds kDay{86'400'000};
 
-/// A sink's keys: plain ones by the section, those that may be secret references by the settings that were resolved.
+/// Reads a sink's keys: plain ones from the section, those that may be secret references from the resolved settings.
 class SinkSection {
  public:
   SinkSection(Section section, const Settings& settings) : plain(std::move(section)), settings_(settings) {}
@@ -93,7 +93,7 @@ void read_tls(SinkSection& sink, sinks::NatsSettings& out) {
   tls.close();
 }
 
-/// Of `scheme://user:password@HOST:port/path`; empty where there is none.
+/// Returns HOST of `scheme://user:password@HOST:port/path`. Empty if there is none.
 std::string host_of(std::string_view url) {
   const auto scheme = url.find("://");
   if (scheme != std::string_view::npos) url.remove_prefix(scheme + 3);
@@ -107,7 +107,7 @@ bool is_loopback(std::string_view host) {
          host == "::1";
 }
 
-/// Signatures (credentials_file, nkey) may be seen by anybody; a password or token that is sent may not.
+/// Warns if a password or token would be sent in clear text. Signatures (credentials_file, nkey) reveal no secret.
 void warn_of_clear_text(SinkSection& sink, const sinks::NatsSettings& settings) {
   if (settings.tls) return;
   const bool sent = !settings.user.empty() || !settings.password.empty() || !settings.token.empty();
@@ -213,7 +213,7 @@ void read_sink(Report& report, const Node::Member& member, const LoadOptions& op
   if (type == nullptr) report.error(member.value.at, title + " has no 'type'", one_of(kTypes));
   spec.type = sink.plain.choice("type", "", kTypes);
   spec.drop_pending = sink.plain.boolean("drop_pending", false);
-  if (!spec.type.empty() && spec.type != "notifications") {  // whoever decides there has to see what
+  if (!spec.type.empty() && spec.type != "notifications") {  // whoever decides there must see the values
     spec.digests_only = sink.plain.choice("events", "whole", {"whole", "digests_only"}) == "digests_only";
   }
   if (!spec.type.empty()) {

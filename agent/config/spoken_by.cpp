@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `spoken_by`: the sources that are believed about a backend's registration (ADR 0015).
+// Reads `spoken_by`: the sources that may report a backend's registration (ADR 0015).
 #include <algorithm>
 
 #include "config/parts.hpp"
@@ -30,11 +30,11 @@ void resolve_speakers(Report& report, const std::vector<const Node*>& items, con
     for (const Node& speaker : list->items) {
       const Node* source = speaker.find("source");
       if (source == nullptr || source->kind != Node::Kind::scalar || names.contains(source->text)) continue;
-      report.error(source->at, "there is no backend '" + source->text + "' that could speak",
+      report.error(source->at, "'spoken_by' names '" + source->text + "', which is not a backend of this file",
                    "the name of a backend of this file", "", suggest(source->text, {names.begin(), names.end()}));
     }
   }
-  // What one file calls `cluster` is `cluster-n1` on node n1.
+  // A source that the file calls `cluster` may be `cluster-n1` on node n1.
   const auto runs = [&](const std::string& name) {
     return std::any_of(config.backends.begin(), config.backends.end(),
                        [&](const auto& other) { return other.name == name; });

@@ -25,7 +25,7 @@ constexpr std::array<std::pair<std::string_view, double>, 10> kSizes = {{{"B", 1
 
 bool digit(char c) { return c >= '0' && c <= '9'; }
 
-/// Takes `12` or `1.5` off the front.
+/// Removes `12` or `1.5` from the front and returns it.
 std::optional<double> take_number(std::string_view& text) {
   std::size_t end = 0;
   int dots = 0;
@@ -59,7 +59,7 @@ std::optional<std::chrono::milliseconds> parse_duration(std::string_view text) {
     const auto number = take_number(text);
     if (!number) return std::nullopt;
     const auto factor = take_unit(text, kDurations);
-    if (!factor || *factor >= last) return std::nullopt;  // 5m1h: the bigger unit comes first
+    if (!factor || *factor >= last) return std::nullopt;  // rejects 5m1h: larger units come first
     last = *factor;
     total += *number * *factor;
   }

@@ -17,9 +17,9 @@ namespace {
 
 Position place(const YAML::Mark& mark) { return {mark.line + 1, mark.column + 1}; }
 
-constexpr std::size_t kMaxAhead = 96'000;  ///< units of PacedInput: some 27 MiB that the scanner may keep
+constexpr std::size_t kMaxAhead = 96'000;  ///< in units of PacedInput: the scanner may keep some 27 MiB
 
-/// What an alias of a node adds to the tree.
+/// The size that an alias of a node adds to the tree.
 struct Size {
   std::size_t nodes = 1, bytes = 0, height = 0;
 };
@@ -40,8 +40,8 @@ Size measure(const Node& node) {
   return total;
 }
 
-/// Throws where a `#` stands directly behind the quoted text that begins at `mark`. YAML wants a blank before a
-/// comment, yaml-cpp does not: a quote that nothing closes ends at the next one, and `"#x"` is a comment then that
+/// Throws if a `#` follows directly on the quoted text that begins at `mark`. YAML requires a blank before a comment,
+/// but yaml-cpp does not: an unclosed quote would end at the next quote, and a `"#x"` there would become a comment that
 /// hides a setting.
 void refuse_glued_comment(std::string_view text, YAML::Mark mark) {
   const auto now = [&] {
@@ -53,7 +53,7 @@ void refuse_glued_comment(std::string_view text, YAML::Mark mark) {
     mark.line += line_ends ? 1 : 0;
     mark.column = line_ends ? 0 : mark.column + 1;
   };
-  while (now() == '&' || now() == '!') {  // its anchor, its tag
+  while (now() == '&' || now() == '!') {  // skips its anchor and tag
     while (now() != '\0' && now() != ' ' && now() != '\t' && now() != '\n') go_on();
     while (now() == ' ' || now() == '\t' || now() == '\n') go_on();
   }
@@ -64,7 +64,7 @@ void refuse_glued_comment(std::string_view text, YAML::Mark mark) {
       go_on();
     } else if (now() == quote) {
       go_on();
-      if (quote == '"' || now() != quote) break;  // two single ones are one of the text
+      if (quote == '"' || now() != quote) break;  // two single quotes are one quote in the text
     }
   }
   if (now() == '#')
@@ -86,9 +86,9 @@ class Builder final : public YAML::EventHandler {
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     const auto found = anchored_.find(anchor);
     if (found == anchored_.end()) {
-      throw YAML::ParserException(mark, "an alias stands inside the very thing that it names");
+      throw YAML::ParserException(mark, "an alias is inside the node that it refers to");
     }
-    grow(mark, found->second.size);  // before it is copied
+    grow(mark, found->second.size);  // checked before the copy
     Node copy = found->second.node;
     copy.at = place(mark);
     put(mark, std::move(copy), 0);
@@ -187,7 +187,7 @@ class Builder final : public YAML::EventHandler {
       add_member(parent, std::move(node));
     }
   }
-  /// The copy that aliases are made from; anchors within anchors make one for each level.
+  /// Keeps the copy for later aliases. Anchors inside anchors are copied once for each level.
   void keep(const YAML::Mark& mark, const Node& node, YAML::anchor_t anchor) {
     const Size size = measure(node);
     kept_ += size.bytes + size.nodes * sizeof(Node::Member);
@@ -195,13 +195,14 @@ class Builder final : public YAML::EventHandler {
     anchored_[anchor] = {node, size};
   }
   static void add_member(Frame& parent, Node node) {
-    if (node.kind == Node::Kind::null) node.at = parent.key->second;  // the parser marks what follows
+    if (node.kind == Node::Kind::null)
+      node.at = parent.key->second;  // for null the parser gives the position of the next token
     parent.node.members.push_back({std::move(parent.key->first), parent.key->second, std::move(node)});
     parent.key.reset();
   }
 
   PacedInput& input_;
-  std::string_view text_;  ///< all of it
+  std::string_view text_;  ///< the whole file
   std::vector<Frame> stack_;
   std::map<YAML::anchor_t, Anchored> anchored_;
   std::optional<Node> root_;
@@ -209,7 +210,7 @@ class Builder final : public YAML::EventHandler {
   std::size_t nodes_ = 0, bytes_ = 0, kept_ = 0;
 };
 
-/// Length of the UTF-8 sequence at `at`; 0: none.
+/// Returns the length of the UTF-8 sequence at `at`, or 0 if it is invalid.
 std::size_t utf8_length(std::string_view text, std::size_t at) {
   const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
   const unsigned first = byte(at);
@@ -225,7 +226,7 @@ std::size_t utf8_length(std::string_view text, std::size_t at) {
   return overlong || outside ? 0 : length;
 }
 
-/// Walks the bytes once: encoding, control characters, tabs in an indentation.
+/// Checks the bytes in one pass: encoding, control characters, tabs in an indentation.
 class ByteCheck {
  public:
   ByteCheck(std::string_view text, const std::string& file) : text_(text), file_(file) {}
@@ -279,7 +280,8 @@ std::vector<ConfigError> one(const std::string& file, Position at, std::string w
   return {{file, at, std::move(what), std::move(expected), std::move(found), std::move(next)}};
 }
 
-/// How far the library comes with the first document: empty, or why it stopped; `seen` is the last scalar before that.
+/// Parses the first document and returns why the library stopped. Empty if it did not. Sets `seen` to the last scalar
+/// before that.
 std::optional<YAML::Exception> stop_of(const std::string& text, YAML::Mark& seen) {
   PacedInput input(text, kMaxAhead);
   std::istream in(&input);
@@ -290,14 +292,15 @@ std::optional<YAML::Exception> stop_of(const std::string& text, YAML::Mark& seen
   } catch (const YAML::Exception& stop) {
     seen = builder.last_scalar();
     return stop;
-  } catch (const std::length_error&) {  // parse_yaml() meets it too, and tells
+  } catch (const std::length_error&) {  // parse_yaml() gets the same error and reports it
   }
   seen = builder.last_scalar();
   return std::nullopt;
 }
 
-/// Where a quote begins that nothing closes. yaml-cpp takes the rest of the file for its text if blanks or a line break
-/// end it; with one character more, a comment everywhere else, it refuses.
+/// Returns the position of an unclosed quote. yaml-cpp accepts the rest of the file as the quoted text if the file ends
+/// with blanks or a line break. So a final `#` is appended, which is a comment anywhere else: inside a quote the parser
+/// fails then.
 std::optional<Position> open_quote(std::string_view text) {
   YAML::Mark seen;
   const auto stop = stop_of(std::string(text) + "\n#", seen);
@@ -307,7 +310,7 @@ std::optional<Position> open_quote(std::string_view text) {
     const auto at = static_cast<std::size_t>(mark.pos);
     return !mark.is_null() && at < text.size() && (text[at] == '"' || text[at] == '\'');
   };
-  if (accepted && is_quote(accepted->mark)) return place(accepted->mark);  // the parser stumbles over that very text
+  if (accepted && is_quote(accepted->mark)) return place(accepted->mark);  // this text contains the unclosed quote
   return place(seen.is_null() ? stop->mark : seen);
 }
 
@@ -347,7 +350,8 @@ tl::expected<Node, std::vector<ConfigError>> parse_yaml(std::string_view text, c
   } catch (const YAML::Exception& e) {
     const Position at = e.mark.is_null() ? Position{1, 1} : place(e.mark);
     return tl::unexpected(one(file, at, "not readable as YAML: " + e.msg, "", "", "correct the text at this place"));
-  } catch (const std::length_error& e) {  // of PacedInput: nobody knows where, the scanner was far ahead
+  } catch (const std::length_error& e) {  // thrown by PacedInput; the position is unknown because the scanner is far
+                                          // ahead
     return tl::unexpected(
         one(file, {1, 1}, std::string("not readable as YAML: ") + e.what(), "", "", "write it with indentation"));
   }
