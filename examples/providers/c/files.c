@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A provider in C: a folder, one kind `file`. Its attribute `digest` tells that a content changed without showing it:
- * HMAC-SHA256 under a secret setting, since the plain hash of a short text can be guessed. */
+/* A provider in C. It shows a folder: each regular file in it is one resource of the kind `file`.
+ * The attribute `digest` shows that a content changed without showing the content. It is an HMAC-SHA256 under a secret
+ * setting, because the plain hash of a short text can be guessed. */
 #include <cjson/cJSON.h>
 #include <dirent.h>
 #include <errno.h>
@@ -10,11 +11,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "driftd/sdk/table.h"
-enum { MOST = 16 << 20 }; /* bytes; a larger file gets no digest */
+
+/* Bytes. A larger file gets no digest. */
+enum { MAX_SIZE = 16 << 20 };
+
+/* The changes of the folder that make the agent refresh. */
 static const uint32_t EVENTS = IN_CLOSE_WRITE | IN_ATTRIB | IN_MOVE | IN_DELETE | IN_MOVE_SELF | IN_ONLYDIR;
+
+/* ---- What the provider offers: read by the SDK's table at the end of this file. */
+
 static const char describe[] =
     "{\"id\": \"files\", \"version\": \"0.1.0\", \"types\": [\"files\"], \"kinds\": [\"file\"], \"concurrency\": 2,"
     "\"extensions\": [{\"id\": \"driftd.watch\", \"revision\": 1}], \"metrics\": []}";
+
+/* The schema of the settings, then the schema of each kind. */
 static const char* const documents[] = {
     "settings",
     "{\"type\": \"object\", \"required\": [\"path\", \"key\"], \"additionalProperties\": false, \"properties\": {"
@@ -25,105 +35,201 @@ static const char* const documents[] = {
     "file\", \"attributes\":"
     "{\"executable\": {\"type\": \"bool\"}, \"size\": {\"type\": \"int\"}, \"digest\": {\"type\": \"string\"}}}",
     NULL};
+
+/* The functions of the host. The SDK sets it before the first call. */
 static const driftd_host_table* host;
+
+/* One opened backend. It does not change after open, so its calls may run at the same time. */
 typedef struct Folder {
   cJSON* settings;
-  const char *path, *token;
-} Folder; /* not written after open */
-typedef struct Look {
+  const char* path;  /* part of `settings` */
+  const char* token; /* part of `settings`: stands for the secret */
+} Folder;
+
+/* What one call works with. */
+typedef struct Listing {
   driftd_secret key;
-  DIR* at;
-} Look;                                                                      /* what one call works with */
-static driftd_status fail(const Folder* self, driftd_call call, int error) { /* the code tells the host what to do */
+  DIR* dir;
+} Listing;
+
+/* ---- Helpers. */
+
+/* Reports why a call fails. The code tells the host what to do next; a missing right is named. */
+static driftd_status fail(const Folder* self, driftd_call call, int error) {
+  if (error != EACCES) {
+    return driftd_fail(host, call, DRIFTD_UNAVAILABLE, NULL, "%s: %s", self->path, strerrordesc_np(error));
+  }
   char right[4096];
   snprintf(right, sizeof right, "r-x on %s", self->path);
-  const driftd_status code = error == EACCES ? DRIFTD_DENIED : DRIFTD_UNAVAILABLE;
-  return driftd_fail(host, call, code, error == EACCES ? right : NULL, "%s: %s", self->path, strerrordesc_np(error));
+  return driftd_fail(host, call, DRIFTD_DENIED, right, "%s: %s", self->path, strerrordesc_np(error));
 }
-static driftd_status enter(const Folder* self, driftd_call call, Look* look) { /* a folder that is away is not empty */
-  const driftd_status status = driftd_secret_of(host, call, self->token, &look->key);
-  look->at = status == DRIFTD_OK ? opendir(self->path) : NULL;
-  return status == DRIFTD_OK && look->at == NULL ? fail(self, call, errno) : status;
+
+/* Asks for the secret and opens the folder. Fails if the folder cannot be opened: a missing folder is not an empty one.
+ * Must be followed by finish(), also after a failure. */
+static driftd_status begin(const Folder* self, driftd_call call, Listing* listing) {
+  listing->dir = NULL;
+  const driftd_status status = driftd_secret_of(host, call, self->token, &listing->key);
+  if (status != DRIFTD_OK) return status;
+  listing->dir = opendir(self->path);
+  if (listing->dir == NULL) return fail(self, call, errno);
+  return DRIFTD_OK;
 }
-static driftd_status leave(Look* look, driftd_status status) {
-  if (look->at != NULL) closedir(look->at);
-  return driftd_forget(&look->key), status == DRIFTD_FINISH_SOON ? DRIFTD_OK : status;
+
+/* Closes the folder, forgets the secret and returns the status of the call. A call that the host asked to finish soon
+ * ends well: only its kind is not complete. */
+static driftd_status finish(Listing* listing, driftd_status status) {
+  if (listing->dir != NULL) closedir(listing->dir);
+  driftd_forget(&listing->key);
+  return status == DRIFTD_FINISH_SOON ? DRIFTD_OK : status;
 }
-static int digest(const driftd_secret* key, int file, off_t size, char* hex) { /* 0: it could not be read */
-  unsigned char raw[32], *text = size <= MOST ? malloc((size_t)size + 1) : NULL;
-  const ssize_t got = text == NULL ? -1 : read(file, text, (size_t)size);
+
+/* Writes the digest of an open file as 64 hex digits. Returns 0 if the file cannot be read. */
+static int digest(const driftd_secret* key, int file, off_t size, char* hex) {
+  unsigned char* text = malloc((size_t)size + 1);
+  if (text == NULL) return 0;
+  unsigned char raw[32];
+  const ssize_t got = read(file, text, (size_t)size);
   const int done = got >= 0 && HMAC(EVP_sha256(), key->data, (int)key->len, text, (size_t)got, raw, NULL) != NULL;
-  for (int i = 0; done && i < 32; ++i) snprintf(hex + 2 * i, 3, "%02x", raw[i]);
-  return free(text), done;
+  free(text);
+  if (!done) return 0;
+  for (int i = 0; i < 32; ++i) snprintf(hex + 2 * i, 3, "%02x", raw[i]);
+  return 1;
 }
-/* Emits one file: OK, FINISH_SOON, NOT_FOUND for what is gone or no regular file, else why the call must fail. */
-static driftd_status show(const Folder* self, driftd_call call, const Look* look, const char* name) {
+
+/* Reads a file of the folder and writes its digest. Returns 0 if it cannot be read. */
+static int digest_of(const Listing* listing, const char* name, off_t size, char* hex) {
+  const int file = openat(dirfd(listing->dir), name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  if (file < 0) return 0;
+  const int known = digest(&listing->key, file, size, hex);
+  close(file);
+  return known;
+}
+
+/* Emits one file. Returns OK or FINISH_SOON if it was emitted, NOT_FOUND if it is gone or not a regular file, and any
+ * other status if the whole call must fail. */
+static driftd_status show(const Folder* self, driftd_call call, const Listing* listing, const char* name) {
   if (host->cancelled(call)) return driftd_fail(host, call, DRIFTD_CANCELLED, NULL, "stopped before %s", name);
+
+  /* The time must be taken before the system is asked. */
   const int64_t now = host->now();
   struct stat st = {0};
-  if (fstatat(dirfd(look->at), name, &st, AT_SYMLINK_NOFOLLOW) != 0 && errno != ENOENT) return fail(self, call, errno);
+  if (fstatat(dirfd(listing->dir), name, &st, AT_SYMLINK_NOFOLLOW) != 0 && errno != ENOENT) {
+    return fail(self, call, errno);
+  }
   if (!S_ISREG(st.st_mode)) return DRIFTD_NOT_FOUND;
-  char hex[65], body[160], reason[512];
-  const int file = openat(dirfd(look->at), name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-  const int big = st.st_size > MOST, known = file >= 0 && digest(&look->key, file, st.st_size, hex);
-  if (file >= 0) close(file);
-  snprintf(body, sizeof body, "{\"executable\":%s,\"size\":%lld%s%s%s}", st.st_mode & 0111 ? "true" : "false",
-           (long long)st.st_size, known ? ",\"digest\":\"" : "", known ? hex : "", known ? "\"" : "");
-  snprintf(reason, sizeof reason, big ? "above 16 MiB" : "grant r on %s/%s", self->path, name);
-  const driftd_unread digest_is = driftd_not_read("digest", big ? DRIFTD_UNSUPPORTED : DRIFTD_DENIED, reason);
-  return driftd_emit(host, call, "file", name, body, now, known ? NULL : &digest_is); /* unread: never a drift */
+
+  char body[160];
+  const char* executable = st.st_mode & 0111 ? "true" : "false";
+  const long long size = (long long)st.st_size;
+  char hex[65];
+  const int too_big = st.st_size > MAX_SIZE;
+  if (!too_big && digest_of(listing, name, st.st_size, hex)) {
+    snprintf(body, sizeof body, "{\"executable\":%s,\"size\":%lld,\"digest\":\"%s\"}", executable, size, hex);
+    return driftd_emit(host, call, "file", name, body, now, NULL);
+  }
+
+  /* The digest exists but is not known. It is emitted as unread, which is never a drift. */
+  snprintf(body, sizeof body, "{\"executable\":%s,\"size\":%lld}", executable, size);
+  char reason[512] = "above 16 MiB";
+  if (!too_big) snprintf(reason, sizeof reason, "grant r on %s/%s", self->path, name);
+  const driftd_unread unread = driftd_not_read("digest", too_big ? DRIFTD_UNSUPPORTED : DRIFTD_DENIED, reason);
+  return driftd_emit(host, call, "file", name, body, now, &unread);
 }
+
+/* ---- The functions of the provider. */
+
+/* Reads the settings. Without them it opens nothing. The secret is asked for in the calls that need it. */
+static driftd_status provider_open(driftd_call call, const driftd_open_args* args, driftd_instance* out) {
+  cJSON* settings = cJSON_ParseWithLength(args->settings.data, args->settings.len);
+  const char* path = cJSON_GetStringValue(cJSON_GetObjectItem(settings, "path"));
+  const char* token = cJSON_GetStringValue(cJSON_GetObjectItem(settings, "key"));
+  const int complete = path != NULL && path[0] != '\0' && token != NULL && token[0] != '\0';
+  Folder* self = complete ? malloc(sizeof *self) : NULL;
+  if (self == NULL) {
+    cJSON_Delete(settings);
+    if (complete) return driftd_fail(host, call, DRIFTD_INTERNAL, NULL, "out of memory");
+    return driftd_fail(host, call, DRIFTD_INVALID, NULL, "settings: expected the texts `path` and `key`");
+  }
+  self->settings = settings;
+  self->path = path;
+  self->token = token;
+  *out = self;
+  return DRIFTD_OK;
+}
+
+static void provider_close(driftd_instance instance) {
+  Folder* self = instance;
+  cJSON_Delete(self->settings);
+  free(self);
+}
+
+/* Lists the folder. */
 static driftd_status provider_refresh(driftd_instance self, driftd_call call, const driftd_refresh_args* args,
                                       driftd_refresh_result* result) {
-  if (!driftd_wants(args, "file")) return (void)result, DRIFTD_OK;
-  Look look;
-  driftd_status status = enter(self, call, &look);
+  (void)result;
+  if (!driftd_wants(args, "file")) return DRIFTD_OK;
+  Listing listing;
+  driftd_status status = begin(self, call, &listing);
   uint64_t count = 0;
-  for (struct dirent* next; status == DRIFTD_OK && (errno = 0, next = readdir(look.at)) != NULL;) {
-    status = show(self, call, &look, next->d_name);
-    count += status == DRIFTD_OK;
+  while (status == DRIFTD_OK) {
+    errno = 0; /* readdir returns NULL at the end and for an error, which also sets errno */
+    const struct dirent* next = readdir(listing.dir);
+    if (next == NULL && errno != 0) status = fail(self, call, errno);
+    if (next == NULL) break;
+    status = show(self, call, &listing, next->d_name);
+    if (status == DRIFTD_OK) ++count;
     if (status == DRIFTD_NOT_FOUND) status = DRIFTD_OK;
   }
-  if (status == DRIFTD_OK && errno != 0) status = fail(self, call, errno);
-  if (status == DRIFTD_OK) status = driftd_complete(host, call, "file", count); /* all were seen: the others are gone */
-  return leave(&look, status);
+  /* Everything was listed. The host takes what is missing for deleted, so nothing may have failed before. */
+  if (status == DRIFTD_OK) status = driftd_complete(host, call, "file", count);
+  return finish(&listing, status);
 }
+
+/* Reads some resources by their identity. Each must be answered, so FINISH_SOON does not end the loop. */
 static driftd_status provider_read(driftd_instance self, driftd_call call, const driftd_identity* ids, uint32_t count,
                                    uint32_t stride) {
-  Look look;
-  driftd_status status = enter(self, call, &look);
-  for (uint32_t i = 0; status <= DRIFTD_OK && i < count; ++i) { /* FINISH_SOON is for lists: here all are answered */
+  Listing listing;
+  driftd_status status = begin(self, call, &listing);
+  for (uint32_t i = 0; i < count; ++i) {
+    if (status != DRIFTD_OK && status != DRIFTD_FINISH_SOON) break;
     const driftd_identity* id = driftd_identity_at(ids, stride, i);
     char name[256];
     const int is_name = driftd_c_string(id->id, name, sizeof name) && strchr(name, '/') == NULL;
-    status = is_name && driftd_same(id->kind, "file") ? show(self, call, &look, name) : DRIFTD_NOT_FOUND;
+    status = DRIFTD_NOT_FOUND;
+    if (is_name && driftd_same(id->kind, "file")) status = show(self, call, &listing, name);
     if (status == DRIFTD_NOT_FOUND) status = driftd_not_found(host, call, id);
   }
-  return leave(&look, status);
+  return finish(&listing, status);
 }
+
+/* Health: the system is up if the folder can be opened. */
 static driftd_status provider_reachable(driftd_instance self, driftd_call call) {
-  Look look;
-  return leave(&look, enter(self, call, &look));
+  Listing listing;
+  const driftd_status status = begin(self, call, &listing);
+  return finish(&listing, status);
 }
-static driftd_status provider_watch(driftd_instance self, driftd_call call, const driftd_watch_args* args) {
-  char drain[4096];
-  driftd_status status = DRIFTD_OK;
+
+/* Watches the folder until the host cancels the call. Each change sends a hint, and the agent refreshes at once. */
+static driftd_status provider_watch(driftd_instance instance, driftd_call call, const driftd_watch_args* args) {
+  (void)args;
+  const Folder* self = instance;
   const int events = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-  while (status == DRIFTD_OK && !host->cancelled(call)) { /* sets it each time: it may be another folder by now */
-    status = inotify_add_watch(events, ((Folder*)self)->path, EVENTS) < 0 ? fail(self, call, errno) : DRIFTD_OK;
-    if (status == DRIFTD_OK) status = driftd_hint(host, call); /* at first for what changed before the watch was set */
-    if (status == DRIFTD_OK && driftd_wait(host, call, events)) (void)!read(events, drain, sizeof drain);
+  driftd_status status = DRIFTD_OK;
+  while (status == DRIFTD_OK && !host->cancelled(call)) {
+    /* The watch is set each time, because the path may lead to another folder by now. */
+    if (inotify_add_watch(events, self->path, EVENTS) < 0) {
+      status = fail(self, call, errno);
+      break;
+    }
+    /* The first hint is for changes before the watch was set. */
+    status = driftd_hint(host, call);
+    if (status != DRIFTD_OK || !driftd_wait(host, call, events)) continue;
+    char drain[4096];
+    (void)!read(events, drain, sizeof drain);
   }
-  return (void)args, close(events), status;
+  close(events);
+  return status;
 }
-static driftd_status provider_open(driftd_call call, const driftd_open_args* args, driftd_instance* out) {
-  cJSON* json = cJSON_ParseWithLength(args->settings.data, args->settings.len);
-  Folder* self = malloc(sizeof *self);
-  const Folder made = {json, cJSON_GetStringValue(cJSON_GetObjectItem(json, "path")),
-                       cJSON_GetStringValue(cJSON_GetObjectItem(json, "key"))};
-  if (self != NULL && made.path != NULL && made.token != NULL) return *self = made, *out = self, DRIFTD_OK;
-  cJSON_Delete(json), free(self);
-  return driftd_fail(host, call, DRIFTD_INVALID, NULL, "settings: expected the texts `path` and `key`");
-}
-static void provider_close(driftd_instance self) { cJSON_Delete(((Folder*)self)->settings), free(self); }
+
+/* Defines the tables and the only exported symbol. */
 DRIFTD_PROVIDER_IN_C()

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What can be tried without a host. */
+/* Tests the part that needs no host. */
 #include "files.c"
 
 int main(void) {

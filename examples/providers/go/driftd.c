@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The C side of driftd.go: the one exported symbol, the tables, and the host's functions. */
+/* The C side of driftd.go: the only exported symbol, the tables, and calls of the host's functions. */
 #include "driftd.h"
 
 #include "_cgo_export.h"
@@ -40,7 +40,7 @@ void go_push(void* push, void* user, go_text* text, uint64_t len) {
   ((driftd_push_fn)push)(user, out);
 }
 
-/* An instance is a handle of runtime/cgo: a number, never looked through. */
+/* An instance is a handle of runtime/cgo: a number that is never dereferenced. */
 static driftd_status describe(driftd_push_fn push, void* user) { return goDescribe((void*)push, user); }
 static driftd_status schema(driftd_str what, driftd_push_fn push, void* user) {
   return goSchema((char*)what.data, what.len, (void*)push, user);
@@ -61,7 +61,11 @@ static driftd_status refresh(driftd_instance self, driftd_call call, const drift
   return goRefresh((uintptr_t)self, call, (void*)args);
 }
 static driftd_status diff(driftd_instance self, const driftd_diff_args* args, driftd_verdict_fn push, void* user) {
-  return (void)self, (void)args, (void)push, (void)user, DRIFTD_UNSUPPORTED;
+  (void)self;
+  (void)args;
+  (void)push;
+  (void)user;
+  return DRIFTD_UNSUPPORTED;
 }
 static driftd_status health(driftd_instance self, driftd_call call, driftd_health_fn push, void* user) {
   char why[DRIFTD_FAILURE_ROOM] = "";
@@ -85,7 +89,7 @@ DRIFTD_EXPORT driftd_status driftd_provider_v1(const driftd_host_table* given, c
                                                driftd_accept* out) {
   static const driftd_provider_table table = {sizeof table, 0,    describe, schema, open,           read,
                                               refresh,      diff, health,   wake,   close_instance, query};
-  (void)offer; /* minor_needed is 0: any host of this major will do */
+  (void)offer; /* minor_needed is 0: any host of this major version is accepted */
   host = given;
   out->minor_built = DRIFTD_ABI_MINOR;
   out->minor_needed = 0;

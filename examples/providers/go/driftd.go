@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// driftd's provider ABI 1.0 (driftd/provider.h), for Go. Copy driftd.go, driftd.c and driftd.h beside your provider: they
-// know nothing of it but the variable `plugin`. A panic of the provider ends here as DRIFTD_INTERNAL with its text.
+// driftd's provider ABI 1.0 (driftd/provider.h) for Go. Copy driftd.go, driftd.c and driftd.h next to your provider. They
+// use nothing of it but the variable `plugin`. A panic of the provider becomes DRIFTD_INTERNAL with its text.
 package main
 
 /*
@@ -37,7 +37,7 @@ const (
 	Internal        Status = C.DRIFTD_INTERNAL
 )
 
-// Failure is why a call fails; Right is what has to be granted when Code is Denied.
+// Failure says why a call fails. If Code is Denied, Right names what must be granted.
 type Failure struct {
 	Code        Status
 	Text, Right string
@@ -45,7 +45,7 @@ type Failure struct {
 
 func (f *Failure) Error() string { return f.Text }
 
-// Or gives an error that is not nil and has no code this one.
+// Or gives an error this code, unless it is nil or has a code already.
 func Or(code Status, err error) error {
 	var failure *Failure
 	if err == nil || err == ErrFinishSoon || errors.As(err, &failure) {
@@ -57,7 +57,7 @@ func Or(code Status, err error) error {
 // Identity names a resource.
 type Identity struct{ Kind, ID string }
 
-// Unread is an attribute that exists but could not be read: never drift.
+// Unread is an attribute that exists but could not be read. It is never a drift.
 type Unread struct {
 	Path   string
 	Code   Status
@@ -79,7 +79,7 @@ type Refresh struct {
 	Kinds  []string // empty: all
 }
 
-// Wants says whether a kind is asked for.
+// Wants is true if the host asks for this kind.
 func (r Refresh) Wants(kind string) bool {
 	for _, k := range r.Kinds {
 		if k == kind {
@@ -89,10 +89,10 @@ func (r Refresh) Wants(kind string) bool {
 	return len(r.Kinds) == 0
 }
 
-// Instance is one opened backend; its calls may run at once.
+// Instance is one opened backend. Its calls may run at the same time.
 type Instance interface {
 	Refresh(call Call, request Refresh) error
-	Read(call Call, ids []Identity) error // call.Settle for each
+	Read(call Call, ids []Identity) error // must call call.Settle for each
 	Health(call Call) error               // nil: the system can be reached
 	Watch(call Call) error                // blocks until call.Cancelled()
 }
@@ -104,23 +104,23 @@ type Plugin struct {
 	Open      func(settings []byte) (Instance, error)
 }
 
-// Call is a call in progress: use it in that call and on its goroutine only.
+// Call is a call in progress. Use it only during that call and on its goroutine.
 type Call struct{ handle C.driftd_call }
 
 // Now is the host's wall clock, ns since the epoch.
 func (c Call) Now() int64 { return int64(C.go_now()) }
 
-// Cancelled says that the host wants the call to end.
+// Cancelled is true if the host wants the call to end.
 func (c Call) Cancelled() bool { return C.go_cancelled(c.handle) != 0 }
 
 // Wait blocks until fd is readable (true) or the host wants the call to end (false).
 func (c Call) Wait(fd int) bool { return C.go_wait(c.handle, C.int(fd)) != 0 }
 
-// ErrFinishSoon is what Emit answers when the record was taken and the host wants no more now: hand it on. A call that
-// ends with it ends well; the kind is not complete.
+// ErrFinishSoon is returned by Emit if the record was accepted and the host wants no more now. Return it from the call:
+// the call succeeds, and the kind is not complete.
 var ErrFinishSoon = errors.New("the host wants no more now")
 
-// Emit pushes a record; once the host wants the call to end, it fails with Cancelled.
+// Emit pushes a record. It fails with Cancelled if the host wants the call to end.
 func (c Call) Emit(r Record) error {
 	if c.Cancelled() {
 		return &Failure{Code: Cancelled, Text: "stopped by the host before " + r.ID}
@@ -140,22 +140,22 @@ func (c Call) Emit(r Record) error {
 	return refused(status, "a record")
 }
 
-// Settle answers for one identity of a Read: its record, or that there is none. An err is handed on.
+// Settle answers one identity of a Read with its record, or with "not found" if r is nil. It returns err unchanged.
 func (c Call) Settle(id Identity, r *Record, err error) error {
 	if err == nil && r == nil {
 		c.diag(NotFound, id, "gone", "")
 	} else if err == nil {
-		if err = c.Emit(*r); err == ErrFinishSoon { // that is for lists: in a Read all are answered
+		if err = c.Emit(*r); err == ErrFinishSoon { // meant for lists: a Read answers every identity
 			return nil
 		}
 	}
 	return err
 }
 
-// Checkpoint ends a page; the cursor resumes behind it.
+// Checkpoint ends a page. A later Refresh can resume after it with the cursor.
 func (c Call) Checkpoint(cursor string) error { return c.mark(C.DRIFTD_MARK_CHECKPOINT, "", cursor, 0) }
 
-// Complete says that every resource of the kind was emitted in this run, count of them.
+// Complete says that every resource of the kind was emitted in this run, and how many there were.
 func (c Call) Complete(kind string, count int) error {
 	return c.mark(C.DRIFTD_MARK_COMPLETE, kind, "", count)
 }
@@ -167,13 +167,13 @@ func (c Call) mark(which int, kind, cursor string, count int) error {
 	var t texts
 	defer t.free()
 	status := Status(C.go_mark(c.handle, C.uint32_t(which), t.lend(kind), t.lend(cursor), C.uint64_t(count)))
-	if status == C.DRIFTD_FINISH_SOON { // taken
+	if status == C.DRIFTD_FINISH_SOON { // the mark was accepted
 		return nil
 	}
 	return refused(status, "a mark")
 }
 
-// WithSecret runs f with the bytes behind a token and overwrites them.
+// WithSecret runs f with the bytes that a token stands for and overwrites them afterwards.
 func (c Call) WithSecret(token string, f func(secret []byte) error) error {
 	var t texts
 	defer t.free()
@@ -198,7 +198,7 @@ func refused(status Status, what string) error {
 	return &Failure{Code: status, Text: "the host refused " + what}
 }
 
-// texts are copies in C memory for the length of one host call.
+// texts are copies in C memory that live for one host call.
 type texts []unsafe.Pointer
 
 func (t *texts) lend(text string) *C.char {
@@ -212,7 +212,7 @@ func (t *texts) free() {
 	}
 }
 
-// guarded runs f; what fails or panics in it becomes the status and one diagnostic.
+// guarded runs f. An error or a panic becomes the status and one diagnostic.
 func guarded(call C.driftd_call, f func(Call) error) (status C.driftd_status) {
 	c := Call{call}
 	defer func() {
@@ -226,7 +226,7 @@ func guarded(call C.driftd_call, f func(Call) error) (status C.driftd_status) {
 		c.diag(failure.Code, Identity{}, failure.Text, failure.Right)
 		return C.driftd_status(failure.Code)
 	}
-	return C.DRIFTD_OK // or ErrFinishSoon
+	return C.DRIFTD_OK // f succeeded or returned ErrFinishSoon
 }
 
 func text(s C.driftd_str) string {

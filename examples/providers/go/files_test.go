@@ -10,8 +10,11 @@ func TestDigestIsHmacSha256OfTheContentUnderTheKey(t *testing.T) {
 	}
 }
 
-func TestSettingsThatAreNoObjectAreRefused(t *testing.T) {
-	if _, err := plugin.Open([]byte(`["/etc"]`)); err == nil {
-		t.Error("expected a refusal")
+func TestOpenRefusesMissingSettings(t *testing.T) {
+	for _, settings := range []string{"", "null", "{}", `["/etc"]`, `{"path": "/etc"}`, `{"path": "", "key": ""}`} {
+		instance, err := plugin.Open([]byte(settings))
+		if err == nil || instance != nil {
+			t.Errorf("expected a refusal of %q", settings)
+		}
 	}
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! driftd's provider ABI 1.0 (driftd/provider.h), for Rust. Copy this file beside your provider: it has no dependency.
-//! All unsafe code is here; a panic of the provider ends at the border as DRIFTD_INTERNAL with its text.
-#![allow(dead_code)] // a binding is whole, a provider uses what it needs
+//! driftd's provider ABI 1.0 (driftd/provider.h) for Rust. Copy this file next to your provider: it has no dependency.
+//! All unsafe code is here. A panic of the provider becomes DRIFTD_INTERNAL with its text.
+#![allow(dead_code)] // the binding is complete; a provider uses what it needs
 use std::os::raw::{c_int, c_ulong, c_void};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -24,7 +24,7 @@ pub const CORRUPT: Status = 13;
 pub const INTERNAL: Status = 14;
 const FINISH_SOON: Status = -1;
 
-/// Why a call fails. The code says what the host does next; `right` is what has to be granted when it is DENIED.
+/// Says why a call fails. The code tells the host what to do next. If it is DENIED, `right` names what must be granted.
 #[derive(Debug, Default)]
 pub struct Failure {
     pub code: Status,
@@ -43,7 +43,7 @@ pub struct Identity {
     pub kind: String,
     pub id: String,
 }
-/// An attribute that exists but could not be read: never drift.
+/// An attribute that exists but could not be read. It is never a drift.
 pub struct Unread {
     pub path: String,
     pub code: Status,
@@ -69,12 +69,12 @@ impl Refresh {
     }
 }
 
-/// One opened backend. Its calls may run at once, on several threads.
+/// One opened backend. Its calls may run at the same time on several threads.
 pub trait Instance: Send + Sync {
     fn refresh(&self, call: &Call, request: &Refresh) -> Outcome<()>;
-    /// Emits each identity; for one that is not there, `call.not_found(id)`.
+    /// Emits each resource. For one that does not exist, calls `call.not_found(id)`.
     fn read(&self, call: &Call, ids: &[Identity]) -> Outcome<()>;
-    /// Ok: the system can be reached.
+    /// Returns Ok if the system can be reached.
     fn health(&self, call: &Call) -> Outcome<()>;
     /// Blocks until `call.cancelled()`.
     fn watch(&self, call: &Call) -> Outcome<()>;
@@ -261,7 +261,7 @@ fn plugin() -> &'static Plugin {
     unsafe { &*PLUGIN.load(Ordering::Acquire) }
 }
 
-/// A call in progress; neither Send nor Sync, as the host wants it.
+/// A call in progress. It is neither Send nor Sync, because it belongs to its thread.
 pub struct Call {
     handle: u64,
     this_thread_only: std::marker::PhantomData<*const ()>,
@@ -274,7 +274,7 @@ impl Call {
     pub fn cancelled(&self) -> bool {
         unsafe { (host().cancelled)(self.handle) != 0 }
     }
-    /// False: taken, but return soon, without `complete`.
+    /// Emits a record. False: it was accepted, but the call should return soon, without `complete`.
     pub fn emit(&self, r: &Record) -> Outcome<bool> {
         let unread: Vec<RawUnread> = r.unread.iter().map(|u| RawUnread {
             size: std::mem::size_of::<RawUnread>() as u32, code: u.code, path: lend(&u.path), reason: lend(&u.reason),
@@ -302,15 +302,15 @@ impl Call {
             code => Err(Failure::new(code, "the host refused a mark")),
         }
     }
-    /// All before this is a page; `cursor` resumes behind it.
+    /// Ends a page. A later refresh can resume after it with `cursor`.
     pub fn checkpoint(&self, cursor: &str) -> Outcome<()> {
         self.mark(1, "", cursor, 0)
     }
-    /// Every resource of `kind` was emitted in this run, `count` of them.
+    /// Says that every resource of `kind` was emitted in this run, and how many there were.
     pub fn complete(&self, kind: &str, count: u64) -> Outcome<()> {
         self.mark(2, kind, "", count)
     }
-    /// Watch: refresh now.
+    /// Tells the host, from a watch, to refresh now.
     pub fn hint(&self) -> Outcome<()> {
         self.mark(3, "", "", 0)
     }
@@ -322,11 +322,11 @@ impl Call {
         };
         unsafe { (host().diag)(self.handle, &out) }
     }
-    /// The system answered: there is no such resource.
+    /// Says that the system has no such resource.
     pub fn not_found(&self, id: &Identity) {
         self.diag(NOT_FOUND, Some(id), "gone", "");
     }
-    /// A copy of the bytes behind a token, overwritten when it is dropped.
+    /// Returns a copy of the bytes that a token stands for. They are overwritten when the copy is dropped.
     pub fn secret(&self, token: &str) -> Outcome<Secret> {
         unsafe extern "C" fn keep(user: *mut c_void, data: *const u8, len: u64) {
             if len != 0 {
@@ -339,7 +339,7 @@ impl Call {
             code => Err(Failure::new(code, "the host refused the secret")),
         }
     }
-    /// Watch: blocks until `fd` is readable (true) or the host wants the call to end (false).
+    /// Blocks, in a watch, until `fd` is readable (true) or the host wants the call to end (false).
     pub fn wait(&self, fd: c_int) -> bool {
         const READABLE: i16 = 1;
         let cancel = unsafe { (host().cancel_fd)(self.handle) };
@@ -352,7 +352,7 @@ impl Call {
         false
     }
 }
-/// The bytes of a secret, for the length of one call.
+/// The bytes of a secret during one call.
 pub struct Secret(Vec<u8>);
 impl std::ops::Deref for Secret {
     type Target = [u8];
@@ -373,7 +373,7 @@ fn panic_text(payload: &(dyn std::any::Any + Send)) -> &str {
     let literal = payload.downcast_ref::<&str>().copied();
     literal.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("a panic without a text")
 }
-/// Runs `f` with the call; what fails or panics in it becomes the status and one diagnostic.
+/// Runs `f` with the call. An error or a panic becomes the status and one diagnostic.
 fn guarded(handle: u64, f: impl FnOnce(&Call) -> Outcome<()>) -> Status {
     let call = Call { handle, this_thread_only: std::marker::PhantomData };
     match catch_unwind(AssertUnwindSafe(|| f(&call))) {
@@ -435,7 +435,7 @@ unsafe extern "C" fn health(
     guarded(call, |call| {
         let (state, reason) = match instance(this).health(call) {
             Ok(()) => (1, String::new()),
-            Err(down) if down.code == UNAVAILABLE => (3, down.text), // a report, not a failure of the call
+            Err(down) if down.code == UNAVAILABLE => (3, down.text), // reported as health, not as a failure of the call
             Err(failure) => return Err(failure),
         };
         let (size, none) = (std::mem::size_of::<RawHealth>() as u32, lend(""));
@@ -472,7 +472,7 @@ pub unsafe fn enter(plugin: &'static Plugin, host: *const HostTable, out: *mut A
     PLUGIN.store(plugin as *const Plugin as *mut Plugin, Ordering::Release);
     HOST.store(host as *mut HostTable, Ordering::Release);
     (*out).minor_built = 0;
-    (*out).minor_needed = 0; // any host of this major will do
+    (*out).minor_needed = 0; // any host of this major version is accepted
     (*out).table = &TABLE;
     OK
 }

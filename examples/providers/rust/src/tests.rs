@@ -8,6 +8,8 @@ fn digest_is_hmac_sha256_of_the_content_under_the_key() {
 }
 
 #[test]
-fn settings_without_a_key_are_refused() {
-    assert_eq!(open(r#"{"path": "/etc"}"#).err().map(|failure| failure.code), Some(driftd::INVALID));
+fn missing_settings_are_refused() {
+    for settings in ["", "null", "{}", r#"["/etc"]"#, r#"{"path": "/etc"}"#, r#"{"path": "", "key": ""}"#] {
+        assert_eq!(open(settings).err().map(|failure| failure.code), Some(driftd::INVALID), "{}", settings);
+    }
 }
