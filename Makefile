@@ -65,7 +65,7 @@ soak: everything ## the long forms of kill, storm and fuzz tests; log in docs/so
 
 format: ## clang-format over all C and C++ files but the headers kept of earlier releases
 	@scripts/deps.sh build clang-format-16
-	@git ls-files '*.cpp' '*.hpp' '*.c' '*.h' ':!plugin-api/museum' | xargs clang-format-16 -i
+	@git ls-files '*.cpp' '*.hpp' '*.c' '*.h' ':!plugin-api/releases' | xargs clang-format-16 -i
 
 package: ## build/release/*.deb
 	@scripts/deps.sh build

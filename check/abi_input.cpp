@@ -14,8 +14,8 @@ namespace driftd::check {
 namespace {
 
 constexpr std::size_t kMaxBody = 4u << 20, kMaxStatus = 1u << 20, kMaxCursor = 64u << 10;  // bytes
-constexpr std::size_t kMaxText = 8u << 10;                                                 // of a metadata value
-constexpr std::size_t kMaxProse = 1u << 20;  // of logs, diagnostics and reasons: the agent cuts those
+constexpr std::size_t kMaxText = 8u << 10;                                                 // bytes of a metadata value
+constexpr std::size_t kMaxProse = 1u << 20;  // bytes of logs, diagnostics and reasons, which the agent truncates
 constexpr std::uint32_t kMaxParts = 4096;
 
 void add_violation(const char* rule, const std::string& text) { Host::get().add_violation(rule, text); }

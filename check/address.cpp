@@ -47,7 +47,7 @@ class PeerReplacer {
         host_(host),
         port_(port) {}
 
-  /// Replaces in place; true: at least one was found.
+  /// Replaces the peers in place. Returns true if at least one was found.
   bool replace(Json& json) const {
     if (json.is_string()) return replace_text(json);
     bool found = false;
@@ -60,7 +60,7 @@ class PeerReplacer {
     return found;
   }
 
-  /// Values that a setting which sounds like an address might take.
+  /// Returns values that an address setting might accept.
   std::vector<Json> candidates(const Json& schema) const {
     const std::string plain = fmt::format("{}:{}", host_, port_), web = "http://" + plain + "/";
     if (schema.value("type", "") == "array") return {Json::array({plain}), Json::array({web})};
@@ -111,7 +111,7 @@ BlackHole::BlackHole(Kind kind) : listener_(open_listener(kind, port_)) {
   at.sin_family = AF_INET;
   at.sin_addr.s_addr = ::htonl(INADDR_LOOPBACK);
   at.sin_port = ::htons(static_cast<std::uint16_t>(port_));
-  for (int i = 0; kind == Kind::full && i < 4; ++i) {  // until the queue of the listener is full
+  for (int i = 0; kind == Kind::full && i < 4; ++i) {  // fills the listener's accept queue
     const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     fillers_.push_back(fd);
     (void)::connect(fd, reinterpret_cast<const sockaddr*>(&at), sizeof at);
@@ -151,7 +151,7 @@ std::string settings_with_peer(const Subject& subject, const Provider& provider,
     if (!property.is_object() || !sounds_like_address(name, property)) continue;
     any = true;
     for (const auto& value : replacer.candidates(property)) {
-      for (const Json& base : {given, Json::object()}) {  // an alternative may exclude what was given
+      for (const Json& base : {given, Json::object()}) {  // the setting may exclude others that were given
         settings = base;
         settings[name] = value;
         const auto errors = ipc::validate_settings(schema_text, settings.dump());

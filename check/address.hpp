@@ -10,10 +10,10 @@ namespace driftd::check {
 
 class Provider;
 
-/// A peer on loopback that never answers. Lives as long as the object.
+/// A network peer on loopback that never answers. It exists as long as this object.
 class BlackHole {
  public:
-  enum class Kind { deaf, full };  ///< deaf: connects, then says nothing; full: not even the connection comes about
+  enum class Kind { deaf, full };  ///< deaf: accepts and never writes; full: connecting never succeeds
   explicit BlackHole(Kind kind);
   ~BlackHole();
   BlackHole(const BlackHole&) = delete;
@@ -27,12 +27,13 @@ class BlackHole {
   std::vector<int> fillers_;
 };
 
-/// The settings with each network peer in them replaced by `host:port`: values like host:port, [v6]:port, a URL, a list
-/// of those, a `host` beside a `port`. Tokens stay. When they name none, a setting of the schema that sounds like an
-/// address is set. CheckNotApplicable when the provider has no such setting, CheckNotMade when none can be set.
+/// Returns the subject's settings with each network peer replaced by `host:port`. A peer is a value such as host:port,
+/// [v6]:port, a URL, a list of those, or a `host` beside a `port`. Tokens stay as they are. If the settings name no
+/// peer, a setting of the schema whose name sounds like an address is set. Throws CheckNotApplicable if the provider
+/// has no such setting, CheckNotMade if none can be set.
 std::string settings_with_peer(const Subject& subject, const Provider& provider, const std::string& host, int port);
 
-/// `text` names a network peer: then with that peer replaced, else empty.
+/// Returns `text` with its network peer replaced. Empty if `text` names no peer.
 std::string replace_peer(const std::string& text, const std::string& host, int port);
 
 }  // namespace driftd::check

@@ -11,8 +11,8 @@
 namespace driftd::check {
 namespace {
 
-// plain data with constant initialisers: usable before and after everything else of a thread
-thread_local bool armed = false, suspended = false;  // suspended: armed but for a HostAllocates
+// Plain data with constant initialisers can be used before and after everything else of a thread.
+thread_local bool armed = false, suspended = false;  // suspended: armed, but inside a HostAllocates
 thread_local std::uint64_t seen = 0, fails_at = 0;
 std::atomic<long> live{0};
 
@@ -46,7 +46,7 @@ namespace {
 bool fails() { return armed && ++seen == fails_at; }
 long size_of(void* at) { return at == nullptr ? 0 : static_cast<long>(::malloc_usable_size(at)); }
 
-/// Books what was allocate; NULL when it is this allocation's turn to fail.
+/// Allocates and counts the bytes. Returns NULL if it is this allocation's turn to fail.
 template <class F>
 void* allocate(F make) {
   if (fails()) return errno = ENOMEM, nullptr;

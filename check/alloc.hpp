@@ -1,27 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-// malloc of this program, which counts and can be told to fail. A sanitizer has its own: that one only counts.
+// This program's malloc counts allocations and can fail on purpose. A sanitizer brings its own malloc: then allocations
+// are only counted.
 #pragma once
 
 #include <cstdint>
 
 namespace driftd::check {
 
-/// Not under a sanitizer. Its malloc keeps what was freed for a while, too: resident memory says nothing of leaks then.
+/// Returns true unless a sanitizer has replaced malloc. A sanitizer also holds freed memory back for a while, so that
+/// resident memory proves no leak then.
 bool owns_malloc();
-/// Bytes that were handed out and not given back, of the whole process.
+/// Bytes that the whole process has allocated and not freed.
 long live_bytes();
 
-/// While it lives, the `number`-th allocation of this thread (from 1; 0: none) answers NULL.
+/// While this object lives, the `number`-th allocation of this thread returns NULL. Counts from 1; 0 fails none.
 class FailingAllocation {
  public:
   explicit FailingAllocation(std::uint64_t number);
   ~FailingAllocation();
   FailingAllocation(const FailingAllocation&) = delete;
   FailingAllocation& operator=(const FailingAllocation&) = delete;
-  static std::uint64_t counted();  ///< allocations of this thread while the last one lived
+  static std::uint64_t counted();  ///< allocations of this thread during the last FailingAllocation
 };
 
-/// While it lives, allocations of this thread are neither counted nor failed: the host works.
+/// While this object lives, allocations of this thread belong to the host: they are neither counted nor failed.
 class HostAllocates {
  public:
   HostAllocates();
@@ -33,7 +35,8 @@ class HostAllocates {
   bool was_;
 };
 
-/// Inside a HostAllocates: while it lives, the provider works again on this thread. Else nothing.
+/// Inside a HostAllocates: while this object lives, allocations of this thread belong to the provider again. Elsewhere
+/// it has no effect.
 class ProviderAllocates {
  public:
   ProviderAllocates();

@@ -13,7 +13,7 @@
 
 namespace driftd::check {
 
-/// One record as it crossed: `body` is raw, nothing is redacted.
+/// One record as the provider emitted it. `body` is raw: nothing is redacted.
 struct Record {
   core::ResourceId id;
   std::string backend, body, status, version, external_name, origin;
@@ -25,7 +25,7 @@ struct Record {
   bool tombstone = false;
 };
 
-/// A mark, and how many records and diagnostics of the call came before it.
+/// A mark, with the number of records and diagnostics that came before it in the call.
 struct Mark {
   std::uint32_t type = 0;
   std::string kind, cursor, backend;
@@ -33,7 +33,7 @@ struct Mark {
   std::size_t records_before = 0, diagnostics_before = 0;
 };
 
-/// A resource to read; `backend` as in Record.
+/// A resource to read. `backend` means the same as in Record.
 struct Identity {
   core::ResourceId id;
   std::string backend;
@@ -41,41 +41,42 @@ struct Identity {
 };
 std::string render(const Identity& identity);  ///< `kind/id`, `kind/id of backend`
 
-/// A diagnostic with its backend.
+/// A diagnostic and the backend that it belongs to.
 struct Diagnostic : core::Diagnostic {
   std::string backend;
 };
 
-/// One demotion that `diff` pushed, as it was.
+/// One verdict that `diff` pushed, unchanged.
 struct Verdict {
   std::uint32_t index = 0, verdict = 0;
   std::string reason;
 };
 
-/// Everything a provider trace during one call, and how the call ended.
+/// Everything that a provider emitted during one call, and how the call ended.
 struct CallTrace {
   driftd_status status = DRIFTD_INTERNAL;
-  bool threw = false;  ///< an exception crossed the border
+  bool threw = false;  ///< an exception left the provider's function
   std::vector<Record> records;
   std::vector<Mark> marks;
   std::vector<Diagnostic> diagnostics;
   std::vector<std::string> logs;  ///< text and key=value pairs, one line each
   std::vector<std::pair<std::string, double>> metrics;
-  std::vector<std::string> permits;  ///< buckets
-  std::vector<std::string> tokens;   ///< that secret() was asked for
+  std::vector<std::string> permits;  ///< the buckets that were asked for
+  std::vector<std::string> tokens;   ///< the tokens that secret() was asked for
   std::vector<core::HealthReport> health;
   std::vector<Verdict> verdicts;
-  std::vector<std::string> pushed;     ///< texts of describe, schema and of extensions
-  std::vector<const char*> functions;  ///< host functions in the order of their calls; the first 100,000
-  std::uint64_t callbacks = 0;         ///< how many there were
+  std::vector<std::string> pushed;     ///< texts that describe, schema and extensions pushed
+  std::vector<const char*> functions;  ///< the first 100,000 host functions, in the order of their calls
+  std::uint64_t callbacks = 0;         ///< how many host functions were called
   bool unchanged = false;              ///< refresh only
   std::int64_t next_ms = 0;            ///< refresh only
 
-  /// Kind and backend with a COMPLETE mark, and the count it gave.
+  /// Returns the count of each COMPLETE mark, by kind and backend.
   std::map<std::pair<std::string, std::string>, std::uint64_t> complete() const;
-  /// How many records of each kind and backend.
+  /// Returns the number of records of each kind and backend.
   std::map<std::pair<std::string, std::string>, std::uint64_t> counts() const;
-  /// First diagnostic in words: `unavailable: text`; "without a diagnostic" when there was none.
+  /// Describes how the call ended, with the first diagnostic: `unavailable: text`. Says "without a diagnostic" if there
+  /// was none.
   std::string why() const;
 };
 

@@ -13,43 +13,44 @@ namespace driftd::check {
 /// A failed `must` makes a provider unfit for the agent; a failed `should` makes it a worse one.
 enum class Level { must, should };
 
-/// What is checked, the same for every check of a run.
+/// What a run checks. All checks of a run get the same subject.
 struct Subject {
-  std::string file;           ///< the .so, absolute
-  std::string settings_json;  ///< as `open` gets them: sensitive values are tokens. Empty: there are none, because of
-  std::string no_settings;    ///< "needs --settings FILE: `address` is required"
+  std::string file;           ///< absolute path of the .so
+  std::string settings_json;  ///< as `open` gets them: sensitive values are tokens. Empty if there are none
+  std::string no_settings;    ///< why there are none: "needs --settings FILE: `address` is required"
   std::map<std::string, std::string> secrets;  ///< token → planted bytes
-  std::uint64_t seed = 0;                      ///< of everything random; the report prints it
+  std::uint64_t seed = 0;                      ///< seeds everything random; the report prints it
 };
 
-/// Ends a check: the provider broke the rule. The text says what was expected, what was found and how to mend it.
+/// Ends a check because the provider broke the rule. The text says what was expected, what was found and how to fix it.
 struct RuleBroken : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
-/// Two lists that should be the same are not. RuleBroken, unless the system itself changes (run_check).
+/// Two listings that should be equal differ. This counts as broken unless the system itself changes (see run_check).
 struct ListingDiffers : RuleBroken {
   using RuleBroken::RuleBroken;
 };
-/// Ends a check that cannot be made on this provider or here; the reason is reported, never hidden.
+/// Ends a check that cannot be made on this provider or on this machine. The report shows the reason.
 struct CheckNotMade : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
-/// Ends a check of something optional that this provider does not offer (an extension). Reported; no reason for exit 3.
+/// Ends a check of something optional that this provider does not offer, such as an extension. It is reported, and does
+/// not lead to exit code 3.
 struct CheckNotApplicable : CheckNotMade {
   using CheckNotMade::CheckNotMade;
 };
 
-/// One rule. `run` is called in a process of its own that has not loaded the provider yet and has one thread; it
-/// returns when the rule holds. A crash, an exit or `limit` of wall time count as broken.
+/// One rule. `run` is called in a child process that has one thread and has not loaded the provider yet. It returns if
+/// the rule holds. A crash, an exit, or running longer than `limit` (wall time) counts as broken.
 struct Check {
   const char* id;  ///< `group.name`, never renamed
   Level level;
-  const char* title;  ///< what holds when it passes, one line
+  const char* title;  ///< one line: what is true if the check passes
   std::chrono::seconds limit;
   void (*run)(const Subject&);
 };
 
-/// The nine groups, each in a file of its own.
+/// The checks of each of the nine groups. Each group has a file of its own.
 std::span<const Check> binary_checks();
 std::span<const Check> negotiation_checks();
 std::span<const Check> memory_checks();

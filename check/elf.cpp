@@ -16,7 +16,7 @@
 namespace driftd::check {
 namespace {
 
-/// The file's bytes; whoever reads outside of them learns that the file is broken.
+/// The file's bytes. Reading outside of them throws, because the file is damaged then.
 class File {
  public:
   explicit File(const std::string& name) : name_(name) {

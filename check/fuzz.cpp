@@ -13,7 +13,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// Values of one schema.
+/// Makes random values that fit a schema.
 class Maker {
  public:
   Maker(const std::vector<std::string>& tokens, std::mt19937_64& random) : tokens_(tokens), random_(random) {}
@@ -34,7 +34,7 @@ class Maker {
     return of_type(type.is_string() ? type.get<std::string>() : "string", schema, depth);
   }
 
-  /// Some members of an object made anew, some added, some dropped.
+  /// Replaces some members of an object, adds some and removes some.
   void change(const Json& schema, Json& object) {
     const Json properties = schema.value("properties", Json::object());
     for (const auto& [key, property] : properties.items()) {
@@ -88,7 +88,7 @@ class Maker {
 
   Json token() { return tokens_.empty() ? Json("") : Json(tokens_[below(random_, tokens_.size())]); }
 
-  /// No word that a resolver would look up: providers may connect as soon as they are opened.
+  /// Returns texts that no resolver would look up, because providers may connect as soon as they are opened.
   std::string text() {
     static const std::vector<std::string> kTexts = {"",
                                                     " ",

@@ -10,13 +10,13 @@
 
 namespace driftd::check {
 
-/// Settings that `schema` allows, made by changing `given` here and there; `tokens` stand in sensitive ones. No peer
-/// but loopback's port 1 is named. The same for the same seed.
+/// Makes random settings that `schema` allows by changing parts of `given`. Sensitive settings hold one of `tokens`.
+/// The only network peer that appears is port 1 on loopback. The same seed gives the same settings.
 class SettingsFuzz {
  public:
   SettingsFuzz(std::string schema_json, std::string given_json, std::vector<std::string> tokens,
                std::mt19937_64& random);
-  /// The next one that the host would let pass, or empty when a hundred tries gave none.
+  /// Returns the next settings that the host would accept. Empty if a hundred tries gave none.
   std::string next();
 
  private:
@@ -25,8 +25,8 @@ class SettingsFuzz {
   std::mt19937_64& random_;
 };
 
-/// `given` with a token in each sensitive setting of the schema, also in those that were not given. Paths through lists
-/// are left out. `tokens` gets what was planted.
+/// Returns `given` with a token in each sensitive setting of the schema, including those that `given` lacks. Settings
+/// inside lists are left out. Adds each planted token and its bytes to `tokens`.
 std::string plant_tokens(const std::string& schema_json, const std::string& given_json, std::mt19937_64& random,
                          std::map<std::string, std::string>& tokens);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the .so is before its first call: how it is linked, and what loading it does to a process.
+// Group binary: the .so before its first call. How it is linked, and what loading it does to a process.
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -72,7 +72,7 @@ void no_exec_stack(const Subject& subject) {
                   elf.stack_header ? "one with execute" : "no PT_GNU_STACK"));
 }
 
-/// Why somebody else could put a library there, or empty.
+/// Explains why another user could place a library there. Empty if none could.
 std::string unsafe(const std::string& folder, const std::string& file) {
   std::string path = folder;
   for (const char* origin : {"$ORIGIN", "${ORIGIN}"}) {
@@ -80,7 +80,7 @@ std::string unsafe(const std::string& folder, const std::string& file) {
     if (at != std::string::npos) path.replace(at, std::strlen(origin), fs::path(file).parent_path().string());
   }
   if (path.empty() || path.front() != '/') return "it is relative to the working folder";
-  bool strict = true;  // who may make files here decides what is loaded
+  bool strict = true;  // whoever may create files here decides what is loaded
   for (fs::path at = fs::path(path).lexically_normal();; at = at.parent_path()) {
     struct stat st {};
     if (::stat(at.c_str(), &st) == 0) {
@@ -156,7 +156,7 @@ void load_threads(const Subject& subject) {
   }
 }
 
-/// Milliseconds from dlopen to the entry's answer, in a process of its own.
+/// Returns the milliseconds from dlopen to the entry's answer, measured in a child process.
 double load_once(const Subject& subject) {
   const Outcome outcome = run_in_child(10s, [&] {
     const auto start = mono_ns();

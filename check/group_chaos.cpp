@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Group chaos: what happens in production and in no test of an author.
+// Group chaos: what happens in production and not in an author's tests.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/resource.h>
@@ -17,7 +17,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-/// A random walk through the calls that the agent may make, replayed by its seed.
+/// A random sequence of calls that the agent may make. The seed replays it.
 class Walk {
  public:
   explicit Walk(const Subject& subject)
@@ -83,7 +83,7 @@ class Walk {
     if (trace.status != DRIFTD_OK) broken("refresh answered " + trace.why());
     const Listing found = listing_of(trace);
     if (difference(instance.provider(), whole_, found).empty()) return;
-    Listing again = listing_of(list(instance));  // the system may have changed
+    Listing again = listing_of(list(instance));  // the system itself may have changed
     const auto differs = difference(instance.provider(), found, again);
     if (!differs.empty()) broken<ListingDiffers>("refresh gives another listing each time: " + differs);
     whole_ = std::move(again);
@@ -185,7 +185,7 @@ void clock(const Subject& subject) {
   (void)list(instance);
 }
 
-/// Leaves so many descriptors to open, for as long as it lives.
+/// Lowers the limit of open files so that `left` descriptors can be opened while this object lives.
 class FewDescriptors {
  public:
   explicit FewDescriptors(rlim_t left) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Group chaos, second room: checks that need processes of their own.
+// Group chaos, part 2: checks that need child processes of their own.
 #include <fmt/format.h>
 #include <poll.h>
 #include <unistd.h>
@@ -20,7 +20,7 @@ namespace {
 
 using std::chrono::seconds;
 
-/// Ends this check as the child's work ended.
+/// Returns the text of a child that passed. Otherwise ends this check in the same way.
 std::string text_or_rethrow(const Outcome& outcome) {
   if (outcome.ending == Ending::broken) throw RuleBroken(outcome.text);
   if (outcome.ending == Ending::not_made) throw CheckNotMade(outcome.text);
@@ -28,7 +28,7 @@ std::string text_or_rethrow(const Outcome& outcome) {
   return outcome.text;
 }
 
-/// Lists in a process of its own and keeps it; how many host functions that took.
+/// Lists in a child process and stores the listing. Returns how many host functions were called.
 std::uint64_t list_in_child(const Subject& subject, SharedListing& shared) {
   return std::stoull(text_or_rethrow(run_in_child(seconds(100), [&] {
     const Instance instance(subject);
@@ -38,7 +38,7 @@ std::uint64_t list_in_child(const Subject& subject, SharedListing& shared) {
   })));
 }
 
-/// Opens and lists in a process of its own that is killed at the k-th host function; 0: after `wait_ms`.
+/// Opens and lists in a child process that is killed at the k-th host function, or after `wait_ms` if k is 0.
 void kill_while_listing(const Subject& subject, std::uint64_t k, int wait_ms) {
   (void)run_in_child(seconds(100), [&] {
     const auto at = std::make_shared<std::atomic<std::uint64_t>>(0);
@@ -58,7 +58,7 @@ void kill_while_listing(const Subject& subject, std::uint64_t k, int wait_ms) {
   });
 }
 
-/// CheckNotMade when new processes that nobody disturbs list something else each time.
+/// Throws CheckNotMade if undisturbed processes list something different each time.
 void expect_steady_system(const Subject& subject) {
   const std::string found = text_or_rethrow(run_in_child(seconds(100), [&] { return difference_over_time(subject); }));
   if (!found.empty()) {
@@ -66,7 +66,7 @@ void expect_steady_system(const Subject& subject) {
   }
 }
 
-/// What a new process finds to be different after a kill, or empty.
+/// Lists in a new process after a kill and describes the first difference. Empty if there is none.
 std::string difference_after_kill(const Subject& subject, SharedListing& shared) {
   const Outcome outcome = run_in_child(seconds(100), [&] {
     auto [trace, instance] = Instance::open(subject, subject.settings_json, subject.secrets);
@@ -90,14 +90,15 @@ std::string settings_schema_in_child(const Subject& subject) {
   return text_or_rethrow(run_in_child(seconds(20), [&] { return Provider::load(subject).loaded().settings_schema; }));
 }
 
-/// This process is held from now on as a worker is; nothing of the provider was loaded yet.
+/// Puts this process into a worker's jail. The provider must not be loaded yet.
 void enter_jail(const Subject& subject) {
   if (const Status rights = ipc::check_file_rights(subject.file); !rights)
-    throw CheckNotMade(rights.error().message);  // its place is no fault of the provider
+    throw CheckNotMade(rights.error().message);  // the file's location is not the provider's fault
   const auto paths = host::jail_paths(settings_schema_in_child(subject), subject.settings_json);
   worker::JailSpec spec;
   spec.read_paths = paths.read;
-  spec.read_paths.push_back(std::filesystem::canonical(subject.file).string());  // here it is loaded by its path
+  spec.read_paths.push_back(std::filesystem::canonical(subject.file).string());  // unlike a worker, this process loads
+                                                                                 // the file by its path
   spec.unix_sockets = paths.unix_sockets;
   const auto held = worker::lock_process(spec);
   if (!held) throw CheckNotMade("the worker's jail cannot be entered here: " + held.error().message);
@@ -118,7 +119,7 @@ void kill_and_list(const Subject& subject) {
     if (found.empty()) continue;
     expect_steady_system(subject);
     if (++differed > kKills / 2) throw RuleBroken("after kills a new process lists something else: " + found);
-    (void)list_in_child(subject, shared);  // the system may have changed; it does not after most kills
+    (void)list_in_child(subject, shared);  // the system itself may have changed, but not after most kills
   }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Group deadline: a call returns when the host wants it back.
+// Group deadline: a call returns in time after a cancel or its deadline.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,9 +15,9 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using Steady = std::chrono::steady_clock;
 
-constexpr milliseconds kHealthLimit{1000}, kHealthSlack{300};  // the slack is the machine's, not the provider's
+constexpr milliseconds kHealthLimit{1000}, kHealthSlack{300};  // the slack is for a busy machine, not for the provider
 
-/// What is there, if it can be listed; the checks of this group are made on a system that is down, too.
+/// Lists the system. Empty if that fails: the checks of this group also run on a system that is down.
 std::optional<Listing> try_list(const Instance& instance) {
   const CallTrace trace = instance.refresh();
   if (trace.status != DRIFTD_OK || trace.unchanged) return std::nullopt;
@@ -32,7 +32,8 @@ std::vector<Identity> first_of(const std::optional<Listing>& listing, std::size_
   return out;
 }
 
-/// Refresh, read and health under this faults: each returns in time and none claims to be whole that is not.
+/// Calls refresh, read and health with these faults. Each must return in time, and none may claim to be complete if it
+/// is not.
 void ask_all(const Instance& instance, const std::optional<Listing>& whole, const CallFaults& faults,
              const char* when) {
   const CallTrace trace = instance.refresh({}, faults);
@@ -76,7 +77,7 @@ void sweep_open(const Subject& subject, std::mt19937_64& random) {
   }
 }
 
-/// Cancels at each host function of a recorded refresh, or at as many, evenly spread, as the time allows.
+/// Cancels at each host function of a recorded refresh, or at as many as the time allows.
 void sweep_refresh(const Instance& instance, std::mt19937_64& random) {
   const CallTrace recorded = list(instance);
   const Listing whole = listing_of(recorded);
@@ -158,7 +159,7 @@ void wake_often(const Instance& instance, const char* when) {
 }
 
 void wake(const Subject& subject) {
-  static const Instance* instance = nullptr;  // outlives stuck threads
+  static const Instance* instance = nullptr;  // must outlive threads that never return
   instance = new Instance(subject);
   const auto whole = try_list(*instance);
   wake_often(*instance, "while no call is in progress");
@@ -233,7 +234,8 @@ void health_in_black_hole(const Subject& subject) {
     refresh.cancel();
     (void)refresh.wait();
   } catch (const CheckNotMade&) {
-    set_progress("no black hole for health");  // deadline.black_hole reports why; health was checked without one
+    set_progress("no black hole for health");  // deadline.black_hole reports why; health was already checked without
+                                               // one
   }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whose memory is whose, and whether it comes back.
+// Group memory: who owns which memory, and whether it is freed.
 #include <fmt/format.h>
 #include <sys/resource.h>
 
@@ -24,7 +24,7 @@ std::vector<Identity> some_of(const Listing& listing) {
   return out;
 }
 
-/// A session in this layout gives what a plain one gives, call after call.
+/// Expects an instance with this input layout to give the same results as a plain one, call after call.
 void expect_same_session(const Subject& subject, InputLayout layout, const std::string& when) {
   RawInstance plain(subject, {});
   plain.open();
@@ -83,7 +83,7 @@ void page_end(const Subject& subject) {
   (void)odd.query("driftd.watch", 1);
 }
 
-/// As many descriptors as we may have: a leak shows as growth, not as a failing open.
+/// Raises the limit of open files to its maximum, so that a leak shows as growth and not as an open that fails.
 void raise_descriptors() {
   rlimit limit{};
   ::getrlimit(RLIMIT_NOFILE, &limit);
@@ -161,7 +161,7 @@ void failed_open(const Subject& subject) {
   if (failed == 0) throw CheckNotApplicable("open accepted everything that was tried");
 }
 
-/// The host's table; the functions work with an allocator that does not fail.
+/// The host's table, with functions whose own allocations never fail.
 template <auto Slot>
 struct Sheltered;
 template <class R, class... A, R (*driftd_host_table::*Slot)(A...)>
@@ -191,14 +191,14 @@ const driftd_host_table* sheltered_table() {
   return &kTable;
 }
 
-/// Numbers from 1 to `last`: all small ones, then fewer and fewer.
+/// Returns numbers from 1 to `last`: all small ones, then ever fewer.
 std::vector<std::uint64_t> sample(std::uint64_t last) {
   std::vector<std::uint64_t> out;
   for (std::uint64_t n = 1; n <= last; n += 1 + n / 24) out.push_back(n);
   return out;
 }
 
-/// open, refresh and close, in which the `number`-th allocation fails; how many there were.
+/// Calls open, refresh and close with the `number`-th allocation failing. Returns how many allocations there were.
 std::uint64_t try_with(const Subject& subject, std::uint64_t number, bool spare_open) {
   set_progress_note(fmt::format("allocation {} failed: check what malloc answers", number));
   RawInstance instance(subject, {.fail_allocation = number, .spare_open = spare_open});
@@ -221,7 +221,7 @@ void failing_allocations(const Subject& subject) {
   plain.close();
   const auto until = mono_ns() + 30'000'000'000;
   for (const std::uint64_t number : sample(try_with(subject, ~0ULL, false))) {
-    for (const bool spare_open : {false, true}) {  // what fails in open never comes to its refresh
+    for (const bool spare_open : {false, true}) {  // an open that fails never reaches the refresh
       if (mono_ns() < until) (void)try_with(subject, number, spare_open);
     }
   }

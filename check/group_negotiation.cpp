@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How provider and host agree on what they have: versions, sizes, slots, extensions.
+// Group negotiation: how provider and host agree on versions, sizes, slots and extensions.
 #include <driftd/ext/apply.h>
 #include <driftd/ext/discover.h>
 #include <driftd/ext/upgrade.h>
@@ -19,7 +19,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::uint32_t kFirstAccept = 32;  // before `refusal`
+constexpr std::uint32_t kFirstAccept = 32;  // the size of driftd_accept before `refusal` was added
 constexpr std::uint32_t kFirstTable = 88, kHead = 8;
 constexpr std::uint32_t kLonger = 40;
 constexpr std::array kSlots{"describe", "schema", "open", "read",  "refresh",
@@ -30,7 +30,7 @@ std::string versions(const Answer& answer) {
                      answer.minor_built, DRIFTD_ABI_MAJOR, answer.minor_needed, DRIFTD_ABI_MAJOR, DRIFTD_ABI_MINOR);
 }
 
-/// The answer to a plain offer, if that is good for the other checks.
+/// Returns the answer to a plain offer. Throws CheckNotMade if the other checks cannot work with it.
 Answer accepted(const Subject& subject) {
   const Answer answer = negotiate(subject);
   if (answer.status != DRIFTD_OK || answer.table == nullptr) {
@@ -98,7 +98,7 @@ void repeat(const Subject& subject) {
   throw RuleBroken("expected a table that does not change, found one that later calls wrote to; make it const");
 }
 
-/// Opens it, lists, reads, asks: twice the same, once in plain layout and once in this one.
+/// Makes the same calls with plain inputs and with this layout, and expects the same results.
 void expect_same_in(const Subject& subject, InputLayout layout, const std::string& when) {
   RawInstance plain(subject, {});
   plain.open();
@@ -120,7 +120,7 @@ void expect_same_in(const Subject& subject, InputLayout layout, const std::strin
   (void)odd.health();
 }
 
-/// A host table as a newer minor has it: more slots, which an older provider must not touch.
+/// A host table of a newer minor version. It has more slots, which an older provider must not touch.
 struct NewerHost {
   driftd_host_table table = *Host::own_table();
   void* slots[5] = {};
@@ -170,7 +170,7 @@ void no_overwrite(const Subject& subject) {
                   sizeof(driftd_refresh_result), instance.written_behind()));
 }
 
-/// The first NULL slot of a table, by its number; -1: none.
+/// Returns the number of a table's first NULL slot, or -1 if there is none.
 int null_slot(const void* table) {
   std::uint32_t size = 0;
   std::memcpy(&size, table, sizeof size);
@@ -206,7 +206,7 @@ void slots(const Subject& subject) {
 struct Extension {
   const char* id;
   std::uint32_t revision;
-  std::uint32_t size;  ///< of its first revision's table
+  std::uint32_t size;  ///< size of the table in its first revision
 };
 constexpr std::array kExtensions{
     Extension{DRIFTD_EXT_WATCH, DRIFTD_EXT_WATCH_REVISION, sizeof(driftd_watch_table)},
@@ -214,9 +214,10 @@ constexpr std::array kExtensions{
     Extension{DRIFTD_EXT_UPGRADE, DRIFTD_EXT_UPGRADE_REVISION, sizeof(driftd_upgrade_table)},
     Extension{DRIFTD_EXT_APPLY, DRIFTD_EXT_APPLY_REVISION, sizeof(driftd_apply_table)}};
 
-using NamedExtensions = std::map<std::pair<std::string, std::uint32_t>, std::uint32_t>;  ///< id, revision → least size
+using NamedExtensions = std::map<std::pair<std::string, std::uint32_t>, std::uint32_t>;  ///< id and revision → minimum
+                                                                                         ///< size
 
-/// What describe says, without asking more of it than this.
+/// Returns the extensions that describe names. Reads nothing else of its document.
 NamedExtensions named_extensions(const Answer& answer) {
   std::string text;
   const auto push = [](void* user, driftd_str pushed) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Group refresh, first room: what a listing says. The second is group_refresh_read.cpp.
+// Group refresh, part 1: the listing itself. Part 2 is group_refresh_read.cpp.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -31,7 +31,7 @@ void same_twice(const Subject& subject) {
   const Instance instance(subject);
   Listing before = listing_of(list(instance));
   std::string found;
-  for (int i = 0; i < 5; ++i) {  // the system may change once; it does not change each time
+  for (int i = 0; i < 5; ++i) {  // the system itself may change once, but not every time
     Listing after = listing_of(list(instance, {{}, {}, {}, true}));
     found = difference(instance.provider(), before, after);
     if (found.empty()) return;
@@ -43,7 +43,7 @@ void same_twice(const Subject& subject) {
                   found));
 }
 
-/// The kind, or everything, was called incomplete before the mark.
+/// Returns true if a diagnostic before the mark says that the kind is incomplete.
 bool failed_before(const CallTrace& trace, const Mark& mark) {
   const auto end = trace.diagnostics.begin() + static_cast<std::ptrdiff_t>(mark.diagnostics_before);
   return std::any_of(trace.diagnostics.begin(), end, [&](const Diagnostic& d) {
@@ -117,11 +117,11 @@ void resume_from(const Instance& instance, const CallTrace& whole, const Mark& m
   add(all, rest.records);
   const std::string when = fmt::format("resumed behind record {} of {}", mark.records_before, whole.records.size());
   if (auto found = difference(instance.provider(), listing_of(whole), all); !found.empty()) {
-    const Listing now = listing_of(list(instance));  // perhaps it is the system that changed
+    const Listing now = listing_of(list(instance));  // the system itself may have changed
     found = difference(instance.provider(), now, all);
     if (!found.empty()) throw RuleBroken(fmt::format("{}, it is not the whole: {}", when, found));
   }
-  // a list that begins anew counts by itself
+  // a list that starts again counts from zero
   const bool anew = difference(instance.provider(), listing_of(whole), listing_of(rest)).empty();
   expect_true_completes(instance, listing_of(whole), rest, when, anew ? Listing{} : before);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rooms of group refresh beside the listing itself.
+// Group refresh, parts 2 and 3: everything but the listing itself.
 #pragma once
 
 #include "check/check.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Group refresh, third room: the extensions that speak of backends and put values back.
+// Group refresh, part 3: the extensions that discover backends and that write values back.
 #include <driftd/ext/apply.h>
 #include <driftd/ext/discover.h>
 #include <fmt/format.h>
@@ -16,7 +16,7 @@ namespace driftd::check {
 namespace {
 
 constexpr std::uint64_t kMaxElements = 4096;
-constexpr std::size_t kMaxConfigBytes = 1u << 20;  // bytes
+constexpr std::size_t kMaxConfigBytes = 1u << 20;
 
 driftd_str str(const std::string& text) { return {text.data(), text.size()}; }
 
@@ -190,7 +190,7 @@ std::string other_value(const core::Value& value) {
   return "\"x\"";
 }
 
-/// One scalar of each record, at most so many.
+/// Makes a dry run for each scalar of each record, up to a limit.
 std::vector<ApplyRequest> apply_requests(const Subject& subject, const CallTrace& listed) {
   auto random = random_of(subject, "refresh.apply");
   std::vector<ApplyRequest> out;
@@ -225,7 +225,7 @@ void conflict_and_keys(const Instance& instance, const driftd_apply_table& table
     }
     expect_untouched(instance, before, "an apply that must be a CONFLICT");
   }
-  request.new_value = request.old_value;  // nothing of the real system is altered by a check
+  request.new_value = request.old_value;  // a check never changes the real system
   request.dry = false;
   (void)run_apply(instance, table, request);
   const Applied again = run_apply(instance, table, request);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Group refresh, second room: read, diff, the records' times, a quiet watch.
+// Group refresh, part 2: read, diff, the records' times, a quiet watch.
 #include <fmt/format.h>
 #include <sys/resource.h>
 
@@ -13,7 +13,7 @@
 namespace driftd::check {
 namespace {
 
-/// Up to `count` listed identities, the same for the same seed.
+/// Returns up to `count` listed identities. The same seed gives the same ones.
 std::vector<Identity> some_of(std::mt19937_64& random, const Listing& listing, std::size_t count) {
   std::vector<Identity> all, out;
   for (const auto& [identity, record] : listing) all.push_back(identity);
@@ -33,7 +33,7 @@ bool reported_failed(const CallTrace& trace, const Identity& identity) {
   });
 }
 
-/// What a read of `asked` got wrong against the listing, or empty.
+/// Compares a read of `asked` with the listing and describes the first mistake. Empty if there is none.
 std::string check_read(const Provider& provider, const Listing& listed, const CallTrace& trace,
                        const std::vector<Identity>& asked) {
   const Listing got = listing_of(trace);
@@ -69,7 +69,7 @@ CallTrace read_ok(const Instance& instance, const std::vector<Identity>& ids) {
   return trace;
 }
 
-/// Path and text of the first scalars of a body.
+/// Collects path and text of a body's first scalars.
 void scalars(const core::Value& value, const core::Path& at, std::vector<std::pair<std::string, std::string>>& out) {
   if (out.size() >= 5) return;
   if (const auto* object = value.object()) {
@@ -156,7 +156,7 @@ void read_equals(const Subject& subject) {
   auto random = random_of(subject, "refresh.read_equals");
   const Instance instance(subject);
   std::string wrong;
-  for (int i = 0; i < 4; ++i) {  // the system may change between the listing and the read, but not each time
+  for (int i = 0; i < 4; ++i) {  // the system may change between the listing and the read, but not every time
     const Listing listed = listing_of(list(instance));
     if (listed.empty()) throw CheckNotMade("nothing is listed; give settings with at least one resource");
     const auto asked = some_of(random, listed, 60);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Group schema, first room: what a provider says of itself. The second is group_schema_said.cpp.
+// Group schema, part 1: how a provider describes itself. Part 2 is group_schema_calls.cpp.
 #include "check/group_schema.hpp"
 
 #include <fmt/format.h>
@@ -19,9 +19,9 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::size_t kMaxDocumentBytes = 1u << 20;  // bytes
+constexpr std::size_t kMaxDocumentBytes = 1u << 20;
 
-/// The one document that was pushed; asked twice, on different threads.
+/// Asks for a document twice, on different threads, and returns it. Exactly one must be pushed each time.
 std::string document(const std::string& name, const CallTrace& first, const CallTrace& second) {
   for (const CallTrace* trace : {&first, &second}) {
     if (trace->threw) throw RuleBroken(name + ": an exception crossed the border");
@@ -69,7 +69,7 @@ std::vector<std::string> names(const Json& describe, const char* member) {
   return out;
 }
 
-/// An optional list of objects with these members, texts but for `revision`.
+/// Expects an optional list of objects with these members. All are texts except `revision`.
 void objects(const Json& describe, const char* list, std::initializer_list<const char*> members) {
   const auto found = describe.find(list);
   if (found == describe.end()) return;
@@ -106,7 +106,8 @@ void describe(const Subject& subject) {
   if (json.contains("diff") && !json["diff"].is_boolean()) throw RuleBroken("describe: `diff` must be true or false");
 }
 
-/// Keywords that the host does not follow: settings behind them would neither be checked nor, if secret, become tokens.
+/// Rejects keywords that the host does not follow: settings behind them would not be validated, and secret ones would
+/// not become tokens.
 void understood(const Json& schema, const std::string& path) {
   static constexpr std::array<const char*, 13> kUnknown = {"$ref",
                                                            "$dynamicRef",

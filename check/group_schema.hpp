@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The second room of group schema, group_schema_said.cpp: what a provider says in its calls.
+// Group schema, part 2, group_schema_calls.cpp: what a provider pushes during its calls.
 #pragma once
 
 #include "check/check.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Group schema, second room: what a provider says in its calls is well formed and declared.
+// Group schema, part 2: what a provider pushes during its calls is well formed and declared.
 #include <driftd/ext/upgrade.h>
 #include <fmt/format.h>
 
@@ -24,7 +24,7 @@ std::vector<Identity> identities(const CallTrace& trace, std::size_t max_count) 
   return out;
 }
 
-/// A bit of everything: a listing, a read of what is there and what is not, health, a brief watch.
+/// Makes a few calls of each kind: a listing, a read of existing and missing resources, health, a short watch.
 void exercise(const Instance& instance) {
   const CallTrace trace = instance.refresh();
   auto asked = identities(trace, 100);
@@ -44,7 +44,7 @@ void expect_no_violation(const Subject& subject, const char* rule) {
   Host::get().expect_no_violation(rule);
 }
 
-/// The first attribute below `value` that no rule of the schema covers, or empty.
+/// Returns the path of the first attribute in `value` that no rule of the schema covers. Empty if there is none.
 std::string undeclared(const core::KindSchema& schema, const core::Value& value, const core::Path& at) {
   if (!at.empty() && schema.find_rule(at) != nullptr) return {};
   if (const auto* object = value.object(); object != nullptr && (at.empty() || !object->empty())) {
@@ -59,7 +59,7 @@ std::string undeclared(const core::KindSchema& schema, const core::Value& value,
   return at.render();
 }
 
-/// A failure whose status is known and told; `name` says of what.
+/// Expects a known status and, if the call failed, a diagnostic. `name` is the call in messages.
 void check_failure(const CallTrace& trace, const std::string& name) {
   if (trace.threw || trace.status < DRIFTD_OK || trace.status > DRIFTD_INTERNAL) {
     throw RuleBroken(fmt::format("{} answered {}, which is no code of the ABI", name, trace.status));

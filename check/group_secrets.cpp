@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Group secrets: what is secret_settings to a provider stays with it.
+// Group secrets: a provider keeps the secrets of its settings to itself.
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -20,14 +20,14 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-/// Settings and the secrets behind their tokens.
+/// Settings, and the secrets that their tokens stand for.
 struct SecretSettings {
   std::string settings;
   std::map<std::string, std::string> secrets;
 };
 
-/// The given secrets, the same settings with others that no system knows, and, where none were given, tokens planted
-/// into the sensitive settings of the schema. CheckNotApplicable when there is nothing sensitive.
+/// Returns the given settings, and the same settings with wrong secrets. If no secrets were given, returns settings
+/// with tokens planted into the sensitive settings of the schema. Throws CheckNotApplicable if nothing is sensitive.
 std::vector<SecretSettings> secret_settings(const Subject& subject, const char* id) {
   auto random = random_of(subject, id);
   std::vector<SecretSettings> out;
@@ -48,7 +48,7 @@ std::vector<SecretSettings> secret_settings(const Subject& subject, const char* 
   return out;
 }
 
-/// Everything of one call that leaves a worker in clear text, with its place.
+/// Returns all texts of one call that leave the worker in clear text, each with the name of its place.
 std::vector<std::pair<std::string, std::string>> visible_texts(const Provider& provider, const CallTrace& trace) {
   std::vector<std::pair<std::string, std::string>> out;
   for (const auto& line : trace.logs) out.emplace_back("a log line", line);
@@ -82,7 +82,7 @@ class Script {
         secret_settings_(std::move(secret_settings)),
         faults_(std::move(faults)) {}
 
-  /// Everything that was trace in open, refreshes, a read, health and a brief watch. An open that fails ends it.
+  /// Calls open, refresh, read, health and a short watch, and returns their traces. Stops if open fails.
   std::vector<CallTrace> run() const {
     std::vector<CallTrace> out;
     auto [opened, instance] = Instance::open(subject_, secret_settings_.settings, secret_settings_.secrets, faults_);
@@ -135,7 +135,7 @@ void not_told(const Subject& subject) {
   if (!any) throw CheckNotMade("no secret of the settings has at least 8 bytes that are not also public");
 }
 
-/// Hands the bytes out on pages of their own, which nobody can read once `use` returned.
+/// Passes the bytes on pages of their own, which become inaccessible when `use` returns.
 void deliver_on_own_page(const std::string& bytes, driftd_use_fn use, void* user) {
   const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   const std::size_t size = (bytes.size() / page + 1) * page;
@@ -145,7 +145,7 @@ void deliver_on_own_page(const std::string& bytes, driftd_use_fn use, void* user
   std::memcpy(at, bytes.data(), bytes.size());
   (void)::mprotect(at, size, PROT_READ);
   use(user, static_cast<const std::uint8_t*>(at), bytes.size());
-  (void)::mprotect(at, size, PROT_NONE);  // never given back: nothing else may come to lie here
+  (void)::mprotect(at, size, PROT_NONE);  // never unmapped, so that nothing else is placed here
 }
 
 void not_kept(const Subject& subject) {

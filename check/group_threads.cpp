@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which thread does what, and what belongs to the whole process.
+// Group threads: which thread may do what, and the state of the whole process.
 #include <fmt/format.h>
 #include <poll.h>
 
@@ -16,7 +16,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Where calls wait for each other inside a host function, so that they overlap there; nobody waits long.
+/// Calls wait here for each other inside a host function, so that they overlap. The wait is short.
 class Rendezvous {
  public:
   explicit Rendezvous(std::size_t all) : all_(all) {}
@@ -47,7 +47,7 @@ Listing plain(const Instance& instance) {
   return out;
 }
 
-/// Refreshes on all of `instances` at once, which meet in their first host functions.
+/// Refreshes all of `instances` at once. The calls meet in their first host functions.
 void expect_same_at_once(const std::vector<const Instance*>& instances, const Listing& expected,
                          const std::string& when) {
   const auto meeting = std::make_shared<Rendezvous>(instances.size());
@@ -92,7 +92,7 @@ void instances(const Subject& subject) {
   expect_same(first.provider(), expected, first.refresh(), "after an open that answered " + trace.why());
 }
 
-/// Everything once, on threads of its own, and a while for what was left behind.
+/// Makes every call once, then waits a while for threads that were left behind.
 void drive(const Subject& subject) {
   constexpr int kLeftBehindMs = 500;
   RawInstance instance(subject, {});
@@ -107,7 +107,7 @@ void drive(const Subject& subject) {
   (void)::poll(nullptr, 0, kLeftBehindMs);
 }
 
-/// RuleBroken, with what to do about it, when a rule of the host's table was violated.
+/// Throws RuleBroken, with the advice `mend`, if a rule of the host's table was violated.
 void expect_no_violation(const char* rule, const char* mend) {
   try {
     Host::get().expect_no_violation(rule);
@@ -136,7 +136,7 @@ void no_exception(const Subject& subject) {
 
 void process_state(const Subject& subject) {
   RawInstance instance(subject, {});
-  (void)instance.provider().info();  // a language's runtime may finish its start in the first call
+  (void)instance.provider().info();  // the runtime of a language may finish its start in the first call
   auto before = ProcessState::capture();
   call_every_function(instance, [&](const std::string& call) {
     const auto now = ProcessState::capture();

@@ -19,8 +19,8 @@ using namespace std::chrono;
 
 constexpr std::size_t kMaxViolations = 200, kMaxFunctions = 100'000;
 
-thread_local bool in_use = false;          // inside `use` of secret()
-thread_local HostCall* running = nullptr;  // whose provider function runs on this thread
+thread_local bool in_use = false;          // this thread is inside `use` of secret()
+thread_local HostCall* running = nullptr;  // the call whose provider function runs on this thread
 
 std::string view(driftd_str s) {
   return s.data == nullptr ? std::string() : std::string(s.data, static_cast<std::size_t>(s.len));
@@ -37,7 +37,8 @@ void log(driftd_call handle, std::int32_t level, driftd_str text, const driftd_k
   std::string line = parse_text(text, "log.text", 1u << 20);
   if (kv == nullptr && count > 0) Host::get().add_violation("schema.text", "log: key/values at NULL");
   const char* at = reinterpret_cast<const char*>(kv);
-  for (std::uint32_t i = 0; kv != nullptr && i < count; ++i, at += kv->size) {  // the first one's size is the stride
+  for (std::uint32_t i = 0; kv != nullptr && i < count; ++i, at += kv->size) {  // the size of the first element is the
+                                                                                // stride
     const auto pair = copy_struct<driftd_kv>(at);
     line += ' ' + parse_text(pair.key, "log.key") + '=' + parse_text(pair.value, "log.value", 1u << 20);
   }
@@ -116,11 +117,11 @@ driftd_status permit(driftd_call handle, driftd_str bucket, std::uint32_t) {
   return call->over() ? DRIFTD_DEADLINE : DRIFTD_OK;
 }
 
-/// For as long as `use` runs: host functions are forbidden, and its allocations are the provider's.
+/// While `use` runs, host functions are forbidden and allocations belong to the provider.
 struct InUse {
   const ProviderAllocates provider{};
   InUse() { in_use = true; }
-  ~InUse() { in_use = false; }  // also when an exception of the provider passes through
+  ~InUse() { in_use = false; }  // runs also when the provider throws
 };
 
 driftd_status secret(driftd_call handle, driftd_str token, driftd_use_fn use, void* user) {
@@ -204,7 +205,7 @@ int HostCall::cancel_fd() {
 }
 
 Host& Host::get() {
-  static auto* host = new Host;  // providers may still call while the process ends
+  static auto* host = new Host;  // never destroyed: providers may still call while the process ends
   return *host;
 }
 

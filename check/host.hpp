@@ -14,15 +14,15 @@
 
 namespace driftd::check {
 
-/// A rule of the ABI that was broken at the border. `rule` is the id of the check that answers for it.
+/// A violation of the ABI that the host noticed. `rule` is the id of the check that reports it.
 struct Violation {
   std::string rule, text;
 };
 
-/// What an instance may say and ask.
+/// What an instance may emit and ask for.
 struct Declarations {
   std::set<std::string> kinds, metrics;
-  std::map<std::string, std::string> secrets;  ///< token → bytes
+  std::map<std::string, std::string> secrets;  ///< token → its bytes
 };
 
 enum class Function { open, read, refresh, watch, health, discover, apply };
@@ -30,24 +30,26 @@ const char* name_of(Function function);
 
 class HostCall;
 
-/// After a cancel or a deadline a call must return within this; then the agent kills the worker (provider.h).
+/// A call must return within this time after a cancel or its deadline; otherwise the agent kills the worker
+/// (provider.h).
 inline constexpr std::chrono::milliseconds kGrace{2000};
-/// What a call gets, as of an agent whose `timeout` is the default.
+/// How long a call may take: the agent's default `timeout`.
 inline constexpr std::chrono::milliseconds kCallTime{60'000};
 
-/// What the host does to one call; the default is kind.
+/// What the host does to one call. By default it causes no trouble.
 struct CallFaults {
-  std::chrono::milliseconds time = kCallTime;   ///< until the deadline; negative: it passed before the call
-  std::optional<std::uint64_t> cancel_at;       ///< cancels inside the k-th host function, from 1; 0: before the call
-  std::optional<std::uint64_t> finish_soon_at;  ///< emit answers FINISH_SOON from the n-th record on, from 1
+  std::chrono::milliseconds time = kCallTime;  ///< from the start to the deadline; negative: it has passed already
+  std::optional<std::uint64_t> cancel_at;  ///< cancels inside the k-th host function, from 1; 0: before the call starts
+  std::optional<std::uint64_t> finish_soon_at;  ///< emit returns FINISH_SOON from the n-th record on, from 1
   bool deny_secrets = false;
-  /// Runs on the call's thread inside each host function, before it acts (`now` and `query` excepted). May block.
+  /// Runs on the call's thread at the start of each host function except `now` and `query`. It may block.
   std::function<void(HostCall&)> hook;
-  /// Hands out the bytes of a secret; default: `use` sees the planted bytes.
+  /// Passes the bytes of a secret to `use`. If empty, `use` gets the planted bytes directly.
   std::function<void(const std::string& bytes, driftd_use_fn use, void* user)> deliver_secret;
 };
 
-/// One call into the provider. The thread that called begin() owns it until end(); `trace` is the owner's until then.
+/// One call into the provider. The thread that called begin() owns it until end(); until then only that thread may
+/// touch `trace`.
 class HostCall {
  public:
   HostCall(Function function, CallFaults faults, std::shared_ptr<const Declarations> declared);
@@ -55,14 +57,14 @@ class HostCall {
   HostCall(const HostCall&) = delete;
   HostCall& operator=(const HostCall&) = delete;
 
-  driftd_call begin();  ///< makes the handle; the calling thread owns it
-  void end();           ///< from now on the handle is stale
+  driftd_call begin();  ///< creates the handle and makes the calling thread its owner
+  void end();           ///< invalidates the handle
 
   void cancel();  ///< any thread
   bool cancelled() const { return cancelled_; }
-  bool over() const;  ///< cancelled, or the deadline passed
+  bool over() const;  ///< the call was cancelled or its deadline has passed
   std::int64_t deadline_ns() const { return deadline_ns_; }
-  bool finishing() const { return finishing_; }  ///< FINISH_SOON was answered
+  bool finishing() const { return finishing_; }  ///< FINISH_SOON was returned to the provider
   void finish_soon() { finishing_ = true; }
   int cancel_fd();
   bool takes_records() const {
@@ -84,28 +86,29 @@ class HostCall {
   int cancel_fd_ = -1;
 };
 
-/// The adversarial host of this process: its table does what the agent's does, but notes who broke which rule instead
-/// of refusing or aborting. One for each process; any thread.
+/// The adversarial host. Its table works like the agent's, but records each broken rule as a violation instead of
+/// rejecting the call or aborting. There is one in each process. [any thread]
 class Host {
  public:
   static Host& get();
   const driftd_host_table* table() const;
-  /// Gives providers another table, whose functions call those of own_table(). Before the provider is loaded.
+  /// Gives providers another table, whose functions call those of own_table(). Must be called before the provider is
+  /// loaded.
   void set_table(const driftd_host_table* table) { table_ = table; }
   static const driftd_host_table* own_table();
 
-  /// Wall clock that providers get: `clock(system's ns)`; null: the system's.
+  /// Sets the wall clock that providers see: `clock` maps the system's time in ns. Null restores the system's.
   void set_clock(std::function<std::int64_t(std::int64_t)> clock);
   std::int64_t now();
 
   void add_violation(const char* rule, const std::string& text);
   std::vector<Violation> violations() const;
   void clear_violations();
-  /// Throws RuleBroken with the first violation of `rule` and their number.
+  /// Throws RuleBroken with the first violation of `rule` and their number, if there are any.
   void expect_no_violation(const char* rule) const;
 
-  /// The call behind a handle if it may be used here, now, by `function`; else the violation is noted. Counts the
-  /// callback and runs the faults.
+  /// Returns the call behind `handle` if `function` may use it on this thread now. Otherwise records a violation and
+  /// returns null. Counts the callback and applies the call's faults.
   HostCall* claim(driftd_call handle, const char* function);
 
  private:

@@ -11,7 +11,7 @@ volatile std::sig_atomic_t seen = 0;
 
 void note(int number) { seen = number; }
 
-/// Replaces `from` by `to`; any other disposition stays.
+/// Replaces the handler `from` by `to` for each of the three signals. Any other handler stays.
 void replace(void (*from)(int), void (*to)(int)) {
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
     struct sigaction now {};

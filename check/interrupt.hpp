@@ -3,11 +3,11 @@
 
 namespace driftd::check {
 
-/// From now on SIGINT, SIGTERM and SIGHUP end the run in an orderly way, with a report of what is there; the second one
-/// ends the process. One that is ignored stays so.
+/// From now on the first SIGINT, SIGTERM or SIGHUP ends the run in order, with a report of the checks made so far. A
+/// second one ends the process. An ignored signal stays ignored.
 void watch_interrupts();
-void reset_interrupts();  ///< in a child: they end it again
-/// `SIGTERM`; null: there was none.
+void reset_interrupts();  ///< restores the defaults, for a child: these signals end it
+/// Returns the name of the signal that arrived (`SIGTERM`). Null if there was none.
 const char* interrupted();
 
 }  // namespace driftd::check

@@ -7,42 +7,45 @@
 
 namespace driftd::check {
 
-/// Records by identity; the last of an identity counts.
+/// Records by identity. If an identity was emitted twice, the last record counts.
 using Listing = std::map<Identity, Record>;
 Identity identity_of(const Record& record);
 Listing listing_of(const CallTrace& trace);
 void add(Listing& to, const std::vector<Record>& records, std::size_t first = 0, std::size_t end = std::string::npos);
 
-/// A refresh that is OK and not `unchanged`; else CheckNotMade: refresh.works answers for that.
+/// Refreshes and returns the trace. Throws CheckNotMade if the refresh fails or answers `unchanged`; the check
+/// refresh.works reports that.
 CallTrace list(const Instance& instance, const CallArguments& arguments = {}, const CallFaults& faults = {});
 
-/// The first difference as the agent judges equality (volatile attributes and `status` are not compared), without
-/// values, which may be secret; empty: none.
+/// Describes the first difference by the agent's rules of equality: volatile attributes and `status` are not compared.
+/// Values are left out because they may be secret. Empty if there is no difference.
 std::string difference(const Provider& provider, const Record& a, const Record& b);
 std::string difference(const Provider& provider, const Listing& a, const Listing& b);
 
-/// The first difference between plain lists of a new instance, taken a moment apart: the system changes by itself.
-/// Empty: it does not, or cannot be listed.
+/// Lists a new instance several times, a moment apart, and describes the first difference: the system changes by
+/// itself. Empty if it does not change or cannot be listed.
 std::string difference_over_time(const Subject& subject);
 
-/// RuleBroken when a COMPLETE of `trace` is not true: its count is that of the records of the call (of `before` and the
-/// call together) and that of the system, which is listed anew when it disagrees: it may have changed meanwhile.
+/// Throws RuleBroken if a COMPLETE mark of `trace` is wrong. Its count must equal the number of records of the call
+/// (with those of `before`, if given) and the number that the system has. If the latter disagrees, the system is listed
+/// again, since it may have changed meanwhile.
 void expect_true_completes(const Instance& instance, const Listing& whole, const CallTrace& trace,
                            const std::string& when, const Listing& before = {});
 
-/// Random numbers of one check, the same for the same seed.
+/// Returns the random generator of one check. The same seed gives the same numbers.
 std::mt19937_64 random_of(const Subject& subject, const char* id);
-std::size_t below(std::mt19937_64& random, std::size_t end);  ///< 0 to end - 1
-/// `count` numbers of 1 to `last`, in order, without repetition: the first and last ones and random ones between.
+std::size_t below(std::mt19937_64& random, std::size_t end);  ///< a number from 0 to end - 1
+/// Returns `count` different numbers from 1 to `last` in ascending order: the first and last ones, and random ones
+/// between them.
 std::vector<std::uint64_t> spread(std::mt19937_64& random, std::uint64_t last, std::size_t count);
 std::string random_bytes(std::mt19937_64& random, std::size_t size);
 std::string random_word(std::mt19937_64& random, std::size_t size);  ///< [a-z0-9]
 
-/// Blocks whoever passes until it is opened. Any thread.
+/// Blocks every thread in pass() until open() is called. [any thread]
 class Gate {
  public:
   void pass();                                         ///< blocks until open() was called
-  bool reached(std::chrono::milliseconds time_limit);  ///< somebody came to it
+  bool reached(std::chrono::milliseconds time_limit);  ///< waits until a thread has called pass(); false on timeout
   void open();
 
  private:

@@ -23,7 +23,7 @@ struct Process {
   pid_t parent = 0;
 };
 
-/// Of /proc/PID/stat, `4711 (name, which may hold anything) S parent …`.
+/// Parses /proc/PID/stat: `4711 (name) S parent …`. The name may contain any character, including `)`.
 Process parse_stat(const std::string& stat) {
   const auto begin = stat.find('('), end = stat.rfind(')');
   if (begin == std::string::npos || end == std::string::npos || end + 4 >= stat.size()) return {};
@@ -32,7 +32,7 @@ Process parse_stat(const std::string& stat) {
 
 Process read_process(const fs::path& folder) {
   std::ifstream in(folder / "stat");
-  std::string stat;  // empty: it ended meanwhile, before the file was opened or before it was read
+  std::string stat;  // empty if the process ended before the file was opened or read
   std::getline(in, stat, '\0');
   return parse_stat(stat);
 }
@@ -60,7 +60,7 @@ std::string Orphans::end() const {
     for (const pid_t pid : children()) {
       if (before_.contains(pid) || ::waitpid(pid, nullptr, WNOHANG) != 0) continue;
       alive = true;
-      if (round < kDying) continue;  // killed with its group, and not gone yet
+      if (round < kDying) continue;  // it was killed with its group and may not be gone yet
       if (first.empty()) first = fmt::format("process {} ({})", pid, read_process(fmt::format("/proc/{}", pid)).name);
       ::kill(pid, SIGKILL);
     }

@@ -8,14 +8,14 @@
 
 namespace driftd::check {
 
-/// Processes that somebody started and left behind: as long as this lives, those of a dead child become children of
-/// this process. The caller has one thread and starts, between making it and end(), no process but the one that is
-/// watched.
+/// Finds processes that a child started and left behind. From the construction on, this process adopts the children of
+/// a dead child (PR_SET_CHILD_SUBREAPER). The caller must have one thread only, and between the construction and end()
+/// it must start no process but the watched one.
 class Orphans {
  public:
   Orphans();
-  /// The child was reaped: ends what it left. `process 4711 (sleep)` of the first that did not die with the child's
-  /// process group; empty: there was none.
+  /// Kills what the child left behind; call it after the child was reaped. Returns the first process that did not die
+  /// with the child's process group: `process 4711 (sleep)`. Empty if there was none.
   std::string end() const;
 
  private:

@@ -17,7 +17,7 @@ constexpr int kPoison = 0xDD, kGarbage = 0xA5;
 std::size_t page_size() { return static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)); }
 std::size_t rounded(std::size_t size) { return (size + page_size() - 1) / page_size() * page_size(); }
 
-/// Whole pages for `size` bytes and one more without access behind them.
+/// Maps whole pages for `size` bytes, followed by one inaccessible page.
 char* map_guarded(std::size_t size) {
   const std::size_t pages = rounded(size);
   void* made = ::mmap(nullptr, pages + page_size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -35,7 +35,7 @@ Inputs::~Inputs() {
     if (!layout_.poison) {
       ::munmap(block.at, block.size + page_size());
     } else if (::mprotect(block.at, block.size, PROT_READ | PROT_WRITE) == 0) {
-      std::memset(block.at, kPoison, block.size);  // and kept, so that nothing else comes to lie here
+      std::memset(block.at, kPoison, block.size);  // stays mapped, so that nothing else is placed here
     }
   }
 }

@@ -10,37 +10,39 @@
 
 namespace driftd::check {
 
-/// How a provider gets its inputs; the default is kind.
+/// How inputs are placed in memory. By default they lie in ordinary, writable memory.
 struct InputLayout {
-  bool guard_structs = false;  ///< a page without access right behind each struct
-  bool guard_texts = false;    ///< the same behind each text, and no NUL
-  bool read_only = false;      ///< the pages of structs and texts refuse writes
-  bool poison = false;         ///< overwritten with 0xDD when the call has returned
-  std::uint32_t longer = 0;    ///< bytes of garbage that a newer header's structs have at their tail, a multiple of 8
-  std::uint64_t fail_allocation = 0;  ///< of each call, the one that fails; 0: none
-  bool spare_open = false;            ///< but none in open
+  bool guard_structs = false;  ///< an inaccessible page directly behind each struct
+  bool guard_texts = false;    ///< an inaccessible page directly behind each text, which has no final NUL
+  bool read_only = false;      ///< structs and texts lie in read-only pages
+  bool poison = false;         ///< inputs are overwritten with 0xDD after the call
+  std::uint32_t longer = 0;  ///< bytes of garbage at the end of each struct, as a newer header would add; a multiple of
+                             ///< 8
+  std::uint64_t fail_allocation = 0;  ///< number of the allocation that fails in each call; 0: none
+  bool spare_open = false;            ///< no allocation fails in open
 };
 
-/// The inputs of one call, each in pages of its own. Not thread-safe.
+/// The inputs of one call. Each lies in pages of its own. Not thread-safe.
 class Inputs {
  public:
   explicit Inputs(InputLayout layout) : layout_(layout) {}
-  ~Inputs();  ///< poisons if that is the layout; poisoned pages stay, others are unmapped
+  ~Inputs();  ///< poisons the pages if the layout says so: these stay mapped, others are unmapped
   Inputs(const Inputs&) = delete;
   Inputs& operator=(const Inputs&) = delete;
 
   driftd_str text(std::string_view text);
-  /// A struct whose first member is its size; `size` is set, the tail of a newer one filled with garbage.
+  /// Copies a struct whose first member is its size. Sets `size`, and fills the extra bytes of a newer struct with
+  /// garbage.
   template <class T>
   const T* put(const T& value) {
     return static_cast<const T*>(put_structs(&value, sizeof value, 1, true));
   }
-  /// An array of such structs, stride() apart; nullptr when it is empty.
+  /// Copies an array of such structs, stride() bytes apart. Returns null if `values` is empty.
   template <class T>
   const T* put(const std::vector<T>& values) {
     return values.empty() ? nullptr : static_cast<const T*>(put_structs(values.data(), sizeof(T), values.size(), true));
   }
-  /// An array of texts: driftd_str never grows.
+  /// Copies an array of texts. Their distance is always sizeof(driftd_str), which never grows.
   const driftd_str* put_texts(const std::vector<driftd_str>& texts) {
     return texts.empty()
                ? nullptr
@@ -50,7 +52,7 @@ class Inputs {
   std::uint32_t stride() const {
     return static_cast<std::uint32_t>(sizeof(T)) + layout_.longer;
   }
-  void ready();  ///< before the call: makes the pages read-only if that is the layout
+  void ready();  ///< must be called before the call: makes the pages read-only if the layout says so
 
  private:
   struct Block {
@@ -64,7 +66,7 @@ class Inputs {
   std::vector<Block> blocks_;
 };
 
-/// Memory that the provider writes: `size` bytes, then a page without access or 64 bytes of canary.
+/// Memory for the provider to write to: `size` bytes, followed by an inaccessible page or by 64 canary bytes.
 class Output {
  public:
   Output(std::size_t size, bool guarded);
@@ -72,7 +74,7 @@ class Output {
   Output(const Output&) = delete;
   Output& operator=(const Output&) = delete;
   char* at() const { return at_; }
-  std::size_t written_behind() const;  ///< canary bytes that changed
+  std::size_t written_behind() const;  ///< number of canary bytes that changed
 
  private:
   char* mapping_;

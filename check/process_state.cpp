@@ -52,7 +52,7 @@ void* handler_of(int number) {
 
 std::string name_of(const std::string& entry) { return entry.substr(0, entry.find('=')); }
 
-/// Name of the first variable that only one has, or has otherwise.
+/// Returns the name of the first variable that differs. Empty if none does.
 std::string changed_variable(const std::vector<std::string>& a, const std::vector<std::string>& b) {
   std::vector<std::string> only;
   std::set_symmetric_difference(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(only));
@@ -63,31 +63,32 @@ long entries(const char* folder) {
   const std::unique_ptr<DIR, int (*)(DIR*)> dir(::opendir(folder), &::closedir);
   long out = 0;
   while (dir && ::readdir(dir.get()) != nullptr) ++out;
-  return out - 3;  // `.`, `..` and the folder itself, or the entry that every process has
+  return out - 3;  // without `.`, `..` and the descriptor of this folder (or the main thread)
 }
 
 constexpr long kMiB = 1L << 20;
 
-/// One thing that must not grow, and by how much it did in each round.
+/// A resource that must not grow, with its growth in each round.
 struct Series {
   const char* what;
   long Footprint::*member;
-  long allowed;  ///< per round: noise of allocators
+  long allowed;  ///< growth per round that counts as noise of the allocator
   std::vector<long> rounds;
 
   static constexpr std::size_t kMinRounds = 3, kMaxRounds = 10;
-  /// A leak grows in every round.
+  /// Returns true if some round shows no growth; a leak grows in every round.
   bool flat() const {
     return std::any_of(rounds.begin(), rounds.end(), [this](long grown) { return grown <= allowed; });
   }
-  /// It grew in each round and hardly slower than at first; what slows down is given more rounds to come to rest.
+  /// Returns true if it grew in each round and the growth does not slow down. If it slows down, more rounds follow
+  /// until kMaxRounds.
   bool leaks() const {
     const bool steady = rounds.size() >= kMinRounds && rounds.back() * 2 >= rounds.front();
     return !flat() && (steady || rounds.size() >= kMaxRounds);
   }
 };
 
-/// `14760480 more bytes of memory, 900 more threads` of what leaks, or empty.
+/// Describes what leaks: `14760480 more bytes of memory, 900 more threads`. Empty if nothing does.
 std::string leaked(const std::vector<Series>& all) {
   std::string out;
   for (const auto& series : all) {
@@ -98,7 +99,7 @@ std::string leaked(const std::vector<Series>& all) {
   return out;
 }
 
-/// Calls before the first round and in each.
+/// Number of calls before the first round, and in each round.
 struct Rounds {
   int warmup, times;
 };
@@ -108,7 +109,7 @@ struct Rounds {
                                  std::chrono::duration<double>(took).count(), made));
 }
 
-/// As many as fit into the time when each takes as long as the first did, in the same proportion.
+/// Returns as many calls as fit into the time limit if each takes as long as the first one, in the same proportion.
 Rounds fit_rounds(const std::string& what, Rounds wanted, std::chrono::nanoseconds first,
                   std::chrono::nanoseconds time_limit) {
   constexpr Rounds kFewest{2, 5};

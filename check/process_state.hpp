@@ -11,50 +11,52 @@
 
 namespace driftd::check {
 
-/// What belongs to the whole process, or to the thread that asks.
+/// State of the whole process and of the calling thread.
 struct ProcessState {
   std::string folder, locale;
   mode_t umask = 0;
   std::vector<std::string> environment;  ///< sorted
   std::vector<void*> handlers;           ///< by signal number
-  sigset_t mask{};                       ///< of this thread
+  sigset_t mask{};                       ///< of the calling thread
 
   static ProcessState capture();
-  /// `working folder: expected /a, found /b`; empty: the same. Values of the environment are not shown.
+  /// Describes the first difference: `working folder: expected /a, found /b`. Empty if there is none. Values of
+  /// environment variables are not shown.
   std::string difference(const ProcessState& later) const;
-  std::string signal_difference(const ProcessState& later) const;  ///< handlers and mask only
+  std::string signal_difference(const ProcessState& later) const;  ///< compares handlers and mask only
 };
 
-/// What this process uses now.
+/// The resources that this process uses now.
 struct Footprint {
-  long heap = 0;  ///< bytes that malloc has handed out and not got back
+  long heap = 0;  ///< bytes allocated by malloc and not freed
   long rss = 0;   ///< bytes; 0 under a sanitizer
   long fds = 0, threads = 0;
   static Footprint capture();
 };
 
-/// How long expect_flat may capture.
+/// How long expect_flat may take.
 struct Pace {
   std::chrono::nanoseconds time_limit = std::chrono::seconds(120);
   std::function<std::chrono::nanoseconds()> now = [] { return std::chrono::steady_clock::now().time_since_epoch(); };
 };
 
-/// RuleBroken when each round of `times` calls of `work`, after `warmup` calls, left more behind: bytes of the heap,
-/// resident memory, descriptors or threads. Three rounds, more while the growth slows down; what reaches a plateau
-/// passes. Slow work gets fewer calls, as the first one tells; CheckNotMade when the time is not enough for any
-/// judgement.
+/// Runs `work` `warmup` times, then in rounds of `times` calls. Throws RuleBroken if every round leaves more heap
+/// bytes, resident memory, descriptors or threads behind. There are three rounds, and more while the growth slows down:
+/// what reaches a plateau passes. If the first call is slow, fewer calls are made. Throws CheckNotMade if the time is
+/// too short for a verdict.
 void expect_flat(const std::string& what, int warmup, int times, const std::function<void()>& work,
                  const Pace& pace = {});
 
-/// Where descriptors 0 to 2 lead, and what is printed on 1 (and 2) while this lives.
+/// Captures what is printed on descriptor 1 (and 2) while this object lives, and tells whether descriptors 0 to 2 were
+/// closed or redirected.
 class Stdio {
  public:
   explicit Stdio(bool also_stderr);
-  ~Stdio();  ///< gives back what was there
+  ~Stdio();  ///< restores the descriptors
   Stdio(const Stdio&) = delete;
   Stdio& operator=(const Stdio&) = delete;
-  std::string printed() const;     ///< on stdout, or both
-  std::string redirected() const;  ///< `descriptor 1 is closed`; empty: all lead where they led
+  std::string printed() const;     ///< on stdout, or on stdout and stderr
+  std::string redirected() const;  ///< `descriptor 1 is closed`; empty if none was changed
 
  private:
   struct Place {

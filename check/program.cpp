@@ -77,7 +77,7 @@ Result<std::string> read_text(const std::string& file) {
   }
 }
 
-/// The settings schema, asked for in a child: the parent never loads a provider.
+/// Asks for the settings schema in a child, because the parent never loads a provider.
 Outcome ask_schema(const Subject& subject) {
   return run_in_child(kSchemaLimit, [&] {
     const CallTrace trace = Provider::load(subject).schema("settings");
@@ -87,7 +87,7 @@ Outcome ask_schema(const Subject& subject) {
   });
 }
 
-/// Fills settings and secrets of the subject, or says why they are wrong.
+/// Fills settings and secrets of the subject. Returns an error if they are wrong.
 Status load_settings(const Arguments& args, Subject& subject, std::vector<std::string>& notes) {
   const Outcome schema = ask_schema(subject);
   const bool known = schema.ending == Ending::passed;
@@ -108,7 +108,7 @@ int refuse(const std::string& why) {
   return kWrongCommandLine;
 }
 
-/// `code`, unless the text could not be written whole.
+/// Prints the text and returns `code`. Returns kWrongCommandLine if not all of the text could be written.
 int print(const std::string& text, int code) {
   const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
   if (written && std::fflush(stdout) == 0) return code;
@@ -116,14 +116,15 @@ int print(const std::string& text, int code) {
                             std::strerror(errno), code));
 }
 
-/// Descriptors 0 to 2 are open and there are enough others, so that no check takes what it has for what is missing.
+/// Makes sure that descriptors 0 to 2 are open and that enough others are available; otherwise a check would blame the
+/// provider for a shortage of ours.
 Status prepare_descriptors() {
   constexpr rlim_t kWanted = 1024, kMinimum = 256;
   if (::fcntl(STDOUT_FILENO, F_GETFD) < 0) {
     return fail(Code::invalid, "standard output is closed, and the report goes there; open it (`> report.txt`)");
   }
   for (const int fd : {STDIN_FILENO, STDERR_FILENO}) {
-    if (::fcntl(fd, F_GETFD) < 0) (void)::open("/dev/null", O_RDWR);  // the lowest that is free
+    if (::fcntl(fd, F_GETFD) < 0) (void)::open("/dev/null", O_RDWR);  // opens as the lowest free descriptor
   }
   rlimit limit{};
   ::getrlimit(RLIMIT_NOFILE, &limit);
@@ -172,7 +173,7 @@ int run_with(Arguments& args) {
 }  // namespace
 
 int run(int argc, char** argv) {
-  std::signal(SIGPIPE, SIG_IGN);  // as in a worker
+  std::signal(SIGPIPE, SIG_IGN);  // a worker does the same
   CLI::App app(
       "driftd-check: an adversarial host for a driftd provider. It loads the provider and treats it worse than "
       "the agent ever will. docs/driftd-check.md explains each check.");

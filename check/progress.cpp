@@ -11,7 +11,7 @@ namespace {
 ProgressPage own_page;
 ProgressPage* page = &own_page;
 std::mutex& mutex() {
-  static auto* it = new std::mutex;  // stuck threads may still write while the process ends
+  static auto* it = new std::mutex;  // never destroyed: stuck threads may still write while the process ends
   return *it;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loading the provider, and the threads that calls run on.
+// Loads the provider, and runs calls on a pool of threads.
 #include <dlfcn.h>
 #include <fmt/format.h>
 
@@ -15,7 +15,7 @@
 
 namespace driftd::check {
 
-/// A thread that runs one job after another, for ever.
+/// A thread that runs one job after another until the process ends.
 class PooledThread {
  public:
   static void run(std::shared_ptr<Job> job) {
@@ -24,7 +24,7 @@ class PooledThread {
       const std::lock_guard lock(pool());
       if (!idle().empty()) thread = idle().back(), idle().pop_back();
     }
-    if (thread == nullptr) thread = new PooledThread;  // lives as long as the process: its thread may never return
+    if (thread == nullptr) thread = new PooledThread;  // never deleted: its thread may never return
     const std::lock_guard lock(thread->mutex_);
     thread->job_ = std::move(job);
     thread->changed_.notify_one();
@@ -44,7 +44,7 @@ class PooledThread {
         job = std::exchange(job_, nullptr);
       }
       job->function_();
-      job->function_ = nullptr;  // what it holds ends before anyone hears that it is done
+      job->function_ = nullptr;  // releases what it holds before the job counts as done
       {
         const std::lock_guard lock(pool());
         idle().push_back(this);
@@ -89,7 +89,7 @@ namespace {
 
 constexpr char kEntry[] = "driftd_provider_v1";
 
-// What a slot that the provider does not have answers.
+// These stand in for slots that the provider does not have.
 driftd_status no_describe(driftd_push_fn, void*) { return DRIFTD_UNSUPPORTED; }
 driftd_status no_schema(driftd_str, driftd_push_fn, void*) { return DRIFTD_UNSUPPORTED; }
 driftd_status no_open(driftd_call, const driftd_open_args*, driftd_instance*) { return DRIFTD_UNSUPPORTED; }
@@ -194,7 +194,8 @@ const ipc::LoadAnswer& Provider::loaded() const {
     auto out = worker::ask_plugin(library);
     if (!out)
       throw CheckNotMade(fmt::format("{}; see schema.describe, schema.settings and schema.kinds", out.error().message));
-    const auto declared = ipc::declared_extensions(out->describe);  // negotiation.whole_extensions holds them to it
+    const auto declared = ipc::declared_extensions(out->describe);  // negotiation.whole_extensions checks that query
+                                                                    // agrees
     out->extensions.assign(declared.begin(), declared.end());
     return *out;
   }();

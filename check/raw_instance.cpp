@@ -14,7 +14,7 @@
 namespace driftd::check {
 namespace {
 
-void* const kNoInstance = reinterpret_cast<void*>(0xD0D0D0D0D0D0D0D0);  // what `out` of open holds before
+void* const kNoInstance = reinterpret_cast<void*>(0xD0D0D0D0D0D0D0D0);  // the value of open's `out` before the call
 
 void push_text(void* user, driftd_str text) {
   static_cast<CallTrace*>(user)->pushed.push_back(parse_text(text, "pushed text", 1u << 20));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Driving a provider on this thread with inputs that lie where they hurt. No watchdog: the runner's limit is one.
+// Calls a provider on the current thread, with inputs placed where a mistake shows. There is no watchdog here: the
+// runner's time limit for the check is the only one.
 #pragma once
 
 #include <functional>
@@ -14,36 +15,37 @@ namespace driftd::check {
 
 using Entry = decltype(&driftd_provider_v1);
 
-/// dlopen and dlsym, nothing else; CheckNotMade, with the id of the check that says why.
+/// Loads the library and finds its entry, and calls nothing. Throws CheckNotMade with the id of the check that explains
+/// the failure.
 Entry find_entry(const Subject& subject);
 
-/// What the entry answered. `table` is the provider's own, as large as it says.
+/// The answer of the entry function. `table` is the provider's own; its `size` member says how large it is.
 struct Answer {
   driftd_status status = DRIFTD_INTERNAL;
   std::uint32_t minor_built = 0, minor_needed = 0;
   const driftd_provider_table* table = nullptr;
-  std::size_t written_behind = 0;  ///< bytes behind driftd_accept that changed
+  std::size_t written_behind = 0;  ///< number of bytes behind driftd_accept that the provider overwrote
 };
 struct Offer {
   std::uint32_t minor_max = DRIFTD_ABI_MINOR;
   std::uint32_t in_process = 0;
   std::uint32_t accept_size = sizeof(driftd_accept);
-  const driftd_host_table* host = nullptr;  ///< nullptr: the adversarial one
+  const driftd_host_table* host = nullptr;  ///< null: the adversarial host's table
 };
 Answer negotiate(const Subject& subject, const Offer& offer = {}, InputLayout layout = {});
 
-/// One instance, called on the thread that calls here.
+/// One instance of the provider. Every call runs on the caller's thread.
 class RawInstance {
  public:
   RawInstance(const Subject& subject, InputLayout layout);
-  ~RawInstance();  ///< closes it
+  ~RawInstance();  ///< closes the instance if it is open
 
   CallTrace open(const std::string& settings_json, const CallFaults& faults = {});
-  void open();  ///< with the subject's settings; CheckNotMade unless that works
+  void open();  ///< opens with the subject's settings; throws CheckNotMade if that fails
   CallTrace refresh(const CallArguments& arguments = {}, const CallFaults& faults = {});
   CallTrace read(const std::vector<Identity>& ids, const CallFaults& faults = {});
   CallTrace health();
-  CallTrace watch(const CallFaults& faults);  ///< until it ends; see CallFaults.hook
+  CallTrace watch(const CallFaults& faults);  ///< returns when the watch ends; CallFaults.hook can cancel it
   CallTrace diff(const Identity& id);
   CallTrace schema(const std::string& what);
   const void* query(const std::string& id, std::uint32_t revision);
@@ -52,7 +54,7 @@ class RawInstance {
 
   const Provider& provider() const { return provider_; }
   bool opened() const { return opened_; }
-  std::size_t written_behind() const { return written_behind_; }  ///< of all results, and of `out` of a failed open
+  std::size_t written_behind() const { return written_behind_; }  ///< of all results, and of `out` when open fails
 
  private:
   template <class F>
@@ -67,13 +69,14 @@ class RawInstance {
   std::size_t written_behind_ = 0;
 };
 
-/// The listing that two plain refreshes agree on; CheckNotMade when there is none.
+/// Refreshes twice and returns the listing. Throws CheckNotMade if the two differ.
 Listing plain_listing(RawInstance& instance);
-/// RuleBroken with `when` unless `found` is OK and gives the same.
+/// Throws RuleBroken, with `when` in its text, unless `found` succeeded and lists the same as `expected`.
 void expect_same(const Provider& provider, const Listing& expected, const CallTrace& found, const std::string& when);
 
-/// open, schemas, refresh, read of known and unknown identities, garbage cursor, health, diff, query, wake, close; runs
-/// `after` behind each with its name. What cannot be opened is driven as far as it goes.
+/// Calls open, schema, refresh, read (known and unknown identities, a garbage cursor), health, diff, query, wake and
+/// close, and runs `after` with the name of each call. Throws CheckNotMade if open fails, after the calls that need no
+/// instance.
 void call_every_function(RawInstance& instance, const std::function<void(const std::string&)>& after);
 
 }  // namespace driftd::check

@@ -12,8 +12,8 @@ namespace driftd::check {
 /// All checks in the order of the groups.
 std::vector<Check> all_checks();
 
-/// Those that `wanted` names: an id, a group, or `group.*`; empty: all. Each once, in the order of the list. `invalid`
-/// when a word names nothing; the sentence has the nearest that exists.
+/// Returns the checks that `wanted` names by id, by group or by `group.*`, each once and in the order of `all`. Returns
+/// all if `wanted` is empty. Returns `invalid` if a name matches no check; the message suggests the nearest one.
 Result<std::vector<Check>> select_checks(const std::vector<Check>& all, const std::vector<std::string>& wanted);
 
 std::string group_of(const Check& check);  ///< `memory`

@@ -94,7 +94,7 @@ std::string xml(std::string_view text) {
         break;
       case '\n':
         out += "&#10;";
-        break;  // kept in attributes too
+        break;  // keeps line breaks inside attributes
       default:
         out += c;
     }

@@ -33,11 +33,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Begins each report: what else is written to its descriptor is not from the check.
+/// Starts each report. Anything without it on the report's descriptor was not written by the check.
 using Nonce = std::array<char, 16>;
 
 constexpr std::size_t kHead = sizeof(Nonce) + 5, kMaxStderr = 8u << 10, kMaxText = 1u << 20;
-constexpr rlim_t kReportFd = 900;  // out of the way of a provider that closes what it finds
+constexpr rlim_t kReportFd = 900;  // high, so that a provider which closes low descriptors does not hit it
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 constexpr int kTimeFactor = 5;
 #else
@@ -68,7 +68,7 @@ struct Pipe {
   Pipe(const Pipe&) = delete;
   Pipe& operator=(const Pipe&) = delete;
   void close_write() { ::close(std::exchange(write, -1)); }
-  /// The end to write to gets as high a number as the limit allows.
+  /// Moves the write end to a descriptor number as high as the limit allows.
   void move_write() {
     rlimit limit{};
     ::getrlimit(RLIMIT_NOFILE, &limit);
@@ -80,7 +80,7 @@ struct Pipe {
   }
 };
 
-/// Where the child writes what it is doing; the parent reads it when the child can no longer say.
+/// The child writes here what it is doing. The parent reads it after the child has died.
 struct SharedPage {
   ProgressPage* at;
   SharedPage() {
@@ -110,7 +110,7 @@ void write_all(int fd, const std::string& bytes) {
 
 constexpr unsigned kDiffers = 0x10;
 
-/// The nonce, one byte of Ending (and kDiffers), four of length, the text.
+/// Encodes a verdict: the nonce, one byte of Ending (and kDiffers), four bytes of length, the text.
 std::string frame_verdict(const Nonce& nonce, Outcome verdict) {
   if (verdict.text.size() > kMaxText) verdict.text.resize(kMaxText);
   const auto length = static_cast<std::uint32_t>(verdict.text.size());
@@ -120,7 +120,7 @@ std::string frame_verdict(const Nonce& nonce, Outcome verdict) {
   return out + verdict.text;
 }
 
-/// Descriptors 0 to 2 and the report's, and no other.
+/// Leaves the child with descriptors 0 to 2 and the report's, and no other.
 void prepare_child(int report, int child_stderr) {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -154,7 +154,7 @@ Outcome run_work(const std::function<std::string()>& work) {
   }
 }
 
-/// What one child gets.
+/// The parameters of one child.
 struct Task {
   const SharedPage& page;
   int report, child_stderr;
@@ -166,20 +166,20 @@ struct Task {
   share_progress(task.page.at);
   const pid_t self = ::getpid();
   const std::string verdict = frame_verdict(task.nonce, run_work(work));
-  if (::getpid() == self) write_all(task.report, verdict);  // not a process that the provider forked
+  if (::getpid() == self) write_all(task.report, verdict);  // a process that the provider forked must not report
   ::_exit(0);
 }
 
 // ---- in the parent
 
-/// What one child has child_stderr so far.
+/// What one child has written so far.
 struct ChildOutput {
   explicit ChildOutput(const Nonce& nonce) : nonce(nonce) {}
   const Nonce& nonce;
   std::string report, child_stderr;
   bool report_open = true, stderr_open = true;
 
-  /// Somebody else wrote where only the check writes.
+  /// Returns true if something other than the check wrote to the report.
   bool forged() const {
     const std::size_t known = std::min(report.size(), nonce.size());
     const bool ending = report.size() <= nonce.size() || ending_code() <= static_cast<unsigned>(Ending::not_applicable);
@@ -205,7 +205,7 @@ struct ChildOutput {
   unsigned ending_code() const { return static_cast<unsigned char>(report[nonce.size()]) & ~kDiffers; }
 };
 
-/// Takes what is there without waiting; false: the other end is closed.
+/// Reads what is available without waiting. Returns false if the other end is closed. Keeps the last `max_bytes` bytes.
 bool read_available(int fd, std::string& into, std::size_t max_bytes) {
   char buffer[4096];
   for (;;) {
@@ -223,13 +223,13 @@ bool ended(pid_t pid) {
   return ::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == pid;
 }
 
-/// Until the child gave its verdict, ended, `until` came, or a signal; the last two are false.
+/// Waits until the child has reported its verdict or has ended. Returns false if `until` or a signal came first.
 bool await_verdict(pid_t pid, int report, int child_stderr, Clock::time_point until, ChildOutput& output) {
   while (Clock::now() < until && interrupted() == nullptr) {
     pollfd fds[2] = {{output.report_open ? report : -1, POLLIN, 0},
                      {output.stderr_open ? child_stderr : -1, POLLIN, 0}};
     (void)::poll(fds, 2, 20);
-    const bool over = ended(pid);  // before the last bytes are taken
+    const bool over = ended(pid);  // looked at before the last bytes are read
     if (output.stderr_open) output.stderr_open = read_available(child_stderr, output.child_stderr, kMaxStderr);
     if (output.report_open) output.report_open = read_available(report, output.report, kMaxText + kHead);
     if (over || output.verdict()) return true;
@@ -246,7 +246,7 @@ std::string cause_of_death(int status, const SharedPage& page) {
       WEXITSTATUS(status), page.text());
 }
 
-/// Of a child that had no verdict when it was ended.
+/// Returns the outcome of a child that was ended before it had a verdict.
 Outcome cut_off(std::chrono::milliseconds limit, const SharedPage& page) {
   if (interrupted() != nullptr) return {Ending::not_made, fmt::format("ended by {}", interrupted()), {}, {}};
   const std::string text =
@@ -258,7 +258,7 @@ Outcome cut_off(std::chrono::milliseconds limit, const SharedPage& page) {
           {}};
 }
 
-/// The verdict when what the child started has ended too.
+/// Returns the verdict. It becomes `broken` if the child left a process running.
 Outcome fail_on_orphan(Outcome verdict, const std::string& orphan) {
   if (orphan.empty() || verdict.ending == Ending::broken) return verdict;
   verdict.ending = Ending::broken;
@@ -270,7 +270,7 @@ Outcome watch_child(pid_t pid, const Task& ends, std::chrono::milliseconds limit
   ChildOutput output(ends.nonce);
   const bool finished = await_verdict(pid, ends.report, ends.child_stderr, Clock::now() + limit, output);
   const Outcome late = finished ? Outcome{} : cut_off(limit, ends.page);
-  ::kill(-pid, SIGKILL);  // before the child is reaped: its number is still its own
+  ::kill(-pid, SIGKILL);  // before the child is reaped, so that the pid is still its own
   int status = 0;
   while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
   }
@@ -299,11 +299,12 @@ Outcome run_in_child(std::chrono::milliseconds limit, const std::function<std::s
   const SharedPage page;
   const Orphans orphans;
   const auto start = Clock::now();
-  set_busy_until(mono_ns() + std::chrono::nanoseconds(limit).count());  // of this process, if it is a check's itself
+  set_busy_until(mono_ns() + std::chrono::nanoseconds(limit).count());  // for this process, in case it is the child of
+                                                                        // a check itself
   const pid_t pid = ::fork();
   if (pid < 0) fail_at("fork");
   if (pid == 0) child({page, report.write, child_stderr.write, nonce}, work);
-  ::setpgid(pid, pid);  // whoever comes first
+  ::setpgid(pid, pid);  // parent and child both set it: whichever runs first
   report.close_write();
   child_stderr.close_write();
   ::fcntl(report.read, F_SETFL, O_NONBLOCK);
@@ -316,7 +317,7 @@ Outcome run_in_child(std::chrono::milliseconds limit, const std::function<std::s
 
 Outcome run_check(const Check& check, const Subject& subject) {
   Outcome out = run_in_child(check.limit, [&] { return check.run(subject), std::string(); });
-  // one that keeps what it borrowed reads foreign memory, which seems to change by itself
+  // A provider that keeps borrowed memory reads foreign bytes, which also seem to change by themselves.
   if (!out.differs || group_of(check) == "memory") return out;
   const Outcome own_change = run_in_child(check.limit, [&] { return difference_over_time(subject); });
   if (own_change.ending != Ending::passed || own_change.text.empty()) return out;

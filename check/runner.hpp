@@ -15,18 +15,19 @@ const char* render(Ending ending);  ///< `passed`, `broken`, `not made`, `not ap
 /// How one check ended.
 struct Outcome {
   Ending ending = Ending::passed;
-  std::string text;          ///< the reason; of one that passed what the work returned
-  std::string child_stderr;  ///< the last bytes that the child wrote to stderr; may hold anything
+  std::string text;          ///< the reason; if it passed, what the work returned
+  std::string child_stderr;  ///< the last bytes that the child wrote to stderr; not checked or escaped
   std::chrono::milliseconds took{0};
-  bool differs = false;  ///< broken by ListingDiffers
+  bool differs = false;  ///< it is broken because of ListingDiffers
 };
 
-/// Runs `work` in a child process of its own group with /dev/null as stdin and stdout; what it returns is the text. A
-/// crash, an exit and the limit of wall time (longer under a sanitizer) are `broken`, with the reason in words; what
-/// the child left running in its group is killed. The caller has one thread.
+/// Runs `work` in a child process with a process group of its own and /dev/null as stdin and stdout. What `work`
+/// returns becomes the outcome's text. A crash, an exit, or exceeding `limit` of wall time (scaled up under a
+/// sanitizer) is `broken`, with the reason as text. Kills whatever the child left running in its group. The caller must
+/// have one thread only.
 Outcome run_in_child(std::chrono::milliseconds limit, const std::function<std::string()>& work);
 
-/// ListingDiffers is `not_made` when a process that nobody disturbs finds that the system changes by itself.
+/// Runs one check. ListingDiffers becomes `not_made` if another child finds that the system changes by itself.
 Outcome run_check(const Check& check, const Subject& subject);
 
 }  // namespace driftd::check

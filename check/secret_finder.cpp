@@ -12,7 +12,7 @@
 namespace driftd::check {
 namespace {
 
-constexpr std::size_t kMinBytes = 8;  // bytes
+constexpr std::size_t kMinBytes = 8;
 
 std::string upper(std::string text) {
   std::transform(text.begin(), text.end(), text.begin(),
@@ -29,7 +29,7 @@ std::string url_encoded(const std::string& bytes, bool high) {
   return out;
 }
 
-/// The part of the base64 text that does not depend on what stands before or behind the secret.
+/// Returns the part of the base64 text that does not depend on the bytes around the secret.
 std::string base64_core(const std::string& secret, std::size_t offset) {
   static constexpr std::size_t kSkip[] = {0, 2, 3};
   const std::string text = base64(std::string(offset, 'x') + secret);

@@ -8,17 +8,17 @@
 
 namespace driftd::check {
 
-/// Finds planted secrets in text: as they are, JSON-escaped, URL-encoded, in hex, in base64 at any offset.
+/// Finds planted secrets in a text: in plain form, JSON-escaped, URL-encoded, in hex, or in base64 at any offset.
 class SecretFinder {
  public:
-  /// Secrets shorter than 8 bytes, and those that `public_text` holds anyway, are not looked for: they are also words.
+  /// Ignores secrets shorter than 8 bytes and those that `public_text` contains: they occur in ordinary text too.
   SecretFinder(const std::map<std::string, std::string>& secrets, const std::string& public_text);
   bool empty() const { return forms_.empty(); }
-  /// How the first one found is written (`plain`, `hex` ...); empty: none.
+  /// Returns the form of the first secret found (`plain`, `hex` ...). Empty if there is none.
   std::string find(const std::string& text) const;
 
  private:
-  std::vector<std::pair<std::string, std::string>> forms_;  ///< form, name of the form
+  std::vector<std::pair<std::string, std::string>> forms_;  ///< the encoded secret and the name of the encoding
 };
 
 }  // namespace driftd::check

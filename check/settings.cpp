@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// Replaces sensitive leaves by tokens.
+/// Replaces sensitive values by tokens.
 class Tokens {
  public:
   Tokens(std::uint64_t seed, Settings& out) : seed_(std::to_string(seed)), out_(out) {}

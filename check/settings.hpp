@@ -12,18 +12,19 @@ namespace driftd::check {
 
 /// Settings as `open` gets them.
 struct Settings {
-  std::string json;                            ///< sensitive values are tokens; empty: none
-  std::string missing;                         ///< why there are none
+  std::string json;                            ///< sensitive values are tokens; empty if there are no settings
+  std::string missing;                         ///< why there are no settings
   std::map<std::string, std::string> secrets;  ///< token → bytes
 };
 
-/// Reads a settings file (YAML or JSON: what stands under `settings:` of a backend). Literal values of `writeOnly`
-/// settings become tokens, which `seed` makes. `invalid` names file, setting, expected and found, never a value.
-/// Without a schema (a provider that cannot tell it) they stay as they are.
+/// Reads a settings file: YAML or JSON, with the content of a backend's `settings:`. Literal values of `writeOnly`
+/// settings become tokens, which `seed` makes reproducible. Returns `invalid` with the file, the setting, what was
+/// expected and what was found, but never with a value. If `schema_json` is empty (the provider did not deliver one),
+/// values stay as they are.
 Result<Settings> read_settings(std::string_view text, const std::string& file, std::string_view schema_json,
                                std::uint64_t seed);
 
-/// `{}` when the schema asks for nothing; else the reason why there are none.
+/// Returns `{}` if the schema requires no setting. Otherwise returns no settings and the reason.
 Settings default_settings(std::string_view schema_json);
 
 }  // namespace driftd::check

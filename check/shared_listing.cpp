@@ -10,7 +10,7 @@
 namespace driftd::check {
 namespace {
 
-constexpr std::size_t kSize = 512u << 20;  // bytes of address space; what is not written costs nothing
+constexpr std::size_t kSize = 512u << 20;  // bytes of address space; pages that are never written cost nothing
 
 void append(std::string& to, std::string_view text) {
   const std::uint64_t size = text.size();

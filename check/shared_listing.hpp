@@ -7,14 +7,15 @@
 
 namespace driftd::check {
 
-/// Memory that children of this process share: one writes what it listed, later ones compare. One writer at a time.
+/// A listing in memory that all children of this process share: one child writes its listing, later ones compare with
+/// it. Only one may write at a time.
 class SharedListing {
  public:
-  SharedListing();  ///< CheckNotMade without memory
+  SharedListing();  ///< throws CheckNotMade if the memory cannot be mapped
   ~SharedListing();
   SharedListing(const SharedListing&) = delete;
   SharedListing& operator=(const SharedListing&) = delete;
-  void write(const Listing& listing);  ///< CheckNotMade when it does not fit
+  void write(const Listing& listing);  ///< throws CheckNotMade if it does not fit
   Listing read() const;
 
  private:

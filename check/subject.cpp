@@ -20,7 +20,7 @@ void push_verdict(void* user, const driftd_verdict* verdict) {
   static_cast<CallTrace*>(user)->verdicts.push_back(parse_verdict(verdict));
 }
 
-/// The function on this thread, with the border's rules around it.
+/// Runs the function on this thread. Records an exception or an unknown status as a violation.
 template <class F>
 void call_guarded(CallTrace& trace, const std::string& name, F function) {
   set_progress(name);
@@ -71,7 +71,7 @@ driftd_status do_watch(const Provider& provider, driftd_instance self, driftd_ca
 
 }  // namespace
 
-/// What outlives a stuck call.
+/// The state of an instance. It stays alive as long as a stuck call needs it.
 struct Instance::Opened {
   const Provider* provider = nullptr;
   driftd_instance self = nullptr;
@@ -79,10 +79,10 @@ struct Instance::Opened {
   std::atomic<int> calls{0};
   std::mutex mutex;
   std::condition_variable changed;
-  int waking = 0;       // under mutex
-  bool closed = false;  // under mutex
+  int waking = 0;       // guarded by mutex
+  bool closed = false;  // guarded by mutex
 
-  /// Any thread; after close it does nothing: a wake that came late finds no instance.
+  /// Wakes the instance. Does nothing after close, so that a late wake touches no closed instance. [any thread]
   void wake() {
     {
       const std::lock_guard lock(mutex);
@@ -94,7 +94,7 @@ struct Instance::Opened {
     --waking;
     changed.notify_all();
   }
-  /// From now on nothing wakes it; false: a wake does not return.
+  /// Prevents further wakes and waits for those in progress. Returns false if one does not return within kGrace.
   bool end() {
     std::unique_lock lock(mutex);
     closed = true;
@@ -147,7 +147,7 @@ std::pair<CallTrace, std::unique_ptr<Instance>> Instance::open(const Subject& su
   opened->declared = opened->provider->declared(secrets);
   const std::string settings = settings_json.empty() ? "{}" : settings_json;
   std::unique_ptr<Instance> instance(new Instance(opened));
-  opened->calls = 1;  // nothing to close until open trace OK
+  opened->calls = 1;  // keeps the destructor from closing until open has succeeded
   CallTrace trace = instance
                         ->start(Function::open, faults,
                                 [opened, settings](driftd_call handle, CallTrace&) {

@@ -12,13 +12,13 @@
 
 namespace driftd::check {
 
-/// A function that runs on a thread of a pool. Waiting is counted in slices that the machine really gave us: a busy
-/// machine makes nobody late. A thread that never returns is left behind; the process ends by _exit.
+/// A function that runs on a thread of a pool. Time limits are counted in short slices of waiting, so that a busy
+/// machine does not make a provider look late. A thread that never returns is left behind: the process ends by _exit.
 class Job {
  public:
   static std::shared_ptr<Job> start(std::function<void()> function);
   bool done() const { return done_; }
-  bool wait(std::chrono::milliseconds time_limit);  ///< true: it returned
+  bool wait(std::chrono::milliseconds time_limit);  ///< true if the function has returned
 
  private:
   friend class PooledThread;
@@ -28,35 +28,35 @@ class Job {
   std::condition_variable changed_;
 };
 
-/// The provider, loaded into this process once and never unloaded. What cannot be loaded or understood ends a check as
-/// CheckNotMade, with the id of the check that says why. Any thread.
+/// The provider, loaded into this process once and never unloaded. Throws CheckNotMade, with the id of the check that
+/// explains it, if the provider cannot be loaded or its answers cannot be parsed. [any thread]
 class Provider {
  public:
   static const Provider& load(const Subject& subject);
 
-  driftd_provider_table table{};  ///< full size: what the provider's own lacks answers UNSUPPORTED
-  /// `describe` and `schema`, with a watchdog.
+  driftd_provider_table table{};  ///< of full size: slots that the provider lacks return UNSUPPORTED
+  // Call the provider's `describe` and `schema`. Throw RuleBroken if they do not return within kGrace.
   CallTrace describe() const;
   CallTrace schema(const std::string& what) const;
-  /// What it says of itself, as the agent understands it.
+  /// The provider's description, as the agent parses it.
   const core::ProviderInfo& info() const;
   const ipc::LoadAnswer& loaded() const;
-  /// The extension's table or nullptr. Copy it by its size.
+  /// Returns the extension's table, or null. Copy it by its size member (copy_struct).
   const void* query(const char* id, std::uint32_t revision) const;
-  /// Kinds and metrics from describe, tokens as given.
+  /// Returns the kinds and metrics of describe, and the given tokens.
   std::shared_ptr<const Declarations> declared(const std::map<std::string, std::string>& secrets) const;
 };
 
-/// A call in progress on a thread of the pool. Owned by the thread that started it.
+/// A call in progress on a thread of the pool. It belongs to the thread that started it.
 class RunningCall {
  public:
   using Body = std::function<driftd_status(driftd_call, CallTrace&)>;
   HostCall& call() const { return *call_; }
   bool returned() const { return job_->done(); }
   bool returned_within(std::chrono::milliseconds time_limit) const { return job_->wait(time_limit); }
-  void cancel() const;  ///< and wakes the instance, as the agent does
-  /// Until it returned. RuleBroken, with its name, when it did not within kGrace of a cancel, its deadline or
-  /// FINISH_SOON.
+  void cancel() const;  ///< also wakes the instance, as the agent does
+  /// Waits until the call returns. Throws RuleBroken, with the call's name, if it does not return within kGrace after a
+  /// cancel, its deadline or FINISH_SOON.
   CallTrace wait();
 
  private:
@@ -68,30 +68,30 @@ class RunningCall {
   std::string name_;
 };
 
-/// What a call asks for.
+/// The arguments of a call.
 struct CallArguments {
   std::string cursor;              ///< refresh, watch
-  std::vector<std::string> kinds;  ///< refresh; empty: all
+  std::vector<std::string> kinds;  ///< refresh; empty means all
   std::vector<Identity> ids;       ///< read
   bool full = false;               ///< refresh: DRIFTD_REFRESH_FULL
 };
 
-/// One opened instance. Closed by the destructor unless a call never returned.
+/// One opened instance. The destructor closes it unless a call never returned.
 class Instance {
  public:
-  explicit Instance(const Subject& subject);  ///< CheckNotMade when it cannot be opened
+  explicit Instance(const Subject& subject);  ///< throws CheckNotMade if it cannot be opened
   ~Instance();
   Instance(Instance&&) noexcept = default;
   Instance& operator=(Instance&&) = delete;
 
-  /// Opens with other settings; `first` says how that went, `second` is null unless it is OK.
+  /// Opens an instance with other settings. `first` is the trace of open; `second` is null unless open succeeded.
   static std::pair<CallTrace, std::unique_ptr<Instance>> open(const Subject& subject, const std::string& settings_json,
                                                               const std::map<std::string, std::string>& secrets,
                                                               const CallFaults& faults = {});
 
   RunningCall start(Function function, const CallArguments& arguments = {}, CallFaults faults = {}) const;
-  RunningCall start(Function function, CallFaults faults, RunningCall::Body body) const;  ///< any function of an
-                                                                                          ///< extension
+  /// Starts `body`, which may call any function of an extension.
+  RunningCall start(Function function, CallFaults faults, RunningCall::Body body) const;
   CallTrace refresh(const CallArguments& arguments = {}, const CallFaults& faults = {}) const {
     return start(Function::refresh, arguments, faults).wait();
   }
@@ -101,7 +101,7 @@ class Instance {
   CallTrace health(const CallFaults& faults = {}) const { return start(Function::health, {}, faults).wait(); }
   CallTrace diff(const driftd_diff_args& args) const;
   void wake() const;
-  /// RuleBroken when it does not return within kGrace. Nothing may be called afterwards.
+  /// Throws RuleBroken if close does not return within kGrace. No other function may be called afterwards.
   void close();
 
   driftd_instance raw() const;

@@ -13,7 +13,9 @@ using testing::AnyOf;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-std::string animal(const std::string& name) { return std::string(DRIFTD_BINARY_DIR "/tests/zoo/") + name + ".so"; }
+std::string faulty_provider(const std::string& name) {
+  return std::string(DRIFTD_BINARY_DIR "/tests/faulty_providers/") + name + ".so";
+}
 
 Output check(std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), DRIFTD_BINARY_DIR "/bin/driftd-check");
@@ -35,21 +37,21 @@ std::vector<std::string> quick(const std::string& file) {
 }
 
 TEST(DriftdCheck, ASoundProviderPassesAndTheRunEndsWithItsSums) {
-  const Output done = check(quick(animal("sound")));
+  const Output done = check(quick(faulty_provider("sound")));
   EXPECT_EQ(done.code, 0) << done.out << done.err;
   EXPECT_THAT(done.out, StartsWith("check "));
   EXPECT_THAT(done.out, HasSubstr(" 0 broken (0 must, 0 should), "));
 }
 
 TEST(DriftdCheck, ABrokenMustIsOne) {
-  const Output done = check({animal("segfault"), "--only", "refresh.works"});
+  const Output done = check({faulty_provider("segfault"), "--only", "refresh.works"});
   EXPECT_EQ(done.code, 1) << done.out << done.err;
   EXPECT_THAT(done.out, AnyOf(HasSubstr("killed by signal 11 (Segmentation fault) (refresh"),
                               HasSubstr("killed by signal 6 (Aborted) (refresh")));  // a sanitizer's way
 }
 
 TEST(DriftdCheck, ABrokenShouldIsZero) {
-  const Output done = check({animal("no_relro"), "--only", "binary.relro"});
+  const Output done = check({faulty_provider("no_relro"), "--only", "binary.relro"});
   EXPECT_EQ(done.code, 0) << done.out << done.err;
   EXPECT_THAT(done.out, HasSubstr("binary.relro  should  broken"));
 }
@@ -80,22 +82,22 @@ TEST(DriftdCheck, WrongSettingsAreRefusedBeforeAnyCheck) {
 }
 
 TEST(DriftdCheck, AProviderWhoseSchemaCannotBeAskedIsCheckedAllTheSame) {
-  const json done = report({animal("describe_crashes"), "--only", "binary"});
+  const json done = report({faulty_provider("describe_crashes"), "--only", "binary"});
   EXPECT_EQ(done["sums"]["broken_must"], 0) << done.dump(2);
 }
 
 TEST(DriftdCheck, AnUnknownCheckAndAMissingFileAreWrongCommandLines) {
-  EXPECT_EQ(check({animal("sound"), "--only", "memory.pageend"}).code, 2);
+  EXPECT_EQ(check({faulty_provider("sound"), "--only", "memory.pageend"}).code, 2);
   EXPECT_EQ(check({"no-such-file.so"}).code, 2);
   EXPECT_EQ(check({}).code, 2);
-  EXPECT_EQ(check({animal("sound"), "--json", "--junit"}).code, 2);
+  EXPECT_EQ(check({faulty_provider("sound"), "--json", "--junit"}).code, 2);
 }
 
 Output shell(const std::string& command) { return run({"sh", "-c", command}, {}, std::chrono::minutes(4)); }
 const char* const kProgram = DRIFTD_BINARY_DIR "/bin/driftd-check ";
 
 TEST(DriftdCheck, AReportThatCannotBeWrittenIsTwo) {
-  const std::string command = kProgram + animal("sound") + " --only binary.entry --json ";
+  const std::string command = kProgram + faulty_provider("sound") + " --only binary.entry --json ";
   const Output full = shell(command + "> /dev/full");
   EXPECT_EQ(full.code, 2);
   EXPECT_THAT(full.err, HasSubstr("could not be written to standard output: No space left on device"));
@@ -105,7 +107,7 @@ TEST(DriftdCheck, AReportThatCannotBeWrittenIsTwo) {
 }
 
 TEST(DriftdCheck, ASignalEndsTheRunWithTheReportOfWhatIsThere) {
-  const Output done = shell(kProgram + animal("blocks_in_close") +
+  const Output done = shell(kProgram + faulty_provider("blocks_in_close") +
                             " --only binary.entry --only deadline.close --only schema.describe --json & "
                             "pid=$!; while ! ps --ppid $pid > /dev/null; do :; done; kill -TERM $pid; wait $pid");
   EXPECT_EQ(done.code, 3) << done.err;
@@ -116,7 +118,7 @@ TEST(DriftdCheck, ASignalEndsTheRunWithTheReportOfWhatIsThere) {
 }
 
 TEST(DriftdCheck, FewDescriptorsAccuseNobodyAndTooFewAreSaid) {
-  const std::string command = kProgram + animal("sound") + " --only binary --only negotiation";
+  const std::string command = kProgram + faulty_provider("sound") + " --only binary --only negotiation";
   EXPECT_EQ(shell("ulimit -Sn 512; " + command).code, 0);
   const Output few = shell("ulimit -n 64; " + command);
   EXPECT_EQ(few.code, 2);
@@ -124,11 +126,11 @@ TEST(DriftdCheck, FewDescriptorsAccuseNobodyAndTooFewAreSaid) {
 }
 
 TEST(DriftdCheck, AFolderForSettingsAndASeedThatIsNoneAreNamed) {
-  const Output folder = check({animal("sound"), "--settings", "/tmp"});
+  const Output folder = check({faulty_provider("sound"), "--settings", "/tmp"});
   EXPECT_EQ(folder.code, 2);
   EXPECT_THAT(folder.err, HasSubstr("--settings /tmp: cannot be read: it is a folder; give a file"));
   for (const char* seed : {"-1", "99999999999999999999", "1x"}) {
-    const Output wrong = check({animal("sound"), std::string("--seed=") + seed});
+    const Output wrong = check({faulty_provider("sound"), std::string("--seed=") + seed});
     EXPECT_EQ(wrong.code, 2) << seed;
     EXPECT_THAT(wrong.err, HasSubstr("expected a whole number from 0 to 18446744073709551615")) << seed;
   }
@@ -137,14 +139,14 @@ TEST(DriftdCheck, AFolderForSettingsAndASeedThatIsNoneAreNamed) {
 TEST(DriftdCheck, AFolderThatOthersMayWriteIsNoFaultOfTheProvider) {
   const TempDir folder;
   const std::string file = folder.file("sound.so");
-  std::filesystem::copy_file(animal("sound"), file);
+  std::filesystem::copy_file(faulty_provider("sound"), file);
   std::filesystem::permissions(folder.path(), std::filesystem::perms(0777));
   const json done = report({file, "--only", "chaos.jail"});
   EXPECT_NE(done["checks"][0]["result"], "broken") << done.dump(2);
 }
 
 TEST(DriftdCheck, TheSeedIsTheOneGivenAndElseAnotherEachTime) {
-  const std::vector<std::string> once{animal("sound"), "--only", "binary.entry"};
+  const std::vector<std::string> once{faulty_provider("sound"), "--only", "binary.entry"};
   std::vector<std::string> seeded = once;
   seeded.insert(seeded.end(), {"--seed", "77"});
   EXPECT_EQ(report(seeded)["seed"], 77);
@@ -161,7 +163,7 @@ TEST(DriftdCheck, ListShowsAllAndRunsNothing) {
 TEST(DriftdCheck, JUnitIsWellFormed) {
   const TempDir folder;
   const std::string xml = folder.write(
-      "report.xml", check({animal("segfault"), "--only", "refresh.works", "--only", "binary", "--junit"}).out);
+      "report.xml", check({faulty_provider("segfault"), "--only", "refresh.works", "--only", "binary", "--junit"}).out);
   const Output parsed =
       run({DRIFTD_PYTHON, "-c",
            "import sys, xml.etree.ElementTree as t; s = t.parse(sys.argv[1]).getroot().find('testsuite'); "

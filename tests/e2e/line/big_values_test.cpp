@@ -24,7 +24,7 @@ class BigValues : public testing::Test {
   Agent agent{dir,
               config(10),
               {{"HOOK_SECRET", "hook-canary-of-24-bytes!"}},
-              {Agent::build("providers"), Agent::build("tests/zoo")}};
+              {Agent::build("providers"), Agent::build("tests/faulty_providers")}};
 
   std::string config(int topics) const {
     return "defaults:\n  interval: 1h\nbackends:\n" + terraform_backend(state) + "    interval: 1s\n" +
@@ -100,7 +100,7 @@ TEST_F(BigValues, ABacklogOfLargeEventsIsDeliveredWithinABound) {
   ASSERT_EQ(agent.stop(), 0);
 
   // Without the plugin nothing is read: the memory is that of delivery.
-  const std::string none = dir.file("none"), zoo = Agent::build("tests/zoo");
+  const std::string none = dir.file("none"), zoo = Agent::build("tests/faulty_providers");
   std::filesystem::create_directory(none);
   std::string text = read_file(agent.config());
   ASSERT_NE(text.find(zoo), std::string::npos);

@@ -27,17 +27,17 @@ class BlackHoles : public testing::Test {
   BlackHoles() {
     redis_.grant_readme("redis-canary");
     const std::string postgres = "database: postgres, user: driftd, password: \"${env:REDIS_PASSWORD}\", endpoints: [";
-    agent_ = std::make_unique<Agent>(dir_,
-                                     "defaults:\n  interval: 200ms\nbackends:\n" + redis_backend(redis_) +
-                                         "    interval: 1s\n" +
-                                         backend("redis-deaf", "redis", "address: " + address(deaf_)) +
-                                         backend("redis-full", "redis", "address: " + address(full_)) +
-                                         backend("postgres-deaf", "postgres", postgres + address(deaf_) + "]") +
-                                         backend("postgres-full", "postgres", postgres + address(full_) + "]") +
-                                         backend("stubborn", "black_hole", "address: " + address(full_)) +
-                                         "sinks:\n  desk: { type: notifications }\n",
-                                     std::map<std::string, std::string>{{"REDIS_PASSWORD", "redis-canary"}},
-                                     std::vector<std::string>{Agent::build("providers"), Agent::build("tests/zoo")});
+    agent_ = std::make_unique<Agent>(
+        dir_,
+        "defaults:\n  interval: 200ms\nbackends:\n" + redis_backend(redis_) + "    interval: 1s\n" +
+            backend("redis-deaf", "redis", "address: " + address(deaf_)) +
+            backend("redis-full", "redis", "address: " + address(full_)) +
+            backend("postgres-deaf", "postgres", postgres + address(deaf_) + "]") +
+            backend("postgres-full", "postgres", postgres + address(full_) + "]") +
+            backend("stubborn", "black_hole", "address: " + address(full_)) +
+            "sinks:\n  desk: { type: notifications }\n",
+        std::map<std::string, std::string>{{"REDIS_PASSWORD", "redis-canary"}},
+        std::vector<std::string>{Agent::build("providers"), Agent::build("tests/faulty_providers")});
   }
   std::int64_t number(const std::string& backend, const char* member) {
     const auto row = agent_->backend(backend);

@@ -20,7 +20,7 @@ std::vector<std::string> split(const std::string& text, char at) {
   return out;
 }
 
-/// Animals that the table has no room for: the same check finds them.
+/// Further faulty providers that the table does not list, with the check that finds each.
 const std::map<std::string, std::string>& relatives() {
   static const std::map<std::string, std::string> kRelatives = {
       {"forges_verdict", "binary.loads"},
@@ -55,19 +55,19 @@ std::vector<Row> documented_checks() {
   return out;
 }
 
-std::vector<Animal> animals() {
+std::vector<FaultyProvider> providers() {
   std::map<std::string, std::string> levels;
-  std::map<std::string, Animal> out;
+  std::map<std::string, FaultyProvider> out;
   for (const auto& row : documented_checks()) {
     levels[row.id] = row.level;
-    for (const auto& name : row.animals) {
+    for (const auto& name : row.providers) {
       out[name].name = name;
       out[name].breaks[row.id] = row.level;
     }
   }
   for (const auto& [name, id] : relatives()) out[name] = {name, {{id, levels.at(id)}}};
-  std::vector<Animal> list;
-  for (const auto& [name, animal] : out) list.push_back(animal);
+  std::vector<FaultyProvider> list;
+  for (const auto& [name, provider] : out) list.push_back(provider);
   return list;
 }
 

@@ -10,21 +10,21 @@ namespace driftd::test {
 /// A row of the table in docs/driftd-check.md.
 struct Row {
   std::string id, level;
-  std::vector<std::string> animals;
+  std::vector<std::string> providers;
 };
-/// Throws when the page has no such table.
+/// Returns the rows. Throws if the page has no such table.
 std::vector<Row> documented_checks();
 
-/// An animal and the checks that it breaks, id → level.
-struct Animal {
+/// A faulty provider and the checks that it breaks: id → level.
+struct FaultyProvider {
   std::string name;
   std::map<std::string, std::string> breaks;
-  friend std::ostream& operator<<(std::ostream& out, const Animal& a) { return out << a.name; }
+  friend std::ostream& operator<<(std::ostream& out, const FaultyProvider& a) { return out << a.name; }
 };
-/// Those of the table, and the rest of the zoo with the check that finds it.
-std::vector<Animal> animals();
+/// Returns the faulty providers of the table, and those that it does not list with the check that finds each.
+std::vector<FaultyProvider> providers();
 
-/// Files of the zoo that no check is for: sound ones, and those that only a running agent can meet.
+/// Providers that break no check: sound ones, and those that only fail in a running agent.
 const std::vector<std::string>& not_for_the_checker();
 
 }  // namespace driftd::test

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What strangers write, read as the product reads it. Each function returns when it has read or refused its text; a
-// crash, a hang, or memory beyond the bound is a finding. Exceptions of a provider are none: the SDK's barrier makes
-// diagnostics of them. What a property promises is asserted with `require`.
+// Parses foreign data as the product does. Each function returns when it has parsed or rejected its text. A crash, a
+// hang, or memory beyond the bound is a finding. An exception of a provider is not a finding, because the SDK's barrier
+// turns it into a diagnostic. Promised properties are asserted with `require`.
 #pragma once
 
 #include <cstddef>
@@ -11,16 +11,16 @@
 namespace driftd::fuzz {
 
 struct Target {
-  const char* name;  ///< of the corpus folder and of the fuzzer's binary
+  const char* name;  ///< name of the corpus folder and of the fuzzer's binary
   void (*read)(std::string_view);
-  std::size_t max_bytes;  ///< of heap that one text of the corpus may take
+  std::size_t max_bytes;  ///< maximum of heap bytes for one text of the corpus
 };
 
-/// Every target; tests/fuzz/target/CMakeLists.txt names the same.
+/// Returns every target. tests/fuzz/target/CMakeLists.txt lists the same names.
 std::span<const Target> targets();
 const Target* find_target(std::string_view name);
 
-/// Ends the process where a promise is broken, in a fuzzer and in a test alike.
+/// Aborts the process if a promise is broken, both in a fuzzer and in a test.
 void require(bool holds, const char* promise);
 
 void yaml(std::string_view text);

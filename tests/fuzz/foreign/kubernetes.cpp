@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tenants of a cluster write, as the k8s provider reads it in its worker.
+// Objects that tenants of a cluster write, parsed as the k8s provider does in its worker.
 #include <zlib.h>
 #include <nlohmann/json.hpp>
 

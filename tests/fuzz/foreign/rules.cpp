@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Paths, patterns and schemas: what a plugin says of its attributes. Bodies: what a worker sends of one resource.
+// Paths, patterns and schemas, as a plugin declares its attributes, and bodies of resources, as a worker sends them.
 #include "core/judge/diff.hpp"
 #include "core/redact.hpp"
 #include "core/value/glob_match.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What servers answer and what their users may put into it.
+// Answers of servers, with contents that their users control.
 #include <nlohmann/json.hpp>
 
 #include "core/value/parse_limits.hpp"

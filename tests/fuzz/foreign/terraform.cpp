@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// State files of every format, as the terraform provider reads them in its worker.
+// State files of every format, parsed as the terraform provider does in its worker.
 #include <nlohmann/json.hpp>
 
 #include "core/value/parse_limits.hpp"

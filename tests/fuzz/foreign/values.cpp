@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texts of one attribute, as the agent's diff pool reads them.
+// Texts of one attribute, parsed as the agent's diff pool does.
 #include <array>
 #include <string>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the fuzzers start from and what they found, read again: no crash, little memory, an end.
+// Replays the fuzzers' corpus and their findings: no crash, little memory, no endless loop.
 #include <gtest/gtest.h>
 #include <algorithm>
 #include <filesystem>
@@ -42,7 +42,7 @@ TEST_P(Replay, EveryTextOfTheCorpusIsReadInBoundedMemory) {
   }
 }
 
-/// A byte changed, cut, doubled or taken from another text.
+/// Changes, removes or repeats bytes, or takes some from another text.
 std::string mutated(std::string text, const std::string& other, std::mt19937& random) {
   for (auto n = 1 + random() % 3; n > 0 && !text.empty(); --n) {
     const auto at = random() % text.size();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// libFuzzer's way into one parser of foreign data (`make fuzz`): the function that the corpus test replays.
+// libFuzzer's entry to one parser of foreign data (`make fuzz`). It calls the function that the corpus test replays.
 #include <cstdint>
 
 #include "fuzz/foreign/foreign.hpp"

@@ -4,6 +4,6 @@
 
 #include "base.h"
 
-driftd_status animal_refresh(driftd_instance, driftd_call, const driftd_refresh_args*, driftd_refresh_result*) {
+driftd_status faulty_refresh(driftd_instance, driftd_call, const driftd_refresh_args*, driftd_refresh_result*) {
   throw std::runtime_error("nobody caught this");
 }

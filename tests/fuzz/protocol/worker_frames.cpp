@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fuzz/said/worker_frames.hpp"
+#include "fuzz/protocol/worker_frames.hpp"
 
 namespace driftd::fuzz {
 
@@ -9,7 +9,7 @@ using ipc::FrameType;
 
 ipc::LoadAnswer loaded() {
   ipc::LoadAnswer out;
-  out.file = "/etc/passwd";  // not what the agent asked for
+  out.file = "/etc/passwd";  // not the file that the agent asked for
   out.describe =
       R"({"id":"hostile","version":"1.0","types":["hostile"],"kinds":["thing"],"metrics":[{"name":"things"}],)"
       R"("extensions":[{"id":"driftd.watch","revision":1}],"diff":true})";
@@ -70,7 +70,7 @@ std::string mutated(std::string bytes, Random& random) {
       case 3:
         bytes.insert(at, std::string(1 + below(200), static_cast<char>(random())));
         break;
-      default:  // a length, a count or a number
+      default:  // overwrites four bytes: a length, a count or a number
         for (std::size_t i = at; i < std::min(bytes.size(), at + 4); ++i) bytes[i] = below(2) == 0 ? '\xff' : '\x7f';
     }
     if (bytes.size() > 4096) bytes.resize(4096);

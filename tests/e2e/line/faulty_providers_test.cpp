@@ -98,7 +98,7 @@ class ZooLine : public testing::Test {
     agent_ = std::make_unique<Agent>(
         dir_, "defaults:\n  interval: 500ms\nbackends:\n" + backends + "sinks:\n  desk: { type: notifications }\n",
         std::map<std::string, std::string>{{"REDIS_PASSWORD", "redis-canary"}, {"ZOO_PASSWORD", "zoo-canary-17"}},
-        std::vector<std::string>{Agent::build("providers"), Agent::build("tests/zoo")});
+        std::vector<std::string>{Agent::build("providers"), Agent::build("tests/faulty_providers")});
   }
   static void add(std::string& backends, const std::string& name, const std::string& extra) {
     backends += "  - { name: " + name + ", provider: " + name + extra + " }\n";

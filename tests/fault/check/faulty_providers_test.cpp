@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every check of driftd-check is failed by at least one animal of the zoo, and the sound provider fails none.
+// Every check of driftd-check is broken by at least one faulty provider, and the sound provider breaks none.
 #include <gmock/gmock.h>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -16,9 +16,9 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 using ::testing::IsEmpty;
 
-const std::string kZoo = DRIFTD_BINARY_DIR "/tests/zoo/";
+const std::string kFaultyProviders = DRIFTD_BINARY_DIR "/tests/faulty_providers/";
 constexpr std::chrono::minutes kLongest{4};
-/// Not made with a sanitizer's malloc, which cannot be told to fail.
+/// This check cannot be made with the malloc of a sanitizer, which never fails on purpose.
 constexpr char kNeedsOwnMalloc[] = "memory.failing_allocations";
 
 struct Verdict {
@@ -27,15 +27,15 @@ struct Verdict {
   std::string text;
 };
 
-/// What the animal `lock_file` leaves behind when it is killed.
+/// Removes what the provider `lock_file` leaves behind when it is killed.
 void remove_locks() {
   std::error_code gone;  // another run may have removed it
   for (const auto& entry : fs::directory_iterator("/tmp")) {
-    if (entry.path().filename().string().rfind("driftd-zoo-lock-", 0) == 0) fs::remove(entry.path(), gone);
+    if (entry.path().filename().string().rfind("driftd-faulty-lock-", 0) == 0) fs::remove(entry.path(), gone);
   }
 }
 
-/// Where a sanitizer's reports go that an animal is meant to cause.
+/// Sends the reports of sanitizers to a folder, because the provider is meant to cause them.
 std::map<std::string, std::string> reported_to(const TempDir& folder) {
   std::map<std::string, std::string> out;
   for (const char* options : {"ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS"})
@@ -43,21 +43,21 @@ std::map<std::string, std::string> reported_to(const TempDir& folder) {
   return out;
 }
 
-/// In each the animal itself is seen at work, not driftd-check alone.
-void expect_of_the_animal(const TempDir& folder) {
+/// Expects each report to name a faulty provider and not driftd-check alone.
+void expect_faulty_provider(const TempDir& folder) {
   for (const auto& report : fs::directory_iterator(folder.path())) {
-    EXPECT_THAT(read_file(report.path().string()), ::testing::HasSubstr("tests/zoo/"));
+    EXPECT_THAT(read_file(report.path().string()), ::testing::HasSubstr("tests/faulty_providers/"));
   }
 }
 
-Verdict check(const std::string& animal, const std::vector<std::string>& only) {
-  std::vector<std::string> command = {DRIFTD_BINARY_DIR "/bin/driftd-check", kZoo + animal + ".so", "--json", "--seed",
-                                      "1"};
+Verdict check(const std::string& provider, const std::vector<std::string>& only) {
+  std::vector<std::string> command = {DRIFTD_BINARY_DIR "/bin/driftd-check", kFaultyProviders + provider + ".so",
+                                      "--json", "--seed", "1"};
   for (const auto& id : only) command.insert(command.end(), {"--only", id});
   const TempDir reports;
   const Output done = run(command, reported_to(reports), kLongest * kPatience);
-  expect_of_the_animal(reports);
-  if (animal == "lock_file") remove_locks();
+  expect_faulty_provider(reports);
+  if (provider == "lock_file") remove_locks();
   Verdict out{done.code, {}, done.out + done.err};
   const json report = json::parse(done.out, nullptr, false);
   if (!report.is_object()) return out;
@@ -76,28 +76,28 @@ TEST(CheckTable, NamesTheChecksOfTheProgramWithTheirLevels) {
 }
 
 TEST(CheckTable, EveryCheckHasAnAnimalAndEveryAnimalACheck) {
-  for (const auto& row : documented_checks()) EXPECT_THAT(row.animals, ::testing::Not(IsEmpty())) << row.id;
+  for (const auto& row : documented_checks()) EXPECT_THAT(row.providers, ::testing::Not(IsEmpty())) << row.id;
   std::set<std::string> named(not_for_the_checker().begin(), not_for_the_checker().end());
-  for (const auto& animal : animals()) named.insert(animal.name);
+  for (const auto& provider : providers()) named.insert(provider.name);
   std::set<std::string> built;
-  for (const auto& entry : fs::directory_iterator(kZoo)) {
+  for (const auto& entry : fs::directory_iterator(kFaultyProviders)) {
     if (entry.path().extension() == ".so") built.insert(entry.path().stem());
   }
   EXPECT_EQ(named, built);
 }
 
-class Breaks : public ::testing::TestWithParam<Animal> {};
+class Breaks : public ::testing::TestWithParam<FaultyProvider> {};
 
 TEST_P(Breaks, ItsCheckAndIsNamedWithTheReason) {
-  const Animal& animal = GetParam();
-  if (kSanitized && animal.breaks.contains(kNeedsOwnMalloc)) GTEST_SKIP() << "LOUD: a sanitizer's malloc cannot fail";
+  const FaultyProvider& provider = GetParam();
+  if (kSanitized && provider.breaks.contains(kNeedsOwnMalloc)) GTEST_SKIP() << "LOUD: a sanitizer's malloc cannot fail";
   std::vector<std::string> ids;
   bool must = false;
-  for (const auto& [id, level] : animal.breaks) {
+  for (const auto& [id, level] : provider.breaks) {
     ids.push_back(id);
     must = must || level == "must";
   }
-  const Verdict verdict = check(animal.name, ids);
+  const Verdict verdict = check(provider.name, ids);
   for (const auto& id : ids) {
     ASSERT_TRUE(verdict.checks.contains(id)) << id << ": " << verdict.text;
     EXPECT_EQ(verdict.checks.at(id)["result"], "broken") << verdict.checks.at(id).dump(2);
@@ -106,27 +106,28 @@ TEST_P(Breaks, ItsCheckAndIsNamedWithTheReason) {
   EXPECT_EQ(verdict.code, must ? 1 : 0) << verdict.text;
 }
 
-INSTANTIATE_TEST_SUITE_P(Animals, Breaks, ::testing::ValuesIn(animals()),
+INSTANTIATE_TEST_SUITE_P(Animals, Breaks, ::testing::ValuesIn(providers()),
                          [](const auto& info) { return info.param.name; });
 
 TEST(SecretBlind, AnAllocationInsideUseFailsToo) {
   const TempDir folder;
   const Output done =
-      run({DRIFTD_BINARY_DIR "/bin/driftd-check", kZoo + "secret_blind.so", "--only", "memory.failing_allocations",
-           "--settings", folder.write("s.yaml", "password: p-1234567890\n")},
+      run({DRIFTD_BINARY_DIR "/bin/driftd-check", kFaultyProviders + "secret_blind.so", "--only",
+           "memory.failing_allocations", "--settings", folder.write("s.yaml", "password: p-1234567890\n")},
           {}, kLongest * kPatience);
   EXPECT_THAT(done.out, ::testing::AnyOf(::testing::ContainsRegex("killed by signal 11 .*allocation [0-9]+ failed"),
                                          ::testing::HasSubstr("a sanitizer's malloc")));
 }
 
-/// Nothing is wrong with the provider: what it reads changes fifty times a second.
+/// The provider is sound, but the system that it reads changes fifty times a second.
 TEST(NeverStill, IsAccusedOfNothingThatTheSystemDoes) {
   const Verdict verdict = check("never_still", {"threads.concurrent", "chaos.kill", "chaos.jail", "chaos.sequence"});
   EXPECT_EQ(verdict.checks.size(), 4u) << verdict.text;
   for (const auto& [id, one] : verdict.checks) EXPECT_NE(one["result"], "broken") << one.dump(2);
 }
 
-/// A TLS library that writes to a peer that is gone: EPIPE here as in a worker, not the end of the checked process.
+/// A TLS library writes to a peer that has gone. The write fails with EPIPE, as in a worker, and does not end the
+/// process.
 TEST(BrokenPipe, IsNoDeathOfTheProvider) {
   const Verdict verdict = check("broken_pipe", {"threads.concurrent", "threads.process_state"});
   EXPECT_EQ(verdict.checks.size(), 2u) << verdict.text;
@@ -155,7 +156,7 @@ class Passes : public ::testing::TestWithParam<std::string> {
 };
 
 TEST_P(Passes, TheSoundProviderWithAllThatItOffers) { expect_all("sound", {"passed", "not_applicable"}); }
-/// It has no network peer, so one check more says nothing of it; `black_hole` and our own providers have one.
+/// It has no network peer, so one more check is not applicable. `black_hole` and our own providers have one.
 TEST_P(Passes, TheSoundProviderWithAllExtensions) { expect_all("sound_extended", {"passed"}, {"deadline.black_hole"}); }
 
 INSTANTIATE_TEST_SUITE_P(Groups, Passes, ::testing::ValuesIn(groups()), [](const auto& info) { return info.param; });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Providers of yesterday and of tomorrow in today's host.
+// Providers built for older and newer versions of the ABI, in the current host.
 #include <gmock/gmock.h>
 
 #include <functional>
@@ -26,7 +26,7 @@ class OtherTimes : public ::testing::TestWithParam<SessionSpec::Isolation> {
     factory_->on_event([this](core::SessionEvent event) { events_.push_back(event.what + ": " + event.message); });
     SessionSpec spec;
     spec.backend = "b";
-    spec.provider = DRIFTD_BINARY_DIR "/tests/museum/" + provider + ".so";
+    spec.provider = DRIFTD_BINARY_DIR "/tests/releases/" + provider + ".so";
     spec.settings_json = std::move(settings);
     spec.secrets = {{"token-1", "pssst-secret"}};
     spec.isolation = GetParam();
@@ -43,7 +43,7 @@ class OtherTimes : public ::testing::TestWithParam<SessionSpec::Isolation> {
   std::vector<std::string> events_;
 };
 
-/// The ages of the museum: the first candidate, and 1.0 as it was frozen.
+/// The kept releases: the first candidate, and 1.0 as it was frozen.
 class Ages : public OtherTimes {
  protected:
   void each(const std::function<void(const std::string& age)>& visit) {

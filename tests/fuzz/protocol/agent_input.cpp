@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fuzz/said/agent_input.hpp"
+#include "fuzz/protocol/agent_input.hpp"
 
-#include "fuzz/said/worker_frames.hpp"
+#include "fuzz/protocol/worker_frames.hpp"
 #include "host/untrusted_input.hpp"
 #include "ipc/provider_info.hpp"
 

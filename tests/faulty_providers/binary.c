@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Wrong before the first call. textrel, exec_stack, rpath and no_relro differ in how they are linked, see CMakeLists.
+/* These are wrong before the first call. textrel, exec_stack, rpath and no_relro differ in how they are linked, see
+ * CMakeLists.
  */
 #include <poll.h>
 #include <pthread.h>
@@ -11,39 +12,39 @@
 
 #define AT_LOAD __attribute__((constructor)) static void at_load(void)
 
-#if defined(ZOO_constructor_exits)
+#if defined(FAULTY_constructor_exits)
 AT_LOAD { _exit(7); }
 
-#elif defined(ZOO_undefined_symbol)
+#elif defined(FAULTY_undefined_symbol)
 extern void nobody_defines_this(void);
-void animal_close(driftd_instance self) {
+void faulty_close(driftd_instance self) {
   base_close(self);
   nobody_defines_this();
 }
 
-#elif defined(ZOO_missing_symbol) /* its version script hides driftd_provider_v1 */
+#elif defined(FAULTY_missing_symbol) /* its version script hides driftd_provider_v1 */
 DRIFTD_EXPORT driftd_status driftd_provider_v9(const driftd_host_table* host, const driftd_offer* offer,
                                                driftd_accept* out);
 driftd_status driftd_provider_v9(const driftd_host_table* host, const driftd_offer* offer, driftd_accept* out) {
   return base_entry(host, offer, out);
 }
 
-#elif defined(ZOO_two_symbols) /* its version script lets out another one */
-DRIFTD_EXPORT int zoo_second_symbol(void);
-int zoo_second_symbol(void) { return 2; }
+#elif defined(FAULTY_two_symbols) /* its version script exports another one */
+DRIFTD_EXPORT int second_symbol(void);
+int second_symbol(void) { return 2; }
 
-#elif defined(ZOO_textrel)
-__asm__(".text\n.quad zoo_name\n");
+#elif defined(FAULTY_textrel)
+__asm__(".text\n.quad base_name\n");
 
-#elif defined(ZOO_constructor_chdir)
+#elif defined(FAULTY_constructor_chdir)
 AT_LOAD {
   if (chdir("/usr") != 0) abort();
 }
 
-#elif defined(ZOO_constructor_signals)
+#elif defined(FAULTY_constructor_signals)
 AT_LOAD { signal(SIGUSR1, SIG_IGN); }
 
-#elif defined(ZOO_constructor_thread)
+#elif defined(FAULTY_constructor_thread)
 static void* idle(void* nothing) {
   poll(NULL, 0, -1);
   return nothing;
@@ -53,13 +54,13 @@ AT_LOAD {
   if (pthread_create(&thread, NULL, idle, NULL) != 0) abort();
 }
 
-#elif defined(ZOO_forges_verdict) /* zeros everywhere: to a reader that trusts them they say that all is well */
+#elif defined(FAULTY_forges_verdict) /* writes zeros to all descriptors: read as a verdict, they mean success */
 AT_LOAD {
   static const char zeros[5];
   for (int fd = 3; fd < 1024; ++fd) (void)!write(fd, zeros, sizeof zeros);
   _exit(0);
 }
 
-#elif defined(ZOO_slow_start)
+#elif defined(FAULTY_slow_start)
 AT_LOAD { poll(NULL, 0, 500); }
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Does not survive its first refresh, or does not come back from it. */
+/* These die in their first refresh, or never return from it. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -8,21 +8,21 @@
 
 #include "base.h"
 
-#if defined(ZOO_segfault)
+#if defined(FAULTY_segfault)
 static void die(void) {
   volatile int* nowhere = NULL;
-  signal(SIGSEGV, SIG_DFL); /* a sanitizer in the host would answer with an exit code */
+  signal(SIGSEGV, SIG_DFL); /* otherwise a sanitizer in the host would exit with a code */
   raise(SIGSEGV);
   *nowhere = 1;
 }
 
-#elif defined(ZOO_abort)
+#elif defined(FAULTY_abort)
 static void die(void) { abort(); }
 
-#elif defined(ZOO_exits)
+#elif defined(FAULTY_exits)
 static void die(void) { _exit(0); }
 
-#elif defined(ZOO_stack_overflow)
+#elif defined(FAULTY_stack_overflow)
 static int dig(volatile char* above, int depth) {
   volatile char here[4096];
   here[0] = above[0];
@@ -34,7 +34,7 @@ static void die(void) {
   while (dig(&top, 1 << 20) == 1) top = 0;
 }
 
-#elif defined(ZOO_longjmp) /* to a function that has returned */
+#elif defined(FAULTY_longjmp) /* jumps to a function that has returned */
 static jmp_buf gone;
 __attribute__((noinline)) static void deep(void) {
   volatile char frame[4096];
@@ -47,7 +47,7 @@ static void die(void) {
   longjmp(gone, 1);
 }
 
-#elif defined(ZOO_deadlock)
+#elif defined(FAULTY_deadlock)
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static void die(void) {
   pthread_mutex_lock(&lock);
@@ -55,7 +55,7 @@ static void die(void) {
 }
 #endif
 
-driftd_status animal_refresh(driftd_instance self, driftd_call call, const driftd_refresh_args* args,
+driftd_status faulty_refresh(driftd_instance self, driftd_call call, const driftd_refresh_args* args,
                              driftd_refresh_result* result) {
   die();
   return base_refresh(self, call, args, result);
