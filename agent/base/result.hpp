@@ -38,8 +38,8 @@ struct Error {
   std::int64_t retry_after_ms = 0;  ///< throttled: when to try again; 0 if not known
 };
 
-/// A value or the reason why there is none. The compiler refuses a call whose Result nobody looks at; g++ 12 does not see
-/// that behind a co_await.
+/// A value or the reason why there is none. The compiler refuses a call whose Result nobody looks at; g++ 12 does not
+/// see that behind a co_await.
 template <class T>
 class [[nodiscard]] Result : public tl::expected<T, Error> {
  public:

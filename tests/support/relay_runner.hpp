@@ -32,7 +32,8 @@ class RelayRunner {
     if (!sink) throw std::runtime_error(sink.error().message);
     relay_->add_sink("s", "test", std::move(*sink));
     thread_ = std::thread([this] { core_.run(); });
-    on_core([this] { return asio::co_spawn(core_, relay_->start(), asio::use_future); }).get();
+    const Status started = on_core([this] { return asio::co_spawn(core_, relay_->start(), asio::use_future); }).get();
+    if (!started) throw std::runtime_error(started.error().message);
   }
   ~RelayRunner() {
     on_core([this] { return asio::co_spawn(core_, relay_->stop(), asio::use_future); }).get();
