@@ -30,7 +30,7 @@ class Endpoint {
   void back(Time now) { circuit_.end_wait(now); }
   /// The receiver gave an answer that may be about this event or about all events.
   Blame refused(const std::string& key, Time now, std::int64_t retry_after_ms);
-  /// The receiver gave an answer about this event (HTTP 500). Returns true if there were so many of these that the
+  /// The receiver gave an answer about this event (HTTP 500). Returns true if there were enough of these that the
   /// circuit opened.
   bool failed(const std::string& key, Time now);
   /// The endpoint accepted an event, or refused one because of its content. Returns the keys that waited only for such

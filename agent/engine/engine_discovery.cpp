@@ -298,7 +298,7 @@ Task<Status> Engine::register_discovered(std::string source, core::Discovered fo
   spec.rules = discoverer.spec().rules;
   spec.interval = discoverer.spec().interval;
   spec.discovered_by = source;
-  // A backend whose unregistration failed is stopped already. It is registered anew, from its row.
+  // A backend whose unregistration failed is stopped already. It is registered again, from its row.
   if (known != discovered_.end() && !runners_.at(found.name)->is_stopping()) {
     known->second.misses = 0;
     const auto status = co_await runners_.at(found.name)->reregister(std::move(spec));

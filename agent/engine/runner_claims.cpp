@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who is trusted about a backend's registration. Anybody who may write a label can write what a source reads, so only
-// those are trusted whom the configuration or a person named (ADR 0015).
+// only those are trusted that the configuration or a person named (ADR 0015).
 #include <algorithm>
 
 #include "engine/runner.hpp"

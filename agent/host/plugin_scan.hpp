@@ -12,7 +12,7 @@
 
 namespace driftd::host {
 
-/// What stat(2) said of a file; all zero if it did not exist.
+/// What stat(2) returned for a file; all zero if it did not exist.
 struct Stamp {
   std::int64_t mtime_ns = 0, size = 0;
   std::uint64_t inode = 0;

@@ -69,7 +69,7 @@ constexpr const char* kSystem[] = {
     "/dev/random", "/dev/urandom", "/dev/zero", "/sys/devices/system/cpu", "/sys/kernel/mm/transparent_hugepage",
     "/sys/kernel/mm/hugepages"};
 
-/// A rule is bound to an inode, and the kernel makes these inodes anew after it has forgotten them. So their
+/// A rule is bound to an inode, and the kernel makes these inodes again after it has forgotten them. So their
 /// descriptors stay open.
 constexpr const char* kPinned[] = {"/proc/self",
                                    "/proc/cpuinfo",

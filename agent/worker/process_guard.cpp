@@ -17,7 +17,7 @@ namespace {
 constexpr int kBeyond = 64;                    // copies get numbers above those that plugins close
 constexpr std::size_t kShown = 64;             // bytes of printed text in a report
 constexpr std::size_t kMaxPrinted = 1u << 20;  // bytes that are read at once, because a thread may print for ever
-constexpr int kDescriptorSteps = 64;           // a leak is reported again after so many more descriptors
+constexpr int kDescriptorSteps = 64;           // a leak is reported again after this many more descriptors
 constexpr std::array<const char*, 3> kNames = {"standard input", "standard output", "standard error"};
 
 std::string current_locale() {

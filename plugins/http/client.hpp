@@ -64,7 +64,7 @@ class MultiClient {
   std::map<std::uint64_t, std::unique_ptr<Exchange>> exchanges_;
 };
 
-/// Sends one request after the other over connections that stay open. After a failure all connections are made anew.
+/// Sends one request after the other over connections that stay open. After a failure all connections are made again.
 /// Not thread-safe.
 class Client {
  public:

@@ -52,7 +52,8 @@ void fill(sdk::Record& out, std::string_view release_text, const std::string& wh
   put(status, "revision", find(release, {"version"}));
   put(status, "last_deployed", find(release, {"info", "last_deployed"}));
   put(status, "description", find(release, {"info", "description"}));
-  out.external_name = text(release, {"info", "first_deployed"});  // one that was uninstalled begins anew
+  out.external_name = text(release, {"info", "first_deployed"});  // one that was uninstalled and installed again is
+                                                                  // another
   if (cut) {
     out.unread.push_back({"values", DRIFTD_CORRUPT, "the release " + why.substr(3)});
   } else {

@@ -11,7 +11,7 @@ namespace driftd::k8s {
 namespace {
 
 constexpr std::size_t kMostObject = 16u << 20;  // etcd takes 1.5 MiB; JSON and managedFields make more of it
-constexpr int kMaxRestarts = 3;                 // lists begun anew because their token grew too old
+constexpr int kMaxRestarts = 3;                 // lists begun again because their token grew too old
 constexpr int kStreamsSince = 32;               // minor version that offers WatchList
 
 common::BoundedJson parse_object(std::string_view text, const std::string& what) {

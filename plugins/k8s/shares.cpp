@@ -9,7 +9,7 @@
 namespace driftd::k8s {
 namespace {
 
-constexpr std::size_t kMostFaults = 16;  // of one namespace that are said one by one
+constexpr std::size_t kMostFaults = 16;  // of one namespace that are reported one by one
 constexpr std::size_t kNode = 64;        // a value of a tree in memory, beside its text
 
 /// What an object takes in memory: many small values take more than their text.

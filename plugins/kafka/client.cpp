@@ -127,7 +127,7 @@ std::string Client::unused_topic_name() {
 }
 
 std::string Client::cluster_id() const {
-  char* id = rd_kafka_clusterid(handle_->get(), 0);  // told with the last answer
+  char* id = rd_kafka_clusterid(handle_->get(), 0);  // known from the last answer
   const std::string out = id == nullptr ? "" : id;
   rd_kafka_mem_free(handle_->get(), id);
   return out;

@@ -36,7 +36,7 @@ void parse_discover(Fields& from, Settings& out) {
   discover.finish();
 }
 
-/// `path` is a backend of type local said in one word.
+/// `path` is short for a backend of type local.
 json parse_backend(Fields& from) {
   const std::string path = from.text("path");
   json backend = from.object("backend");

@@ -124,7 +124,7 @@ class KubernetesSource final : public Source {
 
   std::vector<std::string> credentials(sdk::Call& call, std::vector<std::string> headers) const {
     std::string token = call.secret(token_);
-    if (!token_file_.empty()) {  // projected tokens rotate: read anew each time
+    if (!token_file_.empty()) {  // projected tokens rotate: read again each time
       std::ifstream file(token_file_);
       token.assign(std::istreambuf_iterator<char>(file), {});
       if (token.empty())

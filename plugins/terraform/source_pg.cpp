@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Terraform's pg backend: a table with one row for each workspace. It has no column that rises, so the server's md5
-// over the text is what a version is told by.
+// over the text is the version.
 #include <algorithm>
 #include <atomic>
 #include <mutex>

@@ -184,7 +184,7 @@ void Lookup::run(const Spool& state) {
   if (reading_.head.encrypted) throw sdk::Failure(DRIFTD_UNSUPPORTED, kEncrypted);
   read_contents(state, reading_.head, *this);
   if (finder_.diagnostics.empty()) return;
-  for (auto at = wanted_.begin(); at != wanted_.end();) {  // what could not be told may be one of these
+  for (auto at = wanted_.begin(); at != wanted_.end();) {  // what could not be emitted may be one of these
     const auto& [backend, kind, id] = at->first;
     if (kind != kRegistration) {
       ++at;

@@ -177,6 +177,32 @@ def format(files):
             yield from (f"{name}: not formatted; run `make format`" for name in found)
 
 
+def words(files):
+    """Comments of the product use none of the words that docs/naming.md replaces."""
+    plain = [(re.compile(rf"\b(?:{word})\b"), instead) for word, instead in RULES["words"].items()]
+    for name in files:
+        if not name.startswith(("agent/", "check/", "plugins/", "plugin-api/include/")) or suffix(name) not in (".cpp", ".hpp", ".h", ".c"):
+            continue
+        for number, line in enumerate(text(name).split("\n"), 1):
+            comment = re.search(r"(?://|/\*|^ \*).*", line)
+            for word, instead in plain if comment else ():
+                if found := word.search(comment[0]):
+                    yield f"{name}:{number}: '{found[0]}' in a comment; write: {instead} (docs/naming.md)"
+
+
+def spelling(files):
+    tool = shutil.which("codespell")
+    if tool is None:
+        yield "codespell is not installed: `make deps` installs it"
+        return
+    skipped = ("tests/fuzz/corpus/", "tests/golden/", "tests/architecture/rules/", RULES["kept_as_released"], "LICENSE")
+    mine = [n for n in files if suffix(n) in RULES["sources"] + [".md", ".h", ".yaml", ".yml", ".txt"] and not n.startswith(skipped)]
+    done = subprocess.run([tool, "--ignore-words-list", ",".join(RULES["spelled"]), *mine], cwd=SOURCE, capture_output=True, text=True)
+    if done.returncode not in (0, 65):
+        yield f"codespell failed: {done.stderr[:200]}"
+    yield from filter(None, done.stdout.split("\n"))
+
+
 def anchors(page):
     """The #anchors of a page: its headings, in the form that readers of Markdown on the web give them."""
     heads = re.findall(r"^#+ +(.+?) *$", re.sub(r"^```.*?^```", "", text(page), flags=re.M | re.S), re.M)
@@ -220,7 +246,7 @@ def links(files):
                     yield f"{name}: cites {page}, which does not exist"
 
 
-CHECKS = {f.__name__: f for f in (includes, headers, spdx, sleeps, suites, sizes, paths, format, links)}
+CHECKS = {f.__name__: f for f in (includes, headers, spdx, sleeps, suites, sizes, paths, format, words, spelling, links)}
 offenders = sorted(set(CHECKS[CHECK](tracked())))
 print("\n".join(offenders) if offenders else f"{CHECK}: clean")
 sys.exit(1 if offenders else 0)

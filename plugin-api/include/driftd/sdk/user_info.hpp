@@ -18,7 +18,8 @@ inline bool is_port(std::string_view text) {
 }
 
 /// A server and its port can begin so: a name, an address, `[::1]`. A digest (`sha256:9f86…`) and a version (`v1.2.3`)
-/// cannot: the one's port is no number, and no name ends in a number that is not of an IPv4 address (WHATWG URL, 3.5).
+/// cannot: the one's port is not a number, and no name ends in a number that is not of an IPv4 address (WHATWG
+/// URL, 3.5).
 inline bool begins_with_host(std::string_view text) {
   if (!text.empty() && text.front() == '[') return true;
   const std::string_view server = text.substr(0, text.find_first_of("/?#,@"));
