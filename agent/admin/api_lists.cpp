@@ -22,7 +22,7 @@ using Names = std::set<std::string>;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr std::int64_t kMostRows = 10'000;
+constexpr std::int64_t kMaxRows = 10'000;
 constexpr std::int64_t kFewRows = 1'000;          ///< rows of a list that does not wait for other lists
 constexpr std::size_t kMostBytes = 16u << 20;     ///< bytes of the rows of one answer
 constexpr std::size_t kSurelyAll = 1u << 20;      ///< a shorter answer was not cut by kMostBytes
@@ -49,7 +49,8 @@ Status check_name(const std::string& what, const std::string& name, const Names&
   return fail(Code::not_found, "there is no " + what + " '" + name + "'; known: " + listed(known));
 }
 
-/// The pseudo-kinds that every backend may have besides those of its provider.
+/// Returns the kinds of the matching backends: the pseudo-kinds and those of their coverage. `sure` becomes false if
+/// the coverage of one has not been read yet.
 Names kinds_of(const core::AgentView& view, const std::string& backend, bool& sure) {
   Names out{"backend", "claim", "scope", "registration"};
   for (const auto& one : view.backends) {
@@ -154,7 +155,7 @@ Result<core::DriftFilter> drift_filter(const Request& request) {
     if (!parsed) return fail(Code::invalid, parsed.error().message);
     filter.status = *parsed;
   }
-  DRIFTD_TRY(const std::int64_t limit, parse_number("limit", query(request, "limit"), 1000, 1, kMostRows));
+  DRIFTD_TRY(const std::int64_t limit, parse_number("limit", query(request, "limit"), 1000, 1, kMaxRows));
   filter.limit = static_cast<int>(limit);
   return filter;
 }
@@ -247,7 +248,7 @@ Task<Status> Api::check_sink(std::string name) {
 Task<Text> Api::resources(Request request) {
   DRIFTD_CO_CHECK(check_parameters(request, {"backend", "kind", "id", "limit", "whole"}));
   ListContent listed{.name = "resources"};
-  DRIFTD_CO_TRY(listed.limit, parse_number("limit", query(request, "limit"), 1000, 1, kMostRows));
+  DRIFTD_CO_TRY(listed.limit, parse_number("limit", query(request, "limit"), 1000, 1, kMaxRows));
   core::DriftFilter filter;
   filter.backend = query(request, "backend");
   filter.kind = query(request, "kind");
@@ -366,7 +367,7 @@ Task<Text> Api::dead_letters(Request request) {
 Task<Text> Api::audit(Request request) {
   DRIFTD_CO_CHECK(check_parameters(request, {"limit"}));
   ListContent listed{.name = "audit"};
-  DRIFTD_CO_TRY(listed.limit, parse_number("limit", query(request, "limit"), 100, 1, kMostRows));
+  DRIFTD_CO_TRY(listed.limit, parse_number("limit", query(request, "limit"), 100, 1, kMaxRows));
   const AsyncMutex::Guard turn = co_await large_list_turn(listed.limit);
   auto rows = co_await deps_.reader.audit(static_cast<int>(listed.limit));
   if (!rows) co_return fail(rows.error());

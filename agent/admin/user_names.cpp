@@ -17,7 +17,7 @@ namespace driftd::admin {
 namespace {
 
 using Steady = std::chrono::steady_clock;
-constexpr std::size_t kMostAnswers = 256;
+constexpr std::size_t kMaxAnswers = 256;
 constexpr std::chrono::milliseconds kShortest{1}, kLongest{50};  // pause between two checks for the answer
 
 std::string number_of(std::uint32_t uid) { return "uid:" + std::to_string(uid); }
@@ -45,7 +45,7 @@ struct UserNames::Answer {
 std::shared_ptr<UserNames::Answer> UserNames::ask(std::uint32_t uid, std::string meanwhile) {
   std::erase_if(answers_,
                 [](const auto& item) { return item.second->there && Steady::now() - item.second->asked >= kKept; });
-  if (answers_.size() >= kMostAnswers) return nullptr;
+  if (answers_.size() >= kMaxAnswers) return nullptr;
   const auto answer = std::make_shared<Answer>();
   answer->meanwhile = std::move(meanwhile);
   try {

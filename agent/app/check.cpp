@@ -19,11 +19,11 @@
 namespace driftd::app {
 namespace {
 
-using ScanResult = std::vector<core::SessionFactory::ScanResult>;
+using ScannedPlugins = std::vector<core::SessionFactory::ScanResult>;
 
-Task<void> scan(core::SessionFactory& sessions, ScanResult& out) { out = co_await sessions.scan(); }
+Task<void> scan(core::SessionFactory& sessions, ScannedPlugins& out) { out = co_await sessions.scan(); }
 
-void check_backend(const config::Config& config, const core::BackendSpec& spec, const ScanResult& found,
+void check_backend(const config::Config& config, const core::BackendSpec& spec, const ScannedPlugins& found,
                    CheckReport& out) {
   const auto at = config.backend_settings_at.find(spec.name);
   const config::Position where = at == config.backend_settings_at.end() ? config::Position{} : at->second;
@@ -136,7 +136,7 @@ CheckReport check_settings(const config::Config& config) {
     return out;  // a scan would run the plugins in such a worker
   }
   const auto sessions = host::make_session_factory(host_options(config, executors));
-  ScanResult found;
+  ScannedPlugins found;
   asio::co_spawn(executors.core, scan(*sessions, found), fatal);
   executors.core.run();
   for (const auto& spec : config.backends) check_backend(config, spec, found, out);

@@ -15,7 +15,7 @@ namespace driftd::app {
 namespace {
 
 /// The files that no setting can make accessible to a plugin: config, lock, store, secrets, the API's socket.
-std::vector<std::filesystem::path> own_files(const config::Config& config) {
+std::vector<std::filesystem::path> own_paths(const config::Config& config) {
   const auto& data = config.agent.data_dir;
   const auto file = std::filesystem::absolute(config.file);
   std::vector<std::filesystem::path> out = {file, file.parent_path(), data, data / "installation.key",
@@ -52,7 +52,7 @@ host::HostOptions host_options(const config::Config& config, Executors& executor
   host::HostOptions out;
   out.core = executors.core.get_executor();
   out.io = executors.io.get_executor();
-  out.own = own_files(config);
+  out.own = own_paths(config);
   out.worker = worker_path(config);
   out.experimental = config.agent.experimental;
   out.plugin_lock = config.agent.plugin_lock;

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::uint64_t kN = 1u << 14, kR = 8, kP = 1;
 // scrypt needs 128 * N * r = 16 MiB; OpenSSL refuses parameters that need more than this
-constexpr std::uint64_t kMostMemory = 32u << 20;
+constexpr std::uint64_t kMaxMemory = 32u << 20;
 
 /// Returns the reason of OpenSSL's newest error and clears it.
 std::string newest_reason() {
@@ -23,7 +23,7 @@ std::string newest_reason() {
 Result<std::string> slow_hash(std::string_view text, std::string_view salt) {
   unsigned char out[32];
   const int done = EVP_PBE_scrypt(text.data(), text.size(), reinterpret_cast<const unsigned char*>(salt.data()),
-                                  salt.size(), kN, kR, kP, kMostMemory, out, sizeof out);
+                                  salt.size(), kN, kR, kP, kMaxMemory, out, sizeof out);
   if (done == 1) return std::string(reinterpret_cast<const char*>(out), sizeof out);
   return fail(Code::unavailable,
               "a slow digest (scrypt, 16 MiB) could not be computed: " + newest_reason() +

@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kMostLinks = 40;  // the kernel's limit
+constexpr int kMaxLinks = 40;  // the kernel's limit
 
 void prepend(std::deque<fs::path>& names, const fs::path& path) {
   std::deque<fs::path> more;
@@ -40,7 +40,7 @@ bool advance(ResolvedPath& resolved, std::deque<fs::path>& names, int& links) {
   if (::lstat(step.at.c_str(), &step.st) != 0) return (resolved.error = errno) == 0;
   const bool link = S_ISLNK(step.st.st_mode);
   const fs::path target = link ? fs::read_symlink(step.at, failed) : fs::path();
-  if (failed || (link && ++links > kMostLinks)) return (resolved.error = failed ? failed.value() : ELOOP) == 0;
+  if (failed || (link && ++links > kMaxLinks)) return (resolved.error = failed ? failed.value() : ELOOP) == 0;
   resolved.steps.push_back(step);
   names.pop_front();
   if (!link) at = step.at;

@@ -16,7 +16,7 @@ namespace {
 constexpr std::array<std::string_view, 4> kSchemes = {"env", "file", "credential", "exec"};
 constexpr std::string_view kTokenStart = "driftd-secret-";
 
-/// Returns true for a number of RFC 8259. 007, 0x10 and 1_000 stay text.
+/// Returns true if the text is a JSON number (RFC 8259); 007, 0x10 and 1_000 are text.
 bool is_json_number(std::string_view text) {
   std::size_t at = 0;
   const auto digits = [&] {

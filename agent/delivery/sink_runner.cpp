@@ -191,7 +191,7 @@ void SinkRunner::stop() {
   wake_and_fetch();
 }
 
-void SinkRunner::retry_later(const std::string& doing, const Error& error) {
+void SinkRunner::retry_store_later(const std::string& doing, const Error& error) {
   last_error_ = doing + ": " + error.message;
   log::room("delivery").error("sink {}: {}; trying again in {} ms", name_, last_error_, kStoreRetry.count());
   store_at_ = now() + kStoreRetry;

@@ -103,12 +103,12 @@ class SinkRunner : public std::enable_shared_from_this<SinkRunner> {
   void endpoint_alive(const std::string& key);
   void endpoint_changed();  ///< the sink reports that it is back or must be checked
   void circuit_opened(Circuit::State before);
-  void note_outage();
+  void count_outage_or_disable();
   void count(const core::StoredEvent& event, const core::Attempt& attempt);
   void make_dead_letter(const core::StoredEvent& event, int attempts, const std::string& error);
   void disable(const std::string& why);
   void lost(const std::vector<std::int64_t>& seqs);
-  void retry_later(const std::string& doing, const Error& error);
+  void retry_store_later(const std::string& doing, const Error& error);
   void publish_agent_event(std::string what, std::string message, std::map<std::string, std::string> details);
   void progress();
   void wake();

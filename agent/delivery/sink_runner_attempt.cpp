@@ -120,7 +120,7 @@ void SinkRunner::refused(const core::StoredEvent& event, const core::Attempt& at
   if (counts_attempt && !policy_.forever) wait = schedule_.wait_after(attempts, attempt.retry_after_ms);
   if (!wait) return make_dead_letter(event, attempts, attempt.detail);
   window_.postpone(seq, now() + *wait, last_error_, counts_attempt);
-  if (!counts_attempt) note_outage();
+  if (!counts_attempt) count_outage_or_disable();
 }
 
 void SinkRunner::endpoint_failed(const core::Attempt& attempt) {
@@ -133,10 +133,10 @@ void SinkRunner::endpoint_failed(const core::Attempt& attempt) {
 void SinkRunner::circuit_opened(Circuit::State before) {
   checked_ = false;
   if (before == Circuit::State::closed) log::room("delivery").warn("sink {}: {}; circuit open", name_, last_error_);
-  note_outage();
+  count_outage_or_disable();
 }
 
-void SinkRunner::note_outage() {
+void SinkRunner::count_outage_or_disable() {
   outage_.failed(now(), notes_);
   if (!policy_.forever && outage_.lasted() >= context_->settings.disable_after)
     disable("nothing but failures for too long: " + last_error_);

@@ -21,7 +21,7 @@ Task<void> SinkRunner::open_cursor() {
   opened_ = false;
   auto cursor = co_await context_->outbox.open_sink(name_);
   if (!cursor) {
-    retry_later("open the cursor", cursor.error());
+    retry_store_later("open the cursor", cursor.error());
     co_return;
   }
   window_ = Window(cursor->low_water);
@@ -58,7 +58,7 @@ Task<void> SinkRunner::restore_exceptions(std::vector<core::DeliveryState> excep
     }
     auto events = co_await context_->outbox.fetch_exact(name_, seqs);
     if (!events) {
-      retry_later("fetch the events that were failing", events.error());
+      retry_store_later("fetch the events that were failing", events.error());
       co_return;
     }
     if (stopping_) co_return;  // there may be very many events; a runner that is not open has nothing to save
@@ -126,7 +126,7 @@ Task<void> SinkRunner::rewind() {
   const std::size_t event_count = unsaved_agent_events_.size();
   const Status settled = co_await context_->outbox.settle(std::move(back));
   if (!settled) {
-    retry_later("move the cursor back", settled.error());
+    retry_store_later("move the cursor back", settled.error());
     co_return;
   }
   unsaved_agent_events_.erase(unsaved_agent_events_.begin(),
@@ -141,7 +141,7 @@ Task<void> SinkRunner::fetch() {
   auto page = co_await context_->outbox.fetch(name_, window_.fetched_to(), kPage);
   if (!page) {
     exhausted_ = false;
-    retry_later("fetch events", page.error());
+    retry_store_later("fetch events", page.error());
     co_return;
   }
   if (page->size() == static_cast<std::size_t>(kPage) || cut_by_size(*page)) exhausted_ = false;
@@ -152,7 +152,7 @@ Task<void> SinkRunner::load_due() {
   auto seqs = window_.unloaded(now(), kLoadAtOnce);
   auto events = co_await context_->outbox.fetch_exact(name_, seqs);
   if (!events) {
-    retry_later("fetch events to try again", events.error());
+    retry_store_later("fetch events to try again", events.error());
     co_return;
   }
   seqs = covered_seqs(std::move(seqs), *events);
@@ -191,7 +191,7 @@ Task<void> SinkRunner::save(bool all) {
     window_.not_saved(settlement);
     ++saves_failed_;
     saved_.cancel();
-    if (!settled) retry_later("save the cursor", settled.error());
+    if (!settled) retry_store_later("save the cursor", settled.error());
     co_return;
   }
   window_.saved(settlement);

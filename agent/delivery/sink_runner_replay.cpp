@@ -94,7 +94,7 @@ Task<void> SinkRunner::resume_replay() {
     replay_.begin(Replay::Order(*replay_.order()), std::move(*seqs));
     end_replay();
   } else if (!stopping_) {
-    retry_later("plan the replay", seqs.error());
+    retry_store_later("plan the replay", seqs.error());
   }
   wake();
 }
@@ -104,7 +104,7 @@ Task<void> SinkRunner::fetch_replays() {
   auto events = co_await context_->outbox.fetch_exact(name_, seqs);
   if (!events) {
     replay_.not_fetched(seqs.size());
-    retry_later("fetch events to replay", events.error());
+    retry_store_later("fetch events to replay", events.error());
     co_return;
   }
   const std::size_t asked = seqs.size();

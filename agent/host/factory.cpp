@@ -189,7 +189,7 @@ void Factory::reconcile(const std::shared_ptr<SupervisedSession>& session) {
     if (target) return session->attach(std::move(*target));
     return session->wait_for_plugin(Error{Code::unavailable, target.error().message});
   }
-  if (target && session->plugin().same_bytes(*target)) return session->keep_current();
+  if (target && session->plugin().same_bytes(*target)) return session->forget_refused_upgrade();
   if (target && session->was_tried(*target)) return;
   if (target) {
     asio::co_spawn(options_.core, SupervisedSession::try_upgrade(session, std::move(*target)), fatal);

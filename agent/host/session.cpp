@@ -233,11 +233,11 @@ Task<Result<std::vector<core::Demotion>>> SupervisedSession::demote(core::Resour
   if (asked.changes.empty()) co_return std::vector<core::Demotion>{};
   const auto deadline = Steady::now() + kDemoteDeadline;
   DRIFTD_CO_TRY(const auto supervisor, co_await ready(deadline));
-  if (!supervisor->has_diff) co_return std::vector<core::Demotion>{};
+  if (!supervisor->demote_supported) co_return std::vector<core::Demotion>{};
   const auto call = supervisor->begin(ipc::FrameType::demote, encode(asked), deadline);
   DRIFTD_CO_TRY(const ipc::CallResult result, co_await run_call(supervisor, call, kNoPages));
   if (result.code == Code::unsupported) {
-    supervisor->has_diff = false;
+    supervisor->demote_supported = false;
     co_return std::vector<core::Demotion>{};
   }
   if (result.code != Code::ok) co_return fail(error_of(result));

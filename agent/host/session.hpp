@@ -49,7 +49,7 @@ class SupervisedSession final : public core::Session, public std::enable_shared_
   /// Returns true if this plugin was refused or is on trial, with the same stamp, bytes and pin.
   bool was_tried(const Plugin& next) const { return next == tried_; }
   /// Forgets any refused upgrade, because the file on disk is the version in use.
-  void keep_current();
+  void forget_refused_upgrade();
 
  private:
   std::shared_ptr<Supervisor> make(const Plugin& plugin, bool trial);

@@ -197,7 +197,7 @@ void SupervisedSession::refuse(const Plugin& next, const std::string& why) {
   if (on_event_) on_event_({spec_.backend, "upgrade_refused", upgrade_refused_});
 }
 
-void SupervisedSession::keep_current() {
+void SupervisedSession::forget_refused_upgrade() {
   tried_ = {};
   upgrade_refused_.clear();
 }

@@ -75,7 +75,7 @@ class Supervisor : public std::enable_shared_from_this<Supervisor> {
   const ipc::Scrubber& scrubber() const { return scrubber_; }
   const std::shared_ptr<const core::ProviderInfo>& described() const { return info_; }  ///< null until the first load
   asio::any_io_executor executor() const { return options_.core; }
-  bool has_diff = true;  ///< false once the plugin answered UNSUPPORTED
+  bool demote_supported = true;  ///< false once the plugin answered demote() with UNSUPPORTED
 
  private:
   static Task<void> run(std::shared_ptr<Supervisor> self);
@@ -90,7 +90,8 @@ class Supervisor : public std::enable_shared_from_this<Supervisor> {
   void on_result(Call& call, ipc::Frame frame);
   void on_stream(Call& call, ipc::Frame frame);
   void give_credit(Call& call);
-  bool on_credit(Call& call, const ipc::Frame& frame);
+  /// Charges a frame to the credit of its call. Returns false and kills the worker if the call has none left.
+  bool charge_credit(Call& call, const ipc::Frame& frame);
   void on_metric(const ipc::Frame& frame);
   void on_log(const ipc::Frame& frame);
   void on_permit(const std::shared_ptr<Call>& call, const ipc::Frame& frame);

@@ -31,7 +31,8 @@ void Supervisor::record_result(const Call& call, const ipc::CallResult& result) 
   const std::string in(ipc::call_name(call.type));
   for (const auto& [rule, times] : result.rules) {
     const std::string name = ipc::printable(rule, 64);
-    if (status_.misuses.size() < ipc::kMaxRules || status_.misuses.contains(name)) status_.misuses[name] += times;
+    if (status_.misuses.size() < ipc::kMaxReportedNames || status_.misuses.contains(name))
+      status_.misuses[name] += times;
   }
   if (result.misuses > 0) {
     const std::string rule = result.misuse.substr(0, std::min<std::size_t>(result.misuse.find(':'), 64));
@@ -57,7 +58,7 @@ void Supervisor::record_result(const Call& call, const ipc::CallResult& result) 
 }
 
 void Supervisor::hit_budget(const std::string& budget, std::string message) {
-  if (status_.budget_hits.size() < ipc::kMaxRules || status_.budget_hits.contains(budget))
+  if (status_.budget_hits.size() < ipc::kMaxReportedNames || status_.budget_hits.contains(budget))
     ++status_.budget_hits[budget];
   status_.last_budget_hit = message;
   if (should_report("budget " + budget)) report("budget", std::move(message));
@@ -67,7 +68,7 @@ void Supervisor::hit_budget(const std::string& budget, std::string message) {
 bool Supervisor::should_report(const std::string& what) {
   const auto now = Steady::now();
   const auto found = last_reported_.find(what);
-  if (found == last_reported_.end() && last_reported_.size() >= ipc::kMaxRules) return false;
+  if (found == last_reported_.end() && last_reported_.size() >= ipc::kMaxReportedNames) return false;
   if (found != last_reported_.end() && now - found->second < kReportInterval) return false;
   last_reported_[what] = now;
   return true;

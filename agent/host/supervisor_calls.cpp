@@ -106,7 +106,7 @@ void Supervisor::on_frame(ipc::Frame frame) {
     case ipc::FrameType::permit:
       return on_permit(call, frame);
     case ipc::FrameType::metric:
-      if (!on_credit(*call, frame)) return;
+      if (!charge_credit(*call, frame)) return;
       on_metric(frame);
       // Handled at once, so its credit does not wait for a page.
       call->credit_to_return += frame.payload.size() + ipc::kHeaderSize;
@@ -114,7 +114,7 @@ void Supervisor::on_frame(ipc::Frame frame) {
     case ipc::FrameType::records:
     case ipc::FrameType::mark:
     case ipc::FrameType::diagnostic:
-      if (on_credit(*call, frame)) on_stream(*call, std::move(frame));
+      if (charge_credit(*call, frame)) on_stream(*call, std::move(frame));
       return;
     default:
       return kill_misbehaving("sent a frame that only the agent sends");
@@ -122,7 +122,7 @@ void Supervisor::on_frame(ipc::Frame frame) {
 }
 
 /// Returns false and kills the worker if it sends after its credit is used up; ActiveCall::send would have waited.
-bool Supervisor::on_credit(Call& call, const ipc::Frame& frame) {
+bool Supervisor::charge_credit(Call& call, const ipc::Frame& frame) {
   if (call.credit_used >= ipc::kCallCredit) {
     kill_misbehaving("sent more than its credit");
     return false;
@@ -146,7 +146,7 @@ void Supervisor::on_stream(Call& call, ipc::Frame frame) {
 }
 
 void Supervisor::on_result(Call& call, ipc::Frame frame) {
-  auto result = ipc::decode<ipc::CallResult>(frame.payload, ipc::kMaxRules);
+  auto result = ipc::decode<ipc::CallResult>(frame.payload, ipc::kMaxReportedNames);
   if (!result)
     return kill_misbehaving(fmt::format("sent an answer to {} that cannot be decoded", ipc::call_name(call.type)));
   clean(*result, scrubber_);
@@ -193,10 +193,10 @@ void Supervisor::on_permit(const std::shared_ptr<Call>& call, const ipc::Frame& 
   if (!request || call->asks_permit || request->bucket.size() > ipc::kMaxName)
     return kill_misbehaving("asked for a permit out of turn");
   const auto now = Steady::now();
-  if (rates_.size() >= ipc::kMaxBuckets)
+  if (rates_.size() >= ipc::kMaxRateLimiters)
     std::erase_if(rates_, [now](const auto& rate) { return rate.second.full(now); });
-  if (rates_.size() >= ipc::kMaxBuckets)
-    return kill_misbehaving(fmt::format("used more than {} buckets of permits", ipc::kMaxBuckets));
+  if (rates_.size() >= ipc::kMaxRateLimiters)
+    return kill_misbehaving(fmt::format("used more than {} buckets of permits", ipc::kMaxRateLimiters));
   auto timer =
       std::make_shared<asio::steady_timer>(options_.core, rates_[request->bucket].reserve(request->tokens, now));
   auto* raw = timer.get();

@@ -12,11 +12,11 @@ inline constexpr std::size_t kMaxRedacted = 6u << 20;  ///< bytes of a whole rec
 inline constexpr std::size_t kMaxCursor = 64u << 10;   ///< bytes
 inline constexpr std::size_t kMaxName = 4u << 10;      ///< bytes of kind, id, version, ... of one record
 inline constexpr std::size_t kMaxText = 8u << 10;      ///< bytes of a text of a diagnostic or health report
-inline constexpr std::size_t kMaxParts = 4096;         ///< unread paths, metadata, sensitive paths of one record
+inline constexpr std::size_t kMaxParts = 4096;         ///< elements of each list of one record
 inline constexpr std::size_t kMaxDiagnostics = 1000;   ///< kept for one call, plus one for each requested identity
 inline constexpr std::size_t kMaxDocument = 1u << 20;  ///< bytes of describe and of each schema of a plugin
-inline constexpr std::size_t kMaxRules = 32;           ///< broken ABI rules that one result may name
-inline constexpr std::size_t kMaxBuckets = 256;        ///< rate limiters of one session
+inline constexpr std::size_t kMaxReportedNames = 32;   ///< names of broken rules, misuses or budgets of one result
+inline constexpr std::size_t kMaxRateLimiters = 256;   ///< buckets of permits that a plugin may name in a session
 inline constexpr std::chrono::milliseconds kMaxWait{86'400'000};  ///< longest delay that a plugin may ask for
 
 }  // namespace driftd::ipc

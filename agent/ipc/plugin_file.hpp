@@ -15,7 +15,7 @@ namespace driftd::ipc {
 /// descriptor. One thread; the sealed bytes may be read by any.
 class PluginFile {
  public:
-  /// Two files with the same key are the same file.
+  /// Equal keys mean: the same file, not written since.
   struct Key {
     std::uint64_t device = 0, inode = 0;
     std::int64_t mtime_ns = 0, size = 0;
@@ -23,7 +23,7 @@ class PluginFile {
   };
 
   /// Returns `denied` if others may write the file or a folder above it, and `invalid` if it cannot be read, is not a
-  /// regular file or has more than 1 GiB. Never waits for a writer (of a FIFO).
+  /// regular file or has more than 1 GiB. Does not block on a FIFO.
   static Result<PluginFile> open(const std::filesystem::path& file);
   /// Opens and seals. Reads the whole file: not on the core thread.
   static Result<PluginFile> open_sealed(const std::filesystem::path& file);

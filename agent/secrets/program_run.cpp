@@ -157,7 +157,7 @@ ProgramRun::ProgramRun(asio::any_io_executor core, asio::any_io_executor io, con
       end_(core),
       limit_(core),
       read_(core, asio::steady_timer::time_point::max()) {
-  out_text_.reserve(kMostAnswer + 1);  // so that it is never reallocated, which would leave copies in memory
+  out_text_.reserve(kMaxAnswer + 1);  // so that it is never reallocated, which would leave copies in memory
 }
 
 ProgramRun::~ProgramRun() { wipe(out_text_); }
@@ -239,8 +239,8 @@ void ProgramRun::append(bool errors, const char* bytes, std::size_t size) {
     if (error_text_.size() > kErrorsKept) error_text_.erase(0, error_text_.size() - kErrorsKept);
     return;
   }
-  out_text_.append(bytes, std::min(size, kMostAnswer + 1 - out_text_.size()));
-  if (out_text_.size() <= kMostAnswer || too_much_) return;
+  out_text_.append(bytes, std::min(size, kMaxAnswer + 1 - out_text_.size()));
+  if (out_text_.size() <= kMaxAnswer || too_much_) return;
   too_much_ = true;
   child_.kill();
 }

@@ -14,7 +14,7 @@
 
 namespace driftd::secrets {
 
-inline constexpr std::size_t kMostAnswer = 64 * 1024;  ///< maximum bytes of a program's standard output
+inline constexpr std::size_t kMaxAnswer = 64 * 1024;  ///< maximum bytes of a program's standard output
 
 /// A running program, the leader of its own session and process group. Its destructor kills the group and reaps the
 /// program.
@@ -43,7 +43,7 @@ class ProgramRun : public std::enable_shared_from_this<ProgramRun> {
 
   /// To be called once. Returns the bytes of stdout if the program exited with 0. Returns `not_found`, `denied` or
   /// `invalid` if it may not be run any more (config::check_program), `deadline` or `cancelled` if it was killed,
-  /// `budget` for more than kMostAnswer, and `unavailable` if it could not start, was killed by a signal, or exited
+  /// `budget` for more than kMaxAnswer, and `unavailable` if it could not start, was killed by a signal, or exited
   /// with another code. No message contains what it printed.
   static Task<Result<std::string>> run(std::shared_ptr<ProgramRun> self);
   /// Makes run() return soon.

@@ -8,7 +8,8 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kProbe{1'000};      // maximum wait of a health probe for the programs' first answers
-constexpr milliseconds kFirst{120'000};    // twice the longest time-out of a program, so a first run has ended before
+constexpr milliseconds kFirst{120'000};    // twice the longest time-out of a program (60 s): a first run has ended by
+                                           // then
 constexpr milliseconds kLook{2'000};       // maximum wait of a cycle for the file system that holds a secret
 constexpr milliseconds kTakeOver{30'000};  // maximum wait of a cycle for the worker that is opened with a new secret
 

@@ -206,7 +206,7 @@ Result<std::shared_ptr<RenewedSession::Inner>> RenewedSession::open() {
 }
 
 /// Keeps the active session after a failed takeover. If there is none, calls return the reason.
-void RenewedSession::keep_current(std::string why) {
+void RenewedSession::note_failed_takeover(std::string why) {
   if (!inner_) missing_ = why;
   calls_refused_ = calls_refused_ || !inner_;
   if (takeover_error_ != why)
@@ -230,7 +230,7 @@ Task<void> RenewedSession::renew(std::shared_ptr<RenewedSession> self) {
     const std::uint64_t wanted = self->newest_version_;
     const auto opened = self->open();
     if (!opened) {
-      self->keep_current(opened.error().message);
+      self->note_failed_takeover(opened.error().message);
       break;
     }
     const auto next = *opened;
@@ -249,7 +249,7 @@ Task<void> RenewedSession::renew(std::shared_ptr<RenewedSession> self) {
       self->serve(next);
       continue;
     }
-    if (!newer) self->keep_current(*mute);
+    if (!newer) self->note_failed_takeover(*mute);
     co_await next->session->stop();
     if (wanted == self->newest_version_) break;
   }

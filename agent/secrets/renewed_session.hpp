@@ -105,7 +105,7 @@ class RenewedSession final : public core::Session, public std::enable_shared_fro
   static Task<void> retire(std::shared_ptr<RenewedSession> self, std::shared_ptr<Inner> old);
   void serve(std::shared_ptr<Inner> next);
   Result<std::shared_ptr<Inner>> open();
-  void keep_current(std::string why);
+  void note_failed_takeover(std::string why);
   void try_again();
   void remember(const core::WorkerStatus& old);
 

@@ -45,7 +45,7 @@ struct Kept {
   std::string uid, stored;
 };
 
-Result<std::vector<Kept>> unread(SqliteStore::State& state, CursorOf of) {
+Result<std::vector<Kept>> find_undecryptable(SqliteStore::State& state, CursorOf of) {
   std::vector<Kept> out;
   const std::string column(column_of(of));
   auto query = state.db->statement("SELECT id, uid, " + column + " FROM backend WHERE " + column + " <> ''");
@@ -85,9 +85,9 @@ std::string decrypt_cursor(const InstallationKey& key, const std::string& uid, C
   return out ? std::move(*out) : std::string();
 }
 
-Status drop_unread_cursors(SqliteStore::State& state) {
-  DRIFTD_TRY(const auto refresh, unread(state, CursorOf::refresh));
-  DRIFTD_TRY(const auto watch, unread(state, CursorOf::watch));
+Status drop_undecryptable_cursors(SqliteStore::State& state) {
+  DRIFTD_TRY(const auto refresh, find_undecryptable(state, CursorOf::refresh));
+  DRIFTD_TRY(const auto watch, find_undecryptable(state, CursorOf::watch));
   if (refresh.empty() && watch.empty()) return {};
   DRIFTD_CHECK(state.db->statement("PRAGMA secure_delete = ON").run());
   const auto work = [&]() -> Status {

@@ -21,7 +21,7 @@ std::string decrypt_cursor(const InstallationKey& key, const std::string& uid, C
 
 /// Removes the cursors that cannot be opened from all rows, and makes sweep() clear the pages that held them. For
 /// open(), before anything reads a cursor.
-Status drop_unread_cursors(SqliteStore::State& state);
+Status drop_undecryptable_cursors(SqliteStore::State& state);
 /// Removes the cursors of all rows. To be called in a transaction.
 Status drop_cursors(Connection& db);
 

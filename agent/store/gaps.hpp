@@ -11,7 +11,7 @@
 
 namespace driftd::store {
 
-/// What one sink loses in one slice of deletions.
+/// What one sink loses in one batch of deleted events.
 struct Gap {
   std::int64_t from = 0, to = 0, count = 0;
 };

@@ -173,7 +173,7 @@ Status catch_up(SqliteStore::State& state, bool is_behind) {
   if (is_behind)
     DRIFTD_CHECK(finish_rotation(
         state, core::AuditEntry{.actor = "driftd", .reason = "the key had layers that the store did not"}));
-  DRIFTD_CHECK(drop_unread_cursors(state));
+  DRIFTD_CHECK(drop_undecryptable_cursors(state));
   if (const Status swept = sweep(state); !swept) {
     log::room("store").warn(
         "store.db still holds in unused pages what was written over, digests under a former key or cursors as they "

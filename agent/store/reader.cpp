@@ -70,7 +70,7 @@ Result<std::vector<core::DriftRow>> read_drifts(Connection& db, const core::Drif
   }
 }
 
-constexpr std::size_t kMostRead = 512u << 20;  ///< maximum bytes that one list reads
+constexpr std::size_t kMaxRead = 512u << 20;  ///< maximum bytes that one list reads
 constexpr std::size_t kSliceRows = 256;
 
 std::size_t bytes_of(const core::ResourceRow& row) {
@@ -92,7 +92,7 @@ template <class Key>
 struct Walk {
   std::vector<Key> keys;
   std::size_t at = 0, read = 0;
-  bool done() const { return at == keys.size() || read >= kMostRead; }
+  bool done() const { return at == keys.size() || read >= kMaxRead; }
 };
 
 /// Returns the next rows of `walk` until a page is full. `read_one` (Connection&, Key → Result<optional<Row>>) reads

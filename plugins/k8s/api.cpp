@@ -16,8 +16,8 @@ namespace {
 using Steady = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kTokenAge{60};  // a projected token is replaced long before it expires
-constexpr std::size_t kMostToken = 64u << 10;
-constexpr std::size_t kMostMessage = 300;
+constexpr std::size_t kMaxToken = 64u << 10;
+constexpr std::size_t kMaxMessage = 300;
 
 std::string member(const std::string& body, const char* name) {
   const json status = json::parse(body, nullptr, false);
@@ -82,7 +82,7 @@ std::string Api::read_token_file() const {
   if (!in) {
     throw sdk::Failure(DRIFTD_UNAUTHENTICATED, "the token file " + path + " cannot be read: " + std::strerror(errno));
   }
-  std::string out(kMostToken, '\0');
+  std::string out(kMaxToken, '\0');
   in.read(out.data(), static_cast<std::streamsize>(out.size()));
   out.resize(static_cast<std::size_t>(in.gcount()));
   while (!out.empty() && (out.back() == '\n' || out.back() == '\r' || out.back() == ' ')) out.pop_back();
@@ -156,7 +156,7 @@ http::Request Api::get(sdk::Call& call, const std::string& path_and_query) {
   return out;
 }
 
-std::string message_of(const std::string& body) { return common::short_text(member(body, "message"), kMostMessage); }
+std::string message_of(const std::string& body) { return common::short_text(member(body, "message"), kMaxMessage); }
 std::string reason_of(const std::string& body) { return member(body, "reason"); }
 
 sdk::Failure refusal(const http::Response& response, const std::string& what, const std::string& kind,

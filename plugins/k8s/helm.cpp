@@ -15,7 +15,7 @@
 namespace driftd::k8s {
 namespace {
 
-constexpr std::size_t kMostRelease = 32u << 20;  // a Secret holds 1 MiB; charts pack about 10:1
+constexpr std::size_t kMaxRelease = 32u << 20;  // a Secret holds 1 MiB; charts pack about 10:1
 
 /// Unpacks a release: base64 inside the API's base64, gzip (optional in old releases), JSON.
 std::string unpacked(const std::string& packed, std::size_t max_bytes, const std::string& what) {
@@ -94,7 +94,7 @@ void HelmReleases::show(Release& release, const Revision& revision, const json& 
   release.packed = text(secret, {"data", "release"});
   release.waits = true;
   waiting_ += release.packed.size();
-  if (waiting_ > kMostWaiting) unpack_all();
+  if (waiting_ > kMaxWaiting) unpack_all();
 }
 
 void HelmReleases::unpack_all() {
@@ -110,11 +110,11 @@ void HelmReleases::unpack(Release& release) {
   std::size_t& used = unpacked_[release.record.metadata["namespace"]];
   sdk::Record record = release.record;
   try {
-    if (used >= kMostUnpacked)
+    if (used >= kMaxUnpacked)
       throw sdk::Failure(DRIFTD_BUDGET, what + ": the releases before it are more than is unpacked of one namespace");
-    used += kMostRelease;  // counts in full: unpacking it took time even if it failed
-    const std::string release_text = unpacked(packed, kMostRelease, what);
-    used -= kMostRelease - std::min(kMostRelease, release_text.size());
+    used += kMaxRelease;  // counts in full: unpacking it took time even if it failed
+    const std::string release_text = unpacked(packed, kMaxRelease, what);
+    used -= kMaxRelease - std::min(kMaxRelease, release_text.size());
     fill(record, release_text, what);
     release.record = std::move(record);
     if (!release.record.unread.empty()) {
@@ -138,7 +138,7 @@ void HelmReleases::keep(Release& release, const std::string& name_space, std::si
 
 /// Makes room so that write access in one or two namespaces cannot take the room of others.
 void HelmReleases::make_room() {
-  while (kept_ > kMostKept) {
+  while (kept_ > kMaxKept) {
     const auto less = [](const auto& a, const auto& b) { return a.second < b.second; };
     const std::string name_space = std::max_element(kept_by_.begin(), kept_by_.end(), less)->first;
     Release* largest = nullptr;

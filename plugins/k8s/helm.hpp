@@ -15,7 +15,7 @@ inline constexpr std::chrono::minutes kInFlight{10};
 
 /// Limits in bytes: unpacked releases of one namespace (further ones are skipped), packed Secrets that wait, and all
 /// kept bodies together (above it the namespace with the most bytes loses its largest release).
-inline constexpr std::size_t kMostUnpacked = 64u << 20, kMostWaiting = 8u << 20, kMostKept = 128u << 20;
+inline constexpr std::size_t kMaxUnpacked = 64u << 20, kMaxWaiting = 8u << 20, kMaxKept = 128u << 20;
 
 /// Collects the revisions of Helm releases, one Secret each, as they arrive. Unpacks only the shown revision of each
 /// release, unless too many wait at once.

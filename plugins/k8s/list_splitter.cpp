@@ -6,7 +6,7 @@
 namespace driftd::k8s {
 namespace {
 
-constexpr std::size_t kMostRest = 1u << 20;
+constexpr std::size_t kMaxRest = 1u << 20;
 
 [[noreturn]] void too_large(const char* what, std::size_t max_bytes) {
   throw sdk::Failure(DRIFTD_BUDGET,
@@ -31,7 +31,7 @@ void ItemSplitter::consume(char c) {
     consume_outside(c);
   }
   if (current_.size() > max_bytes_) too_large("an object", max_bytes_);
-  if (rest_.size() > kMostRest) too_large("a list without its items", kMostRest);
+  if (rest_.size() > kMaxRest) too_large("a list without its items", kMaxRest);
 }
 
 void ItemSplitter::consume_outside(char c) {

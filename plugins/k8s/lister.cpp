@@ -10,9 +10,9 @@
 namespace driftd::k8s {
 namespace {
 
-constexpr std::size_t kMostObject = 16u << 20;  // etcd takes 1.5 MiB; JSON and managedFields make more of it
-constexpr int kMaxRestarts = 3;                 // lists begun again because their token grew too old
-constexpr int kStreamsSince = 32;               // minor version that offers WatchList
+constexpr std::size_t kMaxObject = 16u << 20;  // etcd takes 1.5 MiB; JSON and managedFields make more of it
+constexpr int kMaxRestarts = 3;                // lists begun again because their token grew too old
+constexpr int kStreamsSince = 32;              // minor version that offers WatchList
 
 common::BoundedJson parse_object(std::string_view text, const std::string& what) {
   common::BoundedJson out = k8s::parse_object(text);
@@ -41,7 +41,7 @@ Lister::Page Lister::page(sdk::Call& call, const Resource& resource, const std::
     const auto parsed = parse_object(text, path);
     on_object({parsed.value, sent, parsed.why});
   };
-  ItemSplitter splitter(item, kMostObject);
+  ItemSplitter splitter(item, kMaxObject);
   const http::Response response = send_get(call, api_, client_, path + query, [&](http::Request& request) {
     request.max_body = 0;
     request.on_body = [&](std::string_view piece) { splitter.feed(piece); };
@@ -109,7 +109,7 @@ std::optional<std::string> Lister::stream(sdk::Call& call, const Resource& resou
         const bool whole = text(object, {"metadata", "annotations", "k8s.io/initial-events-end"}) == "true";
         if (type == "BOOKMARK" && whole) throw Enough{text(object, {"metadata", "resourceVersion"})};
       },
-      kMostObject);
+      kMaxObject);
   const std::string query = query_of(resource,
                                      "watch=1&sendInitialEvents=true&allowWatchBookmarks=true&"
                                      "resourceVersionMatch=NotOlderThan&timeoutSeconds=" +

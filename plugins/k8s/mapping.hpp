@@ -31,7 +31,8 @@ Writer last_writer(const nlohmann::json& object);
 /// Decodes the values of a Secret: text if they are UTF-8, else {"base64": …}.
 nlohmann::json decoded_data(const nlohmann::json& data);
 
-// The bodies, one function for each family of kinds; `record` gets body, status, unread and sensitive paths.
+// The bodies, one function for each family of kinds; `body` and `status` are filled; `record` gets unread paths,
+// sensitive paths and the schema revision.
 void map_secret(const nlohmann::json& object, nlohmann::json& body);
 void map_config_map(const nlohmann::json& object, nlohmann::json& body, sdk::Record& record);
 void map_service(const nlohmann::json& object, const Settings& settings, nlohmann::json& body, nlohmann::json& status,
@@ -46,12 +47,11 @@ void map_custom(const nlohmann::json& object, const Custom* custom, nlohmann::js
 /// `data["a.b"]`: a member of an attribute as a path.
 std::string member_path(const std::string& attribute, const std::string& name);
 
-/// Returns true if the text is, or plainly holds, a credential, judged by the name of the variable or by a password or
-/// key in the value.
+/// Returns true if `name` contains a word such as password or token, or if `value` contains a credential.
 bool looks_secret(const std::string& name, const std::string& value);
 
 /// Marks every text inside `value` that has the form of a secret as sensitive. `path` is the path of the attribute;
-/// empty: `value` is the whole body. Only for lists whose order matters, because a digest belongs to a position.
+/// empty: `value` is the whole body. Only where lists keep their order: a marked element is named by its index.
 void mark_secrets(const nlohmann::json& value, const std::string& path, sdk::Record& record);
 
 }  // namespace driftd::k8s

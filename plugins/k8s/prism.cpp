@@ -25,9 +25,9 @@ constexpr std::array<Type, 6> kTypes = {{{"kafka", "kafka", 9092},
                                          {"mysql", "mysql", 3306},
                                          {"mongodb", "mongodb", 27017}}};
 
-constexpr std::size_t kMostType = 253, kMostName = 4u << 10, kMostValue = 8u << 10;  // the last two: of the host
+constexpr std::size_t kMaxType = 253, kMostName = 4u << 10, kMostValue = 8u << 10;  // the last two: of the host
 // of one backend: all of a discovery share 6 MiB
-constexpr std::size_t kMostCapabilities = 256, kMostMetadata = 64u << 10;
+constexpr std::size_t kMaxCapabilities = 256, kMaxMetadata = 64u << 10;
 
 const json& get(const Objects& objects, const std::optional<Ref>& ref) {
   static const json kNull;
@@ -254,7 +254,7 @@ void add_said(const json& said, sdk::Backend& out) {
     if (!value.is_string()) continue;
     const std::string shown = looks_secret({}, value) ? "[REDACTED]" : cut(value.get_ref<const std::string&>());
     const std::size_t more = name.size() + shown.size() + 32;
-    const bool fits = name.size() <= kMostName && bytes + more <= kMostMetadata;
+    const bool fits = name.size() <= kMostName && bytes + more <= kMaxMetadata;
     if (fits) bytes += more, out.metadata[name] = shown;
     left_out += fits ? 0 : 1;
   }
@@ -309,7 +309,7 @@ Definitions definitions(const Objects& objects, const Settings& settings, std::v
   for (auto at = out.begin(); at != out.end();) {
     guess_type(at->second, objects);
     const Definition& definition = at->second;
-    const bool whole = !definition.type.empty() && definition.type.size() <= kMostType;
+    const bool whole = !definition.type.empty() && definition.type.size() <= kMaxType;
     const std::string what = "backend " + definition.name + " in namespace " + definition.space;
     const std::string why = definition.type.empty()
                                 ? " has no type; label it " + settings.group + "/backend-type"
@@ -344,8 +344,8 @@ sdk::Backend backend_of(const Definition& definition, const Objects& objects, co
   const json& main = get(objects, definition.prism ? definition.prism : definition.service);
   out.revision = version_of(main);
   for (const auto& each : definition.capabilities) {
-    const bool fits = each.is_string() && each.get_ref<const std::string&>().size() <= kMostType &&
-                      out.capabilities.size() < kMostCapabilities;
+    const bool fits = each.is_string() && each.get_ref<const std::string&>().size() <= kMaxType &&
+                      out.capabilities.size() < kMaxCapabilities;
     if (fits) out.capabilities.push_back(each);
   }
   const json& keys = find(get(objects, definition.secret), {"data"});

@@ -25,7 +25,7 @@ struct Absence {
 class References {
  public:
   /// maximum requests: in total, and for the definitions of one namespace
-  static constexpr std::size_t kMost = 512, kMostOfSpace = 64;
+  static constexpr std::size_t kMost = 512, kMaxOfSpace = 64;
   using Clock = std::chrono::steady_clock;
 
   /// Returns what is known of `ref`, which a definition in `space` refers to. Returns nullopt if it must be requested;

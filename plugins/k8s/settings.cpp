@@ -13,15 +13,15 @@ namespace {
 using nlohmann::json;
 using Strings = std::vector<std::string>;
 
-constexpr std::size_t kMostFile = 1u << 20;
-constexpr std::size_t kMostNamespaces = 100;  // each kind is watched in each of them
+constexpr std::size_t kMaxFile = 1u << 20;
+constexpr std::size_t kMaxNamespaces = 100;  // each kind is watched in each of them
 
 [[noreturn]] void bad(const std::string& text) { throw sdk::Failure(DRIFTD_INVALID, text); }
 
 std::string read_small(const std::string& path, const std::string& setting) {
   std::ifstream in(path, std::ios::binary);
   if (!in) bad("settings." + setting + ": " + path + ": " + std::strerror(errno));
-  std::string out(kMostFile, '\0');
+  std::string out(kMaxFile, '\0');
   in.read(out.data(), static_cast<std::streamsize>(out.size()));
   out.resize(static_cast<std::size_t>(in.gcount()));
   return out;
@@ -91,7 +91,7 @@ Settings parse_settings(std::string_view text) {
   try {
     take_connection(root, out);
     out.namespaces = root.value("namespaces", Strings{});
-    if (out.namespaces.size() > kMostNamespaces) bad("settings.namespaces: more than 100; leave it out to watch all");
+    if (out.namespaces.size() > kMaxNamespaces) bad("settings.namespaces: more than 100; leave it out to watch all");
     out.selectors = root.value("selectors", out.selectors);
     out.labels = root.value("labels", Strings{});
     out.annotations = root.value("annotations", Strings{});

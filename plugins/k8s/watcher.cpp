@@ -14,8 +14,8 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr std::size_t kMostEvent = 16u << 20;
-constexpr milliseconds kFirstBackoff{800}, kMostBackoff{30'000};
+constexpr std::size_t kMaxEvent = 16u << 20;
+constexpr milliseconds kFirstBackoff{800}, kMaxBackoff{30'000};
 constexpr seconds kMarkEvery{10};  // even if nothing was emitted
 constexpr seconds kSoon{1};
 
@@ -123,7 +123,7 @@ void Watcher::open(sdk::Call& call, Stream& stream) {
   request.timeout = milliseconds(0);
   request.max_body = 0;
   stream.lines =
-      std::make_unique<LineSplitter>([this, &call, &stream](auto line) { on_line(call, stream, line); }, kMostEvent);
+      std::make_unique<LineSplitter>([this, &call, &stream](auto line) { on_line(call, stream, line); }, kMaxEvent);
   request.on_body = [this, &stream](std::string_view piece) {
     stream.received_at = Clock::now();
     stream.open = true;
@@ -250,7 +250,7 @@ void Watcher::report_failure(sdk::Call& call, Stream& stream, const sdk::Failure
 }
 
 void Watcher::schedule_retry(Stream& stream, milliseconds at_least) {
-  stream.backoff = std::clamp(stream.backoff * 2, kFirstBackoff, kMostBackoff);
+  stream.backoff = std::clamp(stream.backoff * 2, kFirstBackoff, kMaxBackoff);
   const double jitter = std::uniform_real_distribution(1.0, 2.0)(random_);
   const auto wait = std::chrono::duration_cast<milliseconds>(stream.backoff * jitter);
   stream.retry_at = Clock::now() + std::max(wait, at_least);

@@ -15,7 +15,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t kMostListed = 100;
-constexpr std::size_t kMostConfig = 64 << 10;  ///< bytes of one topic's own configuration
+constexpr std::size_t kMaxConfig = 64 << 10;  ///< bytes of one topic's own configuration
 
 /// Keys whose value is a list (ConfigDef.Type.LIST), without `listener.name.<listener>.` before them.
 constexpr std::array<std::string_view, 19> kLists{"cleanup.policy",
@@ -242,7 +242,7 @@ namespace {
 
 void fit_config(sdk::Record& record, json& config) {
   std::vector<std::string> left_out;
-  (void)common::fit_members(config, kMostConfig, left_out);
+  (void)common::fit_members(config, kMaxConfig, left_out);
   for (const auto& key : left_out) {
     record.unread.push_back({path_of("config", key), DRIFTD_BUDGET,
                              "the topic's own configuration has more than 64 KiB, and this is of the longest"});

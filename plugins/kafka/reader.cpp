@@ -8,9 +8,9 @@
 namespace driftd::kafka {
 namespace {
 
-constexpr std::size_t kMostTopicBytes = 64u << 20;  // all topic records together
-constexpr std::size_t kMostTold = 20;               // too long values that are named
-constexpr std::size_t kMostHelloBrokers = 3;        // brokers that are tried, one after the other
+constexpr std::size_t kMaxTopicBytes = 64u << 20;  // all topic records together
+constexpr std::size_t kMostTold = 20;              // too long values that are named
+constexpr std::size_t kMaxHelloBrokers = 3;        // brokers that are tried, one after the other
 
 sdk::Diagnostic denied(std::string_view kind, const std::string& right, const std::string& text) {
   return {DRIFTD_DENIED, std::string(kind), {}, {}, text + "; grant " + right, right, 0};
@@ -218,7 +218,7 @@ Listing Reader::topics(const std::set<std::string>* only) {
       const auto id = ids.find(names[i]);
       add_topic(*wanted[i], configs[i - from], id == ids.end() ? std::string() : id->second, only == nullptr, out);
     }
-    bound_topics(out.records, kMostTopicBytes);
+    bound_topics(out.records, kMaxTopicBytes);
   }
   tell_long(out);
   if (const auto& hidden = topics_hidden()) {
@@ -343,7 +343,7 @@ Listing Reader::scram_users() {
   std::vector<std::string> brokers;  // not the bootstrap servers: their names may later lead to another cluster
   if (!named.empty() && settings_.hello.servers.empty()) {
     for (const auto& broker : metadata().brokers) {
-      if (brokers.size() == kMostHelloBrokers) break;
+      if (brokers.size() == kMaxHelloBrokers) break;
       brokers.push_back(endpoint_of(broker));
     }
   }

@@ -12,8 +12,8 @@ namespace {
 
 constexpr std::int16_t kSaslHandshake = 17, kSaslAuthenticate = 36;
 constexpr std::int16_t kUnsupportedMechanism = 33, kIllegalSaslState = 34, kAuthenticationFailed = 58;
-constexpr std::size_t kMostSalt = 1024;  // base64; Kafka makes 26 bytes
-constexpr int kMostMechanisms = 64;
+constexpr std::size_t kMaxSalt = 1024;  // base64; Kafka makes 26 bytes
+constexpr int kMaxMechanisms = 64;
 
 [[noreturn]] void corrupt(const std::string& what) {
   throw sdk::Failure(DRIFTD_CORRUPT, "SCRAM hello: the answer is not what Kafka sends: " + what);
@@ -67,7 +67,7 @@ class Answer {
 };
 
 bool is_base64(std::string_view text) {
-  if (text.empty() || text.size() % 4 != 0 || text.size() > kMostSalt) return false;
+  if (text.empty() || text.size() % 4 != 0 || text.size() > kMaxSalt) return false;
   const auto pad = text.ends_with("==") ? 2u : text.ends_with('=') ? 1u : 0u;
   const std::string_view digits = text.substr(0, text.size() - pad);
   return std::all_of(digits.begin(), digits.end(), [](char c) {
@@ -115,7 +115,7 @@ std::string client_first(const std::string& user, const std::string& nonce) {
 std::size_t answer_size(std::string_view head) {
   std::uint32_t out = 0;
   for (const char c : head.substr(0, kFrameHead)) out = out << 8 | static_cast<unsigned char>(c);
-  if (head.size() < kFrameHead || out < 4 || out > kMostAnswer) corrupt("its length (does this listener speak TLS?)");
+  if (head.size() < kFrameHead || out < 4 || out > kMaxAnswer) corrupt("its length (does this listener speak TLS?)");
   return out;
 }
 
@@ -131,7 +131,7 @@ void parse_handshake(std::string_view bytes, std::int32_t correlation, const std
   if (error != kUnsupportedMechanism) corrupt("error " + std::to_string(error) + " to the handshake");
   std::string enabled;
   const std::int32_t count = answer.number(4);
-  for (int i = 0; i < std::min(count, kMostMechanisms); ++i) enabled += (i > 0 ? ", " : "") + answer.text(2);
+  for (int i = 0; i < std::min(count, kMaxMechanisms); ++i) enabled += (i > 0 ? ", " : "") + answer.text(2);
   throw sdk::Failure(DRIFTD_UNSUPPORTED, "SCRAM hello: " + mechanism +
                                              " is not enabled at this listener (enabled: " + one_line(enabled) + ")");
 }

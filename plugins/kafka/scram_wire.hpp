@@ -8,8 +8,8 @@
 
 namespace driftd::kafka {
 
-inline constexpr std::size_t kFrameHead = 4;          ///< bytes of the length field before each frame
-inline constexpr std::size_t kMostAnswer = 16 << 10;  ///< maximum bytes of one answer; a longer one is rejected unread
+inline constexpr std::size_t kFrameHead = 4;         ///< bytes of the length field before each frame
+inline constexpr std::size_t kMaxAnswer = 16 << 10;  ///< maximum bytes of one answer; a longer one is rejected unread
 
 /// What a server sends about a credential before any proof (RFC 5802, server-first-message).
 struct ServerFirst {

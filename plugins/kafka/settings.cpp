@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kMostHellos = 100;  // each is a connection of its own
+constexpr std::size_t kMaxHellos = 100;  // each is a connection of its own
 
 [[noreturn]] void invalid(const std::string& setting, const std::string& expected) {
   throw sdk::Failure(DRIFTD_INVALID, "settings." + setting + ": expected " + expected);
@@ -110,8 +110,8 @@ ScramHello parse_hello(const json& from) {
   out.interval = object.seconds("interval_s", out.interval);
   if (object.find("servers") != nullptr) out.servers = parse_servers(object.texts("servers"), "scram_hello.servers");
   const json* users = object.find("users");
-  if (users == nullptr || !users->is_array() || users->empty() || users->size() > kMostHellos) {
-    invalid("scram_hello.users", "a list of 1 to " + std::to_string(kMostHellos) + " entries {name, mechanism}");
+  if (users == nullptr || !users->is_array() || users->empty() || users->size() > kMaxHellos) {
+    invalid("scram_hello.users", "a list of 1 to " + std::to_string(kMaxHellos) + " entries {name, mechanism}");
   }
   std::set<ScramName> seen;
   for (const auto& one : *users) seen.insert(parse_scram_name(one));

@@ -6,7 +6,8 @@
 namespace driftd::postgres {
 namespace {
 
-/// A literal; standard_conforming_strings is pinned by nothing, so a backslash is never in it.
+/// Returns an SQL string literal. Backslashes are removed, because the session does not set standard_conforming_strings
+/// and the server might take them as escapes.
 std::string literal(std::string text) {
   std::erase(text, '\\');
   for (std::size_t at = text.find('\''); at != std::string::npos; at = text.find('\'', at + 2)) text.insert(at, "'");
@@ -23,7 +24,8 @@ std::string like_any(const std::string& column, std::vector<std::string> globs) 
   return column + " LIKE ANY (ARRAY[" + out + "]::text[])";
 }
 
-/// A digest of one part of a table. Of each row the text of a row, for it tells NULL from what follows.
+/// Returns SQL for a digest of one part of a table. Each row is hashed as row(…)::text, which keeps NULL apart from an
+/// empty text.
 std::string part(const std::string& values, const std::string& by, const std::string& from) {
   return hash_of_each("row(" + values + ")::text", by, from);
 }
@@ -61,7 +63,7 @@ std::string publications(int version) {
 }
 
 std::string default_privileges() {
-  // Of a schema they are added to the others; without one they replace what is built in.
+  // Default privileges of a schema add to the global ones; global ones replace the built-in defaults.
   return "SELECT d.oid::text AS oid, pg_get_userbyid(defaclrole) AS role, CASE defaclobjtype WHEN 'r' THEN 'tables' "
          "WHEN "
          "'S' THEN 'sequences' WHEN 'f' THEN 'functions' WHEN 'T' THEN 'types' WHEN 'n' THEN 'schemas' ELSE "
@@ -72,7 +74,7 @@ std::string default_privileges() {
 
 std::string fingerprints(const Settings& settings) {
   if (settings.fingerprints.empty()) return "SELECT NULL::text AS oid WHERE false";
-  // collations as regcollation prints them, which 12 does not have
+  // Collations are written as regcollation would; PostgreSQL 12 does not have that type.
   const std::string columns = part(
       "a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull, a.attidentity, a.attgenerated, "
       "coalesce((SELECT CASE WHEN pg_collation_is_visible(l.oid) THEN '' ELSE quote_ident(ln.nspname) || '.' END || "
@@ -106,7 +108,7 @@ std::string fingerprints(const Settings& settings) {
          " AS grants FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind IN ('r', 'p', 'v', "
          "'m', "
          "'f') AND NOT c.relispartition AND " +
-         like_any("n.nspname", settings.fingerprints) + " ORDER BY 2, 3 LIMIT " + std::to_string(kMostTables + 1);
+         like_any("n.nspname", settings.fingerprints) + " ORDER BY 2, 3 LIMIT " + std::to_string(kMaxTables + 1);
 }
 
 std::string bare_query(std::string_view kind, int version, const Settings& settings) {
@@ -143,7 +145,7 @@ std::string bounded_list(const std::string& array, int max_bytes) {
 }
 
 std::string bounded_cell(const std::string& expression) {
-  return "(SELECT CASE WHEN octet_length(v.t) > " + std::to_string(kMostOfCell) + " THEN '" + std::string(kTooLong) +
+  return "(SELECT CASE WHEN octet_length(v.t) > " + std::to_string(kMaxOfCell) + " THEN '" + std::string(kTooLong) +
          "' ELSE v.t END FROM (SELECT (" + expression + ")::text AS t OFFSET 0) v)";
 }
 
@@ -159,7 +161,7 @@ std::string subscription_query(int version, bool conninfo) {
   return "SELECT s.oid::text AS oid, d.datname AS database, subname AS name, pg_get_userbyid(subowner) AS owner, "
          "subenabled "
          "AS enabled, subslotname AS slot, subsynccommit AS synchronous_commit, " +
-         bounded_list("subpublications", kMostOfCell) + " AS publications" + more +
+         bounded_list("subpublications", kMaxOfCell) + " AS publications" + more +
          (conninfo ? ", x.digest AS conninfo" : "") +
          " FROM pg_subscription s JOIN pg_database d ON d.oid = s.subdbid" +
          (conninfo ? " LEFT JOIN driftd.subscription_conninfo() x ON x.subscription_oid = s.oid" : "") +

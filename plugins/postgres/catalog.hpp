@@ -17,7 +17,7 @@ inline constexpr std::array<std::string_view, 5> kDatabaseKinds{"extension", "sc
 bool is_database_kind(std::string_view kind);
 
 /// Maximum number of fingerprinted tables of one database.
-inline constexpr int kMostTables = 10'000;
+inline constexpr int kMaxTables = 10'000;
 
 /// Returns SQL for a JSON list of {grantee, privilege, grantable}: `acl` expanded, or the default privileges if it is
 /// NULL. MAINTAIN, which PostgreSQL 17 gave to every owner, is left out where the owner has it. `type` is the quoted
@@ -27,14 +27,14 @@ std::string grants_of(const std::string& acl, const std::string& type, const std
 /// Replaces the value of a JSON column that is too long to be sent. It is not valid JSON, so no value equals it.
 inline constexpr std::string_view kTooLong = "too long";
 /// Maximum bytes of the texts of one list that users may lengthen without limit (settings of a role or of a database).
-inline constexpr int kMostOfList = 64 << 10;
+inline constexpr int kMaxOfList = 64 << 10;
 /// Maximum bytes of a column that is made of many rows (grants, memberships, tables of a publication).
-inline constexpr int kMostOfCell = 2 << 20;
+inline constexpr int kMaxOfCell = 2 << 20;
 
 /// Returns SQL for the bytes of the texts of an array. If its stored form alone is above the limit, it is not unpacked.
-std::string length_of(const std::string& array, int max_bytes = kMostOfList);
+std::string length_of(const std::string& array, int max_bytes = kMaxOfList);
 /// Returns SQL for the array as a JSON list, or kTooLong.
-std::string bounded_list(const std::string& array, int max_bytes = kMostOfList);
+std::string bounded_list(const std::string& array, int max_bytes = kMaxOfList);
 /// Returns SQL for the JSON of an expression, or kTooLong.
 std::string bounded_cell(const std::string& expression);
 

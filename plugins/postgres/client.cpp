@@ -34,7 +34,7 @@ constexpr const char* kPinnedBytes =
     "SET LOCAL search_path = pg_catalog, pg_temp; SET LOCAL transaction_read_only = on; SET LOCAL client_encoding = "
     "'SQL_ASCII'; ";
 
-constexpr milliseconds kMostOfLock{1000};
+constexpr milliseconds kMaxOfLock{1000};
 
 std::int64_t monotonic_ns() {
   timespec t{};
@@ -172,7 +172,7 @@ class PgClient final : public Client {
     // so that the server ends it
     const auto ours = std::max(std::min(timeout, statement_ - statement_ / 10), milliseconds(1));
     const std::string limits = "SET LOCAL statement_timeout = " + std::to_string(ours.count()) +
-                               "; SET LOCAL lock_timeout = " + std::to_string(std::min(ours, kMostOfLock).count()) +
+                               "; SET LOCAL lock_timeout = " + std::to_string(std::min(ours, kMaxOfLock).count()) +
                                "; " + pinned_;
     return version() < kTimesEachStatement ? ask_apart(call, limits, sql) : ask(call, limits + sql);
   }

@@ -90,7 +90,7 @@ std::string short_file(const std::string& path, const std::string& folder) {
 void put_settings(const Fields& row, std::string_view column, const std::string& attribute, json& body,
                   sdk::Record& record) {
   if (row.text(column) == kTooLong) {
-    record.unread.push_back(too_long(attribute, kMostOfList));
+    record.unread.push_back(too_long(attribute, kMaxOfList));
     return;
   }
   json settings = setconfig(parsed(row.find(column), json::array()));
@@ -105,7 +105,7 @@ void put_database_settings(const Fields& row, json& body, sdk::Record& record) {
   for (const auto& [database, list] : lists.items()) {
     const std::string path = member("database_settings", database);
     if (list.is_null()) {
-      record.unread.push_back(too_long(path, kMostOfList));
+      record.unread.push_back(too_long(path, kMaxOfList));
       continue;
     }
     out[database] = setconfig(list);
@@ -123,7 +123,7 @@ sdk::Unread too_long(const std::string& attribute, int bytes) {
 void put_list(const Fields& row, std::string_view column, const std::string& attribute, json& body,
               sdk::Record& record) {
   if (row.text(column) == kTooLong)
-    record.unread.push_back(too_long(attribute, kMostOfCell));
+    record.unread.push_back(too_long(attribute, kMaxOfCell));
   else
     body[attribute] = parsed(row.find(column), json::array());
 }
@@ -197,7 +197,7 @@ Records map_settings(const Rows& rows) {
     if (chosen_by_session(row.text("source"))) {
       record.unread.push_back(hidden(record.id, value.attribute, row.text("source")));
     } else if (row.flag("too_long")) {
-      record.unread.push_back(too_long(value.attribute, kMostOfCell));
+      record.unread.push_back(too_long(value.attribute, kMaxOfCell));
     } else {
       record.body = "{\"" + value.attribute + "\":" + value.json + "}";
     }
@@ -281,7 +281,7 @@ Records map_file_settings(const Rows& rows) {
     const Guc now{row.text("current"), row.text("unit"), row.text("vartype")};
     json body{{"error", nullable(row, "error")}};
     if (row.flag("too_long")) {
-      for (const char* attribute : {"setting", "state"}) record.unread.push_back(too_long(attribute, kMostOfCell));
+      for (const char* attribute : {"setting", "state"}) record.unread.push_back(too_long(attribute, kMaxOfCell));
     } else {
       body.update({{"setting", nullable(row, "setting")}, {"state", file_state(row, now)}});
     }
@@ -309,7 +309,7 @@ Records map_hba_rules(const Rows& rows) {
     put_list(row, "databases", "databases", body, record);
     put_list(row, "users", "users", body, record);
     if (row.text("options") == kTooLong)
-      record.unread.push_back(too_long("options", kMostOfList));
+      record.unread.push_back(too_long("options", kMaxOfList));
     else
       body["options"] = setconfig(parsed(row.find("options"), json::array()));
     fit(record, std::move(body));

@@ -77,7 +77,7 @@ std::string of_path(std::string_view column) {
 }
 
 std::string is_long(const std::string& text) {
-  return "coalesce(octet_length(" + text + ") > " + std::to_string(kMostOfCell) + ", false)";
+  return "coalesce(octet_length(" + text + ") > " + std::to_string(kMaxOfCell) + ", false)";
 }
 
 /// Text that is sent completely or not at all; `too_long` of the same row tells NULL from a text that was not sent.
@@ -144,7 +144,7 @@ std::string instance_query(const Rights& rights) {
 /// Settings of the role by database, or null if they are too long. All share one limit and short ones come first, so
 /// that the owner of a database can crowd out only himself.
 std::string in_databases() {
-  return "(SELECT json_object_agg(x.datname, CASE WHEN x.total <= " + std::to_string(kMostOfList) +
+  return "(SELECT json_object_agg(x.datname, CASE WHEN x.total <= " + std::to_string(kMaxOfList) +
          " THEN array_to_json(x.setconfig) END) FROM (SELECT d.datname, s.setconfig, sum(z.n) OVER (ORDER BY z.n, "
          "d.oid) AS "
          "total FROM pg_db_role_setting s JOIN pg_database d ON d.oid = s.setdatabase, LATERAL (SELECT " +
@@ -174,8 +174,8 @@ std::string role_query(const Rights& rights, const Settings& settings) {
 std::string hba_query(const Rights& rights) {
   const std::string modified =
       rights.hba_modified ? ", driftd.hba_file_modified() > pg_conf_load_time() AS edited_not_reloaded" : "";
-  return "SELECT line_number AS line, type, " + bounded_list("database", kMostOfCell) + " AS databases, " +
-         bounded_list("user_name", kMostOfCell) + " AS users, address, netmask, auth_method AS method, " +
+  return "SELECT line_number AS line, type, " + bounded_list("database", kMaxOfCell) + " AS databases, " +
+         bounded_list("user_name", kMaxOfCell) + " AS users, address, netmask, auth_method AS method, " +
          bounded_list("options") + " AS options, error" + modified + " FROM pg_hba_file_rules";
 }
 

@@ -256,9 +256,9 @@ void Reader::list_kind(Client& client, const std::string& database, const std::s
     record.observed_ns = sent;
     to.records.push_back(std::move(record));
   }
-  if (rows.rows.size() > kMostTables) {
+  if (rows.rows.size() > kMaxTables) {
     to.missing.emplace_back(DRIFTD_BUDGET, database + ": settings.fingerprints covers more than " +
-                                               std::to_string(kMostTables) + " tables; name fewer schemas");
+                                               std::to_string(kMaxTables) + " tables; name fewer schemas");
   }
 }
 

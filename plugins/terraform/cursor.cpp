@@ -14,7 +14,7 @@ namespace {
 /// A cursor that was damaged on its way must not say "unchanged".
 std::string sum_of(std::string_view text) { return std::to_string(XXH3_64bits(text.data(), text.size())); }
 
-constexpr std::size_t kMostSpoken = 200;  // a cursor may have 64 KiB, a backend's name 128 bytes
+constexpr std::size_t kMaxSpoken = 200;  // a cursor may have 64 KiB, a backend's name 128 bytes
 
 }  // namespace
 
@@ -22,7 +22,7 @@ std::string render(const Cursor& cursor, const std::string& fingerprint) {
   const Head& head = cursor.head;
   json reported_backends = json::array();
   for (auto name = cursor.reported_backends.begin();
-       name != cursor.reported_backends.end() && reported_backends.size() < kMostSpoken; ++name)
+       name != cursor.reported_backends.end() && reported_backends.size() < kMaxSpoken; ++name)
     reported_backends.push_back(*name);
   const std::string text =
       json{{"settings", fingerprint},     {"stamp", cursor.stamp},      {"history", cursor.history},

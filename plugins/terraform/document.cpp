@@ -12,9 +12,9 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::uint64_t kMostWhole = 64ull << 20;
+constexpr std::uint64_t kMaxWhole = 64ull << 20;
 constexpr std::size_t kMostValues = 2'000'000;  // of one that is read as a whole, with flat attributes: about 200 MB
-constexpr std::size_t kMostOfOne = 1'000'000;   // of a resource, an instance, an output
+constexpr std::size_t kMaxOfOne = 1'000'000;    // of a resource, an instance, an output
 
 // Marks at the beginning of a string of the tree, of noncharacters: a raw number token, a text that itself begins with
 // one of the three, and the place of what nests too deep. The second keeps a text that somebody chose from passing for
@@ -237,7 +237,7 @@ class Walk final : public Events {
   /// Size of a resource in memory: its members, and the instances that wait for them.
   void keep(const json& v) {
     kept_ += v.is_structured() ? builder_.values() : 1;
-    if (kept_ > kMostOfOne) too_many_values(kMostOfOne);
+    if (kept_ > kMaxOfOne) too_many_values(kMaxOfOne);
   }
 
   bool resource_ends() {
@@ -253,7 +253,7 @@ class Walk final : public Events {
   DocumentVisitor& to_;
   std::vector<At> path_;
   std::string key_;
-  Builder builder_{kMostOfOne};
+  Builder builder_{kMaxOfOne};
   std::size_t skipped_ = 0, seen_ = 0, kept_ = 0;
   mutable bool begun_ = false;
   bool streaming_ = false, streamed_ = false;
@@ -277,7 +277,7 @@ void walk(const Spool& state, DocumentVisitor& visitor) {
 }
 
 json parse_whole(const Spool& state) {
-  if (state.size() > kMostWhole) {
+  if (state.size() > kMaxWhole) {
     throw sdk::Failure(DRIFTD_BUDGET, "a state of a format before v4 is read up to 64 MiB; this one has " +
                                           std::to_string(state.size()) + " bytes");
   }

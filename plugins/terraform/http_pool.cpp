@@ -8,7 +8,7 @@
 namespace driftd::terraform {
 namespace {
 
-constexpr std::size_t kMostState = 600u << 20;
+constexpr std::size_t kMaxState = 600u << 20;
 
 /// Ends a transfer that has delivered enough.
 struct Enough {};
@@ -52,7 +52,7 @@ http::Response HttpPool::get_into(sdk::Call& call, const std::string& url, std::
   http::Request wanted = request(url, std::move(headers));
   wanted.timeout = std::chrono::milliseconds(0);  // a large state takes its time; the deadline of the call ends it
   wanted.idle = std::chrono::ceil<std::chrono::seconds>(call_);
-  wanted.max_body = kMostState;
+  wanted.max_body = kMaxState;
   wanted.on_body = [&to](std::string_view piece) { to.write(piece); };
   return send(call, wanted);
 }

@@ -16,7 +16,7 @@ namespace {
 using nlohmann::json;
 using std::chrono::seconds;
 
-constexpr std::size_t kMostChunks = 4096;
+constexpr std::size_t kMaxChunks = 4096;
 
 /// Writes a value to the spool; its first byte shows whether it is gzipped.
 class MaybeGzip {
@@ -168,7 +168,7 @@ class ConsulSource final : public Source {
     for (const auto& chunk : from["chunks"]) {
       // Only keys below that of the state: a value that others wrote must not name other secrets.
       const std::string key = chunk.is_string() ? chunk.get<std::string>() : "";
-      if (!is_below(key, path_) || out.size() == kMostChunks)
+      if (!is_below(key, path_) || out.size() == kMaxChunks)
         throw sdk::Failure(DRIFTD_CORRUPT, "consul: " + path_ + ": its list of chunks is none");
       out.push_back(key);
     }

@@ -11,7 +11,7 @@
 namespace driftd::terraform {
 namespace {
 
-constexpr std::uint64_t kMostText = 512ull << 20, kMostStored = 192ull << 20;
+constexpr std::uint64_t kMostText = 512ull << 20, kMaxStored = 192ull << 20;
 constexpr std::size_t kBlock = 256 << 10;
 constexpr std::size_t kLargestWrite = 1 << 20;
 
@@ -56,7 +56,7 @@ void Spool::pump(std::string_view bytes, int flush) {
   z.avail_in = static_cast<uInt>(bytes.size());
   do {
     if (deflate_->used == kBlock) {
-      if (blocks_.size() * kBlock >= kMostStored) {
+      if (blocks_.size() * kBlock >= kMaxStored) {
         throw sdk::Failure(DRIFTD_BUDGET, "the state is more than 192 MiB also when compressed");
       }
       blocks_.emplace_back(kBlock, '\0');

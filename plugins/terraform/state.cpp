@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kMostFailing = 20;
+constexpr std::size_t kMaxFailing = 20;
 
 /// `module.m.aws_x.y["k"]`, `data.aws_x.y[0]`.
 std::string address_of(const json& resource, const json& instance) {
@@ -94,7 +94,7 @@ class HeadReader final : public DocumentVisitor {
   bool check(const json& check) override {
     const std::string status = text_of(check, "status");
     ++head.checks[status.empty() ? "unknown" : status];
-    if (status == "fail" && head.failing.size() < kMostFailing) head.failing.push_back(text_of(check, "config_addr"));
+    if (status == "fail" && head.failing.size() < kMaxFailing) head.failing.push_back(text_of(check, "config_addr"));
     return true;
   }
   bool instance(const json& resource, const json& instance) override {

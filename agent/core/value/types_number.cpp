@@ -14,9 +14,9 @@ namespace {
 using Integer = boost::multiprecision::cpp_int;
 using Rational = boost::multiprecision::cpp_rational;
 
-constexpr std::int64_t kMostExponent = 1'000'000'000;
-constexpr std::int64_t kMostUnitExponent = 4'096;  ///< maximum; a quantity is computed, not only rewritten
-constexpr std::size_t kMostPlain = 40;
+constexpr std::int64_t kMaxExponent = 1'000'000'000;
+constexpr std::int64_t kMaxUnitExponent = 4'096;  ///< maximum; a quantity is computed, not only rewritten
+constexpr std::size_t kMaxPlain = 40;
 constexpr int kMaxTerms = 32;               ///< maximum terms of `1h30m…`; each may cost a division of 4,096 digits
 constexpr std::size_t kMaxBaseDigits = 18;  ///< maximum digits of the count before a schema's base unit
 
@@ -51,7 +51,7 @@ std::optional<std::int64_t> take_exponent(std::string_view& rest) {
   if (digits.empty()) return 0;
   std::int64_t value = 0;
   const auto end = digits.data() + digits.size();
-  if (std::from_chars(digits.data(), end, value).ec != std::errc() || value > kMostExponent) return std::nullopt;
+  if (std::from_chars(digits.data(), end, value).ec != std::errc() || value > kMaxExponent) return std::nullopt;
   rest = look;
   return negative ? -value : value;
 }
@@ -91,7 +91,7 @@ std::string render(const Decimal& d) {
   const std::string sign = d.negative ? "-" : "";
   const auto size = static_cast<std::int64_t>(d.digits.size());
   const std::int64_t point = size + d.exponent;  // digits before the decimal point
-  const auto most = static_cast<std::int64_t>(kMostPlain);
+  const auto most = static_cast<std::int64_t>(kMaxPlain);
   if (d.exponent >= 0 && point <= most) return sign + d.digits + std::string(static_cast<std::size_t>(d.exponent), '0');
   if (d.exponent < 0 && point > 0) {
     return sign + d.digits.substr(0, static_cast<std::size_t>(point)) + "." +
@@ -103,7 +103,7 @@ std::string render(const Decimal& d) {
 }
 
 std::optional<Rational> rational(const Decimal& d) {
-  if (d.exponent > kMostUnitExponent || d.exponent < -kMostUnitExponent || d.digits.size() > kMostUnitExponent)
+  if (d.exponent > kMaxUnitExponent || d.exponent < -kMaxUnitExponent || d.digits.size() > kMaxUnitExponent)
     return std::nullopt;
   Integer n = d.digits.empty() ? Integer(0) : Integer(d.digits);
   if (d.negative) n = -n;

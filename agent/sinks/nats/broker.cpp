@@ -24,13 +24,13 @@ constexpr std::int64_t kWriteDeadlineMs = 10'000;
 constexpr std::int64_t kMaxPending = 4'096;  // more than a sink runner has in flight, so this limit is never reached
 
 constexpr double kFirstReconnectMs = 250;
-constexpr double kMostReconnectMs = 5'000;  // waiting events should arrive within seconds after the broker returns
+constexpr double kMaxReconnectMs = 5'000;  // waiting events should arrive within seconds after the broker returns
 
 /// Returns the delay before a reconnect: 250 ms ×2 → 5 s, ±20 %. nats.c calls it on its own thread.
 std::int64_t reconnect_delay(natsConnection*, int attempts, void*) {
   thread_local std::minstd_rand random{std::random_device{}()};
   const double base =
-      std::min(kMostReconnectMs, kFirstReconnectMs * static_cast<double>(1 << std::clamp(attempts - 1, 0, 10)));
+      std::min(kMaxReconnectMs, kFirstReconnectMs * static_cast<double>(1 << std::clamp(attempts - 1, 0, 10)));
   return static_cast<std::int64_t>(base * std::uniform_real_distribution<double>(0.8, 1.2)(random));
 }
 

@@ -9,7 +9,7 @@
 namespace driftd::sinks {
 namespace {
 
-/// `topic.config_drift_detected`: the resource-watcher RFC's form.
+/// Returns the ce-type as the resource-watcher RFC writes it: `topic.config_drift_detected`.
 std::string kind_change_type(const core::StoredEvent& event) {
   std::string kind = event.resource.substr(0, event.resource.find('/'));
   if (kind.empty()) kind = event.agent_event ? "agent" : "backend";

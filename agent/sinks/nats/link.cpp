@@ -9,7 +9,7 @@
 namespace driftd::sinks {
 namespace {
 
-constexpr std::size_t kMostDenied = 1'024;
+constexpr std::size_t kMaxDenied = 1'024;
 
 }  // namespace
 
@@ -133,7 +133,7 @@ void Inbox::on_error(natsConnection*, natsSubscription*, natsStatus status, void
   if (subject.empty()) return;
   auto* inbox = static_cast<Inbox*>(closure);
   const std::lock_guard lock(inbox->mutex_);
-  if (inbox->denied_.size() < kMostDenied) inbox->denied_.insert(subject);
+  if (inbox->denied_.size() < kMaxDenied) inbox->denied_.insert(subject);
   if (!inbox->open_) return;
   asio::post(inbox->core_, [self = inbox->shared_from_this(), subject] { self->answer_denied(subject); });
 }

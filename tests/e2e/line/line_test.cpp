@@ -34,7 +34,7 @@ std::vector<nlohmann::json> drifts(const Agent& agent, const std::string& backen
   return out;
 }
 
-constexpr int kMostOfFloor = 10;
+constexpr int kMaxOfFloor = 10;
 
 class Line : public testing::Test {
  protected:
@@ -73,7 +73,7 @@ TEST_F(Line, ChangeOfAWatchedStateIsAckedByJetStreamWithinASecond) {
     floor.deliver(tfstate(7, partitions));
     (void)count(nats, subject);
     const auto bare = std::chrono::steady_clock::now() - bare_begin;  // the same write, ack and look without an agent
-    return took < std::max<std::chrono::steady_clock::duration>(seconds(1), kMostOfFloor * bare);
+    return took < std::max<std::chrono::steady_clock::duration>(seconds(1), kMaxOfFloor * bare);
   })) << "a machine on which that costs more than 100 ms is measured by it";
   ASSERT_EQ(drifts(a, "platform").size(), 1u);
   EXPECT_EQ(drifts(a, "platform")[0]["status"], "pending");

@@ -13,7 +13,7 @@ namespace driftd::core {
 namespace {
 
 constexpr std::size_t kMi = 1u << 20;
-constexpr std::size_t kMostHeld = 32 * kMi;  ///< maximum of one comparison; two run at a time, and an agent has 64 MiB
+constexpr std::size_t kMaxHeld = 32 * kMi;  ///< maximum of one comparison; two run at a time, and an agent has 64 MiB
 
 std::string repeated(std::string_view part, std::size_t bytes) {
   std::string out;
@@ -123,7 +123,7 @@ TEST_P(Bounds, OneAttributeCostsABoundedPieceOfMemory) {
   const Value after(Value::Object{{"x", Value(bomb.text())}, {"y", Value("2")}});
   const test::HeapPeak peak;
   const auto found = diff(before, after, *schema, {});
-  EXPECT_LE(peak.bytes(), kMostHeld) << peak.bytes() / kMi << " MiB";
+  EXPECT_LE(peak.bytes(), kMaxHeld) << peak.bytes() / kMi << " MiB";
   // the other attribute is judged as usual, and this one is a change or unknown, never ignored
   ASSERT_EQ(found.changes.size() + found.unknown.size(), 2u);
   EXPECT_EQ(found.changes.back().path, "y");
