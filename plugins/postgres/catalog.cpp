@@ -19,6 +19,7 @@ std::string like_any(const std::string& column, std::vector<std::string> globs) 
   std::string out;
   for (auto& glob : globs) {
     std::replace(glob.begin(), glob.end(), '*', '%');
+    std::replace(glob.begin(), glob.end(), '\\', '_');  // LIKE's escape, and literal() would drop it
     out += (out.empty() ? "" : ", ") + literal(glob);
   }
   return column + " LIKE ANY (ARRAY[" + out + "]::text[])";

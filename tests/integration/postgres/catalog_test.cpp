@@ -130,6 +130,12 @@ TEST_F(PostgresCatalog, EachPartOfATableMovesItsOwnDigest) {
   EXPECT_THAT(moved_by("INSERT INTO t (id) VALUES (1); ANALYZE t"), ElementsAre()) << "data is not shape";
 }
 
+TEST_F(PostgresCatalog, ASchemaWhoseNameHoldsABackslashIsListed) {
+  server_.sql(R"(CREATE SCHEMA "a\b"; CREATE TABLE "a\b".t (id int))", "shop");
+  auto p = probe({{"databases", "*"}, {"fingerprints", R"(a\b)"}});
+  EXPECT_NE(p.refresh().find("table_fingerprint", R"(shop.a\b.t)"), nullptr);
+}
+
 TEST_F(PostgresCatalog, ARecreatedTableHasAnotherIdentityAndADroppedOneIsNotFound) {
   auto p = probe();
   const std::string first = p.refresh().find("table_fingerprint", "shop.public.t")->external_name;
