@@ -30,7 +30,7 @@ QUICK := unit contract golden architecture
 quick: deps ## the tests that need no server: unit, contract, golden, architecture
 	@scripts/configure.sh -DDRIFTD_TESTS=ON
 	@cmake --build --preset release -j $(JOBS) --target $(QUICK:%=tests_%)
-	@JOBS=$(JOBS) scripts/test.sh -L '^(unit|contract|golden|architecture)$$'
+	@JOBS=$$((2 * $(JOBS))) scripts/test.sh -L '^(unit|contract|golden|architecture)$$'
 
 everything: deps
 	@scripts/configure.sh -DDRIFTD_TESTS=ON
