@@ -86,7 +86,7 @@ void parse_lists(const driftd_record& given, Record& out) {
 void check_object(const Record& record, const std::string& text, const char* member) {
   const auto parsed = core::parse(text);
   if (parsed && parsed->object() != nullptr) return;
-  add_violation("schema.bodies", fmt::format("{}: `{}` is no JSON object that can be compared: {}", name_of(record),
+  add_violation("schema.bodies", fmt::format("{}: `{}` is not a JSON object that can be compared: {}", name_of(record),
                                              member, parsed ? "found something else" : parsed.error().message));
 }
 

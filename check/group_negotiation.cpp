@@ -229,7 +229,7 @@ NamedExtensions named_extensions(const Answer& answer) {
   if (!json.is_object()) throw CheckNotMade("describe pushes no JSON object; see schema.describe");
   NamedExtensions out;
   for (const auto& item : json.value("extensions", nlohmann::json::array())) {
-    if (!item.is_object()) throw CheckNotMade("describe names an extension that is no object; see schema.describe");
+    if (!item.is_object()) throw CheckNotMade("describe names an extension that is not an object; see schema.describe");
     out[{item.value("id", ""), item.value("revision", 0U)}] = kHead + sizeof(void*);
   }
   return out;

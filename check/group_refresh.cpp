@@ -18,7 +18,7 @@ void works(const Subject& subject) {
   if (cut && trace.marks.empty() && !trace.records.empty()) {
     throw RuleBroken(
         fmt::format("a refresh emitted {} records until its deadline and neither finished nor set a CHECKPOINT to "
-                    "go on from: it would begin anew for ever",
+                    "go on from: it would start over forever",
                     trace.records.size()));
   }
   if (trace.diagnostics.empty()) {
@@ -122,8 +122,8 @@ void resume_from(const Instance& instance, const CallTrace& whole, const Mark& m
     if (!found.empty()) throw RuleBroken(fmt::format("{}, it is not the whole: {}", when, found));
   }
   // a list that starts again counts from zero
-  const bool anew = difference(instance.provider(), listing_of(whole), listing_of(rest)).empty();
-  expect_true_completes(instance, listing_of(whole), rest, when, anew ? Listing{} : before);
+  const bool from_start = difference(instance.provider(), listing_of(whole), listing_of(rest)).empty();
+  expect_true_completes(instance, listing_of(whole), rest, when, from_start ? Listing{} : before);
 }
 
 void resume(const Subject& subject) {
@@ -134,7 +134,7 @@ void resume(const Subject& subject) {
   for (const auto& mark : whole.marks) {
     if (mark.type == DRIFTD_MARK_CHECKPOINT && !mark.cursor.empty()) marks.push_back(mark);
   }
-  if (marks.empty()) throw CheckNotApplicable("sets no checkpoint with a cursor: a refresh always begins anew");
+  if (marks.empty()) throw CheckNotApplicable("sets no checkpoint with a cursor: a refresh always starts over");
   for (const auto at : spread(random, marks.size(), 40)) resume_from(instance, whole, marks[at - 1]);
   const Instance restarted(subject);
   for (const auto at : spread(random, marks.size(), 5)) resume_from(restarted, whole, marks[at - 1]);

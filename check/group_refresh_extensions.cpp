@@ -72,7 +72,7 @@ driftd_status on_backend(void* user, const driftd_discovered* given) {
     if (other.name == backend.name) out.wrong.push_back(name + " was pushed twice in one run");
   }
   const auto config = core::parse(backend.config.empty() ? "{}" : backend.config);
-  if (!config || config->object() == nullptr) out.wrong.push_back(name + ": `config` is no JSON object");
+  if (!config || config->object() == nullptr) out.wrong.push_back(name + ": `config` is not a JSON object");
   (void)parse_text(d.version, "backend.version");
   (void)parse_text(d.origin, "backend.origin");
   (void)parse_text(d.revision, "backend.revision");

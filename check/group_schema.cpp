@@ -146,14 +146,15 @@ void understood(const Json& schema, const std::string& path) {
   }
   const Json properties = schema.value("properties", Json::object());
   if (!properties.is_object())
-    throw RuleBroken(fmt::format("schema(\"settings\"): `{}.properties` is no object", path));
+    throw RuleBroken(fmt::format("schema(\"settings\"): `{}.properties` is not an object", path));
   for (const auto& item : properties.items()) understood(item.value(), path + "." + item.key());
   for (const char* one : {"items", "additionalProperties"}) {
     if (schema.contains(one)) understood(schema[one], path + "." + one);
   }
   for (const char* many : {"anyOf", "oneOf"}) {
     const Json alternatives = schema.value(many, Json::array());
-    if (!alternatives.is_array()) throw RuleBroken(fmt::format("schema(\"settings\"): `{}.{}` is no list", path, many));
+    if (!alternatives.is_array())
+      throw RuleBroken(fmt::format("schema(\"settings\"): `{}.{}` is not a list", path, many));
     for (const auto& one : alternatives) understood(one, path + "." + many);
   }
 }

@@ -55,7 +55,7 @@ std::string difference(const Provider& provider, const Record& a, const Record& 
   const std::string name = render(identity_of(a));
   if (a.external_name != b.external_name) return name + ": another external_name";
   const auto old_body = core::parse(a.body), new_body = core::parse(b.body);
-  if (!old_body || !new_body) throw CheckNotMade(name + ": a body is no JSON; see schema.bodies");
+  if (!old_body || !new_body) throw CheckNotMade(name + ": a body is not valid JSON; see schema.bodies");
   core::DiffOptions options;
   options.old_revision = b.revision;
   options.unread = b.unread;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the API shows, as JSON values (docs/api.md). Every body, change and status passes presentable() of redact.hpp
-// first.
+// What the API shows, as JSON values (docs/api.md). Every body, change and status passes presentable_json()
+// (redact.hpp) or presentable_text() (presentable_text.hpp) first.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ core::Value time(Nanos at);
 /// Returns the redacted JSON of a stored text, or null if it is absent.
 core::Value shown(const std::optional<std::string>& json);
 
-/// How much a row shows of its values. `brief` cuts values of more than 16 KiB around their difference; a row that has
-/// shown 64 KiB only gives the number of its changes: `cut` and `changes_total` of docs/api.md.
+/// How much a row shows of its values. `brief` cuts values of more than 16 KiB around their difference; a row
+/// shows changes until 64 KiB are used, and `changes_total` says how many there are (docs/api.md).
 enum class Depth { brief, whole };
 
 core::Value to_json(const core::AgentView& view);
@@ -42,8 +42,8 @@ core::Value to_json(const core::Control::BackendRefresh& refreshed);
 core::Value to_json(const core::Control::ReloadReport& reloaded);
 core::Value to_json(const core::PendingRestart& setting);
 core::Value to_json(const core::SessionFactory::ScanResult& found);
-/// Returns the same with everything that the plugin describes: settings schema, kinds with their schemas, extensions,
-/// metrics.
+/// Returns what to_json() returns, and everything that the plugin describes: settings schema, kinds with their schemas,
+/// extensions, metrics.
 core::Value described(const core::SessionFactory::ScanResult& found);
 
 template <class T>

@@ -115,7 +115,8 @@ Result<int> listen_loopback(const std::string& text) {
   const bool good =
       numeric && (is_six || (dotted.starts_with("127.") && ::inet_pton(AF_INET, dotted.c_str(), &four.sin_addr) == 1));
   if (!good)
-    return fail(Code::invalid, "'" + text + "' is not a loopback address; expected 127.0.0.1:PORT (admin.listen)");
+    return fail(Code::invalid,
+                "'" + text + "' is not a loopback address; expected 127.0.0.1:PORT or [::1]:PORT (admin.listen)");
   Descriptor fd(::socket(is_six ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   const int on = 1;
   ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);

@@ -287,7 +287,7 @@ Task<Status> Agent::shrink_store() {
     log::room("store").warn(
         "store.db held more than retention.max_bytes ({} of {} bytes): {} events and {} ended drifts were deleted "
         "before "
-        "their time, events up to {}; this goes on as it fills, and is told once an hour",
+        "their time, events up to {}; this continues while the store fills, and is reported once an hour",
         store_bytes_, max, sum.events, sum.drifts, render_time(sum.until));
   }
   const bool stuck = store_bytes_ > max && !more;

@@ -185,7 +185,7 @@ Status check_head(const std::string& file, const core::Value& head, const core::
   return fail(Code::conflict,
               file + " was recorded under another installation key, or after a rotation that this one does not know (" +
                   made_with + ", here " + key.newest_id() + "): its credentials cannot be compared. Put " + file +
-                  ".key or the recording agent's installation.key in place, or record it anew");
+                  ".key or the recording agent's installation.key in place, or record it again");
 }
 
 /// Loads a record of revision 1, which is a single line.
@@ -337,7 +337,7 @@ Task<Status> load_record(std::string file, const config::Config& config, store::
   }
   if (done) co_return co_await loader.commit();
   co_return fail(Code::corrupt, file + ": ends after line " + std::to_string(number) +
-                                    " without its last line, or some are missing: it was cut; record it anew");
+                                    " without its last line, or some are missing: it was cut; record it again");
 }
 
 }  // namespace driftd::app

@@ -132,9 +132,8 @@ class SinkRunner : public std::enable_shared_from_this<SinkRunner> {
   std::vector<core::EventDraft> unsaved_agent_events_;  ///< stored by the next save, with the state that they report
   asio::steady_timer wake_timer_, saved_;
   std::optional<Time> asleep_until_;
-  bool rung_ = false, opened_ = false, started_ = false, stopping_ = false, ended_ = false, exhausted_ = false,
-       disabled_ = false, unflushed_ = false, save_now_ = false, checked_ = false, planning_ = false,
-       unsaved_replay_ = false;
+  bool opened_ = false, started_ = false, stopping_ = false, ended_ = false, exhausted_ = false, disabled_ = false,
+       unflushed_ = false, save_now_ = false, checked_ = false, planning_ = false, unsaved_replay_ = false;
   std::optional<std::int64_t> rewind_to_;
   Time next_check_{}, next_save_{}, store_at_{}, drain_until_{};
   Outage outage_;

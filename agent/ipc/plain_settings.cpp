@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// resolve_plain_settings() of settings_schema.hpp.
 #include <algorithm>
 
 #include "core/value/value.hpp"

@@ -92,7 +92,7 @@ void stop_if_mended(const SqliteStore::State& state) {
   log::room("store").critical(
       "rows of the store did not match their checksum and were mended ({}); the events `agent.corrupt` say what became "
       "of each. "
-      "What the running agent held of them in memory is not true any more, so it ends now and begins anew from the "
+      "What the running agent held of them in memory is not true any more, so it ends now and starts again from the "
       "store: systemd "
       "and Kubernetes start it again, one that was started by hand is to be started by hand. Check the disk",
       rows);

@@ -145,7 +145,8 @@ std::string key_fault(const std::string& key_name, const std::string& ids, const
                       const std::string& stored) {
   const std::string both = " (key ids " + ids + ", " + what + " was written with " + stored + "); ";
   if (stored.starts_with(ids + " ")) {
-    return key_name + " is of before a rotation" + both + "put the newer key in place: one that knows all of these ids";
+    return key_name + " is from before a rotation" + both +
+           "put the newer key in place: one that knows all of these ids";
   }
   return key_name + " belongs to another store" + both + "restore the one that belongs to it";
 }

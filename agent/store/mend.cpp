@@ -83,7 +83,7 @@ Status mend_drift(SqliteStore::State& state, const Wrong& row) {
   DRIFTD_CHECK(db.statement("UPDATE resource SET crc = " DRIFTD_CRC_RESOURCE " WHERE crc IS NULL").run());
   DRIFTD_CHECK(db.statement("DELETE FROM drift WHERE rowid = ?").bind(row.id).run());
   return write_corrupt_event(state, "drift " + row.text,
-                             "it is removed with its decision; if the difference still stands it is opened anew",
+                             "it is removed with its decision; if the difference still stands it is opened again",
                              row.why);
 }
 
@@ -144,7 +144,7 @@ Status mend_routes(SqliteStore::State& state) {
     DRIFTD_CHECK(db.execute(sql));
   }
   return write_corrupt_event(state, std::to_string(wrong) + " routes",
-                             "they are made anew from the events, no event is lost by it");
+                             "they are rebuilt from the events, no event is lost by it");
 }
 
 using Mend = Status (*)(SqliteStore::State&, const Wrong&);
@@ -211,7 +211,7 @@ Status check_indexes(Connection& db, const std::filesystem::path& file) {
   DRIFTD_TRY(const auto now, integrity_of(db));
   if (now != "ok") return fail(damaged(file, now));
   log::room("store").error(
-      "an index of the store did not agree with its table and was made anew ({}); no row was lost; check the disk",
+      "an index of the store did not agree with its table and was rebuilt ({}); no row was lost; check the disk",
       found);
   return {};
 }

@@ -40,7 +40,7 @@ Error lost_store(const Settings& settings, const std::string& found) {
   return {Code::not_found,
           "data_dir " + dir + " has " + (settings.given ? "a store.mark" : "an installation.key") + ", but " + found +
               ": the store was lost, with the baselines, the drifts that wait and the events that were not delivered. "
-              "Restore it (`driftd restore FILE`); or, to begin anew with what is found now as the baseline, move " +
+              "Restore it (`driftd restore FILE`); or, to start over with what is found now as the baseline, move " +
               (settings.given ? "" : "installation.key and ") + "store.mark away from there and start again"};
 }
 

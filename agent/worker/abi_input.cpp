@@ -98,7 +98,7 @@ Result<std::string> read_object(const LoadedInstance& instance, driftd_str given
   if (given.len == 0) return "{}";
   DRIFTD_TRY(const std::string text, name(given, member, ipc::kMaxBody / 4));
   DRIFTD_TRY(const core::Value parsed, core::parse(text));
-  if (parsed.object() == nullptr) return fail(Code::invalid, fmt::format("`{}` is no JSON object", member));
+  if (parsed.object() == nullptr) return fail(Code::invalid, fmt::format("`{}` is not a JSON object", member));
   return instance.scrubber.document(core::render(instance.disclosure.status(id, parsed)));
 }
 

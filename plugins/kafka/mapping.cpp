@@ -368,7 +368,7 @@ sdk::Record map_scram_user(const ScramName& of, std::optional<std::int32_t> iter
   sdk::Record out{.kind = "scram_user", .id = common::utf8_text(scram_id(of))};
   json body = json::object();
   const Outcome off{DRIFTD_UNSUPPORTED,
-                    "settings.scram_hello does not name it: a password that is set anew is not seen"};
+                    "settings.scram_hello does not name it: a password that is set again is not seen"};
   const Outcome& why = hello == nullptr ? off : hello->outcome;
   if (hello != nullptr && why.ok()) {
     body["salt"] = hello->salt;

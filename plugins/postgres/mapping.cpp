@@ -181,7 +181,7 @@ Records map_instance(const Rows& rows, const Origin& from) {
   out.version = row.text("version");
   if (from.fingerprints) {  // so that the event of an upgrade says what becomes of table_fingerprint
     out.metadata["definitions"] = "printed by PostgreSQL " + std::to_string(from.version / 10000) +
-                                  "; digests of what another major version printed are taken anew, not compared";
+                                  "; digests of what another major version printed are taken again, not compared";
   }
   return {out};
 }

@@ -226,7 +226,7 @@ class Walk final : public Events {
         return waiting_.push_back(std::move(v)), true;  // 'instances' came before what they are instances of
       }
       case At::outputs:
-        if (!v.is_object()) corrupt("outputs: '" + key_ + "' is no object");
+        if (!v.is_object()) corrupt("outputs: '" + key_ + "' is not an object");
         return to_.output(key_, v);
       case At::checks:
         return to_.check(v);

@@ -143,7 +143,7 @@ class KubernetesSource final : public Source {
     json out = common::parse_bounded(answer.body).value;
     http::wipe(answer.body);
     if (!out.is_object() || !out.contains("items") || !out["items"].is_array()) {
-      throw sdk::Failure(DRIFTD_CORRUPT, "GET " + common::shown_url(base_) + ": the answer is no list of Secrets");
+      throw sdk::Failure(DRIFTD_CORRUPT, "GET " + common::shown_url(base_) + ": the answer is not a list of Secrets");
     }
     if (must_hold_state && out["items"].empty()) no_state(name());
     return out;

@@ -104,7 +104,7 @@ class LocalSource final : public Source {
       struct stat before {
       }, after{};
       if (::fstat(file.fd, &before) != 0) refuse(path_, errno);
-      if (!S_ISREG(before.st_mode)) throw sdk::Failure(DRIFTD_INVALID, path_ + ": is no regular file");
+      if (!S_ISREG(before.st_mode)) throw sdk::Failure(DRIFTD_INVALID, path_ + ": is not a regular file");
       const std::string seen = stamp(before);
       out.unchanged = seen == known;
       if (out.unchanged) return out;

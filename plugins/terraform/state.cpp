@@ -39,7 +39,7 @@ const json& attributes_of(const json& instance, const std::string& address) {
   for (const char* key : {"attributes", "attributes_flat"}) {
     const auto found = instance.find(key);
     if (found == instance.end() || found->is_null()) continue;
-    if (!found->is_object()) corrupt(address + ": '" + key + "' is no object");
+    if (!found->is_object()) corrupt(address + ": '" + key + "' is not an object");
     return *found;
   }
   return kNone;

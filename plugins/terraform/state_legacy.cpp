@@ -14,7 +14,7 @@ std::string module_of(const json& module) {
   std::string out;
   const json path = module.value("path", json::array());
   for (std::size_t i = 1; i < path.size(); ++i) {  // the first is `root`
-    if (!path[i].is_string()) corrupt("modules: a path that is no list of texts");
+    if (!path[i].is_string()) corrupt("modules: a path that is not a list of texts");
     out += (out.empty() ? "module." : ".module.") + path[i].get<std::string>();
   }
   return out;
@@ -53,7 +53,7 @@ Object object_of(const std::string& key, const json& resource, const std::string
   out.resource["provider"] = text_of(resource, "provider");
   if (!index_key.is_null()) out.instance["index_key"] = index_key;
   json attributes = was.value("attributes", json::object());
-  if (!attributes.is_object()) corrupt(key + ": 'attributes' is no object");
+  if (!attributes.is_object()) corrupt(key + ": 'attributes' is not an object");
   if (!attributes.contains("id") && was.contains("id")) attributes["id"] = was["id"];
   out.instance["attributes_flat"] = std::move(attributes);
   if (was.value("tainted", json(false)) == json(true)) out.instance["status"] = "tainted";

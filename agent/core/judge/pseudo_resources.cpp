@@ -95,15 +95,15 @@ Judgement judge_identity(const std::string& backend_uid, const StoredResource& s
   out.next.observed_ns = now_ns;
   auto known = baseline_member(stored, kSystemIdentity);
   const std::string now = render(Value(identity));
-  const bool anew = known && accepted.empty();  // another provider, whose identities have another form
-  if (!known || anew) {
+  const bool rebased = known && accepted.empty();  // another provider, whose identities have another form
+  if (!known || rebased) {
     const std::string& first = accepted.empty() ? identity : accepted;
     known = render(Value(first));
     out.next.baseline = render(object_of(kSystemIdentity, Value(first)));
   }
   std::optional<Change> change;
   if (*known != now) change = Change{std::string(kSystemIdentity), ChangeClass::endpoint, *known, now, false};
-  return judge_member(backend_uid, stored, ChangeClass::endpoint, std::move(change), now_ns, std::move(out), anew);
+  return judge_member(backend_uid, stored, ChangeClass::endpoint, std::move(change), now_ns, std::move(out), rebased);
 }
 
 bool mass_deletion(std::size_t known, std::size_t missing) { return missing > 10 && missing * 5 > known; }

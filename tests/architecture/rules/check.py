@@ -178,16 +178,15 @@ def format(files):
 
 
 def words(files):
-    """Comments of the product use none of the words that docs/naming.md replaces."""
+    """Comments and texts of the product use none of the words that docs/naming.md replaces."""
     plain = [(re.compile(rf"\b(?:{word})\b"), instead) for word, instead in RULES["words"].items()]
     for name in files:
         if not name.startswith(("agent/", "check/", "plugins/", "plugin-api/include/")) or suffix(name) not in (".cpp", ".hpp", ".h", ".c"):
             continue
         for number, line in enumerate(text(name).split("\n"), 1):
-            comment = re.search(r"(?://|/\*|^ \*).*", line)
-            for word, instead in plain if comment else ():
-                if found := word.search(comment[0]):
-                    yield f"{name}:{number}: '{found[0]}' in a comment; write: {instead} (docs/naming.md)"
+            for word, instead in plain:
+                if found := word.search(line):
+                    yield f"{name}:{number}: '{found[0]}'; write: {instead} (docs/naming.md)"
 
 
 def spelling(files):

@@ -197,7 +197,7 @@ TEST_F(StoreOfAnAgent, RowsMendedUnderTheRunningAgentEndItAndTheNextOneTellsWhat
   replace_file(state, two_topics(5, 4));
   ASSERT_TRUE(eventually([&] { return !agent.running(); })) << agent.log();
   EXPECT_THAT(agent.log(), AllOf(HasSubstr("did not match their checksum and were mended"),
-                                 HasSubstr("drift " + before.front()), HasSubstr("begins anew from the store")));
+                                 HasSubstr("drift " + before.front()), HasSubstr("starts again from the store")));
   agent.start();
   ASSERT_TRUE(eventually([&] { return drifts_of_other().size() == 1; })) << agent.log();
   EXPECT_NE(drifts_of_other(), before);

@@ -157,10 +157,10 @@ TEST_F(GivenKeyLine, NothingOfItIsWrittenAndARotationHidesNothing) {
   write_key(former);
   const Output older = refused();
   EXPECT_EQ(older.code, 69);
-  EXPECT_THAT(older.err, AllOf(HasSubstr("is of before a rotation"), HasSubstr("${credential:driftd.key}")));
-  EXPECT_THAT(driftd({"validate"}).err, HasSubstr("is of before a rotation"));
-  EXPECT_THAT(driftd({"key", "rotate", "--out", next_}).err, HasSubstr("is of before a rotation"));
-  EXPECT_THAT(driftd({"restore", dir_.file("b.db")}).err, HasSubstr("is of before a rotation"));
+  EXPECT_THAT(older.err, AllOf(HasSubstr("is from before a rotation"), HasSubstr("${credential:driftd.key}")));
+  EXPECT_THAT(driftd({"validate"}).err, HasSubstr("is from before a rotation"));
+  EXPECT_THAT(driftd({"key", "rotate", "--out", next_}).err, HasSubstr("is from before a rotation"));
+  EXPECT_THAT(driftd({"restore", dir_.file("b.db")}).err, HasSubstr("is from before a rotation"));
   EXPECT_FALSE(fs::exists(next_));
   EXPECT_EQ(digests_of(store_files()), digests_of(before)) << "and nothing was written";
 }

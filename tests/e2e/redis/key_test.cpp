@@ -105,7 +105,7 @@ TEST_F(RotatedKeyLine, ARotationIsNoChangeAndHidesNone) {
   const Output refused =
       run({Agent::binary(), "run", "--config", agent_.config()}, {{"REDIS_PASSWORD", "redis-canary"}});
   EXPECT_EQ(refused.code, 69);
-  EXPECT_THAT(refused.err, HasSubstr("is of before a rotation"));
+  EXPECT_THAT(refused.err, HasSubstr("is from before a rotation"));
   std::ofstream(key_file(), std::ios::binary) << newer;
   ASSERT_NO_FATAL_FAILURE(start());
   EXPECT_EQ(events_about("steady"), 0);

@@ -54,7 +54,7 @@ TEST_F(TerraformFile, WhatCannotBeReadIsNamedAndStandsAsItWas) {
     EXPECT_NE(state_of(p), DRIFTD_HEALTH_UP);
   };
   befall([&] { fs::remove(path_); }, DRIFTD_UNAVAILABLE, "nothing is concluded from a missing state");
-  befall([&] { fs::create_directory(path_); }, DRIFTD_INVALID, "is no regular file");
+  befall([&] { fs::create_directory(path_); }, DRIFTD_INVALID, "is not a regular file");
   fs::remove(path_);
   fs::remove_all(fs::path(path_).parent_path());
   expect_failure(p, first.cursor, DRIFTD_UNAVAILABLE, "No such file");

@@ -147,7 +147,7 @@ TEST_F(GivenKeyTest, OneThatKnowsMoreFinishesTheRotationAndTheFormerIsRefused) {
   give(key);
   const auto refused = bench.open();
   ASSERT_FALSE(refused);
-  EXPECT_THAT(refused.error().message, AllOf(HasSubstr("is of before a rotation"), HasSubstr(kFrom)));
+  EXPECT_THAT(refused.error().message, AllOf(HasSubstr("is from before a rotation"), HasSubstr(kFrom)));
   EXPECT_EQ(files(), before);
 }
 

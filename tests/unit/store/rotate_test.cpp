@@ -437,7 +437,7 @@ TEST_F(RotateTest, TheFormerKeyFileDoesNotOpenTheNewStore) {
   const auto opened = bench.open();
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error().code, Code::conflict);
-  EXPECT_THAT(opened.error().message, AllOf(HasSubstr("is of before a rotation"), HasSubstr("installation.key")));
+  EXPECT_THAT(opened.error().message, AllOf(HasSubstr("is from before a rotation"), HasSubstr("installation.key")));
   std::ofstream(data("installation.key"), std::ios::binary) << newer;
   EXPECT_TRUE(bench.open());
 }
@@ -476,7 +476,7 @@ TEST_F(RotateTest, BackupOfAfterIsNotRestoredUnderTheKeyOfBefore) {
   ASSERT_TRUE(made) << made.error().message;
   const auto refused = store::restore(dir.file("new"), dir.file("copy.db"), dir.file("former.key"), bench.clock.wall());
   ASSERT_FALSE(refused);
-  EXPECT_THAT(refused.error().message, HasSubstr("is of before a rotation"));
+  EXPECT_THAT(refused.error().message, HasSubstr("is from before a rotation"));
   const auto restored = store::restore(dir.file("new"), dir.file("copy.db"), {}, bench.clock.wall());
   ASSERT_TRUE(restored) << restored.error().message;
   Bench elsewhere(dir.file("new"));
