@@ -56,7 +56,7 @@ struct Admin {
 };
 
 struct Metrics {
-  std::string prefix = "prism";
+  std::string prefix = "driftd";
 };
 
 /// Settings by the sink's type. `stdout` is a FileSettings without a path. Secrets are in clear text here and never

@@ -123,7 +123,7 @@ TEST_F(Programs, APasswordThatChangesIsFollowedWithoutARestartAndShownNowhere) {
   EXPECT_TRUE(told("program_failed")) << agent_->log();
   EXPECT_EQ(why(), "up: ") << "the last answer stays in use";
   std::string all = everything();
-  EXPECT_THAT(all, HasSubstr("prism_backend_secret_program_runs_total{backend=\"cache\",outcome=\"failed\"}"));
+  EXPECT_THAT(all, HasSubstr("driftd_backend_secret_program_runs_total{backend=\"cache\",outcome=\"failed\"}"));
   EXPECT_THAT(all, HasSubstr("${exec:" + tool()));
   EXPECT_TRUE(eventually([&] { return zombies() == 0; }, seconds(5)));  // one that just ended is being reaped
   EXPECT_EQ(agent_->stop(), 0) << agent_->log();

@@ -30,7 +30,7 @@ std::vector<ConfigError> bad(const std::string& text) {
 TEST(Load, EmptyFileGivesTheDefaults) {
   const Config config = good("");
   EXPECT_EQ(config.admin.socket, "/run/driftd/driftd.sock");
-  EXPECT_EQ(config.metrics.prefix, "prism");
+  EXPECT_EQ(config.metrics.prefix, "driftd");
   EXPECT_EQ(config.agent.plugin_dirs, std::vector<std::string>{"/usr/lib/driftd/providers"});
   EXPECT_FALSE(config.agent.name.empty());
   ASSERT_EQ(config.warnings.size(), 1u);
