@@ -9,6 +9,7 @@
 #include <string>
 
 #include "ipc/messages.hpp"
+#include "ipc/wire.hpp"
 
 namespace driftd::host {
 

@@ -7,6 +7,7 @@
 #include "core/ports/session.hpp"
 #include "ipc/messages.hpp"
 #include "ipc/text.hpp"
+#include "ipc/wire.hpp"
 
 namespace driftd::host {
 

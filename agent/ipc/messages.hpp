@@ -8,7 +8,7 @@
 
 #include "core/ports/session.hpp"
 #include "ipc/side_messages.hpp"
-#include "ipc/wire.hpp"
+#include "ipc/wire_fields.hpp"
 
 namespace driftd {
 

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "ipc/wire.hpp"
+#include "ipc/wire_fields.hpp"
 
 namespace driftd::ipc {
 

@@ -1,27 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ipc/wire.hpp"
 
-#include <cstring>
-
 #include "base/digest.hpp"
+#include "ipc/little_endian.hpp"
 
 namespace driftd::ipc {
 namespace {
 
 constexpr std::uint32_t kMagic = 0x31465244;  // "DRF1"
-
-static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
-              "agent and worker are of one machine: its order is the wire's");
-
-void put_le(std::string& out, std::uint64_t value, int bytes) {
-  out.append(reinterpret_cast<const char*>(&value), static_cast<std::size_t>(bytes));
-}
-
-std::uint64_t get_le(std::string_view in, int bytes) {
-  std::uint64_t value = 0;
-  std::memcpy(&value, in.data(), static_cast<std::size_t>(bytes));
-  return value;
-}
 
 bool known(std::uint64_t type) {
   return (type >= std::uint64_t(FrameType::load) && type <= std::uint64_t(FrameType::stop)) ||
@@ -79,36 +65,6 @@ Result<std::optional<Frame>> FrameReader::next() {
   if (sum != get_le(in.substr(20), 4)) return fail(Code::corrupt, "a frame's checksum is wrong");
   at_ += kHeaderSize + length;
   return std::optional<Frame>(std::move(frame));
-}
-
-void Encoder::raw(std::uint64_t value, int bytes) { put_le(out_, value, bytes); }
-
-void Encoder::text(std::string_view value) {
-  raw(value.size(), 4);
-  out_ += value;
-}
-
-std::uint64_t Decoder::raw(int bytes) {
-  ok_ = ok_ && in_.size() >= static_cast<std::size_t>(bytes);
-  if (!ok_) return 0;
-  const std::uint64_t value = get_le(in_, bytes);
-  in_.remove_prefix(static_cast<std::size_t>(bytes));
-  return value;
-}
-
-std::size_t Decoder::count() {
-  const std::size_t n = raw(4);
-  ok_ = ok_ && n <= in_.size() && n <= max_items_;  // each element takes at least one byte
-  return ok_ ? n : 0;
-}
-
-std::string Decoder::text() {
-  std::size_t n = raw(4);
-  ok_ = ok_ && n <= in_.size();
-  n = ok_ ? n : 0;
-  std::string out(in_.substr(0, n));
-  in_.remove_prefix(n);
-  return out;
 }
 
 std::string_view call_name(FrameType call) {

@@ -1,8 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The templates of wire.hpp, which write and read each kind of member.
+// The payload of a frame: how the fields of a message are written and read. Knows no frame and no message; the structs
+// of messages.hpp list their members in `fields`.
 #pragma once
 
-#include "ipc/wire.hpp"
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "base/result.hpp"
 
 namespace driftd::ipc {
 namespace detail {
@@ -21,6 +30,66 @@ template <class T>
 struct IsOptional<std::optional<T>> : std::true_type {};
 
 }  // namespace detail
+
+inline constexpr std::size_t kAnyCount = 0xffff'ffff;  ///< elements of a list: only its bytes limit them
+
+/// Writes fields in order: integers little endian, texts and lists after a 32-bit count, structs through
+/// `fields(archive, value)`.
+class Encoder {
+ public:
+  template <class... T>
+  void operator()(const T&... values) {
+    (put(values), ...);
+  }
+  std::string take() { return std::move(out_); }
+
+ private:
+  template <class T>
+  void put(const T& value);
+  void raw(std::uint64_t value, int bytes);
+  void text(std::string_view value);
+  std::string out_;
+};
+
+/// Reads what Encoder wrote, never past the end. After a failure the remaining values keep their old contents. It fails
+/// if a list has more than `max_items` elements or a number is not in its enum.
+class Decoder {
+ public:
+  explicit Decoder(std::string_view in, std::size_t max_items = kAnyCount) : in_(in), max_items_(max_items) {}
+  template <class... T>
+  void operator()(T&... values) {
+    (get(values), ...);
+  }
+  /// Returns true if everything was read without a failure and nothing is left over.
+  bool whole() const { return ok_ && in_.empty(); }
+  bool ok() const { return ok_; }
+  std::size_t left() const { return in_.size(); }  ///< bytes not yet read
+
+ private:
+  template <class T>
+  void get(T& value);
+  std::uint64_t raw(int bytes);
+  std::string text();
+  std::size_t count();
+  std::string_view in_;
+  std::size_t max_items_;
+  bool ok_ = true;
+};
+
+template <class T>
+std::string encode(const T& value) {
+  Encoder encoder;
+  encoder(value);
+  return encoder.take();
+}
+template <class T>
+Result<T> decode(std::string_view payload, std::size_t max_items = kAnyCount) {
+  Decoder decoder(payload, max_items);
+  T value{};
+  decoder(value);
+  if (!decoder.whole()) return fail(Code::corrupt, "a frame's payload cannot be decoded");
+  return value;
+}
 
 template <class T>
 void Encoder::put(const T& value) {

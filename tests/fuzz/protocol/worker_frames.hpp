@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ipc/messages.hpp"
+#include "ipc/wire.hpp"
 
 namespace driftd::fuzz {
 

@@ -5,6 +5,7 @@
 #include "base/rate_limiter.hpp"
 #include "ipc/messages.hpp"
 #include "ipc/text.hpp"
+#include "ipc/wire.hpp"
 
 namespace driftd::ipc {
 namespace {
