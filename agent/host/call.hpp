@@ -17,9 +17,6 @@ namespace asio = boost::asio;
 
 using Steady = std::chrono::steady_clock;
 
-inline constexpr auto kCrashWindow = std::chrono::minutes(10);
-std::string render_seconds(std::chrono::milliseconds t);  ///< for people: `1.5 s`, `250 ms`
-
 /// One call to a worker, from its request to its result.
 struct Call {
   Call(asio::any_io_executor core, std::uint64_t id, ipc::FrameType type, Steady::time_point deadline)

@@ -153,7 +153,7 @@ Task<Result<Info>> Factory::describe(std::string file, Bytes bytes) {
   spec.session.backend = "scan";
   spec.file = file;
   spec.bytes = std::move(bytes);
-  spec.describe_only = true;
+  spec.role = WorkerRole::scan;
   const auto supervisor = std::make_shared<Supervisor>(options_, std::move(spec), Supervisor::OnEvent{});
   std::erase_if(describing_, [](const auto& other) { return other.expired(); });
   describing_.push_back(supervisor);

@@ -35,7 +35,7 @@ std::shared_ptr<Supervisor> SupervisedSession::make(const Plugin& plugin, bool t
   supervised.session = spec_;
   supervised.file = plugin.file;
   supervised.bytes = plugin.bytes;
-  supervised.trial = trial;
+  supervised.role = trial ? WorkerRole::trial : WorkerRole::serving;
   if (plugin.info) supervised.schema = plugin.info->settings_schema;
   if (plugin.info) {  // a schema that cannot be read was refused by the scan
     const Status revealed = ipc::resolve_plain_settings(supervised.session.settings_json, supervised.session.secrets,

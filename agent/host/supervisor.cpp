@@ -2,12 +2,14 @@
 #include "host/supervisor.hpp"
 
 #include <fmt/format.h>
-#include <boost/asio/buffer.hpp>
 #include <boost/asio/redirect_error.hpp>
 
 #include "base/fatal.hpp"
 #include "base/log.hpp"
-#include "host/jail_path_lookup.hpp"
+#include "host/seconds.hpp"
+#include "host/start_messages.hpp"
+#include "host/untrusted_input.hpp"
+#include "ipc/limits.hpp"
 #include "ipc/provider_info.hpp"
 
 namespace driftd::host {
@@ -17,251 +19,165 @@ constexpr auto kIdlePoll = std::chrono::milliseconds(20);
 constexpr auto kOpenDeadline = std::chrono::seconds(10);
 constexpr auto kLongestEnd = std::chrono::seconds(2);  // for the end of a killed worker, in addition to the grace time
 constexpr auto kLeftPoll = std::chrono::milliseconds(500);
-constexpr auto kGoodRun = std::chrono::seconds(60);  // a worker that ran this long resets the backoff
-constexpr std::size_t kLastErrors = 64u << 10;       // bytes of stderr that are read after the end of a worker
-
-std::int64_t nanos(Steady::time_point at) { return at.time_since_epoch() / std::chrono::nanoseconds(1); }
-
-/// Registers a timer that each change of state cancels, and removes it on every way out.
-struct Waiting {
-  std::set<asio::steady_timer*>& list;
-  asio::steady_timer* timer;
-  Waiting(std::set<asio::steady_timer*>& l, asio::steady_timer* t) : list(l), timer(t) { list.insert(timer); }
-  ~Waiting() { list.erase(timer); }
-};
-
-Status no_answer_of_paths() {
-  return fail(Code::unavailable,
-              "the file system of a path in its settings does not answer; the worker starts when it does");
-}
+constexpr auto kUsagePoll = std::chrono::milliseconds(500);
 
 }  // namespace
 
 Supervisor::Supervisor(HostOptions options, SupervisorSpec spec, OnEvent on_event)
     : options_(std::move(options)),
       spec_(std::move(spec)),
-      on_event_(std::move(on_event)),
       scrubber_(ipc::Scrubber::of_instance(spec_.session.secrets, spec_.session.settings_json)),
-      backoff_(options_.restart_first, options_.restart_max),
+      state_(options_.core),
+      run_(std::make_shared<WorkerRun>(options_.core, scrubber_)),
+      calls_(std::make_shared<CallRouter>(options_.core, options_.grace)),
+      output_(spec_.session.backend, scrubber_),
+      reports_(spec_, std::move(on_event)),
+      budgets_(spec_.session.budgets),
+      crashes_(options_),
+      jail_(options_, spec_),
       retry_(options_.core),
       usage_(options_.core),
-      stop_limit_(options_.core) {
-  status_.state = "starting";
-}
+      stop_limit_(options_.core) {}
 
-void Supervisor::start() { asio::co_spawn(options_.core, run(shared_from_this()), fatal); }
-
-Task<void> Supervisor::pause(std::chrono::milliseconds timeout) {
-  asio::steady_timer timer(options_.core, timeout);
-  const Waiting waiting(state_waiters_, &timer);
-  boost::system::error_code woken;  // a change of state cancels the timer
-  co_await timer.async_wait(asio::redirect_error(asio::use_awaitable, woken));
-}
-
-void Supervisor::set_state(std::string state) {
-  status_.state = std::move(state);
-  for (auto* timer : state_waiters_) timer->cancel();
+void Supervisor::start() {
+  const auto overdue = [weak = weak_from_this()](const Call& call) {
+    const auto self = weak.lock();
+    if (!self) return;
+    if (auto exceeded = self->budgets_.check_overdue(call))
+      self->reports_.record_budget_hit(exceeded->budget, std::move(exceeded->message));
+  };
+  const auto kill_late = [weak = weak_from_this()](std::string reason) {
+    if (const auto self = weak.lock()) self->kill(std::move(reason));
+  };
+  calls_->on_deadline({overdue, kill_late});
+  asio::co_spawn(options_.core, run(shared_from_this()), fatal);
 }
 
 Task<Status> Supervisor::ready(std::shared_ptr<Supervisor> self, Steady::time_point deadline) {
   for (;;) {
+    const WorkerState state = self->state_.get();
     if (self->stopping_) co_return fail(Code::cancelled, "the session is stopped");
-    if (self->status_.state == "running" || self->status_.state == "in-process") co_return Status{};
+    if (self->state_.takes_calls()) co_return Status{};
     if (self->failure_) co_return fail(*self->failure_);
-    const bool unreaped = !self->worker_ && !self->unreaped_.expired();
-    if (self->finished_ || unreaped) co_return fail(Code::unavailable, "the worker " + self->status_.last_exit);
-    if (self->status_.state == "parked") {
+    const bool unreaped = !self->run_->alive() && !self->unreaped_.expired();
+    if (state == WorkerState::stopped || unreaped) co_return fail(Code::unavailable, "the worker " + self->last_exit_);
+    if (state == WorkerState::parked) {
       co_return fail(
           Code::unavailable,
           fmt::format("the worker is parked after {} crashes in ten minutes; the last: {}; it is tried again at "
                       "{}, or at once by `driftd plugin resume {}`",
-                      self->options_.crashes_to_park, self->status_.last_exit,
-                      render_time(self->status_.parked_until_ns), self->spec_.session.backend));
+                      self->options_.crashes_to_park, self->last_exit_, render_time(self->crashes_.parked_until()),
+                      self->spec_.session.backend));
     }
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Steady::now());
     if (left.count() <= 0) {
-      const std::string last = self->status_.last_exit.empty() ? "it has not started yet" : self->status_.last_exit;
-      co_return fail(Code::unavailable, fmt::format("the worker is not running ({}): {}", self->status_.state, last));
+      const std::string last = self->last_exit_.empty() ? "it has not started yet" : self->last_exit_;
+      co_return fail(Code::unavailable, fmt::format("the worker is not running ({}): {}", render(state), last));
     }
-    co_await self->pause(left);
+    co_await self->state_.wait(left);
   }
 }
 
 Task<Result<std::shared_ptr<const core::ProviderInfo>>> Supervisor::info(std::shared_ptr<Supervisor> self) {
   const auto deadline = Steady::now() + 2 * kOpenDeadline;
-  while (!self->info_ && !self->failure_ && !self->finished_ && Steady::now() < deadline) {
-    if (self->status_.state == "parked") break;
-    co_await self->pause(std::chrono::ceil<std::chrono::milliseconds>(deadline - Steady::now()));
+  const auto& state = self->state_;
+  while (!self->info_ && !self->failure_ && Steady::now() < deadline) {
+    if (state.is(WorkerState::stopped) || state.is(WorkerState::parked)) break;
+    co_await self->state_.wait(std::chrono::ceil<std::chrono::milliseconds>(deadline - Steady::now()));
   }
   if (self->info_) co_return self->info_;
   if (self->failure_) co_return fail(*self->failure_);
-  co_return fail(Code::unavailable, fmt::format("{}: {}", self->spec_.file, self->status_.last_exit));
+  co_return fail(Code::unavailable, fmt::format("{}: {}", self->spec_.file, self->last_exit_));
 }
 
 Task<void> Supervisor::run(std::shared_ptr<Supervisor> self) {
-  while (!self->stopping_ && !self->retired_) {
+  while (!self->stopping_ && self->spec_.role != WorkerRole::retired) {
     if (!self->unreaped_.expired()) {
-      co_await self->pause(kLeftPoll);
+      co_await self->state_.wait(kLeftPoll);
       continue;
     }
     co_await run_worker(self);
-    if (self->needs_new_jail_) continue;
-    if (self->stopping_ || self->retired_ || self->spec_.describe_only || self->spec_.trial) break;
-    const bool parked = self->status_.state == "parked";
-    const auto wait = parked ? self->options_.parked : self->backoff_.next();
-    self->retry_.expires_after(wait);
+    if (self->jail_.renewal_pending()) continue;
+    if (self->stopping_ || self->spec_.role != WorkerRole::serving) break;
+    self->retry_.expires_after(self->crashes_.next_wait());
     boost::system::error_code stopped;  // stop() cancels the wait; the loop's condition checks it
     if (!self->stopping_) co_await self->retry_.async_wait(asio::redirect_error(asio::use_awaitable, stopped));
-    if (parked) self->crashes_.clear();
-    self->status_.parked_until_ns = 0;
-    ++self->status_.restarts;
+    self->crashes_.note_restart();
   }
-  self->finished_ = true;
   self->stop_limit_.cancel();
-  self->set_state("stopped");
+  self->state_.set(WorkerState::stopped);
 }
 
 Task<void> Supervisor::run_worker(std::shared_ptr<Supervisor> self) {
-  const bool threads = self->spec_.session.isolation == core::SessionSpec::Isolation::in_process;
-  self->set_state("starting");
-  self->kill_reason_.clear();
-  self->killed_ = false;
-  self->idle_cpu_.reset();
-  self->jail_retried_ = std::exchange(self->needs_new_jail_, false);
-  const int library = self->spec_.bytes->descriptor();
-  auto started = threads ? start_threads(self->options_.core, library)
-                         : start_process(self->options_.core, self->options_.worker, library);
-  if (!started) {
+  self->state_.set(WorkerState::starting);
+  self->budgets_.note_start();
+  self->jail_.note_start();
+  const auto run = std::make_shared<WorkerRun>(self->options_.core, self->scrubber_);
+  self->run_ = run;
+  if (const Status started = run->start(self->spec_, self->options_.worker); !started) {
     self->failure_ = started.error();
-    self->set_state("backoff");
+    self->state_.set(WorkerState::backoff);
     co_return;
   }
   self->failure_.reset();
-  self->worker_ = std::move(started->worker);
-  self->channel_ = std::make_shared<WorkerChannel>(self->options_.core, started->fd);
-  if (self->worker_->errors() != nullptr) asio::co_spawn(self->options_.core, read_errors(self), fatal);
+  self->calls_->connect(run->channel());
   asio::co_spawn(self->options_.core, open(self), fatal);
   self->watch_usage();
   const auto deliver = [raw = self.get()](ipc::Frame frame) { raw->on_frame(std::move(frame)); };
-  const Status ended = co_await WorkerChannel::receive(self->channel_, deliver);
-  if (!ended && self->kill_reason_.empty()) {
-    ++self->status_.misuses["protocol"];
-    self->status_.last_misuse = "wrote garbage to the protocol";
-    self->report("misbehaved", "wrote garbage to the protocol");
-    self->kill_reason_ = fmt::format("wrote garbage to the protocol: killed ({})", ended.error().message);
+  const Status ended = co_await WorkerChannel::receive(run->channel(), deliver);
+  if (!ended && run->end_reason().empty()) {
+    self->reports_.record_misbehaviour("wrote garbage to the protocol");
+    run->explain_end(fmt::format("wrote garbage to the protocol: killed ({})", ended.error().message));
   }
-  if (!ended) self->worker_->kill();
-  const auto how = co_await wait_for_end(self->worker_, self->options_.core, self->options_.grace + kLongestEnd);
+  if (!ended) run->worker()->kill();
+  const auto how = co_await wait_for_end(run->worker(), self->options_.core, self->options_.grace + kLongestEnd);
   if (!how) {
-    self->unreaped_ = self->worker_;
-    self->kill_reason_ += fmt::format(
-        "{}its process {} was killed and does not end, most often for a file system that hangs; the next one "
-        "starts when it has",
-        self->kill_reason_.empty() ? "" : "; ", self->worker_->pid());
+    self->unreaped_ = run->worker();
+    run->explain_hang();
   }
   self->on_worker_exit(how.value_or(std::string()));
 }
 
 Task<void> Supervisor::open(std::shared_ptr<Supervisor> self) {
-  const auto of = self->channel_;
+  const auto run = self->run_;
   const Status opened = co_await open_steps(self);
-  if (!of || self->channel_ != of)
+  if (self->run_ != run || !run->alive())
     co_return;  // on_worker_exit() has handled that worker, and the next one has an open() of its own
-  if (opened && self->needs_new_jail_) {
-    if (self->worker_) self->worker_->kill();
+  if (opened && self->jail_.renewal_pending()) {
+    run->worker()->kill();
     co_return;
   }
   if (opened) {
-    self->running_since_ = Steady::now();
-    self->set_state(self->worker_ && self->worker_->pid() == 0 ? "in-process" : "running");
-    if (std::exchange(self->paths_replaced_, false) && self->spec_.jail_changed) self->spec_.jail_changed();
+    self->crashes_.note_open(Steady::now());
+    self->state_.set(run->is_process() ? WorkerState::running : WorkerState::in_process);
+    if (self->jail_.note_open() && self->spec_.jail_changed) self->spec_.jail_changed();
     co_return;
   }
   // If the worker died, on_worker_exit() reported it. What remains is a plugin that refused to open.
-  if (self->stopping_ || !self->kill_reason_.empty()) co_return;
+  if (self->stopping_ || !run->end_reason().empty()) co_return;
   self->failure_ = opened.error();
-  self->kill_reason_ = opened.error().message;
-  self->status_.last_exit = opened.error().message;
-  self->channel_->send(ipc::FrameType::stop, 0, {});
+  self->last_exit_ = opened.error().message;
+  run->explain_end(opened.error().message);
+  run->ask_to_stop();
   self->arm_stop_timer();
 }
 
 Task<Status> Supervisor::open_steps(std::shared_ptr<Supervisor> self) {
-  auto paths = co_await find_jail_paths(self);
-  if (!paths) co_return no_answer_of_paths();
-  self->jail_paths_ = std::move(*paths);
-  const std::string asked = encode(self->load_request());
+  DRIFTD_CO_CHECK(co_await self->jail_.find_paths());
+  const std::string asked = encode(make_load(self->spec_, self->options_, self->jail_.paths()));
   DRIFTD_CO_TRY(const ipc::CallResult answer, co_await simple_call(self, ipc::FrameType::load, asked));
   auto loaded = ipc::decode<ipc::LoadAnswer>(answer.body);
   if (!loaded) self->kill_misbehaving("sent an invalid answer to load");
   DRIFTD_CO_CHECK(loaded);
   loaded->file = self->spec_.file;
   DRIFTD_CO_TRY(self->info_, ipc::parse_info(*loaded));
-  self->metrics_ = ipc::declared_metrics(loaded->describe);
-  DRIFTD_CO_CHECK(co_await verify_jail(self, *loaded));
-  if (self->spec_.describe_only || self->needs_new_jail_) co_return Status{};
-  if (self->worker_)
-    self->worker_->limit_files(self->spec_.session.budgets.files);  // only now, because the jail has been entered
-  const std::string instance = self->open_payload();
-  DRIFTD_CO_TRY(const ipc::CallResult opened, co_await simple_call(self, ipc::FrameType::open, instance));
-  (void)opened;  // the answer of open is only its status
+  self->output_.declare_metrics(ipc::declared_metrics(loaded->describe));
+  DRIFTD_CO_CHECK(co_await self->jail_.verify(*loaded));
+  if (self->spec_.role == WorkerRole::scan || self->jail_.renewal_pending()) co_return Status{};
+  self->run_->limit_files(self->spec_.session.budgets.files);  // only now, because the jail has been entered
+  const std::string instance = encode(make_open(self->spec_.session, Steady::now() + kOpenDeadline));
+  DRIFTD_CO_CHECK(co_await simple_call(self, ipc::FrameType::open, instance));  // the answer is only its status
   co_return Status{};
-}
-
-ipc::Load Supervisor::load_request() {
-  const bool threads = spec_.session.isolation == core::SessionSpec::Isolation::in_process;
-  return {spec_.file, threads, jail_paths_.read, jail_paths_.unix_sockets, options_.jail_kills, options_.experimental};
-}
-
-Task<std::optional<JailPaths>> Supervisor::find_jail_paths(std::shared_ptr<Supervisor> self) {
-  if (self->spec_.schema.empty()) co_return JailPaths();
-  const auto of = self->channel_;
-  JailPathLookup::Request asked{self->spec_.session.backend, self->spec_.schema, self->spec_.session.settings_json,
-                                self->options_.own};
-  auto found = co_await JailPathLookup::find_paths(self->options_.path_lookup, self->options_.core, std::move(asked));
-  if (self->channel_ != of) co_return std::nullopt;
-  co_return found;
-}
-
-/// Compares the schema that the plugin gave with the one for which this worker's jail was made, because only the schema
-/// says which settings are paths. If they differ, the next worker gets other paths. A plugin whose schema differs at
-/// each load is not opened.
-Task<Status> Supervisor::verify_jail(std::shared_ptr<Supervisor> self, ipc::LoadAnswer loaded) {
-  self->status_.jail = ipc::one_line(loaded.jail, 1024) + (self->jail_paths_.unix_sockets ? ", Unix sockets" : "");
-  const bool same = loaded.settings_schema == self->spec_.schema;
-  self->spec_.schema = loaded.settings_schema;
-  if (loaded.jail.empty() || self->spec_.describe_only) co_return Status{};
-  if (same) {
-    if (!self->jail_paths_.refused.empty()) co_return fail(Code::denied, self->jail_paths_.refused.front());
-    co_return Status{};
-  }
-  auto wanted = co_await find_jail_paths(self);
-  if (!wanted) co_return no_answer_of_paths();
-  if (!wanted->refused.empty()) co_return fail(Code::denied, wanted->refused.front());
-  if (*wanted == self->jail_paths_) {
-    self->jail_paths_ = std::move(*wanted);
-    co_return Status{};
-  }
-  if (self->jail_retried_) {
-    co_return fail(Code::invalid, self->spec_.file +
-                                      ": its settings schema names other paths at each load; it must be the same "
-                                      "text each time");
-  }
-  self->needs_new_jail_ = true;
-  co_return Status{};
-}
-
-std::string Supervisor::open_payload() const {
-  const auto& s = spec_.session;
-  ipc::Open open{s.backend, s.settings_json, s.secrets};
-  open.key_id = s.worker_key.id;
-  open.key.assign(s.worker_key.key.begin(), s.worker_key.key.end());
-  open.digest_seed = s.digest_seed;
-  open.max_records = s.budgets.records;
-  open.max_bytes = s.budgets.bytes;
-  open.deadline_ns = nanos(Steady::now() + kOpenDeadline);
-  open.redact = s.redact;
-  return encode(open);
 }
 
 /// Makes a call that sends neither records nor marks.
@@ -269,7 +185,7 @@ Task<Result<ipc::CallResult>> Supervisor::simple_call(std::shared_ptr<Supervisor
                                                       std::string payload) {
   const auto call = self->begin(type, std::move(payload), Steady::now() + kOpenDeadline);
   while (!call->done) {
-    boost::system::error_code woken;  // on_result() and fail_calls() cancel the timer
+    boost::system::error_code woken;  // its result or the end of the worker cancels the timer
     co_await call->wake.async_wait(asio::redirect_error(asio::use_awaitable, woken));
   }
   if (!*call->done) co_return fail(call->done->error());
@@ -277,79 +193,159 @@ Task<Result<ipc::CallResult>> Supervisor::simple_call(std::shared_ptr<Supervisor
   co_return **call->done;
 }
 
-Task<void> Supervisor::read_errors(std::shared_ptr<Supervisor> self) {
-  auto* pipe = self->worker_->errors();
-  const std::string backend = self->spec_.session.backend;
-  self->errors_ = std::make_unique<LineLog>(
-      [backend](const std::string& line) { log::room("host").info("[{}] stderr: {}", backend, line); },
-      self->scrubber_);
-  std::string buffer(kLastErrors, '\0');
-  for (;;) {
-    boost::system::error_code failed;
-    const std::size_t got =
-        co_await pipe->async_read_some(asio::buffer(buffer), asio::redirect_error(asio::use_awaitable, failed));
-    if (failed || !self->errors_) co_return;
-    self->errors_->feed({buffer.data(), got}, Steady::now());
+std::shared_ptr<Call> Supervisor::begin(ipc::FrameType type, std::string payload, Steady::time_point deadline) {
+  if (!run_->alive())
+    return calls_->refuse(type,
+                          Error{Code::unavailable, "worker " + (last_exit_.empty() ? "not running" : last_exit_)});
+  return calls_->begin(type, std::move(payload), deadline, run_->usage().cpu);
+}
+
+void Supervisor::on_frame(ipc::Frame frame) {
+  const Status allowed = handle_frame(std::move(frame));
+  if (!allowed) kill_misbehaving(allowed.error().message);
+}
+
+Status Supervisor::handle_frame(ipc::Frame frame) {
+  const auto call = calls_->find(frame.call);
+  if (!call) return fail(Code::invalid, "sent a frame of a call that is not running");
+  switch (frame.type) {
+    case ipc::FrameType::result:
+      return handle_result(*call, frame);
+    case ipc::FrameType::log:
+      return output_.take_log(frame);
+    case ipc::FrameType::permit:
+      return permits_.grant(call, frame, run_->channel());
+    case ipc::FrameType::metric:
+      DRIFTD_CHECK(calls_->charge_credit(*call, frame));
+      DRIFTD_CHECK(output_.take_metric(frame));
+      calls_->return_credit(*call, frame);  // handled at once, so its credit does not wait for a page
+      return {};
+    case ipc::FrameType::records:
+    case ipc::FrameType::mark:
+    case ipc::FrameType::diagnostic:
+      DRIFTD_CHECK(calls_->charge_credit(*call, frame));
+      return calls_->enqueue(*call, std::move(frame));
+    default:
+      return fail(Code::invalid, "sent a frame that only the agent sends");
   }
 }
 
+Status Supervisor::handle_result(Call& call, const ipc::Frame& frame) {
+  auto result = ipc::decode<ipc::CallResult>(frame.payload, ipc::kMaxReportedNames);
+  if (!result)
+    return fail(Code::invalid, fmt::format("sent an answer to {} that cannot be decoded", ipc::call_name(call.type)));
+  clean(*result, scrubber_);
+  reports_.record_result(call, *result);
+  calls_->finish(call, std::move(*result));
+  return {};
+}
+
+void Supervisor::kill_misbehaving(const std::string& what) {
+  if (run_->killed()) return;
+  reports_.record_misbehaviour(what);
+  kill(what + ": killed");
+}
+
+void Supervisor::watch_usage() {
+  if (!run_->is_process()) return;
+  usage_.expires_after(kUsagePoll);
+  usage_.async_wait([weak = weak_from_this()](const boost::system::error_code& stopped) {
+    const auto self = weak.lock();
+    if (stopped || !self || !self->run_->alive()) return;
+    if (!self->within_budgets()) return;
+    if (self->jail_.is_look_due()) asio::co_spawn(self->options_.core, look_at_jail(self), fatal);
+    self->watch_usage();
+  });
+}
+
+/// Returns false if a budget was exceeded; the worker is killed then.
+bool Supervisor::within_budgets() {
+  const auto exceeded = budgets_.check(run_->usage(), calls_->running());
+  if (!exceeded) return true;
+  reports_.record_budget_hit(exceeded->budget, exceeded->message);
+  kill(exceeded->message);
+  return false;
+}
+
+Task<void> Supervisor::look_at_jail(std::shared_ptr<Supervisor> self) {
+  const auto replaced = co_await self->jail_.look();
+  if (replaced) self->restart_with_new_jail(*replaced);
+}
+
+/// Starts the next worker, because the current one sees only the old files. Does nothing while a call is running.
+void Supervisor::restart_with_new_jail(const std::string& why) {
+  const bool ending = !run_->alive() || run_->killed() || stopping_ || spec_.role == WorkerRole::retired;
+  if (ending || !calls_->only_watches()) return;
+  jail_.renew();
+  log::room("host").info(
+      "[{}] {} was replaced since the worker started; starting another worker, which sees the new one",
+      spec_.session.backend, why);
+  kill("the worker is restarted with a new jail");
+  state_.set(WorkerState::starting);  // callers of ready() wait for the next worker
+}
+
+Task<std::optional<Error>> Supervisor::check_replaced_paths(std::shared_ptr<Supervisor> self, Error error) {
+  const bool of_files = error.code == Code::denied || error.code == Code::not_found || error.code == Code::unavailable;
+  if (!of_files || !self->run_->is_process()) co_return std::nullopt;
+  const std::string moved = co_await self->jail_.find_replaced_path();
+  if (moved.empty()) co_return std::nullopt;
+  self->restart_with_new_jail(moved);
+  co_return Error{Code::unavailable,
+                  fmt::format("{} was replaced since the worker started, which sees only the old one; another "
+                              "worker, which sees the new one, is starting ({})",
+                              moved, error.message)};
+}
+
 void Supervisor::on_worker_exit(const std::string& how) {
-  if (auto* pipe = worker_->errors(); pipe != nullptr && errors_) {
-    std::string buffer(kLastErrors, '\0');
-    boost::system::error_code ended;  // an empty pipe and a closed one make no difference here
-    pipe->non_blocking(true, ended);
-    const std::size_t got = pipe->read_some(asio::buffer(buffer), ended);
-    errors_->feed({buffer.data(), got}, Steady::now());
-    errors_->finish(Steady::now());
-    errors_.reset();
-    pipe->close(ended);
-  }
   usage_.cancel();
   stop_limit_.cancel();
-  worker_.reset();
-  channel_->close();
-  channel_.reset();
-  if (needs_new_jail_ && !stopping_ && !retired_)
-    return fail_calls(Error{Code::unavailable, "the worker is restarted with a new jail"});
-  if (stopping_) return fail_calls(Error{Code::cancelled, "the session is stopped"});
+  run_->end();
+  calls_->disconnect();
+  jail_.note_end();
+  const bool retired = spec_.role == WorkerRole::retired;
+  if (jail_.renewal_pending() && !stopping_ && !retired)
+    return calls_->fail_all(Error{Code::unavailable, "the worker is restarted with a new jail"});
+  if (stopping_) return calls_->fail_all(Error{Code::cancelled, "the session is stopped"});
   if (failure_) {
-    fail_calls(*failure_);
-    return set_state("backoff");
+    calls_->fail_all(*failure_);
+    return state_.set(WorkerState::backoff);
   }
-  const std::string names = in_flight();
-  status_.last_exit = kill_reason_.empty() ? how + (names.empty() ? "" : " in " + names) : kill_reason_;
-  fail_calls(Error{Code::unavailable, "worker " + status_.last_exit});
-  if (retired_) return report("crashed", status_.last_exit);
+  const std::string names = calls_->render_running();
+  const std::string& reason = run_->end_reason();
+  last_exit_ = reason.empty() ? how + (names.empty() ? "" : " in " + names) : reason;
+  calls_->fail_all(Error{Code::unavailable, "worker " + last_exit_});
+  if (retired) return reports_.report("crashed", last_exit_);
   after_crash();
 }
 
 void Supervisor::after_crash() {
-  const auto now = Steady::now();
-  if (running_since_ != Steady::time_point{} && now - running_since_ >= kGoodRun) backoff_.reset();
-  running_since_ = {};
-  crashes_.push_back(now);
-  while (now - crashes_.front() > kCrashWindow) crashes_.pop_front();
-  report("crashed", status_.last_exit);
-  const bool park = static_cast<int>(crashes_.size()) >= options_.crashes_to_park;
+  const bool park = crashes_.add(Steady::now());
+  reports_.report("crashed", last_exit_);
   if (park) {
-    status_.parked_until_ns = SystemClock().wall() + std::chrono::nanoseconds(options_.parked).count();
-    report("parked",
-           fmt::format("{} crashes in ten minutes; the last: {}", options_.crashes_to_park, status_.last_exit));
+    crashes_.park(SystemClock().wall());
+    reports_.report("parked",
+                    fmt::format("{} crashes in ten minutes; the last: {}", options_.crashes_to_park, last_exit_));
   }
-  set_state(park ? "parked" : "backoff");
+  state_.set(park ? WorkerState::parked : WorkerState::backoff);
+}
+
+Status Supervisor::resume() {
+  if (!state_.is(WorkerState::parked))
+    return fail(Code::conflict, fmt::format("the worker is not parked: it is {}", render(state_.get())));
+  retry_.cancel();
+  return {};
 }
 
 void Supervisor::retire() {
-  retired_ = true;
+  spec_.role = WorkerRole::retired;
   retry_.cancel();
-  for (const auto& [id, call] : calls_) {
-    if (call->type == ipc::FrameType::watch) cancel(*call);
-  }
+  calls_->cancel_watches();
 }
 
 Task<void> Supervisor::idle(std::shared_ptr<Supervisor> self, Steady::time_point deadline) {
-  while (!self->calls_.empty() && !self->finished_ && !self->stopping_ && Steady::now() < deadline) {
-    co_await self->pause(kIdlePoll);
+  const auto busy = [&] { return !self->calls_->running().empty(); };
+  while (busy() && !self->state_.is(WorkerState::stopped) && !self->stopping_ && Steady::now() < deadline) {
+    co_await self->state_.wait(kIdlePoll);
   }
 }
 
@@ -358,10 +354,11 @@ void Supervisor::arm_stop_timer() {
   stop_limit_.expires_after(options_.grace);
   stop_limit_.async_wait([weak = weak_from_this()](const boost::system::error_code& ended) {
     const auto self = weak.lock();
-    if (ended || !self || !self->worker_) return;
-    self->report("misbehaved",
-                 fmt::format("did not return from {} within {} of being stopped: killed",
-                             self->calls_.empty() ? "close" : self->in_flight(), render_seconds(self->options_.grace)));
+    if (ended || !self || !self->run_->alive()) return;
+    const std::string calls = self->calls_->render_running();
+    self->reports_.report("misbehaved",
+                          fmt::format("did not return from {} within {} of being stopped: killed",
+                                      calls.empty() ? "close" : calls, render_seconds(self->options_.grace)));
     self->kill("did not stop in time: killed");
   });
 }
@@ -370,18 +367,33 @@ Task<void> Supervisor::stop(std::shared_ptr<Supervisor> self) {
   if (!self->stopping_) {
     self->stopping_ = true;
     self->retry_.cancel();
-    for (const auto& [id, call] : self->calls_) self->cancel(*call);
-    if (self->channel_) self->channel_->send(ipc::FrameType::stop, 0, {});
+    self->calls_->cancel_all();
+    self->run_->ask_to_stop();
     self->arm_stop_timer();
-    self->set_state(self->status_.state);
+    self->state_.wake();
   }
-  while (!self->finished_) co_await self->pause(self->options_.grace);
+  while (!self->state_.is(WorkerState::stopped)) co_await self->state_.wait(self->options_.grace);
 }
 
 void Supervisor::drop() {
   stopping_ = true;
   retry_.cancel();
   kill("its session is gone");
+}
+
+core::WorkerStatus Supervisor::status() const {
+  core::WorkerStatus out;
+  out.state = render(state_.get());
+  out.last_exit = last_exit_;
+  out.pid = run_->pid();
+  out.rss_bytes = budgets_.rss_bytes();
+  out.gauges = output_.gauges();
+  out.jail = jail_.description();
+  out.file = spec_.file;
+  if (info_) out.version = info_->version;
+  crashes_.add_to(out, Steady::now());
+  reports_.add_to(out);
+  return out;
 }
 
 }  // namespace driftd::host
