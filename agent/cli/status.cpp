@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "base/escape.hpp"
 #include "cli/command.hpp"
 
 namespace driftd::cli {
@@ -41,10 +42,7 @@ std::string short_note(const core::Value& backend) {
   const std::string secret = text(member(backend, "worker"), "secret_fault");
   if (!secret.empty()) note += (note.empty() ? "" : "; ") + secret;
   if (note.size() <= kNote) return note;
-  std::size_t end = kNote;
-  while (end > 0 && (static_cast<unsigned char>(note[end]) & 0xC0) == 0x80)
-    --end;  // never cuts inside a UTF-8 character
-  return note.substr(0, end) + " …";
+  return std::string(front(note, kNote)) + " …";
 }
 
 /// Returns the jail state of the first worker whose jail is incomplete. Empty if there is no such worker.

@@ -10,6 +10,7 @@
 #include <optional>
 #include <stdexcept>
 
+#include "base/escape.hpp"
 #include "base/paced_input.hpp"
 
 namespace driftd::config {
@@ -210,22 +211,6 @@ class Builder final : public YAML::EventHandler {
   std::size_t nodes_ = 0, bytes_ = 0, kept_ = 0;
 };
 
-/// Returns the length of the UTF-8 sequence at `at`, or 0 if it is invalid.
-std::size_t utf8_length(std::string_view text, std::size_t at) {
-  const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
-  const unsigned first = byte(at);
-  if (first < 0x80) return 1;
-  const std::size_t length = first >= 0xF0 && first < 0xF5 ? 4 : first >= 0xE0 ? 3 : first >= 0xC2 ? 2 : 0;
-  if (length == 0 || first >= 0xF5) return 0;
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(at + i) & 0xC0) != 0x80) return 0;
-  }
-  const unsigned second = byte(at + 1);
-  const bool overlong = (first == 0xE0 && second < 0xA0) || (first == 0xF0 && second < 0x90);
-  const bool outside = (first == 0xED && second > 0x9F) || (first == 0xF4 && second > 0x8F);
-  return overlong || outside ? 0 : length;
-}
-
 /// Checks the bytes in one pass: encoding, control characters, tabs in an indentation.
 class ByteCheck {
  public:
@@ -233,7 +218,7 @@ class ByteCheck {
 
   std::vector<ConfigError> run() {
     for (std::size_t at = 0; at < text_.size() && errors_.size() < 20;) {
-      const std::size_t length = utf8_length(text_, at);
+      const std::size_t length = utf8_sequence(text_.substr(at));
       if (length == 0) {
         error("a byte that is not UTF-8", "the text in UTF-8", "save the file as UTF-8");
         return errors_;
