@@ -64,44 +64,43 @@ Task<void> SinkRunner::run() {
   co_await finish();
 }
 
+EndpointState SinkRunner::endpoint_state() const {
+  if (disabled_) return EndpointState::disabled;
+  const Circuit::State circuit = endpoint_.state(now());
+  if (circuit == Circuit::State::open) return EndpointState::circuit_open;
+  if (!started_) return EndpointState::not_started;
+  const bool half_open = circuit == Circuit::State::half_open;
+  if (sink_->must_check() || (half_open && !checked_)) return EndpointState::unchecked;
+  return half_open ? EndpointState::half_open : EndpointState::ready;
+}
+
 Situation SinkRunner::situation() const {
   Situation s;
   s.now = now();
-  s.opened = opened_;
-  s.started = started_;
   s.stopping = stopping_;
-  s.disabled = disabled_;
-  s.rewinding = rewind_to_.has_value();
-  s.exhausted = exhausted_;
-  s.circuit = endpoint_.state(s.now);
-  s.open_until = endpoint_.open_until();
-  s.must_check = started_ && (sink_->must_check() || (s.circuit == Circuit::State::half_open && !checked_));
-  s.store_at = store_at_;
-  s.check_at = next_check_;
-  s.save_at = next_save_;
   s.drain_until = drain_until_;
-  s.flying = window_.in_flight() + replay_.in_flight();
-  s.max_in_flight = static_cast<std::size_t>(policy_.max_in_flight);
-  s.at_risk = window_.at_risk();
-  s.unsaved = window_.unsaved();
-  s.loaded = window_.loaded();
-  s.loaded_bytes = window_.loaded_bytes();
-  s.plain = window_.plain();
-  s.unwritten = window_.unwritten();
-  s.behind = window_.behind();
-  s.at_exception_limit = at_exception_limit();
-  s.next_loaded = window_.next_loaded();
-  s.next_unloaded = window_.next_unloaded();
+  s.in_flight = window_.in_flight() + replay_.in_flight();
+  s.store = {opened_, rewind_to_.has_value(), exhausted_, store_at_};
+  s.endpoint = {endpoint_state(), endpoint_.open_until(), next_check_, static_cast<std::size_t>(policy_.max_in_flight)};
+  s.waiting.loaded = window_.loaded();
+  s.waiting.loaded_bytes = window_.loaded_bytes();
+  s.waiting.plain = window_.plain();
+  s.waiting.next_loaded = window_.next_loaded();
+  s.waiting.next_unloaded = window_.next_unloaded();
+  s.waiting.at_exception_limit = at_exception_limit();
+  s.waiting.behind = window_.behind();
   const bool new_notes = notes_ != saved_notes_;
-  s.worth_saving = window_.worth_saving() || new_notes || unsaved_replay_ || !unsaved_agent_events_.empty();
-  s.save_now = save_now_ || new_notes;
-  s.replay_unplanned = replay_.active() && !replay_.planned() && !planning_;
-  s.replay_unfetched = replay_.has_unfetched();
-  s.replay_ready = replay_.ready();
-  s.replay_bytes = replay_.bytes();
-  const auto replay_at = replay_.next([this](const std::string& key) { return !window_.busy(key); });
-  s.replay_sendable = replay_at.has_value();
-  s.replay_at = replay_at.value_or(Time{});
+  s.save.useful = window_.worth_saving() || new_notes || unsaved_replay_ || !unsaved_agent_events_.empty();
+  s.save.urgent = save_now_ || new_notes;
+  s.save.at = next_save_;
+  s.save.unsaved = window_.unsaved();
+  s.save.unwritten = window_.unwritten();
+  s.save.at_risk = window_.at_risk();
+  s.replay.unplanned = replay_.active() && !replay_.planned() && !planning_;
+  s.replay.unfetched = replay_.has_unfetched();
+  s.replay.ready = replay_.ready();
+  s.replay.bytes = replay_.bytes();
+  s.replay.next = replay_.next([this](const std::string& key) { return !window_.busy(key); });
   return s;
 }
 

@@ -70,6 +70,7 @@ class SinkRunner : public std::enable_shared_from_this<SinkRunner> {
   Task<Result<std::int64_t>> dead_letter(std::string verb, std::vector<std::int64_t> seqs);
 
  private:
+  EndpointState endpoint_state() const;
   Situation situation() const;
   Task<void> perform(Duty duty);
   Task<void> sleep(Time until);
