@@ -15,6 +15,7 @@
 #include "base/log.hpp"
 #include "base/memory.hpp"
 #include "base/trust.hpp"
+#include "delivery/backpressure.hpp"
 #include "host/host.hpp"
 #include "secrets/plain_references.hpp"
 #include "secrets/renewed_session.hpp"
@@ -252,15 +253,14 @@ Task<void> Agent::run_maintenance() {
 Task<Status> Agent::maintain_once() {
   DRIFTD_CO_CHECK(co_await store_->look());
   DRIFTD_CO_TRY(backlog_, co_await store_->backlog());
-  const double events = static_cast<double>(backlog_.events) / static_cast<double>(config_.delivery.max_backlog_events);
-  const double bytes = static_cast<double>(backlog_.bytes) / static_cast<double>(config_.delivery.max_backlog_bytes);
-  const double full = std::max(events, bytes);
-  if (full >= 0.7) {
+  const delivery::BacklogLimits limits{config_.delivery.max_backlog_events, config_.delivery.max_backlog_bytes};
+  const delivery::Backpressure pressure = delivery::backpressure(backlog_, limits);
+  if (pressure.warn) {
     log::room("delivery")
         .warn("{} undelivered events ({} bytes): {:.0f} % of what may wait", backlog_.events, backlog_.bytes,
-              full * 100);
+              pressure.fullness * 100);
   }
-  engine_->pressure(full >= 0.85 ? 4 : 1, full >= 0.95);
+  engine_->pressure(pressure.interval_factor, pressure.holds_cycles);
   const auto status = co_await shrink_store();
   co_return status;
 }
