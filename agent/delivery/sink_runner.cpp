@@ -219,7 +219,7 @@ Task<Result<std::int64_t>> SinkRunner::replay(core::Control::Replay request) {
 Task<Result<std::int64_t>> SinkRunner::dead_letter(std::string verb, std::vector<std::int64_t> seqs) {
   const auto self = shared_from_this();
   auto count = co_await cursor_.dead_letter(std::move(verb), std::move(seqs));
-  if (count) wake_and_fetch();
+  wake_and_fetch();  // also after an error: some of them may be due
   co_return count;
 }
 
