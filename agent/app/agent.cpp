@@ -15,6 +15,7 @@
 #include "base/log.hpp"
 #include "base/memory.hpp"
 #include "base/trust.hpp"
+#include "delivery/backpressure.hpp"
 #include "host/host.hpp"
 #include "secrets/plain_references.hpp"
 #include "secrets/renewed_session.hpp"
@@ -26,11 +27,7 @@ namespace {
 constexpr std::chrono::seconds kMaintenanceEvery{5};
 Status stopped_early() { return fail(Code::cancelled, "asked to stop while starting"); }
 
-constexpr int kPruneEvery = 120;             // rounds of maintenance: ten minutes
-constexpr std::chrono::minutes kFullFor{5};  // an error is published if the store is above its limit for this long
-constexpr int kShrinkPause = 12;             // rounds of maintenance: a minute
-constexpr int kSlicesARound = 50;  // slices of 1,000 events in one round: more than the store receives meanwhile; other
-                                   // work runs in between
+constexpr int kPruneEvery = 120;  // rounds of maintenance: ten minutes
 
 Nanos before(Nanos now, std::chrono::seconds age) {
   return now - std::chrono::duration_cast<std::chrono::nanoseconds>(age).count();
@@ -252,47 +249,17 @@ Task<void> Agent::run_maintenance() {
 Task<Status> Agent::maintain_once() {
   DRIFTD_CO_CHECK(co_await store_->look());
   DRIFTD_CO_TRY(backlog_, co_await store_->backlog());
-  const double events = static_cast<double>(backlog_.events) / static_cast<double>(config_.delivery.max_backlog_events);
-  const double bytes = static_cast<double>(backlog_.bytes) / static_cast<double>(config_.delivery.max_backlog_bytes);
-  const double full = std::max(events, bytes);
-  if (full >= 0.7) {
+  const delivery::BacklogLimits limits{config_.delivery.max_backlog_events, config_.delivery.max_backlog_bytes};
+  const delivery::Backpressure pressure = delivery::backpressure(backlog_, limits);
+  if (pressure.warn) {
     log::room("delivery")
         .warn("{} undelivered events ({} bytes): {:.0f} % of what may wait", backlog_.events, backlog_.bytes,
-              full * 100);
+              pressure.fullness * 100);
   }
-  engine_->pressure(full >= 0.85 ? 4 : 1, full >= 0.95);
-  const auto status = co_await shrink_store();
-  co_return status;
-}
-
-Task<Status> Agent::shrink_store() {
-  if (shrink_pause_ > 0) {
-    --shrink_pause_;
-    co_return Status{};
-  }
-  const std::int64_t max = config_.retention.max_bytes;
-  store::Shrunk sum;
-  bool more = true;
-  for (int slice = 0; more && slice < kSlicesARound && !stopping_; ++slice) {
-    DRIFTD_CO_TRY(const auto step, co_await store_->shrink(max));
-    store_bytes_ = step.bytes;
-    sum.events += step.events;
-    sum.drifts += step.drifts;
-    sum.until = std::max(sum.until, step.until);
-    more = step.more;
-  }
-  const auto now = RateLimiter::Clock::now();
-  if (store_bytes_ <= max) store_small_at_ = now;
-  if (sum.events + sum.drifts > 0 && shrink_log_rate_.try_take(now)) {
-    log::room("store").warn(
-        "store.db held more than retention.max_bytes ({} of {} bytes): {} events and {} ended drifts were deleted "
-        "before "
-        "their time, events up to {}; this continues while the store fills, and is reported once an hour",
-        store_bytes_, max, sum.events, sum.drifts, render_time(sum.until));
-  }
-  const bool stuck = store_bytes_ > max && !more;
-  if (stuck) shrink_pause_ = kShrinkPause;
-  if ((stuck || now - store_small_at_ > kFullFor) && full_store_rate_.try_take(now)) publish_full_store();
+  engine_->pressure(pressure.interval_factor, pressure.holds_cycles);
+  std::function<bool()> stopping = [this] { return stopping_; };
+  DRIFTD_CO_TRY(const bool full, co_await size_limit_.enforce(*store_, config_.retention.max_bytes, stopping));
+  if (full) publish_full_store();
   co_return Status{};
 }
 
@@ -301,14 +268,14 @@ void Agent::publish_full_store() {
   out.agent = config_.agent.name;
   out.cluster = config_.agent.cluster;
   out.what = "budget";
-  out.message = "store.db holds " + std::to_string(store_bytes_) + " bytes, more than retention.max_bytes (" +
+  out.message = "store.db holds " + std::to_string(size_limit_.bytes()) + " bytes, more than retention.max_bytes (" +
                 std::to_string(config_.retention.max_bytes) +
                 "), and too little in it may be deleted: " + std::to_string(backlog_.events) +
                 " events wait for their sinks, the rest is state of backends; see `driftd queue` and `driftd status`, "
                 "let the sinks have "
                 "their events, or raise retention.max_bytes";
   out.details = {{"budget", "store"},
-                 {"bytes", std::to_string(store_bytes_)},
+                 {"bytes", std::to_string(size_limit_.bytes())},
                  {"max_bytes", std::to_string(config_.retention.max_bytes)}};
   out.at_ns = clock_.wall();
   log::room("store").error("{}", out.message);

@@ -8,13 +8,13 @@
 #include "admin/server.hpp"
 #include "app/executors.hpp"
 #include "base/async_mutex.hpp"
-#include "base/rate_limiter.hpp"
 #include "config/config.hpp"
 #include "core/ports/control.hpp"
 #include "delivery/announcer.hpp"
 #include "delivery/notify.hpp"
 #include "delivery/relay.hpp"
 #include "engine/engine.hpp"
+#include "store/size_limit.hpp"
 #include "store/sqlite_store.hpp"
 
 namespace driftd::app {
@@ -59,9 +59,6 @@ class Agent final : public core::Control {
   Task<Result<core::Value>> notifications();
   Task<void> run_maintenance();
   Task<Status> maintain_once();
-  /// Deletes history if the store takes more than retention.max_bytes, and publishes an event if there is nothing left
-  /// to delete.
-  Task<Status> shrink_store();
   void publish_full_store();
   /// [any thread]
   std::vector<std::string> agent_routes(const core::AgentEvent& event) const;
@@ -83,10 +80,7 @@ class Agent final : public core::Control {
   asio::steady_timer maintenance_timer_;
   AsyncMutex reloading_;  ///< held during a reload
   core::Outbox::Backlog backlog_;
-  std::int64_t store_bytes_ = 0;
-  int shrink_pause_ = 0;  ///< rounds of maintenance left in which shrink_store() does nothing
-  RateLimiter::Clock::time_point store_small_at_ = RateLimiter::Clock::now();
-  RateLimiter shrink_log_rate_{std::chrono::hours(1), 1}, full_store_rate_{std::chrono::hours(1), 1};
+  store::SizeLimit size_limit_;
   Nanos started_ns_ = 0;
   bool stop_asked_ = false, stopping_ = false, maintenance_done_ = true, relay_started_ = false;
 };

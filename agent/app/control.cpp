@@ -20,7 +20,7 @@ core::AgentView Agent::view() {
   out.sinks = relay_->views();
   out.backlog_events = backlog_.events;
   out.backlog_bytes = backlog_.bytes;
-  out.store_bytes = store_bytes_;
+  out.store_bytes = size_limit_.bytes();
   out.store_max_bytes = config_.retention.max_bytes;
   out.needs_restart = needs_restart_;
   return out;

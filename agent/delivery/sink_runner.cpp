@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loop of a SinkRunner and its watch. Its cursor is in sink_runner_cursor.cpp, the outcome of attempts in
-// sink_runner_attempt.cpp.
+// The loop of a runner over its parts, and the watch over that loop.
 #include "delivery/sink_runner.hpp"
 
 #include <boost/asio/as_tuple.hpp>
@@ -12,8 +11,7 @@
 namespace driftd::delivery {
 namespace {
 
-constexpr Millis kStoreRetry{1'000};
-constexpr int kIdle = 16;  // maximum of duties in a row that change nothing
+constexpr int kMaxIdle = 16;  // duties in a row that change nothing
 
 /// A debug build aborts when an invariant is broken. A release build has logged and counted it, and goes on.
 void broken_invariant() {
@@ -22,28 +20,31 @@ void broken_invariant() {
 #endif
 }
 
-unsigned seed_of(const SinkRunnerContext& context) {
-  return context.settings.seed != 0 ? context.settings.seed : std::random_device{}();
+unsigned seed_of(const SinkRun& run) {
+  const unsigned seed = run.context->settings.seed;
+  return seed != 0 ? seed : std::random_device{}();
 }
 
 }  // namespace
 
 SinkRunner::SinkRunner(std::shared_ptr<SinkRunnerContext> context, std::string name, std::string type,
                        std::unique_ptr<core::Sink> sink)
-    : context_(std::move(context)),
-      name_(std::move(name)),
+    : run_{std::move(context), std::move(name), sink->policy(), [this] { wake(); }, false, {}},
       type_(std::move(type)),
-      sink_(std::move(sink)),
-      policy_(sink_->policy()),
-      schedule_(policy_, seed_of(*context_)),
-      endpoint_(policy_.forever, seed_of(*context_)),
-      wake_timer_(context_->core),
-      saved_(context_->core) {}
+      progress_(run_),
+      cursor_(run_, progress_),
+      endpoint_(run_, cursor_, std::move(sink), seed_of(run_)),
+      live_(run_, cursor_, endpoint_, progress_, seed_of(run_)),
+      replay_(run_, cursor_, endpoint_),
+      wake_timer_(run_.context->core) {}
 
 Task<void> SinkRunner::run() {
   const auto self = shared_from_this();
-  sink_->attach([weak = weak_from_this()] {
-    if (const auto runner = weak.lock()) runner->endpoint_changed();
+  endpoint_.attach([weak = weak_from_this()] {
+    const auto runner = weak.lock();
+    if (!runner) return;
+    runner->endpoint_.back();
+    runner->wake();
   });
   while (true) {
     const Situation before = situation();
@@ -59,81 +60,54 @@ Task<void> SinkRunner::run() {
     Situation after = situation();
     after.now = before.now;
     idle_ = after == before ? idle_ + 1 : 0;
-    if (idle_ >= kIdle) idle(agenda.duty);
+    if (idle_ >= kMaxIdle) report_idle(agenda.duty);
   }
   co_await finish();
 }
 
 Situation SinkRunner::situation() const {
   Situation s;
-  s.now = now();
-  s.opened = opened_;
-  s.started = started_;
-  s.stopping = stopping_;
-  s.disabled = disabled_;
-  s.rewinding = rewind_to_.has_value();
-  s.exhausted = exhausted_;
-  s.circuit = endpoint_.state(s.now);
-  s.open_until = endpoint_.open_until();
-  s.must_check = started_ && (sink_->must_check() || (s.circuit == Circuit::State::half_open && !checked_));
-  s.store_at = store_at_;
-  s.check_at = next_check_;
-  s.save_at = next_save_;
+  s.now = run_.now();
+  s.stopping = run_.stopping;
   s.drain_until = drain_until_;
-  s.flying = window_.in_flight() + replay_.in_flight();
-  s.max_in_flight = static_cast<std::size_t>(policy_.max_in_flight);
-  s.at_risk = window_.at_risk();
-  s.unsaved = window_.unsaved();
-  s.loaded = window_.loaded();
-  s.loaded_bytes = window_.loaded_bytes();
-  s.plain = window_.plain();
-  s.unwritten = window_.unwritten();
-  s.behind = window_.behind();
-  s.at_exception_limit = at_exception_limit();
-  s.next_loaded = window_.next_loaded();
-  s.next_unloaded = window_.next_unloaded();
-  const bool new_notes = notes_ != saved_notes_;
-  s.worth_saving = window_.worth_saving() || new_notes || unsaved_replay_ || !unsaved_agent_events_.empty();
-  s.save_now = save_now_ || new_notes;
-  s.replay_unplanned = replay_.active() && !replay_.planned() && !planning_;
-  s.replay_unfetched = replay_.has_unfetched();
-  s.replay_ready = replay_.ready();
-  s.replay_bytes = replay_.bytes();
-  const auto replay_at = replay_.next([this](const std::string& key) { return !window_.busy(key); });
-  s.replay_sendable = replay_at.has_value();
-  s.replay_at = replay_at.value_or(Time{});
+  s.in_flight = cursor_.window().in_flight() + replay_.in_flight();
+  s.store = cursor_.store_situation();
+  s.endpoint = endpoint_.situation(s.now);
+  s.waiting = cursor_.waiting_situation();
+  s.save = cursor_.save_situation();
+  s.save.useful = s.save.useful || replay_.unsaved();
+  s.replay = replay_.situation();
   return s;
 }
 
 Task<void> SinkRunner::perform(Duty duty) {
   switch (duty) {
     case Duty::open:
-      co_await open_cursor();
+      co_await open();
       break;
     case Duty::rewind:
-      co_await rewind();
+      co_await cursor_.rewind();
       break;
     case Duty::start:
-      co_await start_sink();
+      co_await endpoint_.start();
       break;
     case Duty::check:
-      co_await check();
+      co_await endpoint_.check();
       break;
     case Duty::fetch:
-      co_await fetch();
+      co_await cursor_.fetch();
       break;
     case Duty::load:
-      co_await load_due();
+      co_await cursor_.load_due();
       break;
     case Duty::send:
       send_ready();
       break;
     case Duty::plan_replay:
-      planning_ = true;
-      asio::co_spawn(context_->core, resume_replay(), fatal);
+      resume_replay();
       break;
     case Duty::fetch_replay:
-      co_await fetch_replays();
+      co_await replay_.fetch();
       break;
     case Duty::send_replay:
       send_replay();
@@ -147,25 +121,74 @@ Task<void> SinkRunner::perform(Duty duty) {
   }
 }
 
+Task<void> SinkRunner::open() {
+  co_await cursor_.open();
+  if (!cursor_.opened()) co_return;
+  replay_.restore_notes();
+  endpoint_.restore_notes();
+}
+
+Task<void> SinkRunner::save(bool all) {
+  core::SinkSettlement planned = cursor_.plan_save(all);
+  endpoint_.write_notes();
+  replay_.write_notes();
+  Cursor::Save save = cursor_.begin_save(std::move(planned));
+  const bool flushed = co_await endpoint_.flush();
+  co_await cursor_.finish_save(std::move(save), flushed);
+}
+
+void SinkRunner::send_ready() {
+  while (may_send(situation())) {
+    auto event = live_.take();
+    if (!event) return;
+    asio::co_spawn(run_.context->core, deliver(std::move(*event)), fatal);
+  }
+}
+
+Task<void> SinkRunner::deliver(core::StoredEvent event) {
+  const auto self = shared_from_this();
+  co_await live_.deliver(std::move(event));
+  wake();
+}
+
+void SinkRunner::resume_replay() {
+  replay_.mark_planning();
+  asio::co_spawn(run_.context->core, run_resumed_replay(), fatal);
+}
+
+Task<void> SinkRunner::run_resumed_replay() {
+  const auto self = shared_from_this();
+  co_await replay_.resume();
+  wake();
+}
+
+void SinkRunner::send_replay() {
+  auto item = replay_.take();
+  if (item) asio::co_spawn(run_.context->core, deliver_replay(std::move(*item)), fatal);
+}
+
+Task<void> SinkRunner::deliver_replay(Replay::Item item) {
+  const auto self = shared_from_this();
+  co_await replay_.deliver(std::move(item));
+  wake();
+}
+
+Task<void> SinkRunner::finish() {
+  if (cursor_.opened() && !cursor_.rewinding()) co_await save(true);
+  while (replay_.planning()) {
+    wake_timer_.expires_at(Time::max());
+    co_await wake_timer_.async_wait(asio::as_tuple(asio::use_awaitable));
+  }
+  co_await endpoint_.stop();
+  ended_ = true;
+  cursor_.end_waits();
+}
+
 Task<void> SinkRunner::sleep(Time until) {
   asleep_until_ = until;
   wake_timer_.expires_at(until);
   co_await wake_timer_.async_wait(asio::as_tuple(asio::use_awaitable));
   asleep_until_.reset();
-}
-
-/// Reports a duty that is due again and again and changes nothing, and pauses: it would keep the core thread busy for
-/// ever.
-void SinkRunner::idle(Duty duty) {
-  idle_ = 0;
-  ++missed_wakeups_;
-  store_at_ = now() + kStoreRetry;
-  log::room("delivery")
-      .error(
-          "sink {}: it is due to {}, and that changes nothing; this is a defect of driftd, please "
-          "report it; trying again in {} ms",
-          name_, render(duty), kStoreRetry.count());
-  broken_invariant();
 }
 
 void SinkRunner::wake() {
@@ -174,94 +197,85 @@ void SinkRunner::wake() {
 }
 
 void SinkRunner::wake_and_fetch() {
-  exhausted_ = false;
-  wake();
-}
-
-void SinkRunner::endpoint_changed() {
-  endpoint_.back(now());
+  cursor_.look_for_new();
   wake();
 }
 
 void SinkRunner::stop() {
-  if (stopping_) return;
-  stopping_ = true;
-  drain_until_ = now() + context_->settings.drain;
-  saved_.cancel();
+  if (run_.stopping) return;
+  run_.stopping = true;
+  drain_until_ = run_.now() + run_.context->settings.drain;
+  cursor_.end_waits();
   wake_and_fetch();
 }
 
-void SinkRunner::retry_store_later(const std::string& doing, const Error& error) {
-  last_error_ = doing + ": " + error.message;
-  log::room("delivery").error("sink {}: {}; trying again in {} ms", name_, last_error_, kStoreRetry.count());
-  store_at_ = now() + kStoreRetry;
+Task<Result<std::int64_t>> SinkRunner::replay(core::Control::Replay request) {
+  const auto self = shared_from_this();
+  auto count = co_await replay_.begin(std::move(request));
+  wake();
+  co_return count;
 }
 
-void SinkRunner::progress() {
-  waiting_since_.reset();
-  if (!std::exchange(stall_reported_, false)) return;
-  log::room("delivery").info("sink {}: it makes progress again", name_);
+Task<Result<std::int64_t>> SinkRunner::dead_letter(std::string verb, std::vector<std::int64_t> seqs) {
+  const auto self = shared_from_this();
+  auto count = co_await cursor_.dead_letter(std::move(verb), std::move(seqs));
+  wake_and_fetch();  // also after an error: some of them may be due
+  co_return count;
 }
 
-double SinkRunner::stalled_seconds() const {
-  if (!has_work() || !waiting_since_) return 0;
-  return std::chrono::duration<double>(now() - *waiting_since_).count();
+/// Reports a duty that is due again and again and changes nothing, and pauses: it would keep the core thread busy for
+/// ever.
+void SinkRunner::report_idle(Duty duty) {
+  idle_ = 0;
+  ++missed_wakeups_;
+  cursor_.pause();
+  log::room("delivery")
+      .error(
+          "sink {}: it is due to {}, and that changes nothing; this is a defect of driftd, please "
+          "report it; trying again in {} ms",
+          run_.name, render(duty), kStoreRetry.count());
+  broken_invariant();
 }
 
 std::string SinkRunner::why_stalled() const {
-  if (disabled_) return "it is disabled: " + last_error_;
-  if (now() < store_at_) return last_error_;
-  if (!started_ || endpoint_.state(now()) != Circuit::State::closed) return "its endpoint fails: " + last_error_;
-  if (window_.in_flight() != 0) return std::to_string(window_.in_flight()) + " of them are under way without an answer";
-  if (at_exception_limit()) return exception_limit_text();
-  if (window_.retrying() != 0) return "they wait for their next attempt: " + last_error_;
+  const Window& window = cursor_.window();
+  if (endpoint_.state(run_.now()) == EndpointState::disabled) return "it is disabled: " + run_.last_error;
+  if (cursor_.waits_for_store()) return run_.last_error;
+  if (endpoint_.fails()) return "its endpoint fails: " + run_.last_error;
+  if (window.in_flight() != 0) return std::to_string(window.in_flight()) + " of them are under way without an answer";
+  if (cursor_.at_exception_limit()) return cursor_.exception_limit_text();
+  if (window.retrying() != 0) return "they wait for their next attempt: " + run_.last_error;
   if (doing_ != Duty::sleep) return "its current step (" + std::string(render(doing_)) + ") has not ended";
   return "no reason is known; this is a defect of driftd, please report it";
 }
 
-std::string SinkRunner::exception_limit_text() const {
-  return std::to_string(window_.exceptions()) +
-         " events wait for their next attempt or behind one that does, as many as a " +
-         "sink may hold: it takes nothing new; it goes on when the receiver takes what it refuses now (" + last_error_ +
-         ")";
-}
-
-/// Logs an error each time the limit is reached, and again only after the number fell below half of it.
-void SinkRunner::report_exception_limit() {
-  if (!at_exception_limit()) {
-    limit_reported_ = limit_reported_ && window_.exceptions() >= context_->settings.max_exceptions / 2;
-  } else if (!std::exchange(limit_reported_, true)) {
-    log::room("delivery").error("sink {}: {}", name_, exception_limit_text());
-  }
-}
-
 void SinkRunner::watch() {
   if (ended_) return;
-  report_exception_limit();
-  if (!has_work()) {
-    waiting_since_.reset();
-    stall_reported_ = false;
-  } else if (!waiting_since_) {
-    waiting_since_ = now();
+  report_stall();
+  if (asleep_until_) wake_if_due();
+}
+
+void SinkRunner::report_stall() {
+  if (progress_.must_report_limit(cursor_.window().exceptions())) {
+    log::room("delivery").error("sink {}: {}", run_.name, cursor_.exception_limit_text());
   }
-  if (!stall_reported_ &&
-      stalled_seconds() >= std::chrono::duration<double>(context_->settings.stalled_after).count()) {
-    stall_reported_ = true;
-    log::room("delivery")
-        .error("sink {}: {} events wait and none was delivered for {:.0f} s: {}", name_, window_.size(),
-               stalled_seconds(), why_stalled());
-  }
-  if (!asleep_until_) return;
+  const bool has_work = cursor_.has_work();
+  if (!progress_.must_report_stall(has_work)) return;
+  log::room("delivery")
+      .error("sink {}: {} events wait and none was delivered for {:.0f} s: {}", run_.name, cursor_.window().size(),
+             progress_.stalled_seconds(has_work), why_stalled());
+}
+
+void SinkRunner::wake_if_due() {
   const Agenda agenda = next_duty(situation());
   const bool due = agenda.duty != Duty::sleep || agenda.until < *asleep_until_;
-  const bool timer_late = now() >= *asleep_until_;
+  const bool timer_late = run_.now() >= *asleep_until_;
   // the threads of the sink's library set must_check() a moment before the runner is woken
-  const bool by_sink = started_ && sink_->must_check();
-  const bool missed = due && !timer_late && !by_sink;
-  if (missed) {
+  const bool by_sink = endpoint_.asks_for_check();
+  if (due && !timer_late && !by_sink) {
     ++missed_wakeups_;
     log::room("delivery")
-        .error("sink {}: it slept though it is due to {}; this is a defect of driftd, please report it", name_,
+        .error("sink {}: it slept though it is due to {}; this is a defect of driftd, please report it", run_.name,
                render(agenda.duty));
     broken_invariant();
   }
@@ -269,25 +283,28 @@ void SinkRunner::watch() {
 }
 
 core::SinkView SinkRunner::view() const {
+  const Window& window = cursor_.window();
   core::SinkView view;
-  view.name = name_;
+  view.name = run_.name;
   view.type = type_;
-  view.low_water = window_.low_water();
-  view.in_flight = static_cast<std::int64_t>(window_.in_flight());
-  view.retrying = static_cast<std::int64_t>(window_.retrying());
-  view.dead = static_cast<std::int64_t>(window_.dead().size());
-  view.delivered = delivered_;
-  view.last_error = last_error_;
-  view.waiting = static_cast<std::int64_t>(window_.size());
-  view.stalled_seconds = stalled_seconds();
+  view.low_water = window.low_water();
+  view.in_flight = static_cast<std::int64_t>(window.in_flight());
+  view.retrying = static_cast<std::int64_t>(window.retrying());
+  view.dead = static_cast<std::int64_t>(window.dead().size());
+  view.delivered = endpoint_.delivered_count();
+  view.last_error = run_.last_error;
+  view.waiting = static_cast<std::int64_t>(window.size());
+  view.stalled_seconds = progress_.stalled_seconds(cursor_.has_work());
   view.missed_wakeups = missed_wakeups_;
-  view.state = sink_->describe();
-  if (endpoint_.state(now()) == Circuit::State::open) view.state = "circuit open: " + last_error_;
-  if (at_exception_limit()) view.state += "; " + exception_limit_text();
-  if (disabled_) view.state = "disabled: " + last_error_;
-  if (stall_reported_) {
+  view.state = endpoint_.describe();
+  const EndpointState state = endpoint_.state(run_.now());
+  const std::string failure = std::string(render(state)) + ": " + run_.last_error;
+  if (state == EndpointState::circuit_open) view.state = failure;
+  if (cursor_.at_exception_limit()) view.state += "; " + cursor_.exception_limit_text();
+  if (state == EndpointState::disabled) view.state = failure;
+  if (progress_.stall_reported()) {
     view.state += "; no progress for " + std::to_string(static_cast<long>(view.stalled_seconds)) + " s over " +
-                  std::to_string(window_.size()) + " waiting events";
+                  std::to_string(window.size()) + " waiting events";
   }
   return view;
 }

@@ -4,7 +4,7 @@
 namespace driftd::store {
 namespace {
 
-Status tell_one(SqliteStore::State& state, const std::string& sink, const Gap& gap, const GapReason& reason) {
+Status write_gap_event(SqliteStore::State& state, const std::string& sink, const Gap& gap, const GapReason& reason) {
   core::AgentEvent event;
   event.what = "gap";
   event.message = "sink " + sink + " never gets " + std::to_string(gap.count) + " events (from " +
@@ -31,7 +31,7 @@ Status forget_event(Connection& db, std::int64_t seq, const std::vector<Outstand
 }
 
 Status write_gap_events(SqliteStore::State& state, const Gaps& gaps, const GapReason& reason) {
-  for (const auto& [sink, gap] : gaps) DRIFTD_CHECK(tell_one(state, sink, gap, reason));
+  for (const auto& [sink, gap] : gaps) DRIFTD_CHECK(write_gap_event(state, sink, gap, reason));
   return {};
 }
 

@@ -100,8 +100,8 @@ Beginning beginning_of(const Reached& store, const Result<Mark>& mark, const std
   return {};
 }
 
-std::string untold_text(const Beginning& beginning, const Reached& store, const Result<Mark>& mark,
-                        std::uint64_t next) {
+std::string pending_text(const Beginning& beginning, const Reached& store, const Result<Mark>& mark,
+                         std::uint64_t next) {
   std::map<std::string, std::string> details = {{"reason", beginning.reason},
                                                 {"message", beginning.message},
                                                 {"incarnation", std::to_string(next)},
@@ -128,12 +128,12 @@ Mark next_mark(const Mark& store, const Result<Mark>& mark, Nanos now) {
 }
 
 /// Outbox numbers and id clocks must not be used twice either.
-Status write_beginning(Connection& db, const Mark& next, const std::string& place, const std::string& untold) {
+Status write_beginning(Connection& db, const Mark& next, const std::string& place, const std::string& pending) {
   DRIFTD_CHECK(set_meta(db, "incarnation", next.incarnation));
   DRIFTD_CHECK(set_meta(db, "commits", next.commits));
   DRIFTD_CHECK(set_meta(db, "hlc", next.hlc));
   DRIFTD_CHECK(set_meta(db, "place", place));
-  if (!untold.empty()) DRIFTD_CHECK(set_meta(db, "untold", untold));
+  if (!pending.empty()) DRIFTD_CHECK(set_meta(db, "untold", pending));
   DRIFTD_CHECK(db.statement("DELETE FROM meta WHERE key = 'restored'").run());
   DRIFTD_CHECK(db.statement("INSERT INTO sqlite_sequence (name, seq) SELECT 'event', 0 WHERE NOT EXISTS "
                             "(SELECT 1 FROM sqlite_sequence WHERE name = 'event')")
@@ -141,16 +141,16 @@ Status write_beginning(Connection& db, const Mark& next, const std::string& plac
   return db.statement("UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = 'event'").bind(next.seq).run();
 }
 
-Status begin(Connection& db, const Mark& next, const std::string& place, const std::string& untold) {
+Status begin(Connection& db, const Mark& next, const std::string& place, const std::string& pending) {
   DRIFTD_CHECK(db.execute("BEGIN IMMEDIATE"));
-  auto done = write_beginning(db, next, place, untold);
+  auto done = write_beginning(db, next, place, pending);
   if (done) done = db.execute("COMMIT");
   if (!done && db.in_transaction()) (void)db.execute("ROLLBACK");  // open() fails with the first error
   return done;
 }
 
 /// Writes the text of meta `key` as an event `what`, once.
-Status tell_untold(SqliteStore::State& state, const char* key, const char* what) {
+Status write_pending_event(SqliteStore::State& state, const char* key, const char* what) {
   Connection& db = *state.db;
   DRIFTD_TRY(const auto text, meta_text(db, key));
   if (text.empty()) return {};
@@ -176,10 +176,10 @@ Status take_incarnation(SqliteStore::State& state, const std::filesystem::path& 
   state.reached = store.mark;
   if (!beginning.reason.empty()) {
     state.reached = next_mark(store.mark, mark, state.clock.wall());
-    const bool told = beginning.reason != "first";
-    const auto untold = told ? untold_text(beginning, store, mark, state.reached.incarnation) : std::string();
-    DRIFTD_CHECK(begin(db, state.reached, place, untold));
-    if (told) {
+    const bool reported = beginning.reason != "first";
+    const auto pending = reported ? pending_text(beginning, store, mark, state.reached.incarnation) : std::string();
+    DRIFTD_CHECK(begin(db, state.reached, place, pending));
+    if (reported) {
       log::room("store").error("{}. From here on events carry incarnation {}", beginning.message,
                                state.reached.incarnation);
     }
@@ -207,8 +207,8 @@ void keep_mark(SqliteStore::State& state) {
 Task<Status> SqliteStore::announce() {
   const auto state = state_;
   Work work = [state]() -> Status {
-    DRIFTD_CHECK(tell_untold(*state, "untold", "incarnation"));
-    return tell_untold(*state, "untold_rotation", "key_rotated");
+    DRIFTD_CHECK(write_pending_event(*state, "untold", "incarnation"));
+    return write_pending_event(*state, "untold_rotation", "key_rotated");
   };
   auto outcome = co_await in_group(state, std::move(work));
   co_return outcome;

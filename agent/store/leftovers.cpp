@@ -59,9 +59,9 @@ Status check_store(Connection& db, const fs::path& file) {
 Result<Leftovers> read_all(Connection& db, const fs::path& file) {
   DRIFTD_CHECK(check_store(db, file));
   Leftovers out;
-  DRIFTD_TRY(const auto books, read_books(db));
-  for (const auto& book : books) {
-    if (book.pending > 0 || book.dead > 0) out.sinks.push_back({book.sink, book.pending, book.dead});
+  DRIFTD_TRY(const auto totals, read_totals(db));
+  for (const auto& sink : totals) {
+    if (sink.pending > 0 || sink.dead > 0) out.sinks.push_back({sink.sink, sink.pending, sink.dead});
   }
   auto query = db.statement(kOpenDrifts);
   while (true) {

@@ -58,10 +58,10 @@ Result<core::Outbox::Backlog> count_exactly(Connection& db) {
 }
 
 Result<core::Outbox::Backlog> read_backlog(Connection& db) {
-  DRIFTD_TRY(const auto books, read_books(db));
+  DRIFTD_TRY(const auto totals, read_totals(db));
   const core::SinkTotals* most = nullptr;
-  for (const auto& book : books) {
-    if (most == nullptr || book.pending > most->pending) most = &book;
+  for (const auto& sink : totals) {
+    if (most == nullptr || sink.pending > most->pending) most = &sink;
   }
   if (most == nullptr || most->pending == 0) return core::Outbox::Backlog{};
   if (most->pending <= kCounted) return count_exactly(db);

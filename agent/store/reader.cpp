@@ -329,7 +329,7 @@ Task<Result<std::vector<core::DeadLetter>>> SqliteStore::dead_letters(std::strin
 }
 
 Task<Result<std::vector<core::SinkTotals>>> SqliteStore::sink_totals() {
-  auto read = [](Connection& db) { return read_books(db); };
+  auto read = [](Connection& db) { return read_totals(db); };
   auto sink_totals = co_await read_on_io_pool(state_, std::move(read));
   co_return sink_totals;
 }

@@ -33,7 +33,7 @@ Result<Slice> next_slice(SqliteStore::State& state, Nanos before) {
   int rows = 0;
   bool passed = false;
   auto query = state.db->statement("SELECT seq, recorded_ns FROM event WHERE seq > ? ORDER BY seq LIMIT ?");
-  query.bind(state.pruned_to, kSlice);
+  query.bind(state.retention.next_seq, kSlice);
   while (true) {
     DRIFTD_TRY(const bool more, query.next());
     if (!more) break;
@@ -55,7 +55,7 @@ Result<bool> prune_events(SqliteStore::State& state, Nanos delivered_before, Nan
     if (event.recorded_ns < before) DRIFTD_CHECK(forget_event(*state.db, event.seq, outstanding, gaps));
   }
   DRIFTD_CHECK(write_gap_events(state, gaps, {"retention", "they were not delivered before retention ended"}));
-  state.pruned_to = slice.more ? slice.last : 0;  // the next round begins at the start again
+  state.retention.next_seq = slice.more ? slice.last : 0;  // the next round begins at the start again
   return slice.more;
 }
 
@@ -104,21 +104,21 @@ Status keep_doubt(SqliteStore::State& state, Nanos until) {
 /// clock is right now, a day without deletions is the cost.
 Result<bool> is_doubted(SqliteStore::State& state) {
   const Nanos mono = mono_of(state.clock);
-  const Nanos ahead = state.clock.wall() - mono - state.pruned_by;
+  const Nanos ahead = state.clock.wall() - mono - state.retention.clock_offset;
   if (ahead > kJump) {
-    if (state.doubted_until == 0) {
+    if (state.retention.waits_until == 0) {
       log::room("store").warn(
           "the clock went {} h ahead of the time that passed: nothing is deleted for its age for 24 h, so that it can "
           "be set right; "
           "if it is right, nothing is to be done",
           ahead / kHour);
-      state.doubted_until = mono + kDoubt;
+      state.retention.waits_until = mono + kDoubt;
       DRIFTD_CHECK(keep_doubt(state, state.clock.wall() + kDoubt));
     }
-    if (mono < state.doubted_until) return true;
+    if (mono < state.retention.waits_until) return true;
   }
-  state.pruned_by = state.clock.wall() - mono;
-  state.doubted_until = 0;
+  state.retention.clock_offset = state.clock.wall() - mono;
+  state.retention.waits_until = 0;
   DRIFTD_CHECK(state.db->execute("DELETE FROM meta WHERE key = 'clock_doubted_until'"));
   return false;
 }
@@ -133,8 +133,8 @@ Status believe_clock(SqliteStore::State& state, Nanos last_commit) {
     DRIFTD_CHECK(keep_doubt(state, until));
   }
   const bool doubted = until > wall && until - wall <= kDoubt;  // a clock that went back since then is trusted
-  state.pruned_by = wall - mono - (doubted ? kJump + 1 : 0);
-  state.doubted_until = doubted ? mono + (until - wall) : 0;
+  state.retention.clock_offset = wall - mono - (doubted ? kJump + 1 : 0);
+  state.retention.waits_until = doubted ? mono + (until - wall) : 0;
   return {};
 }
 

@@ -180,7 +180,7 @@ Status rewrap_declarations(SqliteStore::State& state) {
   return state.db->execute("UPDATE declaration SET crc = " DRIFTD_CRC_DECLARATION);
 }
 
-std::map<std::string, std::string> told(const InstallationKey& key, const core::AuditEntry& line) {
+std::map<std::string, std::string> rotation_event(const InstallationKey& key, const core::AuditEntry& line) {
   const std::size_t layers = key.store.layers.size();
   return {{"message", "the installation key was rotated by " + line.actor + ": each stored digest has now " +
                           std::to_string(layers) + (layers == 1 ? " layer" : " layers") +
@@ -191,12 +191,12 @@ std::map<std::string, std::string> told(const InstallationKey& key, const core::
 }
 
 /// Reports the cost of a slow layer in the log and to the caller.
-Status say_slow_work(SqliteStore::State& state, const SaySlowWork& say) {
+Status report_slow_work(SqliteStore::State& state, const ReportSlowWork& report) {
   DRIFTD_TRY(const SlowWork work, SlowLayer(*state.db, state.key.steps()).work());
   if (work.digests == 0) return {};
   log::room("store").info("a slow layer comes around {} stored digests; that takes about {} s", work.digests,
                           work.time.count() / 1000 + 1);
-  if (say) say(work);
+  if (report) report(work);
   return {};
 }
 
@@ -210,7 +210,7 @@ Status rewrap_store(SqliteStore::State& state, const core::AuditEntry& line) {
   step(state, "declarations");
   DRIFTD_CHECK(drop_cursors(db));  // the former key can open them
   DRIFTD_CHECK(set_meta(db, "key_ids", named_in_store(state.key)));
-  DRIFTD_CHECK(set_meta(db, "untold_rotation", to_text(told(state.key, line))));
+  DRIFTD_CHECK(set_meta(db, "untold_rotation", to_text(rotation_event(state.key, line))));
   DRIFTD_CHECK(leave_unswept(db));
   DRIFTD_CHECK(write_audit(db, line));
   step(state, "named");
@@ -298,7 +298,8 @@ Result<bool> check_key(Connection& db, const std::string& key_name, Installation
   return fail(Code::conflict, key_fault(key_name, ids, "the store", stored));
 }
 
-Status finish_rotation(SqliteStore::State& state, core::AuditEntry line, const Work& last, const SaySlowWork& say) {
+Status finish_rotation(SqliteStore::State& state, core::AuditEntry line, const Work& last,
+                       const ReportSlowWork& report) {
   InstallationKey& key = state.key;
   for (auto& rotation : key.rotations) {
     if (rotation.newest_event == Rotation::kNotInForce) rotation.newest_event = state.newest_seq;
@@ -307,7 +308,7 @@ Status finish_rotation(SqliteStore::State& state, core::AuditEntry line, const W
   line.subject = "installation key";
   line.at_ns = state.clock.wall();
   line.reason = (line.reason.empty() ? "" : line.reason + "; ") + "now " + ids_of(key);
-  DRIFTD_CHECK(say_slow_work(state, say));
+  DRIFTD_CHECK(report_slow_work(state, report));
   DRIFTD_CHECK(state.db->statement("PRAGMA secure_delete = ON").run());
   const auto rewrite = [&state, &line, &last]() -> Status {
     DRIFTD_CHECK(rewrap_store(state, line));
@@ -330,7 +331,7 @@ Status sweep(SqliteStore::State& state) {
 }
 
 Result<Rotated> rotate(Settings settings, core::AuditEntry line, const Clock& clock, core::LayerKind kind,
-                       const SaySlowWork& say) {
+                       const ReportSlowWork& report) {
   const auto data_dir = settings.data_dir;
   const asio::any_io_executor here = asio::system_executor();  // nothing is posted to it
   std::error_code error;
@@ -344,7 +345,7 @@ Result<Rotated> rotate(Settings settings, core::AuditEntry line, const Clock& cl
   step(*state, "made");
   const KeyFile file{data_dir / "installation.key"};
   const Status done = finish_rotation(
-      *state, std::move(line), [&] { return file.write(*state); }, say);
+      *state, std::move(line), [&] { return file.write(*state); }, report);
   if (!done) return fail(file.put_back(former, done.error()));
   Rotated out{ids_of(state->key), state->key.store.layers.size(), former_files(data_dir), {}};
   if (const Status swept = sweep(*state); !swept) out.unswept = swept.error().message;

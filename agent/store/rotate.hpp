@@ -16,9 +16,9 @@ Result<bool> check_key(Connection& db, const std::string& key_name, Installation
 
 /// Adds the missing layers to every digest of the store, in one transaction with the audit line `line`, the key ids of
 /// the store and, before the commit, `last`. `state.key` is the key with all layers. Changes nothing on an error. To be
-/// followed by sweep(). `say` is called before it with the cost of a slow layer.
+/// followed by sweep(). `report` is called before it with the cost of a slow layer.
 Status finish_rotation(SqliteStore::State& state, core::AuditEntry line, const Work& last = {},
-                       const SaySlowWork& say = {});
+                       const ReportSlowWork& report = {});
 /// Notes that pages hold, or held, what sweep() must overwrite. To be called in a transaction.
 Status leave_unswept(Connection& db);
 /// Overwrites what the file still contains of pages from before a rotation. After an error the next start tries again.
@@ -35,6 +35,6 @@ struct Rotated {
 /// finishes the rotation. `line`: who asked, and why. `kind`: of the next layer. Returns `conflict` if an agent runs,
 /// or if a second slow layer is asked for.
 Result<Rotated> rotate(Settings settings, core::AuditEntry line, const Clock& clock,
-                       core::LayerKind kind = core::LayerKind::hmac, const SaySlowWork& say = {});
+                       core::LayerKind kind = core::LayerKind::hmac, const ReportSlowWork& report = {});
 
 }  // namespace driftd::store

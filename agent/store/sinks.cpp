@@ -102,15 +102,15 @@ Result<Left> left_of(Connection& db, const SinkRow& sink) {
   return Left{query.integer(0), query.integer(1), query.integer(2), query.integer(3)};
 }
 
-std::string words(const Left& left) {
+std::string describe(const Left& left) {
   return std::to_string(left.pending) + " events pending and " + std::to_string(left.dead) + " dead letters (events " +
          std::to_string(left.first) + " to " + std::to_string(left.last) + ")";
 }
 
-Status tell_dropped(SqliteStore::State& state, const std::string& name, const Left& left) {
+Status write_dropped_event(SqliteStore::State& state, const std::string& name, const Left& left) {
   core::AgentEvent event;
   event.what = "gap";
-  event.message = "sink " + name + " was removed with " + words(left) + ", which it never gets";
+  event.message = "sink " + name + " was removed with " + describe(left) + ", which it never gets";
   event.details = {{"sink", name},
                    {"from", std::to_string(left.first)},
                    {"to", std::to_string(left.last)},
@@ -176,7 +176,7 @@ Status remove_sink(SqliteStore::State& state, const std::string& name, bool drop
   DRIFTD_TRY(const auto left, left_of(db, sink));
   const auto count = left.pending + left.dead;
   if (count != 0 && !drop_pending) {
-    return fail(Code::conflict, "sink " + name + " still has " + words(left) +
+    return fail(Code::conflict, "sink " + name + " still has " + describe(left) +
                                     "; put it back into the config until they are "
                                     "delivered, or name it under delivery.drop_pending to give them up");
   }
@@ -187,10 +187,10 @@ Status remove_sink(SqliteStore::State& state, const std::string& name, bool drop
           .bind(count, sink.id)
           .run());
   if (count == 0) return {};
-  return tell_dropped(state, name, left);
+  return write_dropped_event(state, name, left);
 }
 
-Result<std::vector<core::SinkTotals>> read_books(Connection& db) {
+Result<std::vector<core::SinkTotals>> read_totals(Connection& db) {
   std::vector<core::SinkTotals> out;
   auto query = db.statement(
       "SELECT s.name, s.emitted, s.acked, s.dropped, "
@@ -202,9 +202,9 @@ Result<std::vector<core::SinkTotals>> read_books(Connection& db) {
   while (true) {
     DRIFTD_TRY(const bool more, query.next());
     if (!more) return out;
-    core::SinkTotals book{query.text(0),    query.integer(1), query.integer(2),
-                          query.integer(4), query.integer(5), query.integer(3)};
-    out.push_back(std::move(book));
+    core::SinkTotals totals{query.text(0),    query.integer(1), query.integer(2),
+                            query.integer(4), query.integer(5), query.integer(3)};
+    out.push_back(std::move(totals));
   }
 }
 

@@ -22,6 +22,6 @@ Status remove_sink(SqliteStore::State& state, const std::string& name, bool drop
 /// that report it.
 Status apply_settlement(SqliteStore::State& state, const core::SinkSettlement& settlement);
 /// Returns the totals of the open sinks and of closed ones that dropped something.
-Result<std::vector<core::SinkTotals>> read_books(Connection& db);
+Result<std::vector<core::SinkTotals>> read_totals(Connection& db);
 
 }  // namespace driftd::store

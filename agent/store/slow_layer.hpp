@@ -21,7 +21,7 @@ struct SlowWork {
   std::chrono::milliseconds time{};
   std::size_t threads = 1;
 };
-using SaySlowWork = std::function<void(const SlowWork&)>;
+using ReportSlowWork = std::function<void(const SlowWork&)>;
 
 /// Computes the missing slow layers of digests, on threads of its own, so that core::rewrap() finds them ready.
 class SlowLayer {

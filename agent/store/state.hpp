@@ -71,15 +71,18 @@ struct SqliteStore::State : std::enable_shared_from_this<SqliteStore::State> {
   std::uint64_t stored_hlc = 0;
   std::int64_t newest_seq = 0;  ///< newest inserted event; store strand only
   std::string salt;             ///< salt of the ids that this opening of the store gives; new each time
-  std::int64_t pruned_to = 0;   ///< where the next slice of retention begins; store strand only
   /// Where shrink() continues [shrink.cpp]. Only shrink() reads and writes it, and the agent awaits each call before
   /// the next.
   struct Shrink {
     std::int64_t looked_to = 0, forgot = 0;  ///< of this pass: where the next slice begins; number of deleted rows
     bool spares_dead = true;                 ///< this pass keeps dead letters
   } shrink;
-  Nanos pruned_by = 0;  ///< offset of the wall clock to the monotonic clock, as retention trusts it; store strand only
-  Nanos doubted_until = 0;          ///< retention waits until this time of the monotonic clock; 0: it does not wait
+  /// Where retention continues, and the clock that it trusts; store strand only [retention.cpp].
+  struct Retention {
+    std::int64_t next_seq = 0;  ///< where the next slice begins
+    Nanos clock_offset = 0;     ///< of the wall clock to the monotonic clock, as it was when it was trusted
+    Nanos waits_until = 0;      ///< it deletes nothing until this time of the monotonic clock; 0: it does not wait
+  } retention;
   std::vector<std::string> mended;  ///< rows that the open transaction repaired; store strand only
   /// Set once engine and sink runners hold state of the store in memory: rows are then not repaired behind their back,
   /// the process ends instead.

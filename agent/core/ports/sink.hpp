@@ -19,7 +19,7 @@ struct Attempt {
     delivered,    ///< acknowledged by the receiver
     retry_event,  ///< this event failed; uses up one attempt of its schedule
     retry_sink,   ///< the endpoint certainly failed (no connection); opens the circuit and uses up no attempt
-    refused,      ///< the answer may be about this event or about all; the lane finds out which (delivery/endpoint.hpp)
+    refused,      ///< the answer may be about this event or about all; delivery/endpoint_health finds out which
     permanent,    ///< the receiver refuses this event for good; it becomes a dead letter
     disabled      ///< the receiver asked never to be called again (HTTP 410)
   };

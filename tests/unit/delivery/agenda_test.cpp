@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // In any situation, a sleeping runner has nothing to do, and wakes when it has.
 #include <gtest/gtest.h>
+#include <map>
 #include <random>
 
 #include "delivery/agenda.hpp"
@@ -16,33 +17,39 @@ class AnySituation {
   Situation next() {
     Situation s;
     s.now = Time{} + 1'000h;
-    for (bool* flag : {&s.opened, &s.started}) *flag = !chance(10);
-    for (bool* flag : {&s.stopping, &s.disabled, &s.rewinding, &s.must_check}) *flag = chance(10);
-    for (bool* flag : {&s.exhausted, &s.worth_saving, &s.replay_sendable, &s.replay_unfetched}) *flag = chance(60);
-    s.save_now = chance(10);
-    s.replay_unplanned = chance(5);
-    for (Time* time : {&s.store_at, &s.check_at, &s.save_at, &s.drain_until, &s.open_until, &s.replay_at})
-      *time = around(s.now);
-    if (!chance(10)) s.store_at = {};
-    if (chance(80)) s.next_loaded = around(s.now);
-    if (chance(50)) s.next_unloaded = around(s.now);
-    s.circuit = static_cast<Circuit::State>(chance(60) ? 0 : 1 + number(2));
-    if (s.circuit == Circuit::State::open) s.open_until = s.now + 1s;
-    s.max_in_flight = 8;
-    s.flying = chance(40) ? 0 : number(10);
-    s.at_risk = chance(80) ? number(256) : 256;
-    s.unsaved = number(300);
-    s.loaded = number(3'000);
-    s.loaded_bytes = chance(80) ? number(kLoadedBytes) : number(3 * kLoadedBytes);
-    s.replay_bytes = chance(80) ? 0 : number(2 * kLoadedBytes);
-    s.plain = s.loaded + number(9'000);
-    s.unwritten = chance(80) ? number(kUnwritten) : number(20'000);
-    s.at_exception_limit = chance(20);
-    s.behind = chance(20);
+    s.stopping = chance(10);
+    s.drain_until = around(s.now);
+    s.in_flight = chance(40) ? 0 : number(10);
+    s.store = {!chance(10), chance(10), chance(60), chance(10) ? around(s.now) : Time{}};
+    s.endpoint = {any_state(), around(s.now), around(s.now), 8};
+    if (s.endpoint.state == EndpointState::circuit_open) s.endpoint.open_until = s.now + 1s;
+    s.waiting.loaded = number(3'000);
+    s.waiting.loaded_bytes = chance(80) ? number(kLoadedBytes) : number(3 * kLoadedBytes);
+    s.waiting.plain = s.waiting.loaded + number(9'000);
+    if (chance(80)) s.waiting.next_loaded = around(s.now);
+    if (chance(50)) s.waiting.next_unloaded = around(s.now);
+    s.waiting.at_exception_limit = chance(20);
+    s.waiting.behind = chance(20);
+    s.save.useful = chance(60);
+    s.save.urgent = chance(10);
+    s.save.at = around(s.now);
+    s.save.unsaved = number(300);
+    s.save.unwritten = chance(80) ? number(kUnwritten) : number(20'000);
+    s.save.at_risk = chance(80) ? number(256) : 256;
+    s.replay.unplanned = chance(5);
+    s.replay.unfetched = chance(60);
+    s.replay.ready = number(2 * kReplaysAhead);
+    s.replay.bytes = chance(80) ? 0 : number(2 * kLoadedBytes);
+    if (chance(60)) s.replay.next = around(s.now);
     return s;
   }
 
  private:
+  EndpointState any_state() {
+    if (chance(50)) return EndpointState::ready;
+    constexpr std::size_t kStates = static_cast<std::size_t>(EndpointState::ready) + 1;
+    return static_cast<EndpointState>(number(kStates));
+  }
   std::size_t number(std::size_t below) { return std::uniform_int_distribution<std::size_t>(0, below - 1)(random_); }
   bool chance(std::size_t percent) { return number(100) < percent; }
   Time around(Time now) { return now + std::chrono::milliseconds(number(2'000)) - 1s; }
@@ -51,7 +58,7 @@ class AnySituation {
 
 bool due(const std::optional<Time>& at, Time now) { return at && *at <= now; }
 
-TEST(Agenda, ALaneThatSleepsHasNothingToDo) {
+TEST(Agenda, ARunnerThatSleepsHasNothingToDo) {
   AnySituation any(1);
   int asleep = 0;
   for (int i = 0; i < 200'000; ++i) {
@@ -59,25 +66,27 @@ TEST(Agenda, ALaneThatSleepsHasNothingToDo) {
     if (next_duty(s).duty != Duty::sleep) continue;
     ++asleep;
     ASSERT_GT(next_duty(s).until, s.now) << i;
-    const bool room = s.loaded_bytes < 2 * kLoadedBytes || s.flying == 0;
-    ASSERT_FALSE(may_send(s) && s.now >= s.store_at &&
-                 (due(s.next_loaded, s.now) || (due(s.next_unloaded, s.now) && room)))
+    const bool room = s.waiting.loaded_bytes < 2 * kLoadedBytes || s.in_flight == 0;
+    ASSERT_FALSE(may_send(s) && s.now >= s.store.retry_at &&
+                 (due(s.waiting.next_loaded, s.now) || (due(s.waiting.next_unloaded, s.now) && room)))
         << i;
-    ASSERT_FALSE(s.opened && !s.rewinding && s.now >= s.store_at && s.worth_saving &&
-                 (s.save_now || s.unsaved >= kSaveAt))
+    ASSERT_FALSE(s.store.opened && !s.store.rewinding && s.now >= s.store.retry_at && s.save.useful &&
+                 (s.save.urgent || s.save.unsaved >= kSaveAt))
         << i;
-    const bool full = s.loaded >= kLoaded || s.loaded_bytes >= kLoadedBytes || s.plain >= kWindow ||
-                      s.at_exception_limit || (s.unwritten >= kUnwritten && !s.worth_saving);
-    ASSERT_FALSE(s.opened && s.started && !s.rewinding && !s.stopping && s.now >= s.store_at && !s.exhausted && !full)
+    const bool full = s.waiting.loaded >= kLoaded || s.waiting.loaded_bytes >= kLoadedBytes ||
+                      s.waiting.plain >= kWindow || s.waiting.at_exception_limit ||
+                      (s.save.unwritten >= kUnwritten && !s.save.useful);
+    ASSERT_FALSE(s.store.opened && s.endpoint.state != EndpointState::not_started && !s.store.rewinding &&
+                 !s.stopping && s.now >= s.store.retry_at && !s.store.exhausted && !full)
         << i;
-    ASSERT_TRUE(s.opened || s.now < s.store_at) << i;
-    ASSERT_TRUE(!s.stopping || s.flying > 0) << i;
+    ASSERT_TRUE(s.store.opened || s.now < s.store.retry_at) << i;
+    ASSERT_TRUE(!s.stopping || s.in_flight > 0) << i;
   }
   EXPECT_GT(asleep, 5'000) << "or the test says nothing";
 }
 
 /// A runner that wakes by its timer has something to do, or sleeps on for a reason that lies in the future.
-TEST(Agenda, ALaneThatSleepsWakesWhenSomethingIsDue) {
+TEST(Agenda, ARunnerThatSleepsWakesWhenSomethingIsDue) {
   AnySituation any(2);
   for (int i = 0; i < 200'000; ++i) {
     Situation s = any.next();
@@ -88,7 +97,8 @@ TEST(Agenda, ALaneThatSleepsWakesWhenSomethingIsDue) {
       ASSERT_EQ(next_duty(s).duty, Duty::sleep) << i << ": it was due earlier";
     }
     s.now = agenda.until;
-    if (s.circuit == Circuit::State::open && s.now >= s.open_until) s.circuit = Circuit::State::half_open;
+    if (s.endpoint.state == EndpointState::circuit_open && s.now >= s.endpoint.open_until)
+      s.endpoint.state = EndpointState::half_open;
     const Agenda then = next_duty(s);
     ASSERT_TRUE(then.duty != Duty::sleep || then.until > agenda.until) << i;
   }
@@ -98,48 +108,74 @@ TEST(Agenda, ALaneThatSleepsWakesWhenSomethingIsDue) {
 TEST(Agenda, WhatFailsKeepsNothingNewAway) {
   Situation s;
   s.now = Time{} + 1h;
-  s.check_at = s.now + 60s;
-  s.opened = s.started = true;
-  s.max_in_flight = 256;
+  s.endpoint.check_at = s.now + 60s;
+  s.store.opened = true;
+  s.endpoint.state = EndpointState::ready;
+  s.endpoint.max_in_flight = 256;
   EXPECT_EQ(next_duty(s).duty, Duty::fetch);
-  s.unwritten = kUnwritten;
-  s.worth_saving = true;
+  s.save.unwritten = kUnwritten;
+  s.save.useful = true;
   EXPECT_EQ(next_duty(s).duty, Duty::save) << "a bounded write first";
-  s.unwritten = 0;
-  s.worth_saving = false;
-  s.at_exception_limit = true;
+  s.save.unwritten = 0;
+  s.save.useful = false;
+  s.waiting.at_exception_limit = true;
   EXPECT_EQ(next_duty(s).duty, Duty::sleep);
 }
 
 /// Settled exceptions of the last process stay at risk until the runner has fetched up to them.
-TEST(Agenda, ALaneThatOnlyAFetchCanFreeFetches) {
+TEST(Agenda, ARunnerThatOnlyAFetchCanFreeFetches) {
   Situation s;
   s.now = Time{} + 1h;
-  s.check_at = s.now + 60s;
-  s.opened = s.started = s.behind = true;
-  s.max_in_flight = 256;
-  s.next_loaded = Time{};
-  s.at_risk = kMaxAtRisk;
-  s.at_exception_limit = true;
+  s.endpoint.check_at = s.now + 60s;
+  s.store.opened = s.waiting.behind = true;
+  s.endpoint.state = EndpointState::ready;
+  s.endpoint.max_in_flight = 256;
+  s.waiting.next_loaded = Time{};
+  s.save.at_risk = kMaxAtRisk;
+  s.waiting.at_exception_limit = true;
   EXPECT_EQ(next_duty(s).duty, Duty::fetch);
-  s.at_exception_limit = false;
-  s.loaded = kLoaded;
+  s.waiting.at_exception_limit = false;
+  s.waiting.loaded = kLoaded;
   EXPECT_EQ(next_duty(s).duty, Duty::fetch);
 }
 
-TEST(Agenda, NothingHoldsAFullLaneForEver) {
+TEST(Agenda, NothingHoldsAFullRunnerForEver) {
   Situation s;
   s.now = Time{} + 1h;
-  s.check_at = s.now + 60s;
-  s.opened = s.started = s.exhausted = true;
-  s.max_in_flight = 256;
-  s.next_loaded = Time{};
-  s.at_risk = s.unsaved = kMaxAtRisk;
-  s.worth_saving = true;
+  s.endpoint.check_at = s.now + 60s;
+  s.store.opened = s.store.exhausted = true;
+  s.endpoint.state = EndpointState::ready;
+  s.endpoint.max_in_flight = 256;
+  s.waiting.next_loaded = Time{};
+  s.save.at_risk = s.save.unsaved = kMaxAtRisk;
+  s.save.useful = true;
   EXPECT_EQ(next_duty(s).duty, Duty::save);
-  s.at_risk = s.unsaved = 0;
-  s.worth_saving = false;
+  s.save.at_risk = s.save.unsaved = 0;
+  s.save.useful = false;
   EXPECT_EQ(next_duty(s).duty, Duty::send);
+}
+
+/// The endpoint's state alone decides whether events are sent, and what the endpoint itself needs first.
+TEST(Agenda, EachStateOfTheEndpointHasItsDuty) {
+  Situation s;
+  s.now = Time{} + 1h;
+  s.endpoint = {EndpointState::ready, s.now + 5s, s.now + 60s, 8};
+  s.store.opened = s.store.exhausted = true;
+  s.waiting.next_loaded = Time{};
+  const std::map<EndpointState, Duty> duties = {
+      {EndpointState::disabled, Duty::sleep},    {EndpointState::circuit_open, Duty::sleep},
+      {EndpointState::not_started, Duty::start}, {EndpointState::unchecked, Duty::check},
+      {EndpointState::half_open, Duty::send},    {EndpointState::ready, Duty::send}};
+  for (const auto& [state, duty] : duties) {
+    s.endpoint.state = state;
+    EXPECT_EQ(next_duty(s).duty, duty) << render(state);
+    EXPECT_EQ(may_send(s), duty == Duty::send) << render(state);
+  }
+  s.endpoint.state = EndpointState::circuit_open;
+  EXPECT_EQ(next_duty(s).until, s.endpoint.open_until);
+  s.endpoint.state = EndpointState::half_open;
+  s.in_flight = 1;
+  EXPECT_FALSE(may_send(s)) << "one probe at a time";
 }
 
 }  // namespace

@@ -82,6 +82,25 @@ TEST(Live, LargeEventsThatFailedAreFetchedInPiecesAndNoneCountsAsLost) {
 }
 
 /// A refusal without blame is stored without an attempt; the events behind it must not fill the runner's memory.
+/// The store fails after a part of the dead letters was requeued: that part is due and must not wait for a commit.
+TEST(Live, DeadLettersThatWereRequeuedBeforeTheStoreFailedAreSent) {
+  LaneWorld world;
+  world.to.at_once = [](const auto&) { return Attempt{Outcome::permanent, "HTTP 400 from ops", 0}; };
+  world.start();
+  world.commit(600, 600);
+  for (int i = 0; i < 10; ++i) world.pass(std::chrono::seconds(1));
+  ASSERT_EQ(world.view().dead, 600);
+  world.to.at_once = [](const auto&) { return Attempt{}; };
+  world.outbox.exact_fetches_left = 1;
+  const auto replayed = world.ask(world.relay->dead_letter("s", "replay", {}));
+  ASSERT_TRUE(replayed.has_value());
+  EXPECT_FALSE(replayed->has_value()) << "the second part could not be read";
+  world.outbox.exact_fetches_left.reset();
+  world.pass(std::chrono::seconds(2));
+  EXPECT_EQ(world.view().missed_wakeups, 0U);
+  EXPECT_EQ(world.view().delivered, 512) << "the first part";
+}
+
 TEST(Live, LargeEventsBehindOneThatWaitsSinceBeforeARestartKeepNoOtherKeyWaiting) {
   LaneWorld world(webhook_policy());
   world.to.at_once = [](const core::StoredEvent& event) {

@@ -15,10 +15,11 @@ namespace driftd::delivery::test {
 class FaultyOutbox final : public core::Outbox {
  public:
   driftd::test::MemoryOutbox memory;
-  bool broken = false;      ///< every call fails
-  bool save_fails = false;  ///< settle() fails
-  bool slow_saves = false;  ///< settle() waits for release()
-  bool slow_opens = false;  ///< open_sink() waits for release()
+  bool broken = false;                    ///< every call fails
+  bool save_fails = false;                ///< settle() fails
+  bool slow_saves = false;                ///< settle() waits for release()
+  bool slow_opens = false;                ///< open_sink() waits for release()
+  std::optional<int> exact_fetches_left;  ///< fetch_exact() fails after this many calls; empty: it does not
   std::vector<core::AgentEvent> told;
   std::size_t most_upserts = 0;  ///< largest number of upserts in one settle()
 
@@ -36,7 +37,8 @@ class FaultyOutbox final : public core::Outbox {
     co_return co_await memory.fetch(std::move(sink), after, limit);
   }
   Task<Result<std::vector<core::StoredEvent>>> fetch_exact(std::string sink, std::vector<std::int64_t> seqs) override {
-    if (broken) co_return fail(Code::unavailable, "disk I/O error");
+    const bool spent = exact_fetches_left && (*exact_fetches_left)-- <= 0;
+    if (broken || spent) co_return fail(Code::unavailable, "disk I/O error");
     co_return co_await memory.fetch_exact(std::move(sink), std::move(seqs));
   }
   Task<Status> settle(core::SinkSettlement settlement) override {

@@ -13,14 +13,14 @@ namespace driftd::delivery {
 /// 403, 429 or 503 to one event says nothing about the others, so only the key of that event waits. If several keys
 /// fail with nothing delivered between them, the endpoint is to blame and the circuit opens. If a key keeps failing
 /// while others are delivered, its event is to blame. Core thread.
-class Endpoint {
+class EndpointHealth {
  public:
   enum class Blame {
     endpoint,  ///< the circuit is open now; no attempt of the event is counted
     nobody,    ///< not known yet: the key waits; no attempt of the event is counted
     event      ///< other events are delivered meanwhile, so the event's own schedule decides
   };
-  Endpoint(bool forever, unsigned seed) : circuit_(forever, seed) {}
+  EndpointHealth(bool forever, unsigned seed) : circuit_(forever, seed) {}
 
   Circuit::State state(Time now) const { return circuit_.state(now); }
   Time open_until() const { return circuit_.open_until(); }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "delivery/endpoint.hpp"
+#include "delivery/endpoint_health.hpp"
 
 #include <utility>
 
@@ -13,12 +13,12 @@ constexpr std::size_t kSuspects = 10'000;
 
 }  // namespace
 
-void Endpoint::trip(Time now, std::int64_t retry_after_ms) {
+void EndpointHealth::trip(Time now, std::int64_t retry_after_ms) {
   circuit_.trip(now, retry_after_ms);
   failures_in_row_ = 0;
 }
 
-Endpoint::Blame Endpoint::refused(const std::string& key, Time now, std::int64_t retry_after_ms) {
+EndpointHealth::Blame EndpointHealth::refused(const std::string& key, Time now, std::int64_t retry_after_ms) {
   if (suspects_.size() >= kSuspects && suspects_.count(key) == 0) suspects_.erase(suspects_.begin());
   Suspect& suspect = suspects_[key];
   const bool others_succeeded = suspect.failures > 0 && successes_ > suspect.successes;
@@ -38,7 +38,7 @@ Endpoint::Blame Endpoint::refused(const std::string& key, Time now, std::int64_t
   return Blame::nobody;
 }
 
-bool Endpoint::failed(const std::string& key, Time now) {
+bool EndpointHealth::failed(const std::string& key, Time now) {
   failing_.insert(key);
   ++failures_in_row_;
   const bool spread = failures_in_row_ >= kFailuresInRow && failing_.size() >= kFailingKeys;
@@ -47,7 +47,7 @@ bool Endpoint::failed(const std::string& key, Time now) {
   return true;
 }
 
-std::set<std::string> Endpoint::alive(const std::string& key, Time now) {
+std::set<std::string> EndpointHealth::alive(const std::string& key, Time now) {
   suspects_.erase(key);
   if (state(now) == Circuit::State::open) return {};
   circuit_.close();
@@ -58,7 +58,7 @@ std::set<std::string> Endpoint::alive(const std::string& key, Time now) {
   return std::exchange(held_, {});
 }
 
-int Endpoint::failures(const std::string& key) const {
+int EndpointHealth::failures(const std::string& key) const {
   const auto found = suspects_.find(key);
   return found == suspects_.end() ? 0 : found->second.failures;
 }

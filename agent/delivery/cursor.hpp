@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <boost/asio/steady_timer.hpp>
+
+#include "delivery/progress_watch.hpp"
+#include "delivery/situation.hpp"
+#include "delivery/window.hpp"
+
+namespace driftd::delivery {
+
+inline constexpr Millis kStoreRetry{1'000};  ///< wait after a failure of the store
+
+/// One sink's cursor in the store, and the window of its events in memory: opens, fetches, saves and moves it back. A
+/// failure of the store makes everything wait for kStoreRetry. Core thread.
+class Cursor {
+ public:
+  using Notes = std::map<std::string, std::string>;
+  Cursor(SinkRun& run, ProgressWatch& progress);
+
+  StoreSituation store_situation() const;
+  WaitingSituation waiting_situation() const;
+  SaveSituation save_situation() const;
+
+  /// Reads the cursor and the exceptions that the last process left. opened() tells whether it succeeded.
+  Task<void> open();
+  Task<void> fetch();
+  /// Fetches the payload of due events that are in memory without it.
+  Task<void> load_due();
+  /// Moves the stored cursor back to what rewind_to() named. It must be opened again afterwards.
+  Task<void> rewind();
+  /// Replays or drops dead letters; see SinkRunner::dead_letter().
+  Task<Result<std::int64_t>> dead_letter(std::string verb, std::vector<std::int64_t> seqs);
+
+  struct Save {
+    core::SinkSettlement settlement;
+    Notes notes;
+  };
+  /// Returns what to save. Its notes are added by begin_save(), so that they may be written in between.
+  core::SinkSettlement plan_save(bool all);
+  Save begin_save(core::SinkSettlement settlement);
+  /// Stores it. `flushed` is false if the receiver may not have all of it: nothing is stored then.
+  Task<void> finish_save(Save save, bool flushed);
+  /// Returns after the next save or failed save, or after end_waits().
+  Task<void> wait_for_save();
+  void end_waits() { saved_.cancel(); }
+
+  Window& window() { return window_; }
+  const Window& window() const { return window_; }
+  Notes& notes() { return notes_; }  ///< saved with the cursor
+  bool opened() const { return opened_; }
+  bool rewinding() const { return rewind_to_.has_value(); }
+  bool waits_for_store() const { return run_.now() < retry_at_; }
+  bool has_work() const { return opened_ && (window_.size() != 0 || !exhausted_); }
+  bool stored_note(const std::string& name) const { return saved_notes_.contains(name); }
+  std::uint64_t failed_saves() const { return failed_saves_; }
+  bool at_exception_limit() const { return window_.exceptions() >= run_.context->settings.max_exceptions; }
+  std::string exception_limit_text() const;
+
+  void look_for_new() { exhausted_ = false; }
+  void rewind_to(std::int64_t seq) { rewind_to_ = seq; }
+  void save_now() { save_now_ = true; }
+  /// An answer came: if it begins something to save, that waits for the answers of the next moment.
+  void save_soon();
+  void retry_later(const std::string& doing, const Error& error);
+  /// Makes everything wait for kStoreRetry, as after a failure of the store.
+  void pause();
+  /// Reports events that have left the store before the sink had them.
+  void lost(const std::vector<std::int64_t>& seqs);
+  /// The next save stores the event together with the state that it reports, in one transaction, and is repeated until
+  /// it succeeds.
+  void publish(std::string what, std::string message, std::map<std::string, std::string> details);
+
+ private:
+  Millis wait_of(const core::DeliveryState& state) const;
+  Task<void> restore_exceptions(std::vector<core::DeliveryState> exceptions);
+  Task<Status> requeue_dead(std::vector<std::int64_t> seqs);
+  void forget_published(std::size_t count);
+
+  SinkRun& run_;
+  ProgressWatch& progress_;
+  Window window_;
+  Notes notes_, saved_notes_;
+  std::vector<core::EventDraft> unsaved_events_;  ///< stored by the next save, with the state that they report
+  asio::steady_timer saved_;
+  bool opened_ = false, exhausted_ = false, save_now_ = false;
+  std::optional<std::int64_t> rewind_to_;
+  Time next_save_{}, retry_at_{};
+  std::uint64_t failed_saves_ = 0;
+};
+
+}  // namespace driftd::delivery

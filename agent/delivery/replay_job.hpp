@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/ports/control.hpp"
+#include "delivery/replay.hpp"
+#include "delivery/sink_endpoint.hpp"
+
+namespace driftd::delivery {
+
+/// A replay by command, from its order to its end: finds the events, stores the order, fetches and sends them, and
+/// continues after a restart. One at a time. Core thread.
+class ReplayJob {
+ public:
+  ReplayJob(SinkRun& run, Cursor& cursor, SinkEndpoint& endpoint) : run_(run), cursor_(cursor), endpoint_(endpoint) {}
+
+  ReplaySituation situation() const;
+  std::size_t in_flight() const { return replay_.in_flight(); }
+  bool planning() const { return planning_; }
+  bool unsaved() const { return unsaved_; }  ///< a save would change what is stored of it
+  void restore_notes() { replay_.restore(cursor_.notes()); }
+  void write_notes();
+
+  /// Returns the number of events once the order is stored.
+  Task<Result<std::int64_t>> begin(core::Control::Replay request);
+  /// Must be called before resume() is spawned.
+  void mark_planning() { planning_ = true; }
+  /// Continues a replay that the last process did not finish.
+  Task<void> resume();
+  Task<void> fetch();
+  /// Returns the next event to send, which is in flight from now on. Empty if none is due.
+  std::optional<Replay::Item> take();
+  /// Sends an event of take().
+  Task<void> deliver(Replay::Item item);
+
+ private:
+  /// Returns the seqs that a replay will send.
+  Task<Result<std::vector<std::int64_t>>> plan(Replay::Order order, std::string from_id);
+  /// Returns once the order is stored, so that an answered replay survives a kill.
+  Task<Result<std::int64_t>> store_order(Replay::Order order, std::string from_id);
+  void settle(Replay::Item item, const core::Attempt& attempt);
+  void end_if_finished();
+
+  SinkRun& run_;
+  Cursor& cursor_;
+  SinkEndpoint& endpoint_;
+  Replay replay_;
+  bool planning_ = false, unsaved_ = false;
+};
+
+}  // namespace driftd::delivery

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "core/ports/sink.hpp"
+#include "delivery/cursor.hpp"
+#include "delivery/endpoint_health.hpp"
+#include "delivery/outage.hpp"
+
+namespace driftd::delivery {
+
+/// The receiver of one sink: starts and checks it, sends to it, and knows whether it can be given events. Core thread.
+class SinkEndpoint {
+ public:
+  SinkEndpoint(SinkRun& run, Cursor& cursor, std::unique_ptr<core::Sink> sink, unsigned seed);
+
+  EndpointState state(Time now) const;
+  EndpointSituation situation(Time now) const;
+  /// Returns true if it has not started or its last attempts failed.
+  bool fails() const;
+  /// Calls `changed` when the sink reports that it is back or must be checked.
+  void attach(std::function<void()> changed) { sink_->attach(std::move(changed)); }
+  /// Returns true if the sink asks for a check. Its library's threads may cause that at any moment.
+  bool asks_for_check() const { return started_ && sink_->must_check(); }
+  std::string describe() const { return sink_->describe(); }
+  std::int64_t delivered_count() const { return delivered_; }
+
+  Task<void> start();
+  Task<void> check();
+  /// Sends one event and counts the attempt in the metrics.
+  Task<core::Attempt> send(core::StoredEvent event);
+  /// Returns false if the flush failed: the cursor is then moved back, and what was not flushed is sent again.
+  Task<bool> flush();
+  Task<void> stop();
+  void restore_notes() { outage_.restore(cursor_.notes()); }
+  void write_notes() { sink_->note(cursor_.notes(), cursor_.window().settled_to()); }
+
+  /// Ends the wait of an open circuit.
+  void back() { health_.back(run_.now()); }
+  void delivered(const std::string& key);
+  /// The receiver accepted an event of this key, or refused one because of its content.
+  void alive(const std::string& key);
+  /// There is no connection.
+  void down(const core::Attempt& attempt);
+  /// The receiver gave an answer about this event; many of them open the circuit.
+  void event_failed(const std::string& key);
+  /// The receiver gave an answer that may be about this event or about all; returns what is to blame.
+  EndpointHealth::Blame refused(const std::string& key, std::int64_t retry_after_ms);
+  /// Counts an outage, and disables the sink if it only failed for too long.
+  void count_outage();
+  void disable(const std::string& why);
+  int failures(const std::string& key) const { return health_.failures(key); }
+  /// Returns the keys that a probe should avoid; empty if no probe is due.
+  std::set<std::string> keys_to_avoid() const;
+
+ private:
+  Circuit::State circuit() const { return health_.state(run_.now()); }
+  void circuit_opened(Circuit::State before);
+  void count(Nanos recorded_ns, const core::Attempt& attempt);
+
+  SinkRun& run_;
+  Cursor& cursor_;
+  std::unique_ptr<core::Sink> sink_;
+  EndpointHealth health_;
+  Outage outage_;
+  bool started_ = false, disabled_ = false;
+  bool checked_ = false;    ///< since the circuit opened
+  bool unflushed_ = false;  ///< events were delivered since the last flush
+  Time next_check_{};
+  std::int64_t delivered_ = 0;
+};
+
+}  // namespace driftd::delivery
