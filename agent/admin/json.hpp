@@ -8,6 +8,7 @@
 
 #include "core/ports/control.hpp"
 #include "core/ports/reader.hpp"
+#include "core/ports/session.hpp"
 #include "core/value/value.hpp"
 
 namespace driftd::admin {

@@ -7,9 +7,11 @@
 #include <vector>
 
 #include "base/clock.hpp"
-#include "core/drift.hpp"
 
 namespace driftd::core {
+
+struct Change;
+struct Drift;
 
 /// The process that asked, as the kernel reports it (SO_PEERCRED).
 struct Caller {

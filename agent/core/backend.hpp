@@ -7,9 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "core/event/event.hpp"
 #include "core/judge/rules.hpp"
-#include "core/ports/session.hpp"
+#include "core/ports/session_spec.hpp"
 
 namespace driftd::core {
 

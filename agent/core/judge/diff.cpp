@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/drift.hpp"
 #include "core/judge/diff_parts.hpp"
 #include "core/redact.hpp"
 

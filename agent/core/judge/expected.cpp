@@ -6,6 +6,7 @@
 
 #include "core/judge/diff_parts.hpp"
 #include "core/judge/judge.hpp"
+#include "core/judge/rules.hpp"
 #include "core/redact.hpp"
 
 namespace driftd::core {

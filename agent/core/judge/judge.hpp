@@ -12,11 +12,11 @@
 #include "core/drift.hpp"
 #include "core/judge/declaration.hpp"
 #include "core/judge/diff.hpp"
-#include "core/judge/rules.hpp"
 #include "core/resource.hpp"
-#include "core/value/schema.hpp"
 
 namespace driftd::core {
+
+struct Rules;
 
 /// What the store keeps of one resource: its row and its open drifts.
 struct StoredResource {

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "base/task.hpp"
-#include "core/judge/diff.hpp"
+#include "core/extension.hpp"
 #include "core/judge/judge.hpp"
-#include "core/ports/session.hpp"
+#include "core/ports/worker.hpp"
 #include "core/resource.hpp"
 
 namespace driftd::core {

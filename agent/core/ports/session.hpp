@@ -10,9 +10,10 @@
 
 #include "base/task.hpp"
 #include "core/extension.hpp"
-#include "core/judge/diff.hpp"
+#include "core/ports/session_spec.hpp"
 #include "core/ports/worker.hpp"
 #include "core/resource.hpp"
+#include "core/value/schema.hpp"
 
 namespace driftd::core {
 
@@ -98,28 +99,6 @@ class Session {
   virtual void on_change(std::function<void()>) {}
   /// Cancels all calls, ends the worker within the grace time. Idempotent.
   virtual Task<void> stop() = 0;
-};
-
-struct Budgets {
-  std::int64_t rss_bytes = 512ll << 20;
-  std::chrono::milliseconds call{60'000};  ///< wall time of a refresh, unless the request has a shorter deadline
-  std::uint64_t records = 1'000'000, bytes = 1ull << 30;  ///< per refresh
-  std::uint64_t resources = 1'000'000;  ///< resources of a backend at a time, including those deleted recently
-  std::chrono::milliseconds cpu{0};     ///< processor time of one call other than watch; 0: limited by `call` only
-  int files = 1024, threads = 512;      ///< of the worker: file descriptors and threads, including the host's own few
-};
-
-struct SessionSpec {
-  std::string backend;
-  std::string provider;                        ///< plugin id or backend type, as found by the library scan
-  std::string settings_json;                   ///< validated against the settings schema; sensitive values are tokens
-  std::map<std::string, std::string> secrets;  ///< token → bytes
-  std::vector<RedactRule> redact;              ///< the config's rules, in order
-  enum class Isolation { process, in_process } isolation = Isolation::process;
-  Budgets budgets;
-  bool wait_for_plugin = false;  ///< open() succeeds without a plugin file; the session starts once there is one
-  RedactionKey worker_key;
-  std::uint64_t digest_seed = 0;
 };
 
 /// Something about a session or a plugin that the agent reports.
