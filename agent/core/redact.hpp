@@ -33,6 +33,8 @@ std::optional<DigestRef> as_digest(const Value& value);
 
 /// Returns true if `value` is a digest or contains one.
 bool contains_digest(const Value& value);
+/// Returns true if the JSON text is the digest of a secret. A digest that is only withheld (ADR 0013) does not count.
+bool is_of_secret(const std::optional<std::string>& json);
 
 class Disclosure;
 

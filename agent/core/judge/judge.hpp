@@ -92,7 +92,8 @@ struct Judgement {
   std::vector<Transition> transitions;
   bool dropped = false;  ///< the observation is older than the last one (semantics 8): write nothing
   std::vector<UnknownPath> unknown;
-  /// Number of suppressed changes by reason (`ignore-rule`, `standing`, `unsettled`, `equivalent`), counted in metrics.
+  /// Number of suppressed changes by reason, counted in metrics: `ignore-rule`, `standing`, `unsettled`, `equivalent`,
+  /// `health`, `schema-revision`.
   std::map<std::string, std::uint64_t> suppressed;
 };
 

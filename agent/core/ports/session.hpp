@@ -61,8 +61,9 @@ struct ProviderInfo {
   }
 };
 
+/// A change that the provider's own diff does not count as one.
 struct Demotion {
-  std::size_t index = 0;   ///< index of the change
+  std::size_t index = 0;   ///< index in the changes that demote() was asked about
   bool unsettled = false;  ///< false: equivalent
   std::string reason;
 };
@@ -93,9 +94,10 @@ class Session {
   /// missing.
   virtual Task<Result<ApplyOutcome>> apply(ApplyRequest request) = 0;
   virtual WorkerStatus status() const = 0;
-  /// Frees a parked worker at once. `conflict`: it is not parked.
+  /// Starts a parked worker at once. Returns `conflict` if it is not parked.
   virtual Status resume() { return fail(Code::conflict, "nothing is parked"); }
-  /// Called when another plugin serves from now on: it arrived, or its file was upgraded. info() tells which.
+  /// Sets the handler that is called when another plugin file serves from now on: it arrived, or was upgraded. info()
+  /// then describes the new one.
   virtual void on_change(std::function<void()>) {}
   /// Cancels all calls, ends the worker within the grace time. Idempotent.
   virtual Task<void> stop() = 0;
@@ -105,7 +107,7 @@ class Session {
 struct SessionEvent {
   std::string backend;  ///< empty if it is about a plugin file that no backend uses
   std::string what;     ///< budget | crashed | parked | misbehaved | secret_denied | upgraded | upgrade_refused |
-                        ///< plugin_refused
+                        ///< upgrade_reverted | plugin_refused | program_failed | secret_file_failed
   std::string message;
 };
 
@@ -129,9 +131,9 @@ class SessionFactory {
   virtual Task<std::vector<ScanResult>> scan() = 0;
   virtual Result<std::shared_ptr<Session>> open(SessionSpec spec) = 0;
   virtual void on_event(std::function<void(SessionEvent)> handler) = 0;
-  /// Starts or stops watching the plugin folders: sessions then take up files that arrive, are upgraded, or are pinned
-  /// again.
-  virtual void watch(bool) {}  ///< false stops it; a running scan ends
+  /// Starts (true) or stops (false) watching the plugin folders. While they are watched, sessions take up files that
+  /// arrive, are upgraded, or are pinned again. A running scan ends.
+  virtual void watch(bool) {}
 };
 
 }  // namespace driftd::core

@@ -43,7 +43,7 @@ TEST(Schema, EveryMemberOfARuleIsRead) {
   EXPECT_EQ(rule.keys, std::vector<std::string>{"name"});
   EXPECT_EQ(rule.basis, "v");
   EXPECT_EQ(rule.cls, ChangeClass::credential);
-  EXPECT_EQ(rule.fallback, Value(Value::Number{"0"}));
+  EXPECT_EQ(rule.default_value, Value(Value::Number{"0"}));
   EXPECT_EQ(rule.empty_equivalents.size(), 2u);
   EXPECT_EQ(rule.true_tokens, std::vector<std::string>{"ja"});
   EXPECT_EQ(rule.false_tokens, std::vector<std::string>{"nein"});
