@@ -37,7 +37,7 @@ std::optional<core::ChangeClass> read_class(Report& report, const std::string& t
 std::optional<core::Glob> read_path(Report& report, const std::string& text, Position at) {
   auto glob = core::Glob::parse_path(text);
   if (glob) return *glob;
-  report.error(at, "path '" + text + "' is not readable: " + glob.error().message,
+  report.error(at, "path '" + text + "' is not valid: " + glob.error().message,
                "a path such as config[\"a.b\"] or **.updated_at");
   return std::nullopt;
 }

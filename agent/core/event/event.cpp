@@ -40,8 +40,8 @@ std::string invalid_name_reason(std::string_view name) {
   if (is_reserved_name(name)) return "the name is reserved (subjects backend.type.… and backend.source.…)";
   if (name.size() > 128) return "it is longer than 128 bytes";
   for (const char c : name) {
-    if (static_cast<unsigned char>(c) <= ' ' || c == 0x7F) return "it holds a space or control character";
-    if (c == '/' || c == '*' || c == '>') return std::string("it holds '") + c + "'";
+    if (static_cast<unsigned char>(c) <= ' ' || c == 0x7F) return "it contains a space or control character";
+    if (c == '/' || c == '*' || c == '>') return std::string("it contains '") + c + "'";
   }
   return "";
 }

@@ -131,7 +131,7 @@ Value fill_nulls(const Path& path, Value list, const Value* now, const KindSchem
 
 Status add_expected(ExpectedAttributes& to, std::string_view key, Value value) {
   const auto path = Path::parse(key);
-  if (!path) return fail(Code::invalid, "path '" + std::string(key) + "' is not readable: " + path.error().message);
+  if (!path) return fail(Code::invalid, "path '" + std::string(key) + "' is not valid: " + path.error().message);
   const bool twice = std::any_of(to.begin(), to.end(), [&](const auto& one) { return one.first == *path; });
   if (twice) return fail(Code::invalid, "path '" + path->render() + "' is given twice, in two spellings");
   to.emplace_back(*path, std::move(value));
