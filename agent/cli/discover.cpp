@@ -23,8 +23,8 @@ void show_discovered(const Context& context, const core::Value& answer) {
                text(backend, "origin")});
   }
   context.print(table, "no backends discovered");
-  for (const auto& said : list(answer, "diagnostics")) {
-    context.out() << printable(text(said, "code") + ": " + text(said, "message")) << "\n";
+  for (const auto& diagnostic : list(answer, "diagnostics")) {
+    context.out() << printable(text(diagnostic, "code") + ": " + text(diagnostic, "message")) << "\n";
   }
   if (!flag(answer, "complete")) {
     context.out() << "not complete: a backend that is not listed may still exist\n";

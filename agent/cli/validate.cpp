@@ -42,8 +42,8 @@ int validate(const Context& context, const ValidateOptions& asked) {
   const auto append = [](std::vector<config::ConfigError> from, std::vector<config::ConfigError>& to) {
     std::move(from.begin(), from.end(), std::back_inserter(to));
   };
-  if (loaded && context.hooks.check_settings) {
-    auto checked = context.hooks.check_settings(*loaded);
+  if (loaded && context.hooks.check_config) {
+    auto checked = context.hooks.check_config(*loaded);
     append(std::move(checked.errors), errors);
     append(std::move(checked.missing), asked.strict ? errors : warnings);
     append(std::move(checked.left), asked.strict ? errors : warnings);

@@ -207,7 +207,7 @@ TEST(Cli, PluginLsNamesTheCulpritAndEveryReason) {
   EXPECT_EQ(outcome.code, kOk);
   for (const char* part : {"redis.so", "cache", "parked until 1970-01-01", "signal 11 (Segmentation fault) in refresh",
                            "asked 2 times for secrets that are not its own", "broke rules: emit 3",
-                           "emit: record 0 (/) has no kind", "met budgets: rss 1", "refused", "half a plugin"}) {
+                           "emit: record 0 (/) has no kind", "exceeded budgets: rss 1", "refused", "half a plugin"}) {
     EXPECT_THAT(outcome.out, HasSubstr(part));
   }
 }
@@ -324,7 +324,7 @@ TEST(Cli, ValidateAsksThePluginsAboutSettings) {
   EXPECT_EQ(valid.code, kOk);
   EXPECT_THAT(valid.out, HasSubstr("valid, 1 backend, 0 sinks, 0 routes"));
   Hooks hooks;
-  hooks.check_settings = [](const config::Config& config) {
+  hooks.check_config = [](const config::Config& config) {
     return app::CheckReport{{{config.file, config.backend_settings_at.at("a"), "no 'endpoint'", "", "", ""}}, {}};
   };
   const CommandResult outcome = driftd({"validate", file}, hooks);
@@ -336,7 +336,7 @@ TEST(Cli, APluginThatIsMissingIsAMistakeOnlyWhereThatWasAsked) {
   const TempDir folder;
   const std::string file = folder.write("d.yaml", "backends: [ { name: a, provider: redis } ]\n");
   Hooks hooks;
-  hooks.check_settings = [](const config::Config& config) {
+  hooks.check_config = [](const config::Config& config) {
     return app::CheckReport{
         {}, {{config.file, config.backend_settings_at.at("a"), "no plugin for provider 'redis'", "", "", ""}}};
   };
@@ -351,7 +351,7 @@ TEST(Cli, WhatLeftTheFileWithWorkUndoneIsAMistakeOnlyWhereThatWasAskedAndAStoreT
   const TempDir folder;
   const std::string file = folder.write("d.yaml", "backends: [ { name: a, provider: redis } ]\n");
   Hooks hooks;
-  hooks.check_settings = [](const config::Config& config) {
+  hooks.check_config = [](const config::Config& config) {
     app::CheckReport out;
     out.left = {{config.file, {}, "sink 'ops' is not in this file any more", "", "", ""}};
     out.notes = {{config.file, {}, "the store was not looked into: Permission denied", "", "", ""}};
