@@ -41,7 +41,7 @@ void add_discover(CLI::App& app, Context& context) {
   command->add_flag("--json", *json, "as -o json");
   command->callback([&context, backend, json] {
     if (*json) context.output = "json";
-    const std::string path = "/v1/backends/" + *backend + "/discovered";
+    const std::string path = "/v1/backends/" + escape(*backend) + "/discovered";
     const auto answer = context.client().get(path, {}, std::chrono::seconds(600));  // a provider may take this long
     context.exit = context.print(answer, [&](const auto& found) { show_discovered(context, found); });
   });

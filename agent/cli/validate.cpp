@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <iterator>
 #include <memory>
+#include <sstream>
 
 #include "cli/command.hpp"
 
@@ -55,8 +56,10 @@ int validate(const Context& context, const ValidateOptions& asked) {
     return errors.empty() ? kOk : kConfig;
   }
   const bool colour = context.streams.colour;
-  if (!warnings.empty())
-    context.streams.err << painted("warning: ", Colour::yellow, colour) << config::render(warnings);
+  std::istringstream lines(config::render(warnings));
+  for (std::string line; std::getline(lines, line);) {
+    context.streams.err << painted("warning: ", Colour::yellow, colour) << line << "\n";
+  }
   if (!errors.empty()) {
     context.streams.err << config::render(errors);
     context.streams.err << printable(context.config) << ": " << errors.size()

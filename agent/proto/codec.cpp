@@ -52,9 +52,11 @@ void fill(const core::Change& from, v1::AttributeChange* to) {
 /// Replaces the states and the long values of an event that is too large by their SHA-256.
 void truncate(v1::BackendChangeEvent& event) {
   event.set_truncated(true);
-  for (v1::Backend* state : {event.mutable_old_state(), event.mutable_new_state()}) {
-    state->set_config_json("{\"sha256\":\"" + to_hex(sha256(state->config_json())) + "\"}");
-  }
+  const auto shorten = [](v1::Backend& state) {
+    state.set_config_json("{\"sha256\":\"" + to_hex(sha256(state.config_json())) + "\"}");
+  };
+  if (event.has_old_state()) shorten(*event.mutable_old_state());
+  if (event.has_new_state()) shorten(*event.mutable_new_state());
   for (auto& change : *event.mutable_changes()) {
     if (change.old_value().size() > kMaxKeptValue)
       change.set_old_value("{\"sha256\":\"" + to_hex(sha256(change.old_value())) + "\"}");

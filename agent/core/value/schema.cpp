@@ -19,7 +19,7 @@ constexpr std::size_t kMaxUnitBytes = 64;
 template <class E, std::size_t N>
 using Names = std::array<std::pair<std::string_view, E>, N>;
 
-constexpr Names<ValueType, 20> kTypes = {{{"any", ValueType::any},
+constexpr Names<ValueType, 21> kTypes = {{{"any", ValueType::any},
                                           {"string", ValueType::string},
                                           {"int", ValueType::integer},
                                           {"decimal", ValueType::decimal},
@@ -38,7 +38,8 @@ constexpr Names<ValueType, 20> kTypes = {{{"any", ValueType::any},
                                           {"inet", ValueType::inet},
                                           {"cidr", ValueType::cidr},
                                           {"version", ValueType::version},
-                                          {"timestamp", ValueType::timestamp}}};
+                                          {"timestamp", ValueType::timestamp},
+                                          {"enum", ValueType::enumeration}}};
 constexpr Names<Collection, 5> kCollections = {{{"list", Collection::list},
                                                 {"set", Collection::set},
                                                 {"multiset", Collection::multiset},
@@ -60,7 +61,7 @@ Result<E> parse_name(const Names<E, N>& names, const Value& value, const std::st
 template <class E, std::size_t N>
 std::string_view name_of(const Names<E, N>& names, E value) {
   const auto it = std::find_if(names.begin(), names.end(), [&](const auto& pair) { return pair.second == value; });
-  return it == names.end() ? "enum" : it->first;
+  return it == names.end() ? "?" : it->first;
 }
 
 Result<bool> flag(const Value& value, const std::string& where) {
@@ -171,7 +172,7 @@ class SchemaParser {
   }
 
   Status rule_member(AttributeRule& rule, const std::string& name, const Value& value, const std::string& where) {
-    if (name == "type") return type(rule, value, where);
+    if (name == "type") return store(rule.type, parse_name(kTypes, value, where));
     if (name == "collection") return store(rule.collection, parse_name(kCollections, value, where));
     if (name == "unit") return unit(rule, value, where);
     if (name == "basis") return store(rule.basis, text(value, where));
@@ -224,14 +225,6 @@ class SchemaParser {
                 where +
                     ": unknown member; known are type, unit, collection, keys, basis, class, default, empty, tokens, "
                     "masked, fold, trim, volatile, computed, sensitive, write_only, since");
-  }
-
-  static Status type(AttributeRule& rule, const Value& value, const std::string& where) {
-    if (value == Value("enum")) {
-      rule.type = ValueType::enumeration;
-      return {};
-    }
-    return store(rule.type, parse_name(kTypes, value, where));
   }
 
   static Status tokens(AttributeRule& rule, const Value& value, const std::string& where) {

@@ -129,6 +129,15 @@ TEST(Cli, DiscoverShowsBackendsAndSaysWhenTheListIsNotWhole) {
   EXPECT_NE(ask(agent, {"discover", "none"}).code, kOk);
 }
 
+TEST(Cli, DiscoverAsksForTheBackendWhoseNameWasGivenWhateverItsCharacters) {
+  FakeAgent agent;
+  for (const char* name : {"a#b", "50%", "a?b=c"}) {
+    const CommandResult outcome = ask(agent, {"discover", name});
+    EXPECT_EQ(outcome.code, kFinding) << name;
+    EXPECT_THAT(outcome.err, HasSubstr("there is no backend " + std::string(name)));
+  }
+}
+
 TEST(Cli, DecisionsGoOnAfterARefusalAndSaySo) {
   FakeAgent agent;
   const CommandResult outcome = ask(agent, {"approve", "d-gone@abcdef01", "d-1@abcdef01", "--reason", "planned"});
@@ -364,6 +373,20 @@ TEST(Cli, WhatLeftTheFileWithWorkUndoneIsAMistakeOnlyWhereThatWasAskedAndAStoreT
   EXPECT_THAT(lenient.err, HasSubstr("the store was not looked into"));
   EXPECT_EQ(strict.code, kConfig);
   EXPECT_THAT(strict.err, HasSubstr("1 mistake\n"));
+}
+
+TEST(Cli, EveryWarningOfValidateIsMarkedAsOne) {
+  const TempDir folder;
+  const std::string file = folder.write("d.yaml", "backends: [ { name: a, provider: redis } ]\n");
+  Hooks hooks;
+  hooks.check_config = [](const config::Config& config) {
+    app::CheckReport out;
+    out.notes = {{config.file, {}, "the first", "", "", ""}, {config.file, {}, "the second", "", "", ""}};
+    return out;
+  };
+  const CommandResult outcome = driftd({"validate", file}, hooks);
+  EXPECT_EQ(outcome.code, kOk);
+  EXPECT_EQ(outcome.err, "warning: " + file + ": the first\nwarning: " + file + ": the second\n");
 }
 
 TEST(Cli, AConfigThatWasNamedAndCannotBeReadNamesNoOtherAgent) {

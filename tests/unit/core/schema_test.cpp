@@ -29,6 +29,13 @@ TEST(Schema, MembersOfTheDocumentAreRead) {
   EXPECT_TRUE(schema->source());
 }
 
+TEST(Schema, AnUnknownTypeIsAnsweredWithEveryType) {
+  const std::string error = schema_error(document(R"("a":{"type":"strnig"})"));
+  for (const char* type : {" any,", " string,", " timestamp,", " enum,"}) {
+    EXPECT_NE(error.find(type), std::string::npos) << type << ": " << error;
+  }
+}
+
 TEST(Schema, EveryMemberOfARuleIsRead) {
   const auto schema =
       KindSchema::parse(
