@@ -10,6 +10,7 @@
 #include "admin/fields.hpp"
 #include "admin/json.hpp"
 #include "admin/query.hpp"
+#include "core/scope.hpp"
 
 namespace driftd::admin {
 namespace {
@@ -52,7 +53,8 @@ Status check_name(const std::string& what, const std::string& name, const Names&
 /// Returns the kinds of the matching backends: the pseudo-kinds and those of their coverage. `complete` becomes
 /// false if the coverage of one has not been read yet.
 Names kinds_of(const core::AgentView& view, const std::string& backend, bool& complete) {
-  Names out{"backend", "claim", "scope", "registration"};
+  Names out(core::kOwnKinds.begin(), core::kOwnKinds.end());
+  out.emplace(core::kRegistration);
   for (const auto& one : view.backends) {
     if (!backend.empty() && !is_glob(backend) && one.name != backend) continue;
     if (one.coverage.empty()) complete = false;  // the backend has not been read yet

@@ -10,7 +10,7 @@ namespace driftd::admin {
 namespace {
 
 using core::Value;
-using Text = std::optional<std::string>;
+using OptionalJson = std::optional<std::string>;
 
 constexpr std::size_t kMaxWholeValue = 16u << 10;  ///< bytes of both sides of a change, or of a resource
 constexpr std::size_t kCutBytes = 1u << 10;        ///< bytes that are left of a value that is cut
@@ -19,14 +19,14 @@ constexpr std::size_t kMaxPath = 4u << 10;         ///< bytes
 
 Value flag(bool value) { return Value(value); }
 Value word(std::string_view text) { return Value(std::string(text)); }
-std::size_t size_of(const Text& text) { return text ? text->size() : 0; }
+std::size_t size_of(const OptionalJson& text) { return text ? text->size() : 0; }
 
 /// Two values of a row and their member names.
 struct Pair {
   const char* old_name;
-  const Text& before;
+  const OptionalJson& before;
   const char* new_name;
-  const Text& now;
+  const OptionalJson& now;
 };
 
 /// The values of one row, and how many bytes of it they may still take.
@@ -56,7 +56,7 @@ class Values {
   void spend(std::size_t bytes) { left_ -= std::min(left_, bytes); }
 
  private:
-  static Value side(const Text& json, const std::string& whole, const std::string& part, const char* name,
+  static Value side(const OptionalJson& json, const std::string& whole, const std::string& part, const char* name,
                     Value::Array& cut) {
     if (part == whole) return shown(json);
     cut.emplace_back(name);
@@ -72,8 +72,10 @@ Value change(const core::Change& change, Values& values, Depth depth) {
   const std::string path = long_path ? std::string(front(change.path, kMaxPath)) + "…" : change.path;
   Value::Object out{{"path", path}, {"class", word(core::render(change.cls))}, {"redacted", flag(change.redacted)}};
   values.spend(path.size() + 64);
-  const Text hidden = "\"[REDACTED]\"", none;
-  const auto side = [&](const Text& json) -> const Text& { return json && change.redacted ? hidden : json; };
+  const OptionalJson hidden = "\"[REDACTED]\"", none;
+  const auto side = [&](const OptionalJson& json) -> const OptionalJson& {
+    return json && change.redacted ? hidden : json;
+  };
   values.add(out, {"old", side(change.old_value), "new", side(change.new_value)});
   return out;
 }
@@ -147,7 +149,7 @@ Value to_json(const core::ResourceRow& row, Depth depth) {
                     {"revision", number(resource.revision)},
                     {"open_drifts", std::move(open)}};
   values.add(out, {"baseline", resource.baseline, "observed", resource.observed});
-  const Text none, status = resource.status;
+  const OptionalJson none, status = resource.status;
   Value::Object apart;
   other_values.add(apart, {"", none, "status", status});
   out.insert_or_assign("status", apart.at("status"));

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "core/disclosure.hpp"
-#include "core/judge/diff_parts.hpp"
+#include "core/judge/normal_forms.hpp"
 #include "core/slow_digest.hpp"
 #include "core/value/parse_limits.hpp"
 

@@ -10,7 +10,7 @@ using std::chrono::milliseconds;
 constexpr milliseconds kMaxProbeWait{1'000};    // maximum wait of a health probe for the programs' first answers
 constexpr milliseconds kMaxFirstWait{120'000};  // twice the longest time-out of a program (60 s): a first run has ended
                                                 // by then
-constexpr milliseconds kMaxLookWait{2'000};       // maximum wait of a cycle for the file system that holds a secret
+constexpr milliseconds kMaxLookWait{2'000};     // maximum wait of a cycle for the file system that holds a secret
 constexpr milliseconds kMaxTakeoverWait{30'000};  // maximum wait of a cycle for the worker that is opened with a new
                                                   // secret
 

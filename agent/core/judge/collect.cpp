@@ -274,7 +274,7 @@ ExpectedAttributes ChangeCollector::expected_attributes(const Value& body) {
   };
   for (const auto& expectation : context_.rules->expect) {
     if (!expectation.match.resource(stored_.id)) continue;
-    for (const auto& [at, whole] : expectation.where_all) {
+    for (const auto& [at, whole] : expectation.attributes) {
       for (const auto& [path, value] : expand_expected(at, whole, body, schema())) add_expected(path, value);
     }
   }

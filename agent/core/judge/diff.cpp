@@ -5,7 +5,7 @@
 #include <set>
 
 #include "core/drift.hpp"
-#include "core/judge/diff_parts.hpp"
+#include "core/judge/normal_forms.hpp"
 #include "core/redact.hpp"
 
 namespace driftd::core {

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <set>
 
-#include "core/judge/diff_parts.hpp"
 #include "core/judge/judge.hpp"
+#include "core/judge/normal_forms.hpp"
 #include "core/judge/rules.hpp"
 #include "core/redact.hpp"
 

@@ -34,8 +34,8 @@ struct IgnoreRule {
 
 /// Attributes that must hold whatever the baseline says.
 struct Expectation {
-  Match match;                                    ///< kind and id only
-  std::vector<std::pair<Path, Value>> where_all;  ///< path → expected value (`where:` of the config)
+  Match match;                                     ///< kind and id only
+  std::vector<std::pair<Path, Value>> attributes;  ///< path → expected value (`where:` of the config)
   std::string where;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Normal forms of whole subtrees under a schema; part of diff(). No other room includes this.
+// Normal forms of whole subtrees under a schema, for diff() and redact(). No other room includes this.
 #pragma once
 
 #include <map>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/judge/diff_parts.hpp"
+#include "core/judge/normal_forms.hpp"
 
 #include <algorithm>
 #include <set>
