@@ -7,7 +7,7 @@ int main(int argc, char** argv) {
   driftd::cli::Hooks hooks;
   hooks.run = driftd::app::run;
   hooks.once = driftd::app::once;
-  hooks.check_settings = driftd::app::check_settings;
+  hooks.check_config = driftd::app::check_config;
   hooks.try_programs = driftd::app::try_programs;
   hooks.back_up = driftd::app::back_up;
   hooks.restore = driftd::app::restore;

@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kMaxBody = 4u << 20, kMaxStatus = 1u << 20, kMaxCursor = 64u << 10;  // bytes
 constexpr std::size_t kMaxText = 8u << 10;                                                 // bytes of a metadata value
 constexpr std::size_t kMaxProse = 1u << 20;  // bytes of logs, diagnostics and reasons, which the agent truncates
-constexpr std::uint32_t kMaxParts = 4096;
+constexpr std::uint32_t kMaxListItems = 4096;
 
 void add_violation(const char* rule, const std::string& text) { Host::get().add_violation(rule, text); }
 
@@ -24,11 +24,11 @@ template <class T>
 std::vector<T> elements(const T* first, std::uint32_t count, std::uint32_t stride, const char* member) {
   std::vector<T> out;
   if (count == 0) return out;
-  if (first == nullptr || stride < sizeof(std::uint32_t) || count > kMaxParts) {
+  if (first == nullptr || stride < sizeof(std::uint32_t) || count > kMaxListItems) {
     add_violation("schema.bodies",
                   fmt::format("a record's `{}` has {} elements of {} bytes at {}; expected at most {} of "
                               "their own size at an address",
-                              member, count, stride, first == nullptr ? "NULL" : "an address", kMaxParts));
+                              member, count, stride, first == nullptr ? "NULL" : "an address", kMaxListItems));
     return out;
   }
   const char* at = reinterpret_cast<const char*>(first);
@@ -73,8 +73,9 @@ void parse_lists(const driftd_record& given, Record& out) {
   for (const auto& kv : elements(given.metadata, given.metadata_count, given.metadata_stride, "metadata")) {
     out.metadata[parse_text(kv.key, "metadata.key")] = parse_text(kv.value, "metadata.value", kMaxText);
   }
-  if (given.sensitive_count > kMaxParts || (given.sensitive == nullptr && given.sensitive_count != 0)) {
-    add_violation("schema.unread", fmt::format("{}: `sensitive` is NULL or longer than {}", name_of(out), kMaxParts));
+  if (given.sensitive_count > kMaxListItems || (given.sensitive == nullptr && given.sensitive_count != 0)) {
+    add_violation("schema.unread",
+                  fmt::format("{}: `sensitive` is NULL or longer than {}", name_of(out), kMaxListItems));
     return;
   }
   for (std::uint64_t i = 0; i < given.sensitive_count; ++i) {

@@ -133,7 +133,7 @@ std::string safe(std::string_view text) {
     const std::string_view one = rest.substr(0, utf8_sequence(rest));
     const auto c = static_cast<unsigned>(code_point(one));
     const bool in_xml = c != 0xfffe && c != 0xffff;
-    const bool shown = c == '\n' || c == '\t' || (in_xml && !is_control_sequence(one));
+    const bool shown = c == '\n' || c == '\t' || (in_xml && !is_control_character(one));
     out += shown ? std::string(one) : c < 0x80 ? fmt::format("\\x{:02x}", c) : fmt::format("\\u{{{:x}}}", c);
     rest.remove_prefix(one.size());
   }

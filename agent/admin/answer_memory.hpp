@@ -19,24 +19,24 @@ class AnswerMemory {
   std::atomic<std::size_t> bytes_ = 0;
 };
 
-/// The memory that one answer takes of it, from its first row until it is sent. One thread at a time.
+/// The memory that one answer takes of AnswerMemory, from its first row until it is sent. One thread at a time.
 class MemoryShare {
  public:
-  /// An answer of this size is never refused: a status, a decision, an error.
-  static constexpr std::size_t kFree = 64u << 10;
+  /// An answer of up to this number of bytes is never refused: a status, a decision, an error.
+  static constexpr std::size_t kNeverRefused = 64u << 10;
 
   /// `max`: maximum of the bytes of all answers together; beyond it this one may not grow.
-  MemoryShare(std::shared_ptr<AnswerMemory> room, std::size_t max) : room_(std::move(room)), max_(max) {}
+  MemoryShare(std::shared_ptr<AnswerMemory> total, std::size_t max) : total_(std::move(total)), max_(max) {}
   MemoryShare(const MemoryShare&) = delete;
   MemoryShare& operator=(const MemoryShare&) = delete;
-  ~MemoryShare() { room_->bytes_ -= bytes_; }
+  ~MemoryShare() { total_->bytes_ -= bytes_; }
 
   /// Sets the size of the answer. Returns false if there is no memory for it; the size then stays as it was.
   bool resize(std::size_t bytes) {
     peak_ = std::max(peak_, bytes);
-    const std::size_t before = room_->bytes_.fetch_add(bytes - bytes_);  // modulo 2^64: it may shrink
-    if (bytes > bytes_ && bytes > kFree && before + (bytes - bytes_) > max_) {
-      room_->bytes_ -= bytes - bytes_;
+    const std::size_t before = total_->bytes_.fetch_add(bytes - bytes_);  // modulo 2^64: it may shrink
+    if (bytes > bytes_ && bytes > kNeverRefused && before + (bytes - bytes_) > max_) {
+      total_->bytes_ -= bytes - bytes_;
       refused_ = true;
       return false;
     }
@@ -46,7 +46,7 @@ class MemoryShare {
   /// Sets the size of an answer that must be given in any case, because what it answers is done.
   void force_size(std::size_t bytes) {
     peak_ = std::max(peak_, bytes);
-    room_->bytes_ += bytes - bytes_;
+    total_->bytes_ += bytes - bytes_;
     bytes_ = bytes;
   }
   bool refused() const { return refused_; }   ///< resize() failed at least once
@@ -54,7 +54,7 @@ class MemoryShare {
   std::size_t max() const { return max_; }
 
  private:
-  std::shared_ptr<AnswerMemory> room_;
+  std::shared_ptr<AnswerMemory> total_;
   std::size_t max_, bytes_ = 0, peak_ = 0;
   bool refused_ = false;
 };

@@ -13,7 +13,7 @@ using core::Value;
 using Answer = Result<Value>;
 }  // namespace
 
-std::string query(const Request& request, const std::string& name) {
+std::string query_parameter(const Request& request, const std::string& name) {
   const auto found = request.query.find(name);
   return found == request.query.end() ? "" : found->second;
 }
@@ -95,7 +95,7 @@ void fit_answer(Response& answer, MemoryShare& share, bool must) {
     answer = error_response(memory_limit_error(share));
     share.force_size(answer.body.size());
   }
-  if (answer.body.size() > MemoryShare::kFree)
+  if (answer.body.size() > MemoryShare::kNeverRefused)
     answer.body.shrink_to_fit();  // a grown string has up to twice the capacity it needs
   if (share.refused()) answer.retry_after = 1;
 }
@@ -155,7 +155,7 @@ Task<Answer> Api::get(Request request) {
   if (path == "/v1/queue") co_return co_await queue();
   if (path == "/v1/audit/verify") co_return co_await verify_audit();
   if (path == "/v1/schema") {
-    auto text = co_await deps_.control.schema(query(request, "provider"), query(request, "what"));
+    auto text = co_await deps_.control.schema(query_parameter(request, "provider"), query_parameter(request, "what"));
     if (!text) co_return fail(text.error());
     co_return core::parse(*text);
   }

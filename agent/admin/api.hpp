@@ -15,6 +15,7 @@
 #include "base/task.hpp"
 #include "core/ports/control.hpp"
 #include "core/ports/reader.hpp"
+#include "core/ports/session.hpp"
 #include "core/value/value.hpp"
 
 namespace driftd::admin {

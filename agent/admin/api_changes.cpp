@@ -15,7 +15,7 @@ namespace {
 using core::Value;
 using Answer = Result<Value>;
 
-constexpr std::size_t kMaxOutcome = 1024;  // bytes of the reason why a request failed
+constexpr std::size_t kMaxOutcome = 1024;  // bytes of an audit line's reason why a request failed
 
 Result<core::Decision> parse_decision(const std::string& verb, const Request& request, Nanos now) {
   using Verb = core::Decision::Verb;
@@ -121,9 +121,9 @@ core::AuditEntry audit_line(const Request& request, const std::vector<std::strin
 }
 
 bool is_change(const std::string& path) {
-  static const std::set<std::string> kDeeds = {"/v1/refresh", "/v1/plugins/resume",     "/v1/replay",
-                                               "/v1/reload",  "/v1/deadletters/replay", "/v1/deadletters/drop"};
-  return kDeeds.contains(path);
+  static const std::set<std::string> kChangePaths = {"/v1/refresh", "/v1/plugins/resume",     "/v1/replay",
+                                                     "/v1/reload",  "/v1/deadletters/replay", "/v1/deadletters/drop"};
+  return kChangePaths.contains(path);
 }
 
 /// The message repeats parts of the request, which may be any bytes; unescaped they would make the log invalid JSON.

@@ -10,6 +10,7 @@
 #include "admin/fields.hpp"
 #include "admin/json.hpp"
 #include "admin/query.hpp"
+#include "core/scope.hpp"
 
 namespace driftd::admin {
 namespace {
@@ -24,16 +25,16 @@ using std::chrono::seconds;
 
 constexpr std::int64_t kMaxRows = 10'000;
 constexpr std::int64_t kFewRows = 1'000;          ///< rows of a list that does not wait for other lists
-constexpr std::size_t kMostBytes = 16u << 20;     ///< bytes of the rows of one answer
-constexpr std::size_t kSurelyAll = 1u << 20;      ///< a shorter answer was not cut by kMostBytes
+constexpr std::size_t kMaxRowBytes = 16u << 20;   ///< bytes of the rows of one answer
+constexpr std::size_t kUncutBytes = 1u << 20;     ///< a shorter answer was not cut by kMaxRowBytes
 constexpr std::size_t kLargeAnswer = 256u << 10;  ///< bytes
-constexpr milliseconds kFollowStep{100};
-constexpr std::size_t kRef = 12;  ///< characters of a binding after the @ of a reference
+constexpr milliseconds kFollowStep{100};          ///< time between two looks for new events
+constexpr std::size_t kRefLength = 12;            ///< characters of a binding after the @ of a reference
 
 bool is_glob(const std::string& text) { return text.find('*') != std::string::npos; }
 
 /// Returns `a, b, c`, with twenty names at most.
-std::string listed(const Names& names) {
+std::string render_names(const Names& names) {
   std::string out;
   std::size_t count = 0;
   for (const auto& name : names) {
@@ -46,16 +47,17 @@ std::string listed(const Names& names) {
 /// Returns `not_found` if a name is not one of `known`. A glob and an empty name pass.
 Status check_name(const std::string& what, const std::string& name, const Names& known) {
   if (name.empty() || is_glob(name) || known.contains(name)) return {};
-  return fail(Code::not_found, "there is no " + what + " '" + name + "'; known: " + listed(known));
+  return fail(Code::not_found, "there is no " + what + " '" + name + "'; known: " + render_names(known));
 }
 
-/// Returns the kinds of the matching backends: the pseudo-kinds and those of their coverage. `sure` becomes false if
-/// the coverage of one has not been read yet.
-Names kinds_of(const core::AgentView& view, const std::string& backend, bool& sure) {
-  Names out{"backend", "claim", "scope", "registration"};
+/// Returns the kinds of the matching backends: the pseudo-kinds and those of their coverage. `complete` becomes
+/// false if the coverage of one has not been read yet.
+Names kinds_of(const core::AgentView& view, const std::string& backend, bool& complete) {
+  Names out(core::kOwnKinds.begin(), core::kOwnKinds.end());
+  out.emplace(core::kRegistration);
   for (const auto& one : view.backends) {
     if (!backend.empty() && !is_glob(backend) && one.name != backend) continue;
-    if (one.coverage.empty()) sure = false;  // the backend has not been read yet
+    if (one.coverage.empty()) complete = false;  // the backend has not been read yet
     for (const auto& kind : one.coverage) out.insert(kind.kind);
   }
   return out;
@@ -64,7 +66,7 @@ Names kinds_of(const core::AgentView& view, const std::string& backend, bool& su
 Names sinks_of(const core::AgentView& view, const std::vector<core::SinkTotals>& sink_totals) {
   Names out;
   for (const auto& sink : view.sinks) out.insert(sink.name);
-  for (const auto& book : sink_totals) out.insert(book.sink);  // closed sinks keep their dead letters
+  for (const auto& totals : sink_totals) out.insert(totals.sink);  // closed sinks keep their dead letters
   return out;
 }
 
@@ -99,7 +101,7 @@ Task<std::string> rendered(asio::any_io_executor render_executor, std::vector<T>
   co_return text;
 }
 
-/// Rows as text, up to kMostBytes. The first row is taken however large it is.
+/// Rows as text, up to kMaxRowBytes. The first row is taken however large it is.
 struct Rows {
   explicit Rows(std::shared_ptr<MemoryShare> given) : share(std::move(given)) {}
   std::shared_ptr<MemoryShare> share;
@@ -108,7 +110,7 @@ struct Rows {
   bool no_room = false;  ///< the memory for all answers is used up
   bool add(const Value& row) {
     const std::string one = core::render(row);
-    if (count > 0 && text.size() + one.size() > kMostBytes) return false;
+    if (count > 0 && text.size() + one.size() > kMaxRowBytes) return false;
     no_room = share != nullptr && !share->resize(text.size() + one.size());
     if (no_room) {
       text = {};
@@ -121,15 +123,15 @@ struct Rows {
 };
 
 /// Parses a parameter that is `true` or `false`; false if it was not given.
-Result<bool> yes(const Request& request, const std::string& name) {
-  const std::string text = query(request, name);
+Result<bool> parse_flag(const Request& request, const std::string& name) {
+  const std::string text = query_parameter(request, name);
   if (text.empty() || text == "false") return false;
   if (text == "true") return true;
   return fail(Code::invalid, name + ": expected true or false, found '" + text + "'");
 }
 
 Result<Depth> depth_of(const Request& request) {
-  DRIFTD_TRY(const bool whole, yes(request, "whole"));
+  DRIFTD_TRY(const bool whole, parse_flag(request, "whole"));
   return whole ? Depth::whole : Depth::brief;
 }
 
@@ -145,17 +147,17 @@ Value notes_of(const std::vector<std::pair<std::string, std::string>>& filters) 
 Result<core::DriftFilter> drift_filter(const Request& request) {
   core::DriftFilter filter;
   DRIFTD_CHECK(check_parameters(request, {"backend", "kind", "id", "status", "all", "limit", "drift", "whole"}));
-  filter.backend = query(request, "backend");
-  filter.kind = query(request, "kind");
-  filter.id = query(request, "id");
-  filter.drift = query(request, "drift");
-  DRIFTD_TRY(filter.all, yes(request, "all"));
-  if (const auto status = query(request, "status"); !status.empty()) {
+  filter.backend = query_parameter(request, "backend");
+  filter.kind = query_parameter(request, "kind");
+  filter.id = query_parameter(request, "id");
+  filter.drift = query_parameter(request, "drift");
+  DRIFTD_TRY(filter.all, parse_flag(request, "all"));
+  if (const auto status = query_parameter(request, "status"); !status.empty()) {
     auto parsed = core::parse_drift_status(status);
     if (!parsed) return fail(Code::invalid, parsed.error().message);
     filter.status = *parsed;
   }
-  DRIFTD_TRY(const std::int64_t limit, parse_number("limit", query(request, "limit"), 1000, 1, kMaxRows));
+  DRIFTD_TRY(const std::int64_t limit, parse_number("limit", query_parameter(request, "limit"), 1000, 1, kMaxRows));
   filter.limit = static_cast<int>(limit);
   return filter;
 }
@@ -166,7 +168,7 @@ Value Api::shown_drift(const core::Drift& drift, Depth depth) {
   Value out = to_json(drift, depth);
   const std::string binding = deps_.control.binding(drift);
   out.object()->insert_or_assign("digest", binding);
-  if (drift.open()) out.object()->insert_or_assign("ref", drift.id + "@" + binding.substr(0, kRef));
+  if (drift.open()) out.object()->insert_or_assign("ref", drift.id + "@" + binding.substr(0, kRefLength));
   return out;
 }
 
@@ -197,7 +199,7 @@ Task<Text> Api::lists(Request request) {
 
 Task<Text> Api::list(ListContent listed) {
   std::int64_t total = static_cast<std::int64_t>(listed.count);
-  if (listed.ended || total >= listed.limit || listed.rows.size() >= kSurelyAll) {
+  if (listed.ended || total >= listed.limit || listed.rows.size() >= kUncutBytes) {
     DRIFTD_CO_TRY(const std::int64_t counted, co_await deps_.reader.count(std::move(listed.all)));
     total = std::max(total, counted);  // rows may have been added between reading and counting
   }
@@ -221,9 +223,9 @@ Task<Status> Api::check_names(core::DriftFilter filter) {
   same.of = Count::Of::resources;
   same.filter.backend = filter.backend;
   same.filter.kind = filter.kind;
-  bool sure = true;
-  const Names kinds = kinds_of(view, filter.backend, sure);
-  if (sure && !filter.kind.empty() && !is_glob(filter.kind) && !kinds.contains(filter.kind)) {
+  bool complete = true;
+  const Names kinds = kinds_of(view, filter.backend, complete);
+  if (complete && !filter.kind.empty() && !is_glob(filter.kind) && !kinds.contains(filter.kind)) {
     DRIFTD_CO_TRY(const std::int64_t stored, co_await deps_.reader.count(same));
     if (stored == 0) co_return check_name("kind", filter.kind, kinds);
   }
@@ -248,11 +250,11 @@ Task<Status> Api::check_sink(std::string name) {
 Task<Text> Api::resources(Request request) {
   DRIFTD_CO_CHECK(check_parameters(request, {"backend", "kind", "id", "limit", "whole"}));
   ListContent listed{.name = "resources"};
-  DRIFTD_CO_TRY(listed.limit, parse_number("limit", query(request, "limit"), 1000, 1, kMaxRows));
+  DRIFTD_CO_TRY(listed.limit, parse_number("limit", query_parameter(request, "limit"), 1000, 1, kMaxRows));
   core::DriftFilter filter;
-  filter.backend = query(request, "backend");
-  filter.kind = query(request, "kind");
-  filter.id = query(request, "id");
+  filter.backend = query_parameter(request, "backend");
+  filter.kind = query_parameter(request, "kind");
+  filter.id = query_parameter(request, "id");
   filter.limit = static_cast<int>(listed.limit);
   DRIFTD_CO_TRY(const Depth depth, depth_of(request));
   DRIFTD_CO_CHECK(co_await check_names(filter));
@@ -298,14 +300,14 @@ Task<Text> Api::drifts(Request request) {
 Task<Text> Api::events(Request request) {
   DRIFTD_CO_CHECK(check_parameters(request, {"after", "limit", "wait"}));
   ListContent listed{.name = "events"};
-  DRIFTD_CO_TRY(listed.limit, parse_number("limit", query(request, "limit"), 100, 1, 1000));
-  DRIFTD_CO_TRY(const std::int64_t after, parse_number("after", query(request, "after"), -1, 0, INT64_MAX));
-  DRIFTD_CO_TRY(const std::int64_t wait, parse_number("wait", query(request, "wait"), 0, 0, 30));
-  const int most = static_cast<int>(listed.limit);
+  DRIFTD_CO_TRY(listed.limit, parse_number("limit", query_parameter(request, "limit"), 100, 1, 1000));
+  DRIFTD_CO_TRY(const std::int64_t after, parse_number("after", query_parameter(request, "after"), -1, 0, INT64_MAX));
+  DRIFTD_CO_TRY(const std::int64_t wait, parse_number("wait", query_parameter(request, "wait"), 0, 0, 30));
+  const int limit = static_cast<int>(listed.limit);
   listed.all.of = Count::Of::events;
   listed.all.after = after;
   if (after < 0) {
-    auto last = co_await deps_.reader.last_events(most);
+    auto last = co_await deps_.reader.last_events(limit);
     if (!last) co_return fail(last.error());
     listed.count = last->size();
     listed.rows = co_await rendered(deps_.render_executor, std::move(*last));
@@ -314,7 +316,7 @@ Task<Text> Api::events(Request request) {
   const auto until = std::chrono::steady_clock::now() + seconds(wait);
   asio::steady_timer timer(co_await asio::this_coro::executor);
   for (;;) {
-    auto found = co_await deps_.reader.events(after, most);
+    auto found = co_await deps_.reader.events(after, limit);
     if (!found) co_return fail(found.error());
     if (!found->empty() || stopping_ || std::chrono::steady_clock::now() >= until) {
       listed.count = found->size();
@@ -351,8 +353,8 @@ Task<Answer> Api::queue() {
 Task<Text> Api::dead_letters(Request request) {
   DRIFTD_CO_CHECK(check_parameters(request, {"sink", "limit"}));
   ListContent listed{.name = "dead_letters"};
-  DRIFTD_CO_TRY(listed.limit, parse_number("limit", query(request, "limit"), 100, 1, 1000));
-  const std::string sink = query(request, "sink");
+  DRIFTD_CO_TRY(listed.limit, parse_number("limit", query_parameter(request, "limit"), 100, 1, 1000));
+  const std::string sink = query_parameter(request, "sink");
   DRIFTD_CO_CHECK(co_await check_sink(sink));
   auto letters = co_await deps_.reader.dead_letters(sink, static_cast<int>(listed.limit));
   if (!letters) co_return fail(letters.error());
@@ -367,7 +369,7 @@ Task<Text> Api::dead_letters(Request request) {
 Task<Text> Api::audit(Request request) {
   DRIFTD_CO_CHECK(check_parameters(request, {"limit"}));
   ListContent listed{.name = "audit"};
-  DRIFTD_CO_TRY(listed.limit, parse_number("limit", query(request, "limit"), 100, 1, kMaxRows));
+  DRIFTD_CO_TRY(listed.limit, parse_number("limit", query_parameter(request, "limit"), 100, 1, kMaxRows));
   const AsyncMutex::Guard turn = co_await large_list_turn(listed.limit);
   auto rows = co_await deps_.reader.audit(static_cast<int>(listed.limit));
   if (!rows) co_return fail(rows.error());

@@ -6,7 +6,7 @@
 namespace driftd::admin {
 namespace {
 
-constexpr int kLinesOfOne = 5, kLinesOfAll = 30;  // audit lines in a minute, of one user and of all
+constexpr int kMaxLinesOfUser = 5, kMaxLinesOfAll = 30;  // audit lines in a minute, of one user and of all
 constexpr std::size_t kMaxUsers = 1024;
 
 }  // namespace
@@ -21,7 +21,7 @@ std::optional<std::uint64_t> Denials::admit(std::int64_t uid, Clock::time_point 
   }
   if (users_.size() >= kMaxUsers && !users_.contains(uid)) return std::nullopt;
   User& user = users_[uid];
-  if (user.lines >= kLinesOfOne || lines_ >= kLinesOfAll) {
+  if (user.lines >= kMaxLinesOfUser || lines_ >= kMaxLinesOfAll) {
     ++user.unwritten;
     return std::nullopt;
   }

@@ -9,7 +9,8 @@
 namespace driftd::admin {
 namespace {
 
-std::optional<std::int64_t> whole(const std::string& text) {
+/// Parses a whole number. Empty if the text is anything else.
+std::optional<std::int64_t> parse_whole(const std::string& text) {
   std::int64_t value = 0;
   const char* end = text.data() + text.size();
   const auto [at, code] = std::from_chars(text.data(), end, value);
@@ -47,10 +48,11 @@ std::string Fields::text(const std::string& name) {
 }
 
 std::string Fields::reason() {
-  constexpr std::size_t kMost = 4096;
+  constexpr std::size_t kMaxReason = 4096;  // bytes
   std::string out = text("reason");
-  if (out.size() > kMost && mistake_.empty()) {
-    mistake_ = "'reason' has " + std::to_string(out.size()) + " bytes; at most " + std::to_string(kMost) + " are kept";
+  if (out.size() > kMaxReason && mistake_.empty()) {
+    mistake_ =
+        "'reason' has " + std::to_string(out.size()) + " bytes; at most " + std::to_string(kMaxReason) + " are kept";
   }
   return out;
 }
@@ -58,7 +60,7 @@ std::string Fields::reason() {
 std::int64_t Fields::number(const std::string& name, std::int64_t fallback) {
   const auto* value = take(name);
   if (value == nullptr) return fallback;
-  const auto read = value->number() == nullptr ? std::nullopt : whole(value->number()->token);
+  const auto read = value->number() == nullptr ? std::nullopt : parse_whole(value->number()->token);
   if (!read) wrong(name, "a whole number");
   return read.value_or(fallback);
 }
@@ -77,7 +79,7 @@ std::vector<std::int64_t> Fields::numbers(const std::string& name) {
   if (value == nullptr) return out;
   if (value->array() == nullptr) wrong(name, "a list of whole numbers");
   for (const auto& item : value->array() == nullptr ? core::Value::Array{} : *value->array()) {
-    const auto read = item.number() == nullptr ? std::nullopt : whole(item.number()->token);
+    const auto read = item.number() == nullptr ? std::nullopt : parse_whole(item.number()->token);
     if (!read) wrong(name, "a list of whole numbers");
     if (read) out.push_back(*read);
   }
@@ -93,12 +95,12 @@ Status Fields::check() {
 }
 
 Result<std::int64_t> parse_number(const std::string& what, const std::string& text, std::int64_t fallback,
-                                  std::int64_t least, std::int64_t most) {
+                                  std::int64_t min, std::int64_t max) {
   if (text.empty()) return fallback;
-  const auto value = whole(text);
-  if (value && *value >= least && *value <= most) return *value;
-  return fail(Code::invalid, "'" + what + "' must be a whole number from " + std::to_string(least) + " to " +
-                                 std::to_string(most) + "; found '" + text + "'");
+  const auto value = parse_whole(text);
+  if (value && *value >= min && *value <= max) return *value;
+  return fail(Code::invalid, "'" + what + "' must be a whole number from " + std::to_string(min) + " to " +
+                                 std::to_string(max) + "; found '" + text + "'");
 }
 
 Result<Nanos> parse_time(const std::string& text) {

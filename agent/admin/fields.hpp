@@ -38,9 +38,9 @@ class Fields {
   std::string mistake_;
 };
 
-/// Returns the whole number in `text`, from `least` to `most`; `fallback` if it is empty. `invalid` names `what`.
+/// Returns the whole number in `text`, from `min` to `max`; `fallback` if it is empty. `invalid` names `what`.
 Result<std::int64_t> parse_number(const std::string& what, const std::string& text, std::int64_t fallback,
-                                  std::int64_t least, std::int64_t most);
+                                  std::int64_t min, std::int64_t max);
 /// Parses an RFC 3339 time in UTC (`2026-11-21T03:39:16Z`, a fraction is allowed).
 Result<Nanos> parse_time(const std::string& text);
 /// Parses `kind/id`; the id may contain slashes.

@@ -60,14 +60,14 @@ Value health(const core::HealthReport& report, const std::string& reason) {
                        {"system_identity", report.system_identity}};
 }
 
-/// Works in place, because a copy of a large body would waste memory.
-void hide(Value& value) {
+/// Replaces digests by [REDACTED], in place, because a copy of a large body would waste memory.
+void redact_in_place(Value& value) {
   if (core::as_digest(value)) {
     value = "[REDACTED]";
   } else if (auto* object = value.object()) {
-    for (auto& [name, member] : *object) hide(member);
+    for (auto& [name, member] : *object) redact_in_place(member);
   } else if (auto* array = value.array()) {
-    for (auto& element : *array) hide(element);
+    for (auto& element : *array) redact_in_place(element);
   }
 }
 
@@ -81,7 +81,7 @@ Value shown(const std::optional<std::string>& json) {
   if (!json) return {};
   auto value = core::parse(*json);
   if (!value) return "[REDACTED]";
-  hide(*value);
+  redact_in_place(*value);
   return std::move(*value);
 }
 
@@ -194,10 +194,10 @@ Value to_json(const core::DeadLetter& letter) {
                        {"event", to_json(letter.event)}};
 }
 
-Value to_json(const core::SinkTotals& book) {
-  return Value::Object{{"sink", book.sink},           {"emitted", number(book.emitted)},
-                       {"acked", number(book.acked)}, {"pending", number(book.pending)},
-                       {"dead", number(book.dead)},   {"dropped", number(book.dropped)}};
+Value to_json(const core::SinkTotals& totals) {
+  return Value::Object{{"sink", totals.sink},           {"emitted", number(totals.emitted)},
+                       {"acked", number(totals.acked)}, {"pending", number(totals.pending)},
+                       {"dead", number(totals.dead)},   {"dropped", number(totals.dropped)}};
 }
 
 Value to_json(const core::AuditRow& row) {

@@ -8,6 +8,7 @@
 
 #include "core/ports/control.hpp"
 #include "core/ports/reader.hpp"
+#include "core/ports/session.hpp"
 #include "core/value/value.hpp"
 
 namespace driftd::admin {
@@ -31,7 +32,7 @@ core::Value to_json(const core::Drift& drift, Depth depth = Depth::whole);
 core::Value to_json(const core::ResourceRow& row, Depth depth = Depth::whole);
 core::Value to_json(const core::StoredEvent& event);  ///< with the decoded payload as member `event`
 core::Value to_json(const core::DeadLetter& letter);
-core::Value to_json(const core::SinkTotals& book);
+core::Value to_json(const core::SinkTotals& totals);
 core::Value to_json(const core::AuditRow& row);
 core::Value to_json(const core::AuditProof& proof);
 core::Value to_json(const core::Step& step);

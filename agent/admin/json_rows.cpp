@@ -10,23 +10,23 @@ namespace driftd::admin {
 namespace {
 
 using core::Value;
-using Text = std::optional<std::string>;
+using OptionalJson = std::optional<std::string>;
 
-constexpr std::size_t kWholeValue = 16u << 10;  ///< limit for both sides of a change, or of a resource
-constexpr std::size_t kCutValue = 1u << 10;
-constexpr std::size_t kRowValues = 64u << 10;
-constexpr std::size_t kPath = 4u << 10;
+constexpr std::size_t kMaxWholeValue = 16u << 10;  ///< bytes of both sides of a change, or of a resource
+constexpr std::size_t kCutBytes = 1u << 10;        ///< bytes that are left of a value that is cut
+constexpr std::size_t kMaxRowValues = 64u << 10;   ///< bytes of all values of one row
+constexpr std::size_t kMaxPath = 4u << 10;         ///< bytes
 
 Value flag(bool value) { return Value(value); }
 Value word(std::string_view text) { return Value(std::string(text)); }
-std::size_t size_of(const Text& text) { return text ? text->size() : 0; }
+std::size_t size_of(const OptionalJson& text) { return text ? text->size() : 0; }
 
 /// Two values of a row and their member names.
 struct Pair {
   const char* old_name;
-  const Text& before;
+  const OptionalJson& before;
   const char* new_name;
-  const Text& now;
+  const OptionalJson& now;
 };
 
 /// The values of one row, and how many bytes of it they may still take.
@@ -39,24 +39,24 @@ class Values {
   void add(Value::Object& out, const Pair& pair) {
     Value::Array cut;
     const std::size_t bytes = size_of(pair.before) + size_of(pair.now);
-    const bool fits = !brief_ || bytes <= std::min(left_, kWholeValue);
+    const bool fits = !brief_ || bytes <= std::min(left_, kMaxWholeValue);
     if (fits) {
       if (pair.before) out.insert_or_assign(pair.old_name, shown(pair.before));
       if (pair.now) out.insert_or_assign(pair.new_name, shown(pair.now));
     } else {
       const std::string before = core::presentable_text(pair.before.value_or("")),
                         now = core::presentable_text(pair.now.value_or(""));
-      const auto sides = around_difference(before, now, kCutValue);
+      const auto sides = around_difference(before, now, kCutBytes);
       if (pair.before) out.insert_or_assign(pair.old_name, side(pair.before, before, sides.first, pair.old_name, cut));
       if (pair.now) out.insert_or_assign(pair.new_name, side(pair.now, now, sides.second, pair.new_name, cut));
     }
-    spend(fits ? bytes : 2 * kCutValue);
+    spend(fits ? bytes : 2 * kCutBytes);
     if (!cut.empty()) out.insert_or_assign("cut", Value(std::move(cut)));
   }
   void spend(std::size_t bytes) { left_ -= std::min(left_, bytes); }
 
  private:
-  static Value side(const Text& json, const std::string& whole, const std::string& part, const char* name,
+  static Value side(const OptionalJson& json, const std::string& whole, const std::string& part, const char* name,
                     Value::Array& cut) {
     if (part == whole) return shown(json);
     cut.emplace_back(name);
@@ -64,16 +64,18 @@ class Values {
   }
 
   bool brief_;
-  std::size_t left_ = kRowValues;
+  std::size_t left_ = kMaxRowValues;
 };
 
 Value change(const core::Change& change, Values& values, Depth depth) {
-  const bool long_path = depth == Depth::brief && change.path.size() > kPath;
-  const std::string path = long_path ? std::string(front(change.path, kPath)) + "…" : change.path;
+  const bool long_path = depth == Depth::brief && change.path.size() > kMaxPath;
+  const std::string path = long_path ? std::string(front(change.path, kMaxPath)) + "…" : change.path;
   Value::Object out{{"path", path}, {"class", word(core::render(change.cls))}, {"redacted", flag(change.redacted)}};
   values.spend(path.size() + 64);
-  const Text hidden = "\"[REDACTED]\"", none;
-  const auto side = [&](const Text& json) -> const Text& { return json && change.redacted ? hidden : json; };
+  const OptionalJson hidden = "\"[REDACTED]\"", none;
+  const auto side = [&](const OptionalJson& json) -> const OptionalJson& {
+    return json && change.redacted ? hidden : json;
+  };
   values.add(out, {"old", side(change.old_value), "new", side(change.new_value)});
   return out;
 }
@@ -132,7 +134,7 @@ Value to_json(const core::ResourceRow& row, Depth depth) {
   const auto& resource = row.resource;
   Value::Array open;
   for (const auto& drift : resource.open) open.emplace_back(drift.id);
-  Values values(depth), beside(depth);
+  Values values(depth), other_values(depth);
   Value::Object out{{"backend", row.backend},
                     {"kind", resource.id.kind},
                     {"id", resource.id.id},
@@ -143,13 +145,13 @@ Value to_json(const core::ResourceRow& row, Depth depth) {
                     {"external_name", resource.observed_external_name},
                     {"origin", resource.origin},
                     {"observed_at", time(resource.observed_ns)},
-                    {"unread", some_of(resource.was_unread, beside)},
+                    {"unread", some_of(resource.was_unread, other_values)},
                     {"revision", number(resource.revision)},
                     {"open_drifts", std::move(open)}};
   values.add(out, {"baseline", resource.baseline, "observed", resource.observed});
-  const Text none, status = resource.status;
+  const OptionalJson none, status = resource.status;
   Value::Object apart;
-  beside.add(apart, {"", none, "status", status});
+  other_values.add(apart, {"", none, "status", status});
   out.insert_or_assign("status", apart.at("status"));
   return out;
 }

@@ -21,9 +21,9 @@ const prometheus::Histogram::BucketBoundaries kAgeBuckets = {0.001, 0.005, 0.01,
 
 /// The series of one metric family by their labels, so that they can be removed.
 template <class T>
-class Set {
+class SeriesSet {
  public:
-  explicit Set(prometheus::Family<T>& family) : family_(family) {}
+  explicit SeriesSet(prometheus::Family<T>& family) : family_(family) {}
   template <class... Args>
   T& at(const Labels& labels, const Args&... args) {
     T*& slot = series_[labels];
@@ -64,14 +64,14 @@ struct PrometheusMetrics::Series {
   }
   void set_backends(const core::AgentView& view);
   void set_worker(const core::BackendView& backend);
-  void set_sinks(const core::AgentView& view, const std::vector<core::SinkTotals>& books);
+  void set_sinks(const core::AgentView& view, const std::vector<core::SinkTotals>& sink_totals);
 
   std::mutex mutex;
   std::string prefix;
   prometheus::Registry registry;
-  using Counters = Set<prometheus::Counter>;
-  using Gauges = Set<prometheus::Gauge>;
-  using Histograms = Set<prometheus::Histogram>;
+  using Counters = SeriesSet<prometheus::Counter>;
+  using Gauges = SeriesSet<prometheus::Gauge>;
+  using Histograms = SeriesSet<prometheus::Histogram>;
 
   Counters refreshes{counter("backend_refresh_total", "Cycles of a backend that ended.")};
   Counters failures{counter("backend_refresh_failures_total", "Cycles of a backend that failed.")};
@@ -80,44 +80,47 @@ struct PrometheusMetrics::Series {
   Counters drifts{counter("backend_drift_detected_total", "Drifts that were opened, by class.")};
   Counters events{counter("backend_event_published_total", "Events committed to the outbox.")};
   Counters received{counter("backend_records_total", "Records received from the provider.")};
-  Counters unchanged{counter("backend_records_unchanged_total", "Records that their digest settled unread.")};
-  Counters suppressions{counter("backend_changes_suppressed_total", "Changes that became no event, by reason.")};
+  Counters unchanged{
+      counter("backend_records_unchanged_total", "Records that were known by their digest and not parsed.")};
+  Counters suppressions{
+      counter("backend_changes_suppressed_total", "Changes that did not become an event, by reason.")};
   Counters attempts{counter("sink_attempts_total", "Attempts to deliver an event, by outcome.")};
   Histograms ages{histogram("sink_delivery_age_seconds", "Age of an event since its commit when it was delivered.")};
   Counters programs{counter("backend_secret_program_runs_total",
                             "Runs of the programs that give a backend its secrets, by outcome.")};
   Gauges depth{gauge("queue_depth", "Entries in a queue.")};
-  Gauges bound{gauge("queue_bound", "Most entries that a queue takes.")};
+  Gauges bound{gauge("queue_bound", "Maximum number of entries in a queue.")};
 
   Gauges up{gauge("backend_up", "1: the backend answers; 0: it is degraded, down or unknown.")};
-  Gauges open{gauge("backend_open_drifts", "Drifts that stand.")};
-  Gauges resources{gauge("backend_resources", "Resources known.")};
+  Gauges open{gauge("backend_open_drifts", "Open drifts.")};
+  Gauges resources{gauge("backend_resources", "Known resources.")};
   Gauges unknown{gauge("backend_unknown_resources", "Resources with an attribute that cannot be judged, by kind.")};
   Gauges coverage{gauge("backend_coverage", "1: how a kind can be judged now, by its label state.")};
-  Gauges complete{gauge("backend_last_complete_timestamp_seconds", "When all kinds were last listed whole.")};
+  Gauges complete{gauge("backend_last_complete_timestamp_seconds", "When all kinds were last listed completely.")};
   Gauges restarts{gauge("backend_worker_restarts", "Restarts of the backend's worker.")};
   Gauges rss{gauge("backend_worker_resident_bytes", "Resident memory of the backend's worker.")};
   Gauges crashes{gauge("backend_worker_crashes", "Crashes of the backend's worker in the last ten minutes.")};
-  Gauges parked{gauge("backend_worker_parked", "1: the worker crashed too often and is not started for now.")};
+  Gauges parked{gauge("backend_worker_parked", "1: the worker crashed too often and is not started at the moment.")};
   Gauges misuses{gauge("backend_plugin_misuses", "Rules of the ABI that the plugin broke, by function.")};
   Gauges denied{gauge("backend_plugin_secrets_denied", "Secrets that the plugin asked for and that are not its own.")};
-  Gauges budget_hits{gauge("backend_plugin_budget_hits", "Budgets that the plugin met, by budget.")};
-  Gauges books{gauge("sink_events", "Events of a sink by state: emitted = acked + pending + dead + dropped.")};
+  Gauges budget_hits{gauge("backend_plugin_budget_hits", "How often the plugin exceeded a budget, by budget.")};
+  Gauges sink_events{gauge("sink_events", "Events of a sink by state: emitted = acked + pending + dead + dropped.")};
   Gauges in_flight{gauge("sink_in_flight", "Deliveries under way.")};
   Gauges waiting{gauge("sink_waiting", "Events of a sink in memory that are not settled; more may be in the store.")};
   Gauges retrying{gauge("sink_retrying", "Events of a sink that failed and wait for their next attempt.")};
   Gauges stalled{
       gauge("sink_stalled_seconds", "How long events have waited without one being delivered; 0: none waits.")};
-  Gauges missed{
-      gauge("sink_missed_wakeups",
-            "Times that a sink slept though it had work, or did again what changed nothing: a defect of driftd.")};
+  Gauges missed{gauge("sink_missed_wakeups",
+                      "How often a sink's runner slept although it had work, or repeated work that changed nothing: a "
+                      "defect of driftd.")};
   Gauges backlog{gauge("backlog_events", "Events not yet settled by every sink.")};
   Gauges backlog_bytes{gauge("backlog_bytes", "Bytes of events not yet settled by every sink.")};
   Gauges store_bytes{gauge("store_bytes", "Bytes of store.db that are in use.")};
   Gauges store_max_bytes{
-      gauge("store_max_bytes", "Above it history leaves the store before its time (retention.max_bytes).")};
+      gauge("store_max_bytes", "Maximum of store_bytes; above it history is deleted early (retention.max_bytes).")};
   Gauges ready{gauge("agent_ready", "1: the agent is ready.")};
-  Gauges jail{gauge("agent_jail", "1: all workers are held by landlock and seccomp; 0: one is held by less.")};
+  Gauges jail{
+      gauge("agent_jail", "1: all workers are jailed by landlock and seccomp; 0: one lacks a part of the jail.")};
   Gauges info{gauge("agent_info", "Always 1; the version is a label.")};
 };
 
@@ -159,9 +162,10 @@ void PrometheusMetrics::Series::set_worker(const core::BackendView& backend) {
     budget_hits.at(with("budget", name)).Set(static_cast<double>(count));
 }
 
-void PrometheusMetrics::Series::set_sinks(const core::AgentView& view, const std::vector<core::SinkTotals>& all) {
+void PrometheusMetrics::Series::set_sinks(const core::AgentView& view,
+                                          const std::vector<core::SinkTotals>& sink_totals) {
   in_flight.clear();
-  books.clear();
+  sink_events.clear();
   waiting.clear();
   retrying.clear();
   stalled.clear();
@@ -173,14 +177,14 @@ void PrometheusMetrics::Series::set_sinks(const core::AgentView& view, const std
     stalled.at({{"sink", sink.name}}).Set(sink.stalled_seconds);
     missed.at({{"sink", sink.name}}).Set(static_cast<double>(sink.missed_wakeups));
   }
-  for (const auto& book : all) {
-    const std::pair<const char*, std::int64_t> states[] = {{"emitted", book.emitted},
-                                                           {"acked", book.acked},
-                                                           {"pending", book.pending},
-                                                           {"dead", book.dead},
-                                                           {"dropped", book.dropped}};
+  for (const auto& totals : sink_totals) {
+    const std::pair<const char*, std::int64_t> states[] = {{"emitted", totals.emitted},
+                                                           {"acked", totals.acked},
+                                                           {"pending", totals.pending},
+                                                           {"dead", totals.dead},
+                                                           {"dropped", totals.dropped}};
     for (const auto& [state, count] : states) {
-      books.at({{"sink", book.sink}, {"state", state}}).Set(static_cast<double>(count));
+      sink_events.at({{"sink", totals.sink}, {"state", state}}).Set(static_cast<double>(count));
     }
   }
 }
@@ -261,16 +265,16 @@ std::optional<bool> all_workers_jailed(const core::AgentView& view) {
 
 }  // namespace
 
-std::string PrometheusMetrics::render(const core::AgentView& view, const std::vector<core::SinkTotals>& books) {
+std::string PrometheusMetrics::render(const core::AgentView& view, const std::vector<core::SinkTotals>& sink_totals) {
   const std::lock_guard lock(series_->mutex);
   series_->set_backends(view);
-  series_->set_sinks(view, books);
+  series_->set_sinks(view, sink_totals);
   series_->backlog.at({}).Set(static_cast<double>(view.backlog_events));
   series_->backlog_bytes.at({}).Set(static_cast<double>(view.backlog_bytes));
   series_->store_bytes.at({}).Set(static_cast<double>(view.store_bytes));
   series_->store_max_bytes.at({}).Set(static_cast<double>(view.store_max_bytes));
   series_->ready.at({}).Set(view.ready ? 1 : 0);
-  if (const auto held = all_workers_jailed(view)) series_->jail.at({}).Set(*held ? 1 : 0);
+  if (const auto jailed = all_workers_jailed(view)) series_->jail.at({}).Set(*jailed ? 1 : 0);
   series_->info.at({{"version", view.version}, {"cluster", view.cluster}}).Set(1);
   auto families = series_->registry.Collect();
   std::erase_if(families, [](const auto& family) { return family.metric.empty(); });

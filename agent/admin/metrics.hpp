@@ -31,8 +31,8 @@ class PrometheusMetrics final : public core::Metrics {
   /// Counts a finished run of a program of `${exec:…}`.
   void secret_program(const std::string& backend, bool ok);
 
-  /// Returns the text exposition (version 0.0.4) of all metrics, with the gauges of `view` and `books`.
-  std::string render(const core::AgentView& view, const std::vector<core::SinkTotals>& books);
+  /// Returns the text exposition (version 0.0.4) of all metrics, with the gauges of `view` and `sink_totals`.
+  std::string render(const core::AgentView& view, const std::vector<core::SinkTotals>& sink_totals);
 
  private:
   struct Series;

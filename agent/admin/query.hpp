@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Helpers that the files of the API share for reading a request.
+// What the files of the API share for reading a request.
 #pragma once
 
 #include <string>
@@ -10,11 +10,12 @@
 namespace driftd::admin {
 
 /// Returns a query parameter; empty if it was not given.
-std::string query(const Request& request, const std::string& name);
+std::string query_parameter(const Request& request, const std::string& name);
 /// Returns `invalid`, naming the parameter, if one is not among `allowed`.
 Status check_parameters(const Request& request, const std::vector<std::string>& allowed);
 /// Returns the parts of a path between its slashes.
 std::vector<std::string> segments(const std::string& path);
+/// Returns the error of a method and path that the API does not have.
 Error no_such_path(const Request& request);
 
 }  // namespace driftd::admin

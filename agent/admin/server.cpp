@@ -102,7 +102,7 @@ struct Server::State {
   asio::any_io_executor core;
   ServerSettings settings;
   Api api;
-  std::shared_ptr<AnswerMemory> room = std::make_shared<AnswerMemory>();
+  std::shared_ptr<AnswerMemory> answer_memory = std::make_shared<AnswerMemory>();
   std::shared_ptr<UserNames> names = std::make_shared<UserNames>();
   asio::basic_socket_acceptor<Local, asio::any_io_executor> local{core};
   asio::basic_socket_acceptor<Tcp, asio::any_io_executor> tcp{core};
@@ -117,7 +117,7 @@ struct Server::State {
     return static_cast<std::size_t>(std::count_if(connections.begin(), connections.end(),
                                                   [&](const auto& entry) { return matches(entry.second); }));
   }
-  std::optional<Error> overload_error(const Connection& next_one);
+  std::optional<Error> overload_error(const Connection& one);
   std::shared_ptr<MemoryShare> share_of(const Client& client) const;
   bool close_oldest_idle();
 };
@@ -143,7 +143,7 @@ std::optional<Error> Server::State::overload_error(const Connection& one) {
 std::shared_ptr<MemoryShare> Server::State::share_of(const Client& client) const {
   const bool owner = client.peer && is_owner(*client.peer);
   const std::size_t reserved = owner ? 0 : std::min(settings.max_answer_bytes, settings.reserved_answer_bytes);
-  return std::make_shared<MemoryShare>(room, settings.max_answer_bytes - reserved);
+  return std::make_shared<MemoryShare>(answer_memory, settings.max_answer_bytes - reserved);
 }
 
 /// Closes the oldest connection of the port that has not sent a request, so that idle ones cannot keep a probe out.
@@ -272,7 +272,7 @@ Task<void> send_refusal(Stream<Protocol>& stream, beast::flat_buffer& buffer, Er
 
 /// Looks up the names of the caller, which answers and audit lines need.
 template <class StatePtr>
-Task<void> name(StatePtr state, Client& client) {
+Task<void> look_up_names(StatePtr state, Client& client) {
   client.peer->name = co_await UserNames::of(state->names, client.peer->uid);
   if (!client.login_uid) co_return;
   const std::string logged_in = co_await UserNames::of(state->names, *client.login_uid);
@@ -283,7 +283,7 @@ template <class StatePtr, class Protocol>
 Task<void> serve(StatePtr state, std::shared_ptr<Stream<Protocol>> stream, std::uint64_t id, Client client,
                  std::optional<Error> refused) {
   beast::flat_buffer buffer(64 * 1024 + state->settings.max_body);
-  if (client.peer) co_await name(state, client);
+  if (client.peer) co_await look_up_names(state, client);
   if (auto named = denial_reason(state, client); named) refused = std::move(named);
   if (refused) co_await send_refusal(*stream, buffer, *refused);
   if (refused && refused->code == Code::denied && client.peer) {

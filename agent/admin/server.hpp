@@ -58,7 +58,7 @@ class Server {
   int port() const;
 
  private:
-  struct State;
+  struct State;  ///< private, so functions of server.cpp take a pointer to it as a template parameter
   explicit Server(std::shared_ptr<State> state);
   std::shared_ptr<State> state_;
 };

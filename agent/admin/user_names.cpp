@@ -18,9 +18,9 @@ namespace {
 
 using Steady = std::chrono::steady_clock;
 constexpr std::size_t kMaxAnswers = 256;
-constexpr std::chrono::milliseconds kShortest{1}, kLongest{50};  // pause between two checks for the answer
+constexpr std::chrono::milliseconds kMinPause{1}, kMaxPause{50};  // pause between two checks for the answer
 
-std::string number_of(std::uint32_t uid) { return "uid:" + std::to_string(uid); }
+std::string uid_text(std::uint32_t uid) { return "uid:" + std::to_string(uid); }
 
 }  // namespace
 
@@ -29,13 +29,13 @@ std::string user_name(std::uint32_t uid) {
   passwd* found = nullptr;
   std::vector<char> buffer(16 * 1024);
   if (::getpwuid_r(uid, &entry, buffer.data(), buffer.size(), &found) == 0 && found != nullptr) return found->pw_name;
-  return number_of(uid);
+  return uid_text(uid);
 }
 
-/// The thread writes `name` first and `there` second; nobody reads `name` before `there` is true.
+/// The thread writes `name` first and `done` second; nobody reads `name` before `done` is true.
 struct UserNames::Answer {
   std::string name;
-  std::atomic<bool> there = false;
+  std::atomic<bool> done = false;
   Steady::time_point asked = Steady::now();
   std::string meanwhile;  ///< shown until then: the name that was found before, or the number
 };
@@ -44,14 +44,14 @@ struct UserNames::Answer {
 /// stored.
 std::shared_ptr<UserNames::Answer> UserNames::ask(std::uint32_t uid, std::string meanwhile) {
   std::erase_if(answers_,
-                [](const auto& item) { return item.second->there && Steady::now() - item.second->asked >= kKept; });
+                [](const auto& item) { return item.second->done && Steady::now() - item.second->asked >= kKept; });
   if (answers_.size() >= kMaxAnswers) return nullptr;
   const auto answer = std::make_shared<Answer>();
   answer->meanwhile = std::move(meanwhile);
   try {
     std::thread([answer, find = find, uid] {
       answer->name = find(uid);
-      answer->there = true;
+      answer->done = true;
     }).detach();
   } catch (const std::system_error& none) {
     log::room("admin").warn("no thread to look up the name of uid {}: {}", uid, none.what());
@@ -64,19 +64,19 @@ std::shared_ptr<UserNames::Answer> UserNames::ask(std::uint32_t uid, std::string
 Task<std::string> UserNames::of(std::shared_ptr<UserNames> self, std::uint32_t uid) {
   const auto known = self->answers_.find(uid);
   auto answer = known == self->answers_.end() ? nullptr : known->second;
-  if (!answer || (answer->there && Steady::now() - answer->asked >= kKept)) {
-    answer = self->ask(uid, answer ? answer->name : number_of(uid));
-    if (!answer) co_return number_of(uid);
+  if (!answer || (answer->done && Steady::now() - answer->asked >= kKept)) {
+    answer = self->ask(uid, answer ? answer->name : uid_text(uid));
+    if (!answer) co_return uid_text(uid);
   }
   asio::steady_timer timer(co_await asio::this_coro::executor);
   boost::system::error_code ignored;  // the timer is never cancelled
   const auto until = answer->asked + kPatience;
-  const bool waits = !answer->there && Steady::now() < until;
-  for (auto wait = kShortest; !answer->there && Steady::now() < until; wait = std::min(wait * 2, kLongest)) {
+  const bool waits = !answer->done && Steady::now() < until;
+  for (auto wait = kMinPause; !answer->done && Steady::now() < until; wait = std::min(wait * 2, kMaxPause)) {
     timer.expires_after(wait);
     co_await timer.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
   }
-  if (answer->there) co_return answer->name;
+  if (answer->done) co_return answer->name;
   if (waits) {
     log::room("admin").warn(
         "the name of uid {} has not been found for {} ms: until the name service answers it is written as {}", uid,

@@ -16,9 +16,9 @@ namespace driftd::admin {
 /// never call it on the core thread.
 std::string user_name(std::uint32_t uid);
 
-/// Names of users for the audit log. A name service that hangs (LDAP, sssd) blocks only a short-lived thread. The
-/// caller then gets `uid:1234`, or the name that was found before, after kPatience, and at once while the service still
-/// hangs. Core thread.
+/// Names of users for the audit log. A name service that hangs (LDAP, sssd) blocks only a short-lived thread: after
+/// kPatience the caller gets `uid:1234`, or the name that was found before. As long as the service hangs, later callers
+/// get it at once. Core thread.
 class UserNames {
  public:
   static constexpr std::chrono::milliseconds kPatience{500};

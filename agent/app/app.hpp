@@ -41,7 +41,7 @@ struct CheckReport {
 };
 /// Checks what only other rooms know: the installation key; the worker program; sink settings; backend settings against
 /// the schemas of the plugins that are found; and the store if there is one, read only and without its lock. Blocks.
-CheckReport check_settings(const config::Config& config);
+CheckReport check_config(const config::Config& config);
 
 /// Implements `driftd validate --run-programs`: runs each program of `${exec:…}` once, all at the same time, and
 /// returns what is wrong with their answers. Blocks, at most for their time-outs.

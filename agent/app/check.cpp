@@ -120,7 +120,7 @@ void check_key(const config::Config& config, CheckReport& out) {
 
 }  // namespace
 
-CheckReport check_settings(const config::Config& config) {
+CheckReport check_config(const config::Config& config) {
   CheckReport out;
   check_key(config, out);
   check_store(config, out);

@@ -13,17 +13,20 @@
 namespace driftd {
 namespace {
 
-void append_part(std::string& out, std::string_view part) {
+/// Appends the part behind its size: 8 bytes, little endian.
+void append_length_prefixed(std::string& out, std::string_view part) {
   const std::uint64_t size = part.size();
   for (int shift = 0; shift < 64; shift += 8) out.push_back(static_cast<char>(size >> shift & 0xff));
   out.append(part);
 }
 
+constexpr std::uint32_t kCastagnoli = 0x82F63B78;  // the polynomial of CRC-32C, lowest bit first
+
 constexpr std::array<std::uint32_t, 256> make_crc_table() {
   std::array<std::uint32_t, 256> out{};
   for (std::uint32_t byte = 0; byte < 256; ++byte) {
     std::uint32_t crc = byte;
-    for (int bit = 0; bit < 8; ++bit) crc = crc >> 1 ^ (crc & 1 ? 0x82F63B78 : 0);
+    for (int bit = 0; bit < 8; ++bit) crc = crc >> 1 ^ (crc & 1 ? kCastagnoli : 0);
     out[byte] = crc;
   }
   return out;
@@ -77,7 +80,7 @@ std::string hmac_raw(std::string_view key, std::string_view bytes) {
 
 std::string hmac_hex(const Key& key, std::initializer_list<std::string_view> parts) {
   std::string message;
-  for (const auto part : parts) append_part(message, part);
+  for (const auto part : parts) append_length_prefixed(message, part);
   return to_hex(hmac_raw({reinterpret_cast<const char*>(key.data()), key.size()}, message));
 }
 

@@ -15,7 +15,8 @@ struct Digest {
   friend bool operator==(const Digest&, const Digest&) = default;
 };
 
-/// XXH3-128 over the length-prefixed parts, seeded per installation.
+/// XXH3-128 over the parts, each prefixed by its length. Each installation has its own `seed`, so that nobody can
+/// prepare two texts with one digest.
 Digest digest(std::uint64_t seed, std::initializer_list<std::string_view> parts);
 
 using Key = std::array<std::uint8_t, 32>;  ///< key material of HMAC-SHA-256

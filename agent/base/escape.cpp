@@ -36,7 +36,7 @@ std::size_t utf8_sequence(std::string_view s) {
   return 0;
 }
 
-bool is_control_sequence(std::string_view sequence) {
+bool is_control_character(std::string_view sequence) {
   const char32_t c = code_point(sequence);
   return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x061c || c == 0x200e || c == 0x200f ||
          (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
@@ -91,7 +91,7 @@ std::string escaped(std::string_view text) {
     const std::size_t n = std::max<std::size_t>(utf8_sequence(text), 1);
     const std::string_view one = text.substr(0, n);
     const bool valid_utf8 = utf8_sequence(text) != 0;
-    if (valid_utf8 && !is_control_sequence(one)) {
+    if (valid_utf8 && !is_control_character(one)) {
       out += one;
     } else {
       const auto c = static_cast<unsigned>(code_point(one));

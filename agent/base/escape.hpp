@@ -14,9 +14,9 @@ std::size_t utf8_sequence(std::string_view text);
 /// Decodes one well-formed sequence, which must be the whole of `sequence`.
 char32_t code_point(std::string_view sequence);
 
-/// Returns true if a terminal or a line reader would act on this sequence instead of showing it: C0 and C1 controls,
-/// DEL, line and paragraph separators, and marks that change the writing direction.
-bool is_control_sequence(std::string_view sequence);
+/// Returns true if a terminal or a line reader would act on this character (one UTF-8 sequence) instead of showing it:
+/// C0 and C1 controls, DEL, line and paragraph separators, and marks that change the writing direction.
+bool is_control_character(std::string_view sequence);
 
 /// Returns at most the first `bytes` of a text, without a cut-off character. [any thread]
 std::string_view front(std::string_view text, std::size_t bytes);
@@ -30,7 +30,7 @@ std::pair<std::string, std::string> around_difference(std::string_view before, s
 /// whole JSON document unreadable. [any thread]
 std::string valid_utf8(std::string text);
 
-/// Returns the text on one line, with control sequences as `\x1b` or `\u202e` and bytes that are not valid UTF-8 as
+/// Returns the text on one line, with control characters as `\x1b` or `\u202e` and bytes that are not valid UTF-8 as
 /// `\xff`. [any thread]
 std::string escaped(std::string_view text);
 

@@ -10,7 +10,7 @@ namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/// Parses exactly `width` digits and removes them from the front.
+/// Parses exactly `width` digits and removes them from the front. Empty if there are fewer.
 std::optional<int> take_number(std::string_view& rest, std::size_t width) {
   if (rest.size() < width || !std::all_of(rest.begin(), rest.begin() + static_cast<std::ptrdiff_t>(width), is_digit))
     return std::nullopt;
@@ -19,6 +19,8 @@ std::optional<int> take_number(std::string_view& rest, std::size_t width) {
   rest.remove_prefix(width);
   return out;
 }
+
+/// Removes the first character if it is one of `any_of`. Returns false if it is not.
 bool take(std::string_view& rest, std::string_view any_of) {
   if (rest.empty() || any_of.find(rest.front()) == std::string_view::npos) return false;
   rest.remove_prefix(1);
@@ -38,7 +40,7 @@ std::optional<std::chrono::sys_days> take_date(std::string_view& rest) {
   return std::chrono::sys_days(date);
 }
 
-/// Parses `hh:mm:ss[.fraction]` into nanoseconds; at most 9 decimal places.
+/// Parses `hh:mm:ss[.fraction]` into nanoseconds. Decimal places after the ninth must be 0.
 std::optional<std::int64_t> take_time(std::string_view& rest) {
   const auto hour = take_number(rest, 2);
   if (!hour || !take(rest, ":")) return std::nullopt;
@@ -48,14 +50,14 @@ std::optional<std::int64_t> take_time(std::string_view& rest) {
   if (!second || *hour > 23 || *minute > 59 || *second > 60) return std::nullopt;
   std::int64_t nanos = 0, place = 1'000'000'000;
   if (take(rest, ".,")) {
-    const std::size_t before = rest.size();
+    const std::size_t size = rest.size();
     for (; place > 1 && !rest.empty() && rest.front() >= '0' && rest.front() <= '9'; rest.remove_prefix(1)) {
       place /= 10;
       nanos += place * (rest.front() - '0');
     }
     while (take(rest, "0")) {
     }
-    if (rest.size() == before) return std::nullopt;
+    if (rest.size() == size) return std::nullopt;  // no digit follows the point
   }
   return ((*hour * 60 + *minute) * 60ll + *second) * 1'000'000'000 + nanos;
 }

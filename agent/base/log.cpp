@@ -30,7 +30,7 @@ class JsonFormatter final : public spdlog::formatter {
   std::unique_ptr<spdlog::formatter> clone() const override { return std::make_unique<JsonFormatter>(); }
 };
 
-/// Escapes each message, so that it stays one line without control sequences, whoever wrote its text.
+/// Escapes each message, so that it stays one line without control characters, whoever wrote its text.
 class TextFormatter final : public spdlog::formatter {
  public:
   void format(const spdlog::details::log_msg& msg, spdlog::memory_buf_t& out) override {
@@ -53,14 +53,14 @@ struct State {
 };
 
 /// Messages that are logged before configure(), as CLI commands do, are escaped, too.
-State* made() {
+State* make_state() {
   auto* out = new State;
   out->sink->set_formatter(std::make_unique<TextFormatter>());
   return out;
 }
 
 State& state() {
-  static State* instance = made();  // never destroyed, because threads may log while the process exits
+  static State* instance = make_state();  // never destroyed, because threads may log while the process exits
   return *instance;
 }
 

@@ -16,8 +16,8 @@ void release_free_memory() {
 
 void limit_heap_growth() {
 #ifdef __GLIBC__
-  ::mallopt(M_MMAP_THRESHOLD, 128 << 10);
-  ::mallopt(M_TRIM_THRESHOLD, 256 << 10);
+  ::mallopt(M_MMAP_THRESHOLD, 128 << 10);  // bytes
+  ::mallopt(M_TRIM_THRESHOLD, 256 << 10);  // bytes
   ::mallopt(M_ARENA_MAX, 2);
 #endif
 }

@@ -3,8 +3,8 @@
 
 namespace driftd {
 
-/// Returns free heap memory to the system, such as a long list needed while it was judged. Any thread, but best one
-/// that nobody waits for. Does nothing without glibc.
+/// Returns free heap memory to the system, for instance after a long list was judged. It takes some milliseconds, so
+/// call it on a thread that nobody waits for. Does nothing without glibc.
 void release_free_memory();
 
 /// Call before the first thread starts. Large blocks then go back to the system when they are freed, and threads share

@@ -13,8 +13,9 @@ namespace driftd {
 /// parser emits its first event. Borrows the text. [one thread]
 class PacedInput final : public std::streambuf {
  public:
-  /// Throws std::length_error out of the parser if it reads more than `max_ahead` units (see token_cost) without
-  /// `progress()`. `tail` is read after `text`. Both are read in place and must outlive this.
+  /// If the parser reads more than `max_ahead` units (see token_cost) without progress(), the read throws
+  /// std::length_error, which leaves the parser. `tail` is read after `text`. Both are read in place and must outlive
+  /// this.
   PacedInput(std::string_view text, std::size_t max_ahead, std::string_view tail = {})
       : max_ahead_(max_ahead),
         text_(text),

@@ -7,32 +7,32 @@
 
 namespace driftd {
 
-/// A rate limiter (GCRA): one token per `each`, at most `burst` at once. The defaults are those of the host's `permit`
-/// limiter: 50 tokens a second, burst 100. Not thread-safe.
+/// A rate limiter (GCRA): one token per `interval`, at most `burst` at once. The defaults are those of the host's
+/// `permit` limiter: 50 tokens a second, burst 100. Not thread-safe.
 class RateLimiter {
  public:
   using Clock = std::chrono::steady_clock;
   RateLimiter() = default;
-  RateLimiter(std::chrono::milliseconds each, std::int64_t burst) : each_(each), burst_(burst) {}
+  RateLimiter(std::chrono::milliseconds interval, std::int64_t burst) : interval_(interval), burst_(burst) {}
 
   /// Reserves `tokens` and returns the time from which they may be used. A request above the burst counts as the burst.
   Clock::time_point reserve(std::uint32_t tokens, Clock::time_point now) {
-    const auto cost = each_ * std::clamp<std::int64_t>(tokens, 1, burst_);
+    const auto cost = interval_ * std::clamp<std::int64_t>(tokens, 1, burst_);
     full_at_ = std::max(full_at_, now) + cost;
-    return std::max(now, full_at_ - each_ * burst_);
+    return std::max(now, full_at_ - interval_ * burst_);
   }
   /// Takes one token if one is available now.
   bool try_take(Clock::time_point now) {
-    if (full_at_ + each_ - each_ * burst_ > now) return false;
-    full_at_ = std::max(full_at_, now) + each_;
+    if (full_at_ + interval_ - interval_ * burst_ > now) return false;
+    full_at_ = std::max(full_at_, now) + interval_;
     return true;
   }
   bool full(Clock::time_point now) const { return full_at_ <= now; }  ///< true if the whole burst is available
 
  private:
-  std::chrono::milliseconds each_{20};
+  std::chrono::milliseconds interval_{20};
   std::int64_t burst_ = 100;
-  Clock::time_point full_at_{};
+  Clock::time_point full_at_{};  ///< when the whole burst is available again
 };
 
 }  // namespace driftd

@@ -45,7 +45,8 @@ class [[nodiscard]] Result : public tl::expected<T, Error> {
  public:
   using tl::expected<T, Error>::expected;
   Result() = default;
-  Result(tl::expected<T, Error> other) : tl::expected<T, Error>(std::move(other)) {}  // of map(), and_then()
+  Result(tl::expected<T, Error> other)
+      : tl::expected<T, Error>(std::move(other)) {}  // converts what map() and and_then() return
 };
 using Status = Result<void>;
 
@@ -73,5 +74,6 @@ inline tl::unexpected<Error> fail(Error error) { return tl::unexpected<Error>(st
 /// For a Status: returns its error, or continues.
 #define DRIFTD_CHECK(expr) \
   if (auto driftd_status_ = (expr); !driftd_status_) return ::tl::unexpected<::driftd::Error>(driftd_status_.error())
+/// The same inside a coroutine.
 #define DRIFTD_CO_CHECK(expr) \
   if (auto driftd_status_ = (expr); !driftd_status_) co_return ::tl::unexpected<::driftd::Error>(driftd_status_.error())

@@ -7,8 +7,8 @@
 namespace driftd {
 namespace {
 
-constexpr std::uint64_t kN = 1u << 14, kR = 8, kP = 1;
-// scrypt needs 128 * N * r = 16 MiB; OpenSSL refuses parameters that need more than this
+constexpr std::uint64_t kN = 1u << 14, kR = 8, kP = 1;  // the parameters N, r and p of RFC 7914
+// scrypt needs 128 * N * r = 16 MiB; OpenSSL refuses parameters that need more bytes than this
 constexpr std::uint64_t kMaxMemory = 32u << 20;
 
 /// Returns the reason of OpenSSL's newest error and clears it.
@@ -27,7 +27,7 @@ Result<std::string> slow_hash(std::string_view text, std::string_view salt) {
   if (done == 1) return std::string(reinterpret_cast<const char*>(out), sizeof out);
   return fail(Code::unavailable,
               "a slow digest (scrypt, 16 MiB) could not be computed: " + newest_reason() +
-                  "; look at the memory that the system leaves this process, and whether its OpenSSL offers scrypt");
+                  "; check that this process may use more memory, and that its OpenSSL offers scrypt");
 }
 
 }  // namespace driftd

@@ -16,8 +16,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kMaxLinks = 40;  // the kernel's limit
+constexpr int kMaxLinks = 40;  // symbolic links in one path: the kernel's limit
 
+/// Puts the names of `path` before the others, without empty ones and `.`.
 void prepend(std::deque<fs::path>& names, const fs::path& path) {
   std::deque<fs::path> more;
   for (const auto& name : path.relative_path()) {
@@ -26,7 +27,7 @@ void prepend(std::deque<fs::path>& names, const fs::path& path) {
   names.insert(names.begin(), more.begin(), more.end());
 }
 
-/// Resolves the next name. Returns false if it cannot be examined.
+/// Resolves the next name. Returns false, with `resolved.error` set, if it cannot be examined.
 bool advance(ResolvedPath& resolved, std::deque<fs::path>& names, int& links) {
   fs::path& at = resolved.reached;
   const fs::path name = names.front();
@@ -37,10 +38,16 @@ bool advance(ResolvedPath& resolved, std::deque<fs::path>& names, int& links) {
   }
   PathStep step{at / name, {}, names.size() == 1};
   std::error_code failed;
-  if (::lstat(step.at.c_str(), &step.st) != 0) return (resolved.error = errno) == 0;
+  if (::lstat(step.at.c_str(), &step.st) != 0) {
+    resolved.error = errno;
+    return false;
+  }
   const bool link = S_ISLNK(step.st.st_mode);
   const fs::path target = link ? fs::read_symlink(step.at, failed) : fs::path();
-  if (failed || (link && ++links > kMaxLinks)) return (resolved.error = failed ? failed.value() : ELOOP) == 0;
+  if (failed || (link && ++links > kMaxLinks)) {
+    resolved.error = failed ? failed.value() : ELOOP;
+    return false;
+  }
   resolved.steps.push_back(step);
   names.pop_front();
   if (!link) at = step.at;
@@ -68,7 +75,7 @@ ResolvedPath resolve_path(const fs::path& file) {
 namespace {
 
 /// Returns true for the private group that systems create with each user, if it has no other members.
-bool is_private(gid_t group, uid_t owner) {
+bool is_private_group(gid_t group, uid_t owner) {
   if (group != owner) return false;
   struct group entry {};
   struct group* found = nullptr;
@@ -92,7 +99,7 @@ std::string other_writers(mode_t mode, uid_t owner, gid_t group) {
   const bool sticky = S_ISDIR(mode) && (mode & S_ISVTX) != 0 && owner == 0;
   if (sticky) return {};
   if ((mode & S_IWOTH) != 0) return "others";
-  const bool harmless = (mode & S_IWGRP) == 0 || group == 0 || is_private(group, owner);
+  const bool harmless = (mode & S_IWGRP) == 0 || group == 0 || is_private_group(group, owner);
   return harmless ? std::string() : fmt::format("group {}", group);
 }
 
@@ -112,8 +119,8 @@ std::string tamper_risk(const PathStep& step, int opened) {
   constexpr const char* kAcl = "system.posix_acl_access";
   const ssize_t acl = opened < 0 ? ::lgetxattr(at.c_str(), kAcl, nullptr, 0) : ::fgetxattr(opened, kAcl, nullptr, 0);
   const bool listed = (st.st_mode & S_IWGRP) != 0 && acl > 0;
-  return listed ? fmt::format("{} has an ACL that lets others write; see `getfacl {}`, `setfacl -b {}` takes it off",
-                              at, at, at)
+  return listed ? fmt::format("{} has an ACL that lets others write; see `getfacl {}`, `setfacl -b {}` removes it", at,
+                              at, at)
                 : std::string();
 }
 

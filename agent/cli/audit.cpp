@@ -39,7 +39,7 @@ void show_lines(const Context& context, const core::Value& answer) {
                text(line, "reason"),
                {text(line, "outcome"), Colour::red}});
   }
-  context.print(table, "nothing was decided or asked for yet");
+  context.print(table, "the audit log has no lines yet");
   print_omitted(context, answer, list(answer, "audit").size());
 }
 

@@ -9,8 +9,8 @@
 namespace driftd::cli {
 namespace {
 
-/// `3 backends, 408 resources, 7 open drifts, 1204 events, the newest of 2026-11-22T12:01:03.000Z`
-std::string words_of(const core::Value& answer) {
+/// Describes a store: `3 backends, 408 resources, 7 open drifts, 1204 events, the newest of 2026-11-22T12:01:03.000Z`.
+std::string summary_of(const core::Value& answer) {
   const std::string newest = text(answer, "newest_at");
   return text(answer, "backends") + " backends, " + text(answer, "resources") + " resources, " +
          text(answer, "open_drifts") + " open drifts, " + text(answer, "events") + " events" +
@@ -18,11 +18,11 @@ std::string words_of(const core::Value& answer) {
 }
 
 int back_up(const Context& context, const std::string& to, bool with_key) {
-  const auto config = config_beside_agent(context);
+  const auto config = load_offline_config(context);
   if (!config) return context.fail(config.error());
   if (!context.hooks.back_up) return context.fail(kUsage, "this binary holds no agent; use driftd");
   return finish_offline(context, context.hooks.back_up(*config, to, with_key), [&](const core::Value& answer) {
-    context.out() << "wrote " << printable(text(answer, "file")) << ", verified: " << words_of(answer) << "\n";
+    context.out() << "wrote " << printable(text(answer, "file")) << ", verified: " << summary_of(answer) << "\n";
     const std::string key = text(answer, "key_file"), elsewhere = text(answer, "key_from");
     if (!elsewhere.empty()) {
       context.out() << "it needs the key of " << printable(elsewhere)
@@ -38,24 +38,25 @@ int back_up(const Context& context, const std::string& to, bool with_key) {
 }
 
 int restore(const Context& context, const std::string& from, const std::string& key) {
-  const auto config = config_beside_agent(context, key.empty());
+  const auto config = load_offline_config(context, key.empty());
   if (!config) return context.fail(config.error());
   if (!context.hooks.restore) return context.fail(kUsage, "this binary holds no agent; use driftd");
   return finish_offline(context, context.hooks.restore(*config, from, key), [&](const core::Value& answer) {
-    context.out() << "restored " << printable(text(answer, "file")) << ": " << words_of(answer) << "\n";
+    context.out() << "restored " << printable(text(answer, "file")) << ": " << summary_of(answer) << "\n";
     const std::string kept = text(answer, "kept");
     if (!kept.empty()) context.out() << "the former store is " << printable(kept) << "\n";
     if (const std::string unchecked = text(answer, "unchecked"); !unchecked.empty()) {
       context.out() << "whether the key of " << printable(unchecked)
                     << " fits shows at the start: this process cannot read it (--key FILE checks one)\n";
     }
-    context.out() << "start the agent: it begins a new incarnation and finds again as drift what changed since\n";
+    context.out()
+        << "start the agent: it begins a new incarnation, and reports what changed since the backup as drift\n";
   });
 }
 
 }  // namespace
 
-Outcome<config::Config> config_beside_agent(const Context& context, bool with_key) {
+Outcome<config::Config> load_offline_config(const Context& context, bool with_key) {
   config::LoadOptions options;
   options.resolve_secrets = false;
   options.resolve_key = with_key;

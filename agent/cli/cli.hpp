@@ -15,8 +15,10 @@ namespace driftd::cli {
 struct Hooks {
   std::function<int(const std::string& config_file)> run;
   std::function<app::OnceResult(const std::string& config_file, const app::OnceOptions&)> once;
-  /// Validates the settings of each backend against its plugin's schema, if the plugin is found. May be empty.
-  std::function<app::CheckReport(const config::Config&)> check_settings;
+  /// Checks what config::load() cannot: settings against the schemas of plugins, and what the store still needs. May be
+  /// empty.
+  std::function<app::CheckReport(const config::Config&)> check_config;
+  /// Runs each program of `${exec:…}` once and returns what is wrong with its answer. May be empty.
   std::function<std::vector<config::ConfigError>(const config::Config&)> try_programs;
   std::function<Result<core::Value>(const config::Config&, const std::string& to, bool with_key)> back_up;
   std::function<Result<core::Value>(const config::Config&, const std::string& from, const std::string& key)> restore;
@@ -28,12 +30,13 @@ struct Hooks {
   std::function<Status(const std::string& plugin, const std::string& lock)> admit_plugin;
 };
 
+/// Where a command line reads and writes.
 struct Streams {
   std::ostream& out;
   std::ostream& err;
   bool colour = false;
   std::istream* answers = nullptr;  ///< input of a person at a terminal; null if nobody can be asked
-  bool shown = false;               ///< `out` is a terminal, where no key may be printed
+  bool shown = false;               ///< `out` is a terminal, so no key may be printed
 };
 
 /// Runs one command line (without the program's name). Returns the exit code (exit_codes.hpp).

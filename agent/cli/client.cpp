@@ -38,15 +38,14 @@ std::unique_ptr<curl_slist, CloseCurl> make_headers() {
 }
 
 /// Explains why connecting to `socket` failed. curl's own message would name a TCP port.
-std::string unreachable(const std::string& socket) {
+std::string explain_unreachable(const std::string& socket) {
   const std::string refused = "no agent answers on " + socket + ": ";
   if (::access(socket.c_str(), W_OK) == 0)
     return refused + "the socket exists, but no process listens on it; is driftd running?";
   if (errno == EACCES) {
     return "the agent's socket " + socket +
            " may not be opened by this user; run as root, or as a member of a group that admin.socket_group, "
-           "read_group or "
-           "decide_group names";
+           "read_group or decide_group names";
   }
   return refused + std::strerror(errno) + "; is driftd running, and is --socket right?";
 }
@@ -60,7 +59,7 @@ Outcome<core::Value> parse_reply(const Outcome<Reply>& reply) {
   if (!value) {
     return tl::unexpected(Failure{kFinding, "the agent answered HTTP " + std::to_string(reply->status) + " with " +
                                                 std::to_string(reply->body.size()) +
-                                                " bytes that are no JSON: " + value.error().message});
+                                                " bytes that are not valid JSON: " + value.error().message});
   }
   if (reply->status < 400) return *value;
   const core::Value error = member(*value, "error");
@@ -105,7 +104,7 @@ Outcome<Reply> Client::raw(const std::string& target, const std::string* body, s
     curl_easy_setopt(curl.get(), CURLOPT_POSTFIELDS, body->c_str());
   }
   const CURLcode code = curl_easy_perform(curl.get());
-  if (code == CURLE_COULDNT_CONNECT) return tl::unexpected(Failure{kUnreachable, unreachable(socket_)});
+  if (code == CURLE_COULDNT_CONNECT) return tl::unexpected(Failure{kUnreachable, explain_unreachable(socket_)});
   if (code != CURLE_OK) {
     const std::string why = detail[0] == '\0' ? curl_easy_strerror(code) : detail.data();
     long sent = 0;

@@ -47,6 +47,7 @@ struct Context {
     }
     return kOk;
   }
+  /// Prints the table, or `when_empty` if it has no rows.
   void print(const Table& table, const char* when_empty) const;
 };
 
@@ -77,9 +78,11 @@ void add_backup(CLI::App& app, Context& context);  ///< backup, restore
 void add_key(CLI::App& app, Context& context);     ///< key, key rotate, key new
 void add_version(CLI::App& app, Context& context);
 
-/// Loads the configuration for a command that does not ask the agent. Secret references are not resolved, except that
-/// `with_key` resolves the installation key's if this process can read it (backup.cpp).
-Outcome<config::Config> config_beside_agent(const Context& context, bool with_key = false);
+/// Loads the configuration for a command that does not ask the agent (backup.cpp). Secret references are not resolved,
+/// except that `with_key` resolves the installation key's if this process can read it.
+Outcome<config::Config> load_offline_config(const Context& context, bool with_key = false);
+/// Prints the result of a command that did not ask the agent. Returns the exit code: kUsage for `invalid`, kUnreachable
+/// for any other error (backup.cpp).
 int finish_offline(const Context& context, const Result<core::Value>& done,
                    const std::function<void(const core::Value&)>& show);
 
@@ -89,6 +92,7 @@ void print_omitted(const Context& context, const core::Value& answer, std::size_
 void print_drifts(const Context& context, const core::Value::Array& drifts);
 /// Prints the results of refreshed backends (refresh.cpp). Returns kIncomplete if one failed or is only partly listed.
 int print_refreshed(const Context& context, const core::Value& answer);
+/// Returns kIncomplete if a backend failed or is only partly listed, else kOk (refresh.cpp).
 int refresh_exit_code(const core::Value& answer);
 
 }  // namespace driftd::cli

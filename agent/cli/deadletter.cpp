@@ -46,7 +46,7 @@ void add_verb(CLI::App& above, Context& context, const std::string& verb, const 
 void add_deadletter(CLI::App& app, Context& context) {
   auto* command = app.add_subcommand("deadletter", "events that a sink refused for good");
   command->require_subcommand(1);
-  auto* show_all = command->add_subcommand("ls", "list them");
+  auto* show_all = command->add_subcommand("ls", "list the dead letters");
   auto query = std::make_shared<Query>();
   show_all->add_option("--sink", (*query)["sink"], "only of this sink");
   show_all->add_option("--limit", (*query)["limit"], "maximum number of events (default 100)");
@@ -54,8 +54,8 @@ void add_deadletter(CLI::App& app, Context& context) {
     context.exit = context.print(context.client().get("/v1/deadletters", *query),
                                  [&](const auto& answer) { show_dead_letters(context, answer); });
   });
-  add_verb(*command, context, "replay", "send them again");
-  add_verb(*command, context, "drop", "give them up");
+  add_verb(*command, context, "replay", "send dead letters again");
+  add_verb(*command, context, "drop", "give dead letters up: they are never sent");
 }
 
 }  // namespace driftd::cli

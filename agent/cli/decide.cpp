@@ -143,9 +143,9 @@ void add_verb(CLI::App& app, Context& context, const std::string& verb, const st
                                           : "ID@DIGEST as `driftd drifts` prints them, ids also by their beginnings";
   command->add_option("DRIFT", options->drifts, form)->required();
   command->add_option("--reason", options->reason, "kept with the decision");
-  command->add_option("--digest", options->digest, "of ids that are given without one");
+  command->add_option("--digest", options->digest, "the digest for ids that are given without one");
   if (verb == "reject" || verb == "ignore") {
-    command->add_option("--expires-seconds", options->expires_seconds, "then it is pending again")
+    command->add_option("--expires-seconds", options->expires_seconds, "after this time the drift is pending again")
         ->check(CLI::PositiveNumber);
   }
   command->callback([&context, verb, options] { context.exit = decide(context, verb, *options); });
@@ -154,10 +154,11 @@ void add_verb(CLI::App& app, Context& context, const std::string& verb, const st
 }  // namespace
 
 void add_decisions(CLI::App& app, Context& context) {
-  add_verb(app, context, "approve", "accept: the baseline follows");
-  add_verb(app, context, "reject", "the baseline stands; silent until the value moves");
-  add_verb(app, context, "ignore", "this value is fine; report any other");
-  add_verb(app, context, "undo", "take a decision back");
+  add_verb(app, context, "approve", "accept the current value: it becomes the baseline");
+  add_verb(app, context, "reject",
+           "keep the baseline; the drift stays open and is reported again only with another value");
+  add_verb(app, context, "ignore", "leave this value alone; the drift is reported again only with another value");
+  add_verb(app, context, "undo", "revoke a decision");
 }
 
 }  // namespace driftd::cli

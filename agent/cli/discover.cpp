@@ -23,8 +23,8 @@ void show_discovered(const Context& context, const core::Value& answer) {
                text(backend, "origin")});
   }
   context.print(table, "no backends discovered");
-  for (const auto& said : list(answer, "diagnostics")) {
-    context.out() << printable(text(said, "code") + ": " + text(said, "message")) << "\n";
+  for (const auto& diagnostic : list(answer, "diagnostics")) {
+    context.out() << printable(text(diagnostic, "code") + ": " + text(diagnostic, "message")) << "\n";
   }
   if (!flag(answer, "complete")) {
     context.out() << "not complete: a backend that is not listed may still exist\n";
@@ -41,7 +41,7 @@ void add_discover(CLI::App& app, Context& context) {
   command->add_flag("--json", *json, "as -o json");
   command->callback([&context, backend, json] {
     if (*json) context.output = "json";
-    const std::string path = "/v1/backends/" + *backend + "/discovered";
+    const std::string path = "/v1/backends/" + escape(*backend) + "/discovered";
     const auto answer = context.client().get(path, {}, std::chrono::seconds(600));  // a provider may take this long
     context.exit = context.print(answer, [&](const auto& found) { show_discovered(context, found); });
   });

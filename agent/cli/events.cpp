@@ -68,7 +68,7 @@ int print(const Context& context, const EventOptions& options) {
 void add_events(CLI::App& app, Context& context) {
   auto* command = app.add_subcommand("events", "what happened, oldest first; JSON: one event a line");
   auto options = std::make_shared<EventOptions>();
-  command->add_flag("-f,--follow", options->follow, "go on printing as events come");
+  command->add_flag("-f,--follow", options->follow, "print further events as they arrive");
   command->add_option("--after", options->query["after"], "only events after this number (seq)");
   command->add_option("--limit", options->query["limit"], "maximum number of events in one request (default 100)");
   command->add_option("--count", options->count, "with --follow: stop after this many events")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Helpers to read the agent's JSON answers.
+// Reads the agent's JSON answers.
 #pragma once
 
 #include <string>

@@ -22,7 +22,7 @@ void show_state(const Context& context, const core::Value& answer) {
 }
 
 int show(const Context& context, const std::string& key_file) {
-  const auto config = config_beside_agent(context, key_file.empty());
+  const auto config = load_offline_config(context, key_file.empty());
   if (!config) return context.fail(config.error());
   if (!context.hooks.key_state) return context.fail(kUsage, "this binary holds no agent; use driftd");
   return finish_offline(context, context.hooks.key_state(*config, key_file),
@@ -52,7 +52,7 @@ void show_rotated(const Context& context, const core::Value& answer) {
 }
 
 int rotate(const Context& context, app::KeyRotation asked) {
-  const auto config = config_beside_agent(context, asked.key_file.empty());
+  const auto config = load_offline_config(context, asked.key_file.empty());
   if (!config) return context.fail(config.error());
   if (!context.hooks.rotate_key) return context.fail(kUsage, "this binary holds no agent; use driftd");
   asked.say = [&context](const std::string& words) { context.streams.err << "driftd: " << words << std::endl; };
@@ -90,13 +90,13 @@ void add_new_key(CLI::App& key, Context& context) {
 }  // namespace
 
 void add_key(CLI::App& app, Context& context) {
-  auto* key = app.add_subcommand("key", "the key under which secrets are compared: ids, age and rights");
+  auto* key = app.add_subcommand("key", "the key under which secrets are compared: ids, age and permissions");
   key->require_subcommand(0, 1);
   auto asked = std::make_shared<app::KeyRotation>();
   key->add_option("--key", asked->key_file,
                   "the file of a key that agent.installation_key names, where this process cannot read that");
   auto* again =
-      key->add_subcommand("rotate", "put a next layer around the key and every stored digest; the agent must not run");
+      key->add_subcommand("rotate", "add a layer around the key and every stored digest; the agent must not run");
   again->add_option("--reason", asked->reason, "for the audit log");
   again->add_flag(
       "--slow", asked->slow,

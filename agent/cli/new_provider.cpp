@@ -116,7 +116,7 @@ int create(const Context& context, ProjectOptions options) {
                 << "  make                      # build/" << options.name << ".so\n"
                 << "  make test                 # its unit test, then driftd-check\n"
                 << "  make install DIR=FOLDER   # a folder of agent.plugin_dirs\n"
-                << "README.md has its settings, rights and limits.\n";
+                << "README.md has its settings, permissions and limits.\n";
   return kOk;
 }
 
@@ -124,7 +124,7 @@ int create(const Context& context, ProjectOptions options) {
 
 void add_new_provider(CLI::App& app, Context& context) {
   auto* command =
-      app.add_subcommand("new-provider", "writes a provider that builds, with a test, to start your own from");
+      app.add_subcommand("new-provider", "write a provider that builds, with a test, to start your own from");
   auto options = std::make_shared<ProjectOptions>();
   command->add_option("NAME", options->name, "its id and type: a-z, 0-9 and '-'")->required();
   command->add_option("--lang", options->language, "c, cpp, rust or go")

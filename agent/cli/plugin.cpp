@@ -36,7 +36,7 @@ std::string reason(const core::Value& worker) {
     append(out, "broke rules: " + misuses + " (last: " + text(worker, "last_misuse") + ")");
   }
   if (const std::string hits = counts(worker, "budget_hits"); !hits.empty()) {
-    append(out, "met budgets: " + hits + " (last: " + text(worker, "last_budget_hit") + ")");
+    append(out, "exceeded budgets: " + hits + " (last: " + text(worker, "last_budget_hit") + ")");
   }
   append(out, text(worker, "last_failure"));
   return out;
@@ -45,7 +45,7 @@ std::string reason(const core::Value& worker) {
 /// Returns what is wrong with the plugin's file. Empty if nothing is.
 std::string file_error(const core::Value& plugin) {
   std::string out = text(plugin, "error");
-  if (flag(plugin, "gone")) append(out, "the file is gone; what runs it stays until it ends");
+  if (flag(plugin, "gone")) append(out, "the file was removed; workers that run it go on until they end");
   return out;
 }
 
@@ -107,7 +107,9 @@ void show_plugins(const Context& context, const core::Value& answer) {
 }
 
 void add_ls(CLI::App& plugin, Context& context) {
-  plugin.add_subcommand("ls", "those that the agent found and how they fare, also the ones that do not load")
+  plugin
+      .add_subcommand("ls",
+                      "the plugins that the agent found and the state of their workers, also those that do not load")
       ->callback([&context] {
         context.exit = context.print(context.client().get("/v1/plugins"),
                                      [&](const auto& answer) { show_plugins(context, answer); });
@@ -134,7 +136,7 @@ void add_resume(CLI::App& plugin, Context& context) {
 }  // namespace
 
 void add_plugin(CLI::App& app, Context& context) {
-  auto* command = app.add_subcommand("plugin", "provider plugins: what is installed, how it fares, pins, checks");
+  auto* command = app.add_subcommand("plugin", "provider plugins: what is installed, its workers, pins, checks");
   command->require_subcommand(1);
   add_ls(*command, context);
   add_plugin_describe(*command, context);

@@ -103,7 +103,7 @@ void show_kind(const Context& context, const std::string& kind, const Value& sch
       table.add({path, text(one, "type"), text(one, "class"), other_rules(one)});
     }
   }
-  context.print(table, "no attribute is declared: all compare as they are");
+  context.print(table, "no attribute is declared: all are compared as they are");
 }
 
 void show_plugin(const Context& context, const Value& plugin) {

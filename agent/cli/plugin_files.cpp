@@ -17,15 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kSignalled = 128;
-
-Outcome<config::Config> read_config(const Context& context) {
-  config::LoadOptions options;
-  options.resolve_secrets = false;
-  auto loaded = config::load(context.config, options);
-  if (!loaded) return tl::unexpected(Failure{kConfig, config::render(loaded.error())});
-  return std::move(*loaded);
-}
+constexpr int kSignalled = 128;  // plus the signal, as a shell reports it
 
 void show_lock(const Context& context, const app::LockReport& report) {
   Table table({"", "PLUGIN", "SHA256"});
@@ -48,7 +40,7 @@ core::Value to_json(const app::LockReport& report) {
 }
 
 int write_lock(const Context& context, const std::string& file) {
-  const auto config = read_config(context);
+  const auto config = load_offline_config(context);
   if (!config) return context.fail(config.error());
   const auto report = context.hooks.lock_plugins(*config, file);
   if (!report) return context.fail(kFinding, report.error().message);
@@ -95,7 +87,7 @@ std::string plugin_of(const std::vector<std::string>& words) {
 int check(const Context& context, std::vector<std::string> arguments) {
   std::vector<std::string> folders = {"/usr/lib/driftd/providers"};
   std::string lock;
-  if (const auto config = read_config(context)) {  // without a config: the package's folder
+  if (const auto config = load_offline_config(context)) {  // without a config: the package's folder
     folders = config->agent.plugin_dirs;
     lock = config->agent.plugin_lock.string();
   }

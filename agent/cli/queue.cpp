@@ -26,14 +26,14 @@ void show_notifications(const Context& context, const core::Value& answer) {
 void show_queue(const Context& context, const core::Value& answer) {
   show_notifications(context, answer);
   Table table({"SINK", "EMITTED", "ACKED", "PENDING", "DEAD", "DROPPED"});
-  for (const auto& book : list(answer, "books")) {
-    const std::string dead = text(book, "dead");
-    table.add({text(book, "sink"),
-               text(book, "emitted"),
-               text(book, "acked"),
-               text(book, "pending"),
+  for (const auto& totals : list(answer, "books")) {
+    const std::string dead = text(totals, "dead");
+    table.add({text(totals, "sink"),
+               text(totals, "emitted"),
+               text(totals, "acked"),
+               text(totals, "pending"),
                {dead, dead == "0" ? Colour::none : Colour::red},
-               text(book, "dropped")});
+               text(totals, "dropped")});
   }
   context.print(table, "no sinks");
   context.out() << "backlog: " << text(answer, "backlog_events") << " events, " << text(answer, "backlog_bytes")

@@ -34,7 +34,8 @@ int print_refreshed(const Context& context, const core::Value& answer) {
 }
 
 void add_refresh(CLI::App& app, Context& context) {
-  auto* command = app.add_subcommand("refresh", "look now and wait for the end; exit 3 when not everything was seen");
+  auto* command =
+      app.add_subcommand("refresh", "refresh now and wait for the result; exit 3 if not everything could be compared");
   auto backend = std::make_shared<std::string>();
   auto full = std::make_shared<bool>(false);
   command->add_option("BACKEND", *backend, "only this backend");

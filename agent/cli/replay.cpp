@@ -29,7 +29,7 @@ void add_replay(CLI::App& app, Context& context) {
   auto options = std::make_shared<Options>();
   command->add_option("--sink", options->sink)->required();
   command->add_option("--from", options->from, "seq, event id, or time such as 2026-11-21T03:39:16Z")->required();
-  command->add_option("--key", options->key, "only events of this resource: backend or backend/kind/id");
+  command->add_option("--key", options->key, "only events of this resource: backend/kind/id");
   command->add_option("--rate", options->rate, "maximum number of events per second")->check(CLI::PositiveNumber);
   command->callback([&context, options] {
     core::Value::Object body{{"sink", core::Value(options->sink)}, {"key", core::Value(options->key)}};

@@ -22,7 +22,7 @@ int probe(const Context& context, const std::string& which) {
   return good ? kOk : kFinding;
 }
 
-constexpr std::size_t kNote = 400;  // bytes; `driftd backends` and the log show the whole text
+constexpr std::size_t kMaxNote = 400;  // bytes; `driftd backends` and the log show the whole text
 
 /// Returns why a backend cannot be judged completely: its error, its health, or the first incomplete kind. Empty if it
 /// can.
@@ -41,12 +41,12 @@ std::string short_note(const core::Value& backend) {
   std::string note = whole_note(backend);
   const std::string secret = text(member(backend, "worker"), "secret_fault");
   if (!secret.empty()) note += (note.empty() ? "" : "; ") + secret;
-  if (note.size() <= kNote) return note;
-  return std::string(front(note, kNote)) + " …";
+  if (note.size() <= kMaxNote) return note;
+  return std::string(front(note, kMaxNote)) + " …";
 }
 
 /// Returns the jail state of the first worker whose jail is incomplete. Empty if there is no such worker.
-std::string lacking_jail(const core::Value& status) {
+std::string incomplete_jail(const core::Value& status) {
   for (const auto& backend : list(status, "backends")) {
     const std::string jail = text(member(backend, "worker"), "jail");
     if (jail.find("no landlock") != std::string::npos || jail.find("no seccomp") != std::string::npos) return jail;
@@ -61,7 +61,7 @@ void show_status(const Context& context, const core::Value& status) {
                            ready ? Colour::green : Colour::yellow, context.streams.colour)
                 << ", since " << when(text(status, "started")) << ", backlog " << number(status, "backlog_events")
                 << " events\n";
-  if (const std::string lack = lacking_jail(status); !lack.empty()) {
+  if (const std::string lack = incomplete_jail(status); !lack.empty()) {
     context.out() << painted("workers are not held: " + printable(lack), Colour::yellow, context.streams.colour)
                   << "\n";
   }
@@ -103,7 +103,7 @@ void show_status(const Context& context, const core::Value& status) {
 }  // namespace
 
 void add_status(CLI::App& app, Context& context) {
-  auto* command = app.add_subcommand("status", "how the agent, its backends and its sinks are");
+  auto* command = app.add_subcommand("status", "the state of the agent, its backends and its sinks");
   auto which = std::make_shared<std::string>();
   command->add_option("--probe", *which, "live or ready: exit 0 or 1 only")->check(CLI::IsMember({"live", "ready"}));
   command->callback([&context, which] {

@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <iterator>
 #include <memory>
+#include <sstream>
 
 #include "cli/command.hpp"
 
@@ -42,8 +43,8 @@ int validate(const Context& context, const ValidateOptions& asked) {
   const auto append = [](std::vector<config::ConfigError> from, std::vector<config::ConfigError>& to) {
     std::move(from.begin(), from.end(), std::back_inserter(to));
   };
-  if (loaded && context.hooks.check_settings) {
-    auto checked = context.hooks.check_settings(*loaded);
+  if (loaded && context.hooks.check_config) {
+    auto checked = context.hooks.check_config(*loaded);
     append(std::move(checked.errors), errors);
     append(std::move(checked.missing), asked.strict ? errors : warnings);
     append(std::move(checked.left), asked.strict ? errors : warnings);
@@ -55,8 +56,10 @@ int validate(const Context& context, const ValidateOptions& asked) {
     return errors.empty() ? kOk : kConfig;
   }
   const bool colour = context.streams.colour;
-  if (!warnings.empty())
-    context.streams.err << painted("warning: ", Colour::yellow, colour) << config::render(warnings);
+  std::istringstream lines(config::render(warnings));
+  for (std::string line; std::getline(lines, line);) {
+    context.streams.err << painted("warning: ", Colour::yellow, colour) << line << "\n";
+  }
   if (!errors.empty()) {
     context.streams.err << config::render(errors);
     context.streams.err << printable(context.config) << ": " << errors.size()

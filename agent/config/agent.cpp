@@ -54,27 +54,27 @@ seconds read_days(Section& section, std::string_view key, seconds fallback) {
 }
 
 // the package's folder; no warning if it is missing
-constexpr const char* kPackaged = "/usr/lib/driftd/providers";
+constexpr const char* kDefaultPluginDir = "/usr/lib/driftd/providers";
 
 /// Relative folders start at the config's folder. A missing folder is only a warning, because it may be created later.
 std::vector<std::string> read_plugin_dirs(Section& section) {
-  if (section.find("plugin_dirs") == nullptr) return {kPackaged};
+  if (section.find("plugin_dirs") == nullptr) return {kDefaultPluginDir};
   std::vector<std::string> out;
   for (const auto& text : section.texts("plugin_dirs")) {
     out.push_back(beside_config(section.report(), text));
     std::error_code unreadable;  // an unreadable folder counts as missing
-    if (out.back() == kPackaged || std::filesystem::is_directory(out.back(), unreadable)) continue;
+    if (out.back() == kDefaultPluginDir || std::filesystem::is_directory(out.back(), unreadable)) continue;
     section.report().warn(section.at("plugin_dirs"), "folder " + out.back() + " of 'plugin_dirs' is not there",
                           "create it; plugins that arrive in it are picked up without a restart");
   }
   return out;
 }
 
-constexpr std::string_view kFile = "${file:", kCredential = "${credential:";
+constexpr std::string_view kFileStart = "${file:", kCredentialStart = "${credential:";
 
 bool is_key_reference(const Node& node) {
   const std::string& text = node.text;
-  const bool known = text.starts_with(kFile) || text.starts_with(kCredential);
+  const bool known = text.starts_with(kFileStart) || text.starts_with(kCredentialStart);
   return node.kind == Node::Kind::scalar && known && text.find('}') == text.size() - 1;
 }
 
@@ -92,7 +92,7 @@ bool lies_in(const std::filesystem::path& file, const std::filesystem::path& fol
 /// Returns true if this process can read the key. A command outside the service has no $CREDENTIALS_DIRECTORY.
 bool can_read_key(const std::string& reference, const LoadOptions& options) {
   if (options.resolve_secrets) return true;
-  return options.resolve_key && (reference.starts_with(kFile) || environment_of(options, "CREDENTIALS_DIRECTORY"));
+  return options.resolve_key && (reference.starts_with(kFileStart) || environment_of(options, "CREDENTIALS_DIRECTORY"));
 }
 
 /// A key must not be written into a configuration. Only a reference as the whole value is accepted, and messages never
@@ -102,13 +102,13 @@ void read_installation_key(Section& section, const LoadOptions& options, Agent& 
   if (node == nullptr) return;
   Report& report = section.report();
   if (!is_key_reference(*node)) {
-    report.error(node->at, "'installation_key' of 'agent' is no reference to a key",
+    report.error(node->at, "'installation_key' of 'agent' is not a reference to a key",
                  "${credential:NAME} or ${file:PATH} as the whole value", "",
                  "`driftd key new --out FILE` makes a key; leave 'installation_key' out to keep it in data_dir");
     return;
   }
-  const std::string path = node->text.substr(kFile.size(), node->text.size() - kFile.size() - 1);
-  if (node->text.starts_with(kFile) && !path.empty() && lies_in(beside_config(report, path), out.data_dir)) {
+  const std::string path = node->text.substr(kFileStart.size(), node->text.size() - kFileStart.size() - 1);
+  if (node->text.starts_with(kFileStart) && !path.empty() && lies_in(beside_config(report, path), out.data_dir)) {
     report.error(node->at,
                  "'installation_key' of 'agent' names a file in data_dir, and a backup of data_dir would hold the key",
                  "a file outside of " + out.data_dir.string(), "'" + path + "'",
@@ -141,9 +141,9 @@ std::string beside_config(const Report& report, const std::string& path) {
 
 Agent read_agent(Section section, const LoadOptions& options) {
   Agent out;
-  out.name = text_here(section, "name", options, host_name());
-  out.cluster = text_here(section, "cluster", options, out.cluster);
-  out.node = text_here(section, "node", options);
+  out.name = text_or_variable(section, "name", options, host_name());
+  out.cluster = text_or_variable(section, "cluster", options, out.cluster);
+  out.node = text_or_variable(section, "node", options);
   for (const auto& [key, value] : {std::pair("name", out.name), std::pair("cluster", out.cluster)}) {
     const std::string fault = value.empty() ? "it is empty" : core::invalid_name_reason(value);
     if (fault.empty()) continue;
@@ -183,7 +183,8 @@ Admin read_admin(Section section) {
   }
   out.socket = section.text("socket", out.socket);
   if (out.socket.empty() || out.socket.size() > 107) {
-    section.report().error(section.at("socket"), "'socket' of 'admin' is no path of a Unix socket", "1 to 107 bytes");
+    section.report().error(section.at("socket"), "'socket' of 'admin' is not a path of a Unix socket",
+                           "1 to 107 bytes");
   }
   out.socket_group = section.text("socket_group");
   out.read_group = section.text("read_group");
@@ -214,7 +215,7 @@ Metrics read_metrics(Section section) {
                     std::all_of(out.prefix.begin(), out.prefix.end(),
                                 [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
   if (!good) {
-    section.report().error(section.at("prefix"), "'prefix' of 'metrics' is no name for metrics",
+    section.report().error(section.at("prefix"), "'prefix' of 'metrics' is not a prefix of metric names",
                            "letters, digits and _", "'" + out.prefix + "'");
   }
   section.close();

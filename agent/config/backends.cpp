@@ -12,7 +12,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-core::Value texts_value(const std::vector<std::string>& texts) {
+core::Value list_value(const std::vector<std::string>& texts) {
   core::Value::Array list;
   for (const auto& text : texts) list.emplace_back(text);
   return list;
@@ -31,7 +31,7 @@ std::string registration(const core::BackendSpec& spec, const core::Value& setti
                                           {"endpoint", spec.endpoint},
                                           {"settings", settings},
                                           {"labels", map_value(spec.labels)},
-                                          {"patterns", texts_value(spec.patterns)}});
+                                          {"patterns", list_value(spec.patterns)}});
 }
 
 void check_name(Section& section, const std::string& name, std::set<std::string>& names) {
@@ -81,7 +81,7 @@ std::vector<core::RedactRule> read_redact(Section redact, std::vector<core::Reda
     for (const auto& path : redact.texts(key)) {
       const auto glob = core::Glob::parse_path(path);
       if (!glob) {
-        redact.report().error(redact.at(key), "path '" + path + "' is not readable: " + glob.error().message,
+        redact.report().error(redact.at(key), "path '" + path + "' is not valid: " + glob.error().message,
                               "a name such as LOG_FORMAT, or a path such as containers.*.env.DB_HOST");
       }
       out.push_back({show, path});
@@ -110,7 +110,7 @@ core::BackendSpec read_backend(Section section, const Defaults& defaults, const 
   spec.isolation = read_isolation(section, defaults.isolation);
   spec.budgets = read_budgets(section.section("budgets"), defaults.budgets);
   spec.discover = section.boolean("discover", true);
-  spec.spoken_by = read_speakers(section);
+  spec.spoken_by = read_registrars(section);
   LoadOptions form_only = options;
   form_only.resolve_secrets = false;  // another node's secrets need not exist here
   read_settings(section, here ? options : form_only, spec, config, here);
@@ -200,7 +200,7 @@ void read_backends(Section& root, const Defaults& defaults, const LoadOptions& o
     elsewhere += here ? 0 : 1;
   }
   check_former_names(root.report(), items, names);
-  resolve_speakers(root.report(), items, names, config);
+  resolve_registrars(root.report(), items, names, config);
   if (elsewhere == 0 || !config.backends.empty()) return;
   const std::string where =
       config.agent.node.empty() ? "this agent has no 'agent.node'" : "'agent.node' is " + config.agent.node;

@@ -19,6 +19,7 @@
 #include "config/programs.hpp"
 #include "config/secret_file.hpp"
 #include "core/backend.hpp"
+#include "core/event/event.hpp"
 #include "sinks/file/settings.hpp"
 #include "sinks/nats/settings.hpp"
 #include "sinks/notifications/settings.hpp"

@@ -33,19 +33,19 @@ Config read_root(Report& report, const Node& node, const LoadOptions& options) {
   return config;
 }
 
-std::vector<ConfigError> unreadable(const std::string& file, const std::string& why) {
+std::vector<ConfigError> file_error(const std::string& file, const std::string& why) {
   return {{file, {}, why, "a YAML file that this user may read", "", "see docs/configure.md"}};
 }
 
-tl::expected<std::string, std::vector<ConfigError>> text_of(const std::filesystem::path& file) {
+tl::expected<std::string, std::vector<ConfigError>> read_text(const std::filesystem::path& file) {
   std::error_code code;
-  if (!std::filesystem::exists(file, code)) return tl::unexpected(unreadable(file.string(), "there is no such file"));
+  if (!std::filesystem::exists(file, code)) return tl::unexpected(file_error(file.string(), "there is no such file"));
   if (std::filesystem::is_directory(file, code))
-    return tl::unexpected(unreadable(file.string(), "this is a directory"));
+    return tl::unexpected(file_error(file.string(), "this is a directory"));
   std::ifstream in(file, std::ios::binary);
   std::string text(kMaxFileBytes + 1, '\0');
   if (in) in.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (!in.is_open() || in.bad()) return tl::unexpected(unreadable(file.string(), "the file cannot be read"));
+  if (!in.is_open() || in.bad()) return tl::unexpected(file_error(file.string(), "the file cannot be read"));
   text.resize(static_cast<std::size_t>(in.gcount()));
   return text;
 }
@@ -80,7 +80,7 @@ Loaded parse(std::string_view text, const std::string& file, const LoadOptions& 
 }
 
 Loaded load(const std::filesystem::path& file, const LoadOptions& options) {
-  const auto text = text_of(file);
+  const auto text = read_text(file);
   if (!text) return tl::unexpected(text.error());
   Report report{file.string(), {}, {}, {}};
   check_rights(report);
@@ -88,7 +88,7 @@ Loaded load(const std::filesystem::path& file, const LoadOptions& options) {
 }
 
 tl::expected<std::string, std::vector<ConfigError>> read_admin_socket(const std::filesystem::path& file) {
-  const auto text = text_of(file);
+  const auto text = read_text(file);
   if (!text) return tl::unexpected(text.error());
   Report report{file.string(), {}, {}, {}};
   const auto node = parse_yaml(*text, report.file);

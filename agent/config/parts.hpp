@@ -33,11 +33,11 @@ Delivery read_delivery(Section section);
 Defaults read_defaults(Section section);
 /// Reads `backends:` into Config::backends and backend_settings_at.
 void read_backends(Section& root, const Defaults& defaults, const LoadOptions& options, Config& config);
-/// Reads `spoken_by` of one backend. Once all backends are read, resolve_speakers() reports sources that do not exist
+/// Reads `spoken_by` of one backend. Once all backends are read, resolve_registrars() reports sources that do not exist
 /// and replaces the others by their names on this node.
-std::vector<core::Registrar> read_speakers(Section& backend);
-void resolve_speakers(Report& report, const std::vector<const Node*>& items, const std::set<std::string>& names,
-                      Config& config);
+std::vector<core::Registrar> read_registrars(Section& backend);
+void resolve_registrars(Report& report, const std::vector<const Node*>& items, const std::set<std::string>& names,
+                        Config& config);
 void read_sinks(Section& root, const LoadOptions& options, Config& config);
 /// Reads `routes:`. Must come after backends and sinks, whose names it looks up.
 void read_routes(Section& root, Config& config);

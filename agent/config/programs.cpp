@@ -46,7 +46,7 @@ struct Splitter {
       const char c = text[at++];
       if (c == '\\' && at == text.size()) return "it ends in a backslash";
       if (c == '\'' || c == '"') {
-        if (!quotation(c)) return std::string("a quotation (") + c + ") has no end";
+        if (!quotation(c)) return std::string("a quote (") + c + ") is not closed";
       } else if (c == '\\') {
         quoted = true;
         word += text[at++];
@@ -80,7 +80,7 @@ std::vector<std::string> read_environment(Section& section) {
                              "agent's own on, NAME=value sets it",
                              "'" + name + "'");
     } else if (name != *text && is_secret_name(name)) {
-      section.report().warn(item->at, "a secret stands in clear text in 'env' of " + section.title(),
+      section.report().warn(item->at, "a secret is in clear text in 'env' of " + section.title(),
                             "write " + name + " alone and set it in the environment of the agent");
     }
     out.push_back(*text);
@@ -104,19 +104,19 @@ tl::expected<std::vector<std::string>, std::string> split_command(std::string_vi
 }
 
 Status check_program(const std::string& path) {
-  const ResolvedPath way = resolve_path(path);
-  if (way.error != 0) {
-    const Code code = way.error == ENOENT || way.error == ENOTDIR ? Code::not_found : Code::denied;
-    return fail(code, path + " cannot be run: " + std::strerror(way.error));
+  const ResolvedPath resolved = resolve_path(path);
+  if (resolved.error != 0) {
+    const Code code = resolved.error == ENOENT || resolved.error == ENOTDIR ? Code::not_found : Code::denied;
+    return fail(code, path + " cannot be run: " + std::strerror(resolved.error));
   }
-  for (const auto& step : way.steps) {
+  for (const auto& step : resolved.steps) {
     if (const std::string why = tamper_risk(step); !why.empty())
       return fail(Code::denied, path + " is not run, because " + why);
   }
-  if (!S_ISREG(way.steps.back().st.st_mode))
+  if (!S_ISREG(resolved.steps.back().st.st_mode))
     return fail(Code::invalid, path + " is not a regular file, so it cannot be run");
   // for root, access(2) succeeds for any file on some systems
-  const bool bits = (way.steps.back().st.st_mode & 0111) != 0;
+  const bool bits = (resolved.steps.back().st.st_mode & 0111) != 0;
   if (bits && ::access(path.c_str(), X_OK) == 0) return {};
   return fail(Code::denied, path + " is not executable by uid " + std::to_string(::geteuid()));
 }
@@ -134,10 +134,10 @@ std::vector<Program> read_programs(Section& agent) {
     section.close();
     const auto same = [&](const Program& other) { return other.path == program.path; };
     if (!program.path.empty() && program.path.front() != '/') {
-      agent.report().error(section.at("path"), "program '" + program.path + "' is no absolute path",
+      agent.report().error(section.at("path"), "program '" + program.path + "' is not an absolute path",
                            "/path/to/program");
     } else if (std::any_of(out.begin(), out.end(), same)) {
-      agent.report().error(section.at("path"), "program " + program.path + " stands twice in 'programs'",
+      agent.report().error(section.at("path"), "program " + program.path + " occurs twice in 'programs'",
                            "each path once");
     }
     out.push_back(std::move(program));
@@ -169,10 +169,9 @@ SettingsReader::Pair SettingsReader::convert_program(const Node& node, const std
   } else if (const Program* program = find_program(node, command->front()); program != nullptr) {
     for (const auto& word : *command) {
       if (!holds_credentials(word)) continue;
-      report_.warn(
-          node.at,
-          "a secret stands in clear text in the command of setting '" + path.substr(1) + "' of '" + owner_ + "'",
-          "let the program take it from a file or from its environment");
+      report_.warn(node.at,
+                   "a secret is in clear text in the command of setting '" + path.substr(1) + "' of '" + owner_ + "'",
+                   "let the program take it from a file or from its environment");
     }
     out_.programs.push_back({owner_, path.substr(1), token, *command, *program, node.at});
   }
@@ -183,7 +182,7 @@ const Program* SettingsReader::find_program(const Node& node, const std::string&
   std::vector<std::string> known;
   for (const auto& program : *programs_) known.push_back(program.path);
   if (!path.starts_with('/')) {
-    report_.error(node.at, "program '" + path + "' is no absolute path", one_of(known));
+    report_.error(node.at, "program '" + path + "' is not an absolute path", one_of(known));
     return nullptr;
   }
   const auto found = std::find(known.begin(), known.end(), path);

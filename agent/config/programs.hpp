@@ -36,8 +36,7 @@ struct ProgramUse {
 
 /// Splits a command line into words. Blanks separate words. Single quotes preserve text literally. In double quotes and
 /// outside of quotes, a backslash makes the next character literal. Nothing is expanded. Returns an error for shell
-/// syntax
-/// (`|`, `>` …) and for an unclosed quote.
+/// syntax (`|`, `>` …) and for an unclosed quote.
 tl::expected<std::vector<std::string>, std::string> split_command(std::string_view text);
 
 /// Returns ok if the agent may run the file now: it is a regular file, this user may execute it, and it and all folders

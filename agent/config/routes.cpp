@@ -9,31 +9,32 @@ namespace driftd::config {
 namespace {
 
 /// All endings of subjects: those that follow `backend.<name>.`, and `agent.…` for agent events.
-const std::vector<std::string> kWhats = {"created",
-                                         "updated",
-                                         "deleted",
-                                         "credentials.rotated",
-                                         "endpoint.changed",
-                                         "health.changed",
-                                         "config.updated",
-                                         "drift.decided",
-                                         "agent.gap",
-                                         "agent.dead_letter",
-                                         "agent.parked",
-                                         "agent.budget",
-                                         "agent.corrupt",
-                                         "agent.secret_denied",
-                                         "agent.upgrade_refused",
-                                         "agent.upgrade_reverted",
-                                         "agent.plugin_refused",
-                                         "agent.program_failed",
-                                         "agent.secret_file_failed",
-                                         "agent.incarnation",
-                                         "agent.key_rotated"};
+const std::vector<std::string> kSubjectEndings = {"created",
+                                                  "updated",
+                                                  "deleted",
+                                                  "credentials.rotated",
+                                                  "endpoint.changed",
+                                                  "health.changed",
+                                                  "config.updated",
+                                                  "drift.decided",
+                                                  "agent.gap",
+                                                  "agent.dead_letter",
+                                                  "agent.parked",
+                                                  "agent.budget",
+                                                  "agent.corrupt",
+                                                  "agent.secret_denied",
+                                                  "agent.upgrade_refused",
+                                                  "agent.upgrade_reverted",
+                                                  "agent.plugin_refused",
+                                                  "agent.program_failed",
+                                                  "agent.secret_file_failed",
+                                                  "agent.incarnation",
+                                                  "agent.key_rotated"};
 
-/// Reports each pattern that can match none of `names`. If `loose`, patterns with a wildcard may match later names.
+/// Reports each pattern that can match none of `names`. If `may_match_later`, patterns with a wildcard may match names
+/// that do not exist yet.
 void check_globs(Section& section, std::string_view key, std::string_view noun, const std::vector<std::string>& names,
-                 bool loose) {
+                 bool may_match_later) {
   const Node* node = section.find(key);
   if (node == nullptr || node->kind != Node::Kind::list) return;
   for (const auto& item : node->items) {
@@ -41,7 +42,7 @@ void check_globs(Section& section, std::string_view key, std::string_view noun, 
     const bool wild = item.text.find('*') != std::string::npos;
     const auto glob = core::Glob::of_name(item.text);
     const bool hit = std::any_of(names.begin(), names.end(), [&](const auto& name) { return glob.matches(name); });
-    if (hit || (wild && loose)) continue;
+    if (hit || (wild && may_match_later)) continue;
     const std::string next = suggest(item.text, names);
     section.report().error(item.at, std::string(noun) + " '" + item.text + "' does not exist",
                            next.empty() ? one_of(names) : "", "", next);
@@ -68,7 +69,7 @@ core::Route read_route(Section route, const Config& config, std::set<std::string
   out.backend = match.texts("backend");
   out.kind = match.texts("kind");
   out.labels = match.text_map("labels");
-  check_globs(match, "change", "change", kWhats, false);
+  check_globs(match, "change", "change", kSubjectEndings, false);
   std::vector<std::string> backends;
   for (const auto& backend : config.backends) backends.push_back(backend.name);
   check_globs(match, "backend", "backend", backends, true);

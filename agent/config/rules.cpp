@@ -37,7 +37,7 @@ std::optional<core::ChangeClass> read_class(Report& report, const std::string& t
 std::optional<core::Glob> read_path(Report& report, const std::string& text, Position at) {
   auto glob = core::Glob::parse_path(text);
   if (glob) return *glob;
-  report.error(at, "path '" + text + "' is not readable: " + glob.error().message,
+  report.error(at, "path '" + text + "' is not valid: " + glob.error().message,
                "a path such as config[\"a.b\"] or **.updated_at");
   return std::nullopt;
 }
@@ -128,12 +128,12 @@ void read_expectation(Section entry, std::vector<core::Expectation>& to) {
                  where == nullptr ? "" : describe(*where));
   }
   for (const auto& member : usable ? where->members : std::vector<Node::Member>{}) {
-    const Status wanted = core::add_expected(out.where_all, member.key, to_value(member.value));
+    const Status wanted = core::add_expected(out.attributes, member.key, to_value(member.value));
     if (!wanted)
       report.error(member.at, wanted.error().message, "a path such as config[\"min.insync.replicas\"], once");
   }
   entry.close();
-  if (!out.where_all.empty()) to.push_back(std::move(out));
+  if (!out.attributes.empty()) to.push_back(std::move(out));
 }
 
 void append(std::string& text, const core::Match& match) {
@@ -175,7 +175,7 @@ std::uint64_t generation_of(const core::Rules& rules) {
   for (const auto& expectation : rules.expect) {
     text += "expect members:";  // versions the meaning of an expectation: change this text if the meaning changes
     append(text, expectation.match);
-    for (const auto& [path, value] : expectation.where_all) text += path.render() + "=" + core::render(value) + '\0';
+    for (const auto& [path, value] : expectation.attributes) text += path.render() + "=" + core::render(value) + '\0';
   }
   return digest(0, {text}).low;
 }

@@ -16,7 +16,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr std::size_t kMaxSecretBytes = 64 * 1024;
-constexpr std::int64_t kOld = 1'000'000'000;  // ns since the last write, after which it counts as complete
+constexpr std::int64_t kSettledAgeNs = 1'000'000'000;  // a file that was written longer ago counts as complete
 
 std::int64_t nanoseconds(const timespec& time) { return time.tv_sec * 1'000'000'000 + time.tv_nsec; }
 
@@ -60,19 +60,19 @@ Result<SecretText> check_secret(const std::filesystem::path& file, SecretText re
   if (read.text.ends_with('\n')) read.text.pop_back();
   if (read.text.ends_with('\r')) read.text.pop_back();
   if (read.text.empty()) return fail(Code::invalid, named + " is empty");
-  if (read.text.size() > kMaxSecretBytes) return fail(Code::invalid, named + " is too big");
+  if (read.text.size() > kMaxSecretBytes) return fail(Code::invalid, named + " has more than 64 KiB");
   return read;
 }
 
-Reading read_once(const std::filesystem::path& file, int flags, bool again) {
+Reading read_once(const std::filesystem::path& file, int flags, bool reread) {
   const std::string named = "secret file " + file.string();
   const auto unreadable = [&] { return fail(Code::unavailable, named + " cannot be read: " + std::strerror(errno)); };
   SecretText out;
-  struct stat before {
-  }, after{};
+  struct stat before {};
+  struct stat after {};
   const Descriptor opened{::open(file.c_str(), O_RDONLY | O_CLOEXEC | flags)};
   if (opened.fd < 0 || ::fstat(opened.fd, &before) != 0) return {unreadable(), std::nullopt};
-  if (again && !S_ISREG(before.st_mode))
+  if (reread && !S_ISREG(before.st_mode))
     return {fail(Code::invalid, named + " is not a regular file any more"), mark(before)};
   if (!read_bytes(opened.fd, out.text) || ::fstat(opened.fd, &after) != 0) return {unreadable(), mark(before)};
   out.mark = mark(after);
@@ -90,7 +90,7 @@ Reading read_once(const std::filesystem::path& file, int flags, bool again) {
 bool is_old(const FileMark& mark) {
   const auto now =
       std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch());
-  return now.count() - mark.written_ns >= kOld;
+  return now.count() - mark.written_ns >= kSettledAgeNs;
 }
 
 }  // namespace

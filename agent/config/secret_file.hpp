@@ -24,7 +24,7 @@ struct FileUse {
 
 /// Identifies a version of a file that a path leads to, following every link. The inode differs if the file was
 /// replaced by a rename or if a link on the path was switched (`..data` of a mounted Kubernetes Secret). The times
-/// differ if the file was written in place or its rights changed.
+/// differ if the file was written in place or its permissions changed.
 struct FileMark {
   std::uint64_t device = 0, inode = 0;
   std::int64_t size = 0, written_ns = 0, changed_ns = 0;
@@ -43,7 +43,7 @@ Error unsettled_error(const std::filesystem::path& file);
 struct SecretText {
   std::string text;    ///< without its trailing newline
   FileMark mark;       ///< the same before and after it was read
-  Rights rights = {};  ///< rights of the opened file
+  Rights rights = {};  ///< what others may do with the opened file
 };
 /// Returns the warning that others may replace the file, with the reason.
 std::string replaceable_warning(const std::filesystem::path& file, const Rights& rights);

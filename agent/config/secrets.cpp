@@ -13,7 +13,7 @@
 namespace driftd::config {
 namespace {
 
-constexpr std::array<std::string_view, 4> kSchemes = {"env", "file", "credential", "exec"};
+constexpr std::array<std::string_view, 4> kSchemes = {"env", "file", "credential", "exec"};  // `exec` is the last
 constexpr std::string_view kTokenStart = "driftd-secret-";
 
 /// Returns true if the text is a JSON number (RFC 8259); 007, 0x10 and 1_000 are text.
@@ -55,7 +55,7 @@ std::optional<std::string> environment_of(const LoadOptions& options, const std:
   return value == nullptr ? std::nullopt : std::optional<std::string>(value);
 }
 
-std::string text_here(Section& section, std::string_view key, const LoadOptions& options, std::string fallback) {
+std::string text_or_variable(Section& section, std::string_view key, const LoadOptions& options, std::string fallback) {
   const Node* node = section.find(key);
   const bool reference = node != nullptr && node->kind == Node::Kind::scalar && looks_like_reference(node->text);
   if (!reference) return section.text(key, std::move(fallback));
@@ -197,11 +197,17 @@ SettingsReader::Pair SettingsReader::convert_text(const Node& node, const std::s
   core::Value value = scalar_value(node);
   const bool is_text = value.boolean() == nullptr && !text.empty();
   if (is_text && (is_secret_name(key) || (value.string() != nullptr && holds_credentials(text)))) {
-    report_.warn(node.at, "a secret stands in clear text in setting '" + path.substr(1) + "' of '" + owner_ + "'",
-                 "use ${file:…}, ${env:…} or ${credential:…}");
+    report_.warn(node.at, "a secret is in clear text in setting '" + path.substr(1) + "' of '" + owner_ + "'",
+                 "use " + reference_forms());
     return add_secret(path, text, "[REDACTED]");
   }
   return {value, value};
+}
+
+/// Returns the references that may be written here, for an error.
+std::string SettingsReader::reference_forms() const {
+  return programs_ == nullptr ? "${env:…}, ${file:…} or ${credential:…}"
+                              : "${env:…}, ${file:…}, ${credential:…} or ${exec:…}";
 }
 
 std::string SettingsReader::make_token(const std::string& path) const {
@@ -217,8 +223,8 @@ SettingsReader::Pair SettingsReader::add_secret(const std::string& path, std::st
 std::optional<std::string> SettingsReader::resolve(const Node& node, const std::string& scheme,
                                                    const std::string& rest) {
   if (std::find(kSchemes.begin(), kSchemes.end(), scheme) == kSchemes.end()) {
-    report_.error(node.at, "unknown secret reference '${" + scheme + ":…}'", "${env:…}, ${file:…} or ${credential:…}",
-                  "", suggest(scheme, {"env", "file", "credential"}));
+    report_.error(node.at, "unknown secret reference '${" + scheme + ":…}'", reference_forms(), "",
+                  suggest(scheme, {kSchemes.begin(), kSchemes.end() - (programs_ == nullptr ? 1 : 0)}));
     return std::nullopt;
   }
   if (rest.empty()) {

@@ -26,7 +26,7 @@ bool is_secret_name(std::string_view key);
 /// `password=…`.
 bool holds_credentials(std::string_view text);
 
-/// Returns true if the text is a token that replaces a secret in settings.
+/// Returns true if the text is a token, which make_token() puts in place of a secret in settings.
 bool is_token(std::string_view text);
 
 /// Settings as JSON in two forms: with tokens instead of secrets (for the plugin or the sink), and with the references
@@ -61,6 +61,7 @@ class SettingsReader {
   Pair convert_program(const Node& node, const std::string& path);
   const Program* find_program(const Node& node, const std::string& path);
   std::string make_token(const std::string& path) const;
+  std::string reference_forms() const;
   Pair add_secret(const std::string& path, std::string bytes, std::string shown);
   std::optional<std::string> resolve(const Node& node, const std::string& scheme, const std::string& rest);
   std::optional<std::string> resolve_env(const Node& node, const std::string& name);
@@ -81,7 +82,8 @@ class SettingsReader {
 std::optional<std::string> environment_of(const LoadOptions& options, const std::string& name);
 
 /// Reads a text that may differ between machines and is not a secret: literal, or `${env:NAME}` as the whole value.
-std::string text_here(Section& section, std::string_view key, const LoadOptions& options, std::string fallback = "");
+std::string text_or_variable(Section& section, std::string_view key, const LoadOptions& options,
+                             std::string fallback = "");
 
 /// Converts a YAML value to JSON without handling secrets (for the expected values of `expect:`).
 core::Value to_value(const Node& node);

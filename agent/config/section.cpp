@@ -206,7 +206,7 @@ void check_duplicates(Report& report, const Node& root) {
   for (const auto& member : root.members) {
     const auto [entry, fresh] = first.emplace(member.key, member.at);
     if (!fresh) {
-      report.error(member.at, "key '" + member.key + "' stands twice", "each key once",
+      report.error(member.at, "key '" + member.key + "' occurs twice", "each key once",
                    "the first at " + report.where(entry->second), "remove one of them");
     }
     check_duplicates(report, member.value);

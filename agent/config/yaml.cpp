@@ -16,7 +16,7 @@
 namespace driftd::config {
 namespace {
 
-Position place(const YAML::Mark& mark) { return {mark.line + 1, mark.column + 1}; }
+Position position_of(const YAML::Mark& mark) { return {mark.line + 1, mark.column + 1}; }
 
 constexpr std::size_t kMaxAhead = 96'000;  ///< in units of PacedInput: the scanner may keep some 27 MiB
 
@@ -91,7 +91,7 @@ class Builder final : public YAML::EventHandler {
     }
     grow(mark, found->second.size);  // checked before the copy
     Node copy = found->second.node;
-    copy.at = place(mark);
+    copy.at = position_of(mark);
     put(mark, std::move(copy), 0);
   }
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
@@ -137,7 +137,7 @@ class Builder final : public YAML::EventHandler {
   static Node make(Node::Kind kind, const YAML::Mark& mark) {
     Node node;
     node.kind = kind;
-    node.at = place(mark);
+    node.at = position_of(mark);
     return node;
   }
   static void refuse_tag(const YAML::Mark& mark, const std::string& tag) {
@@ -192,7 +192,7 @@ class Builder final : public YAML::EventHandler {
   void keep(const YAML::Mark& mark, const Node& node, YAML::anchor_t anchor) {
     const Size size = measure(node);
     kept_ += size.bytes + size.nodes * sizeof(Node::Member);
-    if (kept_ > 2 * kMaxTreeBytes) throw YAML::ParserException(mark, "anchors stand in anchors: they keep too much");
+    if (kept_ > 2 * kMaxTreeBytes) throw YAML::ParserException(mark, "anchors inside anchors take more than 16 MiB");
     anchored_[anchor] = {node, size};
   }
   static void add_member(Frame& parent, Node node) {
@@ -223,7 +223,7 @@ class ByteCheck {
         error("a byte that is not UTF-8", "the text in UTF-8", "save the file as UTF-8");
         return errors_;
       }
-      if (length == 1) look(text_[at]);
+      if (length == 1) check(text_[at]);
       if (length > 1) indented_ = true;
       at += length;
       column_ += static_cast<int>(length);
@@ -233,7 +233,7 @@ class ByteCheck {
   }
 
  private:
-  void look(char c) {
+  void check(char c) {
     if (c == '\t' && !indented_) {
       error("a tab in the indentation", "spaces", "replace the tab by spaces");
       indented_ = true;
@@ -260,14 +260,14 @@ class ByteCheck {
   bool indented_ = false;
 };
 
-std::vector<ConfigError> one(const std::string& file, Position at, std::string what, std::string expected = "",
-                             std::string found = "", std::string next = "") {
+std::vector<ConfigError> one_error(const std::string& file, Position at, std::string what, std::string expected = "",
+                                   std::string found = "", std::string next = "") {
   return {{file, at, std::move(what), std::move(expected), std::move(found), std::move(next)}};
 }
 
 /// Parses the first document and returns why the library stopped. Empty if it did not. Sets `seen` to the last scalar
 /// before that.
-std::optional<YAML::Exception> stop_of(const std::string& text, YAML::Mark& seen) {
+std::optional<YAML::Exception> find_stop(const std::string& text, YAML::Mark& seen) {
   PacedInput input(text, kMaxAhead);
   std::istream in(&input);
   Builder builder(input, text);
@@ -288,15 +288,16 @@ std::optional<YAML::Exception> stop_of(const std::string& text, YAML::Mark& seen
 /// fails then.
 std::optional<Position> open_quote(std::string_view text) {
   YAML::Mark seen;
-  const auto stop = stop_of(std::string(text) + "\n#", seen);
+  const auto stop = find_stop(std::string(text) + "\n#", seen);
   if (!stop || stop->msg != YAML::ErrorMsg::EOF_IN_SCALAR) return std::nullopt;
-  const auto accepted = stop_of(std::string(text) + "\n", seen);
+  const auto accepted = find_stop(std::string(text) + "\n", seen);
   const auto is_quote = [&](const YAML::Mark& mark) {
     const auto at = static_cast<std::size_t>(mark.pos);
     return !mark.is_null() && at < text.size() && (text[at] == '"' || text[at] == '\'');
   };
-  if (accepted && is_quote(accepted->mark)) return place(accepted->mark);  // this text contains the unclosed quote
-  return place(seen.is_null() ? stop->mark : seen);
+  if (accepted && is_quote(accepted->mark))
+    return position_of(accepted->mark);  // this text contains the unclosed quote
+  return position_of(seen.is_null() ? stop->mark : seen);
 }
 
 }  // namespace
@@ -310,14 +311,14 @@ const Node* Node::find(std::string_view key) const {
 
 tl::expected<Node, std::vector<ConfigError>> parse_yaml(std::string_view text, const std::string& file) {
   if (text.size() > kMaxFileBytes) {
-    return tl::unexpected(one(file, {1, 1}, "the file is too big", "at most 1 MiB",
-                              std::to_string(text.size()) + " bytes", "is this the file that you meant?"));
+    return tl::unexpected(one_error(file, {1, 1}, "the file is too big", "at most 1 MiB",
+                                    std::to_string(text.size()) + " bytes", "is this the file that you meant?"));
   }
   if (text.substr(0, 3) == "\xEF\xBB\xBF") text.remove_prefix(3);
   if (auto errors = ByteCheck(text, file).run(); !errors.empty()) return tl::unexpected(std::move(errors));
   if (const auto at = open_quote(text)) {
-    return tl::unexpected(one(file, *at, "a quote that is not closed", "the same quote at the end of the text",
-                              "the end of the file", "close it; all below it is taken for its text"));
+    return tl::unexpected(one_error(file, *at, "a quote that is not closed", "the same quote at the end of the text",
+                                    "the end of the file", "close it; all below it is taken for its text"));
   }
   try {
     PacedInput input(text, kMaxAhead);
@@ -328,17 +329,18 @@ tl::expected<Node, std::vector<ConfigError>> parse_yaml(std::string_view text, c
     Node root = builder.take();
     Builder second(input, text);
     if (parser.HandleNextDocument(second)) {
-      return tl::unexpected(
-          one(file, second.take().at, "a second document (---)", "one document", "", "put everything into the first"));
+      return tl::unexpected(one_error(file, second.take().at, "a second document (---)", "one document", "",
+                                      "put everything into the first"));
     }
     return root;
   } catch (const YAML::Exception& e) {
-    const Position at = e.mark.is_null() ? Position{1, 1} : place(e.mark);
-    return tl::unexpected(one(file, at, "not readable as YAML: " + e.msg, "", "", "correct the text at this place"));
+    const Position at = e.mark.is_null() ? Position{1, 1} : position_of(e.mark);
+    return tl::unexpected(
+        one_error(file, at, "not readable as YAML: " + e.msg, "", "", "correct the text at this place"));
   } catch (const std::length_error& e) {  // thrown by PacedInput; the position is unknown because the scanner is far
                                           // ahead
     return tl::unexpected(
-        one(file, {1, 1}, std::string("not readable as YAML: ") + e.what(), "", "", "write it with indentation"));
+        one_error(file, {1, 1}, std::string("not readable as YAML: ") + e.what(), "", "", "write it with indentation"));
   }
 }
 

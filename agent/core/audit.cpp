@@ -3,6 +3,7 @@
 
 #include "base/digest.hpp"
 #include "base/escape.hpp"
+#include "core/drift.hpp"
 #include "core/redact.hpp"
 #include "core/value/value.hpp"
 

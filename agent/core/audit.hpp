@@ -7,9 +7,11 @@
 #include <vector>
 
 #include "base/clock.hpp"
-#include "core/drift.hpp"
 
 namespace driftd::core {
+
+struct Change;
+struct Drift;
 
 /// The process that asked, as the kernel reports it (SO_PEERCRED).
 struct Caller {
@@ -41,7 +43,7 @@ struct AuditRow : AuditEntry {
 /// The result of checking the hash chain of the audit log.
 struct AuditProof {
   bool whole = false;                       ///< no line was changed, and none is missing between anchor and head
-  std::string broken;                       ///< where and how it is broken; empty if it is whole
+  std::string broken;                       ///< at which line and how it is broken; empty if it is whole
   std::int64_t lines = 0;                   ///< number of checked lines
   std::int64_t unchained = 0;               ///< number of lines from before the chain began
   std::int64_t anchor_id = 0, head_id = 0;  ///< the last pruned line (0 if none was), and the last written line

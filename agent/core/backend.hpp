@@ -7,9 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "core/event/event.hpp"
 #include "core/judge/rules.hpp"
-#include "core/ports/session.hpp"
+#include "core/ports/session_spec.hpp"
 
 namespace driftd::core {
 
@@ -36,7 +35,7 @@ struct BackendSpec {
   std::vector<std::string> patterns, capabilities;
   std::map<std::string, std::string> metadata;  ///< copied into its events
   std::string discovered_by;  ///< the backend that discovered this one (registered, not read); empty if from the config
-  std::vector<Registrar> spoken_by;            ///< whose reports about it are accepted; no other's are (ADR 0015)
+  std::vector<Registrar> spoken_by;            ///< whose reports about its registration are accepted (ADR 0015)
   bool discover = true;                        ///< register what its own provider discovers
   std::chrono::milliseconds interval{30'000};  ///< maximum age of an observation (semantics 17)
   SessionSpec::Isolation isolation = SessionSpec::Isolation::process;

@@ -14,7 +14,7 @@ constexpr std::string_view kLastApplied = "kubectl.kubernetes.io/last-applied-co
 Glob everything() { return Glob::parse_path("**").value(); }
 
 /// A pattern covers the values at and below its path; a single name covers every attribute of that name, at any depth.
-Result<Glob> covering(const std::string& text) {
+Result<Glob> parse_pattern(const std::string& text) {
   const auto end = text.ends_with("**") ? "" : ".**";
   DRIFTD_TRY(Glob plain, Glob::parse_path(text + end));
   const auto name = Path::parse(text);
@@ -49,7 +49,8 @@ bool any_suspicious(const Path& path) {
   return false;
 }
 
-bool of_a_pin(std::string_view name) {
+/// Returns true if a number under this name may be a secret, such as a PIN or a one-time password.
+bool names_a_pin(std::string_view name) {
   const auto has = [&](const char* word) {
     return std::search(name.begin(), name.end(), word, word + std::char_traits<char>::length(word),
                        [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a - 'A' + 'a' : a) == b; }) != name.end();
@@ -73,24 +74,24 @@ bool harmless_word(std::string_view name, std::string_view text) {
 
 Disclosure::Disclosure(const std::vector<FreeForm>& free_form, const std::vector<RedactRule>& rules) {
   for (const auto& form : free_form) {
-    auto path = covering(form.path.find_first_of(".[*") == std::string::npos ? form.path + ".**" : form.path);
+    auto path = parse_pattern(form.path.find_first_of(".[*") == std::string::npos ? form.path + ".**" : form.path);
     free_form_.push_back({Glob::of_name(form.kind), Glob::of_name(form.id.empty() ? "*" : form.id),
                           path ? std::move(*path) : everything()});
   }
   for (const auto& rule : rules) {
-    auto path = covering(rule.path);
+    auto path = parse_pattern(rule.path);
     if (path || !rule.show) rules_.push_back({rule.show, path ? std::move(*path) : everything()});
   }
 }
 
-bool Disclosure::free(const ResourceId& id, const Path& path) const {
+bool Disclosure::is_free_form(const ResourceId& id, const Path& path) const {
   return std::any_of(free_form_.begin(), free_form_.end(), [&](const Place& place) {
     return place.kind.matches(std::string_view(id.kind)) && place.id.matches(std::string_view(id.id)) &&
            place.path.matches(path);
   });
 }
 
-bool Disclosure::all_free(const ResourceId& id) const {
+bool Disclosure::is_all_free_form(const ResourceId& id) const {
   return std::any_of(free_form_.begin(), free_form_.end(), [&](const Place& place) {
     return place.path.text() == "**" && place.kind.matches(std::string_view(id.kind)) &&
            place.id.matches(std::string_view(id.id));
@@ -98,10 +99,10 @@ bool Disclosure::all_free(const ResourceId& id) const {
 }
 
 Visibility Disclosure::of(const ResourceId& id, const Path& path, const Value& leaf) const {
-  return judge(id, path, leaf, free(id, path));
+  return decide(id, path, leaf, is_free_form(id, path));
 }
 
-Visibility Disclosure::judge(const ResourceId& id, const Path& path, const Value& leaf, bool free) const {
+Visibility Disclosure::decide(const ResourceId& id, const Path& path, const Value& leaf, bool free_form) const {
   const auto& segments = path.segments();
   const bool applied = std::any_of(segments.begin(), segments.end(), [](const auto& segment) {
     return member_of(segment) != nullptr && *member_of(segment) == kLastApplied;
@@ -112,34 +113,34 @@ Visibility Disclosure::judge(const ResourceId& id, const Path& path, const Value
   if (text != nullptr && holds_secret(*text)) return Visibility::secret;
   if (rule != rules_.end()) return rule->show ? Visibility::shown : Visibility::withheld;
   if (text != nullptr && may_hold_secret(*text)) return Visibility::withheld;
-  if (!free || leaf.boolean() != nullptr) return Visibility::shown;
+  if (!free_form || leaf.boolean() != nullptr) return Visibility::shown;
   const std::string_view name = name_of(id, path);
-  if (text == nullptr) return of_a_pin(name) ? Visibility::withheld : Visibility::shown;
+  if (text == nullptr) return names_a_pin(name) ? Visibility::withheld : Visibility::shown;
   if (text->empty()) return Visibility::shown;
   const bool number = text->find_first_not_of("0123456789") == std::string::npos;
-  if (number && of_a_pin(name)) return Visibility::withheld;
+  if (number && names_a_pin(name)) return Visibility::withheld;
   if (number && text->size() <= 10) return Visibility::shown;
   const bool harmless = !any_suspicious(path) && !suspicious_name(name) && harmless_word(name, *text);
   return harmless ? Visibility::shown : Visibility::withheld;
 }
 
 Value Disclosure::status(const ResourceId& id, const Value& status) const {
-  return status_at(id, Path(), status, all_free(id));
+  return status_at(id, Path(), status, is_all_free_form(id));
 }
 
-Value Disclosure::status_at(const ResourceId& id, const Path& path, const Value& value, bool free) const {
+Value Disclosure::status_at(const ResourceId& id, const Path& path, const Value& value, bool free_form) const {
   if (const auto* members = value.object()) {
     Value::Object out;
-    for (const auto& [name, member] : *members) out.emplace(name, status_at(id, path.child(name), member, free));
+    for (const auto& [name, member] : *members) out.emplace(name, status_at(id, path.child(name), member, free_form));
     return Value(std::move(out));
   }
   if (const auto* elements = value.array()) {
     Value::Array out;
     for (std::size_t i = 0; i < elements->size(); ++i)
-      out.push_back(status_at(id, path.child(i), (*elements)[i], free));
+      out.push_back(status_at(id, path.child(i), (*elements)[i], free_form));
     return Value(std::move(out));
   }
-  if (value.is_null() || judge(id, path, value, free) == Visibility::shown) return value;
+  if (value.is_null() || decide(id, path, value, free_form) == Visibility::shown) return value;
   return Value(std::string("[REDACTED]"));
 }
 

@@ -33,7 +33,7 @@ class Disclosure {
   /// Returns a record's status with `[REDACTED]` for each value that would be withheld in a body. If the whole body of
   /// a kind is free-form, so is its status.
   Value status(const ResourceId& id, const Value& status) const;
-  /// Returns a text of metadata, of an endpoint or for people with its URLs stripped of user-info and query, or
+  /// Returns a text (of metadata, of an endpoint, of an error) with its URLs stripped of user-info and query, or
   /// `[REDACTED]` if it still may contain a secret.
   static std::string shown_text(std::string_view text);
 
@@ -45,10 +45,10 @@ class Disclosure {
     bool show;
     Glob path;
   };
-  bool free(const ResourceId& id, const Path& path) const;
-  bool all_free(const ResourceId& id) const;
-  Visibility judge(const ResourceId& id, const Path& path, const Value& leaf, bool free) const;
-  Value status_at(const ResourceId& id, const Path& path, const Value& value, bool free) const;
+  bool is_free_form(const ResourceId& id, const Path& path) const;
+  bool is_all_free_form(const ResourceId& id) const;
+  Visibility decide(const ResourceId& id, const Path& path, const Value& leaf, bool free_form) const;
+  Value status_at(const ResourceId& id, const Path& path, const Value& value, bool free_form) const;
 
   std::vector<Place> free_form_;
   std::vector<Rule> rules_;

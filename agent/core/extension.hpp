@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/judge/diff.hpp"
+#include "core/drift.hpp"
 #include "core/resource.hpp"
 
 namespace driftd::core {

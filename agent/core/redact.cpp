@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "core/disclosure.hpp"
-#include "core/judge/diff_parts.hpp"
+#include "core/judge/normal_forms.hpp"
 #include "core/slow_digest.hpp"
 #include "core/value/parse_limits.hpp"
 
@@ -14,7 +14,7 @@ namespace driftd::core {
 namespace {
 
 constexpr std::string_view kDigestMember = "$hmac";
-constexpr std::string_view kShown = "[REDACTED]";
+constexpr std::string_view kRedacted = "[REDACTED]";
 
 constexpr std::string_view kWithheld = ":withheld";
 
@@ -65,21 +65,21 @@ class WorkerRedaction {
     named_.push_back(glob ? std::move(*glob) : Glob::parse_path("**").value());
   }
 
-  /// `path` names elements by index, as rules and patterns expect; `bond` is the path that digests are bound to.
-  void walk(const Path& path, const Path& bond, Value& value) const {
+  /// `path` names elements by index, as rules and patterns expect; `bound_path` is the one that digests are bound to.
+  void walk(const Path& path, const Path& bound_path, Value& value) const {
     if (value.is_null()) return;
     const bool forged = value.object() != nullptr && value.object()->contains(kDigestMember);
     if (!path.empty() && (forged || secret(path))) {
-      value = digested(bond, value, false);
+      value = make_digest(bound_path, value, false);
       return;
     }
-    if (value.object() == nullptr && value.array() == nullptr) return leaf(path, bond, value);
+    if (value.object() == nullptr && value.array() == nullptr) return leaf(path, bound_path, value);
     if (auto* object = value.object()) {
-      for (auto& [name, member] : *object) walk(path.child(name), bond.child(name), member);
+      for (auto& [name, member] : *object) walk(path.child(name), bound_path.child(name), member);
     }
     if (auto* array = value.array()) {
       const auto element_paths = forms_.element_paths(path, *array);
-      for (std::size_t i = 0; i < array->size(); ++i) walk(path.child(i), element_paths.of(bond, i), (*array)[i]);
+      for (std::size_t i = 0; i < array->size(); ++i) walk(path.child(i), element_paths.of(bound_path, i), (*array)[i]);
     }
   }
 
@@ -90,13 +90,14 @@ class WorkerRedaction {
            std::any_of(named_.begin(), named_.end(), [&](const Glob& glob) { return glob.matches(path); });
   }
 
-  void leaf(const Path& path, const Path& bond, Value& value) const {
+  void leaf(const Path& path, const Path& bound_path, Value& value) const {
     const Visibility showing = disclosure_ == nullptr ? Visibility::shown : disclosure_->of(id_, path, value);
-    if (showing != Visibility::shown) value = digested(bond, value, showing == Visibility::withheld);
+    if (showing != Visibility::shown) value = make_digest(bound_path, value, showing == Visibility::withheld);
   }
 
-  Value digested(const Path& bond, const Value& value, bool withheld) const {
-    return digest_value(key_.id, revision_at(bond, schema_), worker_hex(value, id_, bond, schema_, key_.key), withheld);
+  Value make_digest(const Path& bound_path, const Value& value, bool withheld) const {
+    return digest_value(key_.id, revision_at(bound_path, schema_),
+                        worker_hex(value, id_, bound_path, schema_, key_.key), withheld);
   }
 
   const ResourceId& id_;
@@ -108,7 +109,7 @@ class WorkerRedaction {
 };
 
 /// Returns `hex` with all layers from number `first` on.
-Result<std::string> wrapped(std::string hex, const RedactionKey& key, std::size_t first) {
+Result<std::string> add_layers(std::string hex, const RedactionKey& key, std::size_t first) {
   for (std::size_t i = first; i < key.layers.size(); ++i) {
     const KeyLayer& layer = key.layers[i];
     if (layer.kind == LayerKind::hmac) {
@@ -121,16 +122,16 @@ Result<std::string> wrapped(std::string hex, const RedactionKey& key, std::size_
 }
 
 Result<std::string> sealed_hex(const std::string& worker_hex, const RedactionKey& key) {
-  return wrapped(hmac_hex(key.key, {worker_hex}), key, 0);
+  return add_layers(hmac_hex(key.key, {worker_hex}), key, 0);
 }
 
 /// The id joins both key ids, so that a new key of either step causes a new baseline and does not look like a rotation.
-std::string id_of(const std::string& store_id, const std::string& worker_id) { return store_id + worker_id; }
+std::string join_ids(const std::string& store_id, const std::string& worker_id) { return store_id + worker_id; }
 
 Status seal_value(Value& value, const RedactionKey& key) {
   if (const auto worker = as_digest(value)) {
     DRIFTD_TRY(const std::string hex, sealed_hex(worker->hex, key));
-    value = digest_value(id_of(key.newest_id(), worker->key_id), worker->revision, hex, worker->withheld);
+    value = digest_value(join_ids(key.newest_id(), worker->key_id), worker->revision, hex, worker->withheld);
     return {};
   }
   if (auto* object = value.object()) {
@@ -146,23 +147,23 @@ Status seal_value(Value& value, const RedactionKey& key) {
 /// all layers, so that none is added.
 std::size_t layers_around(const std::string& key_id, const RedactionKeys& keys) {
   const auto& layers = keys.store.layers;
-  if (key_id == id_of(keys.store.id, keys.worker.id)) return 0;
+  if (key_id == join_ids(keys.store.id, keys.worker.id)) return 0;
   for (std::size_t i = 0; i < layers.size(); ++i) {
-    if (key_id == id_of(layers[i].id, keys.worker.id)) return i + 1;
+    if (key_id == join_ids(layers[i].id, keys.worker.id)) return i + 1;
   }
   return layers.size();
 }
 
-Value shown(const Value& value) {
-  if (as_digest(value)) return Value(std::string(kShown));
+Value without_digests(const Value& value) {
+  if (as_digest(value)) return Value(std::string(kRedacted));
   if (const auto* object = value.object()) {
     Value::Object out;
-    for (const auto& [name, member] : *object) out.emplace(name, shown(member));
+    for (const auto& [name, member] : *object) out.emplace(name, without_digests(member));
     return Value(std::move(out));
   }
   if (const auto* array = value.array()) {
     Value::Array out;
-    for (const auto& element : *array) out.push_back(shown(element));
+    for (const auto& element : *array) out.push_back(without_digests(element));
     return Value(std::move(out));
   }
   return value;
@@ -172,7 +173,7 @@ Value shown(const Value& value) {
 /// worker's limits must be within these, too.
 constexpr ParseLimits kRedactedLimits{.bytes = kBodyLimits.bytes, .nodes = kBodyLimits.nodes * 5 / 2};
 
-Result<Value> body_of(std::string_view json, const ParseLimits& limits) {
+Result<Value> parse_body(std::string_view json, const ParseLimits& limits) {
   DRIFTD_TRY(Value value, parse(json, limits));
   if (value.object() == nullptr) return fail(Code::corrupt, "a record's body: expected a JSON object");
   return value;
@@ -213,10 +214,17 @@ bool contains_digest(const Value& value) {
   return array != nullptr && std::any_of(array->begin(), array->end(), contains_digest);
 }
 
+bool is_of_secret(const std::optional<std::string>& json) {
+  if (!json || json->find(kDigestMember) == std::string::npos) return false;
+  const Result<Value> value = parse(*json);
+  const auto digest = value ? as_digest(*value) : std::nullopt;
+  return digest && !digest->withheld;
+}
+
 Result<std::string> redact(std::string_view body, const ResourceId& id, const KindSchema& schema,
                            const std::vector<std::string>& sensitive, const RedactionKey& worker_key,
                            const Disclosure* disclosure) {
-  DRIFTD_TRY(Value value, body_of(body, kBodyLimits));
+  DRIFTD_TRY(Value value, parse_body(body, kBodyLimits));
   WorkerRedaction redaction(id, schema, worker_key, disclosure);
   for (const auto& path : sensitive) redaction.add(path);
   if (value.object()->contains(kDigestMember))
@@ -226,7 +234,7 @@ Result<std::string> redact(std::string_view body, const ResourceId& id, const Ki
 }
 
 Result<std::string> seal(std::string_view body, const RedactionKey& store_key) {
-  DRIFTD_TRY(Value value, body_of(body, kRedactedLimits));
+  DRIFTD_TRY(Value value, parse_body(body, kRedactedLimits));
   DRIFTD_CHECK(seal_value(value, store_key));
   return render(value);
 }
@@ -235,8 +243,8 @@ Result<bool> rewrap(Value& value, const RedactionKeys& keys) {
   if (const auto digest = as_digest(value)) {
     const std::size_t around = layers_around(digest->key_id, keys);
     if (around == keys.store.layers.size()) return false;
-    DRIFTD_TRY(const std::string hex, wrapped(digest->hex, keys.store, around));
-    value = digest_value(id_of(keys.store.newest_id(), keys.worker.id), digest->revision, hex, digest->withheld);
+    DRIFTD_TRY(const std::string hex, add_layers(digest->hex, keys.store, around));
+    value = digest_value(join_ids(keys.store.newest_id(), keys.worker.id), digest->revision, hex, digest->withheld);
     return true;
   }
   bool changed = false;
@@ -264,10 +272,10 @@ Result<std::string> rewrap(std::string_view json, const RedactionKeys& keys) {
 Result<Value> sealed_digest(const Value& value, const ResourceId& id, const Path& path, const KindSchema& schema,
                             const RedactionKeys& keys, bool withheld) {
   DRIFTD_TRY(const std::string hex, sealed_hex(worker_hex(value, id, path, schema, keys.worker.key), keys.store));
-  return digest_value(id_of(keys.store.newest_id(), keys.worker.id), revision_at(path, schema), hex, withheld);
+  return digest_value(join_ids(keys.store.newest_id(), keys.worker.id), revision_at(path, schema), hex, withheld);
 }
 
-std::string presentable(const Value& value) { return render(shown(value)); }
+std::string presentable(const Value& value) { return render(without_digests(value)); }
 
 std::string presentable_json(std::string_view json) {
   const auto value = parse(json);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "base/digest.hpp"
+#include "core/redact_rule.hpp"
+#include "core/redaction_key.hpp"
 #include "core/resource.hpp"
 #include "core/value/schema.hpp"
 
@@ -33,50 +33,9 @@ std::optional<DigestRef> as_digest(const Value& value);
 
 /// Returns true if `value` is a digest or contains one.
 bool contains_digest(const Value& value);
+/// Returns true if the JSON text is the digest of a secret. A digest that is only withheld (ADR 0013) does not count.
+bool is_of_secret(const std::optional<std::string>& json);
 
-/// The function of a layer: HMAC with its key, or scrypt with its key as salt (50 ms, core/slow_digest.hpp).
-enum class LayerKind : std::uint8_t { hmac, slow };
-
-/// A key that a key rotation added as a layer around the stored digests.
-struct KeyLayer {
-  std::string id;  ///< 8 hex
-  Key key{};
-  LayerKind kind = LayerKind::hmac;
-};
-
-/// The key of one of the two steps of semantics 19, with its id. The store's step is a chain: a rotation cannot compute
-/// digests again, because nobody has the values, so it adds a layer around the stored ones (ADR 0014).
-struct RedactionKey {
-  std::string id;  ///< 8 hex
-  Key key{};
-  std::vector<KeyLayer> layers{};  ///< only for the store's step; oldest first
-
-  /// The id that digests carry.
-  const std::string& newest_id() const { return layers.empty() ? id : layers.back().id; }
-  /// The newest key. It cannot be derived from an older key file.
-  const Key& newest() const { return layers.empty() ? key : layers.back().key; }
-  /// Returns true if a layer is slow: a digest that this process has not computed yet then costs 50 ms, so none may be
-  /// computed on the core thread.
-  bool slow() const;
-};
-
-/// The keys of both steps. With them the agent can tell whether a digest is the one of a value that it has in clear
-/// text.
-struct RedactionKeys {
-  RedactionKey worker, store;
-};
-
-/// Where a provider's records have free-form values, which have no meaning to the system: globs over kinds, ids and
-/// paths.
-struct FreeForm {
-  std::string kind, id, path;  ///< an empty id matches every id
-};
-/// A line of the configuration's `redact:`. The first line that matches counts.
-struct RedactRule {
-  bool show = false;
-  std::string path;  ///< glob over paths; over names if it has only one segment
-  friend bool operator==(const RedactRule&, const RedactRule&) = default;
-};
 class Disclosure;
 
 /// Worker side: replaces each value that the schema calls sensitive or write_only, or that `sensitive` names, by the

@@ -59,7 +59,8 @@ struct Mark {
 /// What a provider reports about a failure (driftd_diagnostic).
 struct Diagnostic {
   Code code = Code::internal;
-  std::string kind, id, path, text, right;
+  std::string kind, id, path, text;
+  std::string right;  ///< the permission that is missing, as the system names it: `pg_monitor`; empty if it is not that
   std::int64_t retry_after_ms = 0;
   std::string backend;  ///< as in Observation
 };

@@ -18,11 +18,8 @@ std::vector<Glob> globs(const Value& settings, const char* name) {
   return out;
 }
 
-/// The pseudo-resources of the agent itself are always in scope.
-bool own(const std::string& kind) { return kind == "scope" || kind == "backend" || kind == "claim"; }
-
 /// A backend's own provider never lists its registration, so `include` does not apply to it; only `exclude` does.
-bool spoken(const std::string& kind) { return kind == kRegistration; }
+bool is_registration(const std::string& kind) { return kind == kRegistration; }
 
 }  // namespace
 
@@ -41,15 +38,15 @@ Scope Scope::of_settings(std::string_view settings_json) {
 }
 
 bool Scope::wants(const ResourceId& id) const {
-  if (own(id.kind)) return true;
+  if (is_own_kind(id.kind)) return true;  // the agent's pseudo-resources are always in scope
   const std::string whole = render(id);
   const auto covers = [&](const Glob& glob) { return glob.text() == id.kind || glob.matches(whole); };
   if (std::any_of(exclude_.begin(), exclude_.end(), covers)) return false;
-  return spoken(id.kind) || include_.empty() || std::any_of(include_.begin(), include_.end(), covers);
+  return is_registration(id.kind) || include_.empty() || std::any_of(include_.begin(), include_.end(), covers);
 }
 
 bool Scope::wants_kind(const std::string& kind) const {
-  if (own(kind)) return true;
+  if (is_own_kind(kind)) return true;
   const auto all_of_it = [&](const Glob& glob) { return glob.text() == kind || glob.text() == kind + "/*"; };
   if (std::any_of(exclude_.begin(), exclude_.end(), all_of_it)) return false;
   const auto some_of_it = [&](const Glob& glob) {
@@ -57,7 +54,7 @@ bool Scope::wants_kind(const std::string& kind) const {
     const std::size_t star = front.find('*');  // `*` also matches `/`, so only the text before it belongs to the kind
     return star == std::string_view::npos ? front == kind : kind.starts_with(front.substr(0, star));
   };
-  return spoken(kind) || include_.empty() || std::any_of(include_.begin(), include_.end(), some_of_it);
+  return is_registration(kind) || include_.empty() || std::any_of(include_.begin(), include_.end(), some_of_it);
 }
 
 }  // namespace driftd::core

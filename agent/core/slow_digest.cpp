@@ -10,7 +10,7 @@
 namespace driftd::core {
 namespace {
 
-constexpr std::size_t kMost = 131'072;  // entries; about 12 MiB when full
+constexpr std::size_t kMaxEntries = 131'072;  // about 12 MiB when full
 
 std::string_view view(const Key& key) { return {reinterpret_cast<const char*>(key.data()), key.size()}; }
 
@@ -22,32 +22,32 @@ SlowDigests::Bytes bytes_of(const std::string& raw) {
 
 }  // namespace
 
-std::size_t SlowDigests::Hash::operator()(const Bytes& name) const {
+std::size_t SlowDigests::Hash::operator()(const Bytes& input) const {
   std::size_t out = 0;  // any part of a SHA-256 is a good hash
-  std::memcpy(&out, name.data(), sizeof out);
+  std::memcpy(&out, input.data(), sizeof out);
   return out;
 }
 
-std::optional<SlowDigests::Bytes> SlowDigests::find(const Bytes& name) {
+std::optional<SlowDigests::Bytes> SlowDigests::find(const Bytes& input) {
   const std::lock_guard lock(mutex_);
-  if (const auto found = young_.find(name); found != young_.end()) return found->second;
-  const auto found = old_.find(name);
+  if (const auto found = young_.find(input); found != young_.end()) return found->second;
+  const auto found = old_.find(input);
   if (found == old_.end()) return std::nullopt;
-  const Bytes made = found->second;
+  const Bytes digest = found->second;
   old_.erase(found);
-  put_young(name, made);
-  return made;
+  put_young(input, digest);
+  return digest;
 }
 
-void SlowDigests::put(const Bytes& name, const Bytes& made) {
+void SlowDigests::put(const Bytes& input, const Bytes& digest) {
   const std::lock_guard lock(mutex_);
-  old_.erase(name);
-  put_young(name, made);
+  old_.erase(input);
+  put_young(input, digest);
 }
 
-void SlowDigests::put_young(const Bytes& name, const Bytes& made) {
+void SlowDigests::put_young(const Bytes& input, const Bytes& digest) {
   if (young_.size() >= half_) old_ = std::exchange(young_, Map{});
-  young_.insert_or_assign(name, made);
+  young_.insert_or_assign(input, digest);
 }
 
 std::size_t SlowDigests::size() const {
@@ -56,12 +56,13 @@ std::size_t SlowDigests::size() const {
 }
 
 Result<std::string> slow_hex(const Key& layer, const std::string& hex) {
-  static SlowDigests known(kMost);
-  const auto name = bytes_of(sha256(std::string(view(layer)) + hex));
-  if (const auto made = known.find(name)) return to_hex({reinterpret_cast<const char*>(made->data()), made->size()});
-  DRIFTD_TRY(const std::string made, slow_hash(hex, view(layer)));
-  known.put(name, bytes_of(made));
-  return to_hex(made);
+  static SlowDigests known(kMaxEntries);
+  const auto input = bytes_of(sha256(std::string(view(layer)) + hex));
+  if (const auto digest = known.find(input))
+    return to_hex({reinterpret_cast<const char*>(digest->data()), digest->size()});
+  DRIFTD_TRY(const std::string digest, slow_hash(hex, view(layer)));
+  known.put(input, bytes_of(digest));
+  return to_hex(digest);
 }
 
 }  // namespace driftd::core

@@ -86,7 +86,7 @@ Result<Steps> answer(const Question& about) {
   if (about.row.baseline && about.row.observed) out = against_baseline(about, before, after);
   for (const auto& expectation : about.rules->expect) {
     if (!expectation.match.resource(about.id)) continue;
-    for (const auto& [at, value] : expectation.where_all) {
+    for (const auto& [at, value] : expectation.attributes) {
       expect(at, value, after, *about.schema, "expected at " + expectation.where, about.options(), out);
     }
   }

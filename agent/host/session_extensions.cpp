@@ -23,13 +23,13 @@ Error error_of(const ipc::CallResult& result) { return Error{result.code, result
 /// Cleans texts on the agent's side, because a worker that a plugin has taken over may send anything.
 void clean(std::string& text, const ipc::Scrubber& scrubber) { text = scrubber.printable(text, ipc::kMaxText); }
 void clean(std::vector<std::string>& texts, const ipc::Scrubber& scrubber) {
-  texts.resize(std::min(texts.size(), ipc::kMaxParts));
+  texts.resize(std::min(texts.size(), ipc::kMaxListItems));
   for (auto& text : texts) clean(text, scrubber);
 }
 void clean(std::map<std::string, std::string>& pairs, const ipc::Scrubber& scrubber) {
   std::map<std::string, std::string> out;
   for (auto& [key, value] : pairs) {
-    if (out.size() >= ipc::kMaxParts) break;
+    if (out.size() >= ipc::kMaxListItems) break;
     clean(value, scrubber);
     out[scrubber.printable(key, ipc::kMaxName)] = std::move(value);
   }

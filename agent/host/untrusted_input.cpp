@@ -117,7 +117,7 @@ void PageBuilder::finish(std::vector<core::RecordPage>& ready) {
 }
 
 Status PageBuilder::add_records(std::string_view payload, std::vector<core::RecordPage>& ready) {
-  ipc::Decoder decoder(payload, ipc::kMaxParts);
+  ipc::Decoder decoder(payload, ipc::kMaxListItems);
   std::uint32_t count = 0;
   decoder(count);
   if (count == 0 || count > ipc::kMaxBatch) return broken(fmt::format("sent {} records in one frame", count));

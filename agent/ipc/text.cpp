@@ -99,7 +99,7 @@ std::string make_printable(std::string_view text, std::size_t max_bytes, bool li
   while (!text.empty()) {
     const std::size_t n = utf8_sequence(text);
     if (out.size() + std::max<std::size_t>(n, 1) > max_bytes) break;
-    const bool kept = n != 0 && (lines || !is_control_sequence(text.substr(0, n)));
+    const bool kept = n != 0 && (lines || !is_control_character(text.substr(0, n)));
     if (kept) out += text.substr(0, n);
     if (!kept) out += '?';
     text.remove_prefix(std::max<std::size_t>(n, 1));

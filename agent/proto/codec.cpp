@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proto/codec.hpp"
 
-#include <google/protobuf/io/coded_stream.h>
-#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <google/protobuf/util/json_util.h>
 #include <google/protobuf/util/type_resolver.h>
 #include <google/protobuf/util/type_resolver_util.h>
@@ -17,7 +15,8 @@
 namespace driftd::proto {
 namespace {
 
-constexpr std::size_t kStateLimit = 64 << 10;
+constexpr std::size_t kMaxEventBytes = 64 << 10;  // a larger event is truncated
+constexpr std::size_t kMaxKeptValue = 256;        // bytes of a value that a truncated event still contains
 
 v1::ReconciliationPolicy policy_number(core::Action action) {
   switch (action) {
@@ -50,21 +49,25 @@ void fill(const core::Change& from, v1::AttributeChange* to) {
   if (from.new_value) to->set_new_value(from.redacted ? "\"[REDACTED]\"" : core::presentable_json(*from.new_value));
 }
 
+/// Replaces the states and the long values of an event that is too large by their SHA-256.
 void truncate(v1::BackendChangeEvent& event) {
   event.set_truncated(true);
-  for (v1::Backend* state : {event.mutable_old_state(), event.mutable_new_state()}) {
-    state->set_config_json("{\"sha256\":\"" + to_hex(sha256(state->config_json())) + "\"}");
-  }
+  const auto shorten = [](v1::Backend& state) {
+    state.set_config_json("{\"sha256\":\"" + to_hex(sha256(state.config_json())) + "\"}");
+  };
+  if (event.has_old_state()) shorten(*event.mutable_old_state());
+  if (event.has_new_state()) shorten(*event.mutable_new_state());
   for (auto& change : *event.mutable_changes()) {
-    if (change.old_value().size() > 256)
+    if (change.old_value().size() > kMaxKeptValue)
       change.set_old_value("{\"sha256\":\"" + to_hex(sha256(change.old_value())) + "\"}");
-    if (change.new_value().size() > 256)
+    if (change.new_value().size() > kMaxKeptValue)
       change.set_new_value("{\"sha256\":\"" + to_hex(sha256(change.new_value())) + "\"}");
   }
 }
 
-/// The maps of a message in memory have a random order. JSON that is made from sorted bytes has the order of the bytes.
-google::protobuf::util::TypeResolver& types() {
+/// For JSON that is made from a message's bytes, whose maps are sorted; those of a message in memory have a random
+/// order.
+google::protobuf::util::TypeResolver& type_resolver() {
   static const std::unique_ptr<google::protobuf::util::TypeResolver> resolver(
       google::protobuf::util::NewTypeResolverForDescriptorPool("type.googleapis.com",
                                                                google::protobuf::DescriptorPool::generated_pool()));
@@ -105,7 +108,7 @@ std::string encode(const core::BackendEvent& event, const core::EventStamp& stam
   out.set_what(event.what);
   out.set_provider(event.provider);
   out.set_incarnation(stamp.incarnation);
-  if (out.ByteSizeLong() > kStateLimit) truncate(out);
+  if (out.ByteSizeLong() > kMaxEventBytes) truncate(out);
   return serialise(out);
 }
 
@@ -169,7 +172,8 @@ Result<std::string> to_json(const core::StoredEvent& event) {
   options.preserve_proto_field_names = true;
   std::string out;
   const auto status = google::protobuf::util::BinaryToJsonString(
-      &types(), "type.googleapis.com/" + message->GetDescriptor()->full_name(), serialise(*message), &out, options);
+      &type_resolver(), "type.googleapis.com/" + message->GetDescriptor()->full_name(), serialise(*message), &out,
+      options);
   if (!status.ok()) return fail(Code::corrupt, "event " + event.stamp.id + ": " + status.ToString());
   return out;
 }

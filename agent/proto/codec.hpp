@@ -7,8 +7,8 @@
 
 namespace driftd::proto {
 
-/// Encodes an event with its stamp as protobuf: redacted, and with states above 64 KiB replaced by digests
-/// (`truncated`). Deterministic; any thread.
+/// Encodes an event with its stamp as protobuf: redacted, and if it is larger than 64 KiB with the SHA-256 in
+/// place of its states and long values (`truncated`). Deterministic; any thread.
 std::string encode(const core::BackendEvent& event, const core::EventStamp& stamp);
 std::string encode(const core::AgentEvent& event, const core::EventStamp& stamp);
 

@@ -15,39 +15,39 @@ class Digester {
  public:
   Digester(const Key& key, const v1::BackendChangeEvent& event)
       : key_(key),
-        about_(event.backend_uid() + "/" + event.resource_kind() + "/" + event.resource_id()) {}
+        resource_(event.backend_uid() + "/" + event.resource_kind() + "/" + event.resource_id()) {}
 
-  core::Value of(const std::string& path, const core::Value& value) const {
+  core::Value digest_of(const std::string& path, const core::Value& value) const {
     if (value.is_null() || (value.string() != nullptr && *value.string() == kRedacted)) return value;
-    return core::Value("digest:" + hmac_hex(key_, {about_, path, core::render(value)}).substr(0, 32));
+    return core::Value("digest:" + hmac_hex(key_, {resource_, path, core::render(value)}).substr(0, 32));
   }
-  std::string text(const std::string& path, const std::string& json) const {
+  std::string digest_of_json(const std::string& path, const std::string& json) const {
     const auto value = core::parse(json);
-    return value ? core::render(of(path, *value)) : core::render(core::Value(std::string(kRedacted)));
+    return value ? core::render(digest_of(path, *value)) : core::render(core::Value(std::string(kRedacted)));
   }
-  core::Value leaves(const core::Path& path, const core::Value& value) const {
+  core::Value digest_leaves(const core::Path& path, const core::Value& value) const {
     if (const auto* members = value.object()) {
       core::Value::Object out;
-      for (const auto& [name, member] : *members) out.emplace(name, leaves(path.child(name), member));
+      for (const auto& [name, member] : *members) out.emplace(name, digest_leaves(path.child(name), member));
       return core::Value(std::move(out));
     }
     if (const auto* elements = value.array()) {
       core::Value::Array out;
-      for (std::size_t i = 0; i < elements->size(); ++i) out.push_back(leaves(path.child(i), (*elements)[i]));
+      for (std::size_t i = 0; i < elements->size(); ++i) out.push_back(digest_leaves(path.child(i), (*elements)[i]));
       return core::Value(std::move(out));
     }
-    return of(path.render(), value);
+    return digest_of(path.render(), value);
   }
   /// A state that cannot be parsed is left out, because its contents are not known.
-  std::string state(const std::string& json) const {
+  std::string digest_state(const std::string& json) const {
     auto config = core::parse(json);
     auto* members = config ? config->object() : nullptr;
     if (members == nullptr) return "{}";
     for (auto& [name, member] : *members) {
-      if (name == "settings") member = leaves(core::Path().child("settings"), member);
+      if (name == "settings") member = digest_leaves(core::Path().child("settings"), member);
       if (name != "resource" || member.object() == nullptr) continue;
       for (auto& [part, value] : *member.object()) {
-        if (part == "body") value = leaves(core::Path(), value);
+        if (part == "body") value = digest_leaves(core::Path(), value);
       }
     }
     return core::render(*config);
@@ -55,7 +55,7 @@ class Digester {
 
  private:
   const Key& key_;
-  const std::string about_;
+  const std::string resource_;
 };
 
 }  // namespace
@@ -68,11 +68,13 @@ Result<core::StoredEvent> digests_only(core::StoredEvent event, const Key& key) 
   }
   const Digester digester(key, out);
   for (auto& change : *out.mutable_changes()) {
-    if (change.has_old_value()) change.set_old_value(digester.text(change.path(), change.old_value()));
-    if (change.has_new_value()) change.set_new_value(digester.text(change.path(), change.new_value()));
+    if (change.has_old_value()) change.set_old_value(digester.digest_of_json(change.path(), change.old_value()));
+    if (change.has_new_value()) change.set_new_value(digester.digest_of_json(change.path(), change.new_value()));
   }
-  if (out.has_old_state()) out.mutable_old_state()->set_config_json(digester.state(out.old_state().config_json()));
-  if (out.has_new_state()) out.mutable_new_state()->set_config_json(digester.state(out.new_state().config_json()));
+  if (out.has_old_state())
+    out.mutable_old_state()->set_config_json(digester.digest_state(out.old_state().config_json()));
+  if (out.has_new_state())
+    out.mutable_new_state()->set_config_json(digester.digest_state(out.new_state().config_json()));
   event.payload = serialise(out);
   return event;
 }

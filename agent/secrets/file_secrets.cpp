@@ -7,7 +7,7 @@
 namespace driftd::secrets {
 namespace {
 
-Error no_regular_file(const std::filesystem::path& file) {
+Error not_regular_error(const std::filesystem::path& file) {
   return Error{Code::invalid, "secret file " + file.string() + " is not a regular file any more"};
 }
 
@@ -41,7 +41,7 @@ std::vector<FileSecrets::Found> FileSecrets::look(const std::vector<FileToRead>&
   for (const auto& one : files_to_read) {
     Found found{config::mark_of(one.file), {}, {}};
     if (found.mark && !found.mark->regular) {
-      found.read = tl::unexpected(no_regular_file(one.file));
+      found.read = tl::unexpected(not_regular_error(one.file));
     } else if (must_read(one.was, found.mark, refused)) {
       found.read = config::reread_secret_file(one.file);
     }
@@ -57,8 +57,8 @@ bool FileSecrets::settles(One& one, const Found& found) {
   const bool switched = *found.read && (*found.read)->mark != found.mark;
   const bool other = !one.sight || one.sight->mark != found.mark;
   if (other) {
-    const auto restless = one.sight && !one.sight->settled ? one.sight->restless : found.at;
-    one.sight = Sight{found.mark, found.at, restless};
+    const auto unsettled_since = one.sight && !one.sight->settled ? one.sight->unsettled_since : found.at;
+    one.sight = Sight{found.mark, found.at, unsettled_since};
   }
   one.sight->settled = !other && !switched && found.at - one.sight->first >= config::kSettleTime;
   return one.sight->settled;
@@ -73,9 +73,9 @@ void FileSecrets::set_fault(One& one, const std::string& why, FileChanges& out) 
     out.recovered.push_back(setting + "secret file " + one.use.file.string() + " can be read again");
 }
 
-/// Keeps the mark of a settled reading. Does not report a replaceable_warning file at the first look: the load of the
-/// config has reported it.
-void FileSecrets::take_mark(One& one, const config::SecretText& read, FileChanges& out) {
+/// Keeps the mark of a settled reading. Does not report at the first look that others may replace the file: the load
+/// of the config has reported it.
+void FileSecrets::keep_mark(One& one, const config::SecretText& read, FileChanges& out) {
   const bool news = one.mark && read.rights.replaced != one.replaced && !read.rights.replaced.empty();
   one.mark = read.mark;
   one.replaced = read.rights.replaced;
@@ -92,10 +92,10 @@ void FileSecrets::apply_one(One& one, Found found, FileChanges& out) {
   }
   const auto& read = *found.read;
   const bool settled = settles(one, found), same = read && read->text == one.text;
-  if (settled && read) take_mark(one, *read, out);
+  if (settled && read) keep_mark(one, *read, out);
   if (same) return set_fault(one, {}, out);
   if (!settled) {
-    const bool for_long = found.at - one.sight->restless >= config::kMaxSettleTime;
+    const bool for_long = found.at - one.sight->unsettled_since >= config::kMaxSettleTime;
     one.unsettled = !for_long;
     return for_long ? set_fault(one, config::unsettled_error(one.use.file).message, out) : void();
   }

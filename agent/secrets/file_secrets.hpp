@@ -58,7 +58,8 @@ class FileSecrets {
   /// What a look saw and no later look has confirmed yet.
   struct Sight {
     std::optional<config::FileMark> mark;
-    std::chrono::steady_clock::time_point first, restless;  ///< first seen so; since then each look differed
+    std::chrono::steady_clock::time_point first;            ///< first seen so
+    std::chrono::steady_clock::time_point unsettled_since;  ///< since then each look differed from the one before
     bool settled = false;
   };
   struct One {
@@ -71,7 +72,7 @@ class FileSecrets {
   };
   static bool settles(One& one, const Found& found);
   static void set_fault(One& one, const std::string& why, FileChanges& out);
-  static void take_mark(One& one, const config::SecretText& read, FileChanges& out);
+  static void keep_mark(One& one, const config::SecretText& read, FileChanges& out);
   static void apply_one(One& one, Found found, FileChanges& out);
 
   std::vector<One> all_;

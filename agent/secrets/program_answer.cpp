@@ -13,7 +13,7 @@
 namespace driftd::secrets {
 namespace {
 
-constexpr std::size_t kMostLine = 200;
+constexpr std::size_t kMaxLine = 200;  // bytes of the line of stderr that is shown
 constexpr Nanos kSecond = 1'000'000'000;
 
 std::string text_of(const core::Value* value) {
@@ -66,7 +66,7 @@ void add_lines(std::string_view text, std::map<std::string, std::string>& out) {
 Result<ProgramAnswer> read_answer(std::string output, Nanos now) {
   ProgramAnswer out;
   out.text = std::move(output);
-  if (out.text.find('\0') != std::string::npos) return fail(Code::corrupt, "its answer holds a NUL byte");
+  if (out.text.find('\0') != std::string::npos) return fail(Code::corrupt, "its answer contains a NUL byte");
   if (out.text.ends_with('\n')) out.text.pop_back();
   if (out.text.ends_with('\r')) out.text.pop_back();
   if (out.text.empty()) return fail(Code::corrupt, "its answer is empty");
@@ -108,7 +108,7 @@ std::string last_line(std::string_view errors, const std::vector<std::string>& s
   while (!rest.empty() && blank(rest.back())) rest.remove_suffix(1);
   const std::size_t before = rest.rfind('\n');
   if (before != std::string_view::npos) rest.remove_prefix(before + 1);
-  return ipc::one_line(rest, kMostLine);
+  return ipc::one_line(rest, kMaxLine);
 }
 
 }  // namespace driftd::secrets

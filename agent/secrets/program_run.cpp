@@ -24,9 +24,9 @@
 namespace driftd::secrets {
 namespace {
 
-constexpr std::size_t kErrorsKept = 4096;                      // bytes kept from the end of stderr
-constexpr const char* kPath = "/usr/local/bin:/usr/bin:/bin";  // PATH if the agent has none
-constexpr int kOrphanTries = 100;
+constexpr std::size_t kMaxErrorText = 4096;                           // bytes kept from the end of stderr
+constexpr const char* kDefaultPath = "/usr/local/bin:/usr/bin:/bin";  // PATH if the agent has none
+constexpr int kMaxOrphanTries = 100;  // waits for processes that the program left behind, 1 s together
 constexpr auto kOrphanPause = std::chrono::milliseconds(10);
 
 void wipe(std::string& text) {
@@ -138,7 +138,7 @@ std::vector<std::string> program_environment(const config::Program& program) {
   for (const auto& name : names) {
     const bool whole = name.find('=') != std::string::npos;
     const char* value = whole ? nullptr : std::getenv(name.c_str());
-    const std::string entry = whole ? name : name + "=" + (value != nullptr ? value : kPath);
+    const std::string entry = whole ? name : name + "=" + (value != nullptr ? value : kDefaultPath);
     if (!whole && value == nullptr && name != "PATH") continue;
     const std::string key = entry.substr(0, entry.find('=') + 1);
     std::erase_if(out, [&](const std::string& other) { return other.starts_with(key); });
@@ -192,11 +192,11 @@ Task<Result<std::string>> ProgramRun::run(std::shared_ptr<ProgramRun> self) {
   const int status = self->child_.reap();
   co_await self->finish_reading();
   // As init (in a container) or subreaper, the agent is the parent of the processes that the program left behind.
-  for (int left = kOrphanTries; left > 0 && ::waitpid(-group, nullptr, WNOHANG) >= 0; --left) {
+  for (int left = kMaxOrphanTries; left > 0 && ::waitpid(-group, nullptr, WNOHANG) >= 0; --left) {
     self->read_.expires_after(kOrphanPause);
     co_await self->read_.async_wait(asio::as_tuple(asio::use_awaitable));
   }
-  co_return self->verdict(status);
+  co_return self->evaluate(status);
 }
 
 /// Reads what the program wrote before its end. Processes that left its group may keep the pipes open, and are not
@@ -235,13 +235,13 @@ Task<void> ProgramRun::collect(std::shared_ptr<ProgramRun> self, bool errors) {
 void ProgramRun::append(bool errors, const char* bytes, std::size_t size) {
   if (errors) {
     error_text_.append(bytes, size);
-    errors_cut_ = errors_cut_ || error_text_.size() > kErrorsKept;
-    if (error_text_.size() > kErrorsKept) error_text_.erase(0, error_text_.size() - kErrorsKept);
+    errors_cut_ = errors_cut_ || error_text_.size() > kMaxErrorText;
+    if (error_text_.size() > kMaxErrorText) error_text_.erase(0, error_text_.size() - kMaxErrorText);
     return;
   }
   out_text_.append(bytes, std::min(size, kMaxAnswer + 1 - out_text_.size()));
-  if (out_text_.size() <= kMaxAnswer || too_much_) return;
-  too_much_ = true;
+  if (out_text_.size() <= kMaxAnswer || too_large_) return;
+  too_large_ = true;
   child_.kill();
 }
 
@@ -263,10 +263,10 @@ void ProgramRun::drain(bool errors) {
   OPENSSL_cleanse(buffer.data(), buffer.size());
 }
 
-Result<std::string> ProgramRun::verdict(int status) {
+Result<std::string> ProgramRun::evaluate(int status) {
   if (cancelled_) return fail(Code::cancelled, "stopped");
   const std::string& path = program_.path;
-  if (too_much_) return fail(Code::budget, path + " answered more than 64 KiB");
+  if (too_large_) return fail(Code::budget, path + " answered more than 64 KiB");
   if (late_) {
     return fail(Code::deadline, fmt::format("{} did not end within {} s: killed", path,
                                             static_cast<double>(program_.timeout.count()) / 1000));

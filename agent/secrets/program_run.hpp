@@ -49,9 +49,8 @@ class ProgramRun : public std::enable_shared_from_this<ProgramRun> {
   /// Makes run() return soon.
   void cancel();
 
-  const std::string& output() const {
-    return out_text_;
-  }                                 ///< after a failed run: a secret that must be removed from errors()
+  /// What it wrote to stdout. After a failed run it is still a secret, which must be removed from errors().
+  const std::string& output() const { return out_text_; }
   std::string_view errors() const;  ///< complete lines at the end of its stderr
 
  private:
@@ -59,7 +58,7 @@ class ProgramRun : public std::enable_shared_from_this<ProgramRun> {
   void append(bool errors, const char* bytes, std::size_t size);
   void drain(bool errors);
   Task<void> finish_reading();
-  Result<std::string> verdict(int status);
+  Result<std::string> evaluate(int status);
 
   const asio::any_io_executor core_, io_;
   const std::vector<std::string> words_;
@@ -69,7 +68,7 @@ class ProgramRun : public std::enable_shared_from_this<ProgramRun> {
   asio::steady_timer limit_, read_;
   std::string out_text_, error_text_;
   int reading_ = 0;
-  bool late_ = false, cancelled_ = false, settling_ = false, too_much_ = false, errors_cut_ = false;
+  bool late_ = false, cancelled_ = false, settling_ = false, too_large_ = false, errors_cut_ = false;
 };
 
 }  // namespace driftd::secrets

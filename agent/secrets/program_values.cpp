@@ -14,14 +14,14 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kRetryFirst{1'000}, kRetryMost{60'000};
+constexpr milliseconds kFirstRetry{1'000}, kMaxRetry{60'000};
 
 }  // namespace
 
 ProgramValues::WatchedProgram::WatchedProgram(asio::any_io_executor core, config::ProgramUse used)
     : use(std::move(used)),
       due(std::move(core)),
-      backoff(std::min(kRetryFirst, use.program.refresh), kRetryMost) {}
+      backoff(std::min(kFirstRetry, use.program.refresh), kMaxRetry) {}
 
 ProgramValues::ProgramValues(asio::any_io_executor core, asio::any_io_executor io, const Clock& clock,
                              const std::vector<config::ProgramUse>& uses, Callbacks callbacks)

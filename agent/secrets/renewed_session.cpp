@@ -14,15 +14,15 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kIdlePoll{20};
-constexpr milliseconds kTurn{1'000};  // a look at files that takes longer hangs; others stop waiting for it
-constexpr milliseconds kHang{1'500};  // a hang is reported after this time
+constexpr milliseconds kMaxTurn{1'000};    // a look at files that takes longer hangs; others stop waiting for it
+constexpr milliseconds kHangAfter{1'500};  // a hang is reported after this time
 constexpr const char* kUntilThen = "; until it does, what was read before stays in use";
-constexpr auto kDrain = std::chrono::minutes(70);  // longer than the deadline of any call
+constexpr auto kMaxDrain = std::chrono::minutes(70);  // longer than the deadline of any call
 
 }  // namespace
 
 std::string FileLooks::hang() const {
-  const bool hangs = since && begun && std::chrono::steady_clock::now() - *since >= kHang;
+  const bool hangs = since && begun && std::chrono::steady_clock::now() - *since >= kHangAfter;
   return hangs ? "secret file " + file.string() + ": its file system has not answered since " + render_time(wall)
                : std::string();
 }
@@ -68,8 +68,8 @@ void RenewedSession::wake() {
   for (auto* timer : waiting_) timer->cancel();
 }
 
-Task<void> RenewedSession::pause(milliseconds most) {
-  asio::steady_timer timer(options_.core, most);
+Task<void> RenewedSession::pause(milliseconds max_wait) {
+  asio::steady_timer timer(options_.core, max_wait);
   const auto at = waiting_.insert(waiting_.end(), &timer);
   co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
   waiting_.erase(at);
@@ -101,7 +101,7 @@ Task<bool> RenewedSession::may_look() {
   const auto began = std::chrono::steady_clock::now();
   const auto passes = [&] {
     const auto now = std::chrono::steady_clock::now();
-    return now - *looks->since < kTurn && now - began < kTurn;
+    return now - *looks->since < kMaxTurn && now - began < kMaxTurn;
   };
   while (looks->since && !stopping_ && passes()) co_await pause(kIdlePoll);
   co_return !looks->since && !stopping_;
@@ -188,7 +188,7 @@ void RenewedSession::stop_without_value(std::string why) {
   ++newest_version_;
   const auto old = std::exchange(inner_, nullptr);
   if (old && !stopping_) {
-    remember(old->session->status());
+    add_totals(old->session->status());
     ++tasks_;
     asio::co_spawn(options_.core, retire(shared_from_this(), old), fatal);
   }
@@ -215,7 +215,7 @@ void RenewedSession::note_failed_takeover(std::string why) {
 }
 
 /// Repeats a failed takeover: the values have not changed, so nothing else would start it.
-void RenewedSession::try_again() {
+void RenewedSession::retry_takeover() {
   if (takeover_error_.empty() || renewing_ || stopping_) return;
   if (!inner_) missing_.clear();
   ++tasks_;
@@ -263,7 +263,7 @@ void RenewedSession::serve(std::shared_ptr<Inner> next) {
   takeover_error_.clear();
   const bool failed = std::exchange(unhealthy_, false), calls_refused = std::exchange(calls_refused_, false);
   if (old) {
-    remember(old->session->status());
+    add_totals(old->session->status());
     ++tasks_;
     asio::co_spawn(options_.core, retire(shared_from_this(), old), fatal);
   }
@@ -273,7 +273,7 @@ void RenewedSession::serve(std::shared_ptr<Inner> next) {
 
 /// Stops a replaced session after its calls have ended. Its watch would not end by itself.
 Task<void> RenewedSession::retire(std::shared_ptr<RenewedSession> self, std::shared_ptr<Inner> old) {
-  const auto last = std::chrono::steady_clock::now() + kDrain;
+  const auto last = std::chrono::steady_clock::now() + kMaxDrain;
   while (old->calls > 0 && !self->stopping_ && std::chrono::steady_clock::now() < last) co_await self->pause(kIdlePoll);
   co_await old->session->stop();
   --self->tasks_;
@@ -281,7 +281,7 @@ Task<void> RenewedSession::retire(std::shared_ptr<RenewedSession> self, std::sha
 }
 
 /// Adds the totals of a replaced session, so that a backend's totals continue with a new secret.
-void RenewedSession::remember(const core::WorkerStatus& old) {
+void RenewedSession::add_totals(const core::WorkerStatus& old) {
   past_.restarts += old.restarts;
   past_.denied_secrets += old.denied_secrets;
   for (const auto& [rule, count] : old.misuses) past_.misuses[rule] += count;

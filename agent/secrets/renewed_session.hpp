@@ -86,7 +86,7 @@ class RenewedSession final : public core::Session, public std::enable_shared_fro
     }
     core::Session* operator->() const { return inner->session.get(); }
   };
-  Task<Result<Use>> use(std::chrono::milliseconds most);
+  Task<Result<Use>> use(std::chrono::milliseconds max_wait);
   void run_programs(const std::vector<config::ProgramUse>& uses);
   void look_at_files(bool refused);
   Task<bool> may_look();
@@ -97,7 +97,7 @@ class RenewedSession final : public core::Session, public std::enable_shared_fro
   void use_file_changes(FileSecrets::FileChanges news);
   Task<void> follow_files();
   void note_refusal(const Error& error);
-  Task<void> pause(std::chrono::milliseconds most);
+  Task<void> pause(std::chrono::milliseconds max_wait);
   void wake();
   void use_values(std::map<std::string, std::string> values);
   void stop_without_value(std::string why);
@@ -106,8 +106,8 @@ class RenewedSession final : public core::Session, public std::enable_shared_fro
   void serve(std::shared_ptr<Inner> next);
   Result<std::shared_ptr<Inner>> open();
   void note_failed_takeover(std::string why);
-  void try_again();
-  void remember(const core::WorkerStatus& old);
+  void retry_takeover();
+  void add_totals(const core::WorkerStatus& old);
 
   const RenewalOptions options_;
   core::SessionSpec spec_;                 ///< with the newest secrets

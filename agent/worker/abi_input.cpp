@@ -28,7 +28,7 @@ template <class T>
 Result<std::vector<T>> elements(const T* first, std::uint32_t count, std::uint32_t stride, const char* member) {
   std::vector<T> out;
   if (count == 0) return out;
-  if (first == nullptr || stride < sizeof(std::uint32_t) || count > ipc::kMaxParts) {
+  if (first == nullptr || stride < sizeof(std::uint32_t) || count > ipc::kMaxListItems) {
     return fail(Code::invalid, fmt::format("`{}`: {} elements of {} bytes at {}", member, count, stride,
                                            first == nullptr ? "NULL" : "an address"));
   }
@@ -71,7 +71,7 @@ std::map<std::string, std::string> only_defined_in(const LoadedInstance& instanc
 
 Result<std::vector<std::string>> texts(const driftd_str* first, std::uint64_t count, const char* member) {
   std::vector<std::string> out;
-  if (count > ipc::kMaxParts || (first == nullptr && count != 0)) {
+  if (count > ipc::kMaxListItems || (first == nullptr && count != 0)) {
     return fail(Code::invalid, fmt::format("`{}` is NULL or too long", member));
   }
   for (std::uint64_t i = 0; i < count; ++i) {

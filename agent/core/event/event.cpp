@@ -34,14 +34,14 @@ bool has_all(const std::map<std::string, std::string>& labels, const std::map<st
 
 }  // namespace
 
-bool reserved_name(std::string_view name) { return name == "type" || name == "source"; }
+bool is_reserved_name(std::string_view name) { return name == "type" || name == "source"; }
 
 std::string invalid_name_reason(std::string_view name) {
-  if (reserved_name(name)) return "the name is reserved (subjects backend.type.… and backend.source.…)";
+  if (is_reserved_name(name)) return "the name is reserved (subjects backend.type.… and backend.source.…)";
   if (name.size() > 128) return "it is longer than 128 bytes";
   for (const char c : name) {
-    if (static_cast<unsigned char>(c) <= ' ' || c == 0x7F) return "it holds a space or control character";
-    if (c == '/' || c == '*' || c == '>') return std::string("it holds '") + c + "'";
+    if (static_cast<unsigned char>(c) <= ' ' || c == 0x7F) return "it contains a space or control character";
+    if (c == '/' || c == '*' || c == '>') return std::string("it contains '") + c + "'";
   }
   return "";
 }
@@ -62,7 +62,7 @@ std::string subject_token(std::string_view name) {
 std::string subject_of(const StoredEvent& event) {
   if (event.agent_event) return "driftd.agent." + subject_token(event.backend) + "." + event.what;
   std::string name = subject_token(event.backend);
-  if (reserved_name(event.backend)) {
+  if (is_reserved_name(event.backend)) {
     std::string first;
     escape(first, static_cast<unsigned char>(name[0]));
     name = first + name.substr(1);

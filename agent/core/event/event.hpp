@@ -55,7 +55,8 @@ struct BackendEvent {
 struct AgentEvent {
   std::string agent, cluster;
   std::string what;     ///< gap | dead_letter | parked | budget | corrupt | secret_denied | upgrade_refused |
-                        ///< plugin_refused | program_failed | secret_file_failed | incarnation
+                        ///< upgrade_reverted | plugin_refused | program_failed | secret_file_failed | incarnation |
+                        ///< key_rotated
   std::string backend;  ///< empty if it is about no backend
   std::string message;
   std::map<std::string, std::string> details;
@@ -91,7 +92,7 @@ std::string subject_of(const StoredEvent& event);
 std::string subject_token(std::string_view name);
 /// Returns true for `type` and `source`: as backend names they would collide with the subjects `backend.type.…` and
 /// `backend.source.…`, so subject_of() escapes their first letter.
-bool reserved_name(std::string_view name);
+bool is_reserved_name(std::string_view name);
 /// Returns why `name` is not valid for a backend, sink or agent. Empty if it is valid.
 std::string invalid_name_reason(std::string_view name);
 /// CloudEvents: `//<cluster>/driftd/<provider>`, `io.driftd.backend.<what>.v1`, `<backend>[/<kind>/<id>]`.
@@ -101,9 +102,12 @@ std::string cloudevent_subject(const StoredEvent& event);
 
 struct Transition;
 struct StoredResource;
+/// What an event says besides the transition or the change that it is about.
 struct EventContext {
   std::string backend_uid, provider, agent, cluster;
-  std::string cause;  ///< registration events: `discovered…` gives the provider's source, else `manual`
+  /// why a registration changed. If it begins with `discovered`, the event's source is the provider, else it is
+  /// `manual`
+  std::string cause;
   BackendSnapshot backend;
   std::vector<std::string> patterns;
 };

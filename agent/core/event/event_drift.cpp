@@ -11,12 +11,13 @@
 namespace driftd::core {
 namespace {
 
+/// Type and subject of an event.
 struct Address {
   ChangeType type;
   const char* what;
 };
 
-Address own_address(ChangeClass cls) {
+Address address_of_class(ChangeClass cls) {
   switch (cls) {
     case ChangeClass::credential:
       return {ChangeType::credential_rotated, "credentials.rotated"};
@@ -33,7 +34,7 @@ Address own_address(ChangeClass cls) {
 Address address_of(const Transition& transition) {
   constexpr Address kDecided{ChangeType::unspecified, "drift.decided"};
   const Drift& drift = transition.drift;
-  const Address own = own_address(drift.cls);
+  const Address own = address_of_class(drift.cls);
   if (transition.moved) return own;
   switch (drift.status) {
     case DriftStatus::pending:
@@ -220,7 +221,7 @@ BackendEvent registration_event(ChangeType type, const EventContext& context, st
 
 BackendEvent health_event(const EventContext& context, HealthReport::State before, const HealthReport& now,
                           Nanos at_ns) {
-  BackendEvent event = base_event(context, own_address(ChangeClass::health), at_ns);
+  BackendEvent event = base_event(context, address_of_class(ChangeClass::health), at_ns);
   const std::string old_health(render(before)), new_health(render(now.state));
   event.source = "health-check";
   event.resource = ResourceId{"backend", context.backend.name};

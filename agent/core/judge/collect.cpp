@@ -10,17 +10,10 @@
 namespace driftd::core {
 namespace {
 
-/// Returns true for the digest of a secret. A digest that is only withheld (ADR 0013) does not count.
-bool is_of_secret(const std::optional<std::string>& json) {
-  if (!json) return false;
-  const Result<Value> value = parse(*json);
-  const auto digest = value ? as_digest(*value) : std::nullopt;
-  return digest && !digest->withheld;
-}
-
 std::string text_of(const std::string& value) { return render(Value(value)); }
 
-std::string without_depth(const std::string& pattern) {
+/// Returns `a.b` for `a.b.**`.
+std::string without_double_star(const std::string& pattern) {
   const bool deep = pattern.size() > 3 && pattern.ends_with(".**");
   return deep ? pattern.substr(0, pattern.size() - 3) : pattern;
 }
@@ -62,7 +55,7 @@ class ChangeCollector {
   void keep_was_unread(const Value& baseline);
   std::vector<std::string> superseded_by_schema();
   ExpectedAttributes expected_attributes(const Value& body);
-  std::string why(const std::string& path) const;
+  std::string declared_reason(const std::string& path) const;
 
   const JudgeContext& context_;
   const StoredResource& stored_;
@@ -147,7 +140,7 @@ bool ChangeCollector::add_lifecycle_change(Operation operation, std::vector<Chan
   (operation == Operation::created ? identity.new_value : identity.old_value) =
       text_of(name.empty() ? stored_.id.id : name);
   add_to_group(std::move(identity), Against::baseline, operation);
-  std::vector<Change>& group = change_set_.groups.begin()->second.changes;
+  std::vector<Change>& group = change_set_.groups.begin()->second.changes;  // the only group so far
   for (auto& change : changes) {
     change.cls = class_of(change, attribute_path(change.path));
     if (!ignored(change)) group.push_back(std::move(change));
@@ -191,7 +184,7 @@ void ChangeCollector::rebaseline(Value& baseline, const Change& change, const ch
 void ChangeCollector::keep_was_unread(const Value& baseline) {
   std::vector<std::string> kept;
   for (const auto& unread : seen_->observation.unread) {
-    const Path path = attribute_path(without_depth(unread.path));
+    const Path path = attribute_path(without_double_star(unread.path));
     const bool brought = schema().rule(path).since > stored_.schema_revision && !find(baseline, path);
     if (brought || related_to_any(unread.path, stored_.was_unread)) kept.push_back(unread.path);
   }
@@ -281,7 +274,7 @@ ExpectedAttributes ChangeCollector::expected_attributes(const Value& body) {
   };
   for (const auto& expectation : context_.rules->expect) {
     if (!expectation.match.resource(stored_.id)) continue;
-    for (const auto& [at, whole] : expectation.where_all) {
+    for (const auto& [at, whole] : expectation.attributes) {
       for (const auto& [path, value] : expand_expected(at, whole, body, schema())) add_expected(path, value);
     }
   }
@@ -298,7 +291,7 @@ ExpectedAttributes ChangeCollector::expected_attributes(const Value& body) {
 }
 
 /// Returns who declared the expected value. Empty if it is an expectation of the config.
-std::string ChangeCollector::why(const std::string& path) const {
+std::string ChangeCollector::declared_reason(const std::string& path) const {
   for (const auto& [declared, words] : declared_by_) {
     if (related(declared, path)) return words;
   }
@@ -316,7 +309,7 @@ void ChangeCollector::expectations(const Value& body) {
   std::move(found.unknown.begin(), found.unknown.end(), std::back_inserter(out_.unknown));
   for (auto& change : found.changes) {
     change.cls = class_of(change, attribute_path(change.path));
-    std::string reason = why(change.path);
+    std::string reason = declared_reason(change.path);
     if (change.cls != ChangeClass::health)
       add_to_group(std::move(change), Against::expectation, Operation::changed, std::move(reason));
   }
@@ -334,7 +327,7 @@ void ChangeCollector::declared_but_absent() {
 /// read.
 void ChangeCollector::keep_unreadable() {
   std::vector<std::string> unknown;
-  for (const auto& each : out_.unknown) unknown.push_back(without_depth(each.path));
+  for (const auto& each : out_.unknown) unknown.push_back(without_double_star(each.path));
   const bool identity_missing = std::find(unknown.begin(), unknown.end(), kIdentityPath) != unknown.end();
   for (const auto& drift : stored_.open) {
     if (drift.operation == Operation::deleted) continue;  // the resource exists again, which ends the drift

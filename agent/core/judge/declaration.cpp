@@ -22,9 +22,9 @@ std::uint64_t generation_term(const std::string& source_uid, const Digest& body)
   return out.low == 0 ? 1 : out.low;
 }
 
-std::uint64_t mix_declarations(std::uint64_t generation, std::uint64_t folded) {
-  if (generation == 0 || folded == 0) return generation;
-  const std::uint64_t out = generation ^ folded;
+std::uint64_t mix_declarations(std::uint64_t generation, std::uint64_t declaration_sum) {
+  if (generation == 0 || declaration_sum == 0) return generation;
+  const std::uint64_t out = generation ^ declaration_sum;
   return static_cast<std::uint32_t>(out) == 0 ? out ^ 1 : out;  // 0 is "never judged", also in the index's 32 bits
 }
 

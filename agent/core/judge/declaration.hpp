@@ -23,9 +23,9 @@ struct Declaration {
 /// Renders a declaration for people: `declared by tf-prod (postgresql_role.app, since serial 12)`.
 std::string describe(const Declaration& declaration);
 /// Returns what one declaration adds to the generation of its resource. The sum over all declarations of a resource is
-/// the parameter `folded` below.
+/// `declaration_sum` below.
 std::uint64_t generation_term(const std::string& source_uid, const Digest& digest);
 /// Combines the generation of the rules with the declarations of a resource (see generation_under). 0 stays 0.
-std::uint64_t mix_declarations(std::uint64_t generation, std::uint64_t folded);
+std::uint64_t mix_declarations(std::uint64_t generation, std::uint64_t declaration_sum);
 
 }  // namespace driftd::core

@@ -4,7 +4,8 @@
 #include <algorithm>
 #include <set>
 
-#include "core/judge/diff_parts.hpp"
+#include "core/drift.hpp"
+#include "core/judge/normal_forms.hpp"
 #include "core/redact.hpp"
 
 namespace driftd::core {
@@ -16,13 +17,7 @@ struct Sides {
   const Value* after = nullptr;
 };
 
-bool is_of_secret(const std::optional<std::string>& json) {
-  if (!json || json->find("$hmac") == std::string::npos) return false;
-  const auto value = parse(*json);
-  const auto digest = value ? as_digest(*value) : std::nullopt;
-  return digest && !digest->withheld;
-}
-bool of_secret(const Change& change) { return is_of_secret(change.old_value) || is_of_secret(change.new_value); }
+bool has_secret(const Change& change) { return is_of_secret(change.old_value) || is_of_secret(change.new_value); }
 
 /// Walks two bodies together. Lives on one stack frame.
 class Walk {
@@ -35,7 +30,7 @@ class Walk {
   Difference run(const Value& before, const Value& after) {
     static const Value kNothing{Value::Object{}};
     bodies_ = {&before, &after};
-    members(Path(), before.object() ? before : kNothing, after.object() ? after : kNothing);
+    compare_members(Path(), before.object() ? before : kNothing, after.object() ? after : kNothing);
     const auto by_path = [](const auto& a, const auto& b) { return a.path < b.path; };
     std::stable_sort(out_.changes.begin(), out_.changes.end(), by_path);
     std::stable_sort(out_.unknown.begin(), out_.unknown.end(), by_path);
@@ -43,7 +38,7 @@ class Walk {
   }
 
  private:
-  struct Blind {
+  struct UnreadPath {
     Glob path;
     std::string reason;
   };
@@ -54,21 +49,21 @@ class Walk {
     return glob ? std::move(*glob) : Glob::parse_path("**").value();
   }
 
-  void members(const Path& path, const Value& before, const Value& after) {
+  void compare_members(const Path& path, const Value& before, const Value& after) {
     std::set<std::string_view> names;
     for (const auto& [name, member] : *before.object()) names.insert(name);
     for (const auto& [name, member] : *after.object()) names.insert(name);
-    for (const auto name : names) attribute(path.child(name), {before.find(name), after.find(name)});
+    for (const auto name : names) compare_attribute(path.child(name), {before.find(name), after.find(name)});
   }
 
-  void attribute(const Path& path, Sides sides) {
+  void compare_attribute(const Path& path, Sides sides) {
     const AttributeRule& rule = schema_.rule(path);
     if (rule.is_volatile) return suppress(path, sides, rule, "volatile");
-    if (const auto* blind = unread(path))
-      return unknown(path, sides, rule, blind->reason.empty() ? "unreadable" : blind->reason);
+    if (const auto* unread = find_unread(path))
+      return unknown(path, sides, rule, unread->reason.empty() ? "unreadable" : unread->reason);
     if (rule.write_only && sides.after == nullptr)
       return unknown(path, sides, rule, "write-only: the system never shows it");
-    if (masked(rule, sides.after)) return unknown(path, sides, rule, "masked by the system");
+    if (is_masked(rule, sides.after)) return unknown(path, sides, rule, "masked by the system");
     if (const auto reason = newly_known(path, rule, sides); !reason.empty()) return fill(path, sides, rule, reason);
     sides = {forms_.effective(rule, sides.before), forms_.effective(rule, sides.after)};
     compare(path, rule, sides);
@@ -77,31 +72,31 @@ class Walk {
   /// Returns why the attribute is filled in instead of compared. Empty if it is compared.
   std::string newly_known(const Path& path, const AttributeRule& rule, const Sides& sides) const {
     if (sides.after == nullptr || options_.declared_only) return {};
-    if (masked(rule, sides.before)) return "masked before";
+    if (is_masked(rule, sides.before)) return "masked before";
     if (sides.before != nullptr) return {};
     if (rule.since > options_.old_revision) return "brought by schema revision " + std::to_string(rule.since);
     if (rule.computed) return "computed by the system";
-    const bool blind =
+    const bool unread =
         std::any_of(was_unread_.begin(), was_unread_.end(), [&](const Glob& glob) { return glob.matches(path); });
-    return blind ? "readable for the first time" : "";
+    return unread ? "readable for the first time" : "";
   }
 
   void compare(const Path& path, const AttributeRule& rule, const Sides& sides) {
     const auto& [before, after] = sides;
     if (before == nullptr && after == nullptr) return equal(path, sides, rule, "default or empty");
-    if ((before && as_digest(*before)) || (after && as_digest(*after))) return secrets(path, rule, sides);
-    if (before != nullptr && after != nullptr) return present(path, rule, sides);
+    if ((before && as_digest(*before)) || (after && as_digest(*after))) return compare_digests(path, rule, sides);
+    if (before != nullptr && after != nullptr) return compare_present(path, rule, sides);
     const Value& one = before != nullptr ? *before : *after;
     const bool object = one.object() != nullptr && !one.object()->empty() && forms_.is_structure(rule);
-    return object ? subtree(path, rule, sides) : blind_or_change(path, rule, sides);
+    return object ? compare_subtree(path, rule, sides) : report_change(path, rule, sides);
   }
 
-  void present(const Path& path, const AttributeRule& rule, const Sides& sides) {
+  void compare_present(const Path& path, const AttributeRule& rule, const Sides& sides) {
     const auto& [before, after] = sides;
-    if (before->object() && after->object() && forms_.is_structure(rule)) return members(path, *before, *after);
+    if (before->object() && after->object() && forms_.is_structure(rule)) return compare_members(path, *before, *after);
     if (rule.collection == Collection::map_by_keys && before->array() && after->array()) {
       const auto left = forms_.keyed(rule, path, *before->array()), right = forms_.keyed(rule, path, *after->array());
-      if (left && right) return elements(path, *left, *right);
+      if (left && right) return compare_elements(path, *left, *right);
     }
     if (options_.declared_only && rule.type == ValueType::any && same_text(*before, *after))
       return equal(path, sides, rule, "same text");
@@ -112,7 +107,7 @@ class Walk {
       return fill(path, sides, rule, "digests under another key");
     }
     if (other_basis(rule)) return fill(path, sides, rule, "cannot be compared: another " + rule.basis);
-    blind_or_change(path, rule, sides);
+    report_change(path, rule, sides);
   }
 
   /// Returns true if the attribute that both values depend on (`basis`) differs. Then they cannot be compared, and the
@@ -124,39 +119,39 @@ class Walk {
     return before != nullptr && after != nullptr && !forms_.same(Path().child(rule.basis), *before, *after);
   }
 
-  void elements(const Path& path, const Forms::Keyed& left, const Forms::Keyed& right) {
+  void compare_elements(const Path& path, const Forms::Keyed& left, const Forms::Keyed& right) {
     for (const auto& [key, element] : left) {
       const auto other = right.find(key);
-      element_of(path, &element, other == right.end() ? nullptr : &other->second);
+      compare_element(path, &element, other == right.end() ? nullptr : &other->second);
     }
     for (const auto& [key, element] : right) {
-      if (!left.contains(key)) element_of(path, nullptr, &element);
+      if (!left.contains(key)) compare_element(path, nullptr, &element);
     }
   }
 
   /// Compares one element of a list with keys. Providers name unread elements by index, changes name them by key.
-  void element_of(const Path& path, const Forms::Element* left, const Forms::Element* right) {
+  void compare_element(const Path& path, const Forms::Element* left, const Forms::Element* right) {
     const Path named = path.selected((left != nullptr ? left : right)->selector);
     const Sides sides{left ? left->value : nullptr, right ? right->value : nullptr};
-    const Blind* blind = left ? below(path.child(left->at), left->value) : nullptr;
-    if (blind == nullptr && right != nullptr) blind = below(path.child(right->at), right->value);
-    if (blind != nullptr)
-      return unknown(named, sides, schema_.rule(named), "part of it is unreadable: " + blind->reason);
-    attribute(named, sides);
+    const UnreadPath* unread = left ? find_unread_below(path.child(left->at), left->value) : nullptr;
+    if (unread == nullptr && right != nullptr) unread = find_unread_below(path.child(right->at), right->value);
+    if (unread != nullptr)
+      return unknown(named, sides, schema_.rule(named), "part of it is unreadable: " + unread->reason);
+    compare_attribute(named, sides);
   }
 
   /// An object that was added or removed is one change at its root, unless parts of it are judged apart: those of
   /// another class, secrets, and those that are unknown, filled in or left out.
-  void subtree(const Path& path, const AttributeRule& rule, const Sides& sides) {
+  void compare_subtree(const Path& path, const AttributeRule& rule, const Sides& sides) {
     static const Value kNothing{Value::Object{}};
     Difference outer = std::exchange(out_, {});
     const int suppressed = std::exchange(suppressed_, 0);
     const std::size_t steps = trace_ ? trace_->size() : 0;
-    members(path, sides.before ? *sides.before : kNothing, sides.after ? *sides.after : kNothing);
+    compare_members(path, sides.before ? *sides.before : kNothing, sides.after ? *sides.after : kNothing);
     const ChangeClass cls = schema_.cls(path);
     const bool whole = suppressed_ == 0 && out_.unknown.empty() && out_.filled.empty() && !out_.changes.empty() &&
                        std::all_of(out_.changes.begin(), out_.changes.end(),
-                                   [&](const Change& change) { return change.cls == cls && !of_secret(change); });
+                                   [&](const Change& change) { return change.cls == cls && !has_secret(change); });
     Difference inner = std::exchange(out_, std::move(outer));
     suppressed_ += suppressed;
     if (whole && trace_) trace_->erase(trace_->begin() + static_cast<std::ptrdiff_t>(steps), trace_->end());
@@ -166,12 +161,12 @@ class Walk {
     std::move(inner.filled.begin(), inner.filled.end(), std::back_inserter(out_.filled));
   }
 
-  void secrets(const Path& path, const AttributeRule& rule, const Sides& sides) {
+  void compare_digests(const Path& path, const AttributeRule& rule, const Sides& sides) {
     const auto left = sides.before ? as_digest(*sides.before) : std::nullopt,
                right = sides.after ? as_digest(*sides.after) : std::nullopt;
     const bool left_clear = sides.before && !sides.before->is_null() && !left,
                right_clear = sides.after && !sides.after->is_null() && !right;
-    if (left_clear || right_clear) return clear_and_digest(path, rule, sides);
+    if (left_clear || right_clear) return compare_clear_text(path, rule, sides);
     if (!left || !right) return change(path, rule, sides);
     if (left->key_id != right->key_id || left->revision != right->revision) {
       return options_.declared_only ? unknown(path, sides, rule, "digests under different keys")
@@ -185,7 +180,7 @@ class Walk {
   /// Compares a clear-text value with a digest, exactly if the keys are known. An object or a list that contains a
   /// digest cannot be compared; it counts as a change, because whoever writes the value also chooses its form and could
   /// hide a change by it.
-  void clear_and_digest(const Path& path, const AttributeRule& rule, const Sides& sides) {
+  void compare_clear_text(const Path& path, const AttributeRule& rule, const Sides& sides) {
     const Value& clear = as_digest(*sides.before) ? *sides.after : *sides.before;
     const DigestRef digest = as_digest(*sides.before) ? *as_digest(*sides.before) : *as_digest(*sides.after);
     if (contains_digest(clear) && !options_.declared_only) return change(path, rule, sides);
@@ -207,10 +202,10 @@ class Walk {
   }
 
   /// Reports a change, or unknown if a part of the list or value could not be read.
-  void blind_or_change(const Path& path, const AttributeRule& rule, const Sides& sides) {
-    const auto* blind = below(path, sides.before);
-    if (blind == nullptr) blind = below(path, sides.after);
-    if (blind != nullptr) return unknown(path, sides, rule, "part of it is unreadable: " + blind->reason);
+  void report_change(const Path& path, const AttributeRule& rule, const Sides& sides) {
+    const auto* unread = find_unread_below(path, sides.before);
+    if (unread == nullptr) unread = find_unread_below(path, sides.after);
+    if (unread != nullptr) return unknown(path, sides, rule, "part of it is unreadable: " + unread->reason);
     if (sides.after != nullptr && forms_.masked_inside(path, *sides.after))
       return unknown(path, sides, rule, "part of it is masked by the system");
     if (const auto reason = beyond_bounds(path, sides))
@@ -226,30 +221,30 @@ class Walk {
     return reason ? reason : forms_.beyond_bounds(path, *sides.after);
   }
 
-  const Blind* unread(const Path& path) const {
-    const auto it =
-        std::find_if(unread_.begin(), unread_.end(), [&](const Blind& blind) { return blind.path.matches(path); });
+  const UnreadPath* find_unread(const Path& path) const {
+    const auto it = std::find_if(unread_.begin(), unread_.end(),
+                                 [&](const UnreadPath& unread) { return unread.path.matches(path); });
     return it == unread_.end() ? nullptr : &*it;
   }
 
   /// Returns the first unread path at or below `path` that `value` has; nullptr if there is none.
-  const Blind* below(const Path& path, const Value* value) const {
+  const UnreadPath* find_unread_below(const Path& path, const Value* value) const {
     if (value == nullptr || unread_.empty()) return nullptr;
-    if (const auto* here = unread(path)) return here;
+    if (const auto* here = find_unread(path)) return here;
     if (const auto* object = value->object()) {
       for (const auto& [name, member] : *object) {
-        if (const auto* found = below(path.child(name), &member)) return found;
+        if (const auto* found = find_unread_below(path.child(name), &member)) return found;
       }
     }
     if (const auto* array = value->array()) {
       for (std::size_t i = 0; i < array->size(); ++i) {
-        if (const auto* found = below(path.child(i), &(*array)[i])) return found;
+        if (const auto* found = find_unread_below(path.child(i), &(*array)[i])) return found;
       }
     }
     return nullptr;
   }
 
-  bool masked(const AttributeRule& rule, const Value* value) const {
+  bool is_masked(const AttributeRule& rule, const Value* value) const {
     return value != nullptr && forms_.masked(rule, *value);
   }
 
@@ -305,7 +300,7 @@ class Walk {
   const DiffOptions& options_;
   Forms forms_;
   Sides bodies_;
-  std::vector<Blind> unread_;
+  std::vector<UnreadPath> unread_;
   std::vector<Glob> was_unread_;
   Difference out_;
   int suppressed_ = 0;  ///< attributes that differ as text but are equal

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
-#include "core/drift.hpp"
-#include "core/redact.hpp"
-#include "core/value/schema.hpp"
+#include "core/resource.hpp"
+#include "core/value/value.hpp"
 
 namespace driftd::core {
+
+struct Change;
+class KindSchema;
+struct RedactionKeys;
 
 /// One attribute that can be judged neither equal nor different now.
 struct UnknownPath {

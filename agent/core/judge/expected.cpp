@@ -4,8 +4,9 @@
 #include <algorithm>
 #include <set>
 
-#include "core/judge/diff_parts.hpp"
 #include "core/judge/judge.hpp"
+#include "core/judge/normal_forms.hpp"
+#include "core/judge/rules.hpp"
 #include "core/redact.hpp"
 
 namespace driftd::core {
@@ -27,12 +28,12 @@ Path secret_at(const Path& path, const Value& body, const KindSchema& schema) {
 }
 
 /// Placeholder for the clear-text value that is expected of a secret. It equals no digest and reveals nothing.
-Value hidden() { return Value::Object{{"$hmac", Value("0:1:" + std::string(64, '0'))}}; }
+Value hidden_secret() { return Value::Object{{"$hmac", Value("0:1:" + std::string(64, '0'))}}; }
 
-/// Returns the expected value with hidden() in place of clear-text values of secrets.
+/// Returns the expected value with hidden_secret() in place of clear-text values of secrets.
 Value without_secrets(const Path& path, Value value, const Value& body, const KindSchema& schema) {
   if (value.is_null() || as_digest(value)) return value;
-  if (is_secret(path, body, schema)) return hidden();
+  if (is_secret(path, body, schema)) return hidden_secret();
   if (auto* object = value.object()) {
     for (auto& [name, member] : *object) member = without_secrets(path.child(name), std::move(member), body, schema);
   }
@@ -76,7 +77,8 @@ std::string incomparable(const Path& path, const Path& secret, const Value& valu
   return !secret.empty() && known ? "a sensitive value cannot be compared with an expectation" : "";
 }
 
-void walk(const Path& path, const Value& value, const Value& body, const KindSchema& schema, ExpectedAttributes& out) {
+void split_expected(const Path& path, const Value& value, const Value& body, const KindSchema& schema,
+                    ExpectedAttributes& out) {
   const Value::Object* members = as_digest(value) ? nullptr : value.object();
   const bool whole = !path.empty() && (members == nullptr || members->empty() || is_secret(path, body, schema) ||
                                        !Forms(schema).is_structure(schema.rule(path)));
@@ -84,7 +86,7 @@ void walk(const Path& path, const Value& value, const Value& body, const KindSch
     out.emplace_back(path, value);
     return;
   }
-  for (const auto& [name, member] : *members) walk(path.child(name), member, body, schema, out);
+  for (const auto& [name, member] : *members) split_expected(path.child(name), member, body, schema, out);
 }
 
 /// Returns each path once, with paths before those that lie below them.
@@ -114,9 +116,9 @@ Value without_nulls(Value value) {
   return value;
 }
 
-/// Inside an expected list null means, as elsewhere, that the member must be absent. If the list that was read meets
-/// this, it is returned, else the expected list without its nulls.
-Value fulfilled(const Path& path, Value list, const Value* now, const KindSchema& schema) {
+/// Handles nulls inside an expected list, which mean, as elsewhere, that the member must be absent. Returns the list
+/// that was read if it meets this, else the expected list without its nulls.
+Value fill_nulls(const Path& path, Value list, const Value* now, const KindSchema& schema) {
   const Forms forms(schema);
   if (list.array() == nullptr || !forms.is_structure(schema.rule(path))) return list;
   Value lean = without_nulls(list);
@@ -129,7 +131,7 @@ Value fulfilled(const Path& path, Value list, const Value* now, const KindSchema
 
 Status add_expected(ExpectedAttributes& to, std::string_view key, Value value) {
   const auto path = Path::parse(key);
-  if (!path) return fail(Code::invalid, "path '" + std::string(key) + "' is not readable: " + path.error().message);
+  if (!path) return fail(Code::invalid, "path '" + std::string(key) + "' is not valid: " + path.error().message);
   const bool twice = std::any_of(to.begin(), to.end(), [&](const auto& one) { return one.first == *path; });
   if (twice) return fail(Code::invalid, "path '" + path->render() + "' is given twice, in two spellings");
   to.emplace_back(*path, std::move(value));
@@ -138,7 +140,7 @@ Status add_expected(ExpectedAttributes& to, std::string_view key, Value value) {
 
 ExpectedAttributes expand_expected(const Path& path, const Value& value, const Value& body, const KindSchema& schema) {
   ExpectedAttributes out;
-  walk(path, value, body, schema, out);
+  split_expected(path, value, body, schema, out);
   return out;
 }
 
@@ -155,7 +157,7 @@ Difference diff_expected(const ExpectedAttributes& wanted, const Value& body, co
   Difference out;
   for (const auto& [path, given] : in_order(wanted, body, schema)) {
     const Value* now = find(body, path);
-    const Value value = as_digests(path, fulfilled(path, given, now, schema), body, schema, options);
+    const Value value = as_digests(path, fill_nulls(path, given, now, schema), body, schema, options);
     const Path secret = secret_at(path, body, schema);
     const std::string why = incomparable(path, secret, value, now);
     const std::string name = path.render();
@@ -186,11 +188,11 @@ Difference diff_expected(const ExpectedAttributes& wanted, const Value& body, co
   return out;
 }
 
-Difference judge_expected(const ExpectedAttributes& where, const Value& body,
+Difference judge_expected(const ExpectedAttributes& expected, const Value& body,
                           const std::shared_ptr<const KindSchema>& schema, const ResourceId& id,
                           const std::shared_ptr<const RedactionKeys>& keys) {
   auto rules = std::make_shared<Rules>();
-  rules->expect.push_back({{}, where, {}});
+  rules->expect.push_back({{}, expected, {}});
   JudgeContext context;
   context.schema = schema;
   context.rules = std::move(rules);

@@ -35,8 +35,8 @@ ExpectedAttributes expand_declared(const Value& declared, const Value& body, con
 Difference diff_expected(const ExpectedAttributes& wanted, const Value& body, const KindSchema& schema,
                          DiffOptions options = {});
 
-/// Returns what judge() finds in `body` if `where` is the only rule. `body` must be sealed under `keys`.
-Difference judge_expected(const ExpectedAttributes& where, const Value& body,
+/// Returns what judge() finds in `body` if `expected` is the only rule. `body` must be sealed under `keys`.
+Difference judge_expected(const ExpectedAttributes& expected, const Value& body,
                           const std::shared_ptr<const KindSchema>& schema, const ResourceId& id,
                           const std::shared_ptr<const RedactionKeys>& keys);
 

@@ -128,9 +128,9 @@ std::uint64_t generation_under(const JudgeContext& context) {
   const Digest schema = digest(
       0, {context.schema->kind(), std::to_string(context.schema->revision()), std::to_string(kNormaliserRevision)});
   const std::uint64_t rules = context.rules->generation ^ schema.low;
-  std::uint64_t folded = 0;
-  for (const auto& each : context.declared) folded += generation_term(each.source_uid, each.digest);
-  return mix_declarations(rules == 0 ? 1 : rules, folded);
+  std::uint64_t declaration_sum = 0;
+  for (const auto& each : context.declared) declaration_sum += generation_term(each.source_uid, each.digest);
+  return mix_declarations(rules == 0 ? 1 : rules, declaration_sum);
 }
 
 Judgement judge(const JudgeContext& context, const StoredResource& stored, const Reading& reading) {

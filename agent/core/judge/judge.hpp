@@ -12,11 +12,11 @@
 #include "core/drift.hpp"
 #include "core/judge/declaration.hpp"
 #include "core/judge/diff.hpp"
-#include "core/judge/rules.hpp"
 #include "core/resource.hpp"
-#include "core/value/schema.hpp"
 
 namespace driftd::core {
+
+struct Rules;
 
 /// What the store keeps of one resource: its row and its open drifts.
 struct StoredResource {
@@ -92,7 +92,8 @@ struct Judgement {
   std::vector<Transition> transitions;
   bool dropped = false;  ///< the observation is older than the last one (semantics 8): write nothing
   std::vector<UnknownPath> unknown;
-  /// Number of suppressed changes by reason (`ignore-rule`, `standing`, `unsettled`, `equivalent`), counted in metrics.
+  /// Number of suppressed changes by reason, counted in metrics: `ignore-rule`, `standing`, `unsettled`, `equivalent`,
+  /// `health`, `schema-revision`.
   std::map<std::string, std::uint64_t> suppressed;
 };
 

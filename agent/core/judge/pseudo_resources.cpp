@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Judges the pseudo-resources `backend/<name>` (system identity), `scope/<kind>` (many resources missing at once) and
-// `claim/<name>` (registrars that the configuration does not name). Their drifts are always manual, and are decided
+// `claim/<backend>` (registrars that the configuration does not name). Their drifts are always manual, and are decided
 // before anything that depends on them is judged.
 #include <algorithm>
 
@@ -14,8 +14,8 @@ constexpr std::string_view kSystemIdentity = "system_identity";
 constexpr std::string_view kGone = "gone";
 constexpr std::string_view kClaimedBy = "claimed_by";
 // limits for the names of a mass deletion, which may have a million
-constexpr std::size_t kNamesShown = 1'000, kNameBytesShown = 64u << 10;
-constexpr std::size_t kHashedAtOnce = 1u << 20;  // bytes
+constexpr std::size_t kMaxNames = 1'000, kMaxNameBytes = 64u << 10;
+constexpr std::size_t kMaxPieceBytes = 1u << 20;  // of names that are hashed at once
 
 Value object_of(std::string_view member, Value value) {
   Value::Object out;
@@ -44,19 +44,19 @@ std::vector<std::string> texts_of(const std::optional<std::string>& body, std::s
 
 /// Returns the SHA-256 over all length-prefixed names, computed in pieces. Different lists have different digests: the
 /// leading text can never be the digest of a piece.
-std::string digest_of(const std::vector<std::string>& sorted) {
+std::string names_digest(const std::vector<std::string>& sorted) {
   std::string piece = "driftd names 1\n";
   for (const auto& name : sorted) {
     piece += std::to_string(name.size()) + ':' + name;
-    if (piece.size() >= kHashedAtOnce) piece = sha256(piece);
+    if (piece.size() >= kMaxPieceBytes) piece = sha256(piece);
   }
   return to_hex(sha256(piece));
 }
 
 /// Returns how many of these names are shown.
-std::size_t shown_of(const std::vector<std::string>& sorted) {
+std::size_t count_shown(const std::vector<std::string>& sorted) {
   std::size_t count = 0, bytes = 0;
-  while (count < sorted.size() && count < kNamesShown && bytes + sorted[count].size() <= kNameBytesShown) {
+  while (count < sorted.size() && count < kMaxNames && bytes + sorted[count].size() <= kMaxNameBytes) {
     bytes += sorted[count++].size();
   }
   return count;
@@ -81,15 +81,15 @@ Judgement judge_member(const std::string& backend_uid, const StoredResource& sto
 
 Judgement judge_identity(const std::string& backend_uid, const StoredResource& stored, const std::string& accepted,
                          const std::string& identity, Nanos now_ns) {
-  Judgement out = expire_decisions(stored, now_ns);
   if (identity.empty()) {
+    Judgement out = expire_decisions(stored, now_ns);
     out.unknown.push_back({std::string(kSystemIdentity), "the system did not report its identity"});
     for (auto& drift : out.next.open) {
       if (!drift.stale_since_ns) drift.stale_since_ns = now_ns;
     }
     return out;
   }
-  out = Judgement{};
+  Judgement out;
   out.next = stored;
   out.next.observed = render(object_of(kSystemIdentity, Value(identity)));
   out.next.observed_ns = now_ns;
@@ -112,9 +112,9 @@ Value gone_value(std::vector<std::string> names, GoneNames shown) {
   std::sort(names.begin(), names.end());
   Value::Object out;
   out.emplace("count", Value::Number{std::to_string(names.size())});
-  const std::size_t count = shown == GoneNames::all ? names.size() : shown_of(names);
+  const std::size_t count = shown == GoneNames::all ? names.size() : count_shown(names);
   if (count < names.size()) {
-    out.emplace("sha256", digest_of(names));
+    out.emplace("sha256", names_digest(names));
     names.resize(count);
   }
   out.emplace("names", list_of(names));

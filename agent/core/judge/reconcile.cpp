@@ -194,8 +194,8 @@ void Reconciler::update(Drift drift, DriftGroup group) {
     out_.suppressed["standing"] += group.changes.size();
     // The values are the same, but some that were shown are now withheld.
     if (newly_withheld(drift.changes, group.changes)) drift.changes = std::move(group.changes);
-    drift.digest = digest_of(drift.changes, drift.against);  // digests of earlier versions did not include the expected
-                                                             // values
+    // digests of earlier versions did not include the expected values
+    drift.digest = digest_of(drift.changes, drift.against);
   } else {
     drift.operation = group.operation;
     drift.changes = std::move(group.changes);
@@ -234,10 +234,10 @@ void Reconciler::open(const GroupKey& key, DriftGroup group) {
   drift.digest = digest_of(drift.changes, drift.against);
   drift.opened_ns = drift.updated_ns = input_.now_ns;
   drift.reason = group.reason;
-  const bool by_scope = !input_.accepted_by.empty() && drift.operation == Operation::deleted;
+  const bool by_scope = !input_.deletions_accepted_by.empty() && drift.operation == Operation::deleted;
   if (by_scope) {
     drift.status = DriftStatus::approved;
-    drift.actor = input_.accepted_by;
+    drift.actor = input_.deletions_accepted_by;
     drift.reason = "approved with scope/" + drift.resource.kind;
     drift.decided_ns = input_.now_ns;
   } else if (drift.action == Action::automatic) {
@@ -303,7 +303,8 @@ void reconcile(const ReconcileInput& input, const StoredResource& stored, Change
   }
   out.next.open.clear();
   Reconciler reconciler(input, stored, out);
-  const bool by_scope = change_set.gone && !input.accepted_by.empty();  // then each deletion is a new, approved drift
+  const bool by_scope = change_set.gone && !input.deletions_accepted_by.empty();  // then each deletion is a new,
+                                                                                  // approved drift
   for (const auto& drift : stored.open) {
     if (by_scope || !change_set.groups.contains(key_of(drift))) {
       reconciler.end(drift, closing_status(input, drift, stored, out.next, change_set));

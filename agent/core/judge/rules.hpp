@@ -17,14 +17,14 @@ namespace driftd::core {
 struct Match {
   std::optional<Glob> kind, id, path;
   std::optional<ChangeClass> cls;
-  bool resource(const ResourceId& resource) const;
+  bool resource(const ResourceId& resource) const;  ///< kind and id only
   bool matches(const ResourceId& resource, const Path& path, ChangeClass cls) const;
 };
 
 struct PolicyRule {
   Match match;
   Action action = Action::manual;
-  std::string where;  ///< `driftd.yaml:14:17`
+  std::string where;  ///< position in the config, `driftd.yaml:14:17`
 };
 
 struct IgnoreRule {
@@ -34,8 +34,8 @@ struct IgnoreRule {
 
 /// Attributes that must hold whatever the baseline says.
 struct Expectation {
-  Match match;                                    ///< kind and id only
-  std::vector<std::pair<Path, Value>> where_all;  ///< path → expected value
+  Match match;                                     ///< kind and id only
+  std::vector<std::pair<Path, Value>> attributes;  ///< path → expected value (`where:` of the config)
   std::string where;
 };
 

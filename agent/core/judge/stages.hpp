@@ -9,6 +9,8 @@
 
 #include "core/judge/expected.hpp"
 #include "core/judge/judge.hpp"
+#include "core/judge/rules.hpp"
+#include "core/value/schema.hpp"
 
 namespace driftd::core {
 
@@ -41,8 +43,8 @@ struct ReconcileInput {
   std::string backend_uid;
   const KindSchema* schema = nullptr;  ///< nullptr: values are compared as text (pseudo-resources)
   Nanos now_ns = 0;
-  std::string accepted_by;                ///< JudgeContext::deletions_accepted_by
-  const RedactionKeys* keys = nullptr;    ///< JudgeContext::keys
+  std::string deletions_accepted_by;      ///< as in JudgeContext
+  const RedactionKeys* keys = nullptr;    ///< as in JudgeContext
   ResourceId id;                          ///< of the resource whose values are compared
   const JudgeContext* context = nullptr;  ///< nullptr: there are no rules (pseudo-resources)
 };

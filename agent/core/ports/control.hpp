@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "base/task.hpp"
-#include "core/judge/diff.hpp"
+#include "core/extension.hpp"
 #include "core/judge/judge.hpp"
-#include "core/ports/session.hpp"
+#include "core/ports/worker.hpp"
 #include "core/resource.hpp"
 
 namespace driftd::core {
@@ -18,13 +18,14 @@ struct Coverage {
   std::string kind;
   bool established = false, complete = false;  ///< has a baseline; the last run listed it completely
   std::int64_t resources = 0, unknown = 0;     ///< unknown: resources with at least one unknown attribute
-  std::vector<std::string> reasons;            ///< each names the missing right, the error, or the settings path
+  std::vector<std::string> reasons;            ///< each names the missing permission, the error, or the settings path
 };
 /// Returns the coverage as one word: `seen` (listed completely, nothing unknown), `partial` (listed completely, some of
 /// it unknown), `denied` or `unsupported` (as the first reason says), `stale` (listed earlier, but not now), `unseen`
 /// (never listed).
 std::string_view coverage_state(const Coverage& coverage);
 
+/// What is shown of one backend.
 struct BackendView {
   std::string uid, name, type, provider, endpoint;
   std::map<std::string, std::string> labels;
@@ -42,13 +43,15 @@ struct BackendView {
   std::int64_t interval_ms = 0, achievable_ms = 0;
 };
 
+/// What is shown of one sink.
 struct SinkView {
   std::string name, type, state;  ///< state: Sink::describe()
   std::int64_t low_water = 0, in_flight = 0, retrying = 0, dead = 0, delivered = 0;
   std::string last_error;
   std::int64_t waiting = 0;    ///< unsettled events in memory; more may be in the store
   double stalled_seconds = 0;  ///< how long events have waited without one being settled; 0 if none waits
-  /// how often the lane slept although it had work, or repeated work that changed nothing. Any number but 0 is a defect
+  /// how often the sink's runner slept although it had work, or repeated work that changed nothing. Any number but 0 is
+  /// a defect of driftd
   std::uint64_t missed_wakeups = 0;
 };
 
@@ -57,6 +60,7 @@ struct PendingRestart {
   std::string what, where;  ///< `backends.orders.interval`, `driftd.yaml:14`; where is empty if the setting was removed
 };
 
+/// What is shown of the whole agent.
 struct AgentView {
   std::string name, cluster, version;
   Nanos started_ns = 0;
@@ -90,9 +94,13 @@ class Control {
   };
   /// Runs a cycle now and waits for its end; an empty `backend` means all backends.
   virtual Task<Result<std::vector<BackendRefresh>>> refresh(std::string backend, bool full) = 0;
+  /// Compares a stored resource with its baseline and what is expected of it, and returns how each attribute was
+  /// judged: only `path` and what is below it, or all if it is empty.
   virtual Task<Result<std::vector<Step>>> explain(std::string backend, ResourceId id, std::string path) = 0;
   /// Asks a backend's provider for the backends that it knows of (driftd.discover/1).
   virtual Task<Result<DiscoverOutcome>> discover(std::string backend) = 0;
+  /// Returns a JSON document of a provider: its settings schema (`what` is `settings`), or the schema of the kind
+  /// `what`.
   virtual Task<Result<std::string>> schema(std::string provider, std::string what) = 0;
   /// What a reload of the config file changed.
   struct ReloadReport {
@@ -102,20 +110,22 @@ class Control {
   /// Reloads policies, ignore rules, expectations, routes and sinks from the config file: all of it, or nothing if it
   /// has an error. Other settings that changed are in `needs_restart`.
   virtual Task<Result<ReloadReport>> reload() = 0;
-  /// Which stored events to send again to one sink.
+  /// Which stored events to send again to one sink. One of the three starts is given.
   struct Replay {
     std::string sink;
-    std::int64_t from_seq = 0;
-    std::string from_id;
-    Nanos from_ns = 0;
-    std::string key;
-    int rate = 0;
+    std::int64_t from_seq = 0;  ///< 0: not given
+    std::string from_id;        ///< an event's id
+    Nanos from_ns = 0;          ///< 0: not given
+    std::string key;            ///< only events of `backend/kind/id`, or of this StoredEvent::key; empty: all
+    int rate = 0;               ///< events per second; 0: no limit of its own
   };
   /// Sends stored events again; returns how many.
   virtual Task<Result<std::int64_t>> replay(Replay request) = 0;
   /// Restarts parked workers: of a backend, or all of a plugin (id, type or file). Returns the backends that were
   /// parked. Returns `not_found` if there is no such backend or plugin, `conflict` if none of its workers is parked.
   virtual Task<Result<std::vector<std::string>>> resume(std::string name) = 0;
+  /// Sends dead letters of a sink again (`verb` is `replay`) or gives them up (`drop`): those with the numbers `seqs`,
+  /// or all if it is empty. Returns how many.
   virtual Task<Result<std::int64_t>> dead_letter(std::string sink, std::string verb,
                                                  std::vector<std::int64_t> seqs) = 0;
 };

@@ -23,7 +23,7 @@ class Metrics {
   virtual void event_published(const std::string& backend, const std::string& what) = 0;
   /// Records arrived; `unchanged` of them had a known digest and were not parsed.
   virtual void records(const std::string& backend, std::uint64_t received, std::uint64_t unchanged) = 0;
-  /// Changes did not become an event; `reason`: `ignore-rule`, `standing`, `unsettled`, `equivalent`.
+  /// Changes did not become an event; `reason` as in Judgement::suppressed (judge.hpp).
   virtual void suppressed(const std::string& backend, const std::string& reason, std::uint64_t count) = 0;
   /// An attempt to deliver an event ended; `outcome`: delivered | retry_event | retry_sink | refused | permanent |
   /// disabled. `age` counts from the event's commit.

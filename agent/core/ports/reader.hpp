@@ -11,6 +11,7 @@
 
 namespace driftd::core {
 
+/// Which rows a list has.
 struct DriftFilter {
   std::string backend, kind, id;      ///< names or globs; empty matches all
   std::optional<DriftStatus> status;  ///< absent: open drifts (pending, rejected, ignored)
@@ -26,6 +27,7 @@ struct ResourceRow {
   std::string backend;
   StoredResource resource;
 };
+/// An event that a sink will not get, because the receiver refused it for good.
 struct DeadLetter {
   std::string sink;
   StoredEvent event;

@@ -10,9 +10,10 @@
 
 #include "base/task.hpp"
 #include "core/extension.hpp"
-#include "core/judge/diff.hpp"
+#include "core/ports/session_spec.hpp"
 #include "core/ports/worker.hpp"
 #include "core/resource.hpp"
+#include "core/value/schema.hpp"
 
 namespace driftd::core {
 
@@ -60,8 +61,9 @@ struct ProviderInfo {
   }
 };
 
+/// A change that the provider's own diff does not count as one.
 struct Demotion {
-  std::size_t index = 0;   ///< index of the change
+  std::size_t index = 0;   ///< index in the changes that demote() was asked about
   bool unsettled = false;  ///< false: equivalent
   std::string reason;
 };
@@ -92,41 +94,20 @@ class Session {
   /// missing.
   virtual Task<Result<ApplyOutcome>> apply(ApplyRequest request) = 0;
   virtual WorkerStatus status() const = 0;
-  /// Frees a parked worker at once. `conflict`: it is not parked.
+  /// Starts a parked worker at once. Returns `conflict` if it is not parked.
   virtual Status resume() { return fail(Code::conflict, "nothing is parked"); }
-  /// Called when another plugin serves from now on: it arrived, or its file was upgraded. info() tells which.
+  /// Sets the handler that is called when another plugin file serves from now on: it arrived, or was upgraded. info()
+  /// then describes the new one.
   virtual void on_change(std::function<void()>) {}
   /// Cancels all calls, ends the worker within the grace time. Idempotent.
   virtual Task<void> stop() = 0;
-};
-
-struct Budgets {
-  std::int64_t rss_bytes = 512ll << 20;
-  std::chrono::milliseconds call{60'000};  ///< wall time of a refresh, unless the request has a shorter deadline
-  std::uint64_t records = 1'000'000, bytes = 1ull << 30;  ///< per refresh
-  std::uint64_t resources = 1'000'000;  ///< resources of a backend at a time, including those deleted recently
-  std::chrono::milliseconds cpu{0};     ///< processor time of one call other than watch; 0: limited by `call` only
-  int files = 1024, threads = 512;      ///< of the worker: file descriptors and threads, including the host's own few
-};
-
-struct SessionSpec {
-  std::string backend;
-  std::string provider;                        ///< plugin id or backend type, as found by the library scan
-  std::string settings_json;                   ///< validated against the settings schema; sensitive values are tokens
-  std::map<std::string, std::string> secrets;  ///< token → bytes
-  std::vector<RedactRule> redact;              ///< the config's rules, in order
-  enum class Isolation { process, in_process } isolation = Isolation::process;
-  Budgets budgets;
-  bool wait_for_plugin = false;  ///< open() succeeds without a plugin file; the session starts once there is one
-  RedactionKey worker_key;
-  std::uint64_t digest_seed = 0;
 };
 
 /// Something about a session or a plugin that the agent reports.
 struct SessionEvent {
   std::string backend;  ///< empty if it is about a plugin file that no backend uses
   std::string what;     ///< budget | crashed | parked | misbehaved | secret_denied | upgraded | upgrade_refused |
-                        ///< plugin_refused
+                        ///< upgrade_reverted | plugin_refused | program_failed | secret_file_failed
   std::string message;
 };
 
@@ -150,9 +131,9 @@ class SessionFactory {
   virtual Task<std::vector<ScanResult>> scan() = 0;
   virtual Result<std::shared_ptr<Session>> open(SessionSpec spec) = 0;
   virtual void on_event(std::function<void(SessionEvent)> handler) = 0;
-  /// Starts or stops watching the plugin folders: sessions then take up files that arrive, are upgraded, or are pinned
-  /// again.
-  virtual void watch(bool) {}  ///< false stops it; a running scan ends
+  /// Starts (true) or stops (false) watching the plugin folders. While they are watched, sessions take up files that
+  /// arrive, are upgraded, or are pinned again. A running scan ends.
+  virtual void watch(bool) {}
 };
 
 }  // namespace driftd::core

@@ -25,18 +25,18 @@ struct Attempt {
   };
   Outcome outcome = Outcome::delivered;
   std::string detail;               ///< `HTTP 503 from ops`, `no ack within 5 s`; no secrets
-  std::int64_t retry_after_ms = 0;  ///< the lane waits this long, at most 1 h
+  std::int64_t retry_after_ms = 0;  ///< the sink's runner waits this long, at most 1 h
 };
 
 /// How a sink wants to be retried.
 struct RetryPolicy {
-  bool forever = true;                         ///< 250 ms ×2 → 30 s, for ever (JetStream, local sinks)
+  bool forever = true;  ///< delays of 250 ms, doubled up to 30 s, for ever (JetStream, local sinks)
   std::vector<std::chrono::seconds> schedule;  ///< webhook: delays of the attempts for an event, then dead letter
   int max_in_flight = 256;
 };
 
-/// A receiver of events. It only sends: store, retries and routing are the lane's. Core thread; several sends may be in
-/// flight, but never two of one order key. Callbacks of client libraries post to the core thread first.
+/// A receiver of events. It only sends: its runner in delivery/ stores, retries and routes. Core thread; several sends
+/// may be in flight, but never two of one order key. Callbacks of client libraries post to the core thread first.
 class Sink {
  public:
   virtual ~Sink() = default;
@@ -57,7 +57,7 @@ class Sink {
   /// that should be impossible. Called before each send.
   virtual bool must_check() const { return false; }
   /// Called once, before start(). The sink calls `wake` on the core thread when its endpoint is back or must_check()
-  /// became true, so that the lane does not wait for its circuit.
+  /// became true, so that its runner does not wait for its circuit.
   virtual void attach(std::function<void()> wake) { (void)wake; }
   /// Called before each save of the cursor: writes to `notes` what check() needs after a restart. Every event up to and
   /// including `settled_to` is settled; events that wait for their turn or a retry are above it.

@@ -30,7 +30,7 @@ struct WorkerStatus {
   std::map<std::string, std::uint64_t> budget_hits;  ///< by budget: rss, cpu, call, records, bytes, files, threads
   std::string last_budget_hit;
   std::string last_failure;  ///< `refresh: connection refused`; empty if the last refresh succeeded or there was none
-  std::string jail;  ///< the rights that the worker gave up, as it reports them; empty if in-process or not known yet
+  std::string jail;  ///< what the worker may no longer do, as it reports it; empty if in-process or not known yet
   std::string secret_fault;     ///< why an older secret of a file or program is still in use; empty if the newest is
   std::string upgrade_refused;  ///< why the current plugin file is not used; empty if it is
 };

@@ -18,7 +18,7 @@ std::size_t find_part(std::string_view text, std::string_view part) {
 
 /// Returns the text of a segment that globs match: indexes and selectors without brackets. `digits` is the buffer for
 /// an index.
-std::string_view flat(const Path::Segment& segment, std::array<char, 24>& digits) {
+std::string_view segment_text(const Path::Segment& segment, std::array<char, 24>& digits) {
   if (const auto* name = std::get_if<std::string>(&segment)) return *name;
   if (const auto* selector = std::get_if<Path::Selector>(&segment)) return selector->text;
   const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), std::get<Path::Index>(segment).at).ptr;
@@ -45,19 +45,20 @@ bool wild_match(std::string_view pattern, std::string_view text) {
   return true;
 }
 
-void SegmentMatch::reach(std::vector<bool>& places, std::size_t place) const {
+/// Marks a place as reached, and those behind it that `**` reaches without a further segment.
+void SegmentMatch::mark_reached(std::vector<bool>& places, std::size_t place) const {
   places[place] = true;
   for (; place < glob_.size() && glob_[place] == "**"; ++place) places[place + 1] = true;
 }
 
 /// Matches one member name with dots against several segments of the pattern.
-void SegmentMatch::joined(std::size_t place, std::string_view segment, std::size_t dots) {
+void SegmentMatch::match_joined(std::size_t place, std::string_view segment, std::size_t dots) {
   const std::size_t end = std::min({glob_.size(), place + 1 + dots, place + kMaxJoined});
   std::string pattern = glob_[place];
   for (std::size_t at = place + 1; at < end && glob_[at] != "**"; ++at) {
     pattern += '.' + glob_[at];
     ++steps_;
-    if (wild_match(pattern, segment)) reach(next_, at + 1);
+    if (wild_match(pattern, segment)) mark_reached(next_, at + 1);
   }
 }
 
@@ -69,11 +70,11 @@ bool SegmentMatch::advance(std::string_view segment) {
     if (!now_[place]) continue;
     ++steps_;
     if (glob_[place] == "**") {
-      reach(next_, place);
+      mark_reached(next_, place);
       continue;
     }
-    if (wild_match(glob_[place], segment)) reach(next_, place + 1);
-    if (dots > 0) joined(place, segment, dots);
+    if (wild_match(glob_[place], segment)) mark_reached(next_, place + 1);
+    if (dots > 0) match_joined(place, segment, dots);
   }
   std::swap(now_, next_);
   return std::find(now_.begin(), now_.end(), true) != now_.end();
@@ -82,10 +83,10 @@ bool SegmentMatch::advance(std::string_view segment) {
 bool SegmentMatch::run(const std::vector<Path::Segment>& path) {
   steps_ = 0;
   now_.assign(glob_.size() + 1, false);
-  reach(now_, 0);
+  mark_reached(now_, 0);
   std::array<char, 24> digits;
   for (const auto& segment : path) {
-    if (!advance(flat(segment, digits))) return false;
+    if (!advance(segment_text(segment, digits))) return false;
   }
   return now_[glob_.size()];
 }

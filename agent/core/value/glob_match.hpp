@@ -24,13 +24,14 @@ bool wild_match(std::string_view pattern, std::string_view text);
 class SegmentMatch {
  public:
   explicit SegmentMatch(const std::vector<std::string>& glob) : glob_(glob) {}
+  /// Returns true if the pattern matches the whole path.
   bool run(const std::vector<Path::Segment>& path);
   std::uint64_t steps() const { return steps_; }  ///< number of segment comparisons in the last run
 
  private:
-  void reach(std::vector<bool>& places, std::size_t place) const;
+  void mark_reached(std::vector<bool>& places, std::size_t place) const;
   bool advance(std::string_view segment);
-  void joined(std::size_t place, std::string_view segment, std::size_t dots);
+  void match_joined(std::size_t place, std::string_view segment, std::size_t dots);
 
   const std::vector<std::string>& glob_;
   std::vector<bool> now_, next_;  ///< a place is the number of pattern segments that are matched

@@ -9,12 +9,13 @@
 namespace driftd::core {
 namespace {
 
-constexpr std::size_t kMaxPattern = 16u << 10;  ///< bytes of a path pattern
-constexpr std::size_t kMaxDepths = 4;           ///< `**` in one pattern
-constexpr std::size_t kMaxShown = 200;          ///< bytes of a foreign text in an error
+constexpr std::size_t kMaxPatternBytes = 16u << 10;  ///< bytes of a path pattern
+constexpr std::size_t kMaxDoubleStars = 4;           ///< `**` in one pattern
+constexpr std::size_t kMaxShownBytes = 200;          ///< bytes of a foreign text in an error
 
+/// Returns a foreign text for an error, shortened.
 std::string cut(std::string_view text) {
-  return std::string(front(text, kMaxShown)) + (text.size() > kMaxShown ? "..." : "");
+  return std::string(front(text, kMaxShownBytes)) + (text.size() > kMaxShownBytes ? "..." : "");
 }
 
 bool is_plain(char c) {
@@ -24,7 +25,7 @@ bool is_plain(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return is_plain(c); });
 }
 
-/// One segment as written: `name`, `[0]`, `[name=x]`, `["a.b"]`.
+/// One segment as written: bare `name`, quoted `["a.b"]`, index `[0]`, selector `[name=x]`.
 struct Token {
   enum class Kind { bare, quoted, index, selector } kind = Kind::bare;
   std::string text;
@@ -119,8 +120,8 @@ class Scanner {
   std::size_t at_ = 0;
 };
 
-/// Reads the text between the brackets of an index or a selector.
-std::string inside(const Path::Segment& segment) {
+/// Returns the text between the brackets of an index or a selector.
+std::string bracket_text(const Path::Segment& segment) {
   if (const auto* index = std::get_if<Path::Index>(&segment)) return std::to_string(index->at);
   return std::get<Path::Selector>(segment).text;
 }
@@ -186,16 +187,16 @@ std::string Path::render() const {
         out += '[' + core::render(Value(*name)) + ']';
       }
     } else {
-      out += '[' + inside(segment) + ']';
+      out += '[' + bracket_text(segment) + ']';
     }
   }
   return out;
 }
 
 Result<Glob> Glob::parse_path(std::string_view text) {
-  if (text.size() > kMaxPattern) {
+  if (text.size() > kMaxPatternBytes) {
     return fail(Code::invalid, "path pattern '" + cut(text) + "': it has " + std::to_string(text.size()) +
-                                   " bytes, at most " + std::to_string(kMaxPattern) + " are allowed");
+                                   " bytes, at most " + std::to_string(kMaxPatternBytes) + " are allowed");
   }
   DRIFTD_TRY(auto tokens, Scanner(text, true).run());
   Glob out;
@@ -210,10 +211,10 @@ Result<Glob> Glob::parse_path(std::string_view text) {
     if (doubled && token.kind == Token::Kind::quoted && token.text == "**") token.text = "*";
     out.segments_.push_back(std::move(token.text));
   }
-  const auto depths = static_cast<std::size_t>(std::count(out.segments_.begin(), out.segments_.end(), "**"));
-  if (depths > kMaxDepths) {
-    return fail(Code::invalid, "path pattern '" + cut(text) + "': '**' stands in it " + std::to_string(depths) +
-                                   " times, at most " + std::to_string(kMaxDepths) +
+  const auto double_stars = static_cast<std::size_t>(std::count(out.segments_.begin(), out.segments_.end(), "**"));
+  if (double_stars > kMaxDoubleStars) {
+    return fail(Code::invalid, "path pattern '" + cut(text) + "': '**' stands in it " + std::to_string(double_stars) +
+                                   " times, at most " + std::to_string(kMaxDoubleStars) +
                                    " are allowed; name the members between them");
   }
   return out;

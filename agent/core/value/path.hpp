@@ -30,13 +30,13 @@ class Path {
   Path child(std::string_view member) const;
   Path child(std::size_t index) const;
   Path selected(std::string_view key_equals_value) const;  ///< `name=x`
-  Path with(Segment segment) const;
+  Path with(Segment segment) const;                        ///< with this segment behind the others
 
   Path parent() const;  ///< without its last segment; empty if the path is empty
 
   const std::vector<Segment>& segments() const { return segments_; }
   bool empty() const { return segments_.empty(); }
-  /// Normal form: members outside [A-Za-z0-9_-] as `["…"]`.
+  /// Returns the normal form, in which names with other characters than [A-Za-z0-9_-] are written `["…"]`.
   std::string render() const;
   friend bool operator==(const Path&, const Path&) = default;
 
@@ -44,8 +44,8 @@ class Path {
   std::vector<Segment> segments_;
 };
 
-/// A pattern for paths or ids: `*` is one segment (inside a segment or an id: any run of characters), `**` any depth.
-/// Not a regular expression.
+/// A pattern for paths or ids, not a regular expression. In a path `*` is one segment and `**` any number of them;
+/// inside a segment or an id `*` is any run of characters.
 class Glob {
  public:
   static Result<Glob> parse_path(std::string_view text);  ///< over paths; `**.updated_at`, `config.*`

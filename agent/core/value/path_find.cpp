@@ -7,12 +7,13 @@
 namespace driftd::core {
 namespace {
 
+/// Returns a value as selectors write it: a string without quotes, anything else as JSON.
 std::string scalar_text(const Value& value) {
   if (const auto* text = value.string()) return *text;
   return render(value);
 }
 
-/// Splits `name=x,port=80` at commas outside quotes into (member, value) pairs.
+/// Splits a selector `name=x,port=80` at commas outside quotes into (member, value) pairs.
 std::vector<std::pair<std::string, std::string>> key_pairs(std::string_view selector) {
   std::vector<std::pair<std::string, std::string>> out;
   while (!selector.empty()) {
@@ -37,6 +38,7 @@ std::vector<std::pair<std::string, std::string>> key_pairs(std::string_view sele
   return out;
 }
 
+/// Returns true if each member of the selector has its value. `null` also matches a member that is absent.
 bool has_keys(const Value& element, const std::vector<std::pair<std::string, std::string>>& pairs) {
   return std::all_of(pairs.begin(), pairs.end(), [&](const auto& pair) {
     const Value* member = element.find(pair.first);
@@ -45,7 +47,7 @@ bool has_keys(const Value& element, const std::vector<std::pair<std::string, std
 }
 
 /// Returns the index of the element that a segment names, or the array's size if there is none.
-std::size_t place(const Value::Array& array, const Path::Segment& segment) {
+std::size_t element_index(const Value::Array& array, const Path::Segment& segment) {
   if (const auto* index = std::get_if<Path::Index>(&segment)) return std::min(index->at, array.size());
   const auto* selector = std::get_if<Path::Selector>(&segment);
   if (selector == nullptr) return array.size();
@@ -58,11 +60,11 @@ const Value* step(const Value& value, const Path::Segment& segment) {
   if (const auto* name = std::get_if<std::string>(&segment)) return value.find(*name);
   const auto* array = value.array();
   if (array == nullptr) return nullptr;
-  const std::size_t at = place(*array, segment);
+  const std::size_t at = element_index(*array, segment);
   return at < array->size() ? &(*array)[at] : nullptr;
 }
 
-Status no_way(const Path& path, std::string_view what) {
+Status cannot_assign(const Path& path, std::string_view what) {
   return fail(Code::invalid, "cannot set '" + path.render() + "': " + std::string(what));
 }
 
@@ -71,7 +73,8 @@ Status assign_at(Value& node, const Path& path, std::size_t depth, const Value* 
 Status assign_member(Value& node, const Path& path, std::size_t depth, const Value* value) {
   if (node.is_null() && value != nullptr) node = Value(Value::Object{});
   auto* object = node.object();
-  if (object == nullptr) return value == nullptr ? Status{} : no_way(path, "a parent of this path is not an object");
+  if (object == nullptr)
+    return value == nullptr ? Status{} : cannot_assign(path, "a parent of this path is not an object");
   const auto& name = std::get<std::string>(path.segments()[depth]);
   const bool last = depth + 1 == path.segments().size();
   if (value == nullptr) {
@@ -100,11 +103,11 @@ Status assign_element(Value& node, const Path& path, std::size_t depth, const Va
   const auto& segment = path.segments()[depth];
   if (node.is_null() && value != nullptr) node = Value(Value::Array{});
   auto* array = node.array();
-  if (array == nullptr) return value == nullptr ? Status{} : no_way(path, "a parent of this path is not a list");
+  if (array == nullptr) return value == nullptr ? Status{} : cannot_assign(path, "a parent of this path is not a list");
   const auto* index = std::get_if<Path::Index>(&segment);
   if (index != nullptr && index->at > array->size() && value != nullptr)
-    return no_way(path, "the index is behind the end of the list");
-  const std::size_t at = place(*array, segment);
+    return cannot_assign(path, "the index is behind the end of the list");
+  const std::size_t at = element_index(*array, segment);
   const bool last = depth + 1 == path.segments().size();
   if (value == nullptr) {
     if (at == array->size()) return {};

@@ -11,15 +11,15 @@ namespace driftd::core {
 namespace {
 
 // Limits of a schema. It comes from the plugin, and each of its rules is tried on each attribute of each record.
-constexpr std::size_t kMaxSchema = 1u << 20;  ///< bytes
+constexpr std::size_t kMaxSchemaBytes = 1u << 20;
 constexpr std::size_t kMaxSchemaNodes = 50'000;
-constexpr std::size_t kMaxRules = 2'000;
-constexpr std::size_t kMaxUnit = 64;  ///< bytes
+constexpr std::size_t kMaxRules = 2'000;  ///< paths of `attributes`
+constexpr std::size_t kMaxUnitBytes = 64;
 
 template <class E, std::size_t N>
 using Names = std::array<std::pair<std::string_view, E>, N>;
 
-constexpr Names<ValueType, 20> kTypes = {{{"any", ValueType::any},
+constexpr Names<ValueType, 21> kTypes = {{{"any", ValueType::any},
                                           {"string", ValueType::string},
                                           {"int", ValueType::integer},
                                           {"decimal", ValueType::decimal},
@@ -38,15 +38,17 @@ constexpr Names<ValueType, 20> kTypes = {{{"any", ValueType::any},
                                           {"inet", ValueType::inet},
                                           {"cidr", ValueType::cidr},
                                           {"version", ValueType::version},
-                                          {"timestamp", ValueType::timestamp}}};
+                                          {"timestamp", ValueType::timestamp},
+                                          {"enum", ValueType::enumeration}}};
 constexpr Names<Collection, 5> kCollections = {{{"list", Collection::list},
                                                 {"set", Collection::set},
                                                 {"multiset", Collection::multiset},
                                                 {"map", Collection::map_by_keys},
                                                 {"scalar_or_list", Collection::scalar_or_list}}};
 
+/// Returns the enum of a name, or an error with all names.
 template <class E, std::size_t N>
-Result<E> named(const Names<E, N>& names, const Value& value, const std::string& where) {
+Result<E> parse_name(const Names<E, N>& names, const Value& value, const std::string& where) {
   const auto* text = value.string();
   std::string known;
   for (const auto& [name, e] : names) {
@@ -59,7 +61,7 @@ Result<E> named(const Names<E, N>& names, const Value& value, const std::string&
 template <class E, std::size_t N>
 std::string_view name_of(const Names<E, N>& names, E value) {
   const auto it = std::find_if(names.begin(), names.end(), [&](const auto& pair) { return pair.second == value; });
-  return it == names.end() ? "enum" : it->first;
+  return it == names.end() ? "?" : it->first;
 }
 
 Result<bool> flag(const Value& value, const std::string& where) {
@@ -123,22 +125,23 @@ class SchemaParser {
     if (name == "schema" || name == "kind") return {};
     if (name == "title") return text(value, place(name)).map([](auto&&) {});
     if (name == "attributes") return attributes(value);
-    if (name == "revision") return keep(out_->revision_, positive(value, place(name)));
-    if (name == "source") return keep(out_->source_, flag(value, place(name)));
-    if (name == "identity") return keep(out_->identity_, text(value, place(name)));
-    if (name == "class") return parse_cls(value, place(name), out_->cls_);
+    if (name == "revision") return store(out_->revision_, positive(value, place(name)));
+    if (name == "source") return store(out_->source_, flag(value, place(name)));
+    if (name == "identity") return store(out_->identity_, text(value, place(name)));
+    if (name == "class") return class_member(value, place(name), out_->cls_);
     return fail(
         Code::invalid,
         place(name) + ": unknown member; known are schema, kind, revision, class, title, identity, source, attributes");
   }
 
+  /// Puts the value into `slot`, or returns the error.
   template <class T>
-  static Status keep(T& slot, Result<T> result) {
+  static Status store(T& slot, Result<T> result) {
     if (!result) return fail(result.error());
     slot = std::move(*result);
     return {};
   }
-  static Status parse_cls(const Value& value, const std::string& where, ChangeClass& slot) {
+  static Status class_member(const Value& value, const std::string& where, ChangeClass& slot) {
     DRIFTD_TRY(const std::string word, text(value, where));
     const auto parsed = parse_class(word);
     if (!parsed) return fail(Code::invalid, where + ": " + parsed.error().message);
@@ -169,18 +172,18 @@ class SchemaParser {
   }
 
   Status rule_member(AttributeRule& rule, const std::string& name, const Value& value, const std::string& where) {
-    if (name == "type") return type(rule, value, where);
-    if (name == "collection") return keep(rule.collection, named(kCollections, value, where));
+    if (name == "type") return store(rule.type, parse_name(kTypes, value, where));
+    if (name == "collection") return store(rule.collection, parse_name(kCollections, value, where));
     if (name == "unit") return unit(rule, value, where);
-    if (name == "basis") return keep(rule.basis, text(value, where));
-    if (name == "keys") return keep(rule.keys, texts(value, where));
-    if (name == "class") return parse_cls(value, where, rule.cls.emplace());
-    if (name == "empty") return keep(rule.empty_equivalents, list(value, where));
-    if (name == "masked") return keep(rule.masked, list(value, where));
+    if (name == "basis") return store(rule.basis, text(value, where));
+    if (name == "keys") return store(rule.keys, texts(value, where));
+    if (name == "class") return class_member(value, where, rule.cls.emplace());
+    if (name == "empty") return store(rule.empty_equivalents, list(value, where));
+    if (name == "masked") return store(rule.masked, list(value, where));
     if (name == "tokens") return tokens(rule, value, where);
     if (name == "trim") return trim(rule, value, where);
-    if (name == "since") return keep(rule.since, positive(value, where));
-    if (name == "default") return fallback(rule, value, where);
+    if (name == "since") return store(rule.since, positive(value, where));
+    if (name == "default") return read_default(rule, value, where);
     if (name == "fold") {
       DRIFTD_TRY(const std::string word, text(value, where));
       if (word != "ascii") return fail(Code::invalid, where + ": expected \"ascii\", found " + render(value));
@@ -191,12 +194,12 @@ class SchemaParser {
   }
 
   /// No member of a default may have a default of its own: a rule such as `**` would be its own member without an end.
-  static Status fallback(AttributeRule& rule, const Value& value, const std::string& where) {
+  static Status read_default(AttributeRule& rule, const Value& value, const std::string& where) {
     if (holds_members(value))
       return fail(Code::invalid, where +
                                      ": expected a scalar, {} or a list without objects, found an object with members; "
                                      "give each member a default of its own, as in \"a.b\": {\"default\": 1}");
-    rule.fallback = value;
+    rule.default_value = value;
     return {};
   }
 
@@ -208,28 +211,20 @@ class SchemaParser {
 
   static Status unit(AttributeRule& rule, const Value& value, const std::string& where) {
     DRIFTD_TRY(rule.unit, text(value, where));
-    if (rule.unit.size() > kMaxUnit)
-      return fail(Code::invalid, where + ": a unit has at most " + std::to_string(kMaxUnit) + " bytes");
+    if (rule.unit.size() > kMaxUnitBytes)
+      return fail(Code::invalid, where + ": a unit has at most " + std::to_string(kMaxUnitBytes) + " bytes");
     return {};
   }
 
   static Status flags(AttributeRule& rule, const std::string& name, const Value& value, const std::string& where) {
-    if (name == "volatile") return keep(rule.is_volatile, flag(value, where));
-    if (name == "computed") return keep(rule.computed, flag(value, where));
-    if (name == "sensitive") return keep(rule.sensitive, flag(value, where));
-    if (name == "write_only") return keep(rule.write_only, flag(value, where));
+    if (name == "volatile") return store(rule.is_volatile, flag(value, where));
+    if (name == "computed") return store(rule.computed, flag(value, where));
+    if (name == "sensitive") return store(rule.sensitive, flag(value, where));
+    if (name == "write_only") return store(rule.write_only, flag(value, where));
     return fail(Code::invalid,
                 where +
                     ": unknown member; known are type, unit, collection, keys, basis, class, default, empty, tokens, "
                     "masked, fold, trim, volatile, computed, sensitive, write_only, since");
-  }
-
-  static Status type(AttributeRule& rule, const Value& value, const std::string& where) {
-    if (value == Value("enum")) {
-      rule.type = ValueType::enumeration;
-      return {};
-    }
-    return keep(rule.type, named(kTypes, value, where));
   }
 
   static Status tokens(AttributeRule& rule, const Value& value, const std::string& where) {
@@ -237,7 +232,7 @@ class SchemaParser {
     for (const auto& [name, words] : *value.object()) {
       if (name != "true" && name != "false")
         return fail(Code::invalid, where + "." + name + ": expected true or false");
-      DRIFTD_CHECK(keep(name == "true" ? rule.true_tokens : rule.false_tokens, texts(words, where + "." + name)));
+      DRIFTD_CHECK(store(name == "true" ? rule.true_tokens : rule.false_tokens, texts(words, where + "." + name)));
     }
     return {};
   }
@@ -263,7 +258,7 @@ class SchemaParser {
 };
 
 Result<std::shared_ptr<const KindSchema>> KindSchema::parse(std::string_view json) {
-  const auto root = core::parse(json, ParseLimits{.bytes = kMaxSchema, .nodes = kMaxSchemaNodes});
+  const auto root = core::parse(json, ParseLimits{.bytes = kMaxSchemaBytes, .nodes = kMaxSchemaNodes});
   if (!root) return fail(Code::invalid, "schema: " + root.error().message);
   return SchemaParser().run(*root);
 }

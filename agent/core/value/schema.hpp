@@ -49,9 +49,9 @@ struct AttributeRule {
   Collection collection = Collection::none;
   std::vector<std::string> keys;         ///< map_by_keys: members that identify an element
   std::optional<ChangeClass> cls;        ///< absent: the class of the kind
-  std::optional<Value> fallback;         ///< "default": the value that an absent attribute has
+  std::optional<Value> default_value;    ///< "default": the value that an absent attribute has
   std::vector<Value> empty_equivalents;  ///< "empty": values that are equal to an absent attribute
-  /// name of the attribute that this one depends on: if that differs, values cannot be compared
+  /// name of the attribute without which values have no meaning: if that differs, they cannot be compared
   std::string basis;
   std::vector<std::string> true_tokens, false_tokens;
   std::vector<Value> masked;  ///< "masked": values that hide the real one, which is then unknown
@@ -78,9 +78,10 @@ class KindSchema {
   /// Returns the class of the rule at `path`, else of the nearest ancestor whose rule has one, else the kind's.
   ChangeClass cls(const Path& path) const;
   const std::vector<AttributeRule>& rules() const { return rules_; }
-  /// The attribute that is the system identity. Empty if there is none.
+  /// Name of the attribute whose value identifies the monitored system. Empty if there is none.
   const std::string& identity() const { return identity_; }
-  /// True for a source: config is `auto` if metadata.serial rose under the same lineage.
+  /// True if resources of this kind are sources (a Terraform state): their changes of class config have the policy
+  /// `auto` if they come from an apply, which is seen by a higher metadata.serial under the same lineage.
   bool source() const { return source_; }
 
  private:
@@ -94,7 +95,8 @@ class KindSchema {
 };
 
 /// Returns the normal form of one value under a rule, as canonical JSON text. Values are equal if their texts are.
-/// Returns `invalid` if the value cannot be read as the rule's type; then the raw structures are compared.
+/// Returns `invalid` if the value cannot be read as the rule's type; then the raw structures are compared. Returns
+/// `budget` if reading it would cost too much; then the attribute is unknown.
 Result<std::string> normalise(const AttributeRule& rule, const Value& value);
 /// Joins normal forms of elements: a set is sorted without duplicates, a multiset sorted, a list keeps its order.
 std::string join_collection(Collection collection, std::vector<std::string> parts);

@@ -102,17 +102,18 @@ std::string structure(const AttributeRule& rule, const Value& value) {
 
 Result<std::string> boolean(const AttributeRule& rule, std::string_view text) {
   static const std::vector<std::string> kTrue = {"true", "yes", "on", "1"}, kFalse = {"false", "no", "off", "0"};
-  const bool own = !rule.true_tokens.empty() || !rule.false_tokens.empty();
+  const bool has_own_tokens = !rule.true_tokens.empty() || !rule.false_tokens.empty();
   const auto among = [word = lower(strip(text))](const std::vector<std::string>& tokens) {
     return std::any_of(tokens.begin(), tokens.end(), [&](const std::string& token) { return lower(token) == word; });
   };
-  if (among(own ? rule.true_tokens : kTrue)) return std::string("true");
-  if (among(own ? rule.false_tokens : kFalse)) return std::string("false");
-  if (text == "true" || text == "false") return std::string(text);
+  if (among(has_own_tokens ? rule.true_tokens : kTrue)) return std::string("true");
+  if (among(has_own_tokens ? rule.false_tokens : kFalse)) return std::string("false");
+  if (text == "true" || text == "false") return std::string(text);  // a JSON boolean, whatever the rule's own tokens
   return type_mismatch("a boolean", text);
 }
 
-/// Reads JSON or YAML: text is parsed, a structure is used as it is.
+/// Returns the normal form of JSON or YAML: a text is parsed, a structure is used as it is. `budget` stays, so that the
+/// attribute is unknown; any other error means that the text is not of the type.
 Result<std::string> document(const AttributeRule& rule, const Value& value) {
   const auto* text = value.string();
   const AttributeRule plain;
@@ -209,8 +210,8 @@ namespace {
 
 Result<std::string> normal_form(const AttributeRule& rule, const Value& value) {
   const bool scalar = value.array() == nullptr && value.object() == nullptr;
-  const bool lone = scalar && (rule.collection == Collection::scalar_or_list || splits_at_commas(rule.type));
-  if (rule.collection != Collection::none && !value.is_null() && (value.array() != nullptr || lone)) {
+  const bool single = scalar && (rule.collection == Collection::scalar_or_list || splits_at_commas(rule.type));
+  if (rule.collection != Collection::none && !value.is_null() && (value.array() != nullptr || single)) {
     AttributeRule element = rule;
     element.collection = Collection::none;
     std::vector<std::string> parts;

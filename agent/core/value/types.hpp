@@ -37,7 +37,8 @@ Result<std::string> duration(std::string_view text, std::string_view unit);   //
 Result<std::string> timestamp(std::string_view text, std::string_view unit);  ///< UTC, ns since the epoch
 Result<std::string> version(std::string_view text, std::string_view unit);
 Result<std::string> host(std::string_view text);
-Result<std::string> endpoint(std::string_view text, std::string_view default_port);
+/// `unit`: the port of an endpoint without one, or a scheme that has a usual port (`redis`).
+Result<std::string> endpoint(std::string_view text, std::string_view unit);
 Result<std::string> url(std::string_view text);
 Result<std::string> inet(std::string_view text);
 Result<std::string> cidr(std::string_view text);

@@ -12,10 +12,10 @@
 namespace driftd::core::types {
 namespace {
 
-std::string quoted(std::string_view text) { return render(Value(std::string(text))); }
+std::string json_string(std::string_view text) { return render(Value(std::string(text))); }
 
 /// Parses an address literal into its 4 or 16 bytes.
-std::optional<std::vector<std::uint8_t>> address(std::string_view text) {
+std::optional<std::vector<std::uint8_t>> parse_address(std::string_view text) {
   std::vector<std::uint8_t> out(16);
   const std::string zero_ended(text);
   if (inet_pton(AF_INET6, zero_ended.c_str(), out.data()) == 1) return out;
@@ -24,7 +24,7 @@ std::optional<std::vector<std::uint8_t>> address(std::string_view text) {
   return std::nullopt;
 }
 
-std::string text_of(const std::vector<std::uint8_t>& bytes) {
+std::string render_address(const std::vector<std::uint8_t>& bytes) {
   std::array<char, INET6_ADDRSTRLEN> out{};
   inet_ntop(bytes.size() == 4 ? AF_INET : AF_INET6, bytes.data(), out.data(), out.size());
   return out.data();
@@ -33,12 +33,13 @@ std::string text_of(const std::vector<std::uint8_t>& bytes) {
 /// Returns the host in lower case without a trailing dot; addresses in their shortest form, IPv6 in brackets.
 std::optional<std::string> canonical_host(std::string_view text) {
   if (text.starts_with('[') && text.ends_with(']') && text.size() > 2) text = text.substr(1, text.size() - 2);
-  if (const auto bytes = address(text)) return bytes->size() == 4 ? text_of(*bytes) : "[" + text_of(*bytes) + "]";
+  if (const auto bytes = parse_address(text))
+    return bytes->size() == 4 ? render_address(*bytes) : "[" + render_address(*bytes) + "]";
   if (text.ends_with('.')) text.remove_suffix(1);
   const bool empty_label =
       text.empty() || text.front() == '.' || text.back() == '.' || text.find("..") != std::string_view::npos;
-  const bool bad = std::any_of(text.begin(), text.end(), [](char c) {  // names with non-ASCII characters are kept as
-                                                                       // written
+  // names with non-ASCII characters are kept as written
+  const bool bad = std::any_of(text.begin(), text.end(), [](char c) {
     const bool word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
     return !word && c != '-' && c != '_' && c != '.' && c != '*' && static_cast<unsigned char>(c) < 0x80;
   });
@@ -54,7 +55,8 @@ std::optional<std::string> canonical_port(std::string_view text) {
   return std::to_string(port);
 }
 
-std::string default_port(std::string_view scheme) {
+/// Returns the port that URLs of this scheme have if they name none. Empty for an unknown scheme.
+std::string usual_port(std::string_view scheme) {
   static constexpr std::array<std::pair<std::string_view, std::string_view>, 18> kPorts = {{{"http", "80"},
                                                                                             {"https", "443"},
                                                                                             {"ws", "80"},
@@ -110,6 +112,7 @@ std::optional<Authority> parse_authority(std::string_view text) {
   return out;
 }
 
+/// Splits `scheme://rest`. Without a scheme the first part is empty.
 std::pair<std::string, std::string_view> cut_scheme(std::string_view text) {
   const auto at = text.find("://");
   if (at == std::string_view::npos) return {"", text};
@@ -120,7 +123,7 @@ std::pair<std::string, std::string_view> cut_scheme(std::string_view text) {
 std::optional<std::pair<std::vector<std::uint8_t>, unsigned>> network(std::string_view text) {
   text = strip(text);
   const auto slash = text.find('/');
-  auto bytes = address(text.substr(0, slash));
+  auto bytes = parse_address(text.substr(0, slash));
   if (!bytes) return std::nullopt;
   unsigned bits = static_cast<unsigned>(bytes->size()) * 8;
   if (slash == std::string_view::npos) return std::pair(*bytes, bits);
@@ -136,15 +139,15 @@ std::optional<std::pair<std::vector<std::uint8_t>, unsigned>> network(std::strin
 Result<std::string> host(std::string_view text) {
   const auto out = canonical_host(strip(text));
   if (!out) return type_mismatch("a host", text);
-  return quoted(*out);
+  return json_string(*out);
 }
 
-Result<std::string> endpoint(std::string_view text, std::string_view port_rule) {
+Result<std::string> endpoint(std::string_view text, std::string_view unit) {
   const auto stripped = strip(text);
   if (stripped.starts_with("unix:") || stripped.starts_with('/')) {
     auto path = stripped.starts_with("unix:") ? stripped.substr(5) : stripped;
     while (path.starts_with("//")) path.remove_prefix(1);
-    return quoted("unix:" + std::string(path));
+    return json_string("unix:" + std::string(path));
   }
   auto [scheme, rest] = cut_scheme(stripped);
   if (const auto slash = rest.find('/'); slash != std::string_view::npos && slash + 1 == rest.size())
@@ -152,9 +155,9 @@ Result<std::string> endpoint(std::string_view text, std::string_view port_rule) 
   const auto authority = parse_authority(rest);
   if (!authority) return type_mismatch("an endpoint", text);
   std::string port = authority->port;
-  if (port.empty()) port = default_port(scheme);
-  if (port.empty()) port = all_digits(port_rule) ? std::string(port_rule) : default_port(port_rule);
-  return quoted((scheme.empty() ? "" : scheme + "://") + authority->host + (port.empty() ? "" : ":" + port));
+  if (port.empty()) port = usual_port(scheme);
+  if (port.empty()) port = all_digits(unit) ? std::string(unit) : usual_port(unit);
+  return json_string((scheme.empty() ? "" : scheme + "://") + authority->host + (port.empty() ? "" : ":" + port));
 }
 
 Result<std::string> url(std::string_view text) {
@@ -167,16 +170,16 @@ Result<std::string> url(std::string_view text) {
   const auto path_end = std::min(tail.find_first_of("?#"), tail.size());
   std::string path(tail.substr(0, path_end));
   while (path.ends_with('/')) path.pop_back();
-  const bool spoken_port = !authority->port.empty() && authority->port != default_port(scheme);
-  return quoted(scheme + "://" + (authority->user.empty() ? "" : authority->user + "@") + authority->host +
-                (spoken_port ? ":" + authority->port : "") + path + std::string(tail.substr(path_end)));
+  const bool explicit_port = !authority->port.empty() && authority->port != usual_port(scheme);
+  return json_string(scheme + "://" + (authority->user.empty() ? "" : authority->user + "@") + authority->host +
+                     (explicit_port ? ":" + authority->port : "") + path + std::string(tail.substr(path_end)));
 }
 
 Result<std::string> inet(std::string_view text) {
   const auto parsed = network(text);
   if (!parsed) return type_mismatch("an IP address", text);
   const auto& [bytes, length] = *parsed;
-  return quoted(text_of(bytes) + (length == bytes.size() * 8 ? "" : "/" + std::to_string(length)));
+  return json_string(render_address(bytes) + (length == bytes.size() * 8 ? "" : "/" + std::to_string(length)));
 }
 
 Result<std::string> cidr(std::string_view text) {
@@ -185,7 +188,7 @@ Result<std::string> cidr(std::string_view text) {
   auto& [bytes, length] = *parsed;
   for (std::size_t bit = length; bit < bytes.size() * 8; ++bit)
     bytes[bit / 8] &= static_cast<std::uint8_t>(~(0x80u >> (bit % 8)));
-  return quoted(text_of(bytes) + "/" + std::to_string(length));
+  return json_string(render_address(bytes) + "/" + std::to_string(length));
 }
 
 }  // namespace driftd::core::types

@@ -14,11 +14,11 @@ namespace {
 using Integer = boost::multiprecision::cpp_int;
 using Rational = boost::multiprecision::cpp_rational;
 
-constexpr std::int64_t kMaxExponent = 1'000'000'000;
-constexpr std::int64_t kMaxUnitExponent = 4'096;  ///< maximum; a quantity is computed, not only rewritten
-constexpr std::size_t kMaxPlain = 40;
-constexpr int kMaxTerms = 32;               ///< maximum terms of `1h30m…`; each may cost a division of 4,096 digits
-constexpr std::size_t kMaxBaseDigits = 18;  ///< maximum digits of the count before a schema's base unit
+constexpr std::int64_t kMaxExponent = 1'000'000'000;  ///< of a decimal number
+constexpr std::int64_t kMaxUnitExponent = 4'096;      ///< of a quantity, which is computed and not only rewritten
+constexpr std::size_t kMaxPlainDigits = 40;           ///< a longer number is written with an exponent
+constexpr int kMaxTerms = 32;                         ///< terms of `1h30m…`; each may cost a division of 4,096 digits
+constexpr std::size_t kMaxBaseDigits = 18;            ///< digits of the count before a schema's base unit
 
 /// sign × digits × 10^exponent; digits without zeros at either end, empty for zero.
 struct Decimal {
@@ -91,13 +91,14 @@ std::string render(const Decimal& d) {
   const std::string sign = d.negative ? "-" : "";
   const auto size = static_cast<std::int64_t>(d.digits.size());
   const std::int64_t point = size + d.exponent;  // digits before the decimal point
-  const auto most = static_cast<std::int64_t>(kMaxPlain);
-  if (d.exponent >= 0 && point <= most) return sign + d.digits + std::string(static_cast<std::size_t>(d.exponent), '0');
+  const auto max_plain = static_cast<std::int64_t>(kMaxPlainDigits);
+  if (d.exponent >= 0 && point <= max_plain)
+    return sign + d.digits + std::string(static_cast<std::size_t>(d.exponent), '0');
   if (d.exponent < 0 && point > 0) {
     return sign + d.digits.substr(0, static_cast<std::size_t>(point)) + "." +
            d.digits.substr(static_cast<std::size_t>(point));
   }
-  if (d.exponent < 0 && point > -most)
+  if (d.exponent < 0 && point > -max_plain)
     return sign + "0." + std::string(static_cast<std::size_t>(-point), '0') + d.digits;
   return sign + d.digits + "e" + std::to_string(d.exponent);
 }
@@ -111,7 +112,7 @@ std::optional<Rational> rational(const Decimal& d) {
   return d.exponent >= 0 ? Rational(n * scale) : Rational(n, scale);
 }
 
-/// Renders `n`, or `"n/d"` if it is not a whole number.
+/// Renders `n`, or the JSON string `"n/d"` if it is not a whole number.
 std::string render(const Rational& r) {
   const Integer n = numerator(r), d = denominator(r);
   return d == 1 ? n.str() : "\"" + n.str() + "/" + d.str() + "\"";
@@ -185,12 +186,12 @@ const Unit* find_unit(const std::array<Unit, N>& table, std::string_view name) {
   return it == table.end() ? nullptr : &*it;
 }
 
-/// Splits `postgres:8kB:real` at colons.
-struct UnitName {
+/// The `unit` of a schema rule, split at colons: `postgres:8kB:real`.
+struct UnitRule {
   std::string_view table, base, flag;
 };
-UnitName cut(std::string_view unit) {
-  UnitName out;
+UnitRule parse_unit_rule(std::string_view unit) {
+  UnitRule out;
   std::array<std::string_view*, 3> parts = {&out.table, &out.base, &out.flag};
   for (auto* part : parts) {
     const auto colon = unit.find(':');
@@ -351,20 +352,20 @@ Result<std::string> quantity(std::string_view text) {
 }
 
 Result<std::string> bytes(std::string_view text, std::string_view unit) {
-  const auto name = cut(unit);
+  const auto name = parse_unit_rule(unit);
   if (name.table == "kubernetes") return quantity(text);
   if (name.table == "postgres")
     return postgres(text, kPostgresBytes, name.base.empty() ? "B" : name.base, name.flag == "real");
   if (name.table == "redis") return suffixed(text, kRedisBytes, 1);
   if (name.table == "si") return suffixed(text, kSiBytes, 1);
   if (name.table.empty() || name.table == "iec" || name.table == "kafka") return suffixed(text, kIecBytes, 1);
-  const auto bare = base_factor(kIecBytes, lower(name.table));
+  const auto bare = base_factor(kIecBytes, lower(name.table));  // the unit is that of a bare number: `kb`
   if (!bare) return fail(Code::invalid, "no unit table '" + std::string(unit) + "' of bytes");
   return suffixed(text, kIecBytes, *bare);
 }
 
 Result<std::string> duration(std::string_view text, std::string_view unit) {
-  const auto name = cut(unit);
+  const auto name = parse_unit_rule(unit);
   const auto stripped = strip(text);
   if (name.table == "postgres")
     return postgres(text, kPostgresTime, name.base.empty() ? "ms" : name.base, name.flag == "real");

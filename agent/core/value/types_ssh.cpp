@@ -34,7 +34,7 @@ std::string_view take_word(std::string_view& rest, bool quoted) {
 }
 
 /// Decodes strict RFC 4648 base64 with padding. Empty if the text is not valid.
-std::optional<std::string> decode(std::string_view text) {
+std::optional<std::string> decode_base64(std::string_view text) {
   if (text.empty() || text.size() % 4 != 0) return std::nullopt;
   std::string out(text.size() / 4 * 3, '\0');
   const int size = EVP_DecodeBlock(reinterpret_cast<unsigned char*>(out.data()),
@@ -46,6 +46,7 @@ std::optional<std::string> decode(std::string_view text) {
   return base64(out) == text ? std::optional(std::move(out)) : std::nullopt;  // OpenSSL skips blanks and stray bits
 }
 
+/// Removes and returns a string of RFC 4251: its size in 4 bytes, then its bytes.
 std::optional<std::string_view> take_string(std::string_view& rest) {
   if (rest.size() < 4) return std::nullopt;
   std::size_t size = 0;
@@ -68,18 +69,19 @@ bool is_key(std::string_view type, std::string_view blob) {
   return true;
 }
 
-/// `type blob [comment]`.
-std::optional<Line> key_of(std::string_view rest) {
+/// Parses `type blob [comment]`.
+std::optional<Line> parse_key(std::string_view rest) {
   const auto type = take_word(rest, false);
-  auto blob = decode(take_word(rest, false));
+  auto blob = decode_base64(take_word(rest, false));
   if (!blob || !is_key(type, *blob)) return std::nullopt;
   return Line{{}, std::string(type), std::move(*blob)};
 }
 
-std::optional<Line> line_of(std::string_view text) {
-  if (auto plain = key_of(text)) return plain;
+/// Parses a line of authorized_keys: a key, with or without options before it.
+std::optional<Line> parse_line(std::string_view text) {
+  if (auto plain = parse_key(text)) return plain;
   const auto options = take_word(text, true);
-  auto out = key_of(text);
+  auto out = parse_key(text);
   if (out) out->options = options;
   return out;
 }
@@ -100,7 +102,7 @@ Result<std::string> ssh_key(std::string_view text) {
     const auto line = strip(text.substr(start, end - start));
     start = end + 1;
     if (line.empty() || line.front() == '#') continue;
-    auto key = line_of(line);
+    auto key = parse_line(line);
     if (!key)
       return fail(Code::invalid, "expected SSH public keys, found no such key in line " + std::to_string(number));
     lines.push_back(std::move(*key));

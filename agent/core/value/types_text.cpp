@@ -12,7 +12,7 @@
 namespace driftd::core::types {
 namespace {
 
-constexpr std::size_t kMaxVersion = 256;  ///< bytes; a longer text is not a version
+constexpr std::size_t kMaxVersionBytes = 256;  ///< a longer text is not a version
 
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\f'; }
 
@@ -54,7 +54,8 @@ std::string unescape(std::string_view text) {
   return out;
 }
 
-std::pair<std::string, std::string> key_and_value(std::string_view line) {
+/// Splits an entry at its first `=`, `:` or blank that has no backslash before it.
+std::pair<std::string, std::string> parse_entry(std::string_view line) {
   std::size_t end = 0;
   while (end < line.size() && line[end] != '=' && line[end] != ':' && !is_space(line[end]))
     end += line[end] == '\\' ? 2 : 1;
@@ -87,7 +88,7 @@ Result<std::string> version(std::string_view text, std::string_view unit) {
   rest = rest.substr(0, rest.find_first_of(" +\t\r\n\f\v"));
   if (rest.size() > 1 && (rest.front() == 'v' || rest.front() == 'V') && rest[1] >= '0' && rest[1] <= '9')
     rest.remove_prefix(1);
-  if (rest.empty() || rest.size() > kMaxVersion) return type_mismatch("a version", text);
+  if (rest.empty() || rest.size() > kMaxVersionBytes) return type_mismatch("a version", text);
   if (rest.front() < '0' || rest.front() > '9') return render(Value(lower(rest)));
   const auto dash = std::min(rest.find('-'), rest.size());
   std::vector<std::string> parts;
@@ -136,7 +137,7 @@ Result<std::string> properties(std::string_view text) {
   Value::Object out;
   DRIFTD_TRY(const auto lines, logical_lines(text));
   for (const auto& line : lines) {
-    auto [key, value] = key_and_value(line);
+    auto [key, value] = parse_entry(line);
     // the last one counts, as in java.util.Properties
     out.insert_or_assign(std::move(key), Value(std::move(value)));
   }

@@ -19,7 +19,7 @@
 namespace driftd::core::types {
 namespace {
 
-constexpr std::size_t kMaxText = 1u << 20;
+constexpr std::size_t kMaxText = 1u << 20;  ///< bytes
 constexpr std::size_t kMaxDepth = 128;
 constexpr std::size_t kMaxAhead = 96'000;  ///< units of PacedInput: at most 27 MiB of tokens
 constexpr std::size_t kNodeBytes = 80;     ///< memory of a node besides its text
@@ -62,7 +62,7 @@ class Measure final : public Events {
   }
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     const auto found = sizes_.find(anchor_of(anchor));
-    if (found == sizes_.end()) throw YAML::ParserException(mark, "an alias stands inside the very thing that it names");
+    if (found == sizes_.end()) throw YAML::ParserException(mark, "an alias is inside the node that it refers to");
     if (used.insert(found->first).second) charge(found->second);  // the copy that is kept
     charge(found->second);
     add(found->second, 0);
@@ -126,6 +126,7 @@ class Measure final : public Events {
   std::size_t nodes_ = 0, bytes_ = 0;
 };
 
+/// Reads a plain scalar by the core schema of YAML 1.2: null, booleans and numbers; everything else is text.
 Value scalar(const std::string& text, bool quoted) {
   if (quoted) return Value(text);
   if (text.empty() || text == "~" || text == "null" || text == "Null" || text == "NULL") return Value();
@@ -149,7 +150,7 @@ class Build final : public Events {
   }
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     const auto found = kept_.find(anchor_of(anchor));
-    if (found == kept_.end()) throw YAML::ParserException(mark, "an alias stands inside the very thing that it names");
+    if (found == kept_.end()) throw YAML::ParserException(mark, "an alias is inside the node that it refers to");
     Node copy = found->second;
     add(mark, std::move(copy), 0);
   }
@@ -223,7 +224,8 @@ void feed(PacedInput& input, Handler& handler) {
   }
 }
 
-std::set<Anchor> measured(std::string_view text) {
+/// First pass. Returns the anchors that aliases use.
+std::set<Anchor> measure_text(std::string_view text) {
   // Appended to the text: yaml-cpp accepts an unclosed quote as a text up to the end, if white space follows it there.
   // With this character, which is a comment everywhere else, it refuses.
   PacedInput first(text, kMaxAhead, "\n#");
@@ -232,8 +234,9 @@ std::set<Anchor> measured(std::string_view text) {
   return std::move(measure.used);
 }
 
-Value parsed(std::string_view text) {
-  const std::set<Anchor> used = measured(text);
+/// Both passes.
+Value parse_text(std::string_view text) {
+  const std::set<Anchor> used = measure_text(text);
   PacedInput second(text, kMaxAhead);
   Build build(second, used);
   feed(second, build);
@@ -257,7 +260,7 @@ Result<Value> yaml(std::string_view text) {
       return json;
   }
   try {
-    return parsed(text);
+    return parse_text(text);
   } catch (const YAML::Exception& error) {
     if (error.msg == YAML::ErrorMsg::EOF_IN_SCALAR) return fail(Code::invalid, "YAML: a quote that is not closed");
     return fail(Code::invalid, "YAML " + std::to_string(error.mark.line + 1) + ":" +

@@ -12,10 +12,11 @@ namespace {
 
 namespace od = simdjson::ondemand;
 
-constexpr int kMostDepth = 256;
-constexpr std::size_t kMeanDepth = 20;         ///< maximum average depth of a value: a walk builds the path of each
-constexpr std::size_t kMaxShown = 128;         ///< bytes of a foreign name in an error
-constexpr std::size_t kKeptParser = 1u << 20;  ///< a thread does not keep a parser that read a larger document
+constexpr int kMaxDepth = 256;
+constexpr std::size_t kMeanDepth = 20;            ///< maximum average depth of a value: a walk builds the path of each
+constexpr std::size_t kMaxShown = 128;            ///< bytes of a foreign name in an error
+constexpr std::size_t kMaxKeptParser = 1u << 20;  ///< bytes; a thread does not keep a parser that read a larger
+                                                  ///< document
 
 bool is_space(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -67,7 +68,7 @@ tl::unexpected<Error> corrupt(std::string_view text, std::size_t at, std::string
   return fail(Code::corrupt, "JSON " + position(text, at) + ": " + std::string(what));
 }
 
-tl::unexpected<Error> beyond(std::string_view text, std::size_t at, std::string_view what) {
+tl::unexpected<Error> beyond_limits(std::string_view text, std::size_t at, std::string_view what) {
   return fail(Code::budget, "JSON " + position(text, at) + ": " + std::string(what));
 }
 
@@ -89,7 +90,7 @@ std::size_t first_bad_byte(std::string_view text) {
   return good;
 }
 
-std::string_view words(simdjson::error_code code) {
+std::string_view describe(simdjson::error_code code) {
   switch (code) {
     case simdjson::UTF8_ERROR:
       return "not UTF-8";
@@ -123,7 +124,7 @@ class Walker {
         limits_(limits) {}
 
   Result<Value> run(od::document& document) {
-    DRIFTD_TRY(const od::json_type type, took(document, document.type()));
+    DRIFTD_TRY(const od::json_type type, checked(document, document.type()));
     if (type == od::json_type::number) return whole_number();
     DRIFTD_TRY(Value value, read(document, document, type, 0));
     const char* rest = nullptr;
@@ -141,10 +142,11 @@ class Walker {
     const char* where = nullptr;
     return at.current_location().get(where) ? json_.size() : static_cast<std::size_t>(where - copy_);
   }
+  /// Turns the library's result into ours, with the position in an error.
   template <class T>
-  Result<T> took(od::document& document, simdjson::simdjson_result<T> result) const {
+  Result<T> checked(od::document& document, simdjson::simdjson_result<T> result) const {
     T out;
-    if (const auto code = std::move(result).get(out)) return fail_at(document, words(code));
+    if (const auto code = std::move(result).get(out)) return fail_at(document, describe(code));
     return out;
   }
 
@@ -158,10 +160,12 @@ class Walker {
   template <class Json>
   Result<Value> read(od::document& document, Json& json, od::json_type type, int depth) {
     if (++nodes_ > limits_.nodes) {
-      return beyond(json_, offset(document), "more than " + std::to_string(limits_.nodes) + " values in one document");
+      return beyond_limits(json_, offset(document),
+                           "more than " + std::to_string(limits_.nodes) + " values in one document");
     }
     levels_ += static_cast<std::size_t>(depth);
-    if (levels_ > limits_.nodes * kMeanDepth) return beyond(json_, offset(document), "too many values nested too deep");
+    if (levels_ > limits_.nodes * kMeanDepth)
+      return beyond_limits(json_, offset(document), "too many values nested too deep");
     switch (type) {
       case od::json_type::array:
         return read_array(document, json, depth + 1);
@@ -170,25 +174,25 @@ class Walker {
       case od::json_type::number:
         return read_number(document, json);
       case od::json_type::string: {
-        DRIFTD_TRY(const std::string_view text, took<std::string_view>(document, json.get_string()));
+        DRIFTD_TRY(const std::string_view text, checked<std::string_view>(document, json.get_string()));
         return Value(std::string(text));
       }
       case od::json_type::boolean: {
-        DRIFTD_TRY(const bool truth, took<bool>(document, json.get_bool()));
+        DRIFTD_TRY(const bool truth, checked<bool>(document, json.get_bool()));
         return Value(truth);
       }
       case od::json_type::null: {
-        DRIFTD_TRY(const bool null, took<bool>(document, json.is_null()));
-        if (!null) return fail_at(document, words(simdjson::N_ATOM_ERROR));
+        DRIFTD_TRY(const bool null, checked<bool>(document, json.is_null()));
+        if (!null) return fail_at(document, describe(simdjson::N_ATOM_ERROR));
         return Value();
       }
     }
-    return fail_at(document, words(simdjson::TAPE_ERROR));
+    return fail_at(document, describe(simdjson::TAPE_ERROR));
   }
 
   Result<Value> read_child(od::document& document, simdjson::simdjson_result<od::value> child, int depth) {
-    DRIFTD_TRY(od::value value, took(document, std::move(child)));
-    DRIFTD_TRY(const od::json_type type, took(document, value.type()));
+    DRIFTD_TRY(od::value value, checked(document, std::move(child)));
+    DRIFTD_TRY(const od::json_type type, checked(document, value.type()));
     return read(document, value, type, depth);
   }
 
@@ -207,8 +211,9 @@ class Walker {
 
   template <class Json>
   Result<Value> read_array(od::document& document, Json& json, int depth) {
-    if (depth > kMostDepth) return beyond(json_, offset(document), "nesting deeper than 256");
-    DRIFTD_TRY(od::array array, took<od::array>(document, json.get_array()));
+    if (depth > kMaxDepth)
+      return beyond_limits(json_, offset(document), "nesting deeper than " + std::to_string(kMaxDepth));
+    DRIFTD_TRY(od::array array, checked<od::array>(document, json.get_array()));
     Value::Array out;
     for (auto element : array) {
       DRIFTD_TRY(Value value, read_child(document, std::move(element), depth));
@@ -219,11 +224,12 @@ class Walker {
 
   template <class Json>
   Result<Value> read_object(od::document& document, Json& json, int depth) {
-    if (depth > kMostDepth) return beyond(json_, offset(document), "nesting deeper than 256");
-    DRIFTD_TRY(od::object object, took<od::object>(document, json.get_object()));
+    if (depth > kMaxDepth)
+      return beyond_limits(json_, offset(document), "nesting deeper than " + std::to_string(kMaxDepth));
+    DRIFTD_TRY(od::object object, checked<od::object>(document, json.get_object()));
     Value::Object out;
     for (auto field : object) {
-      DRIFTD_TRY(const std::string_view key, took(document, field.unescaped_key()));
+      DRIFTD_TRY(const std::string_view key, checked(document, field.unescaped_key()));
       std::string name(key);  // the parser's buffer is reused by the value
       DRIFTD_TRY(Value value, read_child(document, field.value(), depth));
       const auto [at, fresh] = out.try_emplace(std::move(name), std::move(value));
@@ -237,7 +243,8 @@ class Walker {
   std::string_view json_;
   const char* copy_;
   const ParseLimits& limits_;
-  std::size_t nodes_ = 0, levels_ = 0;
+  std::size_t nodes_ = 0;   ///< values so far
+  std::size_t levels_ = 0;  ///< sum of their depths
 };
 
 Result<Value> parse_with(od::parser& parser, std::string_view json, const ParseLimits& limits) {
@@ -245,7 +252,7 @@ Result<Value> parse_with(od::parser& parser, std::string_view json, const ParseL
   od::document document;
   if (const auto code = parser.iterate(copy).get(document)) {
     const std::size_t at = code == simdjson::UTF8_ERROR ? first_bad_byte(json) : json.size();
-    return corrupt(json, code == simdjson::EMPTY ? 0 : at, words(code));
+    return corrupt(json, code == simdjson::EMPTY ? 0 : at, describe(code));
   }
   return Walker(json, copy.data(), limits).run(document);
 }
@@ -347,7 +354,7 @@ Result<Value> parse(std::string_view json, const ParseLimits& limits) {
     return fail(Code::budget, "JSON: a document of " + std::to_string(json.size()) + " bytes; at most " +
                                   std::to_string(limits.bytes) + " are read");
   }
-  if (json.size() > kKeptParser) {
+  if (json.size() > kMaxKeptParser) {
     od::parser parser;
     return parse_with(parser, json, limits);
   }

@@ -11,7 +11,7 @@ namespace {
 
 using core::Attempt;
 
-constexpr int kBatch = 512;
+constexpr int kMaxInFlight = 512;
 
 class FileSink final : public core::Sink {
  public:
@@ -21,7 +21,7 @@ class FileSink final : public core::Sink {
         file_(std::make_shared<LogFile>(std::move(settings))),
         strand_(asio::make_strand(std::move(io))) {}
 
-  core::RetryPolicy policy() const override { return {true, {}, kBatch}; }
+  core::RetryPolicy policy() const override { return {true, {}, kMaxInFlight}; }
   Task<Status> start() override {
     auto work = [file = file_] { return file->open(); };  // a local: g++ 12 destroys temporaries of co_await twice
     const Status opened = co_await run_on(strand_, std::move(work));
@@ -48,7 +48,7 @@ class FileSink final : public core::Sink {
 Task<Attempt> FileSink::send(core::StoredEvent event) {
   auto line = proto::cloudevent_json(event);
   if (!line) co_return Attempt{Attempt::Outcome::permanent, line.error().message, 0};
-  const auto text = std::make_shared<const std::string>(std::move(*line));  // by pointer: see nats_sink.cpp, Dial
+  const auto text = std::make_shared<const std::string>(std::move(*line));  // by pointer: see nats_sink.cpp, Connect
   auto work = [file = file_, text] { return file->write(*text); };
   const Status written = co_await run_on(strand_, std::move(work));
   error_ = written ? "" : written.error().message;

@@ -11,7 +11,7 @@
 namespace driftd::sinks {
 namespace {
 
-constexpr std::int64_t kBlock = 64 << 10;
+constexpr std::int64_t kBlock = 64 << 10;  // bytes that are searched for the last newline at a time
 
 void sync_folder(const std::filesystem::path& file) {
   const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : ".";
@@ -32,7 +32,7 @@ Status LogFile::failure(const std::string& doing) const {
   return fail(Code::unavailable, doing + " " + name + ": " + std::strerror(errno));
 }
 
-Status LogFile::open() { return settings_.path.empty() ? open_stdout() : open_again(); }
+Status LogFile::open() { return settings_.path.empty() ? open_stdout() : reopen(); }
 
 Status LogFile::open_stdout() {
   if (ours_) ::close(fd_);
@@ -41,16 +41,16 @@ Status LogFile::open_stdout() {
   struct stat info {};
   if (::fstat(fd_, &info) != 0) return failure("stat");
   if (S_ISREG(info.st_mode)) return Status{};
-  const int own = open_again_without_blocking(STDOUT_FILENO);
+  const int own = reopen_without_blocking(STDOUT_FILENO);
   if (own >= 0) fd_ = own, ours_ = true;
   stream_.emplace(fd_, "stdout");
   return Status{};
 }
 
-Status LogFile::open_again() {
+Status LogFile::reopen() {
   if (ours_) ::close(fd_);
   ours_ = false;
-  astray_ = astray_ || unsynced_;  // it can no longer be known whether those lines were synced
+  misplaced_ = misplaced_ || unsynced_;  // it can no longer be known whether those lines were synced
   unsynced_ = false;
   stream_.reset();
   fd_ = ::open(settings_.path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0640);
@@ -82,7 +82,7 @@ Status LogFile::cut_torn_line() {
 }
 
 /// Returns true if the open file is the one at its path. Refreshes its size, because others may cut it.
-bool LogFile::at_its_path() {
+bool LogFile::is_at_its_path() {
   struct stat named {
   }, open{};
   if (::stat(settings_.path.c_str(), &named) != 0 || ::fstat(fd_, &open) != 0) return false;
@@ -92,8 +92,8 @@ bool LogFile::at_its_path() {
 
 /// Continues in the file at the path, or creates it: what is written to a removed file is lost for readers.
 Status LogFile::follow_path() {
-  if (settings_.path.empty() || (ours_ && at_its_path())) return Status{};
-  return open_again();
+  if (settings_.path.empty() || (ours_ && is_at_its_path())) return Status{};
+  return reopen();
 }
 
 Status LogFile::write(std::string_view line) {
@@ -122,11 +122,11 @@ Status LogFile::write(std::string_view line) {
 Status LogFile::sync() {
   if (settings_.path.empty()) return Status{};
   if (ours_ && ::fdatasync(fd_) != 0 && errno != EINVAL) return failure("fdatasync");
-  if (unsynced_ && !at_its_path()) astray_ = true;
+  if (unsynced_ && !is_at_its_path()) misplaced_ = true;
   unsynced_ = false;
-  if (!astray_) return Status{};
+  if (!misplaced_) return Status{};
   DRIFTD_CHECK(follow_path());
-  astray_ = false;
+  misplaced_ = false;
   return fail(Code::unavailable, settings_.path.string() +
                                      " was removed or renamed by somebody else: what was not synced "
                                      "before is written again");
@@ -158,9 +158,9 @@ Status LogFile::rotate() {
     std::filesystem::remove(settings_.path, error);
   }
   const bool gone = error == std::errc::no_such_file_or_directory;  // somebody else moved it already
-  if (gone) astray_ = true;
+  if (gone) misplaced_ = true;
   if (error && !gone) return fail(Code::unavailable, "rotate " + settings_.path.string() + ": " + error.message());
-  DRIFTD_CHECK(open_again());
+  DRIFTD_CHECK(reopen());
   sync_folder(settings_.path);
   return Status{};
 }

@@ -33,9 +33,9 @@ class LogFile {
 
  private:
   Status open_stdout();
-  Status open_again();
+  Status reopen();
   Status cut_torn_line();
-  bool at_its_path();
+  bool is_at_its_path();
   Status follow_path();
   Status rotate();
   Status shift_rotated() const;
@@ -46,8 +46,8 @@ class LogFile {
   bool ours_ = false;             ///< open() opened the descriptor, so it must be closed
   std::optional<Stream> stream_;  ///< set if it is not a regular file
   std::int64_t size_ = 0;
-  bool unsynced_ = false;  ///< there are lines since the last sync
-  bool astray_ = false;    ///< unsynced lines are in a file that is no longer at its path
+  bool unsynced_ = false;   ///< there are lines since the last sync
+  bool misplaced_ = false;  ///< unsynced lines are in a file that is no longer at its path
 };
 
 }  // namespace driftd::sinks

@@ -24,12 +24,12 @@ ssize_t write_some(int fd, std::string_view text) {
 
 }  // namespace
 
-int open_again_without_blocking(int fd) {
+int reopen_without_blocking(int fd) {
   const std::string path = "/proc/self/fd/" + std::to_string(fd);
   return ::open(path.c_str(), O_WRONLY | O_APPEND | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 }
 
-bool Stream::room() {
+bool Stream::wait_for_room() {
   pollfd ready{fd_, POLLOUT, 0};
   const int wait = stuck_ ? 0 : static_cast<int>(kPatience.count());
   int found = ::poll(&ready, 1, wait);
@@ -40,25 +40,25 @@ bool Stream::room() {
 
 /// Writes the rest of a line that was written in part.
 Status Stream::drain() {
-  while (taken_ < begun_.size()) {
-    if (!room()) return fail(Code::unavailable, "write " + name_ + ": nobody reads it");
-    const ssize_t n = write_some(fd_, std::string_view(begun_).substr(taken_));
-    if (n > 0) taken_ += static_cast<std::size_t>(n);
+  while (written_ < line_.size()) {
+    if (!wait_for_room()) return fail(Code::unavailable, "write " + name_ + ": nobody reads it");
+    const ssize_t n = write_some(fd_, std::string_view(line_).substr(written_));
+    if (n > 0) written_ += static_cast<std::size_t>(n);
     if (n >= 0 || errno == EINTR) continue;
     stuck_ = errno == EAGAIN;  // poll() reports it as ready although it has no room: retrying at once would never end
     return fail(Code::unavailable, "write " + name_ + ": " + (stuck_ ? "nobody reads it" : std::strerror(errno)));
   }
-  begun_.clear();
-  taken_ = 0;
+  line_.clear();
+  written_ = 0;
   return Status{};
 }
 
 Status Stream::write(std::string_view line) {
-  const bool same = taken_ > 0 && begun_.size() == line.size() + 1 && begun_.starts_with(line);
-  if (taken_ == 0) begun_.clear();
-  if (!begun_.empty()) DRIFTD_CHECK(drain());
+  const bool same = written_ > 0 && line_.size() == line.size() + 1 && line_.starts_with(line);
+  if (written_ == 0) line_.clear();
+  if (!line_.empty()) DRIFTD_CHECK(drain());
   if (same) return Status{};
-  begun_ = std::string(line) + "\n";
+  line_ = std::string(line) + "\n";
   return drain();
 }
 

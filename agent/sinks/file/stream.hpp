@@ -24,17 +24,17 @@ class Stream {
 
  private:
   Status drain();
-  bool room();
+  bool wait_for_room();  ///< false if there is none within kPatience
 
   int fd_;
   std::string name_;
-  std::string begun_;      ///< the line that was written in part, with its newline
-  std::size_t taken_ = 0;  ///< bytes of it that were written
-  bool stuck_ = false;     ///< the reader did not read during the last wait
+  std::string line_;         ///< the line that was written in part, with its newline
+  std::size_t written_ = 0;  ///< bytes of it that were written
+  bool stuck_ = false;       ///< the reader did not read during the last wait
 };
 
 /// Opens a new descriptor for a stream that other processes hold too, so that O_NONBLOCK, which belongs to the open
 /// file description, affects only us. Returns -1 if this is not possible (a socket; a pipe of another user).
-int open_again_without_blocking(int fd);
+int reopen_without_blocking(int fd);
 
 }  // namespace driftd::sinks

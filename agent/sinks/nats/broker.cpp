@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <random>
 
-#include "sinks/nats/words.hpp"
+#include "sinks/nats/failure_text.hpp"
 
 namespace driftd::sinks {
 namespace {
@@ -21,7 +21,8 @@ using Statistics = std::unique_ptr<natsStatistics, FreeStatistics>;
 constexpr std::int64_t kApiWaitMs = 3'000;
 constexpr std::int64_t kPingMs = 20'000;
 constexpr std::int64_t kWriteDeadlineMs = 10'000;
-constexpr std::int64_t kMaxPending = 4'096;  // more than a sink runner has in flight, so this limit is never reached
+constexpr std::int64_t kMaxPending = 4'096;  // messages; more than a sink runner has in flight, so this limit is never
+                                             // reached
 
 constexpr double kFirstReconnectMs = 250;
 constexpr double kMaxReconnectMs = 5'000;  // waiting events should arrive within seconds after the broker returns

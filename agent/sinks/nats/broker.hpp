@@ -24,7 +24,7 @@ struct Broker {
 Result<Broker> connect(const NatsSettings& settings, const std::string& name, Inbox& inbox);
 
 /// Returns the error of a call to the server. `subject`: where the call went; if the server refused that, the error
-/// names the missing right. `inbox` may be null.
+/// names the missing permission. `inbox` may be null.
 Error failure(const NatsSettings& settings, natsStatus status, int code, const std::string& subject,
               const Inbox* inbox);
 

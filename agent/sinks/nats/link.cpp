@@ -4,12 +4,12 @@
 #include <boost/asio/post.hpp>
 #include <vector>
 
-#include "sinks/nats/words.hpp"
+#include "sinks/nats/failure_text.hpp"
 
 namespace driftd::sinks {
 namespace {
 
-constexpr std::size_t kMaxDenied = 1'024;
+constexpr std::size_t kMaxDenied = 1'024;  // subjects that are remembered
 
 }  // namespace
 
@@ -116,15 +116,15 @@ void Inbox::on_reconnected(natsConnection* connection, void* closure) {
   auto* inbox = static_cast<Inbox*>(closure);
   const std::lock_guard lock(inbox->mutex_);
   inbox->changed(connection, true, false);
-  inbox->denied_.clear();  // the rights may have been granted meanwhile
+  inbox->denied_.clear();  // the permissions may have been granted meanwhile
   if (!inbox->open_) return;
   asio::post(inbox->core_, [self = inbox->shared_from_this()] {
     if (self->reader_ != nullptr) self->reader_->on_reconnected();
   });
 }
 
-/// Handles missing rights only; any other error is returned by the call that fails. With a missing right the call just
-/// times out, and the server's text arrives here. (Without a handler the library would print to stderr.)
+/// Handles missing permissions only; any other error is returned by the call that fails. With a missing permission the
+/// call just times out, and the server's text arrives here. (Without a handler the library would print to stderr.)
 void Inbox::on_error(natsConnection*, natsSubscription*, natsStatus status, void* closure) {
   if (status != NATS_NOT_PERMITTED) return;
   natsStatus ignored = NATS_OK;

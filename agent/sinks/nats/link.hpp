@@ -80,7 +80,7 @@ class Inbox : public std::enable_shared_from_this<Inbox> {
   bool closed() const { return closed_; }             ///< closed for good. Any thread
   std::uint64_t changes() const { return changes_; }  ///< number of changes of that state. Any thread
 
-  /// Calls `reader` until close(). Core thread.
+  /// Calls `reader` from now on, until close(). Core thread.
   void open(Reader& reader);
   void close();
   void expect(natsMsg* message, Expected expected);

@@ -8,9 +8,9 @@
 namespace driftd::sinks {
 namespace {
 
-constexpr std::uint64_t kEvery = 256;  // messages between two promises that are kept
-constexpr std::size_t kMost = 17;
-constexpr std::size_t kRecent = 8;  // newest promises that are never removed
+constexpr std::uint64_t kMinDistance = 256;  // messages between two promises that are kept, except the newest two
+constexpr std::size_t kMaxMarks = 17;        // promises that are kept
+constexpr std::size_t kRecent = 8;           // newest promises that are never removed
 
 }  // namespace
 
@@ -32,7 +32,7 @@ void Marks::promise(std::int64_t settled_to) {
   if (last_.stream_seq == 0) return;
   const auto size = marks_.size();
   const bool same = size >= 1 && marks_.back().stream_seq == last_.stream_seq;
-  const bool close = size >= 2 && marks_.back().stream_seq - marks_[size - 2].stream_seq < kEvery;
+  const bool close = size >= 2 && marks_.back().stream_seq - marks_[size - 2].stream_seq < kMinDistance;
   if (same || close) marks_.pop_back();
   marks_.push_back({last_, settled_to});
   thin_out();
@@ -41,7 +41,7 @@ void Marks::promise(std::int64_t settled_to) {
 /// Removes the promise whose neighbours are closest to each other relative to their age. The oldest promise stays: what
 /// was sent before it never has to be sent again, however far a broker falls back.
 void Marks::thin_out() {
-  while (marks_.size() > kMost) {
+  while (marks_.size() > kMaxMarks) {
     const auto gap_for_its_age = [this](std::size_t i) {
       return static_cast<double>(marks_[i + 1].stream_seq - marks_[i - 1].stream_seq) /
              static_cast<double>(last_.stream_seq - marks_[i].stream_seq + 1);

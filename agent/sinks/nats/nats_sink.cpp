@@ -7,9 +7,9 @@
 #include "base/log.hpp"
 #include "sinks/nats/broker.hpp"
 #include "sinks/nats/encode.hpp"
+#include "sinks/nats/failure_text.hpp"
 #include "sinks/nats/publisher.hpp"
 #include "sinks/nats/stream.hpp"
-#include "sinks/nats/words.hpp"
 
 namespace driftd::sinks {
 namespace {
@@ -19,25 +19,27 @@ using Outcome = Attempt::Outcome;
 
 constexpr int kInFlight = 256;
 constexpr int kCoreInFlight = 1'024;
-constexpr std::chrono::milliseconds kGuard{2'000};  // added to the library's own ack time-out
+constexpr std::chrono::milliseconds kAckGrace{2'000};  // added to the library's own ack time-out
 
 /// Work for io holds only shared pointers and has a constructor, because g++ 12 copies closures of coroutines bit by
 /// bit.
-struct Dialled {
+struct ConnectSettings {
   NatsSettings settings;
   std::string name;
 };
-struct Dial {
-  Dial(std::shared_ptr<const Dialled> w, std::shared_ptr<Inbox> i) : what(std::move(w)), inbox(std::move(i)) {}
+struct Connect {
+  Connect(std::shared_ptr<const ConnectSettings> w, std::shared_ptr<Inbox> i)
+      : what(std::move(w)),
+        inbox(std::move(i)) {}
   Result<std::shared_ptr<Broker>> operator()() const {
     DRIFTD_TRY(auto broker, connect(what->settings, what->name, *inbox));
     return std::make_shared<Broker>(std::move(broker));
   }
-  std::shared_ptr<const Dialled> what;
+  std::shared_ptr<const ConnectSettings> what;
   std::shared_ptr<Inbox> inbox;
 };
 struct Inspect {
-  Inspect(std::shared_ptr<Broker> b, std::shared_ptr<const Dialled> w, std::shared_ptr<Inbox> i, KnownStream m)
+  Inspect(std::shared_ptr<Broker> b, std::shared_ptr<const ConnectSettings> w, std::shared_ptr<Inbox> i, KnownStream m)
       : broker(std::move(b)),
         what(std::move(w)),
         inbox(std::move(i)),
@@ -49,7 +51,7 @@ struct Inspect {
     return out;
   }
   std::shared_ptr<Broker> broker;
-  std::shared_ptr<const Dialled> what;
+  std::shared_ptr<const ConnectSettings> what;
   std::shared_ptr<Inbox> inbox;
   std::shared_ptr<const KnownStream> memory;
 };
@@ -65,7 +67,7 @@ class NatsSink final : public core::Sink, private Inbox::Reader {
         core_(core),
         io_(asio::make_strand(std::move(io))),
         inbox_(Inbox::make(core)),
-        shared_(std::make_shared<const Dialled>(Dialled{settings_, name_})),
+        shared_(std::make_shared<const ConnectSettings>(ConnectSettings{settings_, name_})),
         publisher_(std::make_shared<Publisher>(core_, io_)) {}
   ~NatsSink() override { inbox_->close(); }
 
@@ -80,26 +82,26 @@ class NatsSink final : public core::Sink, private Inbox::Reader {
   std::string describe() const override;
 
  private:
-  /// Identifies the connection on which the stream was checked. A doubt, an answer that an intact stream cannot give,
+  /// Identifies the connection on which the stream was checked. A doubt (an answer that an intact stream cannot give)
   /// invalidates the check.
-  struct Looked {
+  struct CheckedConnection {
     std::uint64_t changes = 0, doubts = 0;
-    friend bool operator==(const Looked&, const Looked&) = default;
+    friend bool operator==(const CheckedConnection&, const CheckedConnection&) = default;
   };
 
   void on_ack(const Expected& message, const Ack& ack) override;
   void on_reconnected() override;
   void acknowledged(const Expected& message, const Ack& ack);
   Attempt refused(const std::string& subject, const Ack& ack) const;
-  std::string about_the_subject(const std::string& subject, const Ack& ack) const;
+  std::string subject_refusal(const std::string& subject, const Ack& ack) const;
   Result<std::shared_ptr<Parcel>> parcel_of(const core::StoredEvent& event) const;
   Result<Message> message_of(const core::StoredEvent& event, const NatsMessage& address) const;
   Task<Status> publish(const core::StoredEvent& event, std::shared_ptr<Flight> flight);
   Task<Attempt> send_core(core::StoredEvent event);
-  void remember(const core::StoredEvent& event, const Flight& flight);
-  void found(Inspection seen, std::map<std::string, std::string>& notes);
-  Looked now() const { return {inbox_->changes(), doubts_}; }
-  bool trusted() const { return looked_ && *looked_ == now(); }
+  void remember_stored(const core::StoredEvent& event, const Flight& flight);
+  void apply_inspection(Inspection seen, std::map<std::string, std::string>& notes);
+  CheckedConnection now() const { return {inbox_->changes(), doubts_}; }
+  bool trusted() const { return checked_ && *checked_ == now(); }
   bool closed() const { return !broker_ || inbox_->closed(); }
   bool connected() const { return broker_ && inbox_->up(); }
 
@@ -108,28 +110,28 @@ class NatsSink final : public core::Sink, private Inbox::Reader {
   /// io_ is a strand, so that a broker that does not read blocks one thread of the pool and not two
   asio::any_io_executor core_, io_;
   std::shared_ptr<Inbox> inbox_;
-  std::shared_ptr<const Dialled> shared_;
+  std::shared_ptr<const ConnectSettings> shared_;
   std::shared_ptr<Publisher> publisher_;
   std::shared_ptr<Broker> broker_;  ///< shared with work on io
   std::uint64_t reconnects_ = 0;    ///< Broker::reconnects() of the checked connection
   std::function<void()> wake_ = [] {};
-  std::optional<Looked> looked_;
+  std::optional<CheckedConnection> checked_;
   std::uint64_t doubts_ = 0;
-  unsigned looks_ = 0;
+  unsigned checks_ = 0;
   Marks marks_;
   bool marks_read_ = false;
   std::vector<std::string> subjects_;  ///< subjects of the stream at its last check
-  std::string worries_;
+  std::string warnings_;
   std::set<std::string> stored_parts_;  ///< messages that the stream has of partly stored events; they are not
                                         ///< published again
 };
 
 Task<Status> NatsSink::start() {
-  auto connected = co_await run_on(io_, Dial{shared_, inbox_});
+  auto connected = co_await run_on(io_, Connect{shared_, inbox_});
   if (!connected) co_return fail(connected.error());
   inbox_->open(*this);
   broker_ = std::move(*connected);
-  looked_.reset();
+  checked_.reset();
   co_return Status{};
 }
 
@@ -152,10 +154,11 @@ void NatsSink::acknowledged(const Expected& message, const Ack& ack) {
     attempt = {Outcome::retry_event,
                message.subject + ": the stream calls it a duplicate of a message that it does not have", 0};
   } else if (!trusted()) {
-    attempt = {Outcome::retry_sink, "acknowledged on a connection on which the stream was not looked at yet", 0};
+    attempt = {Outcome::retry_sink, "acknowledged on a connection on which the stream was not checked yet", 0};
   } else if (!marks_.acked(ack.stream_seq, ack.duplicate, message.id, message.flight->event)) {
     ++doubts_;
-    attempt = {Outcome::retry_sink, "stream " + settings_.stream + " gave a sequence again that it had given before",
+    attempt = {Outcome::retry_sink,
+               "stream " + settings_.stream + " gave a sequence number twice: it may have lost events, and is checked",
                0};
     wake_();
   } else {
@@ -164,7 +167,7 @@ void NatsSink::acknowledged(const Expected& message, const Ack& ack) {
 }
 
 /// Returns why a refusal concerns only the subject of this event, so that the others go on. Empty if it does not.
-std::string NatsSink::about_the_subject(const std::string& subject, const Ack& ack) const {
+std::string NatsSink::subject_refusal(const std::string& subject, const Ack& ack) const {
   const bool unknown = subjects_.empty() || covers(subjects_, subject);
   if (ack.status == NATS_NO_RESPONDERS && !unknown) {
     return "stream " + settings_.stream + " takes only " + joined(subjects_) + "; add " + subject + " to its subjects";
@@ -177,7 +180,7 @@ std::string NatsSink::about_the_subject(const std::string& subject, const Ack& a
 }
 
 Attempt NatsSink::refused(const std::string& subject, const Ack& ack) const {
-  const std::string of_it = about_the_subject(subject, ack);
+  const std::string of_it = subject_refusal(subject, ack);
   if (!of_it.empty()) return {Outcome::retry_event, subject + ": " + of_it, 0};
   const std::string text = ack.text.empty() ? status_text(ack.status) : ack.text;
   return {classify_failure(ack.status, ack.code), subject + ": " + text + explain(ack.code), 0};
@@ -237,7 +240,7 @@ Task<Status> NatsSink::publish(const core::StoredEvent& event, std::shared_ptr<F
 
 /// Remembers which messages of an event the stream has. An event with one refused subject is retried for ever, and its
 /// stored messages are not sent again.
-void NatsSink::remember(const core::StoredEvent& event, const Flight& flight) {
+void NatsSink::remember_stored(const core::StoredEvent& event, const Flight& flight) {
   if (flight.attempt.outcome == Outcome::retry_event) stored_parts_.insert(flight.stored.begin(), flight.stored.end());
   const bool over = flight.attempt.outcome == Outcome::delivered || flight.attempt.outcome == Outcome::permanent;
   if (!over || stored_parts_.empty()) return;
@@ -247,13 +250,13 @@ void NatsSink::remember(const core::StoredEvent& event, const Flight& flight) {
 Task<Attempt> NatsSink::send(core::StoredEvent event) {
   if (closed()) co_return Attempt{Outcome::retry_sink, "no connection to NATS", 0};
   if (!settings_.jetstream) co_return co_await send_core(std::move(event));
-  if (!trusted()) co_return Attempt{Outcome::retry_sink, "not connected since the stream was looked at", 0};
+  if (!trusted()) co_return Attempt{Outcome::retry_sink, "the stream was not checked on this connection yet", 0};
   const auto flight = std::make_shared<Flight>(core_, event.replay ? 0 : event.stamp.seq);
   const Status published = co_await publish(event, flight);
   if (!published) flight->attempt = {Outcome::permanent, published.error().message, 0};
   if (flight->left > 0 && !flight->over) {
     boost::system::error_code woken;
-    flight->done.expires_after(settings_.ack_wait + kGuard);
+    flight->done.expires_after(settings_.ack_wait + kAckGrace);
     co_await flight->done.async_wait(asio::redirect_error(asio::use_awaitable, woken));
   }
   if (flight->left > 0) {
@@ -262,7 +265,7 @@ Task<Attempt> NatsSink::send(core::StoredEvent event) {
       flight->attempt = {Outcome::retry_sink, "no ack within " + std::to_string(settings_.ack_wait.count()) + " ms", 0};
     }
   }
-  remember(event, *flight);
+  remember_stored(event, *flight);
   co_return flight->attempt;
 }
 
@@ -282,29 +285,29 @@ Task<Result<std::optional<std::int64_t>>> NatsSink::check(std::map<std::string, 
   if (!settings_.jetstream) co_return Answer(std::nullopt);
   if (!marks_read_) marks_.read(notes);
   marks_read_ = true;
-  const Looked before = now();
-  const Inspect work(broker_, shared_, inbox_, {marks_, notes["stream_created"], looks_++});
+  const CheckedConnection before = now();
+  const Inspect work(broker_, shared_, inbox_, {marks_, notes["stream_created"], checks_++});
   auto seen = co_await run_on(io_, work);
   if (!seen) co_return Answer(tl::unexpected(seen.error()));
   if (closed() || !(before == now())) {
     co_return Answer(
-        fail(Code::unavailable, "NATS: the connection changed while stream " + settings_.stream + " was looked at"));
+        fail(Code::unavailable, "NATS: the connection changed while stream " + settings_.stream + " was checked"));
   }
-  looked_ = before;
+  checked_ = before;
   reconnects_ = seen->reconnects;
   std::optional<std::int64_t> rewind;
   if (seen->loss) rewind = seen->loss->rewind_to;
-  found(std::move(*seen), notes);
+  apply_inspection(std::move(*seen), notes);
   co_return Answer(rewind);
 }
 
-void NatsSink::found(Inspection seen, std::map<std::string, std::string>& notes) {
+void NatsSink::apply_inspection(Inspection seen, std::map<std::string, std::string>& notes) {
   notes["stream_created"] = seen.created;
   subjects_ = std::move(seen.subjects);
-  if (seen.worries != worries_ && !seen.worries.empty()) {
-    log::room("delivery").warn("sink {}: stream {}: {}", name_, settings_.stream, seen.worries);
+  if (seen.warnings != warnings_ && !seen.warnings.empty()) {
+    log::room("delivery").warn("sink {}: stream {}: {}", name_, settings_.stream, seen.warnings);
   }
-  worries_ = std::move(seen.worries);
+  warnings_ = std::move(seen.warnings);
   if (!seen.loss) return;
   marks_.keep_oldest(seen.loss->marks_kept);
   stored_parts_.clear();
@@ -331,7 +334,7 @@ std::string NatsSink::describe() const {
   if (closed()) return "not connected";
   if (!connected()) return "reconnecting";
   if (!settings_.jetstream) return "connected, core NATS";
-  return "connected, stream " + settings_.stream + (worries_.empty() ? "" : "; " + worries_);
+  return "connected, stream " + settings_.stream + (warnings_.empty() ? "" : "; " + warnings_);
 }
 
 }  // namespace

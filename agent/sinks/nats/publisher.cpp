@@ -10,7 +10,7 @@
 namespace driftd::sinks {
 namespace {
 
-natsStatus give_to_stream(Parcel& parcel, Piece& piece) {
+natsStatus publish_to_stream(Parcel& parcel, Piece& piece) {
   if (parcel.broker->reconnects() != parcel.reconnects) return NATS_CONNECTION_DISCONNECTED;
   jsPubOptions options;
   jsPubOptions_Init(&options);
@@ -22,15 +22,15 @@ natsStatus give_to_stream(Parcel& parcel, Piece& piece) {
   return status;
 }
 
-natsStatus give_to_core(Parcel& parcel, Piece& piece) {
+natsStatus publish_to_core(Parcel& parcel, Piece& piece) {
   const natsStatus status = natsConnection_PublishMsg(parcel.broker->connection.get(), piece.message.get());
   if (status == NATS_OK) piece.message.reset();
   return status;
 }
 
-void give(Parcel& parcel) {
+void publish_parcel(Parcel& parcel) {
   for (auto& piece : parcel.pieces) {
-    piece.status = parcel.stream.empty() ? give_to_core(parcel, piece) : give_to_stream(parcel, piece);
+    piece.status = parcel.stream.empty() ? publish_to_core(parcel, piece) : publish_to_stream(parcel, piece);
     if (piece.status != NATS_OK) return;
   }
 }
@@ -44,15 +44,15 @@ void fail_all(Parcel& parcel, natsStatus status) {
 }  // namespace
 
 /// The parcels of one batch.
-struct Publisher::Load {
-  explicit Load(asio::any_io_executor core) : over(std::move(core), asio::steady_timer::time_point::max()) {}
+struct Publisher::Batch {
+  explicit Batch(asio::any_io_executor core) : over(std::move(core), asio::steady_timer::time_point::max()) {}
   std::vector<std::shared_ptr<Parcel>> parcels;
   bool done = false;
   asio::steady_timer over;
 
   /// [io]
   void publish() {
-    for (const auto& parcel : parcels) give(*parcel);
+    for (const auto& parcel : parcels) publish_parcel(*parcel);
     const auto last = parcels.back();  // earlier parcels may be on a replaced connection, which is closed
     if (!last->stream.empty()) return;
     const natsStatus flushed = natsConnection_FlushTimeout(last->broker->connection.get(), last->wait.count());  // PONG
@@ -64,7 +64,7 @@ struct Publisher::Load {
 };
 
 Task<void> Publisher::publish(std::shared_ptr<Parcel> parcel) {
-  if (!next_) next_ = std::make_shared<Load>(core_);
+  if (!next_) next_ = std::make_shared<Batch>(core_);
   const auto mine = next_;
   mine->parcels.push_back(std::move(parcel));
   if (!std::exchange(running_, true)) asio::co_spawn(core_, run(shared_from_this()), fatal);
@@ -74,14 +74,14 @@ Task<void> Publisher::publish(std::shared_ptr<Parcel> parcel) {
 
 Task<void> Publisher::run(std::shared_ptr<Publisher> self) {
   while (self->next_) {
-    const auto load = std::exchange(self->next_, nullptr);
-    auto work = [load] {
-      load->publish();
+    const auto batch = std::exchange(self->next_, nullptr);
+    auto work = [batch] {
+      batch->publish();
       return true;
     };
     co_await run_on(self->io_, std::move(work));
-    load->done = true;
-    load->over.cancel();
+    batch->done = true;
+    batch->over.cancel();
   }
   self->running_ = false;
 }

@@ -42,11 +42,11 @@ class Publisher : public std::enable_shared_from_this<Publisher> {
   Task<void> publish(std::shared_ptr<Parcel> parcel);
 
  private:
-  struct Load;
+  struct Batch;
   static Task<void> run(std::shared_ptr<Publisher> self);
 
   asio::any_io_executor core_, io_;
-  std::shared_ptr<Load> next_;
+  std::shared_ptr<Batch> next_;
   bool running_ = false;
 };
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "sinks/nats/words.hpp"
+#include "sinks/nats/failure_text.hpp"
 
 namespace driftd::sinks {
 namespace {
@@ -20,9 +20,9 @@ constexpr std::size_t kSample = 4;  // number of older marks that one check read
 enum class Found { ours, not_ours, unreadable };
 
 /// One check of the stream.
-class Look {
+class StreamCheck {
  public:
-  Look(const Broker& broker, const NatsSettings& settings, const KnownStream& memory, const Inbox& inbox)
+  StreamCheck(const Broker& broker, const NatsSettings& settings, const KnownStream& memory, const Inbox& inbox)
       : broker_(broker),
         settings_(settings),
         memory_(memory),
@@ -39,14 +39,14 @@ class Look {
   }
   Status read_info();
   Status create();
-  Status whole() const;
+  Status check_configuration() const;
   Result<Found> at(const Position& position);
   Result<Found> missing(const Position& position);
   Result<std::optional<Loss>> find_loss();
   Result<bool> sample_holds();
   Result<Loss> measure();
   bool evicts_single_messages() const;
-  std::string worries() const;
+  std::string warnings() const;
 
   const Broker& broker_;
   const NatsSettings& settings_;
@@ -56,7 +56,7 @@ class Look {
   bool unreadable_ = false;
 };
 
-Status Look::read_info() {
+Status StreamCheck::read_info() {
   jsStreamInfo* raw = nullptr;
   jsErrCode code{};
   const natsStatus status = js_GetStreamInfo(&raw, broker_.stream.get(), settings_.stream.c_str(), nullptr, &code);
@@ -66,10 +66,10 @@ Status Look::read_info() {
   if (absent)
     return fail(Code::unavailable, "NATS: there is no stream " + settings_.stream + explain(JSStreamNotFoundErr));
   if (status != NATS_OK) return fail(failed(status, static_cast<int>(code), "INFO"));
-  return whole();
+  return check_configuration();
 }
 
-Status Look::create() {
+Status StreamCheck::create() {
   const char* subjects[] = {"backend.>", "driftd.agent.>"};
   jsStreamConfig config;
   jsStreamConfig_Init(&config);
@@ -87,30 +87,30 @@ Status Look::create() {
   const natsStatus status = js_AddStream(&raw, broker_.stream.get(), &config, nullptr, &code);
   info_.reset(raw);
   if (status != NATS_OK) return fail(failed(status, static_cast<int>(code), "CREATE"));
-  return whole();
+  return check_configuration();
 }
 
 /// Checks that the stream's info has a configuration; nats.c accepts an answer without one.
-Status Look::whole() const {
+Status StreamCheck::check_configuration() const {
   if (info_ != nullptr && info_->Config != nullptr) return Status{};
-  return fail(Code::unavailable, "NATS at " + shown_urls(settings_.servers) + ": what it says of stream " +
-                                     settings_.stream +
-                                     " has no configuration; is this a nats-server, and nobody in between?");
+  return fail(Code::unavailable,
+              "NATS at " + shown_urls(settings_.servers) + ": its answer about stream " + settings_.stream +
+                  " has no configuration; check that this is a nats-server, without a proxy in between");
 }
 
 /// Returns true if the stream may lose single messages by its own rules: consumers empty it, or it keeps a limited
 /// number for each subject.
-bool Look::evicts_single_messages() const {
+bool StreamCheck::evicts_single_messages() const {
   return info_->Config->Retention != js_LimitsPolicy || info_->Config->MaxMsgsPerSubject > 0;
 }
 
-Result<Found> Look::missing(const Position& position) {
+Result<Found> StreamCheck::missing(const Position& position) {
   if (evicts_single_messages()) return Found::ours;
   DRIFTD_CHECK(read_info());  // the message may have expired since the last check
   return position.stream_seq < info_->State.FirstSeq ? Found::ours : Found::not_ours;
 }
 
-Result<Found> Look::at(const Position& position) {
+Result<Found> StreamCheck::at(const Position& position) {
   if (position.stream_seq > info_->State.LastSeq) return Found::not_ours;
   if (position.stream_seq < info_->State.FirstSeq) return Found::ours;  // expired: it was there
   natsMsg* raw = nullptr;
@@ -129,10 +129,10 @@ Result<Found> Look::at(const Position& position) {
   return position.id == id ? Found::ours : Found::not_ours;
 }
 
-Result<bool> Look::sample_holds() {
+Result<bool> StreamCheck::sample_holds() {
   const auto& marks = memory_.marks.all();
   for (std::size_t i = 0; i < std::min(kSample, marks.size()); ++i) {
-    DRIFTD_TRY(const Found found, at(marks[(memory_.looks * kSample + i) % marks.size()]));
+    DRIFTD_TRY(const Found found, at(marks[(memory_.checks * kSample + i) % marks.size()]));
     if (found == Found::not_ours) return false;
   }
   return true;
@@ -140,7 +140,7 @@ Result<bool> Look::sample_holds() {
 
 /// Checks the marks from the oldest one. What follows the first mark that does not hold may be lost, whatever newer
 /// ones say.
-Result<Loss> Look::measure() {
+Result<Loss> StreamCheck::measure() {
   Loss loss;
   for (const auto& mark : memory_.marks.all()) {
     DRIFTD_TRY(const Found found, at(mark));
@@ -151,7 +151,7 @@ Result<Loss> Look::measure() {
   return loss;
 }
 
-Result<std::optional<Loss>> Look::find_loss() {
+Result<std::optional<Loss>> StreamCheck::find_loss() {
   if (!memory_.created.empty() && memory_.created != std::to_string(info_->Created)) return Loss{};
   const Position& last = memory_.marks.last();
   if (last.stream_seq == 0) return std::nullopt;
@@ -165,7 +165,7 @@ Result<std::optional<Loss>> Look::find_loss() {
   return loss;
 }
 
-std::string Look::worries() const {
+std::string StreamCheck::warnings() const {
   std::vector<std::string> out;
   if (unreadable_) {
     out.push_back("the account may not publish to " + api("MSG.GET") +
@@ -181,13 +181,13 @@ std::string Look::worries() const {
   return joined(out);
 }
 
-Result<Inspection> Look::run() {
+Result<Inspection> StreamCheck::run() {
   DRIFTD_CHECK(read_info());
   Inspection out;
   DRIFTD_TRY(out.loss, find_loss());
   out.created = std::to_string(info_->Created);
   for (int i = 0; i < info_->Config->SubjectsLen; ++i) out.subjects.emplace_back(info_->Config->Subjects[i]);
-  out.worries = worries();
+  out.warnings = warnings();
   return out;
 }
 
@@ -195,7 +195,7 @@ Result<Inspection> Look::run() {
 
 Result<Inspection> inspect(const Broker& broker, const NatsSettings& settings, const KnownStream& memory,
                            const Inbox& inbox) {
-  return Look(broker, settings, memory, inbox).run();
+  return StreamCheck(broker, settings, memory, inbox).run();
 }
 
 }  // namespace driftd::sinks

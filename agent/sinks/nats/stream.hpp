@@ -14,7 +14,7 @@ namespace driftd::sinks {
 struct KnownStream {
   Marks marks;
   std::string created;  ///< creation time of the stream; empty if it was never seen
-  unsigned looks = 0;   ///< number of checks so far; selects the sample of older marks
+  unsigned checks = 0;  ///< number of checks so far; selects the sample of older marks
 };
 
 struct Loss {
@@ -27,7 +27,7 @@ struct Inspection {
   std::string created;
   std::vector<std::string> subjects;  ///< subjects that the stream accepts
   std::optional<Loss> loss;           ///< set if the stream lost messages that it had acknowledged
-  std::string worries;                ///< what cannot be checked, or will be evicted; empty if nothing
+  std::string warnings;               ///< what cannot be checked, or will be evicted; empty if nothing
 };
 
 /// Creates the stream if it is absent, and checks whether it went backwards: it was created again, is shorter than it

@@ -9,39 +9,40 @@
 namespace driftd::sinks {
 namespace {
 
-constexpr unsigned char kMapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+/// How an IPv4 address begins as an IPv6 one: ::ffff:0:0/96.
+constexpr unsigned char kMappedPrefix[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
 
 struct Refused {
   const char* cidr;
   const char* why;
 };
 /// Networks that are not global unicast, or that tunnel to such networks.
-constexpr Refused kRefused[] = {{"0.0.0.0/8", "this network"},
-                                {"10.0.0.0/8", "private"},
-                                {"100.64.0.0/10", "carrier-grade NAT"},
-                                {"127.0.0.0/8", "loopback"},
-                                {"169.254.0.0/16", "link-local"},
-                                {"172.16.0.0/12", "private"},
-                                {"192.0.0.0/24", "protocol space"},
-                                {"192.0.2.0/24", "documentation"},
-                                {"192.88.99.0/24", "6to4 relay"},
-                                {"192.168.0.0/16", "private"},
-                                {"198.18.0.0/15", "benchmarking"},
-                                {"198.51.100.0/24", "documentation"},
-                                {"203.0.113.0/24", "documentation"},
-                                {"224.0.0.0/4", "multicast"},
-                                {"240.0.0.0/4", "reserved"},
-                                {"::/96", "unspecified or loopback"},
-                                {"64:ff9b::/96", "NAT64"},
-                                {"64:ff9b:1::/48", "NAT64"},
-                                {"100::/64", "discard"},
-                                {"2001::/32", "Teredo"},
-                                {"2001:db8::/32", "documentation"},
-                                {"2002::/16", "6to4"},
-                                {"fc00::/7", "private"},
-                                {"fe80::/10", "link-local"},
-                                {"fec0::/10", "site-local"},
-                                {"ff00::/8", "multicast"}};
+constexpr Refused kRefusedNetworks[] = {{"0.0.0.0/8", "this network"},
+                                        {"10.0.0.0/8", "private"},
+                                        {"100.64.0.0/10", "carrier-grade NAT"},
+                                        {"127.0.0.0/8", "loopback"},
+                                        {"169.254.0.0/16", "link-local"},
+                                        {"172.16.0.0/12", "private"},
+                                        {"192.0.0.0/24", "protocol space"},
+                                        {"192.0.2.0/24", "documentation"},
+                                        {"192.88.99.0/24", "6to4 relay"},
+                                        {"192.168.0.0/16", "private"},
+                                        {"198.18.0.0/15", "benchmarking"},
+                                        {"198.51.100.0/24", "documentation"},
+                                        {"203.0.113.0/24", "documentation"},
+                                        {"224.0.0.0/4", "multicast"},
+                                        {"240.0.0.0/4", "reserved"},
+                                        {"::/96", "unspecified or loopback"},
+                                        {"64:ff9b::/96", "NAT64"},
+                                        {"64:ff9b:1::/48", "NAT64"},
+                                        {"100::/64", "discard"},
+                                        {"2001::/32", "Teredo"},
+                                        {"2001:db8::/32", "documentation"},
+                                        {"2002::/16", "6to4"},
+                                        {"fc00::/7", "private"},
+                                        {"fe80::/10", "link-local"},
+                                        {"fec0::/10", "site-local"},
+                                        {"ff00::/8", "multicast"}};
 
 bool to_bytes(const sockaddr* address, unsigned char (&out)[16]) {
   if (address->sa_family == AF_INET6) {
@@ -49,14 +50,14 @@ bool to_bytes(const sockaddr* address, unsigned char (&out)[16]) {
     return true;
   }
   if (address->sa_family != AF_INET) return false;
-  std::memcpy(out, kMapped, 12);
+  std::memcpy(out, kMappedPrefix, 12);
   std::memcpy(out + 12, &reinterpret_cast<const sockaddr_in*>(address)->sin_addr, 4);
   return true;
 }
 
 std::string text_of(const unsigned char (&ip)[16]) {
   char text[INET6_ADDRSTRLEN] = {};
-  if (std::memcmp(ip, kMapped, 12) == 0) {
+  if (std::memcmp(ip, kMappedPrefix, 12) == 0) {
     ::inet_ntop(AF_INET, ip + 12, text, sizeof text);
   } else {
     ::inet_ntop(AF_INET6, ip, text, sizeof text);
@@ -69,13 +70,13 @@ std::string text_of(const unsigned char (&ip)[16]) {
 Result<Network> Network::parse(std::string_view text) {
   const auto bad = [text] {
     return fail(Code::invalid,
-                "'" + std::string(text) + "' is no network; expected CIDR such as 10.1.0.0/16 or fd00::/8");
+                "'" + std::string(text) + "' is not a network; expected CIDR such as 10.1.0.0/16 or fd00::/8");
   };
   const auto slash = text.find('/');
   const std::string host(text.substr(0, slash));
   Network out;
   const bool v4 = ::inet_pton(AF_INET, host.c_str(), out.address + 12) == 1;
-  if (v4) std::memcpy(out.address, kMapped, 12);
+  if (v4) std::memcpy(out.address, kMappedPrefix, 12);
   if (!v4 && ::inet_pton(AF_INET6, host.c_str(), out.address) != 1) return bad();
   const int width = v4 ? 32 : 128;
   int bits = width;
@@ -116,7 +117,7 @@ std::string AddressGuard::refusal(const sockaddr* address) const {
   for (const auto& network : allow_) {
     if (network.contains(ip)) return {};
   }
-  for (const auto& refused : kRefused) {
+  for (const auto& refused : kRefusedNetworks) {
     const auto network = Network::parse(refused.cidr);
     if (network && network->contains(ip)) {
       return text_of(ip) + " is " + refused.why + " (" + refused.cidr +

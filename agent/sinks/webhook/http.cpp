@@ -11,9 +11,9 @@
 namespace driftd::sinks {
 namespace {
 
-constexpr std::size_t kBodyLimit = 64 << 10;
-constexpr std::size_t kHeadLimit = 64 << 10;
-constexpr std::int64_t kRetryAfterCap = 3'600'000;
+constexpr std::size_t kMaxBody = 64 << 10;  // bytes
+constexpr std::size_t kMaxHead = 64 << 10;  // bytes
+constexpr std::int64_t kMaxRetryAfterMs = 3'600'000;
 
 struct Transfer {
   HttpPost request;
@@ -21,7 +21,7 @@ struct Transfer {
   const AddressGuard* guard = nullptr;
   CURL* easy = nullptr;
   curl_slist* headers = nullptr;
-  std::size_t received = 0, head = 0;
+  std::size_t received = 0, head_bytes = 0;
   std::string refusal;
   char error[CURL_ERROR_SIZE] = {};
 
@@ -40,18 +40,18 @@ curl_socket_t open_socket(void* closure, curlsocktype, curl_sockaddr* address) {
   return ::socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
 }
 
-std::size_t drop(char*, std::size_t size, std::size_t count, void* closure) {
+std::size_t drop_body(char*, std::size_t size, std::size_t count, void* closure) {
   auto& transfer = *static_cast<Transfer*>(closure);
   transfer.received += size * count;
-  return transfer.received > kBodyLimit ? 0 : size * count;  // 0 ends the transfer; the status is known by now
+  return transfer.received > kMaxBody ? 0 : size * count;  // 0 ends the transfer; the status is known by now
 }
 
 /// Limits the head of the answer, including interim answers (1xx), because libcurl keeps all of it until the answer is
 /// complete.
 std::size_t take_head(char*, std::size_t size, std::size_t count, void* closure) {
   auto& transfer = *static_cast<Transfer*>(closure);
-  transfer.head += size * count;
-  if (transfer.head <= kHeadLimit) return size * count;
+  transfer.head_bytes += size * count;
+  if (transfer.head_bytes <= kMaxHead) return size * count;
   transfer.refusal = "the head of the answer has more than 64 KiB";
   return 0;
 }
@@ -99,7 +99,7 @@ void prepare(Transfer& transfer) {
   set(easy, CURLOPT_TIMEOUT_MS, static_cast<long>(request.total_timeout.count()));
   set(easy, CURLOPT_OPENSOCKETFUNCTION, &open_socket);
   set(easy, CURLOPT_OPENSOCKETDATA, &transfer);
-  set(easy, CURLOPT_WRITEFUNCTION, &drop);
+  set(easy, CURLOPT_WRITEFUNCTION, &drop_body);
   set(easy, CURLOPT_WRITEDATA, &transfer);
   set(easy, CURLOPT_HEADERFUNCTION, &take_head);
   set(easy, CURLOPT_HEADERDATA, &transfer);
@@ -109,13 +109,13 @@ void prepare(Transfer& transfer) {
 
 HttpAnswer answer_of(Transfer& transfer, CURLcode code) {
   HttpAnswer answer;
-  const bool too_long = code == CURLE_WRITE_ERROR && transfer.received > kBodyLimit;
+  const bool too_long = code == CURLE_WRITE_ERROR && transfer.received > kMaxBody;
   if (code == CURLE_OK || too_long) {
     curl_easy_getinfo(transfer.easy, CURLINFO_RESPONSE_CODE, &answer.status);
     curl_off_t seconds = 0;
     curl_easy_getinfo(transfer.easy, CURLINFO_RETRY_AFTER, &seconds);
     // a date in the past gives a negative number
-    answer.retry_after_ms = std::clamp<std::int64_t>(seconds, 0, kRetryAfterCap / 1000) * 1000;
+    answer.retry_after_ms = std::clamp<std::int64_t>(seconds, 0, kMaxRetryAfterMs / 1000) * 1000;
     return answer;
   }
   curl_off_t connected = 0;

@@ -7,10 +7,11 @@ namespace driftd::sinks {
 namespace {
 
 constexpr std::string_view kPrefix = "whsec_";
-constexpr std::size_t kLeast = 16;
+constexpr std::size_t kMinKeyBytes = 16;
 constexpr std::string_view kAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-Result<std::string> decode(std::string_view text) {
+/// Decodes base64 with or without padding.
+Result<std::string> decode_base64(std::string_view text) {
   while (!text.empty() && text.back() == '=') text.remove_suffix(1);
   std::string out;
   unsigned buffer = 0;
@@ -18,7 +19,8 @@ Result<std::string> decode(std::string_view text) {
   for (const char ch : text) {
     const auto value = kAlphabet.find(ch);
     if (value == std::string_view::npos) {
-      return fail(Code::invalid, "webhook secret: what follows whsec_ is no base64; expected letters, digits, + and /");
+      return fail(Code::invalid,
+                  "webhook secret: what follows whsec_ is not valid base64; expected letters, digits, + and /");
     }
     buffer = (buffer << 6 | static_cast<unsigned>(value)) & 0xffffff;
     bits += 6;
@@ -32,9 +34,9 @@ Result<std::string> decode(std::string_view text) {
 Result<std::string> signing_key(std::string_view secret) {
   std::string key(secret);
   if (secret.substr(0, kPrefix.size()) == kPrefix) {
-    DRIFTD_TRY(key, decode(secret.substr(kPrefix.size())));
+    DRIFTD_TRY(key, decode_base64(secret.substr(kPrefix.size())));
   }
-  if (key.size() < kLeast) {
+  if (key.size() < kMinKeyBytes) {
     return fail(Code::invalid,
                 "webhook secret: " + std::to_string(key.size()) + " bytes; expected at least 16 (24 to 64 are usual)");
   }

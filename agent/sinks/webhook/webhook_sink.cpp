@@ -15,14 +15,15 @@ namespace {
 using core::Attempt;
 using Outcome = Attempt::Outcome;
 
-constexpr int kRefusals = 3;
-constexpr std::size_t kRefusalsKept = 1'024;
+constexpr int kMaxRefusals = 3;  // of one event, which is then a dead letter
+constexpr std::size_t kMaxRememberedEvents = 1'024;
 
-bool refuses(long status) { return status == 400 || status == 413 || status == 415 || status == 422; }
+/// Returns true if the status is about this event's content, so that sending it again may never help.
+bool is_refusal(long status) { return status == 400 || status == 413 || status == 415 || status == 422; }
 
 /// Returns true if the status may concern the whole endpoint (wrong key or URL, overload, a gateway without its server)
 /// or only this event (a filter in front of the receiver).
-bool unclear(long status) {
+bool may_concern_all(long status) {
   return status == 401 || status == 403 || status == 404 || status == 405 || status == 429 || status == 502 ||
          status == 503 || status == 504;
 }
@@ -123,8 +124,8 @@ Task<Attempt> WebhookSink::send(core::StoredEvent event) {
 
 Attempt WebhookSink::remember(const std::string& id, const HttpAnswer& answer) {
   int refusals = 0;
-  if (refuses(answer.status)) {
-    if (refusals_.size() >= kRefusalsKept) refusals_.erase(refusals_.begin());
+  if (is_refusal(answer.status)) {
+    if (refusals_.size() >= kMaxRememberedEvents) refusals_.erase(refusals_.begin());
     refusals = refusals_[id]++;
   }
   Attempt attempt = attempt_of(name_, answer, refusals);
@@ -169,8 +170,8 @@ Attempt attempt_of(const std::string& sink, const HttpAnswer& answer, int refusa
   }
   if (status >= 200 && status < 300) return {Outcome::delivered, detail, 0};
   if (status == 410) return {Outcome::disabled, detail, 0};
-  if (unclear(status)) return {Outcome::refused, detail, answer.retry_after_ms};
-  if (refuses(status) && refusals + 1 >= kRefusals) return {Outcome::permanent, detail, 0};
+  if (may_concern_all(status)) return {Outcome::refused, detail, answer.retry_after_ms};
+  if (is_refusal(status) && refusals + 1 >= kMaxRefusals) return {Outcome::permanent, detail, 0};
   return {Outcome::retry_event, detail, answer.retry_after_ms};
 }
 

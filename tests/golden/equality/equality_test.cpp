@@ -12,6 +12,7 @@
 
 #include "core/judge/declaration.hpp"
 #include "core/judge/expected.hpp"
+#include "core/value/schema.hpp"
 #include "files.hpp"
 
 namespace driftd::core {

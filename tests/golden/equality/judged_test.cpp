@@ -10,6 +10,8 @@
 #include <sstream>
 
 #include "core/judge/judge.hpp"
+#include "core/judge/rules.hpp"
+#include "core/value/schema.hpp"
 #include "files.hpp"
 
 namespace driftd::core {

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "core/judge/diff.hpp"
+#include "core/value/schema.hpp"
 #include "k8s/kinds.hpp"
 #include "k8s/mapping.hpp"
 #include "kafka/mapping.hpp"

@@ -2,6 +2,7 @@
 // With the real tools: the README's rights, a Helm release made by helm, quantities as the server writes them.
 #include "cluster.hpp"
 #include "core/judge/diff.hpp"
+#include "core/value/schema.hpp"
 #include "support/redis.hpp"  // readme_grants
 
 namespace driftd::test {

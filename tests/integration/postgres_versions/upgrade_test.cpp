@@ -5,6 +5,8 @@
 #include <sstream>
 
 #include "core/judge/judge.hpp"
+#include "core/judge/rules.hpp"
+#include "core/value/schema.hpp"
 #include "integration/postgres/fixture.hpp"
 
 namespace driftd::test {

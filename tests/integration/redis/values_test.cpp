@@ -4,6 +4,7 @@
 
 #include "core/judge/declaration.hpp"
 #include "core/judge/expected.hpp"
+#include "core/value/schema.hpp"
 #include "fixture.hpp"
 #include "redis/config.hpp"
 

@@ -129,6 +129,15 @@ TEST(Cli, DiscoverShowsBackendsAndSaysWhenTheListIsNotWhole) {
   EXPECT_NE(ask(agent, {"discover", "none"}).code, kOk);
 }
 
+TEST(Cli, DiscoverAsksForTheBackendWhoseNameWasGivenWhateverItsCharacters) {
+  FakeAgent agent;
+  for (const char* name : {"a#b", "50%", "a?b=c"}) {
+    const CommandResult outcome = ask(agent, {"discover", name});
+    EXPECT_EQ(outcome.code, kFinding) << name;
+    EXPECT_THAT(outcome.err, HasSubstr("there is no backend " + std::string(name)));
+  }
+}
+
 TEST(Cli, DecisionsGoOnAfterARefusalAndSaySo) {
   FakeAgent agent;
   const CommandResult outcome = ask(agent, {"approve", "d-gone@abcdef01", "d-1@abcdef01", "--reason", "planned"});
@@ -207,7 +216,7 @@ TEST(Cli, PluginLsNamesTheCulpritAndEveryReason) {
   EXPECT_EQ(outcome.code, kOk);
   for (const char* part : {"redis.so", "cache", "parked until 1970-01-01", "signal 11 (Segmentation fault) in refresh",
                            "asked 2 times for secrets that are not its own", "broke rules: emit 3",
-                           "emit: record 0 (/) has no kind", "met budgets: rss 1", "refused", "half a plugin"}) {
+                           "emit: record 0 (/) has no kind", "exceeded budgets: rss 1", "refused", "half a plugin"}) {
     EXPECT_THAT(outcome.out, HasSubstr(part));
   }
 }
@@ -324,7 +333,7 @@ TEST(Cli, ValidateAsksThePluginsAboutSettings) {
   EXPECT_EQ(valid.code, kOk);
   EXPECT_THAT(valid.out, HasSubstr("valid, 1 backend, 0 sinks, 0 routes"));
   Hooks hooks;
-  hooks.check_settings = [](const config::Config& config) {
+  hooks.check_config = [](const config::Config& config) {
     return app::CheckReport{{{config.file, config.backend_settings_at.at("a"), "no 'endpoint'", "", "", ""}}, {}};
   };
   const CommandResult outcome = driftd({"validate", file}, hooks);
@@ -336,7 +345,7 @@ TEST(Cli, APluginThatIsMissingIsAMistakeOnlyWhereThatWasAsked) {
   const TempDir folder;
   const std::string file = folder.write("d.yaml", "backends: [ { name: a, provider: redis } ]\n");
   Hooks hooks;
-  hooks.check_settings = [](const config::Config& config) {
+  hooks.check_config = [](const config::Config& config) {
     return app::CheckReport{
         {}, {{config.file, config.backend_settings_at.at("a"), "no plugin for provider 'redis'", "", "", ""}}};
   };
@@ -351,7 +360,7 @@ TEST(Cli, WhatLeftTheFileWithWorkUndoneIsAMistakeOnlyWhereThatWasAskedAndAStoreT
   const TempDir folder;
   const std::string file = folder.write("d.yaml", "backends: [ { name: a, provider: redis } ]\n");
   Hooks hooks;
-  hooks.check_settings = [](const config::Config& config) {
+  hooks.check_config = [](const config::Config& config) {
     app::CheckReport out;
     out.left = {{config.file, {}, "sink 'ops' is not in this file any more", "", "", ""}};
     out.notes = {{config.file, {}, "the store was not looked into: Permission denied", "", "", ""}};
@@ -364,6 +373,20 @@ TEST(Cli, WhatLeftTheFileWithWorkUndoneIsAMistakeOnlyWhereThatWasAskedAndAStoreT
   EXPECT_THAT(lenient.err, HasSubstr("the store was not looked into"));
   EXPECT_EQ(strict.code, kConfig);
   EXPECT_THAT(strict.err, HasSubstr("1 mistake\n"));
+}
+
+TEST(Cli, EveryWarningOfValidateIsMarkedAsOne) {
+  const TempDir folder;
+  const std::string file = folder.write("d.yaml", "backends: [ { name: a, provider: redis } ]\n");
+  Hooks hooks;
+  hooks.check_config = [](const config::Config& config) {
+    app::CheckReport out;
+    out.notes = {{config.file, {}, "the first", "", "", ""}, {config.file, {}, "the second", "", "", ""}};
+    return out;
+  };
+  const CommandResult outcome = driftd({"validate", file}, hooks);
+  EXPECT_EQ(outcome.code, kOk);
+  EXPECT_EQ(outcome.err, "warning: " + file + ": the first\nwarning: " + file + ": the second\n");
 }
 
 TEST(Cli, AConfigThatWasNamedAndCannotBeReadNamesNoOtherAgent) {

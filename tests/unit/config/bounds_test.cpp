@@ -28,7 +28,7 @@ const Bomb kBombs[] = {
      [] { return "a: &a " + std::string(800'000, 'x') + "\nb: [" + repeated("*a,", 60'000) + "*a]\n"; }},
     {"AliasesOfLists", "aliases and lists make more than 50000 nodes",
      [] { return "a: &a [" + repeated("1,", 40'000) + "1]\nb: [" + repeated("*a,", 40'000) + "*a]\n"; }},
-    {"AnchorsInAnchors", "anchors stand in anchors",
+    {"AnchorsInAnchors", "anchors inside anchors",
      [] {
        std::string open;
        for (int i = 0; i < 60; ++i) open += "&k" + std::to_string(i) + " [";

@@ -57,7 +57,7 @@ TEST_F(InstallationKey, WhatIsNoReferenceIsRefusedAndNotRepeated) {
   for (const std::string value :
        {"key-canary-55e1", "\"${env:KEY}\"", "\"${exec:/bin/cat x}\"", "\"${file:a} key-canary-55e1\"",
         "[ key-canary-55e1 ]", "\"x ${file:a}\"", "{ a: key-canary-55e1 }", "\"\""}) {
-    EXPECT_THAT(refused(value), AllOf(HasSubstr("driftd.yaml:3:21: 'installation_key' of 'agent' is no reference"),
+    EXPECT_THAT(refused(value), AllOf(HasSubstr("driftd.yaml:3:21: 'installation_key' of 'agent' is not a reference"),
                                       HasSubstr("${credential:NAME} or ${file:PATH}"), HasSubstr("driftd key new"),
                                       Not(HasSubstr(kCanary))))
         << value;

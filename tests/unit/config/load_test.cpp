@@ -144,8 +144,8 @@ TEST(Load, ExpectationsHoldPathsAndTypedValues) {
       "backends:\n- name: a\n  provider: p\n  expect:\n  - match: { kind: topic, id: \"orders.*\" }\n"
       "    where: { 'config[\"min.insync.replicas\"]': 2 }\n");
   const auto& expect = config.backends.at(0).rules->expect.at(0);
-  EXPECT_EQ(expect.where_all.at(0).first.render(), "config[\"min.insync.replicas\"]");
-  EXPECT_EQ(core::render(expect.where_all.at(0).second), "2");
+  EXPECT_EQ(expect.attributes.at(0).first.render(), "config[\"min.insync.replicas\"]");
+  EXPECT_EQ(core::render(expect.attributes.at(0).second), "2");
   EXPECT_EQ(expect.match.id->text(), "orders.*");
 }
 

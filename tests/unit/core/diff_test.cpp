@@ -5,6 +5,9 @@
 #include <gtest/gtest.h>
 #include <random>
 
+#include "core/drift.hpp"
+#include "core/value/schema.hpp"
+
 namespace driftd::core {
 namespace {
 

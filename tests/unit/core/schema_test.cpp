@@ -29,6 +29,13 @@ TEST(Schema, MembersOfTheDocumentAreRead) {
   EXPECT_TRUE(schema->source());
 }
 
+TEST(Schema, AnUnknownTypeIsAnsweredWithEveryType) {
+  const std::string error = schema_error(document(R"("a":{"type":"strnig"})"));
+  for (const char* type : {" any,", " string,", " timestamp,", " enum,"}) {
+    EXPECT_NE(error.find(type), std::string::npos) << type << ": " << error;
+  }
+}
+
 TEST(Schema, EveryMemberOfARuleIsRead) {
   const auto schema =
       KindSchema::parse(
@@ -43,7 +50,7 @@ TEST(Schema, EveryMemberOfARuleIsRead) {
   EXPECT_EQ(rule.keys, std::vector<std::string>{"name"});
   EXPECT_EQ(rule.basis, "v");
   EXPECT_EQ(rule.cls, ChangeClass::credential);
-  EXPECT_EQ(rule.fallback, Value(Value::Number{"0"}));
+  EXPECT_EQ(rule.default_value, Value(Value::Number{"0"}));
   EXPECT_EQ(rule.empty_equivalents.size(), 2u);
   EXPECT_EQ(rule.true_tokens, std::vector<std::string>{"ja"});
   EXPECT_EQ(rule.false_tokens, std::vector<std::string>{"nein"});

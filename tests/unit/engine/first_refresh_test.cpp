@@ -13,7 +13,7 @@ using testing::SizeIs;
 core::Rules expecting(const std::string& partitions) {
   core::Rules rules;
   core::Expectation expectation;
-  expectation.where_all.emplace_back(*core::Path::parse("partitions"), *core::parse(partitions));
+  expectation.attributes.emplace_back(*core::Path::parse("partitions"), *core::parse(partitions));
   rules.expect.push_back(std::move(expectation));
   return rules;
 }

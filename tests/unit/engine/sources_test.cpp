@@ -272,7 +272,7 @@ TEST_F(SourceEngine, NameThatNoSubjectTakesLowersTheCoverage) {
       for (const auto& reason : line.reasons) reasons += reason + "\n";
     }
   }
-  EXPECT_THAT(reasons, HasSubstr("a/b: invalid backend name: it holds '/'"));
+  EXPECT_THAT(reasons, HasSubstr("a/b: invalid backend name: it contains '/'"));
 }
 
 TEST_F(SourceEngine, RegistrationThatIsGoneIsADriftOfThatBackend) {

@@ -257,9 +257,9 @@ TEST(Subject, NameIsOneTokenWithEveryOtherByteEscaped) {
 }
 
 TEST(Subject, ReservedNamesCannotCollideWithTheViews) {
-  EXPECT_TRUE(reserved_name("type"));
-  EXPECT_TRUE(reserved_name("source"));
-  EXPECT_FALSE(reserved_name("types"));
+  EXPECT_TRUE(is_reserved_name("type"));
+  EXPECT_TRUE(is_reserved_name("source"));
+  EXPECT_FALSE(is_reserved_name("types"));
   EXPECT_EQ(subject_of(stored("type", "created")), "backend.=74ype.created");
 }
 

@@ -35,7 +35,7 @@ IgnoreRule ignore_rule(const std::string& path) {
 
 Expectation expectation(const std::string& path, const std::string& json) {
   Expectation out;
-  out.where_all.emplace_back(*Path::parse(path), *parse(json));
+  out.attributes.emplace_back(*Path::parse(path), *parse(json));
   return out;
 }
 

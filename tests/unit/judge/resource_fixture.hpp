@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "core/judge/judge.hpp"
+#include "core/judge/rules.hpp"
+#include "core/value/schema.hpp"
 
 namespace driftd::core {
 

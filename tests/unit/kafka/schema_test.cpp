@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/judge/diff.hpp"
+#include "core/value/schema.hpp"
 
 namespace driftd::kafka {
 namespace {

@@ -5,7 +5,7 @@
 #include <random>
 #include <set>
 
-#include "sinks/nats/words.hpp"
+#include "sinks/nats/failure_text.hpp"
 
 namespace driftd::sinks {
 namespace {

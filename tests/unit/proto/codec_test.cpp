@@ -47,6 +47,17 @@ TEST(Codec, TheDetailsOfAnAgentEventAreSortedToo) {
   for (int attempt = 0; attempt < 50; ++attempt) ASSERT_EQ(*to_json(stored), *first);
 }
 
+TEST(Codec, AnEventThatIsTooLargeGetsNoStateThatItDidNotHave) {
+  core::BackendEvent event = test::sample_event(1);
+  event.old_state.reset();
+  event.new_state->config_json = "{\"a\":\"" + std::string(70'000, 'x') + "\"}";
+  const auto json = to_json(to_stored_event(event, kStamp));
+  ASSERT_TRUE(json) << json.error().message;
+  EXPECT_NE(json->find("\"truncated\":true"), std::string::npos) << *json;
+  EXPECT_NE(json->find("\"new_state\""), std::string::npos) << *json;
+  EXPECT_EQ(json->find("\"old_state\""), std::string::npos) << *json;
+}
+
 TEST(Codec, NamesAndNumbersAreThoseOfTheDocumentation) {
   const auto json = to_json(to_stored_event(test::sample_event(1), kStamp));
   ASSERT_TRUE(json);

@@ -213,7 +213,7 @@ TEST_F(Files, OneThatIsUnfitLeavesInUseWhatWasRead) {
   EXPECT_THAT(fault(), HasSubstr(" is empty"));
   put(std::string(70'000, 'x'));
   EXPECT_EQ(cycle(), "one");
-  EXPECT_THAT(fault(), HasSubstr(" is too big"));
+  EXPECT_THAT(fault(), HasSubstr(" has more than 64 KiB"));
   fs::remove(path());
   fs::create_directory(path());
   EXPECT_EQ(cycle(), "one");

@@ -34,7 +34,7 @@ TEST(Answer, IsTheTextWithoutItsLastNewline) {
 TEST(Answer, OfNothingOrWithNulIsNone) {
   EXPECT_EQ(refusal(""), "its answer is empty");
   EXPECT_EQ(refusal("\n"), "its answer is empty");
-  EXPECT_EQ(refusal(std::string("can\0ary", 7)), "its answer holds a NUL byte");
+  EXPECT_EQ(refusal(std::string("can\0ary", 7)), "its answer contains a NUL byte");
 }
 
 TEST(Answer, ExecCredentialStaysWhatItIsAndSaysWhenItExpires) {

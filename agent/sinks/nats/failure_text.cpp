@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sinks/nats/words.hpp"
+#include "sinks/nats/failure_text.hpp"
 
 #include <algorithm>
 
@@ -32,7 +32,7 @@ constexpr Advice kAdvice[] = {
     {JSStreamSubjectOverlapErr,
      "another stream has backend.> or driftd.agent.> already: name it in jetstream.stream, or take these subjects out "
      "of it"},
-    {JSStreamReplicasNotSupportedErr, "this server is no cluster: set jetstream.replicas: 1"},
+    {JSStreamReplicasNotSupportedErr, "this server is not in a cluster: set jetstream.replicas: 1"},
     {JSNotEnabledErr, "start nats-server with JetStream (`jetstream {}` or -js), or set jetstream: false"},
     {JSStreamStoreFailedErr, "a limit of the stream is reached: raise it, or delete messages that nobody needs"},
     {JSStreamSealedErr, "the stream is sealed and takes no message any more: name another one in jetstream.stream"},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Normal forms of whole subtrees under a schema; part of diff(). No other room includes this.
+// Normal forms of whole subtrees under a schema, for diff() and redact(). No other room includes this.
 #pragma once
 
 #include <map>
@@ -16,17 +16,19 @@ class Forms {
  public:
   explicit Forms(const KindSchema& schema) : schema_(schema) {}
 
-  /// Returns the canonical text of a subtree: children by their own rules, without volatile, defaulted and empty
-  /// members. A value that is not of its rule's type is {"$raw": structure}.
+  /// Returns the canonical text of a subtree: children by their own rules, without members that are volatile,
+  /// empty or equal to their default. A value that is not of its rule's type is {"$raw": structure}.
   std::string of(const Path& path, const Value& value) const;
   bool same(const Path& path, const Value& a, const Value& b) const { return of(path, a) == of(path, b); }
   /// Returns true if the values are equal apart from digests that were made with different keys.
   bool same_but_keys(const Path& path, const Value& a, const Value& b) const;
+  /// Returns true if the values differ before they are normalised; nullptr is an absent value.
   static bool raw_differs(const Value* a, const Value* b);
 
   /// Returns the effective value of an attribute: an empty equivalent counts as absent, and an absent one is the
   /// default. nullptr if there is no value.
   const Value* effective(const AttributeRule& rule, const Value* value) const;
+  /// Returns true if the value is one of the rule's placeholders behind which the system hides the real one.
   bool masked(const AttributeRule& rule, const Value& value) const;
   bool masked_inside(const Path& path, const Value& value) const;
   /// Returns why the normal form of the value would cost too much. Empty if it has one within the limits, or if the

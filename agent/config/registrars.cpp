@@ -6,29 +6,29 @@
 
 namespace driftd::config {
 
-std::vector<core::Registrar> read_speakers(Section& section) {
+std::vector<core::Registrar> read_registrars(Section& section) {
   std::vector<core::Registrar> out;
   for (const Node* item : section.items("spoken_by")) {
-    Section speaker(section.report(), item, "backends[].spoken_by[]", "spoken_by of " + section.title());
+    Section registrar(section.report(), item, "backends[].spoken_by[]", "spoken_by of " + section.title());
     core::Registrar one;
-    one.source =
-        speaker.required_text("source", "the name of the backend that speaks, such as a cluster or a Terraform state");
-    const Node* where = speaker.find("namespace");
+    one.source = registrar.required_text(
+        "source", "the name of the backend that reports it, such as a cluster or a Terraform state");
+    const Node* where = registrar.find("namespace");
     if (where != nullptr)
-      one.name_space = speaker.required_text("namespace", "a namespace; without the key: anywhere in the source");
-    speaker.close();
+      one.name_space = registrar.required_text("namespace", "a namespace; without the key: anywhere in the source");
+    registrar.close();
     out.push_back(std::move(one));
   }
   return out;
 }
 
-void resolve_speakers(Report& report, const std::vector<const Node*>& items, const std::set<std::string>& names,
-                      Config& config) {
+void resolve_registrars(Report& report, const std::vector<const Node*>& items, const std::set<std::string>& names,
+                        Config& config) {
   for (const Node* item : items) {
     const Node* list = item->find("spoken_by");
     if (list == nullptr) continue;
-    for (const Node& speaker : list->items) {
-      const Node* source = speaker.find("source");
+    for (const Node& registrar : list->items) {
+      const Node* source = registrar.find("source");
       if (source == nullptr || source->kind != Node::Kind::scalar || names.contains(source->text)) continue;
       report.error(source->at, "'spoken_by' names '" + source->text + "', which is not a backend of this file",
                    "the name of a backend of this file", "", suggest(source->text, {names.begin(), names.end()}));
@@ -40,9 +40,9 @@ void resolve_speakers(Report& report, const std::vector<const Node*>& items, con
                        [&](const auto& other) { return other.name == name; });
   };
   for (auto& spec : config.backends) {
-    for (auto& speaker : spec.spoken_by) {
-      const std::string here = speaker.source + "-" + config.agent.node;
-      if (!runs(speaker.source) && runs(here)) speaker.source = here;
+    for (auto& registrar : spec.spoken_by) {
+      const std::string here = registrar.source + "-" + config.agent.node;
+      if (!runs(registrar.source) && runs(here)) registrar.source = here;
     }
   }
 }

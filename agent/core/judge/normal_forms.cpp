@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/judge/diff_parts.hpp"
+#include "core/judge/normal_forms.hpp"
 
 #include <algorithm>
 #include <set>
@@ -76,7 +76,7 @@ std::string Forms::object(const Path& path, const Value::Object& value) const {
     const Value* shown = rule.is_volatile ? nullptr : effective(rule, &member);
     if (shown == nullptr) continue;
     const std::string form = of(child, *shown);  // once: twice a level would be 2^depth for a rule like `**`
-    if (rule.fallback && form == of(child, *rule.fallback)) continue;
+    if (rule.default_value && form == of(child, *rule.default_value)) continue;
     out += (out.empty() ? "" : ",") + render(Value(name)) + ":" + form;
   }
   return "{" + out + "}";
@@ -124,7 +124,7 @@ const Value* Forms::effective(const AttributeRule& rule, const Value* value) con
                                    [&](const Value& one) { return leaf(rule, one) == form; });
     if (empty) value = nullptr;
   }
-  if (value == nullptr && rule.fallback) return &*rule.fallback;
+  if (value == nullptr && rule.default_value) return &*rule.default_value;
   return value;
 }
 
