@@ -2,7 +2,6 @@
 // Last stage of judge(): which open drifts are updated, which end and how, and which are new.
 #include <algorithm>
 
-#include "base/digest.hpp"
 #include "core/judge/diff.hpp"
 #include "core/judge/stages.hpp"
 #include "core/redact.hpp"
@@ -54,17 +53,6 @@ bool nothing_new(const ReconcileInput& input, const Drift& drift, const std::vec
 bool is_unchanged(const ReconcileInput& input, const Drift& drift, const DriftGroup& group) {
   return drift.operation == group.operation && drift.changes.size() == group.changes.size() &&
          nothing_new(input, drift, group.changes);
-}
-
-/// The id contains nothing of the values: it is published and kept for ever, and whoever gets an old key could test
-/// guesses against it.
-std::string new_id(const ReconcileInput& input, const StoredResource& stored, const GroupKey& key) {
-  const auto [cls, against, action] = key;
-  const Digest id = digest(0, {input.backend_uid, render(stored.id), render(cls), render(against), render(action),
-                               std::to_string(input.now_ns), std::to_string(stored.revision)});
-  std::string hex;
-  for (int shift = 60; shift >= 0; shift -= 4) hex += "0123456789abcdef"[(id.low >> shift) & 15];
-  return "d-" + hex;
 }
 
 std::vector<Change> swapped(std::vector<Change> changes) {
@@ -226,7 +214,7 @@ void Reconciler::apply(Drift& drift) {
 void Reconciler::open(const GroupKey& key, DriftGroup group) {
   Drift drift;
   std::tie(drift.cls, drift.against, drift.action) = key;
-  drift.id = new_id(input_, stored_, key);
+  drift.id = new_drift_id(input_, stored_, key);
   drift.backend_uid = input_.backend_uid;
   drift.resource = out_.next.id;
   drift.operation = group.operation;

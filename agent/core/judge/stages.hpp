@@ -88,6 +88,10 @@ void prune_inside(const JudgeContext& context, const ResourceId& id, const Path&
 /// Ends, updates and opens drifts, so that `out.next.open` matches the change set. [reconcile.cpp]
 void reconcile(const ReconcileInput& input, const StoredResource& stored, ChangeSet change_set, Judgement& out);
 
+/// Returns the id of a drift that is opened now: `d-` and 16 hex digits. It contains nothing of the values: it is
+/// published and kept for ever, and whoever gets an old key could test guesses against it. [drift_id.cpp]
+std::string new_drift_id(const ReconcileInput& input, const StoredResource& stored, const GroupKey& key);
+
 /// Applies exactly the changes of `drift` to the baseline of `row`. [reconcile.cpp]
 Status accept(StoredResource& row, const Drift& drift);
 /// Clears the decision: the drift is pending again, or ignored if the policy says so.
