@@ -5,6 +5,7 @@
 
 #include "base/log.hpp"
 #include "delivery/answer.hpp"
+#include "delivery/progress_watch.hpp"
 
 namespace driftd::delivery {
 namespace {

@@ -3,11 +3,13 @@
 
 #include <boost/asio/steady_timer.hpp>
 
-#include "delivery/progress_watch.hpp"
+#include "delivery/relay_settings.hpp"
 #include "delivery/situation.hpp"
 #include "delivery/window.hpp"
 
 namespace driftd::delivery {
+
+class ProgressWatch;
 
 inline constexpr Millis kStoreRetry{1'000};  ///< wait after a failure of the store
 

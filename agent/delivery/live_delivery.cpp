@@ -3,6 +3,8 @@
 
 #include "base/log.hpp"
 #include "delivery/failure_text.hpp"
+#include "delivery/progress_watch.hpp"
+#include "delivery/sink_endpoint.hpp"
 
 namespace driftd::delivery {
 

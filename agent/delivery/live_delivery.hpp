@@ -1,9 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "delivery/sink_endpoint.hpp"
+#include <optional>
+
+#include "core/ports/sink.hpp"
+#include "delivery/relay_settings.hpp"
 
 namespace driftd::delivery {
+
+class Cursor;
+class ProgressWatch;
+class SinkEndpoint;
 
 /// Sends the events of a sink for the first time and decides what follows from each answer: settled, tried again, or a
 /// dead letter. Core thread.

@@ -3,6 +3,7 @@
 
 #include "base/fatal.hpp"
 #include "base/log.hpp"
+#include "delivery/sink_runner.hpp"
 
 #include <algorithm>
 #include <boost/asio/as_tuple.hpp>

@@ -6,9 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "delivery/sink_runner.hpp"
+#include "core/ports/control.hpp"
+#include "core/ports/sink.hpp"
+#include "delivery/relay_settings.hpp"
 
 namespace driftd::delivery {
+
+class SinkRunner;
 
 /// Carries committed events from the outbox to the sinks. Each sink has its own runner, so that a dead sink slows no
 /// other. Core thread only. Lifetime: outbox and clock must outlive it, and stop() must have returned before it is

@@ -4,6 +4,7 @@
 #include "base/log.hpp"
 #include "delivery/agenda.hpp"
 #include "delivery/answer.hpp"
+#include "delivery/sink_endpoint.hpp"
 
 namespace driftd::delivery {
 namespace {
@@ -27,6 +28,8 @@ ReplaySituation ReplayJob::situation() const {
   out.next = replay_.next([this](const std::string& key) { return !cursor_.window().busy(key); });
   return out;
 }
+
+void ReplayJob::restore_notes() { replay_.restore(cursor_.notes()); }
 
 void ReplayJob::write_notes() {
   replay_.note(cursor_.notes());

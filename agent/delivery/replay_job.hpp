@@ -2,10 +2,14 @@
 #pragma once
 
 #include "core/ports/control.hpp"
+#include "delivery/relay_settings.hpp"
 #include "delivery/replay.hpp"
-#include "delivery/sink_endpoint.hpp"
+#include "delivery/situation.hpp"
 
 namespace driftd::delivery {
+
+class Cursor;
+class SinkEndpoint;
 
 /// A replay by command, from its order to its end: finds the events, stores the order, fetches and sends them, and
 /// continues after a restart. One at a time. Core thread.
@@ -17,7 +21,7 @@ class ReplayJob {
   std::size_t in_flight() const { return replay_.in_flight(); }
   bool planning() const { return planning_; }
   bool unsaved() const { return unsaved_; }  ///< a save would change what is stored of it
-  void restore_notes() { replay_.restore(cursor_.notes()); }
+  void restore_notes();
   void write_notes();
 
   /// Returns the number of events once the order is stored.

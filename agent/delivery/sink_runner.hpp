@@ -3,7 +3,9 @@
 
 #include "delivery/agenda.hpp"
 #include "delivery/live_delivery.hpp"
+#include "delivery/progress_watch.hpp"
 #include "delivery/replay_job.hpp"
+#include "delivery/sink_endpoint.hpp"
 
 namespace driftd::delivery {
 
