@@ -13,9 +13,10 @@
 #include "core/ports/metrics.hpp"
 #include "core/ports/store.hpp"
 #include "core/redact.hpp"
-#include "engine/sources/source_hub.hpp"
 
 namespace driftd::engine {
+
+class SourceHub;
 
 /// What all backends of one agent share. It outlives the engine. A reload replaces `routes` as a whole.
 struct Context {

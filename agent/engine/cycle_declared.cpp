@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "engine/cycle.hpp"
+#include "engine/sources/source_hub.hpp"
 
 namespace driftd::engine {
 

@@ -7,6 +7,7 @@
 #include "core/judge/upgrade.hpp"
 #include "engine/decision.hpp"
 #include "engine/kept_digest.hpp"
+#include "engine/sources/source_hub.hpp"
 
 namespace driftd::engine {
 namespace {

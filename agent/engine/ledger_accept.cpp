@@ -52,7 +52,7 @@ void Ledger::set_row(core::BackendRow row) {
 
 core::BackendRow Ledger::row_accepting(const std::string& kind, const std::string& by, const std::string& seen) const {
   core::BackendRow out = row_;
-  Deletions::approve(out.notes, kind, by, seen);
+  MassDeletions::approve(out.notes, kind, by, seen);
   return out;
 }
 

@@ -5,7 +5,6 @@
 #include <string>
 
 #include "base/async_mutex.hpp"
-#include "base/backoff.hpp"
 #include "core/ports/control.hpp"
 #include "engine/cycle.hpp"
 #include "engine/hysteresis.hpp"
@@ -14,6 +13,7 @@
 #include "engine/schedule.hpp"
 #include "engine/sources/claims.hpp"
 #include "engine/sources/registration_session.hpp"
+#include "engine/sources/source_hub.hpp"
 
 namespace driftd::engine {
 

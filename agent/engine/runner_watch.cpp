@@ -2,6 +2,7 @@
 // The watch of a backend: restarted whenever it ends, its pages judged as they arrive.
 #include <algorithm>
 
+#include "base/backoff.hpp"
 #include "base/log.hpp"
 #include "engine/runner.hpp"
 

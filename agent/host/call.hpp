@@ -5,6 +5,8 @@
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <deque>
+#include <map>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -41,5 +43,7 @@ struct Call {
   std::chrono::milliseconds cpu_at_begin{0};  ///< CPU time of the worker when the call began
   asio::steady_timer wake, limit;
 };
+
+using Calls = std::map<std::uint64_t, std::shared_ptr<Call>>;  ///< by id
 
 }  // namespace driftd::host

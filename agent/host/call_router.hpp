@@ -2,7 +2,6 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,7 +15,6 @@ namespace driftd::host {
 /// cancel first, then kill. Owned by a Supervisor, whose workers are connected one after the other. Core thread.
 class CallRouter : public std::enable_shared_from_this<CallRouter> {
  public:
-  using Calls = std::map<std::uint64_t, std::shared_ptr<Call>>;  ///< by id
   struct DeadlineHandlers {
     std::function<void(const Call&)> overdue;  ///< a call missed its deadline and is about to be cancelled
     std::function<void(std::string)> kill;     ///< a cancelled call did not end within the grace time; gets the reason

@@ -7,7 +7,7 @@
 
 namespace driftd::host {
 
-std::optional<WorkerBudgets::Exceeded> WorkerBudgets::check(const Usage& used, const CallRouter::Calls& running) {
+std::optional<WorkerBudgets::Exceeded> WorkerBudgets::check(const Usage& used, const Calls& running) {
   rss_bytes_ = used.rss_bytes;
   if (budgets_.rss_bytes > 0 && used.rss_bytes > budgets_.rss_bytes) {
     return Exceeded{
@@ -19,8 +19,7 @@ std::optional<WorkerBudgets::Exceeded> WorkerBudgets::check(const Usage& used, c
   return check_cpu(used.cpu, running);
 }
 
-std::optional<WorkerBudgets::Exceeded> WorkerBudgets::check_cpu(std::chrono::milliseconds cpu,
-                                                                const CallRouter::Calls& running) {
+std::optional<WorkerBudgets::Exceeded> WorkerBudgets::check_cpu(std::chrono::milliseconds cpu, const Calls& running) {
   if (!running.empty()) idle_cpu_.reset();
   if (running.empty() && !idle_cpu_) idle_cpu_ = cpu;
   if (idle_cpu_ && cpu - *idle_cpu_ > budgets_.cpu) {

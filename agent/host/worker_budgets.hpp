@@ -5,7 +5,7 @@
 #include <string>
 
 #include "core/ports/session.hpp"
-#include "host/call_router.hpp"
+#include "host/call.hpp"
 #include "host/worker.hpp"
 
 namespace driftd::host {
@@ -22,13 +22,13 @@ class WorkerBudgets {
 
   void note_start() { idle_cpu_.reset(); }  ///< another worker begins
   /// Returns the first budget that the worker exceeds, nullopt if none.
-  std::optional<Exceeded> check(const Usage& used, const CallRouter::Calls& running);
+  std::optional<Exceeded> check(const Usage& used, const Calls& running);
   /// Returns the wall time budget if `call`, which missed its deadline, is a refresh or read that had all of it.
   std::optional<Exceeded> check_overdue(const Call& call) const;
   std::int64_t rss_bytes() const { return rss_bytes_; }  ///< at the last check
 
  private:
-  std::optional<Exceeded> check_cpu(std::chrono::milliseconds cpu, const CallRouter::Calls& running);
+  std::optional<Exceeded> check_cpu(std::chrono::milliseconds cpu, const Calls& running);
 
   const core::Budgets budgets_;
   std::optional<std::chrono::milliseconds> idle_cpu_;  ///< processor time of the worker when the last call ended

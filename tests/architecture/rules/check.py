@@ -76,6 +76,34 @@ def includes(files):
                         yield f"{name}: <{target}> belongs into a source, not into a header"
 
 
+def depth(files):
+    """The longest chain of includes of the project's own files. A long one makes every change compile far."""
+    known = {n for n in files if suffix(n) in (".cpp", ".hpp", ".c", ".h")}
+    roots = ("agent/", "plugin-api/include/", "plugins/", "tests/", "")
+
+    def targets(name):
+        beside = str(pathlib.PurePath(name).parent) + "/"
+        for _, target in INCLUDE.findall(text(name)):
+            found = next((root + target for root in (beside, *roots) if root + target in known), None)
+            if found and found != name:
+                yield found
+
+    chains = {}
+
+    def chain(name, above=()):
+        if name in above:
+            return (name, "… includes itself")
+        if name not in chains:
+            below = (chain(target, (*above, name)) for target in targets(name))
+            chains[name] = (name, *max(below, key=len, default=()))
+        return chains[name]
+
+    for name in sorted(known):
+        if name.startswith(("agent/", "check/", "plugins/", "plugin-api/")) and (
+                len(chain(name)) > RULES["include_depth"] or chain(name)[-1].startswith("…")):
+            yield f"{len(chain(name))} files deep, at most {RULES['include_depth']}: {' > '.join(chain(name))}"
+
+
 def flags_of_rooms():
     """Compiler and include flags per room, from compile_commands.json."""
     out = {}
@@ -245,7 +273,7 @@ def links(files):
                     yield f"{name}: cites {page}, which does not exist"
 
 
-CHECKS = {f.__name__: f for f in (includes, headers, spdx, sleeps, suites, sizes, paths, format, words, spelling, links)}
+CHECKS = {f.__name__: f for f in (includes, depth, headers, spdx, sleeps, suites, sizes, paths, format, words, spelling, links)}
 offenders = sorted(set(CHECKS[CHECK](tracked())))
 print("\n".join(offenders) if offenders else f"{CHECK}: clean")
 sys.exit(1 if offenders else 0)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Very many events wait behind failing ones; the others are delivered as if those did not exist.
+#include "delivery/agenda.hpp"
 #include "world.hpp"
 
 namespace driftd::delivery::test {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A runner that may send something never sleeps; every committed event is settled in the end; a kill repeats 256 events
 // at most.
+#include "delivery/agenda.hpp"
 #include "world.hpp"
 
 namespace driftd::delivery::test {

@@ -32,7 +32,7 @@ class WorkerBudgetsTest : public testing::Test {
   }
 
   asio::io_context context_;
-  CallRouter::Calls running_;
+  Calls running_;
   WorkerBudgets budgets_{budgets()};
 };
 
