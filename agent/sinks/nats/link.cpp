@@ -15,7 +15,8 @@ constexpr std::size_t kMaxDenied = 1'024;  // subjects that are remembered
 
 std::shared_ptr<Inbox> Inbox::make(asio::any_io_executor core) {
   static std::mutex mutex;
-  static std::vector<std::shared_ptr<Inbox>> all;
+  // Never destroyed: the library's threads still call the inboxes while the process exits.
+  static auto& all = *new std::vector<std::shared_ptr<Inbox>>;
   const std::lock_guard lock(mutex);
   all.push_back(std::shared_ptr<Inbox>(new Inbox(std::move(core))));
   return all.back();
