@@ -298,10 +298,10 @@ core::SinkView SinkRunner::view() const {
   view.missed_wakeups = missed_wakeups_;
   view.state = endpoint_.describe();
   const EndpointState state = endpoint_.state(run_.now());
-  const std::string failure = std::string(render(state)) + ": " + run_.last_error;
-  if (state == EndpointState::circuit_open) view.state = failure;
-  if (cursor_.at_exception_limit()) view.state += "; " + cursor_.exception_limit_text();
-  if (state == EndpointState::disabled) view.state = failure;
+  const bool disabled = state == EndpointState::disabled;
+  if (disabled || state == EndpointState::circuit_open)
+    view.state = std::string(render(state)) + ": " + run_.last_error;
+  if (!disabled && cursor_.at_exception_limit()) view.state += "; " + cursor_.exception_limit_text();
   if (progress_.stall_reported()) {
     view.state += "; no progress for " + std::to_string(static_cast<long>(view.stalled_seconds)) + " s over " +
                   std::to_string(window.size()) + " waiting events";

@@ -171,7 +171,7 @@ TEST_F(Line, AReloadNamesWhatWaitsForARestartUntilThen) {
   EXPECT_THAT(a.cli({"status"}).out, Not(HasSubstr("needs a restart")));
 }
 
-/// What the next start would retire undecided is told before it.
+/// A backend that left the config ends its open drifts at the next start; `validate` warns of that before.
 TEST_F(Line, ValidateNamesABackendThatLeftWithOpenDrifts) {
   Agent a = agent("200ms", terraform_backend(state_), "  desk: { type: notifications }\n");
   ASSERT_NO_FATAL_FAILURE(start(a, {"platform"}));

@@ -84,7 +84,8 @@ TEST_F(OutboxTest, AClockThatJumpsAheadDeletesNothingForADay) {
   bench.clock.now += kDay;
   while (prune()) {
   }
-  EXPECT_EQ(fetched("ops").size(), 1U) << "a clock that stays is believed, and what it cost is told as a gap";
+  EXPECT_EQ(fetched("ops").size(), 1U)
+      << "a clock that stays is believed, and the events that it cost are reported as a gap";
   EXPECT_TRUE(bench.get(bench->audit(10)).empty());
 }
 
