@@ -44,6 +44,7 @@ class Digester {
     auto* members = config ? config->object() : nullptr;
     if (members == nullptr) return "{}";
     for (auto& [name, member] : *members) {
+      if (name == "sha256") member = digest_of("sha256", member);  // stands for a state that is too long
       if (name == "settings") member = digest_leaves(core::Path().child("settings"), member);
       if (name != "resource" || member.object() == nullptr) continue;
       for (auto& [part, value] : *member.object()) {

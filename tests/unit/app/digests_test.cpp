@@ -2,6 +2,7 @@
 // What a sink with `events: digests_only` gets.
 #include <gmock/gmock.h>
 
+#include "driftd/v1/event.pb.h"
 #include "proto/codec.hpp"
 #include "proto/digests.hpp"
 
@@ -49,6 +50,20 @@ TEST(DigestsOnly, EqualValuesAreEqualUnderOneKeyOnly) {
   EXPECT_EQ(shown(one), shown(one));
   EXPECT_NE(shown(one), shown(one, {8}));
   EXPECT_NE(shown(one), shown(event("\"a\"", "\"c\"")));
+}
+
+/// The SHA-256 that stands for a long state would let a receiver test guesses of the state without the sink's key.
+TEST(DigestsOnly, TheHashOfALongStateIsUnderTheKeyToo) {
+  const std::string filler(70'000, 'x');
+  const auto one = event("\"a" + filler + "\"", "\"b" + filler + "\"");
+  v1::BackendChangeEvent before, after;
+  ASSERT_TRUE(before.ParseFromString(one.payload));
+  ASSERT_TRUE(before.truncated());
+  ASSERT_THAT(before.new_state().config_json(), HasSubstr("sha256"));
+  ASSERT_TRUE(after.ParseFromString(digests_only(one, {7}).value().payload));
+  EXPECT_THAT(after.new_state().config_json(), testing::StartsWith(R"({"sha256":"digest:)"));
+  EXPECT_THAT(after.old_state().config_json(), testing::StartsWith(R"({"sha256":"digest:)"));
+  EXPECT_NE(after.old_state().config_json(), after.new_state().config_json());
 }
 
 TEST(DigestsOnly, AnEventAboutTheAgentStays) {
