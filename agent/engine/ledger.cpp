@@ -4,7 +4,8 @@
 #include <algorithm>
 
 #include "base/log.hpp"
-#include "core/judge/upgrade.hpp"
+#include "core/ports/session.hpp"
+#include "engine/context.hpp"
 #include "engine/decision.hpp"
 #include "engine/kept_digest.hpp"
 #include "engine/sources/source_hub.hpp"
@@ -12,33 +13,9 @@
 namespace driftd::engine {
 namespace {
 
-constexpr int kTries = 8;  // a decision between load and commit is rare; eight in a row are a bug
-
 bool needs_attention(const core::StoredResource& resource) {
   return std::any_of(resource.open.begin(), resource.open.end(),
                      [](const core::Drift& d) { return d.stale_since_ns || d.expires_ns; });
-}
-
-core::Judgement dropped(const core::StoredResource& stored) {
-  core::Judgement out;
-  out.next = stored;
-  out.dropped = true;
-  return out;
-}
-
-/// Returns true if the provider failed to judge a change or to convert the baseline. Then it is asked again.
-bool is_unsettled(const core::Judgement& judgement) {
-  const auto whole = [](const core::UnknownPath& unknown) { return unknown.path.empty(); };
-  return judgement.suppressed.contains("unsettled") ||
-         std::any_of(judgement.unknown.begin(), judgement.unknown.end(), whole);
-}
-
-/// Judges a sealed reading. Runs on the diff pool.
-core::Judgement judge_one(const core::JudgeContext& context, const core::StoredResource& stored,
-                          const ResourceReading& reading) {
-  const auto* seen = std::get_if<core::Present>(&reading.outcome);
-  if (seen != nullptr && reading.upgraded) return core::judge_upgraded(context, stored, *seen, *reading.upgraded);
-  return core::judge(context, stored, reading.outcome);
 }
 
 std::uint64_t deletion_seed(const core::RedactionKey& key) {
@@ -246,89 +223,6 @@ void Ledger::adopt(const CommitExtras& extras) {
   for (const auto& kind : extras.established) row_.established[kind] = true;
   if (!extras.established.empty()) generations_.clear();
   for (const auto& target : declarations_.adopt(extras.declarations)) context_->sources->declared(target);
-}
-
-/// Returns true if a newer reading was applied already (semantics 8). By the monotonic clock, so that setting back the
-/// wall clock makes nothing older.
-bool Ledger::outdated(const ResourceReading& reading) {
-  const Index::Entry* known = index_.find(reading.id);
-  return Index::ticks(reading.asked) < (known != nullptr ? std::uint64_t{known->asked} : index_.forgotten_asked());
-}
-
-Task<Result<Ledger::ApplyResult>> Ledger::apply(std::vector<ResourceReading> readings, CommitExtras extras,
-                                                bool applied_state, std::uint32_t run, core::Session* session) {
-  std::vector<core::ResourceId> ids;
-  std::vector<bool> old;
-  for (const auto& reading : readings) {
-    ids.push_back(reading.id);
-    old.push_back(outdated(reading));
-  }
-  const auto drops = static_cast<std::size_t>(std::count(old.begin(), old.end(), true));
-  if (drops > 0) {  // a cursor stands for every record of its page
-    extras.cursor.reset();
-    extras.watch_cursor.reset();
-  }
-  DRIFTD_CO_CHECK(co_await seal(readings, old, extras));
-  for (int attempt = 0; attempt < kTries; ++attempt) {
-    std::vector<core::StoredResource> stored;
-    if (!ids.empty()) {
-      DRIFTD_CO_TRY(stored, co_await context_->store.load(row_.uid, ids));
-    }
-    std::vector<ResourceReading> copy = readings;
-    DRIFTD_CO_CHECK(co_await ask_upgrades(stored, copy, session));
-    DRIFTD_CO_CHECK(co_await ask_demotions(stored, copy, session));
-    std::vector<core::JudgeContext> contexts;
-    for (const auto& id : ids) {
-      contexts.push_back(judge_context(id.kind, applied_state));
-      if (const std::string* by = accepted_by(id)) contexts.back().deletions_accepted_by = *by;
-    }
-    DRIFTD_CO_CHECK(co_await add_declared(ids, contexts));
-    auto work = [stored = std::move(stored), copy = std::move(copy), contexts = std::move(contexts), old]() mutable {
-      std::vector<JudgedResource> out;
-      for (std::size_t i = 0; i < stored.size(); ++i) {
-        core::Judgement judged = dropped(stored[i]);
-        if (!old[i]) judged = judge_one(contexts[i], stored[i], copy[i]);
-        out.push_back({std::move(stored[i]), std::move(judged)});
-      }
-      return out;
-    };
-    auto judged = co_await run_on(context_->diff, std::move(work));
-    ApplyResult applied;
-    for (const auto& one : judged) applied.unsettled += is_unsettled(one.judgement) ? 1 : 0;
-    if (applied.unsettled > 0) {
-      extras.cursor.reset();
-      row_.cursor.clear();
-    }
-    core::PageCommit page = to_page_commit(judged, extras, {});
-    applied.dropped = drops;
-    applied.written = page.writes.size();
-    for (const auto& one : judged) {
-      applied.transitions += one.judgement.transitions.size();
-      if (!one.judgement.unknown.empty()) applied.unknown[one.before.id] = one.judgement.unknown;
-      for (const auto& [reason, count] : one.judgement.suppressed)
-        context_->metrics.suppressed(spec_.name, reason, count);
-    }
-    const bool anything = !page.writes.empty() || !extras.empty();
-    if (anything) {
-      const auto committed = co_await store(std::move(page));
-      if (!committed && committed.error().code == Code::conflict) continue;
-      if (!committed) co_return fail(committed.error());
-      for (const auto& event : committed->events) context_->metrics.event_published(spec_.name, event.what);
-      if (!committed->events.empty()) context_->committed();
-    }
-    for (std::size_t i = 0; i < judged.size(); ++i) {
-      const core::Judgement& judgement = judged[i].judgement;
-      if (!judgement.dropped)
-        update_index(judgement.next, run, !judgement.unknown.empty(), Index::ticks(readings[i].asked));
-      for (const auto& transition : judgement.transitions) {
-        if (!transition.from) context_->metrics.drift_detected(spec_.name, transition.drift.cls);
-      }
-    }
-    adopt(extras);
-    co_return applied;
-  }
-  co_return fail(Code::conflict, "backend " + spec_.name + ": a page met a newer revision " + std::to_string(kTries) +
-                                     " times; it is judged again in the next cycle");
 }
 
 Task<Result<core::CommitResult>> Ledger::store(core::PageCommit page) {

@@ -51,7 +51,8 @@ class Ledger {
     std::size_t dropped = 0;    ///< readings older than what is applied; then the page's cursor is dropped
     std::size_t unsettled = 0;  ///< the provider must be asked again; then no cursor is kept, so the next cycle asks
   };
-  /// Load → judge (diff pool) → commit. Starts over after a decision in between. `session` answers demotions.
+  /// Load → ask the provider → judge (diff pool) → commit (ledger_apply.cpp). Starts over after a decision in between.
+  /// `session` answers for the provider; nullptr if it must not be asked.
   Task<Result<ApplyResult>> apply(std::vector<ResourceReading> readings, CommitExtras extras, bool applied_state,
                                   std::uint32_t run, core::Session* session);
   /// Commits a judgement that was made elsewhere (a person's decision, a pseudo-resource), with its audit line and, if
@@ -113,26 +114,17 @@ class Ledger {
   core::JudgeContext judge_context(const std::string& kind, bool applied_state) const;
 
  private:
+  class Page;  // what apply() passes from step to step (ledger_page.hpp)
   struct JudgedResource {
     core::StoredResource before;
     core::Judgement judgement;
   };
   std::uint64_t generation(const std::string& kind) const;
   std::uint64_t generation(const core::ResourceId& id) const;
-  /// Adds what sources declare of `ids` to their contexts.
-  Task<Status> add_declared(const std::vector<core::ResourceId>& ids, std::vector<core::JudgeContext>& contexts) const;
-  Task<Status> ask_demotions(const std::vector<core::StoredResource>& stored, std::vector<ResourceReading>& readings,
-                             core::Session* session);
-  /// Converts baselines of older schema revisions where the provider can. If it fails, the reading becomes unknown.
-  Task<Status> ask_upgrades(const std::vector<core::StoredResource>& stored, std::vector<ResourceReading>& readings,
-                            core::Session* session);
-  /// Seals the bodies (semantics 19) in place, on the diff pool: with slow digests each new one takes 50 ms.
-  Task<Status> seal(std::vector<ResourceReading>& readings, const std::vector<bool>& old, CommitExtras& extras) const;
   Task<Result<core::CommitResult>> store(core::PageCommit page);
   core::PageCommit to_page_commit(std::vector<JudgedResource>& judged, const CommitExtras& extras,
                                   const std::string& cause) const;
   void update_index(const core::StoredResource& next, std::uint32_t run, bool unknown, std::uint64_t asked);
-  bool outdated(const ResourceReading& reading);
   void adopt(const CommitExtras& extras);
   void set_row(core::BackendRow row);
   Task<Status> note_expiries(std::vector<core::ResourceId> open);

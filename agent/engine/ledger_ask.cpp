@@ -1,67 +1,102 @@
 // SPDX-License-Identifier: Apache-2.0
 // Questions to the provider before judging: converting old baselines, and its own verdicts on changes.
-#include "engine/ledger.hpp"
+#include "core/ports/session.hpp"
+#include "engine/context.hpp"
+#include "engine/ledger_page.hpp"
 
 namespace driftd::engine {
 namespace {
 
-/// Compares two stored bodies. Runs on the diff pool.
-Result<core::Difference> diff_stored(const std::string& before, const std::string& after,
-                                     const core::KindSchema& schema, const core::DiffOptions& options) {
-  DRIFTD_TRY(const auto left, core::parse(before));
-  DRIFTD_TRY(const auto right, core::parse(after));
+/// What is compared: a page's resources, as stored and as read. They are moved there and back, because a page may be
+/// large.
+struct Comparison {
+  std::vector<core::StoredResource> stored;
+  std::vector<ResourceReading> readings;
+  std::vector<std::shared_ptr<const core::KindSchema>> schemas;
+  std::shared_ptr<const core::RedactionKeys> keys;
+  std::vector<core::Difference> differences;  ///< the result; empty for what has no baseline or was not read
+};
+
+/// Compares a resource with its baseline.
+Result<core::Difference> compare_one(const core::StoredResource& stored, const ResourceReading& reading,
+                                     const core::KindSchema& schema, const core::RedactionKeys* keys) {
+  const auto* seen = std::get_if<core::Present>(&reading.outcome);
+  if (seen == nullptr || !stored.baseline) return core::Difference{};
+  DRIFTD_TRY(const auto left, core::parse(reading.upgraded ? *reading.upgraded : *stored.baseline));
+  DRIFTD_TRY(const auto right, core::parse(seen->observation.body));
+  core::DiffOptions options;
+  options.old_revision = stored.schema_revision;
+  options.unread = seen->observation.unread;
+  options.id = reading.id;
+  options.keys = keys;
   return core::diff(left, right, schema, options);
+}
+
+/// Runs on the diff pool.
+Result<Comparison> compare(Comparison all) {
+  for (std::size_t i = 0; i < all.stored.size(); ++i) {
+    DRIFTD_TRY(auto found, compare_one(all.stored[i], all.readings[i], *all.schemas[i], all.keys.get()));
+    all.differences.push_back(std::move(found));
+  }
+  return all;
 }
 
 }  // namespace
 
-Task<Status> Ledger::ask_upgrades(const std::vector<core::StoredResource>& stored,
-                                  std::vector<ResourceReading>& readings, core::Session* session) {
-  if (session == nullptr || !info_ || !info_->offers("driftd.upgrade")) co_return Status{};
-  for (std::size_t i = 0; i < stored.size(); ++i) {
-    const core::StoredResource& row = stored[i];
-    auto* seen = std::get_if<core::Present>(&readings[i].outcome);
-    if (seen == nullptr || !row.baseline || row.schema_revision >= schema(row.id.kind)->revision()) continue;
-    auto body = co_await session->upgrade(row.id.kind, row.schema_revision, *row.baseline);
+Task<Status> Ledger::Page::ask_provider(core::Session* session) {
+  const auto& info = ledger_.info_;
+  answered_ = readings_;
+  if (session == nullptr || !info) co_return Status{};
+  if (info->offers("driftd.upgrade")) DRIFTD_CO_CHECK(co_await ask_upgrades(*session));
+  if (info->has_diff) DRIFTD_CO_CHECK(co_await ask_demotions(*session));
+  co_return Status{};
+}
+
+Task<Status> Ledger::Page::ask_upgrades(core::Session& session) {
+  for (std::size_t i = 0; i < stored_.size(); ++i) {
+    const core::StoredResource& row = stored_[i];
+    ResourceReading& reading = answered_[i];
+    auto* seen = std::get_if<core::Present>(&reading.outcome);
+    if (seen == nullptr || !row.baseline || row.schema_revision >= ledger_.schema(row.id.kind)->revision()) continue;
+    auto body = co_await session.upgrade(row.id.kind, row.schema_revision, *row.baseline);
     if (body) {
-      readings[i].upgraded = std::move(*body);
+      reading.upgraded = std::move(*body);
     } else if (body.error().code != Code::unsupported) {  // a new baseline would hide a drift
       const Nanos at = seen->observation.observed_ns;
-      readings[i].outcome = core::Unknown{"the provider cannot convert its baseline of schema revision " +
-                                              std::to_string(row.schema_revision) + ": " + body.error().message,
-                                          at};
+      reading.outcome = core::Unknown{"the provider cannot convert its baseline of schema revision " +
+                                          std::to_string(row.schema_revision) + ": " + body.error().message,
+                                      at};
     }
   }
   co_return Status{};
 }
 
-Task<Status> Ledger::ask_demotions(const std::vector<core::StoredResource>& stored,
-                                   std::vector<ResourceReading>& readings, core::Session* session) {
-  if (session == nullptr || !info_ || !info_->has_diff) co_return Status{};
-  for (std::size_t i = 0; i < stored.size(); ++i) {
-    auto* seen = std::get_if<core::Present>(&readings[i].outcome);
-    if (seen == nullptr || !stored[i].baseline) continue;
-    core::DiffOptions options;
-    options.old_revision = stored[i].schema_revision;
-    options.unread = seen->observation.unread;
-    options.id = readings[i].id;
-    options.keys = context_->keys.get();
-    auto work = [before = readings[i].upgraded.value_or(*stored[i].baseline), after = seen->observation.body,
-                 schema_of = schema(readings[i].id.kind), options,
-                 keys = context_->keys] { return diff_stored(before, after, *schema_of, options); };
-    DRIFTD_CO_TRY(const core::Difference difference, co_await run_on(context_->diff, std::move(work)));
-    if (difference.changes.empty()) continue;
-    const auto demotions = co_await session->demote(readings[i].id, difference.changes);
+/// All resources are compared in one job of the diff pool. Then the provider is asked about each that differs.
+Task<Status> Ledger::Page::ask_demotions(core::Session& session) {
+  Comparison all;
+  for (const auto& reading : answered_) all.schemas.push_back(ledger_.schema(reading.id.kind));
+  all.stored = std::move(stored_);
+  all.readings = std::move(answered_);
+  all.keys = ledger_.context_->keys;
+  auto work = [all = std::move(all)]() mutable { return compare(std::move(all)); };
+  DRIFTD_CO_TRY(Comparison compared, co_await run_on(ledger_.context_->diff, std::move(work)));
+  stored_ = std::move(compared.stored);
+  answered_ = std::move(compared.readings);
+  for (std::size_t i = 0; i < stored_.size(); ++i) {
+    const auto& changes = compared.differences[i].changes;
+    if (changes.empty()) continue;
+    const auto demotions = co_await session.demote(answered_[i].id, changes);
+    auto& demoted = std::get<core::Present>(answered_[i].outcome).demoted;
     // It can only demote changes. While it fails, no change is reported yet, and the next cycle asks again.
     if (!demotions) {
-      for (const auto& change : difference.changes) {
-        seen->demoted.push_back({change.path, true, "the provider's diff failed: " + demotions.error().message});
+      for (const auto& change : changes) {
+        demoted.push_back({change.path, true, "the provider's diff failed: " + demotions.error().message});
       }
       continue;
     }
     for (const auto& demotion : *demotions) {
-      if (demotion.index >= difference.changes.size()) continue;
-      seen->demoted.push_back({difference.changes[demotion.index].path, demotion.unsettled, demotion.reason});
+      if (demotion.index >= changes.size()) continue;
+      demoted.push_back({changes[demotion.index].path, demotion.unsettled, demotion.reason});
     }
   }
   co_return Status{};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Declarations of sources about a backend's resources.
-#include "engine/ledger.hpp"
+#include "engine/context.hpp"
+#include "engine/ledger_page.hpp"
 
 namespace driftd::engine {
 
@@ -11,15 +12,14 @@ Task<Status> Ledger::load_declared() {
   co_return Status{};
 }
 
-Task<Status> Ledger::add_declared(const std::vector<core::ResourceId>& ids,
-                                  std::vector<core::JudgeContext>& contexts) const {
+Task<Status> Ledger::Page::add_declared(std::vector<core::JudgeContext>& contexts) const {
   std::map<core::ResourceId, std::size_t> wanted;
   std::vector<core::ResourceId> some;
-  for (std::size_t i = 0; i < ids.size(); ++i) {
-    if (declared_.contains(ids[i]) && wanted.emplace(ids[i], i).second) some.push_back(ids[i]);
+  for (std::size_t i = 0; i < ids_.size(); ++i) {
+    if (ledger_.declared_.contains(ids_[i]) && wanted.emplace(ids_[i], i).second) some.push_back(ids_[i]);
   }
   if (some.empty()) co_return Status{};
-  DRIFTD_CO_TRY(auto declarations, co_await context_->store.declarations(row_.name, std::move(some)));
+  DRIFTD_CO_TRY(auto declarations, co_await ledger_.context_->store.declarations(ledger_.row_.name, std::move(some)));
   for (auto& declaration : declarations) contexts[wanted.at(declaration.id)].declared.push_back(std::move(declaration));
   co_return Status{};
 }

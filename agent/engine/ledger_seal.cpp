@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sealing: digests of workers become digests of the store. Also decides which digest of a record may be stored beside
 // them.
+#include "engine/context.hpp"
 #include "engine/kept_digest.hpp"
-#include "engine/ledger.hpp"
+#include "engine/ledger_page.hpp"
 
 namespace driftd::engine {
 namespace {
@@ -31,17 +32,16 @@ Task<Status> seal_all(std::shared_ptr<const Context> context, std::vector<std::s
 
 }  // namespace
 
-Task<Status> Ledger::seal(std::vector<ResourceReading>& readings, const std::vector<bool>& old,
-                          CommitExtras& extras) const {
+Task<Status> Ledger::Page::seal() {
   std::vector<std::string*> bodies;
-  for (std::size_t i = 0; i < readings.size(); ++i) {
-    auto* seen = std::get_if<core::Present>(&readings[i].outcome);
-    if (seen != nullptr && !old[i]) bodies.push_back(&seen->observation.body);
+  for (std::size_t i = 0; i < readings_.size(); ++i) {
+    auto* seen = std::get_if<core::Present>(&readings_[i].outcome);
+    if (seen != nullptr && !outdated_[i]) bodies.push_back(&seen->observation.body);
   }
-  for (auto& write : extras.declarations) {
+  for (auto& write : extras_.declarations) {
     if (!write.withdrawn) bodies.push_back(&write.declaration.body);
   }
-  const auto status = co_await seal_all(context_, std::move(bodies), &stopping_);
+  const auto status = co_await seal_all(ledger_.context_, std::move(bodies), &ledger_.stopping_);
   co_return status;
 }
 

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a page is judged: load → ask the provider → judge → commit.
+#include <algorithm>
+
+#include "core/judge/upgrade.hpp"
+#include "engine/context.hpp"
+#include "engine/ledger_page.hpp"
+
+namespace driftd::engine {
+namespace {
+
+constexpr int kApplyTries = 8;  // a decision between load and commit is rare; eight in a row are a bug
+
+core::Judgement drop(const core::StoredResource& stored) {
+  core::Judgement out;
+  out.next = stored;
+  out.dropped = true;
+  return out;
+}
+
+/// Judges a sealed reading. Runs on the diff pool.
+core::Judgement judge_one(const core::JudgeContext& context, const core::StoredResource& stored,
+                          const ResourceReading& reading) {
+  const auto* seen = std::get_if<core::Present>(&reading.outcome);
+  if (seen != nullptr && reading.upgraded) return core::judge_upgraded(context, stored, *seen, *reading.upgraded);
+  return core::judge(context, stored, reading.outcome);
+}
+
+/// Returns true if the provider failed to judge a change or to convert the baseline. Then it is asked again.
+bool is_unsettled(const core::Judgement& judgement) {
+  const auto whole = [](const core::UnknownPath& unknown) { return unknown.path.empty(); };
+  return judgement.suppressed.contains("unsettled") ||
+         std::any_of(judgement.unknown.begin(), judgement.unknown.end(), whole);
+}
+
+}  // namespace
+
+Task<Result<Ledger::ApplyResult>> Ledger::apply(std::vector<ResourceReading> readings, CommitExtras extras,
+                                                bool applied_state, std::uint32_t run, core::Session* session) {
+  Page page(*this, std::move(readings), std::move(extras));
+  DRIFTD_CO_CHECK(co_await page.seal());
+  for (int attempt = 0; attempt < kApplyTries; ++attempt) {
+    DRIFTD_CO_CHECK(co_await page.load());
+    DRIFTD_CO_CHECK(co_await page.ask_provider(session));
+    DRIFTD_CO_CHECK(co_await page.judge(applied_state));
+    auto applied = co_await page.commit(run);
+    if (applied || applied.error().code != Code::conflict) co_return applied;
+  }
+  co_return fail(Code::conflict, "backend " + spec_.name + ": a page met a newer revision " +
+                                     std::to_string(kApplyTries) + " times; it is judged again in the next cycle");
+}
+
+Ledger::Page::Page(Ledger& ledger, std::vector<ResourceReading> readings, CommitExtras extras)
+    : ledger_(ledger),
+      readings_(std::move(readings)),
+      extras_(std::move(extras)) {
+  for (const auto& reading : readings_) {
+    ids_.push_back(reading.id);
+    outdated_.push_back(is_outdated(reading));
+    if (!outdated_.back()) continue;
+    extras_.cursor.reset();  // a cursor stands for every record of its page
+    extras_.watch_cursor.reset();
+  }
+}
+
+/// Returns true if a newer reading was applied already (semantics 8). By the monotonic clock, so that setting back the
+/// wall clock makes nothing older.
+bool Ledger::Page::is_outdated(const ResourceReading& reading) const {
+  const Index::Entry* known = ledger_.index_.find(reading.id);
+  const std::uint64_t applied = known != nullptr ? std::uint64_t{known->asked} : ledger_.index_.forgotten_asked();
+  return Index::ticks(reading.asked) < applied;
+}
+
+Task<Status> Ledger::Page::load() {
+  stored_.clear();
+  if (ids_.empty()) co_return Status{};
+  DRIFTD_CO_TRY(stored_, co_await ledger_.context_->store.load(ledger_.row_.uid, ids_));
+  co_return Status{};
+}
+
+Task<Result<std::vector<core::JudgeContext>>> Ledger::Page::contexts(bool applied_state) const {
+  std::vector<core::JudgeContext> out;
+  for (const auto& id : ids_) {
+    out.push_back(ledger_.judge_context(id.kind, applied_state));
+    if (const std::string* by = ledger_.accepted_by(id)) out.back().deletions_accepted_by = *by;
+  }
+  DRIFTD_CO_CHECK(co_await add_declared(out));
+  co_return out;
+}
+
+/// All readings are judged in one job of the diff pool.
+Task<Status> Ledger::Page::judge(bool applied_state) {
+  DRIFTD_CO_TRY(auto contexts_of_all, co_await contexts(applied_state));
+  auto work = [stored = std::move(stored_), answered = std::move(answered_), contexts = std::move(contexts_of_all),
+               outdated = outdated_]() mutable {
+    std::vector<JudgedResource> out;
+    for (std::size_t i = 0; i < stored.size(); ++i) {
+      core::Judgement judged = drop(stored[i]);
+      if (!outdated[i]) judged = judge_one(contexts[i], stored[i], answered[i]);
+      out.push_back({std::move(stored[i]), std::move(judged)});
+    }
+    return out;
+  };
+  judged_ = co_await run_on(ledger_.context_->diff, std::move(work));
+  co_return Status{};
+}
+
+Ledger::ApplyResult Ledger::Page::summary() const {
+  ApplyResult out;
+  out.dropped = static_cast<std::size_t>(std::count(outdated_.begin(), outdated_.end(), true));
+  for (const auto& one : judged_) {
+    out.unsettled += is_unsettled(one.judgement) ? 1 : 0;
+    out.transitions += one.judgement.transitions.size();
+    if (!one.judgement.unknown.empty()) out.unknown[one.before.id] = one.judgement.unknown;
+  }
+  return out;
+}
+
+Task<Result<Ledger::ApplyResult>> Ledger::Page::commit(std::uint32_t run) {
+  core::Metrics& metrics = ledger_.context_->metrics;
+  const std::string& name = ledger_.spec_.name;
+  ApplyResult applied = summary();
+  for (const auto& one : judged_) {
+    for (const auto& [reason, count] : one.judgement.suppressed) metrics.suppressed(name, reason, count);
+  }
+  if (applied.unsettled > 0) {
+    extras_.cursor.reset();
+    ledger_.row_.cursor.clear();
+  }
+  core::PageCommit commit = ledger_.to_page_commit(judged_, extras_, {});
+  applied.written = commit.writes.size();
+  if (!commit.writes.empty() || !extras_.empty()) {
+    DRIFTD_CO_TRY(const auto committed, co_await ledger_.store(std::move(commit)));
+    for (const auto& event : committed.events) metrics.event_published(name, event.what);
+    if (!committed.events.empty()) ledger_.context_->committed();
+  }
+  for (std::size_t i = 0; i < judged_.size(); ++i) {
+    const core::Judgement& judgement = judged_[i].judgement;
+    const std::uint64_t asked = Index::ticks(readings_[i].asked);
+    if (!judgement.dropped) ledger_.update_index(judgement.next, run, !judgement.unknown.empty(), asked);
+    for (const auto& transition : judgement.transitions) {
+      if (!transition.from) metrics.drift_detected(name, transition.drift.cls);
+    }
+  }
+  ledger_.adopt(extras_);
+  co_return applied;
+}
+
+}  // namespace driftd::engine
