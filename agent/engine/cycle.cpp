@@ -6,6 +6,8 @@
 
 #include "base/log.hpp"
 #include "core/scope.hpp"
+#include "engine/context.hpp"
+#include "engine/ledger.hpp"
 #include "engine/resource_budget.hpp"
 
 namespace driftd::engine {
@@ -28,12 +30,6 @@ std::string sentence(const core::Diagnostic& d) {
   std::string out = std::string(render(d.code)) + ": " + d.text;
   if (!d.right.empty()) out += " (grant " + d.right + ")";
   return out;
-}
-
-bool CycleReport::complete() const {
-  return status.has_value() && std::all_of(coverage.begin(), coverage.end(), [](const auto& c) {
-           return c.complete || core::coverage_state(c) == "unsupported";
-         });
 }
 
 Cycle::Cycle(std::shared_ptr<Context> context, Ledger& ledger, core::Session& session, std::uint32_t run)

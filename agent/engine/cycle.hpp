@@ -2,27 +2,20 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
 
-#include "core/ports/control.hpp"
 #include "core/ports/session.hpp"
-#include "engine/ledger.hpp"
+#include "engine/cycle_report.hpp"
+#include "engine/extras.hpp"
 #include "engine/sources/foreign_kinds.hpp"
 
 namespace driftd::engine {
 
-/// Result of one cycle, beside the drifts that it committed.
-struct CycleReport {
-  Status status;           ///< why it is incomplete, if it is
-  bool unchanged = false;  ///< the provider answered "nothing changed"
-  std::uint64_t received = 0, settled = 0, transitions = 0;
-  std::vector<core::Coverage> coverage;  ///< per kind; empty when unchanged
-  RegistrationLines registrations;       ///< all coverage lines of kind `registration`
-  std::chrono::milliseconds next{0};
-  bool complete() const;  ///< true if every kind that this build and server support was listed whole
-};
+class Ledger;
+struct Context;
 
 /// Keeps the last reading of each resource. The order of those that stay is unchanged.
 std::vector<ResourceReading> last_of_each(std::vector<ResourceReading> all);

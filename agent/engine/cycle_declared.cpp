@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <iterator>
 
+#include "engine/context.hpp"
 #include "engine/cycle.hpp"
+#include "engine/ledger.hpp"
 #include "engine/sources/source_hub.hpp"
 
 namespace driftd::engine {

@@ -7,7 +7,9 @@
 
 #include "core/scope.hpp"
 #include "core/stand_in.hpp"
+#include "engine/context.hpp"
 #include "engine/cycle.hpp"
+#include "engine/ledger.hpp"
 
 namespace driftd::engine {
 namespace {

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "engine/cycle.hpp"
+#include "engine/ledger.hpp"
 #include "engine/resource_budget.hpp"
 
 namespace driftd::engine {

@@ -10,7 +10,11 @@
 
 #include "base/fatal.hpp"
 #include "base/log.hpp"
+#include "core/ports/session.hpp"
+#include "engine/context.hpp"
 #include "engine/decision.hpp"
+#include "engine/runner.hpp"
+#include "engine/sources/registration_session.hpp"
 
 namespace driftd::engine {
 namespace {
@@ -66,18 +70,21 @@ Task<void> stop_one(std::shared_ptr<Runner> runner, int& left, asio::steady_time
   if (--left == 0) done.cancel();
 }
 
-}  // namespace
-
-std::vector<std::string> changed_fields(const std::string& before, const std::string& after) {
-  const auto old_value = core::parse(before);
-  const auto new_value = core::parse(after);
-  std::vector<std::string> out;
-  if (!old_value || !new_value) return out;
-  const core::Difference difference =
-      core::diff(*old_value, *new_value, *core::KindSchema::unknown(std::string(core::kRegistration)), {});
-  for (const auto& change : difference.changes) out.push_back(change.path);
+/// Without the keys of the workers.
+core::SessionSpec session_spec(const core::BackendSpec& spec) {
+  core::SessionSpec out;
+  out.backend = spec.name;
+  out.provider = spec.provider;
+  out.settings_json = spec.settings_json;
+  out.secrets = spec.secrets;
+  out.redact = spec.redact;
+  out.isolation = spec.isolation;
+  out.budgets = spec.budgets;
+  out.wait_for_plugin = true;
   return out;
 }
+
+}  // namespace
 
 std::string canonical_type(const std::string& provider) {
   static const std::map<std::string, std::string> kAliases = {
@@ -100,21 +107,6 @@ Engine::Engine(std::shared_ptr<Context> context, core::SessionFactory& factory, 
       registry_mutex_(context_->core) {
   context_->sources = this;
   context_->keys = std::make_shared<const core::RedactionKeys>(core::RedactionKeys{worker_key_, context_->store_key});
-}
-
-core::SessionSpec Engine::session_spec(const core::BackendSpec& spec) const {
-  core::SessionSpec out;
-  out.backend = spec.name;
-  out.provider = spec.provider;
-  out.settings_json = spec.settings_json;
-  out.secrets = spec.secrets;
-  out.redact = spec.redact;
-  out.isolation = spec.isolation;
-  out.budgets = spec.budgets;
-  out.worker_key = worker_key_;
-  out.digest_seed = digest_seed_;
-  out.wait_for_plugin = true;
-  return out;
 }
 
 Task<Result<std::vector<core::BackendRow>>> Engine::rows_by_age() {
@@ -172,7 +164,10 @@ Task<Status> Engine::register_backend(core::BackendSpec spec, std::vector<core::
   set_discoverer(row, spec);
   std::shared_ptr<core::Session> own;
   if (spec.discovered_by.empty()) {
-    DRIFTD_CO_TRY(own, factory_.open(session_spec(spec)));
+    core::SessionSpec opened = session_spec(spec);
+    opened.worker_key = worker_key_;
+    opened.digest_seed = digest_seed_;
+    DRIFTD_CO_TRY(own, factory_.open(std::move(opened)));
   }
   RegistrationSession::SourceRead read_source = [this, name = spec.name] { return ask_registrar(name); };
   auto session = std::make_shared<RegistrationSession>(spec.name, std::move(own), std::move(read_source),

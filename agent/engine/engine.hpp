@@ -11,6 +11,7 @@
 #include "base/async_mutex.hpp"
 #include "core/backend.hpp"
 #include "core/ports/session.hpp"
+#include "engine/cycle_report.hpp"
 #include "engine/runner.hpp"
 #include "engine/sources/pending_reports.hpp"
 #include "engine/sources/reported_bytes.hpp"
@@ -119,7 +120,6 @@ class Engine final : private SourceHub {
   /// Retires all open drifts of these resources.
   Task<Status> retire(Ledger& ledger, std::vector<core::ResourceId> open, std::string reason);
   Task<Result<std::vector<core::ResourceId>>> resources_with_open_drifts(std::string uid);
-  core::SessionSpec session_spec(const core::BackendSpec& spec) const;
   Error unknown_backend(const std::string& name) const;
 
   std::shared_ptr<Context> context_;

@@ -6,7 +6,9 @@
 #include "base/fatal.hpp"
 #include "base/log.hpp"
 #include "core/scope.hpp"
+#include "engine/context.hpp"
 #include "engine/engine.hpp"
+#include "engine/runner.hpp"
 
 namespace driftd::engine {
 namespace {
@@ -186,7 +188,8 @@ Task<core::Coverage> Engine::apply_discovery(std::string source, core::DiscoverO
   for (const auto& found : outcome.backends) {
     ++line.resources;
     // A row of an older store may lack the namespace. It counts as found until a discovery finds exactly one.
-    const bool placed = !discovered_.contains(found.name) || !runners_.at(found.name)->found_in().empty();
+    const bool placed =
+        !discovered_.contains(found.name) || !runners_.at(found.name)->registration().found_in().empty();
     if (!placed || !belongs_to_other_source(source, found)) named.insert(found.name);
     const Status taken = co_await register_discovered(source, found, newcomers);
     if (taken) continue;
@@ -210,10 +213,10 @@ void Engine::add_unreadable(const std::string& uid, const std::vector<core::Diag
   for (const auto& d : diagnostics) {
     if (d.kind == core::kRegistration && d.id.empty() && !d.path.empty()) places.insert(d.path);
     const auto known = runners_.find(d.id);
-    if (known != runners_.end() && is_about(d, known->second->found_in())) named.insert(d.id);
+    if (known != runners_.end() && is_about(d, known->second->registration().found_in())) named.insert(d.id);
   }
   for (const auto& [name, entry] : discovered_) {
-    if (entry.source_uid == uid && places.contains(runners_.at(name)->found_in())) named.insert(name);
+    if (entry.source_uid == uid && places.contains(runners_.at(name)->registration().found_in())) named.insert(name);
   }
 }
 
@@ -221,7 +224,7 @@ void Engine::count(Newcomers& newcomers) const {
   for (const auto& [name, entry] : discovered_) {
     if (entry.source_uid != newcomers.uid) continue;
     ++newcomers.known;
-    ++newcomers.known_in[runners_.at(name)->found_in()];
+    ++newcomers.known_in[runners_.at(name)->registration().found_in()];
   }
 }
 
@@ -241,7 +244,7 @@ std::string Engine::no_room(const Newcomers& newcomers, const std::string& place
 
 bool Engine::belongs_to_other_source(const std::string& source, const core::Discovered& found) const {
   return discovered_.contains(found.name) &&
-         !runners_.at(found.name)->trusts({source, core::defined_in(found.metadata)});
+         !runners_.at(found.name)->registration().trusts({source, core::defined_in(found.metadata)});
 }
 
 void Engine::note_places(const std::string& source, const std::vector<core::Discovered>& found) {
@@ -251,7 +254,7 @@ void Engine::note_places(const std::string& source, const std::vector<core::Disc
     const auto known = discovered_.contains(name) ? runners_.find(name) : runners_.end();
     if (known != runners_.end() && in.size() == 1 && place_fault(*in.begin()).empty() &&
         known->second->ledger().spec().discovered_by == source) {
-      known->second->found_in(*in.begin());
+      known->second->registration().set_found_in(*in.begin());
     }
   }
 }
@@ -343,7 +346,7 @@ Task<Status> Engine::count_misses(std::string source, std::string uid, std::set<
   Places places;
   for (auto& [name, entry] : discovered_) {
     if (entry.source_uid != uid) continue;
-    Place& place = places[runners_.at(name)->found_in()];
+    Place& place = places[runners_.at(name)->registration().found_in()];
     ++place.known;
     place.asked = place.asked || asked.contains(name);
     if (named.contains(name)) continue;

@@ -2,6 +2,7 @@
 // Parts of the ledger beside the rows: approved deletions, decisions that expire, missing resources.
 #include <algorithm>
 
+#include "engine/context.hpp"
 #include "engine/ledger.hpp"
 
 namespace driftd::engine {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/log.hpp"
+#include "engine/context.hpp"
 
 namespace driftd::engine {
 namespace {

@@ -5,8 +5,11 @@
 
 #include "base/fatal.hpp"
 #include "base/log.hpp"
+#include "core/ports/session.hpp"
 #include "core/scope.hpp"
+#include "engine/context.hpp"
 #include "engine/engine.hpp"
+#include "engine/runner.hpp"
 
 namespace driftd::engine {
 namespace {
@@ -66,8 +69,9 @@ std::string Engine::declaration_error(const std::string& backend, const std::str
 /// that is no longer configured or trusted.
 Task<Status> Engine::restore_registrars() {
   for (auto& [name, runner] : runners_) {
-    for (const auto& source : runner->claims().sources()) {
-      if (runners_.contains(source) || !runner->claims().drop_unlisted(source, {})) continue;
+    BackendRegistration& registration = runner->registration();
+    for (const auto& source : registration.claims().sources()) {
+      if (runners_.contains(source) || !registration.claims().drop_unlisted(source, {})) continue;
       DRIFTD_CO_CHECK(co_await runner->update_claim_drift());
     }
     const auto& notes = runner->ledger().row().notes;
@@ -81,7 +85,7 @@ Task<Status> Engine::restore_registrars() {
     const auto of_it = [&](const core::Registrar& one) { return one.source == who.source; };
     // An older store has no namespace. Then the first trusted registrar of that source stays.
     const bool anywhere = in == notes.end() && std::any_of(named.begin(), named.end(), of_it);
-    if (there && (anywhere || runner->trusts(who) || runner->claims().accepts(who))) {
+    if (there && (anywhere || registration.trusts(who) || registration.claims().accepts(who))) {
       registrars_[name] = who;
     } else {
       DRIFTD_CO_CHECK(co_await drop_registrar(*runner, there ? "the configuration lets nobody speak of it who did"
@@ -106,10 +110,11 @@ Task<Status> Engine::drop_registrar(Runner& runner, std::string why) {
 /// rejected. Empty if somebody accepted the claim.
 std::string Engine::raise_claim(Runner& target, const core::Registrar& who) {
   const std::string name = target.ledger().spec().name;
-  if (target.claims().add(who)) asio::co_spawn(context_->core, update_claim_drift(runners_.at(name)), fatal);
-  if (target.claims().is_claimant(who))
+  Claims& claims = target.registration().claims();
+  if (claims.add(who)) asio::co_spawn(context_->core, update_claim_drift(runners_.at(name)), fatal);
+  if (claims.is_claimant(who))
     current_claims_[who.source][name].insert(who);  // only claimants are compared by drop_unlisted()
-  if (target.claims().accepts(who)) return {};
+  if (claims.accepts(who)) return {};
   const bool found = discovered_.contains(name);
   return "denied: " + render(who) + " reports on backend " + name + ", which " +
          (found ? "was found elsewhere: the report is rejected; "
@@ -121,7 +126,7 @@ void Engine::listed(const std::string& source) {
   pending_reports_.listed(source);
   auto claimed = std::exchange(current_claims_[source], {});
   for (const auto& [name, runner] : runners_) {
-    if (runner->claims().drop_unlisted(source, claimed[name]))
+    if (runner->registration().claims().drop_unlisted(source, claimed[name]))
       asio::co_spawn(context_->core, update_claim_drift(runner), fatal);
   }
 }
@@ -129,7 +134,7 @@ void Engine::listed(const std::string& source) {
 void Engine::claims_decided(const std::string& backend) {
   const auto target = runners_.find(backend);
   if (target == runners_.end()) return;
-  for (const auto& name : target->second->claims().sources()) {
+  for (const auto& name : target->second->registration().claims().sources()) {
     if (Runner* source = find(name); source != nullptr) source->declared();  // a full cycle, in which it reports again
   }
 }
@@ -143,8 +148,9 @@ std::string Engine::assign_registrar(const RegistrationReport& report) {
   if (target == report.source) return "a source cannot report its own registration, only those of other backends";
   const core::Registrar who = report.who();
   Runner& runner = *runners_.at(target);
-  if (!runner.trusts(who)) {
-    const bool placed = !discovered_.contains(target) || !runner.found_in().empty() || who.name_space.empty();
+  const BackendRegistration& registration = runner.registration();
+  if (!registration.trusts(who)) {
+    const bool placed = !discovered_.contains(target) || !registration.found_in().empty() || who.name_space.empty();
     if (!placed)
       return "the namespace in which backend " + target + " was found is not known yet: the next discovery finds it";
     if (std::string why = raise_claim(runner, who); !why.empty()) return why;
@@ -162,7 +168,8 @@ bool Engine::may_retract(const RegistrationReport& report) {
   const core::Registrar who = report.who();
   const auto registrar = registrars_.find(report.record.backend);
   if (registrar == registrars_.end())
-    return discovered_.contains(report.record.backend) && runners_.at(report.record.backend)->trusts(who);
+    return discovered_.contains(report.record.backend) &&
+           runners_.at(report.record.backend)->registration().trusts(who);
   return registrar->second.source == who.source && (who.name_space.empty() || who == registrar->second);
 }
 
@@ -223,7 +230,9 @@ Task<Result<core::ReadOutcome>> Engine::ask_registrar(std::string backend) {
 
 bool Engine::is_trusted(const std::string& backend, const core::Registrar& who) const {
   const auto target = runners_.find(backend);
-  return target != runners_.end() && (target->second->trusts(who) || target->second->claims().accepts(who));
+  if (target == runners_.end()) return false;
+  BackendRegistration& registration = target->second->registration();
+  return registration.trusts(who) || registration.claims().accepts(who);
 }
 
 void Engine::release_registrar(const std::string& backend) {
@@ -241,8 +250,8 @@ std::string Engine::staleness_reason(const std::string& backend) const {
   const auto found = registrar == registrars_.end() ? runners_.end() : runners_.find(registrar->second.source);
   const auto target = runners_.find(backend);
   if (found == runners_.end() || target == runners_.end()) return {};
-  const std::string why =
-      found->second->report_staleness(backend, registrar->second.name_space, target->second->reported_at());
+  const std::string why = found->second->report_staleness(backend, registrar->second.name_space,
+                                                          target->second->registration().reported_at());
   return why.empty() ? why : "source " + registrar->second.source + ": " + why;
 }
 

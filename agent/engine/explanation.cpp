@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// `driftd explain`: why an attribute is a drift or not, compared with the baseline and with what is expected.
+#include "engine/explanation.hpp"
+
 #include <algorithm>
 
 #include "core/judge/expected.hpp"
-#include "engine/runner.hpp"
+#include "engine/context.hpp"
+#include "engine/ledger.hpp"
 
 namespace driftd::engine {
 namespace {
@@ -102,22 +104,18 @@ Result<Steps> answer(const Question& about) {
 
 }  // namespace
 
-Task<Result<Steps>> Runner::explain(core::ResourceId id, std::string path) {
-  const auto self = shared_from_this();
+Task<Result<Steps>> explain(std::shared_ptr<Context> context, const Ledger& ledger, core::ResourceId id,
+                            std::string path) {
   std::vector<core::ResourceId> ids(1, id);
-  DRIFTD_CO_TRY(auto rows, co_await context_->store.load(ledger_.row().uid, ids));
-  DRIFTD_CO_TRY(auto declarations, co_await context_->store.declarations(ledger_.row().name, std::move(ids)));
+  DRIFTD_CO_TRY(auto rows, co_await context->store.load(ledger.row().uid, ids));
+  DRIFTD_CO_TRY(auto declarations, co_await context->store.declarations(ledger.row().name, std::move(ids)));
   if (rows.front().revision == 0 && declarations.empty()) {
-    co_return fail(Code::not_found, "no resource " + core::render(id) + " in backend " + ledger_.spec().name);
+    co_return fail(Code::not_found, "no resource " + core::render(id) + " in backend " + ledger.spec().name);
   }
-  Question about{id,
-                 std::move(rows.front()),
-                 std::move(declarations),
-                 ledger_.schema(id.kind),
-                 ledger_.spec().rules,
-                 context_->keys};
+  Question about{
+      id, std::move(rows.front()), std::move(declarations), ledger.schema(id.kind), ledger.spec().rules, context->keys};
   auto work = [about = std::move(about)] { return answer(about); };
-  DRIFTD_CO_TRY(Steps steps, co_await run_on(context_->diff, std::move(work)));
+  DRIFTD_CO_TRY(Steps steps, co_await run_on(context->diff, std::move(work)));
   if (!path.empty()) std::erase_if(steps, [&](const auto& step) { return step.path != path; });
   if (!path.empty() && steps.empty()) {
     co_return fail(Code::not_found, core::render(id) + " has no attribute '" + path + "'");

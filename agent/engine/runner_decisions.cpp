@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// Decisions of people on drifts of one backend, and their expiry.
+#include <algorithm>
+
+#include "base/log.hpp"
+#include "engine/context.hpp"
+#include "engine/decision.hpp"
+#include "engine/runner.hpp"
+#include "engine/sources/source_hub.hpp"
+
+namespace driftd::engine {
+namespace {
+
+constexpr int kDecisionTries = 8;  // a reading between load and commit is rare
+constexpr std::chrono::milliseconds kExpiryRetry{1'000};
+
+core::ResourceId identity_of(const core::BackendSpec& spec) { return {"backend", spec.name}; }
+
+}  // namespace
+
+Task<Result<core::Drift>> Runner::decide(core::StoredResource resource, std::string drift_id, core::Decision decision) {
+  const auto self = shared_from_this();
+  const core::ResourceId identity = identity_of(ledger_.spec());
+  const bool claim = resource.id.kind == "claim";
+  const bool pseudo = claim || resource.id.kind == "scope" || resource.id == identity;
+  AsyncMutex::Guard held;
+  if (pseudo) held = co_await cycle_mutex_.lock();  // its approval changes the backend's row, which a cycle writes, too
+  for (int attempt = 0; attempt < kDecisionTries; ++attempt) {
+    if (stopping_)
+      co_return fail(Code::conflict,
+                     "backend " + ledger_.spec().name + " is ending: nothing of it is decided any more");
+    DRIFTD_CO_TRY(const core::Decision exact, resolve_binding(context_->store_key, resource, drift_id, decision));
+    DRIFTD_CO_TRY(core::Judgement judgement, core::decide(resource, drift_id, exact));
+    if (judgement.transitions.empty()) {
+      co_return fail(Code::conflict, "drift " + drift_id + " already has this decision");
+    }
+    core::Drift decided = judgement.transitions.front().drift;
+    const auto from = judgement.transitions.front().from.value_or(core::DriftStatus::pending);
+    CommitExtras extras;
+    extras.row = row_accepting(decided, decision);
+    extras.audit.push_back(decision_entry(context_->store_key, decided, from, decision, ledger_.spec().name));
+    const bool accepts = extras.row.has_value();
+    const core::StoredResource next = claim ? judgement.next : core::StoredResource{};
+    const Status done = co_await ledger_.commit(std::move(resource), std::move(judgement),
+                                                "decision of " + decision.actor, std::move(extras));
+    if (done && decision.expires_ns) plan_.wake();  // it may be the next to expire
+    if (done && pseudo) {
+      // The next cycle finds out whether an ignored identity is held.
+      if (decided.resource == identity) identity_.note_decision(accepts);
+      plan_.hint_full();
+    }
+    if (done && claim) {
+      registration_.claims().apply_decision(next);
+      context_->sources->claims_decided(ledger_.spec().name);
+    }
+    if (done) co_return decided;
+    if (done.error().code != Code::conflict) co_return fail(done.error());
+    DRIFTD_CO_TRY(auto again, co_await context_->store.owner_of(drift_id));
+    resource = std::move(again.resource);
+  }
+  co_return fail(Code::conflict, "drift " + drift_id + " keeps moving; look at it again");
+}
+
+/// Expires decisions before anything is read, so that they expire in time even if the system cannot be read.
+Task<Status> Runner::expire_decisions() {
+  const core::ResourceId identity = identity_of(ledger_.spec());
+  DRIFTD_CO_TRY(const auto expired, co_await ledger_.expire_due_decisions());
+  const bool is_open_again = std::find(expired.begin(), expired.end(), identity) != expired.end();
+  if (is_open_again) identity_.note_expiry();
+  co_return Status{};
+}
+
+/// Returns when the first decision expires. The wall clock may be set, so the result is at most an hour ahead.
+CyclePlan::Time Runner::next_expiry(CyclePlan::Time now) const {
+  const auto first = ledger_.first_expiry();
+  if (!first) return CyclePlan::Time::max();
+  const std::chrono::nanoseconds left(*first - context_->clock.wall());
+  const auto wait = std::clamp<std::chrono::nanoseconds>(left, std::chrono::nanoseconds(0), std::chrono::hours(1));
+  return std::max(now + std::chrono::duration_cast<CyclePlan::Time::duration>(wait), next_expiry_check_);
+}
+
+/// Expires decisions between cycles, and while nothing may be read.
+Task<void> Runner::expire_decisions_in_time() {
+  const auto now = context_->clock.mono();
+  if (stopping_ || next_expiry(now) > now) co_return;
+  next_expiry_check_ = now + kExpiryRetry;
+  const auto self = shared_from_this();
+  const AsyncMutex::Guard held = co_await cycle_mutex_.lock();
+  if (stopping_) co_return;
+  const Status expired = co_await expire_decisions();
+  if (!expired) log::room("engine").warn("{}: {}", ledger_.spec().name, expired.error().message);
+}
+
+/// Returns the backend's row with what an approval of a pseudo-resource accepts. It is committed together with the
+/// decision.
+std::optional<core::BackendRow> Runner::row_accepting(const core::Drift& drift, const core::Decision& decision) const {
+  if (decision.verb != core::Decision::Verb::approve || drift.changes.empty()) return std::nullopt;
+  const std::string seen = drift.changes.front().new_value.value_or("null");
+  if (drift.resource.kind == "scope") return ledger_.row_accepting(drift.resource.id, decision.actor, seen);
+  if (drift.resource != identity_of(ledger_.spec())) return std::nullopt;
+  core::BackendRow out = ledger_.row();
+  const auto value = core::parse(seen);
+  if (value && value->string() != nullptr) out.system_identity = *value->string();
+  return out;
+}
+
+}  // namespace driftd::engine
