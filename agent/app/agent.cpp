@@ -16,6 +16,7 @@
 #include "base/memory.hpp"
 #include "base/trust.hpp"
 #include "delivery/backpressure.hpp"
+#include "engine/context.hpp"
 #include "host/host.hpp"
 #include "secrets/plain_references.hpp"
 #include "secrets/renewed_session.hpp"

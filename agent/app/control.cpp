@@ -5,6 +5,7 @@
 #include "app/agent.hpp"
 #include "app/sinks.hpp"
 #include "base/log.hpp"
+#include "engine/context.hpp"
 #include "secrets/plain_references.hpp"
 
 namespace driftd::app {

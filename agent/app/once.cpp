@@ -15,6 +15,7 @@
 #include "app/store.hpp"
 #include "base/fatal.hpp"
 #include "base/log.hpp"
+#include "engine/context.hpp"
 #include "engine/engine.hpp"
 #include "host/host.hpp"
 #include "secrets/plain_references.hpp"

@@ -10,13 +10,21 @@
 
 #include "base/async_mutex.hpp"
 #include "core/backend.hpp"
-#include "core/ports/session.hpp"
+#include "core/redact.hpp"
 #include "engine/cycle_report.hpp"
-#include "engine/runner.hpp"
 #include "engine/sources/pending_reports.hpp"
 #include "engine/sources/reported_bytes.hpp"
+#include "engine/sources/source_hub.hpp"
+
+namespace driftd::core {
+class SessionFactory;
+}
 
 namespace driftd::engine {
+
+class Ledger;
+class Runner;
+struct Context;
 
 /// Returns the canonical backend type of a provider name or alias: `postgresql` is `postgres`.
 std::string canonical_type(const std::string& provider);

@@ -11,16 +11,21 @@
 
 #include "core/backend.hpp"
 #include "core/judge/judge.hpp"
-#include "core/ports/session.hpp"
 #include "core/scope.hpp"
-#include "engine/context.hpp"
 #include "engine/extras.hpp"
 #include "engine/index.hpp"
 #include "engine/mass_deletions.hpp"
 #include "engine/schema_notes.hpp"
 #include "engine/sources/declarations.hpp"
 
+namespace driftd::core {
+class Session;
+struct ProviderInfo;
+}  // namespace driftd::core
+
 namespace driftd::engine {
+
+struct Context;
 
 /// The state of one backend: its row, rules and index. Judges readings and commits the result. Core thread only; one
 /// apply() at a time, under the runner's cycle mutex.

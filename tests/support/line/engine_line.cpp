@@ -3,6 +3,8 @@
 
 #include <stdexcept>
 
+#include "engine/context.hpp"
+
 namespace driftd::test {
 namespace {
 

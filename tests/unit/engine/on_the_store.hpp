@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <sqlite3.h>
 
+#include "engine/runner.hpp"
 #include "support/line/engine_line.hpp"
 
 namespace driftd::test {
