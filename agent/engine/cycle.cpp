@@ -155,7 +155,7 @@ Task<Status> Cycle::process_page(core::RecordPage page) {
   for (auto& record : page.records) {
     ++received_;
     if (!record.backend.empty()) {
-      add_declaration(record, extras);
+      add_declaration(std::move(record), extras);
       continue;
     }
     if (serial_.empty()) applied_ = applied_state(record) || applied_;  // even if no resource of this page changed
@@ -178,8 +178,9 @@ Task<Status> Cycle::process_page(core::RecordPage page) {
     }
     kind.complete = true;
   }
-  const auto status = co_await judge_records(to_readings(std::move(own), began_), std::move(extras));
-  co_return status;
+  DRIFTD_CO_CHECK(co_await judge_records(to_readings(std::move(own), began_), std::move(extras)));
+  pass_on_reports();
+  co_return Status{};
 }
 
 void Cycle::close_kinds(const Status& status) {

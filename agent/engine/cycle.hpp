@@ -48,14 +48,19 @@ class Cycle {
 
  private:
   using Kind = KindReport;
+  struct PageReport {
+    core::Observation record;
+    Kind* kind;  ///< in `foreign_`; faults are added to it
+  };
 
   Task<Status> process_page(core::RecordPage page);
   /// Adds a record that this source sent for another backend to the commit of the page.
-  void add_declaration(const core::Observation& record, CommitExtras& extras);
+  void add_declaration(core::Observation record, CommitExtras& extras);
   void complete_declared(const core::Mark& mark, CommitExtras& extras);
   void leave_out_declaration(Kind& kind);
-  void report_registration(const core::Observation& record, Kind& kind);
-  void retract_registration(const std::string& backend, Kind& kind);
+  void pass_on_reports();
+  void report_registration(core::Observation record, Kind& kind);
+  core::Observation retraction(const std::string& backend) const;
   Task<Status> withdraw_unmentioned();
   Kind* foreign(const std::string& backend, const std::string& kind);
   void note_diagnostics(const std::vector<core::Diagnostic>& diagnostics);
@@ -82,6 +87,8 @@ class Cycle {
   Moment began_;
   std::map<std::string, Kind> kinds_;
   ForeignKinds foreign_;  ///< what this source sent for other backends
+  /// Reports of the page in progress on registrations of other backends. They are passed on when it is committed.
+  std::vector<PageReport> page_reports_;
   /// Backends for which a registration report was accepted, or rejected.
   std::set<std::string> reported_backends_, rejected_backends_;
   std::vector<std::string> general_;  ///< reasons that concern every kind

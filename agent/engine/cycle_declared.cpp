@@ -14,12 +14,15 @@ KindReport* Cycle::foreign(const std::string& backend, const std::string& kind) 
   return foreign_.at(backend, kind, context_->sources->registered(backend));
 }
 
-void Cycle::add_declaration(const core::Observation& record, CommitExtras& extras) {
+void Cycle::add_declaration(core::Observation record, CommitExtras& extras) {
   Kind* const of = foreign(record.backend, record.id.kind);
   if (of == nullptr) return;
   Kind& kind = *of;
   if (!record.tombstone) ++kind.received;
-  if (record.id.kind == core::kRegistration) return report_registration(record, kind);
+  if (record.id.kind == core::kRegistration) {
+    page_reports_.push_back({std::move(record), of});  // moved: a page of reports may be large
+    return;
+  }
   if (!ledger_.declarations().has_room(record)) return leave_out_declaration(kind);
   auto write = ledger_.declarations().update(record, ledger_.row().uid, run_);
   if (write) extras.declarations.push_back(std::move(*write));
@@ -31,9 +34,14 @@ void Cycle::leave_out_declaration(Kind& kind) {
   if (kind.left_out++ == 0) add_once(kind.reasons, DeclarationSet::no_room());
 }
 
-/// Passes a report on another backend's registration to that backend at once. If the commit of this page fails, the
-/// page comes again with the report.
-void Cycle::report_registration(const core::Observation& record, Kind& kind) {
+/// Call it when a page is committed. The reports of a page that was not committed come again with that page.
+void Cycle::pass_on_reports() {
+  for (auto& report : page_reports_) report_registration(std::move(report.record), *report.kind);
+  page_reports_.clear();
+}
+
+/// Passes a report on another backend's registration to that backend. Faults are added to `kind`.
+void Cycle::report_registration(core::Observation record, Kind& kind) {
   const core::ProviderInfo* info = ledger_.info();
   if (info == nullptr) return;
   const auto text = info->schema_texts.find(record.id.kind);
@@ -41,12 +49,16 @@ void Cycle::report_registration(const core::Observation& record, Kind& kind) {
     add_once(kind.reasons, "provider " + info->id + " declares no kind 'registration': its records are not read");
     return;
   }
-  std::shared_ptr<const std::string> shared(ledger_.shared_info(), &text->second);
-  const ReportOutcome outcome = context_->sources->receive_report(
-      RegistrationReport{ledger_.spec().name, record, ledger_.schema(record.id.kind), std::move(shared)});
+  RegistrationReport report;
+  report.source = ledger_.spec().name;
+  report.schema = ledger_.schema(record.id.kind);
+  report.schema_text = {ledger_.shared_info(), &text->second};
+  const std::string backend = record.backend;
+  report.record = std::move(record);
+  const ReportOutcome outcome = context_->sources->receive_report(std::move(report));
   constexpr std::size_t kMaxFaults = 16;  // for each backend
   if (!outcome.fault.empty()) add_once(kind.reasons, outcome.fault, kMaxFaults);
-  (outcome.fault.empty() || outcome.no_room ? reported_backends_ : rejected_backends_).insert(record.backend);
+  (outcome.fault.empty() || outcome.no_room ? reported_backends_ : rejected_backends_).insert(backend);
 }
 
 void Cycle::complete_declared(const core::Mark& mark, CommitExtras& extras) {
@@ -61,7 +73,8 @@ void Cycle::complete_declared(const core::Mark& mark, CommitExtras& extras) {
   kind.complete = true;
   if (mark.kind == core::kRegistration) {
     if (mark.count > 0) return;
-    return retract_registration(mark.backend, kind);
+    page_reports_.push_back({retraction(mark.backend), of});
+    return;
   }
   auto missing = ledger_.declarations().missing(mark.backend, mark.kind, ledger_.row().uid, run_);
   std::move(missing.begin(), missing.end(), std::back_inserter(extras.declarations));
@@ -69,14 +82,13 @@ void Cycle::complete_declared(const core::Mark& mark, CommitExtras& extras) {
   if (mark.count > 0 && !fault.empty()) add_once(kind.reasons, fault);
 }
 
-/// Faults are added to `kind`.
-void Cycle::retract_registration(const std::string& backend, Kind& kind) {
+core::Observation Cycle::retraction(const std::string& backend) const {
   core::Observation gone;
   gone.backend = backend;
   gone.id = {std::string(core::kRegistration), backend};
   gone.tombstone = true;
   gone.observed_ns = began_.wall;
-  report_registration(gone, kind);
+  return gone;
 }
 
 void Cycle::retract_unmentioned() {
@@ -85,7 +97,7 @@ void Cycle::retract_unmentioned() {
   Kind unused;
   for (const auto& backend : context_->sources->reported_by(ledger_.spec().name)) {
     const bool others_only = rejected_backends_.contains(backend) && !reported_backends_.contains(backend);
-    if (others_only || !foreign_.named({backend, registration})) retract_registration(backend, unused);
+    if (others_only || !foreign_.named({backend, registration})) report_registration(retraction(backend), unused);
   }
 }
 

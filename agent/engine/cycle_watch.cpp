@@ -33,7 +33,7 @@ Task<Status> Cycle::watch_page(core::RecordPage page, Moment before, Moment rece
   }
   for (auto& record : page.records) {
     if (!record.backend.empty()) {
-      add_declaration(record, extras);
+      add_declaration(std::move(record), extras);
     } else if (is_gone.at(record.id) != record.tombstone) {
       continue;
     } else if (record.tombstone) {
@@ -52,8 +52,9 @@ Task<Status> Cycle::watch_page(core::RecordPage page, Moment before, Moment rece
   }
   Kind unused;
   DRIFTD_CO_CHECK(co_await confirm({tombstones.begin(), tombstones.end()}, &unused));
-  const auto status = co_await judge_records(std::move(present), std::move(extras));
-  if (status) DRIFTD_CO_CHECK(co_await save_serial());
+  DRIFTD_CO_CHECK(co_await judge_records(std::move(present), std::move(extras)));
+  pass_on_reports();
+  const auto status = co_await save_serial();
   co_return status;
 }
 
