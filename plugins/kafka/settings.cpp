@@ -2,157 +2,113 @@
 #include "kafka/settings.hpp"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <set>
 
+#include "common/settings_reader.hpp"
 #include "driftd/sdk/types.hpp"
+#include "net/tls_settings.hpp"
 
 namespace driftd::kafka {
 namespace {
 
-using nlohmann::json;
+using common::SettingsReader;
 
 constexpr std::size_t kMaxHellos = 100;  // each is a connection of its own
-
-[[noreturn]] void invalid(const std::string& setting, const std::string& expected) {
-  throw sdk::Failure(DRIFTD_INVALID, "settings." + setting + ": expected " + expected);
-}
-
-/// Reads the members of one JSON object; errors name the path to it.
-class Object {
- public:
-  Object(const json& from, std::string prefix) : from_(from), prefix_(std::move(prefix)) {
-    if (!from.is_object()) invalid(prefix_.substr(0, prefix_.size() - 1), "an object");
-  }
-  std::string text(const char* key) const {
-    const auto found = from_.find(key);
-    if (found == from_.end()) return {};
-    if (!found->is_string()) invalid(prefix_ + key, "text");
-    return found->get<std::string>();
-  }
-  bool flag(const char* key, bool fallback) const {
-    const auto found = from_.find(key);
-    if (found == from_.end()) return fallback;
-    if (!found->is_boolean()) invalid(prefix_ + key, "true or false");
-    return found->get<bool>();
-  }
-  std::chrono::milliseconds ms(const char* key, std::chrono::milliseconds fallback) const {
-    return std::chrono::milliseconds(number(key, fallback.count(), 600000, "milliseconds"));
-  }
-  std::chrono::seconds seconds(const char* key, std::chrono::seconds fallback) const {
-    return std::chrono::seconds(number(key, fallback.count(), 86400, "seconds"));
-  }
-  std::vector<std::string> texts(const char* key) const {
-    const auto found = from_.find(key);
-    if (found == from_.end()) return {};
-    if (found->is_string()) return {found->get<std::string>()};
-    if (!found->is_array()) invalid(prefix_ + key, "a text or a list of texts");
-    std::vector<std::string> out;
-    for (const auto& one : *found) {
-      if (!one.is_string()) invalid(prefix_ + key, "a list of texts");
-      out.push_back(one.get<std::string>());
-    }
-    return out;
-  }
-  const json* find(const char* key) const {
-    const auto found = from_.find(key);
-    return found == from_.end() ? nullptr : &*found;
-  }
-
- private:
-  std::int64_t number(const char* key, std::int64_t fallback, std::uint64_t limit, const char* unit) const {
-    const auto found = from_.find(key);
-    if (found == from_.end()) return fallback;
-    if (!found->is_number_unsigned() || found->get<std::uint64_t>() == 0 || found->get<std::uint64_t>() > limit) {
-      invalid(prefix_ + key, "a number of " + std::string(unit) + " from 1 to " + std::to_string(limit));
-    }
-    return found->get<std::int64_t>();
-  }
-
-  const json& from_;
-  std::string prefix_;
-};
+constexpr std::size_t kMaxName = 255;
+constexpr std::chrono::minutes kMaxTimeout{10};
+constexpr std::chrono::hours kMaxHelloInterval{24};
 
 std::string trimmed(const std::string& text) {
   const auto from = text.find_first_not_of(" \t");
   return from == std::string::npos ? std::string() : text.substr(from, text.find_last_not_of(" \t") - from + 1);
 }
 
-std::vector<std::string> parse_servers(const std::vector<std::string>& given, const std::string& setting) {
+std::vector<std::string> parse_servers(SettingsReader& from, const char* name) {
+  const std::string setting = from.where() + "." + name;
   std::vector<std::string> out;
-  for (const auto& text : given) {
-    for (std::size_t from = 0; from <= text.size();) {
-      const std::size_t comma = std::min(text.find(',', from), text.size());
-      out.push_back(parse_endpoint(trimmed(text.substr(from, comma - from)), setting));
-      from = comma + 1;
+  for (const auto& text : from.text_or_texts(name)) {
+    for (std::size_t begin = 0; begin <= text.size();) {
+      const std::size_t comma = std::min(text.find(',', begin), text.size());
+      out.push_back(parse_endpoint(trimmed(text.substr(begin, comma - begin)), setting));
+      begin = comma + 1;
     }
   }
-  if (out.empty()) invalid(setting, "at least one host:port");
+  if (out.empty()) from.refuse(name, "at least one host:port", "nothing", "add it to " + from.where());
   return out;
 }
 
-ScramName parse_scram_name(const json& from) {
-  const Object object(from, "scram_hello.users.");
-  ScramName out{object.text("name"), object.text("mechanism")};
+/// Returns what is wrong with the name of a SCRAM user. Empty if nothing is.
+std::string mistake_of(const std::string& user) {
   const auto control = [](unsigned char c) { return c < 0x20 || c == 0x7f; };
-  if (out.user.empty() || out.user.size() > 255 || std::any_of(out.user.begin(), out.user.end(), control)) {
-    invalid("scram_hello.users.name", "a name of 1 to 255 bytes without control characters");
+  if (user.empty()) return "nothing";
+  if (user.size() > kMaxName) return std::to_string(user.size()) + " bytes";
+  return std::any_of(user.begin(), user.end(), control) ? "a control character" : "";
+}
+
+ScramName parse_scram_name(SettingsReader& from) {
+  ScramName out{from.text("name"), from.text("mechanism")};
+  from.finish();
+  if (const std::string mistake = mistake_of(out.user); !mistake.empty()) {
+    from.refuse("name", "a name of 1 to 255 bytes without control characters", mistake,
+                "write the name of a SCRAM user of the cluster");
   }
   if (out.mechanism != "SCRAM-SHA-256" && out.mechanism != "SCRAM-SHA-512") {
-    invalid("scram_hello.users.mechanism", "SCRAM-SHA-256 or SCRAM-SHA-512, found '" + out.mechanism + "'");
+    from.refuse("mechanism", "SCRAM-SHA-256 or SCRAM-SHA-512", "'" + out.mechanism + "'");
   }
   return out;
 }
 
-ScramHello parse_hello(const json& from) {
-  const Object object(from, "scram_hello.");
+ScramHello parse_hello(SettingsReader from) {
   ScramHello out;
-  out.interval = object.seconds("interval_s", out.interval);
-  if (object.find("servers") != nullptr) out.servers = parse_servers(object.texts("servers"), "scram_hello.servers");
-  const json* users = object.find("users");
-  if (users == nullptr || !users->is_array() || users->empty() || users->size() > kMaxHellos) {
-    invalid("scram_hello.users", "a list of 1 to " + std::to_string(kMaxHellos) + " entries {name, mechanism}");
+  out.interval = from.seconds("interval_s", out.interval, kMaxHelloInterval);
+  if (from.has("servers")) out.servers = parse_servers(from, "servers");
+  auto users = from.objects("users");
+  from.finish();
+  if (users.empty() || users.size() > kMaxHellos) {
+    from.refuse("users", "a list of 1 to " + std::to_string(kMaxHellos) + " entries {name, mechanism}",
+                users.empty() ? "nothing" : std::to_string(users.size()),
+                users.empty() ? "add it to " + from.where() : "remove some");
   }
   std::set<ScramName> seen;
-  for (const auto& one : *users) seen.insert(parse_scram_name(one));
+  for (auto& one : users) seen.insert(parse_scram_name(one));
   out.names.assign(seen.begin(), seen.end());
   return out;
 }
 
-Tls parse_tls(const json& from) {
-  const Object object(from, "tls.");
-  Tls out;
-  out.on = object.flag("enabled", true);
-  out.verify = object.flag("verify", true);
-  out.ca = object.text("ca");
-  out.certificate = object.text("certificate");
-  out.key = object.text("key");
-  out.key_password_token = object.text("key_password");
-  out.server_name = object.text("server_name");
-  if (out.certificate.empty() != out.key.empty()) invalid("tls.certificate", "a certificate and its key, or neither");
-  if (!out.verify && !out.server_name.empty()) invalid("tls.server_name", "verify to be on: nothing looks at the name");
+Tls parse_tls(SettingsReader from) {
+  Tls out{net::read_tls(from), from.flag("enabled", true)};
+  out.verify = from.flag("verify", true);
+  out.key_password_token = from.text("key_password");
+  from.finish();
+  if (!out.verify && !out.server_name.empty()) {
+    from.refuse("server_name", "verify: true beside it", "verify: false, with which no name is compared",
+                "remove one of them");
+  }
   return out;
 }
 
-Sasl parse_sasl(const json& from) {
-  const Object object(from, "sasl.");
-  Sasl out;
-  out.mechanism = object.text("mechanism");
-  out.username = object.text("username");
-  out.password_token = object.text("password");
-  out.bearer_token = object.text("token");
-  if (out.mechanism == "GSSAPI") {
+void check_sasl(const Sasl& sasl, const SettingsReader& from) {
+  if (sasl.mechanism == "GSSAPI") {
     throw sdk::Failure(DRIFTD_UNSUPPORTED,
                        "settings.sasl.mechanism: GSSAPI is not built into this provider; use PLAIN, "
                        "SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER or a client certificate");
   }
-  const bool bearer = out.mechanism == "OAUTHBEARER";
-  if (!bearer && out.mechanism != "PLAIN" && out.mechanism != "SCRAM-SHA-256" && out.mechanism != "SCRAM-SHA-512") {
-    invalid("sasl.mechanism", "PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER, found '" + out.mechanism + "'");
+  const bool bearer = sasl.mechanism == "OAUTHBEARER";
+  if (!bearer && sasl.mechanism != "PLAIN" && sasl.mechanism != "SCRAM-SHA-256" && sasl.mechanism != "SCRAM-SHA-512") {
+    from.refuse("mechanism", "PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER", "'" + sasl.mechanism + "'");
   }
-  if (bearer && out.bearer_token.empty()) invalid("sasl.token", "the bearer token (a JWT), by reference");
-  if (!bearer && out.username.empty()) invalid("sasl.username", "the name of the monitoring user, for example driftd");
-  if (!bearer && out.password_token.empty()) invalid("sasl.password", "the password, by reference");
+  const auto require = [&](const char* name, const std::string& value, const char* expected) {
+    if (value.empty()) from.refuse(name, expected, "nothing", "add it to " + from.where());
+  };
+  if (bearer) return require("token", sasl.bearer_token, "the bearer token (a JWT), by reference");
+  require("username", sasl.username, "the name of the monitoring user, for example driftd");
+  require("password", sasl.password_token, "the password, by reference");
+}
+
+Sasl parse_sasl(SettingsReader from) {
+  const Sasl out{from.text("mechanism"), from.text("username"), from.text("password"), from.text("token")};
+  from.finish();
+  check_sasl(out, from);
   return out;
 }
 
@@ -166,7 +122,7 @@ std::string parse_endpoint(const std::string& text, const std::string& setting) 
   const bool digits = !port.empty() && port.size() <= 5 && port.find_first_not_of("0123456789") == std::string::npos;
   const bool known = host.find_first_of(" \t/@,") == std::string::npos && !host.empty() && host != "[]";
   if (!known || !digits || std::stoi(port) < 1 || std::stoi(port) > 65535) {
-    invalid(setting, "host:port or [v6]:port, found '" + text + "'");
+    common::refuse_setting(setting, "host:port or [v6]:port with a port from 1 to 65535", "'" + text + "'");
   }
   return host + ":" + port;
 }
@@ -178,18 +134,17 @@ std::string Settings::principal() const {
 }
 
 Settings parse_settings(std::string_view text) {
-  const json from = json::parse(text, nullptr, false);
-  if (!from.is_object()) throw sdk::Failure(DRIFTD_INVALID, "settings: expected a JSON object");
-  const Object object(from, "");
+  const auto json = common::parse_settings_json(text);
+  SettingsReader from(json);
   Settings out;
-  out.bootstrap = parse_servers(object.texts("bootstrap_servers"), "bootstrap_servers");
-  if (const json* tls = object.find("tls")) out.tls = parse_tls(*tls);
-  if (const json* sasl = object.find("sasl")) out.sasl = parse_sasl(*sasl);
-  if (const json* hello = object.find("scram_hello")) out.hello = parse_hello(*hello);
-  out.connect = object.ms("connect_timeout_ms", out.connect);
-  out.call = object.ms("call_timeout_ms", out.call);
-  out.scope.include = object.texts("include");
-  out.scope.exclude = object.texts("exclude");
+  out.bootstrap = parse_servers(from, "bootstrap_servers");
+  if (from.has("tls")) out.tls = parse_tls(from.object("tls"));
+  if (from.has("sasl")) out.sasl = parse_sasl(from.object("sasl"));
+  if (from.has("scram_hello")) out.hello = parse_hello(from.object("scram_hello"));
+  out.connect = from.ms("connect_timeout_ms", out.connect, kMaxTimeout);
+  out.call = from.ms("call_timeout_ms", out.call, kMaxTimeout);
+  out.scope = common::read_scope(from);
+  from.finish();
   return out;
 }
 

@@ -12,7 +12,8 @@
 
 namespace driftd::kafka {
 
-/// Parses `host:port` or `[v6]:port`; the default port is 9092. Throws INVALID with the name of the setting.
+/// Parses `host:port` or `[v6]:port`; the default port is 9092. Throws INVALID that begins with `setting`, the path of
+/// the setting.
 std::string parse_endpoint(const std::string& text, const std::string& setting);
 
 struct Tls : net::Tls {

@@ -2,66 +2,50 @@
 #include "redis/settings.hpp"
 
 #include <charconv>
-#include <nlohmann/json.hpp>
 
-#include "driftd/sdk/types.hpp"
+#include "common/settings_reader.hpp"
+#include "net/tls_settings.hpp"
 
 namespace driftd::redis {
 namespace {
 
-using nlohmann::json;
+using common::refuse_setting;
+using common::SettingsReader;
 
-[[noreturn]] void bad(const std::string& text) { throw sdk::Failure(DRIFTD_INVALID, text); }
+constexpr std::size_t kMaxAddresses = 16;
+constexpr std::chrono::minutes kMaxConnect{1}, kMaxCall{10};
 
 int parse_port(std::string_view text, const std::string& address, const std::string& setting) {
   int port = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
   if (error != std::errc{} || end != text.data() + text.size() || port < 1 || port > 65535) {
-    bad(setting + ": '" + address + "' has no valid port; expected host:port with a port from 1 to 65535");
+    refuse_setting(setting, "host:port with a port from 1 to 65535", "'" + address + "'");
   }
   return port;
 }
 
-net::Tls parse_tls(const json& from) {
-  net::Tls out;
-  out.ca = from.value("ca", "");
-  out.certificate = from.value("certificate", "");
-  out.key = from.value("key", "");
-  out.server_name = from.value("server_name", "");
-  if (out.certificate.empty() != out.key.empty())
-    bad("settings.tls: certificate and key belong together, found one of them");
+net::Tls parse_tls(SettingsReader from) {
+  net::Tls out = net::read_tls(from);
+  from.finish();
   return out;
 }
 
-SentinelMaster parse_follow(const json& from) {
-  SentinelMaster out{from.value("master", ""), {from.value("username", ""), from.value("password", "")}};
-  if (out.master.empty()) bad("settings.sentinel.master: expected the name that the Sentinels give the primary");
+SentinelMaster parse_sentinel(SettingsReader from) {
+  SentinelMaster out{from.required_text("master", "the name that the Sentinels give the primary"),
+                     {from.text("username"), from.text("password")}};
+  from.finish();
   return out;
 }
 
-std::vector<Address> parse_addresses(const json& root) {
+std::vector<Address> parse_addresses(SettingsReader& from) {
   std::vector<Address> out;
-  if (root.contains("address")) out.push_back(parse_address(root.at("address").get<std::string>(), "settings.address"));
-  for (const auto& one : root.value("addresses", std::vector<std::string>{})) {
-    out.push_back(parse_address(one, "settings.addresses"));
+  if (from.has("address")) out.push_back(parse_address(from.text("address"), "settings.address"));
+  for (const auto& one : from.texts("addresses")) out.push_back(parse_address(one, "settings.addresses"));
+  if (out.size() > kMaxAddresses) {
+    from.refuse("addresses", "a maximum of " + std::to_string(kMaxAddresses) + " addresses", std::to_string(out.size()),
+                "remove some");
   }
-  if (out.size() > 16) bad("settings.addresses: at most 16 are expected, found " + std::to_string(out.size()));
   if (out.empty()) out.push_back({});
-  return out;
-}
-
-Settings from_json(const json& root) {
-  Settings out;
-  out.addresses = parse_addresses(root);
-  out.login = {root.value("username", ""), root.value("password", "")};
-  if (root.contains("tls")) out.tls = parse_tls(root.at("tls"));
-  if (root.contains("sentinel")) out.sentinel = parse_follow(root.at("sentinel"));
-  out.config = root.value("config", out.config);
-  if (out.config.empty()) bad("settings.config: is empty; expected names or globs, or exclude the kind server");
-  out.connect = std::chrono::milliseconds(root.value("connect_timeout_ms", 5000));
-  out.call = std::chrono::milliseconds(root.value("call_timeout_ms", 20'000));
-  out.scope.include = root.value("include", std::vector<std::string>{});
-  out.scope.exclude = root.value("exclude", std::vector<std::string>{});
   return out;
 }
 
@@ -73,32 +57,42 @@ std::string Address::text() const {
 }
 
 Address parse_address(const std::string& text, const std::string& setting) {
+  constexpr const char* kForms = "host:port, [v6]:port or unix:/path/of/redis.sock";
   Address out;
-  if (text.rfind("unix:", 0) == 0) {
+  if (text.starts_with("unix:")) {
     out.socket = text.substr(5);
-    if (out.socket.empty()) bad(setting + ": 'unix:' names no socket; expected unix:/path/of/redis.sock");
+    if (out.socket.empty()) refuse_setting(setting, kForms, "'unix:', which names no socket");
     return out;
   }
-  if (text.empty()) bad(setting + ": is empty; expected host:port, [v6]:port or unix:/path");
+  if (text.empty()) refuse_setting(setting, kForms, "an empty text");
   const bool v6 = text.front() == '[';
   const auto bracket = v6 ? text.find(']') : std::string::npos;
-  if (v6 && bracket == std::string::npos) bad(setting + ": '" + text + "' lacks the closing bracket");
+  if (v6 && bracket == std::string::npos) refuse_setting(setting, kForms, "'" + text + "'", "close the bracket");
   const auto colon = text.find(':', v6 ? bracket : 0);
   const std::string host = text.substr(0, colon);
   out.host = v6 ? host.substr(1, host.size() - 2) : host;
   if (colon != std::string::npos) out.port = parse_port(std::string_view(text).substr(colon + 1), text, setting);
-  if (out.host.empty()) bad(setting + ": '" + text + "' names no host");
+  if (out.host.empty()) refuse_setting(setting, kForms, "'" + text + "', which names no host");
   return out;
 }
 
 Settings parse_settings(std::string_view text) {
-  const auto root = json::parse(text, nullptr, false);
-  if (!root.is_object()) bad("settings: expected a JSON object");
-  try {
-    return from_json(root);
-  } catch (const json::exception& e) {
-    bad(std::string("settings: ") + e.what());
+  const auto json = common::parse_settings_json(text);
+  SettingsReader from(json);
+  Settings out;
+  out.addresses = parse_addresses(from);
+  out.login = {from.text("username"), from.text("password")};
+  if (from.has("tls")) out.tls = parse_tls(from.object("tls"));
+  if (from.has("sentinel")) out.sentinel = parse_sentinel(from.object("sentinel"));
+  out.config = from.texts("config", out.config);
+  if (out.config.empty()) {
+    from.refuse("config", "names or globs", "an empty list", "to read no configuration, exclude the kind server");
   }
+  out.connect = from.ms("connect_timeout_ms", out.connect, kMaxConnect);
+  out.call = from.ms("call_timeout_ms", out.call, kMaxCall);
+  out.scope = common::read_scope(from);
+  from.finish();
+  return out;
 }
 
 }  // namespace driftd::redis

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/settings_reader.hpp"
+
 namespace driftd::terraform {
 namespace {
 
@@ -90,7 +92,8 @@ void refuse(const http::Response& response, const Refusal& refusal) {
 
 std::string base_url(const std::string& setting, const std::string& url) {
   if (url.rfind("http://", 0) != 0 && url.rfind("https://", 0) != 0) {
-    throw sdk::Failure(DRIFTD_INVALID, "settings.backend." + setting + ": expected a URL of http or https");
+    common::refuse_setting("settings.backend." + setting, "a URL of http or https", "another form",
+                           "begin it with https://");
   }
   return url.substr(0, url.find_last_not_of('/') + 1);
 }

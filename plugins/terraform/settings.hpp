@@ -2,9 +2,7 @@
 #pragma once
 
 #include <chrono>
-#include <map>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,32 +10,6 @@
 #include "driftd/sdk/scope.hpp"
 
 namespace driftd::terraform {
-
-/// Reads the members of one JSON object of the settings. Each mistake throws INVALID with the name of the member.
-class Fields {
- public:
-  /// `where`: `settings.backend`. The object must outlive it.
-  Fields(const nlohmann::json& from, std::string where);
-
-  std::string text(const char* name, std::string fallback = {});
-  /// Throws if the member is absent or empty; `expected` says what it should be.
-  std::string required(const char* name, const char* expected);
-  bool flag(const char* name, bool fallback);
-  std::chrono::milliseconds ms(const char* name, std::chrono::milliseconds fallback);
-  std::vector<std::string> texts(const char* name);
-  std::map<std::string, std::string> map(const char* name);
-  const nlohmann::json& object(const char* name);  ///< an empty one when it is absent
-  const nlohmann::json& list(const char* name);    ///< an empty one when it is absent
-  bool has(const char* name) const { return from_.contains(name); }
-  /// Throws if a member was never read, because it is unknown.
-  void finish() const;
-  [[noreturn]] void invalid(const std::string& name, const std::string& expected) const;
-
- private:
-  const nlohmann::json& from_;
-  std::string where_;
-  std::set<std::string> known_;
-};
 
 /// A rule that says which instances of the state declare resources of another backend.
 struct DeclarationRule {
@@ -55,7 +27,7 @@ struct DiscoverType {
 
 /// Settings of one instance, as in schema.json. Immutable.
 struct Settings {
-  nlohmann::json backend;  ///< {"type": …}; its source reads it with Fields
+  nlohmann::json backend;  ///< {"type": …}; its source reads it with a SettingsReader
   std::string workspace = "default";
   std::chrono::milliseconds connect{5000}, call{20000};
   std::chrono::milliseconds poll{0};  ///< 0: the host's interval

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/settings_reader.hpp"
 #include "common/wait_until.hpp"
 
 namespace driftd::terraform {
@@ -25,7 +26,7 @@ std::unique_ptr<Source> open_source(const Settings& settings) {
     if (type == name) return open(settings);
     known += (known.empty() ? "" : ", ") + std::string(name);
   }
-  throw sdk::Failure(DRIFTD_INVALID, "settings.backend.type: expected one of " + known + "; found '" + type + "'");
+  common::refuse_setting("settings.backend.type", "one of " + known, "'" + type + "'", "correct the type");
 }
 
 void Source::watch(sdk::Call& call, const std::function<void()>&) {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/bounded_json.hpp"
+#include "common/settings_reader.hpp"
 #include "common/shown_url.hpp"
 #include "terraform/http_pool.hpp"
 #include "terraform/state.hpp"
@@ -37,15 +38,17 @@ std::string origin_of(const std::string& url) {
 
 class CloudSource final : public Source {
  public:
-  CloudSource(const Settings& settings, Fields& from)
+  CloudSource(const Settings& settings, common::SettingsReader& from)
       : base_(base_of(from.text("hostname", "app.terraform.io"))),
-        organization_(from.required("organization", "the name of an organization")),
-        token_(from.required("token", "an API token that may read state versions")),
+        organization_(from.required_text("organization", "the name of an organization")),
+        token_(from.required_text("token", "an API token that may read state versions")),
         http_(settings, tls_of(from)) {
-    Fields workspaces(from.object("workspaces"), "settings.backend.workspaces");
+    common::SettingsReader workspaces = from.object("workspaces");
     workspace_ = workspaces.text("name", settings.workspace == "default" ? "" : settings.workspace);
     workspaces.finish();
-    if (workspace_.empty()) from.invalid("workspaces", "{ name: <the workspace> }");
+    if (workspace_.empty()) {
+      from.refuse("workspaces", "{ name: <the workspace> }", "no name", "add it to " + from.where());
+    }
   }
 
   Fetched fetch(sdk::Call& call, const std::string& known) override {
@@ -87,7 +90,7 @@ class CloudSource final : public Source {
   static std::string base_of(const std::string& hostname) {
     return hostname.find("://") == std::string::npos ? "https://" + hostname : base_url("hostname", hostname);
   }
-  static http::Tls tls_of(Fields& from) {
+  static http::Tls tls_of(common::SettingsReader& from) {
     http::Tls out;
     out.ca_file = from.text("ca_file");
     return out;
@@ -189,7 +192,7 @@ class CloudSource final : public Source {
 }  // namespace
 
 std::unique_ptr<Source> open_cloud(const Settings& settings) {
-  Fields from(settings.backend, "settings.backend");
+  common::SettingsReader from(settings.backend, "settings.backend");
   from.text("type");
   auto out = std::make_unique<CloudSource>(settings, from);
   from.finish();

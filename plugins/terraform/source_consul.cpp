@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/bounded_json.hpp"
+#include "common/settings_reader.hpp"
 #include "common/shown_url.hpp"
 #include "common/wait_until.hpp"
 #include "terraform/http_pool.hpp"
@@ -50,8 +51,8 @@ bool is_below(const std::string& key, std::string path) {
 
 class ConsulSource final : public Source {
  public:
-  ConsulSource(const Settings& settings, Fields& from)
-      : path_(from.required("path", "the key of the state") +
+  ConsulSource(const Settings& settings, common::SettingsReader& from)
+      : path_(from.required_text("path", "the key of the state") +
               (settings.workspace == "default" ? "" : "-env:" + settings.workspace)),
         datacenter_(from.text("datacenter")),
         token_(from.text("access_token")),
@@ -118,7 +119,7 @@ class ConsulSource final : public Source {
     const std::string index = answer.header("x-consul-index");
     return index == "0" ? "" : index;
   }
-  static http::Tls tls_of(Fields& from) {
+  static http::Tls tls_of(common::SettingsReader& from) {
     http::Tls out;
     out.ca_file = from.text("ca_file");
     out.certificate_file = from.text("cert_file");
@@ -182,7 +183,7 @@ class ConsulSource final : public Source {
 }  // namespace
 
 std::unique_ptr<Source> open_consul(const Settings& settings) {
-  Fields from(settings.backend, "settings.backend");
+  common::SettingsReader from(settings.backend, "settings.backend");
   from.text("type");
   auto out = std::make_unique<ConsulSource>(settings, from);
   from.finish();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Terraform's http backend: GET of one address. 200: the state, 204 and 404: none; GitLab, Artifactory and others speak
 // it.
+#include "common/settings_reader.hpp"
 #include "common/shown_url.hpp"
 #include "terraform/http_pool.hpp"
 
@@ -9,15 +10,14 @@ namespace {
 
 class HttpSource final : public Source {
  public:
-  HttpSource(const Settings& settings, Fields& from)
-      : address_(base_url("address", from.required("address", "the URL of the state"))),
+  HttpSource(const Settings& settings, common::SettingsReader& from)
+      : address_(base_url("address", from.required_text("address", "the URL of the state"))),
         shown_(common::shown_url(address_)),
         username_(from.text("username")),
         password_token_(from.text("password")),
         http_(settings, tls_of(from)) {
-    for (const auto& header : from.list("headers")) {
-      Fields one(header, "settings.backend.headers");
-      headers_.push_back({one.required("name", "the name of a header"), one.text("value")});
+    for (auto& one : from.objects("headers")) {
+      headers_.push_back({one.required_text("name", "the name of a header"), one.text("value")});
       one.finish();
     }
   }
@@ -50,7 +50,7 @@ class HttpSource final : public Source {
     std::string name, value_token;
   };
 
-  static http::Tls tls_of(Fields& from) {
+  static http::Tls tls_of(common::SettingsReader& from) {
     http::Tls out;
     out.verify = !from.flag("skip_cert_verification", false);
     out.ca_pem = from.text("client_ca_certificate_pem");
@@ -91,7 +91,7 @@ class HttpSource final : public Source {
 }  // namespace
 
 std::unique_ptr<Source> open_http(const Settings& settings) {
-  Fields from(settings.backend, "settings.backend");
+  common::SettingsReader from(settings.backend, "settings.backend");
   from.text("type");
   auto out = std::make_unique<HttpSource>(settings, from);
   from.finish();

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/bounded_json.hpp"
+#include "common/settings_reader.hpp"
 #include "common/shown_url.hpp"
 #include "common/wait_until.hpp"
 #include "terraform/http_pool.hpp"
@@ -30,17 +31,17 @@ struct Part {
 
 class KubernetesSource final : public Source {
  public:
-  KubernetesSource(const Settings& settings, Fields& from)
+  KubernetesSource(const Settings& settings, common::SettingsReader& from)
       : namespace_(from.text("namespace", "default")),
         name_("tfstate-" + settings.workspace + "-" +
-              from.required("secret_suffix", "the suffix of the Secret's name")),
+              from.required_text("secret_suffix", "the suffix of the Secret's name")),
         base_(base_url("host", from.text("host", "https://kubernetes.default.svc"))),
         token_(from.text("token")),
         token_file_(from.text("token_file")),
         http_(settings, tls_of(from)) {
     selector_ =
         "tfstate=true,tfstateSecretSuffix=" + from.text("secret_suffix") + ",tfstateWorkspace=" + settings.workspace;
-    for (const auto& [key, value] : from.map("labels")) selector_ += "," + key + "=" + value;
+    for (const auto& [key, value] : from.text_map("labels")) selector_ += "," + key + "=" + value;
     url_ =
         base_ + "/api/v1/namespaces/" + http::escape(namespace_) + "/secrets?labelSelector=" + http::escape(selector_);
   }
@@ -99,7 +100,7 @@ class KubernetesSource final : public Source {
   }
 
  private:
-  static http::Tls tls_of(Fields& from) {
+  static http::Tls tls_of(common::SettingsReader& from) {
     http::Tls out;
     out.ca_pem = from.text("cluster_ca_certificate");
     out.ca_file = from.text("cluster_ca_certificate_file");
@@ -193,7 +194,7 @@ class KubernetesSource final : public Source {
 }  // namespace
 
 std::unique_ptr<Source> open_kubernetes(const Settings& settings) {
-  Fields from(settings.backend, "settings.backend");
+  common::SettingsReader from(settings.backend, "settings.backend");
   from.text("type");
   auto out = std::make_unique<KubernetesSource>(settings, from);
   from.finish();

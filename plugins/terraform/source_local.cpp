@@ -11,6 +11,8 @@
 #include <cstring>
 #include <ctime>
 
+#include "common/settings_reader.hpp"
+
 namespace driftd::terraform {
 namespace {
 
@@ -159,14 +161,14 @@ void LocalSource::watch(sdk::Call& call, const std::function<void()>& changed) {
 }  // namespace
 
 std::unique_ptr<Source> open_local(const Settings& settings) {
-  Fields from(settings.backend, "settings.backend");
+  common::SettingsReader from(settings.backend, "settings.backend");
   from.text("type");
-  std::string path = from.required("path", "the absolute path of a terraform.tfstate file");
+  std::string path = from.required_text("path", "the absolute path of a terraform.tfstate file");
   const std::string workspaces = from.text("workspace_dir");
   from.finish();
   if (path.front() != '/') {
-    throw sdk::Failure(DRIFTD_INVALID, "settings.path: '" + path +
-                                           "' is no absolute path; expected the path of a terraform.tfstate file");
+    common::refuse_setting("settings.path", "the absolute path of a terraform.tfstate file", "'" + path + "'",
+                           "begin it with /");
   }
   if (settings.workspace != "default") {
     const std::string folder = workspaces.empty() ? folder_of(path) + "/terraform.tfstate.d" : workspaces;

@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "common/plain_transport.hpp"
+#include "common/settings_reader.hpp"
 #include "terraform/pg_session.hpp"
 #include "terraform/source.hpp"
 
@@ -22,8 +23,8 @@ std::string quoted(const std::string& identifier) {
 
 class PgSource final : public Source {
  public:
-  PgSource(const Settings& settings, Fields& from)
-      : conn_token_(from.required("conn_str", "postgres://user:password@host/database")),
+  PgSource(const Settings& settings, common::SettingsReader& from)
+      : conn_token_(from.required_text("conn_str", "postgres://user:password@host/database")),
         table_(quoted(from.text("schema_name", "terraform_remote_state")) + "." +
                quoted(from.text("table_name", "states"))),
         workspace_(settings.workspace),
@@ -60,7 +61,7 @@ class PgSource final : public Source {
   }
 
  private:
-  static PgFiles files_of(Fields& from) {
+  static PgFiles files_of(common::SettingsReader& from) {
     PgFiles out;
     for (const auto& [setting, ours] :
          {std::pair("ca_file", "sslrootcert"), {"cert_file", "sslcert"}, {"key_file", "sslkey"}}) {
@@ -136,7 +137,7 @@ class PgSource final : public Source {
 }  // namespace
 
 std::unique_ptr<Source> open_pg(const Settings& settings) {
-  Fields from(settings.backend, "settings.backend");
+  common::SettingsReader from(settings.backend, "settings.backend");
   from.text("type");
   auto out = std::make_unique<PgSource>(settings, from);
   from.finish();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Terraform's s3 backend, also at MinIO, Ceph and others: one object; workspaces below `env:/`.
+#include "common/settings_reader.hpp"
 #include "terraform/http_pool.hpp"
 #include "terraform/sigv4.hpp"
 
@@ -28,15 +29,15 @@ std::string code_of(const std::string& body) {
 
 class S3Source final : public Source {
  public:
-  S3Source(const Settings& settings, Fields& from)
-      : bucket_(from.required("bucket", "the name of a bucket")),
+  S3Source(const Settings& settings, common::SettingsReader& from)
+      : bucket_(from.required_text("bucket", "the name of a bucket")),
         key_(key_of(settings, from)),
-        region_(from.required("region", "the bucket's region")),
+        region_(from.required_text("region", "the bucket's region")),
         access_key_(from.text("access_key")),
         secret_token_(from.text("secret_key")),
         session_token_(from.text("token")),
         http_(settings, tls_of(from)) {
-    Fields endpoints(from.object("endpoints"), "settings.backend.endpoints");
+    common::SettingsReader endpoints = from.object("endpoints");
     const std::string given = endpoints.text("s3", from.text("endpoint"));
     endpoints.finish();
     const std::string base =
@@ -46,8 +47,10 @@ class S3Source final : public Source {
     host_ = (path_style ? "" : bucket_ + ".") + base.substr(host_at);
     path_ = (path_style ? "/" + http::escape(bucket_) : "") + escape_path(key_);
     url_ = base.substr(0, host_at) + host_ + path_;
-    if (access_key_.empty() != secret_token_.empty())
-      from.invalid("access_key", "it and 'secret_key', or neither (a public object)");
+    if (access_key_.empty() != secret_token_.empty()) {
+      from.refuse("access_key", "both access_key and secret_key, or neither (a public object)", "one of them",
+                  "add the other");
+    }
   }
 
   Fetched fetch(sdk::Call& call, const std::string& known) override {
@@ -74,12 +77,12 @@ class S3Source final : public Source {
   }
 
  private:
-  static std::string key_of(const Settings& settings, Fields& from) {
-    const std::string key = from.required("key", "the key of the state in its bucket");
+  static std::string key_of(const Settings& settings, common::SettingsReader& from) {
+    const std::string key = from.required_text("key", "the key of the state in its bucket");
     const std::string prefix = from.text("workspace_key_prefix", "env:");
     return settings.workspace == "default" ? key : prefix + "/" + settings.workspace + "/" + key;
   }
-  static http::Tls tls_of(Fields& from) {
+  static http::Tls tls_of(common::SettingsReader& from) {
     http::Tls out;
     out.ca_file = from.text("custom_ca_bundle");
     out.verify = !from.flag("insecure", false);
@@ -128,7 +131,7 @@ class S3Source final : public Source {
 }  // namespace
 
 std::unique_ptr<Source> open_s3(const Settings& settings) {
-  Fields from(settings.backend, "settings.backend");
+  common::SettingsReader from(settings.backend, "settings.backend");
   from.text("type");
   auto out = std::make_unique<S3Source>(settings, from);
   from.finish();

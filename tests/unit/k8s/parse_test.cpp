@@ -176,6 +176,17 @@ TEST(K8sSettings, NeedAServerOfHttps) {
   EXPECT_EQ(pod.discover, "acme.io/backend=true");
 }
 
+TEST(K8sSettings, MistakesNameTheirSetting) {
+  const auto with = [](const std::string& more) {
+    return std::string(failure([&] { parse_settings(R"({"server":"https://k",)" + more + "}"); }).what());
+  };
+  EXPECT_EQ(with(R"("tls":{"ca_file":7})"), "settings.tls.ca_file: expected text, found a number; write it in quotes");
+  EXPECT_THAT(with(R"("tls":{"ca":"/ca"})"), HasSubstr("settings.tls.ca: unknown setting"));
+  EXPECT_THAT(with(R"("objects":[{"kind":"A"},{}])"), HasSubstr("settings.objects[1].kind: expected"));
+  EXPECT_THAT(with(R"("page":5001)"), HasSubstr("settings.page: expected a whole number from 1 to 5000, found 5001"));
+  EXPECT_THAT(with(R"("token":"a","token_file":"/b")"), HasSubstr("expected token or token_file, found both"));
+}
+
 TEST(K8sKinds, NameTheirPathsRightsAndIds) {
   Settings settings;
   settings.selectors = {{"helm_release", "team=a"}};

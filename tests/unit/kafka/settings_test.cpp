@@ -68,9 +68,10 @@ TEST(KafkaSettings, ScramHelloIsOffUntilItNamesCredentials) {
   const std::string user = R"({"name": "u", "mechanism": "SCRAM-SHA-256"})";
   EXPECT_THAT(with("{}"), HasSubstr("settings.scram_hello.users"));
   EXPECT_THAT(with(R"({"users": []})"), HasSubstr("settings.scram_hello.users"));
-  EXPECT_THAT(with(R"({"users": [{"name": "", "mechanism": "SCRAM-SHA-256"}]})"), HasSubstr("scram_hello.users.name"));
+  EXPECT_THAT(with(R"({"users": [{"name": "", "mechanism": "SCRAM-SHA-256"}]})"),
+              HasSubstr("scram_hello.users[0].name"));
   EXPECT_THAT(with(R"({"users": [{"name": "a\nb", "mechanism": "SCRAM-SHA-256"}]})"),
-              HasSubstr("scram_hello.users.name"));
+              HasSubstr("scram_hello.users[0].name"));
   EXPECT_THAT(with(R"({"users": [{"name": "u", "mechanism": "PLAIN"}]})"), HasSubstr("found 'PLAIN'"));
   EXPECT_THAT(with("{\"users\": [" + user + "], \"interval_s\": 0}"), HasSubstr("scram_hello.interval_s"));
   EXPECT_THAT(with("{\"users\": [" + user + "], \"servers\": \"a:0\"}"), HasSubstr("scram_hello.servers"));

@@ -35,5 +35,24 @@ TEST(Settings, MistakesNameTheSetting) {
   EXPECT_NE(failure_of("[]").find("JSON object"), std::string::npos);
 }
 
+TEST(Settings, MistakesSayWhatWasExpectedAndWhatToDo) {
+  const auto with = [](const std::string& more) { return failure_of(R"({"user":"u","endpoints":"db",)" + more + "}"); };
+  EXPECT_EQ(with(R"("sslmod":"require")").substr(0, 34), "settings.sslmod: unknown setting; ");
+  EXPECT_EQ(with(R"("socket":"run/pg")"),
+            "settings.socket: expected the absolute path of a socket or its folder, found 'run/pg'; begin it with /");
+  EXPECT_EQ(with(R"("include":"role/*")"),
+            "settings.include: expected a list of texts, found text; write it in brackets: [\"…\"]");
+}
+
+TEST(Settings, TimeoutsEndWhereThoseOfPostgresqlEnd) {
+  const auto with = [](const std::string& ms) {
+    return failure_of(R"({"user":"u","endpoints":"db","statement_timeout_ms":)" + ms + "}");
+  };
+  EXPECT_EQ(with("2147483647"), "accepted");
+  for (const char* ms : {"2147483648", "18446744073709551615"}) {
+    EXPECT_NE(with(ms).find("settings.statement_timeout_ms: expected a whole number"), std::string::npos) << ms;
+  }
+}
+
 }  // namespace
 }  // namespace driftd::postgres

@@ -136,9 +136,26 @@ TEST(RedisSettings, AddressFormsAreUnderstoodAndBadOnesNamed) {
 }
 
 TEST(RedisSettings, HalfAClientCertificateAndANamelessMasterAreRefused) {
-  EXPECT_THROW(parse_settings(R"({"tls":{"certificate":"/c.pem"}})"), sdk::Failure);
-  EXPECT_THROW(parse_settings(R"({"sentinel":{}})"), sdk::Failure);
-  EXPECT_THROW(parse_settings(R"({"config":[]})"), sdk::Failure);
+  const auto refusal = [](const char* settings) -> std::string {
+    try {
+      parse_settings(settings);
+    } catch (const sdk::Failure& e) {
+      return e.what();
+    }
+    return "accepted";
+  };
+  EXPECT_EQ(refusal(R"({"tls":{"certificate":"/c.pem"}})"),
+            "settings.tls.certificate: expected a certificate and its key, or neither, found only the certificate; "
+            "add key to settings.tls");
+  EXPECT_EQ(refusal(R"({"sentinel":{}})"),
+            "settings.sentinel.master: expected the name that the Sentinels give the primary, found nothing; "
+            "add it to settings.sentinel");
+  EXPECT_EQ(refusal(R"({"config":[]})"),
+            "settings.config: expected names or globs, found an empty list; "
+            "to read no configuration, exclude the kind server");
+  EXPECT_EQ(refusal(R"({"connect_timeout_ms":"5s"})"),
+            "settings.connect_timeout_ms: expected a whole number of milliseconds from 1 to 60000, found text; "
+            "write it without quotes");
 }
 
 TEST(RedisMapping, FlagsPointsAndLimitsAreSpeltOut) {
