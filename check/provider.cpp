@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "check/abi_input.hpp"
+#include "check/guarded_call.hpp"
 #include "check/progress.hpp"
 #include "check/subject.hpp"
 #include "ipc/provider_info.hpp"
@@ -143,7 +143,8 @@ driftd_provider_table negotiate(const std::string& file) {
   return full_size(accept.table);
 }
 
-void push_text(void* user, driftd_str text) {
+/// Keeps a document of any size, because the checks that ask for it know its maximum and report a longer one.
+void push_document(void* user, driftd_str text) {
   static_cast<CallTrace*>(user)->pushed.push_back(parse_text(text, "pushed text", 16u << 20));
 }
 
@@ -153,10 +154,9 @@ CallTrace ask(const std::string& name, F function) {
   const auto job = Job::start([trace, name, function] {
     set_progress(name);
     try {
-      trace->status = function(&push_text, trace.get());
+      trace->status = function(&push_document, trace.get());
     } catch (...) {
-      trace->threw = true;
-      Host::get().add_violation("threads.no_exception", name + ": an exception crossed the border");
+      add_exception(*trace, name);
     }
   });
   if (!job->wait(kGrace)) {

@@ -7,42 +7,14 @@
 
 #include <cstring>
 
-#include "check/abi_input.hpp"
 #include "check/alloc.hpp"
+#include "check/guarded_call.hpp"
 #include "check/progress.hpp"
 
 namespace driftd::check {
 namespace {
 
 void* const kNoInstance = reinterpret_cast<void*>(0xD0D0D0D0D0D0D0D0);  // the value of open's `out` before the call
-
-void push_text(void* user, driftd_str text) {
-  static_cast<CallTrace*>(user)->pushed.push_back(parse_text(text, "pushed text", 1u << 20));
-}
-void push_health(void* user, const driftd_health* health) {
-  static_cast<CallTrace*>(user)->health.push_back(parse_health(health));
-}
-void push_verdict(void* user, const driftd_verdict* verdict) {
-  static_cast<CallTrace*>(user)->verdicts.push_back(parse_verdict(verdict));
-}
-
-template <class F>
-void call_guarded(CallTrace& trace, const std::string& name, F function) {
-  set_progress(name);
-  try {
-    trace.status = function();
-    (void)parse_status(trace.status, name.c_str());
-  } catch (...) {
-    trace.threw = true;
-    trace.status = DRIFTD_INTERNAL;
-    Host::get().add_violation(
-        "threads.no_exception",
-        name +
-            ": an exception crossed the border; expected a status: catch everything in each function "
-            "of the table (the SDK's barrier does)");
-  }
-  set_progress("after " + name);
-}
 
 }  // namespace
 

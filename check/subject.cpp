@@ -4,36 +4,13 @@
 #include <driftd/ext/watch.h>
 #include <fmt/format.h>
 
-#include "check/abi_input.hpp"
-#include "check/progress.hpp"
+#include "check/guarded_call.hpp"
 #include "ipc/text.hpp"
 
 namespace driftd::check {
 namespace {
 
 driftd_str str(const std::string& text) { return {text.data(), text.size()}; }
-
-void push_health(void* user, const driftd_health* health) {
-  static_cast<CallTrace*>(user)->health.push_back(parse_health(health));
-}
-void push_verdict(void* user, const driftd_verdict* verdict) {
-  static_cast<CallTrace*>(user)->verdicts.push_back(parse_verdict(verdict));
-}
-
-/// Runs the function on this thread. Records an exception or an unknown status as a violation.
-template <class F>
-void call_guarded(CallTrace& trace, const std::string& name, F function) {
-  set_progress(name);
-  try {
-    trace.status = function();
-    (void)parse_status(trace.status, name.c_str());
-  } catch (...) {
-    trace.threw = true;
-    trace.status = DRIFTD_INTERNAL;
-    Host::get().add_violation("threads.no_exception", name + ": an exception crossed the border");
-  }
-  set_progress("between calls, after " + name);
-}
 
 driftd_status do_refresh(const driftd_provider_table& table, driftd_instance self, driftd_call call,
                          const CallArguments& arguments, CallTrace& trace) {
