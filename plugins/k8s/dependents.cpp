@@ -10,7 +10,7 @@
 namespace driftd::k8s {
 namespace {
 
-constexpr std::chrono::seconds kAgain{1}, kAgainRefused{60}, kAgainPassedOver{60};
+constexpr std::chrono::seconds kAgain{1}, kAgainRefused{60};
 
 const Resource* of_kind(const std::vector<Resource>& resources, const char* kind) {
   for (const auto& resource : resources) {
@@ -25,9 +25,7 @@ void Watcher::emit_dependents(sdk::Call& call) {
   if (Clock::now() < dependents_after_) return;
   try {
     if (!releases_.empty()) emit_releases(call);
-    const bool first = !defining_ && tracks_backends();
-    if (space_freed_ && defining_ && tracks_backends()) recheck_skipped(call);
-    if (first || !causes_.empty()) emit_registrations(call);
+    backends_.update(call, [&](const sdk::Record& record) { emit(call, record); });
   } catch (const sdk::Failure& failure) {
     const bool ends = host_failure_ || failure.code == DRIFTD_CANCELLED || failure.code == DRIFTD_DEADLINE;
     if (ends) throw;
@@ -35,9 +33,7 @@ void Watcher::emit_dependents(sdk::Call& call) {
     dependents_after_ = Clock::now() + kAgain;
     if (failure.code != DRIFTD_DENIED && failure.code != DRIFTD_UNSUPPORTED) return;
     // A missing right must not hold back the other kinds; the refresh names it in each cycle.
-    refused_until_ = Clock::now() + kAgainRefused;
-    defining_.reset();
-    causes_.clear();
+    backends_.pause(Clock::now() + kAgainRefused);
     if (!std::exchange(releases_, {}).empty())
       list_cache_.forget();  // the change was not emitted, so the next refresh must list
   }
@@ -65,65 +61,6 @@ void Watcher::emit_releases(sdk::Call& call) {
     }
     releases_.erase({space, name});
   }
-}
-
-/// Skipped namespaces may fit again: their definitions are emitted as if everything had changed.
-void Watcher::recheck_skipped(sdk::Call& call) {
-  if (Clock::now() < recheck_after_) return;
-  recheck_after_ = Clock::now() + kAgainPassedOver;
-  space_freed_ = false;
-  const auto before = backend_objects_.shares().passed_over();
-  std::vector<sdk::Diagnostic> told;  // by emit_registrations()
-  defining_ = backend_objects_.collect(call, resources_, told);
-  for (const auto& [ref, object] : *defining_) {
-    if (before.contains(ref.space)) causes_.insert(ref);
-  }
-  for (const auto& [place, definition] : known_) {
-    if (!before.contains(place.second)) continue;
-    for (const auto& ref : {definition.prism, definition.service, definition.secret}) {
-      if (ref) causes_.insert(*ref);
-    }
-  }
-}
-
-void Watcher::emit_registrations(sdk::Call& call) {
-  const bool first = !defining_;
-  std::vector<sdk::Diagnostic> diagnostics;
-  if (first) {
-    defining_ = backend_objects_.collect(call, resources_, diagnostics);
-    // Changes while the right was missing were not emitted, so the next refresh must list.
-    if (std::exchange(refused_until_, {}) != Clock::time_point{}) list_cache_.forget();
-  } else {
-    backend_objects_.complete(call, *defining_, diagnostics);
-  }
-  auto now = definitions(*defining_, settings_, diagnostics);
-  for (const auto& ref : causes_) {
-    for (const auto& [place, definition] : now) {
-      const auto before = known_.find(place);
-      if (!definition.uses(ref) && (before == known_.end() || !before->second.uses(ref))) continue;
-      sdk::Record record = registration_or_unreadable(definition, *defining_, settings_, ref, diagnostics);
-      record.observed_ns = call.now_ns();
-      emit(call, record);
-    }
-    for (const auto& [place, definition] : known_) {
-      if (now.contains(place) || !definition.uses(ref) || backend_objects_.shares().passes_over(definition.space))
-        continue;
-      sdk::Record gone;
-      gone.kind = kRegistration;
-      gone.id = gone.backend = definition.name;
-      gone.metadata["defined_in"] = definition.space;
-      gone.tombstone = true;
-      gone.observed_ns = call.now_ns();
-      emit(call, gone);
-    }
-  }
-  for (const auto& diagnostic : fold_by_namespace(diagnostics)) call.diag(diagnostic);
-  // Definitions of a skipped namespace do not count as gone; they are compared when it fits again.
-  for (auto& [place, definition] : known_) {
-    if (backend_objects_.shares().passes_over(definition.space)) now.try_emplace(place, std::move(definition));
-  }
-  known_ = std::move(now);
-  causes_.clear();
 }
 
 }  // namespace driftd::k8s

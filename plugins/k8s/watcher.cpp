@@ -33,13 +33,12 @@ Watcher::Watcher(sdk::Call& call, Api& api, const Settings& settings, WatchTarge
       multi_client_(api.options(call)),
       client_(api.options(call)),
       lister_(api, settings, client_, streams),
-      backend_objects_(api, settings, client_, lister_),
-      registers_(settings.scope.wants_kind(kRegistration)) {
+      backends_(settings, resources_, list_cache, BackendObjects(api, settings, client_, lister_)) {
   for (const auto& resource : resources_) {
     const bool emits = settings_.scope.wants_kind(resource.kind);
     const bool defines = resource.kind == kSecret || resource.kind == "service" || resource.kind == "config_map" ||
                          resource.kind == kPrismBackend;
-    if (!emits && !(registers_ && defines)) continue;
+    if (!emits && !(backends_.wanted() && defines)) continue;
     for (const auto& space : spaces_of(resource, settings_)) {
       Stream& stream = streams_.emplace_back();
       stream.resource = &resource;
@@ -180,26 +179,7 @@ void Watcher::on_object(sdk::Call& call, Stream& stream, const Lister::Listed& l
     record.observed_ns = listed.sent_ns;
     if (settings_.scope.wants(record.kind, record.id)) emit(call, record);
   }
-  note_definition(ref_of(resource, object), object, gone);
-}
-
-void Watcher::note_definition(const Ref& ref, const json& object, bool gone) {
-  const bool defines =
-      ref.type == "Service" || ref.type == "Secret" || ref.type == "ConfigMap" || ref.type == "PrismBackend";
-  if (!defines || !tracks_backends()) return;
-  const auto uses = [&](const auto& item) { return item.second.uses(ref); };
-  const bool part = ref.type == "PrismBackend" || is_labelled(object, settings_);
-  const bool was = std::any_of(known_.begin(), known_.end(), uses) || (defining_ && defining_->contains(ref));
-  const bool passed_over = defining_ && backend_objects_.shares().passes_over(ref.space);
-  space_freed_ = space_freed_ || (passed_over && (gone || !part));
-  if ((!part && !was && defining_) || (passed_over && !defining_->contains(ref))) return;
-  causes_.insert(ref);
-  if (!defining_) return;
-  if (gone) {
-    backend_objects_.shares().remove(*defining_, ref);
-  } else {
-    backend_objects_.shares().put(*defining_, ref, object);
-  }
+  backends_.note(ref_of(resource, object), object, gone);
 }
 
 void Watcher::emit(sdk::Call& call, const sdk::Record& record) {
@@ -290,7 +270,7 @@ void Watcher::update_list_cache() {
       return list_cache_.set_watch(std::nullopt, scope_);
     since = std::max(since, stream.since);
   }
-  const bool blind = has_pending() || (registers_ && !defining_);
+  const bool blind = has_pending() || backends_.is_blind();
   list_cache_.set_watch(blind ? std::nullopt : std::optional(since), scope_);
 }
 

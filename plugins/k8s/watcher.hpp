@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "k8s/backend_objects.hpp"
 #include "k8s/list_splitter.hpp"
 #include "k8s/resource_versions.hpp"
+#include "k8s/watched_backends.hpp"
 
 namespace driftd::k8s {
 
@@ -66,7 +66,6 @@ class Watcher {
   void on_line(sdk::Call& call, Stream& stream, std::string_view line);
   void on_event(sdk::Call& call, Stream& stream, const nlohmann::json& event, const std::string& cut);
   void on_object(sdk::Call& call, Stream& stream, const Lister::Listed& listed, bool gone);
-  void note_definition(const Ref& ref, const nlohmann::json& object, bool gone);
   void on_request_end(sdk::Call& call, const http::MultiClient::Completion& ended);
   void drop_silent();
   void schedule_retry(Stream& stream, std::chrono::milliseconds at_least = {});
@@ -74,10 +73,7 @@ class Watcher {
   void check_expired();
   void emit_dependents(sdk::Call& call);
   void emit_releases(sdk::Call& call);
-  void emit_registrations(sdk::Call& call);
-  void recheck_skipped(sdk::Call& call);
-  bool tracks_backends() const { return registers_ && Clock::now() >= refused_until_; }
-  bool has_pending() const { return !releases_.empty() || !causes_.empty(); }
+  bool has_pending() const { return !releases_.empty() || backends_.has_changes(); }
   void emit(sdk::Call& call, const sdk::Record& record);
   void bookmark(sdk::Call& call);
   void update_list_cache();
@@ -92,19 +88,12 @@ class Watcher {
   http::MultiClient multi_client_;
   http::Client client_;
   Lister lister_;
-  BackendObjects backend_objects_;
+  WatchedBackends backends_;
   std::vector<Stream> streams_;
   std::mt19937 random_{std::random_device{}()};
   std::optional<sdk::Failure> host_failure_;  ///< failure of the host's emit
 
   std::set<std::pair<std::string, std::string>> releases_;  ///< namespace and name of releases to read again
-  std::optional<Objects> defining_;                         ///< nullopt: must be read first
-  Definitions known_;
-  std::set<Ref> causes_;
-  bool space_freed_ = false;           ///< a skipped namespace may fit again
-  Clock::time_point recheck_after_{};  ///< not checked before this time
-  bool registers_;                     ///< registrations are wanted
-  Clock::time_point refused_until_{};  ///< a right for registrations is missing: no request before this time
   Clock::time_point dependents_after_{};
   bool emitted_ = false, finish_ = false;
   std::string cursor_;  ///< cursor at which nothing was outstanding
