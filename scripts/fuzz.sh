@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Runs each fuzzer of build/fuzz/bin (or those named) for FUZZ_SECONDS on its corpus. What it finds is written to
-# build/fuzz/found/NAME-…: put that file into tests/fuzz/corpus/NAME once the crash is mended.
+# build/fuzz/found/NAME-…: put that file into tests/fuzz/corpus/NAME once the crash is fixed.
 set -eu
 cd "$(dirname "$0")/.."
 seconds="${FUZZ_SECONDS:-60}"

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # `make test`, `make test-asan`, `make test-tsan`: the tests of the build PRESET (release), in a temporary folder of this run
-# that is gone afterwards. Does not begin where the disk has no room, and fails where a passed test left a folder behind: a
-# disk fills with those. Fails, too, where a sanitizer found something in whatever process. JOBS at once; arguments go to ctest.
+# that is gone afterwards. Does not start if the disk has no room. Fails if a test left a folder behind, because such
+# folders fill the disk, and if a sanitizer reported something in any process. JOBS tests run at once; arguments go to ctest.
 set -eu
 cd "$(dirname "$0")/.."
 

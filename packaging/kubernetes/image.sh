@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # image.sh DEB OUT [MIRROR]: an OCI archive of the agent, without a daemon and without a registry: a minimal Debian by
-# debootstrap and the package by apt. Needs root, buildah, debootstrap. This machine's way to a mirror is not written down.
+# debootstrap and the package by apt. Needs root, buildah, debootstrap. The build machine's mirror settings do not stay in the image.
 set -eu
 [ $# -ge 2 ] || { echo "usage: $0 driftd_VERSION_ARCH.deb OUT.tar [MIRROR]" >&2; exit 2; }
 deb=$(realpath "$1")
@@ -24,7 +24,7 @@ mount=$(b mount "$container")
 debootstrap --variant=minbase bookworm "$mount" ${3:+"$3"} >"$work/log" 2>&1 || { tail -n 20 "$work/log" >&2; exit 1; }
 cp "$deb" "$mount/driftd.deb"
 cp /etc/resolv.conf "$mount/etc/resolv.conf"
-apt-config dump | grep -E '^Acquire::(https?::|Check-)' >"$mount/etc/apt/apt.conf.d/99build" || true  # this machine's way to a mirror
+apt-config dump | grep -E '^Acquire::(https?::|Check-)' >"$mount/etc/apt/apt.conf.d/99build" || true  # removed again below
 chroot "$mount" sh -ec 'export DEBIAN_FRONTEND=noninteractive
   apt-get update -q && apt-get install -y -q --no-install-recommends ca-certificates /driftd.deb' >"$work/log" 2>&1 \
   || { tail -n 20 "$work/log" >&2; exit 1; }
