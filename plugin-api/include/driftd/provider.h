@@ -8,9 +8,9 @@
  *
  * Structs. Every struct that crosses starts with `uint32_t size`, set by the writer to its own sizeof, and grows only
  * at its tail. A reader uses min(its own, given); what is missing reads as zero, and zero means "as before".
- * `reserved` is written as zero and not read. Exempt and frozen for ever: driftd_str. Arrays are walked by the stride
- * that comes with them (where none does, as for the kv of `log`, by the `size` of their first element), never by one's
- * own sizeof.
+ * `reserved` is written as zero and not read. driftd_str is exempt and frozen. Arrays are walked by the stride
+ * that comes with them (where none does, as for the kv of `log`, by the `size` of their first element), never by the
+ * reader's own sizeof.
  *
  * Text and bytes are pointer + length, UTF-8, not NUL-terminated. {NULL, 0} is the empty string; NULL with a length is
  * INVALID.
@@ -84,7 +84,7 @@ typedef int32_t driftd_status;
 #define DRIFTD_FINISH_SOON (-1) /* taken; stop at the next good place, without COMPLETE for what is not whole */
 /* Below, `->` lists what a function may answer. "common" stands for OK, INVALID, DENIED, UNAUTHENTICATED, THROTTLED,
  * UNAVAILABLE, DEADLINE, CANCELLED, UNSUPPORTED, BUDGET, CORRUPT, INTERNAL. A status other than OK comes with at least
- * one diagnostic where there is a call to tell it to. A status that the host gave is handed on as it is. */
+ * one diagnostic if the function has a call. A status that a host function returned is returned unchanged. */
 
 /* ---- small structs ------------------------------------------------------------------------------------------ */
 typedef struct driftd_kv {
@@ -166,7 +166,7 @@ typedef struct driftd_diagnostic {
 /* Reachability now. */
 #define DRIFTD_HEALTH_UNKNOWN 0  /* it cannot be told */
 #define DRIFTD_HEALTH_UP 1       /* answers and does its work */
-#define DRIFTD_HEALTH_DEGRADED 2 /* answers, but something is amiss; see reason */
+#define DRIFTD_HEALTH_DEGRADED 2 /* answers, but something is wrong; see reason */
 #define DRIFTD_HEALTH_DOWN 3     /* does not answer */
 typedef struct driftd_health {
   uint32_t size;
@@ -198,9 +198,9 @@ typedef struct driftd_host_table {
   int64_t (*now)(void);
   /* [call] a log line with key/values; scrubbed of the instance's secrets, rate-limited. `kv` {call} may be NULL. */
   void (*log)(driftd_call call, int32_t level, driftd_str text, const driftd_kv* kv, uint32_t kv_count);
-  /* [call] a gauge of the plugin, `name` declared in describe().metrics. 500 a second are taken, 10,000 at once; what
-   * is more is dropped and counted as a misuse. -> OK, INVALID (an undeclared name, not a number), CANCELLED, DEADLINE,
-   * INTERNAL */
+  /* [call] a gauge of the plugin, `name` declared in describe().metrics. 500 a second are accepted, 10,000 at once;
+   * the rest is dropped and counted as a misuse. -> OK, INVALID (an undeclared name, not a number), CANCELLED,
+   * DEADLINE, INTERNAL */
   driftd_status (*metric)(driftd_call call, driftd_str name, double value);
   /* [call] 1 when the host wants the call to end, else 0. */
   int32_t (*cancelled)(driftd_call call);
@@ -220,7 +220,7 @@ typedef struct driftd_host_table {
    * UNAVAILABLE, INTERNAL */
   driftd_status (*permit)(driftd_call call, driftd_str bucket, uint32_t tokens);
   /* [call] resolves a token found in a sensitive setting: calls `use` once before it returns, or not at all. -> OK,
-   * INVALID, DENIED (a token that was not minted for this instance) */
+   * INVALID, DENIED (a token that was not issued for this instance) */
   driftd_status (*secret)(driftd_call call, driftd_str token, driftd_use_fn use, void* user);
   /* [any] a host extension by id and revision, {process}; NULL when it is not offered. */
   const void* (*query)(driftd_str id, uint32_t revision);
@@ -234,7 +234,7 @@ typedef struct driftd_open_args {
   driftd_str settings; /* JSON, validated against schema("settings"); sensitive values are tokens for secret() */
 } driftd_open_args;
 
-#define DRIFTD_REFRESH_FULL 1u /* ignore shortcuts: list everything (safety sweep, first run, on demand) */
+#define DRIFTD_REFRESH_FULL 1u /* ignore shortcuts: list everything (regularly, first run, on demand) */
 typedef struct driftd_refresh_args {
   uint32_t size;
   uint32_t flags;
@@ -246,13 +246,13 @@ typedef struct driftd_refresh_args {
 
 typedef struct driftd_refresh_result {
   uint32_t size;
-  uint32_t unchanged; /* 1: nothing changed since `cursor`; nothing was emitted and all stands as it was */
-  int64_t next_ms;    /* come again in so many ms, at least 500; 0: the host's interval */
+  uint32_t unchanged; /* 1: nothing changed since `cursor`; nothing was emitted, all resources stay as stored */
+  int64_t next_ms;    /* refresh again after this many ms, at least 500; 0: the host's interval */
 } driftd_refresh_result;
 
 typedef struct driftd_change {
   uint32_t size;
-  uint32_t index; /* of this change in the array that it stands in */
+  uint32_t index; /* of this change in its array */
   driftd_str path;
   driftd_str old_value; /* JSON text; empty: absent */
   driftd_str new_value;
@@ -289,14 +289,14 @@ typedef struct driftd_provider_table {
   uint32_t reserved;
   /* [pure] pushes one JSON object, at most 1 MiB: {"id", "version", "types": [backend types and aliases],
    * "kinds": [...], "extensions": [{"id": "driftd.watch", "revision": 1}], "concurrency": 1 to 64,
-   * "metrics": [{"name","unit"}], "diff": true when `diff` is worth asking}. -> OK, INTERNAL */
+   * "metrics": [{"name","unit"}], "diff": true if `diff` is implemented}. -> OK, INTERNAL */
   driftd_status (*describe)(driftd_push_fn push, void* user);
   /* [pure] pushes one JSON document, at most 1 MiB. `what` "settings": JSON Schema (draft 2020-12) of the settings; a
    * sensitive one has "writeOnly": true, a file has "format": "path", a Unix socket "format": "socket". `what` = a
    * kind: its driftd-schema/1 document (docs/formats.md). -> OK, NOT_FOUND (nothing pushed), INTERNAL */
   driftd_status (*schema)(driftd_str what, driftd_push_fn push, void* user);
-  /* [serial] makes an instance; no network I/O is owed here. `args` {call}, `out` {out}: untouched on failure, and then
-   * close is not called. -> common */
+  /* [serial] makes an instance; it need not connect to the system. `args` {call}, `out` {out}: untouched on failure,
+   * and then close is not called. -> common */
   driftd_status (*open)(driftd_call call, const driftd_open_args* args, driftd_instance* out);
   /* [concurrent] emits these identities as they are now; for one that does not exist a diagnostic NOT_FOUND with its
    * kind, id and backend, only when the system answered so. -> common; OK if every identity was settled */
@@ -312,7 +312,7 @@ typedef struct driftd_provider_table {
   /* [concurrent] pushes one health report within 1 s, also while a refresh is blocked; it does not count as one of the
    * declared calls. A system that is down is OK with DRIFTD_HEALTH_DOWN. -> common */
   driftd_status (*health)(driftd_instance self, driftd_call call, driftd_health_fn push, void* user);
-  /* [any] nudges blocked calls of the instance to look at cancelled(); no I/O, returns at once. */
+  /* [any] makes blocked calls of the instance check cancelled(); no I/O, returns at once. */
   void (*wake)(driftd_instance self);
   /* [serial] ends an instance; no other call is in progress. Returns within the grace time. */
   void (*close)(driftd_instance self);
@@ -332,7 +332,7 @@ typedef struct driftd_offer {
 typedef struct driftd_accept {
   uint32_t size;
   uint32_t minor_built;  /* DRIFTD_ABI_MINOR of the header it was compiled with; also filled by a refusal */
-  uint32_t minor_needed; /* oldest host minor that it can live with; also filled by a refusal */
+  uint32_t minor_needed; /* oldest host minor that it works with; also filled by a refusal */
   uint32_t reserved;
   const driftd_provider_table* table; /* {process} static */
   driftd_str refusal; /* {process} why UNSUPPORTED, when it is not minor_needed: "runs in a worker only (Go)" */

@@ -15,8 +15,8 @@ extern "C" {
 #define DRIFTD_EXT_APPLY "driftd.apply"
 #define DRIFTD_EXT_APPLY_REVISION 1
 
-/* Change nothing; answer as the real call would. Mandatory: who cannot try it dry does not offer this extension. The
- * host makes a dry run before each real one, with the same key. */
+/* Change nothing; answer as the real call would. Mandatory: a provider without a dry run must not offer this extension.
+ * The host makes a dry run before each real one, with the same key. */
 #define DRIFTD_APPLY_DRY_RUN 1u
 
 typedef struct driftd_apply_args {
@@ -33,7 +33,7 @@ typedef struct driftd_apply_args {
   uint32_t change_stride;
 } driftd_apply_args;
 
-#define DRIFTD_APPLY_SUCCESS 1       /* the values stand, by this call or already before it (dry run: they would) */
+#define DRIFTD_APPLY_SUCCESS 1       /* the values are set, by this call or before it (dry run: they would be) */
 #define DRIFTD_APPLY_FAILED 2        /* the system refused the values; the same again would fail again */
 #define DRIFTD_APPLY_REQUEUE 3       /* not now; try again at the host's pace, with the same key */
 #define DRIFTD_APPLY_REQUEUE_AFTER 4 /* accepted, being applied: again after requeue_after_ms, same key */
@@ -58,7 +58,7 @@ typedef struct driftd_apply_table {
   uint32_t size;
   uint32_t reserved;
   /* [serial] puts the values back and pushes exactly one outcome when it answers OK. `args` {call}.
-   * -> common, NOT_FOUND (the resource is gone: never made again here), CONFLICT (it changed since it was judged;
+   * -> common, NOT_FOUND (the resource is gone; apply does not create it), CONFLICT (it changed since it was judged;
    * nothing was done) */
   driftd_status (*apply)(driftd_instance self, driftd_call call, const driftd_apply_args* args, driftd_applied_fn push,
                          void* user);

@@ -54,8 +54,8 @@ typedef struct driftd_discover_args {
 typedef struct driftd_discover_result {
   uint32_t size;
   uint32_t complete; /* 1: every backend of args.types was pushed in this run. A backend that is missing is gone only
-                      * after COMPLETE discoveries; 0, like every status but OK: nothing follows from what is missing */
-  int64_t next_ms;   /* come again in so many ms; 0: the host's interval */
+                      * after COMPLETE discoveries; 0, like every status but OK: a missing backend means nothing */
+  int64_t next_ms;   /* discover again after this many ms; 0: the host's interval */
 } driftd_discover_result;
 
 /* [call] A function of the host that copies a backend. `user` {user}, the struct {call}.

@@ -27,7 +27,7 @@ typedef struct driftd_watch_table {
    * a BOOKMARK mark. A BOOKMARK with an empty cursor and no records before it is a hint: "something changed, refresh
    * now". CURSOR_EXPIRED forces a full refresh, then watch is called again. It does not count as one of the declared
    * concurrent calls. Its deadline is far away; cancelled() is what ends it. `args` {call}.
-   * -> common, CURSOR_EXPIRED; OK: the stream ended in good order and may be asked for again */
+   * -> common, CURSOR_EXPIRED; OK: the stream ended normally; the host calls watch again */
   driftd_status (*watch)(driftd_instance self, driftd_call call, const driftd_watch_args* args);
 } driftd_watch_table;
 

@@ -29,7 +29,7 @@ driftd_status guarded(driftd_call handle, F f) noexcept {
   return d.code;
 }
 
-/// The barrier of functions that have no call to tell a diagnostic to.
+/// The barrier of functions that have no call and so cannot send a diagnostic.
 template <class F>
 driftd_status guarded(F f) noexcept {
   try {

@@ -48,14 +48,14 @@ static inline int driftd_wants(const driftd_refresh_args* args, const char* kind
 }
 
 #define DRIFTD_FAILURE_ROOM 4096
-/* Where driftd_fail leaves its text besides, for the health report of a system that is down: DRIFTD_FAILURE_ROOM bytes
+/* Where driftd_fail also copies its text, for the health report of a system that is down: DRIFTD_FAILURE_ROOM bytes
  * of the call that runs on this thread, or NULL. */
 static inline char** driftd_why(void) {
   static __thread char* room;
   return &room;
 }
 
-/* Tells why the call fails, `right` being what has to be granted (NULL: no right is missing). Returns `code`. [call] */
+/* Reports why the call fails. `right` must be granted (NULL: no right is missing). Returns `code`. [call] */
 __attribute__((format(printf, 5, 6))) static inline driftd_status driftd_fail(const driftd_host_table* host,
                                                                               driftd_call call, driftd_status code,
                                                                               const char* right, const char* format,
@@ -77,7 +77,7 @@ __attribute__((format(printf, 5, 6))) static inline driftd_status driftd_fail(co
 }
 
 /* Reports UP for OK, and DOWN with the reason `why` for UNAVAILABLE; both are OK: a system that is down
- * is no failure of the call. Any other status is the call's. [call] */
+ * is not a failure of the call. Any other status is the call's. [call] */
 static inline driftd_status driftd_push_health(driftd_status status, const char* why, driftd_health_fn push,
                                                void* user) {
   driftd_health out;
@@ -90,7 +90,7 @@ static inline driftd_status driftd_push_health(driftd_status status, const char*
   return DRIFTD_OK;
 }
 
-/* Tells that the system answered: there is no such resource. OK: with that it is settled. [call] */
+/* Reports that the system has no such resource. Returns OK, because the identity is answered. [call] */
 static inline driftd_status driftd_not_found(const driftd_host_table* host, driftd_call call,
                                              const driftd_identity* id) {
   driftd_diagnostic out;
@@ -165,7 +165,7 @@ static inline int driftd_wait(const driftd_host_table* host, driftd_call call, i
   return 0;
 }
 
-/* A secret for the length of one call. */
+/* The bytes of a secret during one call. */
 typedef struct driftd_secret {
   uint8_t* data;
   uint64_t len;

@@ -28,8 +28,8 @@ inline bool glob_match(std::string_view glob, std::string_view text) {
 }
 
 /// The settings `include` and `exclude`, which every provider shares: globs over `kind/id`, or a kind alone; no
-/// include: everything. The agent applies them too, so a provider that ignores them is only slower. read() answers for
-/// what is out of scope as for all else.
+/// include: everything. The agent applies them too, so a provider that ignores them is only slower. read() also
+/// answers for resources out of scope.
 struct Scope {
   std::vector<std::string> include, exclude;
 
@@ -45,12 +45,12 @@ struct Scope {
     if (std::any_of(exclude.begin(), exclude.end(), all_of_it)) return false;
     const auto some_of_it = [&](const std::string& glob) {
       const std::string_view front = std::string_view(glob).substr(0, glob.find('/'));
-      const std::size_t star = front.find('*');  // runs over the `/` too: only what stands before it is of the kind
+      const std::size_t star = front.find('*');  // runs over the `/` too: only the text before it belongs to the kind
       return star == std::string_view::npos ? front == kind : kind.starts_with(front.substr(0, star));
     };
     return include.empty() || std::any_of(include.begin(), include.end(), some_of_it);
   }
-  /// Differs whenever the scope does: a cursor of another scope is worth nothing.
+  /// A text that differs if the scope differs: put it into cursors, because one of another scope is not valid.
   std::string text() const {
     std::string out;  // with lengths: a glob may hold any character
     for (const auto& glob : include) out += "+" + std::to_string(glob.size()) + ":" + glob;

@@ -39,7 +39,7 @@ inline bool secret_key(std::string_view key) {
   return std::any_of(kEnds.begin(), kEnds.end(), ends);
 }
 
-/// What stands behind `password=` is a value, no placeholder, number or word of a configuration.
+/// True if the text after `password=` is a value, not a placeholder, a number or a word like `true`.
 inline bool telling_value(std::string_view rest) {
   rest = rest.substr(0, rest.find('\n'));
   while (!rest.empty() && (rest.front() == ' ' || rest.front() == '"' || rest.front() == '\'' || rest.front() == '\\'))
@@ -51,7 +51,7 @@ inline bool telling_value(std::string_view rest) {
          std::find(kWords.begin(), kWords.end(), word) == kWords.end();
 }
 
-/// `password=…`, `"token": "…"`, `AccountKey=…`, `?sig=…`.
+/// True if the text contains `password=…`, `"token": "…"`, `AccountKey=…`, `?sig=…` or the like.
 inline bool assigns_secret(std::string_view text) {
   for (auto at = text.find_first_of("=:"); at != text.npos; at = text.find_first_of("=:", at + 1)) {
     // `secret:prod/db#password` is a reference: a colon assigns where a blank or a quote stands beside it
@@ -63,7 +63,7 @@ inline bool assigns_secret(std::string_view text) {
   return false;
 }
 
-/// The prefix stands at the beginning of a word, and at least `count` letters of a key follow it.
+/// True if a word begins with the prefix and at least `count` letters of a key follow it.
 inline bool has_key(std::string_view text, std::string_view prefix, std::size_t count) {
   for (auto at = text.find(prefix); at != text.npos; at = text.find(prefix, at + 1)) {
     if (at > 0 && is_word(text[at - 1])) continue;
@@ -77,7 +77,7 @@ inline bool has_key(std::string_view text, std::string_view prefix, std::size_t 
 
 }  // namespace secret_text_detail
 
-/// A private key, or a URL with a password in it: a credential, whatever its name.
+/// True for a private key or a URL with a password: a credential, whatever its name.
 inline bool holds_secret(std::string_view text) {
   if (text.find("PRIVATE KEY-----") != text.npos) return true;
   for (auto scheme = text.find("://"); scheme != text.npos; scheme = text.find("://", scheme + 3)) {
@@ -88,8 +88,9 @@ inline bool holds_secret(std::string_view text) {
   return false;
 }
 
-/// What may be one: user-info in a URL, `password=…`, `token: …`, `AccountKey=…`, a JWT, keys of clouds and forges by
-/// their prefix, a kubeconfig with a key. Wrong at times, so it withholds a value and never makes it a credential.
+/// True for what may be a secret: user-info in a URL, `password=…`, `token: …`, `AccountKey=…`, a JWT, keys of clouds
+/// and forges by their prefix, a kubeconfig with a key. It can be wrong, so it only withholds a value and never makes
+/// it a credential.
 inline bool may_hold_secret(std::string_view text) {
   using namespace secret_text_detail;
   if (holds_secret(text) || assigns_secret(text) || text.find("client-key-data") != text.npos) return true;

@@ -53,8 +53,8 @@ struct Unread {
   std::string reason;
 };
 
-/// One resource as read now (driftd_record). `body` and `status` are JSON objects as text. The braces let an author
-/// name only the members he sets without a warning.
+/// One resource as read now (driftd_record). `body` and `status` are JSON objects as text. The braces let a provider
+/// name only the members that it sets, without a warning.
 struct Record {
   std::string kind{}, id{};
   std::string body = "{}", status = "{}";
