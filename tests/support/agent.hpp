@@ -10,7 +10,7 @@
 
 namespace driftd::test {
 
-/// What the agent tells, if it tells it; to look into what it does not tell throws.
+/// An answer of the agent. Reading it throws if the agent gave none.
 struct Found : std::optional<nlohmann::json> {
   using optional::optional;
   const nlohmann::json* operator->() const { return &value(); }

@@ -7,8 +7,8 @@
 
 namespace driftd::test {
 
-/// A TCP relay on loopback between a client and a server, that cuts both once so many bytes of the server have passed.
-/// One thread for all connections.
+/// A TCP relay on loopback between a client and a server, that cuts both connections after a given number of bytes from
+/// the server. One thread for all connections.
 class CuttingRelay {
  public:
   explicit CuttingRelay(int server_port);

@@ -7,7 +7,7 @@
 namespace driftd::test {
 
 /// The least that at-least-once delivery costs: append the bytes to a file, fdatasync, publish them to a JetStream
-/// stream of its own in so many messages, one behind the other, wait for all acks. One thread; throws
+/// stream of its own in a given number of messages, one after the other, wait for all acks. One thread; throws
 /// std::runtime_error with what failed.
 class Floor {
  public:

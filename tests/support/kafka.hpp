@@ -14,7 +14,7 @@ namespace driftd::test {
 /// A real Apache Kafka broker in KRaft mode, broker and controller in one process, in a folder of its own on free
 /// loopback ports. Ends with the object. One thread.
 ///
-/// Whoever comes in by the PLAINTEXT listener is a super user: Kafka's own tools do. With `secure` the authorizer is on
+/// Clients of the PLAINTEXT listener, such as Kafka's own tools, are super users. With `secure` the authorizer is on
 /// and there are more listeners: SASL in the clear, SASL over TLS with a certificate for 127.0.0.1, and one with a
 /// certificate for broker.example alone. A fourth, MTLS, asks for a client certificate instead of a login.
 class KafkaServer {

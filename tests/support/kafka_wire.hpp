@@ -7,7 +7,7 @@
 
 namespace driftd::test {
 
-/// Kafka's protocol byte for byte, for what no client library lets one say: names and metadata of any bytes and length.
+/// Kafka's protocol byte for byte, for what no client library can send: names and metadata of any bytes and length.
 /// One connection as the listener's anonymous user, one request at a time. Throws where no answer comes within 30 s.
 class KafkaWire {
  public:

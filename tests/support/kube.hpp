@@ -17,7 +17,7 @@ class KubeServer {
  public:
   struct Answer {
     int status = 0;
-    nlohmann::json body;  ///< discarded when it is no JSON
+    nlohmann::json body;  ///< discarded if it is not valid JSON
     std::string text;
   };
 
@@ -101,8 +101,8 @@ class Relay {
   void cut_after(std::size_t bytes);
   void slow(std::size_t bytes_per_second);  ///< what comes back on each connection, on the average since it began
   void cut_now();                           ///< all connections
-  void mute_now();  ///< nothing passes on those that there are, and nobody is told; new ones are as usual
-  void close();     ///< all are cut, and new ones until it is opened again
+  void mute_now();                          ///< existing connections stay open but pass nothing; new ones work
+  void close();                             ///< all are cut, and new ones until it is opened again
   void open();
   void point_to(int port);  ///< later connections go there
   int cuts() const;

@@ -9,7 +9,8 @@
 
 namespace driftd::test {
 
-/// An outbox in memory that routes everything to everyone: the relay's side of the store without a disk. Core thread.
+/// An outbox in memory that routes everything to everyone: what the relay needs of the store, without a disk. Core
+/// thread.
 class MemoryOutbox final : public core::Outbox {
  public:
   std::vector<core::StoredEvent> events;  ///< seq = position + 1

@@ -9,8 +9,8 @@
 
 namespace driftd::test {
 
-/// The time in which this machine ran at all: naps of a tenth of a second that ended in time. What is promised each
-/// second is held against that, for a machine that stands still for seconds keeps nobody's promises.
+/// Measures how long this machine really ran, by naps of a tenth of a second that ended in time. A promise for each
+/// second is compared with that, because a machine that stands still for seconds cannot keep it.
 class Naps {
  public:
   Naps() : thread_([this] { nap(); }) {}

@@ -18,7 +18,7 @@ class NatsServer {
   int port() const { return port_; }
   std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
   std::string url() const { return "nats://127.0.0.1:" + std::to_string(port_); }
-  void sigkill();  ///< at once, without a farewell
+  void sigkill();  ///< SIGKILL
   void stop();     ///< SIGTERM, waits
   void signal(int number) { child_.signal(number); }
   void start();     ///< again, on the same port and folder

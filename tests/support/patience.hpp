@@ -11,7 +11,7 @@ inline constexpr int kPatience = 4;
 #else
 inline constexpr int kPatience = 1;
 #endif
-/// The shadow memory of a sanitizer counts as a worker's own: its budget of memory says nothing then.
+/// A sanitizer's shadow memory counts as the worker's, so its memory budget cannot be tested then.
 inline constexpr bool kSanitized = kPatience > 1;
 
 }  // namespace driftd::test

@@ -74,7 +74,7 @@ Output run(const std::vector<std::string>& command, const std::map<std::string, 
 /// True as soon as `condition` is; false after `most`, longer under a sanitizer. Polls each 10 ms.
 bool eventually(const std::function<bool()>& condition, std::chrono::milliseconds most = std::chrono::seconds(20));
 
-/// True as soon as one of so many attempts was in time: a machine that stands still spoils one of them, not all.
+/// True as soon as one of so many attempts was in time: a machine that pauses makes one of them late, not all.
 bool one_of(int attempts, const std::function<bool()>& attempt);
 
 std::string read_file(const std::string& path);

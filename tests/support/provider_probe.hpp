@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The smallest host there is: loads a provider .so into the test and collects what it pushes. For provider tests; the
+// A minimal host: loads a provider .so into the test and collects what it pushes. For provider tests; the
 // real host has its own.
 #pragma once
 

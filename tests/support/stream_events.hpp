@@ -25,7 +25,7 @@ inline std::vector<Event> stream_events(const NatsServer& server) {
   return out;
 }
 
-/// What a test waits for. Empty members say nothing.
+/// What a test waits for. An empty `what`, `status`, `operation` or `field` matches everything.
 struct Expected {
   std::string backend, resource;  ///< `cache`, `server/server`
   std::string what;               ///< what follows `backend.<name>.`: `config.updated`
