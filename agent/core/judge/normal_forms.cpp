@@ -75,11 +75,35 @@ std::string Forms::object(const Path& path, const Value::Object& value) const {
     const auto& rule = schema_.rule(child);
     const Value* shown = rule.is_volatile ? nullptr : effective(rule, &member);
     if (shown == nullptr) continue;
+    if (rule.default_value && shown == &*rule.default_value) continue;
     const std::string form = of(child, *shown);  // once: twice a level would be 2^depth for a rule like `**`
-    if (rule.default_value && form == of(child, *rule.default_value)) continue;
+    if (rule.default_value && is_default(rule, child, form)) continue;
     out += (out.empty() ? "" : ",") + render(Value(name)) + ":" + form;
   }
   return "{" + out + "}";
+}
+
+std::string Forms::default_form(const AttributeRule& rule, const Path& path) const {
+  ++rendered_schema_values_;
+  return of(path, *rule.default_value);
+}
+
+bool Forms::is_default(const AttributeRule& rule, const Path& path, const std::string& form) const {
+  // A default has no objects (KindSchema refuses them), so only the elements of a list can have rules of their own.
+  const bool list = is_structure(rule) && rule.default_value->array() != nullptr;
+  const auto element_rule = list ? schema_.find_element_rule(path) : std::optional<const AttributeRule*>(nullptr);
+  if (!element_rule) return form == default_form(rule, path);
+  const auto [kept, is_new] = default_forms_.try_emplace({&rule, *element_rule});
+  if (is_new) kept->second = default_form(rule, path);
+  return form == kept->second;
+}
+
+const std::set<std::string>& Forms::empty_forms(const AttributeRule& rule) const {
+  const auto [kept, is_new] = empty_forms_.try_emplace(&rule);
+  if (!is_new) return kept->second;
+  for (const auto& value : rule.empty_equivalents) kept->second.insert(leaf(rule, value));
+  rendered_schema_values_ += rule.empty_equivalents.size();
+  return kept->second;
 }
 
 std::string Forms::array(const Path& path, const AttributeRule& rule, const Value::Array& value) const {
@@ -119,10 +143,7 @@ bool Forms::raw_differs(const Value* a, const Value* b) {
 
 const Value* Forms::effective(const AttributeRule& rule, const Value* value) const {
   if (value != nullptr && !rule.empty_equivalents.empty() && !as_digest(*value)) {
-    const auto form = leaf(rule, *value);
-    const bool empty = std::any_of(rule.empty_equivalents.begin(), rule.empty_equivalents.end(),
-                                   [&](const Value& one) { return leaf(rule, one) == form; });
-    if (empty) value = nullptr;
+    if (empty_forms(rule).contains(leaf(rule, *value))) value = nullptr;
   }
   if (value == nullptr && rule.default_value) return &*rule.default_value;
   return value;

@@ -4,14 +4,17 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/value/schema.hpp"
 
 namespace driftd::core {
 
-/// Normal forms by path. Borrows the schema; pure.
+/// Normal forms by path. Borrows the schema. Keeps the forms of values that the schema gives, because a large default
+/// would otherwise be rendered once for each member that its rule covers. For one thread.
 class Forms {
  public:
   explicit Forms(const KindSchema& schema) : schema_(schema) {}
@@ -59,13 +62,25 @@ class Forms {
   /// Returns the path that a digest at `path` of `body` is bound to. `path` may name elements by index or by key.
   Path stable_path(const Value& body, const Path& path) const;
 
+  /// Returns how many values of the schema (`default`, `empty`) were rendered.
+  std::size_t rendered_schema_values() const { return rendered_schema_values_; }
+
  private:
   /// Returns true if the element has a rule of its own, so that the list's rule does not apply to it.
   bool has_own_form(const Path& element, const Value& value) const;
   std::string leaf(const AttributeRule& rule, const Value& value) const;
   std::string object(const Path& path, const Value::Object& value) const;
   std::string array(const Path& path, const AttributeRule& rule, const Value::Array& value) const;
+  /// Returns true if `form` is the normal form of the rule's default as a value at `path`.
+  bool is_default(const AttributeRule& rule, const Path& path, const std::string& form) const;
+  std::string default_form(const AttributeRule& rule, const Path& path) const;
+  const std::set<std::string>& empty_forms(const AttributeRule& rule) const;
+
   const KindSchema& schema_;
+  /// By rule, and by the rule of a list's elements, on which a default's form also depends.
+  mutable std::map<std::pair<const AttributeRule*, const AttributeRule*>, std::string> default_forms_;
+  mutable std::map<const AttributeRule*, std::set<std::string>> empty_forms_;
+  mutable std::size_t rendered_schema_values_ = 0;
 };
 
 }  // namespace driftd::core

@@ -25,6 +25,9 @@ std::string_view segment_text(const Path::Segment& segment, std::array<char, 24>
   return {digits.data(), static_cast<std::size_t>(end - digits.data())};
 }
 
+/// Returns true if the pattern of one segment matches some index.
+bool may_be_index(std::string_view pattern) { return pattern.find_first_not_of("0123456789*") == pattern.npos; }
+
 }  // namespace
 
 bool wild_match(std::string_view pattern, std::string_view text) {
@@ -80,7 +83,8 @@ bool SegmentMatch::advance(std::string_view segment) {
   return std::find(now_.begin(), now_.end(), true) != now_.end();
 }
 
-bool SegmentMatch::run(const std::vector<Path::Segment>& path) {
+/// Returns false if the pattern cannot match a path that begins with this one.
+bool SegmentMatch::consume(const std::vector<Path::Segment>& path) {
   steps_ = 0;
   now_.assign(glob_.size() + 1, false);
   mark_reached(now_, 0);
@@ -88,7 +92,23 @@ bool SegmentMatch::run(const std::vector<Path::Segment>& path) {
   for (const auto& segment : path) {
     if (!advance(segment_text(segment, digits))) return false;
   }
-  return now_[glob_.size()];
+  return true;
+}
+
+bool SegmentMatch::run(const std::vector<Path::Segment>& path) { return consume(path) && now_[glob_.size()]; }
+
+Glob::Elements SegmentMatch::elements(const std::vector<Path::Segment>& path) {
+  const std::size_t end = glob_.size();
+  if (!consume(path)) return Glob::Elements::none;
+  if (end > 0 && glob_.back() == "**" && now_[end - 1]) return Glob::Elements::all;
+  // Follows the pattern over any number of indexes. A place only leads to later ones, so one pass reaches all.
+  next_.assign(end + 1, false);
+  for (std::size_t place = 0; place < end; ++place) {
+    if (!now_[place] && !next_[place]) continue;
+    ++steps_;
+    if (glob_[place] == "**" || may_be_index(glob_[place])) mark_reached(next_, place + 1);
+  }
+  return next_[end] ? Glob::Elements::some : Glob::Elements::none;
 }
 
 }  // namespace driftd::core

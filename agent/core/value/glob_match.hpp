@@ -26,9 +26,12 @@ class SegmentMatch {
   explicit SegmentMatch(const std::vector<std::string>& glob) : glob_(glob) {}
   /// Returns true if the pattern matches the whole path.
   bool run(const std::vector<Path::Segment>& path);
+  /// Returns which elements of a list at `path`, and of lists in it, the pattern matches.
+  Glob::Elements elements(const std::vector<Path::Segment>& path);
   std::uint64_t steps() const { return steps_; }  ///< number of segment comparisons in the last run
 
  private:
+  bool consume(const std::vector<Path::Segment>& path);
   void mark_reached(std::vector<bool>& places, std::size_t place) const;
   bool advance(std::string_view segment);
   void match_joined(std::size_t place, std::string_view segment, std::size_t dots);

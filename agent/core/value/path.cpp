@@ -231,6 +231,10 @@ bool Glob::matches(const Path& path) const {
   return SegmentMatch(segments_).run(path.segments());
 }
 
+Glob::Elements Glob::matches_elements(const Path& list) const {
+  return is_path_ ? SegmentMatch(segments_).elements(list.segments()) : Elements::some;
+}
+
 bool Glob::matches(std::string_view name) const { return wild_match(text_, name); }
 
 int Glob::specificity() const {

@@ -53,6 +53,10 @@ class Glob {
 
   bool matches(const Path& path) const;
   bool matches(std::string_view name) const;
+  enum class Elements { none, some, all };
+  /// Returns which elements of a list at `list`, and of lists in it, a path glob matches. It may return `some` where
+  /// there is none.
+  Elements matches_elements(const Path& list) const;
   /// Orders schema rules that match the same path: more literal segments and fewer wildcards give a higher number.
   int specificity() const;
   const std::string& text() const { return text_; }

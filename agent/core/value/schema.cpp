@@ -275,6 +275,15 @@ const AttributeRule* KindSchema::find_rule(const Path& path) const {
   return it == rules_.end() ? nullptr : &*it;
 }
 
+std::optional<const AttributeRule*> KindSchema::find_element_rule(const Path& list) const {
+  for (const auto& rule : rules_) {
+    const auto covered = rule.path.matches_elements(list);
+    if (covered == Glob::Elements::some) return std::nullopt;
+    if (covered == Glob::Elements::all) return &rule;
+  }
+  return nullptr;
+}
+
 const AttributeRule& KindSchema::rule(const Path& path) const {
   const auto* found = find_rule(path);
   return found == nullptr ? default_ : *found;

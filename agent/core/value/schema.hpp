@@ -75,6 +75,9 @@ class KindSchema {
   const AttributeRule& rule(const Path& path) const;
   /// The same, but returns nullptr if no rule of the document covers `path`.
   const AttributeRule* find_rule(const Path& path) const;
+  /// Returns what find_rule() returns for each element of a list at `list` and of lists in it. Empty if that may depend
+  /// on the element.
+  std::optional<const AttributeRule*> find_element_rule(const Path& list) const;
   /// Returns the class of the rule at `path`, else of the nearest ancestor whose rule has one, else the kind's.
   ChangeClass cls(const Path& path) const;
   const std::vector<AttributeRule>& rules() const { return rules_; }

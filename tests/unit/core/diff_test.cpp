@@ -6,6 +6,7 @@
 #include <random>
 
 #include "core/drift.hpp"
+#include "core/judge/normal_forms.hpp"
 #include "core/value/schema.hpp"
 
 namespace driftd::core {
@@ -53,6 +54,44 @@ TEST(Diff, ADefaultForEachLevelCostsWhatTheDepthIs) {
   };
   EXPECT_EQ(compare(R"("**":{"default":0})", nested("1"), nested("1.0")), "");
   EXPECT_NE(compare(R"("**":{"default":0})", nested("1"), nested("2")), "");
+}
+
+std::string members(int count, const std::string& value) {
+  std::string out;
+  for (int i = 0; i < count; ++i) out += (out.empty() ? "\"m" : ",\"m") + std::to_string(i) + "\":" + value;
+  return "{" + out + "}";
+}
+
+/// A default of 50,000 elements under a rule for many members was rendered once for each of them.
+TEST(Forms, ADefaultIsRenderedOnceForAllMembersOfItsRule) {
+  for (const std::string rules :
+       {R"("a.*":{"default":[1,2,3]})", R"("a.*":{"type":"json","default":[1,2,3]})", R"("**":{"default":[1,2,3]})",
+        R"("a.*":{"default":[1,2,3]},"**.b":{"volatile":true})"}) {
+    const auto thing = schema(rules);
+    const Forms forms(*thing);
+    const Value value = json(members(1'000, "[1,2]"));
+    EXPECT_EQ(forms.of(Path::parse("a").value(), value), render(value)) << rules;
+    EXPECT_EQ(forms.rendered_schema_values(), 1u) << rules;
+  }
+}
+
+TEST(Forms, EmptyEquivalentsAreRenderedOnceForAllMembersOfTheirRule) {
+  const auto thing = schema(R"("a.*":{"empty":[0,"","none"]})");
+  const Forms forms(*thing);
+  EXPECT_EQ(forms.of(Path::parse("a").value(), json(members(1'000, "\"none\""))), "{}");
+  EXPECT_EQ(forms.rendered_schema_values(), 3u);
+}
+
+/// A rule of one element makes the default's form another one at that path, so it is not shared with the other members.
+TEST(Forms, ADefaultHasTheFormThatTheRulesGiveItsElementsAtEachPath) {
+  const std::string folded = R"({"type":"string","fold":"ascii"})";
+  const auto one = schema(R"("a.*":{"default":["X"]},"a.one[0]":)" + folded),
+             all = schema(R"("a.*":{"default":["X"]},"**":)" + folded);
+  const Path a = Path::parse("a").value();
+  const Value small = json(R"({"one":["x"],"two":["x"]})"), large = json(R"({"one":["X"],"two":["X"]})");
+  EXPECT_EQ(Forms(*one).of(a, small), R"({"two":["x"]})");
+  EXPECT_EQ(Forms(*one).of(a, large), "{}");
+  EXPECT_EQ(Forms(*all).of(a, small), "{}");
 }
 
 TEST(Diff, ADigestInAChangeIsMarkedRedacted) {

@@ -129,5 +129,19 @@ TEST(GlobBomb, NamesAreMatchedInOnePass) {
   EXPECT_LT(std::clock() - begin, CLOCKS_PER_SEC / 2);
 }
 
+TEST(PathGlob, KnowsWhichElementsOfAListItMatches) {
+  using Elements = Glob::Elements;
+  const auto of = [](const char* glob) {
+    return Glob::parse_path(glob).value().matches_elements(Path::parse("a.list").value());
+  };
+  for (const char* none : {"a.list", "a.*", "*", "a.list.name", "**.name", "a.**.name", "b.**", "a.other[*]"}) {
+    EXPECT_EQ(of(none), Elements::none) << none;
+  }
+  for (const char* some : {"a.list[*]", "a.list[0]", "**[3]", "a.*.*", "**.*", "a.list.1*", "a.**[0][1]"}) {
+    EXPECT_EQ(of(some), Elements::some) << some;
+  }
+  for (const char* all : {"**", "a.**", "a.list.**", "*.*.**", "**.list.**"}) EXPECT_EQ(of(all), Elements::all) << all;
+}
+
 }  // namespace
 }  // namespace driftd::core
