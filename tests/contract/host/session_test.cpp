@@ -269,6 +269,16 @@ TEST_P(SessionContract, AnOpenThatFailsIsToldToEveryCallWithItsReason) {
   EXPECT_THAT(outcome.error().message, HasSubstr("settings.fail_open is set"));
 }
 
+/// The ABI promises this to the plugin (driftd_open_args.settings). Only `driftd validate` and a hot upgrade did it.
+TEST_P(SessionContract, SettingsThatThePluginsSchemaRefusesAreNotGivenToThePlugin) {
+  auto& session = open({{"count", "three"}, {"fail_open", true}});
+  const auto outcome = refresh(session);
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().code, Code::invalid);
+  EXPECT_EQ(outcome.error().message, "settings.count: expected integer, found string");
+  EXPECT_TRUE(core_.run(session.info())) << "what the plugin says about itself is known all the same";
+}
+
 TEST_P(SessionContract, OnlyTokensOfTheInstanceResolve) {
   const auto outcome = refresh(open({{"steal", "token-of-another"}}));
   ASSERT_FALSE(outcome);
