@@ -11,7 +11,7 @@ mkdir -p "$out"
 [ ! -e "$out/kafka.so" ] || [ -n "$(find "$tree/plugins/kafka" "$tree/plugins/net" "$tree/plugins/common" "$tree/plugin-api/include" -newer "$out/kafka.so" -type f | head -n 1)" ] || exit 0
 fresh=$(mktemp -d "$out/new-XXXXXX")
 trap 'rm -rf "$fresh"' EXIT
-for source in "$tree"/plugins/kafka/*.cpp "$tree"/plugins/net/*.cpp; do
+for source in "$tree"/plugins/kafka/*.cpp "$tree"/plugins/net/*.cpp "$tree"/plugins/common/*.cpp; do
   echo "$source"
 done | xargs -P 2 -I{} sh -c 'exec "$1" -std=c++20 -O0 -fPIC -fvisibility=hidden -Wall -Wextra -Werror \
   -Wno-missing-field-initializers -isystem "$2/include" -I"$3/plugins" -I"$3/plugin-api/include" -I"$4/plugins/kafka/embed" \
