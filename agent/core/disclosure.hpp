@@ -54,7 +54,7 @@ class Disclosure {
   std::vector<Rule> rules_;
 };
 
-// The table of names and forms, for free-form values [harmless.cpp].
+// The table of names and forms, for free-form values [disclosure_names.cpp].
 
 /// Returns true if the name suggests a secret: `DB_PASS`, `signingKey`, `tunnel1_preshared_key`.
 bool suspicious_name(std::string_view name);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Mass deletions (semantics 4): when missing resources are asked about together, and the pseudo-resource `scope/<kind>`
-// that asks. engine/mass_deletions keeps what a person approved.
+// that asks. engine/approved_deletions keeps what a person approved.
 #include <algorithm>
 
 #include "base/digest.hpp"
