@@ -28,7 +28,7 @@ core::AgentView Agent::view() {
 }
 
 Task<Result<core::Value>> Agent::notifications() {
-  delivery::Notifications queue(*store_, *store_, clock_);
+  delivery::ApprovalQueue queue(*store_, *store_, clock_);
   DRIFTD_CO_TRY(const auto waiting, co_await queue.list(std::string(), 1000));
   core::Value::Array out;
   for (const auto& one : waiting) {

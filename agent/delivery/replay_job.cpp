@@ -12,7 +12,7 @@ namespace {
 constexpr int kReplayPage = 512;
 constexpr int kMaxAttempts = 5;  // for one replayed event, if the sink does not retry for ever
 
-bool selected(const core::StoredEvent& event, const Replay::Order& order) {
+bool selected(const core::StoredEvent& event, const ReplayQueue::Order& order) {
   if (event.stamp.seq < order.from || event.stamp.recorded_ns < order.from_ns) return false;
   return order.key.empty() || event.key == order.key || event.backend + "/" + event.resource == order.key;
 }
@@ -46,14 +46,14 @@ Task<Result<std::int64_t>> ReplayJob::begin(core::Control::Replay request) {
     co_return fail(Code::conflict, "sink " + run_.name + ": a replay is under way; wait for its end");
   }
   planning_ = true;
-  Replay::Order order{request.from_seq, cursor_.window().fetched_to(), request.from_ns, request.rate, request.key};
+  ReplayQueue::Order order{request.from_seq, cursor_.window().fetched_to(), request.from_ns, request.rate, request.key};
   auto count = co_await store_order(std::move(order), std::move(request.from_id));
   planning_ = false;
   co_return count;
 }
 
-Task<Result<std::int64_t>> ReplayJob::store_order(Replay::Order order, std::string from_id) {
-  Replay::Order asked = order;
+Task<Result<std::int64_t>> ReplayJob::store_order(ReplayQueue::Order order, std::string from_id) {
+  ReplayQueue::Order asked = order;
   DRIFTD_CO_TRY(auto seqs, co_await plan(std::move(asked), std::move(from_id)));
   const auto count = static_cast<std::int64_t>(seqs.size());
   if (seqs.empty()) co_return count;
@@ -75,7 +75,7 @@ Task<Result<std::int64_t>> ReplayJob::store_order(Replay::Order order, std::stri
   co_return count;
 }
 
-Task<Result<std::vector<std::int64_t>>> ReplayJob::plan(Replay::Order order, std::string from_id) {
+Task<Result<std::vector<std::int64_t>>> ReplayJob::plan(ReplayQueue::Order order, std::string from_id) {
   std::int64_t after = std::max<std::int64_t>(0, order.from - 1);
   bool reached = from_id.empty();
   std::vector<std::int64_t> seqs;
@@ -95,13 +95,13 @@ Task<Result<std::vector<std::int64_t>>> ReplayJob::plan(Replay::Order order, std
 }
 
 Task<void> ReplayJob::resume() {
-  Replay::Order order = *replay_.order();
+  ReplayQueue::Order order = *replay_.order();
   std::string from_start;
   auto seqs = co_await plan(std::move(order), std::move(from_start));
   planning_ = false;
   if (seqs) {
     log::room("delivery").info("sink {}: going on with a replay, {} events are left", run_.name, seqs->size());
-    replay_.begin(Replay::Order(*replay_.order()), std::move(*seqs));
+    replay_.begin(ReplayQueue::Order(*replay_.order()), std::move(*seqs));
     end_if_finished();
   } else if (!run_.stopping) {
     cursor_.retry_later("plan the replay", seqs.error());
@@ -123,13 +123,13 @@ Task<void> ReplayJob::fetch() {
   end_if_finished();
 }
 
-std::optional<Replay::Item> ReplayJob::take() {
+std::optional<ReplayQueue::Item> ReplayJob::take() {
   auto item = replay_.take(run_.now(), [this](const std::string& key) { return !cursor_.window().busy(key); });
   if (item) cursor_.window().hold(item->event.key);  // live events of this key wait for it; other keys do not
   return item;
 }
 
-Task<void> ReplayJob::deliver(Replay::Item item) {
+Task<void> ReplayJob::deliver(ReplayQueue::Item item) {
   const core::Attempt attempt = co_await endpoint_.send(item.event);
   cursor_.window().release(item.event.key);
   settle(std::move(item), attempt);
@@ -137,7 +137,7 @@ Task<void> ReplayJob::deliver(Replay::Item item) {
   end_if_finished();
 }
 
-void ReplayJob::settle(Replay::Item item, const core::Attempt& attempt) {
+void ReplayJob::settle(ReplayQueue::Item item, const core::Attempt& attempt) {
   using Outcome = core::Attempt::Outcome;
   const std::string key = item.event.key;
   if (attempt.outcome == Outcome::delivered) {

@@ -3,7 +3,7 @@
 
 #include "core/ports/control.hpp"
 #include "delivery/relay_settings.hpp"
-#include "delivery/replay.hpp"
+#include "delivery/replay_queue.hpp"
 #include "delivery/situation.hpp"
 
 namespace driftd::delivery {
@@ -32,22 +32,22 @@ class ReplayJob {
   Task<void> resume();
   Task<void> fetch();
   /// Returns the next event to send, which is in flight from now on. Empty if none is due.
-  std::optional<Replay::Item> take();
+  std::optional<ReplayQueue::Item> take();
   /// Sends an event of take().
-  Task<void> deliver(Replay::Item item);
+  Task<void> deliver(ReplayQueue::Item item);
 
  private:
   /// Returns the seqs that a replay will send.
-  Task<Result<std::vector<std::int64_t>>> plan(Replay::Order order, std::string from_id);
+  Task<Result<std::vector<std::int64_t>>> plan(ReplayQueue::Order order, std::string from_id);
   /// Returns once the order is stored, so that an answered replay survives a kill.
-  Task<Result<std::int64_t>> store_order(Replay::Order order, std::string from_id);
-  void settle(Replay::Item item, const core::Attempt& attempt);
+  Task<Result<std::int64_t>> store_order(ReplayQueue::Order order, std::string from_id);
+  void settle(ReplayQueue::Item item, const core::Attempt& attempt);
   void end_if_finished();
 
   SinkRun& run_;
   Cursor& cursor_;
   SinkEndpoint& endpoint_;
-  Replay replay_;
+  ReplayQueue replay_;
   bool planning_ = false, unsaved_ = false;
 };
 

@@ -167,7 +167,7 @@ void SinkRunner::send_replay() {
   if (item) asio::co_spawn(run_.context->core, deliver_replay(std::move(*item)), fatal);
 }
 
-Task<void> SinkRunner::deliver_replay(Replay::Item item) {
+Task<void> SinkRunner::deliver_replay(ReplayQueue::Item item) {
   const auto self = shared_from_this();
   co_await replay_.deliver(std::move(item));
   wake();

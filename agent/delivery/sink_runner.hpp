@@ -45,7 +45,7 @@ class SinkRunner : public std::enable_shared_from_this<SinkRunner> {
   void resume_replay();
   Task<void> run_resumed_replay();
   void send_replay();
-  Task<void> deliver_replay(Replay::Item item);
+  Task<void> deliver_replay(ReplayQueue::Item item);
   Task<void> finish();
   Task<void> sleep(Time until);
   void wake();

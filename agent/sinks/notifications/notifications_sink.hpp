@@ -10,7 +10,7 @@
 namespace driftd::sinks {
 
 /// Called when the queue may have changed: a drift that needs a decision was opened, changed or closed. The queue
-/// itself is read from the drifts (delivery/notify.hpp), so nothing is lost if nobody listens.
+/// itself is read from the drifts (delivery/approval_queue.hpp), so nothing is lost if nobody listens.
 using QueueChanged = std::function<void(const core::StoredEvent&)>;
 
 /// Opens the notification queue as a sink. An event that reaches it counts as delivered, because its drift was

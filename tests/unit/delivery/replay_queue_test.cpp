@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include "delivery/replay.hpp"
+#include "delivery/replay_queue.hpp"
 #include "world.hpp"
 
 namespace driftd::delivery::test {
@@ -32,7 +32,7 @@ class ReplayTest : public ::testing::Test {
     replay_.fetched(replay_.unfetched(seqs.size()), std::move(events));
   }
   Time now_ = Time{} + std::chrono::hours(1);
-  Replay replay_;
+  ReplayQueue replay_;
 };
 
 TEST_F(ReplayTest, WhatIsUnderWayIsStillToBeDoneAfterAKill) {
@@ -52,7 +52,7 @@ TEST_F(ReplayTest, ANoteIsReadAsItWasWritten) {
   begin({"a", "b"});
   std::map<std::string, std::string> notes;
   replay_.note(notes);
-  Replay next;
+  ReplayQueue next;
   next.restore(notes);
   ASSERT_TRUE(next.active());
   EXPECT_FALSE(next.planned());

@@ -30,9 +30,9 @@ struct Notification {
 Notification make_notification(const core::DriftRow& row, Nanos now_ns);
 
 /// The queue of drifts that wait for a decision. Core thread. Reader, store and clock must outlive it.
-class Notifications {
+class ApprovalQueue {
  public:
-  Notifications(core::Reader& reader, core::Store& store, const Clock& clock)
+  ApprovalQueue(core::Reader& reader, core::Store& store, const Clock& clock)
       : reader_(reader),
         store_(store),
         clock_(clock) {}

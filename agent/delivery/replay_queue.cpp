@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "delivery/replay.hpp"
+#include "delivery/replay_queue.hpp"
 
 #include <sstream>
 
@@ -10,7 +10,7 @@ constexpr const char* kReplayNote = "replay";
 
 }  // namespace
 
-void Replay::restore(const std::map<std::string, std::string>& notes) {
+void ReplayQueue::restore(const std::map<std::string, std::string>& notes) {
   const auto found = notes.find(kReplayNote);
   if (found == notes.end() || active()) return;
   Order order;
@@ -21,14 +21,14 @@ void Replay::restore(const std::map<std::string, std::string>& notes) {
   order_ = std::move(order);
 }
 
-void Replay::begin(Order order, std::vector<std::int64_t> seqs) {
-  *this = Replay();
+void ReplayQueue::begin(Order order, std::vector<std::int64_t> seqs) {
+  *this = ReplayQueue();
   order_ = std::move(order);
   seqs_ = std::move(seqs);
   planned_ = true;
 }
 
-void Replay::note(std::map<std::string, std::string>& notes) const {
+void ReplayQueue::note(std::map<std::string, std::string>& notes) const {
   if (!order_ || finished()) {
     notes.erase(kReplayNote);
     return;
@@ -43,14 +43,14 @@ void Replay::note(std::map<std::string, std::string>& notes) const {
                        " " + std::to_string(order_->rate) + " " + order_->key;
 }
 
-std::vector<std::int64_t> Replay::unfetched(std::size_t max) {
+std::vector<std::int64_t> ReplayQueue::unfetched(std::size_t max) {
   const auto count = std::min(max, seqs_.size() - at_);
   const auto first = seqs_.begin() + static_cast<std::ptrdiff_t>(at_);
   at_ += count;
   return {first, first + static_cast<std::ptrdiff_t>(count)};
 }
 
-void Replay::fetched(const std::vector<std::int64_t>& asked, std::vector<core::StoredEvent> events) {
+void ReplayQueue::fetched(const std::vector<std::int64_t>& asked, std::vector<core::StoredEvent> events) {
   missing_ += static_cast<std::int64_t>(asked.size() - events.size());
   for (auto& event : events) {
     event.replay = true;
@@ -58,13 +58,13 @@ void Replay::fetched(const std::vector<std::int64_t>& asked, std::vector<core::S
   }
 }
 
-std::size_t Replay::bytes() const {
+std::size_t ReplayQueue::bytes() const {
   std::size_t out = flying_bytes_;
   for (const auto& item : ready_) out += item.event.payload.size();
   return out;
 }
 
-Replay::Item Replay::taken(Place item, Time now) {
+ReplayQueue::Item ReplayQueue::taken(Place item, Time now) {
   Item out = *item;
   ready_.erase(item);
   keys_.insert(out.event.key);
@@ -74,20 +74,20 @@ Replay::Item Replay::taken(Place item, Time now) {
   return out;
 }
 
-void Replay::done(const Item& item, bool delivered) {
+void ReplayQueue::done(const Item& item, bool delivered) {
   keys_.erase(item.event.key);
   if (flying_.erase(item.event.stamp.seq) != 0) flying_bytes_ -= item.event.payload.size();
   ++(delivered ? sent_ : refused_);
 }
 
-void Replay::requeue(Item item, Time due) {
+void ReplayQueue::requeue(Item item, Time due) {
   keys_.erase(item.event.key);
   if (flying_.erase(item.event.stamp.seq) != 0) flying_bytes_ -= item.event.payload.size();
   item.due = due;
   ready_.push_front(std::move(item));  // keeps the order: no event of its key was sent meanwhile
 }
 
-std::string Replay::summary() const {
+std::string ReplayQueue::summary() const {
   std::string out = std::to_string(sent_) + " events were sent again";
   if (refused_ != 0) out += ", " + std::to_string(refused_) + " were refused";
   if (missing_ != 0) out += ", " + std::to_string(missing_) + " are no longer in the store";

@@ -16,7 +16,7 @@ namespace driftd::delivery {
 
 /// Stored events that are sent to one sink again. The cursor's notes keep what is left, so that the replay continues
 /// after a kill: only the events that were under way then may be sent twice. Core thread.
-class Replay {
+class ReplayQueue {
  public:
   /// The events that were requested and are still to be sent.
   struct Order {
@@ -38,7 +38,7 @@ class Replay {
   /// Restores the order from the notes of an earlier process. Its events must be found again.
   void restore(const std::map<std::string, std::string>& notes);
   void begin(Order order, std::vector<std::int64_t> seqs);
-  void cancel() { *this = Replay(); }
+  void cancel() { *this = ReplayQueue(); }
   /// Writes what is left to be sent into the cursor's notes.
   void note(std::map<std::string, std::string>& notes) const;
 

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "core/value/value.hpp"
-#include "delivery/notify.hpp"
+#include "delivery/approval_queue.hpp"
 
 namespace driftd::delivery {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "delivery/notify.hpp"
+#include "delivery/approval_queue.hpp"
 
 #include <algorithm>
 #include <memory>
@@ -70,7 +70,7 @@ Notification make_notification(const core::DriftRow& row, Nanos now_ns) {
   return out;
 }
 
-Task<Result<std::vector<Notification>>> Notifications::list(std::string backend, int limit) {
+Task<Result<std::vector<Notification>>> ApprovalQueue::list(std::string backend, int limit) {
   core::DriftFilter filter;
   filter.backend = std::move(backend);
   filter.status = core::DriftStatus::pending;
@@ -84,7 +84,7 @@ Task<Result<std::vector<Notification>>> Notifications::list(std::string backend,
   co_return std::move(*out);
 }
 
-Task<Result<Notification>> Notifications::claim_next(std::string who, std::chrono::seconds lease) {
+Task<Result<Notification>> ApprovalQueue::claim_next(std::string who, std::chrono::seconds lease) {
   DRIFTD_CO_TRY(auto waiting, co_await list("", 1000));
   for (auto& notification : waiting) {
     if (!notification.claimed_by.empty()) continue;
@@ -100,16 +100,16 @@ Task<Result<Notification>> Notifications::claim_next(std::string who, std::chron
   co_return fail(Code::not_found, "no unclaimed notification waits for a decision");
 }
 
-Task<Status> Notifications::claim(std::string drift_id, std::string who, std::chrono::seconds lease) {
+Task<Status> ApprovalQueue::claim(std::string drift_id, std::string who, std::chrono::seconds lease) {
   const Nanos until = clock_.wall() + std::chrono::nanoseconds(lease).count();
   co_return co_await write_claim(std::move(drift_id), std::move(who), until);
 }
 
-Task<Status> Notifications::release(std::string drift_id, std::string who) {
+Task<Status> ApprovalQueue::release(std::string drift_id, std::string who) {
   co_return co_await write_claim(std::move(drift_id), std::move(who), std::nullopt);
 }
 
-Task<Status> Notifications::write_claim(std::string drift_id, std::string who, std::optional<Nanos> until) {
+Task<Status> ApprovalQueue::write_claim(std::string drift_id, std::string who, std::optional<Nanos> until) {
   Status last = fail(Code::internal, "the claim of drift " + drift_id + " was not written");
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     DRIFTD_CO_TRY(auto owner, co_await store_.owner_of(drift_id));
