@@ -257,7 +257,7 @@ Task<Status> Agent::maintain_once() {
         .warn("{} undelivered events ({} bytes): {:.0f} % of what may wait", backlog_.events, backlog_.bytes,
               pressure.fullness * 100);
   }
-  engine_->pressure(pressure.interval_factor, pressure.holds_cycles);
+  engine_->set_backpressure(pressure.interval_factor, pressure.holds_cycles);
   std::function<bool()> stopping = [this] { return stopping_; };
   DRIFTD_CO_TRY(const bool full, co_await size_limit_.enforce(*store_, config_.retention.max_bytes, stopping));
   if (full) publish_full_store();

@@ -11,7 +11,7 @@
 #include "config/config.hpp"
 #include "core/ports/control.hpp"
 #include "delivery/announcer.hpp"
-#include "delivery/notify.hpp"
+#include "delivery/approval_queue.hpp"
 #include "delivery/relay.hpp"
 #include "engine/engine.hpp"
 #include "store/size_limit.hpp"

@@ -72,6 +72,13 @@ class Cycle {
   Task<bool> is_the_same_system(Kind* kind);
   Task<Status> judge_gone(std::vector<core::ResourceId> ids, Moment sent);
   Task<Status> hold_or_confirm_missing(std::string kind, bool some_missing);
+  struct Missing {
+    std::vector<core::ResourceId> gone;  ///< a read must confirm that they are gone
+    std::vector<std::string> held;       ///< ids that wait for a person's decision
+  };
+  /// Decides what of the resources that are missing from a complete list must wait until a person decides. `present` is
+  /// how many of the kind are known.
+  Task<Result<Missing>> hold_mass_deletion(std::string kind, std::size_t present, std::vector<core::ResourceId> gone);
   Task<Status> rejudge_gone(std::string kind);
   Task<Status> establish();
   Task<Status> mark_stale();

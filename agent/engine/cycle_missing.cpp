@@ -2,7 +2,6 @@
 // Resources that a complete list lacks or that a watch called gone: held if too many are gone at once, else confirmed
 // by a read.
 #include <algorithm>
-#include <functional>
 #include <iterator>
 
 #include "core/scope.hpp"
@@ -34,37 +33,19 @@ Task<Status> Cycle::hold_or_confirm_missing(std::string kind, bool some_missing)
   Index::Count count;
   count.present = ledger_.index().present(kind);
   if (some_missing) count = ledger_.index().count(kind, run_);
-  std::vector<core::ResourceId> gone, asked;
+  std::vector<core::ResourceId> gone;
   if (count.missing > 0) {
     DRIFTD_CO_TRY(gone, co_await ledger_.missing(kind, run_, false));
     if (ledger_.accepts_unknown(kind)) DRIFTD_CO_CHECK(co_await ledger_.find_accepted(kind, gone));
   }
-  const auto accepted = [this](const core::ResourceId& id) { return ledger_.accepted_by(id) != nullptr; };
-  std::copy_if(gone.begin(), gone.end(), std::back_inserter(asked), std::not_fn(accepted));
-  std::vector<std::string> held;
-  std::size_t known = static_cast<std::size_t>(count.present);
-  // Before the first complete list nothing was accepted, so nothing can be deleted.
-  bool many =
-      context_->asks_about_mass_deletions && ledger_.established(kind) && core::mass_deletion(known, asked.size());
-  if (many) {  // resources that came and went before they were accepted need no question
-    const std::size_t missing = asked.size();
-    DRIFTD_CO_TRY(asked, co_await ledger_.with_baseline(std::move(asked)));
-    known -= missing - asked.size();
-    many = core::mass_deletion(known, asked.size());
-  }
-  if (many) {
-    add_once(kinds_[kind].reasons, std::to_string(asked.size()) + " of " + std::to_string(known) +
-                                       " gone at once: held until someone decides the drift of scope/" + kind);
-    for (const auto& id : asked) held.push_back(id.id);
-    const std::set<std::string> names(held.begin(), held.end());
-    std::erase_if(gone, [&](const core::ResourceId& id) { return names.contains(id.id); });
-  }
+  DRIFTD_CO_TRY(auto split,
+                co_await hold_mass_deletion(kind, static_cast<std::size_t>(count.present), std::move(gone)));
   std::vector<core::ResourceId> nameless;  // no read can find these, so the complete list has to do
-  std::copy_if(gone.begin(), gone.end(), std::back_inserter(nameless), core::is_stand_in);
-  std::erase_if(gone, core::is_stand_in);
+  std::copy_if(split.gone.begin(), split.gone.end(), std::back_inserter(nameless), core::is_stand_in);
+  std::erase_if(split.gone, core::is_stand_in);
   if (!nameless.empty()) DRIFTD_CO_CHECK(co_await judge_gone(std::move(nameless), Moment::of(context_->clock)));
-  DRIFTD_CO_CHECK(co_await confirm(std::move(gone), &kinds_[kind]));
-  DRIFTD_CO_TRY(const std::size_t transitions, co_await ledger_.update_scope_drift(kind, std::move(held)));
+  DRIFTD_CO_CHECK(co_await confirm(std::move(split.gone), &kinds_[kind]));
+  DRIFTD_CO_TRY(const std::size_t transitions, co_await ledger_.update_scope_drift(kind, std::move(split.held)));
   transitions_ += transitions;
   DRIFTD_CO_CHECK(co_await rejudge_gone(kind));
   DRIFTD_CO_CHECK(co_await confirm_declared_absent(kind));

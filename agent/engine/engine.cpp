@@ -12,7 +12,7 @@
 #include "base/log.hpp"
 #include "core/ports/session.hpp"
 #include "engine/context.hpp"
-#include "engine/decision.hpp"
+#include "engine/decision_binding.hpp"
 #include "engine/runner.hpp"
 #include "engine/sources/registration_session.hpp"
 
@@ -392,10 +392,10 @@ bool Engine::ready(std::string& why) {
   return true;
 }
 
-void Engine::pressure(int stretch, bool hold) {
+void Engine::set_backpressure(int interval_factor, bool holds_cycles) {
   for (auto& [name, runner] : runners_) {
-    runner->set_stretch(stretch);
-    runner->hold(hold);
+    runner->set_stretch(interval_factor);
+    runner->hold(holds_cycles);
   }
 }
 

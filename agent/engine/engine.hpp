@@ -62,7 +62,8 @@ class Engine final : private SourceHub {
   bool ready(std::string& why);
   /// Frees parked workers (core::Control::resume).
   Result<std::vector<std::string>> resume(const std::string& name);
-  void pressure(int stretch, bool hold);
+  /// Multiplies all intervals by `interval_factor`. While `holds_cycles` is true, nothing is read or committed.
+  void set_backpressure(int interval_factor, bool holds_cycles);
   Runner* find(const std::string& name);
 
  private:

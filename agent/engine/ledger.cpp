@@ -6,7 +6,7 @@
 #include "base/log.hpp"
 #include "core/ports/session.hpp"
 #include "engine/context.hpp"
-#include "engine/decision.hpp"
+#include "engine/decision_binding.hpp"
 #include "engine/kept_digest.hpp"
 #include "engine/sources/source_hub.hpp"
 

@@ -12,9 +12,9 @@
 #include "core/backend.hpp"
 #include "core/judge/judge.hpp"
 #include "core/scope.hpp"
+#include "engine/approved_deletions.hpp"
 #include "engine/extras.hpp"
 #include "engine/index.hpp"
-#include "engine/mass_deletions.hpp"
 #include "engine/schema_notes.hpp"
 #include "engine/sources/declarations.hpp"
 
@@ -143,7 +143,7 @@ class Ledger {
   mutable std::map<std::string, std::uint64_t> generations_;  ///< by kind, computed when first needed
   Former former_;
   std::map<core::ResourceId, Nanos> expiring_;  ///< resources with decisions that expire, and when the first one does
-  MassDeletions deletions_;                     ///< approved mass deletions
+  ApprovedDeletions deletions_;                 ///< approved mass deletions
   std::set<core::ResourceId> gone_open_;        ///< absent resources with open drifts
   /// Declared by sources about this backend, as one number for each resource.
   std::map<core::ResourceId, std::uint64_t> declared_;

@@ -53,7 +53,7 @@ void Ledger::set_row(core::BackendRow row) {
 
 core::BackendRow Ledger::row_accepting(const std::string& kind, const std::string& by, const std::string& seen) const {
   core::BackendRow out = row_;
-  MassDeletions::approve(out.notes, kind, by, seen);
+  ApprovedDeletions::approve(out.notes, kind, by, seen);
   return out;
 }
 

@@ -4,7 +4,7 @@
 
 #include "base/log.hpp"
 #include "engine/context.hpp"
-#include "engine/decision.hpp"
+#include "engine/decision_binding.hpp"
 #include "engine/runner.hpp"
 #include "engine/sources/source_hub.hpp"
 

@@ -129,7 +129,7 @@ core::BackendView EngineLine::view() {
 
 void EngineLine::pressure(bool hold) {
   on_core([this, hold] {
-    engine_->pressure(1, hold);
+    engine_->set_backpressure(1, hold);
     return 0;
   });
 }

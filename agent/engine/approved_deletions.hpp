@@ -21,11 +21,11 @@ namespace driftd::engine {
 /// approval covers exactly the names with this digest. The process that asked knows these names. A later process
 /// compares the digest of what is missing then; if it differs, the approval covers nothing and the question is asked
 /// again. Core thread only.
-class MassDeletions {
+class ApprovedDeletions {
  public:
   using Notes = std::map<std::string, std::string>;
   /// `seed` is secret, so that nobody can construct two names with the same digest.
-  explicit MassDeletions(std::uint64_t seed) : seed_(seed) {}
+  explicit ApprovedDeletions(std::uint64_t seed) : seed_(seed) {}
 
   /// Replaces the approvals by those in the notes.
   void load(const Notes& notes);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/mass_deletions.hpp"
+#include "engine/approved_deletions.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -37,7 +37,7 @@ std::string approval_note(const std::string& by, const core::Value& gone) {
 
 }  // namespace
 
-void MassDeletions::load(const Notes& notes) {
+void ApprovedDeletions::load(const Notes& notes) {
   std::map<std::string, Approval> now;
   for (auto at = notes.lower_bound(kApprovalNote); at != notes.end() && at->first.starts_with(kApprovalNote); ++at) {
     const auto value = core::parse(at->second);
@@ -63,13 +63,15 @@ void MassDeletions::load(const Notes& notes) {
   remaining_.clear();
 }
 
-void MassDeletions::approve(Notes& notes, const std::string& kind, const std::string& by, const std::string& shown) {
+void ApprovedDeletions::approve(Notes& notes, const std::string& kind, const std::string& by,
+                                const std::string& shown) {
   const auto value = core::parse(shown);
   if (!value || names_in(*value) == nullptr) return;
   notes[kApprovalNote + kind] = approval_note(by, *value);
 }
 
-void MassDeletions::ask(const std::string& kind, const std::string& observed, const std::vector<std::string>& names) {
+void ApprovedDeletions::ask(const std::string& kind, const std::string& observed,
+                            const std::vector<std::string>& names) {
   const auto value = core::parse(observed);
   std::string sha256 = digest_in(value ? value->find("gone") : nullptr);
   if (sha256.empty()) {
@@ -79,34 +81,35 @@ void MassDeletions::ask(const std::string& kind, const std::string& observed, co
   }
 }
 
-bool MassDeletions::covers(const Approval& approved, const std::string& name) const {
+bool ApprovedDeletions::covers(const Approval& approved, const std::string& name) const {
   if (approved.sha256.empty()) return approved.names.contains(name);
   return approved.digested != nullptr && approved.digested->contains(digest(seed_, {name}));
 }
 
-const std::string* MassDeletions::approved_by(const core::ResourceId& id) const {
+const std::string* ApprovedDeletions::approved_by(const core::ResourceId& id) const {
   const auto found = approvals_.find(id.kind);
   return found != approvals_.end() && covers(found->second, id.id) ? &found->second.by : nullptr;
 }
 
-bool MassDeletions::by_digest(const std::string& kind) const {
+bool ApprovedDeletions::by_digest(const std::string& kind) const {
   const auto found = approvals_.find(kind);
   return found != approvals_.end() && !found->second.sha256.empty();
 }
 
-bool MassDeletions::names_unknown(const std::string& kind) const {
+bool ApprovedDeletions::names_unknown(const std::string& kind) const {
   return by_digest(kind) && approvals_.at(kind).digested == nullptr;
 }
 
-std::shared_ptr<const MassDeletions::Names> MassDeletions::digested(const std::vector<std::string>& names) const {
+std::shared_ptr<const ApprovedDeletions::Names> ApprovedDeletions::digested(
+    const std::vector<std::string>& names) const {
   auto out = std::make_shared<Names>();
   out->reserve(names.size());
   for (const auto& name : names) out->insert(digest(seed_, {name}));
   return out;
 }
 
-std::shared_ptr<const MassDeletions::Names> MassDeletions::known(const std::string& kind,
-                                                                 const std::string& sha256) const {
+std::shared_ptr<const ApprovedDeletions::Names> ApprovedDeletions::known(const std::string& kind,
+                                                                         const std::string& sha256) const {
   const auto before = approvals_.find(kind);
   if (before != approvals_.end() && before->second.sha256 == sha256 && before->second.digested)
     return before->second.digested;
@@ -117,14 +120,14 @@ std::shared_ptr<const MassDeletions::Names> MassDeletions::known(const std::stri
   return nullptr;
 }
 
-void MassDeletions::match_names(const std::string& kind, std::vector<std::string> missing) {
+void ApprovedDeletions::match_names(const std::string& kind, std::vector<std::string> missing) {
   if (!names_unknown(kind)) return;
   Approval& approved = approvals_.at(kind);
   const core::Value gone = core::gone_value(missing);
   if (digest_in(&gone) == approved.sha256) approved.digested = digested(missing);
 }
 
-std::optional<MassDeletions::Notes> MassDeletions::without_finished(
+std::optional<ApprovedDeletions::Notes> ApprovedDeletions::without_finished(
     const Notes& notes, const std::string& kind, const std::vector<std::string>& candidates,
     const std::function<bool(const std::string&)>& missing) {
   const auto found = approvals_.find(kind);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/decision.hpp"
+#include "engine/decision_binding.hpp"
 
 #include <algorithm>
 
