@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sink against a real nats-server: what all tests of this folder say.
+// Helpers of this folder's tests: the NATS sink behind a real relay, against a real nats-server.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 
 namespace driftd::test {
 
-/// As in production: what is found sooner is not found by the check each minute.
+/// The regular check comes once a minute, as in production. So what a test finds sooner was not found by that check.
 inline constexpr std::chrono::milliseconds kEachMinute{60'000};
 
 inline RelayRunner::MakeSink nats_sink(sinks::NatsSettings settings) {
@@ -34,6 +34,8 @@ inline sinks::NatsSettings without_views(sinks::NatsSettings settings) {
   return settings;
 }
 
+/// The ids of the events themselves, without their views: a view has its event's id with a suffix. An event that is
+/// stored twice counts twice.
 inline std::multiset<std::string> canonical_ids(const std::vector<NatsReceived>& messages) {
   std::multiset<std::string> out;
   for (const auto& message : messages) {
@@ -46,13 +48,14 @@ inline bool delivered(RelayRunner& runner, std::int64_t count) {
   return eventually([&] { return runner.view().delivered >= count; }, std::chrono::seconds(40));
 }
 
-/// Event number `n`, about topic `t<topic>`: several of one topic go out one after the other.
+/// Event number `n`, about topic `t<topic>`. Events of one topic are sent one after the other.
 inline core::StoredEvent event_of_topic(std::int64_t n, std::int64_t topic) {
   core::StoredEvent event = sample_stored(n);
   event.key = "0123456789abcdef/topic/t" + std::to_string(topic);
   return event;
 }
 
+/// Adds the events `from` to `to`, each about a topic of its own.
 inline void add(RelayRunner& runner, std::int64_t from, std::int64_t to) {
   for (std::int64_t n = from; n <= to; ++n) runner.add(sample_stored(n));
 }
@@ -70,12 +73,12 @@ inline std::vector<std::int64_t> missing(const NatsServer& server, std::int64_t 
   return out;
 }
 
-/// Waits until nothing is missing; well below the minute after which the regular check comes.
+/// Waits until nothing is missing, for well below the minute after which the regular check comes.
 inline testing::AssertionResult all_there(const NatsServer& server, RelayRunner& runner, std::int64_t count,
                                           bool views = false) {
   std::vector<std::int64_t> lost;
-  const auto none = [&] { return (lost = missing(server, count, views)).empty(); };
-  if (eventually(none, std::chrono::seconds(30))) return testing::AssertionSuccess();
+  const auto nothing_lost = [&] { return (lost = missing(server, count, views)).empty(); };
+  if (eventually(nothing_lost, std::chrono::seconds(30))) return testing::AssertionSuccess();
   return testing::AssertionFailure() << lost.size() << " of " << count << " lost, the first is " << lost.front() << "; "
                                      << runner.view().state << "; " << runner.view().last_error;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What waits in the store when a broker comes back: real store, real relay, real JetStream, and nothing that is
-// committed meanwhile and could wake a sink by chance.
+// Events that wait in the store when a broker comes back. The store, the relay and JetStream are real, and nothing is
+// committed meanwhile that could wake a sink by chance.
 #include <gtest/gtest.h>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/executor_work_guard.hpp>
@@ -25,10 +25,10 @@ namespace {
 constexpr int kEvents = 20'000;
 constexpr std::chrono::seconds kBound{20 * kPatience};
 
-/// One life of an agent's store and relay, with one sink. Called by the test's thread.
-class Line {
+/// The store and the relay of one run of an agent, with one sink. Only the test's thread calls it.
+class AgentRun {
  public:
-  Line(const TempDir& dir, const NatsServer& server) {
+  AgentRun(const TempDir& dir, const NatsServer& server) {
     store::Settings settings;
     settings.data_dir = dir.path() / "data";
     store_ = std::move(*store::SqliteStore::open(settings, store_pool_.get_executor(), io_.get_executor(), clock_));
@@ -41,7 +41,7 @@ class Line {
     thread_ = std::thread([this] { core_.run(); });
     EXPECT_TRUE(wait(relay_->start()));
   }
-  ~Line() {
+  ~AgentRun() {
     wait(relay_->stop());
     work_.reset();
     thread_.join();
@@ -62,7 +62,7 @@ class Line {
       return 0;
     });
   }
-  core::SinkTotals book() {
+  core::SinkTotals totals() {
     const auto sink_totals = wait(store_->sink_totals());
     return sink_totals && !sink_totals->empty() ? sink_totals->front() : core::SinkTotals{};
   }
@@ -95,15 +95,15 @@ class Line {
 
 class DrainTest : public ::testing::Test {
  protected:
-  /// Every event is acknowledged in the sink_totals; the seconds it took.
-  void expect_drained(Line& line) {
+  /// Expects that the store's totals count every event as acknowledged within kBound, and prints how long it took.
+  void expect_drained(AgentRun& agent) {
     const auto begin = std::chrono::steady_clock::now();
-    const bool drained = eventually([&] { return line.book().acked == kEvents; }, kBound);
+    const bool drained = eventually([&] { return agent.totals().acked == kEvents; }, kBound);
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
     std::cout << kEvents << " waiting events acknowledged after " << took.count() << " s\n";
-    EXPECT_TRUE(drained) << line.book().acked << " of " << kEvents << "; " << line.view().state << " "
-                         << line.view().last_error;
-    EXPECT_EQ(line.view().missed_wakeups, 0U);
+    EXPECT_TRUE(drained) << agent.totals().acked << " of " << kEvents << " events were acknowledged; "
+                         << agent.view().state << " " << agent.view().last_error;
+    EXPECT_EQ(agent.view().missed_wakeups, 0U);
   }
   TempDir dir_;
   NatsServer server_;
@@ -111,22 +111,22 @@ class DrainTest : public ::testing::Test {
 
 TEST_F(DrainTest, TwentyThousandWaitingEventsAreAcknowledgedWithin20SecondsOfTheBrokersReturn) {
   server_.stop();
-  Line line(dir_, server_);
-  line.commit(kEvents);
-  ASSERT_TRUE(eventually([&] { return line.view().state.rfind("circuit open", 0) == 0; })) << line.view().state;
+  AgentRun agent(dir_, server_);
+  agent.commit(kEvents);
+  ASSERT_TRUE(eventually([&] { return agent.view().state.rfind("circuit open", 0) == 0; })) << agent.view().state;
   server_.start();
-  expect_drained(line);
+  expect_drained(agent);
 }
 
 TEST_F(DrainTest, TheSameAfterARestartOfTheAgent) {
   server_.stop();
   {
-    Line before(dir_, server_);
+    AgentRun before(dir_, server_);
     before.commit(kEvents);
   }
   server_.start();
-  Line line(dir_, server_);
-  expect_drained(line);
+  AgentRun agent(dir_, server_);
+  expect_drained(agent);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Brokers that lose what they had acknowledged (a power failure, a restored volume) while the agent goes on publishing.
+// Brokers that lose messages that they had acknowledged (a power failure, a restored volume) while the agent goes on
+// publishing.
 #include <gtest/gtest.h>
 #include <random>
 #include <sstream>
@@ -9,28 +10,30 @@
 namespace driftd::test {
 namespace {
 
-/// A copy of what the server stores is made now; the server is up again afterwards.
+/// Copies what the server stores now. The server runs again when this returns.
 void copy_store(NatsServer& server) {
   server.stop();
   server.keep();
   server.start();
 }
 
-/// The server dies and comes back with the copy, as after a power failure.
-void fall_back(NatsServer& server) {
+/// Kills the server and starts it with the copy, as after a power failure.
+void restart_from_copy(NatsServer& server) {
   server.sigkill();
   server.put_back();
   server.start();
 }
 
-/// Until the agent's library has noticed that the broker is gone, and that it is back.
-bool noticed_return(NatsServer& server, RelayRunner& runner) {
+/// Waits until the agent has noticed that the broker is gone, starts the broker, and waits until the agent is connected
+/// again. Returns false if one of the two takes too long.
+bool start_when_noticed(NatsServer& server, RelayRunner& runner) {
   const auto state_is = [&runner](const char* start) { return runner.view().state.rfind(start, 0) == 0; };
   const bool gone = eventually([&] { return !state_is("connected"); });
   server.start();
   return gone && eventually([&] { return state_is("connected"); });
 }
 
+/// The parameter is how many events are published as soon as the broker is back.
 class NatsLoss : public testing::TestWithParam<int> {};
 
 TEST_P(NatsLoss, TheLastEventsThatTheBrokerLostComeAgainThoughNewOnesFollowAtOnce) {
@@ -43,7 +46,7 @@ TEST_P(NatsLoss, TheLastEventsThatTheBrokerLostComeAgainThoughNewOnesFollowAtOnc
   ASSERT_TRUE(delivered(runner, 61)) << runner.view().last_error;
   server.sigkill();
   server.put_back();
-  ASSERT_TRUE(noticed_return(server, runner));
+  ASSERT_TRUE(start_when_noticed(server, runner));
   add(runner, 62, 61 + GetParam());
   EXPECT_TRUE(all_there(server, runner, 61 + GetParam()));
 }
@@ -75,8 +78,8 @@ TEST(NatsLossTest, AnOlderCopyOfTheStoreUnderNewTrafficLosesNothing) {
   ASSERT_TRUE(delivered(runner, 1'200)) << runner.view().last_error;
   server.sigkill();
   server.put_back();
-  ASSERT_TRUE(noticed_return(server, runner));
-  add(runner, 1'201, 2'000);  // more than was lost: each lost sequence is taken by a new message
+  ASSERT_TRUE(start_when_noticed(server, runner));
+  add(runner, 1'201, 2'000);  // more than were lost, so that a new message takes each lost sequence number
   EXPECT_TRUE(all_there(server, runner, 2'000, true));
 }
 
@@ -88,7 +91,7 @@ TEST(NatsLossTest, ALossIsFoundWhenTheBrokerReturnsThoughNothingNewIsPublished) 
   server.sigkill();
   server.wipe();
   server.start();
-  EXPECT_TRUE(all_there(server, runner, 200)) << "found a minute later only";
+  EXPECT_TRUE(all_there(server, runner, 200)) << "only the check each minute would find it";
 }
 
 TEST(NatsLossTest, AStreamThatIsMadeAnewUnderALivingConnectionGetsEverythingAgain) {
@@ -105,7 +108,7 @@ TEST(NatsLossTest, AStreamThatIsMadeAnewUnderALivingConnectionGetsEverythingAgai
 TEST(NatsLossTest, AfterALossThatHappenedWhileTheAgentWasDownItsNextStartSendsAgain) {
   NatsServer server;
   const auto settings = without_views(at(server));
-  MemoryOutbox kept;
+  MemoryOutbox outbox_of_first_run;
   {
     RelayRunner runner(nats_sink(settings), kEachMinute);
     add(runner, 1, 100);
@@ -116,16 +119,16 @@ TEST(NatsLossTest, AfterALossThatHappenedWhileTheAgentWasDownItsNextStartSendsAg
     ASSERT_TRUE(
         eventually([&] { return runner.on_core([&] { return runner.outbox.cursors["s"].low_water == 200; }); }));
     runner.on_core([&] {
-      kept = runner.outbox;
+      outbox_of_first_run = runner.outbox;
       return 0;
     });
   }
-  fall_back(server);
-  RelayRunner runner(nats_sink(settings), kEachMinute, kept);
+  restart_from_copy(server);
+  RelayRunner runner(nats_sink(settings), kEachMinute, outbox_of_first_run);
   EXPECT_TRUE(all_there(server, runner, 200));
 }
 
-/// A backlog with many events of each resource: only one of a resource is in flight, the others wait behind it.
+/// Adds a backlog with many events of each resource: one event of a resource is in flight, the others wait behind it.
 void add_backlog(RelayRunner& runner, int count, int topics, std::minstd_rand& random) {
   for (int n = 1; n <= count; ++n) runner.add(event_of_topic(n, static_cast<std::int64_t>(random() % topics)));
 }
@@ -141,20 +144,23 @@ TEST(NatsLossTest, ABacklogOfFewResourcesIsWholeAfterTheBrokerFellBackToACopyTak
     ASSERT_TRUE(delivered(runner, copied_at)) << runner.view().last_error;
     copy_store(server);
     ASSERT_TRUE(delivered(runner, 750)) << runner.view().last_error;
-    fall_back(server);
+    restart_from_copy(server);
     runner.add(sample_stored(751));
     EXPECT_TRUE(all_there(server, runner, 751, true)) << "copied at " << copied_at;
   }
 }
 
-struct Promise {
+/// A mark as the sink keeps it (sinks/nats/marks.hpp): every event up to number `safe` is in the stream, at
+/// `stream_seq` or below.
+struct Mark {
   std::size_t stream_seq;
   std::int64_t safe;
-  friend auto operator<=>(const Promise&, const Promise&) = default;
+  friend auto operator<=>(const Mark&, const Mark&) = default;
 };
 
-std::set<Promise> promises(const std::string& note) {
-  std::set<Promise> out;
+/// Parses the cursor's note, whose words are `<stream_seq>:<safe>`.
+std::set<Mark> parse_marks(const std::string& note) {
+  std::set<Mark> out;
   std::istringstream in(note);
   for (std::string word; in >> word;) {
     const auto colon = word.find(':');
@@ -172,20 +178,20 @@ TEST(NatsLossTest, AMarkPromisesNoEventThatIsNotInTheStreamBelowIt) {
     constexpr int kEvents = 900;
     add_backlog(runner, kEvents, 30 + static_cast<int>(random() % 200), random);
     server.start();
-    std::set<Promise> made;
+    std::set<Mark> marks;
     const auto done = [&] {
-      made.merge(promises(runner.on_core([&] { return runner.outbox.cursors["s"].notes["marks"]; })));
+      marks.merge(parse_marks(runner.on_core([&] { return runner.outbox.cursors["s"].notes["marks"]; })));
       return runner.view().delivered >= kEvents;
     };
     ASSERT_TRUE(eventually(done, std::chrono::seconds(40))) << runner.view().last_error;
-    std::map<std::string, std::size_t> last;  // position of the last message of each event
-    std::size_t position = 0;
-    for (const auto& message : stream_contents(server.url(), "DRIFT")) last[message.ce_id] = ++position;
-    ASSERT_GT(made.size(), 3U);
-    for (const auto& mark : made) {
+    std::map<std::string, std::size_t> last;  // event id → sequence number of the last of its messages
+    std::size_t sequence = 0;
+    for (const auto& message : stream_contents(server.url(), "DRIFT")) last[message.ce_id] = ++sequence;
+    ASSERT_GT(marks.size(), 3U);
+    for (const auto& mark : marks) {
       for (std::int64_t n = 1; n <= mark.safe; ++n) {
         ASSERT_LE(last[sample_stored(n).stamp.id], mark.stream_seq)
-            << "seed " << seed << ": event " << n << " is promised below message " << mark.stream_seq;
+            << "seed " << seed << ": the mark says that event " << n << " is at or below message " << mark.stream_seq;
       }
     }
   }

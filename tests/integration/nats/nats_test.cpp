@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// What the sink stores in JetStream, who receives it, and what it stores again after the server was killed or restored.
 #include <gtest/gtest.h>
 #include <set>
 
@@ -100,7 +101,8 @@ TEST(NatsSinkTest, AServerKilledAndRestartedInMidStreamLosesNothingAndNoIdIsStor
       std::chrono::seconds(60)))
       << runner.view().state << " " << runner.view().last_error;
   const auto ids = canonical_ids(stream_contents(server.url(), "DRIFT"));
-  EXPECT_EQ(ids.size(), static_cast<std::size_t>(kEvents)) << "the duplicate window swallows the second of an id";
+  EXPECT_EQ(ids.size(), static_cast<std::size_t>(kEvents))
+      << "the duplicate window of the stream drops a second message of one id";
 }
 
 TEST(NatsSinkTest, AStreamThatWasWipedGetsEverythingAgain) {
@@ -130,8 +132,8 @@ TEST(NatsSinkTest, AStreamThatWentBackwardsAndWasWrittenBySomebodyElseGetsWhatIt
   for (int i = 301; i <= 700; ++i) runner.add(sample_stored(i));
   ASSERT_TRUE(delivered(runner, 700)) << runner.view().last_error;
   server.sigkill();
-  server.put_back();  // a restored backup: 300 messages ...
-  // ... and under the sequence numbers of our other 400 those of others
+  server.put_back();  // a restored backup, which has our first 300 messages
+  // messages of others take the sequence numbers of our other 400
   server.intrude("backend.of-others.created", 500);
   server.start();
   EXPECT_TRUE(eventually(

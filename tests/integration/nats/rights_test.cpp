@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the account or a stream of somebody else does not allow: one subject never stops the others, and the error names
-// what is missing.
+// The account, or a stream that somebody else made, does not allow everything that the sink does. A subject that is
+// refused never stops the others, and the error names what is missing.
 #include <gtest/gtest.h>
 #include <fstream>
 #include <sstream>
@@ -20,15 +20,16 @@ std::string documented_rights() {
   return start == std::string::npos ? "" : text.substr(start, text.find("```", start) - start);
 }
 
+/// The rights without one of them, which is replaced by a subject that nobody uses.
 std::string without(std::string text, const std::string& right) {
   const auto at = text.find(right);
   if (at == std::string::npos) throw std::runtime_error("docs/sinks.md does not list " + right);
   return text.replace(at, right.size(), "\"nothing\"");
 }
 
-/// One account with JetStream, a user with these rights and one with all.
-struct Site {
-  explicit Site(const std::string& rights)
+/// A server with one JetStream account that has two users: `driftd` has these rights, `root` has all.
+struct ServerWithRights {
+  explicit ServerWithRights(const std::string& rights)
       : server("accounts: { APP: { jetstream: enabled, users: [\n  { user: driftd, password: s3cret,\n" + rights +
                "  }\n  { user: root, password: root }\n] } }\n") {}
   NatsServer server;
@@ -50,6 +51,7 @@ core::StoredEvent agent_event(std::int64_t n) {
       event, {"agent0000-" + std::to_string(n), n, static_cast<std::uint64_t>(n), 1'763'700'000'000'000'000});
 }
 
+/// The last error, once it contains `part` or 30 s have passed.
 std::string last_error_with(RelayRunner& runner, const std::string& part) {
   std::string error;
   eventually([&] { return (error = runner.view().last_error).find(part) != std::string::npos; },
@@ -57,7 +59,7 @@ std::string last_error_with(RelayRunner& runner, const std::string& part) {
   return error;
 }
 
-testing::AssertionResult says(RelayRunner& runner, const std::string& part) {
+testing::AssertionResult error_says(RelayRunner& runner, const std::string& part) {
   const std::string error = last_error_with(runner, part);
   if (error.find(part) != std::string::npos) return testing::AssertionSuccess();
   return testing::AssertionFailure() << "expected '" << part << "', the last error is '" << error << "', state '"
@@ -72,19 +74,19 @@ testing::AssertionResult stored(const std::string& url, std::size_t count) {
 }
 
 TEST(NatsRightsTest, TheDocumentedRightsAreEnough) {
-  Site site(documented_rights());
-  RelayRunner runner(nats_sink(site.settings()), std::chrono::milliseconds(300));
+  ServerWithRights broker(documented_rights());
+  RelayRunner runner(nats_sink(broker.settings()), std::chrono::milliseconds(300));
   add(runner, 1, 20);
   runner.add(agent_event(21));
   ASSERT_TRUE(delivered(runner, 21)) << runner.view().last_error;
-  EXPECT_TRUE(stored(site.root(), 21));
+  EXPECT_TRUE(stored(broker.root(), 21));
   EXPECT_EQ(runner.view().state, "connected, stream DRIFT");
   EXPECT_EQ(runner.view().last_error, "");
 }
 
 TEST(NatsRightsTest, WithoutTheRightToReadAMessageBackDeliveryGoesOnAndSaysWhatCannotBeChecked) {
-  Site site(without(documented_rights(), "\"$JS.API.STREAM.MSG.GET.DRIFT\""));
-  RelayRunner runner(nats_sink(site.settings()), std::chrono::milliseconds(300));
+  ServerWithRights broker(without(documented_rights(), "\"$JS.API.STREAM.MSG.GET.DRIFT\""));
+  RelayRunner runner(nats_sink(broker.settings()), std::chrono::milliseconds(300));
   add(runner, 1, 20);
   ASSERT_TRUE(delivered(runner, 20)) << runner.view().last_error;
   EXPECT_TRUE(eventually([&] {
@@ -95,54 +97,54 @@ TEST(NatsRightsTest, WithoutTheRightToReadAMessageBackDeliveryGoesOnAndSaysWhatC
 }
 
 TEST(NatsRightsTest, ABrokerThatCannotBeReadBackIsStillCaughtByTheSequenceItGives) {
-  Site site(without(documented_rights(), "\"$JS.API.STREAM.MSG.GET.DRIFT\""));
-  RelayRunner runner(nats_sink(site.settings()), kEachMinute);
+  ServerWithRights broker(without(documented_rights(), "\"$JS.API.STREAM.MSG.GET.DRIFT\""));
+  RelayRunner runner(nats_sink(broker.settings()), kEachMinute);
   add(runner, 1, 30);
   ASSERT_TRUE(delivered(runner, 30)) << runner.view().last_error;
-  site.server.stop();
-  site.server.keep();
-  site.server.start();
+  broker.server.stop();
+  broker.server.keep();
+  broker.server.start();
   add(runner, 31, 40);
   ASSERT_TRUE(delivered(runner, 40)) << runner.view().last_error;
-  site.server.sigkill();
-  site.server.put_back();
-  site.server.start();
+  broker.server.sigkill();
+  broker.server.put_back();
+  broker.server.start();
   add(runner, 41, 41);
-  EXPECT_TRUE(stored(site.root(), 41));
+  EXPECT_TRUE(stored(broker.root(), 41));
 }
 
 TEST(NatsRightsTest, AMissingRightIsNamed) {
   for (const std::string right : {"$JS.API.STREAM.INFO.DRIFT", "$JS.API.STREAM.CREATE.DRIFT"}) {
-    Site site(without(documented_rights(), "\"" + right + "\""));
-    RelayRunner runner(nats_sink(site.settings()));
+    ServerWithRights broker(without(documented_rights(), "\"" + right + "\""));
+    RelayRunner runner(nats_sink(broker.settings()));
     add(runner, 1, 1);
-    EXPECT_TRUE(says(runner, "the account may not publish to " + right));
+    EXPECT_TRUE(error_says(runner, "the account may not publish to " + right));
   }
-  Site site(without(documented_rights(), "\"_INBOX.>\""));
-  RelayRunner runner(nats_sink(site.settings()));
+  ServerWithRights broker(without(documented_rights(), "\"_INBOX.>\""));
+  RelayRunner runner(nats_sink(broker.settings()));
   add(runner, 1, 1);
-  EXPECT_TRUE(says(runner, "the account may not subscribe to _INBOX.>"));
+  EXPECT_TRUE(error_says(runner, "the account may not subscribe to _INBOX.>"));
 }
 
 TEST(NatsRightsTest, ASubjectThatMayNotBePublishedToIsNamedAndStopsNoOther) {
-  Site site(without(documented_rights(), "\"driftd.agent.>\""));
-  RelayRunner runner(nats_sink(site.settings()));
+  ServerWithRights broker(without(documented_rights(), "\"driftd.agent.>\""));
+  RelayRunner runner(nats_sink(broker.settings()));
   runner.add(agent_event(1));
   add(runner, 2, 101);
-  EXPECT_TRUE(says(runner, "driftd.agent.a.parked: the account may not publish to it"));
+  EXPECT_TRUE(error_says(runner, "driftd.agent.a.parked: the account may not publish to it"));
   EXPECT_TRUE(delivered(runner, 100)) << runner.view().last_error;
-  EXPECT_TRUE(stored(site.root(), 100));
+  EXPECT_TRUE(stored(broker.root(), 100));
 }
 
 TEST(NatsRightsTest, AWrongPasswordWithASignInItAppearsNowhere) {
-  Site site(documented_rights());
-  auto settings = site.settings();
+  ServerWithRights broker(documented_rights());
+  auto settings = broker.settings();
   settings.user = settings.password = "";
-  settings.servers = {"nats://driftd:canary@canary-tail@" + site.server.address()};
+  settings.servers = {"nats://driftd:canary@canary-tail@" + broker.server.address()};
   RelayRunner runner(nats_sink(settings));
   ASSERT_TRUE(eventually([&] { return !runner.view().last_error.empty(); }));
   EXPECT_EQ(runner.view().last_error.find("canary"), std::string::npos) << runner.view().last_error;
-  EXPECT_NE(runner.view().last_error.find(site.server.address()), std::string::npos);
+  EXPECT_NE(runner.view().last_error.find(broker.server.address()), std::string::npos);
 }
 
 TEST(NatsForeignStreamTest, OneSubjectThatTheStreamDoesNotTakeIsNamedAndStopsNoOther) {
@@ -151,15 +153,16 @@ TEST(NatsForeignStreamTest, OneSubjectThatTheStreamDoesNotTakeIsNamedAndStopsNoO
   RelayRunner runner(nats_sink(without_views(at(server))), kEachMinute);
   runner.add(agent_event(1));
   add(runner, 2, 101);
-  EXPECT_TRUE(says(runner, "driftd.agent.a.parked: stream DRIFT takes only backend.>; add driftd.agent.a.parked"));
+  EXPECT_TRUE(
+      error_says(runner, "driftd.agent.a.parked: stream DRIFT takes only backend.>; add driftd.agent.a.parked"));
   EXPECT_TRUE(delivered(runner, 100)) << runner.view().last_error;
   EXPECT_TRUE(stored(server.url(), 100));
   change_stream(server.url(), "UPDATE", {});
   EXPECT_TRUE(stored(server.url(), 101)) << runner.view().last_error;
 }
 
-/// Of five resources, with nothing delivered between them: were it not known to be of the subject, it would be the
-/// broker.
+/// Five events of five resources fail, with no delivery between them. If the sink did not know that such a failure is
+/// the subject's, it would take it for the broker's.
 TEST(NatsForeignStreamTest, AFullSubjectStopsNoOther) {
   NatsServer server;
   ForeignStream stream;
@@ -170,8 +173,8 @@ TEST(NatsForeignStreamTest, AFullSubjectStopsNoOther) {
   add(runner, 1, 2);  // all on backend.orders-kafka.config.updated
   ASSERT_TRUE(delivered(runner, 2)) << runner.view().last_error;
   for (std::int64_t n = 3; n <= 7; ++n) runner.add(event_of_topic(n, n));
-  EXPECT_TRUE(says(runner, sample_stored(7).stamp.id));
-  EXPECT_TRUE(says(runner, "backend.orders-kafka.config.updated: maximum messages per subject exceeded"));
+  EXPECT_TRUE(error_says(runner, sample_stored(7).stamp.id));
+  EXPECT_TRUE(error_says(runner, "backend.orders-kafka.config.updated: maximum messages per subject exceeded"));
   EXPECT_EQ(runner.view().state.find("circuit open"), std::string::npos) << runner.view().state;
   runner.add(agent_event(8));
   runner.add(sample_stored(9, "deleted", core::ChangeType::deleted));
@@ -182,7 +185,7 @@ TEST(NatsForeignStreamTest, AFullSubjectStopsNoOther) {
   EXPECT_TRUE(stored(server.url(), 9)) << runner.view().last_error;
 }
 
-/// The stream has no room for the large one: an answer that this sink has no word for, and that is not of all events.
+/// The stream has no room for the large event. The sink does not know this answer, which does not hold for the others.
 TEST(NatsForeignStreamTest, ARefusalThatNobodyCanClassifyStopsNoOther) {
   NatsServer server;
   ForeignStream stream;
@@ -192,7 +195,7 @@ TEST(NatsForeignStreamTest, ARefusalThatNobodyCanClassifyStopsNoOther) {
   auto large = event_of_topic(1, 1);
   large.payload.append(200'000, 'x');
   runner.add(large);
-  EXPECT_TRUE(says(runner, "maximum bytes exceeded"));
+  EXPECT_TRUE(error_says(runner, "maximum bytes exceeded"));
   for (std::int64_t n = 2; n <= 31; ++n) runner.add(event_of_topic(n, n));
   EXPECT_TRUE(delivered(runner, 30)) << runner.view().last_error;
   EXPECT_EQ(runner.view().state.find("circuit open"), std::string::npos) << runner.view().state;
@@ -205,11 +208,11 @@ TEST(NatsForeignStreamTest, AViewThatTheStreamDoesNotTakeDoesNotStoreTheEventAga
   NatsServer server;
   ForeignStream stream;
   stream.subjects = {"backend.orders-kafka.>", "backend.type.>"};
-  stream.duplicate_window_ms = 100;  // the server drops no second one for us
+  stream.duplicate_window_ms = 100;  // so short that the server does not drop a second message for us
   change_stream(server.url(), "CREATE", stream);
   RelayRunner runner(nats_sink(at(server)), kEachMinute);
   add(runner, 1, 1);
-  EXPECT_TRUE(says(runner, "backend.source.kubernetes.config.updated: stream DRIFT takes only"));
+  EXPECT_TRUE(error_says(runner, "backend.source.kubernetes.config.updated: stream DRIFT takes only"));
   ASSERT_TRUE(eventually([&] {
     return runner.on_core([&] {
       const auto& failing = runner.outbox.cursors["s"].exceptions;
@@ -245,7 +248,8 @@ TEST(NatsForeignStreamTest, AStreamThatItsConsumersEmptyIsNotTakenForOneThatLost
   ASSERT_TRUE(delivered(runner, 30)) << runner.view().last_error;
   runner.add(sample_stored(31, "deleted", core::ChangeType::deleted));
   ASSERT_TRUE(delivered(runner, 31));
-  EXPECT_FALSE(eventually([&] { return runner.view().delivered > 31; }, std::chrono::seconds(1))) << "sent again";
+  EXPECT_FALSE(eventually([&] { return runner.view().delivered > 31; }, std::chrono::seconds(1)))
+      << "an event was sent again";
 }
 
 TEST(NatsForeignStreamTest, SubjectsThatAnotherStreamHasAreExplained) {
@@ -253,7 +257,7 @@ TEST(NatsForeignStreamTest, SubjectsThatAnotherStreamHasAreExplained) {
   change_stream(server.url(), "CREATE", {.name = "OTHERS", .subjects = {"backend.>"}});
   RelayRunner runner(nats_sink(without_views(at(server))));
   add(runner, 1, 1);
-  EXPECT_TRUE(says(runner, "(JetStream error 10065): another stream has backend.> or driftd.agent.> already"));
+  EXPECT_TRUE(error_says(runner, "(JetStream error 10065): another stream has backend.> or driftd.agent.> already"));
 }
 
 TEST(NatsForeignStreamTest, AStreamThatIsAbsentAndNotToBeMadeIsExplained) {
@@ -262,7 +266,7 @@ TEST(NatsForeignStreamTest, AStreamThatIsAbsentAndNotToBeMadeIsExplained) {
   settings.create_stream = false;
   RelayRunner runner(nats_sink(settings));
   add(runner, 1, 1);
-  EXPECT_TRUE(says(runner, "no stream DRIFT"));
+  EXPECT_TRUE(error_says(runner, "no stream DRIFT"));
 }
 
 }  // namespace

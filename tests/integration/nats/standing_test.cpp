@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A broker that stands still: the connection is there, nothing is read from it and nothing answers.
+// A broker that stands still: it keeps its connections, but reads nothing and answers nothing.
 #include <gtest/gtest.h>
 #include <csignal>
 
@@ -42,7 +42,7 @@ class StandingBroker : public testing::TestWithParam<bool> {
   std::int64_t added_ = 0;
 };
 
-/// More waits than what the sockets on the way take.
+/// More bytes wait than the buffers of the sockets take.
 TEST_P(StandingBroker, HoldsNeitherTheCoreThreadNorTheIoThreadsAndGetsAllWhenItGoesOn) {
   add(100);
   ASSERT_TRUE(eventually([this] { return settled(); }));
@@ -51,6 +51,7 @@ TEST_P(StandingBroker, HoldsNeitherTheCoreThreadNorTheIoThreadsAndGetsAllWhenItG
     if (runner->soon_on_core().wait_for(seconds(2 * kPatience)) != std::future_status::ready) break;
     add(500'000);
   }
+  // for four seconds, both executors must still take and do new work
   bool core = true, io = true;
   const auto until = std::chrono::steady_clock::now() + seconds(4);
   while (core && io && std::chrono::steady_clock::now() < until) {
