@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// driftd-check of the providers that we ship, against real servers, with the rights of their READMEs and none more.
+// driftd-check of the providers that we ship, against real servers, with the rights that their READMEs ask for and no
+// others.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,8 +17,8 @@ namespace {
 
 using nlohmann::json;
 
-/// The musts that it calls broken, by name.
-std::vector<std::string> broken(const std::string& table) {
+/// The names of the checks of level `must` that the table calls broken.
+std::vector<std::string> broken_musts(const std::string& table) {
   std::vector<std::string> out;
   std::istringstream lines(table);
   for (std::string line; std::getline(lines, line);) {
@@ -28,16 +29,17 @@ std::vector<std::string> broken(const std::string& table) {
   return out;
 }
 
-/// Every must of driftd-check holds, and none was passed over.
-void expect_sound(const std::string& so, const json& settings) {
+/// Expects that no check of level `must` is broken and that each was made: else driftd-check does not exit with 0.
+void expect_every_rule_kept(const std::string& so, const json& settings) {
   const TempDir dir;
-  const std::string file = dir.write("settings.json", settings.dump());
-  const Output out = run({DRIFTD_BINARY_DIR "/bin/driftd-check", DRIFTD_BINARY_DIR "/" + so, "--settings", file}, {},
-                         std::chrono::minutes(9));
-#ifdef __SANITIZE_THREAD__  // it keeps records of each thread and mutex that came and went, and librdkafka makes many
-  if (broken(out.out) == std::vector<std::string>{"memory.refresh_flat"}) return;
+  const std::string settings_file = dir.write("settings.json", settings.dump());
+  const Output out =
+      run({DRIFTD_BINARY_DIR "/bin/driftd-check", DRIFTD_BINARY_DIR "/" + so, "--settings", settings_file}, {},
+          std::chrono::minutes(9));
+#ifdef __SANITIZE_THREAD__  // it remembers each thread and mutex that ever was, and librdkafka makes many of them
+  if (broken_musts(out.out) == std::vector<std::string>{"memory.refresh_flat"}) return;
 #endif
-  EXPECT_THAT(broken(out.out), testing::IsEmpty());
+  EXPECT_THAT(broken_musts(out.out), testing::IsEmpty());
   EXPECT_EQ(out.code, 0) << out.out << out.err;
 }
 
@@ -45,16 +47,17 @@ TEST(DriftdCheckOfOurOwn, RedisKeepsEveryRule) {
   const RedisServer server;
   server.grant_readme("password-of-the-check");
   server.command({"ACL", "SETUSER", "app", "on", ">one", "~app:*", "+get"});
-  expect_sound("providers/redis.so",
-               {{"address", server.address()}, {"username", "driftd"}, {"password", "password-of-the-check"}});
+  expect_every_rule_kept(
+      "providers/redis.so",
+      {{"address", server.address()}, {"username", "driftd"}, {"password", "password-of-the-check"}});
 }
 
 TEST(DriftdCheckOfOurOwn, PostgresKeepsEveryRule) {
   const PostgresServer server;
   server.sql(readme_grants("postgres", "sql"));
   server.sql("CREATE ROLE app LOGIN PASSWORD 'secret-of-app'; GRANT pg_monitor TO app");
-  expect_sound("providers/postgres.so",
-               {{"endpoints", server.endpoint()}, {"user", "driftd"}, {"password", "CHANGE-ME"}});
+  expect_every_rule_kept("providers/postgres.so",
+                         {{"endpoints", server.endpoint()}, {"user", "driftd"}, {"password", "CHANGE-ME"}});
 }
 
 TEST(DriftdCheckOfOurOwn, KafkaKeepsEveryRule) {
@@ -70,10 +73,11 @@ TEST(DriftdCheckOfOurOwn, KafkaKeepsEveryRule) {
     server.topics({"--create", "--topic", topic, "--config", "retention.ms=60000"});
   server.await_topic("bills", true);
   server.scram_user("app", "secret-of-app");
-  expect_sound("providers/kafka.so",
-               {{"bootstrap_servers", server.sasl_address()},
-                {"scram_hello", {{"users", {{{"name", "app"}, {"mechanism", "SCRAM-SHA-256"}}}}}},
-                {"sasl", {{"mechanism", "PLAIN"}, {"username", "driftd"}, {"password", "password-of-the-check"}}}});
+  expect_every_rule_kept(
+      "providers/kafka.so",
+      {{"bootstrap_servers", server.sasl_address()},
+       {"scram_hello", {{"users", {{{"name", "app"}, {"mechanism", "SCRAM-SHA-256"}}}}}},
+       {"sasl", {{"mechanism", "PLAIN"}, {"username", "driftd"}, {"password", "password-of-the-check"}}}});
 }
 
 TEST(DriftdCheckOfOurOwn, TerraformKeepsEveryRule) {
@@ -85,7 +89,7 @@ TEST(DriftdCheckOfOurOwn, TerraformKeepsEveryRule) {
     {"mode":"managed","type":"kafka_topic","name":"bills","provider":"p","instances":[{"attributes":{"partitions":6}}]},
     {"mode":"managed","type":"kubernetes_secret","name":"login","provider":"p","instances":[{"attributes":{"data":{"password":"hidden-by-terraform"},
      "metadata":[{"name":"login","namespace":"prod","labels":{"prism.io/backend":"true","prism.io/backend-name":"bus","prism.io/backend-type":"kafka"}}]}}]}]})");
-  expect_sound("providers/terraform.so", {{"path", state}});
+  expect_every_rule_kept("providers/terraform.so", {{"path", state}});
 }
 
 TEST(DriftdCheckOfOurOwn, KubernetesKeepsEveryRule) {
@@ -97,14 +101,14 @@ TEST(DriftdCheckOfOurOwn, KubernetesKeepsEveryRule) {
     kube.create_secret("prod", "s-" + std::to_string(i), {{"password", "secret-of-s-" + std::to_string(i)}});
   const TempDir dir;
   const json tls = {{"ca_file", kube.ca_file()}};
-  expect_sound("providers/k8s.so", {{"server", kube.server()},
-                                    {"tls", tls},
-                                    {"token_file", dir.write("token", kube.token_of("driftd", "driftd"))},
-                                    {"namespaces", {"prod"}}});
+  expect_every_rule_kept("providers/k8s.so", {{"server", kube.server()},
+                                              {"tls", tls},
+                                              {"token_file", dir.write("token", kube.token_of("driftd", "driftd"))},
+                                              {"namespaces", {"prod"}}});
 }
 
 TEST(DriftdCheckOfOurOwn, TheTestProviderWithAllExtensionsKeepsEveryRule) {
-  expect_sound("tests/providers/tester.so", {{"count", 2500}, {"secret", "secret-of-the-tester"}});
+  expect_every_rule_kept("tests/providers/tester.so", {{"count", 2500}, {"secret", "secret-of-the-tester"}});
 }
 
 }  // namespace

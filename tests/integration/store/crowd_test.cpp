@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An agent that starts with 50,000 events that wait behind some that fail: real store, real relay.
+// An agent that starts with 50,000 events in its store, all of which wait behind failing events of the same resources.
+// The store and the relay are real.
 #include <gtest/gtest.h>
 #include <atomic>
 #include <boost/asio/co_spawn.hpp>
@@ -19,40 +20,40 @@
 namespace driftd::test {
 namespace {
 
-constexpr int kCrowd = 50'000, kSick = 200, kOthers = 500;
+constexpr int kWaiting = 50'000, kSickResources = 200, kOthers = 500;
 
-/// Refuses the events of resources named `sick`, takes all others.
+/// Refuses each event of a resource whose name contains `sick`, and accepts all others.
 class PickySink final : public core::Sink {
  public:
-  explicit PickySink(std::atomic<int>& got) : got_(got) {}
+  explicit PickySink(std::atomic<int>& accepted) : accepted_(accepted) {}
   core::RetryPolicy policy() const override { return {}; }
   Task<Status> start() override { co_return Status{}; }
   Task<core::Attempt> send(core::StoredEvent event) override {
     if (event.resource.find("sick") != std::string::npos)
       co_return core::Attempt{core::Attempt::Outcome::retry_event, "no", 30'000};
-    ++got_;
+    ++accepted_;
     co_return core::Attempt{};
   }
   Task<void> stop() override { co_return; }
   std::string describe() const override { return "picky"; }
 
  private:
-  std::atomic<int>& got_;
+  std::atomic<int>& accepted_;
 };
 
-/// One life of an agent's store and relay. Called by the test's thread.
-class Life {
+/// The store and the relay of one run of an agent. Only the test's thread calls it.
+class AgentRun {
  public:
-  explicit Life(const TempDir& dir) : begun_(std::chrono::steady_clock::now()) {
+  explicit AgentRun(const TempDir& dir) : begun_(std::chrono::steady_clock::now()) {
     store::Settings settings;
     settings.data_dir = dir.path() / "data";
     store_ = std::move(*store::SqliteStore::open(settings, store_pool_.get_executor(), io_.get_executor(), clock_));
     relay_ = std::make_unique<delivery::Relay>(core_.get_executor(), *store_, clock_);
-    relay_->add_sink("ops", "picky", std::make_unique<PickySink>(got));
+    relay_->add_sink("ops", "picky", std::make_unique<PickySink>(accepted));
     thread_ = std::thread([this] { core_.run(); });
     EXPECT_TRUE(wait(relay_->start()));
   }
-  ~Life() {
+  ~AgentRun() {
     asio::co_spawn(core_, relay_->stop(), asio::use_future).get();
     work_.reset();
     thread_.join();
@@ -60,6 +61,7 @@ class Life {
     io_.join();
     store_pool_.join();
   }
+  /// Commits `count` events, spread over so many resources, whose names begin with `name`.
   void commit(int count, const std::string& name, int resources) {
     EXPECT_TRUE(wait(store_->commit(registration())));
     for (int done = 0; done < count;) {
@@ -76,8 +78,10 @@ class Life {
     asio::post(core_, [&task] { task(); });
     return result.get();
   }
-  double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun_).count(); }
-  std::atomic<int> got{0};
+  double seconds_since_start() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun_).count();
+  }
+  std::atomic<int> accepted{0};
 
  private:
   template <class T>
@@ -97,21 +101,21 @@ class Life {
 TEST(CrowdTest, AStartWith50000ThatWaitBehindSomeThatFailHoldsBackNobodyElse) {
   const TempDir dir;
   {
-    Life life(dir);
-    life.commit(kCrowd, "sick", kSick);
-    ASSERT_TRUE(eventually([&] { return life.view().waiting == kCrowd && life.view().low_water >= kCrowd; }))
-        << life.view().waiting;
-    life.commit(kOthers, "well", kOthers);
-    EXPECT_TRUE(eventually([&] { return life.got == kOthers; })) << life.got << " " << life.view().state;
-    std::cout << "first life: " << life.seconds() << " s\n";
+    AgentRun agent(dir);
+    agent.commit(kWaiting, "sick", kSickResources);
+    ASSERT_TRUE(eventually([&] { return agent.view().waiting == kWaiting && agent.view().low_water >= kWaiting; }))
+        << agent.view().waiting;
+    agent.commit(kOthers, "well", kOthers);
+    EXPECT_TRUE(eventually([&] { return agent.accepted == kOthers; })) << agent.accepted << " " << agent.view().state;
+    std::cout << "the first run took " << agent.seconds_since_start() << " s\n";
   }
-  Life life(dir);
-  life.commit(kOthers, "well", kOthers);
-  EXPECT_TRUE(eventually([&] { return life.got == kOthers; })) << life.got << " " << life.view().state;
-  std::cout << "others delivered " << life.seconds() << " s after the start\n";
-  EXPECT_LT(life.seconds(), 20 * kPatience);
-  EXPECT_EQ(life.view().waiting, kCrowd);
-  EXPECT_EQ(life.view().missed_wakeups, 0U);
+  AgentRun agent(dir);
+  agent.commit(kOthers, "well", kOthers);
+  EXPECT_TRUE(eventually([&] { return agent.accepted == kOthers; })) << agent.accepted << " " << agent.view().state;
+  std::cout << "the others were delivered " << agent.seconds_since_start() << " s after the restart\n";
+  EXPECT_LT(agent.seconds_since_start(), 20 * kPatience);
+  EXPECT_EQ(agent.view().waiting, kWaiting);
+  EXPECT_EQ(agent.view().missed_wakeups, 0U);
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prints what the store does a second on this disk. The bounds are a tenth of what a laptop does: they catch a lost
-// index or a lost group commit, not a slow machine.
+// Prints how many rows the store commits and loads in a second on this disk. The bounds are a tenth of what a laptop
+// reaches: they detect a missing index or a missing group commit, not a slow machine.
 #include <fcntl.h>
 #include <unistd.h>
 #include <algorithm>
@@ -22,6 +22,7 @@ class Stopwatch {
   std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
 };
 
+/// Prints and returns rows per second.
 double report(const std::string& what, double rows, double seconds) {
   std::cout << what << ": " << static_cast<std::int64_t>(rows / seconds) << " rows/s ("
             << static_cast<std::int64_t>(rows) << " in " << static_cast<std::int64_t>(seconds * 1e6) << " µs)\n";
@@ -67,8 +68,8 @@ TEST_F(ThroughputTest, PagesOf512AreCommittedAndLoaded) {
   EXPECT_GT(report("fetched events, checksum checked", kPages * kPage, fetching.seconds()), 5000 / kPatience);
 }
 
-/// fsync of a 4 KiB append, the cost that no commit can avoid.
-double bare_fsync(const std::string& file, int rounds) {
+/// Returns the seconds of one append of 4 KiB with its fsync, the cost that no commit can avoid.
+double seconds_per_fsync(const std::string& file, int rounds) {
   const int fd = ::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
   EXPECT_GE(fd, 0);
   const std::string block(4096, 'x');
@@ -84,13 +85,13 @@ double bare_fsync(const std::string& file, int rounds) {
 
 TEST_F(ThroughputTest, ConcurrentCommitsShareTheirFsync) {
   constexpr int kCommits = 256;
-  const double fsync = bare_fsync(dir.file("probe"), 50);
+  const double fsync = seconds_per_fsync(dir.file("probe"), 50);
   std::cout << "bare 4 KiB write + fsync: " << static_cast<std::int64_t>(fsync * 1e6) << " µs\n";
   const Stopwatch one_by_one;
   for (int i = 0; i < kCommits; ++i) bench.get(bench->commit(page_of({}, {event_draft("a")})));
   const double alone = report("commits of one event, one by one", kCommits, one_by_one.seconds());
   double grouped = 0;
-  for (int run = 0; run < 3; ++run) {  // one stall takes longer than all of it: the best counts
+  for (int run = 0; run < 3; ++run) {  // the best of three, for one stall of the disk takes longer than all commits
     std::vector<Task<Result<core::CommitResult>>> tasks;
     for (int i = 0; i < kCommits; ++i) tasks.push_back(bench->commit(page_of({}, {event_draft("a")})));
     const Stopwatch together;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The webhook sink against a real HTTP receiver, and the file sink on a real file. Each has a real relay before it.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <netdb.h>
@@ -17,19 +18,19 @@
 
 namespace {
 
-constexpr const char* kHangs = "hangs.invalid";
-/// A resolver that says nothing for that name until it is let go.
+constexpr const char* kHangingHost = "hangs.invalid";
+/// The state of the resolver below: it does not answer for kHangingHost before `may_answer` is true.
 struct {
-  std::atomic<bool> asked = false, answers = false;
+  std::atomic<bool> asked = false, may_answer = false;
 } resolver;
 
 }  // namespace
 
-/// libcurl's resolver thread calls this one.
+/// Replaces the C library's function in this process, so that libcurl's resolver thread calls it.
 extern "C" int getaddrinfo(const char* name, const char* service, const addrinfo* hints, addrinfo** out) {
-  if (name != nullptr && std::string_view(name) == kHangs) {
+  if (name != nullptr && std::string_view(name) == kHangingHost) {
     resolver.asked = true;
-    resolver.answers.wait(false);
+    resolver.may_answer.wait(false);
     return EAI_AGAIN;
   }
   static const auto real = reinterpret_cast<decltype(&getaddrinfo)>(::dlsym(RTLD_NEXT, "getaddrinfo"));
@@ -39,7 +40,7 @@ extern "C" int getaddrinfo(const char* name, const char* service, const addrinfo
 namespace driftd::test {
 namespace {
 
-/// The largest this process ever was.
+/// The largest resident size that this process ever had.
 long peak_kilobytes() {
   rusage usage{};
   ::getrusage(RUSAGE_SELF, &usage);
@@ -47,9 +48,9 @@ long peak_kilobytes() {
 }
 
 RelayRunner::MakeSink webhook(const std::string& url, bool loopback = true,
-                              std::chrono::milliseconds total = std::chrono::seconds(20)) {
+                              std::chrono::milliseconds total_timeout = std::chrono::seconds(20)) {
   sinks::WebhookSettings settings;
-  settings.total_timeout = total;
+  settings.total_timeout = total_timeout;
   settings.url = url;
   settings.secrets = {"whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3", "the-old-key-that-is-rotated-out"};
   settings.allow_http_loopback = loopback;
@@ -114,9 +115,11 @@ TEST(WebhookSinkTest, OneEventThatFailsHoldsBackOnlyItsOwnResource) {
   runner.add(sample_stored(2));
   EXPECT_TRUE(eventually([&] { return runner.view().delivered == 1; })) << runner.view().last_error;
   EXPECT_EQ(runner.view().dead, 0);
-  EXPECT_TRUE(eventually([&] { return runner.view().delivered == 2; })) << "its second attempt is 5 s later";
+  EXPECT_TRUE(eventually([&] { return runner.view().delivered == 2; }))
+      << "the second attempt of the failed event comes 5 s later: " << runner.view().last_error;
 }
 
+/// The parameter is the status with which one event is always refused. 0: it is never answered.
 class Poison : public ::testing::TestWithParam<int> {};
 
 TEST_P(Poison, OneEventThatIsAlwaysRefusedStopsNoOther) {
@@ -140,9 +143,9 @@ INSTANTIATE_TEST_SUITE_P(Answers, Poison, ::testing::Values(0, 401, 403, 404, 40
                            return status.param == 0 ? "TimeOut" : "Http" + std::to_string(status.param);
                          });
 
-/// More wait behind one resource that is always refused than a lane fetches ahead of its cursor.
+/// More events wait behind one resource that is always refused than the runner of a sink fetches ahead of its cursor.
 TEST(WebhookSinkTest, ThousandsBehindOneThatIsRefusedHoldBackNobodyElse) {
-  constexpr int kBehind = 10'500, kOthers = 50;
+  constexpr int kWaiting = 10'500, kOthers = 50;
   HttpScripted refusal{500};
   refusal.only_for = "topic/sick";
   HttpReceiver receiver({refusal, HttpScripted{200}});
@@ -155,11 +158,11 @@ TEST(WebhookSinkTest, ThousandsBehindOneThatIsRefusedHoldBackNobodyElse) {
   };
   add_sick(1);
   ASSERT_TRUE(eventually([&] { return runner.view().retrying == 1; })) << runner.view().last_error;
-  for (int n = 2; n <= kBehind; ++n) add_sick(n);
-  ASSERT_TRUE(eventually([&] { return runner.view().waiting == kBehind; })) << runner.view().waiting;
-  for (int n = 1; n <= kOthers; ++n) runner.add(sample_stored(kBehind + n));
+  for (int n = 2; n <= kWaiting; ++n) add_sick(n);
+  ASSERT_TRUE(eventually([&] { return runner.view().waiting == kWaiting; })) << runner.view().waiting;
+  for (int n = 1; n <= kOthers; ++n) runner.add(sample_stored(kWaiting + n));
   EXPECT_TRUE(eventually([&] { return runner.view().delivered == kOthers; })) << runner.view().state;
-  EXPECT_EQ(runner.view().waiting, kBehind);
+  EXPECT_EQ(runner.view().waiting, kWaiting);
   EXPECT_EQ(runner.view().missed_wakeups, 0U);
 }
 
@@ -204,7 +207,7 @@ TEST(WebhookSinkTest, AResolverThatHangsStopsNothingButItsSink) {
   asio::io_context core;
   asio::thread_pool io(1);
   sinks::WebhookSettings settings;
-  settings.url = "https://" + std::string(kHangs) + "/hook";
+  settings.url = "https://" + std::string(kHangingHost) + "/hook";
   const auto clock = SystemClock();
   auto sink = sinks::open_webhook("ops", settings, core.get_executor(), io.get_executor(), clock);
   ASSERT_TRUE(sink) << sink.error().message;
@@ -222,10 +225,10 @@ TEST(WebhookSinkTest, AResolverThatHangsStopsNothingButItsSink) {
   ASSERT_TRUE(run_until([] { return resolver.asked.load(); }));
   asio::co_spawn(core, (*sink)->stop(), [&](std::exception_ptr) { stopped = true; });
   core.restart();
-  core.poll();  // comes back although nobody resolves
+  core.poll();  // returns although the look-up of the name still hangs
   EXPECT_FALSE(stopped);
-  resolver.answers = true;
-  resolver.answers.notify_all();
+  resolver.may_answer = true;
+  resolver.may_answer.notify_all();
   EXPECT_TRUE(run_until([&] { return stopped && attempted; }));
 }
 
