@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a cluster says of backends: discovered, registered, and changed when a Secret or a Service changes.
+// The backends that a cluster describes are discovered and registered, and they change when their Secret or Service
+// does.
 #include "cluster.hpp"
 
 namespace driftd::test {
@@ -13,12 +14,13 @@ struct K8sBackends : Cluster {
   static json labels(const std::string& name, const std::string& type) {
     return {{"prism.io/backend", "true"}, {"prism.io/backend-name", name}, {"prism.io/backend-type", type}};
   }
-  static void service(const std::string& space, const std::string& name, int port, const json& marks = json::object()) {
+  static void service(const std::string& space, const std::string& name, int port,
+                      const json& labels = json::object()) {
     kube().create(
         "/api/v1/namespaces/" + space + "/services",
-        {{"metadata", {{"name", name}, {"labels", marks}}}, {"spec", {{"ports", json::array({{{"port", port}}})}}}});
+        {{"metadata", {{"name", name}, {"labels", labels}}}, {"spec", {{"ports", json::array({{{"port", port}}})}}}});
   }
-  static const sdk::Backend* named(const Collected& got, const std::string& name) {
+  static const sdk::Backend* find_backend(const Collected& got, const std::string& name) {
     for (const auto& backend : got.backends) {
       if (backend.name == name) return &backend;
     }
@@ -33,8 +35,8 @@ TEST_F(K8sBackends, ByLabelAreDiscoveredAndRegisteredUnderTheirFieldNames) {
                        labels("orders-kafka", "kafka"));
   ProviderProbe k8s = probe(kube().settings({space}));
   const Collected found = k8s.discover();
-  EXPECT_TRUE(found.discovery_complete) << shown(found);
-  const sdk::Backend* backend = named(found, "orders-kafka");
+  EXPECT_TRUE(found.discovery_complete) << render(found);
+  const sdk::Backend* backend = find_backend(found, "orders-kafka");
   ASSERT_NE(backend, nullptr);
   EXPECT_EQ(backend->type, "kafka");
   EXPECT_THAT(backend->endpoints, ElementsAre("kafka." + space + ".svc.cluster.local:9092"));
@@ -42,7 +44,7 @@ TEST_F(K8sBackends, ByLabelAreDiscoveredAndRegisteredUnderTheirFieldNames) {
 
   const Collected got = k8s.refresh();
   const sdk::Record* record = got.find("registration", "orders-kafka");
-  ASSERT_NE(record, nullptr) << shown(got);
+  ASSERT_NE(record, nullptr) << render(got);
   EXPECT_EQ(record->backend, "orders-kafka");
   const json body = json::parse(record->body);
   EXPECT_EQ(body["config"]["kafka"]["brokers"], json({"kafka." + space + ".svc.cluster.local:9092"}));
@@ -94,7 +96,7 @@ TEST_F(K8sBackends, AChangedSecretOrServiceIsTheBackendsChange) {
   EXPECT_EQ(rotated->metadata.at("secret_version"), text(secret, "resourceVersion"));
   EXPECT_EQ(json::parse(moved->body)["discovery"]["service"]["port"], 6380);
   const Collected gone = k8s.read({{"registration", "cache", "cache"}});
-  EXPECT_NE(gone.diagnostic(DRIFTD_NOT_FOUND), nullptr) << shown(gone);
+  EXPECT_NE(gone.diagnostic(DRIFTD_NOT_FOUND), nullptr) << render(gone);
 }
 
 TEST_F(K8sBackends, APrismBackendNamesItsServiceSecretAndKeys) {
@@ -117,8 +119,8 @@ TEST_F(K8sBackends, APrismBackendNamesItsServiceSecretAndKeys) {
                    {"metadata", {{"region", "eu"}}}}}});
   ProviderProbe k8s = probe(kube().settings({space}));
   const Collected found = k8s.discover();
-  const sdk::Backend* backend = named(found, "orders-db");
-  ASSERT_NE(backend, nullptr) << shown(found);
+  const sdk::Backend* backend = find_backend(found, "orders-db");
+  ASSERT_NE(backend, nullptr) << render(found);
   EXPECT_EQ(backend->type, "postgres");
   EXPECT_EQ(backend->origin, "prism-backend");
   EXPECT_THAT(backend->capabilities, ElementsAre("sql_basic"));
@@ -127,7 +129,7 @@ TEST_F(K8sBackends, APrismBackendNamesItsServiceSecretAndKeys) {
   const json body = k8s.refresh().body("registration", "orders-db");
   EXPECT_EQ(body["config"]["postgres"]["password"], "canary-pg");
   EXPECT_EQ(body["config"]["postgres"]["sslmode"], "verify-full");
-  // A Secret that nobody labelled is followed, too.
+  // a Secret without labels is followed, too
   const Collected got =
       watch(k8s, "",
             {{[&] {

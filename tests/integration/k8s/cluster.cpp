@@ -4,7 +4,7 @@
 namespace driftd::test {
 
 Collected Cluster::watch(ProviderProbe& probe, const std::string& cursor, std::vector<Step> steps,
-                         std::chrono::milliseconds most) {
+                         std::chrono::milliseconds max) {
   std::size_t at = 0;
   bool acted = false;
   const auto enough = [&](const Collected& got) {
@@ -17,8 +17,8 @@ Collected Cluster::watch(ProviderProbe& probe, const std::string& cursor, std::v
     }
     return true;
   };
-  const Collected got = probe.watch(cursor, enough, most);
-  EXPECT_EQ(at, steps.size()) << "of the steps; " << shown(got);
+  const Collected got = probe.watch(cursor, enough, max);
+  EXPECT_EQ(at, steps.size()) << "so many steps were fulfilled; " << render(got);
   return got;
 }
 
@@ -37,7 +37,7 @@ const sdk::Record* Cluster::at_version(const Collected& got, const std::string& 
   return nullptr;
 }
 
-std::string Cluster::shown(const Collected& got) {
+std::string Cluster::render(const Collected& got) {
   std::string out = "status " + std::to_string(got.status) + ", " + std::to_string(got.records.size()) + " records\n";
   for (const auto& d : got.diagnostics)
     out += std::to_string(d.code) + " " + d.kind + "/" + d.id + ": " + d.text + " [" + d.right + "]\n";

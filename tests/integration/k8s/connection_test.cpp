@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A connection that somebody must agree to, shared by requests over HTTP/2: the API server speaks it.
+// The HTTP client against the API server, which speaks HTTP/2: requests share a connection, and a callback must accept
+// each new connection before it carries one.
 #include "cluster.hpp"
 #include "http/client.hpp"
 #include "unit/http/world.hpp"
@@ -21,12 +22,12 @@ struct K8sConnection : Cluster {
     return out;
   }
   static constexpr int kAtOnce = 24;
-  /// So many at once; how each ended.
-  std::vector<std::string> ask(http::MultiClient& wire) {
-    for (int i = 0; i < kAtOnce; ++i) wire.start(call, version());
+  /// Sends kAtOnce requests at once. Returns the status or the failure of each.
+  std::vector<std::string> ask(http::MultiClient& client) {
+    for (int i = 0; i < kAtOnce; ++i) client.start(call, version());
     std::vector<std::string> out;
-    while (wire.in_flight() > 0) {
-      for (const auto& ended : wire.run(call, http::MultiClient::Steady::time_point::max())) {
+    while (client.in_flight() > 0) {
+      for (const auto& ended : client.run(call, http::MultiClient::Steady::time_point::max())) {
         out.push_back(ended.failure ? ended.failure->what() : std::to_string(ended.response.status));
       }
     }
@@ -35,62 +36,63 @@ struct K8sConnection : Cluster {
 };
 
 TEST_F(K8sConnection, ThatWasNotAgreedToCarriesNoOtherRequest) {
-  int made = 0;
-  bool agrees = false;
+  int connections = 0;
+  bool accepts = false;
   http::Options options;
   options.http2 = true;
   options.tls.ca_file = kube().ca_file();
   options.on_connection = [&](sdk::Call&) {
-    ++made;
-    if (!agrees) throw sdk::Failure(DRIFTD_UNAVAILABLE, "nobody knows who answers");
+    ++connections;
+    if (!accepts) throw sdk::Failure(DRIFTD_UNAVAILABLE, "nobody knows who answers");
   };
-  http::MultiClient wire(options);
-  for (int i = 0; i < 10; ++i) {  // a server that is quick answered the others within the step that refused the first
-    EXPECT_THAT(ask(wire), AllOf(SizeIs(kAtOnce), Each("nobody knows who answers")))
-        << "asked unasked, or kept: round " << i;
+  http::MultiClient client(options);
+  // ten rounds: a quick server could answer the others in the same step of the client that refuses the first
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_THAT(ask(client), AllOf(SizeIs(kAtOnce), Each("nobody knows who answers")))
+        << "a request went over a connection that was not accepted, in round " << i;
   }
-  agrees = true;
-  const int before = made;
-  EXPECT_THAT(ask(wire), AllOf(SizeIs(kAtOnce), Each("200")));
-  EXPECT_EQ(made, before + 1) << "they share one";
+  accepts = true;
+  const int before = connections;
+  EXPECT_THAT(ask(client), AllOf(SizeIs(kAtOnce), Each("200")));
+  EXPECT_EQ(connections, before + 1) << "all requests share one connection";
 }
 
 TEST_F(K8sConnection, ThatIsRefusedLeavesWhatGoesOverAnotherAlone) {
-  constexpr int kShared = 100;  // as many as libcurl sends over one
-  bool agrees = true;
+  constexpr int kShared = 100;  // as many requests as libcurl sends over one connection
+  bool accepts = true;
   http::Options options;
   options.http2 = true;
   options.tls.ca_file = kube().ca_file();
   options.on_connection = [&](sdk::Call&) {
-    if (!agrees) throw sdk::Failure(DRIFTD_UNAVAILABLE, "nobody knows who answers");
+    if (!accepts) throw sdk::Failure(DRIFTD_UNAVAILABLE, "nobody knows who answers");
   };
-  http::MultiClient wire(options);
+  http::MultiClient client(options);
   const std::string space = fresh_namespace();
-  int open = 0, told = 0;
+  int open = 0, events = 0;
   for (int i = 0; i < kShared; ++i) {
     http::Request request = version();
     request.url = kube().server() + "/api/v1/namespaces/" + space + "/configmaps?watch=1";
     request.on_body = [&](std::string_view piece) {
-      ++(piece.empty() ? open : told);
-      wire.wake();
+      ++(piece.empty() ? open : events);  // empty: the head of the answer came
+      client.wake();
     };
-    wire.start(call, std::move(request));
+    client.start(call, std::move(request));
   }
   const auto within = http::MultiClient::Steady::now() + std::chrono::seconds(20);
   while (open < kShared && http::MultiClient::Steady::now() < within)
-    ASSERT_TRUE(wire.run(call, within).empty()) << "a watch ended";
+    ASSERT_TRUE(client.run(call, within).empty()) << "a watch ended";
   ASSERT_EQ(open, kShared);
-  agrees = false;
-  wire.start(call, version());
-  const auto ended = wire.run(call, http::MultiClient::Steady::time_point::max());
+  accepts = false;
+  client.start(call, version());
+  const auto ended = client.run(call, http::MultiClient::Steady::time_point::max());
   ASSERT_THAT(ended, SizeIs(1));
   EXPECT_STREQ(ended.front().failure.value().what(), "nobody knows who answers");
-  EXPECT_EQ(wire.in_flight(), kShared);
-  told = 0;
+  EXPECT_EQ(client.in_flight(), kShared);
+  events = 0;
   kube().create("/api/v1/namespaces/" + space + "/configmaps", {{"metadata", {{"name", "seen"}}}});
-  while (told < kShared && http::MultiClient::Steady::now() < within)
-    ASSERT_TRUE(wire.run(call, within).empty()) << "a watch ended";
-  EXPECT_GE(told, kShared);
+  while (events < kShared && http::MultiClient::Steady::now() < within)
+    ASSERT_TRUE(client.run(call, within).empty()) << "a watch ended";
+  EXPECT_GE(events, kShared);
 }
 
 }  // namespace

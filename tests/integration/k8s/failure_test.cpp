@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What goes wrong on the way: rights, credentials, cut connections, a server that is stopped, paused or forgets.
+// What can go wrong between the provider and the server: missing rights, refused credentials, cut connections, and a
+// server that is stopped, paused, or has compacted its history.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -19,7 +20,7 @@ struct K8sFailure : Cluster {
   static json only_secrets(const std::string& space) {
     return with(kube().settings({space}), {{"include", {"secret"}}});
   }
-  /// Secrets s-0, s-1 … of so many characters, which no compression makes smaller.
+  /// Creates the Secrets s-0, s-1 …, each with `size` random characters, which no compression makes much smaller.
   static void fill(const std::string& space, int count, std::size_t size = 10) {
     std::mt19937 random{7};
     for (int i = 0; i < count; ++i) {
@@ -42,7 +43,7 @@ TEST_F(K8sFailure, ADeniedKindIsNamedWithItsRightAndStallsNoOther) {
                                  {{"include", {"secret", "config_map"}}, {"token_file", dir.write("token", token)}}));
   const Collected got = k8s.refresh();
   EXPECT_EQ(got.status, DRIFTD_OK);
-  EXPECT_EQ(got.complete.count("config_map"), 1u) << shown(got);
+  EXPECT_EQ(got.complete.count("config_map"), 1u) << render(got);
   EXPECT_EQ(got.complete.count("secret"), 0u);
   const auto* denied = got.diagnostic(DRIFTD_DENIED);
   ASSERT_NE(denied, nullptr);
@@ -76,12 +77,13 @@ TEST_F(K8sFailure, WithoutTheRightToAskForTypesAllOtherKindsAreStillSeen) {
   ProviderProbe k8s = probe(settings);
   const Collected got = k8s.refresh();
   kube().patch(binding, {{"subjects", kept}});
-  EXPECT_EQ(got.complete.count("config_map"), 1u) << shown(got);
+  EXPECT_EQ(got.complete.count("config_map"), 1u) << render(got);
   EXPECT_EQ(got.complete.count("prism_backend"), 0u);
-  ASSERT_NE(got.diagnostic(DRIFTD_DENIED), nullptr) << shown(got);
+  ASSERT_NE(got.diagnostic(DRIFTD_DENIED), nullptr) << render(got);
   EXPECT_EQ(got.diagnostic(DRIFTD_DENIED)->kind, "prism_backend");
   EXPECT_THAT(got.diagnostic(DRIFTD_DENIED)->right, HasSubstr("get /apis/prism.io"));
-  EXPECT_TRUE(eventually([&] { return k8s.refresh().diagnostic(DRIFTD_DENIED) == nullptr; })) << "the right is back";
+  EXPECT_TRUE(eventually([&] { return k8s.refresh().diagnostic(DRIFTD_DENIED) == nullptr; }))
+      << "the right was granted again";
 }
 
 TEST_F(K8sFailure, AListCutInMidPageIsNotComplete) {
@@ -94,13 +96,13 @@ TEST_F(K8sFailure, AListCutInMidPageIsNotComplete) {
         {{"server", "https://127.0.0.1:" + std::to_string(relay.port())}, {"page", 50}, {"streaming_lists", streams}}));
     relay.cut_after(400'000);
     const Collected cut = k8s.refresh();
-    EXPECT_EQ(cut.status, DRIFTD_UNAVAILABLE) << shown(cut);
+    EXPECT_EQ(cut.status, DRIFTD_UNAVAILABLE) << render(cut);
     EXPECT_GT(cut.records.size(), 0u);
     EXPECT_LT(cut.records.size(), 120u);
     EXPECT_TRUE(cut.complete.empty());
     relay.cut_after(0);
     const Collected whole = k8s.refresh();
-    ASSERT_EQ(whole.complete.count("secret"), 1u) << shown(whole);
+    ASSERT_EQ(whole.complete.count("secret"), 1u) << render(whole);
     EXPECT_EQ(whole.complete.at("secret"), 120u);
     EXPECT_EQ(whole.records.size(), 120u);
   }
@@ -116,14 +118,14 @@ TEST_F(K8sFailure, AStreamThatTakesLongerThanARequestMayIsReadInPagesFromThenOn)
                                                        {"call_timeout_ms", 1500}}));
   relay.slow(200'000);
   const Collected slow = k8s.refresh();
-  EXPECT_TRUE(slow.complete.empty()) << shown(slow);
+  EXPECT_TRUE(slow.complete.empty()) << render(slow);
   const Collected whole = k8s.refresh();
-  ASSERT_EQ(whole.complete.count("secret"), 1u) << shown(whole);
+  ASSERT_EQ(whole.complete.count("secret"), 1u) << render(whole);
   EXPECT_EQ(whole.complete.at("secret"), 120u);
 }
 
-/// All pages show the moment of the first. Whoever took the last one for newer than a change that came before it would
-/// drop what the watch told of that change.
+/// All pages show the state at the time of the first. If the records of the last page counted as newer than a change
+/// that was made before that page came, the event of the watch for this change would be dropped.
 TEST_F(K8sFailure, AListInPagesIsNotNewerThanWhatItShows) {
   constexpr int kPages = 100;
   const std::string space = fresh_namespace(), name = "s-99";  // the last in the list
@@ -147,12 +149,12 @@ TEST_F(K8sFailure, AListInPagesIsNotNewerThanWhatItShows) {
   const Collected got = k8s.refresh();
   listed = true;
   writer.get();
-  ASSERT_EQ(got.complete.count("secret"), 1u) << shown(got);
+  ASSERT_EQ(got.complete.count("secret"), 1u) << render(got);
   const sdk::Record* last = got.find("secret", space + "/" + name);
-  ASSERT_NE(last, nullptr) << shown(got);
+  ASSERT_NE(last, nullptr) << render(got);
   const auto shows = [&](const Change& change) { return change.version == last->version; };
   const auto shown_one = std::find_if(changes.begin(), changes.end(), shows);
-  // the first that it does not show
+  // the first change that the list does not show
   const auto hidden = shown_one == changes.end() ? changes.begin() : std::next(shown_one);
   ASSERT_GE(changes.end() - hidden, 2) << "nothing changed while the pages came";
   EXPECT_LT(last->observed_ns, hidden->began_ns);
@@ -194,7 +196,8 @@ TEST_F(K8sFailure, AllKindsInAllNamespacesAreWatchedOverOneConnection) {
           },
           [&](const Collected& got) { return got.find("secret", spaces[2] + "/x") != nullptr; }}});
   EXPECT_LE(relay.connections() - before, 4)
-      << "one for thirty watches, one for what they ask beside, and for each one that asks who answers";
+      << "one for the thirty watches, one for their other requests, and for each of the two one that asks for the "
+         "identity of the cluster";
 }
 
 TEST_F(K8sFailure, TheTokenFileIsReadAnewWhenItsTokenIsRefused) {
@@ -206,7 +209,7 @@ TEST_F(K8sFailure, TheTokenFileIsReadAnewWhenItsTokenIsRefused) {
   EXPECT_EQ(k8s.health().health.state, DRIFTD_HEALTH_DEGRADED);
   dir.write("token", kube().admin_token() + "\n");
   const Collected got = k8s.refresh();
-  EXPECT_EQ(got.status, DRIFTD_OK) << shown(got);
+  EXPECT_EQ(got.status, DRIFTD_OK) << render(got);
 }
 
 TEST_F(K8sFailure, AClientsCertificateIsAnIdentityToo) {
@@ -216,7 +219,7 @@ TEST_F(K8sFailure, AClientsCertificateIsAnIdentityToo) {
   settings["tls"]["certificate_file"] = kube().client_certificate();
   ProviderProbe k8s = probe(settings);
   const Collected got = k8s.refresh();
-  ASSERT_NE(got.diagnostic(DRIFTD_DENIED), nullptr) << shown(got);
+  ASSERT_NE(got.diagnostic(DRIFTD_DENIED), nullptr) << render(got);
   EXPECT_THAT(got.diagnostic(DRIFTD_DENIED)->text, HasSubstr("\"certified\""));
 }
 
@@ -270,8 +273,8 @@ TEST_F(K8sFailure, AWatchGoesOnThroughARestartAndIsExpiredAfterACompaction) {
   const auto seen = [&](const std::string& name) {
     return [&, name](const Collected& got) { return got.find("secret", space + "/" + name) != nullptr; };
   };
-  // Where anything at all was written before the new server's watch cache began, that expires the watch, and nothing is
-  // lost.
+  // Returns false if the restart expired the watch, which happens if anything was written before the watch cache of the
+  // new server began. Then nothing may be lost.
   const auto goes_on = [&] {
     space = fresh_namespace();
     k8s.reset(new ProviderProbe(probe(only_secrets(space))));
@@ -289,13 +292,13 @@ TEST_F(K8sFailure, AWatchGoesOnThroughARestartAndIsExpiredAfterACompaction) {
           return seen("after")(got);
         },
         std::chrono::seconds(60));
-    EXPECT_TRUE(restarted) << shown(through);
+    EXPECT_TRUE(restarted) << render(through);
     if (through.status != DRIFTD_CURSOR_EXPIRED) return true;
-    EXPECT_EQ(k8s->refresh().complete["secret"], 2u) << "what was missed is in the list";
+    EXPECT_EQ(k8s->refresh().complete["secret"], 2u) << "the list has what the watch missed";
     return false;
   };
   EXPECT_TRUE(one_of(5, goes_on));
-  EXPECT_EQ(through.records.size(), 2u) << "none missed, none twice; " << shown(through);
+  EXPECT_EQ(through.records.size(), 2u) << "no change may be missed or come twice; " << render(through);
   make("unseen");
   kube().compact();
   kube().kill();
@@ -303,14 +306,15 @@ TEST_F(K8sFailure, AWatchGoesOnThroughARestartAndIsExpiredAfterACompaction) {
   make("last");  // the watch cache begins here
   const Collected expired = k8s->watch(
       through.cursor, [](const Collected&) { return false; }, std::chrono::seconds(30));
-  EXPECT_EQ(expired.status, DRIFTD_CURSOR_EXPIRED) << shown(expired);
+  EXPECT_EQ(expired.status, DRIFTD_CURSOR_EXPIRED) << render(expired);
   const Collected again = k8s->refresh();
   EXPECT_EQ(again.complete.at("secret"), 4u);
   const Collected on = watch(*k8s, "", {{[&] { make("more"); }, seen("more")}});
   EXPECT_EQ(on.records.size(), 1u);
 }
 
-/// What the list holds and the cursor does not is no news: told again, it would be a change that nobody made.
+/// The host has what the last list showed. If the watch pushed it again, because the cursor is older, the host would
+/// see changes that nobody made.
 TEST_F(K8sFailure, AWatchWithACursorOfBeforeTheLastListBeginsBehindTheList) {
   const std::string space = fresh_namespace();
   kube().create_secret(space, "s", {{"value", "first"}});
@@ -322,19 +326,20 @@ TEST_F(K8sFailure, AWatchWithACursorOfBeforeTheLastListBeginsBehindTheList) {
   kube().remove(secrets(space) + "/gone");
   const Collected listed = k8s.refresh();
   ASSERT_NE(listed.cursor, old);
-  ASSERT_EQ(listed.complete.at("secret"), 1u) << shown(listed);
+  ASSERT_EQ(listed.complete.at("secret"), 1u) << render(listed);
   const auto later = [&](const Collected& got) { return got.find("secret", space + "/later") != nullptr; };
   const Collected watched = watch(k8s, old, {{[&] { kube().create_secret(space, "later", {{"a", "b"}}); }, later}});
-  EXPECT_EQ(watched.records.size(), 1u) << shown(watched);
+  EXPECT_EQ(watched.records.size(), 1u) << render(watched);
   const Collected all = watch(another, also_old, {{[] {}, later}});
-  EXPECT_EQ(all.records.size(), 3u) << "who made no list since is told all since the cursor: " << shown(all);
+  EXPECT_EQ(all.records.size(), 3u) << "a provider that made no list since then pushes all changes since the cursor: "
+                                    << render(all);
 }
 
 TEST_F(K8sFailure, AnUnbrokenWatchAnswersForTheListWithoutARequest) {
   const std::string space = fresh_namespace();
   ProviderProbe k8s = probe(only_secrets(space));
   const Collected listed = k8s.refresh();
-  EXPECT_FALSE(k8s.refresh(listed.cursor).unchanged) << "nobody watches";
+  EXPECT_FALSE(k8s.refresh(listed.cursor).unchanged) << "no watch runs yet";
   const Collected again = k8s.refresh();
   std::atomic<bool> unchanged{false};
   k8s.watch(
@@ -343,7 +348,7 @@ TEST_F(K8sFailure, AnUnbrokenWatchAnswersForTheListWithoutARequest) {
         if (!unchanged) unchanged = k8s.refresh(again.cursor).unchanged;
       });
   EXPECT_TRUE(unchanged);
-  EXPECT_FALSE(k8s.refresh(again.cursor).unchanged) << "nobody watches any more";
+  EXPECT_FALSE(k8s.refresh(again.cursor).unchanged) << "the watch has ended";
 }
 
 }  // namespace

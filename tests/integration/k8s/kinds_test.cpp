@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each kind on a real API server: listed, watched, read, recreated, deleted.
+// Objects of each kind on a real API server: they are listed, watched, read, recreated and deleted.
 #include "cluster.hpp"
 
 namespace driftd::test {
 namespace {
 
+/// An object of one kind, named `x`, and a patch that changes it.
 struct Sample {
   std::string kind, path, id;
   json object, change;
-  std::string attribute;  ///< that the change moves
+  std::string attribute;  ///< the one that the change changes
 };
 
+/// The template of a pod with one container.
 json pod(const std::string& image) {
   return {{"metadata", {{"labels", {{"app", "x"}}}}},
           {"spec",
@@ -21,6 +23,7 @@ json pod(const std::string& image) {
                                          {"resources", {{"requests", {{"cpu", "1000m"}, {"memory", "2048Mi"}}}}}}})}}}};
 }
 
+/// An object for any kind that has a template of a pod.
 json workload(const std::string& image) {
   return {{"metadata", {{"name", "x"}}},
           {"spec", {{"selector", {{"matchLabels", {{"app", "x"}}}}}, {"template", pod(image)}}}};
@@ -96,11 +99,11 @@ TEST_F(K8sKinds, AreListedWatchedReadRecreatedAndDeleted) {
   for (const auto& sample : all) kube().create(sample.path + "?fieldManager=author", sample.object);
   ProviderProbe k8s = probe(settings_for(space));
   const Collected listed = k8s.refresh();
-  ASSERT_EQ(listed.status, DRIFTD_OK) << shown(listed);
+  ASSERT_EQ(listed.status, DRIFTD_OK) << render(listed);
   std::vector<Step> steps;
   std::map<std::string, json> latest;
   for (const auto& sample : all) {
-    ASSERT_NE(listed.find(sample.kind, sample.id), nullptr) << sample.kind << "\n" << shown(listed);
+    ASSERT_NE(listed.find(sample.kind, sample.id), nullptr) << sample.kind << "\n" << render(listed);
     EXPECT_GE(listed.complete.at(sample.kind), 1u) << sample.kind;
     const std::string one = sample.path + "/x";
     const auto reached = [&latest, sample](const Collected& got) {
@@ -152,7 +155,7 @@ TEST_F(K8sKinds, ASecretIsItsRawValuesAndNothingOfItIsElsewhere) {
   ProviderProbe k8s = probe(with(kube().settings({space}), {{"include", {"secret"}}, {"labels", {"te*"}}}));
   const Collected got = k8s.refresh();
   const sdk::Record* record = got.find("secret", space + "/db");
-  ASSERT_NE(record, nullptr) << shown(got);
+  ASSERT_NE(record, nullptr) << render(got);
   const json body = json::parse(record->body);
   EXPECT_EQ(body["data"]["password"], "canary-value");
   EXPECT_EQ(body["data"]["binary"], json({{"base64", "/w=="}}));
@@ -188,7 +191,7 @@ TEST_F(K8sKinds, AnAbsentTypeIsUnsupportedAndAnObjectOfItIsNotGone) {
            {{"include", {"object"}}, {"objects", json::array({{{"group", "none.example"}, {"kind", "Thing"}}})}}));
   const Collected got = k8s.refresh();
   EXPECT_EQ(got.complete.count("object"), 0u);
-  ASSERT_NE(got.diagnostic(DRIFTD_UNSUPPORTED), nullptr) << shown(got);
+  ASSERT_NE(got.diagnostic(DRIFTD_UNSUPPORTED), nullptr) << render(got);
   const Collected read = k8s.read({{"object", "Thing.none.example/" + space + "/x"}});
   EXPECT_EQ(read.diagnostic(DRIFTD_NOT_FOUND), nullptr);
   EXPECT_NE(read.diagnostic(DRIFTD_UNSUPPORTED), nullptr);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// With the real tools: the README's rights, a Helm release made by helm, quantities as the server writes them.
+// The provider with the README's rights, a Helm release that helm makes, and quantities in different notations.
 #include "cluster.hpp"
 #include "core/judge/diff.hpp"
 #include "core/value/schema.hpp"
@@ -21,7 +21,7 @@ TEST_F(K8sReal, TheRightsOfTheReadmeAreEnough) {
       probe(with(kube().settings({"prod"}), {{"token_file", dir.write("token", kube().token_of("driftd", "driftd"))}}));
   const Collected got = k8s.refresh();
   EXPECT_EQ(got.status, DRIFTD_OK);
-  EXPECT_TRUE(got.diagnostics.empty()) << shown(got);
+  EXPECT_TRUE(got.diagnostics.empty()) << render(got);
   const json described = k8s.describe();
   for (const auto& kind : described.at("kinds")) EXPECT_EQ(got.complete.count(kind), 1u) << kind;
   EXPECT_EQ(k8s.health().health.system_identity.size(), 36u);
@@ -30,7 +30,7 @@ TEST_F(K8sReal, TheRightsOfTheReadmeAreEnough) {
                                       kube().create_secret("prod", "new", {{"a", "b"}});
                                     },
                                     [&](const Collected& w) { return w.find("secret", "prod/new") != nullptr; }}});
-  EXPECT_TRUE(watched.diagnostics.empty()) << shown(watched);
+  EXPECT_TRUE(watched.diagnostics.empty()) << render(watched);
 }
 
 TEST_F(K8sReal, AHelmReleaseIsItsHighestDeployedRevision) {
@@ -47,7 +47,7 @@ TEST_F(K8sReal, AHelmReleaseIsItsHighestDeployedRevision) {
   ProviderProbe k8s = probe(with(kube().settings({space}), {{"include", {"helm_release", "secret"}}}));
   const Collected first = k8s.refresh();
   const sdk::Record* record = first.find("helm_release", id);
-  ASSERT_NE(record, nullptr) << shown(first);
+  ASSERT_NE(record, nullptr) << render(first);
   const json body = json::parse(record->body);
   EXPECT_EQ(body["chart"], "app");
   EXPECT_EQ(body["chart_version"], "0.1.0");
@@ -55,11 +55,7 @@ TEST_F(K8sReal, AHelmReleaseIsItsHighestDeployedRevision) {
   EXPECT_EQ(body["values"]["image"]["tag"], "canary-1");
   EXPECT_EQ(record->sensitive, std::vector<std::string>{"values"});
   EXPECT_EQ(first.complete.at("helm_release"), 1u);
-  EXPECT_EQ(first.complete.at("secret"), 0u) << "a release's Secret is no secret";
-  const auto tag = [&](const Collected& got) {
-    const json now = got.body("helm_release", id);
-    return now.is_null() ? json() : now["values"]["image"]["tag"];
-  };
+  EXPECT_EQ(first.complete.at("secret"), 0u) << "the Secret that stores a release is not reported as a Secret";
   const Collected upgraded = watch(k8s, "",
                                    {{[&] { deploy("upgrade", "canary-2"); },
                                      [&](const Collected& got) {
@@ -76,7 +72,6 @@ TEST_F(K8sReal, AHelmReleaseIsItsHighestDeployedRevision) {
   for (const auto& r : upgraded.records) EXPECT_EQ(r.external_name, r.tombstone ? "" : record->external_name);
   std::cout << "records of the upgrade: " << upgraded.records.size() << ", in flight seen: " << in_flight << "\n";
   EXPECT_NE(k8s.read({{"helm_release", id}}).diagnostic(DRIFTD_NOT_FOUND), nullptr);
-  (void)tag;
 }
 
 TEST_F(K8sReal, QuantitiesAreEqualHoweverTheyAreWritten) {
@@ -94,12 +89,12 @@ TEST_F(K8sReal, QuantitiesAreEqualHoweverTheyAreWritten) {
   ProviderProbe k8s = probe(with(kube().settings({space}), {{"include", {"deployment"}}}));
   const auto schema = core::KindSchema::parse(k8s.schema("deployment"));
   ASSERT_TRUE(schema) << schema.error().message;
-  const auto written = [&](const std::string& name, const std::string& cpu, const std::string& memory) {
+  const auto body_of_new = [&](const std::string& name, const std::string& cpu, const std::string& memory) {
     kube().create(path, deployment(name, cpu, memory));
     return k8s.read({{"deployment", space + "/" + name}}).body("deployment", space + "/" + name);
   };
-  const json base = written("a", "1", "2Gi"), same = written("b", "1000m", "2048Mi"),
-             other = written("c", "1001m", "2Gi");
+  const json base = body_of_new("a", "1", "2Gi"), same = body_of_new("b", "1000m", "2048Mi"),
+             other = body_of_new("c", "1001m", "2Gi");
   const auto differences = [&](const json& one, const json& two) {
     return core::diff(core::parse(one.dump()).value(), core::parse(two.dump()).value(), *schema.value(), {})
         .changes.size();
@@ -108,7 +103,7 @@ TEST_F(K8sReal, QuantitiesAreEqualHoweverTheyAreWritten) {
   EXPECT_EQ(differences(base, other), 1u);
   json literal = base;
   literal["containers"]["main"]["resources"]["limits"] = {{"cpu", "1000m"}, {"memory", "2147483648"}};
-  EXPECT_EQ(differences(base, literal), 0u) << "as a manifest has it";
+  EXPECT_EQ(differences(base, literal), 0u) << "in the notation of a manifest";
 }
 
 }  // namespace
