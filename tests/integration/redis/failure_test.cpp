@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What fails is unknown, names its right, and is never a deletion.
+// A failure makes what could not be read unknown, names the missing right, and is never taken for a deletion.
 #include <csignal>
 
 #include "fixture.hpp"
@@ -21,8 +21,8 @@ class RedisFailure : public testing::Test {
   RedisServer server_;
 };
 
-/// Nothing was taken for gone and nothing vouched for.
-void expect_nothing_lost(const Collected& seen) {
+/// Expects that the refresh neither reports a resource as gone nor claims that nothing changed.
+void expect_nothing_concluded(const Collected& seen) {
   EXPECT_EQ(seen.diagnostic(DRIFTD_NOT_FOUND), nullptr);
   EXPECT_FALSE(seen.unchanged);
 }
@@ -41,7 +41,7 @@ TEST_F(RedisFailure, EachRightThatIsTakenNamesItselfAndOnlyItsKindIsIncomplete) 
     EXPECT_EQ(after.complete.count(kind), 0u);
     EXPECT_EQ(after.complete.size(), 4u);
     EXPECT_TRUE(after.cursor.empty());
-    expect_nothing_lost(after);
+    expect_nothing_concluded(after);
     EXPECT_EQ(probe.read({{kind, "driftd"}}).diagnostic(DRIFTD_NOT_FOUND), nullptr);
     server_.command({"ACL", "SETUSER", "driftd", "+" + std::string(rule)});
   }
@@ -66,7 +66,7 @@ TEST_F(RedisFailure, WithoutInfoNothingIsKnownAndTheRightIsNamed) {
   EXPECT_EQ(probe.health().health.state, static_cast<std::uint32_t>(DRIFTD_HEALTH_DEGRADED));
 }
 
-std::string told(const Collected& seen) {
+std::string diagnostic_texts(const Collected& seen) {
   std::string out;
   for (const auto& one : seen.diagnostics) out += one.text + "\n";
   return out;
@@ -77,17 +77,17 @@ TEST(RedisLogin, AServerThatQuotesWhatItWasToldShowsNothingOfThePassword) {
   const std::string password = "canary-" + std::string(400, 'k');
   ProviderProbe probe = redis_probe({{"address", server.address()}}, password);
   const Collected got = probe.refresh();
-  EXPECT_EQ(got.status, DRIFTD_UNAUTHENTICATED) << told(got);
-  EXPECT_THAT(told(got), AllOf(HasSubstr("ERR unknown command"), Not(HasSubstr("canary"))));
+  EXPECT_EQ(got.status, DRIFTD_UNAUTHENTICATED) << diagnostic_texts(got);
+  EXPECT_THAT(diagnostic_texts(got), AllOf(HasSubstr("ERR unknown command"), Not(HasSubstr("canary"))));
 }
 
-/// ECHO under the name of the command: what it answers is no list, and so says nothing of what there is.
+/// The server runs ECHO under the name of the command, so the answer is a text. It says nothing about what exists.
 TEST(RedisLogin, AnAnswerThatIsNoListIsNoEmptyOne) {
   for (const auto& [command, kind] : {std::pair("ACL", "acl_user"), std::pair("MODULE", "server")}) {
     RedisServer server({"--rename-command", command, "NOBODYS", "--rename-command", "ECHO", command});
     ProviderProbe probe("providers/redis.so", {{"address", server.address()}}, {});
     const Collected got = probe.refresh();
-    ASSERT_NE(got.diagnostic(DRIFTD_CORRUPT), nullptr) << command << "\n" << told(got);
+    ASSERT_NE(got.diagnostic(DRIFTD_CORRUPT), nullptr) << command << "\n" << diagnostic_texts(got);
     EXPECT_THAT(got.diagnostic(DRIFTD_CORRUPT)->text,
                 HasSubstr(std::string(command) + " LIST: the answer is not a list"));
     EXPECT_EQ(got.complete.count(kind), 0u) << command;
@@ -97,16 +97,17 @@ TEST(RedisLogin, AnAnswerThatIsNoListIsNoEmptyOne) {
 TEST(RedisLogin, AServerThatHasTooManyClientsIsBusyAndHasNotRefusedThePassword) {
   RedisServer server({"--maxclients", "1"});
   server.grant_readme("pw-canary");
-  // the PING may hold the only place when this subscriber connects: it is refused, ends, and is started again
-  Child only;
+  // the PING below may hold the only connection when the subscriber connects, which then ends and is started again
+  Child subscriber;
   const auto full = [&] {
-    if (!only.running()) only = Child({"redis-cli", "-p", std::to_string(server.port()), "SUBSCRIBE", "x"}, {});
+    if (!subscriber.running())
+      subscriber = Child({"redis-cli", "-p", std::to_string(server.port()), "SUBSCRIBE", "x"}, {});
     return server.command({"PING"}).find("max number of clients") != std::string::npos;
   };
   ASSERT_TRUE(eventually(full));
   ProviderProbe probe = redis_probe({{"address", server.address()}});
   const Collected got = probe.refresh();
-  EXPECT_EQ(got.status, DRIFTD_UNAVAILABLE) << told(got);
+  EXPECT_EQ(got.status, DRIFTD_UNAVAILABLE) << diagnostic_texts(got);
 }
 
 TEST_F(RedisFailure, APausedServerIsLateNotChangedAndHealthAnswersWithinASecond) {
@@ -118,7 +119,7 @@ TEST_F(RedisFailure, APausedServerIsLateNotChangedAndHealthAnswersWithinASecond)
   EXPECT_EQ(health.health.state, static_cast<std::uint32_t>(DRIFTD_HEALTH_DOWN));
   const auto during = probe.refresh(before.cursor);
   EXPECT_EQ(during.status, DRIFTD_UNAVAILABLE);
-  expect_nothing_lost(during);
+  expect_nothing_concluded(during);
   server_.signal(SIGCONT);
   EXPECT_TRUE(eventually([&] { return probe.refresh(before.cursor).unchanged; }));
 }
@@ -136,7 +137,7 @@ TEST_F(RedisFailure, AListThatIsCutAnywhereIsNeverWholeAndNothingIsGone) {
     relay.cut_after(whole * part / 20);
     const auto cut = probe.refresh();
     EXPECT_EQ(cut.status, DRIFTD_UNAVAILABLE) << part;
-    expect_nothing_lost(cut);
+    expect_nothing_concluded(cut);
     EXPECT_TRUE(cut.complete.count("acl_user") == 0 || cut.complete.at("acl_user") == 202u);
     EXPECT_TRUE(cut.cursor.empty());
   }
@@ -185,7 +186,7 @@ TEST_F(RedisFailure, AnIdleCycleIsOneRequestAndTwoOnAClusterNode) {
     const auto first = probe.refresh();
     const long long before = processed();
     for (int i = 0; i < 10; ++i) EXPECT_TRUE(probe.refresh(first.cursor).unchanged);
-    EXPECT_EQ(processed() - before - 1, 10 * requests) << "one is our own look at the counter";
+    EXPECT_EQ(processed() - before - 1, 10 * requests) << "one command is our own reading of the counter";
   }
 }
 
@@ -227,7 +228,7 @@ TEST_F(RedisTls, AWrongNameAStrangersAuthorityAndAMissingClientCertificateAreRef
     EXPECT_EQ(seen.status, DRIFTD_UNAVAILABLE);
     ASSERT_FALSE(seen.diagnostics.empty());
     EXPECT_THAT(seen.diagnostics[0].text, HasSubstr(why));
-    expect_nothing_lost(seen);
+    expect_nothing_concluded(seen);
   };
   refused(settings({{"server_name", "other.test"}}), "ostname mismatch");
   refused(settings({{"ca", stranger.ca()}}), "certificate");

@@ -8,7 +8,7 @@
 
 namespace driftd::test {
 
-/// A provider at `settings` as the README's user, password `pw-canary`.
+/// A provider with these settings that logs in as the README's user. The tests give this user the password `pw-canary`.
 inline ProviderProbe redis_probe(nlohmann::json settings, const std::string& password = "pw-canary") {
   settings["username"] = "driftd";
   settings["password"] = "token-1";
@@ -19,11 +19,11 @@ inline ProviderProbe redis_probe(nlohmann::json settings, const std::string& pas
   return ProviderProbe("providers/redis.so", settings, {{"token-1", password}});
 }
 
-/// Refreshes without a cursor until `seen`.
+/// Refreshes without a cursor until `seen` holds, for at most `max`. Returns the last refresh.
 inline Collected refresh_until(ProviderProbe& probe, const std::function<bool(const Collected&)>& seen,
-                               std::chrono::milliseconds most = std::chrono::seconds(20)) {
+                               std::chrono::milliseconds max = std::chrono::seconds(20)) {
   Collected last;
-  EXPECT_TRUE(eventually([&] { return seen(last = probe.refresh()); }, most)) << "never seen";
+  EXPECT_TRUE(eventually([&] { return seen(last = probe.refresh()); }, max)) << "the expected state was never seen";
   return last;
 }
 

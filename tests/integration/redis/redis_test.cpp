@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The provider against a real server: every kind is listed, a change is seen, a failure says what is wrong.
 #include "support/redis.hpp"
 
 #include <gmock/gmock.h>
@@ -85,7 +86,7 @@ TEST_F(Redis, RightRevokedInTheMiddleIsNamedAndThatKindIsNotComplete) {
   ASSERT_NE(second.diagnostic(DRIFTD_DENIED), nullptr);
   EXPECT_EQ(second.diagnostic(DRIFTD_DENIED)->right, "+config|get");
   EXPECT_EQ(second.diagnostic(DRIFTD_DENIED)->kind, "server");
-  EXPECT_TRUE(second.cursor.empty()) << "a cursor vouches for what was not read";
+  EXPECT_TRUE(second.cursor.empty()) << "a cursor would vouch for what was not read";
 }
 
 TEST_F(Redis, WrongPasswordIsUnauthenticatedAndNotRepeated) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replicas, Sentinels and clusters of real servers: a failover is an endpoint, never configuration and never a flap.
+// Replicas, Sentinels and clusters of real servers: a failover changes endpoints, never configuration, and only once.
 #include <csignal>
 #include <sstream>
 #include <thread>
@@ -18,7 +18,8 @@ std::vector<std::string> replica_of(const RedisServer& primary) {
   return {"--replicaof", "127.0.0.1", std::to_string(primary.port()), "--repl-diskless-sync-delay", "0"};
 }
 
-bool linked(const RedisServer& replica) {
+/// Waits until the replica is connected to its primary.
+bool await_link(const RedisServer& replica) {
   return eventually([&] {
     return replica.command({"INFO", "replication"}).find("master_link_status:up") != std::string::npos;
   });
@@ -29,7 +30,7 @@ class Replicas : public testing::Test {
   Replicas() : replica_(replica_of(primary_)) {
     primary_.grant_readme("pw-canary");
     replica_.grant_readme("pw-canary");
-    EXPECT_TRUE(linked(replica_));
+    EXPECT_TRUE(await_link(replica_));
   }
   RedisServer primary_, replica_;
 };
@@ -49,7 +50,7 @@ TEST_F(Replicas, PromotionChangesEndpointsOnly) {
 TEST_F(Replicas, APromotedPrimaryContinuesTheHistoryAndAnotherServerDoesNot) {
   RedisServer second(replica_of(primary_)), stranger;
   second.grant_readme("pw-canary");
-  ASSERT_TRUE(linked(second));
+  ASSERT_TRUE(await_link(second));
   auto probe = redis_probe({{"address", second.address()}});
   const json first = probe.refresh().body("replication", "replication")["history"];
   replica_.command({"REPLICAOF", "NO", "ONE"});
@@ -58,7 +59,7 @@ TEST_F(Replicas, APromotedPrimaryContinuesTheHistoryAndAnotherServerDoesNot) {
       refresh_until(probe, [](const Collected& c) { return c.body("replication", "replication").contains("history"); });
   const json second_history = after.body("replication", "replication")["history"];
   EXPECT_NE(second_history["id"], first["id"]);
-  EXPECT_EQ(second_history["previous"], first["id"]) << "what the provider's diff demotes";
+  EXPECT_EQ(second_history["previous"], first["id"]) << "the new history names the one that it continues";
   second.command({"REPLICAOF", "127.0.0.1", std::to_string(stranger.port())});
   const auto lost = refresh_until(probe, [&](const Collected& c) {
     const json history = c.body("replication", "replication").value("history", second_history);
@@ -114,7 +115,8 @@ class Sentinels : public Replicas {
              std::string::npos;
     }));
   }
-  /// Waits longer than TILT: a Sentinel whose timer was two seconds late does nothing for 30 s.
+  /// Waits longer than 30 s, for a Sentinel whose timer was two seconds late does nothing for that long (its TILT
+  /// mode).
   void fail_over() const {
     EXPECT_TRUE(eventually([&] { return sentinel_.command({"SENTINEL", "FAILOVER", "m"}) == "OK"; }, seconds(75)));
     EXPECT_TRUE(eventually(
@@ -152,7 +154,7 @@ TEST_F(Sentinels, SwitchMasterIsAHintAndTheNewPrimaryAnEndpoint) {
       [&] {
         if (!std::exchange(started, true)) fail_over();
       });
-  EXPECT_GE(hints.marks, 2) << "one when it listens, one for the switch";
+  EXPECT_GE(hints.marks, 2) << "one hint when the watch begins to listen, one for the switch";
   EXPECT_EQ(probe.refresh().body("sentinel_master", "m")["primary"], replica_.address());
 }
 
@@ -166,8 +168,9 @@ TEST_F(Sentinels, ASubscriptionThatStoodIsTakenUpAgainAfterOneSecondHoweverOften
         return c.marks >= 6;
       },
       seconds(60));
-  EXPECT_GE(cut.marks, 6) << "one each time that it listens";
-  EXPECT_LT(std::chrono::steady_clock::now() - began, seconds(20)) << "five seconds; pauses that only grow make it 31";
+  EXPECT_GE(cut.marks, 6) << "one hint each time that the watch begins to listen";
+  EXPECT_LT(std::chrono::steady_clock::now() - began, seconds(20))
+      << "five pauses of one second are 5 s, pauses that double would be 31 s";
 }
 
 TEST_F(Sentinels, SettingsOfAMasterAreConfigurationAndARemovedOneIsNotFound) {
@@ -184,21 +187,22 @@ TEST_F(Sentinels, TheyMayDisagreeAndThatIsHealthNeverAnEndpoint) {
   RedisSentinel other("m", stranger.port());
   other.grant_readme("pw-canary");
   auto probe = redis_probe({{"addresses", {sentinel_.address(), other.address()}}});
-  const auto torn = probe.refresh();
-  const auto* record = torn.find("sentinel_master", "m");
+  const auto disagreeing = probe.refresh();
+  const auto* record = disagreeing.find("sentinel_master", "m");
   ASSERT_NE(record, nullptr);
-  EXPECT_FALSE(torn.body("sentinel_master", "m").contains("primary"));
+  EXPECT_FALSE(disagreeing.body("sentinel_master", "m").contains("primary"));
   ASSERT_EQ(record->unread.size(), 1u);
   EXPECT_THAT(record->unread[0].reason, testing::AllOf(HasSubstr(stranger.address()), HasSubstr(primary_.address())));
-  EXPECT_EQ(torn.body("sentinel_master", "m")["quorum"], "1");
+  EXPECT_EQ(disagreeing.body("sentinel_master", "m")["quorum"], "1");
   const auto health = probe.health().health;
   EXPECT_EQ(health.state, static_cast<std::uint32_t>(DRIFTD_HEALTH_DEGRADED));
   EXPECT_THAT(health.reason, HasSubstr("do not agree on m"));
   other.stop();
-  const auto less = probe.refresh();
-  EXPECT_EQ(less.complete.count("sentinel_master"), 0u) << "a Sentinel that was not heard may know more";
-  EXPECT_EQ(less.body("sentinel_master", "m")["primary"], primary_.address());
-  EXPECT_EQ(less.body("server", "server"), torn.body("server", "server"));
+  const auto with_one_down = probe.refresh();
+  EXPECT_EQ(with_one_down.complete.count("sentinel_master"), 0u)
+      << "a Sentinel that did not answer may know more masters";
+  EXPECT_EQ(with_one_down.body("sentinel_master", "m")["primary"], primary_.address());
+  EXPECT_EQ(with_one_down.body("server", "server"), disagreeing.body("server", "server"));
   const auto missing = probe.read({{"sentinel_master", "other"}});
   EXPECT_NE(missing.status, DRIFTD_OK);
   EXPECT_EQ(missing.diagnostic(DRIFTD_NOT_FOUND), nullptr);
@@ -241,13 +245,13 @@ class Cluster : public testing::Test {
       slot = last + 1;
     }
     for (auto* node : {&b_, &c_, &replica_})
-      a_.command({"CLUSTER", "MEET", "127.0.0.1", std::to_string(node->port()), bus(*node)});
+      a_.command({"CLUSTER", "MEET", "127.0.0.1", std::to_string(node->port()), bus_port(*node)});
     EXPECT_TRUE(eventually([&] { return knows_all(a_) && knows_all(replica_); }, seconds(40)));
     EXPECT_TRUE(eventually([&] {
       return replica_.command({"CLUSTER", "REPLICATE", a_.command({"CLUSTER", "MYID"})}) == "OK";
     }));
     EXPECT_TRUE(eventually(
-        [&] {  // by gossip: each node for itself
+        [&] {  // each node learns it for itself, by gossip
           const auto sees_replica = [](const RedisServer* node) {
             const std::string nodes = node->command({"CLUSTER", "NODES"});
             return knows_all(*node) && nodes.find("slave") != std::string::npos &&
@@ -258,7 +262,7 @@ class Cluster : public testing::Test {
         seconds(40)));
     for (auto* node : {&a_, &b_, &c_, &replica_}) node->grant_readme("pw-canary");
   }
-  static std::string bus(const RedisServer& node) {
+  static std::string bus_port(const RedisServer& node) {
     const std::string answer = node.command({"CONFIG", "GET", "cluster-port"});
     return answer.substr(answer.find('\n') + 1);
   }
@@ -281,7 +285,7 @@ TEST_F(Cluster, ShardsAreConfigurationAndAFailoverMovesOnlyNodes) {
   EXPECT_EQ(body["nodes"].size(), 4u);
   EXPECT_EQ(probe.refresh(before.cursor).unchanged, true);
   const auto promoted = [&] { return replica_.command({"ROLE"}).rfind("master", 0) == 0; };
-  const auto fails_over = [&] {  // it gives up by itself after five seconds
+  const auto fails_over = [&] {  // an attempt of the server gives up after five seconds
     return replica_.command({"CLUSTER", "FAILOVER"}) == "OK" && eventually(promoted, seconds(6));
   };
   ASSERT_TRUE(eventually([&] { return promoted() || fails_over(); }, seconds(30)));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Equality checked against the server itself: one form is set, another is declared, the host's verdict is asked.
+// Equality checked against the server itself: a value is set in one notation and declared in another, and the host's
+// diff says whether the two are equal.
 #include <fstream>
 
 #include "core/judge/declaration.hpp"
@@ -18,7 +19,7 @@ class RedisValues : public testing::Test {
   RedisValues() : schemas_(json::parse(std::ifstream(DRIFTD_SOURCE_DIR "/plugins/redis/schema.json"))) {
     server_.grant_readme("pw-canary");
   }
-  /// What the host says of two bodies: the paths that differ.
+  /// The paths at which the host's diff says that two bodies differ.
   std::vector<std::string> differing(const char* kind, const json& a, const json& b) const {
     const auto schema = core::KindSchema::parse(schemas_["kinds"][kind].dump());
     EXPECT_TRUE(schema.has_value()) << (schema ? "" : schema.error().message);
@@ -29,13 +30,16 @@ class RedisValues : public testing::Test {
     }
     return out;
   }
+  /// The body of a declaration of one directive.
   json declared(const std::string& name, const std::string& value) const {
     return {{"config", {{name, json::parse(redis::config_value(name, value))}}}};
   }
+  /// The body of the ACL user `t` as the provider reads it.
   json user() {
     auto probe = redis_probe({{"address", server_.address()}});
     return probe.refresh().body("acl_user", "t");
   }
+  /// Creates the ACL user `t` again with these rules and returns its body.
   json set_user(const std::string& rules) {
     EXPECT_NE(server_.command({"ACL", "DELUSER", "t"}), "");
     std::vector<std::string> words{"ACL", "SETUSER", "t"};
@@ -49,6 +53,7 @@ class RedisValues : public testing::Test {
   json schemas_;
 };
 
+/// A directive that is set to `set`, which is equal to `same` and differs from `other`.
 struct Form {
   const char *name, *set, *same, *other;
 };
@@ -86,9 +91,10 @@ TEST_F(RedisValues, OneFormThatIsSetEqualsAnotherThatIsDeclaredAndATwinDoesNot) 
     ASSERT_EQ(server_.command({"CONFIG", "SET", form.name, form.set}), "OK") << form.name << " " << form.set;
     const json seen = probe.refresh().body("server", "server");
     EXPECT_TRUE(differing("server", declared(form.name, form.same), seen).empty())
-        << form.name << ": " << form.set << " is " << form.same << ", but reads " << seen["config"][form.name];
+        << form.name << ": " << form.set << " must be equal to " << form.same << ", the server has "
+        << seen["config"][form.name];
     EXPECT_FALSE(differing("server", declared(form.name, form.other), seen).empty())
-        << form.name << ": " << form.set << " is not " << form.other;
+        << form.name << ": " << form.set << " must differ from " << form.other;
   }
 }
 
@@ -98,7 +104,7 @@ TEST_F(RedisValues, EveryDirectiveOfThisServerHasATypeThatReadsItsValue) {
   const json config = probe.refresh().body("server", "server")["config"];
   EXPECT_GT(config.size(), 150u);
   for (const auto& [name, value] : config.items()) {
-    if (value.is_object()) continue;  // its members have types
+    if (value.is_object()) continue;  // each of its members has a type
     const auto path = core::Path().child("config").child(name);
     EXPECT_NE(schema->rule(path).path.text(), "config.*") << name << " has no type of its own";
     if (!value.is_string()) continue;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Servers of other versions than Debian's (tests/servers/redis): every kind is seen with the README's rights, a change
-// is seen, nothing drifts by itself.
+// Servers of versions that Debian does not have (tests/servers/redis): every kind is seen with the README's rights, a
+// change is seen, and nothing drifts by itself.
 #include "integration/redis/fixture.hpp"
 
 namespace driftd::test {
@@ -14,7 +14,7 @@ class RedisVersions : public testing::TestWithParam<const char*> {
  protected:
   bool older() const { return std::string(GetParam()) == "redis-6.2"; }
   std::string version() const { return older() ? "6.2.14" : "9.1.2"; }
-  static void same_bytes(const Collected& a, const Collected& b) {
+  static void expect_same_bodies(const Collected& a, const Collected& b) {
     ASSERT_EQ(a.records.size(), b.records.size());
     for (std::size_t i = 0; i < a.records.size(); ++i)
       EXPECT_EQ(a.records[i].body, b.records[i].body) << a.records[i].id;
@@ -34,13 +34,13 @@ TEST_P(RedisVersions, RightsOfTheReadmeShowEveryKindAndTwoListingsAreTheSameByte
                 {"acl_user", 3}, {"cluster", 0}, {"replication", 1}, {"sentinel_master", 0}, {"server", 1}}));
   for (const auto& record : first.records) EXPECT_THAT(record.unread, IsEmpty()) << record.kind << "/" << record.id;
   const json body = first.body("server", "server");
-  EXPECT_EQ(body["version"], version()) << "of the product, not of the Redis that it is compatible with";
+  EXPECT_EQ(body["version"], version()) << "the version of the product, not of the Redis that it is compatible with";
   EXPECT_EQ(body["product"], older() ? "redis" : "valkey");
   EXPECT_GT(body["config"].size(), 100u);
   EXPECT_EQ(body["persistence"], "none");
   EXPECT_EQ(body["mode"], "standalone");
-  same_bytes(first, p.refresh());
-  EXPECT_EQ(p.refresh(first.cursor).unchanged, !older()) << "INFO counts subcommands from 7.0 on";
+  expect_same_bodies(first, p.refresh());
+  EXPECT_EQ(p.refresh(first.cursor).unchanged, !older()) << "INFO counts the calls of subcommands only from 7.0 on";
   const auto health = p.health().health;
   EXPECT_EQ(health.state, static_cast<std::uint32_t>(DRIFTD_HEALTH_UP));
   EXPECT_EQ(health.server_version, version());
@@ -56,7 +56,7 @@ TEST_P(RedisVersions, ARestartIsNoDrift) {
   server.grant_readme("pw-canary");
   const auto second = p.refresh(first.cursor);
   EXPECT_FALSE(second.unchanged);
-  same_bytes(first, second);
+  expect_same_bodies(first, second);
 }
 
 TEST_P(RedisVersions, AChangeIsSeen) {
@@ -64,25 +64,25 @@ TEST_P(RedisVersions, AChangeIsSeen) {
   server.grant_readme("pw-canary");
   ASSERT_EQ(server.command({"ACL", "SETUSER", "app", "on", ">one", "~app:*", "-@all", "+get"}), "OK");
   auto p = redis_probe({{"address", server.address()}});
-  auto before = p.refresh();
-  const auto after = [&](const std::vector<std::string>& words) {
+  auto current = p.refresh();
+  const auto change = [&](const std::vector<std::string>& words) {
     EXPECT_EQ(server.command(words), "OK") << words[0];
-    before = p.refresh(before.cursor);
-    EXPECT_FALSE(before.unchanged) << words[0];
+    current = p.refresh(current.cursor);
+    EXPECT_FALSE(current.unchanged) << words[0];
   };
-  after({"CONFIG", "SET", "maxmemory", "64mb"});
-  EXPECT_EQ(before.body("server", "server")["config"]["maxmemory"], "67108864");
-  const json password = before.body("acl_user", "app")["passwords"];
-  after({"ACL", "SETUSER", "app", "resetpass", ">two"});
-  EXPECT_NE(before.body("acl_user", "app")["passwords"], password);
-  const json commands = before.body("acl_user", "app")["commands"];
-  after({"ACL", "SETUSER", "app", "+@read"});
-  EXPECT_NE(before.body("acl_user", "app")["commands"], commands);
-  after({"ACL", "SETUSER", "app", "~other:*", "resetchannels", "&news"});
-  EXPECT_EQ(before.body("acl_user", "app")["keys"], json({"~app:*", "~other:*"}));
-  after({"REPLICAOF", "127.0.0.1", std::to_string(primary.port())});
-  EXPECT_EQ(before.body("replication", "replication")["role"], "replica");
-  EXPECT_EQ(before.body("replication", "replication")["primary"], primary.address());
+  change({"CONFIG", "SET", "maxmemory", "64mb"});
+  EXPECT_EQ(current.body("server", "server")["config"]["maxmemory"], "67108864");
+  const json password = current.body("acl_user", "app")["passwords"];
+  change({"ACL", "SETUSER", "app", "resetpass", ">two"});
+  EXPECT_NE(current.body("acl_user", "app")["passwords"], password);
+  const json commands = current.body("acl_user", "app")["commands"];
+  change({"ACL", "SETUSER", "app", "+@read"});
+  EXPECT_NE(current.body("acl_user", "app")["commands"], commands);
+  change({"ACL", "SETUSER", "app", "~other:*", "resetchannels", "&news"});
+  EXPECT_EQ(current.body("acl_user", "app")["keys"], json({"~app:*", "~other:*"}));
+  change({"REPLICAOF", "127.0.0.1", std::to_string(primary.port())});
+  EXPECT_EQ(current.body("replication", "replication")["role"], "replica");
+  EXPECT_EQ(current.body("replication", "replication")["primary"], primary.address());
   EXPECT_EQ(server.command({"ACL", "DELUSER", "app"}), "1");
   EXPECT_NE(p.read({{"acl_user", "app"}}).diagnostic(DRIFTD_NOT_FOUND), nullptr);
 }
@@ -128,7 +128,7 @@ TEST_P(RedisVersions, AClusterNodeShowsItsShards) {
   for (const auto& diagnostic : seen.diagnostics) ADD_FAILURE() << diagnostic.text;
   EXPECT_EQ(seen.complete.at("cluster"), 1u);
   EXPECT_THAT(seen.body("cluster", "cluster")["shards"].dump(), HasSubstr("0-2"));
-  same_bytes(seen, p.refresh());
+  expect_same_bodies(seen, p.refresh());
 }
 
 TEST_P(RedisVersions, ASentinelShowsItsMasters) {
