@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is in databases: schemas, grants, publications, subscriptions, slots and the shape of tables.
+// The kinds inside databases: schemas, default privileges, publications, subscriptions, and the fingerprints of tables;
+// and the replication slots of the server.
 #include <utility>
 
 #include "fixture.hpp"
@@ -22,8 +23,8 @@ class PostgresCatalog : public testing::Test {
   ProviderProbe probe(const json& extra = {{"databases", "*"}, {"fingerprints", "public"}}) {
     return postgres_probe(server_.endpoint(), extra);
   }
-  /// Attributes of the fingerprint of shop.public.t that a statement changes.
-  std::vector<std::string> moved_by(const std::string& statement) {
+  /// The attributes of the fingerprint of shop.public.t that a statement changes.
+  std::vector<std::string> attributes_changed_by(const std::string& statement) {
     auto p = probe();
     const json before = p.refresh().body("table_fingerprint", "shop.public.t");
     server_.sql(statement, "shop");
@@ -78,11 +79,11 @@ TEST_F(PostgresCatalog, GrantAllIsTheListSpeltOutAndAnUntouchedListIsItsDefault)
   server_.sql("GRANT ALL ON SCHEMA s TO app", "shop");
   EXPECT_EQ(p.refresh().body("schema", "shop.s"), untouched);
   server_.sql("GRANT USAGE, CREATE ON SCHEMA s TO reader", "shop");
-  const auto spelt = grants(p.refresh().body("schema", "shop.s"));
+  const auto spelt_out = grants(p.refresh().body("schema", "shop.s"));
   server_.sql("REVOKE ALL ON SCHEMA s FROM reader; GRANT ALL ON SCHEMA s TO reader", "shop");
-  EXPECT_EQ(grants(p.refresh().body("schema", "shop.s")), spelt);
+  EXPECT_EQ(grants(p.refresh().body("schema", "shop.s")), spelt_out);
   server_.sql("REVOKE CREATE ON SCHEMA s FROM reader", "shop");
-  EXPECT_NE(grants(p.refresh().body("schema", "shop.s")), spelt);
+  EXPECT_NE(grants(p.refresh().body("schema", "shop.s")), spelt_out);
   const json database = p.refresh().body("database", "shop");
   server_.sql("GRANT CONNECT, TEMPORARY ON DATABASE shop TO PUBLIC; GRANT ALL ON DATABASE shop TO postgres");
   EXPECT_EQ(p.refresh().body("database", "shop"), database);
@@ -112,22 +113,27 @@ TEST_F(PostgresCatalog, DefaultPrivilegesComeAndGo) {
 
 TEST_F(PostgresCatalog, EachPartOfATableMovesItsOwnDigest) {
   using testing::ElementsAre;
-  EXPECT_THAT(moved_by("ALTER TABLE t ADD COLUMN x int DEFAULT 7"), ElementsAre("columns"));
-  EXPECT_THAT(moved_by("ALTER TABLE t ALTER COLUMN x TYPE bigint"), ElementsAre("columns"));
-  EXPECT_THAT(moved_by("GRANT SELECT (v) ON t TO reader"), ElementsAre("columns"));
-  EXPECT_THAT(moved_by("ALTER TABLE t ADD CONSTRAINT positive CHECK (id > 0)"), ElementsAre("constraints"));
-  EXPECT_THAT(moved_by("CREATE INDEX by_v ON t (v)"), ElementsAre("indexes"));
-  EXPECT_THAT(moved_by("CREATE POLICY own ON t USING (v = current_user)"), ElementsAre("policies"));
-  EXPECT_THAT(moved_by("CREATE POLICY narrow ON t AS RESTRICTIVE USING (v = 'a')"), ElementsAre("policies"));
-  EXPECT_THAT(moved_by("DROP POLICY narrow ON t; CREATE POLICY narrow ON t AS RESTRICTIVE WITH CHECK (v = 'a')"),
-              ElementsAre("policies"))
-      << "who may read is not who may write";
-  EXPECT_THAT(moved_by("ALTER TABLE t ENABLE ROW LEVEL SECURITY"), ElementsAre("row_security"));
-  EXPECT_THAT(moved_by("ALTER TABLE t OWNER TO app"), testing::IsSupersetOf({"owner"}));
-  EXPECT_THAT(moved_by("CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$; "
-                       "CREATE TRIGGER tr AFTER INSERT ON t EXECUTE FUNCTION f()"),
-              ElementsAre("triggers"));
-  EXPECT_THAT(moved_by("INSERT INTO t (id) VALUES (1); ANALYZE t"), ElementsAre()) << "data is not shape";
+  EXPECT_THAT(attributes_changed_by("ALTER TABLE t ADD COLUMN x int DEFAULT 7"), ElementsAre("columns"));
+  EXPECT_THAT(attributes_changed_by("ALTER TABLE t ALTER COLUMN x TYPE bigint"), ElementsAre("columns"));
+  EXPECT_THAT(attributes_changed_by("GRANT SELECT (v) ON t TO reader"), ElementsAre("columns"));
+  EXPECT_THAT(attributes_changed_by("ALTER TABLE t ADD CONSTRAINT positive CHECK (id > 0)"),
+              ElementsAre("constraints"));
+  EXPECT_THAT(attributes_changed_by("CREATE INDEX by_v ON t (v)"), ElementsAre("indexes"));
+  EXPECT_THAT(attributes_changed_by("CREATE POLICY own ON t USING (v = current_user)"), ElementsAre("policies"));
+  EXPECT_THAT(attributes_changed_by("CREATE POLICY narrow ON t AS RESTRICTIVE USING (v = 'a')"),
+              ElementsAre("policies"));
+  EXPECT_THAT(
+      attributes_changed_by("DROP POLICY narrow ON t; CREATE POLICY narrow ON t AS RESTRICTIVE WITH CHECK (v = 'a')"),
+      ElementsAre("policies"))
+      << "USING and WITH CHECK are different conditions";
+  EXPECT_THAT(attributes_changed_by("ALTER TABLE t ENABLE ROW LEVEL SECURITY"), ElementsAre("row_security"));
+  EXPECT_THAT(attributes_changed_by("ALTER TABLE t OWNER TO app"), testing::IsSupersetOf({"owner"}));
+  EXPECT_THAT(
+      attributes_changed_by("CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$; "
+                            "CREATE TRIGGER tr AFTER INSERT ON t EXECUTE FUNCTION f()"),
+      ElementsAre("triggers"));
+  EXPECT_THAT(attributes_changed_by("INSERT INTO t (id) VALUES (1); ANALYZE t"), ElementsAre())
+      << "rows and statistics are not in the fingerprint";
 }
 
 TEST_F(PostgresCatalog, ASchemaWhoseNameHoldsABackslashIsListed) {
@@ -195,7 +201,7 @@ TEST_F(PostgresCatalog, SlotsComeAndGoAndTheirLagIsStatus) {
   EXPECT_EQ(status["active"], false);
   EXPECT_EQ(status["wal_status"], "reserved");
   server_.sql("SELECT pg_logical_emit_message(true, 'filler', repeat('x', 100000))");
-  EXPECT_TRUE(p.refresh(seen.cursor).unchanged) << "lag alone is no change";
+  EXPECT_TRUE(p.refresh(seen.cursor).unchanged) << "a slot whose lag alone grows has not changed";
   server_.sql("SELECT pg_drop_replication_slot('logical')");
   EXPECT_NE(p.read({{"slot", "logical"}}).diagnostic(DRIFTD_NOT_FOUND), nullptr);
 }
@@ -217,17 +223,17 @@ TEST_F(PostgresCatalog, ADatabaseThatIsClosedToUsIsUnknownAndNothingInItIsGone) 
 }
 
 TEST_F(PostgresCatalog, WhatIsInADatabaseThatWasClosedOrBecameATemplateIsNotGone) {
-  for (const std::string words : {"ALLOW_CONNECTIONS false", "IS_TEMPLATE true"}) {
+  for (const std::string option : {"ALLOW_CONNECTIONS false", "IS_TEMPLATE true"}) {
     auto p = probe();
     const auto before = p.refresh();
-    server_.sql("ALTER DATABASE shop " + words);
+    server_.sql("ALTER DATABASE shop " + option);
     const auto after = p.refresh(before.cursor);
     EXPECT_EQ(after.find("schema", "shop.public"), nullptr);
-    EXPECT_EQ(after.complete.count("schema"), 1u) << "the others are whole";
+    EXPECT_EQ(after.complete.count("schema"), 1u) << "the schemas of the other databases are complete";
     const auto one = p.read({{"schema", "shop.public"}, {"schema", "shop.never"}, {"schema", "postgres.never"}});
     ASSERT_NE(one.diagnostic(DRIFTD_UNAVAILABLE), nullptr);
     EXPECT_THAT(one.diagnostic(DRIFTD_UNAVAILABLE)->text,
-                HasSubstr(words[0] == 'A' ? "closed to connections" : "a template"));
+                HasSubstr(option == "ALLOW_CONNECTIONS false" ? "closed to connections" : "a template"));
     ASSERT_NE(one.diagnostic(DRIFTD_NOT_FOUND), nullptr);
     EXPECT_EQ(one.diagnostics.size(), 3u);
     server_.sql("ALTER DATABASE shop ALLOW_CONNECTIONS true IS_TEMPLATE false");
@@ -251,13 +257,13 @@ TEST_F(PostgresCatalog, DdlIsAHintWhereTheTriggerOfTheReadmeIs) {
   server_.sql(readme_block("postgres", "### Faster", "sql"));
   auto p = probe({{"connect_timeout_ms", 2000}});
   bool done = false;
-  const auto told = p.watch(
+  const auto hints = p.watch(
       {}, [](const Collected& c) { return c.marks >= 2; }, seconds(20),
       [&] {
-        if (!std::exchange(done, true)) server_.sql("CREATE TABLE told (id int)");
+        if (!std::exchange(done, true)) server_.sql("CREATE TABLE news (id int)");
       });
-  EXPECT_GE(told.marks, 2) << "one when it listens, one for the statement";
-  EXPECT_EQ(told.status, DRIFTD_OK);
+  EXPECT_GE(hints.marks, 2) << "one hint when the watch begins to listen, one for the statement";
+  EXPECT_EQ(hints.status, DRIFTD_OK);
 }
 
 TEST_F(PostgresCatalog, WithoutTheTriggerTheWatchIsSilentAndEndsWhenAsked) {
@@ -275,19 +281,19 @@ TEST_F(PostgresCatalog, AnIdleCycleIsFourStatements) {
   server_.sql("SELECT pg_reload_conf()");
   const auto loaded =
       refresh_until(p, [&](const Collected& c) { return c.body("setting", "log_statement")["value"] == "all"; });
-  // The reload, or a transaction of somebody else, may have come between the hashes and the rows: then that cursor is
-  // no promise, and the next refresh lists once more.
+  // If the reload, or a transaction of somebody else, came between the hashes and the rows, the cursor does not vouch
+  // for what was listed, and the next refresh lists again.
   auto cursor = loaded.cursor;
   ASSERT_TRUE(eventually([&] {
     const auto next = p.refresh(cursor);
     cursor = next.unchanged ? cursor : next.cursor;
     return next.unchanged;
   }));
-  const std::string kStatement = "LOG:  statement: ";
+  const std::string logged = "LOG:  statement: ";
   const auto statements = [&] {
     const std::string log = server_.log();
     std::size_t count = 0;
-    for (auto at = log.find(kStatement); at != std::string::npos; at = log.find(kStatement, at + 1)) ++count;
+    for (auto at = log.find(logged); at != std::string::npos; at = log.find(logged, at + 1)) ++count;
     return count;
   };
   const auto before = statements();

@@ -64,14 +64,14 @@ TEST_F(PostgresStandby, PromotionMovesRoleAndTimelineAndKeepsTheIdentity) {
   ASSERT_EQ(standby_->value("SELECT pg_promote(true, 60)"), "t");
   const auto after =
       refresh_until(p, [](const Collected& c) { return c.body("instance", "instance")["timeline"] == 2; });
-  json moved = after.body("instance", "instance"), stood = before.body("instance", "instance");
-  EXPECT_EQ(moved["role"], "primary");
-  EXPECT_EQ(moved["upstream"], nullptr);
+  json primary = after.body("instance", "instance"), standby = before.body("instance", "instance");
+  EXPECT_EQ(primary["role"], "primary");
+  EXPECT_EQ(primary["upstream"], nullptr);
   for (const char* changed : {"role", "timeline", "upstream"}) {
-    moved.erase(changed);
-    stood.erase(changed);
+    primary.erase(changed);
+    standby.erase(changed);
   }
-  EXPECT_EQ(moved, stood);
+  EXPECT_EQ(primary, standby) << "nothing else changes";
   for (const char* kind : {"role", "database", "extension", "schema", "hba_rule"}) {
     for (const auto& record : before.records) {
       if (record.kind != kind) continue;
@@ -85,7 +85,7 @@ TEST_F(PostgresStandby, TheListOfEndpointsFindsThePrimaryAfterAFailover) {
       "", {{"endpoints", {primary_.endpoint(), standby_->endpoint()}}, {"target_session_attrs", "primary"}});
   EXPECT_EQ(p.refresh().body("instance", "instance")["endpoint"], primary_.endpoint());
   primary_.stop();
-  EXPECT_EQ(p.refresh().status, DRIFTD_UNAVAILABLE) << "a standby is not asked for";
+  EXPECT_EQ(p.refresh().status, DRIFTD_UNAVAILABLE) << "the settings ask for a primary, and only a standby is left";
   ASSERT_EQ(standby_->value("SELECT pg_promote(true, 60)"), "t");
   const auto after = refresh_until(p, [](const Collected& c) { return c.status == DRIFTD_OK; });
   EXPECT_EQ(after.body("instance", "instance")["endpoint"], standby_->endpoint());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What fails is unknown, names its right, and is never a deletion.
+// A failure makes what could not be read unknown, names the missing right, and is never taken for a deletion.
 #include <csignal>
 #include <fstream>
 
@@ -21,7 +21,7 @@ class PostgresFailure : public testing::Test {
 
 TEST_F(PostgresFailure, EachRightThatIsTakenNamesItselfAndOnlyItsKindsAreIncomplete) {
   struct Right {
-    const char *take, *give, *named;
+    const char *take, *give, *expected;
     std::vector<std::string> kinds;
   };
   const Right rights[] = {
@@ -58,7 +58,7 @@ TEST_F(PostgresFailure, EachRightThatIsTakenNamesItselfAndOnlyItsKindsAreIncompl
     EXPECT_EQ(after.status, DRIFTD_OK) << right.take << ": "
                                        << (after.diagnostics.empty() ? "" : after.diagnostics[0].text);
     ASSERT_NE(after.diagnostic(DRIFTD_DENIED), nullptr) << right.take;
-    EXPECT_THAT(after.diagnostic(DRIFTD_DENIED)->right, HasSubstr(right.named));
+    EXPECT_THAT(after.diagnostic(DRIFTD_DENIED)->right, HasSubstr(right.expected));
     EXPECT_EQ(after.complete.size(), 13u - right.kinds.size()) << right.take;
     for (const auto& kind : right.kinds) {
       EXPECT_EQ(after.complete.count(kind), 0u) << right.take;
@@ -89,7 +89,7 @@ TEST_F(PostgresFailure, APausedServerIsLateNotChanged) {
   auto p = postgres_probe(server_.endpoint(), {{"connect_timeout_ms", 700}, {"statement_timeout_ms", 700}});
   const auto before = p.refresh_ok();
   server_.sql("SELECT 1");
-  // the postmaster and our backend: both stand still
+  // both the postmaster and the backend process of the provider's connection are stopped
   const std::string backend = server_.value("SELECT pid FROM pg_stat_activity WHERE usename = 'driftd'");
   server_.signal(SIGSTOP);
   freeze(std::stoi(backend));
@@ -134,25 +134,25 @@ class PostgresTls : public testing::Test {
     server_.sql("ALTER SYSTEM SET ssl = on");
     server_.restart();
   }
-  std::string named(const std::string& host) const { return host + ":" + std::to_string(server_.port()); }
+  std::string endpoint_at(const std::string& host) const { return host + ":" + std::to_string(server_.port()); }
   json settings(const std::string& mode) const { return {{"sslmode", mode}, {"sslrootcert", authority_.ca()}}; }
   Certificates authority_;
   PostgresServer server_;
 };
 
 TEST_F(PostgresTls, TheRightNameIsTrustedAndAWrongOneRefused) {
-  EXPECT_EQ(postgres_probe(named("localhost"), settings("verify-full")).refresh().status, DRIFTD_OK);
-  const auto refused = postgres_probe(named("127.0.0.1"), settings("verify-full")).refresh();
+  EXPECT_EQ(postgres_probe(endpoint_at("localhost"), settings("verify-full")).refresh().status, DRIFTD_OK);
+  const auto refused = postgres_probe(endpoint_at("127.0.0.1"), settings("verify-full")).refresh();
   EXPECT_EQ(refused.status, DRIFTD_UNAVAILABLE);
   ASSERT_FALSE(refused.diagnostics.empty());
   EXPECT_THAT(refused.diagnostics[0].text, HasSubstr("does not match host name"));
   EXPECT_TRUE(refused.records.empty() && refused.complete.empty());
-  EXPECT_EQ(postgres_probe(named("127.0.0.1"), settings("verify-ca")).refresh().status, DRIFTD_OK);
+  EXPECT_EQ(postgres_probe(endpoint_at("127.0.0.1"), settings("verify-ca")).refresh().status, DRIFTD_OK);
   const Certificates stranger;
-  const auto strange =
-      postgres_probe(named("localhost"), {{"sslmode", "verify-full"}, {"sslrootcert", stranger.ca()}}).refresh();
-  EXPECT_EQ(strange.status, DRIFTD_UNAVAILABLE);
-  EXPECT_THAT(strange.diagnostics.at(0).text, HasSubstr("certificate verify failed"));
+  const auto of_stranger =
+      postgres_probe(endpoint_at("localhost"), {{"sslmode", "verify-full"}, {"sslrootcert", stranger.ca()}}).refresh();
+  EXPECT_EQ(of_stranger.status, DRIFTD_UNAVAILABLE);
+  EXPECT_THAT(of_stranger.diagnostics.at(0).text, HasSubstr("certificate verify failed"));
 }
 
 TEST_F(PostgresTls, AClientCertificateStandsForThePassword) {
@@ -160,12 +160,12 @@ TEST_F(PostgresTls, AClientCertificateStandsForThePassword) {
   std::ofstream hba(server_.data_folder() + "/pg_hba.conf", std::ios::trunc);
   hba << "local all all scram-sha-256\nhostssl all driftd all cert\n" << std::flush;
   server_.sql("SELECT pg_reload_conf()");
-  json with = settings("verify-full");
-  with.update({{"sslcert", authority_.certificate("client")}, {"sslkey", authority_.key("client")}});
+  json with_certificate = settings("verify-full");
+  with_certificate.update({{"sslcert", authority_.certificate("client")}, {"sslkey", authority_.key("client")}});
   EXPECT_TRUE(eventually([&] {
-    return postgres_probe(named("localhost"), settings("verify-full")).refresh().status == DRIFTD_UNAUTHENTICATED;
+    return postgres_probe(endpoint_at("localhost"), settings("verify-full")).refresh().status == DRIFTD_UNAUTHENTICATED;
   }));
-  const auto seen = postgres_probe(named("localhost"), with).refresh();
+  const auto seen = postgres_probe(endpoint_at("localhost"), with_certificate).refresh();
   EXPECT_EQ(seen.status, DRIFTD_OK) << (seen.diagnostics.empty() ? "" : seen.diagnostics[0].text);
 }
 

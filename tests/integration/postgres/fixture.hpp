@@ -10,7 +10,7 @@
 
 namespace driftd::test {
 
-/// A provider at `endpoint` as the README's role; `extra` settings.
+/// A provider that reads `endpoint` as the README's role. `extra`: further settings, or others.
 inline ProviderProbe postgres_probe(const std::string& endpoint, const nlohmann::json& extra = nlohmann::json::object(),
                                     const std::string& password = "CHANGE-ME") {
   nlohmann::json settings{
@@ -19,14 +19,15 @@ inline ProviderProbe postgres_probe(const std::string& endpoint, const nlohmann:
   return {"providers/postgres.so", settings, {{"token-1", password}}};
 }
 
-/// Refreshes without a cursor until `seen`; reloads reach a session a moment after pg_reload_conf() returned.
+/// Refreshes without a cursor until `seen` holds, and returns the last refresh. A reload reaches a session a moment
+/// after pg_reload_conf() has returned.
 inline Collected refresh_until(ProviderProbe& probe, const std::function<bool(const Collected&)>& seen) {
   Collected last;
-  EXPECT_TRUE(eventually([&] { return seen(last = probe.refresh()); })) << "never seen";
+  EXPECT_TRUE(eventually([&] { return seen(last = probe.refresh()); })) << "the expected state was never seen";
   return last;
 }
 
-/// A list of {grantee, privilege, grantable}, shown as `grantee:privilege`.
+/// The grants of a record, sorted, each as `grantee:privilege`, with a `*` behind it if it was made WITH GRANT OPTION.
 inline std::vector<std::string> grants(const nlohmann::json& body) {
   std::vector<std::string> out;
   for (const auto& one : body["grants"]) {

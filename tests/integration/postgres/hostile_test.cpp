@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A role that may create objects in a schema of the search path must not get its code run by the monitoring role
-// (CVE-2018-1058): operators, functions, views and types of every name that driftd uses stand there in its way.
+// (CVE-2018-1058). So it creates operators, functions, views and types there, of every name that driftd uses.
 #include <gmock/gmock.h>
 #include <set>
 
@@ -13,7 +13,8 @@ using nlohmann::json;
 using testing::HasSubstr;
 using testing::Not;
 
-// What runs says so in the server's log, which no transaction takes back, and tries to leave a row.
+// Each trap calls this function if it runs. It writes to the server's log, which no rollback removes, and tries to
+// insert a row. %1 is the schema.
 constexpr const char* kLoot = R"sql(
 CREATE TABLE IF NOT EXISTS public.loot (what text);
 GRANT INSERT, SELECT ON public.loot TO public;
@@ -26,8 +27,9 @@ END $f$;
 GRANT EXECUTE ON FUNCTION %1.loot(pg_catalog.text) TO public;
 )sql";
 
-// One function of the same name and arguments for each of pg_catalog's, one operator for each of its operators and for
-// the pairs that only a conversion makes fit, one view for each relation, one domain for each type that queries name.
+// The traps: a function of the same name and arguments for each function of pg_catalog; an operator for each operator
+// there, and for pairs of types that pg_catalog's own operators fit only after a conversion; a view for each relation;
+// and a domain for each type that queries name. What the role may not create is left out.
 constexpr const char* kPlant = R"sql(
 DO $plant$
 DECLARE one record; n int := 0; body text;
@@ -98,7 +100,7 @@ class PostgresHostile : public testing::Test {
           "driftd TO mallory; "
           "CREATE PUBLICATION all_of_it FOR ALL TABLES",
           database);
-      // CREATE OR REPLACE is refused to who does not own README's functions, so they stay what they are
+      // mallory does not own the functions of the README, so CREATE OR REPLACE could not change them
       for (const auto* schema : {"evil", "public", "driftd"}) {
         plant(schema, kLoot, database);
         plant(schema, kPlant, database);
@@ -109,7 +111,8 @@ class PostgresHostile : public testing::Test {
     const std::string path = "SET search_path = pg_catalog; SET check_function_bodies = off; ";
     server_.sql_as("mallory", kPassword, path + in_schema(schema, text), database);
   }
-  /// The path as the owner of the databases may set it for everybody: what it covers comes before the system's own.
+  /// Sets the search path for everybody, as the owner of a database may: the schemas with the traps come before
+  /// pg_catalog.
   void set_traps() const {
     for (const auto* database : {"postgres", "shop"}) {
       server_.sql("ALTER DATABASE " + std::string(database) + " SET search_path = evil, \"$user\", public, pg_catalog");
@@ -137,7 +140,7 @@ TEST_F(PostgresHostile, NothingOfTheSearchPathRunsAndWhatIsReadIsRight) {
   const Collected seen = trapped.refresh({}, std::chrono::seconds(60));
   ASSERT_EQ(seen.status, DRIFTD_OK) << seen.diagnostics.front().text;
   EXPECT_EQ(seen.complete, honest.complete);
-  EXPECT_EQ(seen.complete.size(), 13u) << "every kind";
+  EXPECT_EQ(seen.complete.size(), 13u) << "every kind must be complete";
   const std::set<std::string> changed = {"database/postgres", "database/shop", "role/driftd"};  // by set_traps() itself
   for (const auto& record : honest.records) {
     const std::string name = record.kind + "/" + record.id;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What changes while everything is listed: the cursor that the refresh ends with must not vouch for it.
+// Changes that are made while a refresh lists everything: its cursor must not vouch for them.
 #include <thread>
 
 #include "fixture.hpp"
@@ -12,9 +12,9 @@ using std::chrono::seconds;
 class PostgresListing : public testing::Test {
  protected:
   PostgresListing() { server_.sql(readme_grants("postgres", "sql")); }
-  /// driftd.hba_file_modified() is asked once with each cursor and once for each row of hba_rule, which is read before
-  /// schema. It waits in these of its calls, each until let_go(). Its session may not write: it counts by the locks
-  /// that it holds.
+  /// Replaces driftd.hba_file_modified() by a function that waits in these of its calls, each until let_go() of that
+  /// call. The provider calls it once for each cursor and once for each row of hba_rule, which it reads before schema.
+  /// Its session may not write, so it counts its calls by the advisory locks that it holds.
   void hold(const std::string& calls) const {
     server_.sql(
         "CREATE TABLE public.go (call int); "
@@ -26,7 +26,8 @@ class PostgresListing : public testing::Test {
         ") AND NOT EXISTS (SELECT FROM public.go WHERE call = mine) LOOP PERFORM pg_sleep(0.01); END LOOP; RETURN "
         "NULL; END $$");
   }
-  bool called(int call) const {
+  /// Waits until call number `call` was begun.
+  bool await_call(int call) const {
     return eventually([&] {
       return server_.value("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'") == std::to_string(call);
     });
@@ -39,21 +40,22 @@ class PostgresListing : public testing::Test {
 
 TEST_F(PostgresListing, AChangeThatComesAndGoesInsideOfARefreshIsListedAgain) {
   ASSERT_EQ(probe_.refresh().status, DRIFTD_OK);
-  // the cursor of after the rows
+  // the call for the cursor that is taken after the rows
   const int last = std::stoi(server_.value("SELECT count(*) FROM pg_hba_file_rules")) + 2;
   hold("2, " + std::to_string(last));
   Collected during;
   std::jthread refreshing([&] { during = probe_.refresh({}, seconds(30)); });
-  EXPECT_TRUE(called(2));
+  EXPECT_TRUE(await_call(2));
   server_.sql("CREATE SCHEMA passing");
   let_go(2);
-  EXPECT_TRUE(called(last));
+  EXPECT_TRUE(await_call(last));
   server_.sql("DROP SCHEMA passing");
   let_go(last);
   refreshing.join();
   ASSERT_NE(during.find("schema", "postgres.passing"), nullptr);
   const Collected after = probe_.refresh(during.cursor);
-  EXPECT_FALSE(after.unchanged) << "the catalogue is as it was when the refresh began, and not as it was told";
+  EXPECT_FALSE(after.unchanged)
+      << "the catalogue is as it was when the refresh began, but not as the refresh listed it";
   EXPECT_EQ(after.find("schema", "postgres.passing"), nullptr);
   EXPECT_TRUE(probe_.refresh(after.cursor).unchanged);
 }
@@ -63,14 +65,14 @@ TEST_F(PostgresListing, AChangeDuringARefreshThatIsTakenBackAfterItIsSeen) {
   hold("2");
   Collected during;
   std::jthread refreshing([&] { during = probe_.refresh({}, seconds(30)); });
-  EXPECT_TRUE(called(2));
+  EXPECT_TRUE(await_call(2));
   server_.sql("CREATE SCHEMA passing");
   let_go(2);
   refreshing.join();
   ASSERT_NE(during.find("schema", "postgres.passing"), nullptr);
   server_.sql("DROP SCHEMA passing");
   const Collected after = probe_.refresh(during.cursor);
-  EXPECT_FALSE(after.unchanged) << "as before the change, but not as it was told";
+  EXPECT_FALSE(after.unchanged) << "the catalogue is as it was before the change, but not as the refresh listed it";
   EXPECT_EQ(after.complete.count("schema"), 1u);
   EXPECT_EQ(after.find("schema", "postgres.passing"), nullptr);
   EXPECT_TRUE(probe_.refresh(after.cursor).unchanged);

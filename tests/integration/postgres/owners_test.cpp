@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the owner of a database, or of a table in it, may do so that it takes long to read: it costs that database and
-// kind.
+// What the owner of a database, or of a table in it, may do to make it slow to read. It costs only that kind of that
+// database.
 #include <gmock/gmock.h>
 #include <chrono>
 #include <set>
@@ -69,10 +69,11 @@ TEST_F(PostgresOwners, ALockCostsTheKindThatMeetsIt) {
   EXPECT_THAT(why != nullptr ? why->text : "", testing::AllOf(HasSubstr("database shop"), HasSubstr("lock timeout")));
   server_.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'mallory'");
   holder.join();
-  EXPECT_FALSE(p.refresh(seen.cursor).unchanged) << "nothing was promised meanwhile";
+  EXPECT_FALSE(p.refresh(seen.cursor).unchanged)
+      << "a refresh that missed a kind must not give a cursor that vouches for it";
 }
 
-/// Twelve databases of one tenant, a view in each locked, and one of somebody else.
+/// Twelve databases of one tenant, with a locked view in each, and one of somebody else.
 class PostgresManyOwners : public testing::Test {
  protected:
   PostgresManyOwners() {
@@ -115,31 +116,33 @@ class PostgresManyOwners : public testing::Test {
 TEST_F(PostgresManyOwners, AllTheirLocksTogetherLeaveTheCycleItsEnd) {
   auto p = postgres_probe(server_.endpoint(), {{"databases", "*"}, {"fingerprints", {"m"}}});
   lock_all();
-  std::set<std::string> had_a_turn;
-  int shop = 0;
-  for (int cycle = 0; cycle < 6 && (shop < 3 || had_a_turn.size() < locked_.size()); ++cycle) {
+  std::set<std::string> read_once;
+  int shop_reads = 0;
+  for (int cycle = 0; cycle < 6 && (shop_reads < 3 || read_once.size() < locked_.size()); ++cycle) {
     const auto seen = p.refresh({}, std::chrono::seconds(10));
     ASSERT_EQ(seen.status, DRIFTD_OK) << cycle << ": " << seen.diagnostics.front().text;
-    EXPECT_GE(seen.complete.size(), 8u) << "what is not in databases is whole";
+    EXPECT_GE(seen.complete.size(), 8u) << "the kinds that are not in databases are complete";
     EXPECT_EQ(seen.complete.count("table_fingerprint"), 0u);
     EXPECT_NE(seen.find("role", "mallory"), nullptr);
     EXPECT_NE(seen.find("schema", "postgres.public"), nullptr);
-    std::string told;
+    std::string schemas_missed;
     for (const auto& why : seen.diagnostics) {
-      if (why.kind == "schema") told += why.text + "\n";  // its turn ended, or that of its connection
+      if (why.kind == "schema")
+        schemas_missed += why.text + "\n";  // the time of the database, or of its connection, was over
     }
     for (const auto& name : locked_) {
       const bool read = seen.find("schema", name + ".m") != nullptr;
-      if (read) had_a_turn.insert(name);
-      EXPECT_NE(read, told.find(name) != std::string::npos) << cycle << ": " << name << " in " << told;
+      if (read) read_once.insert(name);
+      EXPECT_NE(read, schemas_missed.find(name) != std::string::npos)
+          << "cycle " << cycle << ": " << name << " must be either read or named in: " << schemas_missed;
     }
-    EXPECT_EQ(seen.complete.count("schema") == 0, !told.empty());
-    const bool now = seen.find("table_fingerprint", "shop.m.ours") != nullptr;
-    EXPECT_TRUE(now || shop == 0) << cycle << ": who is cheap to read is read each time";
-    if (now) ++shop;
+    EXPECT_EQ(seen.complete.count("schema") == 0, !schemas_missed.empty());
+    const bool shop_read = seen.find("table_fingerprint", "shop.m.ours") != nullptr;
+    EXPECT_TRUE(shop_read || shop_reads == 0) << "cycle " << cycle << ": once read, a cheap database is read each time";
+    if (shop_read) ++shop_reads;
   }
-  EXPECT_GT(shop, 0) << "never read";
-  EXPECT_EQ(had_a_turn.size(), locked_.size()) << "nobody waits for ever";
+  EXPECT_GT(shop_reads, 0) << "the cheap database was never read";
+  EXPECT_EQ(read_once.size(), locked_.size()) << "each locked database must be read at least once";
   release();
   EXPECT_TRUE(eventually([&] { return p.refresh({}, std::chrono::seconds(10)).complete.size() == 13u; }));
 }

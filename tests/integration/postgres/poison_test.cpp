@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What any role may do to its own record must not blind driftd for the others.
+// Whatever a role does to its own record, driftd still reads the others.
 #include <gmock/gmock.h>
 
 #include "fixture.hpp"
@@ -37,14 +37,14 @@ TEST_F(PostgresPoison, SettingsOfMegabytesHideNothingButThemselves) {
   for (const auto& record : seen.records) EXPECT_LE(record.body.size(), 4u << 20) << record.kind << "/" << record.id;
 }
 
-/// A database of SQL_ASCII takes any bytes for a name, and roles are of all databases.
+/// A database whose encoding is SQL_ASCII accepts any bytes as a name, and a role belongs to all databases.
 TEST_F(PostgresPoison, NamesThatAreNotUtf8AreShownAndHideNothing) {
   server_.sql("CREATE DATABASE bytes TEMPLATE template0 ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C'");
   server_.sql("SET client_encoding = 'SQL_ASCII'; CREATE ROLE \"bad\xff\"; CREATE SCHEMA \"s\xfe\"", "bytes");
   server_.sql(
       "GRANT SELECT ON pg_file_settings, pg_hba_file_rules TO driftd; "
       "GRANT EXECUTE ON FUNCTION pg_show_all_file_settings(), pg_hba_file_rules() TO driftd",
-      "bytes");  // rights on catalogues are each database's own
+      "bytes");  // each database has its own rights on catalogues
   server_.sql("CREATE ROLE zz_backdoor SUPERUSER");
   for (const auto& settings : {json{{"databases", "*"}}, json{{"database", "bytes"}}}) {
     ProviderProbe probe = postgres_probe(server_.endpoint(), settings);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The provider against a real server, with the rights of its README and none more.
+// The provider against a real server, with the rights that its README asks for and no others.
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <netinet/in.h>
@@ -226,7 +226,8 @@ TEST_F(PostgresProvider, MissingConnectAndMissingDatabaseAreToldApart) {
   EXPECT_EQ(make({{"database", "none"}}).refresh().status, DRIFTD_INVALID);
 }
 
-/// The server's message names the role, and a time-out names the endpoint: which database was not read is ours to say.
+/// The server's message names only the role, and that of a time-out only the endpoint, so the provider must name the
+/// database.
 TEST_F(PostgresProvider, ADatabaseThatTakesNoConnectionIsNamed) {
   server.sql("CREATE DATABASE another");
   server.sql("ALTER ROLE driftd CONNECTION LIMIT 1");
@@ -253,7 +254,7 @@ TEST_F(PostgresProvider, TheUnixSocketWorksToo) {
 TEST_F(PostgresProvider, HealthAnswersWithinASecondWhileARefreshIsBlocked) {
   ProviderProbe probe = make({{"include", {"hba_rule"}}});
   probe.health();
-  // a function of the README that waits for a lock of ours: the refresh hangs in it
+  // a function of the README sleeps now, so that the refresh hangs in it
   server.sql(
       "CREATE OR REPLACE FUNCTION driftd.hba_file_modified() RETURNS timestamptz LANGUAGE sql VOLATILE SECURITY "
       "DEFINER AS $$ SELECT now() FROM (SELECT pg_sleep(30)) s $$");
@@ -268,7 +269,7 @@ TEST_F(PostgresProvider, HealthAnswersWithinASecondWhileARefreshIsBlocked) {
   EXPECT_EQ(health.health.system_identity, server.value("SELECT system_identifier FROM pg_control_system()"));
   refreshing.join();
   EXPECT_EQ(blocked.status, DRIFTD_DEADLINE);
-  EXPECT_TRUE(eventually([&] {  // the server was asked to stop it
+  EXPECT_TRUE(eventually([&] {  // the provider asked the server to cancel the statement
     return server.value("SELECT count(*) FROM pg_stat_activity WHERE usename = 'driftd' AND state = 'active'") == "0";
   }));
 }
@@ -297,8 +298,8 @@ TEST_F(PostgresProvider, ASettingOfTheMonitoringRoleItselfIsUnread) {
   EXPECT_EQ(all.find("setting", "work_mem")->unread.at(0).path, "bytes");
 }
 
-/// Answers one login as PostgreSQL 11 would: no such package in Debian 12, so only its greeting is played.
-void greet_as_eleven(int listener) {
+/// Answers one login as PostgreSQL 11 does. This is a fake greeting, for this folder's tests have only Debian's server.
+void answer_login_as_eleven(int listener) {
   const int fd = ::accept(listener, nullptr, nullptr);
   char startup[1024];
   (void)!::read(fd, startup, sizeof startup);
@@ -321,7 +322,7 @@ TEST(PostgresOld, AServerBefore12IsUnsupportedAndTheMessageNamesItsVersion) {
   ASSERT_EQ(::bind(listener, reinterpret_cast<sockaddr*>(&address), size), 0);
   ASSERT_EQ(::getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size), 0);
   ASSERT_EQ(::listen(listener, 4), 0);
-  std::thread old(greet_as_eleven, listener);
+  std::thread old(answer_login_as_eleven, listener);
   const std::string endpoint = "127.0.0.1:" + std::to_string(ntohs(address.sin_port));
   ProviderProbe probe("providers/postgres.so", {{"endpoints", endpoint}, {"user", "driftd"}, {"sslmode", "disable"}});
   const Collected refused = probe.refresh();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a role, or the owner of a database or of a table, may make as long as the server takes it. It is measured where
-// it lies: no more than its length ever reaches us, and it costs neither its neighbours nor its own other attributes.
+// Values that a role, or the owner of a database or of a table, may make as long as the server accepts. The server
+// measures them: if one is too long, only its length reaches us, and all other records and attributes are still read.
 #include <gmock/gmock.h>
 #include <sys/resource.h>
 
@@ -15,13 +15,14 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 
 /// The largest resident size that this process ever had, in KiB.
-long peak() {
+long peak_kib() {
   rusage usage{};
   ::getrusage(RUSAGE_SELF, &usage);
   return usage.ru_maxrss;
 }
 
-/// A setting of `mib` MiB, and of characters that each way of printing doubles: as text of an array, then of a row.
+/// A statement that sets a value of `mib` MiB. Each of its characters doubles when the array that holds it is printed,
+/// and again when the row is.
 std::string long_settings(const std::string& alter, int mib) {
   return "SET client_min_messages = error; DO $$ BEGIN EXECUTE '" + alter +
          " SET application_name = ' || quote_literal(repeat('\"', " + std::to_string(mib) + " << 20)); END $$";
@@ -38,7 +39,7 @@ class PostgresSizes : public testing::Test {
   void as_mallory(const std::string& statement, const std::string& database = "postgres") const {
     server_.sql_as("mallory", "of-mallory", statement, database);
   }
-  /// Every kind is whole, and of one record one attribute is unread for its length.
+  /// Expects that every kind is complete and that this attribute of this record, alone, is unread for its length.
   void expect_unread(const Collected& seen, const std::string& kind, const std::string& id,
                      const std::string& path) const {
     ASSERT_EQ(seen.status, DRIFTD_OK) << seen.diagnostics.front().text;
@@ -58,15 +59,15 @@ TEST_F(PostgresSizes, SettingsOfHundredsOfMegabytesAreUnreadAndNeverFetched) {
   auto p = postgres_probe(server_.endpoint(), {{"databases", "*"}});
   ASSERT_EQ(p.refresh().complete.size(), 13u);
   as_mallory(long_settings("ALTER ROLE mallory", 264));
-  const long before = peak();
+  const long before = peak_kib();
   const auto seen = p.refresh();
-  EXPECT_LT(peak() - before, 64 << 10) << "KiB";
+  EXPECT_LT(peak_kib() - before, 64 << 10) << "KiB, the growth of this process";
   expect_unread(seen, "role", "mallory", "settings");
   EXPECT_EQ(seen.body("role", "honest")["settings"]["work_mem"], "8MB");
-  EXPECT_TRUE(p.refresh(seen.cursor).unchanged) << "the hashes stand although nobody can print the settings";
+  EXPECT_TRUE(p.refresh(seen.cursor).unchanged) << "the settings cannot be printed, but their hash is the same";
   server_.sql("ALTER ROLE mallory CREATEROLE; ALTER ROLE honest SUPERUSER");
   const auto changed = p.refresh(seen.cursor);
-  EXPECT_EQ(changed.body("role", "mallory")["create_role"], true) << "its other attributes are judged";
+  EXPECT_EQ(changed.body("role", "mallory")["create_role"], true) << "the other attributes of this role are still read";
   EXPECT_EQ(changed.body("role", "honest")["superuser"], true);
   server_.sql("ALTER ROLE mallory RESET ALL");
   const auto again = p.refresh(changed.cursor);
@@ -92,7 +93,8 @@ TEST_F(PostgresSizes, SettingsOfADatabaseAreUnreadAndItsOtherAttributesJudged) {
   EXPECT_EQ(seen.body("database", "postgres")["settings"], json::object());
 }
 
-/// Each below the bound, together above it: what is short comes first, so that nobody is crowded out by who is long.
+/// Each is below the bound, but together they are above it. The short ones are read first, so that a long one never
+/// displaces a short one.
 TEST_F(PostgresSizes, SettingsInManyDatabasesHaveOneBoundTogether) {
   for (int i = 0; i < 4; ++i) {
     server_.sql("CREATE DATABASE d" + std::to_string(i));
@@ -120,18 +122,19 @@ TEST_F(PostgresSizes, AFilterOfMegabytesCostsTheTablesOfItsPublicationAlone) {
       "shop");
   server_.sql("CREATE PUBLICATION q FOR TABLE m.t WHERE (id > 3)", "shop");
   auto p = postgres_probe(server_.endpoint(), {{"databases", {"shop"}}});
-  const long before = peak();
+  const long before = peak_kib();
   const auto seen = p.refresh();
-  EXPECT_LT(peak() - before, (kSanitized ? 48 : 16) << 10) << "KiB; a sanitizer keeps for a while what was given back";
+  EXPECT_LT(peak_kib() - before, (kSanitized ? 48 : 16) << 10)
+      << "KiB, the growth of this process; a sanitizer keeps freed memory for a while";
   expect_unread(seen, "publication", "shop.p", "tables");
   EXPECT_EQ(seen.body("publication", "shop.q")["tables"][0]["filter"], "(id > 3)");
   EXPECT_EQ(seen.body("publication", "shop.p")["all_tables"], false);
 }
 
-/// A list as long as there are roles: who may create them may lengthen it.
+/// A list of grants can be as long as there are roles, so who may create roles may lengthen it.
 TEST_F(PostgresSizes, AGrantListThatNoRecordTakesIsUnreadAlone) {
   server_.sql("CREATE SCHEMA wide", "shop");
-  for (int part = 0; part < 10; ++part) {  // a transaction holds only so many locks
+  for (int part = 0; part < 10; ++part) {  // in ten transactions, for the number of locks in one is limited
     server_.sql("DO $$ BEGIN FOR i IN 1..1000 LOOP EXECUTE format('CREATE ROLE %s" + std::to_string(100 + part) +
                     "_%s', repeat('r', 50), i); END LOOP; EXECUTE 'GRANT ALL ON SCHEMA wide TO ' || (SELECT "
                     "string_agg(rolname, ',') FROM pg_roles "

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Units checked against the server itself: one form is set, another is declared, the host's verdict is asked.
+// Units checked against the server itself: a setting is set in one notation and declared in another, and the host's
+// diff says whether the two are equal.
 #include <fstream>
 
 #include "core/judge/declaration.hpp"
@@ -12,6 +13,7 @@ namespace {
 
 using nlohmann::json;
 
+/// A setting that is set to `set`, whose `attribute` is equal to `same` and differs from `other`.
 struct Form {
   const char *name, *set, *attribute;
   json same, other;
@@ -57,9 +59,9 @@ TEST(PostgresValues, OneFormThatIsSetEqualsAnotherThatIsDeclaredAndATwinDoesNot)
   for (const auto& form : forms) {
     const json body = seen.body("setting", form.name);
     EXPECT_FALSE(differs({{form.attribute, form.same}}, body))
-        << form.name << " set to " << form.set << " reads " << body << ", declared " << form.same;
+        << form.name << " set to " << form.set << " is read as " << body << " and must be equal to " << form.same;
     EXPECT_TRUE(differs({{form.attribute, form.other}}, body))
-        << form.name << " set to " << form.set << " reads " << body << ", twin " << form.other;
+        << form.name << " set to " << form.set << " is read as " << body << " and must differ from " << form.other;
     const json line = seen.body("file_setting", std::string("postgresql.auto.conf:") + form.name);
     EXPECT_EQ(line["state"], "in_effect") << form.name << ": " << line;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A major upgrade as people do it, pg_dump into a new cluster: the new server prints definitions in its own way and
-// gives new oids. Neither is drift; what really changed is (class 55 of the golden table).
+// A major upgrade by pg_dump into a new cluster, as people do it. The new server prints definitions in its own way and
+// gives new oids. Neither is drift, but a real change is (class 55 of the golden table).
 #include <fstream>
 #include <sstream>
 
@@ -27,13 +27,13 @@ CREATE INDEX by_note ON orders (lower(note)) WHERE status IN ('new');
 CREATE POLICY own ON orders USING (status IN ('new', 'paid'));
 GRANT SELECT ON orders TO reader)";
 
-/// What the agent keeps of one fingerprint, judged as it judges.
-struct Kept {
+/// What the agent stores of one fingerprint, and judges each new record against.
+struct StoredFingerprint {
   core::StoredResource row;
   core::JudgeContext context;
 
-  /// Paths of what is told.
-  std::vector<std::string> sees(const sdk::Record& record) {
+  /// Judges a record and stores the result. Returns the paths of the changes that are reported.
+  std::vector<std::string> judge(const sdk::Record& record) {
     core::Present seen;
     seen.observation.id = row.id;
     seen.observation.body = record.body;
@@ -60,7 +60,7 @@ class PostgresUpgrade : public testing::Test {
       server->sql("CREATE ROLE reader");
       server->sql("CREATE DATABASE shop");
     }
-    new_.sql("CREATE TABLE so_that(oids int)", "shop");  // differ
+    new_.sql("CREATE TABLE one_more (id int)", "shop");  // so that the oids of the two servers differ
     old_.sql(kShape, "shop");
     const auto to = [](const PostgresServer& server) {
       return " -h " + server.host() + " -p " + std::to_string(server.port()) + " -U postgres ";
@@ -78,9 +78,9 @@ class PostgresUpgrade : public testing::Test {
     if (found == nullptr) throw std::runtime_error("no fingerprint of " + table);
     return *found;
   }
-  /// As it was first seen on the old server.
-  Kept kept(const std::string& table) const {
-    Kept out;
+  /// The fingerprint of a table as it was first seen on the old server.
+  StoredFingerprint stored(const std::string& table) const {
+    StoredFingerprint out;
     std::ostringstream text;
     text << std::ifstream(DRIFTD_SOURCE_DIR "/plugins/postgres/schema.json").rdbuf();
     out.context.schema =
@@ -88,7 +88,7 @@ class PostgresUpgrade : public testing::Test {
     out.context.rules = std::make_shared<const core::Rules>();
     out.context.backend_uid = "b";
     out.row.id = {"table_fingerprint", "shop.public." + table};
-    EXPECT_THAT(out.sees(fingerprint(old_, table)), IsEmpty());
+    EXPECT_THAT(out.judge(fingerprint(old_, table)), IsEmpty());
     out.row.revision = 1;
     return out;
   }
@@ -97,41 +97,42 @@ class PostgresUpgrade : public testing::Test {
 
 TEST_F(PostgresUpgrade, AloneIsNoDriftAndEachServersOwnChangesAre) {
   const json before = json::parse(fingerprint(old_, "paid").body), after = json::parse(fingerprint(new_, "paid").body);
-  ASSERT_NE(before["definition"], after["definition"]) << "the two print alike: this proves nothing";
+  ASSERT_NE(before["definition"], after["definition"])
+      << "both servers print the definition alike, so this test proves nothing";
   ASSERT_NE(fingerprint(old_, "orders").external_name, fingerprint(new_, "orders").external_name);
   for (const std::string table : {"orders", "paid", "joined"}) {
-    Kept one = kept(table);
-    one.row.external_name.clear();  // the new system was accepted (unit.HeldEngine, unit.StateTest)
-    EXPECT_THAT(one.sees(fingerprint(new_, table)), IsEmpty()) << table;
+    StoredFingerprint one = stored(table);
+    one.row.external_name.clear();  // as when the new system was accepted (unit.HeldEngine, unit.StateTest)
+    EXPECT_THAT(one.judge(fingerprint(new_, table)), IsEmpty()) << table;
     EXPECT_EQ(core::parse(*one.row.baseline)->find("printed_by")->string()[0], "17/2");
-    EXPECT_THAT(one.sees(fingerprint(new_, table)), IsEmpty()) << table;
+    EXPECT_THAT(one.judge(fingerprint(new_, table)), IsEmpty()) << table;
   }
-  Kept orders = kept("orders"), paid = kept("paid");
-  for (Kept* one : {&orders, &paid}) one->row.external_name.clear();
-  EXPECT_THAT(orders.sees(fingerprint(new_, "orders")), IsEmpty());
-  EXPECT_THAT(paid.sees(fingerprint(new_, "paid")), IsEmpty());
+  StoredFingerprint orders = stored("orders"), paid = stored("paid");
+  for (StoredFingerprint* one : {&orders, &paid}) one->row.external_name.clear();
+  EXPECT_THAT(orders.judge(fingerprint(new_, "orders")), IsEmpty());
+  EXPECT_THAT(paid.judge(fingerprint(new_, "paid")), IsEmpty());
   new_.sql("ALTER TABLE orders DROP CONSTRAINT known, ADD CONSTRAINT known CHECK (status IN ('new', 'paid'))", "shop");
-  EXPECT_THAT(orders.sees(fingerprint(new_, "orders")), ElementsAre("constraints"));
+  EXPECT_THAT(orders.judge(fingerprint(new_, "orders")), ElementsAre("constraints"));
   new_.sql(
       "CREATE OR REPLACE VIEW paid AS SELECT id, status, substring(note from 1 for 2) AS n FROM orders WHERE status IN "
       "('paid')",
       "shop");
-  EXPECT_THAT(paid.sees(fingerprint(new_, "paid")), ElementsAre("definition"));
+  EXPECT_THAT(paid.judge(fingerprint(new_, "paid")), ElementsAre("definition"));
 }
 
 TEST_F(PostgresUpgrade, WhatChangedBesideItIsDrift) {
   new_.sql("ALTER TABLE orders OWNER TO reader; GRANT INSERT ON paid TO reader", "shop");
-  Kept orders = kept("orders"), paid = kept("paid");
-  for (Kept* one : {&orders, &paid}) one->row.external_name.clear();
-  EXPECT_THAT(orders.sees(fingerprint(new_, "orders")), testing::IsSupersetOf({"owner"}));
-  EXPECT_THAT(paid.sees(fingerprint(new_, "paid")), ElementsAre("grants"));
+  StoredFingerprint orders = stored("orders"), paid = stored("paid");
+  for (StoredFingerprint* one : {&orders, &paid}) one->row.external_name.clear();
+  EXPECT_THAT(orders.judge(fingerprint(new_, "orders")), testing::IsSupersetOf({"owner"}));
+  EXPECT_THAT(paid.judge(fingerprint(new_, "paid")), ElementsAre("grants"));
 }
 
 TEST_F(PostgresUpgrade, ATrueChangeOfTheOldServerIsDriftThere) {
-  Kept orders = kept("orders");
+  StoredFingerprint orders = stored("orders");
   old_.sql("ALTER TABLE orders DROP CONSTRAINT known, ADD CONSTRAINT known CHECK (status = ANY (ARRAY['new', 'paid']))",
            "shop");
-  EXPECT_THAT(orders.sees(fingerprint(old_, "orders")), ElementsAre("constraints"));
+  EXPECT_THAT(orders.judge(fingerprint(old_, "orders")), ElementsAre("constraints"));
 }
 
 TEST_F(PostgresUpgrade, TheInstanceTellsTheVersionAndThatDefinitionsAreTakenAnew) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Servers of other major versions than Debian's (tests/servers/postgres): every kind is seen whole, a change is seen,
-// and nothing drifts by itself.
+// Servers of major versions that Debian does not have (tests/servers/postgres): every kind is complete, a change is
+// seen, and nothing drifts by itself.
 #include "integration/postgres/fixture.hpp"
 
 namespace driftd::test {
@@ -15,7 +15,7 @@ std::string major_of(const std::string& version) { return version.substr(0, vers
 class PostgresVersions : public testing::TestWithParam<const char*> {
  protected:
   PostgresVersions() : server_({{"wal_level = logical"}, false, nullptr, GetParam()}) {
-    if (major_of(GetParam()) == "12") server_.sql("CREATE EXTENSION pgcrypto");  // as the README says
+    if (major_of(GetParam()) == "12") server_.sql("CREATE EXTENSION pgcrypto");  // the README asks for it there
     server_.sql(readme_grants("postgres", "sql"));
     if (major_of(GetParam()) == "12") server_.sql(readme_block("postgres", "### PostgreSQL 12 and 13", "sql"));
     server_.sql("CREATE DATABASE shop");
