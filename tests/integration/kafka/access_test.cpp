@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Logins and TLS. No password shows up in anything that a call says.
+// Logins and TLS. No password is in any text that a call returns.
 #include "world.hpp"
 
 #include <ctime>
@@ -13,10 +13,10 @@ using nlohmann::json;
 using testing::HasSubstr;
 using testing::Not;
 
-/// {"alg":"none"}.{claims}. as Kafka's own unsecured validator takes it.
-std::string unsecured_token(const std::string& subject, std::int64_t lives_s) {
+/// A JSON Web Token without a signature, {"alg":"none"}.{claims}., as Kafka's own unsecured validator accepts it.
+std::string unsecured_token(const std::string& subject, std::int64_t lifetime_s) {
   const std::int64_t now = ::time(nullptr);
-  const std::string claims = json{{"sub", subject}, {"iat", now - 10}, {"exp", now + lives_s}}.dump();
+  const std::string claims = json{{"sub", subject}, {"iat", now - 10}, {"exp", now + lifetime_s}}.dump();
   constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
   std::string out = "eyJhbGciOiJub25lIn0.";
   unsigned bits = 0;
@@ -31,9 +31,9 @@ std::string unsecured_token(const std::string& subject, std::int64_t lives_s) {
 
 class KafkaAccess : public SharedKafka {
  protected:
-  static ProviderProbe with(const json& settings, std::map<std::string, std::string> more = {}) {
-    more.merge(secrets());
-    return ProviderProbe("providers/kafka.so", settings, more);
+  static ProviderProbe probe_with(const json& settings, std::map<std::string, std::string> more_secrets = {}) {
+    more_secrets.merge(secrets());
+    return ProviderProbe("providers/kafka.so", settings, more_secrets);
   }
   static json over_tls(const std::string& address, const json& tls) {
     return {{"bootstrap_servers", address},
@@ -44,68 +44,70 @@ class KafkaAccess : public SharedKafka {
 };
 
 TEST_F(KafkaAccess, WrongPasswordIsUnauthenticatedWithinSecondsAndNotRepeated) {
-  auto p = with({{"bootstrap_servers", server().sasl_address()}, {"sasl", sasl("PLAIN", "driftd", "bad")}},
-                {{"bad", "wrong-canary"}});
+  auto p = probe_with({{"bootstrap_servers", server().sasl_address()}, {"sasl", sasl("PLAIN", "driftd", "bad")}},
+                      {{"bad", "wrong-canary"}});
   const auto begin = std::chrono::steady_clock::now();
   const auto seen = p.refresh();
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(8));
-  EXPECT_EQ(seen.status, DRIFTD_UNAUTHENTICATED) << all_said(seen);
+  EXPECT_EQ(seen.status, DRIFTD_UNAUTHENTICATED) << all_texts(seen);
   const auto health = p.health();
   EXPECT_EQ(health.health.state, static_cast<std::uint32_t>(DRIFTD_HEALTH_DEGRADED)) << health.health.reason;
-  EXPECT_THAT(all_said(seen) + all_said(health), Not(HasSubstr("canary")));
+  EXPECT_THAT(all_texts(seen) + all_texts(health), Not(HasSubstr("canary")));
 }
 
 TEST_F(KafkaAccess, ScramAgainstKafka4IsExplainedWhereTheLibraryCannot) {
   server().scram_user("scrammer", "scram-canary");
-  auto p = with({{"bootstrap_servers", server().sasl_address()}, {"sasl", sasl("SCRAM-SHA-256", "scrammer", "scram")}},
-                {{"scram", "scram-canary"}});
+  auto p =
+      probe_with({{"bootstrap_servers", server().sasl_address()}, {"sasl", sasl("SCRAM-SHA-256", "scrammer", "scram")}},
+                 {{"scram", "scram-canary"}});
   const auto seen = p.refresh();
-  if (seen.status == DRIFTD_OK) return;  // 2.6.1 or newer
+  if (seen.status == DRIFTD_OK) return;  // librdkafka 2.6.1 or newer, which can
   EXPECT_EQ(seen.status, DRIFTD_UNAUTHENTICATED);
-  EXPECT_THAT(all_said(seen), HasSubstr("librdkafka before 2.6.1"));
-  EXPECT_THAT(all_said(seen), Not(HasSubstr("canary")));
+  EXPECT_THAT(all_texts(seen), HasSubstr("librdkafka before 2.6.1"));
+  EXPECT_THAT(all_texts(seen), Not(HasSubstr("canary")));
 }
 
 TEST_F(KafkaAccess, TlsWithTheRightAuthorityAndNameWorks) {
-  auto p = with(over_tls(server().tls_address(), {{"ca", server().ca()}}));
+  auto p = probe_with(over_tls(server().tls_address(), {{"ca", server().ca()}}));
   const auto seen = p.refresh();
-  EXPECT_EQ(seen.status, DRIFTD_OK) << all_said(seen);
+  EXPECT_EQ(seen.status, DRIFTD_OK) << all_texts(seen);
   EXPECT_EQ(seen.body("broker", "1")["endpoint"], server().tls_address());
 }
 
 TEST_F(KafkaAccess, CertificateOfAnotherNameIsRefusedUnlessTheSettingsNameIt) {
-  const auto refused = with(over_tls(server().other_name_address(), {{"ca", server().ca()}})).refresh();
+  const auto refused = probe_with(over_tls(server().other_name_address(), {{"ca", server().ca()}})).refresh();
   EXPECT_EQ(refused.status, DRIFTD_UNAVAILABLE);
-  EXPECT_THAT(all_said(refused), HasSubstr("certificate"));
+  EXPECT_THAT(all_texts(refused), HasSubstr("certificate"));
   const json named{{"ca", server().ca()}, {"server_name", "broker.example"}};
-  const auto accepted = with(over_tls(server().other_name_address(), named)).refresh();
-  EXPECT_EQ(accepted.status, DRIFTD_OK) << all_said(accepted);
-  const auto other = with(over_tls(server().tls_address(), named)).refresh();
-  EXPECT_EQ(other.status, DRIFTD_UNAVAILABLE) << "the right address under another name";
+  const auto accepted = probe_with(over_tls(server().other_name_address(), named)).refresh();
+  EXPECT_EQ(accepted.status, DRIFTD_OK) << all_texts(accepted);
+  const auto other = probe_with(over_tls(server().tls_address(), named)).refresh();
+  EXPECT_EQ(other.status, DRIFTD_UNAVAILABLE) << "the address is right, but its certificate has another name";
 }
 
 TEST_F(KafkaAccess, CertificateOfAnUnknownAuthorityIsRefused) {
-  const auto seen = with(over_tls(server().tls_address(), json::object())).refresh();
+  const auto seen = probe_with(over_tls(server().tls_address(), json::object())).refresh();
   EXPECT_EQ(seen.status, DRIFTD_UNAVAILABLE);
-  EXPECT_THAT(all_said(seen), HasSubstr("certificate"));
+  EXPECT_THAT(all_texts(seen), HasSubstr("certificate"));
 }
 
 TEST_F(KafkaAccess, FileThatIsNoCertificateNamesTheSetting) {
   TempDir dir;
-  const auto seen = with(over_tls(server().tls_address(), {{"ca", dir.write("ca.pem", "no certificate")}})).refresh();
+  const auto seen =
+      probe_with(over_tls(server().tls_address(), {{"ca", dir.write("ca.pem", "no certificate")}})).refresh();
   EXPECT_EQ(seen.status, DRIFTD_INVALID);
-  EXPECT_THAT(all_said(seen), HasSubstr("ssl.ca.location"));
+  EXPECT_THAT(all_texts(seen), HasSubstr("ssl.ca.location"));
 }
 
 TEST_F(KafkaAccess, BearerTokenLogsInAndAnExpiredOneSaysSo) {
   const json settings{{"bootstrap_servers", server().sasl_address()},
                       {"sasl", {{"mechanism", "OAUTHBEARER"}, {"token", "t"}}}};
-  const auto seen = with(settings, {{"t", unsecured_token("driftd", 600)}}).refresh();
-  EXPECT_EQ(seen.status, DRIFTD_OK) << all_said(seen);
+  const auto seen = probe_with(settings, {{"t", unsecured_token("driftd", 600)}}).refresh();
+  EXPECT_EQ(seen.status, DRIFTD_OK) << all_texts(seen);
   EXPECT_EQ(seen.complete.count("acl"), 1u);
-  const auto old = with(settings, {{"t", unsecured_token("driftd", -5)}}).refresh();
+  const auto old = probe_with(settings, {{"t", unsecured_token("driftd", -5)}}).refresh();
   EXPECT_EQ(old.status, DRIFTD_UNAUTHENTICATED);
-  EXPECT_THAT(all_said(old), HasSubstr("expired"));
+  EXPECT_THAT(all_texts(old), HasSubstr("expired"));
 }
 
 TEST_F(KafkaAccess, ClientCertificateIsThePrincipalAndItsRightsAreItsOwn) {
@@ -115,21 +117,21 @@ TEST_F(KafkaAccess, ClientCertificateIsThePrincipalAndItsRightsAreItsOwn) {
     words.insert(words.end(), where.begin(), where.end());
     server().acls(words);
   }
-  const auto by = [&](const std::string& pem) {
-    return with({{"bootstrap_servers", server().mtls_address()},
-                 {"connect_timeout_ms", 3000},
-                 {"tls", {{"ca", server().ca()}, {"certificate", pem}, {"key", pem}}}});
+  const auto probe_by = [&](const std::string& pem) {
+    return probe_with({{"bootstrap_servers", server().mtls_address()},
+                       {"connect_timeout_ms", 3000},
+                       {"tls", {{"ca", server().ca()}, {"certificate", pem}, {"key", pem}}}});
   };
-  auto ours = by(server().client_certificate("driftd"));
+  auto ours = probe_by(server().client_certificate("driftd"));
   Collected seen;
-  ASSERT_TRUE(eventually([&] { return seen = ours.refresh(), seen.complete.count("topic") == 1; })) << all_said(seen);
+  ASSERT_TRUE(eventually([&] { return seen = ours.refresh(), seen.complete.count("topic") == 1; })) << all_texts(seen);
   for (const char* kind : {"cluster", "broker", "acl", "group"}) EXPECT_EQ(seen.complete.count(kind), 1u) << kind;
   EXPECT_EQ(ours.health().health.state, static_cast<std::uint32_t>(DRIFTD_HEALTH_UP));
 
-  const auto stranger = by(server().client_certificate("stranger")).refresh();
-  EXPECT_EQ(stranger.status, DRIFTD_OK) << "the broker knows it, and lets it see nothing";
+  const auto stranger = probe_by(server().client_certificate("stranger")).refresh();
+  EXPECT_EQ(stranger.status, DRIFTD_OK) << "the broker accepts the certificate, but grants it nothing";
   EXPECT_EQ(stranger.complete.count("topic") + stranger.complete.count("acl") + stranger.complete.count("group"), 0u);
-  EXPECT_THAT(all_said(stranger), HasSubstr("Describe on Topic *"));
+  EXPECT_THAT(all_texts(stranger), HasSubstr("Describe on Topic *"));
 }
 
 TEST_F(KafkaAccess, ClientCertificateThatTheBrokerDoesNotKnowIsUnauthenticatedAndNamed) {
@@ -139,12 +141,12 @@ TEST_F(KafkaAccess, ClientCertificateThatTheBrokerDoesNotKnowIsUnauthenticatedAn
   const json wrong{
       {"ca", server().ca()}, {"certificate", elsewhere.certificate("wrong")}, {"key", elsewhere.key("wrong")}};
   for (const json& tls : {wrong, no_certificate}) {
-    auto p = with({{"bootstrap_servers", server().mtls_address()}, {"tls", tls}, {"connect_timeout_ms", 3000}});
+    auto p = probe_with({{"bootstrap_servers", server().mtls_address()}, {"tls", tls}, {"connect_timeout_ms", 3000}});
     const auto seen = p.refresh();
-    EXPECT_EQ(seen.status, DRIFTD_UNAUTHENTICATED) << all_said(seen);
+    EXPECT_EQ(seen.status, DRIFTD_UNAUTHENTICATED) << all_texts(seen);
     EXPECT_TRUE(seen.records.empty());
     EXPECT_TRUE(seen.complete.empty());
-    EXPECT_THAT(all_said(seen), HasSubstr("settings.tls.certificate"));
+    EXPECT_THAT(all_texts(seen), HasSubstr("settings.tls.certificate"));
     const auto health = p.health().health;
     EXPECT_EQ(health.state, static_cast<std::uint32_t>(DRIFTD_HEALTH_DEGRADED)) << health.reason;
     EXPECT_THAT(health.reason, HasSubstr("settings.tls.certificate"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Another cluster comes to stand behind an address: nothing of it is told as the first one's.
+// Another cluster comes to stand behind the address: nothing of it is reported as the first one's.
 #include "world.hpp"
 
 #include <future>
@@ -15,14 +15,14 @@ constexpr const char* kMoved = "another cluster answers";
 
 int port_of(const std::string& address) { return std::stoi(address.substr(address.rfind(':') + 1)); }
 
-/// Two clusters whose brokers both say that they are reached by one relay; another one leads to their SASL listeners.
+/// Two clusters whose brokers both advertise the address of one relay. A second relay leads to their SASL listeners.
 class KafkaIdentity : public testing::Test {
  protected:
-  KafkaIdentity() : one_(behind("rack-of-one")), other_(behind("rack-of-other")) {
+  KafkaIdentity() : one_(options_behind_relay("rack-of-one")), other_(options_behind_relay("rack-of-other")) {
     fill(other_, "other");
     fill(one_, "one");
   }
-  KafkaServer::Options behind(const std::string& rack) const {
+  KafkaServer::Options options_behind_relay(const std::string& rack) const {
     KafkaServer::Options out;
     out.secure = true;
     out.conf = {"advertised.listeners=PLAINTEXT://127.0.0.1:" + std::to_string(relay_.port()), "broker.rack=" + rack};
@@ -38,7 +38,7 @@ class KafkaIdentity : public testing::Test {
     server.await_topic("topic-of-" + name, true);
     server.groups({"--group", "group-of-" + name, "--topic", "topic-of-" + name, "--reset-offsets", "--to-earliest",
                    "--execute"});
-    // the list is not empty
+    // so that the list of ACLs is not empty
     server.acls({"--add", "--allow-principal", "User:any", "--operation", "Read", "--topic", "any"});
     server.scram_user("app", "canary-of-the-app");
   }
@@ -49,10 +49,12 @@ class KafkaIdentity : public testing::Test {
                                                  {{"servers", "127.0.0.1:" + std::to_string(logins_.port())},
                                                   {"users", {{{"name", "app"}, {"mechanism", "SCRAM-SHA-256"}}}}}}});
   }
+  /// Waits until a refresh reads this server's cluster.
   static bool reads(ProviderProbe& p, const KafkaServer& server) {
     return eventually([&] { return p.refresh().body("cluster", "cluster")["cluster_id"] == server.cluster_id(); },
                       seconds(30));
   }
+  /// Waits until health tells this server's cluster as the identity.
   static bool sees(ProviderProbe& p, const KafkaServer& server) {
     return eventually([&] { return p.health().health.system_identity == server.cluster_id(); }, seconds(30));
   }
@@ -67,22 +69,22 @@ TEST_F(KafkaIdentity, WhatMovedBehindTheAddressIsNotToldBeforeHealthHasSeenIt) {
   const auto before = p.refresh();
   point_to(other_);
   Collected moved;
-  const auto refused = [&](ProviderProbe& by) {
+  const auto refuses = [&](ProviderProbe& by) {
     return eventually(
                [&] {
                  moved = by.refresh(before.cursor);
-                 return !moved.records.empty() || all_said(moved).find(kMoved) != std::string::npos;
+                 return !moved.records.empty() || all_texts(moved).find(kMoved) != std::string::npos;
                },
                seconds(30)) &&
            moved.records.empty() && moved.status == DRIFTD_UNAVAILABLE;
   };
-  EXPECT_TRUE(refused(p)) << all_said(moved);
-  EXPECT_TRUE(refused(p)) << "however often it is asked: " << all_said(moved);
+  EXPECT_TRUE(refuses(p)) << all_texts(moved);
+  EXPECT_TRUE(refuses(p)) << "the second time, too: " << all_texts(moved);
   const auto read = p.read({{"topic", "topic-of-one"}});
   EXPECT_EQ(read.status, DRIFTD_UNAVAILABLE);
-  EXPECT_EQ(read.diagnostic(DRIFTD_NOT_FOUND), nullptr) << "gone from another cluster is not gone";
+  EXPECT_EQ(read.diagnostic(DRIFTD_NOT_FOUND), nullptr) << "a topic that another cluster does not have is not gone";
   auto restarted = probe();
-  EXPECT_TRUE(refused(restarted)) << "the cursor knows whose it is: " << all_said(moved);
+  EXPECT_TRUE(refuses(restarted)) << "the cursor names the cluster that it is of: " << all_texts(moved);
   ASSERT_TRUE(sees(p, other_));
   ASSERT_TRUE(reads(p, other_));
   EXPECT_NE(p.refresh().find("topic", "topic-of-other"), nullptr);
@@ -92,14 +94,14 @@ TEST_F(KafkaIdentity, SaltOfTheOtherClusterIsForgottenWithIt) {
   auto p = probe();
   ASSERT_TRUE(sees(p, one_) && reads(p, one_));
   const auto before = p.refresh();
-  ASSERT_FALSE(before.body("scram_user", "app/SCRAM-SHA-256")["salt"].empty()) << all_said(before);
+  ASSERT_FALSE(before.body("scram_user", "app/SCRAM-SHA-256")["salt"].empty()) << all_texts(before);
   point_to(other_);
   auto restarted = probe();
   Collected moved;
   ASSERT_TRUE(
-      eventually([&] { return all_said(moved = restarted.refresh(before.cursor)).find(kMoved) != std::string::npos; },
+      eventually([&] { return all_texts(moved = restarted.refresh(before.cursor)).find(kMoved) != std::string::npos; },
                  seconds(30)))
-      << all_said(moved);
+      << all_texts(moved);
   EXPECT_GT(logins_.passed(), 0);
   point_to(one_);
   ASSERT_TRUE(reads(restarted, one_));
@@ -124,10 +126,10 @@ TEST_F(KafkaIdentity, RefreshDuringWhichTheClusterChangedTellsNothingOfTheOther)
     });
     const auto seen = p.refresh();
     EXPECT_TRUE(move.get()) << part;
-    EXPECT_EQ(all_said(seen).find("-of-other"), std::string::npos) << part << ": " << all_said(seen);
+    EXPECT_EQ(all_texts(seen).find("-of-other"), std::string::npos) << part << ": " << all_texts(seen);
     for (const std::string kind : {"topic", "group"}) {
       EXPECT_TRUE(seen.complete.count(kind) == 0 || seen.find(kind, kind + "-of-one") != nullptr)
-          << part << ": whole without its own";
+          << part << ": the kind is complete without the first cluster's " << kind;
     }
     point_to(one_);
     ASSERT_TRUE(reads(p, one_)) << part;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each kind on a real broker: changed by Kafka's own tools, changed back, deleted, made again.
+// Each kind on a real broker: Kafka's own tools change it, change it back, delete it and create it again.
 #include "world.hpp"
 
 #include <utility>
@@ -14,12 +14,13 @@ using testing::IsEmpty;
 
 class KafkaKinds : public SharedKafka {
  protected:
-  /// Reads until `says` holds: a broker learns of a change a moment after the tool that made it has returned.
-  static bool seen(ProviderProbe& probe, const std::function<bool(const Collected&)>& says) {
-    return eventually([&] { return says(probe.refresh()); });
+  /// Refreshes until `condition` holds: a broker learns of a change a moment after the tool that made it has returned.
+  static bool seen(ProviderProbe& probe, const std::function<bool(const Collected&)>& condition) {
+    return eventually([&] { return condition(probe.refresh()); });
   }
-  /// What `driftd` asked, once the log stands still: the broker writes of a request after it was answered.
-  std::map<std::string, int> asked() const {
+  /// The requests of `driftd` by their names, once none was logged for two seconds: the broker logs a request only
+  /// after its answer.
+  std::map<std::string, int> logged_requests() const {
     using Clock = std::chrono::steady_clock;
     auto out = server().requests("driftd");
     auto since = Clock::now();
@@ -27,7 +28,7 @@ class KafkaKinds : public SharedKafka {
       auto now = server().requests("driftd");
       if (std::exchange(out, now) != now) since = Clock::now();
       return Clock::now() - since >= std::chrono::seconds(2);
-    })) << "somebody goes on asking";
+    })) << "requests of driftd go on";
     return out;
   }
 };
@@ -46,7 +47,7 @@ TEST_F(KafkaKinds, ReadmeRightsSufficeForEveryKind) {
   ASSERT_NE(
       std::find_if(seen.diagnostics.begin(), seen.diagnostics.end(), [](const auto& d) { return d.kind == "quota"; }),
       seen.diagnostics.end())
-      << "what this provider cannot see is said";
+      << "the provider must name what it cannot see";
   EXPECT_FALSE(seen.cursor.empty());
   const auto cluster = seen.body("cluster", "cluster");
   EXPECT_EQ(cluster["cluster_id"], server().cluster_id());
@@ -82,10 +83,10 @@ TEST_F(KafkaKinds, DeletedTopicIsNotFoundAndOneMadeAgainIsReadAgain) {
   server().topics({"--delete", "--topic", "gone"});
   server().await_topic("gone", false);
   const auto none = p.read({{"topic", "gone"}});
-  EXPECT_EQ(none.status, DRIFTD_OK) << all_said(none);
-  ASSERT_NE(none.diagnostic(DRIFTD_NOT_FOUND), nullptr) << all_said(none);
+  EXPECT_EQ(none.status, DRIFTD_OK) << all_texts(none);
+  ASSERT_NE(none.diagnostic(DRIFTD_NOT_FOUND), nullptr) << all_texts(none);
   EXPECT_EQ(none.diagnostic(DRIFTD_NOT_FOUND)->id, "gone");
-  server().await_topic("gone", false);  // to ask for it has not made it: the broker creates topics on request
+  server().await_topic("gone", false);  // reading it has not created it, although this broker creates topics on request
   make_topic("gone", {"--partitions", "5"});
   EXPECT_EQ(p.read({{"topic", "gone"}}).body("topic", "gone")["partitions"], 5);
 }
@@ -107,7 +108,7 @@ TEST_F(KafkaKinds, TopicThatGoesWhileTheTopicsAreReadCostsItselfAlone) {
   EXPECT_EQ(seen.find("topic", "flees"), nullptr);
   EXPECT_NE(seen.find("topic", "stays"), nullptr);
   EXPECT_EQ(seen.complete.count("topic"), 1u)
-      << "whoever makes and deletes topics hides the deletion of no other: " << all_said(seen);
+      << "a topic that comes and goes must not hide the deletion of another: " << all_texts(seen);
   EXPECT_NE(p.read({{"topic", "flees"}}).diagnostic(DRIFTD_NOT_FOUND), nullptr);
 }
 
@@ -134,7 +135,7 @@ TEST_F(KafkaKinds, BrokerValueIsReportedAtTheBrokerAndAClusterDefaultAtTheCluste
   EXPECT_EQ(after.body("cluster", "cluster")["broker_defaults"], (nlohmann::json{{"log.segment.bytes", "104857600"}}));
   EXPECT_EQ(after.body("broker", "1")["dynamic"], (nlohmann::json{{"log.retention.ms", "7200000"}}));
   EXPECT_EQ(after.body("topic", "inheriting"), before.body("topic", "inheriting"))
-      << "an inherited value is the broker's alone";
+      << "a value that the topic inherits is not its own";
   server().configs(
       {"--alter", "--entity-type", "brokers", "--entity-name", "1", "--delete-config", "log.retention.ms"});
   server().configs({"--alter", "--entity-type", "brokers", "--entity-default", "--delete-config", "log.segment.bytes"});
@@ -152,7 +153,7 @@ TEST_F(KafkaKinds, SensitiveValueOfABrokerIsUnreadAndNeverRemoved) {
   const std::string path = "static[\"listener.name.sasl.plain.sasl.jaas.config\"]";
   EXPECT_THAT(broker->unread, Contains(testing::Field(&sdk::Unread::path, path)));
   EXPECT_FALSE(nlohmann::json::parse(broker->body)["static"].contains("listener.name.sasl.plain.sasl.jaas.config"));
-  EXPECT_EQ(all_said(seen).find("plain-canary-of-kafka"), std::string::npos);
+  EXPECT_EQ(all_texts(seen).find("plain-canary-of-kafka"), std::string::npos);
 }
 
 TEST_F(KafkaKinds, AclBindingIsOneResourceAndNotFoundWhenItWasRemoved) {
@@ -160,7 +161,7 @@ TEST_F(KafkaKinds, AclBindingIsOneResourceAndNotFoundWhenItWasRemoved) {
   server().acls({"--add", "--allow-principal", "User:alice", "--operation", "Read", "--topic", "bills",
                  "--resource-pattern-type", "prefixed", "--allow-host", "10.0.0.7"});
   const std::string id = "User:alice|10.0.0.7|Read|Allow|Topic|bills|Prefixed";
-  ASSERT_TRUE(seen(p, [&](const auto& s) { return s.find("acl", id) != nullptr; })) << all_said(p.refresh());
+  ASSERT_TRUE(seen(p, [&](const auto& s) { return s.find("acl", id) != nullptr; })) << all_texts(p.refresh());
   const auto body = p.read({{"acl", id}}).body("acl", id);
   EXPECT_EQ(body["principal"], "User:alice");
   EXPECT_EQ(body["host"], "10.0.0.7");
@@ -190,17 +191,17 @@ TEST_F(KafkaKinds, BindingsThatDifferBehindANulByteAreTold) {
   for (const auto& principal : {std::string("User:twin"), std::string("User:twin\0", 10)})
     ASSERT_EQ(wire.allow(principal, "quiet"), 0);
   EXPECT_TRUE(seen(p, [](const auto& s) {
-    const auto* told = s.diagnostic(DRIFTD_CORRUPT);
-    return told != nullptr && told->kind == "acl" && told->id == "User:twin|*|Read|Allow|Topic|quiet|Literal" &&
-           s.cursor.empty();
-  })) << all_said(p.refresh());
+    const auto* corrupt = s.diagnostic(DRIFTD_CORRUPT);
+    return corrupt != nullptr && corrupt->kind == "acl" &&
+           corrupt->id == "User:twin|*|Read|Allow|Topic|quiet|Literal" && s.cursor.empty();
+  })) << all_texts(p.refresh());
   server().acls({"--remove", "--force", "--allow-principal", "User:twin", "--operation", "Read", "--topic", "quiet"});
 }
 
 TEST_F(KafkaKinds, BrokerWhoseNumberIsTheGreatestIsSilentAndNeverGone) {
   auto p = probe();
   const auto read = p.read({{"broker", "2147483647"}});
-  EXPECT_EQ(read.diagnostic(DRIFTD_NOT_FOUND), nullptr) << all_said(read);
+  EXPECT_EQ(read.diagnostic(DRIFTD_NOT_FOUND), nullptr) << all_texts(read);
   EXPECT_NE(read.find("broker", "2147483647"), nullptr);
 }
 
@@ -214,7 +215,7 @@ TEST_F(KafkaKinds, GroupIsSeenWithItsStateAndNotFoundAfterItsDeletion) {
   EXPECT_EQ(nlohmann::json::parse(seen.find("group", "billing")->status)["state"], "Empty");
   server().groups({"--delete", "--group", "billing"});
   const auto gone = p.read({{"group", "billing"}});
-  EXPECT_EQ(gone.status, DRIFTD_OK) << all_said(gone);
+  EXPECT_EQ(gone.status, DRIFTD_OK) << all_texts(gone);
   ASSERT_NE(gone.diagnostic(DRIFTD_NOT_FOUND), nullptr);
 }
 
@@ -223,17 +224,17 @@ TEST_F(KafkaKinds, QuietClusterIsUnchangedAndCostsTheRequestsThatTheReadmeSays) 
   auto p = probe();
   const auto first = p.refresh();
   ASSERT_FALSE(first.cursor.empty());
-  const auto before = asked();
+  const auto before = logged_requests();
   EXPECT_TRUE(p.refresh(first.cursor).unchanged);
   const auto used = [&](std::map<std::string, int> now) {
     for (const auto& [name, count] : before) now[name] -= count;
     std::erase_if(now, [](const auto& one) { return one.second == 0; });
     return now;
   };
-  const std::map<std::string, int> said{
+  const std::map<std::string, int> documented{
       {"METADATA", 3}, {"DESCRIBE_CONFIGS", 2}, {"DESCRIBE_ACLS", 1}, {"LIST_GROUPS", 1}};
-  EXPECT_TRUE(eventually([&] { return used(server().requests("driftd")) == said; }));
-  EXPECT_EQ(used(asked()), said) << "and nothing more";
+  EXPECT_TRUE(eventually([&] { return used(server().requests("driftd")) == documented; }));
+  EXPECT_EQ(used(logged_requests()), documented) << "no other request may follow";
 }
 
 TEST_F(KafkaKinds, ScopeLeavesOutWhatItExcludesAndAsksForNoConfigurationOfIt) {
@@ -244,7 +245,7 @@ TEST_F(KafkaKinds, ScopeLeavesOutWhatItExcludesAndAsksForNoConfigurationOfIt) {
   ASSERT_EQ(seen.records.size(), 1u);
   EXPECT_EQ(seen.records[0].id, "in-scope");
   EXPECT_EQ(seen.complete.at("topic"), 1u);
-  EXPECT_THAT(seen.diagnostics, IsEmpty()) << "a kind that is not wanted is no gap";
+  EXPECT_THAT(seen.diagnostics, IsEmpty()) << "a kind that the settings leave out needs no diagnostic";
   EXPECT_NE(p.read({{"topic", "out-of-scope"}}).find("topic", "out-of-scope"), nullptr);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One right after the other is taken away: what cannot be seen is unknown and names its right, and is never deleted.
+// One right after the other is taken away: what cannot be seen is unknown, names the missing right, and is never taken
+// for deleted.
 #include "world.hpp"
 
 #include "support/redis.hpp"
@@ -9,7 +10,8 @@ namespace {
 
 using testing::HasSubstr;
 
-const sdk::Diagnostic* about(const Collected& seen, const std::string& kind, const std::string& right) {
+/// The diagnostic that says which right is missing for a kind. Null if there is none.
+const sdk::Diagnostic* find_denied(const Collected& seen, const std::string& kind, const std::string& right) {
   for (const auto& d : seen.diagnostics) {
     if (d.code == DRIFTD_DENIED && d.kind == kind && d.right.find(right) != std::string::npos) return &d;
   }
@@ -18,7 +20,7 @@ const sdk::Diagnostic* about(const Collected& seen, const std::string& kind, con
 
 class KafkaRights : public SharedKafka {
  protected:
-  /// Takes a binding from driftd for the length of a test.
+  /// Takes a binding from driftd as long as this object lives.
   class Without {
    public:
     Without(const KafkaRights& test, std::vector<std::string> binding) : test_(test), binding_(std::move(binding)) {
@@ -30,10 +32,10 @@ class KafkaRights : public SharedKafka {
     const KafkaRights& test_;
     std::vector<std::string> binding_;
   };
-  /// The first refresh for which `says` holds.
-  static Collected await(ProviderProbe& probe, const std::function<bool(const Collected&)>& says) {
+  /// Refreshes until `condition` holds and returns the last refresh.
+  static Collected await(ProviderProbe& probe, const std::function<bool(const Collected&)>& condition) {
     Collected seen;
-    EXPECT_TRUE(eventually([&] { return seen = probe.refresh(), says(seen); })) << all_said(seen);
+    EXPECT_TRUE(eventually([&] { return seen = probe.refresh(), condition(seen); })) << all_texts(seen);
     EXPECT_EQ(seen.status, DRIFTD_OK);
     return seen;
   }
@@ -52,7 +54,7 @@ TEST_F(KafkaRights, GrantsOfTheReadmeSufficeAsTheyArePrinted) {
   make_topic("granted");
   auto p = probe();
   const auto seen = p.refresh();
-  ASSERT_EQ(seen.status, DRIFTD_OK) << all_said(seen);
+  ASSERT_EQ(seen.status, DRIFTD_OK) << all_texts(seen);
   for (const char* kind : {"cluster", "broker", "topic", "acl", "group"})
     EXPECT_EQ(seen.complete.count(kind), 1u) << kind;
   EXPECT_EQ(seen.diagnostic(DRIFTD_DENIED), nullptr);
@@ -69,16 +71,17 @@ TEST_F(KafkaRights, WithoutDescribeOnAllTopicsTheHiddenOnesAreDeniedAndNotDelete
   const auto seen = await(p, [](const auto& s) { return s.find("topic", "hidden") == nullptr; });
   EXPECT_NE(seen.find("topic", "shown"), nullptr);
   EXPECT_EQ(seen.complete.count("topic"), 0u);
-  EXPECT_EQ(seen.complete.count("acl"), 1u) << "the other kinds go on";
-  EXPECT_NE(about(seen, "topic", "Describe on Topic *"), nullptr) << all_said(seen);
-  EXPECT_TRUE(seen.cursor.empty()) << "a cursor vouches for what was not seen";
-  EXPECT_EQ(seen.complete.count("group"), 0u) << "nobody says whether a partition of __consumer_offsets has no leader";
-  EXPECT_NE(about(seen, "group", "Describe on Topic __consumer_offsets"), nullptr) << all_said(seen);
+  EXPECT_EQ(seen.complete.count("acl"), 1u) << "the other kinds are still complete";
+  EXPECT_NE(find_denied(seen, "topic", "Describe on Topic *"), nullptr) << all_texts(seen);
+  EXPECT_TRUE(seen.cursor.empty()) << "a cursor would vouch for what was not seen";
+  EXPECT_EQ(seen.complete.count("group"), 0u)
+      << "whether each partition of __consumer_offsets has a leader is not known";
+  EXPECT_NE(find_denied(seen, "group", "Describe on Topic __consumer_offsets"), nullptr) << all_texts(seen);
   EXPECT_EQ(p.read({{"group", "never-was"}}).diagnostic(DRIFTD_NOT_FOUND), nullptr);
   const auto read = p.read({{"topic", "hidden"}, {"topic", "never-was"}});
   EXPECT_EQ(read.status, DRIFTD_DENIED);
-  EXPECT_EQ(read.diagnostic(DRIFTD_NOT_FOUND), nullptr) << all_said(read);
-  EXPECT_NE(about(read, "topic", "Describe on Topic hidden"), nullptr) << all_said(read);
+  EXPECT_EQ(read.diagnostic(DRIFTD_NOT_FOUND), nullptr) << all_texts(read);
+  EXPECT_NE(find_denied(read, "topic", "Describe on Topic hidden"), nullptr) << all_texts(read);
   revoke({"--operation", "Describe", "--topic", "shown"});
 }
 
@@ -89,7 +92,7 @@ TEST_F(KafkaRights, DenyOfOneTopicHidesItAndDeletesNothing) {
   server().acls({"--add", "--deny-principal", "User:driftd", "--operation", "Describe", "--topic", "denied-one"});
   const auto seen = await(p, [](const auto& s) { return s.find("topic", "denied-one") == nullptr; });
   EXPECT_EQ(seen.complete.count("topic"), 0u);
-  EXPECT_NE(about(seen, "topic", "Describe on Topic denied-one"), nullptr) << all_said(seen);
+  EXPECT_NE(find_denied(seen, "topic", "Describe on Topic denied-one"), nullptr) << all_texts(seen);
   const auto read = p.read({{"topic", "denied-one"}});
   EXPECT_EQ(read.status, DRIFTD_DENIED);
   EXPECT_EQ(read.diagnostic(DRIFTD_NOT_FOUND), nullptr);
@@ -102,7 +105,8 @@ TEST_F(KafkaRights, WithoutDescribeConfigsOnTopicsTheirConfigurationIsUnreadAndN
   make_topic("configured", {"--config", "retention.ms=5000"});
   auto p = probe();
   const Without right(*this, {"--operation", "DescribeConfigs", "--topic", "*"});
-  const auto seen = await(p, [](const auto& s) { return about(s, "topic", "DescribeConfigs on Topic") != nullptr; });
+  const auto seen =
+      await(p, [](const auto& s) { return find_denied(s, "topic", "DescribeConfigs on Topic") != nullptr; });
   const auto* topic = seen.find("topic", "configured");
   ASSERT_NE(topic, nullptr);
   ASSERT_EQ(topic->unread.size(), 1u);
@@ -115,20 +119,21 @@ TEST_F(KafkaRights, WithoutDescribeConfigsOnTopicsTheirConfigurationIsUnreadAndN
 TEST_F(KafkaRights, WithoutDescribeOnTheClusterAclsAndGroupsAreIncomplete) {
   auto p = probe();
   const Without right(*this, {"--operation", "Describe", "--cluster"});
-  const auto seen = await(p, [](const auto& s) { return about(s, "acl", "Describe on Cluster") != nullptr; });
-  EXPECT_NE(about(seen, "group", "Describe on Cluster"), nullptr);
+  const auto seen = await(p, [](const auto& s) { return find_denied(s, "acl", "Describe on Cluster") != nullptr; });
+  EXPECT_NE(find_denied(seen, "group", "Describe on Cluster"), nullptr);
   EXPECT_EQ(seen.complete.count("acl") + seen.complete.count("group"), 0u);
   EXPECT_EQ(seen.complete.count("topic"), 1u);
   const auto read = p.read({{"acl", "User:x|*|Read|Allow|Topic|x|Literal"}, {"group", "never-was"}});
   EXPECT_NE(read.status, DRIFTD_OK);
-  EXPECT_EQ(read.diagnostic(DRIFTD_NOT_FOUND), nullptr) << all_said(read);
+  EXPECT_EQ(read.diagnostic(DRIFTD_NOT_FOUND), nullptr) << all_texts(read);
 }
 
 TEST_F(KafkaRights, WithoutDescribeConfigsOnTheClusterBrokersAreUnreadAndNamed) {
   auto p = probe();
   const Without right(*this, {"--operation", "DescribeConfigs", "--cluster"});
-  const auto seen = await(p, [](const auto& s) { return about(s, "broker", "DescribeConfigs on Cluster") != nullptr; });
-  EXPECT_NE(about(seen, "cluster", "DescribeConfigs on Cluster"), nullptr);
+  const auto seen =
+      await(p, [](const auto& s) { return find_denied(s, "broker", "DescribeConfigs on Cluster") != nullptr; });
+  EXPECT_NE(find_denied(seen, "cluster", "DescribeConfigs on Cluster"), nullptr);
   const auto* broker = seen.find("broker", "1");
   ASSERT_NE(broker, nullptr);
   EXPECT_EQ(broker->unread.size(), 3u);

@@ -8,8 +8,8 @@
 namespace driftd::test {
 namespace {
 
-/// Words of a shell line that quotes with '…' alone.
-std::vector<std::string> words_of(const std::string& line) {
+/// Splits a shell line into words. It may quote with '…' only.
+std::vector<std::string> split_words(const std::string& line) {
   std::vector<std::string> out(1);
   bool quoted = false;
   for (const char c : line) {
@@ -32,7 +32,7 @@ void grant_readme(const KafkaServer& server, const std::string& password) {
   for (std::string line; std::getline(lines, line);) {
     const auto at = line.find("CHANGE-ME");
     if (at != std::string::npos) line.replace(at, 9, password);
-    auto words = words_of(line);
+    auto words = split_words(line);
     if (words.size() < 3) continue;
     const bool configs = words[0] == "kafka-configs.sh";
     words.erase(words.begin(), words.begin() + 3);  // the tool, --bootstrap-server and its address
@@ -92,7 +92,7 @@ void SharedKafka::grant(std::vector<std::string> binding) const {
   server().acls(binding);
 }
 
-std::string all_said(const Collected& seen) {
+std::string all_texts(const Collected& seen) {
   std::string out = seen.cursor + seen.health.reason;
   for (const auto& r : seen.records) {
     out += r.kind + r.id + r.body + r.status + r.external_name;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A role that may create objects in a schema of the search path must not get its code run by the monitoring role
-// (CVE-2018-1058). So it creates operators, functions, views and types there, of every name that driftd uses.
+// (CVE-2018-1058). Here such a role creates operators, functions, views and types of every name that driftd uses.
 #include <gmock/gmock.h>
 #include <set>
 
