@@ -84,7 +84,7 @@ TEST_F(KafkaIdentity, WhatMovedBehindTheAddressIsNotToldBeforeHealthHasSeenIt) {
   EXPECT_EQ(read.status, DRIFTD_UNAVAILABLE);
   EXPECT_EQ(read.diagnostic(DRIFTD_NOT_FOUND), nullptr) << "a topic that another cluster does not have is not gone";
   auto restarted = probe();
-  EXPECT_TRUE(refuses(restarted)) << "the cursor names the cluster that it is of: " << all_texts(moved);
+  EXPECT_TRUE(refuses(restarted)) << "the cursor names its cluster: " << all_texts(moved);
   ASSERT_TRUE(sees(p, other_));
   ASSERT_TRUE(reads(p, other_));
   EXPECT_NE(p.refresh().find("topic", "topic-of-other"), nullptr);

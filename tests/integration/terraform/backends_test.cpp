@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each backend that OpenTofu can write to: a change is noticed, no change is cheap, a failure says what is wrong and
-// concludes nothing.
+// Each state backend that OpenTofu can write to: a change is seen, a refresh without a change costs one request, and a
+// failure says what is wrong and proves no deletion.
 #include <gmock/gmock.h>
 
 #include "support/postgres.hpp"
@@ -16,6 +16,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
+/// The configuration of `terraform_data.a` with this input.
 std::string resource(int value) {
   return "resource \"terraform_data\" \"a\" { input = " + std::to_string(value) + " }\n";
 }
@@ -31,7 +32,7 @@ ProviderProbe probe_of(const json& backend, json more = {}, std::map<std::string
 
 json input_of(const Collected& seen) { return seen.body("instance", "terraform_data.a")["input"]["value"]; }
 
-/// A failure of `code` that concludes nothing and tells no secret; `part` is in its text or right.
+/// Expects a failure of `code` that concludes nothing and quotes no secret. `part` is in its text or right.
 void expect_failure(const Collected& seen, driftd_status code, const std::string& part) {
   EXPECT_EQ(seen.status, code) << (seen.diagnostics.empty() ? "" : seen.diagnostics[0].text);
   EXPECT_TRUE(seen.complete.empty());
@@ -41,7 +42,7 @@ void expect_failure(const Collected& seen, driftd_status code, const std::string
   EXPECT_THAT(seen.diagnostics[0].text, Not(HasSubstr("canary")));
 }
 
-/// What every server over HTTP must be survived with.
+/// Makes the server fail in the ways that all state backends over HTTP share.
 void expect_failures_conclude_nothing(ProviderProbe& probe, StateServer& server, const std::string& cursor) {
   for (const auto& [status, code] : std::vector<std::pair<int, driftd_status>>{
            {401, DRIFTD_UNAUTHENTICATED}, {403, DRIFTD_DENIED}, {500, DRIFTD_UNAVAILABLE}, {503, DRIFTD_UNAVAILABLE}}) {
@@ -59,7 +60,7 @@ void expect_failures_conclude_nothing(ProviderProbe& probe, StateServer& server,
   const auto cut = probe.refresh();
   EXPECT_TRUE(cut.status == DRIFTD_UNAVAILABLE || cut.status == DRIFTD_CORRUPT) << cut.status;
   EXPECT_TRUE(cut.complete.empty());
-  EXPECT_TRUE(cut.records.empty()) << "nothing is told of a state that was not whole";
+  EXPECT_TRUE(cut.records.empty()) << "a state that came in part must give no record";
   server.stop();
   expect_failure(probe.refresh(cursor), DRIFTD_UNAVAILABLE, "127.0.0.1");
   EXPECT_EQ(probe.health().health.state, static_cast<std::uint32_t>(DRIFTD_HEALTH_DOWN));
@@ -97,7 +98,7 @@ TEST(TerraformBackends, HttpIsReadByItsEtagWithTheUserOfTheSettings) {
 }
 
 TEST(TerraformBackends, ConsulIsReadPlainGzippedAndInChunks) {
-  StateServer server;  // not Consul: a local server of its documented API, to which OpenTofu itself writes
+  StateServer server;  // not Consul, but a local server with its documented API, to which OpenTofu itself writes
   server.control({{"token", "token-canary"}});
   const auto lines = [&](const std::string& gzip) {
     return "backend \"consul\" {\n address = \"" + server.address() +
@@ -128,7 +129,7 @@ TEST(TerraformBackends, ConsulIsReadPlainGzippedAndInChunks) {
   server.requests();
   const auto chunked = probe.refresh(gzipped.cursor);
   EXPECT_EQ(input_of(chunked), 3);
-  EXPECT_GE(server.requests().size(), 3u) << "the list of chunks, and each of them";
+  EXPECT_GE(server.requests().size(), 3u) << "one request for the list of chunks, and one for each chunk";
   // a workspace has a key of its own
   tofu.configure(resource(4), lines("false"));
   tofu.run({"workspace", "new", "prod"});
@@ -153,7 +154,7 @@ TEST(TerraformBackends, ConsulChunksAreReadBelowTheStatesOwnKeyAndNowhereElse) {
   EXPECT_EQ(read("tf/p", "tf/p-other/0"), DRIFTD_CORRUPT);
   EXPECT_EQ(read("tf/p", "tf/p/../other"), DRIFTD_CORRUPT);
   EXPECT_EQ(read("tf/p/", "tf/p/tfstate.abc/0"), DRIFTD_OK)
-      << "Terraform leaves the last slash out of the chunks' keys";
+      << "Terraform's keys of chunks do not have the last slash of the path";
 }
 
 TEST(TerraformBackends, ConsulHintsWithinASecondOfAChange) {
@@ -228,7 +229,7 @@ class TerraformCloud : public testing::Test {
                      {"state", state},
                      {"run", {{"id", "run-" + version}, {"status", "applied"}}}});
   }
-  StateServer server_;  // not HCP Terraform: a local server of its documented API
+  StateServer server_;  // not HCP Terraform, but a local server with its documented API
 };
 
 TEST_F(TerraformCloud, TheCurrentStateVersionIsReadWithItsRun) {
@@ -264,7 +265,7 @@ TEST_F(TerraformCloud, AFreshWorkerTellsTheLineageInEachHealth) {
   EXPECT_EQ(probe.health().health.system_identity, "abc");
   ASSERT_TRUE(probe.refresh(cursor).unchanged);
   EXPECT_TRUE(probe.discover().discovery_complete);
-  EXPECT_EQ(probe.health().health.system_identity, "abc") << "what is stored already is not downloaded again";
+  EXPECT_EQ(probe.health().health.system_identity, "abc") << "after a discovery, too";
   auto other = probe_of(backend());
   ASSERT_TRUE(other.refresh(cursor).unchanged);
   EXPECT_TRUE(other.discover().discovery_complete);
@@ -379,7 +380,8 @@ TEST(TerraformBackends, PgIsReadByTheServersMd5WithTheRightsOfTheReadme) {
   EXPECT_EQ(probe.health().health.state, static_cast<std::uint32_t>(DRIFTD_HEALTH_UP));
   EXPECT_FALSE(probe.health().health.system_identity.empty());
   server.restart();
-  EXPECT_TRUE(probe.refresh(second.cursor).unchanged) << "a server that restarted meanwhile is no failure";
+  EXPECT_TRUE(probe.refresh(second.cursor).unchanged)
+      << "a restart of the server between two refreshes is not a failure";
   auto wrong = probe_of({{"type", "pg"}, {"conn_str", "token-of-conn"}}, {},
                         {{"token-of-conn", "postgres://driftd:wrong-canary" + at}});
   expect_failure(wrong.refresh(), DRIFTD_UNAUTHENTICATED, "conn_str");

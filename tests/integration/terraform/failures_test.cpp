@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can befall a server of states over HTTP, the same table for each: it is named with what to do, nothing is
-// concluded from it, and the cursor still stands when it is over.
+// What can happen to a server of states over HTTP, the same for each backend: the diagnostic says what to do, nothing
+// is concluded, and the cursor is still valid when the failure is over.
 #include <gmock/gmock.h>
 
 #include "site.hpp"
@@ -18,15 +18,17 @@ using testing::Not;
 
 class StateBackend : public testing::TestWithParam<const char*> {
  protected:
-  StateBackend() : site_(site_of(GetParam())), front_(site_->port(), passing()) {
+  StateBackend() : site_(make_site(GetParam())), front_(site_->port(), passing()) {
     certificates_.issue("right", "127.0.0.1", "IP:127.0.0.1");
     certificates_.issue("other", "other.example", "DNS:other.example");
     site_->publish(1, 1);
   }
+  /// How the front behaves when it passes everything on.
   json passing(json more = json::object()) const {
     if (site_->speaks_tls()) more["tls"] = true;
     return more;
   }
+  /// The same with TLS and this certificate.
   json certified(const std::string& name) const {
     return passing({{"certificate", certificates_.certificate(name)}, {"key", certificates_.key(name)}});
   }
@@ -44,8 +46,9 @@ class StateBackend : public testing::TestWithParam<const char*> {
     backend[site_->ca_setting()] = ca;
     return probe_of(backend);
   }
-  /// Nothing but the failure: no record, no mark, no "unchanged"; a read confirms nothing; `says` is in text or right.
-  void expect_failure(ProviderProbe& probe, driftd_status code, const std::string& says) const {
+  /// Expects that every call fails with `code`, concludes nothing, quotes no secret, and names `reason` in its text or
+  /// right.
+  void expect_failure(ProviderProbe& probe, driftd_status code, const std::string& reason) const {
     for (const auto& seen :
          {probe.refresh(cursor_), probe.refresh(), probe.read({{"instance", "terraform_data.a"}}), probe.discover()}) {
       EXPECT_EQ(seen.status, code) << (seen.diagnostics.empty() ? "" : seen.diagnostics[0].text);
@@ -53,15 +56,15 @@ class StateBackend : public testing::TestWithParam<const char*> {
       EXPECT_FALSE(seen.unchanged || seen.discovery_complete);
       ASSERT_FALSE(seen.diagnostics.empty());
       EXPECT_EQ(seen.diagnostic(DRIFTD_NOT_FOUND), nullptr);
-      EXPECT_THAT(seen.diagnostics[0].text + " " + seen.diagnostics[0].right, HasSubstr(says));
+      EXPECT_THAT(seen.diagnostics[0].text + " " + seen.diagnostics[0].right, HasSubstr(reason));
       EXPECT_THAT(seen.diagnostics[0].text, Not(AnyOf(HasSubstr("canary"), HasSubstr(site_->password()))));
     }
   }
   static void expect_health(ProviderProbe& probe, int state) {
     EXPECT_EQ(static_cast<int>(probe.health().health.state), state);
   }
-  /// It is over: what was known still is.
-  void expect_as_before(ProviderProbe& probe) const {
+  /// Expects that the failure is over and that the cursor is still valid.
+  void expect_recovered(ProviderProbe& probe) const {
     EXPECT_TRUE(eventually([&] { return probe.refresh(cursor_).unchanged; }));
     expect_health(probe, DRIFTD_HEALTH_UP);
   }
@@ -78,7 +81,7 @@ TEST_P(StateBackend, SurvivesWhatCanBefallItAndSaysWhatToDo) {
   ASSERT_TRUE(eventually([&] { return (first = probe.refresh()).status == DRIFTD_OK; })) << first.diagnostics[0].text;
   ASSERT_EQ(first.body("instance", "terraform_data.a")["input"]["value"], 1);
   cursor_ = first.cursor;
-  expect_as_before(probe);
+  expect_recovered(probe);
 
   {
     SCOPED_TRACE("429");
@@ -95,7 +98,7 @@ TEST_P(StateBackend, SurvivesWhatCanBefallItAndSaysWhatToDo) {
     expect_health(probe, DRIFTD_HEALTH_DOWN);
   }
   {
-    SCOPED_TRACE("another cursor, for a state that did not change is not read: cut in the middle of its body");
+    SCOPED_TRACE("the answer is cut in the middle of the state; no cursor is given, so that the state must be read");
     front_.behave(passing({{"cut", 5000}}));
     for (const auto& seen : {probe.refresh(), probe.read({{"instance", "terraform_data.a"}})}) {
       EXPECT_THAT(seen.status, AnyOf(DRIFTD_UNAVAILABLE, DRIFTD_CORRUPT));
@@ -103,7 +106,7 @@ TEST_P(StateBackend, SurvivesWhatCanBefallItAndSaysWhatToDo) {
       EXPECT_EQ(seen.diagnostic(DRIFTD_NOT_FOUND), nullptr);
     }
     front_.behave(passing());
-    expect_as_before(probe);
+    expect_recovered(probe);
   }
   {
     SCOPED_TRACE("a wrong credential");
@@ -118,7 +121,7 @@ TEST_P(StateBackend, SurvivesWhatCanBefallItAndSaysWhatToDo) {
     expect_failure(probe, DRIFTD_DENIED, site_->right());
     expect_health(probe, DRIFTD_HEALTH_DEGRADED);
     site_->grant();
-    expect_as_before(probe);
+    expect_recovered(probe);
   }
   {
     SCOPED_TRACE("TLS");
@@ -132,11 +135,11 @@ TEST_P(StateBackend, SurvivesWhatCanBefallItAndSaysWhatToDo) {
     expect_health(stranger, DRIFTD_HEALTH_DOWN);
     ProviderProbe without = probe_of(site_->backend(origin("https")));
     expect_failure(without, DRIFTD_UNAVAILABLE, "certificate is not trusted");
-    front_.behave(certified("other"));  // also for whoever was connected
+    front_.behave(certified("other"));  // also on connections that are open
     expect_failure(trusts, DRIFTD_UNAVAILABLE, "check the CA and the server name");
     expect_health(trusts, DRIFTD_HEALTH_DOWN);
     front_.behave(certified("right"));
-    expect_as_before(trusts);
+    expect_recovered(trusts);
     front_.behave(passing());
     (void)site_->backend(origin());
   }
@@ -146,7 +149,7 @@ TEST_P(StateBackend, SurvivesWhatCanBefallItAndSaysWhatToDo) {
     expect_failure(probe, DRIFTD_UNAVAILABLE, "127.0.0.1");
     expect_health(probe, DRIFTD_HEALTH_DOWN);
     site_->resume();
-    expect_as_before(probe);
+    expect_recovered(probe);
   }
   {
     SCOPED_TRACE("a change is still seen");

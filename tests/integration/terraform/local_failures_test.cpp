@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can befall a state file; and a state that is replaced by another one between the question which it is and its
-// reading.
+// What can happen to a state file, and a state that another one replaces after health has told its identity and before
+// it is read.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sys/fsuid.h>
@@ -27,17 +27,18 @@ class TerraformFile : public testing::Test {
   TerraformFile() { write(state_text(1, 1)); }
   void write(const std::string& text) const { fs::rename(dir_.write("infra/new", text), path_); }
   ProviderProbe probe() const { return ProviderProbe("providers/terraform.so", {{"path", path_}}); }
+  /// Expects that every call fails with `code`, concludes nothing, and names `reason` in its text or right.
   static void expect_failure(ProviderProbe& probe, const std::string& cursor, driftd_status code,
-                             const std::string& says) {
+                             const std::string& reason) {
     for (const auto& seen : {probe.refresh(cursor), probe.refresh(), probe.read({{"instance", "terraform_data.a"}})}) {
       EXPECT_EQ(seen.status, code) << (seen.diagnostics.empty() ? "" : seen.diagnostics[0].text);
       EXPECT_TRUE(seen.records.empty() && seen.complete.empty() && !seen.unchanged);
       ASSERT_FALSE(seen.diagnostics.empty());
       EXPECT_EQ(seen.diagnostic(DRIFTD_NOT_FOUND), nullptr);
-      EXPECT_THAT(seen.diagnostics[0].text + " " + seen.diagnostics[0].right, HasSubstr(says));
+      EXPECT_THAT(seen.diagnostics[0].text + " " + seen.diagnostics[0].right, HasSubstr(reason));
     }
   }
-  static auto state_of(ProviderProbe& probe) { return static_cast<int>(probe.health().health.state); }
+  static auto health_state(ProviderProbe& probe) { return static_cast<int>(probe.health().health.state); }
 
   TempDir dir_;
   const std::string path_ = dir_.file("infra/terraform.tfstate");
@@ -48,13 +49,13 @@ TEST_F(TerraformFile, WhatCannotBeReadIsNamedAndStandsAsItWas) {
   const auto first = p.refresh();
   ASSERT_EQ(first.status, DRIFTD_OK);
   const std::string whole = read_file(path_);
-  const auto befall = [&](const std::function<void()>& change, driftd_status code, const std::string& says) {
+  const auto fails_after = [&](const std::function<void()>& change, driftd_status code, const std::string& reason) {
     change();
-    expect_failure(p, first.cursor, code, says);
-    EXPECT_NE(state_of(p), DRIFTD_HEALTH_UP);
+    expect_failure(p, first.cursor, code, reason);
+    EXPECT_NE(health_state(p), DRIFTD_HEALTH_UP);
   };
-  befall([&] { fs::remove(path_); }, DRIFTD_UNAVAILABLE, "nothing is concluded from a missing state");
-  befall([&] { fs::create_directory(path_); }, DRIFTD_INVALID, "is not a regular file");
+  fails_after([&] { fs::remove(path_); }, DRIFTD_UNAVAILABLE, "nothing is concluded from a missing state");
+  fails_after([&] { fs::create_directory(path_); }, DRIFTD_INVALID, "is not a regular file");
   fs::remove(path_);
   fs::remove_all(fs::path(path_).parent_path());
   expect_failure(p, first.cursor, DRIFTD_UNAVAILABLE, "No such file");
@@ -62,10 +63,10 @@ TEST_F(TerraformFile, WhatCannotBeReadIsNamedAndStandsAsItWas) {
   expect_failure(p, first.cursor, DRIFTD_CORRUPT, "line 1");
   write(whole);
   EXPECT_EQ(p.refresh(first.cursor).status, DRIFTD_OK);
-  EXPECT_EQ(state_of(p), DRIFTD_HEALTH_UP);
+  EXPECT_EQ(health_state(p), DRIFTD_HEALTH_UP);
 }
 
-/// As an editor that keeps the times, or `cp -p`, leaves it.
+/// As `cp -p` does, or an editor that keeps the times.
 TEST_F(TerraformFile, AWriteOfTheSameSizeWithItsTimeSetBackIsSeen) {
   ProviderProbe p = probe();
   const auto known = settled(p);
@@ -81,8 +82,8 @@ TEST_F(TerraformFile, AWriteOfTheSameSizeWithItsTimeSetBackIsSeen) {
   EXPECT_FALSE(p.refresh(known.cursor).unchanged);
 }
 
-/// Two writes within one tick of the kernel's clock have the same times. Linux from 6.13 on counts finer once somebody
-/// looked, so that this can fail on older ones only.
+/// Two writes within one tick of the kernel's clock have the same times. From Linux 6.13 on a file's times are finer
+/// once somebody has read them, so this test can fail only on an older kernel.
 TEST_F(TerraformFile, AWriteRightBehindTheReadIsSeen) {
   ProviderProbe p = probe();
   for (int i = 0; i < 50; ++i) {
@@ -97,14 +98,14 @@ TEST_F(TerraformFile, ARightThatIsTakenIsNamed) {
   if (::geteuid() != 0)
     GTEST_SKIP() << "LOUD: only root can read as another user, the missing right to a file is not tested";
   ProviderProbe p = probe();
-  ::setfsuid(65534);  // of this thread, which reads
+  ::setfsuid(65534);  // for this thread only, which is the one that reads the file
   const auto first = p.refresh();
   EXPECT_EQ(first.status, DRIFTD_OK);
   ::setfsuid(0);
   ::chmod(path_.c_str(), 0600);
   ::setfsuid(65534);
   expect_failure(p, {}, DRIFTD_DENIED, "read access to " + path_);
-  EXPECT_EQ(state_of(p), DRIFTD_HEALTH_DEGRADED);
+  EXPECT_EQ(health_state(p), DRIFTD_HEALTH_DEGRADED);
   ::setfsuid(0);
 }
 
@@ -117,10 +118,12 @@ TEST_F(TerraformFile, AnotherStateUnderThisNameIsNotToldAsTheOldOne) {
   EXPECT_EQ(refused.status, DRIFTD_UNAVAILABLE);
   EXPECT_TRUE(refused.records.empty() && refused.complete.empty() && refused.cursor.empty());
   EXPECT_THAT(refused.diagnostics.at(0).text, HasSubstr("another state lies here (lineage another, before site)"));
-  EXPECT_EQ(p.read({{"instance", "terraform_data.a"}}).status, DRIFTD_UNAVAILABLE) << "it confirms nothing";
-  EXPECT_EQ(p.discover().status, DRIFTD_UNAVAILABLE) << "it discovers nothing";
-  EXPECT_EQ(p.refresh(first.cursor).status, DRIFTD_UNAVAILABLE) << "the host has not heard of it";
-  EXPECT_EQ(p.health().health.system_identity, "another");  // the host hears it, and accepts it
+  EXPECT_EQ(p.read({{"instance", "terraform_data.a"}}).status, DRIFTD_UNAVAILABLE)
+      << "another state confirms no deletion";
+  EXPECT_EQ(p.discover().status, DRIFTD_UNAVAILABLE) << "another state discovers nothing";
+  EXPECT_EQ(p.refresh(first.cursor).status, DRIFTD_UNAVAILABLE)
+      << "health has not told the host of the other state yet";
+  EXPECT_EQ(p.health().health.system_identity, "another");  // now the host knows it
   EXPECT_EQ(p.refresh(first.cursor).body("instance", "terraform_data.a")["input"]["value"], 2);
   write(state_text(2, 3));  // and back
   EXPECT_EQ(p.refresh().status, DRIFTD_UNAVAILABLE);
@@ -135,15 +138,15 @@ TEST_F(TerraformFile, AFreshWorkerKnowsTheStateByItsCursorOrByItsHealth) {
   ProviderProbe fresh = probe();
   EXPECT_EQ(fresh.health().health.system_identity, "another");
   write(state_text(1, 1));
-  EXPECT_EQ(fresh.refresh().status, DRIFTD_UNAVAILABLE) << "health had told of another one";
+  EXPECT_EQ(fresh.refresh().status, DRIFTD_UNAVAILABLE) << "health has told the identity of another state";
 }
 
-/// Health says which state lies there without a refresh; else the host would hear of it only by records of the wrong
-/// one.
+/// Health tells the identity of the state without a refresh. Else the host would learn of another state only by its
+/// records.
 class StateIdentity : public testing::TestWithParam<const char*> {};
 
 TEST_P(StateIdentity, IsToldByHealthFromTheStatesFirstBytes) {
-  const auto site = site_of(GetParam());
+  const auto site = make_site(GetParam());
   site->publish(1, 1);
   const std::string origin =
       std::string(site->speaks_tls() ? "https" : "http") + "://127.0.0.1:" + std::to_string(site->port());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can befall a PostgreSQL that keeps a state: it is named with what to do, nothing is concluded from it.
+// What can happen to a PostgreSQL server that stores a state: the diagnostic says what to do, and nothing is concluded.
 #include <gmock/gmock.h>
 #include <csignal>
 
@@ -40,19 +40,21 @@ class TerraformPg : public testing::Test {
                          {{"backend", backend}, {"call_timeout_ms", 1500}, {"connect_timeout_ms", 1500}},
                          {{"token", conn}});
   }
+  /// Expects that every call fails with `code`, concludes nothing, quotes no secret, and names `reason` in its text or
+  /// right.
   static void expect_failure(ProviderProbe& probe, const std::string& cursor, driftd_status code,
-                             const std::string& says) {
+                             const std::string& reason) {
     for (const auto& seen :
          {probe.refresh(cursor), probe.refresh(), probe.read({{"instance", "terraform_data.a"}}), probe.discover()}) {
       EXPECT_EQ(seen.status, code) << (seen.diagnostics.empty() ? "" : seen.diagnostics[0].text);
       EXPECT_TRUE(seen.records.empty() && seen.complete.empty() && !seen.unchanged && !seen.discovery_complete);
       ASSERT_FALSE(seen.diagnostics.empty());
       EXPECT_EQ(seen.diagnostic(DRIFTD_NOT_FOUND), nullptr);
-      EXPECT_THAT(seen.diagnostics[0].text + " " + seen.diagnostics[0].right, HasSubstr(says));
+      EXPECT_THAT(seen.diagnostics[0].text + " " + seen.diagnostics[0].right, HasSubstr(reason));
       EXPECT_THAT(seen.diagnostics[0].text, Not(HasSubstr("canary")));
     }
   }
-  static auto state_of(ProviderProbe& probe) { return static_cast<int>(probe.health().health.state); }
+  static auto health_state(ProviderProbe& probe) { return static_cast<int>(probe.health().health.state); }
 
   PostgresServer server_;
 };
@@ -63,7 +65,7 @@ TEST_F(TerraformPg, RightsAndConnectionsThatAreTakenAreNamedAndGivenBackWithoutA
   ASSERT_EQ(first.status, DRIFTD_OK) << first.diagnostics[0].text;
   server_.sql("REVOKE SELECT ON terraform_remote_state.states FROM driftd");
   expect_failure(probe, first.cursor, DRIFTD_DENIED, "SELECT ON \"terraform_remote_state\".\"states\"");
-  EXPECT_EQ(state_of(probe), DRIFTD_HEALTH_DEGRADED);
+  EXPECT_EQ(health_state(probe), DRIFTD_HEALTH_DEGRADED);
   server_.sql(readme_grants("terraform", "sql"));
   EXPECT_TRUE(probe.refresh(first.cursor).unchanged);
   server_.sql(
@@ -76,7 +78,7 @@ TEST_F(TerraformPg, RightsAndConnectionsThatAreTakenAreNamedAndGivenBackWithoutA
   expect_failure(probe, first.cursor, DRIFTD_UNAUTHENTICATED, "conn_str");
   server_.sql("ALTER ROLE driftd PASSWORD 'canary-of-driftd'");
   EXPECT_TRUE(probe.refresh(first.cursor).unchanged);
-  EXPECT_EQ(state_of(probe), DRIFTD_HEALTH_UP);
+  EXPECT_EQ(health_state(probe), DRIFTD_HEALTH_UP);
 }
 
 TEST_F(TerraformPg, NothingThatOthersPutOnTheSearchPathRuns) {
@@ -98,14 +100,14 @@ CREATE DOMAIN evil.text AS pg_catalog.text CHECK (evil.loot('type text')))sql");
   EXPECT_EQ(seen.body("state", "state")["lineage"], json::parse(state_text(1, 1))["lineage"]);
   EXPECT_EQ(seen.complete.count("instance"), 1u);
   EXPECT_TRUE(probe.refresh(seen.cursor).unchanged);
-  EXPECT_EQ(state_of(probe), DRIFTD_HEALTH_UP);
+  EXPECT_EQ(health_state(probe), DRIFTD_HEALTH_UP);
   EXPECT_THAT(server_.log(), Not(HasSubstr("LOOTED as driftd")));
 }
 
 TEST_F(TerraformPg, PausedItIsDownWithinItsTimeoutsAndNothingIsLost) {
   ProviderProbe probe = probe_of(conn());
   const auto first = probe.refresh();
-  std::vector<pid_t> pids = {server_.pid()};  // and the backend of our kept connection
+  std::vector<pid_t> pids = {server_.pid()};  // and below, the backend process of the provider's open connection
   for (const auto& row : server_.sql("SELECT pid FROM pg_stat_activity WHERE usename = 'driftd'"))
     pids.push_back(std::stoi(row.at(0).value()));
   ASSERT_GT(pids.size(), 1u);
@@ -114,7 +116,7 @@ TEST_F(TerraformPg, PausedItIsDownWithinItsTimeoutsAndNothingIsLost) {
   expect_failure(probe, first.cursor, DRIFTD_UNAVAILABLE, "no answer within 1500 ms");
   for (const pid_t pid : pids) ::kill(pid, SIGCONT);
   EXPECT_TRUE(eventually([&] { return probe.refresh(first.cursor).unchanged; }));
-  EXPECT_EQ(state_of(probe), DRIFTD_HEALTH_UP);
+  EXPECT_EQ(health_state(probe), DRIFTD_HEALTH_UP);
   server_.stop();
   expect_failure(probe, first.cursor, DRIFTD_UNAVAILABLE, "127.0.0.1");
 }
@@ -142,18 +144,18 @@ TEST_F(TerraformPg, ACertificateOfAnotherNameOrAnotherCaIsRefused) {
   server_.sql("ALTER SYSTEM SET ssl_key_file = '" + authority.key("server") + "'");
   server_.sql("ALTER SYSTEM SET ssl = on");
   server_.restart();
-  const std::string named = "hostaddr=127.0.0.1";  // `host` is the name that the certificate must bear
+  const std::string named = "hostaddr=127.0.0.1";  // `host` is then only the name that the certificate must have
   ProviderProbe right = probe_of(conn(named, 0, "localhost"), {{"ca_file", authority.ca()}});
   const auto first = right.refresh();
   ASSERT_EQ(first.status, DRIFTD_OK) << first.diagnostics[0].text;
-  EXPECT_EQ(state_of(right), DRIFTD_HEALTH_UP);
+  EXPECT_EQ(health_state(right), DRIFTD_HEALTH_UP);
   ProviderProbe name = probe_of(conn("", 0), {{"ca_file", authority.ca()}});
   expect_failure(name, first.cursor, DRIFTD_UNAVAILABLE, "does not match host name");
-  EXPECT_EQ(state_of(name), DRIFTD_HEALTH_DOWN);
+  EXPECT_EQ(health_state(name), DRIFTD_HEALTH_DOWN);
   const Certificates strangers;
   ProviderProbe stranger = probe_of(conn(named, 0, "localhost"), {{"ca_file", strangers.ca()}});
   expect_failure(stranger, first.cursor, DRIFTD_UNAVAILABLE, "Check settings.backend.ca_file");
-  EXPECT_EQ(state_of(stranger), DRIFTD_HEALTH_DOWN);
+  EXPECT_EQ(health_state(stranger), DRIFTD_HEALTH_DOWN);
 }
 
 }  // namespace

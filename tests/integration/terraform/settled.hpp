@@ -8,8 +8,8 @@
 
 namespace driftd::test {
 
-/// The refresh behind whose cursor nothing changed: a file that was written within the last tick of the clock is read
-/// once more.
+/// Refreshes until the next refresh says "unchanged", and returns the last one that listed. A file that was written
+/// within the last tick of the clock is read once more, for it could still change within that tick.
 inline Collected settled(ProviderProbe& probe) {
   Collected out = probe.refresh();
   EXPECT_TRUE(eventually([&] {

@@ -14,13 +14,14 @@ using nlohmann::json;
 
 std::string host_of(const std::string& origin) { return origin.substr(origin.find("://") + 3); }
 
-void must(const std::vector<std::string>& command) {
+/// Runs a command. Throws if it fails.
+void run_or_throw(const std::vector<std::string>& command) {
   const Output out = run(command);
   if (out.code != 0) throw std::runtime_error(command[0] + ": " + out.out + out.err);
 }
 
-/// Of tests/servers/state; `control` is how it answers while all is well.
-class Local : public Site {
+/// A site on tests/servers/state. `control` says how the server answers when driftd has its right.
+class LocalSite : public Site {
  public:
   int port() const override { return server_.port(); }
   std::string password() const override { return "canary-of-the-site"; }
@@ -32,20 +33,20 @@ class Local : public Site {
   void grant() override { server_.control(control_); }
 
  protected:
-  explicit Local(json control) : control_(std::move(control)) { grant(); }
+  explicit LocalSite(json control) : control_(std::move(control)) { grant(); }
   void put(const std::string& method, const std::string& path, const std::string& header,
            const std::string& state) const {
-    must({"curl", "-sf", "-X", method, "-H", header, "--data-binary", "@" + dir_.write("state", state),
-          server_.url(path)});
+    run_or_throw({"curl", "-sf", "-X", method, "-H", header, "--data-binary", "@" + dir_.write("state", state),
+                  server_.url(path)});
   }
   TempDir dir_;
   StateServer server_;
   json control_;
 };
 
-class HttpSite final : public Local {
+class HttpSite final : public LocalSite {
  public:
-  HttpSite() : Local({{"user", "driftd"}, {"password", "canary-of-the-site"}}) {}
+  HttpSite() : LocalSite({{"user", "driftd"}, {"password", "canary-of-the-site"}}) {}
   json backend(const std::string& origin, const std::string& secret) const override {
     return {{"type", "http"}, {"address", origin + "/state/platform"}, {"username", "driftd"}, {"password", secret}};
   }
@@ -56,9 +57,9 @@ class HttpSite final : public Local {
   }
 };
 
-class ConsulSite final : public Local {  // not Consul: a local server of its documented API
+class ConsulSite final : public LocalSite {  // not Consul: a local server of its documented API
  public:
-  ConsulSite() : Local({{"token", "canary-of-the-site"}}) {}
+  ConsulSite() : LocalSite({{"token", "canary-of-the-site"}}) {}
   json backend(const std::string& origin, const std::string& secret) const override {
     return {{"type", "consul"},
             {"address", host_of(origin)},
@@ -72,9 +73,9 @@ class ConsulSite final : public Local {  // not Consul: a local server of its do
   }
 };
 
-class CloudSite final : public Local {  // not HCP Terraform: a local server of its documented API
+class CloudSite final : public LocalSite {  // not HCP Terraform: a local server of its documented API
  public:
-  CloudSite() : Local({{"token", "canary-of-the-site"}}) {}
+  CloudSite() : LocalSite({{"token", "canary-of-the-site"}}) {}
   json backend(const std::string& origin, const std::string& secret) const override {
     json control = control_;
     control["origin"] = origin;
@@ -86,7 +87,7 @@ class CloudSite final : public Local {  // not HCP Terraform: a local server of 
             {"token", secret}};
   }
   std::string right() const override { return "read state versions of acme/platform"; }
-  void revoke() override { server_.control({{"status", 404}}); }  // it hides what a token may not see
+  void revoke() override { server_.control({{"status", 404}}); }  // HCP Terraform hides what a token may not see
   void publish(int serial, int value) override {
     control_.update({{"state_version", "sv-" + std::to_string(serial)},
                      {"serial", serial},
@@ -115,10 +116,10 @@ class S3Site final : public Site {
   std::string right() const override { return "s3:GetObject on arn:aws:s3:::states/tf/state"; }
   void publish(int serial, int value) override {
     const json& writer = moto_.keys()["writer"];
-    must({"curl", "-sf", "--aws-sigv4", "aws:amz:eu-central-1:s3", "-u",
-          writer["access"].get<std::string>() + ":" + writer["secret"].get<std::string>(), "-H",
-          "x-amz-content-sha256: UNSIGNED-PAYLOAD", "-T", dir_.write("state", state_text(serial, value)),
-          moto_.url() + "/states/tf/state"});
+    run_or_throw({"curl", "-sf", "--aws-sigv4", "aws:amz:eu-central-1:s3", "-u",
+                  writer["access"].get<std::string>() + ":" + writer["secret"].get<std::string>(), "-H",
+                  "x-amz-content-sha256: UNSIGNED-PAYLOAD", "-T", dir_.write("state", state_text(serial, value)),
+                  moto_.url() + "/states/tf/state"});
   }
   void stop() override { moto_.stop(); }
   void pause() override { moto_.pause(); }
@@ -153,7 +154,7 @@ class KubernetesSite final : public Site {
     const Output zipped =
         run({"sh", "-c", "gzip -c \"$0\" | base64 -w0", dir_.write("state", state_text(serial, value))});
     const json data = {{"tfstate", zipped.out}};
-    if (std::exchange(there_, true)) {
+    if (std::exchange(published_, true)) {
       kube_.patch("/api/v1/namespaces/tf/secrets/tfstate-default-platform", {{"data", data}});
       return;
     }
@@ -173,12 +174,12 @@ class KubernetesSite final : public Site {
   TempDir dir_;
   KubeServer kube_;
   std::string token_;
-  bool there_ = false;
+  bool published_ = false;
 };
 
 }  // namespace
 
-std::unique_ptr<Site> site_of(const std::string& name) {
+std::unique_ptr<Site> make_site(const std::string& name) {
   if (name == "http") return std::make_unique<HttpSite>();
   if (name == "consul") return std::make_unique<ConsulSite>();
   if (name == "cloud") return std::make_unique<CloudSite>();
@@ -189,7 +190,7 @@ std::unique_ptr<Site> site_of(const std::string& name) {
 std::string state_text(int serial, int value, const std::string& lineage) {
   std::string noise;
   unsigned long long x = 88172645463325252ull + static_cast<unsigned>(value);
-  while (noise.size() < 24'000) {  // xorshift, in hex: deflates to a half
+  while (noise.size() < 24'000) {  // xorshift, in hex: compresses to a half
     x ^= x << 13, x ^= x >> 7, x ^= x << 17;
     noise += "0123456789abcdef"[x & 15];
   }

@@ -8,7 +8,7 @@
 
 namespace driftd::test {
 
-/// A state backend that is asked over HTTP: a real server with a state that driftd may read, and what can befall it.
+/// A state backend over HTTP: a server with a state that driftd may read, and what can happen to this server.
 class Site {
  public:
   virtual ~Site() = default;
@@ -18,20 +18,21 @@ class Site {
   virtual nlohmann::json backend(const std::string& origin, const std::string& secret = "right") const = 0;
   virtual const char* ca_setting() const = 0;
   virtual std::string password() const = 0;  ///< what the token `right` stands for
-  virtual std::string right() const = 0;     ///< as a refusal names it
-  /// Puts a state there; it is longer than 8 KiB on the wire.
+  virtual std::string right() const = 0;     ///< the missing right as a diagnostic names it
+  /// Stores a state on the server. It is longer than 8 KiB on the wire.
   virtual void publish(int serial, int value) = 0;
   virtual void stop() = 0;
   virtual void pause() = 0;
   virtual void resume() = 0;
-  virtual void revoke() = 0;
+  virtual void revoke() = 0;  ///< takes driftd's right to read the state
   virtual void grant() = 0;
 };
 
-/// `http`, `s3`, `consul`, `kubernetes`, `cloud`. Nothing is published yet.
-std::unique_ptr<Site> site_of(const std::string& name);
+/// `name`: `http`, `s3`, `consul`, `kubernetes` or `cloud`. Nothing is published yet.
+std::unique_ptr<Site> make_site(const std::string& name);
 
-/// A v4 state with `terraform_data.a` of this input, and much that cannot be deflated.
+/// A state of version 4 with `terraform_data.a`, whose input is this value, and with 24,000 random characters, which
+/// compress badly.
 std::string state_text(int serial, int value, const std::string& lineage = "site");
 
 }  // namespace driftd::test

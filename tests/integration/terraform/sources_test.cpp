@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a state says of other backends: declarations and discovery through the plugin; and the kubernetes backend.
+// What a state says of other backends, through the plugin: declarations, registrations and discovery. And the state
+// backend `kubernetes`.
 #include <gmock/gmock.h>
 #include <fstream>
 
@@ -34,7 +35,7 @@ TEST(TerraformSources, RulesMakeRecordsOfOtherBackendsAndTellTheirKindsWhole) {
                          {{"resources", "kubernetes_secret*"}, {"backend", "prod"}}}}});
   const auto seen = probe.refresh();
   ASSERT_EQ(seen.status, DRIFTD_OK);
-  EXPECT_EQ(seen.complete.at("instance"), 16u) << "what it declares is counted apart";
+  EXPECT_EQ(seen.complete.at("instance"), 16u) << "declared records count for the backend that they declare";
   EXPECT_EQ(seen.complete_of,
             (std::map<std::pair<std::string, std::string>, std::uint64_t>{{{"orders-db", "role"}, 2},
                                                                           {{"orders-db", "database"}, 1},
@@ -82,33 +83,33 @@ TEST(TerraformSources, RegistrationsComeWithTheRefreshAndABackendThatIsNotThereA
   ASSERT_NE(find(first, "one", "registration", "one"), nullptr);
   EXPECT_EQ(json::parse(find(first, "two", "registration", "two")->body)["config"]["kafka"]["auth"]["sasl"]["password"],
             "canary");
-  EXPECT_EQ(first.complete.at("registration"), 0u) << "of the state itself there is none";
+  EXPECT_EQ(first.complete.at("registration"), 0u) << "the state's own backend has no registration";
   const auto known = probe.read({{"registration", "one", "one"}, {"registration", "nobody", "nobody"}});
   EXPECT_EQ(known.records.size(), 1u);
   EXPECT_NE(known.diagnostic(DRIFTD_NOT_FOUND), nullptr);
   EXPECT_EQ(probe.discover().backends.size(), 2u);
 
-  write(2, labelled("one", "redis") + "," + labelled("two", ""));  // a label that is missing makes nothing disappear
+  write(2, labelled("one", "redis") + "," + labelled("two", ""));  // a missing label must not unregister a backend
   const auto unsure = probe.refresh(first.cursor);
   EXPECT_EQ(unsure.complete.count("registration"), 0u);
   EXPECT_EQ(unsure.complete_of,
             (std::map<std::pair<std::string, std::string>, std::uint64_t>{{{"one", "registration"}, 1}}));
-  const auto* untold = unsure.diagnostic(DRIFTD_INVALID);
-  ASSERT_NE(untold, nullptr);
-  EXPECT_EQ(untold->kind, "registration");
-  EXPECT_THAT(untold->text, HasSubstr("backend two has no type"));
+  const auto* without_type = unsure.diagnostic(DRIFTD_INVALID);
+  ASSERT_NE(without_type, nullptr);
+  EXPECT_EQ(without_type->kind, "registration");
+  EXPECT_THAT(without_type->text, HasSubstr("backend two has no type"));
   EXPECT_EQ(probe.read({{"registration", "two", "two"}}).diagnostic(DRIFTD_NOT_FOUND), nullptr);
 
   write(3, labelled("one", "redis"));
-  // also a worker that was started anew knows whom it spoke of
+  // a worker that was started later knows from the cursor which backends were registered
   ProviderProbe fresh("providers/terraform.so", {{"path", path}});
   for (auto* each : {&probe, &fresh}) {
     EXPECT_EQ(each->refresh(unsure.cursor).complete_of,
               (std::map<std::pair<std::string, std::string>, std::uint64_t>{{{"one", "registration"}, 1},
                                                                             {{"two", "registration"}, 0}}));
   }
-  ProviderProbe quiet("providers/terraform.so", {{"path", path}, {"exclude", {"registration/*"}}});
-  EXPECT_TRUE(quiet.refresh().complete_of.empty());
+  ProviderProbe without_registrations("providers/terraform.so", {{"path", path}, {"exclude", {"registration/*"}}});
+  EXPECT_TRUE(without_registrations.refresh().complete_of.empty());
 }
 
 TEST(TerraformSources, AfterALossTheHostIsAskedToLookAgainSoon) {
@@ -149,7 +150,7 @@ TEST(TerraformSources, LabelledResourcesAreDiscoveredAndAnUntypedOneKeepsTheRest
   EXPECT_FALSE(seen.discovery_complete);
   ASSERT_EQ(seen.diagnostics.size(), 1u);
   EXPECT_EQ(seen.diagnostics[0].id, "kubernetes_secret.untyped");
-  EXPECT_EQ(probe.discover().backends.size(), 2u) << "from memory, without a second reading";
+  EXPECT_EQ(probe.discover().backends.size(), 2u) << "a second discovery finds the same";
   for (const auto& backend : seen.backends) {
     for (const auto& [path, reference] : backend.credentials) EXPECT_THAT(reference, HasSubstr("k8s:prod/"));
   }
@@ -160,7 +161,7 @@ TEST(TerraformKubernetes, WhatOpenTofuWritesIsReadWithTheRightsOfTheReadme) {
   kube.create_namespace("tf");
   const std::string token = kube.account(
       "tf", "driftd", json::parse(R"([{"apiGroups":[""],"resources":["secrets"],"verbs":["get","list","watch"]}])"));
-  const std::string bare =
+  const std::string without_right =
       kube.account("tf", "nobody", json::parse(R"([{"apiGroups":[""],"resources":["pods"],"verbs":["get"]}])"));
   const std::string lines =
       "backend \"kubernetes\" {\n secret_suffix = \"platform\"\n namespace = \"tf\"\n config_path = \"" +
@@ -199,7 +200,7 @@ TEST(TerraformKubernetes, WhatOpenTofuWritesIsReadWithTheRightsOfTheReadme) {
   tofu.apply();
   EXPECT_EQ(input(probe_as(token, "prod").refresh()), 2);
 
-  // a second part, as Terraform writes of long states; and then one that is missing between others
+  // Terraform writes a long state in parts: part 2 exists now, but part 1 does not
   const json whole = kube.get("/api/v1/namespaces/tf/secrets/tfstate-default-platform");
   json part = {{"apiVersion", "v1"},
                {"kind", "Secret"},
@@ -213,7 +214,7 @@ TEST(TerraformKubernetes, WhatOpenTofuWritesIsReadWithTheRightsOfTheReadme) {
   kube.remove("/api/v1/namespaces/tf/secrets/tfstate-default-platform-part-2");
   EXPECT_EQ(probe.refresh(second.cursor).status, DRIFTD_OK);
 
-  const auto denied = probe_as(bare).refresh();
+  const auto denied = probe_as(without_right).refresh();
   EXPECT_EQ(denied.status, DRIFTD_DENIED);
   EXPECT_EQ(denied.diagnostics.at(0).right, "get, list, watch on secrets in namespace tf");
   EXPECT_EQ(probe_as("wrong-canary").refresh().status, DRIFTD_UNAUTHENTICATED);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A state in a local file: its changes are seen and hinted, and a bad or missing file proves no deletion.
 #include <gmock/gmock.h>
 #include <filesystem>
 
@@ -9,6 +10,7 @@
 namespace driftd::test {
 namespace {
 
+/// A state with `kafka_topic.orders`.
 std::string state(int serial, int partitions) {
   return R"({"version":4,"terraform_version":"1.9.0","serial":)" + std::to_string(serial) +
          R"(,"lineage":"abc","outputs":{},"resources":[{"mode":"managed","type":"kafka_topic","name":"orders",)" +
@@ -19,6 +21,7 @@ class Terraform : public testing::Test {
  protected:
   Terraform() : path_(dir_.write("terraform.tfstate", state(1, 3))) {}
   ProviderProbe probe() const { return ProviderProbe("providers/terraform.so", {{"path", path_}}); }
+  /// Renames a new file over the state.
   void replace(const std::string& text) const { std::filesystem::rename(dir_.write("fresh", text), path_); }
   TempDir dir_;
   std::string path_;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a real OpenTofu writes, offline: for_each, secrets, workspaces, moves, destroys, its own encryption.
+// States that a real OpenTofu writes, without a network: for_each, secrets, workspaces, moves, destroys, and its own
+// encryption.
 #include <gmock/gmock.h>
 #include <filesystem>
 #include <fstream>
@@ -25,6 +26,7 @@ std::vector<std::string> ids(const Collected& seen, const std::string& kind) {
   return out;
 }
 
+/// Three instances, a sensitive value, outputs, and a check that always fails.
 constexpr const char* kThree = R"(
 resource "terraform_data" "each" {
   for_each = toset(["x", "y z"])
@@ -67,7 +69,7 @@ TEST(TerraformTofu, ForEachSecretsOutputsAndChecksAreRead) {
                                                           R"(terraform_data.each["y z"])", "terraform_data.secret"));
   EXPECT_THAT(ids(seen, "output"), UnorderedElementsAre("pw", "plain"));
   EXPECT_THAT(seen.find("output", "pw")->sensitive, ElementsAre("value"));
-  // which of its attributes OpenTofu marks is its own business; that the value is in no other place is ours
+  // OpenTofu decides which attributes it marks as sensitive; the value must not be in any other
   for (const auto& record : seen.records) {
     json body = json::parse(record.body);
     for (const auto& path : record.sensitive) body.erase(path.substr(0, path.find_first_of(".[")));
@@ -128,14 +130,14 @@ TEST(TerraformTofu, EditWithoutANewSerialIsTamperingAndAnOlderStateIsARollback) 
   std::ofstream(tofu.state_file()) << edited;
   const auto tampered = probe.refresh(first.cursor);
   EXPECT_EQ(tampered.find("instance", "terraform_data.a")->metadata.at("history"), "tampered");
-  EXPECT_EQ(probe.refresh().records[0].metadata.at("history"), "tampered") << "it stays so until an apply";
+  EXPECT_EQ(probe.refresh().records[0].metadata.at("history"), "tampered") << "the record says so until the next apply";
   tofu.configure("resource \"terraform_data\" \"a\" { input = 3 }\n");
   tofu.apply();
   const auto applied = probe.refresh(tampered.cursor);
   EXPECT_EQ(applied.records[0].metadata.count("history"), 0u);
   std::ofstream(tofu.state_file()) << original;
   EXPECT_EQ(probe.refresh(applied.cursor).records[0].metadata.at("history"), "rolled back");
-  // also where the worker was started anew in between
+  // a worker that was started in between knows it from the cursor
   auto fresh = probe_of(tofu.state_file());
   EXPECT_EQ(fresh.refresh(applied.cursor).records[0].metadata.at("history"), "rolled back");
 }
@@ -161,10 +163,10 @@ TEST(TerraformTofu, OfAStateThatItEncryptedOnlyLineageAndSerialAreKnownAndNothin
   EXPECT_EQ(seen.complete, (std::map<std::string, std::uint64_t>{{"state", 1}}));
   ASSERT_EQ(seen.records.size(), 1u);
   EXPECT_EQ(seen.records[0].version, "1");
-  EXPECT_EQ(seen.diagnostics.size(), 3u) << "instance, output and registration";
+  EXPECT_EQ(seen.diagnostics.size(), 3u) << "one for each of instance, output and registration";
   EXPECT_THAT(seen.diagnostics[0].text, HasSubstr("encrypted by OpenTofu"));
   const auto again = probe.refresh(seen.cursor);
-  EXPECT_FALSE(again.unchanged) << "said in every cycle";
+  EXPECT_FALSE(again.unchanged) << "the diagnostics come with every cycle";
   EXPECT_EQ(again.diagnostics.size(), 3u);
   const auto asked = probe.read({{"instance", "terraform_data.a"}});
   EXPECT_EQ(asked.status, DRIFTD_UNSUPPORTED);
