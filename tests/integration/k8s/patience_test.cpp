@@ -35,7 +35,7 @@ struct SilentPort {
 };
 
 /// The API server refuses requests for Secrets of the accounts for which close_for() was called. They share a priority
-/// priority level without seats with the account `hog`, whose request hangs in an admission webhook that never answers
+/// level without seats with the account `hog`, whose request hangs in an admission webhook that never answers
 /// (API Priority and Fairness). The Retry-After of the server grows with the number of requests that it refuses.
 struct K8sThrottled : Cluster {
   static constexpr const char* kFlow = "/apis/flowcontrol.apiserver.k8s.io/v1/";
