@@ -134,7 +134,7 @@ TEST_F(KafkaHello, OneHelloInItsIntervalAndItsAnswerInBetween) {
   EXPECT_EQ(relay.passed(), 0);
   EXPECT_EQ(salt(second), salt(first));
   EXPECT_EQ(second.find("scram_user", kId)->observed_ns, first.find("scram_user", kId)->observed_ns)
-      << "both are of the time of the hello";
+      << "the record keeps the time of the hello";
   EXPECT_EQ(salt(p.read({{"scram_user", kId}})), salt(first));
   EXPECT_EQ(relay.passed(), 0);
 }

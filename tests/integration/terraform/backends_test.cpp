@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each state backend that OpenTofu can write to: a change is seen, a refresh without a change costs one request, and a
-// failure says what is wrong and proves no deletion.
+// Each state backend that OpenTofu can write to: a change is seen, a refresh without a change is cheap, and a failure
+// says what is wrong and proves no deletion.
 #include <gmock/gmock.h>
 
 #include "support/postgres.hpp"

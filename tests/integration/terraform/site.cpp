@@ -57,7 +57,7 @@ class HttpSite final : public LocalSite {
   }
 };
 
-class ConsulSite final : public LocalSite {  // not Consul: a local server of its documented API
+class ConsulSite final : public LocalSite {  // not Consul, but a local server with its documented API
  public:
   ConsulSite() : LocalSite({{"token", "canary-of-the-site"}}) {}
   json backend(const std::string& origin, const std::string& secret) const override {
@@ -73,7 +73,7 @@ class ConsulSite final : public LocalSite {  // not Consul: a local server of it
   }
 };
 
-class CloudSite final : public LocalSite {  // not HCP Terraform: a local server of its documented API
+class CloudSite final : public LocalSite {  // not HCP Terraform, but a local server with its documented API
  public:
   CloudSite() : LocalSite({{"token", "canary-of-the-site"}}) {}
   json backend(const std::string& origin, const std::string& secret) const override {

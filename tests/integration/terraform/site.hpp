@@ -14,7 +14,8 @@ class Site {
   virtual ~Site() = default;
   virtual int port() const = 0;  ///< of the server
   virtual bool speaks_tls() const { return false; }
-  /// Settings for this server at `https://127.0.0.1:<port>`; secrets are the tokens `right` and `wrong`.
+  /// Settings for this server behind `origin`, for example `https://127.0.0.1:4711`. `secret` is the token that stands
+  /// for the credential: `right` or `wrong`.
   virtual nlohmann::json backend(const std::string& origin, const std::string& secret = "right") const = 0;
   virtual const char* ca_setting() const = 0;
   virtual std::string password() const = 0;  ///< what the token `right` stands for
