@@ -12,6 +12,7 @@
 #include "core/backend.hpp"
 #include "core/redact.hpp"
 #include "engine/cycle_report.hpp"
+#include "engine/sources/newcomers.hpp"
 #include "engine/sources/pending_reports.hpp"
 #include "engine/sources/reported_bytes.hpp"
 #include "engine/sources/source_hub.hpp"
@@ -67,22 +68,9 @@ class Engine final : private SourceHub {
   Runner* find(const std::string& name);
 
  private:
-  /// A discovered backend (engine_discovery.cpp).
-  struct Discovery {
-    std::string source_uid;
-    int misses = 0;  ///< complete discoveries in a row that did not name it, at least an interval apart
-    std::chrono::steady_clock::time_point missed_at{};
-  };
   /// Uid of the source, nullptr if it comes from the config.
   static const std::string* discovered_by(const core::BackendRow& row);
   Task<core::Coverage> apply_discovery(std::string source, core::DiscoverOutcome outcome) override;
-  /// What one discovery needs to register backends. It is read and counted once, because there may be thousands.
-  struct Newcomers {
-    std::string uid;                                    ///< uid of the source
-    std::size_t known = 0;                              ///< backends registered for this source
-    std::map<std::string, std::size_t> known_in;        ///< the same for each namespace
-    std::optional<std::vector<core::BackendRow>> rows;  ///< rows_by_age(), read when the first new backend needs it
-  };
   void count(Newcomers& newcomers) const;
   Task<Status> register_discovered(std::string source, core::Discovered found, Newcomers& newcomers);
   /// Unregisters discovered backends that are gone, and holds them for a decision if too many are gone at once.
@@ -136,7 +124,7 @@ class Engine final : private SourceHub {
   core::RedactionKey worker_key_;
   std::uint64_t digest_seed_;
   std::map<std::string, std::shared_ptr<Runner>> runners_;
-  std::map<std::string, Discovery> discovered_;
+  std::map<std::string, DiscoveredBackend> discovered_;
   /// Backend → the registrar whose reports on its registration count.
   std::map<std::string, core::Registrar> registrars_;
   /// Source → backend → claimants that it reported since its last complete list.

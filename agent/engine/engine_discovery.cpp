@@ -311,7 +311,7 @@ Task<Status> Engine::register_discovered(std::string source, core::Discovered fo
     DRIFTD_CO_TRY(newcomers.rows, co_await rows_by_age());
   }
   DRIFTD_CO_CHECK(co_await register_backend(std::move(spec), *newcomers.rows));
-  if (discovered_.insert_or_assign(found.name, Discovery{newcomers.uid, 0, {}}).second) {
+  if (discovered_.insert_or_assign(found.name, DiscoveredBackend{newcomers.uid, 0, {}}).second) {
     ++newcomers.known;
     ++newcomers.known_in[who.name_space];
   }
