@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// abidiff of the headers as they are against the dump that was committed with the candidate.
+// Compares the ABI of the current headers with the committed dump, by abidiff.
 #include <gmock/gmock.h>
 
 #include "support/process.hpp"
@@ -17,16 +17,16 @@ Output compare(const std::string& library) {
              std::chrono::minutes(2));
 }
 
-/// The headers with one thing changed, as a library.
+/// A library that is built from a copy of the headers in which one thing was changed.
 class Changed : public ::testing::Test {
  protected:
-  void replace(const std::string& header, const std::string& what, const std::string& by) {
+  void replace(const std::string& header, const std::string& from, const std::string& to) {
     const std::string include = dir_.file("include");
     std::filesystem::copy(DRIFTD_SOURCE_DIR "/plugin-api/include", include, std::filesystem::copy_options::recursive);
     std::string text = read_file(include + "/driftd/" + header);
-    const std::size_t at = text.find(what);
-    ASSERT_NE(at, std::string::npos) << what;
-    text.replace(at, what.size(), by);
+    const std::size_t at = text.find(from);
+    ASSERT_NE(at, std::string::npos) << header << " does not contain: " << from;
+    text.replace(at, from.size(), to);
     dir_.write("include/driftd/" + header, text);
     const Output built = run({DRIFTD_CC, "-std=c11", "-g", "-O0", "-fPIC", "-shared", "-I", include, "-o", library_,
                               DRIFTD_SOURCE_DIR "/plugin-api/abi/probe.c"},
@@ -39,8 +39,9 @@ class Changed : public ::testing::Test {
 
 TEST(AbiDump, TheHeadersAreStillThoseOfTheDump) {
   const Output same = compare(DRIFTD_ABI_PROBE);
-  EXPECT_EQ(same.code, 0) << "if the change is meant: ninja abi_dump, and see docs/plugin-abi.md\n"
-                          << same.out << same.err;
+  EXPECT_EQ(same.code, 0)
+      << "The ABI differs from its dump. If that is intended, run `ninja abi_dump`; see docs/plugin-abi.md\n"
+      << same.out << same.err;
 }
 
 TEST(AbiDump, NamesNoFolderOfTheMachineThatMadeIt) {

@@ -14,14 +14,14 @@ std::string trimmed(const std::string& text) {
   return first == std::string::npos ? "" : text.substr(first, text.find_last_not_of(" \n\t") - first + 1);
 }
 
-/// The comment that ends right before `at`, but for white space.
+/// Returns the comment that ends right before `at`, with only white space between. Empty if there is none.
 std::string comment_before(const std::string& text, std::size_t at) {
   const std::string before = trimmed(text.substr(0, at));
   if (!before.ends_with("*/")) return "";
   return before.substr(before.rfind("/*"));
 }
 
-/// The comment that starts on the line of `at`.
+/// Returns the comment that starts behind `at` on the same line. Empty if there is none.
 std::string comment_behind(const std::string& text, std::size_t at) {
   const std::size_t line = text.find('\n', at), comment = text.find("/*", at);
   if (comment == std::string::npos || comment > line) return "";

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The headers are the specification: what they must say of each thing that crosses, and what no layout may hold.
+// The headers are the specification of the ABI. Checks what their comments must say about each function, pointer and
+// number, and which types no struct may contain.
 #include <gmock/gmock.h>
 #include <regex>
 
@@ -16,7 +17,7 @@ using ::testing::UnorderedElementsAre;
 
 std::string file_of(const std::string& path) { return path.substr(path.find("include/") + 8); }
 
-/// Statuses of provider.h without their prefix.
+/// Returns the statuses that provider.h defines, with their prefix `DRIFTD_`.
 std::vector<DeclaredNumber> statuses() {
   const std::string text = read_file(abi_headers().front());
   const std::size_t from = text.find("typedef int32_t driftd_status;");
@@ -36,16 +37,18 @@ TEST(AbiHeaders, EveryFunctionCarriesExactlyOneThreadTag) {
 
 TEST(AbiHeaders, EveryFunctionThatAnswersAStatusListsItsAnswers) {
   std::set<std::string> known = {"common", "emit"};
-  for (const auto& status : statuses()) known.insert(status.name.substr(7));
+  for (const auto& status : statuses()) known.insert(status.name.substr(std::string("DRIFTD_").size()));
   for (const auto& path : abi_headers()) {
     for (const auto& function : functions_of(read_file(path))) {
       if (function.returns != "driftd_status") continue;
       const auto listed = answers(function.comment);
       EXPECT_FALSE(listed.empty()) << file_of(path) << ": " << function.name;
-      bool good = false;  // OK itself, or a set that holds it
-      for (const auto& word : listed) EXPECT_TRUE(known.contains(word)) << function.name << " answers " << word;
-      for (const auto& word : listed) good = good || word == "OK" || word == "common" || word == "emit";
-      EXPECT_TRUE(good) << file_of(path) << ": " << function.name << " says nothing of success";
+      bool lists_success = false;  // OK itself, or a set of statuses that contains it
+      for (const auto& word : listed)
+        EXPECT_TRUE(known.contains(word)) << function.name << " lists the unknown status " << word;
+      for (const auto& word : listed)
+        lists_success = lists_success || word == "OK" || word == "common" || word == "emit";
+      EXPECT_TRUE(lists_success) << file_of(path) << ": " << function.name << " does not list OK";
     }
   }
 }
@@ -54,7 +57,7 @@ TEST(AbiHeaders, EveryStatusHasANumberOfItsOwnAndAMeaning) {
   std::set<std::string> numbers;
   for (const auto& status : statuses()) {
     EXPECT_GE(status.comment.size(), 10u) << status.name;
-    EXPECT_TRUE(numbers.insert(status.value).second) << status.name << " has the number of another";
+    EXPECT_TRUE(numbers.insert(status.value).second) << status.name << " has the same number as another status";
   }
   EXPECT_EQ(numbers.size(), 16u);
 }
@@ -74,12 +77,12 @@ TEST(AbiHeaders, EveryPointerInAStructHasALifetime) {
 }
 
 TEST(AbiHeaders, EveryPointerThatAFunctionWritesThroughIsMarkedAsOut) {
-  const std::regex written(R"((?:^|, *|\n *)(driftd_\w+)\* (\w+))");
+  const std::regex output_parameter(R"((?:^|, *|\n *)(driftd_\w+)\* (\w+))");
   std::vector<std::string> seen;
   for (const auto& path : abi_headers()) {
     for (const auto& function : functions_of(read_file(path))) {
       std::smatch found;
-      if (!std::regex_search(function.parameters, found, written)) continue;
+      if (!std::regex_search(function.parameters, found, output_parameter)) continue;
       seen.push_back(function.name);
       EXPECT_NE(function.comment.find("`" + found[2].str() + "` {out}"), std::string::npos)
           << file_of(path) << ": " << function.name << "(" << found[2] << ")";
@@ -101,25 +104,26 @@ TEST(AbiHeaders, EveryTableHasALifetime) {
 TEST(AbiHeaders, EveryStructStartsWithItsSize) {
   for (const auto& path : abi_headers()) {
     for (const auto& declared : structs_of(read_file(path))) {
-      if (declared.name == "driftd_str") continue;  // frozen for ever
+      if (declared.name == "driftd_str") continue;  // its layout can never change, so it has no size
       EXPECT_EQ(declared.members.at(0).type + " " + declared.members.at(0).name, "uint32_t size") << declared.name;
     }
   }
 }
 
 TEST(AbiHeaders, NothingWhoseSizeACompilerChoosesCrosses) {
-  const std::regex loose(
+  const std::regex type_of_unknown_size(
       R"(\b(enum|bool|_Bool|long|short|int|char|unsigned|union|size_t|float|wchar_t|time_t)\b[^(]*;|\.\.\.|: *\d+;|\w\[)");
   for (const auto& path : abi_headers()) {
     for (const auto& declared : structs_of(read_file(path))) {
       for (const auto& member : declared.members) {
         const std::string text = member.type + " " + member.name + ";";
         const bool bytes = declared.name == "driftd_str" && member.name == "data";
-        EXPECT_TRUE(bytes || !std::regex_search(text, loose)) << declared.name << ": " << text;
+        EXPECT_TRUE(bytes || !std::regex_search(text, type_of_unknown_size)) << declared.name << ": " << text;
       }
     }
     for (const auto& function : functions_of(read_file(path))) {
-      EXPECT_FALSE(std::regex_search(function.returns + " r; " + function.parameters + ";", loose)) << function.name;
+      EXPECT_FALSE(std::regex_search(function.returns + " r; " + function.parameters + ";", type_of_unknown_size))
+          << function.name;
     }
   }
 }
@@ -157,13 +161,13 @@ TEST(AbiProbe, ReachesEveryStructEveryCallbackAndEveryNumber) {
       EXPECT_NE(probe.find("DRIFTD_PROBE(" + function.name + ")"), std::string::npos) << function.name;
     }
     for (const auto& number : numbers_of(text)) {
-      if (number.name == "DRIFTD_ABI_MINOR") continue;  // it is there to grow
+      if (number.name == "DRIFTD_ABI_MINOR") continue;  // it rises with each extension of the ABI
       EXPECT_NE(probe.find("DRIFTD_NUMBER(" + number.name + ")"), std::string::npos) << number.name;
     }
   }
 }
 
-// The controls: a header that breaks the rules is noticed.
+// Controls of the tests above: the parser sees it if a header breaks the rules.
 const std::string kBad = R"(
 /* no tag at all */
 typedef driftd_status (*bad_fn)(void* user);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Providers built for older and newer versions of the ABI, in the current host.
+// Providers that were built for older and newer versions of the ABI run in the current host.
 #include <gmock/gmock.h>
 
 #include <functional>
@@ -43,32 +43,32 @@ class OtherTimes : public ::testing::TestWithParam<SessionSpec::Isolation> {
   std::vector<std::string> events_;
 };
 
-/// The kept releases: the first candidate, and 1.0 as it was frozen.
+/// The kept releases of the ABI: rc1, the first release candidate, and v1, the final 1.0.
 class Ages : public OtherTimes {
  protected:
-  void each(const std::function<void(const std::string& age)>& visit) {
-    for (const char* age : {"rc1", "v1"}) {
-      SCOPED_TRACE(age);
-      visit(age);
+  void for_each_release(const std::function<void(const std::string& release)>& visit) {
+    for (const char* release : {"rc1", "v1"}) {
+      SCOPED_TRACE(release);
+      visit(release);
       core_.run(session_->stop());
       session_.reset();
       pages_ = std::make_shared<Pages>();
     }
   }
-  void things(const std::string& age);
-  void tester(const std::string& age);
+  void check_provider_in_c(const std::string& release);
+  void check_provider_on_the_sdk(const std::string& release);
 };
 
 TEST_P(Ages, AProviderInCLoadsAndDoesAllItDid) {
-  each([this](const std::string& age) { things(age); });
+  for_each_release([this](const std::string& release) { check_provider_in_c(release); });
 }
 
 TEST_P(Ages, AProviderOnTheSdkLoadsAndDoesAllItDid) {
-  each([this](const std::string& age) { tester(age); });
+  for_each_release([this](const std::string& release) { check_provider_on_the_sdk(release); });
 }
 
-void Ages::things(const std::string& age) {
-  auto& session = open(age + "_things");
+void Ages::check_provider_in_c(const std::string& release) {
+  auto& session = open(release + "_things");
   const auto info = core_.run(session.info());
   ASSERT_TRUE(info) << info.error().message;
   EXPECT_THAT((*info)->extensions, ElementsAre(core::Extension{"driftd.watch", 1}));
@@ -91,8 +91,8 @@ void Ages::things(const std::string& age) {
   EXPECT_THAT(events_, IsEmpty());
 }
 
-void Ages::tester(const std::string& age) {
-  auto& session = open(age + "_tester", R"({"count":3,"secret":"token-1"})");
+void Ages::check_provider_on_the_sdk(const std::string& release) {
+  auto& session = open(release + "_tester", R"({"count":3,"secret":"token-1"})");
   const auto outcome = refresh(session);
   ASSERT_TRUE(outcome) << outcome.error().message;
   EXPECT_EQ(pages_->records(), 3u);
@@ -101,7 +101,8 @@ void Ages::tester(const std::string& age) {
   EXPECT_EQ(read->found.size(), 1u);
   EXPECT_THAT(read->not_found, ElementsAre(core::ResourceId{"thing", "77"}));
   EXPECT_EQ(core_.run(session.health()).value().role, "primary");
-  EXPECT_EQ(core_.run(session.discover()).error().code, Code::unsupported) << "it has never heard of it";
+  EXPECT_EQ(core_.run(session.discover()).error().code, Code::unsupported)
+      << "the extension is newer than the provider";
   EXPECT_EQ(core_.run(session.upgrade("thing", 1, "{}")).error().code, Code::unsupported);
   EXPECT_THAT(events_, IsEmpty());
 }

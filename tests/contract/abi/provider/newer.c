@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A provider of the future: built with minor 3, with more slots, longer structs and longer array elements than today's
- * host knows. MINOR_NEEDED is the oldest host that it can live with. */
+/* A provider that says it was built for minor 3 of the ABI. Its table has more slots than the current host knows, its
+ * structs and array elements are longer. MINOR_NEEDED is the lowest minor of a host on which it runs. If REFUSAL is
+ * defined, the provider refuses every host with that text. */
 #include <stdio.h>
 #include <string.h>
 
@@ -143,7 +144,7 @@ static driftd_status added(driftd_instance self) {
   return DRIFTD_OK;
 }
 
-/* Unknown to today's host: it asks for watch/1, which this one has outgrown. */
+/* The current host asks for driftd.watch/1. This provider has only revision 7 of it, so it answers NULL. */
 static const void* query(driftd_str id, uint32_t revision) {
   static const uint32_t watch_7[16] = {sizeof watch_7};
   return id.len == 12 && memcmp(id.data, "driftd.watch", 12) == 0 && revision == 7 ? watch_7 : NULL;
