@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A core thread for tests of sessions. Runs coroutines to their end, with a deadline that fails the test.
+// Runs coroutines of sessions on the test's own thread, with a deadline that fails the test.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -43,6 +43,7 @@ class Core {
   void start(Task<T> task, std::optional<T>& out) {
     asio::co_spawn(context_, std::move(task), [&out](std::exception_ptr, T value) { out.emplace(std::move(value)); });
   }
+  /// Runs what is ready until `condition` is true. Throws, which fails the test, after `timeout` times kPatience.
   template <class F>
   void until(F condition, std::chrono::seconds timeout = std::chrono::seconds(60)) {
     const auto end = std::chrono::steady_clock::now() + timeout * kPatience;
@@ -62,6 +63,7 @@ class Core {
   asio::io_context context_;
 };
 
+/// Returns options for providers in build/<preset>/tests/providers, with the real worker program.
 inline host::HostOptions host_options(Core& core) {
   host::HostOptions options;
   options.core = core.executor();
@@ -71,7 +73,7 @@ inline host::HostOptions host_options(Core& core) {
   return options;
 }
 
-/// The pages in the order of their arrival.
+/// The pages of records in the order in which they arrived.
 struct Pages {
   std::vector<core::RecordPage> all;
   std::size_t records() const {
@@ -89,6 +91,7 @@ inline Task<Status> keep_page(std::shared_ptr<Pages> to, core::RecordPage page) 
   to->all.push_back(std::move(page));
   co_return Status{};
 }
+/// Returns a handler that appends each page to `to`.
 inline core::PageHandler keep(std::shared_ptr<Pages> to) {
   return [to](core::RecordPage page) { return keep_page(to, std::move(page)); };
 }

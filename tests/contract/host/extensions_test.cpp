@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The extensions through a session, in a worker and in-process.
+// The extensions of the ABI (discover, upgrade, apply) through a session, in a worker and in-process.
 #include <gmock/gmock.h>
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -108,8 +108,8 @@ TEST_P(Extensions, ABackendPushedTwiceOrWithoutANameCostsItselfAndIsCounted) {
     auto& session = open({{"discover", mode}});
     const auto outcome = core_.run(session.discover());
     ASSERT_TRUE(outcome) << mode << outcome.error().message;
-    EXPECT_FALSE(outcome->complete) << "nobody is gone because of it";
-    EXPECT_EQ(outcome->backends.size(), 2u) << "the others";
+    EXPECT_FALSE(outcome->complete) << "so that no backend counts as removed";
+    EXPECT_EQ(outcome->backends.size(), 2u) << "the other backends arrive";
     ASSERT_EQ(outcome->diagnostics.size(), 1u);
     EXPECT_THAT(outcome->diagnostics[0].text, HasSubstr("discover: backend "));
     core_.run(session.stop());
@@ -117,8 +117,9 @@ TEST_P(Extensions, ABackendPushedTwiceOrWithoutANameCostsItselfAndIsCounted) {
   EXPECT_THAT(events_, ElementsAre(HasSubstr("backend orders was pushed twice"), HasSubstr("must not be empty")));
 }
 
-/// Anybody may write the metadata of a backend. If it breaks a limit, only the metadata is dropped and never the name;
-/// otherwise no discovery would be complete.
+/// Whoever can label an object can write the metadata of a backend. If the metadata breaks a limit, it is dropped,
+/// except for the namespace in which the backend is defined. The backend itself arrives; otherwise no discovery would
+/// ever be complete.
 TEST_P(Extensions, MetadataThatBreaksALimitCostsTheMetadataButWhereTheBackendIsDefined) {
   const auto outcome = core_.run(open({{"discover", "wordy"}}).discover());
   ASSERT_TRUE(outcome) << outcome.error().message;
@@ -130,22 +131,24 @@ TEST_P(Extensions, MetadataThatBreaksALimitCostsTheMetadataButWhereTheBackendIsD
   EXPECT_THAT(outcome->diagnostics[0].text, HasSubstr("discover: backend wordy: `metadata` has 9000 bytes"));
 }
 
-std::size_t of(const core::DiscoverOutcome& outcome, const std::string& space) {
+/// Returns how many backends of a namespace arrived.
+std::size_t count_of(const core::DiscoverOutcome& outcome, const std::string& space) {
   return static_cast<std::size_t>(
       std::ranges::count_if(outcome.backends, [&](const auto& each) { return each.name.starts_with(space + "-"); }));
 }
 
-/// Whoever writes in one namespace cannot use up the room of the others, wherever it sorts, nor make their discovery
-/// fail.
+/// Whoever can write in one namespace can neither use up the share of the others, even if its name sorts first, nor
+/// make their discovery fail.
 TEST_P(Extensions, ANamespaceThatIsTooLargeCostsItself) {
   const auto outcome = core_.run(open({{"discover", "crowded"}}).discover());
   ASSERT_TRUE(outcome) << outcome.error().message;
   EXPECT_TRUE(outcome->complete);
-  EXPECT_EQ(of(*outcome, "prod"), 3u);
-  EXPECT_EQ(of(*outcome, "a-tenant"), 250u);
-  ASSERT_EQ(outcome->diagnostics.size(), 1u) << "said once";
+  EXPECT_EQ(count_of(*outcome, "prod"), 3u);
+  EXPECT_EQ(count_of(*outcome, "a-tenant"), 250u);
+  ASSERT_EQ(outcome->diagnostics.size(), 1u) << "one diagnostic for the namespace, not one for each backend";
   EXPECT_EQ(outcome->diagnostics[0].code, Code::budget);
-  EXPECT_EQ(outcome->diagnostics[0].path, "a-tenant") << "what of it is not here is not gone";
+  EXPECT_EQ(outcome->diagnostics[0].path, "a-tenant")
+      << "so that the missing backends of this namespace do not count as removed";
   EXPECT_EQ(outcome->diagnostics[0].kind, "registration");
 }
 
@@ -153,17 +156,17 @@ TEST_P(Extensions, WhereAllAreTooLargeTheLargestNamespaceGivesWay) {
   const auto outcome = core_.run(open({{"discover", "heavy"}}).discover());
   ASSERT_TRUE(outcome) << outcome.error().message;
   EXPECT_TRUE(outcome->complete);
-  EXPECT_EQ(of(*outcome, "a-tenant"), 0u);
-  for (const char* each : {"b", "c", "d", "e", "f", "g", "h"}) EXPECT_GE(of(*outcome, each), 100u) << each;
-  EXPECT_EQ(of(*outcome, "prod"), 3u);
-  ASSERT_EQ(outcome->diagnostics.size(), 2u) << "that it has its share, and that it gave way";
+  EXPECT_EQ(count_of(*outcome, "a-tenant"), 0u);
+  for (const char* each : {"b", "c", "d", "e", "f", "g", "h"}) EXPECT_GE(count_of(*outcome, each), 100u) << each;
+  EXPECT_EQ(count_of(*outcome, "prod"), 3u);
+  ASSERT_EQ(outcome->diagnostics.size(), 2u) << "one for its own limit, one because all of it was dropped";
   for (const auto& each : outcome->diagnostics) EXPECT_EQ(each.path, "a-tenant");
 }
 
 TEST_P(Extensions, ABackendThatCannotBeTakenCostsTheNamespaceThatItIsIn) {
   const auto outcome = core_.run(open({{"discover", "elsewhere"}}).discover());
   ASSERT_TRUE(outcome) << outcome.error().message;
-  EXPECT_TRUE(outcome->complete) << "for all others";
+  EXPECT_TRUE(outcome->complete) << "for all other namespaces";
   ASSERT_EQ(outcome->diagnostics.size(), 1u);
   EXPECT_EQ(outcome->diagnostics[0].path, "tenant");
 }

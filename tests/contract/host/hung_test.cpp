@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What may hang in the kernel: a lookup in a file system that does not answer, and a worker that SIGKILL does not end.
+// Calls that may never return from the kernel: a look-up in a file system that does not answer, and the wait for a
+// worker that SIGKILL does not end.
 #include <gmock/gmock.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
@@ -18,6 +19,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
+/// The look-up of the paths of a backend whose name starts with `hung` blocks until `unblock_lookups`.
 class Hung : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -26,18 +28,18 @@ class Hung : public ::testing::Test {
     options_.grace = std::chrono::milliseconds(300);
     options_.restart_first = options_.restart_max = std::chrono::milliseconds(5);
     options_.path_lookup = std::make_shared<host::JailPathLookup>();
-    options_.path_lookup->find = [ice = ice_](const host::JailPathLookup::Request& asked) {
-      if (asked.backend.starts_with("hung")) ice.wait();
+    options_.path_lookup->find = [unblocked = unblocked_](const host::JailPathLookup::Request& asked) {
+      if (asked.backend.starts_with("hung")) unblocked.wait();
       return host::JailPaths();
     };
     factory_ = host::make_session_factory(options_);
   }
   void TearDown() override {
-    thaw();
+    unblock_lookups();
     for (const auto& session : sessions_) core_.run(session->stop());
   }
-  void thaw() {
-    if (!std::exchange(thawed_, true)) frozen_.set_value();
+  void unblock_lookups() {
+    if (!std::exchange(is_unblocked_, true)) unblock_.set_value();
   }
   core::Session& open(const std::string& backend, const std::string& settings = "{}") {
     core::SessionSpec spec;
@@ -48,6 +50,7 @@ class Hung : public ::testing::Test {
     sessions_.push_back(factory_->open(spec).value());
     return *sessions_.back();
   }
+  /// Returns why a refresh failed.
   std::string why(core::Session& session) {
     const auto outcome = core_.run(session.refresh({}, keep(std::make_shared<Pages>())), std::chrono::seconds(20));
     return outcome ? "it did not fail" : outcome.error().message;
@@ -57,9 +60,9 @@ class Hung : public ::testing::Test {
   host::HostOptions options_;
   std::shared_ptr<core::SessionFactory> factory_;
   std::vector<std::shared_ptr<core::Session>> sessions_;
-  std::promise<void> frozen_;
-  const std::shared_future<void> ice_{frozen_.get_future()};
-  bool thawed_ = false;
+  std::promise<void> unblock_;
+  const std::shared_future<void> unblocked_{unblock_.get_future()};
+  bool is_unblocked_ = false;
 };
 
 TEST_F(Hung, AFileSystemThatDoesNotAnswerHoldsNoOtherBackendAndNoStop) {
@@ -68,11 +71,12 @@ TEST_F(Hung, AFileSystemThatDoesNotAnswerHoldsNoOtherBackendAndNoStop) {
   auto& hung = *sessions_.front();
   EXPECT_THAT(why(hung), HasSubstr("the file system of a path in its settings does not answer"));
   core_.run(sessions_[1]->stop(), std::chrono::seconds(20));
-  thaw();
+  unblock_lookups();
   core_.until([&] { return why(hung) == "it did not fail"; });
 }
 
-/// Traces a process. While it is traced nobody else can reap it.
+/// Traces a process from a child of this test. A killed process that is traced ends only when its tracer does, so it
+/// looks like a worker that SIGKILL does not end.
 class Tracer {
  public:
   explicit Tracer(pid_t traced) {
@@ -85,10 +89,10 @@ class Tracer {
       for (;;) ::pause();
     }
     int failed = -1;
-    const bool said = ::read(ends[0], &failed, sizeof failed) == sizeof failed;
+    const bool answered = ::read(ends[0], &failed, sizeof failed) == sizeof failed;
     ::close(ends[0]);
     ::close(ends[1]);
-    if (!said || failed != 0)
+    if (!answered || failed != 0)
       throw std::runtime_error(std::string("cannot trace the worker: ") + std::strerror(failed));
   }
   ~Tracer() {
@@ -112,7 +116,7 @@ TEST_F(Hung, AWorkerThatSigkillDoesNotEndIsToldAndHoldsNeitherCallsNorTheStop) {
     EXPECT_THAT(why(session), AllOf(HasSubstr("process " + std::to_string(pid)), HasSubstr("does not end")));
     EXPECT_NE(session.status().state, "running");
     EXPECT_FALSE(core_.run(session.health(), std::chrono::seconds(20)));
-    EXPECT_THAT(why(session), HasSubstr("does not end")) << "no second one beside it";
+    EXPECT_THAT(why(session), HasSubstr("does not end")) << "no second worker is started beside it";
   }
   core_.until([&] { return why(session) == "it did not fail"; });
 }
@@ -122,7 +126,7 @@ TEST_F(Hung, ASessionWhoseWorkerDoesNotEndStops) {
   ASSERT_EQ(why(session), "it did not fail");
   const auto pid = static_cast<pid_t>(session.status().pid);
   const Tracer tracer(pid);
-  ::kill(pid, SIGSTOP);  // so that it does not see the stop
+  ::kill(pid, SIGSTOP);  // so that it cannot answer the request to stop
   core_.run(session.stop(), std::chrono::seconds(20));
 }
 

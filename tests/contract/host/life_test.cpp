@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a plugin uses and which rules it breaks is counted, and a parked plugin can be resumed.
+// The host counts which budgets a plugin exceeds and which rules it breaks, and a parked plugin can be resumed.
 #include <gmock/gmock.h>
 #include <filesystem>
 
@@ -45,6 +45,7 @@ class Life : public ::testing::Test {
   Result<core::RefreshOutcome> refresh(core::Session& session) {
     return core_.run(session.refresh({}, keep(std::make_shared<Pages>())));
   }
+  /// Returns why a refresh failed.
   std::string why(core::Session& session) {
     const auto outcome = refresh(session);
     return outcome ? "it did not fail" : outcome.error().message;
@@ -68,7 +69,7 @@ TEST_F(Life, AForeignSecretIsDeniedCountedAndNamed) {
                                 " asked for a secret that was not minted for it (in refresh); denied, 1 times so far"));
   EXPECT_EQ(std::count_if(events_.begin(), events_.end(), [](const auto& e) { return e.starts_with("secret_denied"); }),
             1)
-      << "an event once, a count always";
+      << "only the first one is an event; each one is counted";
 }
 
 TEST_F(Life, AnEndlessLoopIsKilledAtTheProcessorBudget) {

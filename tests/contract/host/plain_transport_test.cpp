@@ -24,6 +24,7 @@ std::vector<std::string> logged(const std::string& provider, const json& setting
   return take_provider_log();
 }
 
+/// Matches one warning that names `where` and `remedy` and contains no secret.
 auto warns_of(const std::string& where, const std::string& remedy) {
   return ElementsAre(AllOf(StartsWith(std::to_string(DRIFTD_LOG_WARN)), HasSubstr("without TLS"), HasSubstr(where),
                            HasSubstr(remedy), Not(HasSubstr("canary"))));
@@ -62,12 +63,12 @@ TEST(PlainTransportOfProviders, PostgresWarnsOfASslmodeThatMayBePlain) {
 }
 
 TEST(PlainTransportOfProviders, TerraformWarnsOfAStateOverPlainHttp) {
-  const auto of = [](const std::string& address) {
+  const auto logged_of = [](const std::string& address) {
     return logged("terraform", {{"backend", {{"type", "http"}, {"address", address}}}});
   };
-  EXPECT_THAT(of("http://user:canary@state.example/prod?token=canary"), warns_of("state.example", "https"));
-  EXPECT_THAT(of("https://state.example/prod"), IsEmpty());
-  EXPECT_THAT(of("http://localhost:8080/prod"), IsEmpty());
+  EXPECT_THAT(logged_of("http://user:canary@state.example/prod?token=canary"), warns_of("state.example", "https"));
+  EXPECT_THAT(logged_of("https://state.example/prod"), IsEmpty());
+  EXPECT_THAT(logged_of("http://localhost:8080/prod"), IsEmpty());
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A record that breaks a rule affects only itself. It arrives with its whole body unread, the other records and the
-// COMPLETE of its kind arrive, and a diagnostic names it.
+// A record that breaks a rule affects only itself: it arrives with its whole body marked as unread, the other records
+// and the COMPLETE of its kind arrive, and a diagnostic names it. The records are those of mode "poison" of tester.cpp.
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -35,6 +35,7 @@ class Poison : public ::testing::TestWithParam<SessionSpec::Isolation> {
     session_ = factory_->open(spec).value();
   }
   void TearDown() override { core_.run(session_->stop()); }
+  /// Refreshes and returns the records of all pages.
   std::vector<core::Observation> refreshed() {
     pages_->all.clear();
     const auto outcome = core_.run(session_->refresh({}, keep(pages_)));
@@ -43,6 +44,7 @@ class Poison : public ::testing::TestWithParam<SessionSpec::Isolation> {
     for (const auto& page : pages_->all) out.insert(out.end(), page.records.begin(), page.records.end());
     return out;
   }
+  /// Returns the first record whose id starts with `start`, or null.
   static const core::Observation* find(const std::vector<core::Observation>& all, const std::string& start) {
     const auto found = std::find_if(all.begin(), all.end(), [&](const auto& o) { return o.id.id.starts_with(start); });
     return found == all.end() ? nullptr : &*found;
@@ -94,30 +96,31 @@ TEST_P(Poison, WhatCannotBeJudgedIsUnreadAsAWholeWithItsReason) {
   }
 }
 
-/// A plugin may send an id that equals the stand-in of a record without a usable id. Without a check both would share a
-/// row unnoticed.
+/// A record without a usable id gets a stand-in for it. A plugin may send another record with exactly that id; without
+/// a check both would be stored as one resource.
 TEST_P(Poison, NoPluginGivesTheIdThatStandsForAnother) {
-  const auto nameless = [](const std::vector<core::Observation>& all) {
+  const auto ids_of_stand_ins = [](const std::vector<core::Observation>& all) {
     std::vector<std::string> out;
     for (const auto& o : all) {
       if (!o.unread.empty() && o.unread[0].reason.find("`id` ") != std::string::npos) out.push_back(o.id.id);
     }
     return out;
   };
-  const auto stand_ins = nameless(refreshed());
+  const auto stand_ins = ids_of_stand_ins(refreshed());
   ASSERT_GE(stand_ins.size(), 2u);
   for (const auto& taken : stand_ins) {
     core_.run(session_->stop());
     open("poison", taken);
     const auto all = refreshed();
     std::set<std::string> ids;
-    for (const auto& o : all) EXPECT_TRUE(ids.insert(o.id.id).second) << "two are called " << o.id.id;
+    for (const auto& o : all) EXPECT_TRUE(ids.insert(o.id.id).second) << "two records have the id " << o.id.id;
     EXPECT_EQ(pages_->marks().at(0).count, ids.size());
-    EXPECT_EQ(nameless(all).size(), stand_ins.size() + (taken.starts_with(core::kStandIn) ? 1 : 0)) << taken;
+    EXPECT_EQ(ids_of_stand_ins(all).size(), stand_ins.size() + (taken.starts_with(core::kStandIn) ? 1 : 0)) << taken;
   }
 }
 
-/// The provider does not know the stand-in of a record, so it answers "not found" although the record exists.
+/// A stand-in is an id that the provider does not know, so it answers "not found" although the record exists. That
+/// answer must not count as a deletion.
 TEST_P(Poison, NotFoundOfWhatStandsForARecordIsNoWordOfIt) {
   std::vector<core::ResourceId> ids = {{"thing", "0"}, {"thing", "not-there"}};
   for (const auto& o : refreshed()) {
@@ -149,7 +152,8 @@ TEST_P(Poison, WhatIsNotJudgedCostsOnlyItself) {
     EXPECT_EQ(o->body, "{\"size\":" + std::to_string(size) + "}");
     EXPECT_TRUE(o->unread.empty()) << id;
   }
-  EXPECT_EQ(find(all, "2")->unread.at(0).path, "owner") << "a neighbour is as ever";
+  EXPECT_EQ(find(all, "2")->unread.at(0).path, "owner")
+      << "the good record beside them has its own unread attribute only";
 }
 
 TEST_P(Poison, TheCulpritIsToldAndCounted) {
@@ -165,8 +169,8 @@ TEST_P(Poison, TheCulpritIsToldAndCounted) {
   EXPECT_THAT(events_, Contains(HasSubstr("(thing/long-body): `body` has 5242")));
 }
 
-/// A source reports backends of many namespaces. If a record breaks a rule, its namespace must not be lost with it, and
-/// the fault is assigned to that backend and not to the source's own kind.
+/// A source reports backends of many namespaces. If a record of a backend breaks a rule, it keeps the namespace in
+/// which the backend is defined, and the diagnostic names that backend, not the source.
 TEST_P(Poison, WhatIsSaidOfAnotherBackendKeepsWhereItIsDefinedAndIsBlamedOnThatOne) {
   core_.run(session_->stop());
   open("source");

@@ -48,6 +48,7 @@ class SessionContract : public ::testing::TestWithParam<SessionSpec::Isolation> 
     pages_->all.clear();
     return core_.run(session.refresh(request, keep(pages_)));
   }
+  /// Returns every text of the last refresh that can leave the worker, and all events.
   std::string everything() const {
     std::string out;
     for (const auto& page : pages_->all) {
@@ -125,6 +126,7 @@ TEST_P(SessionContract, AHundredThousandRecordsArriveInOrderInBoundedPages) {
   EXPECT_EQ(pages_->marks().size(), 101u);
 }
 
+/// Keeps the page and returns only when `gate` is cancelled.
 Task<Status> hold(std::shared_ptr<Pages> to, asio::steady_timer* gate, core::RecordPage page) {
   to->all.push_back(std::move(page));
   boost::system::error_code opened;
@@ -147,15 +149,15 @@ TEST_P(SessionContract, ASlowPageHandlerHoldsTheProviderBackAndHealthStillAnswer
   EXPECT_EQ(pages_->records(), 2000u);
 }
 
-Task<Status> refuse_page(core::RecordPage) { co_return fail(Code::conflict, "the store said no"); }
+Task<Status> refuse_page(core::RecordPage) { co_return fail(Code::conflict, "the store refused the page"); }
 
 TEST_P(SessionContract, AnErrorOfThePageHandlerEndsTheCallWithThatError) {
   auto& session = open({{"count", 50'000}});
   const auto outcome =
       core_.run(session.refresh({}, [](core::RecordPage page) { return refuse_page(std::move(page)); }));
   ASSERT_FALSE(outcome);
-  EXPECT_EQ(outcome.error().message, "the store said no");
-  EXPECT_TRUE(refresh(session)) << "the session goes on";
+  EXPECT_EQ(outcome.error().message, "the store refused the page");
+  EXPECT_TRUE(refresh(session)) << "the session can still be used";
 }
 
 TEST_P(SessionContract, ReadSortsFoundGoneAndUnknown) {
@@ -206,9 +208,10 @@ TEST_P(SessionContract, ADeadlineThatTheAgentSeesLateStillGivesTheWorkerItsGrace
   ASSERT_TRUE(core_.run(session.info()));
   std::optional<Result<core::RefreshOutcome>> outcome;
   core_.start(session.refresh({false, {}, {}, milliseconds(100)}, keep(pages_)), outcome);
-  const auto until = std::chrono::steady_clock::now() + milliseconds(500);  // later than deadline and grace
+  const auto until = std::chrono::steady_clock::now() + milliseconds(500);  // later than the deadline and the grace of
+                                                                            // 300 ms
   asio::post(core_.executor(), [until] {
-    while (std::chrono::steady_clock::now() < until) {  // as if the machine had stood still
+    while (std::chrono::steady_clock::now() < until) {  // blocks the core thread, as if the machine had stood still
     }
   });
   core_.until([&] { return outcome.has_value(); });

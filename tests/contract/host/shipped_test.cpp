@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The providers that we ship are accepted by the loader: describe, settings schema, and a driftd-schema/1 document for
-// each kind.
+// The scan accepts the providers that we ship: their description, the schema of their settings, and a driftd-schema/1
+// document for each kind.
 #include <gtest/gtest.h>
 #include <filesystem>
 

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// A provider in several versions, for tests that replace its file, and with modes that use too much time.
-// LIVES comes from the build: 1 and 2 are good, 3 breaks in describe, 4 refuses every open, 5 never answers describe,
-// 6 dies in each refresh, 7 answers a refresh only when it is cancelled.
-// mode:
-//   "spin" uses processor time for ever, "spin_beside" does so on a thread of its own
-//   "wait" stays in refresh for a while, "hold" until it is cancelled
+// A provider in several versions, for tests that replace its file while it runs, and with modes that exceed a budget.
+// The build defines LIVES, the version: 1 and 2 are good, 3 aborts in describe, 4 refuses every open, 5 never returns
+// from describe, 6 aborts in each refresh, 7 returns from a refresh only when it is cancelled.
+// settings.mode says what a refresh does:
+//   "spin" uses processor time without end, "spin_beside" does so on a thread of its own and returns
+//   "wait" waits for 1.5 s before it answers, "hold" waits until it is cancelled
 //   "steal" asks for a secret of another instance
 //   "files" opens descriptors until none is left
 //   "gauges" sends a metric 40,000 times
 //   "abort" aborts
+// settings.pid: if true, each record contains the worker's process id.
 #include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>

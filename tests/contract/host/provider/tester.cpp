@@ -1,13 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// The provider of the contract suite. Its things do not exist; its settings say what it does.
-//   count: number of things
-//   secret: a token
-//   mode: "block" blocks in refresh until it is cancelled; with `deaf` it ignores the cancel
-//   mode: "poison" emits records that break each limit, between two that break none
-//   mode: "source" emits such records about another backend
-//   discover: "partial", "twice", "nameless", "wordy", "crowded", "heavy", "elsewhere", "fails"
-//   wet: a dry run changes the system
-// A body with `no_object` is upgraded to a list.
+// The provider of the contract suite. It reads no system; its settings say which resources of the kind `thing` it
+// reports and how it behaves:
+//   count, padding: the number of things, and how many bytes the attribute `padding` of each has
+//   secret: the token of the secret that each thing contains as `password`
+//   fail_open: open fails
+//   steal: open asks for the secret of this token
+//   mode: what a refresh does
+//     "block" blocks until it is cancelled; with `deaf` it ignores that
+//     "throw", "denied", "throttled" fail in that way
+//     "leaky" puts the secret into every text that it sends
+//     "permits" asks for 110 permits
+//     "stale" uses call handles that are not valid
+//     "poison" emits a record for each rule that a record can break, between two good ones; `also`: one more id
+//     "source" emits two such records about another backend
+//   discover: "partial", "twice", "nameless", "wordy", "crowded", "heavy", "elsewhere", "fails"; see discover()
+//   wet: a dry run reports that it changed the system
+// The cursors "unchanged" and "expired" make a refresh answer that. A body that contains `no_object` is upgraded to a
+// list, which is not valid.
 #include <poll.h>
 #include <charconv>
 #include <map>
@@ -39,13 +48,13 @@ class Tester final : public Instance {
     if (mode == "throw") throw std::runtime_error("thrown with " + secret_);
     if (mode == "denied") throw Failure(DRIFTD_DENIED, "may not list", "thing", "+thing|list");
     if (mode == "throttled") throw Failure(DRIFTD_THROTTLED, "slow down", {}, {}, 1234);
-    if (mode == "leaky") tell_the_secret(call);
+    if (mode == "leaky") leak_secret(call);
     if (mode == "permits") {
       for (int i = 0; i < 110; ++i) call.permit("list", 1);
     }
-    if (mode == "stale") return stale(call);
+    if (mode == "stale") return use_bad_handles(call);
     if (mode == "poison") return poison(call);
-    if (mode == "source") return speak(call);
+    if (mode == "source") return report_other_backend(call);
     if (!request.wants("thing")) return {};
     const int count = settings_.value("count", 3);
     for (int i = 0; i < count; ++i) {
@@ -83,18 +92,18 @@ class Tester final : public Instance {
     if (mode == "nameless") to.push({.type = "redis"});
     if (mode == "wordy")
       to.push({.name = "wordy", .type = "redis", .metadata = {{"defined_in", "db"}, {"note", std::string(9000, 'm')}}});
-    const auto in = [&](const std::string& space, int count, std::size_t bytes) {
+    const auto push_many = [&](const std::string& space, int count, std::size_t bytes) {
       for (int i = 0; i < count; ++i) {
         to.push({.name = space + "-" + std::to_string(i),
                  .type = "redis",
                  .metadata = {{"defined_in", space}, {"note", std::string(bytes, 'm')}}});
       }
     };
-    if (mode == "crowded") in("a-tenant", 5000, 1), in("prod", 3, 1);
+    if (mode == "crowded") push_many("a-tenant", 5000, 1), push_many("prod", 3, 1);
     if (mode == "heavy") {
-      in("a-tenant", 240, 8000);
-      for (const char* each : {"b", "c", "d", "e", "f", "g", "h"}) in(each, 103, 8000);
-      in("prod", 3, 1);
+      push_many("a-tenant", 240, 8000);
+      for (const char* each : {"b", "c", "d", "e", "f", "g", "h"}) push_many(each, 103, 8000);
+      push_many("prod", 3, 1);
     }
     if (mode == "elsewhere")
       to.push({.name = std::string(9000, 'n'), .type = "redis", .metadata = {{"defined_in", "tenant"}}});
@@ -155,7 +164,7 @@ class Tester final : public Instance {
     throw Failure(DRIFTD_CANCELLED, "cancelled");
   }
 
-  /// Returns -1 if there is no such thing.
+  /// Returns the number that is the id of a thing, or -1 if there is no such thing.
   int number_of(const std::string& id) const {
     int out = -1;
     const auto [end, error] = std::from_chars(id.data(), id.data() + id.size(), out);
@@ -169,7 +178,7 @@ class Tester final : public Instance {
         Json{{"size", size_of(i)}, {"password", secret_}, {"padding", std::string(settings_.value("padding", 10), 'x')}}
             .dump();
     r.status = R"({"seen":true})";
-    r.version = versioned(i);
+    r.version = locked_version_of(i);
     r.schema_revision = 2;
     r.external_name = "uuid-" + r.id;
     r.unread.push_back({"owner", DRIFTD_DENIED, "may not see owners"});
@@ -177,7 +186,7 @@ class Tester final : public Instance {
     return call.emit(r);
   }
 
-  void tell_the_secret(Call& call) {
+  void leak_secret(Call& call) {
     call.log(DRIFTD_LOG_ERROR, "the password is " + secret_, {{"password", secret_}});
     call.diag({DRIFTD_DENIED, {}, {}, {}, "refused " + secret_, secret_, 0});
     Record r{"thing", "leak"};
@@ -219,7 +228,8 @@ class Tester final : public Instance {
     return {};
   }
 
-  RefreshResult speak(Call& call) {
+  /// Emits two registrations of the backend `orders` that break a rule.
+  RefreshResult report_other_backend(Call& call) {
     const std::map<std::string, std::string> where{{"defined_in", "db"}, {"note", "n"}};
     call.emit(Record{
         .kind = "registration", .id = "deep", .body = std::string(300, '['), .backend = "orders", .metadata = where});
@@ -230,7 +240,8 @@ class Tester final : public Instance {
     return {};
   }
 
-  RefreshResult stale(Call& call) {
+  /// Calls the host with handles that are not those of this call, and emits one record without an id.
+  RefreshResult use_bad_handles(Call& call) {
     const driftd_call mine = handle_of(call);
     for (const driftd_call junk : {driftd_call{0}, driftd_call{1}, mine + (driftd_call{1} << 32), ~driftd_call{0}}) {
       if (host->mark(junk, nullptr) != DRIFTD_INVALID) throw Failure(DRIFTD_INTERNAL, "junk was taken");
@@ -245,7 +256,7 @@ class Tester final : public Instance {
     const auto found = versions_.find(i);
     return "v" + std::to_string(found == versions_.end() ? 1 : 1 + found->second);
   }
-  std::string versioned(int i) {
+  std::string locked_version_of(int i) {
     const std::lock_guard lock(mutex_);
     return version_of(i);
   }
@@ -257,16 +268,16 @@ class Tester final : public Instance {
 
   const Json settings_;
   std::string secret_;
-  std::mutex mutex_;  // guards what apply changes
+  std::mutex mutex_;  // guards the three members below, which apply changes
   std::map<int, int> sizes_, versions_;
-  std::set<std::string> done_;
+  std::set<std::string> done_;  // idempotency keys of apply
 };
 
 std::unique_ptr<Instance> open(Call& call, std::string_view, std::string_view settings) {
   return std::make_unique<Tester>(call, settings);
 }
 
-/// In revision 1 `size` was named `length`.
+/// Upgrades a body of revision 1, in which `size` was named `length`.
 std::string upgrade(std::string_view kind, std::uint32_t from, std::string_view body) {
   if (kind != "thing" || from != 1) throw Failure(DRIFTD_UNSUPPORTED, "unknown revision");
   Json old = Json::parse(body);
