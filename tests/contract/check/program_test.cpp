@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The command line of driftd-check: its exit codes, its reports, and how it refuses wrong arguments.
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
@@ -22,6 +23,7 @@ Output check(std::vector<std::string> arguments) {
   return run(arguments, {}, std::chrono::minutes(4));
 }
 
+/// Returns the JSON report of a run. The value is discarded if the output is not valid JSON.
 json report(std::vector<std::string> arguments) {
   arguments.emplace_back("--json");
   const Output done = check(std::move(arguments));
@@ -30,14 +32,15 @@ json report(std::vector<std::string> arguments) {
 
 const char* const kQuickGroups[] = {"binary", "negotiation", "memory", "threads"};
 
-std::vector<std::string> quick(const std::string& file) {
+/// Returns the arguments that check `file` with the groups that take little time.
+std::vector<std::string> quick_check_of(const std::string& file) {
   std::vector<std::string> out{file};
   for (const char* group : kQuickGroups) out.insert(out.end(), {"--only", group});
   return out;
 }
 
 TEST(DriftdCheck, ASoundProviderPassesAndTheRunEndsWithItsSums) {
-  const Output done = check(quick(faulty_provider("sound")));
+  const Output done = check(quick_check_of(faulty_provider("sound")));
   EXPECT_EQ(done.code, 0) << done.out << done.err;
   EXPECT_THAT(done.out, StartsWith("check "));
   EXPECT_THAT(done.out, HasSubstr(" 0 broken (0 must, 0 should), "));
@@ -47,7 +50,8 @@ TEST(DriftdCheck, ABrokenMustIsOne) {
   const Output done = check({faulty_provider("segfault"), "--only", "refresh.works"});
   EXPECT_EQ(done.code, 1) << done.out << done.err;
   EXPECT_THAT(done.out, AnyOf(HasSubstr("killed by signal 11 (Segmentation fault) (refresh"),
-                              HasSubstr("killed by signal 6 (Aborted) (refresh")));  // a sanitizer's way
+                              HasSubstr("killed by signal 6 (Aborted) (refresh")));  // if the provider is built with a
+                                                                                     // sanitizer
 }
 
 TEST(DriftdCheck, ABrokenShouldIsZero) {
@@ -67,7 +71,7 @@ TEST(DriftdCheck, SettingsFromAFileOpenIt) {
   (void)folder.write("one.conf", "text");
   const std::string settings =
       folder.write("settings.yaml", "path: " + folder.path().string() + "\nkey: k-1234567890\n");
-  std::vector<std::string> arguments = quick(DRIFTD_EXAMPLE);
+  std::vector<std::string> arguments = quick_check_of(DRIFTD_EXAMPLE);
   arguments.insert(arguments.end(), {"--settings", settings});
   const Output done = check(arguments);
   EXPECT_EQ(done.code, 0) << done.out << done.err;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The example provider in each of its languages, driven as a host would.
+// The example provider `files`, written in C, C++, Rust and Go: each behaves the same when a host calls it.
 #include <gmock/gmock.h>
 #include <sys/fsuid.h>
 #include <unistd.h>
@@ -15,7 +15,7 @@ using testing::IsEmpty;
 using testing::Not;
 namespace fs = std::filesystem;
 
-/// This thread without the rights of root, which no file mode stops.
+/// Takes root's rights to files from this thread while it exists, because file modes do not stop root.
 class AsNobody {
  public:
   AsNobody() { ::setfsuid(65534); }
@@ -27,6 +27,7 @@ class Files : public testing::TestWithParam<std::string> {
   Files() { fs::create_directory(folder()); }
   static std::string library() { return "providers-examples/" + GetParam() + "/files.so"; }
   std::string folder() const { return dir_.file("watched"); }
+  /// Writes a file into the watched folder and returns its path.
   std::string put(const std::string& name, const std::string& text) const {
     return dir_.write("watched/" + name, text);
   }
@@ -126,7 +127,7 @@ TEST_P(Files, RightOnTheFolderRevokedIsNamedAndNothingIsComplete) {
   reachable();
   put("a.conf", "one");
   auto p = probe();
-  for (const int mode : {0700, 0744}) {  // not to be listed; listed but not to be entered
+  for (const int mode : {0700, 0744}) {  // others may not list it; they may list it but not enter it
     fs::permissions(folder(), fs::perms(mode));
     const AsNobody nobody;
     const auto seen = p.refresh();
@@ -178,7 +179,8 @@ TEST_P(Files, CancelEndsABlockedWatchSoonerThanItsOwnLookAtTheClock) {
   using namespace std::chrono_literals;
   auto p = probe();
   auto fastest = std::chrono::steady_clock::duration::max();
-  for (int attempt = 0; attempt < 5; ++attempt) {  // one quick end proves it, whatever else the machine does
+  for (int attempt = 0; attempt < 5; ++attempt) {  // one quick end is enough, because the machine may be busy in the
+                                                   // others
     const auto begin = std::chrono::steady_clock::now();
     EXPECT_EQ(p.watch(
                    {}, [](const Collected&) { return false; }, 100ms)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The installed SDK as an author outside this repository has it, and what a provider library shows to the world.
+// The installed SDK as an author outside this repository uses it, and which symbols a provider library exports.
 #include <gmock/gmock.h>
 
 #include <sstream>
@@ -12,9 +12,9 @@ namespace {
 
 using testing::ElementsAre;
 namespace fs = std::filesystem;
-constexpr std::chrono::minutes kMost{4};
+constexpr std::chrono::minutes kTimeout{4};
 
-/// Names of the symbols that the dynamic linker sees defined in a library.
+/// Returns the names of the symbols that a library defines for the dynamic linker.
 std::vector<std::string> exports(const std::string& library) {
   const Output nm = run({"nm", "-D", "--defined-only", "--format=posix", library});
   EXPECT_EQ(nm.code, 0) << nm.err;
@@ -33,12 +33,12 @@ class InstalledSdk : public testing::Test {
   }
   std::string prefix() const { return dir_.file("prefix"); }
   std::string shell(const std::string& command) const {
-    const Output done = run({"sh", "-ec", command}, {{"PKG_CONFIG_PATH", prefix() + "/share/pkgconfig"}}, kMost);
+    const Output done = run({"sh", "-ec", command}, {{"PKG_CONFIG_PATH", prefix() + "/share/pkgconfig"}}, kTimeout);
     EXPECT_EQ(done.code, 0) << command << '\n' << done.out << done.err;
     return done.out;
   }
-  /// Opens a library built by a test, reads the folder `dir_`/data through it.
-  Collected used(const std::string& library) const {
+  /// Loads a provider library that a test built, and refreshes the folder `data`, which contains one file, with it.
+  Collected refreshed_by(const std::string& library) const {
     fs::create_directory(dir_.file("data"));
     dir_.write("data/a.conf", "one");
     ProviderProbe probe(fs::relative(library, DRIFTD_BINARY_DIR), {{"path", dir_.file("data")}, {"key", "t"}},
@@ -54,7 +54,7 @@ TEST_F(InstalledSdk, ExampleBuildsThroughFindPackageAndLoads) {
   shell(DRIFTD_CMAKE " -S " + example_ + " -B " + build + " -DCMAKE_PREFIX_PATH=" + prefix() +
         " -DCMAKE_CXX_COMPILER=" DRIFTD_CXX " && " DRIFTD_CMAKE " --build " + build);
   EXPECT_THAT(exports(build + "/files.so"), ElementsAre("driftd_provider_v1"));
-  EXPECT_EQ(used(build + "/files.so").complete.at("file"), 1u);
+  EXPECT_EQ(refreshed_by(build + "/files.so").complete.at("file"), 1u);
 }
 
 TEST_F(InstalledSdk, ExampleBuildsThroughPkgConfigAndLoads) {
@@ -62,7 +62,7 @@ TEST_F(InstalledSdk, ExampleBuildsThroughPkgConfigAndLoads) {
   shell(DRIFTD_CXX " -std=c++20 -Wall -Wextra -Werror -shared -o " + library + " " + example_ +
         "/files.cpp $(pkg-config --cflags --libs driftd-plugin-api libcrypto)");
   EXPECT_THAT(exports(library), ElementsAre("driftd_provider_v1"));
-  EXPECT_EQ(used(library).complete.at("file"), 1u);
+  EXPECT_EQ(refreshed_by(library).complete.at("file"), 1u);
 }
 
 TEST_F(InstalledSdk, HeadersStandAloneInC11) {
@@ -93,7 +93,7 @@ TEST_F(InstalledSdk, VersionIsThatOfTheAbiAndAnotherMajorIsRefused) {
              "find_package(driftd_plugin_api 2.0 REQUIRED)\n");
   const Output refused =
       run({DRIFTD_CMAKE, "-S", dir_.file("next"), "-B", dir_.file("next/build"), "-DCMAKE_PREFIX_PATH=" + prefix()}, {},
-          kMost);
+          kTimeout);
   EXPECT_NE(refused.code, 0);
   EXPECT_THAT(refused.err, testing::ContainsRegex("version: " + abi));
 }
