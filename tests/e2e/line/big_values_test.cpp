@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What big values cost those who look: a list neither stands the agent still nor hides the rows behind them.
+// Large values in lists: they block the agent only shortly, cost little memory, and hide no other rows.
 #include <atomic>
 #include <fstream>
 #include <thread>
@@ -15,7 +15,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-/// Topics of 990,000 bytes each, beside a small state file.
+/// The backend `heavy` has topics of 990,000 bytes each; `platform` has a small state file.
 class BigValues : public testing::Test {
  protected:
   static constexpr long kMayGrow = 64 * 1024;  // KiB
@@ -43,7 +43,8 @@ class BigValues : public testing::Test {
                seconds(110))
         .out;
   }
-  /// The slowest answer of /livez while `target` is asked for, in seconds; its answer's size goes to `bytes`.
+  /// Requests `target`, and /livez again and again until `target` is answered. Returns the slowest answer of /livez in
+  /// seconds, and in `bytes` the size of the answer of `target`.
   double slowest_probe(const std::string& target, std::size_t& bytes) const {
     std::atomic<bool> done = false;
     std::thread list([&] {
@@ -69,20 +70,21 @@ TEST_F(BigValues, AListOf150MiBNeitherStandsTheAgentStillNorGrowsIt) {
   ASSERT_TRUE(eventually([&] { return agent.established({"heavy"}); }, seconds(120))) << agent.log();
   for (const char* target : {"/v1/resources?limit=10000", "/v1/resources?limit=10000&whole=true"}) {
     const long before = kib_of(agent.pid(), "VmRSS:");
-    std::ofstream("/proc/" + std::to_string(agent.pid()) + "/clear_refs") << "5";  // the peak begins anew
+    std::ofstream("/proc/" + std::to_string(agent.pid()) + "/clear_refs") << "5";  // resets VmHWM, the peak
     std::size_t bytes = 0;
     EXPECT_LT(slowest_probe(target, bytes), 1.0) << target;
     EXPECT_GT(bytes, 100'000u) << target;
     EXPECT_LT(bytes, 20u << 20) << target;
     EXPECT_LE(kib_of(agent.pid(), "VmHWM:") - before, kMayGrow)
-        << target << ": KiB above the " << before << " of before";
+        << target << ": KiB above the " << before << " before it";
   }
   EXPECT_THAT(get("/v1/resources?kind=topic&limit=10000"), HasSubstr("\"total\":150,\"truncated\":false"));
   EXPECT_THAT(get("/v1/resources?kind=topic&limit=10000&whole=true"), HasSubstr("\"total\":150,\"truncated\":true"));
   EXPECT_EQ(agent.stop(), 0);
 }
 
-/// 120 events of a megabyte wait for a webhook: what its lane holds of them is bounded by bytes, and each arrives.
+/// 120 events of a megabyte each wait for a webhook. The sink's runner loads a limited number of bytes at a time, and
+/// each event arrives.
 TEST_F(BigValues, ABacklogOfLargeEventsIsDeliveredWithinABound) {
   if (kSanitized) GTEST_SKIP() << "LOUD: a sanitizer's shadow counts as the agent's memory, so its bound is not tested";
   HttpReceiver receiver;
@@ -99,18 +101,18 @@ TEST_F(BigValues, ABacklogOfLargeEventsIsDeliveredWithinABound) {
       << agent.log();
   ASSERT_EQ(agent.stop(), 0);
 
-  // Without the plugin nothing is read: the memory is that of delivery.
-  const std::string none = dir.file("none"), zoo = Agent::build("tests/faulty_providers");
+  // Without the plugin no resource is read, so the memory measured is that of delivery.
+  const std::string none = dir.file("none"), faulty = Agent::build("tests/faulty_providers");
   std::filesystem::create_directory(none);
   std::string text = read_file(agent.config());
-  ASSERT_NE(text.find(zoo), std::string::npos);
-  replace_file(agent.config(), text.replace(text.find(zoo), zoo.size(), none));
+  ASSERT_NE(text.find(faulty), std::string::npos);
+  replace_file(agent.config(), text.replace(text.find(faulty), faulty.size(), none));
   receiver.start();
   agent.start();
   const auto delivered = [&] { return events_of_webhook(receiver).size() >= 120; };
   EXPECT_TRUE(eventually(delivered, seconds(120))) << events_of_webhook(receiver).size() << " of 120\n" << agent.log();
   const long peak = kib_of(agent.pid(), "VmHWM:");
-  std::cout << "at most " << peak / 1024 << " MiB with a backlog of 120 MiB\n";
+  std::cout << "the peak is " << peak / 1024 << " MiB with a backlog of 120 MiB\n";
   EXPECT_LE(peak, 2 * kMayGrow);
   EXPECT_EQ(agent.stop(), 0);
 }
@@ -125,7 +127,7 @@ TEST_F(BigValues, ASmallDriftIsSeenBesideSixtyFourBigOnes) {
   ASSERT_TRUE(
       eventually([&] { return get("/v1/drifts?backend=heavy&limit=1").find(all) != std::string::npos; }, seconds(120)))
       << agent.log();
-  replace_file(state, tfstate(7, 4));  // of another serial it were an apply, and no drift
+  replace_file(state, tfstate(7, 4));  // the same serial; with another one it would be an apply and no drift
   ASSERT_TRUE(eventually([&] { return get("/v1/drifts?backend=platform").find("partitions") != std::string::npos; },
                          seconds(60)))
       << agent.log();
@@ -134,13 +136,13 @@ TEST_F(BigValues, ASmallDriftIsSeenBesideSixtyFourBigOnes) {
   EXPECT_EQ(list.code, 1) << list.err;
   EXPECT_THAT(list.out, AllOf(HasSubstr("partitions"), HasSubstr("topic/topic-073"), Not(HasSubstr("are not shown"))));
   EXPECT_THAT(list.out, HasSubstr("are cut"));
-  EXPECT_EQ(agent.rows({"drifts"}).size(), 65u) << "as JSON too";
+  EXPECT_EQ(agent.rows({"drifts"}).size(), 65u) << "the JSON output lists all of them";
   const auto big = agent.rows({"drifts", "--backend", "heavy", "--limit", "1"});
   ASSERT_EQ(big.size(), 1u);
   const std::string id = big[0].at("id");
   const auto whole = agent.rows({"drifts", "--drift", id});
   ASSERT_EQ(whole.size(), 1u);
-  EXPECT_EQ(whole[0].at("changes").at(1).at("new").size(), 90'000u) << "of one drift all is shown";
+  EXPECT_EQ(whole[0].at("changes").at(1).at("new").size(), 90'000u) << "one drift alone is shown in full";
   EXPECT_EQ(agent.stop(), 0);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Backends whose peers never answer: a provider that listens to cancel returns in time, one that does not is killed,
-// and the backend beside them keeps its promise.
+// Backends whose servers never answer: a provider that obeys a cancel returns in time, one that ignores it is killed,
+// and the good backend beside them misses no cycle.
 #include "check/address.hpp"
 #include "support/naps.hpp"
 #include "world.hpp"
@@ -14,13 +14,14 @@ using testing::HasSubstr;
 
 std::string address(const BlackHole& hole) { return "\"" + hole.host() + ":" + std::to_string(hole.port()) + "\""; }
 
-/// With a call budget of one second: every second cycle or so of a backend meets it.
+/// A backend whose calls may take one second, so that its calls to a server that does not answer reach their budget.
 std::string backend(const std::string& name, const std::string& provider, const std::string& settings) {
   return "  - { name: " + name + ", provider: " + provider + ", settings: { " + settings +
          " }, budgets: { call: 1s } }\n";
 }
 
-const std::vector<std::string> kPatient = {"redis-deaf", "redis-full", "postgres-deaf", "postgres-full"};
+/// Backends whose providers obey a cancel: of a server that never reads, and of one whose queue of connections is full.
+const std::vector<std::string> kObeyCancel = {"redis-deaf", "redis-full", "postgres-deaf", "postgres-full"};
 
 class BlackHoles : public testing::Test {
  protected:
@@ -39,6 +40,7 @@ class BlackHoles : public testing::Test {
         std::map<std::string, std::string>{{"REDIS_PASSWORD", "redis-canary"}},
         std::vector<std::string>{Agent::build("providers"), Agent::build("tests/faulty_providers")});
   }
+  /// Returns a number of a backend's row, such as `cycles`, or -1 if there is no such backend.
   std::int64_t number(const std::string& backend, const char* member) {
     const auto row = agent_->backend(backend);
     return row ? row->at(member).get<std::int64_t>() : -1;
@@ -55,7 +57,7 @@ TEST_F(BlackHoles, PatientProvidersReturnStubbornOnesAreKilledAndNobodyElseWaits
   ASSERT_TRUE(eventually([&] { return agent_->established({"cache"}); }, seconds(40))) << agent_->log();
   const std::int64_t before = number("cache", "cycles");
   const Naps naps;
-  for (const auto& name : kPatient) {
+  for (const auto& name : kObeyCancel) {
     EXPECT_TRUE(eventually([&] { return number(name, "failures") >= 2; }, seconds(40))) << name << "\n"
                                                                                         << agent_->log();
     EXPECT_EQ(agent_->backend(name)->at("worker").value("restarts", -1), 0) << name << " was killed\n" << agent_->log();
@@ -64,8 +66,8 @@ TEST_F(BlackHoles, PatientProvidersReturnStubbornOnesAreKilledAndNobodyElseWaits
       [&] { return agent_->log().find("[stubborn] crashed: no answer within") != std::string::npos; }, seconds(40)))
       << agent_->log();
   ASSERT_TRUE(eventually([&] { return number("cache", "cycles") >= before + 10; }, seconds(40)));
-  const long promised = naps.seconds() - 1;
-  EXPECT_GE(number("cache", "cycles") - before, promised);
+  const long expected_cycles = naps.seconds() - 1;
+  EXPECT_GE(number("cache", "cycles") - before, expected_cycles);
   EXPECT_EQ(number("cache", "failures"), 0);
   EXPECT_EQ(agent_->stop(), 0) << agent_->log();
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CLI beside a real agent: what it prints, how it exits, what it leaves behind.
+// The command line beside a running agent: what it prints and its exit codes.
 #include <csignal>
 #include <filesystem>
 #include <sstream>
@@ -26,12 +26,13 @@ class CliLine : public testing::Test {
     agent_->start();
     ASSERT_TRUE(eventually([&] { return agent_->established({"platform"}); }, seconds(40))) << agent_->log();
   }
+  /// Makes a drift and returns its id.
   std::string drift() {
     replace_file(state_, tfstate(7, 4));
     EXPECT_TRUE(eventually([&] { return agent_->rows({"drifts"}).size() == 1; })) << agent_->log();
     return agent_->rows({"drifts"}).at(0).at("id");
   }
-  /// What a decision names: the drift with the value that it has now.
+  /// Returns the reference that a decision must name: the drift with its current value.
   std::string ref() { return agent_->rows({"drifts"}).at(0).at("ref"); }
   Output cli(std::vector<std::string> words) { return agent_->cli(std::move(words)); }
 
@@ -75,7 +76,7 @@ TEST_F(CliLine, BaitAndSwitchOfAnApproverIsRefused) {
   EXPECT_EQ(refused.code, 1);
   EXPECT_THAT(refused.err, AllOf(HasSubstr("conflict"), HasSubstr("moved since you looked"), HasSubstr("99")));
   const Output bare = cli({"approve", id});
-  EXPECT_EQ(bare.code, 2) << "nobody is at a terminal";
+  EXPECT_EQ(bare.code, 2) << "without a terminal nobody can confirm the values";
   EXPECT_THAT(bare.out, HasSubstr("99"));
   EXPECT_THAT(bare.err, HasSubstr("driftd approve " + ref()));
   EXPECT_EQ(agent_->rows({"drifts"}).at(0).at("status"), "pending");
@@ -92,7 +93,7 @@ TEST_F(CliLine, OnceBesideARunningAgentAsksItAndLeavesItsLockAlone) {
   EXPECT_EQ(once().code, 1);
   EXPECT_TRUE(agent_->running());
   EXPECT_EQ(agent_->stop(), 0);
-  EXPECT_EQ(once().code, 1) << "and without the agent it reads the same store";
+  EXPECT_EQ(once().code, 1) << "without the agent it reads the same store";
 }
 
 TEST_F(CliLine, ReplaySendsStoredEventsAgainUnderTheirIds) {
@@ -157,10 +158,10 @@ TEST_F(CliLine, SigtermDuringTheStartIsObeyed) {
   for (int round = 0; round < 12; ++round) {
     std::filesystem::remove_all(configured.data_dir());
     Child agent({Agent::binary(), "run", "--config", configured.config()}, {dir_.file("start.log"), {}, {}});
-    // The key is made while the rooms are built; the start is under way a few milliseconds later.
+    // The key is one of the first files of a start, which then takes some milliseconds more.
     ASSERT_TRUE(eventually([&] { return std::filesystem::exists(configured.data_dir() + "/installation.key"); }));
     agent.signal(SIGTERM);
-    EXPECT_NE(agent.wait(seconds(10)), -1) << "round " << round << ": it runs on\n"
+    EXPECT_NE(agent.wait(seconds(10)), -1) << "round " << round << ": the agent did not end\n"
                                            << read_file(dir_.file("start.log"));
   }
 }

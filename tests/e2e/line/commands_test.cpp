@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The commands `once`, `validate` and `reload`, and configurations that are edited while the agent runs or stands.
+// The commands `once`, `validate` and `reload`, and configurations that are edited while the agent runs or is stopped.
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -65,7 +65,7 @@ TEST_F(Line, RecordOfAPipelineWithoutAnInstallationComparesBesideItsKey) {
   const Output equal = once("--baseline");
   EXPECT_EQ(equal.code, 0) << equal.out << equal.err;
   replace_file(state_, tfstate(7, 3, "another-secret"));
-  EXPECT_EQ(once("--baseline").code, 1) << "a secret that changed is seen under that key";
+  EXPECT_EQ(once("--baseline").code, 1) << "the changed secret is not seen under the key of the record";
   std::filesystem::remove(record + ".key");
   const Output keyless = once("--baseline");
   EXPECT_EQ(keyless.code, 69);
@@ -132,7 +132,6 @@ TEST_F(Line, ReloadIsWholeOrNotAtAll) {
   const Output broken = run({Agent::binary(), "reload", "--config", a.config()});
   EXPECT_EQ(broken.code, 2) << "a broken config still names its agent";
   EXPECT_THAT(broken.err, testing::AllOf(HasSubstr("unknown key 'nonsense'"), Not(HasSubstr("\\x0a"))));
-  std::ofstream(a.config()) << good << "";
   std::string ignoring = good;
   ignoring.replace(ignoring.find("interval: 200ms"), 15, "interval: 200ms\n  ignore: [\"partitions\"]");
   std::ofstream(a.config()) << ignoring;
@@ -153,13 +152,13 @@ TEST_F(Line, AReloadNamesWhatWaitsForARestartUntilThen) {
   std::string other = good;
   other.replace(other.find("interval: 200ms"), 15, "interval: 300ms\n  ignore: [\"partitions\"]");
   std::ofstream(a.config()) << other;
-  const Output told = reload();
-  EXPECT_EQ(told.code, 0);
-  EXPECT_THAT(told.out, HasSubstr("reloaded: rules of backend platform"));
-  EXPECT_THAT(told.err, HasSubstr("backends.platform.interval  " + a.config() + ":"));
+  const Output reloaded = reload();
+  EXPECT_EQ(reloaded.code, 0);
+  EXPECT_THAT(reloaded.out, HasSubstr("reloaded: rules of backend platform"));
+  EXPECT_THAT(reloaded.err, HasSubstr("backends.platform.interval  " + a.config() + ":"));
   EXPECT_THAT(a.cli({"status"}).out, HasSubstr("needs a restart: backends.platform.interval"));
-  EXPECT_EQ(reload().out, "reloaded\n") << "the rules are in use";
-  EXPECT_THAT(reload().err, HasSubstr("backends.platform.interval")) << "the interval is not";
+  EXPECT_EQ(reload().out, "reloaded\n") << "the rules are in use already";
+  EXPECT_THAT(reload().err, HasSubstr("backends.platform.interval")) << "the interval still needs a restart";
   std::ofstream(a.config()) << good;
   EXPECT_EQ(reload().err, "");
   EXPECT_THAT(a.cli({"status"}).out, Not(HasSubstr("needs a restart")));
@@ -171,7 +170,7 @@ TEST_F(Line, AReloadNamesWhatWaitsForARestartUntilThen) {
   EXPECT_THAT(a.cli({"status"}).out, Not(HasSubstr("needs a restart")));
 }
 
-/// A backend that left the config ends its open drifts at the next start; `validate` warns of that before.
+/// If a backend is removed from the configuration, the next start closes its open drifts. `validate` warns of that.
 TEST_F(Line, ValidateNamesABackendThatLeftWithOpenDrifts) {
   Agent a = agent("200ms", terraform_backend(state_), "  desk: { type: notifications }\n");
   ASSERT_NO_FATAL_FAILURE(start(a, {"platform"}));
@@ -181,7 +180,7 @@ TEST_F(Line, ValidateNamesABackendThatLeftWithOpenDrifts) {
   const auto validate = [&](const std::string& how) {
     return run({Agent::binary(), "--config", a.config(), "validate", how});
   };
-  EXPECT_THAT(validate("--strict").err, Not(HasSubstr("not in this file"))) << "it is there";
+  EXPECT_THAT(validate("--strict").err, Not(HasSubstr("not in this file"))) << "the backend is still configured";
   std::string text = read_file(a.config());
   text.replace(text.find("name: platform"), 14, "name: another");
   std::ofstream(a.config()) << text;
@@ -190,7 +189,7 @@ TEST_F(Line, ValidateNamesABackendThatLeftWithOpenDrifts) {
   EXPECT_THAT(strict.err, HasSubstr("backend 'platform' is not in this file any more, and has "));
   text.replace(text.find("name: another"), 13, "name: another\n    was: platform");
   std::ofstream(a.config()) << text;
-  EXPECT_THAT(validate("--strict").err, Not(HasSubstr("not in this file"))) << "it has another name now";
+  EXPECT_THAT(validate("--strict").err, Not(HasSubstr("not in this file"))) << "the backend was renamed, not removed";
 }
 
 TEST_F(Line, EditedExcludeMovesOutOfScopeAndDeletesNothing) {

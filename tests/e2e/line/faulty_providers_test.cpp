@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bad providers through `driftd run`: their own backends say why, the ones beside them keep their promise.
+// Providers that misbehave, in a running agent: each of their backends says why it fails, and the good backends beside
+// them miss no cycle.
 #include <sstream>
 
 #include "support/naps.hpp"
@@ -11,13 +12,14 @@ namespace {
 using std::chrono::seconds;
 using testing::HasSubstr;
 
-/// `reason` stands in `driftd status` and `driftd plugin ls` (of a worker that fails), or in the log and in `driftd
-/// plugin ls` (of one that breaks a rule and goes on).
-struct Beast {
+/// A provider of tests/faulty_providers. `extra` is added to the configuration of its backend. The comment of each list
+/// below says which outputs must contain `reason`.
+struct BadProvider {
   std::string name, reason, extra;
 };
 
-const std::vector<Beast> kFailing = {
+/// Their worker or their call fails: `reason` is in `driftd status` and in `driftd plugin ls`.
+const std::vector<BadProvider> kFailing = {
     {"segfault", "killed by signal 11 (Segmentation fault) in refresh", ""},
     {"abort", "killed by signal 6 (Aborted) in refresh", ""},
     {"exits", "exited with 0 in refresh", ""},
@@ -33,10 +35,13 @@ const std::vector<Beast> kFailing = {
     {"garbage", "wrote garbage to the protocol", ""},
 };
 
-/// Killed after some good refreshes, again and again: `driftd status` may have a good moment.
-const std::vector<Beast> kSlow = {{"leaks_threads", "threads over the budget of 64", ", budgets: { threads: 64 }"}};
+/// Their worker is killed after some good refreshes, again and again, so `driftd status` may not show `reason` just
+/// now: it is in the log and in `driftd plugin ls`.
+const std::vector<BadProvider> kKilledLater = {
+    {"leaks_threads", "threads over the budget of 64", ", budgets: { threads: 64 }"}};
 
-const std::vector<Beast> kMisbehaving = {
+/// They break a rule of the ABI and continue: `reason` is in the log and in `driftd plugin ls`.
+const std::vector<BadProvider> kMisbehaving = {
     {"throws", "refresh: an exception crossed the ABI", ""},
     {"huge_body", "`body` has 5242880 bytes, at most 4194304", ""},
     {"nan_body", "`body`: JSON 1:23", ""},
@@ -61,15 +66,16 @@ const std::vector<Beast> kMisbehaving = {
     {"leaks_calls_descriptors", "of 1024 descriptors open", ""},
 };
 
-/// The jail says no to them, so their refresh fails: in `driftd status`, the log and `driftd plugin ls`.
-const std::vector<Beast> kHeld = {
+/// The jail stops what they try, so their refresh fails: `reason` is in `driftd status`, in the log and in `driftd
+/// plugin ls`.
+const std::vector<BadProvider> kStoppedByJail = {
     {"fork_bomb", "refresh: Operation not permitted", ""},
     {"forks", "refresh: cannot start the process that does the work", ""},
     {"runs_programs", "refresh: cannot run /bin/true", ""},
 };
 
-/// Never opened: the scan of the folder says why, in the log and in `driftd plugin ls`.
-const std::vector<Beast> kRefused = {
+/// The scan of the folder refuses them, so no backend uses them: `reason` is in the log and in `driftd plugin ls`.
+const std::vector<BadProvider> kRefused = {
     {"constructor_exits", "exited with 7 in load", ""},
     {"describe_crashes", "killed by signal 6 (Aborted) in load", ""},
     {"wrong_version", "needs a host of ABI 1.3", ""},
@@ -80,10 +86,10 @@ const std::vector<Beast> kRefused = {
     {"other_schema_each_time", "answered another text the second time", ""},
 };
 
-/// Harmless to the agent or only slow; nothing of theirs may reach the neighbours.
-const std::vector<std::string> kQuiet = {"shouts",         "spinning_watch", "deaf_watch",    "blocks_in_close",
-                                         "blocks_in_wake", "slow_health",    "leaks_refresh", "random_body",
-                                         "miscounts",      "same_id_twice"};
+/// They are harmless to the agent or only slow. They must not affect the good backends.
+const std::vector<std::string> kHarmless = {"shouts",         "spinning_watch", "deaf_watch",    "blocks_in_close",
+                                            "blocks_in_wake", "slow_health",    "leaks_refresh", "random_body",
+                                            "miscounts",      "same_id_twice"};
 
 class ZooLine : public testing::Test {
  protected:
@@ -91,10 +97,10 @@ class ZooLine : public testing::Test {
     redis_.grant_readme("redis-canary");
     std::string backends = redis_backend(redis_) + "    interval: 1s\n";
     backends += "  - { name: sound, provider: sound, interval: 1s }\n";
-    for (const auto* list : {&kFailing, &kSlow, &kMisbehaving, &kHeld}) {
-      for (const auto& beast : *list) add(backends, beast.name, beast.extra);
+    for (const auto* list : {&kFailing, &kKilledLater, &kMisbehaving, &kStoppedByJail}) {
+      for (const auto& provider : *list) add(backends, provider.name, provider.extra);
     }
-    for (const auto& name : kQuiet) add(backends, name, "");
+    for (const auto& name : kHarmless) add(backends, name, "");
     agent_ = std::make_unique<Agent>(
         dir_, "defaults:\n  interval: 500ms\nbackends:\n" + backends + "sinks:\n  desk: { type: notifications }\n",
         std::map<std::string, std::string>{{"REDIS_PASSWORD", "redis-canary"}, {"ZOO_PASSWORD", "zoo-canary-17"}},
@@ -103,7 +109,8 @@ class ZooLine : public testing::Test {
   static void add(std::string& backends, const std::string& name, const std::string& extra) {
     backends += "  - { name: " + name + ", provider: " + name + extra + " }\n";
   }
-  std::string why(const std::string& backend) const {
+  /// Returns the state and the reason of a backend's health.
+  std::string health(const std::string& backend) const {
     const auto row = agent_->backend(backend);
     if (!row) return "no such backend";
     return row->at("health").value("state", "") + ": " + row->at("health").value("reason", "");
@@ -111,7 +118,7 @@ class ZooLine : public testing::Test {
   std::int64_t cycles(const std::string& backend) const {
     return agent_->backend(backend)->at("cycles").get<std::int64_t>();
   }
-  /// The row of a backend in `driftd plugin ls`; empty: none.
+  /// Returns the line of a backend in the output of `driftd plugin ls`. Empty if there is none.
   std::string row_of(const std::string& plugins, const std::string& backend) const {
     std::istringstream lines(plugins);
     for (std::string line; std::getline(lines, line);) {
@@ -119,44 +126,48 @@ class ZooLine : public testing::Test {
     }
     return "";
   }
-  /// One line of `text` holds both.
-  static bool says(const std::string& text, const std::string& a, const std::string& b) {
+  /// Returns true if one line of `text` contains both.
+  static bool one_line_has(const std::string& text, const std::string& a, const std::string& b) {
     std::istringstream lines(text);
     for (std::string line; std::getline(lines, line);) {
       if (line.find(a) != std::string::npos && line.find(b) != std::string::npos) return true;
     }
     return false;
   }
-  void expect_told() {
+  /// Expects the reason of each bad provider in the outputs that the comment of its list names.
+  void expect_reasons_in_outputs() {
     const std::string status = agent_->cli({"status"}).out;
     const std::string plugins = agent_->cli({"plugin", "ls"}).out;
     const std::string log = agent_->log();
-    for (const auto& beast : kFailing) {
-      EXPECT_THAT(status, HasSubstr(beast.reason)) << beast.name;
-      EXPECT_THAT(row_of(plugins, beast.name), HasSubstr(beast.reason)) << plugins;
-      EXPECT_THAT(log, HasSubstr("[" + beast.name + "] crashed")) << beast.name;
+    for (const auto& provider : kFailing) {
+      EXPECT_THAT(status, HasSubstr(provider.reason)) << provider.name;
+      EXPECT_THAT(row_of(plugins, provider.name), HasSubstr(provider.reason)) << plugins;
+      EXPECT_THAT(log, HasSubstr("[" + provider.name + "] crashed")) << provider.name;
     }
-    for (const auto& beast : kSlow) {
-      EXPECT_THAT(row_of(plugins, beast.name), HasSubstr(beast.reason)) << plugins;
-      EXPECT_TRUE(says(log, "[" + beast.name + "] budget", beast.reason)) << beast.name;
+    for (const auto& provider : kKilledLater) {
+      EXPECT_THAT(row_of(plugins, provider.name), HasSubstr(provider.reason)) << plugins;
+      EXPECT_TRUE(one_line_has(log, "[" + provider.name + "] budget", provider.reason)) << provider.name;
     }
-    for (const auto& beast : kHeld) {
-      EXPECT_THAT(status, HasSubstr(beast.reason)) << beast.name;
-      EXPECT_THAT(row_of(plugins, beast.name), HasSubstr(beast.reason)) << plugins;
-      EXPECT_TRUE(says(log, beast.name, beast.reason)) << beast.name;
+    for (const auto& provider : kStoppedByJail) {
+      EXPECT_THAT(status, HasSubstr(provider.reason)) << provider.name;
+      EXPECT_THAT(row_of(plugins, provider.name), HasSubstr(provider.reason)) << plugins;
+      EXPECT_TRUE(one_line_has(log, provider.name, provider.reason)) << provider.name;
     }
-    for (const auto& beast : kMisbehaving) {
-      EXPECT_THAT(row_of(plugins, beast.name), HasSubstr(beast.reason)) << plugins;
-      EXPECT_THAT(log, HasSubstr("[" + beast.name + "] misbehaved")) << beast.name;
+    for (const auto& provider : kMisbehaving) {
+      EXPECT_THAT(row_of(plugins, provider.name), HasSubstr(provider.reason)) << plugins;
+      EXPECT_THAT(log, HasSubstr("[" + provider.name + "] misbehaved")) << provider.name;
     }
-    for (const auto& beast : kRefused) {
-      for (const auto& said : {plugins, log}) {
-        EXPECT_TRUE(says(said, beast.name + ".so", beast.reason)) << beast.name << " is not in\n" << said;
+    for (const auto& provider : kRefused) {
+      for (const auto& output : {plugins, log}) {
+        EXPECT_TRUE(one_line_has(output, provider.name + ".so", provider.reason)) << provider.name << " is not in\n"
+                                                                                  << output;
       }
     }
     EXPECT_THAT(log + plugins + status, testing::Not(HasSubstr("zoo-canary-17")));
   }
-  bool told(const Beast& beast) const { return why(beast.name).find(beast.reason) != std::string::npos; }
+  bool health_has_reason(const BadProvider& provider) const {
+    return health(provider.name).find(provider.reason) != std::string::npos;
+  }
 
   TempDir dir_;
   RedisServer redis_;
@@ -168,29 +179,30 @@ TEST_F(ZooLine, EachBadBackendSaysWhyAndTheOnesBesideItMissNoCycle) {
   ASSERT_TRUE(eventually([&] { return agent_->established({"cache", "sound"}); }, seconds(60))) << agent_->log();
   const std::int64_t before = cycles("cache"), sound_before = cycles("sound");
   const Naps naps;
-  for (const auto& beast : kFailing) {
-    EXPECT_TRUE(eventually([&] { return told(beast); }, seconds(60))) << beast.name << " says " << why(beast.name);
+  for (const auto& provider : kFailing) {
+    EXPECT_TRUE(eventually([&] { return health_has_reason(provider); }, seconds(60)))
+        << provider.name << " says " << health(provider.name);
   }
-  for (const auto& beast : kSlow) {
-    EXPECT_TRUE(eventually([&] { return agent_->log().find(beast.reason) != std::string::npos; }, seconds(60)))
-        << beast.name;
+  for (const auto& provider : kKilledLater) {
+    EXPECT_TRUE(eventually([&] { return agent_->log().find(provider.reason) != std::string::npos; }, seconds(60)))
+        << provider.name;
   }
-  for (const auto& beast : kMisbehaving) {
-    EXPECT_TRUE(eventually([&] { return agent_->log().find(beast.reason) != std::string::npos; }, seconds(60)))
-        << beast.name;
+  for (const auto& provider : kMisbehaving) {
+    EXPECT_TRUE(eventually([&] { return agent_->log().find(provider.reason) != std::string::npos; }, seconds(60)))
+        << provider.name;
   }
   ASSERT_TRUE(eventually([&] { return agent_->log().find("lines dropped") != std::string::npos; }, seconds(30)))
-      << "100 MB of stderr arrived whole or not at all";
-  // Ten promises of a second each are kept while all of them die again and again.
+      << "of 100 MB on stderr no line was dropped, or the log does not say so";
+  // The good backends keep their interval of 1 s ten times while the workers of the bad ones die again and again.
   ASSERT_TRUE(eventually([&] { return cycles("cache") >= before + 10; }, seconds(60)));
-  const long promised = naps.seconds() - 1;
-  EXPECT_GE(cycles("cache") - before, promised);
-  EXPECT_GE(cycles("sound") - sound_before, promised);
+  const long expected_cycles = naps.seconds() - 1;
+  EXPECT_GE(cycles("cache") - before, expected_cycles);
+  EXPECT_GE(cycles("sound") - sound_before, expected_cycles);
   for (const auto* good : {"cache", "sound"}) {
     EXPECT_EQ(agent_->backend(good)->at("failures").get<std::int64_t>(), 0);
-    EXPECT_TRUE(eventually([&] { return why(good) == "up: "; }, seconds(20))) << why(good);
+    EXPECT_TRUE(eventually([&] { return health(good) == "up: "; }, seconds(20))) << health(good);
   }
-  expect_told();
+  expect_reasons_in_outputs();
   EXPECT_TRUE(agent_->running());
   EXPECT_EQ(agent_->stop(), 0) << agent_->log();
   EXPECT_THAT(agent_->log(), HasSubstr("[blocks_in_close] misbehaved: did not return from close within"));

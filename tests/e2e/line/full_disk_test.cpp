@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// data_dir on a file system of 1 MiB that is full for a while: nothing is promised, nothing is lost.
+// data_dir is on a file system of 1 MiB that is full for a while: nothing is sent that was not stored, and nothing is
+// lost.
 #include <unistd.h>
 #include <filesystem>
 #include <fstream>

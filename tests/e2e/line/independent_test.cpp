@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What our webhook sink sends, judged by the libraries of others.
+// The libraries standardwebhooks and cloudevents accept what our webhook sink sends.
 #include "world.hpp"
 
 namespace driftd::test {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kills: each change touches its own fresh object once; every entry of that ledger must arrive, under one id.
+// The agent and its broker are killed while changes go on. Each change makes an object of its own; every change must
+// arrive at both sinks, under one id.
 #include <cstdlib>
 
 #include "world.hpp"
@@ -9,14 +10,15 @@ namespace {
 
 using std::chrono::seconds;
 
-int times(const char* variable, int fallback) {
+/// Returns the number in an environment variable, or `fallback` if it is not set.
+int number_from_env(const char* variable, int fallback) {
   const char* text = std::getenv(variable);
   return text == nullptr ? fallback : std::atoi(text);
 }
 
 TEST(Kills, EveryChangeReachesJetStreamAndTheWebhookUnderOneId) {
-  const int agent_kills = times("DRIFTD_AGENT_KILLS", 20);
-  const int nats_kills = times("DRIFTD_NATS_KILLS", 3);
+  const int agent_kills = number_from_env("DRIFTD_AGENT_KILLS", 20);
+  const int nats_kills = number_from_env("DRIFTD_NATS_KILLS", 3);
   TempDir dir;
   RedisServer redis;
   PostgresServer postgres;
@@ -39,11 +41,11 @@ TEST(Kills, EveryChangeReachesJetStreamAndTheWebhookUnderOneId) {
       seconds(40)))
       << agent.log();
 
-  std::set<std::string> ledger;
+  std::set<std::string> expected;  // the subject of each change
   using Clock = std::chrono::steady_clock;
   Clock::time_point receiver_down{};
   const auto down_long_enough = [&] {
-    return Clock::now() - receiver_down > seconds(times("DRIFTD_WEBHOOK_DOWN", 10));
+    return Clock::now() - receiver_down > seconds(number_from_env("DRIFTD_WEBHOOK_DOWN", 10));
   };
   for (int kill = 0; kill < agent_kills; ++kill) {
     for (int i = 0; i < 3; ++i) {
@@ -53,12 +55,14 @@ TEST(Kills, EveryChangeReachesJetStreamAndTheWebhookUnderOneId) {
       topics.push_back("t" + fresh);
       replace_file(state, tfstate_of(topics));
       redis.command({"CONFIG", "SET", "maxmemory", std::to_string((kill * 3 + i + 1) * 1'000'000)});
-      ledger.insert(
+      expected.insert(
           {"cache/acl_user/u" + fresh, "orders-db/role/r" + fresh, "platform/instance/kafka_topic.t" + fresh});
     }
     const std::size_t seen = agent.log().size();
-    if (kill % 2 == 0) {  // half of the kills hit a line at work: some event of this batch is on its way
-      eventually([&] { return agent.log().size() > seen || agent.rows({"drifts"}).size() > ledger.size() / 2; },
+    if (kill % 2 == 0) {  // In half of the kills the agent is at work: it has logged something or shows drifts of these
+                          // changes. If it does
+      // neither within a second, it is killed all the same.
+      eventually([&] { return agent.log().size() > seen || agent.rows({"drifts"}).size() > expected.size() / 2; },
                  seconds(1));
     }
     agent.kill();
@@ -77,13 +81,13 @@ TEST(Kills, EveryChangeReachesJetStreamAndTheWebhookUnderOneId) {
 
   const auto missing = [&](const std::map<std::string, std::vector<std::string>>& events) {
     std::string out;
-    for (const auto& subject : ledger) {
+    for (const auto& subject : expected) {
       if (events.count(subject) == 0) out += subject + " ";
     }
     return out;
   };
-  // The long form has more to deliver: a second for each ten changes on top.
-  const seconds more(static_cast<long>(ledger.size()) / 10);
+  // A longer run has more to deliver: one second more for every ten changes.
+  const seconds more(static_cast<long>(expected.size()) / 10);
   EXPECT_TRUE(eventually([&] { return missing(events_of_stream(nats)).empty(); }, seconds(60) + more))
       << missing(events_of_stream(nats))
       << agent.log().substr(agent.log().size() > 4000 ? agent.log().size() - 4000 : 0);
@@ -91,7 +95,7 @@ TEST(Kills, EveryChangeReachesJetStreamAndTheWebhookUnderOneId) {
       << missing(events_of_webhook(receiver));
   const std::vector<std::map<std::string, std::vector<std::string>>> arrived = {events_of_stream(nats),
                                                                                 events_of_webhook(receiver)};
-  for (const auto& subject : ledger) {
+  for (const auto& subject : expected) {
     for (const auto& events : arrived) {
       const auto found = events.find(subject);
       if (found == events.end()) continue;
@@ -99,7 +103,7 @@ TEST(Kills, EveryChangeReachesJetStreamAndTheWebhookUnderOneId) {
       EXPECT_EQ(ids.size(), 1u) << subject << " arrived under more than one id";
     }
   }
-  // The key that changed all the time arrives with its last value.
+  // maxmemory changed all the time; the webhook gets its last value.
   const std::string last = std::to_string(agent_kills * 3 * 1'000'000);
   EXPECT_TRUE(eventually(
       [&] {

@@ -14,7 +14,7 @@ inline std::vector<nlohmann::json> drifts(const Agent& agent, const std::string&
   return out;
 }
 
-/// An agent beside a Terraform state and a redis-server. Every secret in it contains `canary`.
+/// A Terraform state and a redis-server, and agents that read them. Every secret contains `canary`.
 class Line : public testing::Test {
  protected:
   Line() : state_(dir_.write("infra/terraform.tfstate", tfstate(7, 3))) { redis_.grant_readme("redis-canary"); }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The whole line on real servers: a change from outside, a drift in the store, a message in the stream.
+// One agent on real servers: a change from outside becomes a drift in the store and a message in the stream.
 #include <sys/resource.h>
 #include <csignal>
 #include <filesystem>
@@ -24,7 +24,7 @@ bool has(const std::map<std::string, std::vector<std::string>>& events, const st
   return events.count(subject) > 0;
 }
 
-constexpr int kMaxOfFloor = 10;
+constexpr int kMaxOfFloor = 10;  // times the cost of the same delivery without an agent
 
 TEST_F(Line, ChangeOfAWatchedStateIsAckedByJetStreamWithinASecond) {
   NatsServer nats;
@@ -42,9 +42,9 @@ TEST_F(Line, ChangeOfAWatchedStateIsAckedByJetStreamWithinASecond) {
     const auto bare_begin = std::chrono::steady_clock::now();
     floor.deliver(tfstate(7, partitions));
     (void)count(nats, subject);
-    const auto bare = std::chrono::steady_clock::now() - bare_begin;  // the same write, ack and look without an agent
+    const auto bare = std::chrono::steady_clock::now() - bare_begin;  // the same write, ack and query without an agent
     return took < std::max<std::chrono::steady_clock::duration>(seconds(1), kMaxOfFloor * bare);
-  })) << "a machine on which that costs more than 100 ms is measured by it";
+  })) << "on a machine on which the delivery without an agent takes more than 100 ms, the limit is ten times that";
   ASSERT_EQ(drifts(a, "platform").size(), 1u);
   EXPECT_EQ(drifts(a, "platform")[0]["status"], "pending");
 }
@@ -94,7 +94,8 @@ TEST_F(Line, RightRevokedOrServerStoppedOpensNoDriftAndCoverageNamesTheRight) {
   const auto before = a.backend("cache")->at("cycles").get<std::int64_t>();
   ASSERT_TRUE(eventually([&] {
     const auto b = *a.backend("cache");
-    const bool well = b.at("state") == "ok" || b.at("state") == "late";  // a machine that is busy; nothing failed
+    // On a busy machine the backend may be late although nothing failed.
+    const bool well = b.at("state") == "ok" || b.at("state") == "late";
     return b.at("cycles").get<std::int64_t>() > before + 3 && well && b.value("last_error", "x").empty();
   })) << a.backend("cache")->dump();
   for (const auto& drift : drifts(a, "cache")) EXPECT_NE(drift["operation"], "deleted") << drift.dump();
@@ -106,23 +107,23 @@ TEST_F(Line, PostgresGrantRevokedInTheMiddleOpensNoDriftAndCoverageNamesIt) {
   postgres.sql("create role app login password 'role-1'");
   Agent a = agent("200ms", postgres_backend(postgres), "  desk: { type: notifications }\n");
   ASSERT_NO_FATAL_FAILURE(start(a, {"orders-db"}));
-  const auto says = [&](const std::string& text) {
+  const auto status_shows = [&](const std::string& text) {
     return eventually([&] { return a.backend("orders-db")->dump().find(text) != std::string::npos; });
   };
   const auto cycles = [&] { return a.backend("orders-db")->at("cycles").get<std::int64_t>(); };
   postgres.sql("revoke pg_monitor from driftd");
-  EXPECT_TRUE(says("grant pg_monitor")) << a.backend("orders-db")->dump();
+  EXPECT_TRUE(status_shows("grant pg_monitor")) << a.backend("orders-db")->dump();
   EXPECT_THAT(a.cli({"status"}).out, HasSubstr("grant pg_monitor"));
   EXPECT_THAT(a.log(), HasSubstr("orders-db: setting: denied: "));
   postgres.sql("revoke all on pg_hba_file_rules, pg_file_settings from driftd");
-  EXPECT_TRUE(says("pg_hba_file_rules")) << a.backend("orders-db")->dump();
+  EXPECT_TRUE(status_shows("pg_hba_file_rules")) << a.backend("orders-db")->dump();
   postgres.sql("revoke execute on function driftd.role_verifiers() from driftd");
-  EXPECT_TRUE(says("role_verifiers")) << a.backend("orders-db")->dump();
+  EXPECT_TRUE(status_shows("role_verifiers")) << a.backend("orders-db")->dump();
   const auto before = cycles();
   ASSERT_TRUE(eventually([&] { return cycles() > before + 3; }));
   for (const auto& drift : drifts(a, "orders-db")) {
     const std::string id = drift.value("resource", drift.dump());
-    // its own grants are seen too: what was taken from driftd is a drift of the role that lost it, and the only one
+    // The grants of the role `driftd` are read too, so the revoked ones are a drift of that role. It is the only one.
     EXPECT_EQ(id, "role/driftd") << drift.dump();
     EXPECT_NE(drift["operation"], "deleted") << drift.dump();
   }
@@ -195,10 +196,11 @@ TEST_F(Line, NoCanaryIsInAnyEventLogStoreFileOrOutput) {
   redis_.command({"ACL", "SETUSER", "app", "resetpass", ">user-canary-2"});
   postgres.sql("alter role app password 'role-canary-2'");
   replace_file(state_, tfstate(7, 3, "tf-canary-2"));
-  redis_.command({"CONFIG", "SET", "requirepass", "require-canary"});  // the last word: the test itself has no password
-  const std::vector<std::string> rotated = {"cache/server/server", "cache/acl_user/app", "cache/acl_user/default",
+  redis_.command({"CONFIG", "SET", "requirepass", "require-canary"});  // comes last, because after it the test itself
+                                                                       // cannot log in
+  const std::vector<std::string> changed = {"cache/server/server", "cache/acl_user/app", "cache/acl_user/default",
                                             "orders-db/role/app", "platform/instance/kafka_topic.orders"};
-  for (const auto& subject : rotated) {
+  for (const auto& subject : changed) {
     ASSERT_TRUE(eventually([&] {
       return has(events_of_stream(nats), subject) && has(events_of_webhook(receiver), subject);
     })) << subject
@@ -220,14 +222,14 @@ TEST_F(Line, NoCanaryIsInAnyEventLogStoreFileOrOutput) {
 
 TEST_F(Line, StateInAFolderThatIsReplacedOrBehindALinkThatIsSwitchedIsFollowed) {
   namespace fs = std::filesystem;
-  TempDir infra;  // apart from the agent's own folders, so that the folder is opened
+  TempDir infra;  // not in the agent's own folder, so that the worker's jail opens it
   for (const char* version : {"1", "2", "3"})
     infra.write(std::string("releases/") + version + "/terraform.tfstate", tfstate(7, 3));
   fs::create_directory_symlink(infra.file("releases/1"), infra.file("current"));
   Agent a =
       agent("200ms", terraform_backend(infra.file("current/terraform.tfstate")), "  desk: { type: notifications }\n");
   ASSERT_NO_FATAL_FAILURE(start(a, {"platform"}));
-  const auto told = [&](int partitions) {
+  const auto drift_shows = [&](int partitions) {
     return eventually(
         [&] {
           const auto open = drifts(a, "platform");
@@ -238,11 +240,11 @@ TEST_F(Line, StateInAFolderThatIsReplacedOrBehindALinkThatIsSwitchedIsFollowed) 
   fs::create_directory_symlink(infra.file("releases/2"), infra.file("next"));
   fs::rename(infra.file("next"), infra.file("current"));
   replace_file(infra.file("releases/2/terraform.tfstate"), tfstate(7, 4));
-  EXPECT_TRUE(told(4)) << "switched\n" << a.log();
+  EXPECT_TRUE(drift_shows(4)) << "the link was switched\n" << a.log();
   fs::rename(infra.file("releases/2"), infra.file("releases/old"));
   fs::rename(infra.file("releases/3"), infra.file("releases/2"));
   replace_file(infra.file("releases/2/terraform.tfstate"), tfstate(7, 5));
-  EXPECT_TRUE(told(5)) << "moved\n" << a.log();
+  EXPECT_TRUE(drift_shows(5)) << "the folder was replaced\n" << a.log();
   fs::remove_all(infra.file("releases/2"));
   EXPECT_TRUE(eventually(
       [&] {
@@ -253,10 +255,10 @@ TEST_F(Line, StateInAFolderThatIsReplacedOrBehindALinkThatIsSwitchedIsFollowed) 
         return false;
       },
       seconds(20)))
-      << "coverage says that nothing is seen\n"
+      << "the coverage does not say that the data is stale\n"
       << a.backend("platform")->dump();
-  infra.write("releases/2/terraform.tfstate", tfstate(7, 6));  // as `git clone` makes it anew
-  EXPECT_TRUE(told(6)) << "made anew\n" << a.log();
+  infra.write("releases/2/terraform.tfstate", tfstate(7, 6));  // a new folder and a new file, as `git clone` makes them
+  EXPECT_TRUE(drift_shows(6)) << "the folder was made again\n" << a.log();
   EXPECT_TRUE(eventually([&] { return a.backend("platform")->at("state") == "ok"; }, seconds(30)));
 }
 

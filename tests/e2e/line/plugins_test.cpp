@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plugin files under a running agent: missing, dropped in, upgraded, broken, parked, pinned.
+// Plugin files of a running agent: missing, added, upgraded, broken, parked, pinned.
 #include <filesystem>
 
 #include "world.hpp"
@@ -52,8 +52,8 @@ class PluginLine : public testing::Test {
 
 TEST_F(PluginLine, FilesAreTakenUpUpgradedAndRefusedWithoutARestart) {
   configure("  - { name: mine, provider: lives }\n");
-  EXPECT_EQ(offline({"validate"}).code, 0) << "it starts without it";
-  EXPECT_EQ(offline({"validate", "--strict"}).code, 78) << "for a pipeline it is a mistake";
+  EXPECT_EQ(offline({"validate"}).code, 0) << "the agent starts without the plugin";
+  EXPECT_EQ(offline({"validate", "--strict"}).code, 78) << "in a pipeline a missing plugin is an error";
   EXPECT_THAT(offline({"validate"}).err, HasSubstr("no plugin for provider 'lives'"));
   ASSERT_NO_FATAL_FAILURE(start());
   EXPECT_EQ(state(), "no plugin");
@@ -79,12 +79,12 @@ TEST_F(PluginLine, FilesAreTakenUpUpgradedAndRefusedWithoutARestart) {
     return agent_->ask({"events"}).dump().find("upgrade_refused") != std::string::npos ||
            agent_->cli({"events"}).out.find("upgrade_refused") != std::string::npos;
   }));
-  const auto before = *agent_->backend("mine");  // the old version goes on, and well
+  const auto before = *agent_->backend("mine");  // the old version still refreshes without a failure
   EXPECT_TRUE(eventually(
       [&] { return agent_->backend("mine")->at("cycles").get<int>() >= before.at("cycles").get<int>() + 2; }));
   EXPECT_EQ(agent_->backend("mine")->at("failures"), before.at("failures"));
   EXPECT_EQ(worker().at("version"), "2.0");
-  EXPECT_EQ(agent_->backend("platform")->at("failures").get<int>(), 0) << "nobody else missed a cycle";
+  EXPECT_EQ(agent_->backend("platform")->at("failures").get<int>(), 0) << "the other backend had no failure";
   EXPECT_EQ(agent_->stop(), 0) << agent_->log();
 }
 
@@ -95,7 +95,8 @@ TEST_F(PluginLine, AProviderMayBeAPathAndItsTypeIsThePlugins) {
   configure("  - { name: mine, provider: ./" + fs::path(dir_.file("acme-1.so")).filename().string() + " }\n");
   const Output valid = offline({"validate"});
   EXPECT_EQ(valid.code, 0) << valid.err;
-  EXPECT_THAT(valid.err, AllOf(HasSubstr("warning"), HasSubstr("is not there"))) << "the folder";
+  EXPECT_THAT(valid.err, AllOf(HasSubstr("warning"), HasSubstr("is not there")))
+      << "the folder of plugins does not exist";
   const Output once = offline({"once"});
   EXPECT_EQ(once.code, 0) << once.out << once.err;
   ASSERT_NO_FATAL_FAILURE(start());

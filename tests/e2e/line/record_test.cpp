@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `driftd once` in a pipeline: records, and what decides its exit code.
+// `driftd once` in a pipeline: its records, and which differences make it exit with 1.
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -34,12 +34,13 @@ TEST_F(Record, EveryDifferenceDecidesThePipelineWhateverAPolicyMakesOfIt) {
   replace_file(state_, tfstate(7, 3, "old-canary"));
   ASSERT_EQ(once("--record").code, 0);
   ASSERT_EQ(once("--baseline").code, 0);
-  replace_file(state_, tfstate(7, 3, "new-canary"));  // credential: auto
+  replace_file(state_, tfstate(7, 3, "new-canary"));  // the same serial; the policy accepts changes of class credential
   const Output secret = once("--baseline");
   EXPECT_EQ(secret.code, 1) << secret.out << secret.err;
   EXPECT_THAT(secret.out,
               AllOf(HasSubstr("sasl_password"), HasSubstr("auto-applied"), testing::Not(HasSubstr("canary"))));
-  replace_file(state_, tfstate(8, 9, "old-canary"));  // config, but of an apply: auto
+  replace_file(state_, tfstate(8, 9, "old-canary"));  // another serial: an apply, so the policy accepts the change of
+                                                      // class config
   const Output applied = once("--baseline");
   EXPECT_EQ(applied.code, 1) << applied.out << applied.err;
   EXPECT_THAT(applied.out, AllOf(HasSubstr("partitions"), HasSubstr("auto-applied")));
@@ -60,7 +61,7 @@ TEST_F(Record, TenThousandResourcesAreWrittenReadBackAndCompared) {
   EXPECT_THAT(drifted.out, AllOf(HasSubstr("kafka_topic.t9999"), HasSubstr("kafka_topic.another")));
 }
 
-/// Nobody decides a held question in a pipeline, so that there is none: each deletion is listed by its name.
+/// An agent holds a mass deletion and asks. In a pipeline nobody could answer, so each deletion is listed by its name.
 TEST_F(Record, AMassDeletionIsListedOneByOne) {
   constexpr int kAll = 3'000, kLeft = 1;
   std::vector<std::string> topics;
@@ -73,17 +74,17 @@ TEST_F(Record, AMassDeletionIsListedOneByOne) {
   EXPECT_EQ(table.code, 1) << table.err;
   EXPECT_EQ(json.code, 1) << json.err;
   EXPECT_THAT(table.out, testing::Not(AnyOf(HasSubstr("scope/instance"), HasSubstr("gone at once"))));
-  std::set<std::string> gone;
-  const auto said = nlohmann::json::parse(json.out);
-  for (const auto& drift : said.at("drifts")) {
+  std::set<std::string> deleted;
+  const auto answer = nlohmann::json::parse(json.out);
+  for (const auto& drift : answer.at("drifts")) {
     EXPECT_EQ(drift.at("operation"), "deleted") << drift;
-    gone.insert(drift.at("resource").get<std::string>());
+    deleted.insert(drift.at("resource").get<std::string>());
   }
-  EXPECT_EQ(gone.size(), static_cast<std::size_t>(kAll - kLeft));
-  EXPECT_EQ(gone.count("instance/kafka_topic.t2999"), 1u);
+  EXPECT_EQ(deleted.size(), static_cast<std::size_t>(kAll - kLeft));
+  EXPECT_EQ(deleted.count("instance/kafka_topic.t2999"), 1u);
   EXPECT_THAT(table.out, HasSubstr("instance/kafka_topic.t1234 "));
   std::filesystem::remove(state_);
-  EXPECT_EQ(once("--baseline").code, 3) << "a state that is gone says nothing of what was in it";
+  EXPECT_EQ(once("--baseline").code, 3) << "a missing state does not mean that its resources are deleted";
 }
 
 TEST_F(Record, WhatAnIgnoreRuleCoversIsNoDifference) {
@@ -102,7 +103,7 @@ TEST_F(Record, WhatAnIgnoreRuleCoversIsNoDifference) {
 TEST_F(Record, NothingButARecordIsWrittenOver) {
   replace_file(state_, tfstate(7, 3, "canary"));
   ASSERT_EQ(once("--record").code, 0);
-  EXPECT_EQ(once("--record").code, 0) << "a record is";
+  EXPECT_EQ(once("--record").code, 0) << "a record may be replaced by a newer one";
   const std::string data = agent_.data_dir();
   std::filesystem::create_directories(data);
   const std::string precious = dir_.write("driftd.key", "a key that nobody has twice");
@@ -131,7 +132,7 @@ TEST_F(Record, ARecordThatWasCutIsRefusedByItsPlace) {
   without.erase(without.find("{\"resource\""),
                 without.find('\n', without.find("{\"resource\"")) - without.find("{\"resource\"") + 1);
   std::ofstream(record_, std::ios::trunc) << without;
-  EXPECT_EQ(once("--baseline").code, 69) << "a line is missing: its resource would look as if it came";
+  EXPECT_EQ(once("--baseline").code, 69) << "a line is missing, and its resource would look as if it were new";
 }
 
 TEST_F(Record, ARecordOfTheFirstFormatIsStillRead) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sinks that come and go with the configuration: no event waits for one that does not run, none is lost.
+// Sinks that are added to and removed from the configuration: no event is lost, and the agent names the sinks whose
+// events are still pending.
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -23,6 +24,7 @@ class SinksOfTheConfig : public testing::Test {
   Agent agent(const std::vector<std::string>& names) const {
     return Agent(dir_, "defaults:\n  interval: 200ms\nbackends:\n" + terraform_backend(state_) + sinks(names));
   }
+  /// Returns the sink in the answer of `driftd status`. Null if it is not there.
   static nlohmann::json sink(const Agent& agent, const std::string& name) {
     const auto status = agent.ask({"status"});
     if (!status.is_object() || !status.contains("sinks")) return {};
@@ -31,6 +33,7 @@ class SinksOfTheConfig : public testing::Test {
     }
     return {};
   }
+  /// Replaces a part of the agent's configuration.
   static void rewrite(Agent& agent, const std::string& from, const std::string& to) {
     std::string text = read_file(agent.config());
     text.replace(text.find(from), from.size(), to);
@@ -58,7 +61,7 @@ TEST_F(SinksOfTheConfig, AReloadStartsASinkThatIsNewAndTakingItBackKeepsTheNextS
   EXPECT_TRUE(eventually([&] { return a.backend("platform").has_value(); }, std::chrono::seconds(40))) << a.log();
 }
 
-/// A secret that was just written is waited for: the stop comes while the reload is under way.
+/// A reload waits a moment for a secret file that was just written. The stop comes while it waits.
 TEST_F(SinksOfTheConfig, AStopDuringAReloadEndsTheAgent) {
   const std::string secret = dir_.write("secret", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw");
   Agent a(dir_, "defaults:\n  interval: 200ms\nbackends:\n" + terraform_backend(state_) +
@@ -72,7 +75,7 @@ TEST_F(SinksOfTheConfig, AStopDuringAReloadEndsTheAgent) {
   ASSERT_TRUE(eventually([&] { return a.log().find("reloading ") != std::string::npos; })) << a.log();
   EXPECT_EQ(a.stop(), 0) << a.log();
   EXPECT_EQ(a.log().find("\"reload: "), std::string::npos)
-      << "nothing is taken over by an agent that stops: " << a.log();
+      << "an agent that stops must not finish a reload: " << a.log();
 }
 
 TEST_F(SinksOfTheConfig, ASinkThatAReloadBringsGetsNoValuesWhereItIsToGetNone) {
@@ -114,7 +117,7 @@ TEST_F(SinksOfTheConfig, ASinkThatLeftWithPendingEventsIsAnOrphanUntilItComesBac
   EXPECT_THAT(strict.err, HasSubstr("delivery.drop_pending"));
   a.start();
   EXPECT_TRUE(eventually([&] { return sink(a, "log").is_object(); }, std::chrono::seconds(40))) << a.log();
-  EXPECT_THAT(validate({}).err, HasSubstr("sink 'stuck'")) << "beside the running agent, too";
+  EXPECT_THAT(validate({}).err, HasSubstr("sink 'stuck'")) << "also while the agent runs";
   ASSERT_TRUE(eventually([&] { return sink(a, "stuck").is_object(); }, std::chrono::seconds(40))) << a.log();
   EXPECT_THAT(sink(a, "stuck")["state"].get<std::string>(), HasSubstr("orphaned: sink stuck still has"));
   EXPECT_THAT(sink(a, "stuck")["state"].get<std::string>(), HasSubstr("delivery.drop_pending"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The store of a real agent is backed up, lost and restored; the consumer of docs/sinks.md reads the file sink.
+// The store of a running agent is backed up, restored, lost and damaged. A file sink shows what consumers get.
 #include <sqlite3.h>
 #include <filesystem>
 #include <fstream>
@@ -38,7 +38,7 @@ class StoreOfAnAgent : public ::testing::Test {
     }
     return out;
   }
-  /// Events of that subject or type.
+  /// Returns the events that have this value of `subject` or `type`.
   std::vector<nlohmann::json> sent(const std::string& member, const std::string& value) const {
     std::vector<nlohmann::json> out;
     for (auto& event : sent()) {
@@ -46,7 +46,7 @@ class StoreOfAnAgent : public ::testing::Test {
     }
     return out;
   }
-  /// What stands in the store for where the next refresh goes on.
+  /// Returns the cursor of the next refresh as the store contains it. Empty if there is none.
   std::string sealed_cursor() const {
     sqlite3* db = nullptr;
     std::string out;
@@ -61,9 +61,10 @@ class StoreOfAnAgent : public ::testing::Test {
     return out;
   }
   static constexpr const char* kTopic = "platform/instance/kafka_topic.orders";
-  static constexpr const char* kBeginning = "io.driftd.agent.incarnation.v1";
+  static constexpr const char* kIncarnation = "io.driftd.agent.incarnation.v1";
 };
 
+/// Returns what consumers order events by: the incarnation of the store and the number in it (docs/sinks.md).
 std::pair<std::uint64_t, std::uint64_t> order_of(const nlohmann::json& event) {
   return {std::stoull(event.value("driftincarnation", "0")), std::stoull(event.at("driftseq").get<std::string>())};
 }
@@ -73,13 +74,12 @@ TEST_F(StoreOfAnAgent, RestoredBackupTellsConsumersThatItBeginsAnew) {
   const Output made = driftd({"--config", agent.config(), "backup", backup});
   ASSERT_EQ(made.code, 0) << made.err;
   EXPECT_THAT(made.out, HasSubstr("verified: 1 backends"));
-  const auto serials = {4, 5, 6};
-  for (const int partitions : serials) {
+  for (const int partitions : {4, 5, 6}) {
     const auto before = sent("subject", kTopic).size();
     replace_file(state, tfstate(7, partitions));
     ASSERT_TRUE(eventually([&] { return sent("subject", kTopic).size() > before; })) << agent.log();
   }
-  const auto last_of_the_lost_time = order_of(sent("subject", kTopic).back());
+  const auto last_before_restore = order_of(sent("subject", kTopic).back());
   const auto running = driftd({"--config", agent.config(), "restore", backup});
   EXPECT_EQ(running.code, 69);
   EXPECT_THAT(running.err, HasSubstr("in use by pid"));
@@ -89,17 +89,19 @@ TEST_F(StoreOfAnAgent, RestoredBackupTellsConsumersThatItBeginsAnew) {
   EXPECT_THAT(restored.out, HasSubstr("the former store is"));
   const auto before = sent("subject", kTopic).size();
   agent.start();
-  ASSERT_TRUE(eventually([&] { return sent("subject", kTopic).size() > before && !sent("type", kBeginning).empty(); }))
-      << agent.log();
-  EXPECT_GT(order_of(sent("subject", kTopic).back()), last_of_the_lost_time);
-  EXPECT_EQ(sent("type", kBeginning).front().at("data").at("details").at("reason"), "restored");
+  ASSERT_TRUE(eventually([&] {
+    return sent("subject", kTopic).size() > before && !sent("type", kIncarnation).empty();
+  })) << agent.log();
+  EXPECT_GT(order_of(sent("subject", kTopic).back()), last_before_restore);
+  EXPECT_EQ(sent("type", kIncarnation).front().at("data").at("details").at("reason"), "restored");
   const std::string aside = read_file(dir.file("out/aside.jsonl"));
   EXPECT_THAT(aside, HasSubstr("config.updated"));
-  EXPECT_EQ(aside.find(kBeginning), std::string::npos) << "the store's own events follow the routes, too";
+  EXPECT_EQ(aside.find(kIncarnation), std::string::npos) << "the store's own events must follow the routes, too";
   EXPECT_EQ(agent.stop(), 0);
 }
 
-/// The real provider's cursor holds a stamp and a digest of all of the state.
+/// The cursor of the terraform provider contains a time stamp and a digest of the whole state; the store must not show
+/// them.
 TEST_F(StoreOfAnAgent, HoldsNothingOfACursorThatIsNotSealed) {
   const auto stored = [&] {
     std::string out;
@@ -108,9 +110,9 @@ TEST_F(StoreOfAnAgent, HoldsNothingOfACursorThatIsNotSealed) {
     }
     return out;
   };
-  ASSERT_TRUE(eventually([&] { return !sealed_cursor().empty(); })) << "the agent keeps one";
+  ASSERT_TRUE(eventually([&] { return !sealed_cursor().empty(); })) << "the agent stored no cursor";
   for (const char* word : {"\"stamp\":", "\"history\":"}) {
-    EXPECT_EQ(stored().find(word), std::string::npos) << word << " stands in the cursor of terraform";
+    EXPECT_EQ(stored().find(word), std::string::npos) << word << " of the cursor can be read in the store";
   }
   ASSERT_EQ(agent.stop(), 0);
   EXPECT_EQ(stored().find("\"stamp\":"), std::string::npos);
@@ -168,8 +170,10 @@ std::string two_topics(int orders, int other) {
          resources + "]}";
 }
 
-/// A resource, and the drift of another one, change on the disk: reading the first takes both back. What still differs
-/// is told anew by the agent that begins anew; one that went on would settle it as unchanged for ever.
+/// The row of a resource and the drift of another resource are damaged. When the agent reads the first, it finds and
+/// mends both, and the drift is gone from the store. It must end then: its index in memory still knows the second
+/// resource, so it would settle that resource as unchanged for ever. After the next start it reports again what still
+/// differs.
 TEST_F(StoreOfAnAgent, RowsMendedUnderTheRunningAgentEndItAndTheNextOneTellsWhatStillDiffers) {
   const std::string other = "platform/instance/kafka_topic.other";
   const auto drifts_of_other = [&] {
@@ -183,7 +187,7 @@ TEST_F(StoreOfAnAgent, RowsMendedUnderTheRunningAgentEndItAndTheNextOneTellsWhat
   ASSERT_TRUE(eventually([&] { return !sent("subject", other).empty(); })) << agent.log();
   replace_file(state, two_topics(3, 4));
   ASSERT_TRUE(eventually([&] { return drifts_of_other().size() == 1; })) << agent.log();
-  const auto before = drifts_of_other();
+  const auto ids_before = drifts_of_other();
   ASSERT_TRUE(eventually([&] { return sent("subject", other).size() == 2; })) << agent.log();
   sqlite3* db = nullptr;
   ASSERT_EQ(sqlite3_open((agent.data_dir() + "/store.db").c_str(), &db), SQLITE_OK);
@@ -197,13 +201,13 @@ TEST_F(StoreOfAnAgent, RowsMendedUnderTheRunningAgentEndItAndTheNextOneTellsWhat
   replace_file(state, two_topics(5, 4));
   ASSERT_TRUE(eventually([&] { return !agent.running(); })) << agent.log();
   EXPECT_THAT(agent.log(), AllOf(HasSubstr("did not match their checksum and were mended"),
-                                 HasSubstr("drift " + before.front()), HasSubstr("starts again from the store")));
+                                 HasSubstr("drift " + ids_before.front()), HasSubstr("starts again from the store")));
   agent.start();
   ASSERT_TRUE(eventually([&] { return drifts_of_other().size() == 1; })) << agent.log();
-  EXPECT_NE(drifts_of_other(), before);
-  const std::string anew = drifts_of_other().front();
-  const auto told = [&] { return read_file(sink).find(anew) != std::string::npos; };
-  ASSERT_TRUE(eventually(told)) << "it is told once more: " << read_file(sink);
+  EXPECT_NE(drifts_of_other(), ids_before);
+  const std::string id_after = drifts_of_other().front();
+  const auto reported = [&] { return read_file(sink).find(id_after) != std::string::npos; };
+  ASSERT_TRUE(eventually(reported)) << "the drift is not reported again: " << read_file(sink);
   EXPECT_EQ(sent("type", "io.driftd.agent.corrupt.v1").size(), 2U);
   EXPECT_TRUE(agent.running());
   EXPECT_EQ(agent.stop(), 0);

@@ -15,13 +15,13 @@ namespace driftd::test {
 /// A Terraform state file of format v4 with one resource and one secret.
 std::string tfstate(int serial, int partitions, const std::string& secret = "tf-canary");
 
-/// One instance of each name, serial 7.
+/// A Terraform state file with one topic of each name, serial 7.
 std::string tfstate_of(const std::vector<std::string>& topics);
 
-/// The grants of plugins/postgres/README.md, literally, with the password `pg-canary`.
+/// Executes the grants of plugins/postgres/README.md exactly as they are printed, with the password `pg-canary`.
 void grant_readme(const PostgresServer& server);
 
-/// Pieces of a config.
+/// Parts of a configuration: the backends `cache`, `platform` and `orders-db`, the sinks `bus` and `ops`.
 std::string redis_backend(const RedisServer& server);
 std::string terraform_backend(const std::string& path);
 std::string postgres_backend(const PostgresServer& server);
@@ -31,12 +31,12 @@ std::string webhook_sink(const HttpReceiver& receiver);
 /// Replaces a file by rename, as Terraform does.
 void replace_file(const std::string& path, const std::string& text);
 
-/// `ce-subject` (`backend/kind/id`) of each canonical message of the stream → its ids, in the stream's order.
+/// Returns the ids of the events in the stream DRIFT by their `ce-subject` (`backend/kind/id`), in the stream's order.
 std::map<std::string, std::vector<std::string>> events_of_stream(const NatsServer& server);
-/// CloudEvents subject → ids, as a webhook receiver got them.
+/// Returns the ids of the events that the receiver accepted by their CloudEvents subject, in the order of arrival.
 std::map<std::string, std::vector<std::string>> events_of_webhook(const HttpReceiver& receiver);
 
-/// A line of /proc/PID/status, such as `VmRSS:`; -1: there is none.
+/// Returns the KiB of a line of /proc/PID/status, such as `VmRSS:`, or -1 if there is none.
 long kib_of(pid_t pid, const std::string& name);
 
 }  // namespace driftd::test
