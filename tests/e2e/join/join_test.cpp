@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Terraform state beside the systems that it speaks of: what is changed there by another hand is a drift of the
-// declared resource, without terraform. State attributes as cyrilgdn/postgresql 1.25, Mongey/kafka 0.12 and
-// hashicorp/kubernetes 2.38 write them.
+// A Terraform state declares resources of PostgreSQL, Kafka and Kubernetes. What somebody changes in those systems is a
+// drift of the declared resource, without a run of terraform. The attributes are those that the Terraform providers
+// cyrilgdn/postgresql 1.25, Mongey/kafka 0.12 and hashicorp/kubernetes 2.38 write.
 #include <gmock/gmock.h>
 
 #include <filesystem>
@@ -102,7 +102,7 @@ class Join : public testing::Test {
                      nats_.url() + "\"], views: false }\n",
                  {{"PG", postgres_.password()}});
   }
-  /// Open drifts against what is declared, as `backend kind/id paths`.
+  /// Returns the open drifts from what the state declares, each as `backend kind/id paths`, sorted.
   static std::vector<std::string> declared(const Agent& a) {
     std::vector<std::string> out;
     for (const auto& drift : a.rows({"drifts"})) {
@@ -114,7 +114,8 @@ class Join : public testing::Test {
     std::sort(out.begin(), out.end());
     return out;
   }
-  static bool stands(const Agent& a, std::vector<std::string> wanted) {
+  /// Waits until the open drifts from what is declared are exactly these.
+  static bool become(const Agent& a, std::vector<std::string> wanted) {
     return eventually([&] { return declared(a) == wanted; }, seconds(30));
   }
 
@@ -136,7 +137,7 @@ TEST_F(Join, WhatAnotherHandChangesIsADriftOfTheDeclaredResourceAndGoesWithIt) {
       },
       seconds(90)))
       << a.log() << a.cli({"backends"}).out;
-  const auto judged = [&] {  // every declaration was held against its live resource
+  const auto judged = [&] {  // every declaration was compared with its live resource
     return a.backend("infra")->dump().find("declared:cluster/secret") != std::string::npos;
   };
   ASSERT_TRUE(eventually(judged)) << a.cli({"backends"}).out;
@@ -146,7 +147,7 @@ TEST_F(Join, WhatAnotherHandChangesIsADriftOfTheDeclaredResourceAndGoesWithIt) {
   kafka_.configs(
       {"--alter", "--entity-type", "topics", "--entity-name", "orders", "--add-config", "retention.ms=60000"});
   kube_.patch("/api/v1/namespaces/prod/secrets/db", {{"stringData", {{"password", "canary-two"}}}});
-  ASSERT_TRUE(stands(a, {"bus topic/orders config[\"retention.ms\"]", "cluster secret/prod/db data.password",
+  ASSERT_TRUE(become(a, {"bus topic/orders config[\"retention.ms\"]", "cluster secret/prod/db data.password",
                          "db role/app create_db"}))
       << a.cli({"drifts"}).out << a.cli({"backends"}).out << a.log();
   EXPECT_THAT(a.cli({"drifts", "-o", "json"}).out,
@@ -157,14 +158,14 @@ TEST_F(Join, WhatAnotherHandChangesIsADriftOfTheDeclaredResourceAndGoesWithIt) {
   kafka_.configs(
       {"--alter", "--entity-type", "topics", "--entity-name", "orders", "--add-config", "retention.ms=3600000"});
   kube_.patch("/api/v1/namespaces/prod/secrets/db", {{"stringData", {{"password", "canary-one"}}}});
-  EXPECT_TRUE(stands(a, {})) << a.cli({"drifts"}).out;
+  EXPECT_TRUE(become(a, {})) << a.cli({"drifts"}).out;
 
-  // an apply that was never made here, and a Secret that is not declared any more
+  // The new state declares createdb, which PostgreSQL does not have, and no longer declares the Secret.
   write(8, {role(true), topic("3600000")});
-  EXPECT_TRUE(stands(a, {"db role/app create_db"})) << a.cli({"drifts"}).out;
+  EXPECT_TRUE(become(a, {"db role/app create_db"})) << a.cli({"drifts"}).out;
   kube_.patch("/api/v1/namespaces/prod/secrets/db", {{"stringData", {{"password", "canary-three"}}}});
   postgres_.sql("alter role app createdb");
-  EXPECT_TRUE(stands(a, {})) << a.cli({"drifts"}).out;
+  EXPECT_TRUE(become(a, {})) << a.cli({"drifts"}).out;
 
   postgres_.sql("drop role app");
   ASSERT_TRUE(eventually(
@@ -178,13 +179,14 @@ TEST_F(Join, WhatAnotherHandChangesIsADriftOfTheDeclaredResourceAndGoesWithIt) {
       << a.cli({"drifts"}).out;
 
   std::string everything = a.log();
-  ASSERT_TRUE(eventually([&] { return !stream_contents(nats_.url(), "DRIFT").empty(); })) << "nothing to look in";
+  ASSERT_TRUE(eventually([&] { return !stream_contents(nats_.url(), "DRIFT").empty(); }))
+      << "the stream has no events that could contain a secret";
   for (const auto& message : stream_contents(nats_.url(), "DRIFT")) everything += message.body;
   a.stop();
   for (const auto& file : std::filesystem::recursive_directory_iterator(a.data_dir())) {
     if (file.is_regular_file()) everything += read_file(file.path().string());
   }
-  EXPECT_EQ(everything.find("canary-"), std::string::npos) << "a value left the worker";
+  EXPECT_EQ(everything.find("canary-"), std::string::npos) << "a secret left the worker";
 }
 
 }  // namespace

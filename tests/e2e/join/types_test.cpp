@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Further resource types of a Terraform state beside the systems that they speak of: as they were applied there is no
-// drift, and what another hand changes is one. Attributes as cyrilgdn/postgresql 1.26, hashicorp/kubernetes 3.2 and
-// Linero/redis write them.
+// Further resource types that a Terraform state declares: as applied they are no drift, and what somebody changes is
+// one. The attributes are those that the Terraform providers cyrilgdn/postgresql 1.26, hashicorp/kubernetes 3.2,
+// linero/redis and b3ns44d/redisacl write.
 #include <gmock/gmock.h>
 
 #include <filesystem>
@@ -30,7 +30,8 @@ json resource(const std::string& provider, const std::string& type, const std::s
        {{{"schema_version", 0}, {"attributes", json::parse(attributes)}, {"sensitive_attributes", json::array()}}}}};
 }
 
-const std::string kAlways =
+/// Attributes of a Service at their defaults.
+const std::string kServiceDefaults =
     R"("session_affinity":"None","external_name":"","external_ips":[],"external_traffic_policy":"","internal_traffic_policy":"Cluster")";
 
 class JoinTypes : public testing::Test {
@@ -76,7 +77,7 @@ class JoinTypes : public testing::Test {
             "hashicorp/kubernetes", "kubernetes_service_v1",
             R"({"metadata":[{"name":"web","namespace":"prod"}],"spec":[{"type":"ClusterIP","cluster_ip":"10.96.0.9",
               "selector":{"app":"web"},)" +
-                kAlways +
+                kServiceDefaults +
                 R"(,"port":[{"name":"http","port":80,"target_port":"8080","protocol":"TCP","node_port":0,"app_protocol":""},
               {"name":"metrics","port":9100,"target_port":"metrics","protocol":"TCP","node_port":0,"app_protocol":""}]}]})"),
         resource("hashicorp/kubernetes", "kubernetes_deployment_v1",
@@ -109,7 +110,7 @@ class JoinTypes : public testing::Test {
             "\nsinks:\n  bus: { type: nats, servers: [\"" + nats_.url() + "\"], views: false }\n",
         {{"PG", postgres_.password()}});
   }
-  /// Open drifts against what is declared, as `backend kind/id paths`.
+  /// Returns the open drifts from what the state declares, each as `backend kind/id paths`, sorted.
   static std::vector<std::string> declared(const Agent& a) {
     std::vector<std::string> out;
     for (const auto& drift : a.rows({"drifts"})) {
@@ -144,7 +145,7 @@ TEST_F(JoinTypes, AreEqualAsAppliedAndDriftAsAnotherHandChangesThem) {
       return a.backend("infra")->dump().find(std::string("declared:") + kind) != std::string::npos;
     })) << kind;
   }
-  // each of the eight is there, so none is declared in vain
+  // Each of the eight declarations has found its live resource.
   for (const auto& [backend, id] : {std::pair("db", "publication/postgres.pub"),
                                     {"db", "slot/cdc"},
                                     {"db", "slot/standby"},
@@ -172,33 +173,34 @@ TEST_F(JoinTypes, AreEqualAsAppliedAndDriftAsAnotherHandChangesThem) {
   kube_.patch("/apis/apps/v1/namespaces/prod/deployments/web",
               json::parse(R"({"spec":{"replicas":1,"template":{"spec":{"containers":[
     {"name":"app","image":"web:2","resources":{"limits":{"memory":"2Gi"}}}]}}}})"));
-  const auto drifted = [&](const std::string& of) {
+  const auto drifted = [&](const std::string& start) {
     return eventually(
         [&] {
           for (const auto& text : declared(a)) {
-            if (text.starts_with(of)) return true;
+            if (text.starts_with(start)) return true;
           }
           return false;
         },
         seconds(30));
   };
-  for (const auto& of :
+  for (const auto& start :
        {"db publication/postgres.pub operations", "db subscription/postgres.sub publications", "db slot/cdc plugin",
         "cache acl_user/app keys", "cache acl_user/words enabled", "cache acl_user/words passwords",
         "cluster service/prod/web ports", "cluster deployment/prod/web"}) {
-    EXPECT_TRUE(drifted(of)) << of << "\n" << json(declared(a)).dump(1) << a.cli({"drifts"}).out;
+    EXPECT_TRUE(drifted(start)) << start << "\n" << json(declared(a)).dump(1) << a.cli({"drifts"}).out;
   }
   const std::string all = json(declared(a)).dump();
   for (const auto& path :
        {"replicas", "containers.app.image", "containers.app.resources.limits.memory", "selector.app"})
     EXPECT_THAT(all, HasSubstr(path));
-  EXPECT_EQ(all.find("slot/standby"), std::string::npos) << "nobody touched it";
+  EXPECT_EQ(all.find("slot/standby"), std::string::npos) << "nobody changed this slot";
   EXPECT_THAT(a.cli({"drifts", "-o", "json"}).out,
               HasSubstr("declared by infra (kubernetes_deployment_v1.it, since serial 7)"));
   std::string everything = a.log() + a.cli({"drifts", "-o", "json"}).out;
-  ASSERT_TRUE(eventually([&] { return !stream_contents(nats_.url(), "DRIFT").empty(); })) << "nothing to look in";
+  ASSERT_TRUE(eventually([&] { return !stream_contents(nats_.url(), "DRIFT").empty(); }))
+      << "the stream has no events that could contain a secret";
   for (const auto& message : stream_contents(nats_.url(), "DRIFT")) everything += message.body;
-  EXPECT_EQ(everything.find("canary-"), std::string::npos) << "a value left the worker";
+  EXPECT_EQ(everything.find("canary-"), std::string::npos) << "a secret left the worker";
   EXPECT_EQ(a.stop(), 0);
 }
 

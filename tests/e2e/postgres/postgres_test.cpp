@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every kind of the postgres provider through `driftd run`: changed by SQL, seen at JetStream.
+// Every kind of the postgres provider in a running agent: changed by SQL, read as events from JetStream.
 #include <gmock/gmock.h>
 #include <filesystem>
 #include <fstream>
@@ -31,6 +31,7 @@ class PostgresLine : public testing::Test {
         "shop");
     server_.sql("SELECT pg_create_physical_replication_slot('standby_1')");
   }
+  /// Returns the grants of plugins/postgres/README.md with this password.
   static std::string granted(const std::string& password) {
     std::string grants = readme_grants("postgres", "sql");
     return grants.replace(grants.find("CHANGE-ME"), 9, password);
@@ -52,6 +53,7 @@ class PostgresLine : public testing::Test {
   testing::AssertionResult arrives(const Expected& expected, long count = 1) const {
     return test::arrives(nats_, expected, count);
   }
+  /// Expects a pending drift after `change`, and that `back` reverts it.
   void asked_and_reverted(const std::string& resource, const std::string& field, const std::string& change,
                           const std::string& back, const std::string& database = "shop") const {
     server_.sql(change, database);
@@ -59,6 +61,7 @@ class PostgresLine : public testing::Test {
     server_.sql(back, database);
     EXPECT_TRUE(arrives({"db", resource, "config.updated", "reverted", {}, field})) << back;
   }
+  /// Expects a deleted drift after `drop`, and a recreated one after `create`.
   void deleted_then_recreated(const std::string& resource, const std::string& drop, const std::string& create,
                               const std::string& database = "shop") const {
     server_.sql(drop, database);
@@ -126,11 +129,12 @@ TEST_F(PostgresLine, WhatIsDroppedIsDeletedAndWhatIsMadeAgainIsAnother) {
   server_.sql("SELECT pg_drop_replication_slot('standby_1')");
   EXPECT_TRUE(arrives({"db", "slot/standby_1", "config.updated", "pending", "deleted", {}}));
   server_.sql("SELECT pg_create_physical_replication_slot('standby_1')");
-  EXPECT_TRUE(arrives({"db", "slot/standby_1", "config.updated", "reverted", {}, {}})) << "a slot has no identity";
+  EXPECT_TRUE(arrives({"db", "slot/standby_1", "config.updated", "reverted", {}, {}}))
+      << "a slot has no identity, so a new one of the same name reverts the deletion";
 }
 
-/// A role that gives itself settings of megabytes: a backdoor that comes after it is told, as is what the role itself
-/// gains.
+/// A role gives itself a setting of megabytes, so that its record breaks a limit. A role that is created afterwards is
+/// still reported, and so are the rights that the role itself gains.
 TEST_F(PostgresLine, ARoleThatPoisonsItsOwnRecordHidesNothingButItsSettings) {
   ASSERT_NO_FATAL_FAILURE(start(backend("db", server_.endpoint()), {"db"}));
   server_.sql_as("app", "role-canary-1",
@@ -195,7 +199,8 @@ TEST_F(PostgresLine, APromotionIsAnEndpointAndAnotherClusterBehindTheEndpointIsA
       << agent_->log();
   const auto failures = [&] { return agent_->backend("db")->at("failures").get<std::int64_t>(); };
   const auto held = failures();
-  ASSERT_TRUE(eventually([&] { return failures() > held; }, seconds(60))) << "and it stays so";
+  ASSERT_TRUE(eventually([&] { return failures() > held; }, seconds(60)))
+      << "the backend does not refuse the other cluster again";
   for (const auto& event : stream_events(nats_)) {
     EXPECT_TRUE(event.backend_name() != "db" || event.what() != "config.updated")
         << event.resource_kind() << "/" << event.resource_id();

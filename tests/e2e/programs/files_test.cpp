@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A real agent whose Redis password stands in a file that is rotated with the server's: no restart, and nothing shows
-// it.
+// An agent reads the Redis password from a file. When the password is rotated, the agent follows without a restart, and
+// no output contains it.
 #include <gmock/gmock.h>
 #include <filesystem>
 
@@ -29,7 +29,7 @@ class SecretFiles : public testing::Test {
             secret() + "}\" }\nsinks:\n  desk: { type: notifications }\n");
   }
   std::string secret() const { return dir_.file("password"); }
-  /// As the kubelet projects a Secret: a folder for each version, and one link that is switched.
+  /// Projects a Secret as the kubelet does: a folder for each version, and one link that is switched to the newest.
   void mount(const std::string& version, const std::string& password) const {
     const std::string folder = "..v" + version;
     fs::create_directory(dir_.file(folder));
@@ -38,7 +38,7 @@ class SecretFiles : public testing::Test {
     fs::create_symlink(folder, dir_.file("..data_tmp"));
     fs::rename(dir_.file("..data_tmp"), dir_.file("..data"));
   }
-  /// At the server; who is connected is thrown out.
+  /// Sets the password at the server and ends the connections that used the former one.
   void set_password(const std::string& password) const {
     redis_.command({"ACL", "SETUSER", "driftd", "resetpass", ">" + password});
     redis_.command({"CLIENT", "KILL", "USER", "driftd"});
@@ -47,6 +47,7 @@ class SecretFiles : public testing::Test {
     agent_->start();
     ASSERT_TRUE(eventually([&] { return agent_->established({"cache"}); }, seconds(40))) << agent_->log();
   }
+  /// Changes a setting of the server and returns true if the agent reports it as a drift.
   bool sees(const std::string& setting, const std::string& value) const {
     redis_.command({"CONFIG", "SET", setting, value});
     return eventually(
@@ -55,6 +56,7 @@ class SecretFiles : public testing::Test {
         },
         seconds(20));
   }
+  /// Returns what is wrong with the backend's secrets. Empty if nothing is.
   std::string fault() const { return agent_->backend("cache")->at("worker").value("secret_fault", "?"); }
   std::string health() const { return agent_->backend("cache")->at("health").value("state", ""); }
   Output reload() const { return run({Agent::binary(), "reload", "--config", agent_->config()}); }
@@ -70,12 +72,12 @@ TEST_F(SecretFiles, APasswordThatIsRotatedIsFollowedWithoutARestartAndShownNowhe
   set_password("file-canary-2");
   mount("2", "file-canary-2");
   ASSERT_TRUE(sees("maxmemory", "64mb")) << agent_->log();
-  EXPECT_NE(agent_->backend("cache")->at("worker").value("pid", 0), first) << "another worker, the same agent";
+  EXPECT_NE(agent_->backend("cache")->at("worker").value("pid", 0), first) << "the new password needs a new worker";
   ASSERT_TRUE(eventually([&] { return health() == "up"; }, seconds(20))) << agent_->log();
   EXPECT_THAT(agent_->log(), HasSubstr("setting password (" + secret() + ") changed"));
   const Output reloaded = reload();
   EXPECT_EQ(reloaded.code, 0);
-  EXPECT_EQ(reloaded.err, "") << "what stands in the file needs no restart";
+  EXPECT_EQ(reloaded.err, "") << "a changed secret file must not need a restart of the agent";
   EXPECT_EQ(agent_->stop(), 0) << agent_->log();
   std::string all = agent_->log();
   for (const auto& file : fs::directory_iterator(agent_->data_dir())) all += read_file(file.path());
@@ -101,7 +103,7 @@ TEST_F(SecretFiles, OneThatIsGoneIsToldAndWhatWasReadStaysInUse) {
   EXPECT_TRUE(sees("maxmemory-policy", "allkeys-lru")) << agent_->log();
 }
 
-/// The address is no secret to the plugin: it gets the value itself, and so does the next worker.
+/// The plugin's schema does not mark the address as a secret, so the worker gets the value itself instead of a token.
 TEST_F(SecretFiles, AnAddressInAFileIsFollowedToo) {
   ASSERT_NO_FATAL_FAILURE(start());
   dir_.write("address", "localhost:" + std::to_string(redis_.port()) + "\n");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A real agent whose Redis password comes from a program: it follows it, and nothing shows it.
+// An agent gets the Redis password from a program. When the password changes, the agent follows without a restart, and
+// no output contains it.
 #include <gmock/gmock.h>
 #include <signal.h>
 #include <filesystem>
@@ -32,14 +33,16 @@ class Programs : public testing::Test {
     allow("{ path: " + tool() + ", refresh: 500ms, timeout: 1s }");
   }
   std::string tool() const { return dir_.file("tool"); }
+  /// Replaces the program by a shell script.
   void script(const std::string& body) const { replace("tool", "#!/bin/sh\n" + body + "\n", 0755); }
+  /// Replaces the file that the program reads.
   void secret(const std::string& text) const { replace("secret", text + "\n", 0600); }
   void replace(const std::string& name, const std::string& text, unsigned mode) const {
     const std::string fresh = dir_.write(name + ".new", text);
     fs::permissions(fresh, fs::perms(mode));
     fs::rename(fresh, dir_.file(name));
   }
-  /// What agent.programs names.
+  /// Replaces the entries of agent.programs in the configuration.
   void allow(const std::string& entry) const {
     std::string text = read_file(agent_->config());
     const std::size_t old = text.find("  programs:");
@@ -51,16 +54,18 @@ class Programs : public testing::Test {
     agent_->start();
     ASSERT_TRUE(eventually([&] { return agent_->established({"cache"}); }, seconds(40))) << agent_->log();
   }
-  std::string why() const {
+  /// Returns the state and the reason of the backend's health.
+  std::string health() const {
     const auto row = agent_->backend("cache");
     return row ? row->at("health").value("state", "") + ": " + row->at("health").value("reason", "")
                : "no such backend";
   }
   int worker() const { return agent_->backend("cache")->at("worker").value("pid", 0); }
-  bool told(const std::string& text) const {
+  /// Returns true if an event contains `text`.
+  bool has_event(const std::string& text) const {
     return agent_->cli({"events", "-o", "json"}).out.find(text) != std::string::npos;
   }
-  /// Children of the agent that are gone and not reaped.
+  /// Returns the number of the agent's children that ended and were not reaped.
   int zombies() const {
     const std::string zombie = ") Z " + std::to_string(agent_->pid()) + " ";  // state and parent, proc_pid_stat(5)
     int out = 0;
@@ -69,12 +74,13 @@ class Programs : public testing::Test {
     }
     return out;
   }
-  /// The password changes at the server and in what the program reads.
+  /// Changes the password at the server and in the file that the program reads.
   void rotate(const std::string& password) const {
     redis_.command({"ACL", "SETUSER", "driftd", "resetpass", ">" + password});
     secret(password);
     redis_.command({"CLIENT", "KILL", "USER", "driftd"});
   }
+  /// Returns the log and the output of each command that shows state.
   std::string everything() const {
     std::string out = agent_->log();
     for (const auto& command : {"drifts", "resources", "events", "backends", "queue", "status", "audit", "plugin ls"}) {
@@ -100,7 +106,7 @@ class Programs : public testing::Test {
 
 TEST_F(Programs, APasswordThatChangesIsFollowedWithoutARestartAndShownNowhere) {
   ASSERT_NO_FATAL_FAILURE(start());
-  const int first = worker(), others = agent_->backend("open")->at("worker").value("pid", 0);
+  const int first = worker(), other_worker = agent_->backend("open")->at("worker").value("pid", 0);
   const auto cycles = [&] { return agent_->backend("cache")->at("cycles").get<int>(); };
   const int before = cycles();
   ASSERT_TRUE(eventually([&] { return cycles() >= before + 4; }));
@@ -113,19 +119,20 @@ TEST_F(Programs, APasswordThatChangesIsFollowedWithoutARestartAndShownNowhere) {
       },
       seconds(15)))
       << agent_->log();
-  ASSERT_TRUE(eventually([&] { return why() == "up: "; })) << why();
+  ASSERT_TRUE(eventually([&] { return health() == "up: "; })) << health();
   EXPECT_NE(worker(), first);
-  EXPECT_EQ(agent_->backend("open")->at("worker").value("pid", 0), others) << "who does not use it goes on";
-  // The program fails, and says more than it should.
+  EXPECT_EQ(agent_->backend("open")->at("worker").value("pid", 0), other_worker)
+      << "the worker of a backend that does not use the program goes on";
+  // The program fails, and its error message contains the password.
   script("cat " + dir_.file("secret") + "; echo \"cannot renew $(cat " + dir_.file("secret") + ")\" >&2; exit 7");
-  ASSERT_TRUE(eventually([&] { return told("exited with 7: cannot renew [REDACTED]; the answer of "); }))
+  ASSERT_TRUE(eventually([&] { return has_event("exited with 7: cannot renew [REDACTED]; the answer of "); }))
       << agent_->log();
-  EXPECT_TRUE(told("program_failed")) << agent_->log();
-  EXPECT_EQ(why(), "up: ") << "the last answer stays in use";
+  EXPECT_TRUE(has_event("program_failed")) << agent_->log();
+  EXPECT_EQ(health(), "up: ") << "the last answer stays in use";
   std::string all = everything();
   EXPECT_THAT(all, HasSubstr("driftd_backend_secret_program_runs_total{backend=\"cache\",outcome=\"failed\"}"));
   EXPECT_THAT(all, HasSubstr("${exec:" + tool()));
-  EXPECT_TRUE(eventually([&] { return zombies() == 0; }, seconds(5)));  // one that just ended is being reaped
+  EXPECT_TRUE(eventually([&] { return zombies() == 0; }, seconds(5)));  // one that has just ended may not be reaped yet
   EXPECT_EQ(agent_->stop(), 0) << agent_->log();
   for (const auto& file : fs::directory_iterator(agent_->data_dir())) all += read_file(file.path());
   EXPECT_GT(all.size(), 10'000u);
@@ -136,10 +143,11 @@ TEST_F(Programs, OneThatHangsCostsItsBackendOnlyAndIsTriedAgain) {
   script("echo $$ > " + dir_.file("pid") + "; exec /bin/sleep 1000");
   agent_->start();
   ASSERT_TRUE(eventually([&] { return agent_->established({"open"}); }, seconds(40))) << agent_->log();
-  ASSERT_TRUE(eventually([&] { return told("tool did not end within 1 s: killed; there is no answer of it yet"); }))
-      << agent_->log();
+  ASSERT_TRUE(eventually([&] {
+    return has_event("tool did not end within 1 s: killed; there is no answer of it yet");
+  })) << agent_->log();
   const std::string degraded = "degraded: setting password has no value: " + tool() + " did not end within 1 s: killed";
-  ASSERT_TRUE(eventually([&] { return why() == degraded; })) << why();
+  ASSERT_TRUE(eventually([&] { return health() == degraded; })) << health();
   EXPECT_EQ(agent_->backend("cache")->at("worker").value("state", ""), "no secret");
   script("cat " + dir_.file("secret"));
   ASSERT_TRUE(eventually([&] { return agent_->established({"cache"}); }, seconds(40))) << agent_->log();
@@ -150,7 +158,7 @@ TEST_F(Programs, OneThatHangsCostsItsBackendOnlyAndIsTriedAgain) {
   const auto begin = std::chrono::steady_clock::now();
   EXPECT_EQ(agent_->stop(), 0) << agent_->log();
   EXPECT_LT(std::chrono::steady_clock::now() - begin, seconds(10));
-  EXPECT_NE(::kill(std::stoi(read_file(dir_.file("pid"))), 0), 0) << "no program outlives the agent";
+  EXPECT_NE(::kill(std::stoi(read_file(dir_.file("pid"))), 0), 0) << "the program runs after the end of the agent";
 }
 
 TEST_F(Programs, WhatMayNotRunIsRefusedAtItsPlaceBeforeAnythingStarts) {
@@ -190,7 +198,8 @@ TEST_F(Programs, ValidateRunsThemOnlyWhenAskedAndOnceUsesThem) {
   EXPECT_EQ(once.code, 0) << once.out << once.err;
 }
 
-/// Commands that hold secrets for a second are as closed as `run`: the program looks at its parent.
+/// Commands that hold secrets for a moment may not write a core dump either. The program reads the limits of its
+/// parent.
 TEST_F(Programs, EveryCommandThatHoldsSecretsWritesNoCore) {
   script("cat /proc/$PPID/limits > " + dir_.file("limits") + "; cat " + dir_.file("secret"));
   for (const std::vector<std::string>& command : {std::vector<std::string>{"validate", "--run-programs"}, {"once"}}) {

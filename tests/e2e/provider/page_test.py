@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The commands of docs/write-a-provider.md, run as they are printed: its ```sh blocks in order, in one shell, in an empty
-folder, with the built programs on PATH. A ```text block after a ```sh block is what its last command prints; `…` stands
-for anything. A comment `# exits N` says another exit code than 0. With another language than the page's, only what
-comes before the first `make install` is run.
+"""Runs the commands of docs/write-a-provider.md as they are printed: its ```sh blocks in order, in one shell, in an empty
+folder, with the built programs on PATH. A ```text block after a ```sh block is what the last command must print; `…`
+matches any text. A comment `# exits N` says that a command must exit with N instead of 0. With another language than the
+page's, only the commands before the first `make install` are run.
 
-Prints a table command → seconds. The limit is on CPU time: that does not depend on what else the machine does.
+Prints how many seconds each command took. The limit is on CPU time, which does not depend on what else the machine does.
 """
 import argparse
 import os
@@ -17,17 +17,17 @@ import sys
 import tempfile
 import time
 
-MOST_CPU_SECONDS = 120
+MAX_CPU_SECONDS = 120
 PAGE_LANGUAGE = "--lang c"
 
 
 def blocks(page):
-    """(language, text) of each fenced block."""
+    """Returns (language, text) of each fenced block."""
     return re.findall(r"^```(\w+)\n(.*?)^```$", page, re.M | re.S)
 
 
 def commands(block):
-    """The commands of a block: a line, or a line with its here-document."""
+    """Yields the commands of a block: each is a line, or a line with its here-document."""
     lines = block.splitlines()
     while lines:
         command = lines.pop(0)
@@ -41,7 +41,7 @@ def commands(block):
 
 
 def steps(page, language):
-    """(command, expected exit code, expected output or None)"""
+    """Returns [command, expected exit code, expected output or None] of each command of the page."""
     out = []
     for kind, text in blocks(page):
         if kind == "sh":
@@ -57,13 +57,13 @@ def steps(page, language):
 
 
 def as_pattern(text):
-    """Runs of blanks are equal, `…` is anything."""
+    """Returns a pattern for the text in which any white space matches any other, and `…` matches any text."""
     words = [re.escape(word).replace("…", ".*?") for word in text.split()]
     return re.compile(r"\s+".join(words).replace(r"\s+.*?\s+", r"\s.*?"), re.S)
 
 
 class Shell:
-    """One bash that is told command after command."""
+    """One bash that runs command after command."""
 
     def __init__(self, folder, environment):
         self.bash = subprocess.Popen(["bash", "--noprofile", "--norc"], cwd=folder, env=environment, text=True, bufsize=1,
@@ -73,15 +73,15 @@ class Shell:
         end = f"end-of-command-{time.monotonic_ns()}"
         self.bash.stdin.write(f"{command}\nprintf '\\n{end} %d\\n' $?\n")
         self.bash.stdin.flush()
-        said = []
+        output = []
         for line in self.bash.stdout:
             if line.startswith(end):
-                return int(line.split()[1]), "".join(said)[:-1]
-            said.append(line)
+                return int(line.split()[1]), "".join(output)[:-1]
+            output.append(line)
         sys.exit(f"page_test: the shell ended in: {command}")
 
     def close(self):
-        """Ends what the page left running: children of this shell, by their pids."""
+        """Ends the shell and the processes that the page left running in it."""
         self.run("kill $(jobs -p) 2>/dev/null; wait")
         self.bash.stdin.close()
         self.bash.wait()
@@ -93,13 +93,13 @@ def walk(arguments, folder):
     try:
         for command, code, expected in steps(pathlib.Path(arguments.page).read_text(), arguments.lang):
             begin = time.monotonic()
-            found, said = shell.run(command)
+            exit_code, output = shell.run(command)
             table.append((time.monotonic() - begin, command.splitlines()[0]))
-            print(f"$ {command}\n{said}", flush=True)
-            if found != code:
-                wrong.append(f"`{command}` exited {found}, the page says {code}")
-            elif expected and not as_pattern(expected).fullmatch(said.strip()):
-                wrong.append(f"`{command}` printed\n{said}\nthe page says\n{expected}")
+            print(f"$ {command}\n{output}", flush=True)
+            if exit_code != code:
+                wrong.append(f"`{command}` exited with {exit_code}, the page says {code}")
+            elif expected and not as_pattern(expected).fullmatch(output.strip()):
+                wrong.append(f"`{command}` printed\n{output}\nthe page says\n{expected}")
             if wrong:
                 break
     finally:
@@ -122,11 +122,11 @@ def main():
     print("\nseconds  command")
     for seconds, command in table:
         print(f"{seconds:7.1f}  {command}")
-    print(f"{sum(seconds for seconds, _ in table):7.1f}  in all; {cpu:.1f} s of CPU, at most {MOST_CPU_SECONDS}")
+    print(f"{sum(seconds for seconds, _ in table):7.1f}  in total; {cpu:.1f} s of CPU time, the maximum is {MAX_CPU_SECONDS}")
     if not table:
         sys.exit("page_test: the page has no commands")
-    if cpu > MOST_CPU_SECONDS:
-        wrong.append(f"{cpu:.0f} s of CPU time: a stranger waits too long")
+    if cpu > MAX_CPU_SECONDS:
+        wrong.append(f"{cpu:.0f} s of CPU time: that is too long for a reader of the page")
     sys.exit("\n".join(wrong) if wrong else 0)
 
 

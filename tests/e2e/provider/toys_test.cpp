@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The example provider in each language, in a worker of a real agent, and under driftd-check.
+// The example provider `files` in each language: in a worker of a running agent, and under driftd-check.
 #include <gmock/gmock.h>
 
 #include "support/agent.hpp"
@@ -18,7 +18,7 @@ class Toys : public testing::TestWithParam<std::string> {
     dir_.write("watched/fox", text);
   }
   static std::string folder() { return Agent::build("providers-examples/" + GetParam()); }
-  /// The digest that the agent knows of the file.
+  /// Returns the digest of the file as the agent shows it. Empty if there is none.
   static std::string digest(const Agent& agent) {
     for (const auto& row : agent.rows({"resources", "etc", "--bodies"})) {
       if (row.dump().find("fox") == std::string::npos) continue;
@@ -38,7 +38,7 @@ TEST_P(Toys, UseTheSecretAndTheirWatchShowsADriftLongBeforeTheInterval) {
   agent.start();
   ASSERT_TRUE(eventually([&] { return agent.established({"etc"}); }, seconds(60))) << agent.log();
   EXPECT_EQ(digest(agent), "f7bc83f430538424b13298e6aa6fb143ef4d59a14946175997479dbc2d1a3cd8") << agent.log();
-  // The watch begins after the first cycle: the file changes until a hint comes.
+  // The watch begins some time after the first cycle, so the file is changed again until a drift appears.
   int times = 0;
   const auto changed_and_seen = [&] {
     put("changed " + std::to_string(++times));

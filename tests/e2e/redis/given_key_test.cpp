@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The installation's key lies where the configuration says, as systemd gives a credential: nothing that the agent
-// writes holds it.
+// The configuration names the file of the installation's key, here a systemd credential. Nothing that the agent writes
+// contains the key.
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 #include <filesystem>
@@ -27,6 +27,7 @@ class GivenKeyLine : public testing::Test {
       server_.command({"ACL", "SETUSER", user, "on", ">old-canary", "~app:*", "+get"});
     fs::create_directory(dir_.file("credentials"));
   }
+  /// Adds agent.installation_key to the configuration.
   void name_key() {
     std::string config = read_file(agent_.config());
     config.insert(config.find("  data_dir:"), "  installation_key: \"${credential:driftd.key}\"\n");
@@ -36,7 +37,7 @@ class GivenKeyLine : public testing::Test {
   Output driftd(std::vector<std::string> words) {
     words.insert(words.begin(), {"--config", agent_.config()});
     Output out = agent_.cli(std::move(words));
-    said_ += out.out + out.err;
+    output_ += out.out + out.err;
     return out;
   }
   void start() {
@@ -44,28 +45,29 @@ class GivenKeyLine : public testing::Test {
     ASSERT_TRUE(eventually([&] { return agent_.established({"cache"}); }, std::chrono::seconds(60))) << agent_.log();
   }
   void stop() {
-    said_ += agent_.log();
+    output_ += agent_.log();
     for (const auto* words : {"status", "backends", "audit"}) {
       for (const auto* format : {"json", "table"}) driftd({words, "--output", format});
     }
     ASSERT_EQ(agent_.stop(), 0);
-    said_ += agent_.log();
+    output_ += agent_.log();
   }
-  /// What a start that must not be says.
+  /// Starts an agent that must refuse, and returns its output.
   Output refused() {
     Output out = run({Agent::binary(), "run", "--config", agent_.config()}, env_);
-    said_ += out.out + out.err;
+    output_ += out.out + out.err;
     return out;
   }
-  bool told_of(const std::string& user) const {
+  bool has_event_about(const std::string& user) const {
     return read_file(dir_.file("events.jsonl")).find("acl_user/" + user) != std::string::npos;
   }
+  /// Returns the bytes of each file in data_dir.
   std::map<std::string, std::string> store_files() const {
     std::map<std::string, std::string> out;
     for (const auto& entry : fs::directory_iterator(agent_.data_dir())) {
       const std::string name = entry.path().filename();
       std::string bytes = read_file(entry.path());
-      // it cannot take them away
+      // A reader of the store makes them and cannot remove them.
       const bool of_a_reader = name.ends_with("-shm") || (name.ends_with("-wal") && bytes.empty());
       if (name != "lock" && !of_a_reader) out[name] = std::move(bytes);
     }
@@ -77,8 +79,8 @@ class GivenKeyLine : public testing::Test {
       out[name] = std::to_string(bytes.size()) + " bytes, " + to_hex(sha256(bytes));
     return out;
   }
-  /// The links of a key, as text and as bytes.
-  static std::vector<std::string> material(const std::string& key_text) {
+  /// Returns the secret parts of an installation key, each as hex text and as bytes.
+  static std::vector<std::string> secrets_of(const std::string& key_text) {
     std::vector<std::string> out;
     std::istringstream words(key_text);
     for (std::string word; words >> word;) {
@@ -92,16 +94,16 @@ class GivenKeyLine : public testing::Test {
     return out;
   }
   void expect_nowhere(const std::string& key_text) {
-    const auto words = material(key_text);
-    ASSERT_GE(words.size(), 4U);
+    const auto secrets = secrets_of(key_text);
+    ASSERT_GE(secrets.size(), 4U);
     auto files = store_files();
-    files["what was said"] = said_;
+    files["the output of all commands"] = output_;
     for (const auto* name : {"b.db", "events.jsonl"}) {
       if (fs::exists(dir_.file(name))) files[name] = read_file(dir_.file(name));
     }
     for (const auto& [name, bytes] : files) {
       EXPECT_FALSE(name.starts_with("installation.key"));
-      for (const auto& word : words) EXPECT_EQ(bytes.find(word), std::string::npos) << name;
+      for (const auto& secret : secrets) EXPECT_EQ(bytes.find(secret), std::string::npos) << name;
     }
   }
 
@@ -116,7 +118,7 @@ class GivenKeyLine : public testing::Test {
           server_.address() + "\", username: driftd, password: \"${env:REDIS_PASSWORD}\" }\n" +
           "sinks:\n  out: { type: file, path: " + dir_.file("events.jsonl") + " }\n",
       env_};
-  std::string said_;  ///< by every command and every start
+  std::string output_;  ///< of every command and every start
 };
 
 TEST_F(GivenKeyLine, NothingOfItIsWrittenAndARotationHidesNothing) {
@@ -125,12 +127,12 @@ TEST_F(GivenKeyLine, NothingOfItIsWrittenAndARotationHidesNothing) {
   EXPECT_EQ(without.code, 78);
   EXPECT_THAT(without.err,
               AllOf(HasSubstr("driftd.yaml:3:21"), HasSubstr("No such file"), HasSubstr("driftd key new --out")));
-  EXPECT_FALSE(fs::exists(agent_.data_dir())) << "no key is made where one is named";
+  EXPECT_FALSE(fs::exists(agent_.data_dir())) << "no key is made if the configuration names one";
   ASSERT_EQ(driftd({"key", "new", "--out", key_}).code, 0);
-  EXPECT_EQ(driftd({"key", "new", "--out", key_}).code, 69) << "a key is not written over";
+  EXPECT_EQ(driftd({"key", "new", "--out", key_}).code, 69) << "a key must not be replaced";
   EXPECT_EQ(driftd({"validate"}).code, 0);
   ASSERT_NO_FATAL_FAILURE(start());
-  const Output next = driftd({"key", "rotate", "--out", next_});  // touches no store, so the agent may run
+  const Output next = driftd({"key", "rotate", "--out", next_});  // does not change the store, so the agent may run
   ASSERT_EQ(next.code, 0) << next.err;
   EXPECT_THAT(next.out, AllOf(HasSubstr("${credential:driftd.key}"), HasSubstr("nothing has changed yet")));
   ASSERT_NO_FATAL_FAILURE(stop());
@@ -139,8 +141,8 @@ TEST_F(GivenKeyLine, NothingOfItIsWrittenAndARotationHidesNothing) {
   fs::rename(next_, key_);
   server_.command({"ACL", "SETUSER", "moving", "resetpass", ">new-canary"});
   ASSERT_NO_FATAL_FAILURE(start());
-  EXPECT_TRUE(eventually([&] { return told_of("moving"); })) << agent_.log();
-  EXPECT_FALSE(told_of("steady"));
+  EXPECT_TRUE(eventually([&] { return has_event_about("moving"); })) << agent_.log();
+  EXPECT_FALSE(has_event_about("steady"));
   EXPECT_THAT(driftd({"key"}).out,
               AllOf(HasSubstr("layer"), HasSubstr("in force"), HasSubstr("${credential:driftd.key}"), HasSubstr(key_)));
   EXPECT_EQ(driftd({"backup", dir_.file("b.db"), "--with-key"}).code, 2);
@@ -150,7 +152,7 @@ TEST_F(GivenKeyLine, NothingOfItIsWrittenAndARotationHidesNothing) {
   ASSERT_EQ(driftd({"restore", dir_.file("b.db")}).code, 0);
   ASSERT_NO_FATAL_FAILURE(start());
   ASSERT_NO_FATAL_FAILURE(stop());
-  EXPECT_FALSE(told_of("steady"));
+  EXPECT_FALSE(has_event_about("steady"));
   expect_nowhere(read_file(key_));
 
   const auto before = store_files();
@@ -162,7 +164,7 @@ TEST_F(GivenKeyLine, NothingOfItIsWrittenAndARotationHidesNothing) {
   EXPECT_THAT(driftd({"key", "rotate", "--out", next_}).err, HasSubstr("is from before a rotation"));
   EXPECT_THAT(driftd({"restore", dir_.file("b.db")}).err, HasSubstr("is from before a rotation"));
   EXPECT_FALSE(fs::exists(next_));
-  EXPECT_EQ(digests_of(store_files()), digests_of(before)) << "and nothing was written";
+  EXPECT_EQ(digests_of(store_files()), digests_of(before)) << "a refused start wrote something";
 }
 
 TEST_F(GivenKeyLine, AKeyThatIsNoneOrThatOthersMayWriteStartsNothing) {
@@ -174,14 +176,14 @@ TEST_F(GivenKeyLine, AKeyThatIsNoneOrThatOthersMayWriteStartsNothing) {
   std::string flipped = whole;
   flipped.replace(flipped.find("\nstore ") + 20, 2, "zz");
   const auto before = store_files();
-  for (const std::string& text :
+  for (const std::string& bad_key :
        {whole.substr(0, whole.size() / 2), flipped, whole + "more\n", std::string("hello"), whole + whole}) {
-    write_key(text);
+    write_key(bad_key);
     const Output damaged = refused(), checked = driftd({"validate"}), shown = driftd({"key"});
     EXPECT_EQ(damaged.code, 69);
     EXPECT_EQ(checked.code, 78);
-    for (const auto& said : {damaged.err, checked.err, shown.err}) {
-      EXPECT_THAT(said, AllOf(HasSubstr("driftd.yaml:3"),
+    for (const auto& text : {damaged.err, checked.err, shown.err}) {
+      EXPECT_THAT(text, AllOf(HasSubstr("driftd.yaml:3"),
                               HasSubstr("${credential:driftd.key} names is not an installation key"),
                               HasSubstr("put the copy of the key")));
     }
@@ -193,8 +195,8 @@ TEST_F(GivenKeyLine, AKeyThatIsNoneOrThatOthersMayWriteStartsNothing) {
   EXPECT_EQ(digests_of(store_files()), digests_of(before));
   ASSERT_NO_FATAL_FAILURE(start());
   server_.command({"ACL", "SETUSER", "moving", "resetpass", ">new-canary"});
-  EXPECT_TRUE(eventually([&] { return told_of("moving"); })) << agent_.log();
-  EXPECT_FALSE(told_of("steady")) << "a key that moved out is the same key";
+  EXPECT_TRUE(eventually([&] { return has_event_about("moving"); })) << agent_.log();
+  EXPECT_FALSE(has_event_about("steady")) << "the moved key is still the same key";
   ASSERT_NO_FATAL_FAILURE(stop());
   expect_nowhere(whole);
 }
@@ -205,10 +207,10 @@ TEST_F(GivenKeyLine, CommandsBesideTheServiceTakeTheFileItself) {
   name_key();
   ASSERT_NO_FATAL_FAILURE(start());
   ASSERT_NO_FATAL_FAILURE(stop());
-  const auto alone = [&](std::vector<std::string> words) {  // an operator's shell
+  const auto alone = [&](std::vector<std::string> words) {  // as in an operator's shell, without $CREDENTIALS_DIRECTORY
     words.insert(words.begin(), {Agent::binary(), "--config", agent_.config()});
     Output out = run(words, {{"REDIS_PASSWORD", "redis-canary"}});
-    said_ += out.out + out.err;
+    output_ += out.out + out.err;
     return out;
   };
   EXPECT_THAT(alone({"key"}).err, AllOf(HasSubstr("$CREDENTIALS_DIRECTORY is not set"), HasSubstr("--key FILE")));
@@ -228,7 +230,8 @@ TEST_F(GivenKeyLine, ARecordIsMadeAndReadUnderIt) {
   name_key();
   const std::string record = dir_.file("base.json");
   ASSERT_EQ(driftd({"once", "--record", record}).code, 0);
-  EXPECT_FALSE(fs::exists(record + ".key")) << "the key is where the configuration says";
+  EXPECT_FALSE(fs::exists(record + ".key"))
+      << "a record needs no key file of its own if the configuration names the key";
   EXPECT_EQ(driftd({"once", "--baseline", record}).code, 0);
   server_.command({"ACL", "SETUSER", "moving", "resetpass", ">new-canary"});
   const Output changed = driftd({"once", "--baseline", record});

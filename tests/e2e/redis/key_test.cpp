@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The installation's key is rotated between two starts of a real agent: nobody is told of a change that was none, and
-// of each that was one.
+// The installation's key is rotated between two starts of an agent: secrets that did not change cause no event, and
+// each one that changed causes one.
 #include <gmock/gmock.h>
 #include <algorithm>
 #include <filesystem>
@@ -41,8 +41,8 @@ class RotatedKeyLine : public testing::Test {
     const auto all = stream_events(nats_);
     return std::count_if(all.begin(), all.end(), [&](const auto& event) { return event.resource_id() == user; });
   }
-  /// A full refresh that a person asked for has been through.
-  void refreshed() { EXPECT_EQ(agent_.cli({"refresh", "cache", "--full"}).code, 0) << agent_.log(); }
+  /// Runs a full refresh and waits for its end.
+  void refresh() { EXPECT_EQ(agent_.cli({"refresh", "cache", "--full"}).code, 0) << agent_.log(); }
   nlohmann::json drift_of(const std::string& user) {
     for (auto& row : agent_.rows({"drifts"})) {
       if (row.value("resource", "") == "acl_user/" + user) return row;
@@ -68,7 +68,7 @@ TEST_F(RotatedKeyLine, ARotationIsNoChangeAndHidesNone) {
   ASSERT_NO_FATAL_FAILURE(start());
   set_password("asked", "second-canary");
   ASSERT_TRUE(eventually([&] { return drift_of("asked").is_object(); })) << agent_.log();
-  const std::string shown = drift_of("asked").at("ref");
+  const std::string ref_before = drift_of("asked").at("ref");
   const std::string leaked = read_file(key_file());
   const long asked_before = events_about("asked");
   const Output running = driftd({"key", "rotate"});
@@ -84,18 +84,17 @@ TEST_F(RotatedKeyLine, ARotationIsNoChangeAndHidesNone) {
   ASSERT_NO_FATAL_FAILURE(start());
   EXPECT_TRUE(
       arrives(nats_, {"cache", "acl_user/moving", "credentials.rotated", "auto-applied", "changed", "passwords"}));
-  refreshed();
-  refreshed();
+  refresh();
+  refresh();
   EXPECT_EQ(events_about("moving"), 1);
   EXPECT_EQ(events_about("steady"), 0);
-  EXPECT_EQ(events_about("asked"), asked_before) << "the drift stands, and nobody is told again";
-  const Output old_ref = agent_.cli({"approve", shown, "--reason", "seen before"});
-  EXPECT_NE(old_ref.code, 0) << "what the person saw was bound to the former key";
+  EXPECT_EQ(events_about("asked"), asked_before) << "the drift stays open and causes no second event";
+  const Output old_ref = agent_.cli({"approve", ref_before, "--reason", "seen before"});
+  EXPECT_NE(old_ref.code, 0) << "the reference was made under the former key";
   EXPECT_THAT(old_ref.err, HasSubstr("moved since you looked"));
   EXPECT_EQ(agent_.cli({"approve", drift_of("asked").at("ref"), "--reason", "planned"}).code, 0);
   set_password("asked", "old-canary");
-  EXPECT_TRUE(eventually([&] { return drift_of("asked").is_object(); }))
-      << "the approved value is the one that was seen";
+  EXPECT_TRUE(eventually([&] { return drift_of("asked").is_object(); })) << "the approved value is not the baseline";
   set_password("asked", "second-canary");
   EXPECT_TRUE(eventually([&] { return drift_of("asked").is_null(); }));
   ASSERT_EQ(agent_.stop(), 0);
@@ -129,12 +128,12 @@ TEST_F(RotatedKeyLine, SlowLayerIsNoChangeAndHidesNone) {
   ASSERT_NO_FATAL_FAILURE(start());
   EXPECT_TRUE(
       arrives(nats_, {"cache", "acl_user/moving", "credentials.rotated", "auto-applied", "changed", "passwords"}));
-  refreshed();
+  refresh();
   EXPECT_EQ(events_about("moving"), 1);
   EXPECT_EQ(events_about("steady"), 0);
   ASSERT_EQ(agent_.stop(), 0);
   ASSERT_NO_FATAL_FAILURE(start());
-  refreshed();
+  refresh();
   EXPECT_EQ(events_about("moving"), 1);
   EXPECT_EQ(events_about("steady"), 0);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every kind of the redis provider through `driftd run`: changed by its own commands, seen at JetStream.
+// Every kind of the redis provider in a running agent: changed by commands of Redis, read as events from JetStream.
 #include <gmock/gmock.h>
 #include <csignal>
 #include <filesystem>
@@ -16,7 +16,7 @@ using std::chrono::seconds;
 using testing::HasSubstr;
 using testing::Not;
 
-/// One agent over a server, a Sentinel and a cluster of one node.
+/// One agent that reads a server, a Sentinel and a cluster of one node.
 class RedisLine : public testing::Test {
  protected:
   RedisLine()
@@ -50,7 +50,7 @@ class RedisLine : public testing::Test {
   testing::AssertionResult arrives(const Expected& expected, long count = 1) const {
     return test::arrives(nats_, expected, count);
   }
-  /// A change of configuration is asked about, and taking it back reverts it.
+  /// Expects a pending drift after `change`, and that `back` reverts it.
   void asked_and_reverted(const std::string& backend, const std::string& resource, const std::string& field,
                           const std::function<void()>& change, const std::function<void()>& back) const {
     change();
@@ -68,29 +68,31 @@ class RedisLine : public testing::Test {
 
 TEST_F(RedisLine, EveryKindChangesRevertsGoesAndComesBack) {
   ASSERT_NO_FATAL_FAILURE(start());
-  const auto at = [](auto& server, std::vector<std::string> words) {
+  const auto run_at = [](auto& server, std::vector<std::string> words) {
     return [&server, words] { EXPECT_EQ(server.command(words), words[1] == "DELUSER" ? "1" : "OK") << words[1]; };
   };
-  asked_and_reverted("cache", "server/server", "config.maxmemory", at(server_, {"CONFIG", "SET", "maxmemory", "64mb"}),
-                     at(server_, {"CONFIG", "SET", "maxmemory", "0"}));
-  asked_and_reverted("cache", "acl_user/app", "commands", at(server_, {"ACL", "SETUSER", "app", "+set"}),
-                     at(server_, {"ACL", "SETUSER", "app", "-set"}));
-  asked_and_reverted("watchers", "sentinel_master/m", "quorum", at(sentinel_, {"SENTINEL", "SET", "m", "quorum", "2"}),
-                     at(sentinel_, {"SENTINEL", "SET", "m", "quorum", "1"}));
-  asked_and_reverted("shards", "cluster/cluster", "shards", at(cluster_, {"CLUSTER", "DELSLOTS", "7"}),
-                     at(cluster_, {"CLUSTER", "ADDSLOTS", "7"}));
-  at(server_, {"ACL", "DELUSER", "app"})();
+  asked_and_reverted("cache", "server/server", "config.maxmemory",
+                     run_at(server_, {"CONFIG", "SET", "maxmemory", "64mb"}),
+                     run_at(server_, {"CONFIG", "SET", "maxmemory", "0"}));
+  asked_and_reverted("cache", "acl_user/app", "commands", run_at(server_, {"ACL", "SETUSER", "app", "+set"}),
+                     run_at(server_, {"ACL", "SETUSER", "app", "-set"}));
+  asked_and_reverted("watchers", "sentinel_master/m", "quorum",
+                     run_at(sentinel_, {"SENTINEL", "SET", "m", "quorum", "2"}),
+                     run_at(sentinel_, {"SENTINEL", "SET", "m", "quorum", "1"}));
+  asked_and_reverted("shards", "cluster/cluster", "shards", run_at(cluster_, {"CLUSTER", "DELSLOTS", "7"}),
+                     run_at(cluster_, {"CLUSTER", "ADDSLOTS", "7"}));
+  run_at(server_, {"ACL", "DELUSER", "app"})();
   EXPECT_TRUE(arrives({"cache", "acl_user/app", "config.updated", "pending", "deleted", {}}));
-  at(server_, {"ACL", "SETUSER", "app", "on", ">user-canary-1", "~app:*", "+get"})();
+  run_at(server_, {"ACL", "SETUSER", "app", "on", ">user-canary-1", "~app:*", "+get"})();
   EXPECT_TRUE(arrives({"cache", "acl_user/app", "config.updated", "reverted", {}, {}}, 2));
-  at(server_, {"ACL", "SETUSER", "new"})();
+  run_at(server_, {"ACL", "SETUSER", "new"})();
   EXPECT_TRUE(arrives({"cache", "acl_user/new", "config.updated", "pending", "created", {}}));
   sentinel_.command({"SENTINEL", "REMOVE", "m"});
   EXPECT_TRUE(arrives({"watchers", "sentinel_master/m", "config.updated", "pending", "deleted", {}}));
   RedisServer primary;
-  at(server_, {"REPLICAOF", "127.0.0.1", std::to_string(primary.port())})();
+  run_at(server_, {"REPLICAOF", "127.0.0.1", std::to_string(primary.port())})();
   EXPECT_TRUE(arrives({"cache", "replication/replication", "endpoint.changed", "auto-applied", "changed", "role"}));
-  at(server_, {"REPLICAOF", "NO", "ONE"})();
+  run_at(server_, {"REPLICAOF", "NO", "ONE"})();
   EXPECT_TRUE(arrives({"cache", "replication/replication", "endpoint.changed", "auto-applied", "changed", "role"}, 2));
 }
 
@@ -107,7 +109,7 @@ TEST_F(RedisLine, CredentialsRotateAndAreNowhere) {
   sentinel_.command({"SENTINEL", "CONFIG", "SET", "sentinel-pass", "sentinel-canary"});
   EXPECT_TRUE(
       arrives({"watchers", "server/server", "credentials.rotated", "auto-applied", "changed", "config.sentinel-pass"}));
-  // the last word: the test itself has no password
+  // comes last, because after it the test itself cannot log in
   server_.command({"CONFIG", "SET", "requirepass", "require-canary"});
   EXPECT_TRUE(
       arrives({"cache", "server/server", "credentials.rotated", "auto-applied", "changed", "config.requirepass"}));
@@ -152,11 +154,12 @@ TEST_F(RedisLine, RulesInOtherWordsAreNoDrift) {
                                        "+config|help"};
   const std::string before = server_.command({"ACL", "LIST"});
   ASSERT_EQ(server_.command(words), "OK");
-  ASSERT_NE(server_.command({"ACL", "LIST"}), before) << "the words are others";
-  server_.command({"ACL", "SETUSER", "app", "+set"});  // seen later, or together
+  ASSERT_NE(server_.command({"ACL", "LIST"}), before) << "the server shows the rules as before";
+  // The event of this change comes after, or with, the event that `admin` must not cause.
+  server_.command({"ACL", "SETUSER", "app", "+set"});
   EXPECT_TRUE(arrives({"cache", "acl_user/app", "config.updated", "pending", "changed", "commands"}));
   for (const auto& event : stream_events(nats_)) EXPECT_NE(event.resource_id(), "admin") << event.ShortDebugString();
-  EXPECT_THAT(agent_->rows({"drifts", "--all"}), testing::SizeIs(1)) << "of app";
+  EXPECT_THAT(agent_->rows({"drifts", "--all"}), testing::SizeIs(1)) << "only the drift of app";
 }
 
 TEST(RedisTlsLine, CertificatesAreReadInTheWorkersJailAndAWrongNameIsDownNotDrift) {
