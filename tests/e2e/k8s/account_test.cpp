@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Credentials as pods and people have them, in a real worker in its jail; and another cluster behind the endpoint.
+// The credentials that pods and people use, read in the worker's jail; and another cluster behind the same endpoint.
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -24,7 +24,7 @@ struct K8sAccount : K8sLine {
         {"apiGroups", {""}}, {"resources", {"secrets", "configmaps", "services"}}, {"verbs", {"get", "list", "watch"}}};
     kube.account("prod", "driftd", json::array({rule}));
   }
-  /// As the kubelet does it: a folder of its own for each version, and a link that is renamed onto the one before.
+  /// Projects a token as the kubelet does: a folder for each version, and a link that is renamed onto the former one.
   void project(const std::string& version, const std::string& token) const {
     const fs::path folder = fs::path(account) / ("..version_" + version);
     fs::create_directories(folder);
@@ -40,7 +40,8 @@ struct K8sAccount : K8sLine {
         fs::create_symlink(fs::path("..data") / each, fs::path(account) / each);
     }
   }
-  testing::AssertionResult rotated(long count) const {
+  /// Waits until `count` rotations of the Secret `db` were published.
+  testing::AssertionResult rotations_arrive(long count) const {
     return arrives(
         nats, {"cluster", "secret/prod/db", "credentials.rotated", "auto-applied", "changed", "data.password"}, count);
   }
@@ -54,14 +55,14 @@ TEST_F(K8sAccount, AProjectedTokenThatIsReplacedWhileTheWatchRunsIsTheOneToAskWi
   Agent a = agent(relay.port(), "service_account: \"" + account + "\"");
   ASSERT_NO_FATAL_FAILURE(begin(a));
   rotate("db", "canary-one");
-  ASSERT_TRUE(rotated(1)) << a.log();
+  ASSERT_TRUE(rotations_arrive(1)) << a.log();
   project("2", second);
   kube.remove(secrets() + "/bound-a");
   ASSERT_TRUE(eventually([&] { return kube.request_as(first, "GET", secrets()).status == 401; }, seconds(60)))
-      << "the first token still counts";
-  relay.cut_now();  // the watch has to say again who it is
+      << "the API server still accepts the first token";
+  relay.cut_now();  // the next watch must authenticate again
   rotate("db", "canary-two");
-  EXPECT_TRUE(rotated(2)) << a.log();
+  EXPECT_TRUE(rotations_arrive(2)) << a.log();
   EXPECT_TRUE(eventually([&] { return a.backend("cluster")->at("health").value("state", "") == "up"; }))
       << a.backend("cluster")->dump();
   EXPECT_EQ(a.log().find(second.substr(0, 40)), std::string::npos);
@@ -76,7 +77,7 @@ TEST_F(K8sAccount, TheAnswerOfAnExecPluginIsReadFromAFileAndStaysThere) {
   Agent a = agent(0, "tls: { ca_file: \"" + kube.ca_file() + "\" }, token: \"${file:" + file + "}\"");
   ASSERT_NO_FATAL_FAILURE(begin(a));
   rotate("db", "canary-one");
-  EXPECT_TRUE(rotated(1)) << a.log();
+  EXPECT_TRUE(rotations_arrive(1)) << a.log();
   std::string everything = a.log() + a.cli({"backends", "-o", "json"}).out;
   a.stop();
   for (const auto& each : fs::recursive_directory_iterator(a.data_dir())) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A cluster through the whole line: a Secret changed by its API, a message in JetStream. In a real worker, in its jail.
+// A Secret that is changed by the API of Kubernetes becomes a message in JetStream.
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -17,9 +17,9 @@ TEST_F(K8sLine, ARotatedSecretIsACredentialEventWithItsFieldAndWithoutItsValue) 
   Agent a = agent();
   ASSERT_NO_FATAL_FAILURE(begin(a));
   const NatsSubscriber events(nats.url(), "backend.>");
-  // Each once, for what is acknowledged late is published again; without those of the start, which a sink that connects
-  // late tells after we listen.
-  const auto told = [&events] {
+  // Each event once, because one that is acknowledged late is published again. Without the events of the start, which a
+  // sink that connects late may publish after the subscription.
+  const auto published = [&events] {
     std::vector<NatsReceived> out;
     std::set<std::string> seen;
     for (const auto& each : events.received()) {
@@ -29,8 +29,8 @@ TEST_F(K8sLine, ARotatedSecretIsACredentialEventWithItsFieldAndWithoutItsValue) 
     return out;
   };
   rotate("db", "canary-after");
-  ASSERT_TRUE(eventually([&] { return !told().empty(); }, seconds(20))) << a.log();
-  const NatsReceived message = told().front();
+  ASSERT_TRUE(eventually([&] { return !published().empty(); }, seconds(20))) << a.log();
+  const NatsReceived message = published().front();
   const auto event = event_of(message);
   EXPECT_EQ(message.subject, "backend.cluster.credentials.rotated");
   EXPECT_EQ(event.change_type(), v1::BACKEND_CHANGE_TYPE_CREDENTIAL_ROTATED);
@@ -40,9 +40,10 @@ TEST_F(K8sLine, ARotatedSecretIsACredentialEventWithItsFieldAndWithoutItsValue) 
   EXPECT_EQ(event.reconciliation_status(), "auto-applied");
   kube.patch(secrets() + "/db", {{"metadata", {{"labels", {{"new", "label"}}}}}});
   kube.remove(secrets() + "/db");
-  ASSERT_TRUE(eventually([&] { return told().size() >= 2; }, seconds(20))) << a.log();
-  const NatsReceived gone = told()[1];
-  EXPECT_EQ(event_of(gone).operation(), "deleted") << "a label is no rotation: " << event_of(gone).ShortDebugString();
+  ASSERT_TRUE(eventually([&] { return published().size() >= 2; }, seconds(20))) << a.log();
+  const NatsReceived second = published()[1];
+  EXPECT_EQ(event_of(second).operation(), "deleted")
+      << "a new label must not be a rotation: " << event_of(second).ShortDebugString();
 
   std::string everything = a.log() + a.cli({"drifts", "-o", "json"}).out;
   for (const auto& each : events.received()) everything += each.body + json(each.headers).dump();
@@ -50,7 +51,7 @@ TEST_F(K8sLine, ARotatedSecretIsACredentialEventWithItsFieldAndWithoutItsValue) 
   for (const auto& file : std::filesystem::recursive_directory_iterator(a.data_dir())) {
     if (file.is_regular_file()) everything += read_file(file.path().string());
   }
-  EXPECT_EQ(everything.find("canary-"), std::string::npos) << "a value left the worker";
+  EXPECT_EQ(everything.find("canary-"), std::string::npos) << "a secret left the worker";
 }
 
 }  // namespace

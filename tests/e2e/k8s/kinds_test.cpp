@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every kind of the k8s provider through `driftd run`: changed on a real API server (a Helm release by Helm), seen at
-// JetStream with its field; changed back, deleted, made again under a new identity.
+// Every kind of the k8s provider in a running agent: changed on a real API server (a Helm release by Helm), changed
+// back, deleted and created again under a new identity. Each step is read as an event with its field from JetStream.
 #include <gmock/gmock.h>
 
 #include "support/agent.hpp"
@@ -19,11 +19,11 @@ using testing::Not;
 constexpr const char* kConfig = "config.updated";
 constexpr const char* kEndpoint = "endpoint.changed";
 
-/// One object of a kind, and how it is changed and back.
+/// One object of a kind, the event that its change causes, and the functions that change it.
 struct Sample {
   std::string resource, what, field;
   std::function<void()> make, change, back, remove;
-  std::function<std::string()> identity;  ///< as the system tells it now
+  std::function<std::string()> identity;  ///< the current UID; empty if the kind has none
 };
 
 json pod(const std::string& image, const std::string& mode = "fast") {
@@ -84,7 +84,7 @@ struct K8sKindsLine : testing::Test {
                      "sinks:\n  bus: { type: nats, servers: [\"" +
                      nats.url() + "\"], views: false }\n");
   }
-  /// An object `x` at `path`, by the API; `before` and `after` are merge patches, the first is also what it is made of.
+  /// An object `x` at `path` of the API. `before` and `after` are merge patches; the object is created from `before`.
   Sample object(const std::string& resource, const std::string& what, const std::string& field, const std::string& path,
                 json before, json after) {
     json whole = before;
@@ -151,8 +151,8 @@ struct K8sKindsLine : testing::Test {
                                    const std::string& field = {}) const {
     return test::arrives(nats, {"cluster", sample.resource, sample.what, status, operation, field});
   }
-  /// `operation status` of its events, in the stream's order.
-  std::vector<std::string> told(const Sample& sample) const {
+  /// Returns `operation status` of the events of the sample's object, in the stream's order.
+  std::vector<std::string> published(const Sample& sample) const {
     std::vector<std::string> out;
     for (const auto& event : stream_events(nats)) {
       if (event.resource_kind() + "/" + event.resource_id() == sample.resource) {
@@ -161,6 +161,7 @@ struct K8sKindsLine : testing::Test {
     }
     return out;
   }
+  /// Expects the former and the current identity in the `recreated` events of the sample's object.
   void expect_identities(const Sample& sample, const std::string& before) const {
     for (const auto& event : stream_events(nats)) {
       if (event.resource_kind() + "/" + event.resource_id() != sample.resource || event.operation() != "recreated")
@@ -192,14 +193,14 @@ TEST_F(K8sKindsLine, EveryKindChangesRevertsGoesAndComesBackAsAnother) {
     EXPECT_TRUE(test::arrives(nats, {"cluster", sample.resource, {}, "pending", "recreated", {}}));
 
   for (const auto& sample : all) {
-    EXPECT_THAT(told(sample),
+    EXPECT_THAT(published(sample),
                 ElementsAre("changed pending", "changed reverted", "deleted pending", "recreated pending"))
         << sample.resource;
     if (!identities[sample.resource].empty()) expect_identities(sample, identities[sample.resource]);
   }
   std::string everything = a.log();
   for (const auto& message : stream_contents(nats.url(), "DRIFT")) everything += message.body;
-  EXPECT_THAT(everything, Not(HasSubstr("canary"))) << "a value left the worker";
+  EXPECT_THAT(everything, Not(HasSubstr("canary"))) << "a secret left the worker";
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// 10,000 Secrets: agent and worker need less than a third of an informer's memory, and nothing is missed or told twice
-// while the API server restarts, while the watch is cut off, and when etcd forgot where the watch was.
+// 10,000 Secrets: agent and worker need less than a third of the memory of a client-go informer. No event is missed or
+// sent twice while the API server restarts, while the watch is cut off, and after etcd compacted the revision of the
+// watch.
 #include <atomic>
 #include <cstdlib>
 #include <fstream>
@@ -21,16 +22,18 @@ using std::chrono::seconds;
 using Clock = std::chrono::steady_clock;
 
 constexpr int kMany = 10'000;
-/// As a kubernetes.io/tls Secret has: a certificate of 1.9 KB and a key of 1.7 KB in PEM. DRIFTD_SECRET_BYTES: another.
+/// The size of a kubernetes.io/tls Secret: a certificate of 1.9 KB and a key of 1.7 KB in PEM. DRIFTD_SECRET_BYTES sets
+/// another one.
 constexpr std::size_t kSecretBytes = 3'600;
 
-/// Megabytes: its share of all pages, those that are only its own and cannot be dropped, and the most that it ever had.
+/// Memory of a process in MiB: its proportional share of all pages (PSS), of that the anonymous pages, and the peak of
+/// its resident memory.
 struct Memory {
   double pss = -1, anonymous = -1, peak = -1;
 };
 
-/// Megabytes of a line `Name:  123 kB`; -1: there is none.
-double megabytes(const std::string& file, const std::string& name) {
+/// Returns the MiB of a line `Name:  123 kB`, or -1 if there is none.
+double mib_of(const std::string& file, const std::string& name) {
   std::ifstream in(file);
   for (std::string line; std::getline(in, line);) {
     if (line.starts_with(name + ":")) return std::stod(line.substr(name.size() + 1)) / 1024;
@@ -40,22 +43,22 @@ double megabytes(const std::string& file, const std::string& name) {
 
 Memory memory(const std::string& pid) {
   const std::string pages = "/proc/" + pid + "/smaps_rollup";
-  return {megabytes(pages, "Pss"), megabytes(pages, "Pss_Anon"), megabytes("/proc/" + pid + "/status", "VmHWM")};
+  return {mib_of(pages, "Pss"), mib_of(pages, "Pss_Anon"), mib_of("/proc/" + pid + "/status", "VmHWM")};
 }
 
 void print(const std::string& what, const Memory& of) {
-  std::cout << "  " << what << ": PSS " << of.pss << " MB, of it anonymous " << of.anonymous << " MB; most RSS "
-            << of.peak << " MB\n";
+  std::cout << "  " << what << ": PSS " << of.pss << " MiB, of it anonymous " << of.anonymous << " MiB; peak of RSS "
+            << of.peak << " MiB\n";
 }
 
 struct K8sMany : K8sLine {
-  /// What an event must say of each Secret, by its number: `changed auto-applied`.
+  /// The operation and status of the event of each Secret, by the Secret's number: `changed auto-applied`.
   using Expectation = std::map<int, std::string>;
 
   K8sMany() {
     std::mt19937 random{7};
-    const char* other = std::getenv("DRIFTD_SECRET_BYTES");
-    const std::size_t bytes = other != nullptr ? std::stoul(other) : kSecretBytes;
+    const char* given = std::getenv("DRIFTD_SECRET_BYTES");
+    const std::size_t bytes = given != nullptr ? std::stoul(given) : kSecretBytes;
     while (value.size() < bytes) value += static_cast<char>('a' + random() % 26);
     std::vector<std::future<void>> writers;
     for (int t = 0; t < 4; ++t) {
@@ -77,8 +80,8 @@ struct K8sMany : K8sLine {
   static void expect(Expectation& of, int from, int to, const std::string& what) {
     for (int i = from; i < to; ++i) of[i] = what;
   }
-  /// Events about Secrets in the stream, after the one at `from`: Secret → `operation status` of each.
-  std::map<std::string, std::vector<std::string>> told(std::size_t from) const {
+  /// Returns `operation status` of the events about each Secret, without the first `from` events of the stream.
+  std::map<std::string, std::vector<std::string>> published(std::size_t from) const {
     std::map<std::string, std::vector<std::string>> out;
     const auto all = stream_events(nats);
     for (std::size_t i = from; i < all.size(); ++i) {
@@ -87,15 +90,17 @@ struct K8sMany : K8sLine {
     }
     return out;
   }
-  /// Waits for that many and compares: each once, as expected, and nothing else.
-  void expect_told(const Agent& agent, std::size_t from, const Expectation& expected, const std::string& of) const {
-    EXPECT_TRUE(eventually([&] { return told(from).size() >= expected.size(); }, seconds(180))) << agent.log();
-    // Something that comes last, so that a second word about the others would have come before it.
-    rotate(name(kMany - 1), of);
+  /// Waits for the expected events and compares: each once, and no others. `phase` names the output.
+  void expect_published(const Agent& agent, std::size_t from, const Expectation& expected,
+                        const std::string& phase) const {
+    EXPECT_TRUE(eventually([&] { return published(from).size() >= expected.size(); }, seconds(180))) << agent.log();
+    // This change comes last, so a second event about any other Secret would have come before it.
+    rotate(name(kMany - 1), phase);
     const std::string last = "prod/" + name(kMany - 1);
-    EXPECT_TRUE(eventually([&] { return told(from).contains(last); }, seconds(180))) << "the last word did not come\n"
-                                                                                     << agent.log();
-    auto all = told(from);
+    EXPECT_TRUE(eventually([&] { return published(from).contains(last); }, seconds(180)))
+        << "the event of the last change did not arrive\n"
+        << agent.log();
+    auto all = published(from);
     all.erase(last);
     int missed = 0, twice = 0, wrong = 0;
     for (const auto& [number, what] : expected) {
@@ -105,8 +110,8 @@ struct K8sMany : K8sLine {
       if (!found.empty() && found.mapped().front() != what)
         ++wrong, ADD_FAILURE() << name(number) << ": " << found.mapped().front();
     }
-    std::cout << of << ": " << expected.size() << " expected, " << missed << " missed, " << twice << " twice, " << wrong
-              << " as something else, " << all.size() << " others\n";
+    std::cout << phase << ": " << expected.size() << " expected, " << missed << " missed, " << twice << " twice, "
+              << wrong << " as something else, " << all.size() << " others\n";
     EXPECT_EQ(missed, 0);
     EXPECT_EQ(twice, 0);
     EXPECT_TRUE(all.empty()) << all.begin()->first << " " << all.begin()->second.front();
@@ -128,20 +133,23 @@ TEST_F(K8sMany, SecretsThroughARestartOfTheApiServerNoneMissedNoneTwice) {
                          seconds(120)))
       << read_file(dir.file("informer.log"));
   std::cout << "10,000 Secrets of " << value.size() << " bytes: baseline in " << listed << " s\n";
-  // What a list freed is given back a moment later; the informer's own moments of collection move its figure, too.
-  Memory ours, theirs, whole;
+  // The memory that a list needed is returned to the kernel a moment later. The informer's garbage collection moves its
+  // memory too.
+  Memory of_worker, of_informer, of_agent;
   const bool small = eventually([&] {
-    ours = memory(pid), theirs = memory(std::to_string(informer.pid())), whole = memory(std::to_string(a.pid()));
-    return ours.pss > 0 && (whole.pss + ours.pss) * 3 < theirs.pss;
+    of_worker = memory(pid);
+    of_informer = memory(std::to_string(informer.pid()));
+    of_agent = memory(std::to_string(a.pid()));
+    return of_worker.pss > 0 && (of_agent.pss + of_worker.pss) * 3 < of_informer.pss;
   });
   informer.kill();
-  print("worker", ours);
-  print("agent, with store and sink", whole);
-  print("client-go informer", theirs);
-  std::cout << "  worker / informer: " << ours.pss / theirs.pss
-            << "; agent + worker / informer: " << (whole.pss + ours.pss) / theirs.pss << ", anonymous "
-            << (whole.anonymous + ours.anonymous) / theirs.anonymous << "\n";
-  EXPECT_TRUE(small) << "more than a third of an informer";
+  print("worker", of_worker);
+  print("agent, with store and sink", of_agent);
+  print("client-go informer", of_informer);
+  std::cout << "  worker / informer: " << of_worker.pss / of_informer.pss
+            << "; agent + worker / informer: " << (of_agent.pss + of_worker.pss) / of_informer.pss << ", anonymous "
+            << (of_agent.anonymous + of_worker.anonymous) / of_informer.anonymous << "\n";
+  EXPECT_TRUE(small) << "agent and worker need more than a third of the informer's memory";
 
   const std::size_t from = stream_events(nats).size();
   Expectation expected;
@@ -150,7 +158,7 @@ TEST_F(K8sMany, SecretsThroughARestartOfTheApiServerNoneMissedNoneTwice) {
   kube.start();
   rotate_all(100, 200, "two-");
   expect(expected, 0, 200, "changed auto-applied");
-  expect_told(a, from, expected, "restart");
+  expect_published(a, from, expected, "restart");
 }
 
 TEST_F(K8sMany, SecretsWhosePositionEtcdForgotWhileTheWatchWasCutOffNoneMissedNoneTwice) {
@@ -161,12 +169,12 @@ TEST_F(K8sMany, SecretsWhosePositionEtcdForgotWhileTheWatchWasCutOffNoneMissedNo
   Expectation expected;
   rotate_all(0, 50, "before-");
   expect(expected, 0, 50, "changed auto-applied");
-  ASSERT_TRUE(eventually([&] { return told(from).size() >= 50; }, seconds(60))) << a.log();
+  ASSERT_TRUE(eventually([&] { return published(from).size() >= 50; }, seconds(60))) << a.log();
 
   relay.close();
   rotate_all(50, 150, "unseen-");
   for (int i = 150; i < 200; ++i) kube.remove(secrets() + "/" + name(i));
-  for (int i = 200; i < 220; ++i) {  // gone and back before anybody looks, with the same values
+  for (int i = 200; i < 220; ++i) {  // deleted and created again with the same values while nobody watches
     kube.remove(secrets() + "/" + name(i));
     create(i);
   }
@@ -176,21 +184,22 @@ TEST_F(K8sMany, SecretsWhosePositionEtcdForgotWhileTheWatchWasCutOffNoneMissedNo
   expect(expected, 200, 220, "recreated pending");
   expect(expected, kMany, kMany + 50, "created pending");
   kube.compact();
-  kube.kill();  // its cache of events still reached back
+  kube.kill();  // its watch cache still has the compacted revisions
   kube.start();
-  const auto confirmed = [&] {
+  const auto confirmed_deletions = [&] {
     return kube.counted("apiserver_request_total", {"code=\"404\"", "resource=\"secrets\"", "verb=\"GET\""});
   };
-  ASSERT_EQ(confirmed(), 0);
+  ASSERT_EQ(confirmed_deletions(), 0);
 
   auto meanwhile = std::async(std::launch::async, [&] { rotate_all(300, 400, "while-listing-"); });
   relay.open();
   expect(expected, 300, 400, "changed auto-applied");
   meanwhile.get();
-  expect_told(a, from, expected, "compaction");
-  EXPECT_NE(a.log().find("no longer knows where this watch was"), std::string::npos) << "the 410 was never met:\n"
-                                                                                     << a.log();
-  EXPECT_EQ(confirmed(), 50) << "each deletion was confirmed by the API server, once";
+  expect_published(a, from, expected, "compaction");
+  EXPECT_NE(a.log().find("no longer knows where this watch was"), std::string::npos)
+      << "the API server never answered 410:\n"
+      << a.log();
+  EXPECT_EQ(confirmed_deletions(), 50) << "not each deletion was confirmed by exactly one request to the API server";
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A cluster as a source: what its labels define is a backend of the registry, what its Secrets and Services say of it
-// is that backend's event, under the registration's field names.
+// A cluster as a source: labelled objects define a backend. What changes in them is an event of that backend, under the
+// field names of its registration.
 #include <gmock/gmock.h>
 
 #include "driftd/v1/event.pb.h"
@@ -46,8 +46,8 @@ struct K8sSource : testing::Test {
     EXPECT_TRUE(out.ParseFromString(message.body));
     return out;
   }
-  /// Events of that subject so far.
-  static std::vector<v1::BackendChangeEvent> told(const NatsSubscriber& events, const std::string& subject) {
+  /// Returns the events of that NATS subject so far.
+  static std::vector<v1::BackendChangeEvent> published(const NatsSubscriber& events, const std::string& subject) {
     std::vector<v1::BackendChangeEvent> out;
     for (const auto& message : events.received()) {
       if (message.subject == subject) out.push_back(event_of(message));
@@ -70,8 +70,8 @@ TEST_F(K8sSource, LabelledBackendIsRegisteredRotatedMovedAndGone) {
       },
       seconds(60)))
       << a.log() << a.cli({"backends"}).out;
-  ASSERT_TRUE(eventually([&] { return told(events, "backend.orders.created").size() == 1; })) << a.log();
-  const auto created = told(events, "backend.orders.created")[0];
+  ASSERT_TRUE(eventually([&] { return published(events, "backend.orders.created").size() == 1; })) << a.log();
+  const auto created = published(events, "backend.orders.created")[0];
   EXPECT_EQ(created.change_type(), v1::BACKEND_CHANGE_TYPE_CREATED);
   EXPECT_EQ(created.source(), "kubernetes");
   EXPECT_EQ(created.new_state().type(), "kafka");
@@ -80,8 +80,8 @@ TEST_F(K8sSource, LabelledBackendIsRegisteredRotatedMovedAndGone) {
   EXPECT_EQ(a.backend("orders")->at("state"), "discovered");
 
   kube.patch("/api/v1/namespaces/prod/secrets/orders-login", {{"stringData", {{"password", "canary-two"}}}});
-  ASSERT_TRUE(eventually([&] { return !told(events, "backend.orders.credentials.rotated").empty(); })) << a.log();
-  const auto rotated = told(events, "backend.orders.credentials.rotated")[0];
+  ASSERT_TRUE(eventually([&] { return !published(events, "backend.orders.credentials.rotated").empty(); })) << a.log();
+  const auto rotated = published(events, "backend.orders.credentials.rotated")[0];
   EXPECT_THAT(fields(rotated), ElementsAre("config.kafka.auth.sasl.password"));
   EXPECT_EQ(rotated.source(), "kubernetes");
   EXPECT_EQ(rotated.metadata().at("namespace"), "prod");
@@ -90,8 +90,9 @@ TEST_F(K8sSource, LabelledBackendIsRegisteredRotatedMovedAndGone) {
   EXPECT_TRUE(rotated.metadata().contains("secret_version"));
 
   kube.patch("/api/v1/namespaces/prod/services/orders-kafka", {{"spec", service(9094).at("spec")}});
-  ASSERT_TRUE(eventually([&] { return !told(events, "backend.orders.endpoint.changed").empty(); })) << a.log();
-  EXPECT_THAT(fields(told(events, "backend.orders.endpoint.changed")[0]), testing::Contains("discovery.service.port"));
+  ASSERT_TRUE(eventually([&] { return !published(events, "backend.orders.endpoint.changed").empty(); })) << a.log();
+  EXPECT_THAT(fields(published(events, "backend.orders.endpoint.changed")[0]),
+              testing::Contains("discovery.service.port"));
 
   kube.patch("/api/v1/namespaces/prod/secrets/orders-login",
              {{"metadata", {{"annotations", {{"note", "a label is no rotation"}}}}}});
@@ -99,14 +100,15 @@ TEST_F(K8sSource, LabelledBackendIsRegisteredRotatedMovedAndGone) {
              {{"metadata", {{"labels", {{"prism.io/backend", nullptr}}}}}});
   kube.patch("/api/v1/namespaces/prod/secrets/orders-login",
              {{"metadata", {{"labels", {{"prism.io/backend", nullptr}}}}}});
-  ASSERT_TRUE(eventually([&] { return told(events, "backend.orders.deleted").size() == 1; }, seconds(30))) << a.log();
-  EXPECT_EQ(told(events, "backend.orders.credentials.rotated").size(), 1u);
+  ASSERT_TRUE(eventually([&] { return published(events, "backend.orders.deleted").size() == 1; }, seconds(30)))
+      << a.log();
+  EXPECT_EQ(published(events, "backend.orders.credentials.rotated").size(), 1u);
   EXPECT_FALSE(a.backend("orders"));
 
   std::string everything =
       a.log() + a.cli({"backends", "-o", "json"}).out + a.cli({"resources", "orders", "--bodies"}).out;
   for (const auto& each : events.received()) everything += each.body + json(each.headers).dump();
-  EXPECT_EQ(everything.find("canary-"), std::string::npos) << "a value left the worker";
+  EXPECT_EQ(everything.find("canary-"), std::string::npos) << "a secret left the worker";
 }
 
 TEST_F(K8sSource, SpeaksForTheBackendThatTheConfigReads) {
@@ -125,23 +127,25 @@ TEST_F(K8sSource, SpeaksForTheBackendThatTheConfigReads) {
   ASSERT_TRUE(eventually([&] { return registered() && a.established({"orders"}); }))
       << a.cli({"resources", "orders"}).out << a.log();
   kube.patch("/api/v1/namespaces/prod/secrets/orders-login", {{"stringData", {{"password", "canary-two"}}}});
-  ASSERT_TRUE(eventually([&] { return !told(events, "backend.orders.credentials.rotated").empty(); })) << a.log();
-  EXPECT_THAT(fields(told(events, "backend.orders.credentials.rotated")[0]),
+  ASSERT_TRUE(eventually([&] { return !published(events, "backend.orders.credentials.rotated").empty(); })) << a.log();
+  EXPECT_THAT(fields(published(events, "backend.orders.credentials.rotated")[0]),
               ElementsAre("config.kafka.auth.sasl.password"));
-  EXPECT_EQ(a.backend("orders")->at("type"), "terraform") << "its own provider reads it";
+  EXPECT_EQ(a.backend("orders")->at("type"), "terraform") << "the configured provider still reads the backend";
 
   for (const char* defining : {"services/orders-kafka", "secrets/orders-login"}) {
     kube.patch("/api/v1/namespaces/prod/" + std::string(defining),
                {{"metadata", {{"labels", {{"prism.io/backend", nullptr}}}}}});
   }
-  const auto gone = [&] { return told(events, "backend.orders.config.updated"); };
-  ASSERT_TRUE(eventually([&] { return gone().size() == 1; }, seconds(30)))
+  const auto updates = [&] { return published(events, "backend.orders.config.updated"); };
+  ASSERT_TRUE(eventually([&] { return updates().size() == 1; }, seconds(30)))
       << a.log() << a.cli({"backends", "-o", "json"}).out;
-  EXPECT_EQ(gone()[0].operation(), "deleted");
-  EXPECT_EQ(gone()[0].resource_kind(), "registration");
+  EXPECT_EQ(updates()[0].operation(), "deleted");
+  EXPECT_EQ(updates()[0].resource_kind(), "registration");
   kube.patch("/api/v1/namespaces/prod/services/orders-kafka",
              {{"metadata", {{"labels", {{"prism.io/backend", "true"}}}}}});
-  EXPECT_TRUE(eventually([&] { return gone().size() == 2; }, seconds(30))) << "defined again: reverted\n" << a.log();
+  EXPECT_TRUE(eventually([&] { return updates().size() == 2; }, seconds(30)))
+      << "the backend is defined again, which reverts the drift\n"
+      << a.log();
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// packaging/kubernetes on a real API server: accepted where `restricted` is enforced, its rights enough and no more.
+// The manifests of packaging/kubernetes on a real API server: it accepts them in a namespace that enforces the Pod
+// Security Standard `restricted`, and their service accounts have the rights that they need and no others.
 #include <gmock/gmock.h>
 #include <yaml-cpp/yaml.h>
 
@@ -18,6 +19,7 @@ using testing::IsEmpty;
 
 std::string packaged(const std::string& name) { return read_file(DRIFTD_SOURCE_DIR "/packaging/kubernetes/" + name); }
 
+/// Returns YAML as the API server reads it: quoted scalars are text, and 0440 is octal.
 json to_json(const YAML::Node& node) {
   if (node.IsMap()) {
     json out = json::object();
@@ -57,11 +59,13 @@ class Manifests : public testing::Test {
     if (kube_ != nullptr) return;
     auto kube = std::make_unique<KubeServer>();
     for (const char* file : {"namespace.yaml", "config.yaml", "rbac.yaml"}) {
-      for (const auto& object : documents(file)) kube->create(place(object) + "?fieldValidation=Strict", object);
+      for (const auto& object : documents(file))
+        kube->create(collection_of(object) + "?fieldValidation=Strict", object);
     }
     kube_ = std::move(kube);
   }
-  static std::string place(const json& object) {
+  /// Returns the path of the API at which objects of this kind are created.
+  static std::string collection_of(const json& object) {
     static const std::map<std::string, std::string> kGroups = {
         {"Namespace", "/api/v1"},
         {"ConfigMap", "/api/v1"},
@@ -83,7 +87,8 @@ class Manifests : public testing::Test {
     return kGroups.at(kind) + space + "/" + plural;
   }
   static KubeServer& kube() { return *kube_; }
-  /// A pod of the template, as the API server would take it from the controller.
+  /// Creates, as a dry run, a pod from the workload's template, as the controller would. `change` is merged into the
+  /// container.
   static KubeServer::Answer dry_pod(const json& workload, const json& change = json::object()) {
     json pod = {{"apiVersion", "v1"},
                 {"kind", "Pod"},
@@ -102,7 +107,8 @@ TEST_F(Manifests, EveryObjectIsTakenByTheServerInANamespaceThatEnforcesRestricte
   for (const char* file : {"deployment.yaml", "daemonset.yaml"}) {
     for (const auto& object : documents(file)) {
       const std::string kind = object.at("kind");
-      const auto answer = kube().request("POST", place(object) + "?dryRun=All&fieldValidation=Strict", object.dump());
+      const auto answer =
+          kube().request("POST", collection_of(object) + "?dryRun=All&fieldValidation=Strict", object.dump());
       EXPECT_EQ(answer.status, 201) << file << " " << kind << ": " << answer.body.dump();
     }
   }
@@ -113,7 +119,7 @@ TEST_F(Manifests, TheirPodsPassRestrictedAndOneRuleLessWouldNot) {
     const auto taken = dry_pod(workload);
     EXPECT_EQ(taken.status, 201) << taken.body.dump();
     const auto refused = dry_pod(workload, {{"securityContext", {{"allowPrivilegeEscalation", true}}}});
-    EXPECT_EQ(refused.status, 403) << "the namespace enforces nothing";
+    EXPECT_EQ(refused.status, 403) << "the namespace does not enforce `restricted`";
     EXPECT_THAT(refused.body.dump(), HasSubstr("violates PodSecurity"));
   }
 }
@@ -137,7 +143,8 @@ TEST_F(Manifests, ExactlyThatServiceAccountSeesItsNamespaceWholeAndNothingElse) 
     EXPECT_TRUE(got.complete.contains(kind)) << kind;
   }
   EXPECT_EQ(got.diagnostic(DRIFTD_DENIED), nullptr) << got.diagnostic(DRIFTD_DENIED)->text;
-  EXPECT_NE(probe.health().health.system_identity, "") << "driftd-identity is not enough";
+  EXPECT_NE(probe.health().health.system_identity, "")
+      << "the role driftd-identity does not allow to read the cluster's identity";
 
   ProviderProbe other("providers/k8s.so", settings("elsewhere"), {{"the-token", token}});
   const Collected nothing = other.refresh();
@@ -184,7 +191,7 @@ TEST_F(Manifests, ProbesAreCommandsOfThisBuild) {
       for (auto& word : command) {
         if (word.find(".sock") != std::string::npos) word = "/nonexistent/driftd.sock";
       }
-      EXPECT_EQ(run(command).code, 69) << name << ": no agent answers";
+      EXPECT_EQ(run(command).code, 69) << name << ": the exit code without an agent";
     }
   }
 }
