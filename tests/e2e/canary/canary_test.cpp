@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Markers in settings, in servers and in a state: the real agent at level trace, and nothing that it writes or answers
-// has one of them in it. What a provider maps and every single setting: tests/unit/k8s/canary_test.cpp,
-// tests/unit/host.
+// Secrets in settings, in servers and in a state contain a marker. The agent logs at level trace, and nothing that it
+// writes or answers contains the marker. tests/unit/k8s/canary_test.cpp and tests/unit/host test single attributes and
+// settings.
 #include <gmock/gmock.h>
 #include <filesystem>
 
@@ -18,8 +18,8 @@ using std::chrono::seconds;
 using testing::HasSubstr;
 using testing::Not;
 
-/// A state as Terraform writes it without marks: each attribute that a state is known to hide a secret in. The serial
-/// never rises, so that a change was made by hand and waits for a decision.
+/// A state that does not mark attributes as sensitive, with each attribute that is known to contain a secret. The
+/// serial never rises, so a change counts as made by hand and waits for a decision.
 std::string state(const std::string& canary) {
   const auto resource = [](const std::string& type, const json& attributes) {
     return json{{"mode", "managed"},
@@ -56,9 +56,9 @@ std::string state(const std::string& canary) {
       .dump();
 }
 
-/// A cluster with secrets in every place that has one: logins, URLs of its static configuration, a JAAS line, a
-/// password of a plugin that Kafka does not know.
-KafkaServer::Options of_kafka() {
+/// A broker with secrets in each place that can contain one: logins, URLs of its static configuration, the key of a
+/// plugin that Kafka does not know.
+KafkaServer::Options kafka_with_secrets() {
   KafkaServer::Options out;
   out.secure = true;
   out.plain_users = {{"driftd", "canary-kafka-password"}, {"app", "canary-kafka-app"}};
@@ -73,7 +73,7 @@ KafkaServer::Options of_kafka() {
 
 class CanaryLine : public testing::Test {
  protected:
-  CanaryLine() : postgres_({{}, false, nullptr}), kafka_(of_kafka()) {
+  CanaryLine() : postgres_({{}, false, nullptr}), kafka_(kafka_with_secrets()) {
     kafka_.topics({"--create", "--topic", "orders"});
     kafka_.await_topic("orders", true);
     for (const auto& where : {std::vector<std::string>{"--cluster"}, {"--topic", "*"}}) {
@@ -86,7 +86,7 @@ class CanaryLine : public testing::Test {
     std::string grants = readme_grants("postgres", "sql");
     postgres_.sql(grants.replace(grants.find("CHANGE-ME"), 9, "canary-pg-password"));
     postgres_.sql("CREATE ROLE app LOGIN PASSWORD 'canary-role'");
-    plant("one");
+    set_secrets("one");
     agent_ = std::make_unique<Agent>(
         dir_,
         "log: { level: trace }\ndefaults: { interval: 300ms }\nbackends:\n"
@@ -127,8 +127,9 @@ class CanaryLine : public testing::Test {
             {"REDIS_URL", "redis://app:canary-redis-url@127.0.0.1:1/0?token=canary-redis-query"},
             {"TF_URL", "http://app:canary%2Dtf@127.0.0.1:1/state?private_token=canary-tf-query"}});
   }
-  /// The same places get other values: a drift of each.
-  void plant(const std::string& word) {
+  /// Sets the secrets of all systems to new values that contain the marker and `word`. The second time this is a drift
+  /// of each.
+  void set_secrets(const std::string& word) {
     const std::string canary = "canary" + word;
     redis_.command({"CONFIG", "SET", "masterauth", canary});
     redis_.command({"ACL", "SETUSER", "app", "on", "resetpass", ">" + canary, "~*", "+@read"});
@@ -152,11 +153,12 @@ class CanaryLine : public testing::Test {
     alter({"--entity-type", "brokers", "--entity-name", "1"}, "listener.name.sasl.ssl.truststore.password=" + canary);
     kafka_.acls({"--add", "--allow-principal", "User:" + word, "--operation", "Read", "--topic", "orders"});
   }
-  std::size_t open(const std::string& backend) const {
+  std::size_t count_of_drifts(const std::string& backend) const {
     std::size_t out = 0;
     for (const auto& drift : agent_->rows({"drifts"})) out += drift.value("backend", "") == backend ? 1 : 0;
     return out;
   }
+  /// Returns everything that the agent wrote or answers.
   std::string everything() const {
     std::string out = agent_->log() + read_file(dir_.file("events.jsonl")) + read_file(dir_.file("bare.jsonl"));
     const std::vector<std::vector<std::string>> questions = {{"status"},
@@ -206,8 +208,10 @@ TEST_F(CanaryLine, NoMarkerIsInAnythingThatTheAgentWritesOrAnswers) {
       },
       seconds(60)))
       << agent_->log();
-  plant("two");
-  ASSERT_TRUE(eventually([&] { return open("platform") >= 1 && open("db") >= 1 && open("bus") >= 2; }, seconds(60)))
+  set_secrets("two");
+  ASSERT_TRUE(eventually(
+      [&] { return count_of_drifts("platform") >= 1 && count_of_drifts("db") >= 1 && count_of_drifts("bus") >= 2; },
+      seconds(60)))
       << agent_->cli({"drifts"}).out;
   ASSERT_TRUE(eventually([&] { return agent_->log().find("wrong-tf") != std::string::npos; }, seconds(30)));
   const std::string all = everything();
@@ -217,13 +221,13 @@ TEST_F(CanaryLine, NoMarkerIsInAnythingThatTheAgentWritesOrAnswers) {
     if (testing::Test::HasFatalFailure() || at > 4'000'000) break;
   }
   for (const char* harmless : {"westeurope", "retention.ms", "acl/User:two|*|Read|Allow|Topic|orders|Literal"}) {
-    EXPECT_THAT(all, HasSubstr(harmless)) << "what is harmless is shown";
+    EXPECT_THAT(all, HasSubstr(harmless)) << "a harmless value must be shown";
   }
   for (const char* secret : {R"("sasl.oauthbearer.token.endpoint.url":"[REDACTED]")", R"("salt":"[REDACTED]")"}) {
-    EXPECT_THAT(all, HasSubstr(secret)) << "it was read, and is compared by its digest";
+    EXPECT_THAT(all, HasSubstr(secret)) << "the secret attribute was not read";
   }
   EXPECT_THAT(read_file(dir_.file("bare.jsonl")), Not(HasSubstr("westeurope")))
-      << "but to the sink that gets no values";
+      << "a sink with `events: digests_only` must get no values";
   EXPECT_THAT(read_file(dir_.file("bare.jsonl")), HasSubstr("digest:"));
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every kind of the kafka provider through `driftd run`: changed by Kafka's own tools, seen at JetStream.
+// Every kind of the kafka provider in a running agent: changed by Kafka's own tools, read as events from JetStream.
 #include "support/certificates.hpp"
 #include "world.hpp"
 
@@ -11,13 +11,14 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
+/// A setting of a backend that reads neither quotas nor SCRAM users.
 const std::string kNoUsers = "exclude: [quota, scram_user]";
 const std::vector<std::string> kKinds{"cluster", "broker", "topic", "acl", "group"};
 
-/// Alters what `entity` names (`--entity-type topics --entity-name orders`) and takes it back.
-class Altered {
+/// Functions that set and delete configurations of an entity, such as `--entity-type topics --entity-name orders`.
+class ConfigOf {
  public:
-  Altered(const KafkaServer& kafka, std::vector<std::string> entity) : kafka_(kafka), entity_(std::move(entity)) {}
+  ConfigOf(const KafkaServer& kafka, std::vector<std::string> entity) : kafka_(kafka), entity_(std::move(entity)) {}
   std::function<void()> add(const std::string& what) const { return alter("--add-config", what); }
   std::function<void()> remove(const std::string& what) const { return alter("--delete-config", what); }
 
@@ -35,13 +36,13 @@ class Altered {
 TEST_F(KafkaLine, ConfigurationOfTopicBrokerAndClusterIsAskedAboutAtItsOwnerAndReverts) {
   make_topic("orders");
   ASSERT_NO_FATAL_FAILURE(start(backend("kafka", kNoUsers), {"kafka"}, kKinds));
-  const Altered topic(kafka_, {"--entity-type", "topics", "--entity-name", "orders"});
+  const ConfigOf topic(kafka_, {"--entity-type", "topics", "--entity-name", "orders"});
   asked_and_reverted("topic/orders", "config[\"retention.ms\"]", topic.add("retention.ms=60000"),
                      topic.remove("retention.ms"));
-  const Altered broker(kafka_, {"--entity-type", "brokers", "--entity-name", "1"});
+  const ConfigOf broker(kafka_, {"--entity-type", "brokers", "--entity-name", "1"});
   asked_and_reverted("broker/1", "dynamic[\"log.retention.ms\"]", broker.add("log.retention.ms=7200000"),
                      broker.remove("log.retention.ms"));
-  const Altered all(kafka_, {"--entity-type", "brokers", "--entity-default"});
+  const ConfigOf all(kafka_, {"--entity-type", "brokers", "--entity-default"});
   asked_and_reverted("cluster/cluster", "broker_defaults[\"log.segment.bytes\"]",
                      all.add("log.segment.bytes=104857600"), all.remove("log.segment.bytes"));
   kafka_.topics({"--alter", "--topic", "orders", "--partitions", "3"});
@@ -49,7 +50,7 @@ TEST_F(KafkaLine, ConfigurationOfTopicBrokerAndClusterIsAskedAboutAtItsOwnerAndR
   for (const auto& event : stream_events(nats_)) {
     const std::string id = event.resource_id();
     EXPECT_TRUE(id.empty() || id == "orders" || id == "1" || id == "cluster")
-        << "an inherited value is one drift: " << event.ShortDebugString();
+        << "a value that others inherit is a drift of its owner only: " << event.ShortDebugString();
   }
 }
 
@@ -80,13 +81,14 @@ TEST_F(KafkaLine, TopicsAndBindingsComeAndGoAndWhatIsHiddenIsNotGone) {
   bind("--remove", alice);
   EXPECT_TRUE(arrives({"kafka", read, "config.updated", "pending", "deleted", {}}));
   bind("--add", alice);
-  EXPECT_TRUE(arrives({"kafka", read, "config.updated", "reverted", {}, {}})) << "a binding has no identity but itself";
+  EXPECT_TRUE(arrives({"kafka", read, "config.updated", "reverted", {}, {}}))
+      << "a binding has no identity, so the same one again reverts the deletion";
 
   kafka_.topics({"--delete", "--topic", "bills"});
   EXPECT_TRUE(arrives({"kafka", "topic/bills", "config.updated", "pending", "deleted", {}}));
   make_topic("bills");
   EXPECT_TRUE(arrives({"kafka", "topic/bills", "config.updated", "reverted", {}, {}}))
-      << "this library tells no topic ids";
+      << "this librdkafka does not report topic ids";
   make_topic("fresh");
   EXPECT_TRUE(arrives({"kafka", "topic/fresh", "config.updated", "pending", "created", {}}));
   for (const auto& event : stream_events(nats_)) EXPECT_NE(event.resource_id(), "parcels") << event.ShortDebugString();
@@ -99,7 +101,8 @@ TEST_F(KafkaLine, StateOfAGroupIsSeenAndIsNoDriftItsDeletionIsOne) {
   const auto rows = agent_->rows({"resources", "kafka", "--kind", "group"});
   ASSERT_EQ(rows.size(), 1u);
   EXPECT_EQ(rows[0]["status"]["state"], "Empty");
-  kafka_.consume("read", "billing", [&] { EXPECT_TRUE(cycles("kafka", 2)); });  // the group is Stable meanwhile
+  kafka_.consume("read", "billing", [&] { EXPECT_TRUE(cycles("kafka", 2)); });  // the group is in state Stable during
+                                                                                // these cycles
   EXPECT_TRUE(cycles("kafka", 2));
   EXPECT_THAT(drifts(), IsEmpty());
   kafka_.groups({"--delete", "--group", "billing"});
@@ -118,8 +121,8 @@ TEST_F(KafkaLine, PasswordThatIsSetAnewIsACredentialDriftAndIsNowhere) {
   const std::string app = "scram_user/app/SCRAM-SHA-512";
   kafka_.scram_user("app", "user-canary-1", "SCRAM-SHA-512");
   EXPECT_TRUE(arrives({"kafka", app, "credentials.rotated", "auto-applied", "changed", "salt"}))
-      << "the same password, set anew";
-  const Altered user(kafka_, {"--entity-type", "users", "--entity-name", "app"});
+      << "the same password was set again";
+  const ConfigOf user(kafka_, {"--entity-type", "users", "--entity-name", "app"});
   user.add("SCRAM-SHA-512=[iterations=8192,password=user-canary-2]")();
   EXPECT_TRUE(arrives({"kafka", app, "config.updated", "pending", "changed", "iterations"}));
   EXPECT_TRUE(arrives({"kafka", app, "credentials.rotated", "auto-applied", "changed", "salt"}, 2));
@@ -128,7 +131,7 @@ TEST_F(KafkaLine, PasswordThatIsSetAnewIsACredentialDriftAndIsNowhere) {
   ASSERT_TRUE(eventually([&] { return coverage("kafka", "scram_user").value("state", "") == "partial"; }, seconds(30)));
   EXPECT_THAT(coverage("kafka", "scram_user").dump(), HasSubstr("no such credential"));
   EXPECT_TRUE(cycles("kafka", 3));
-  EXPECT_FALSE(any_deleted()) << "a refusal is no deletion";
+  EXPECT_FALSE(any_deleted()) << "a refused login is not a deletion";
   kafka_.scram_user("app", "user-canary-3", "SCRAM-SHA-512");
   EXPECT_TRUE(arrives({"kafka", app, "credentials.rotated", "auto-applied", "changed", "salt"}, 3));
   EXPECT_TRUE(arrives({"kafka", app, "config.updated", "reverted", {}, "iterations"}));
@@ -147,12 +150,12 @@ TEST_F(KafkaLine, ClientCertificatesAreReadInTheWorkersJailAndAWrongOneIsNamedAn
   ASSERT_NO_FATAL_FAILURE(start(by("kafka", ours, ours) + by("stranger", stranger, stranger) +
                                     by("wrong", elsewhere.certificate("wrong"), elsewhere.key("wrong")),
                                 {"kafka"}, kKinds));
-  const auto says = [&](const std::string& name, const std::string& what) {
+  const auto status_shows = [&](const std::string& name, const std::string& what) {
     return eventually([&] { return agent_->backend(name)->dump().find(what) != std::string::npos; }, seconds(60));
   };
-  EXPECT_TRUE(says("stranger", "Describe on Topic *")) << agent_->backend("stranger")->dump();
+  EXPECT_TRUE(status_shows("stranger", "Describe on Topic *")) << agent_->backend("stranger")->dump();
   EXPECT_EQ(coverage("stranger", "topic").value("state", ""), "denied");
-  EXPECT_TRUE(says("wrong", "settings.tls.certificate")) << agent_->backend("wrong")->dump();
+  EXPECT_TRUE(status_shows("wrong", "settings.tls.certificate")) << agent_->backend("wrong")->dump();
   EXPECT_TRUE(
       eventually([&] { return agent_->backend("wrong")->at("health").value("state", "") == "degraded"; }, seconds(60)))
       << agent_->backend("wrong")->dump();
@@ -160,7 +163,7 @@ TEST_F(KafkaLine, ClientCertificatesAreReadInTheWorkersJailAndAWrongOneIsNamedAn
   EXPECT_THAT(drifts(), IsEmpty());
 }
 
-/// With a librdkafka that knows topic ids and lists SCRAM users.
+/// Loads a provider that is built with a librdkafka that reports topic ids and lists SCRAM users.
 using KafkaNewerLine = KafkaLine;
 
 TEST_F(KafkaNewerLine, TopicMadeAgainIsRecreatedAndAUserThatIsGoneIsDeleted) {
@@ -177,7 +180,7 @@ TEST_F(KafkaNewerLine, TopicMadeAgainIsRecreatedAndAUserThatIsGoneIsDeleted) {
   kafka_.scram_user("reports", "user-canary-4");
   EXPECT_TRUE(
       arrives({"kafka", "scram_user/reports/SCRAM-SHA-256", "credentials.rotated", "auto-applied", "changed", "salt"}));
-  const Altered user(kafka_, {"--entity-type", "users", "--entity-name", "billing"});
+  const ConfigOf user(kafka_, {"--entity-type", "users", "--entity-name", "billing"});
   user.remove("SCRAM-SHA-256")();
   EXPECT_TRUE(arrives({"kafka", "scram_user/billing/SCRAM-SHA-256", "config.updated", "pending", "deleted", {}}));
   kafka_.scram_user("billing", "user-canary-5");

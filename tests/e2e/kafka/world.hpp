@@ -11,32 +11,32 @@ namespace driftd::test {
 
 inline constexpr const char* kKafkaPassword = "kafka-canary-of-the-line";
 
-/// An agent over the one broker that all tests of the file share, and a NATS server with JetStream. `driftd` logs in by
-/// PLAIN over TLS and has the rights of the README.
+/// An agent that reads the one broker that all tests of a process share, and a NATS server with JetStream. The user
+/// `driftd` logs in by PLAIN over TLS and has the rights of the README.
 class KafkaLine : public testing::Test {
  protected:
   KafkaLine() : kafka_(shared()) {}
   static KafkaServer& shared();
 
-  /// A backend; `more`: further settings, as they stand in braces.
+  /// Returns the configuration of a backend. `more` is further settings in YAML's flow style.
   std::string backend(const std::string& name, const std::string& more) const;
-  /// Starts the agent on these and waits until `kinds` of each have their baseline.
+  /// Starts an agent with these backends and waits until each kind of each of them has its baseline.
   void start(const std::string& backends, const std::vector<std::string>& names, const std::vector<std::string>& kinds,
              const std::string& plugins = "providers");
   void make_topic(const std::string& name) const;
   testing::AssertionResult arrives(const Expected& expected, long count = 1) const {
     return test::arrives(nats_, expected, count);
   }
-  /// A change of configuration is asked about, and taking it back reverts it.
+  /// Expects a pending drift after `change`, and that `back` reverts it.
   void asked_and_reverted(const std::string& resource, const std::string& field, const std::function<void()>& change,
                           const std::function<void()>& back) const;
-  /// One entry of a backend's coverage; empty when there is none.
+  /// Returns the coverage of a kind. Empty if there is none.
   nlohmann::json coverage(const std::string& backend, const std::string& kind) const;
   std::vector<nlohmann::json> drifts() const { return agent_->rows({"drifts", "--all"}); }
   bool any_deleted() const;
-  /// So many cycles from now on.
+  /// Waits until the backend has had more than `more` cycles from now on. Returns false if it takes too long.
   bool cycles(const std::string& backend, int more) const;
-  /// Ends the agent: all that it and the stream ever said and stored.
+  /// Stops the agent. Returns the output of its commands, its log, its files and the messages of the stream.
   std::string everything();
 
   TempDir dir_;

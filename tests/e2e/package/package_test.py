@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The .deb on a minimal Debian: builds it, installs it into a fresh bookworm root, finds a drift there, purges it.
+"""Tests the .deb on a minimal Debian: builds it, installs it into a fresh bookworm root, finds a drift there, purges it.
 
-The root is made by `debootstrap --variant=minbase` once and kept as a tarball in $XDG_CACHE_HOME/driftd. Everything is
-done in a mount namespace of its own, so that no mount is left behind however this ends. Needs root; apt in the root
-uses the Debian mirrors and the proxy of this machine.
+The root is made by `debootstrap --variant=minbase` once and kept as a tarball in $XDG_CACHE_HOME/driftd. Everything runs
+in a mount namespace of its own, so that no mount is left behind however the test ends. Needs root. apt uses the Debian
+mirrors and the proxy of this machine.
 """
 import argparse
 import json
@@ -57,14 +57,14 @@ def run(command, expect=0, **options):
 
 
 def apt_network():
-    """What apt on this machine needs to reach a mirror: proxies and checks, as apt.conf lines."""
+    """Returns the settings of this machine's apt for proxies and checks of mirrors, as lines of apt.conf."""
     dump = subprocess.run(["apt-config", "dump"], capture_output=True, text=True, check=True).stdout
     wanted = re.compile(r'^Acquire::(https?::(Proxy|Verify)|Check-)[^ ]* "[^"]+";$')
     return [line for line in dump.splitlines() if wanted.match(line)]
 
 
 def debian_sources():
-    """This machine's source lists that name a Debian mirror."""
+    """Returns (file, mirror) of each source list of this machine that names a Debian mirror."""
     folder = pathlib.Path("/etc/apt")
     files = [folder / "sources.list", *sorted((folder / "sources.list.d").glob("*"))]
     mirror = re.compile(r"^(?:deb |URIs:).*?(https?://[^ ]*/debian)/?(?: |$)", re.M)
@@ -73,7 +73,7 @@ def debian_sources():
 
 
 def minimal_debian(root):
-    """Unpacks the cached root, or makes and caches it."""
+    """Unpacks the cached root into `root`, or makes it and caches it."""
     cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "driftd"
     architecture = run(["dpkg", "--print-architecture"]).strip()
     tarball = cache / f"debian-{SUITE}-minbase-{architecture}.tar"
@@ -97,7 +97,7 @@ def minimal_debian(root):
 
 
 class Root:
-    """The Debian root, with /proc, this machine's name service and its way to the Debian mirrors."""
+    """The Debian root, with /proc and this machine's name resolution and apt sources."""
 
     def __init__(self, path):
         self.path = path
@@ -125,7 +125,7 @@ class Root:
         return run(["chroot", self.path, *command], expect, env=self.environment)
 
     def driftd(self, *words, expect=0):
-        """As the user that the unit runs as: the package's owners and modes are tested with it."""
+        """Runs driftd as the user of the systemd unit, so that owners and modes of the package are tested too."""
         return self.call("runuser", "-u", "driftd", "--", "driftd", *words, expect=expect)
 
 
@@ -144,7 +144,7 @@ def check_installed(root):
                       "/etc/driftd/secrets").splitlines()
     require(owner == ["driftd:driftd 700", "root:driftd 640", "root:driftd 750"], f"owners and modes are {owner}")
     conffiles = root.call("dpkg-query", "-W", "-f", "${Conffiles}", "driftd")
-    require("/etc/driftd/driftd.yaml" in conffiles, f"the config is no conffile: {conffiles!r}")
+    require("/etc/driftd/driftd.yaml" in conffiles, f"the configuration is not a conffile: {conffiles!r}")
     require("0 backends" in root.driftd("validate"), "the shipped config is not the empty one")
     require(re.search(r"\d+\.\d+\.\d+", root.driftd("version")), "`driftd version` names no version")
     plugins = sorted(file.name for file in (root.path / "usr/lib/driftd/providers").iterdir())
@@ -156,10 +156,11 @@ def check_installed(root):
 
 
 def check_unit(root):
-    """minbase has no systemd: this machine's, when it has one, reads the unit with the root's binaries."""
+    """Verifies the unit with this machine's systemd-analyze, if it has one, because minbase has no systemd."""
     unit = root.path / "lib/systemd/system/driftd.service"
     require(unit.is_file(), f"no {unit}")
-    require("\nTimeoutStartSec=infinity\n" in unit.read_text(), "a start that rewrites a large store is cut after 90 s, and again")
+    require("\nTimeoutStartSec=infinity\n" in unit.read_text(),
+            "driftd.service has no TimeoutStartSec=infinity, so a start that rewrites a large store is killed after 90 s")
     if shutil.which("systemd-analyze"):
         copy = root.path.parent / "driftd.service"
         copy.write_text(unit.read_text().replace("=/usr/bin/driftd", f"={root.path}/usr/bin/driftd"))
@@ -204,7 +205,7 @@ def check_drift(root):
 
 
 def check_groups(root):
-    """Who may decide, and who may look, reads no credential, no config and no store."""
+    """Members of driftd-read and driftd-decide cannot read credentials, the configuration or the store."""
     groups = root.call("getent", "group", "driftd", "driftd-read", "driftd-decide")
     require([line.split(":")[3] for line in groups.splitlines()] == ["", "", ""], f"groups have members: {groups}")
     secret = root.path / "etc/driftd/secrets/redis"
@@ -222,14 +223,14 @@ def check_groups(root):
     agent = subprocess.Popen(["chroot", root.path, "runuser", "-u", "driftd", "--", "driftd", "run"], env=root.environment,
                              stdin=subprocess.DEVNULL, start_new_session=True)
     try:
-        check_doors(root)
+        check_access(root)
     finally:
         os.killpg(agent.pid, signal.SIGTERM)
         agent.wait(30)
 
 
-def check_doors(root):
-    """A reader looks, a decider decides, a stranger does neither."""
+def check_access(root):
+    """A member of driftd-read may look, one of driftd-decide may decide, anybody else neither."""
     def driftd(user, *words, expect):
         return root.call("runuser", "-u", user, "--", "driftd", *words, expect=expect)
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// OpenTofu, the agent with its workers, JetStream: what an apply, a hand and a destroy look like at the end of the
-// line.
+// OpenTofu changes a state, the agent reads it, JetStream has the events: those of an apply, of an edit by hand and of
+// a destroy.
 #include <gmock/gmock.h>
 #include <unistd.h>
 #include <filesystem>
@@ -20,6 +20,7 @@ using std::chrono::seconds;
 using testing::HasSubstr;
 using testing::Not;
 
+/// Returns the value of a header. Empty if the message does not have it.
 std::string header(const NatsReceived& message, const std::string& name) {
   for (const auto& [key, value] : message.headers) {
     if (key == name) return value;
@@ -29,7 +30,7 @@ std::string header(const NatsReceived& message, const std::string& name) {
 
 class TerraformLine : public testing::Test {
  protected:
-  /// `call`: the budget of one call; the default is enough where nothing else runs.
+  /// `call` is the budget of one call.
   Agent agent(const std::string& settings, std::map<std::string, std::string> env = {},
               const std::string& call = "60s") const {
     return Agent(dir_,
@@ -42,7 +43,7 @@ class TerraformLine : public testing::Test {
     a.start();
     ASSERT_TRUE(eventually([&] { return a.established({"platform"}); }, seconds(60))) << a.log();
   }
-  /// Subjects of NATS under which events of this resource were stored, in their order.
+  /// Returns the NATS subjects of the events about this resource, in the stream's order.
   std::vector<std::string> subjects(const std::string& resource) const {
     std::vector<std::string> out;
     for (const auto& message : stream_contents(nats_.url(), "DRIFT")) {
@@ -53,7 +54,7 @@ class TerraformLine : public testing::Test {
   bool arrives(const std::string& resource, std::size_t count) const {
     return eventually([&] { return subjects(resource).size() >= count; }, seconds(30));
   }
-  /// The newest event of this resource, as the API shows it.
+  /// Returns the newest event about this resource as `driftd events` prints it in JSON.
   static std::string newest(const Agent& a, const std::string& resource) {
     json out = {{"seq", -1}};
     std::istringstream lines(a.cli({"events", "-o", "json"}).out);
@@ -82,7 +83,8 @@ TEST_F(TerraformLine, AnApplyIsAcceptedAHandIsAskedAboutAndADestroyIsConfirmed) 
   tofu.apply();
   ASSERT_TRUE(arrives("instance/terraform_data.a", 1)) << a.log();
   EXPECT_EQ(subjects("instance/terraform_data.a").back(), "backend.platform.config.updated");
-  EXPECT_TRUE(a.rows({"drifts"}).empty()) << "the serial rose under the same lineage: an apply";
+  EXPECT_TRUE(a.rows({"drifts"}).empty())
+      << "a higher serial of the same lineage is an apply, which the policy accepts";
   const std::string applied = newest(a, "instance/terraform_data.a");
   EXPECT_THAT(applied, testing::AllOf(HasSubstr("auto-applied"), HasSubstr("instance/terraform_data.a:input"),
                                       HasSubstr("lineage")));
@@ -140,7 +142,7 @@ TEST_F(TerraformLine, AStateOverHttpIsReadThroughTheJailAndItsPasswordIsNowhere)
 }
 
 TEST_F(TerraformLine, TheRunOfHcpTerraformIsInTheEvent) {
-  StateServer server;  // not HCP Terraform: a local server of its documented API
+  StateServer server;  // a local server with the documented API of HCP Terraform
   const auto publish = [&](const std::string& version, int serial, int value) {
     const std::string state =
         R"({"version":4,"terraform_version":"1.9.0","serial":)" + std::to_string(serial) +
@@ -186,7 +188,7 @@ void write_large_state(const std::string& path, std::size_t bytes, int serial, c
   std::filesystem::rename(path + ".new", path);
 }
 
-/// Peak resident memory of a process, in MiB.
+/// Returns the peak resident memory of a process in MiB, or -1 if the process has ended.
 long peak_mib(pid_t pid) {
   std::ifstream status("/proc/" + std::to_string(pid) + "/status");
   for (std::string line; std::getline(status, line);) {
@@ -195,7 +197,7 @@ long peak_mib(pid_t pid) {
   return -1;
 }
 
-/// User and system time of a process so far.
+/// Returns the user and system time that a process has used so far, in seconds.
 double cpu_seconds(pid_t pid) {
   const std::string stat = read_file("/proc/" + std::to_string(pid) + "/stat");
   std::istringstream fields(stat.substr(stat.rfind(')') + 2));
@@ -209,7 +211,7 @@ double cpu_seconds(pid_t pid) {
 TEST_F(TerraformLine, AStateOf120MiBIsReadInAWorkerThatStaysSmall) {
   if (kSanitized)
     GTEST_SKIP() << "LOUD: a sanitizer's shadow counts as the worker's memory, so its bound is not tested";
-  const TempDir infra;  // a folder of its own: below the config's a worker is started anew with each file
+  const TempDir infra;  // not in the folder of the configuration, where a worker is restarted when a file is replaced
   const std::string path = infra.file("terraform.tfstate");
   write_large_state(path, 120u << 20, 1, "first");
   Agent a = agent("{ path: " + path + " }", {}, "240s");

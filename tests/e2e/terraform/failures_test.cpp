@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What befalls a server of states, seen through the worker in its jail: coverage and health say it, no drift, no
-// deletion.
+// A server of states fails in many ways. Each failure is reported by the backend's status and health, and none is a
+// drift or a deletion.
 #include <gmock/gmock.h>
 
 #include "support/agent.hpp"
@@ -18,8 +18,8 @@ TEST(TerraformFailuresLine, NoneOfThemIsADriftOrADeletion) {
   Certificates certificates;
   certificates.issue("right", "127.0.0.1", "IP:127.0.0.1");
   certificates.issue("other", "other.example", "DNS:other.example");
-  const Certificates strangers;
-  strangers.issue("right", "127.0.0.1", "IP:127.0.0.1");
+  const Certificates other_ca;
+  other_ca.issue("right", "127.0.0.1", "IP:127.0.0.1");
   const auto certified = [](const Certificates& of, const std::string& name, json more = json::object()) {
     more.update({{"certificate", of.certificate(name)}, {"key", of.key(name)}});
     return more;
@@ -46,7 +46,7 @@ TEST(TerraformFailuresLine, NoneOfThemIsADriftOrADeletion) {
               " } }\nsinks:\n  bus: { type: nats, servers: [\"" + nats.url() + "\"], views: false }\n");
   a.start();
   ASSERT_TRUE(eventually([&] { return a.established({"platform"}); }, seconds(60))) << a.log();
-  const auto says = [&](const std::string& text) {
+  const auto status_shows = [&](const std::string& text) {
     return eventually([&] { return a.backend("platform")->dump().find(text) != std::string::npos; }, seconds(30));
   };
   const auto recovers = [&] {
@@ -63,9 +63,9 @@ TEST(TerraformFailuresLine, NoneOfThemIsADriftOrADeletion) {
            {certified(certificates, "right", {{"status", 503}}), "HTTP status 503"},
            {certified(certificates, "right", {{"status", 403}}), "GET https://127.0.0.1"},
            {certified(certificates, "other"), "check the CA and the server name"},
-           {certified(strangers, "right"), "check the CA and the server name"}}) {
+           {certified(other_ca, "right"), "check the CA and the server name"}}) {
     front.behave(how);
-    EXPECT_TRUE(says(text)) << text << "\n" << a.backend("platform")->dump();
+    EXPECT_TRUE(status_shows(text)) << text << "\n" << a.backend("platform")->dump();
     EXPECT_TRUE(eventually([&] { return a.backend("platform")->at("health").at("state") != "up"; }, seconds(30)))
         << text;
     EXPECT_TRUE(a.rows({"drifts"}).empty());
@@ -92,7 +92,7 @@ TEST(TerraformFailuresLine, NoneOfThemIsADriftOrADeletion) {
     if (message.subject.find("health") == std::string::npos) subjects.push_back(message.subject);
   }
   EXPECT_THAT(subjects, testing::ElementsAre("backend.platform.created", "backend.platform.config.updated"))
-      << "one apply, nothing else";
+      << "the one apply is the only event besides those of health";
   EXPECT_EQ(a.stop(), 0);
 }
 

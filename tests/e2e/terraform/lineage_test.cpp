@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Another state at the same address, where the server tells no lineage by itself: one drift of the backend's identity,
-// and nothing of that state until it is decided.
+// Another state appears at the same address, on a server that does not report the lineage: that is one drift of the
+// backend's identity, and nothing of that state is judged until the drift is decided.
 #include <gmock/gmock.h>
 
 #include "support/agent.hpp"
@@ -14,7 +14,7 @@ using nlohmann::json;
 using std::chrono::seconds;
 
 TEST(TerraformLineageLine, AnotherStateIsOneDriftOfTheIdentityUntilItIsApproved) {
-  StateServer server;  // not HCP Terraform: a local server of its documented API
+  StateServer server;  // a local server with the documented API of HCP Terraform
   const auto publish = [&](const std::string& version, const std::string& lineage, int serial, int partitions) {
     const std::string state =
         R"({"version":4,"terraform_version":"1.9.0","serial":)" + std::to_string(serial) + R"(,"lineage":")" + lineage +
@@ -39,20 +39,20 @@ TEST(TerraformLineageLine, AnotherStateIsOneDriftOfTheIdentityUntilItIsApproved)
           {{"TFC_TOKEN", "token-canary"}});
   a.start();
   ASSERT_TRUE(eventually([&] { return a.established({"platform"}); }, seconds(60))) << a.log();
-  const auto open = [&](const std::string& resource) {
+  const auto ref_of_open_drift = [&](const std::string& resource) {
     for (const auto& drift : a.rows({"drifts"})) {
       if (drift.at("resource") == resource) return drift.value("ref", std::string());
     }
     return std::string();
   };
   publish("sv-2", "second", 9, 6);
-  ASSERT_TRUE(eventually([&] { return !open("backend/platform").empty(); }, seconds(30)))
+  ASSERT_TRUE(eventually([&] { return !ref_of_open_drift("backend/platform").empty(); }, seconds(30)))
       << a.cli({"drifts"}).out << a.log();
-  EXPECT_EQ(a.rows({"drifts"}).size(), 1u) << "nothing of the other state was judged: " << a.cli({"drifts"}).out;
+  EXPECT_EQ(a.rows({"drifts"}).size(), 1u) << "something of the other state was judged: " << a.cli({"drifts"}).out;
   EXPECT_TRUE(eventually([&] { return a.backend("platform")->at("state") == "held"; }));
-  const Output approved = a.cli({"approve", open("backend/platform"), "--reason", "moved"});
+  const Output approved = a.cli({"approve", ref_of_open_drift("backend/platform"), "--reason", "moved"});
   ASSERT_EQ(approved.code, 0) << approved.err;
-  EXPECT_TRUE(eventually([&] { return !open("instance/kafka_topic.a").empty(); }, seconds(30)))
+  EXPECT_TRUE(eventually([&] { return !ref_of_open_drift("instance/kafka_topic.a").empty(); }, seconds(30)))
       << a.cli({"drifts"}).out << a.log();
   EXPECT_EQ(a.stop(), 0);
 }

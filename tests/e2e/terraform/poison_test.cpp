@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attributes that somebody nested, or made longer than any record may be, through the worker in its jail: each costs
-// itself.
+// An attribute in a state that is nested too deeply or is longer than a record may be hides nothing but itself.
 #include <fstream>
 
 #include "support/agent.hpp"
@@ -13,6 +12,7 @@ using std::chrono::seconds;
 
 class TerraformPoison : public testing::Test {
  protected:
+  /// Writes a state with two topics: `bombed` with these attributes, and `quiet` with so many partitions.
   void write(int serial, const std::string& bombed, int partitions) const {
     const auto instance = [](const std::string& name, const std::string& attributes) {
       return R"({"mode":"managed","type":"kafka_topic","name":")" + name +
@@ -24,7 +24,7 @@ class TerraformPoison : public testing::Test {
                                  << instance("quiet", R"({"partitions":)" + std::to_string(partitions) + "}") << "]}";
     std::filesystem::rename(path + ".new", path);
   }
-  std::string note() const { return agent_->backend("platform")->dump(); }
+  std::string status() const { return agent_->backend("platform")->dump(); }
   bool open(const std::string& resource) const {
     for (const auto& drift : agent_->rows({"drifts", "--all"})) {
       if (drift.at("resource") == resource) return true;
@@ -51,14 +51,15 @@ TEST_F(TerraformPoison, AnAttributeThatNestsOrIsTooLongHidesNothingButItself) {
   ASSERT_TRUE(eventually([&] { return agent_->established({"platform"}); }, seconds(60))) << agent_->log();
   const std::string lists = std::string(100'000, '[') + std::string(100'000, ']');
   write(2, R"({"partitions":3,"labels":)" + lists + "}", 6);
-  ASSERT_TRUE(eventually([&] { return open("instance/kafka_topic.quiet"); }, seconds(60))) << note() << agent_->log();
-  EXPECT_TRUE(eventually([&] { return note().find("nests deeper than 128") != std::string::npos; }, seconds(60)))
-      << note();
+  ASSERT_TRUE(eventually([&] { return open("instance/kafka_topic.quiet"); }, seconds(60))) << status() << agent_->log();
+  EXPECT_TRUE(eventually([&] { return status().find("nests deeper than 128") != std::string::npos; }, seconds(60)))
+      << status();
   write(3, R"({"partitions":3,"labels":")" + std::string(7u << 20, 'x') + "\"}", 6);
-  EXPECT_TRUE(eventually([&] { return note().find("larger than 4 MiB") != std::string::npos; }, seconds(60))) << note();
-  EXPECT_FALSE(open("instance/kafka_topic.bombed")) << "neither changed nor gone: unknown";
+  EXPECT_TRUE(eventually([&] { return status().find("larger than 4 MiB") != std::string::npos; }, seconds(60)))
+      << status();
+  EXPECT_FALSE(open("instance/kafka_topic.bombed")) << "a resource that cannot be read is neither changed nor deleted";
   write(4, R"({"partitions":9,"labels":)" + lists + "}", 6);
-  EXPECT_TRUE(eventually([&] { return open("instance/kafka_topic.bombed"); }, seconds(60))) << note();
+  EXPECT_TRUE(eventually([&] { return open("instance/kafka_topic.bombed"); }, seconds(60))) << status();
   for (const auto& drift : agent_->rows({"drifts", "--all"}))
     EXPECT_EQ(drift.at("operation"), "changed") << drift.dump();
   EXPECT_EQ(agent_->stop(), 0);

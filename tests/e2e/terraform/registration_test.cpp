@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A state as a source: what its labelled resources say of a backend is that backend's event, under the registration's
-// field names, and an apply that adds, changes or removes one registers, updates or deletes the backend.
+// A state as a source: its labelled resources define a backend. An apply that adds, changes or removes such a resource
+// registers, updates or deletes that backend, under the field names of its registration.
 #include <gmock/gmock.h>
 
 #include "driftd/v1/event.pb.h"
@@ -30,7 +30,7 @@ class TerraformSource : public testing::Test {
             "input.value.password }\n" +
             more + "sinks:\n  bus: { type: nats, servers: [\"" + nats_.url() + "\"], views: false }\n");
   }
-  /// A labelled resource of OpenTofu's own, as a cloud's Kafka would be.
+  /// A resource of OpenTofu's own provider with the attributes and labels of a Kafka in a cloud.
   static std::string kafka(const std::string& brokers, const std::string& password) {
     return "resource \"terraform_data\" \"bus\" {\n  input = {\n    brokers = \"" + brokers +
            "\"\n    user = \"app\"\n    password = \"" + password +
@@ -40,6 +40,7 @@ class TerraformSource : public testing::Test {
     tofu_.configure("resource \"terraform_data\" \"other\" { input = 1 }\n" + resources);
     tofu_.apply();
   }
+  /// A Kubernetes Secret in the state that defines the backend `name`.
   static json secret(const std::string& name, const std::string& password) {
     const json labels = {
         {"prism.io/backend", "true"}, {"prism.io/backend-name", name}, {"prism.io/backend-type", "redis"}};
@@ -58,7 +59,7 @@ class TerraformSource : public testing::Test {
         {"provider", "provider[\"registry.opentofu.org/hashicorp/kubernetes\"]"},
         {"instances", {{{"schema_version", 0}, {"attributes", attributes}, {"sensitive_attributes", json::array()}}}}};
   }
-  /// Through OpenTofu, but not by its provider for Kubernetes, which is not to be had here.
+  /// Pushes a state with OpenTofu, because its provider for Kubernetes is not installed here.
   void push(int serial, const json& resources) {
     const json state = {{"version", 4},
                         {"terraform_version", "1.10.6"},
@@ -68,7 +69,8 @@ class TerraformSource : public testing::Test {
                         {"resources", resources}};
     tofu_.run({"state", "push", files_.write("push.json", state.dump())});
   }
-  static std::vector<v1::BackendChangeEvent> told(const NatsSubscriber& events, const std::string& subject) {
+  /// Returns the events of that NATS subject so far.
+  static std::vector<v1::BackendChangeEvent> published(const NatsSubscriber& events, const std::string& subject) {
     std::vector<v1::BackendChangeEvent> out;
     for (const auto& message : events.received()) {
       if (message.subject != subject) continue;
@@ -77,12 +79,12 @@ class TerraformSource : public testing::Test {
     return out;
   }
   static bool arrives(const NatsSubscriber& events, const std::string& subject, std::size_t count = 1) {
-    return eventually([&] { return told(events, subject).size() >= count; }, seconds(30));
+    return eventually([&] { return published(events, subject).size() >= count; }, seconds(30));
   }
   static std::vector<std::string> fields(const v1::BackendChangeEvent& event) {
     return {event.changed_fields().begin(), event.changed_fields().end()};
   }
-  /// Everything that left the workers.
+  /// Returns everything that left the workers.
   static std::string everything(const Agent& a, const NatsSubscriber& events) {
     std::string out = a.log();
     for (const auto& command : {"drifts", "resources", "events", "backends", "status"})
@@ -92,7 +94,7 @@ class TerraformSource : public testing::Test {
     return out;
   }
 
-  TempDir dir_, files_;  // below the config's folder a worker is started anew with each file
+  TempDir dir_, files_;  // not in the folder of the configuration, where a worker is restarted when a file is replaced
   Tofu tofu_;
   NatsServer nats_;
 };
@@ -107,7 +109,7 @@ TEST_F(TerraformSource, AnApplyThatAddsChangesAndRemovesABackendIsThatBackendsEv
 
   apply(kafka("b1.example:9092", "canary-one"));
   ASSERT_TRUE(arrives(events, "backend.orders.created")) << a.log() << a.cli({"backends"}).out;
-  const auto created = told(events, "backend.orders.created")[0];
+  const auto created = published(events, "backend.orders.created")[0];
   EXPECT_EQ(created.change_type(), v1::BACKEND_CHANGE_TYPE_CREATED);
   EXPECT_EQ(created.source(), "terraform");
   EXPECT_EQ(created.new_state().type(), "kafka");
@@ -117,7 +119,7 @@ TEST_F(TerraformSource, AnApplyThatAddsChangesAndRemovesABackendIsThatBackendsEv
 
   apply(kafka("b1.example:9092,b2.example:9092", "canary-one"));
   ASSERT_TRUE(arrives(events, "backend.orders.endpoint.changed")) << a.log();
-  const auto moved = told(events, "backend.orders.endpoint.changed")[0];
+  const auto moved = published(events, "backend.orders.endpoint.changed")[0];
   EXPECT_THAT(fields(moved), ElementsAre("config.kafka.brokers"));
   EXPECT_EQ(moved.source(), "terraform");
   EXPECT_EQ(moved.metadata().at("address"), "terraform_data.bus");
@@ -127,17 +129,17 @@ TEST_F(TerraformSource, AnApplyThatAddsChangesAndRemovesABackendIsThatBackendsEv
   EXPECT_EQ(moved.metadata().at("lineage"), state["lineage"]);
   EXPECT_EQ(moved.metadata().at("serial"), state["serial"].dump());
 
-  apply(kafka("b2.example:9092,b1.example:9092", "canary-two"));  // the order of brokers says nothing
+  apply(kafka("b2.example:9092,b1.example:9092", "canary-two"));  // the order of brokers has no meaning
   ASSERT_TRUE(arrives(events, "backend.orders.credentials.rotated")) << a.log();
-  const auto rotated = told(events, "backend.orders.credentials.rotated")[0];
+  const auto rotated = published(events, "backend.orders.credentials.rotated")[0];
   EXPECT_THAT(fields(rotated), ElementsAre("config.kafka.auth.sasl.password"));
-  EXPECT_EQ(told(events, "backend.orders.endpoint.changed").size(), 1u);
+  EXPECT_EQ(published(events, "backend.orders.endpoint.changed").size(), 1u);
 
   apply("");
   ASSERT_TRUE(arrives(events, "backend.orders.deleted")) << a.log() << a.cli({"backends"}).out;
-  EXPECT_EQ(told(events, "backend.orders.deleted")[0].change_type(), v1::BACKEND_CHANGE_TYPE_DELETED);
+  EXPECT_EQ(published(events, "backend.orders.deleted")[0].change_type(), v1::BACKEND_CHANGE_TYPE_DELETED);
   EXPECT_TRUE(eventually([&] { return !a.backend("orders"); }));
-  EXPECT_EQ(told(events, "backend.orders.created").size(), 1u);
+  EXPECT_EQ(published(events, "backend.orders.created").size(), 1u);
   EXPECT_THAT(everything(a, events), Not(HasSubstr("canary-")));
   EXPECT_EQ(a.stop(), 0);
 }
@@ -159,19 +161,19 @@ TEST_F(TerraformSource, AKubernetesSecretInTheStateSpeaksForTheBackendThatTheCon
       << a.cli({"resources", "cache"}).out << a.log();
   push(10, json::array({secret("cache", "canary-two")}));
   ASSERT_TRUE(arrives(events, "backend.cache.credentials.rotated")) << a.log() << a.cli({"events"}).out;
-  const auto rotated = told(events, "backend.cache.credentials.rotated")[0];
+  const auto rotated = published(events, "backend.cache.credentials.rotated")[0];
   EXPECT_THAT(fields(rotated), ElementsAre("config.redis.password"));
   EXPECT_EQ(rotated.metadata().at("namespace"), "prod");
   EXPECT_EQ(rotated.metadata().at("kubernetes_secret"), "cache-login");
   EXPECT_EQ(rotated.metadata().at("secret_version"), "77");
   EXPECT_EQ(rotated.metadata().at("address"), "kubernetes_secret_v1.login");
   EXPECT_EQ(rotated.metadata().at("lineage"), "3b1f0c6e-source");
-  EXPECT_EQ(a.backend("cache")->at("type"), "terraform") << "its own provider reads it";
+  EXPECT_EQ(a.backend("cache")->at("type"), "terraform") << "the configured provider still reads the backend";
 
   push(20, json::array());
   ASSERT_TRUE(arrives(events, "backend.cache.config.updated")) << a.log();
-  EXPECT_THAT(fields(told(events, "backend.cache.config.updated")[0]), testing::Contains("registration/cache"))
-      << "the state speaks of it no more";
+  EXPECT_THAT(fields(published(events, "backend.cache.config.updated")[0]), testing::Contains("registration/cache"))
+      << "the state does not contain its registration any more";
   EXPECT_TRUE(eventually([&] {
     for (const auto& drift : a.rows({"drifts", "--all"})) {
       if (drift.at("resource") == "registration/cache" && drift.at("operation") == "deleted") return true;
