@@ -208,8 +208,8 @@ TEST_P(SessionContract, ADeadlineThatTheAgentSeesLateStillGivesTheWorkerItsGrace
   ASSERT_TRUE(core_.run(session.info()));
   std::optional<Result<core::RefreshOutcome>> outcome;
   core_.start(session.refresh({false, {}, {}, milliseconds(100)}, keep(pages_)), outcome);
-  const auto until = std::chrono::steady_clock::now() + milliseconds(500);  // later than the deadline and the grace of
-                                                                            // 300 ms
+  // later than the deadline and the grace of 300 ms
+  const auto until = std::chrono::steady_clock::now() + milliseconds(500);
   asio::post(core_.executor(), [until] {
     while (std::chrono::steady_clock::now() < until) {  // blocks the core thread, as if the machine had stood still
     }

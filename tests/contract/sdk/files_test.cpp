@@ -179,8 +179,8 @@ TEST_P(Files, CancelEndsABlockedWatchSoonerThanItsOwnLookAtTheClock) {
   using namespace std::chrono_literals;
   auto p = probe();
   auto fastest = std::chrono::steady_clock::duration::max();
-  for (int attempt = 0; attempt < 5; ++attempt) {  // one quick end is enough, because the machine may be busy in the
-                                                   // others
+  // One quick end is enough, because the machine may be busy during the others.
+  for (int attempt = 0; attempt < 5; ++attempt) {
     const auto begin = std::chrono::steady_clock::now();
     EXPECT_EQ(p.watch(
                    {}, [](const Collected&) { return false; }, 100ms)

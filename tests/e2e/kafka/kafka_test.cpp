@@ -37,14 +37,14 @@ TEST_F(KafkaLine, ConfigurationOfTopicBrokerAndClusterIsAskedAboutAtItsOwnerAndR
   make_topic("orders");
   ASSERT_NO_FATAL_FAILURE(start(backend("kafka", kNoUsers), {"kafka"}, kKinds));
   const ConfigOf topic(kafka_, {"--entity-type", "topics", "--entity-name", "orders"});
-  asked_and_reverted("topic/orders", "config[\"retention.ms\"]", topic.add("retention.ms=60000"),
-                     topic.remove("retention.ms"));
+  expect_pending_then_reverted("topic/orders", "config[\"retention.ms\"]", topic.add("retention.ms=60000"),
+                               topic.remove("retention.ms"));
   const ConfigOf broker(kafka_, {"--entity-type", "brokers", "--entity-name", "1"});
-  asked_and_reverted("broker/1", "dynamic[\"log.retention.ms\"]", broker.add("log.retention.ms=7200000"),
-                     broker.remove("log.retention.ms"));
+  expect_pending_then_reverted("broker/1", "dynamic[\"log.retention.ms\"]", broker.add("log.retention.ms=7200000"),
+                               broker.remove("log.retention.ms"));
   const ConfigOf all(kafka_, {"--entity-type", "brokers", "--entity-default"});
-  asked_and_reverted("cluster/cluster", "broker_defaults[\"log.segment.bytes\"]",
-                     all.add("log.segment.bytes=104857600"), all.remove("log.segment.bytes"));
+  expect_pending_then_reverted("cluster/cluster", "broker_defaults[\"log.segment.bytes\"]",
+                               all.add("log.segment.bytes=104857600"), all.remove("log.segment.bytes"));
   kafka_.topics({"--alter", "--topic", "orders", "--partitions", "3"});
   EXPECT_TRUE(arrives({"kafka", "topic/orders", "config.updated", "pending", "changed", "partitions"}));
   for (const auto& event : stream_events(nats_)) {
@@ -101,8 +101,8 @@ TEST_F(KafkaLine, StateOfAGroupIsSeenAndIsNoDriftItsDeletionIsOne) {
   const auto rows = agent_->rows({"resources", "kafka", "--kind", "group"});
   ASSERT_EQ(rows.size(), 1u);
   EXPECT_EQ(rows[0]["status"]["state"], "Empty");
-  kafka_.consume("read", "billing", [&] { EXPECT_TRUE(cycles("kafka", 2)); });  // the group is in state Stable during
-                                                                                // these cycles
+  // The group is in state Stable during these cycles.
+  kafka_.consume("read", "billing", [&] { EXPECT_TRUE(cycles("kafka", 2)); });
   EXPECT_TRUE(cycles("kafka", 2));
   EXPECT_THAT(drifts(), IsEmpty());
   kafka_.groups({"--delete", "--group", "billing"});

@@ -59,8 +59,9 @@ void KafkaLine::make_topic(const std::string& name) const {
   kafka_.await_topic(name, true);
 }
 
-void KafkaLine::asked_and_reverted(const std::string& resource, const std::string& field,
-                                   const std::function<void()>& change, const std::function<void()>& back) const {
+void KafkaLine::expect_pending_then_reverted(const std::string& resource, const std::string& field,
+                                             const std::function<void()>& change,
+                                             const std::function<void()>& back) const {
   change();
   EXPECT_TRUE(arrives({"kafka", resource, "config.updated", "pending", "changed", field}));
   back();
@@ -96,8 +97,8 @@ std::string KafkaLine::everything() {
                                                                  {"status"},
                                                                  {"resources", "kafka", "--bodies"},
                                                                  {"backends", "-o", "json"}}) {
-    const Output said = agent_->cli(words);
-    out += said.out + said.err;
+    const Output output = agent_->cli(words);
+    out += output.out + output.err;
   }
   for (const auto& message : stream_contents(nats_.url(), "DRIFT")) out += message.body;
   EXPECT_EQ(agent_->stop(), 0);

@@ -28,8 +28,8 @@ class KafkaLine : public testing::Test {
     return test::arrives(nats_, expected, count);
   }
   /// Expects a pending drift after `change`, and that `back` reverts it.
-  void asked_and_reverted(const std::string& resource, const std::string& field, const std::function<void()>& change,
-                          const std::function<void()>& back) const;
+  void expect_pending_then_reverted(const std::string& resource, const std::string& field,
+                                    const std::function<void()>& change, const std::function<void()>& back) const;
   /// Returns the coverage of a kind. Empty if there is none.
   nlohmann::json coverage(const std::string& backend, const std::string& kind) const;
   std::vector<nlohmann::json> drifts() const { return agent_->rows({"drifts", "--all"}); }

@@ -59,8 +59,8 @@ TEST(Kills, EveryChangeReachesJetStreamAndTheWebhookUnderOneId) {
           {"cache/acl_user/u" + fresh, "orders-db/role/r" + fresh, "platform/instance/kafka_topic.t" + fresh});
     }
     const std::size_t seen = agent.log().size();
-    if (kill % 2 == 0) {  // In half of the kills the agent is at work: it has logged something or shows drifts of these
-                          // changes. If it does
+    if (kill % 2 == 0) {
+      // In half of the kills the agent is at work: it has logged something or shows drifts of these changes. If it does
       // neither within a second, it is killed all the same.
       eventually([&] { return agent.log().size() > seen || agent.rows({"drifts"}).size() > expected.size() / 2; },
                  seconds(1));

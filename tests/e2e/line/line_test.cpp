@@ -196,8 +196,8 @@ TEST_F(Line, NoCanaryIsInAnyEventLogStoreFileOrOutput) {
   redis_.command({"ACL", "SETUSER", "app", "resetpass", ">user-canary-2"});
   postgres.sql("alter role app password 'role-canary-2'");
   replace_file(state_, tfstate(7, 3, "tf-canary-2"));
-  redis_.command({"CONFIG", "SET", "requirepass", "require-canary"});  // comes last, because after it the test itself
-                                                                       // cannot log in
+  // This comes last, because after it the test itself cannot log in.
+  redis_.command({"CONFIG", "SET", "requirepass", "require-canary"});
   const std::vector<std::string> changed = {"cache/server/server", "cache/acl_user/app", "cache/acl_user/default",
                                             "orders-db/role/app", "platform/instance/kafka_topic.orders"};
   for (const auto& subject : changed) {

@@ -34,13 +34,14 @@ TEST_F(Record, EveryDifferenceDecidesThePipelineWhateverAPolicyMakesOfIt) {
   replace_file(state_, tfstate(7, 3, "old-canary"));
   ASSERT_EQ(once("--record").code, 0);
   ASSERT_EQ(once("--baseline").code, 0);
-  replace_file(state_, tfstate(7, 3, "new-canary"));  // the same serial; the policy accepts changes of class credential
+  // The serial is the same; the policy accepts changes of class credential.
+  replace_file(state_, tfstate(7, 3, "new-canary"));
   const Output secret = once("--baseline");
   EXPECT_EQ(secret.code, 1) << secret.out << secret.err;
   EXPECT_THAT(secret.out,
               AllOf(HasSubstr("sasl_password"), HasSubstr("auto-applied"), testing::Not(HasSubstr("canary"))));
-  replace_file(state_, tfstate(8, 9, "old-canary"));  // another serial: an apply, so the policy accepts the change of
-                                                      // class config
+  // Another serial is an apply, so the policy accepts the change of class config.
+  replace_file(state_, tfstate(8, 9, "old-canary"));
   const Output applied = once("--baseline");
   EXPECT_EQ(applied.code, 1) << applied.out << applied.err;
   EXPECT_THAT(applied.out, AllOf(HasSubstr("partitions"), HasSubstr("auto-applied")));

@@ -54,16 +54,16 @@ class PostgresLine : public testing::Test {
     return test::arrives(nats_, expected, count);
   }
   /// Expects a pending drift after `change`, and that `back` reverts it.
-  void asked_and_reverted(const std::string& resource, const std::string& field, const std::string& change,
-                          const std::string& back, const std::string& database = "shop") const {
+  void expect_pending_then_reverted(const std::string& resource, const std::string& field, const std::string& change,
+                                    const std::string& back, const std::string& database = "shop") const {
     server_.sql(change, database);
     EXPECT_TRUE(arrives({"db", resource, "config.updated", "pending", "changed", field})) << change;
     server_.sql(back, database);
     EXPECT_TRUE(arrives({"db", resource, "config.updated", "reverted", {}, field})) << back;
   }
   /// Expects a deleted drift after `drop`, and a recreated one after `create`.
-  void deleted_then_recreated(const std::string& resource, const std::string& drop, const std::string& create,
-                              const std::string& database = "shop") const {
+  void expect_deleted_then_recreated(const std::string& resource, const std::string& drop, const std::string& create,
+                                     const std::string& database = "shop") const {
     server_.sql(drop, database);
     EXPECT_TRUE(arrives({"db", resource, "config.updated", "pending", "deleted", {}})) << drop;
     server_.sql(create, database);
@@ -91,41 +91,44 @@ TEST_F(PostgresLine, EveryKindChangesAndReverts) {
       << "host all intruder 10.0.0.0/8 scram-sha-256\n";
   const std::string rules = server_.value("SELECT count(*) FROM pg_hba_file_rules");
   EXPECT_TRUE(arrives({"db", "hba_rule/" + rules, "config.updated", "pending", "created", {}}));
-  asked_and_reverted("role/app", "create_db", "ALTER ROLE app CREATEDB", "ALTER ROLE app NOCREATEDB");
-  asked_and_reverted("role/app", "memberships", "GRANT pg_monitor TO app", "REVOKE pg_monitor FROM app");
-  asked_and_reverted("database/shop", "connection_limit", "ALTER DATABASE shop CONNECTION LIMIT 7",
-                     "ALTER DATABASE shop CONNECTION LIMIT -1");
-  asked_and_reverted("database/shop", "grants", "GRANT CREATE ON DATABASE shop TO app",
-                     "REVOKE CREATE ON DATABASE shop FROM app");
-  asked_and_reverted("schema/shop.orders", "grants", "GRANT USAGE ON SCHEMA orders TO app",
-                     "REVOKE USAGE ON SCHEMA orders FROM app");
-  asked_and_reverted("extension/shop.plpgsql", "schema",
-                     "UPDATE pg_extension SET extnamespace = 'orders'::regnamespace WHERE extname = 'plpgsql'",
-                     "UPDATE pg_extension SET extnamespace = 'pg_catalog'::regnamespace WHERE extname = 'plpgsql'");
-  asked_and_reverted("publication/shop.pub", "tables", "ALTER PUBLICATION pub SET TABLE orders.t WHERE (id > 1)",
-                     "ALTER PUBLICATION pub SET TABLE orders.t");
-  asked_and_reverted("subscription/shop.sub", "synchronous_commit",
-                     "ALTER SUBSCRIPTION sub SET (synchronous_commit = local)",
-                     "ALTER SUBSCRIPTION sub SET (synchronous_commit = off)");
-  asked_and_reverted("default_privileges/shop.app:tables", "grants",
-                     "ALTER DEFAULT PRIVILEGES FOR ROLE app GRANT INSERT ON TABLES TO PUBLIC",
-                     "ALTER DEFAULT PRIVILEGES FOR ROLE app REVOKE INSERT ON TABLES FROM PUBLIC");
-  asked_and_reverted("table_fingerprint/shop.orders.t", "indexes", "CREATE INDEX by_v ON orders.t (v)",
-                     "DROP INDEX orders.by_v");
+  expect_pending_then_reverted("role/app", "create_db", "ALTER ROLE app CREATEDB", "ALTER ROLE app NOCREATEDB");
+  expect_pending_then_reverted("role/app", "memberships", "GRANT pg_monitor TO app", "REVOKE pg_monitor FROM app");
+  expect_pending_then_reverted("database/shop", "connection_limit", "ALTER DATABASE shop CONNECTION LIMIT 7",
+                               "ALTER DATABASE shop CONNECTION LIMIT -1");
+  expect_pending_then_reverted("database/shop", "grants", "GRANT CREATE ON DATABASE shop TO app",
+                               "REVOKE CREATE ON DATABASE shop FROM app");
+  expect_pending_then_reverted("schema/shop.orders", "grants", "GRANT USAGE ON SCHEMA orders TO app",
+                               "REVOKE USAGE ON SCHEMA orders FROM app");
+  expect_pending_then_reverted(
+      "extension/shop.plpgsql", "schema",
+      "UPDATE pg_extension SET extnamespace = 'orders'::regnamespace WHERE extname = 'plpgsql'",
+      "UPDATE pg_extension SET extnamespace = 'pg_catalog'::regnamespace WHERE extname = 'plpgsql'");
+  expect_pending_then_reverted("publication/shop.pub", "tables",
+                               "ALTER PUBLICATION pub SET TABLE orders.t WHERE (id > 1)",
+                               "ALTER PUBLICATION pub SET TABLE orders.t");
+  expect_pending_then_reverted("subscription/shop.sub", "synchronous_commit",
+                               "ALTER SUBSCRIPTION sub SET (synchronous_commit = local)",
+                               "ALTER SUBSCRIPTION sub SET (synchronous_commit = off)");
+  expect_pending_then_reverted("default_privileges/shop.app:tables", "grants",
+                               "ALTER DEFAULT PRIVILEGES FOR ROLE app GRANT INSERT ON TABLES TO PUBLIC",
+                               "ALTER DEFAULT PRIVILEGES FOR ROLE app REVOKE INSERT ON TABLES FROM PUBLIC");
+  expect_pending_then_reverted("table_fingerprint/shop.orders.t", "indexes", "CREATE INDEX by_v ON orders.t (v)",
+                               "DROP INDEX orders.by_v");
 }
 
 TEST_F(PostgresLine, WhatIsDroppedIsDeletedAndWhatIsMadeAgainIsAnother) {
   ASSERT_NO_FATAL_FAILURE(start(backend("db", server_.endpoint()), {"db"}));
-  deleted_then_recreated("publication/shop.pub", "DROP PUBLICATION pub", "CREATE PUBLICATION pub FOR TABLE orders.t");
-  deleted_then_recreated("table_fingerprint/shop.orders.t", "DROP TABLE orders.t",
-                         "CREATE TABLE orders.t (id int PRIMARY KEY, v text)");
-  deleted_then_recreated("extension/shop.plpgsql", "DROP EXTENSION plpgsql", "CREATE EXTENSION plpgsql");
-  deleted_then_recreated("default_privileges/shop.app:tables",
-                         "ALTER DEFAULT PRIVILEGES FOR ROLE app REVOKE SELECT ON TABLES FROM PUBLIC",
-                         "ALTER DEFAULT PRIVILEGES FOR ROLE app GRANT SELECT ON TABLES TO PUBLIC");
-  deleted_then_recreated("role/app", "DROP OWNED BY app; DROP ROLE app",
-                         "CREATE ROLE app LOGIN PASSWORD 'role-canary-1'");
-  deleted_then_recreated("schema/shop.orders", "DROP SCHEMA orders CASCADE", "CREATE SCHEMA orders");
+  expect_deleted_then_recreated("publication/shop.pub", "DROP PUBLICATION pub",
+                                "CREATE PUBLICATION pub FOR TABLE orders.t");
+  expect_deleted_then_recreated("table_fingerprint/shop.orders.t", "DROP TABLE orders.t",
+                                "CREATE TABLE orders.t (id int PRIMARY KEY, v text)");
+  expect_deleted_then_recreated("extension/shop.plpgsql", "DROP EXTENSION plpgsql", "CREATE EXTENSION plpgsql");
+  expect_deleted_then_recreated("default_privileges/shop.app:tables",
+                                "ALTER DEFAULT PRIVILEGES FOR ROLE app REVOKE SELECT ON TABLES FROM PUBLIC",
+                                "ALTER DEFAULT PRIVILEGES FOR ROLE app GRANT SELECT ON TABLES TO PUBLIC");
+  expect_deleted_then_recreated("role/app", "DROP OWNED BY app; DROP ROLE app",
+                                "CREATE ROLE app LOGIN PASSWORD 'role-canary-1'");
+  expect_deleted_then_recreated("schema/shop.orders", "DROP SCHEMA orders CASCADE", "CREATE SCHEMA orders");
   server_.sql("SELECT pg_drop_replication_slot('standby_1')");
   EXPECT_TRUE(arrives({"db", "slot/standby_1", "config.updated", "pending", "deleted", {}}));
   server_.sql("SELECT pg_create_physical_replication_slot('standby_1')");

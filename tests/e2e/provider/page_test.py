@@ -122,7 +122,8 @@ def main():
     print("\nseconds  command")
     for seconds, command in table:
         print(f"{seconds:7.1f}  {command}")
-    print(f"{sum(seconds for seconds, _ in table):7.1f}  in total; {cpu:.1f} s of CPU time, the maximum is {MAX_CPU_SECONDS}")
+    total = sum(seconds for seconds, _ in table)
+    print(f"{total:7.1f}  in total; {cpu:.1f} s of CPU time, the maximum is {MAX_CPU_SECONDS}")
     if not table:
         sys.exit("page_test: the page has no commands")
     if cpu > MAX_CPU_SECONDS:

@@ -51,8 +51,8 @@ class RedisLine : public testing::Test {
     return test::arrives(nats_, expected, count);
   }
   /// Expects a pending drift after `change`, and that `back` reverts it.
-  void asked_and_reverted(const std::string& backend, const std::string& resource, const std::string& field,
-                          const std::function<void()>& change, const std::function<void()>& back) const {
+  void expect_pending_then_reverted(const std::string& backend, const std::string& resource, const std::string& field,
+                                    const std::function<void()>& change, const std::function<void()>& back) const {
     change();
     EXPECT_TRUE(arrives({backend, resource, "config.updated", "pending", "changed", field}));
     back();
@@ -71,16 +71,16 @@ TEST_F(RedisLine, EveryKindChangesRevertsGoesAndComesBack) {
   const auto run_at = [](auto& server, std::vector<std::string> words) {
     return [&server, words] { EXPECT_EQ(server.command(words), words[1] == "DELUSER" ? "1" : "OK") << words[1]; };
   };
-  asked_and_reverted("cache", "server/server", "config.maxmemory",
-                     run_at(server_, {"CONFIG", "SET", "maxmemory", "64mb"}),
-                     run_at(server_, {"CONFIG", "SET", "maxmemory", "0"}));
-  asked_and_reverted("cache", "acl_user/app", "commands", run_at(server_, {"ACL", "SETUSER", "app", "+set"}),
-                     run_at(server_, {"ACL", "SETUSER", "app", "-set"}));
-  asked_and_reverted("watchers", "sentinel_master/m", "quorum",
-                     run_at(sentinel_, {"SENTINEL", "SET", "m", "quorum", "2"}),
-                     run_at(sentinel_, {"SENTINEL", "SET", "m", "quorum", "1"}));
-  asked_and_reverted("shards", "cluster/cluster", "shards", run_at(cluster_, {"CLUSTER", "DELSLOTS", "7"}),
-                     run_at(cluster_, {"CLUSTER", "ADDSLOTS", "7"}));
+  expect_pending_then_reverted("cache", "server/server", "config.maxmemory",
+                               run_at(server_, {"CONFIG", "SET", "maxmemory", "64mb"}),
+                               run_at(server_, {"CONFIG", "SET", "maxmemory", "0"}));
+  expect_pending_then_reverted("cache", "acl_user/app", "commands", run_at(server_, {"ACL", "SETUSER", "app", "+set"}),
+                               run_at(server_, {"ACL", "SETUSER", "app", "-set"}));
+  expect_pending_then_reverted("watchers", "sentinel_master/m", "quorum",
+                               run_at(sentinel_, {"SENTINEL", "SET", "m", "quorum", "2"}),
+                               run_at(sentinel_, {"SENTINEL", "SET", "m", "quorum", "1"}));
+  expect_pending_then_reverted("shards", "cluster/cluster", "shards", run_at(cluster_, {"CLUSTER", "DELSLOTS", "7"}),
+                               run_at(cluster_, {"CLUSTER", "ADDSLOTS", "7"}));
   run_at(server_, {"ACL", "DELUSER", "app"})();
   EXPECT_TRUE(arrives({"cache", "acl_user/app", "config.updated", "pending", "deleted", {}}));
   run_at(server_, {"ACL", "SETUSER", "app", "on", ">user-canary-1", "~app:*", "+get"})();
@@ -109,7 +109,7 @@ TEST_F(RedisLine, CredentialsRotateAndAreNowhere) {
   sentinel_.command({"SENTINEL", "CONFIG", "SET", "sentinel-pass", "sentinel-canary"});
   EXPECT_TRUE(
       arrives({"watchers", "server/server", "credentials.rotated", "auto-applied", "changed", "config.sentinel-pass"}));
-  // comes last, because after it the test itself cannot log in
+  // This comes last, because after it the test itself cannot log in.
   server_.command({"CONFIG", "SET", "requirepass", "require-canary"});
   EXPECT_TRUE(
       arrives({"cache", "server/server", "credentials.rotated", "auto-applied", "changed", "config.requirepass"}));
