@@ -219,6 +219,7 @@ static driftd_status provider_watch(driftd_instance instance, driftd_call call, 
   (void)args;
   const Folder* self = instance;
   const int events = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+  if (events < 0) return fail(self, call, errno);
   driftd_status status = DRIFTD_OK;
   while (status == DRIFTD_OK && !host->cancelled(call)) {
     /* The watch is set each time, because the path may lead to another folder by now. */

@@ -115,6 +115,7 @@ class Folder final : public sdk::Instance {
   // Watches the folder until the host cancels the call. Each change sends a hint, and the agent refreshes at once.
   void watch(sdk::Call& call, const std::string&) override {
     const Fd events{::inotify_init1(IN_NONBLOCK | IN_CLOEXEC)};
+    if (events.fd < 0) fail(errno);
     while (!call.cancelled()) {
       // The watch is set each time, because the path may lead to another folder by now.
       if (::inotify_add_watch(events.fd, folder_.c_str(), kEvents) < 0) fail(errno);
