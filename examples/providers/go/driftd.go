@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// driftd's provider ABI 1.0 (driftd/provider.h) for Go. Copy driftd.go, driftd.c and driftd.h next to your provider. They
-// use nothing of it but the variable `plugin`. A panic of the provider becomes DRIFTD_INTERNAL with its text.
+// driftd's provider ABI 1.0 (driftd/provider.h) for Go. Copy driftd.go, driftd.c and driftd.h next to your provider. Of
+// your provider they use only the variable `plugin`. A panic of the provider becomes DRIFTD_INTERNAL with its text.
 package main
 
 /*
@@ -18,7 +18,7 @@ import (
 	"unsafe"
 )
 
-// Status says what the host does next.
+// Status is the result of a call. It decides what the host does next.
 type Status int32
 
 const (
@@ -37,7 +37,7 @@ const (
 	Internal        Status = C.DRIFTD_INTERNAL
 )
 
-// Failure says why a call fails. If Code is Denied, Right names what must be granted.
+// Failure tells why a call fails. If Code is Denied, Right names what must be granted.
 type Failure struct {
 	Code        Status
 	Text, Right string
@@ -45,8 +45,8 @@ type Failure struct {
 
 func (f *Failure) Error() string { return f.Text }
 
-// Or gives an error this code, unless it is nil or has a code already.
-func Or(code Status, err error) error {
+// WithCode gives an error this code, unless the error is nil or has a code already.
+func WithCode(code Status, err error) error {
 	var failure *Failure
 	if err == nil || err == ErrFinishSoon || errors.As(err, &failure) {
 		return err
@@ -64,7 +64,8 @@ type Unread struct {
 	Reason string
 }
 
-// Record is one resource as read now. Body is a JSON object; ObservedNs is Call.Now() when the request was sent.
+// Record is one resource as it was read now. Body is a JSON object. ObservedNs is the time of Call.Now() just before the
+// system was asked.
 type Record struct {
 	Kind, ID   string
 	Body       []byte
@@ -72,14 +73,14 @@ type Record struct {
 	ObservedNs int64
 }
 
-// Refresh is what the host asks for.
+// Refresh is what the host asks for. Full: everything must be listed, without using Cursor.
 type Refresh struct {
 	Full   bool
 	Cursor string
-	Kinds  []string // empty: all
+	Kinds  []string // empty: all kinds
 }
 
-// Wants is true if the host asks for this kind.
+// Wants returns true if the host asks for this kind.
 func (r Refresh) Wants(kind string) bool {
 	for _, k := range r.Kinds {
 		if k == kind {
@@ -92,7 +93,7 @@ func (r Refresh) Wants(kind string) bool {
 // Instance is one opened backend. Its calls may run at the same time.
 type Instance interface {
 	Refresh(call Call, request Refresh) error
-	Read(call Call, ids []Identity) error // must call call.Settle for each
+	Read(call Call, ids []Identity) error // must call call.Answer for each identity
 	Health(call Call) error               // nil: the system can be reached
 	Watch(call Call) error                // blocks until call.Cancelled()
 }
@@ -100,25 +101,25 @@ type Instance interface {
 // Plugin is what this library offers.
 type Plugin struct {
 	Describe  string
-	Documents map[string]string // "settings" and each kind
+	Documents map[string]string // the schema of "settings" and of each kind
 	Open      func(settings []byte) (Instance, error)
 }
 
 // Call is a call in progress. Use it only during that call and on its goroutine.
 type Call struct{ handle C.driftd_call }
 
-// Now is the host's wall clock, ns since the epoch.
+// Now returns the host's wall clock in ns since the epoch.
 func (c Call) Now() int64 { return int64(C.go_now()) }
 
-// Cancelled is true if the host wants the call to end.
+// Cancelled returns true if the host wants the call to end.
 func (c Call) Cancelled() bool { return C.go_cancelled(c.handle) != 0 }
 
 // Wait blocks until fd is readable (true) or the host wants the call to end (false).
 func (c Call) Wait(fd int) bool { return C.go_wait(c.handle, C.int(fd)) != 0 }
 
-// ErrFinishSoon is returned by Emit if the record was accepted and the host wants no more now. Return it from the call:
-// the call succeeds, and the kind is not complete.
-var ErrFinishSoon = errors.New("the host wants no more now")
+// ErrFinishSoon is returned by Emit if the record was accepted and the host wants no more records now. Return it from
+// the call: the call succeeds, and the kind is not complete.
+var ErrFinishSoon = errors.New("the host wants no more records now")
 
 // Emit pushes a record. It fails with Cancelled if the host wants the call to end.
 func (c Call) Emit(r Record) error {
@@ -140,14 +141,15 @@ func (c Call) Emit(r Record) error {
 	return refused(status, "a record")
 }
 
-// Settle answers one identity of a Read with its record, or with "not found" if r is nil. It returns err unchanged.
-func (c Call) Settle(id Identity, r *Record, err error) error {
-	if err == nil && r == nil {
+// Answer answers one identity of a Read with its record, or with "not found" if the record is nil.
+func (c Call) Answer(id Identity, r *Record) error {
+	if r == nil {
 		c.diag(NotFound, id, "gone", "")
-	} else if err == nil {
-		if err = c.Emit(*r); err == ErrFinishSoon { // meant for lists: a Read answers every identity
-			return nil
-		}
+		return nil
+	}
+	err := c.Emit(*r)
+	if err == ErrFinishSoon { // this is meant for lists: a Read answers every identity
+		return nil
 	}
 	return err
 }
@@ -155,14 +157,15 @@ func (c Call) Settle(id Identity, r *Record, err error) error {
 // Checkpoint ends a page. A later Refresh can resume after it with the cursor.
 func (c Call) Checkpoint(cursor string) error { return c.mark(C.DRIFTD_MARK_CHECKPOINT, "", cursor, 0) }
 
-// Complete says that every resource of the kind was emitted in this run, and how many there were.
+// Complete reports that every resource of the kind was emitted in this refresh, and how many there were.
 func (c Call) Complete(kind string, count int) error {
 	return c.mark(C.DRIFTD_MARK_COMPLETE, kind, "", count)
 }
 
-// Hint tells the host, from a watch, to refresh now.
+// Hint asks the host, from a watch, to refresh now.
 func (c Call) Hint() error { return c.mark(C.DRIFTD_MARK_BOOKMARK, "", "", 0) }
 
+// mark sends a mark of the type `which`.
 func (c Call) mark(which int, kind, cursor string, count int) error {
 	var t texts
 	defer t.free()
@@ -173,7 +176,7 @@ func (c Call) mark(which int, kind, cursor string, count int) error {
 	return refused(status, "a mark")
 }
 
-// WithSecret runs f with the bytes that a token stands for and overwrites them afterwards.
+// WithSecret runs f with the secret that a token stands for, and overwrites its bytes afterwards.
 func (c Call) WithSecret(token string, f func(secret []byte) error) error {
 	var t texts
 	defer t.free()
@@ -185,12 +188,14 @@ func (c Call) WithSecret(token string, f func(secret []byte) error) error {
 	return f(unsafe.Slice((*byte)(unsafe.Pointer(secret.data)), int(secret.len)))
 }
 
+// diag sends a diagnostic: about one resource, or about the whole call if id is empty.
 func (c Call) diag(code Status, id Identity, text, right string) {
 	var t texts
 	defer t.free()
 	C.go_diag(c.handle, C.driftd_status(code), t.lend(id.Kind), t.lend(id.ID), t.lend(text), t.lend(right))
 }
 
+// refused returns nil for OK, otherwise a Failure.
 func refused(status Status, what string) error {
 	if status == OK {
 		return nil
@@ -198,21 +203,24 @@ func refused(status Status, what string) error {
 	return &Failure{Code: status, Text: "the host refused " + what}
 }
 
-// texts are copies in C memory that live for one host call.
+// texts are copies of Go strings in C memory. They live during one call of a host function.
 type texts []unsafe.Pointer
 
+// lend copies a text into C memory. free releases it.
 func (t *texts) lend(text string) *C.char {
 	out := C.CString(text)
 	*t = append(*t, unsafe.Pointer(out))
 	return out
 }
+
+// free releases all copies.
 func (t *texts) free() {
 	for _, text := range *t {
 		C.free(text)
 	}
 }
 
-// guarded runs f. An error or a panic becomes the status and one diagnostic.
+// guarded runs f for a call of the host. An error or a panic becomes the status and one diagnostic.
 func guarded(call C.driftd_call, f func(Call) error) (status C.driftd_status) {
 	c := Call{call}
 	defer func() {
@@ -222,20 +230,25 @@ func guarded(call C.driftd_call, f func(Call) error) (status C.driftd_status) {
 		}
 	}()
 	var failure *Failure
-	if err := Or(Internal, f(c)); err != nil && errors.As(err, &failure) {
+	if err := WithCode(Internal, f(c)); err != nil && errors.As(err, &failure) {
 		c.diag(failure.Code, Identity{}, failure.Text, failure.Right)
 		return C.driftd_status(failure.Code)
 	}
 	return C.DRIFTD_OK // f succeeded or returned ErrFinishSoon
 }
 
+// text copies a text of the host.
 func text(s C.driftd_str) string {
 	if s.len == 0 {
 		return ""
 	}
 	return string(unsafe.Slice((*byte)(unsafe.Pointer(s.data)), int(s.len)))
 }
+
+// instance returns the Instance of a handle that goOpen made.
 func instance(self C.uintptr_t) Instance { return cgo.Handle(self).Value().(Instance) }
+
+// push hands a document to the host's function `to`.
 func push(to, user unsafe.Pointer, document string) C.driftd_status {
 	var t texts
 	defer t.free()
@@ -262,7 +275,7 @@ func goOpen(call C.driftd_call, settings *C.char, size C.uint64_t, out *C.uintpt
 		if err == nil {
 			*out = C.uintptr_t(cgo.NewHandle(made))
 		}
-		return Or(Invalid, err)
+		return WithCode(Invalid, err)
 	})
 }
 
@@ -305,4 +318,5 @@ func goWatch(self C.uintptr_t, call C.driftd_call) C.driftd_status {
 //export goClose
 func goClose(self C.uintptr_t) { cgo.Handle(self).Delete() }
 
+// main is required by -buildmode=c-shared and is never called.
 func main() {}

@@ -4,9 +4,9 @@ package main
 import "testing"
 
 func TestDigestIsHmacSha256OfTheContentUnderTheKey(t *testing.T) {
-	const fox = "f7bc83f430538424b13298e6aa6fb143ef4d59a14946175997479dbc2d1a3cd8"
-	if got := digest([]byte("key"), []byte("The quick brown fox jumps over the lazy dog")); got != fox {
-		t.Errorf("expected %s, found %s", fox, got)
+	const expected = "f7bc83f430538424b13298e6aa6fb143ef4d59a14946175997479dbc2d1a3cd8"
+	if found := digest([]byte("key"), []byte("The quick brown fox jumps over the lazy dog")); found != expected {
+		t.Errorf("expected %s, found %s", expected, found)
 	}
 }
 
@@ -14,7 +14,7 @@ func TestOpenRefusesMissingSettings(t *testing.T) {
 	for _, settings := range []string{"", "null", "{}", `["/etc"]`, `{"path": "/etc"}`, `{"path": "", "key": ""}`} {
 		instance, err := plugin.Open([]byte(settings))
 		if err == nil || instance != nil {
-			t.Errorf("expected a refusal of %q", settings)
+			t.Errorf("settings %q: expected an error, found none", settings)
 		}
 	}
 }
