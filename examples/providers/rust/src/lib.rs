@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A provider in Rust. It shows a folder: each regular file in it is one resource of the kind `file`.
-//! The attribute `digest` shows that a content changed without showing the content. It is an HMAC-SHA256 under a secret
-//! setting, because the plain hash of a short text can be guessed.
+//! A provider in Rust. It reads a folder: each regular file in it is one resource of the kind `file`.
+//! The attribute `digest` tells that the content of a file changed, but not what the content is. It is an HMAC-SHA256
+//! with a secret key from the settings, because somebody could guess a short content from its plain hash.
 mod driftd;
 #[cfg(test)]
 mod tests;
@@ -12,24 +12,26 @@ use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
 use std::os::unix::{fs::PermissionsExt, io::AsRawFd};
 use std::{collections::BTreeSet, fs, io};
 
-/// Bytes. A larger file gets no digest.
-const MAX_SIZE: u64 = 16 << 20;
+/// A larger file gets no digest.
+const MAX_BYTES: u64 = 16 << 20;
 
 // ---- What the provider offers.
 
 static PLUGIN: Plugin = Plugin {
     describe: r#"{"id": "files", "version": "0.1.0", "types": ["files"], "kinds": ["file"],
         "extensions": [{"id": "driftd.watch", "revision": 1}], "concurrency": 2, "metrics": []}"#,
-    documents: &[("settings", SETTINGS), ("file", FILE)],
+    documents: &[("settings", SETTINGS_SCHEMA), ("file", FILE_SCHEMA)],
     open,
 };
 
-const SETTINGS: &str = r#"{"type": "object", "required": ["path", "key"], "additionalProperties": false, "properties": {
-    "path": {"type": "string", "format": "path", "description": "the folder"},
-    "key": {"type": "string", "writeOnly": true, "description": "key of the digests, by reference"}}}"#;
+const SETTINGS_SCHEMA: &str = r#"{
+    "type": "object", "required": ["path", "key"], "additionalProperties": false, "properties": {
+        "path": {"type": "string", "format": "path", "description": "the folder"},
+        "key": {"type": "string", "writeOnly": true, "description": "key of the digests, by reference"}}}"#;
 
-const FILE: &str = r#"{"schema": "driftd-schema/1", "kind": "file", "revision": 1, "class": "config", "title": "a file",
-    "attributes": {"executable": {"type": "bool"}, "size": {"type": "int"}, "digest": {"type": "string"}}}"#;
+const FILE_SCHEMA: &str = r#"{
+    "schema": "driftd-schema/1", "kind": "file", "revision": 1, "class": "config", "title": "a file", "attributes": {
+        "executable": {"type": "bool"}, "size": {"type": "int"}, "digest": {"type": "string"}}}"#;
 
 // Defines the only exported symbol.
 driftd_provider!(PLUGIN);
@@ -39,11 +41,11 @@ driftd_provider!(PLUGIN);
 /// It does not change after open, so its calls may run at the same time.
 struct Folder {
     path: String,
-    /// Stands for the secret.
+    /// Stands for the secret key.
     token: String,
 }
 
-/// Reads the settings. Without them it opens nothing. The secret is asked for in the calls that need it.
+/// Reads the settings and fails if one is missing. The secret itself is asked for in each call that needs it.
 fn open(settings: &str) -> Outcome<Box<dyn Instance>> {
     let json: serde_json::Value = serde_json::from_str(settings).unwrap_or_default();
     let text = |name: &str| json[name].as_str().unwrap_or_default().to_string();
@@ -54,20 +56,21 @@ fn open(settings: &str) -> Outcome<Box<dyn Instance>> {
     Ok(Box::new(folder))
 }
 
-/// Returns the HMAC-SHA256 of a text as hex digits.
-fn digest(key: &[u8], text: &[u8]) -> String {
+/// Returns the HMAC-SHA256 of a content as hex digits.
+fn digest(key: &[u8], content: &[u8]) -> String {
     let mut mac = Hmac::<sha2::Sha256>::new_from_slice(key).expect("HMAC takes a key of any length");
-    mac.update(text);
+    mac.update(content);
     mac.finalize().into_bytes().iter().map(|byte| format!("{:02x}", byte)).collect()
 }
 
-/// The digest exists but is not known. It is emitted as unread, which is never a drift.
+/// Marks the digest as unread, with the reason. An unread attribute counts as unknown, never as a drift.
 fn unread_digest(code: driftd::Status, reason: String) -> Option<Unread> {
     Some(Unread { path: "digest".into(), code, reason })
 }
 
 impl Folder {
-    /// Makes the failure of a call. The code tells the host what to do next; a missing right is named.
+    /// Makes the failure of a call. Its code tells the host what to do next. DENIED also names the right that is
+    /// missing.
     fn fail(&self, error: io::Error) -> Failure {
         let text = format!("{}: {}", self.path, error);
         if error.kind() == io::ErrorKind::PermissionDenied {
@@ -90,32 +93,32 @@ impl Folder {
     }
 
     /// Reads one file. Returns None if it is gone or not a regular file.
-    fn look(&self, call: &Call, key: &[u8], name: &str) -> Outcome<Option<Record>> {
+    fn read_file(&self, call: &Call, key: &[u8], name: &str) -> Outcome<Option<Record>> {
         if call.cancelled() {
             return Err(Failure::new(driftd::CANCELLED, format!("stopped before {}", name)));
         }
         // The time must be taken before the system is asked.
         let observed_ns = call.now();
         let path = format!("{}/{}", self.path, name);
-        let at = match fs::symlink_metadata(&path) {
-            Ok(at) => at,
+        let info = match fs::symlink_metadata(&path) {
+            Ok(info) => info,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                // Perhaps the whole folder is missing. Then the call fails.
+                // If the folder itself is missing, list() fails, and so does the call.
                 self.list()?;
                 return Ok(None);
             }
             Err(error) => return Err(self.fail(error)),
         };
-        if !at.is_file() {
+        if !info.is_file() {
             return Ok(None);
         }
-        let executable = at.permissions().mode() & 0o111 != 0;
-        let mut body = serde_json::json!({"executable": executable, "size": at.len()});
+        let executable = info.permissions().mode() & 0o111 != 0;
+        let mut body = serde_json::json!({"executable": executable, "size": info.len()});
         let mut unread = None;
-        if at.len() > MAX_SIZE {
+        if info.len() > MAX_BYTES {
             unread = unread_digest(driftd::UNSUPPORTED, "above 16 MiB".into());
-        } else if let Ok(text) = fs::read(&path) {
-            body["digest"] = digest(key, &text).into();
+        } else if let Ok(content) = fs::read(&path) {
+            body["digest"] = digest(key, &content).into();
         } else {
             unread = unread_digest(driftd::DENIED, format!("grant r on {}", path));
         }
@@ -124,7 +127,7 @@ impl Folder {
 }
 
 impl Instance for Folder {
-    /// Lists the folder.
+    /// Lists the folder and emits each file in it.
     fn refresh(&self, call: &Call, request: &Refresh) -> Outcome<()> {
         if !request.wants("file") {
             return Ok(());
@@ -132,27 +135,27 @@ impl Instance for Folder {
         let key = call.secret(&self.token)?;
         let mut count = 0;
         for name in self.list()? {
-            if let Some(record) = self.look(call, &key, &name)? {
-                // False: the host wants no more records now. The kind is not complete then.
+            if let Some(record) = self.read_file(call, &key, &name)? {
+                // False: the host wants no more records now. Then the kind is not complete.
                 if !call.emit(&record)? {
                     return Ok(());
                 }
                 count += 1;
             }
         }
-        // Everything was listed and nothing failed. The host takes what is missing for deleted.
+        // Everything was listed and nothing failed, so the host may take what is missing for deleted.
         call.complete("file", count)
     }
 
-    /// Reads some resources by their identity. Each must be answered.
+    /// Reads some resources by their identity. Each of them must be answered, also if emit() returns false.
     fn read(&self, call: &Call, ids: &[Identity]) -> Outcome<()> {
         let key = call.secret(&self.token)?;
-        // Fails if the folder is missing: that says nothing about its content.
+        // Fails if the folder is missing, because then nothing is known about the resources.
         let names = self.list()?;
         for id in ids {
             let mut record = None;
             if id.kind == "file" && names.contains(&id.id) {
-                record = self.look(call, &key, &id.id)?;
+                record = self.read_file(call, &key, &id.id)?;
             }
             match record {
                 Some(record) => {
@@ -164,7 +167,7 @@ impl Instance for Folder {
         Ok(())
     }
 
-    /// The system is up if the folder can be listed.
+    /// Reports that the system is up if the folder can be listed.
     fn health(&self, _: &Call) -> Outcome<()> {
         self.list()?;
         Ok(())
@@ -172,17 +175,23 @@ impl Instance for Folder {
 
     /// Watches the folder until the host cancels the call. Each change sends a hint, and the agent refreshes at once.
     fn watch(&self, call: &Call) -> Outcome<()> {
-        use AddWatchFlags as On;
-        let changes =
-            On::IN_CLOSE_WRITE | On::IN_ATTRIB | On::IN_MOVE | On::IN_DELETE | On::IN_MOVE_SELF | On::IN_ONLYDIR;
+        let watched_events = AddWatchFlags::IN_CLOSE_WRITE
+            | AddWatchFlags::IN_ATTRIB
+            | AddWatchFlags::IN_MOVE
+            | AddWatchFlags::IN_DELETE
+            | AddWatchFlags::IN_MOVE_SELF
+            | AddWatchFlags::IN_ONLYDIR;
         let flags = InitFlags::IN_NONBLOCK | InitFlags::IN_CLOEXEC;
         let events = Inotify::init(flags).map_err(|e| self.fail(e.into()))?;
         while !call.cancelled() {
             // The watch is set each time, because the path may lead to another folder by now.
-            events.add_watch(self.path.as_str(), changes).map_err(|e| self.fail(e.into()))?;
+            events.add_watch(self.path.as_str(), watched_events).map_err(|e| self.fail(e.into()))?;
             // The first hint is for changes before the watch was set.
             call.hint()?;
-            while call.wait(events.as_raw_fd()) && events.read_events().is_err() {}
+            if call.wait(events.as_raw_fd()) {
+                // The events are only taken out of the queue: the refresh lists the folder anyway.
+                let _ = events.read_events();
+            }
         }
         Ok(())
     }
