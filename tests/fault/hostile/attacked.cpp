@@ -10,17 +10,18 @@ namespace {
 
 using std::chrono::seconds;
 
-constexpr long kMib = 1024;  // KiB
-/// Above idle. A sanitizer keeps shadow of what is used, and red zones around it.
+constexpr long kKibPerMib = 1024;
+/// The maximum growth of the agent above idle. A sanitizer needs more: shadow memory and red zones.
 #if defined(__SANITIZE_THREAD__)
-constexpr long kMayGrow = 64 * kMib * 8;
+constexpr long kMaxGrowthKib = 64 * kKibPerMib * 8;
 #elif defined(__SANITIZE_ADDRESS__)
-constexpr long kMayGrow = 64 * kMib * 2;
+constexpr long kMaxGrowthKib = 64 * kKibPerMib * 2;
 #else
-constexpr long kMayGrow = 64 * kMib;
+constexpr long kMaxGrowthKib = 64 * kKibPerMib;
 #endif
 
-long kib_of(pid_t pid, const std::string& name) {
+/// Returns a line of /proc/<pid>/status that is in KiB.
+long status_kib(pid_t pid, const std::string& name) {
   std::ifstream status("/proc/" + std::to_string(pid) + "/status");
   for (std::string line; std::getline(status, line);) {
     if (line.starts_with(name)) return std::stol(line.substr(name.size()));
@@ -28,18 +29,18 @@ long kib_of(pid_t pid, const std::string& name) {
   return 0;
 }
 
-/// What a failure shows of a log that may be long.
+/// Returns the end of a log that may be too long for the message of a failure.
 std::string end_of(const std::string& log) {
   constexpr std::size_t kShown = 20'000;
   return log.size() <= kShown ? log : "…" + log.substr(log.size() - kShown);
 }
 
-/// AddressSanitizer keeps 256 MiB of what was given back, of each size beside the others: nothing of the agent's own
-/// could be told from that.
-void keep_little(std::map<std::string, std::string>& environment) {
+/// Limits AddressSanitizer's quarantine. By default it keeps 256 MiB of freed memory, which would hide the growth of
+/// the agent itself.
+void limit_quarantine(std::map<std::string, std::string>& environment) {
 #if defined(__SANITIZE_ADDRESS__)
-  const char* given = std::getenv("ASAN_OPTIONS");
-  environment["ASAN_OPTIONS"] = (given == nullptr ? "" : std::string(given) + ":") + "quarantine_size_mb=8";
+  const char* before = std::getenv("ASAN_OPTIONS");
+  environment["ASAN_OPTIONS"] = (before == nullptr ? "" : std::string(before) + ":") + "quarantine_size_mb=8";
 #else
   (void)environment;
 #endif
@@ -50,20 +51,20 @@ void keep_little(std::map<std::string, std::string>& environment) {
 Attacked::Attacked() { redis_.grant_readme("redis-canary"); }
 Attacked::~Attacked() = default;
 
-/// Told to end, not killed: what it holds until then it gives back, or a sanitizer says so.
+/// Ends the agent by SIGTERM, not SIGKILL: only an agent that ends by itself lets a sanitizer report its leaks.
 void Attacked::TearDown() {
   if (agent_ && agent_->running()) {
     EXPECT_EQ(agent_->stop(), 0) << agent_->log();
   }
 }
 
-long Attacked::rss() const { return kib_of(agent_->pid(), "VmRSS:"); }
-long Attacked::peak() const { return kib_of(agent_->pid(), "VmHWM:"); }
+long Attacked::rss_kib() const { return status_kib(agent_->pid(), "VmRSS:"); }
+long Attacked::peak_kib() const { return status_kib(agent_->pid(), "VmHWM:"); }
 
-void Attacked::begin(const std::string& victim, const std::vector<std::string>& names,
-                     std::map<std::string, std::string> secrets) {
+void Attacked::start_agent(const std::string& victim, const std::vector<std::string>& names,
+                           std::map<std::string, std::string> secrets) {
   secrets.emplace("REDIS_PASSWORD", "redis-canary");
-  keep_little(secrets);
+  limit_quarantine(secrets);
   const std::string neighbour =
       "  - name: cache\n    provider: redis\n    interval: 500ms\n    settings: { address: \"" + redis_.address() +
       "\", username: driftd, password: \"${env:REDIS_PASSWORD}\" }\n";
@@ -78,8 +79,8 @@ void Attacked::begin(const std::string& victim, const std::vector<std::string>& 
   ASSERT_TRUE(eventually([&] { return agent_->established(all); }, seconds(120)))
       << agent_->log() << agent_->cli({"backends"}).out;
   ASSERT_TRUE(neighbour_is_watched());
-  std::ofstream("/proc/" + std::to_string(agent_->pid()) + "/clear_refs") << "5";  // the peak begins anew
-  idle_ = rss();
+  std::ofstream("/proc/" + std::to_string(agent_->pid()) + "/clear_refs") << "5";  // resets VmHWM to VmRSS
+  idle_kib_ = rss_kib();
   pid_ = agent_->pid();
 }
 
@@ -87,23 +88,23 @@ std::vector<nlohmann::json> Attacked::drifts(const std::string& backend, const s
   return agent_->rows({"drifts", "--all", "--whole", "--backend", backend, "--id", id});
 }
 
-testing::AssertionResult Attacked::told(const std::string& backend, const std::string& mark, const std::string& id,
-                                        std::chrono::milliseconds most) const {
-  const auto there = [&] {
+testing::AssertionResult Attacked::drift_appears(const std::string& backend, const std::string& mark,
+                                                 const std::string& id, std::chrono::milliseconds max_wait) const {
+  const auto appeared = [&] {
     const auto found = drifts(backend, id);
     return std::any_of(found.begin(), found.end(),
                        [&](const auto& drift) { return drift.dump().find(mark) != std::string::npos; });
   };
-  if (eventually(there, most)) return testing::AssertionSuccess();
-  return testing::AssertionFailure() << backend << ": not told: " << mark << "\n"
+  if (eventually(appeared, max_wait)) return testing::AssertionSuccess();
+  return testing::AssertionFailure() << backend << ": no drift contains: " << mark << "\n"
                                      << end_of(agent_->log()) << agent_->cli({"backends"}).out;
 }
 
-testing::AssertionResult Attacked::named(const std::string& backend, const std::string& reason) const {
+testing::AssertionResult Attacked::backend_reports(const std::string& backend, const std::string& reason) const {
   if (eventually([&] { return agent_->backend(backend)->dump().find(reason) != std::string::npos; }, seconds(30))) {
     return testing::AssertionSuccess();
   }
-  return testing::AssertionFailure() << "not named: " << reason << "\n"
+  return testing::AssertionFailure() << backend << " does not report: " << reason << "\n"
                                      << agent_->backend(backend)->dump(2) << end_of(agent_->log());
 }
 
@@ -114,7 +115,7 @@ void Attacked::expect_nothing_deleted(const std::string& backend, const std::str
 testing::AssertionResult Attacked::neighbour_is_watched() {
   const std::string value = std::to_string(1'000'000 + ++changes_);
   redis_.command({"CONFIG", "SET", "maxmemory", value});
-  return told("cache", value, "server", seconds(15));
+  return drift_appears("cache", value, "server", seconds(15));
 }
 
 void Attacked::expect_unharmed() {
@@ -123,10 +124,10 @@ void Attacked::expect_unharmed() {
   EXPECT_TRUE(neighbour_is_watched());
   EXPECT_EQ(agent_->backend("cache")->at("failures"), 0) << agent_->backend("cache")->dump();
   EXPECT_EQ(agent_->cli({"status", "--probe", "live"}).code, 0);
-  EXPECT_LE(peak() - idle_, kMayGrow) << "KiB above idle, which was " << idle_;
+  EXPECT_LE(peak_kib() - idle_kib_, kMaxGrowthKib) << "KiB above idle, which was " << idle_kib_;
 }
 
-std::string Attacked::everything() const {
+std::string Attacked::all_output() const {
   std::string out = agent_->log();
   for (const auto& words : std::vector<std::vector<std::string>>{{"status"},
                                                                  {"backends"},
@@ -140,8 +141,8 @@ std::string Attacked::everything() const {
     for (const char* form : {"table", "json"}) {
       auto line = words;
       line.insert(line.end(), {"-o", form});
-      const Output said = agent_->cli(line);
-      out += said.out + said.err;
+      const Output answer = agent_->cli(line);
+      out += answer.out + answer.err;
     }
   }
   out += run({"curl", "-s", "http://127.0.0.1:" + std::to_string(agent_->admin_port()) + "/metrics"}).out;

@@ -12,44 +12,48 @@
 
 namespace driftd::test {
 
-/// An agent with a neighbour, a Redis whose changes are told within seconds, and a victim that is attacked. Whatever
-/// happens to the victim: the agent lives, its memory stays within 64 MiB above idle, the neighbour misses no cycle,
-/// nothing leaks.
+/// An agent with two kinds of backends: the victim, which a test attacks, and a neighbour, a Redis whose changes must
+/// become drifts within seconds. Whatever happens to the victim, the agent lives, its memory stays within 64 MiB above
+/// idle, the neighbour misses no cycle, and nothing leaks.
 class Attacked : public testing::Test {
  protected:
   Attacked();
   ~Attacked() override;
   void TearDown() override;
 
-  /// Starts the agent with the victim's part of the config and waits for all baselines. `names`: the victim's backends.
-  void begin(const std::string& victim, const std::vector<std::string>& names,
-             std::map<std::string, std::string> secrets = {});
-  /// A change of the neighbour becomes its drift in time. The measure of "misses no cycle".
+  /// Starts the agent and waits until every backend has its baseline. `victim` is YAML of the victim's backends,
+  /// `names` are their names, `secrets` is the agent's environment.
+  void start_agent(const std::string& victim, const std::vector<std::string>& names,
+                   std::map<std::string, std::string> secrets = {});
+  /// Changes the neighbour and returns whether the change becomes a drift within 15 s. If not, it missed a cycle.
   testing::AssertionResult neighbour_is_watched();
-  /// Everything that the class promises; after an attack.
+  /// Expects everything that the class promises. Call it after an attack.
   void expect_unharmed();
-  /// All that leaves the agent: log, answers of the API, events of the file sink, metrics, files of the store.
-  std::string everything() const;
-  /// `id`: of one resource, or a glob over ids. To ask for ten thousand rows is an attack of its own.
+  /// Returns everything that leaves the agent: its log, the answers of the API, the events of the file sink, the
+  /// metrics and the files of the store.
+  std::string all_output() const;
+  /// Returns all drifts of a backend. `id` is one resource or a glob. Do not ask for ten thousand rows: that would be
+  /// an attack of its own.
   std::vector<nlohmann::json> drifts(const std::string& backend, const std::string& id = "*") const;
-  /// The backend is judged still: a change that speaks of `mark` becomes its drift.
-  testing::AssertionResult told(const std::string& backend, const std::string& mark, const std::string& id = "*",
-                                std::chrono::milliseconds most = std::chrono::seconds(30)) const;
-  /// What the backend says of itself (coverage, culprits, error) speaks of `reason`.
-  testing::AssertionResult named(const std::string& backend, const std::string& reason) const;
-  /// No resource of the backend ever counted as deleted.
+  /// Waits until a drift of the backend contains the text `mark`. This shows that the backend is still judged.
+  testing::AssertionResult drift_appears(const std::string& backend, const std::string& mark,
+                                         const std::string& id = "*",
+                                         std::chrono::milliseconds max_wait = std::chrono::seconds(30)) const;
+  /// Waits until the backend's row (its coverage, its error …) contains the text `reason`.
+  testing::AssertionResult backend_reports(const std::string& backend, const std::string& reason) const;
+  /// Expects that no resource of the backend ever counted as deleted.
   void expect_nothing_deleted(const std::string& backend, const std::string& id = "*") const;
-  /// Of the agent's process, in KiB: resident now, and the most since begin().
-  long rss() const;
-  long peak() const;
+  /// The resident memory of the agent's process now, and its maximum since start_agent().
+  long rss_kib() const;
+  long peak_kib() const;
 
   TempDir dir_;
-  std::string admin_;       ///< further lines of `admin:`, before begin()
-  std::string more_sinks_;  ///< lines of `sinks:`, before begin()
-  RedisServer redis_;
+  std::string admin_;       ///< more lines of `admin:`; set it before start_agent()
+  std::string more_sinks_;  ///< more lines of `sinks:`; set it before start_agent()
+  RedisServer redis_;       ///< the neighbour
   std::string events_ = dir_.file("events.jsonl");
   std::unique_ptr<Agent> agent_;
-  long idle_ = 0;
+  long idle_kib_ = 0;
   int changes_ = 0;
   pid_t pid_ = 0;
 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Patterns and names that are made to match badly: from a reader of the API, in the configuration, in what is watched.
+// Globs and names that are made to be slow to match: from a reader of the API, in the configuration, and in the watched
+// systems.
 #include <unistd.h>
 
 #include <filesystem>
@@ -15,13 +16,14 @@ namespace {
 using nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
+/// Repeats `part` as often as it fits into `size` bytes.
 std::string repeated(const std::string& part, std::size_t size) {
   std::string out;
   while (out.size() + part.size() <= size) out += part;
   return out;
 }
 
-/// `*a*a*a…b` and its like: each almost matches a name of `a`s, in very many ways.
+/// Returns globs like `*a*a*a…b`. Each almost matches a name that consists of the letter a, in very many ways.
 std::vector<std::string> bombs(std::size_t size) {
   return {repeated("*a", size) + "b",         repeated("*a", size) + "*",  repeated("*", size) + "b",
           repeated("*aa", size) + "*b",       repeated("a*", size) + "ab", repeated("*", size),
@@ -32,19 +34,20 @@ class HostileGlobs : public Attacked {
  protected:
   HostileGlobs() { victim_.grant_readme("victim-canary"); }
 
-  /// Users of Redis whose names and patterns are nothing but `a`, and an instance whose attributes are called so.
-  void watch(const std::string& of_victims) {
+  /// Starts the agent on two victims: Redis users whose names and key patterns consist of the letter a, and a Terraform
+  /// instance whose attributes have such names. `more` is YAML for each of the two backends.
+  void watch(const std::string& more) {
     for (int i = 0; i < 300; ++i) {
       ASSERT_EQ(victim_.command(
                     {"ACL", "SETUSER", std::string(3'700, 'a') + std::to_string(i), "on", "~" + std::string(200, 'a')}),
                 "OK");
     }
     write(3);
-    begin("  - name: ledger\n    provider: redis\n    settings: { address: \"" + victim_.address() +
-              "\", username: driftd, password: \"${env:VICTIM}\" }\n" + of_victims +
-              "  - name: platform\n    provider: terraform\n    settings: { path: " + dir_.file("terraform.tfstate") +
-              " }\n" + of_victims,
-          {"ledger", "platform"}, {{"VICTIM", "victim-canary"}});
+    start_agent("  - name: ledger\n    provider: redis\n    settings: { address: \"" + victim_.address() +
+                    "\", username: driftd, password: \"${env:VICTIM}\" }\n" + more +
+                    "  - name: platform\n    provider: terraform\n    settings: { path: " +
+                    dir_.file("terraform.tfstate") + " }\n" + more,
+                {"ledger", "platform"}, {{"VICTIM", "victim-canary"}});
   }
   void write(int partitions) const {
     json attributes = {{"partitions", partitions}};
@@ -66,7 +69,7 @@ class HostileGlobs : public Attacked {
     std::ofstream(dir_.file("terraform.tfstate.new")) << state.dump();
     std::filesystem::rename(dir_.file("terraform.tfstate.new"), dir_.file("terraform.tfstate"));
   }
-  /// A question by somebody who may look and not decide; its HTTP status.
+  /// Sends a GET with `name=pattern` as somebody who may read but not decide. Returns the HTTP status.
   std::string ask(const std::string& question, const std::string& name, const std::string& pattern) const {
     std::vector<std::string> command{"curl",
                                      "-sS",
@@ -94,7 +97,7 @@ TEST_F(HostileGlobs, OfAReaderAreAnsweredWithinABoundWhileTheOthersAreWatched) {
   if (::geteuid() == 0)
     admin_ = "  read_group: nogroup\n";
   else
-    std::cerr << "not root: the reader is the agent's own user, who may decide as well\n";
+    std::cerr << "not root: the reader is the agent's own user, who may also decide\n";
   ASSERT_NO_FATAL_FAILURE(watch({}));
   std::filesystem::permissions(dir_.path(), std::filesystem::perms::others_exec, std::filesystem::perm_options::add);
   const std::vector<std::pair<std::string, std::string>> questions{{"/v1/drifts?all=true", "id"},
@@ -102,7 +105,7 @@ TEST_F(HostileGlobs, OfAReaderAreAnsweredWithinABoundWhileTheOthersAreWatched) {
                                                                    {"/v1/drifts?all=true", "kind"},
                                                                    {"/v1/resources", "kind"},
                                                                    {"/v1/resources", "backend"}};
-  EXPECT_EQ(ask("/v1/resources", "backend", "ledger*"), "200") << "the reader may look";
+  EXPECT_EQ(ask("/v1/resources", "backend", "ledger*"), "200") << "the reader may read";
   if (::geteuid() == 0) {
     const Output refused =
         run({"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "curl", "-s", "-o", "/dev/null", "-w",
@@ -111,29 +114,29 @@ TEST_F(HostileGlobs, OfAReaderAreAnsweredWithinABoundWhileTheOthersAreWatched) {
   }
   for (const auto& [question, name] : questions) {
     for (const auto& bomb : bombs(3'500)) {
-      const auto begun = Clock::now();
+      const auto start = Clock::now();
       EXPECT_EQ(ask(question, name, bomb), "200") << question << " " << name;
-      EXPECT_LT(Clock::now() - begun, std::chrono::seconds(5) * kPatience)
+      EXPECT_LT(Clock::now() - start, std::chrono::seconds(5) * kPatience)
           << question << " " << name << "=" << bomb.substr(0, 16);
     }
   }
-  std::vector<std::thread> crowd;
+  std::vector<std::thread> readers;
   for (int i = 0; i < 12; ++i) {
-    crowd.emplace_back([&, i] {
+    readers.emplace_back([&, i] {
       for (int n = 0; n < 20; ++n)
         ask("/v1/drifts?all=true&limit=10000", "id", bombs(3'500)[static_cast<std::size_t>(i + n) % 7]);
     });
   }
   const auto watched = neighbour_is_watched();
-  for (auto& one : crowd) one.join();
+  for (auto& reader : readers) reader.join();
   EXPECT_TRUE(watched);
-  EXPECT_NE(ask("/v1/drifts", "id", std::string(60'000, '*')), "200") << "a line longer than a request may be";
+  EXPECT_NE(ask("/v1/drifts", "id", std::string(60'000, '*')), "200") << "the line is longer than a request may be";
   write(9);
-  EXPECT_TRUE(told("platform", "partitions"));
+  EXPECT_TRUE(drift_appears("platform", "partitions"));
   expect_unharmed();
 }
 
-/// Rules that an operator copied from somewhere: they are tried on every attribute and id that somebody else chose.
+/// The rules are tried on every attribute and id, and those were chosen by an attacker.
 TEST_F(HostileGlobs, InRulesCostNoCycle) {
   std::string rules = "    ignore:\n";
   for (const auto& bomb : bombs(400)) {
@@ -146,10 +149,10 @@ TEST_F(HostileGlobs, InRulesCostNoCycle) {
   rules += "      - { match: { id: \"*\" }, action: manual }\n";
   ASSERT_NO_FATAL_FAILURE(watch(rules));
   write(9);
-  EXPECT_TRUE(told("platform", "partitions"));
+  EXPECT_TRUE(drift_appears("platform", "partitions"));
   ASSERT_EQ(victim_.command({"ACL", "SETUSER", std::string(3'700, 'a') + "7", "+get"}), "OK");
   ASSERT_EQ(victim_.command({"ACL", "SETUSER", "honest", "on"}), "OK");
-  EXPECT_TRUE(told("ledger", "acl_user/honest", "honest"));
+  EXPECT_TRUE(drift_appears("ledger", "acl_user/honest", "honest"));
   expect_nothing_deleted("ledger");
   expect_unharmed();
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What somebody may do who may use groups, alter a topic of their own or write ACLs in a watched Kafka.
+// Attacks by somebody who may use groups, alter a topic of their own or write ACLs in a watched Kafka.
 #include "support/kafka.hpp"
 #include "attacked.hpp"
 #include "support/kafka_wire.hpp"
@@ -23,23 +23,23 @@ class HostileKafka : public Attacked {
     kafka_.await_topic(topic, true);
   }
   void watch() {
-    begin("  - name: bus\n    provider: kafka\n    settings: { bootstrap_servers: \"" + kafka_.sasl_address() +
-              "\", sasl: { mechanism: PLAIN, username: driftd, password: \"${env:KAFKA}\" }, exclude: [quota, "
-              "scram_user] }\n",
-          {"bus"}, {{"KAFKA", "kafka-canary"}});
+    start_agent("  - name: bus\n    provider: kafka\n    settings: { bootstrap_servers: \"" + kafka_.sasl_address() +
+                    "\", sasl: { mechanism: PLAIN, username: driftd, password: \"${env:KAFKA}\" }, exclude: [quota, "
+                    "scram_user] }\n",
+                {"bus"}, {{"KAFKA", "kafka-canary"}});
   }
   void alter(const std::string& topic, const std::string& what) const {
     kafka_.configs({"--alter", "--entity-type", "topics", "--entity-name", topic, "--add-config", what});
   }
-  /// Topics, groups and ACLs are judged still: one of each that is new, and a topic's configuration.
+  /// Expects that topics, groups and ACLs are still judged: makes a group and an ACL and changes a topic.
   void expect_watched(const KafkaWire& wire) {
     const std::string mark = std::to_string(2'000'000 + ++marks_);
     alter("quiet", "retention.ms=" + mark);
     EXPECT_EQ(wire.commit("honest-" + mark, "quiet"), 0);
     EXPECT_EQ(wire.allow("User:honest-" + mark, "quiet"), 0);
-    EXPECT_TRUE(told("bus", "\"" + mark + "\"", "quiet")) << "the topic's configuration";
-    EXPECT_TRUE(told("bus", "group/honest-" + mark, "honest-" + mark));
-    EXPECT_TRUE(told("bus", "acl/User:honest-" + mark, "User:honest-" + mark + "*"));
+    EXPECT_TRUE(drift_appears("bus", "\"" + mark + "\"", "quiet")) << "the topic's configuration";
+    EXPECT_TRUE(drift_appears("bus", "group/honest-" + mark, "honest-" + mark));
+    EXPECT_TRUE(drift_appears("bus", "acl/User:honest-" + mark, "User:honest-" + mark + "*"));
   }
 
   KafkaServer kafka_;
@@ -71,9 +71,9 @@ TEST_F(HostileKafka, NamesOfAnyBytesAndLengthCostThemselvesAlone) {
     EXPECT_EQ(wire.commit(group, "quiet"), 0) << group.substr(0, 64);
     ASSERT_TRUE(neighbour_is_watched()) << group.substr(0, 64);
   }
-  const std::string no_topics("\0\0\0\0\0\0\0\0\0\0", 10);  // a subscription, then what no version of it knows
+  const std::string no_topics("\0\0\0\0\0\0\0\0\0\0", 10);  // a valid empty subscription; garbage follows
   EXPECT_EQ(wire.join("huge", no_topics + std::string(900'000, '\xff')), 0)
-      << "metadata of a member is nobody's configuration";
+      << "the metadata of a member is not configuration";
   EXPECT_EQ(wire.join(std::string(20'000, 'h'), std::string("\0\xff\xfe", 3)), 0);
   EXPECT_EQ(wire.allow("User:evil\n\x1b[2J|*|Read", "quiet"), 0);
   EXPECT_EQ(wire.allow("User:" + std::string(30'000, 'p'), "quiet"), 0);
@@ -81,21 +81,22 @@ TEST_F(HostileKafka, NamesOfAnyBytesAndLengthCostThemselvesAlone) {
   std::string dots;
   while (dots.size() < 249) dots += "a.";
   make(dots.substr(0, 249));
-  std::string replicas = "0:1";  // a value at the limit of the protocol
+  std::string replicas = "0:1";  // grows to the limit of the protocol for a value
   while (replicas.size() < 32'000) replicas += ",0:1";
   alter("mallory", "leader.replication.throttled.replicas=[" + replicas + "]");
   ASSERT_NO_FATAL_FAILURE(expect_watched(wire));
-  EXPECT_TRUE(told("bus", "leader.replication", "mallory"));
-  EXPECT_TRUE(named("bus", "`id` has 32700 bytes"));
-  EXPECT_TRUE(told("bus", "topic/" + std::string(249, 'a'), std::string(249, 'a')));
-  EXPECT_TRUE(told("bus", "group/huge"));
+  EXPECT_TRUE(drift_appears("bus", "leader.replication", "mallory"));
+  EXPECT_TRUE(backend_reports("bus", "`id` has 32700 bytes"));
+  EXPECT_TRUE(drift_appears("bus", "topic/" + std::string(249, 'a'), std::string(249, 'a')));
+  EXPECT_TRUE(drift_appears("bus", "group/huge"));
   expect_nothing_deleted("bus");
-  EXPECT_TRUE(named("bus", "several groups are called victims up to a NUL byte"));
+  EXPECT_TRUE(backend_reports("bus", "several groups are called victims up to a NUL byte"));
   wire.delete_groups({"leaving"});
-  EXPECT_TRUE(told("bus", "\"deleted\"", "leaving")) << "deletions are seen, whatever is called what";
+  EXPECT_TRUE(drift_appears("bus", "\"deleted\"", "leaving")) << "a deletion is still noticed";
   expect_unharmed();
-  EXPECT_EQ(agent_->cli({"drifts", "--all"}).out.find('\x1b'), std::string::npos) << "a name commands no terminal";
-  EXPECT_EQ(everything().find("canary"), std::string::npos);
+  EXPECT_EQ(agent_->cli({"drifts", "--all"}).out.find('\x1b'), std::string::npos)
+      << "escape sequences of names are not printed";
+  EXPECT_EQ(all_output().find("canary"), std::string::npos);
 }
 
 TEST_F(HostileKafka, AStormOfGroupsBlindsNobody) {

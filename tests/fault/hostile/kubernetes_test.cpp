@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What somebody may do who may write ConfigMaps, Secrets or Services in one watched namespace.
+// Attacks by a tenant: somebody who may write ConfigMaps, Secrets, Services or PrismBackends in one watched namespace.
 #include <algorithm>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -17,10 +18,10 @@ class HostileTenant : public Attacked {
  protected:
   HostileTenant() { kube_.create_namespace("tenant"); }
   void watch(const std::string& more = {}) {
-    begin("  - name: cluster\n    provider: k8s\n    settings: { server: \"" + kube_.server() +
-              "\", tls: { ca_file: \"" + kube_.ca_file() + "\" }, token_file: \"" + kube_.file("token") +
-              "\", namespaces: [" + namespaces_ + "], exclude: [endpoint_slice]" + more + " }\n",
-          {"cluster"});
+    start_agent("  - name: cluster\n    provider: k8s\n    settings: { server: \"" + kube_.server() +
+                    "\", tls: { ca_file: \"" + kube_.ca_file() + "\" }, token_file: \"" + kube_.file("token") +
+                    "\", namespaces: [" + namespaces_ + "], exclude: [endpoint_slice]" + more + " }\n",
+                {"cluster"});
   }
   std::string path(const std::string& plural, const std::string& name = {}) const {
     return "/api/v1/namespaces/tenant/" + plural + (name.empty() ? "" : "/" + name);
@@ -28,24 +29,24 @@ class HostileTenant : public Attacked {
   void create_map(const std::string& name, const std::string& key, const std::string& value) const {
     kube_.create(path("configmaps"), {{"metadata", {{"name", name}}}, {"data", {{key, value}}}});
   }
-  void set(const std::string& name, const std::string& key, const std::string& value) const {
+  void set_in_map(const std::string& name, const std::string& key, const std::string& value) const {
     kube_.patch(path("configmaps", name), {{"data", {{key, value}}}});
   }
-  /// The cluster is judged still: a change of another object is its drift.
+  /// Changes the ConfigMap `quiet` and returns whether that becomes a drift: then the cluster is still judged.
   testing::AssertionResult cluster_is_watched() {
     const std::string value = "value-" + std::to_string(++values_);
-    set("quiet", "greeting", value);
-    const auto told = [&] {
+    set_in_map("quiet", "greeting", value);
+    const auto appeared = [&] {
       const auto found = drifts("cluster");
       return std::any_of(found.begin(), found.end(),
                          [&](const auto& drift) { return drift.dump().find(value) != std::string::npos; });
     };
-    if (eventually(told, seconds(20))) return testing::AssertionSuccess();
-    return testing::AssertionFailure() << "not told: " << value << "\n"
+    if (eventually(appeared, seconds(20))) return testing::AssertionSuccess();
+    return testing::AssertionFailure() << "cluster: no drift contains: " << value << "\n"
                                        << agent_->log() << agent_->cli({"backends"}).out;
   }
 
-  /// A Service and a Secret that carry a backend's name.
+  /// Creates a Service and a Secret that the k8s provider discovers as the backend of that name.
   void define(const std::string& name_space, const std::string& backend, int port, const std::string& password) const {
     const json labels{
         {"prism.io/backend", "true"}, {"prism.io/backend-name", backend}, {"prism.io/backend-type", "redis"}};
@@ -54,14 +55,16 @@ class HostileTenant : public Attacked {
                   {"spec", {{"ports", {{{"name", "p"}, {"port", port}}}}}}});
     kube_.create_secret(name_space, backend, {{"password", password}}, labels);
   }
+  /// Changes the port and the password of such a backend.
   void redefine(const std::string& name_space, const std::string& backend, int port,
                 const std::string& password) const {
     const std::string space = "/api/v1/namespaces/" + name_space;
     kube_.patch(space + "/secrets/" + backend, {{"stringData", {{"password", password}}}});
     kube_.patch(space + "/services/" + backend, {{"spec", {{"ports", {{{"name", "p"}, {"port", port}}}}}}});
   }
-  /// A revision of a release as Helm stores it; `as`: in the Secret's own name.
-  void release_as(const std::string& name, const std::string& as, int version, const std::string& release) const {
+  /// Stores a revision of a Helm release as Helm does. `in_secret` is the release's name in the name of the Secret.
+  void release_as(const std::string& name, const std::string& in_secret, int version,
+                  const std::string& release) const {
     const std::string file = dir_.write("release.json", release);
     const Output packed = run({"sh", "-c", "gzip -9 -c '" + file + "' | base64 -w0"});
     ASSERT_EQ(packed.code, 0);
@@ -69,7 +72,7 @@ class HostileTenant : public Attacked {
     const std::string number = std::to_string(version);
     kube_.create(path("secrets"),
                  {{"metadata",
-                   {{"name", "sh.helm.release.v1." + as + ".v" + number},
+                   {{"name", "sh.helm.release.v1." + in_secret + ".v" + number},
                     {"labels", {{"owner", "helm"}, {"name", name}, {"status", "deployed"}, {"version", number}}}}},
                   {"type", "helm.sh/release.v1"},
                   {"stringData", {{"release", packed.out}}}});
@@ -81,12 +84,13 @@ class HostileTenant : public Attacked {
                    R"(,"info":{"status":"deployed"},"chart":{"metadata":{"name":"app","version":")" + chart_version +
                    R"("}},"config":)" + config + "}");
   }
-  /// Everything that a cluster says was taken: what the watch told, and a full cycle after it.
+  /// Waits until the agent has processed everything in the cluster: the events of the watch, and then a full cycle.
   void settle() {
     ASSERT_TRUE(cluster_is_watched());
     ASSERT_EQ(agent_->cli({"refresh", "cluster", "--full"}).code, 0) << agent_->log();
     ASSERT_TRUE(cluster_is_watched());
   }
+  /// Returns the subjects of the events about a backend, without `backend.<name>.`.
   std::vector<std::string> subjects(const std::string& backend) const {
     std::vector<std::string> out;
     std::istringstream lines(agent_->cli({"events", "--limit", "1000", "-o", "json"}).out);
@@ -96,7 +100,18 @@ class HostileTenant : public Attacked {
     }
     return out;
   }
-  bool asks(const std::string& backend) const {
+  /// Waits until events report the new endpoint and the new password of a backend.
+  bool reports_new_endpoint_and_password(const std::string& backend) const {
+    return eventually(
+        [&] {
+          const auto seen = subjects(backend);
+          return std::ranges::find(seen, "credentials.rotated") != seen.end() &&
+                 std::ranges::find(seen, "endpoint.changed") != seen.end();
+        },
+        seconds(30));
+  }
+  /// Waits until the agent asks, by a pending drift, who may register this backend.
+  bool asks_who_registers(const std::string& backend) const {
     return eventually(
         [&] {
           const auto open = drifts(backend);
@@ -112,13 +127,14 @@ class HostileTenant : public Attacked {
   int values_ = 0;
 };
 
-/// `count` aliases of one scalar of `bytes`.
+/// Returns YAML with `count` aliases of one scalar of `bytes` bytes.
 std::string alias_bomb(std::size_t bytes, int count) {
   std::string out = "a: &a \"" + std::string(bytes, 'x') + "\"\nb: [";
   for (int i = 0; i < count; ++i) out += i == 0 ? "*a" : ",*a";
   return out + "]\n";
 }
 
+/// Returns YAML in which each of `depth` lines has ten aliases of the line before: 10^depth values.
 std::string nested_aliases(int depth) {
   std::string out = "l0: &l0 [x,x,x,x,x,x,x,x,x,x]\n";
   for (int i = 1; i < depth; ++i) {
@@ -148,12 +164,12 @@ TEST_F(HostileTenant, AConfigMapThatGrowsWhenItIsReadCostsItsOwnVerdictAlone) {
   for (const auto& [key, value] : bombs) create_map(key, key, "a: 1");
   ASSERT_NO_FATAL_FAILURE(watch());
   for (const auto& [key, value] : bombs) {
-    set(key, key, value);
+    set_in_map(key, key, value);
     EXPECT_TRUE(cluster_is_watched()) << key;
   }
   ASSERT_NO_FATAL_FAILURE(expect_unharmed());
   agent_->kill();
-  agent_->start();  // with the bombs there from the start
+  agent_->start();  // now the bombs exist from the start
   pid_ = agent_->pid();
   ASSERT_TRUE(eventually([&] { return agent_->established({"cluster", "cache"}); }, seconds(60))) << agent_->log();
   EXPECT_TRUE(cluster_is_watched());
@@ -177,8 +193,8 @@ TEST_F(HostileTenant, APoisonousReleaseSecretBlindsNobody) {
   expect_unharmed();
 }
 
-/// A Secret of some ten kilobytes that unpacks to 33 MB and 11 million values, near 1 GB as a tree: the release is
-/// unread by its name, and those beside it are judged by the same worker, also after a start with the bomb there.
+/// A Secret of some ten kilobytes unpacks to 33 MB with 11 million values, nearly 1 GB as a tree. This release is
+/// reported as unread by its name. The same worker judges the others, also if the bomb exists when the agent starts.
 TEST_F(HostileTenant, AReleaseThatUnpacksToMillionsOfValuesCostsItselfAlone) {
   create_map("quiet", "greeting", "hello");
   ASSERT_NO_FATAL_FAILURE(release("calm", 1, "1.0.1", R"({"a":1})"));
@@ -189,17 +205,17 @@ TEST_F(HostileTenant, AReleaseThatUnpacksToMillionsOfValuesCostsItselfAlone) {
   const auto judged = [&](int version) {
     const std::string mark = "1.0." + std::to_string(version);
     ASSERT_NO_FATAL_FAILURE(release("calm", version, mark, R"({"a":1})"));
-    EXPECT_TRUE(told("cluster", "\"" + mark + "\"", "*calm", seconds(60))) << agent_->log();
+    EXPECT_TRUE(drift_appears("cluster", "\"" + mark + "\"", "*calm", seconds(60))) << agent_->log();
     EXPECT_TRUE(cluster_is_watched());
     EXPECT_EQ(agent_->cli({"refresh", "cluster", "--full"}).code, 0) << agent_->log();
-    EXPECT_TRUE(named("cluster", "tenant/bomb")) << agent_->backend("cluster")->dump();
+    EXPECT_TRUE(backend_reports("cluster", "tenant/bomb")) << agent_->backend("cluster")->dump();
     EXPECT_EQ(agent_->backend("cluster")->at("worker").value("crashes", 0), 0) << agent_->backend("cluster")->dump();
     EXPECT_EQ(agent_->log().find("killed by signal"), std::string::npos) << agent_->log();
   };
   ASSERT_NO_FATAL_FAILURE(judged(2));
   ASSERT_NO_FATAL_FAILURE(expect_unharmed());
   agent_->kill();
-  agent_->start();  // with the bomb there from the start
+  agent_->start();  // now the bomb exists from the start
   pid_ = agent_->pid();
   ASSERT_TRUE(eventually([&] { return agent_->established({"cluster", "cache"}); }, seconds(60))) << agent_->log();
   ASSERT_NO_FATAL_FAILURE(judged(3));
@@ -214,12 +230,12 @@ TEST_F(HostileTenant, ABackendOfTheConfigIsSpokenForByNobodyWhomTheConfigDoesNot
   ASSERT_NO_FATAL_FAILURE(settle());
   redefine("tenant", "cache", 7777, "two");
   ASSERT_NO_FATAL_FAILURE(settle());
-  EXPECT_TRUE(asks("cache")) << agent_->cli({"drifts"}).out << agent_->log();
-  EXPECT_THAT(subjects("cache"), testing::Contains("config.updated")) << "the question";
+  EXPECT_TRUE(asks_who_registers("cache")) << agent_->cli({"drifts"}).out << agent_->log();
+  EXPECT_THAT(subjects("cache"), testing::Contains("config.updated")) << "the question who may register it is an event";
   EXPECT_THAT(subjects("cache"), testing::AllOf(testing::Not(testing::Contains("credentials.rotated")),
                                                 testing::Not(testing::Contains("endpoint.changed"))));
   EXPECT_EQ(agent_->cli({"resources", "cache"}).out.find("registration"), std::string::npos)
-      << "nothing of it is taken";
+      << "nothing of the tenant's registration is used";
   expect_unharmed();
 }
 
@@ -234,40 +250,34 @@ TEST_F(HostileTenant, TheNameOfADiscoveredBackendIsNotTakenOverFromAnotherNamesp
   };
   ASSERT_TRUE(eventually([&] { return endpoint() == "orders.prod.svc.cluster.local:6379"; }, seconds(30)))
       << agent_->log();
-  define("a-tenant", "orders", 6666, "one");  // listed before the owner's
+  define("a-tenant", "orders", 6666, "one");  // it is listed before the one of the owner
   kube_.create(path("services"), {{"metadata", {{"name", "untyped"}, {"labels", {{"prism.io/backend", "true"}}}}},
-                                  {"spec", {{"ports", {{{"name", "p"}, {"port", 1}}}}}}});  // not enough for a backend
+                                  {"spec", {{"ports", {{{"name", "p"}, {"port", 1}}}}}}});  // it lacks the labels of a
+                                                                                            // backend
   ASSERT_NO_FATAL_FAILURE(settle());
   redefine("a-tenant", "orders", 7777, "two");
   ASSERT_NO_FATAL_FAILURE(settle());
-  EXPECT_TRUE(asks("orders")) << agent_->cli({"drifts"}).out << agent_->log();
+  EXPECT_TRUE(asks_who_registers("orders")) << agent_->cli({"drifts"}).out << agent_->log();
   EXPECT_EQ(endpoint(), "orders.prod.svc.cluster.local:6379");
   EXPECT_THAT(subjects("orders"), testing::AllOf(testing::Not(testing::Contains("credentials.rotated")),
                                                  testing::Not(testing::Contains("endpoint.changed"))));
 
-  redefine("prod", "orders", 6380, "canary-new");  // its owner is heard beside all that
-  EXPECT_TRUE(eventually(
-      [&] {
-        const auto told = subjects("orders");
-        return std::ranges::find(told, "credentials.rotated") != told.end() &&
-               std::ranges::find(told, "endpoint.changed") != told.end();
-      },
-      seconds(30)))
-      << agent_->log();
+  redefine("prod", "orders", 6380, "canary-new");  // the owner's changes are still reported
+  EXPECT_TRUE(reports_new_endpoint_and_password("orders")) << agent_->log();
   for (const char* each : {"services/orders", "secrets/orders"}) {
     kube_.patch("/api/v1/namespaces/prod/" + std::string(each),
                 {{"metadata", {{"labels", {{"prism.io/backend", nullptr}}}}}});
   }
-  const auto deleted = [&] {  // though a tenant uses the name still
-    const auto told = subjects("orders");
-    return std::ranges::find(told, "deleted") != told.end();
+  const auto deleted = [&] {  // although the tenant still uses the name
+    const auto seen = subjects("orders");
+    return std::ranges::find(seen, "deleted") != seen.end();
   };
   EXPECT_TRUE(eventually(deleted, seconds(30))) << agent_->log() << agent_->cli({"backends"}).out;
-  EXPECT_EQ(everything().find("canary-"), std::string::npos);
+  EXPECT_EQ(all_output().find("canary-"), std::string::npos);
   expect_unharmed();
 }
 
-/// PrismBackends are anybody's to write: none of them hides another, whatever it says and points to.
+/// Every tenant may write PrismBackends. None of them may hide another one, whatever it contains and refers to.
 TEST_F(HostileTenant, PoisonousPrismBackendsCostNoOtherBackendItsRegistration) {
   namespaces_ = "tenant, prod";
   kube_.create_namespace("prod");
@@ -309,21 +319,14 @@ TEST_F(HostileTenant, PoisonousPrismBackendsCostNoOtherBackendItsRegistration) {
   }
   ASSERT_NO_FATAL_FAILURE(settle());
   redefine("prod", "orders", 6380, "canary-new");
-  EXPECT_TRUE(eventually(
-      [&] {
-        const auto told = subjects("orders");
-        return std::ranges::find(told, "credentials.rotated") != told.end() &&
-               std::ranges::find(told, "endpoint.changed") != told.end();
-      },
-      seconds(30)))
-      << agent_->log();
+  EXPECT_TRUE(reports_new_endpoint_and_password("orders")) << agent_->log();
   EXPECT_EQ(agent_->backend("cluster")->at("worker").value("crashes", 0), 0) << agent_->backend("cluster")->dump();
-  EXPECT_EQ(everything().find("canary-"), std::string::npos);
+  EXPECT_EQ(all_output().find("canary-"), std::string::npos);
   expect_unharmed();
 }
 
-/// A label is anybody's to write, and as often as they like: that fills their own room, and what they give up at once
-/// waits for a decision of its own.
+/// Every tenant may label as many objects as it likes. That uses up only the tenant's own share of backends. If the
+/// tenant removes many of them at once, only these deletions wait for a decision.
 TEST_F(HostileTenant, WhatANamespaceLabelsTakesNoOthersRoomAndHoldsNobodysDeletion) {
   namespaces_ = "tenant, prod";  // listed before the others
   kube_.create_namespace("prod");
@@ -332,33 +335,33 @@ TEST_F(HostileTenant, WhatANamespaceLabelsTakesNoOthersRoomAndHoldsNobodysDeleti
   define("prod", "billing", 6379, "canary-own");
   for (int i = 0; i < 13; ++i) define("tenant", "mine-" + std::to_string(i), 6379, "one");
   ASSERT_NO_FATAL_FAILURE(watch());
-  const auto there = [&](const std::string& name) { return agent_->backend(name).has_value(); };
-  ASSERT_TRUE(eventually([&] { return there("orders") && there("billing") && there("mine-12"); }, seconds(30)))
+  const auto exists = [&](const std::string& name) { return agent_->backend(name).has_value(); };
+  ASSERT_TRUE(eventually([&] { return exists("orders") && exists("billing") && exists("mine-12"); }, seconds(30)))
       << agent_->log();
-  const json off{{"metadata", {{"labels", {{"prism.io/backend", nullptr}}}}}};
-  const auto give_up = [&](const std::string& name_space, const std::string& name) {
+  const json unlabel{{"metadata", {{"labels", {{"prism.io/backend", nullptr}}}}}};
+  const auto remove_labels = [&](const std::string& name_space, const std::string& name) {
     for (const char* each : {"/services/", "/secrets/"})
-      kube_.patch("/api/v1/namespaces/" + name_space + each + name, off);
+      kube_.patch("/api/v1/namespaces/" + name_space + each + name, unlabel);
   };
-  for (int i = 0; i < 12; ++i) give_up("tenant", "mine-" + std::to_string(i));
+  for (int i = 0; i < 12; ++i) remove_labels("tenant", "mine-" + std::to_string(i));
   ASSERT_NO_FATAL_FAILURE(settle());
-  const auto asks_of_scope = [&] {
+  const auto deletions_are_held = [&] {
     const auto open = drifts("cluster", "*");
     return std::ranges::any_of(open, [](const auto& d) { return d.value("resource", "") == "scope/discovered"; });
   };
-  ASSERT_TRUE(eventually(
-      [&] {
-        return (void)agent_->cli({"refresh", "cluster", "--full"}), asks_of_scope();
-      },
-      seconds(30)));
-  give_up("prod", "billing");
-  EXPECT_TRUE(eventually(
-      [&] {
-        return (void)agent_->cli({"refresh", "cluster", "--full"}), !there("billing");
-      },
-      seconds(30)))
-      << agent_->cli({"backends"}).out;
-  EXPECT_TRUE(there("mine-0")) << "held";
+  // Refreshes the cluster again and again until `condition` is true.
+  const auto refresh_until = [&](const std::function<bool()>& condition, seconds max_wait) {
+    return eventually(
+        [&] {
+          agent_->cli({"refresh", "cluster", "--full"});
+          return condition();
+        },
+        max_wait);
+  };
+  ASSERT_TRUE(refresh_until(deletions_are_held, seconds(30)));
+  remove_labels("prod", "billing");
+  EXPECT_TRUE(refresh_until([&] { return !exists("billing"); }, seconds(30))) << agent_->cli({"backends"}).out;
+  EXPECT_TRUE(exists("mine-0")) << "its deletion waits for a decision";
 
   const json labels{{"prism.io/backend", "true"}, {"prism.io/backend-type", "redis"}};
   for (int i = 0; i < 1'010; ++i) {
@@ -367,25 +370,15 @@ TEST_F(HostileTenant, WhatANamespaceLabelsTakesNoOthersRoomAndHoldsNobodysDeleti
   }
   define("prod", "later", 6379, "canary-own");
   redefine("prod", "orders", 6380, "canary-new");
-  EXPECT_TRUE(eventually(
-      [&] {
-        return (void)agent_->cli({"refresh", "cluster", "--full"}), there("later");
-      },
-      seconds(60)))
+  EXPECT_TRUE(refresh_until([&] { return exists("later"); }, seconds(60)))
       << agent_->cli({"backends"}).out << agent_->log();
-  EXPECT_TRUE(eventually(
-      [&] {
-        const auto told = subjects("orders");
-        return std::ranges::find(told, "credentials.rotated") != told.end() &&
-               std::ranges::find(told, "endpoint.changed") != told.end();
-      },
-      seconds(30)))
-      << agent_->log();
-  EXPECT_TRUE(named("cluster", "namespace tenant is passed over"));
-  EXPECT_TRUE(there("mine-12")) << "what it had stays";
+  EXPECT_TRUE(reports_new_endpoint_and_password("orders")) << agent_->log();
+  EXPECT_TRUE(backend_reports("cluster", "namespace tenant is passed over"));
+  EXPECT_TRUE(exists("mine-12")) << "the tenant keeps the backend that it had";
   EXPECT_THAT(subjects("mine-12"), testing::Not(testing::Contains("deleted")));
-  EXPECT_FALSE(there("a-fill-1009")) << "the first ones may have been seen while there was room";
-  EXPECT_EQ(everything().find("canary-"), std::string::npos);
+  EXPECT_FALSE(exists("a-fill-1009"))
+      << "the last one is above the tenant's share; the first ones may have been within it";
+  EXPECT_EQ(all_output().find("canary-"), std::string::npos);
   expect_unharmed();
 }
 

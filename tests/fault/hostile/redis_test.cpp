@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What somebody may do who may write ACLs or directives of a watched Redis.
+// Attacks by somebody who may write ACLs or directives of a watched Redis.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -14,7 +14,7 @@
 namespace driftd::test {
 namespace {
 
-/// Sends without waiting for the answers, which it reads and drops.
+/// Sends commands without waiting for the answers. Its thread reads the answers and drops them.
 class Flood {
  public:
   explicit Flood(int port) : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -23,7 +23,7 @@ class Flood {
     to.sin_port = htons(static_cast<std::uint16_t>(port));
     to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     if (::connect(socket_, reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0)
-      throw std::runtime_error("flood: no connection");
+      throw std::runtime_error("flood: cannot connect to Redis");
     drain_ = std::thread([socket = socket_] {
       char dropped[64 << 10];
       while (::recv(socket, dropped, sizeof dropped, 0) > 0) {
@@ -41,7 +41,7 @@ class Flood {
     std::string text = "*" + std::to_string(words.size()) + "\r\n";
     for (const auto& word : words) text += "$" + std::to_string(word.size()) + "\r\n" + word + "\r\n";
     if (::send(socket_, text.data(), text.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(text.size()))
-      throw std::runtime_error("flood: cut off");
+      throw std::runtime_error("flood: Redis closed the connection");
   }
 
  private:
@@ -57,9 +57,10 @@ class HostileRedis : public Attacked {
       user(name, {"on", ">app-canary", "~app:*", "resetchannels", "-@all", "+get"});
   }
   void watch(const std::string& more = {}) {
-    begin("  - name: ledger\n    provider: redis\n    settings: { address: \"" + victim_.address() +
-              "\", username: driftd, password: \"${env:VICTIM}\" }\n" + (more.empty() ? more : "    " + more + "\n"),
-          {"ledger"}, {{"VICTIM", "victim-canary"}});
+    start_agent("  - name: ledger\n    provider: redis\n    settings: { address: \"" + victim_.address() +
+                    "\", username: driftd, password: \"${env:VICTIM}\" }\n" +
+                    (more.empty() ? more : "    " + more + "\n"),
+                {"ledger"}, {{"VICTIM", "victim-canary"}});
   }
   void user(const std::string& name, std::vector<std::string> rules) const {
     rules.insert(rules.begin(), {"ACL", "SETUSER", name});
@@ -68,13 +69,13 @@ class HostileRedis : public Attacked {
   void directive(const std::string& name, const std::string& value) const {
     ASSERT_EQ(victim_.command({"CONFIG", "SET", name, value}), "OK") << name;
   }
-  /// Both kinds are judged still: a user's new right and a directive beside the poisonous ones.
+  /// Expects that both kinds are still judged: changes a harmless user and a harmless directive.
   void expect_watched() {
     const std::string mark = std::to_string(2'000'000 + ++marks_);
     user("app", {"~mark:" + mark});
     directive("hz", std::to_string(10 + marks_));
-    EXPECT_TRUE(told("ledger", "~mark:" + mark, "app"));
-    EXPECT_TRUE(told("ledger", "hz", "server"));
+    EXPECT_TRUE(drift_appears("ledger", "~mark:" + mark, "app"));
+    EXPECT_TRUE(drift_appears("ledger", "hz", "server"));
     const auto hz = [&] {
       return agent_->cli({"explain", "ledger", "server/server"}).out.find(std::to_string(10 + marks_)) !=
              std::string::npos;
@@ -107,33 +108,35 @@ TEST_F(HostileRedis, UsersOfAnyNameBytesAndLengthCostThemselvesAlone) {
     ASSERT_TRUE(neighbour_is_watched()) << name.substr(0, 64);
   }
   ASSERT_NO_FATAL_FAILURE(expect_watched());
-  for (const char* reason : {"`id` has 5000 bytes", "too long to be read"}) EXPECT_TRUE(named("ledger", reason));
+  for (const char* reason : {"`id` has 5000 bytes", "too long to be read"})
+    EXPECT_TRUE(backend_reports("ledger", reason));
   for (const char* id : {"acl_user/(no name)", "acl_user/caf\\\\xff\\\\xfe", "acl_user/caf\\\\x5cxff\\\\x5cxfe",
                          "acl_user/pattern", "acl_user/within"}) {
-    EXPECT_TRUE(told("ledger", id)) << "who came is told, whatever cannot be read of it";
+    EXPECT_TRUE(drift_appears("ledger", id)) << "a new user is a drift, even if its rules cannot be read";
   }
   user("selector", {"+@all"});
-  EXPECT_TRUE(told("ledger", "acl_user/selector"));
+  EXPECT_TRUE(drift_appears("ledger", "acl_user/selector"));
   expect_nothing_deleted("ledger");
   expect_unharmed();
-  EXPECT_EQ(agent_->cli({"drifts", "--all"}).out.find('\x1b'), std::string::npos) << "a name commands no terminal";
-  EXPECT_EQ(everything().find("canary"), std::string::npos);
+  EXPECT_EQ(agent_->cli({"drifts", "--all"}).out.find('\x1b'), std::string::npos)
+      << "escape sequences of names are not printed";
+  EXPECT_EQ(all_output().find("canary"), std::string::npos);
 }
 
 TEST_F(HostileRedis, ADirectiveOfMegabytesOrOddBytesHidesNoOther) {
   ASSERT_NO_FATAL_FAILURE(watch());
   directive("masteruser", "a\xff\n\x1b[2J");
-  EXPECT_TRUE(told("ledger", "masteruser"));
+  EXPECT_TRUE(drift_appears("ledger", "masteruser"));
   directive("masteruser", std::string(7u << 20, 'u'));
-  EXPECT_TRUE(named("ledger", "config.masteruser"));
-  directive("replica-announce-ip", std::string(3u << 20, '\x01'));  // six times as long as JSON
+  EXPECT_TRUE(backend_reports("ledger", "config.masteruser"));
+  directive("replica-announce-ip", std::string(3u << 20, '\x01'));  // as JSON it is six times as long
   ASSERT_NO_FATAL_FAILURE(expect_watched());
-  EXPECT_TRUE(named("ledger", "too long to be read"));
+  EXPECT_TRUE(backend_reports("ledger", "too long to be read"));
   expect_nothing_deleted("ledger");
   expect_unharmed();
 }
 
-/// Each move of a value is an event, and all of them are kept for days: whoever may write may write for ever.
+/// Each change of the value is an event, and events are kept for days. The attacker never stops.
 TEST_F(HostileRedis, AValueThatMovesWithEachCycleDoesNotFillTheStore) {
   constexpr std::uintmax_t kMax = 16u << 20, kEvent = 30u << 10;
   admin_ = "retention: { max_bytes: 16MiB }\n";
@@ -143,8 +146,8 @@ TEST_F(HostileRedis, AValueThatMovesWithEachCycleDoesNotFillTheStore) {
     ASSERT_LT(i, 3'000) << written;
     const auto before = std::filesystem::file_size(events_);
     user("app", {"resetkeys", "~" + std::string(kEvent, static_cast<char>('a' + i % 26))});
-    const auto told = [&] { return std::filesystem::file_size(events_) >= before + kEvent; };
-    ASSERT_TRUE(eventually(told, std::chrono::seconds(20))) << agent_->log();
+    const auto event_written = [&] { return std::filesystem::file_size(events_) >= before + kEvent; };
+    ASSERT_TRUE(eventually(event_written, std::chrono::seconds(20))) << agent_->log();
     written += std::filesystem::file_size(events_) - before;
   }
   const auto fits = [&] {
@@ -155,13 +158,13 @@ TEST_F(HostileRedis, AValueThatMovesWithEachCycleDoesNotFillTheStore) {
   EXPECT_TRUE(eventually(fits, std::chrono::seconds(30))) << agent_->ask({"status"}).dump();
   EXPECT_LE(std::filesystem::file_size(agent_->data_dir() + "/store.db"), 2 * kMax);
   EXPECT_NE(agent_->log().find("retention.max_bytes"), std::string::npos)
-      << "that history goes before its time is said";
+      << "the log tells that history was deleted before its time";
   ASSERT_NO_FATAL_FAILURE(expect_watched());
   expect_nothing_deleted("ledger");
   expect_unharmed();
 }
 
-/// One broker behind more sinks than the agent has threads for what blocks.
+/// One broker serves six sinks, more than the agent has threads for blocking calls.
 TEST_F(HostileRedis, BrokersThatStandStillHoldNoOtherSinkAndNoAnswer) {
   constexpr std::size_t kEvent = 30u << 10;
   NatsServer broker;
@@ -172,23 +175,22 @@ TEST_F(HostileRedis, BrokersThatStandStillHoldNoOtherSinkAndNoAnswer) {
   ASSERT_NO_FATAL_FAILURE(watch("interval: 100ms"));
   broker.signal(SIGSTOP);
   std::chrono::steady_clock::duration longest{};
-  for (int i = 0; i < 250; ++i) {  // more than the sockets on the way to each of the six take
+  for (int i = 0; i < 250; ++i) {  // more than the sockets of the six connections can buffer
     const auto before = std::filesystem::file_size(events_);
     user("app", {"resetkeys", "~" + std::string(kEvent, static_cast<char>('a' + i % 26))});
-    const auto told = [&] { return std::filesystem::file_size(events_) >= before + kEvent; };
-    ASSERT_TRUE(eventually(told, std::chrono::seconds(20))) << agent_->log();
+    const auto event_written = [&] { return std::filesystem::file_size(events_) >= before + kEvent; };
+    ASSERT_TRUE(eventually(event_written, std::chrono::seconds(20))) << agent_->log();
     const auto asked = std::chrono::steady_clock::now();
     ASSERT_EQ(agent_->cli({"drifts", "--limit", "1"}).code, 1) << "one is open";
     longest = std::max(longest, std::chrono::steady_clock::now() - asked);
   }
   broker.signal(SIGCONT);
-  EXPECT_LT(longest, std::chrono::seconds(2 * kPatience)) << "a list is read by the threads for what blocks";
+  EXPECT_LT(longest, std::chrono::seconds(2 * kPatience)) << "a list is read on the threads for blocking calls, too";
   EXPECT_TRUE(neighbour_is_watched());
   EXPECT_EQ(agent_->backend("cache")->at("failures"), 0);
 }
 
-/// Users that come and go by thousands while they are read: a listing is of one moment, whatever the moments are.
-/// Before 7.2 each new error code is a line of INFO for good, and who may EVAL makes codes.
+/// Before Redis 7.2, each new error code adds a line to INFO for ever, and whoever may EVAL can make error codes.
 TEST_F(HostileRedis, ErrorCodesInInfoEndNoWorker) {
   ASSERT_NO_FATAL_FAILURE(watch(kSanitized ? "" : "budgets: { rss: 48MiB }"));
   Flood flood(victim_.port());
@@ -206,6 +208,7 @@ TEST_F(HostileRedis, ErrorCodesInInfoEndNoWorker) {
   EXPECT_EQ(agent_->log().find("over the budget"), std::string::npos);
 }
 
+/// Thousands of users come and go while they are read. Each listing is still the state of one moment.
 TEST_F(HostileRedis, AStormOfUsersIsNoDeletionAndBlindsNobody) {
   ASSERT_NO_FATAL_FAILURE(watch());
   constexpr int kUsers = 3'000;
@@ -219,12 +222,13 @@ TEST_F(HostileRedis, AStormOfUsersIsNoDeletionAndBlindsNobody) {
   const auto none_open = [&] {
     return agent_->rows({"drifts", "--backend", "ledger", "--id", "storm*", "--limit", "1"}).empty();
   };
-  EXPECT_TRUE(eventually(none_open, std::chrono::seconds(60))) << "who went before anybody accepted them reverts";
+  EXPECT_TRUE(eventually(none_open, std::chrono::seconds(60)))
+      << "the drift of a user that was never accepted ends when the user is gone";
   expect_nothing_deleted("ledger", "app");
   expect_nothing_deleted("ledger", "storm*");
-  EXPECT_TRUE(drifts("ledger", "acl_user").empty()) << "nobody is asked about what nobody accepted";
+  EXPECT_TRUE(drifts("ledger", "acl_user").empty()) << "no decision is asked for about users that were never accepted";
   victim_.command({"ACL", "DELUSER", "leaving"});
-  EXPECT_TRUE(told("ledger", "\"deleted\"", "leaving")) << "and a deletion is told as ever";
+  EXPECT_TRUE(drift_appears("ledger", "\"deleted\"", "leaving")) << "the deletion of an accepted user is still a drift";
   expect_unharmed();
 }
 

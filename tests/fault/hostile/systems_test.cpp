@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What somebody may do who has a login of their own in a watched system, writes a state, or is a user of the agent's
-// machine.
+// Attacks by somebody who has a login of their own in a watched system, may write a Terraform state, or is a user of
+// the agent's machine.
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -44,14 +44,14 @@ TEST_F(Hostile, ALoginOfPostgresNeitherRunsCodeAsTheAgentNorHidesWhatComesAfterI
                         name + " (leftarg=" + left + ", rightarg=" + right + ", procedure=public.hijack)");
     }
   }
-  ASSERT_NO_FATAL_FAILURE(begin(postgres_victim(server), {"orders-db"}, {{"PG_PASSWORD", "pg-canary"}}));
+  ASSERT_NO_FATAL_FAILURE(start_agent(postgres_victim(server), {"orders-db"}, {{"PG_PASSWORD", "pg-canary"}}));
   server.sql_as("mallory", "m",
                 "do $$ begin execute 'alter role mallory set search_path = ' || (select string_agg('n' || "
                 "lpad(i::text, 30, 'x'), ',') from "
                 "generate_series(1, 160000) i); end $$");
   ASSERT_EQ(agent_->cli({"refresh", "cache"}).code, 0);
   server.sql("create role zz_backdoor superuser");
-  EXPECT_TRUE(told("orders-db", "zz_backdoor"));
+  EXPECT_TRUE(drift_appears("orders-db", "zz_backdoor"));
   expect_nothing_deleted("orders-db");
   EXPECT_EQ(server.value("select count(*) from public.loot where who = 'driftd'"), "0");
   expect_unharmed();
@@ -73,12 +73,12 @@ TEST_F(Hostile, AStateThatNestsWithoutEndCostsItsOwnAttributeAlone) {
   };
   write(7, "1", 3);
   ASSERT_NO_FATAL_FAILURE(
-      begin("  - { name: platform, provider: terraform, settings: { path: " + state + " } }\n", {"platform"}));
+      start_agent("  - { name: platform, provider: terraform, settings: { path: " + state + " } }\n", {"platform"}));
   const std::string deep = std::string(100'000, '[') + std::string(100'000, ']');
   write(7, deep, 3);
   ASSERT_TRUE(neighbour_is_watched());
   write(7, "1", 9);
-  EXPECT_TRUE(told("platform", "partitions"));
+  EXPECT_TRUE(drift_appears("platform", "partitions"));
   EXPECT_THAT(agent_->log(), Not(HasSubstr("killed by signal")));
   expect_unharmed();
 }
@@ -86,25 +86,25 @@ TEST_F(Hostile, AStateThatNestsWithoutEndCostsItsOwnAttributeAlone) {
 TEST_F(Hostile, ASecretInAnAddressIsShownNowhere) {
   const std::string file = dir_.write("url", "redis://:hunter2-file-url@" + redis_.address());
   ASSERT_NO_FATAL_FAILURE(
-      begin("  - { name: urlform, provider: redis, settings: { address: \"${file:" + file +
-                "}\" } }\n"
-                "  - { name: urllit, provider: redis, settings: { address: \"redis://:hunter2-literal-url@" +
-                redis_.address() +
-                "\" } }\n"
-                "  - { name: pgurl, provider: postgres, settings: { endpoints: [\"postgres://u:hunter2-pg-url@" +
-                redis_.address() +
-                "\"], database: postgres, user: driftd, password: x } }\n"
-                "  - { name: tfurl, provider: terraform, settings: { address: \"http://u:hunter2-tf-url@" +
-                redis_.address() + "/state?private_token=hunter2-query\" } }\n",
-            {}));
+      start_agent("  - { name: urlform, provider: redis, settings: { address: \"${file:" + file +
+                      "}\" } }\n"
+                      "  - { name: urllit, provider: redis, settings: { address: \"redis://:hunter2-literal-url@" +
+                      redis_.address() +
+                      "\" } }\n"
+                      "  - { name: pgurl, provider: postgres, settings: { endpoints: [\"postgres://u:hunter2-pg-url@" +
+                      redis_.address() +
+                      "\"], database: postgres, user: driftd, password: x } }\n"
+                      "  - { name: tfurl, provider: terraform, settings: { address: \"http://u:hunter2-tf-url@" +
+                      redis_.address() + "/state?private_token=hunter2-query\" } }\n",
+                  {}));
   ASSERT_TRUE(neighbour_is_watched());
   agent_->cli({"refresh"});
   ASSERT_TRUE(neighbour_is_watched());
-  EXPECT_THAT(everything(), Not(HasSubstr("hunter2")));
+  EXPECT_THAT(all_output(), Not(HasSubstr("hunter2")));
   expect_unharmed();
 }
 
-/// An open TCP connection to loopback, by another user when we are root.
+/// A TCP connection to a loopback port that sends one request and then stays open.
 class Idler {
  public:
   explicit Idler(int port) : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -126,7 +126,7 @@ class Idler {
 };
 
 TEST_F(Hostile, IdleConnectionsToTheMetricsPortShutNobodyOut) {
-  ASSERT_NO_FATAL_FAILURE(begin("", {}));
+  ASSERT_NO_FATAL_FAILURE(start_agent("", {}));
   std::vector<std::unique_ptr<Idler>> idle;
   for (int i = 0; i < 200; ++i) idle.push_back(std::make_unique<Idler>(agent_->admin_port()));
   for (int i = 0; i < 5; ++i) {
