@@ -18,9 +18,10 @@ using ::testing::IsEmpty;
 
 const std::string kFaultyProviders = DRIFTD_BINARY_DIR "/tests/faulty_providers/";
 constexpr std::chrono::minutes kLongest{4};
-/// This check cannot be made with the malloc of a sanitizer, which never fails on purpose.
+/// This check cannot be made under a sanitizer, because its malloc cannot be made to fail.
 constexpr char kNeedsOwnMalloc[] = "memory.failing_allocations";
 
+/// What driftd-check printed and returned.
 struct Verdict {
   int code = -1;
   std::map<std::string, json> checks;  ///< by id
@@ -29,34 +30,36 @@ struct Verdict {
 
 /// Removes what the provider `lock_file` leaves behind when it is killed.
 void remove_locks() {
-  std::error_code gone;  // another run may have removed it
+  std::error_code ignored;  // another run may have removed it
   for (const auto& entry : fs::directory_iterator("/tmp")) {
-    if (entry.path().filename().string().rfind("driftd-faulty-lock-", 0) == 0) fs::remove(entry.path(), gone);
+    if (entry.path().filename().string().rfind("driftd-faulty-lock-", 0) == 0) fs::remove(entry.path(), ignored);
   }
 }
 
-/// Sends the reports of sanitizers to a folder, because the provider is meant to cause them.
-std::map<std::string, std::string> reported_to(const TempDir& folder) {
+/// Returns an environment in which sanitizers write their reports into a folder: a faulty provider is meant to cause
+/// them.
+std::map<std::string, std::string> sanitizer_environment(const TempDir& folder) {
   std::map<std::string, std::string> out;
   for (const char* options : {"ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS"})
     out[options] = "log_path=" + folder.file("report");
   return out;
 }
 
-/// Expects each report to name a faulty provider and not driftd-check alone.
-void expect_faulty_provider(const TempDir& folder) {
+/// Expects that each report of a sanitizer names a faulty provider, not only driftd-check.
+void expect_reports_of_faulty_providers(const TempDir& folder) {
   for (const auto& report : fs::directory_iterator(folder.path())) {
     EXPECT_THAT(read_file(report.path().string()), ::testing::HasSubstr("tests/faulty_providers/"));
   }
 }
 
+/// Runs driftd-check on a faulty provider, only with the checks or groups `only`.
 Verdict check(const std::string& provider, const std::vector<std::string>& only) {
   std::vector<std::string> command = {DRIFTD_BINARY_DIR "/bin/driftd-check", kFaultyProviders + provider + ".so",
                                       "--json", "--seed", "1"};
   for (const auto& id : only) command.insert(command.end(), {"--only", id});
   const TempDir reports;
-  const Output done = run(command, reported_to(reports), kLongest * kPatience);
-  expect_faulty_provider(reports);
+  const Output done = run(command, sanitizer_environment(reports), kLongest * kPatience);
+  expect_reports_of_faulty_providers(reports);
   if (provider == "lock_file") remove_locks();
   Verdict out{done.code, {}, done.out + done.err};
   const json report = json::parse(done.out, nullptr, false);
@@ -77,7 +80,7 @@ TEST(CheckTable, NamesTheChecksOfTheProgramWithTheirLevels) {
 
 TEST(CheckTable, EveryCheckHasAnAnimalAndEveryAnimalACheck) {
   for (const auto& row : documented_checks()) EXPECT_THAT(row.providers, ::testing::Not(IsEmpty())) << row.id;
-  std::set<std::string> named(not_for_the_checker().begin(), not_for_the_checker().end());
+  std::set<std::string> named(without_findings().begin(), without_findings().end());
   for (const auto& provider : providers()) named.insert(provider.name);
   std::set<std::string> built;
   for (const auto& entry : fs::directory_iterator(kFaultyProviders)) {
@@ -92,10 +95,10 @@ TEST_P(Breaks, ItsCheckAndIsNamedWithTheReason) {
   const FaultyProvider& provider = GetParam();
   if (kSanitized && provider.breaks.contains(kNeedsOwnMalloc)) GTEST_SKIP() << "LOUD: a sanitizer's malloc cannot fail";
   std::vector<std::string> ids;
-  bool must = false;
+  bool breaks_must = false;
   for (const auto& [id, level] : provider.breaks) {
     ids.push_back(id);
-    must = must || level == "must";
+    breaks_must = breaks_must || level == "must";
   }
   const Verdict verdict = check(provider.name, ids);
   for (const auto& id : ids) {
@@ -103,7 +106,7 @@ TEST_P(Breaks, ItsCheckAndIsNamedWithTheReason) {
     EXPECT_EQ(verdict.checks.at(id)["result"], "broken") << verdict.checks.at(id).dump(2);
     EXPECT_GE(verdict.checks.at(id)["reason"].get<std::string>().size(), 20u) << verdict.checks.at(id).dump(2);
   }
-  EXPECT_EQ(verdict.code, must ? 1 : 0) << verdict.text;
+  EXPECT_EQ(verdict.code, breaks_must ? 1 : 0) << verdict.text;
 }
 
 INSTANTIATE_TEST_SUITE_P(Animals, Breaks, ::testing::ValuesIn(providers()),
@@ -119,7 +122,7 @@ TEST(SecretBlind, AnAllocationInsideUseFailsToo) {
                                          ::testing::HasSubstr("a sanitizer's malloc")));
 }
 
-/// The provider is sound, but the system that it reads changes fifty times a second.
+/// The provider is sound, but the system that it reads changes fifty times a second. That is not the provider's fault.
 TEST(NeverStill, IsAccusedOfNothingThatTheSystemDoes) {
   const Verdict verdict = check("never_still", {"threads.concurrent", "chaos.kill", "chaos.jail", "chaos.sequence"});
   EXPECT_EQ(verdict.checks.size(), 4u) << verdict.text;
@@ -134,6 +137,7 @@ TEST(BrokenPipe, IsNoDeathOfTheProvider) {
   for (const auto& [id, one] : verdict.checks) EXPECT_EQ(one["result"], "passed") << one.dump(2);
 }
 
+/// Returns the groups of checks: what precedes the dot of an id.
 std::vector<std::string> groups() {
   std::set<std::string> out;
   for (const auto& row : documented_checks()) out.insert(row.id.substr(0, row.id.find('.')));
@@ -142,14 +146,15 @@ std::vector<std::string> groups() {
 
 class Passes : public ::testing::TestWithParam<std::string> {
  protected:
+  /// Expects that each check of the group has one of these results. Those in `not_applicable` may be not applicable.
   void expect_all(const std::string& provider, const std::set<std::string>& results,
                   const std::set<std::string>& not_applicable = {}) {
     const Verdict verdict = check(provider, {GetParam()});
     ASSERT_THAT(verdict.checks, ::testing::Not(IsEmpty())) << verdict.text;
     for (const auto& [id, one] : verdict.checks) {
       const bool left_out = not_applicable.contains(id) && one["result"] == "not_applicable";
-      const bool unmade = kSanitized && id == kNeedsOwnMalloc && one["result"] == "not_made";
-      EXPECT_TRUE(left_out || unmade || results.contains(one["result"])) << one.dump(2);
+      const bool not_made = kSanitized && id == kNeedsOwnMalloc && one["result"] == "not_made";
+      EXPECT_TRUE(left_out || not_made || results.contains(one["result"])) << one.dump(2);
     }
     EXPECT_EQ(verdict.code, 0) << verdict.text;
   }

@@ -21,8 +21,8 @@ std::vector<std::string> split(const std::string& text, char at) {
 }
 
 /// Further faulty providers that the table does not list, with the check that finds each.
-const std::map<std::string, std::string>& relatives() {
-  static const std::map<std::string, std::string> kRelatives = {
+const std::map<std::string, std::string>& unlisted_providers() {
+  static const std::map<std::string, std::string> kUnlisted = {
       {"forges_verdict", "binary.loads"},
       {"daemonizes", "refresh.works"},
       {"writes_past_accept", "negotiation.no_overwrite"},
@@ -38,18 +38,19 @@ const std::map<std::string, std::string>& relatives() {
       {"unknown_status", "schema.statuses"},
       {"nan_metric", "schema.metrics"},
   };
-  return kRelatives;
+  return kUnlisted;
 }
 
 }  // namespace
 
-std::vector<Row> documented_checks() {
+std::vector<DocumentedCheck> documented_checks() {
   std::ifstream page(DRIFTD_SOURCE_DIR "/docs/driftd-check.md");
-  std::vector<Row> out;
+  std::vector<DocumentedCheck> out;
   for (std::string line; std::getline(page, line);) {
     const auto cells = split(line, '|');
-    const bool row = cells.size() >= 5 && cells[1].find('.') != std::string::npos;
-    if (row && (cells[2] == "must" || cells[2] == "should")) out.push_back({cells[1], cells[2], split(cells[4], ',')});
+    const bool is_row = cells.size() >= 5 && cells[1].find('.') != std::string::npos;
+    if (is_row && (cells[2] == "must" || cells[2] == "should"))
+      out.push_back({cells[1], cells[2], split(cells[4], ',')});
   }
   if (out.empty()) throw std::runtime_error("docs/driftd-check.md has no table of checks");
   return out;
@@ -65,17 +66,17 @@ std::vector<FaultyProvider> providers() {
       out[name].breaks[row.id] = row.level;
     }
   }
-  for (const auto& [name, id] : relatives()) out[name] = {name, {{id, levels.at(id)}}};
+  for (const auto& [name, id] : unlisted_providers()) out[name] = {name, {{id, levels.at(id)}}};
   std::vector<FaultyProvider> list;
   for (const auto& [name, provider] : out) list.push_back(provider);
   return list;
 }
 
-const std::vector<std::string>& not_for_the_checker() {
-  static const std::vector<std::string> kOthers = {"sound",        "sound_extended", "broken_pipe", "twin",
-                                                   "leaks",        "shouts",         "garbage",     "fork_bomb",
-                                                   "secret_blind", "never_still",    "heavy"};
-  return kOthers;
+const std::vector<std::string>& without_findings() {
+  static const std::vector<std::string> kWithoutFindings = {
+      "sound",   "sound_extended", "broken_pipe",  "twin",        "leaks", "shouts",
+      "garbage", "fork_bomb",      "secret_blind", "never_still", "heavy"};
+  return kWithoutFindings;
 }
 
 }  // namespace driftd::test

@@ -8,12 +8,12 @@
 namespace driftd::test {
 
 /// A row of the table in docs/driftd-check.md.
-struct Row {
+struct DocumentedCheck {
   std::string id, level;
   std::vector<std::string> providers;
 };
-/// Returns the rows. Throws if the page has no such table.
-std::vector<Row> documented_checks();
+/// Returns the rows of the table. Throws if the page has none.
+std::vector<DocumentedCheck> documented_checks();
 
 /// A faulty provider and the checks that it breaks: id → level.
 struct FaultyProvider {
@@ -24,7 +24,7 @@ struct FaultyProvider {
 /// Returns the faulty providers of the table, and those that it does not list with the check that finds each.
 std::vector<FaultyProvider> providers();
 
-/// Providers that break no check: sound ones, and those that only fail in a running agent.
-const std::vector<std::string>& not_for_the_checker();
+/// Returns the providers in which driftd-check finds nothing: sound ones, and those that only fail in a running agent.
+const std::vector<std::string>& without_findings();
 
 }  // namespace driftd::test

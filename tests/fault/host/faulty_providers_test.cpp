@@ -16,6 +16,7 @@ using std::chrono::milliseconds;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
+/// Opens the providers of tests/faulty_providers, which are called animals here, in workers with short time limits.
 class Zoo : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -40,19 +41,21 @@ class Zoo : public ::testing::Test {
     sessions_.push_back(factory_->open(spec).value());
     return *sessions_.back();
   }
-  core::Session& animal(const std::string& name, core::Budgets budgets = {}) {
+  core::Session& faulty(const std::string& name, core::Budgets budgets = {}) {
     return open(DRIFTD_BINARY_DIR "/tests/faulty_providers/" + name + ".so", budgets);
   }
-  core::Session& well() { return open(DRIFTD_BINARY_DIR "/tests/providers/tester.so"); }
+  core::Session& sound() { return open(DRIFTD_BINARY_DIR "/tests/providers/tester.so"); }
   Result<core::RefreshOutcome> refresh(core::Session& session, milliseconds deadline = milliseconds(30'000)) {
     return core_.run(session.refresh({false, {}, {}, deadline}, keep(std::make_shared<Pages>())));
   }
-  std::string why(core::Session& session, milliseconds deadline = milliseconds(30'000)) {
+  /// Refreshes and returns why that failed.
+  std::string failure_of(core::Session& session, milliseconds deadline = milliseconds(30'000)) {
     const auto outcome = refresh(session, deadline);
     return outcome ? "it did not fail" : std::string(render(outcome.error().code)) + ": " + outcome.error().message;
   }
+  /// Loads a faulty provider and returns why that failed.
   std::string refusal(const std::string& name) {
-    const auto info = core_.run(animal(name).info());
+    const auto info = core_.run(faulty(name).info());
     return info ? "it was loaded" : info.error().message;
   }
 
@@ -64,7 +67,7 @@ class Zoo : public ::testing::Test {
 };
 
 TEST_F(Zoo, ASegfaultIsToldWithSignalAndCall) {
-  EXPECT_EQ(why(animal("segfault")), "unavailable: worker killed by signal 11 (Segmentation fault) in refresh");
+  EXPECT_EQ(failure_of(faulty("segfault")), "unavailable: worker killed by signal 11 (Segmentation fault) in refresh");
   ASSERT_FALSE(events_.empty());
   EXPECT_EQ(events_[0], "crashed: killed by signal 11 (Segmentation fault) in refresh");
 }
@@ -74,32 +77,32 @@ TEST_F(Zoo, ASegfaultLeavesNoCoreEvenWhereCoresAreAllowed) {
   ::getrlimit(RLIMIT_CORE, &before);
   const rlimit open_limit{before.rlim_max, before.rlim_max};
   ::setrlimit(RLIMIT_CORE, &open_limit);
-  auto& session = animal("segfault");
+  auto& session = faulty("segfault");
   ASSERT_TRUE(core_.run(session.info()));
   const std::string limits = read_file("/proc/" + std::to_string(session.status().pid) + "/limits");
   EXPECT_THAT(limits, ::testing::ContainsRegex("Max core file size +0 +0"));
-  EXPECT_THAT(why(session), HasSubstr("signal 11"));
+  EXPECT_THAT(failure_of(session), HasSubstr("signal 11"));
   ::setrlimit(RLIMIT_CORE, &before);
   for (const auto& entry : fs::directory_iterator("/"))
     EXPECT_NE(entry.path().filename().string().rfind("core", 0), 0u);
 }
 
 TEST_F(Zoo, AnAbortIsTold) {
-  EXPECT_EQ(why(animal("abort")), "unavailable: worker killed by signal 6 (Aborted) in refresh");
+  EXPECT_EQ(failure_of(faulty("abort")), "unavailable: worker killed by signal 6 (Aborted) in refresh");
 }
 
 TEST_F(Zoo, AnExitWithZeroIsACrashToo) {
-  EXPECT_EQ(why(animal("exits")), "unavailable: worker exited with 0 in refresh");
+  EXPECT_EQ(failure_of(faulty("exits")), "unavailable: worker exited with 0 in refresh");
 }
 
 TEST_F(Zoo, AHangIsKilledAfterDeadlineAndGrace) {
-  auto& session = animal("hangs");
+  auto& session = faulty("hangs");
   ASSERT_TRUE(core_.run(session.info()));
-  EXPECT_EQ(why(session, milliseconds(1000)), "unavailable: worker no answer within 1 s: killed in refresh");
+  EXPECT_EQ(failure_of(session, milliseconds(1000)), "unavailable: worker no answer within 1 s: killed in refresh");
 }
 
 TEST_F(Zoo, HealthAnswersWhileAnotherCallHangs) {
-  auto& session = animal("hangs");
+  auto& session = faulty("hangs");
   std::optional<Result<core::RefreshOutcome>> outcome;
   core_.start(session.refresh({false, {}, {}, milliseconds(10'000)}, keep(std::make_shared<Pages>())), outcome);
   ASSERT_TRUE(core_.run(session.info()));
@@ -112,7 +115,7 @@ TEST_F(Zoo, HealthAnswersWhileAnotherCallHangs) {
 TEST_F(Zoo, ALeakIsKilledAtTheMemoryBudget) {
   core::Budgets budgets;
   budgets.rss_bytes = 256ll << 20;
-  EXPECT_THAT(why(animal("leaks", budgets)),
+  EXPECT_THAT(failure_of(faulty("leaks", budgets)),
               ::testing::MatchesRegex("unavailable: worker RSS [0-9]+ MiB over the budget of 256 MiB"));
   EXPECT_THAT(events_[0], HasSubstr("budget: RSS"));
 }
@@ -120,7 +123,7 @@ TEST_F(Zoo, ALeakIsKilledAtTheMemoryBudget) {
 TEST_F(Zoo, ALeakOfThreadsIsKilledAtItsBudget) {
   core::Budgets budgets;
   budgets.threads = 64;
-  auto& session = animal("leaks_threads", budgets);
+  auto& session = faulty("leaks_threads", budgets);
   for (int i = 0; i < 4; ++i) EXPECT_TRUE(refresh(session)) << "20 more each time";
   core_.until([&] { return !events_.empty(); });
   EXPECT_THAT(events_[0], ::testing::MatchesRegex("budget: [89][0-9] threads over the budget of 64"));
@@ -128,19 +131,19 @@ TEST_F(Zoo, ALeakOfThreadsIsKilledAtItsBudget) {
 }
 
 TEST_F(Zoo, APluginThatDoesNotReturnFromCloseIsNamed) {
-  auto& session = animal("blocks_in_close");
+  auto& session = faulty("blocks_in_close");
   ASSERT_TRUE(refresh(session));
   core_.run(session.stop());
   EXPECT_EQ(events_.back(), "misbehaved: did not return from close within 200 ms of being stopped: killed");
 }
 
 TEST_F(Zoo, GarbageOnTheProtocolDescriptorIsToldAndKilled) {
-  EXPECT_THAT(why(animal("garbage")), HasSubstr("unavailable: worker wrote garbage to the protocol"));
+  EXPECT_THAT(failure_of(faulty("garbage")), HasSubstr("unavailable: worker wrote garbage to the protocol"));
   EXPECT_EQ(events_[0], "misbehaved: wrote garbage to the protocol");
 }
 
 TEST_F(Zoo, AHundredMegabytesOnStderrCostNothing) {
-  auto& session = animal("shouts");
+  auto& session = faulty("shouts");
   rusage before{};
   ::getrusage(RUSAGE_SELF, &before);
   const auto outcome = refresh(session);
@@ -152,8 +155,8 @@ TEST_F(Zoo, AHundredMegabytesOnStderrCostNothing) {
 }
 
 TEST_F(Zoo, ThePluginBesideABadOneMissesNothing) {
-  auto& good = well();
-  auto& bad = animal("segfault");
+  auto& good = sound();
+  auto& bad = faulty("segfault");
   for (int i = 0; i < 4; ++i) {
     std::optional<Result<core::RefreshOutcome>> crashed;
     core_.start(bad.refresh({}, keep(std::make_shared<Pages>())), crashed);
@@ -166,10 +169,11 @@ TEST_F(Zoo, ThePluginBesideABadOneMissesNothing) {
 }
 
 TEST_F(Zoo, FiveCrashesInTenMinutesParkTheWorkerVisibly) {
-  auto& session = animal("abort");
-  for (int i = 0; i < 5; ++i) EXPECT_THAT(why(session), HasSubstr("signal 6"));
+  auto& session = faulty("abort");
+  for (int i = 0; i < 5; ++i) EXPECT_THAT(failure_of(session), HasSubstr("signal 6"));
   EXPECT_EQ(session.status().state, "parked");
-  EXPECT_THAT(why(session), AllOf(HasSubstr("parked after 5 crashes"), HasSubstr("signal 6 (Aborted) in refresh")));
+  EXPECT_THAT(failure_of(session),
+              AllOf(HasSubstr("parked after 5 crashes"), HasSubstr("signal 6 (Aborted) in refresh")));
   EXPECT_THAT(events_.back(), HasSubstr("parked: 5 crashes in ten minutes"));
 }
 
@@ -183,10 +187,10 @@ class PatientZoo : public Zoo {
 };
 
 TEST_F(PatientZoo, FiftyRestartsLeakNoDescriptor) {
-  auto& session = animal("exits");
-  EXPECT_THAT(why(session), HasSubstr("exited with 0"));
+  auto& session = faulty("exits");
+  EXPECT_THAT(failure_of(session), HasSubstr("exited with 0"));
   const std::size_t before = open_files();
-  for (int i = 0; i < 50; ++i) ASSERT_THAT(why(session), HasSubstr("exited with 0"));
+  for (int i = 0; i < 50; ++i) ASSERT_THAT(failure_of(session), HasSubstr("exited with 0"));
   EXPECT_GE(session.status().restarts, 50u);
   EXPECT_LE(open_files(), before + 3) << "a worker that starts now may hold three";
 }
@@ -246,71 +250,72 @@ TEST_F(Zoo, AFileOrFolderThatOthersMayWriteIsRefused) {
   spec.backend = "b";
   spec.provider = folder.file("open.so");
   spec.settings_json = "{}";
-  const auto refusal_of_it = [&] {
+  const auto open_error = [&] {
     const auto opened = factory_->open(spec);
     return opened ? std::string("it was opened") : opened.error().message;
   };
   fs::copy_file(DRIFTD_BINARY_DIR "/tests/providers/tester.so", spec.provider);
   ::chmod(spec.provider.c_str(), 0666);
-  EXPECT_THAT(refusal_of_it(), HasSubstr("open.so is writable by others (mode 0666)"));
+  EXPECT_THAT(open_error(), HasSubstr("open.so is writable by others (mode 0666)"));
   ::chmod(spec.provider.c_str(), 0644);
   EXPECT_TRUE(core_.run(open(spec.provider).info())) << "the temporary folder above is sticky";
   ::chmod(folder.path().c_str(), 0777);
-  EXPECT_THAT(refusal_of_it(), HasSubstr("is writable by others (mode 0777)"));
+  EXPECT_THAT(open_error(), HasSubstr("is writable by others (mode 0777)"));
   ::chmod(folder.path().c_str(), 0700);
 }
 
-/// A misbehaviour, and the texts that must report it: the outcome of a refresh, and an event that names the function.
+/// A faulty provider, and the texts that must report its misbehaviour: in the outcome of a refresh, and in an event
+/// that names the function. An empty `event` means that the outcome is enough.
 struct Misbehaviour {
-  const char *animal, *outcome, *event;
-  friend std::ostream& operator<<(std::ostream& out, const Misbehaviour& m) { return out << m.animal; }
+  const char *provider, *outcome, *event;
+  friend std::ostream& operator<<(std::ostream& out, const Misbehaviour& m) { return out << m.provider; }
 };
 class NamedInTheZoo : public Zoo, public ::testing::WithParamInterface<Misbehaviour> {};
 
 TEST_P(NamedInTheZoo, TheMisbehaviourIsNamedAndTheNeighbourMissesNothing) {
 #ifdef __SANITIZE_THREAD__
-  if (std::string_view(GetParam().animal) == "frees_host_memory") {
-    GTEST_SKIP() << "LOUD: ThreadSanitizer's free() takes a pointer into the middle of a block without a word";
+  if (std::string_view(GetParam().provider) == "frees_host_memory") {
+    GTEST_SKIP() << "LOUD: ThreadSanitizer's free() accepts a pointer into the middle of a block";
   }
 #endif
-  auto& good = well();
-  auto& bad = animal(GetParam().animal);
+  auto& good = sound();
+  auto& bad = faulty(GetParam().provider);
   for (int i = 0; i < 2; ++i) {
-    EXPECT_THAT(why(bad, milliseconds(2000)), HasSubstr(GetParam().outcome));
+    EXPECT_THAT(failure_of(bad, milliseconds(2000)), HasSubstr(GetParam().outcome));
     const auto outcome = refresh(good);
     EXPECT_TRUE(outcome) << outcome.error().message;
   }
-  const bool reported = *GetParam().event == '\0' ||  // the outcome names it
-                        std::any_of(events_.begin(), events_.end(), [](const std::string& event) {
-                          return event.find(GetParam().event) != std::string::npos;
-                        });
+  const bool reported =
+      *GetParam().event == '\0' || std::any_of(events_.begin(), events_.end(), [](const std::string& event) {
+        return event.find(GetParam().event) != std::string::npos;
+      });
   EXPECT_TRUE(reported) << ::testing::PrintToString(events_);
   EXPECT_EQ(good.status().restarts, 0u);
 }
 
 TEST_F(Zoo, AWorkerThatClosedItsDescriptorsIsMendedAndStillHeard) {
-  auto& session = animal("closes_std");
+  auto& session = faulty("closes_std");
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(refresh(session));
   EXPECT_EQ(std::count_if(events_.begin(), events_.end(),
                           [](const auto& event) { return event.find("closed standard input") != std::string::npos; }),
             1)
-      << "told once";
+      << "it is reported once";
   EXPECT_EQ(session.status().misuses.at("refresh"), 9u)
-      << "three descriptors, three times: closed again, so open again";
+      << "each of the three calls closed three descriptors, which the host had opened again";
 }
 
 TEST_F(Zoo, DescriptorsThatStayOpenAreToldBeforeTheyRunOut) {
-  auto& session = animal("leaks_calls_descriptors");
+  auto& session = faulty("leaks_calls_descriptors");
   std::string last;
-  for (int i = 0; i < 60; ++i) last = why(session);
+  for (int i = 0; i < 60; ++i) last = failure_of(session);
   EXPECT_THAT(events_,
               ::testing::Contains(::testing::ContainsRegex("refresh: holds 5[0-9]+ of 1024 descriptors open")));
   EXPECT_THAT(last, HasSubstr("no descriptor is left"));
 }
 
 TEST_F(Zoo, APeerThatHungUpIsAnErrorOfTheWriteAndNoDeath) {
-  auto& session = animal("broken_pipe");
-  EXPECT_TRUE(refresh(session)) << why(session);
+  auto& session = faulty("broken_pipe");
+  EXPECT_TRUE(refresh(session)) << failure_of(session);
   EXPECT_THAT(events_, ::testing::IsEmpty());
 }
 
@@ -350,7 +355,7 @@ INSTANTIATE_TEST_SUITE_P(
         Misbehaviour{"null_text", kFine, "`body` is NULL with a length"},
         Misbehaviour{"invalid_utf8", kFine, "`id` is not UTF-8"},
         Misbehaviour{"undeclared_kind", kRefused, "kind `ghost` is not declared"}),
-    [](const auto& info) { return std::string(info.param.animal); });
+    [](const auto& info) { return std::string(info.param.provider); });
 
 }  // namespace
 }  // namespace driftd::test

@@ -11,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What a worker would increase if it left something behind.
+/// What would grow in the agent's process if a worker left something behind.
 struct ResourceCounts {
   std::ptrdiff_t descriptors = 0, threads = 0, children = 0;
   long resident_kib = 0;
@@ -35,13 +35,13 @@ ResourceCounts count_resources() {
 }
 
 TEST(Starts, AThousandWorkersLeaveNoDescriptorThreadChildOrMemory) {
-  constexpr int kWarm = 20;
+  constexpr int kWarmUp = 20;
   constexpr int kStarts = kSanitized ? 100 : 1000;
   Core core;
   const auto factory = host::make_session_factory(host_options(core));
   ResourceCounts before;
-  for (int i = 0; i < kWarm + kStarts; ++i) {
-    if (i == kWarm) before = count_resources();
+  for (int i = 0; i < kWarmUp + kStarts; ++i) {
+    if (i == kWarmUp) before = count_resources();
     core::SessionSpec spec;
     spec.backend = "b";
     spec.provider = DRIFTD_BINARY_DIR "/tests/providers/tester.so";
@@ -57,7 +57,7 @@ TEST(Starts, AThousandWorkersLeaveNoDescriptorThreadChildOrMemory) {
   EXPECT_EQ(after.descriptors, before.descriptors);
   EXPECT_EQ(after.threads, before.threads);
   if (!kSanitized) {
-    EXPECT_LT(after.resident_kib - before.resident_kib, 2048) << "KiB; two of them a start are a leak";
+    EXPECT_LT(after.resident_kib - before.resident_kib, 2048) << "KiB; a leak of 2 KiB for each start would reach this";
   }
 }
 

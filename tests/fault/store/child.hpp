@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An agent's store in a process of its own, which may end.
+// Runs a store in a child process, because a store that finds damage ends its process.
 #pragma once
 
 #include <sys/wait.h>
@@ -11,10 +11,11 @@
 
 namespace driftd::test {
 
+/// The exit code of a process whose store found damage (EX_IOERR).
 inline constexpr int kFailStop = 74;
 
-/// Runs `body` in a child on the store of `data_dir`, which has one backend; its exit code, 0 where `body` came to its
-/// end.
+/// Runs `body` in a child on the store of `data_dir`, which has one backend. Returns the child's exit code, which is 0
+/// if `body` returned.
 inline int store_in_child(const std::string& data_dir, const std::function<void(Bench&)>& body) {
   const pid_t child = ::fork();
   if (child == 0) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A process that commits is killed; what it had acknowledged is there, whole, and nothing is there in part.
+// A process is killed while it commits. Afterwards every commit that it acknowledged is stored, and no commit is stored
+// in part.
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/resource.h>
@@ -18,7 +19,7 @@ namespace {
 
 constexpr int kPerPage = 5;
 
-/// A page that writes `round` into five resources, with one event each.
+/// Returns a page that writes `round` into five resources, with one event for each.
 core::PageCommit round_page(int round) {
   std::vector<core::ResourceWrite> writes;
   std::vector<core::EventDraft> events;
@@ -32,14 +33,15 @@ core::PageCommit round_page(int round) {
   return page;
 }
 
-/// A commit as the child told of it after it returned.
+/// What the child reports to the parent after each commit.
 struct Ack {
   std::int64_t round = 0;
   std::int64_t first_seq = 0;
   char first_id[40] = {};
 };
 
-[[noreturn]] void commit_for_ever(const std::string& data_dir, int acks) {
+/// Commits one round after the other and writes an Ack for each into the pipe `acks`.
+[[noreturn]] void commit_forever(const std::string& data_dir, int acks) {
   Bench bench(data_dir);
   if (!bench.open()) ::_exit(1);
   auto rows = bench.get(bench->backends());
@@ -53,14 +55,14 @@ struct Ack {
   }
 }
 
-/// Runs the child until it has told of `count` commits, then for a random moment more, and kills it; all acks.
+/// Runs a child until it has acknowledged `count` commits and for `more` time, then kills it. Returns all its acks.
 std::vector<Ack> run_and_kill(const std::string& data_dir, int count, std::chrono::microseconds more) {
   int ends[2];
   EXPECT_EQ(::pipe(ends), 0);
   const pid_t child = ::fork();
   if (child == 0) {
     ::close(ends[0]);
-    commit_for_ever(data_dir, ends[1]);
+    commit_forever(data_dir, ends[1]);
   }
   ::close(ends[1]);
   std::vector<Ack> acks;
@@ -77,7 +79,8 @@ std::vector<Ack> run_and_kill(const std::string& data_dir, int count, std::chron
   return acks;
 }
 
-void expect_whole(const std::string& data_dir, const std::map<std::int64_t, Ack>& ledger) {
+/// Expects that the store contains each acknowledged round, and no round in part. `acked` is by round.
+void expect_whole(const std::string& data_dir, const std::map<std::int64_t, Ack>& acked) {
   Bench bench(data_dir);
   ASSERT_TRUE(bench.open());
   std::map<std::int64_t, std::string> ids;
@@ -89,9 +92,9 @@ void expect_whole(const std::string& data_dir, const std::map<std::int64_t, Ack>
   std::set<std::string> distinct;
   for (const auto& [seq, id] : ids) distinct.insert(id);
   EXPECT_EQ(distinct.size(), ids.size());
-  for (const auto& [round, ack] : ledger) EXPECT_EQ(ids[ack.first_seq], ack.first_id) << "lost round " << round;
+  for (const auto& [round, ack] : acked) EXPECT_EQ(ids[ack.first_seq], ack.first_id) << "lost round " << round;
   const auto cursor = bench.get(bench->backends()).front().cursor;
-  EXPECT_GE(std::stoll(cursor), ledger.rbegin()->first);
+  EXPECT_GE(std::stoll(cursor), acked.rbegin()->first);
   EXPECT_EQ(ids.size(), static_cast<std::size_t>(kPerPage) * (std::stoull(cursor) + 1));
   for (const auto& row : bench.get(bench->resources("", "", 100))) {
     EXPECT_EQ(row.resource.baseline, "{\"round\":" + cursor + "}");
@@ -102,18 +105,18 @@ void expect_whole(const std::string& data_dir, const std::map<std::int64_t, Ack>
 TEST(CrashTest, EveryAcknowledgedCommitIsThereAfterKillsAtRandomPoints) {
   TempDir dir;
   std::mt19937 random(std::random_device{}());
-  std::map<std::int64_t, Ack> ledger;
+  std::map<std::int64_t, Ack> acked;
   for (int kill = 0; kill < 20; ++kill) {
     const auto more = std::chrono::microseconds(random() % 5'000);
     for (const auto& ack : run_and_kill(dir.file("data"), 1 + static_cast<int>(random() % 10), more))
-      ledger[ack.round] = ack;
-    expect_whole(dir.file("data"), ledger);
+      acked[ack.round] = ack;
+    expect_whole(dir.file("data"), acked);
     if (HasFatalFailure()) return;
   }
-  EXPECT_GE(ledger.size(), 20U);
+  EXPECT_GE(acked.size(), 20U);
 }
 
-/// Runs `body` in a child; its exit code, or 128 + signal.
+/// Runs `body` in a child. Returns its exit code, or 128 + signal.
 int in_child(const std::function<void()>& body) {
   const pid_t child = ::fork();
   if (child == 0) {
@@ -133,14 +136,14 @@ TEST(CrashTest, DiskThatRefusesAWriteEndsTheProcessAndKeepsWhatWasAcknowledged) 
     bench.get(bench->commit(registration()));
     bench.get(bench->commit(round_page(0)));
     ::signal(SIGXFSZ, SIG_IGN);
-    const rlimit small{64 << 10, 64 << 10};  // write() beyond fails with EFBIG: an I/O error for SQLite
+    const rlimit small{64 << 10, 64 << 10};  // a write beyond this fails with EFBIG, which is an I/O error for SQLite
     if (::setrlimit(RLIMIT_FSIZE, &small) != 0) ::_exit(1);
     for (int round = 1; round < 1000; ++round) {
       const auto committed = bench.wait(bench->commit(round_page(round)));
       if (!committed) ::_exit(3);
     }
   });
-  EXPECT_EQ(code, 74);
+  EXPECT_EQ(code, 74) << "EX_IOERR";
   Bench bench(dir.file("data"));
   ASSERT_TRUE(bench.open());
   EXPECT_GE(bench.get(bench->events(0, 1000)).size(), static_cast<std::size_t>(kPerPage));

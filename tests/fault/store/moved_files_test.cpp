@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Somebody removes or replaces files of data_dir under a running agent.
+// Somebody removes or replaces a file of data_dir under a running agent, so the agent must end.
 #include <filesystem>
 
 #include "fault/store/child.hpp"
