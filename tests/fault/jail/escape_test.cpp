@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A worker's code cannot leave its jail; outside of a jail the same attempts succeed.
+// A worker's code cannot leave its jail. Outside of a jail the same attempts succeed.
 #include <gmock/gmock.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -25,9 +25,9 @@ using Json = nlohmann::json;
 constexpr char kEscaper[] = DRIFTD_BINARY_DIR "/tests/jail/escaper.so";
 
 /// A Unix socket that listens or receives datagrams. It is abstract if its name begins with '@'.
-class Listening {
+class UnixListener {
  public:
-  Listening(const std::string& name, int type) : fd_(::socket(AF_UNIX, type | SOCK_CLOEXEC, 0)) {
+  UnixListener(const std::string& name, int type) : fd_(::socket(AF_UNIX, type | SOCK_CLOEXEC, 0)) {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     name.copy(address.sun_path, sizeof address.sun_path - 1);
@@ -37,15 +37,15 @@ class Listening {
     if (!bound || (type == SOCK_STREAM && ::listen(fd_, 64) != 0))
       ADD_FAILURE() << name << ": " << std::strerror(errno);
   }
-  ~Listening() { ::close(fd_); }
-  Listening(const Listening&) = delete;
-  Listening& operator=(const Listening&) = delete;
+  ~UnixListener() { ::close(fd_); }
+  UnixListener(const UnixListener&) = delete;
+  UnixListener& operator=(const UnixListener&) = delete;
 
  private:
   int fd_;
 };
 
-/// A fixture with files and sockets like those of an agent, in a temporary folder.
+/// Makes files and sockets like those of an agent, in a temporary folder: the targets of the attempts.
 class Escape : public ::testing::Test {
  protected:
   Escape() {
@@ -63,9 +63,9 @@ class Escape : public ::testing::Test {
     targets_.agent_socket = folder_.file("run/agent.sock");
     targets_.datagram_socket = folder_.file("datagram.sock");
     targets_.abstract_name = fs::path(folder_.path()).filename().string() + "-abstract";
-    stream_ = std::make_unique<Listening>(targets_.agent_socket, SOCK_STREAM);
-    datagram_ = std::make_unique<Listening>(targets_.datagram_socket, SOCK_DGRAM);
-    abstract_ = std::make_unique<Listening>("@" + targets_.abstract_name, SOCK_STREAM);
+    stream_ = std::make_unique<UnixListener>(targets_.agent_socket, SOCK_STREAM);
+    datagram_ = std::make_unique<UnixListener>(targets_.datagram_socket, SOCK_DGRAM);
+    abstract_ = std::make_unique<UnixListener>("@" + targets_.abstract_name, SOCK_STREAM);
     options_ = host_options(core_);
     options_.jail_kills = false;
   }
@@ -105,7 +105,7 @@ class Escape : public ::testing::Test {
 
   TempDir folder_;
   escapes::Targets targets_;
-  std::unique_ptr<Listening> stream_, datagram_, abstract_;
+  std::unique_ptr<UnixListener> stream_, datagram_, abstract_;
   Core core_;
   host::HostOptions options_;
   std::shared_ptr<core::SessionFactory> factory_;
@@ -115,9 +115,9 @@ class Escape : public ::testing::Test {
 
 TEST_F(Escape, EveryAttemptInsideTheJailIsBlocked) {
   const auto results = inside();
-  EXPECT_EQ(results.size(), escapes::attempts().size() + 1) << "and the constructor's";
+  EXPECT_EQ(results.size(), escapes::attempts().size() + 1) << "one more: the attempt of the constructor";
   for (const auto& [name, error] : results) {
-    EXPECT_TRUE(escapes::is_blocked(error)) << name << ": " << (error == 0 ? "got through" : std::strerror(error));
+    EXPECT_TRUE(escapes::is_blocked(error)) << name << ": " << (error == 0 ? "it succeeded" : std::strerror(error));
   }
   EXPECT_FALSE(fs::exists(ESCAPE_CONSTRUCTOR_FILE));
   EXPECT_EQ(read_file(targets_.data_dir + "/driftd.db"), "secret");
@@ -125,7 +125,7 @@ TEST_F(Escape, EveryAttemptInsideTheJailIsBlocked) {
   EXPECT_THAT(jail_, ::testing::MatchesRegex("landlock [0-9]+, seccomp"));
 }
 
-/// Proves that the attempts themselves work: if none could succeed anywhere, the suite would prove nothing.
+/// Proves that the attempts themselves work. If none could succeed anywhere, this suite would prove nothing.
 TEST_F(Escape, TheSameAttemptsGetThroughOutside) {
   const Child agent({"/bin/cat", "/dev/zero"}, {});
   const Child sibling({"/bin/cat", "/dev/zero"}, {});
@@ -137,18 +137,19 @@ TEST_F(Escape, TheSameAttemptsGetThroughOutside) {
   int error = 0;
   int root = 0;
   int feature = 0;
-  int through = 0;
+  int succeeded = 0;
   for (std::string name; lines >> error >> root >> feature && std::getline(lines >> std::ws, name);) {
-    through += error == 0 ? 1 : 0;
+    succeeded += error == 0 ? 1 : 0;
     bool may_fail = feature != 0 || (root != 0 && ::geteuid() != 0);
 #ifdef __SANITIZE_THREAD__
-    // ThreadSanitizer has a thread of its own, and the kernel refuses this call in a process with two.
+    // ThreadSanitizer has a thread of its own, and the kernel refuses this call in a process with two threads.
     may_fail = may_fail || (name == "unshare user" && error == EINVAL);
 #endif
     EXPECT_TRUE(error == 0 || may_fail) << name << ": " << std::strerror(error);
-    if (error != 0) std::printf("not possible on this machine at all: %s (%s)\n", name.c_str(), std::strerror(error));
+    if (error != 0)
+      std::printf("impossible on this machine even without a jail: %s (%s)\n", name.c_str(), std::strerror(error));
   }
-  EXPECT_GE(through, 80) << "of " << escapes::attempts().size();
+  EXPECT_GE(succeeded, 80) << "of " << escapes::attempts().size();
 }
 
 TEST_F(Escape, ADeniedCallKillsTheWorkerWhereTheHostSaysSo) {
@@ -192,7 +193,7 @@ TEST_F(Escape, AWorkerIsKnownByItsPidAlsoAMomentAfterItsEnd) {
   EXPECT_TRUE(host::is_worker(pid));
   EXPECT_FALSE(host::is_worker(::getpid()));
   core_.run(session.stop());
-  EXPECT_TRUE(host::is_worker(pid)) << "what it sent before may be read now";
+  EXPECT_TRUE(host::is_worker(pid)) << "the agent may still read what the worker sent before its end";
 }
 
 TEST_F(Escape, AWorkerHasNoCapabilityEvenWhenRootStartedIt) {
@@ -213,7 +214,7 @@ TEST_F(Escape, WhereMemoryRunsOutAWorkerGoesFirst) {
   EXPECT_EQ(read_file("/proc/" + std::to_string(session.status().pid) + "/oom_score_adj"), "1000\n");
 }
 
-/// Like a config or data_dir in the same folder as a CA's file.
+/// A setting names a file, for example a CA's, in the folder that contains the agent's own files.
 TEST_F(Escape, ASettingOpensNothingOfTheAgentsOwn) {
   options_.own = {targets_.data_dir, targets_.data_dir + "/installation.key"};
   const std::string file = folder_.write("data/extra.pem", "public");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The jail itself. Children of this test enter it.
+// The jail itself. It cannot be left again, so children of this test enter it.
 #include "worker/jail.hpp"
 
 #include <fcntl.h>
@@ -21,7 +21,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-/// Runs `body` in a child and returns its text.
+/// Runs `body` in a child process and returns the text that it returned.
 std::string in_child(std::string (*body)()) {
   int ends[2];
   if (::pipe(ends) != 0) return "no pipe";
@@ -41,13 +41,14 @@ std::string in_child(std::string (*body)()) {
   return out;
 }
 
+/// Enters the jail. Returns its description, or `<code>: <message>`.
 std::string lock(const JailSpec& spec) {
   const auto locked = lock_process(spec);
   return locked ? *locked : std::string(render(locked.error().code)) + ": " + locked.error().message;
 }
 
-/// Makes landlock fail. ENOSYS: the kernel lacks it; EPERM: a container's policy denies it; EOPNOTSUPP: the kernel's
-/// command line switched it off.
+/// Makes landlock fail with this errno. ENOSYS: the kernel lacks it. EPERM: a container's policy denies it. EOPNOTSUPP:
+/// the kernel's command line switched it off.
 void hide_landlock(std::uint32_t error = ENOSYS) {
   scmp_filter_ctx filter = ::seccomp_init(SCMP_ACT_ALLOW);
   ::seccomp_rule_add(filter, SCMP_ACT_ERRNO(error), SCMP_SYS(landlock_create_ruleset), 0);
@@ -114,27 +115,25 @@ TEST(Jail, EachOfTheTwoIsNamedOrItsAbsence) {
   EXPECT_EQ(jail::render(0, false), "no landlock (kernel), no seccomp (kernel)");
 }
 
-/// Landlock holds the thread that enters it and the threads that this one makes, but none that existed before.
+/// Landlock restricts only the thread that enters it and the threads that this thread makes later.
 TEST(Jail, ASecondThreadRefusesTheJail) {
   const std::string output = in_child([] {
     std::mutex mutex;
     std::condition_variable changed;
     bool done = false;
-    std::thread other([&] {
-      std::unique_lock held(mutex);
-      changed.wait(held, [&] { return done; });
-    });
-    std::thread third([&] {
-      std::unique_lock held(mutex);
-      changed.wait(held, [&] { return done; });
-    });
+    const auto wait_until_done = [&] {
+      std::unique_lock guard(mutex);
+      changed.wait(guard, [&] { return done; });
+    };
+    std::thread second(wait_until_done);
+    std::thread third(wait_until_done);
     const std::string out = lock({});
     {
-      const std::lock_guard held(mutex);
+      const std::lock_guard guard(mutex);
       done = true;
     }
     changed.notify_all();
-    other.join();
+    second.join();
     third.join();
     return out;
   });

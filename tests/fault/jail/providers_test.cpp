@@ -33,8 +33,9 @@ class InJail : public ::testing::Test {
     return *sessions_.back();
   }
   static std::string shipped(const std::string& name) { return DRIFTD_BINARY_DIR "/providers/" + name + ".so"; }
-  /// Makes a full refresh and a health call, both on the first worker. Returns the number of records.
-  std::size_t works(core::Session& session) {
+  /// Expects that a full refresh and a health call succeed without a restart of the worker. Returns the number of
+  /// records.
+  std::size_t count_records(core::Session& session) {
     const auto pages = std::make_shared<Pages>();
     const auto outcome = core_.run(session.refresh({true, {}, {}, std::chrono::seconds(30)}, keep(pages)));
     EXPECT_TRUE(outcome) << outcome.error().message;
@@ -54,23 +55,23 @@ class InJail : public ::testing::Test {
 
 TEST_F(InJail, RedisOverTcp) {
   const RedisServer server;
-  EXPECT_GT(works(open(shipped("redis"), {{"address", "localhost:" + std::to_string(server.port())}})), 1u);
+  EXPECT_GT(count_records(open(shipped("redis"), {{"address", "localhost:" + std::to_string(server.port())}})), 1u);
 }
 
 TEST_F(InJail, RedisOverAUnixSocket) {
   const std::string socket = folder_.file("redis.sock");
   const RedisServer server({"--unixsocket", socket});
-  EXPECT_GT(works(open(shipped("redis"), {{"address", "unix:" + socket}})), 1u);
+  EXPECT_GT(count_records(open(shipped("redis"), {{"address", "unix:" + socket}})), 1u);
 }
 
 TEST_F(InJail, PostgresOverTcpAndOverItsSocket) {
   const PostgresServer server;
   Json settings = {
       {"endpoints", "localhost:" + std::to_string(server.port())}, {"user", server.user()}, {"password", "token-1"}};
-  EXPECT_GT(works(open(shipped("postgres"), settings, {{"token-1", server.password()}})), 10u);
+  EXPECT_GT(count_records(open(shipped("postgres"), settings, {{"token-1", server.password()}})), 10u);
   settings.erase("endpoints");
   settings["socket"] = server.socket_file();
-  EXPECT_GT(works(open(shipped("postgres"), settings, {{"token-1", server.password()}})), 10u);
+  EXPECT_GT(count_records(open(shipped("postgres"), settings, {{"token-1", server.password()}})), 10u);
   settings.erase("socket");
   settings["endpoints"] = Json::array({"unix:" + server.socket_folder() + ":" + std::to_string(server.port())});
   EXPECT_TRUE(core_.run(open(shipped("postgres"), settings, {{"token-1", server.password()}}).info()));
@@ -84,7 +85,7 @@ std::string state(int serial) {
 TEST_F(InJail, TerraformReadsAndWatchesAFileThatIsReplacedByRename) {
   const std::string file = folder_.write("terraform.tfstate", state(1));
   auto& session = open(shipped("terraform"), {{"path", file}});
-  EXPECT_GT(works(session), 0u);
+  EXPECT_GT(count_records(session), 0u);
   const auto seen = std::make_shared<Pages>();
   std::optional<Status> ended;
   core_.start(session.watch("", keep(seen)), ended);
@@ -94,24 +95,24 @@ TEST_F(InJail, TerraformReadsAndWatchesAFileThatIsReplacedByRename) {
     return !seen->all.empty() || ended;
   });
   EXPECT_FALSE(ended) << ended->error().message;
-  EXPECT_GT(works(session), 0u) << "the new file is readable, too";
+  EXPECT_GT(count_records(session), 0u) << "the new file is readable";
   core_.run(session.stop());
   core_.until([&] { return ended.has_value(); });
 }
 
-/// The folder of the file stays closed, so the worker gets a new jail for each new file. A call that comes before the
-/// agent noticed a new file is answered by the next worker, and does not fail for a missing right.
+/// The worker may not read the folder, which contains the agent's config, so each new state file needs a worker with a
+/// new jail. A call that comes before the agent noticed the new file is answered by the next worker and does not fail.
 TEST_F(InJail, TerraformBesideTheAgentsConfigIsReadAlsoWhenItWasReplaced) {
   auto options = host_options(core_);
   options.own = {folder_.write("driftd.yaml", "text")};
   factory_ = host::make_session_factory(options);
   const std::string file = folder_.write("terraform.tfstate", state(1));
   auto& session = open(shipped("terraform"), {{"path", file}});
-  EXPECT_GT(works(session), 0u);
+  EXPECT_GT(count_records(session), 0u);
   const int first = session.status().pid;
   for (int serial = 2; serial < 5; ++serial) {
     fs::rename(folder_.write("fresh", state(serial)), file);
-    EXPECT_GT(works(session), 0u);
+    EXPECT_GT(count_records(session), 0u);
     fs::rename(folder_.write("fresh", state(serial)), file);
     const auto health = core_.run(session.health());
     EXPECT_TRUE(health && health->state == core::HealthReport::State::up)
@@ -120,18 +121,20 @@ TEST_F(InJail, TerraformBesideTheAgentsConfigIsReadAlsoWhenItWasReplaced) {
   std::optional<Status> ended;
   core_.start(session.watch("", keep(std::make_shared<Pages>())), ended);
   fs::rename(folder_.write("fresh", state(5)), file);
-  EXPECT_GT(works(session), 0u);
+  EXPECT_GT(count_records(session), 0u);
   core_.until([&] { return ended.has_value(); });
-  EXPECT_TRUE(*ended) << "another worker is no failure: " << ended->error().message;
+  EXPECT_TRUE(*ended) << "a change of the worker is not a failure: " << ended->error().message;
   EXPECT_NE(session.status().pid, first);
 }
 
-/// If no scan has described the file, the first worker only reports the settings schema; the second one has the paths.
+/// Without a scan the agent does not know the schema of the settings. So the first worker only reports it, and the
+/// second one may read the paths of the settings.
 TEST_F(InJail, TheExampleReadsTheFolderOfItsSettings) {
   folder_.write("one", "1");
   for (const char* language : {"cpp", "c", "rust", "go"}) {
     const std::string file = DRIFTD_BINARY_DIR "/providers-examples/" + std::string(language) + "/files.so";
-    EXPECT_EQ(works(open(file, {{"path", folder_.path().string()}, {"key", "token-1"}}, {{"token-1", "k"}})), 1u)
+    EXPECT_EQ(count_records(open(file, {{"path", folder_.path().string()}, {"key", "token-1"}}, {{"token-1", "k"}})),
+              1u)
         << language;
   }
 }

@@ -22,7 +22,7 @@ std::string victim(const Targets& to) { return to.outside + "/victim"; }
 
 int change_mode(const Targets& to) { return outcome(::chmod(victim(to).c_str(), 0644)); }
 int change_mode_at(const Targets& to) { return outcome(::fchmodat(AT_FDCWD, victim(to).c_str(), 0640, 0)); }
-int change_mode_new(const Targets& to) {
+int change_mode_at2(const Targets& to) {
   return outcome(::syscall(452 /* fchmodat2 */, AT_FDCWD, victim(to).c_str(), 0600, 0));
 }
 int change_mode_open(const Targets& to) {
@@ -54,7 +54,7 @@ int change_flags(const Targets& to) {
 }
 
 /// Makes an ioctl on a pipe. If the jail lets it through, the kernel answers ENOTTY.
-int ask_pipe(unsigned long request) {
+int ioctl_on_pipe(unsigned long request) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return errno;
   std::uint64_t argument = 0;
@@ -63,15 +63,15 @@ int ask_pipe(unsigned long request) {
   ::close(ends[1]);
   return result;
 }
-int old_version(const Targets&) { return ask_pipe(_IOW('f', 4, long)); }  // EXT4_IOC_SETVERSION_OLD
-int migrate(const Targets&) { return ask_pipe(_IO('f', 9)); }             // EXT4_IOC_MIGRATE
-int verity(const Targets&) { return ask_pipe(0x40806685); }               // FS_IOC_ENABLE_VERITY
-int subvolume(const Targets&) { return ask_pipe(0x5000940e); }            // BTRFS_IOC_SUBVOL_CREATE
-int keystroke(const Targets&) { return ask_pipe(TIOCSTI); }
-int high_bits(const Targets&) { return ask_pipe(0x100000000ul | FS_IOC_SETVERSION); }
+int set_ext4_version(const Targets&) { return ioctl_on_pipe(_IOW('f', 4, long)); }  // EXT4_IOC_SETVERSION_OLD
+int migrate_ext4(const Targets&) { return ioctl_on_pipe(_IO('f', 9)); }             // EXT4_IOC_MIGRATE
+int enable_verity(const Targets&) { return ioctl_on_pipe(0x40806685); }             // FS_IOC_ENABLE_VERITY
+int create_subvolume(const Targets&) { return ioctl_on_pipe(0x5000940e); }          // BTRFS_IOC_SUBVOL_CREATE
+int insert_keystroke(const Targets&) { return ioctl_on_pipe(TIOCSTI); }
+int ioctl_high_bits(const Targets&) { return ioctl_on_pipe(0x100000000ul | FS_IOC_SETVERSION); }
 
-/// Tries `lock` on the reading end of a pipe, because a lock needs no right to write.
-int on_pipe(long (*lock)(int)) {
+/// Takes a lock on the reading end of a pipe: a lock needs no right to write.
+int lock_pipe(long (*lock)(int)) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return errno;
   const int result = outcome(lock(ends[0]));
@@ -80,7 +80,7 @@ int on_pipe(long (*lock)(int)) {
   return result;
 }
 int lock_whole(const Targets&) {
-  return on_pipe([](int fd) -> long { return ::flock(fd, LOCK_EX | LOCK_NB); });
+  return lock_pipe([](int fd) -> long { return ::flock(fd, LOCK_EX | LOCK_NB); });
 }
 long set_lock(int fd, int command) {
   struct flock lock {};
@@ -89,13 +89,13 @@ long set_lock(int fd, int command) {
   return ::fcntl(fd, command, &lock);
 }
 int lock_range(const Targets&) {
-  return on_pipe([](int fd) { return set_lock(fd, F_SETLK); });
+  return lock_pipe([](int fd) { return set_lock(fd, F_SETLK); });
 }
 int lock_range_waiting(const Targets&) {
-  return on_pipe([](int fd) { return set_lock(fd, F_SETLKW); });
+  return lock_pipe([](int fd) { return set_lock(fd, F_SETLKW); });
 }
 int lock_description(const Targets&) {
-  return on_pipe([](int fd) { return set_lock(fd, 37 /* F_OFD_SETLK */); });
+  return lock_pipe([](int fd) { return set_lock(fd, 37 /* F_OFD_SETLK */); });
 }
 int lease(const Targets& to) {
   const int own = ::open(to.own_library.c_str(), O_RDONLY | O_CLOEXEC);
@@ -161,7 +161,7 @@ int make_node(const Targets& to) {
 std::vector<Attempt> change_attempts() {
   return {{"chmod", change_mode},
           {"fchmodat", change_mode_at},
-          {"fchmodat2", change_mode_new, false, true},
+          {"fchmodat2", change_mode_at2, false, true},
           {"fchmod of its own .so", change_mode_open},
           {"chown", change_owner},
           {"utime", change_times},
@@ -169,12 +169,12 @@ std::vector<Attempt> change_attempts() {
           {"setxattr", set_attribute},
           {"removexattr", remove_attribute},
           {"flags of its own .so", change_flags, false, true},
-          {"EXT4_IOC_SETVERSION_OLD", old_version},
-          {"EXT4_IOC_MIGRATE", migrate},
-          {"FS_IOC_ENABLE_VERITY", verity},
-          {"BTRFS_IOC_SUBVOL_CREATE", subvolume},
-          {"TIOCSTI", keystroke},
-          {"ioctl with high bits", high_bits},
+          {"EXT4_IOC_SETVERSION_OLD", set_ext4_version},
+          {"EXT4_IOC_MIGRATE", migrate_ext4},
+          {"FS_IOC_ENABLE_VERITY", enable_verity},
+          {"BTRFS_IOC_SUBVOL_CREATE", create_subvolume},
+          {"TIOCSTI", insert_keystroke},
+          {"ioctl with high bits", ioctl_high_bits},
           {"flock", lock_whole},
           {"F_SETLK", lock_range},
           {"F_SETLKW", lock_range_waiting},

@@ -11,7 +11,7 @@ namespace {
 
 using namespace driftd::sdk;
 
-/// Runs in dlopen, before the host calls anything.
+/// The result of write_early(), which runs in dlopen, before the host calls anything.
 int constructor_errno = -1;
 __attribute__((constructor)) void write_early() {
   const int fd = ::open(ESCAPE_CONSTRUCTOR_FILE, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
@@ -19,8 +19,8 @@ __attribute__((constructor)) void write_early() {
   if (fd >= 0) ::close(fd);
 }
 
-/// Makes system calls of another table. The filter kills the process for them in every mode.
-void call_foreign(const std::string& table) {
+/// Makes a system call by another table of the kernel. The filter kills the process for it in every mode.
+void call_foreign_table(const std::string& table) {
 #if defined(__x86_64__)
   if (table == "x32") (void)::syscall(0x40000000 | 39);
   if (table == "i386") {
@@ -40,12 +40,12 @@ class Escaper final : public Instance {
 
   RefreshResult refresh(Call& call, const Refresh&) override {
     const std::string only = settings_.value("only", "");
-    if (only == "x32" || only == "i386") call_foreign(only);
+    if (only == "x32" || only == "i386") call_foreign_table(only);
     std::uint64_t count = 1;
-    tell(call, "constructor writes a file", constructor_errno);
+    report(call, "constructor writes a file", constructor_errno);
     for (const auto& attempt : driftd::escapes::attempts()) {
       if (!only.empty() && only != attempt.name) continue;
-      tell(call, attempt.name, attempt.run(targets_));
+      report(call, attempt.name, attempt.run(targets_));
       ++count;
     }
     call.complete("attempt", count);
@@ -55,7 +55,7 @@ class Escaper final : public Instance {
   Health health(Call&) override { return {}; }
 
  private:
-  static void tell(Call& call, const std::string& name, int error) {
+  static void report(Call& call, const std::string& name, int error) {
     Record record{"attempt", name};
     record.body = nlohmann::json{{"errno", error}}.dump();
     call.emit(record);

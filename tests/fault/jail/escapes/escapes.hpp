@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attempts to leave a worker's jail. The same code runs in a provider inside the jail, where each attempt must be
-// blocked, and in a plain process outside, where each must succeed: a test that cannot fail proves nothing.
+// blocked, and in a plain process outside, where each must succeed. Otherwise the test could not fail.
 #pragma once
 
 #include <sys/types.h>
@@ -22,11 +22,13 @@ struct Targets {
   std::string own_library;    ///< the running .so, or a copy of it
 };
 
+/// One way to leave the jail. It changes nothing that matters, even if it succeeds.
 struct Attempt {
   const char* name;
   /// Returns 0 if the attempt succeeded, otherwise the errno that stopped it.
   int (*run)(const Targets&);
-  /// root: outside only the superuser succeeds. feature: only a kernel with that feature lets it succeed.
+  /// `root`: outside of a jail only the superuser succeeds. `feature`: the kernel or the container may lack what it
+  /// needs.
   bool root = false, feature = false;
 };
 
@@ -39,9 +41,9 @@ std::vector<Attempt> change_attempts();
 std::vector<Attempt> socket_attempts();
 std::vector<Attempt> kernel_attempts();
 
-/// Converts the result of a system call into the result of an attempt.
+/// Returns the result of an attempt from the result of its system call.
 inline int outcome(long result) { return result < 0 ? errno : 0; }
-/// Likewise; the errno `proof` counts as success, because it shows that the jail let the call reach the kernel.
+/// Likewise, but the errno `proof` counts as success, because it shows that the jail let the call reach the kernel.
 inline int reached(long result, int proof) { return result < 0 && errno != proof ? errno : 0; }
 
 /// Opens and closes a file. A file that O_CREAT makes gets the mode 0600.

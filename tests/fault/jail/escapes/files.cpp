@@ -29,11 +29,13 @@ int list_data(const Targets& to) {
 }
 int open_shadow(const Targets&) { return try_open("/etc/shadow", O_RDONLY); }
 int open_fstab(const Targets&) { return try_open("/etc/fstab", O_RDONLY); }
-int by_own_root(const Targets& to) { return try_open("/proc/self/root" + to.data_dir + "/driftd.db", O_RDONLY); }
-int by_own_cwd(const Targets& to) {
+int open_store_by_own_root(const Targets& to) {
+  return try_open("/proc/self/root" + to.data_dir + "/driftd.db", O_RDONLY);
+}
+int open_key_by_own_cwd(const Targets& to) {
   return try_open("/proc/self/cwd/../../../../../../../../../.." + to.data_dir + "/installation.key", O_RDONLY);
 }
-int kernel_log(const Targets&) { return try_open("/dev/kmsg", O_RDONLY); }
+int open_kernel_log(const Targets&) { return try_open("/dev/kmsg", O_RDONLY); }
 
 int write_tmp(const Targets&) { return try_create("/tmp/driftd-escape"); }
 int write_cwd(const Targets&) { return try_create("driftd-escape"); }
@@ -61,14 +63,15 @@ int watch_store(const Targets& to) {
   ::close(watcher);
   return result;
 }
-int watch_all(const Targets&) { return outcome(::syscall(SYS_fanotify_init, FAN_CLASS_NOTIF, O_RDONLY)); }
+int watch_all_folders(const Targets&) { return outcome(::syscall(SYS_fanotify_init, FAN_CLASS_NOTIF, O_RDONLY)); }
 
+/// `struct file_handle` with room for the handle.
 struct Handle {
   unsigned bytes = 64;
   int type = 0;
   unsigned char data[64] = {};
 };
-int take_handle(const Targets& to) {
+int get_handle(const Targets& to) {
   Handle handle;
   int mount = 0;
   return outcome(::syscall(SYS_name_to_handle_at, AT_FDCWD, to.outside.c_str(), &handle, &mount, 0));
@@ -90,9 +93,9 @@ std::vector<Attempt> file_attempts() {
           {"list data_dir", list_data},
           {"open /etc/shadow", open_shadow, true},
           {"open /etc/fstab", open_fstab},
-          {"store by /proc/self/root", by_own_root},
-          {"key by /proc/self/cwd", by_own_cwd},
-          {"open /dev/kmsg", kernel_log, true, true},
+          {"store by /proc/self/root", open_store_by_own_root},
+          {"key by /proc/self/cwd", open_key_by_own_cwd},
+          {"open /dev/kmsg", open_kernel_log, true, true},
           {"write in /tmp", write_tmp},
           {"write in the working folder", write_cwd, true},
           {"write in /", write_root, true},
@@ -112,8 +115,8 @@ std::vector<Attempt> file_attempts() {
           {"write in /sys", write_sysfs, true, true},
           {"oom_score_adj of itself", write_oom},
           {"inotify on data_dir", watch_store},
-          {"fanotify", watch_all, true, true},
-          {"name_to_handle_at", take_handle, false, true},
+          {"fanotify", watch_all_folders, true, true},
+          {"name_to_handle_at", get_handle, false, true},
           {"open_by_handle_at", open_handle, true, true}};
 }
 

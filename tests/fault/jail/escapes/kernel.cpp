@@ -24,7 +24,8 @@
 namespace driftd::escapes {
 namespace {
 
-int closed(long fd) {
+/// Closes a descriptor that a system call returned. Returns the result of the attempt.
+int close_made(long fd) {
   if (fd < 0) return errno;
   ::close(static_cast<int>(fd));
   return 0;
@@ -32,7 +33,7 @@ int closed(long fd) {
 
 int io_uring(const Targets&) {
   unsigned char parameters[120] = {};
-  return closed(::syscall(SYS_io_uring_setup, 1, parameters));
+  return close_made(::syscall(SYS_io_uring_setup, 1, parameters));
 }
 int bpf_map(const Targets&) {
   bpf_attr attr{};
@@ -40,20 +41,22 @@ int bpf_map(const Targets&) {
   attr.key_size = 4;
   attr.value_size = 4;
   attr.max_entries = 1;
-  return closed(::syscall(SYS_bpf, BPF_MAP_CREATE, &attr, sizeof attr));
+  return close_made(::syscall(SYS_bpf, BPF_MAP_CREATE, &attr, sizeof attr));
 }
 int perf(const Targets& to) {
   perf_event_attr attr{};
   attr.type = PERF_TYPE_SOFTWARE;
   attr.size = sizeof attr;
   attr.config = PERF_COUNT_SW_CPU_CLOCK;
-  return closed(::syscall(SYS_perf_event_open, &attr, to.agent, -1, -1, 0));
+  return close_made(::syscall(SYS_perf_event_open, &attr, to.agent, -1, -1, 0));
 }
-int userfault(const Targets&) { return closed(::syscall(SYS_userfaultfd, O_CLOEXEC)); }
+int userfault(const Targets&) { return close_made(::syscall(SYS_userfaultfd, O_CLOEXEC)); }
 int add_key(const Targets&) {
   return outcome(::syscall(SYS_add_key, "user", "driftd-escape", "x", 1ul, -1 /* this thread's keyring */));
 }
-int read_keys(const Targets&) { return outcome(::syscall(SYS_keyctl, 0 /* id of */, -3 /* the session's */, 0)); }
+int read_keys(const Targets&) {
+  return outcome(::syscall(SYS_keyctl, 0 /* KEYCTL_GET_KEYRING_ID */, -3 /* the session keyring */, 0));
+}
 int request_key(const Targets&) {
   const int error = outcome(::syscall(SYS_request_key, "user", "driftd-none", nullptr, 0));
   return error == ENOKEY ? 0 : error;
@@ -67,8 +70,10 @@ int load_module_file(const Targets&) { return reached(::syscall(SYS_finit_module
 int unload_module(const Targets&) { return reached(::syscall(SYS_delete_module, "driftd_none", O_NONBLOCK), ENOENT); }
 int kexec(const Targets&) { return reached(::syscall(SYS_kexec_load, 0ul, 1000ul, nullptr, 0ul), EINVAL); }
 int reboot(const Targets&) { return reached(::syscall(SYS_reboot, 0, 0, 0, nullptr), EINVAL); }
-int read_syslog(const Targets&) { return outcome(::syscall(SYS_syslog, 10 /* size */, nullptr, 0)); }
-int ports(const Targets&) { return outcome(::syscall(SYS_iopl, 3)); }
+int read_syslog(const Targets&) {
+  return outcome(::syscall(SYS_syslog, 10 /* SYSLOG_ACTION_SIZE_BUFFER */, nullptr, 0));
+}
+int iopl_ports(const Targets&) { return outcome(::syscall(SYS_iopl, 3)); }
 int personality(const Targets&) { return outcome(::personality(ADDR_NO_RANDOMIZE)); }
 int set_clock(const Targets&) {
   const timespec never{0, 2'000'000'000};
@@ -109,7 +114,7 @@ int messages(const Targets&) {
 int message_queue(const Targets&) {
   const long fd = ::syscall(SYS_mq_open, "driftd-escape", O_CREAT | O_RDWR, 0600, nullptr);
   if (fd >= 0) ::syscall(SYS_mq_unlink, "driftd-escape");
-  return closed(fd);
+  return close_made(fd);
 }
 
 int mount_something(const Targets& to) {
@@ -119,9 +124,9 @@ int mount_something(const Targets& to) {
   return result;
 }
 int unmount(const Targets& to) { return reached(::umount2((to.outside + "/inner").c_str(), 0), EINVAL); }
-int open_file_system(const Targets&) { return closed(::syscall(SYS_fsopen, "tmpfs", 0)); }
+int open_file_system(const Targets&) { return close_made(::syscall(SYS_fsopen, "tmpfs", 0)); }
 int clone_mount(const Targets&) {
-  return closed(::syscall(SYS_open_tree, AT_FDCWD, "/usr", 1 /* CLONE */ | O_CLOEXEC));
+  return close_made(::syscall(SYS_open_tree, AT_FDCWD, "/usr", 1 /* OPEN_TREE_CLONE */ | O_CLOEXEC));
 }
 int change_root(const Targets& to) { return outcome(::chroot(to.outside.c_str())); }
 int pivot(const Targets& to) {
@@ -152,7 +157,9 @@ int set_capabilities(const Targets&) {
   for (auto& half : data) half.inheritable = half.permitted;
   return outcome(::syscall(SYS_capset, &header, data));
 }
-int newer_call(const Targets&) { return reached(::syscall(460 /* lsm_set_self_attr */, 0, nullptr, 0, 0), EINVAL); }
+int set_lsm_attribute(const Targets&) {
+  return reached(::syscall(460 /* lsm_set_self_attr */, 0, nullptr, 0, 0), EINVAL);
+}
 
 }  // namespace
 
@@ -170,7 +177,7 @@ std::vector<Attempt> kernel_attempts() {
           {"kexec_load", kexec, true, true},
           {"reboot", reboot, true},
           {"syslog", read_syslog, true},
-          {"iopl", ports, true, true},
+          {"iopl", iopl_ports, true, true},
           {"personality", personality},
           {"clock_settime", set_clock, true},
           {"clock_settime with high bits", set_clock_high_bits, true},
@@ -195,7 +202,7 @@ std::vector<Attempt> kernel_attempts() {
           {"setfsuid", set_file_user, true},
           {"setgroups", set_groups, true},
           {"capset", set_capabilities},
-          {"lsm_set_self_attr", newer_call, false, true}};
+          {"lsm_set_self_attr", set_lsm_attribute, false, true}};
 }
 
 }  // namespace driftd::escapes

@@ -19,7 +19,7 @@
 namespace driftd::escapes {
 namespace {
 
-constexpr int kHarmless = SIGURG;  // ignored by default
+constexpr int kHarmless = SIGURG;  // a process ignores it by default
 
 /// Opens and reads a file, because some files may be opened and only reading is refused.
 int try_read(const std::string& path) {
@@ -36,7 +36,7 @@ int try_list(const std::string& path) {
   ::closedir(folder);
   return 0;
 }
-std::string proc(pid_t pid, const char* name) { return "/proc/" + std::to_string(pid) + "/" + name; }
+std::string proc_file(pid_t pid, const char* name) { return "/proc/" + std::to_string(pid) + "/" + name; }
 
 int seize(pid_t pid) { return outcome(::ptrace(PTRACE_SEIZE, pid, nullptr, nullptr)); }
 int ptrace_agent(const Targets& to) { return seize(to.agent); }
@@ -54,17 +54,17 @@ int vm_write(const Targets& to) {
   iovec remote{nullptr, 1};
   return reached(::process_vm_writev(to.sibling, &local, 1, &remote, 1, 0), EFAULT);
 }
-int agent_memory(const Targets& to) { return try_open(proc(to.agent, "mem"), O_RDWR); }
-int agent_environment(const Targets& to) { return try_read(proc(to.agent, "environ")); }
-int agent_maps(const Targets& to) { return try_read(proc(to.agent, "maps")); }
-int agent_descriptors(const Targets& to) { return try_list(proc(to.agent, "fd")); }
-int agent_root(const Targets& to) { return try_open(proc(to.agent, "root/etc/shadow"), O_RDONLY); }
-int agent_oom(const Targets& to) { return try_open(proc(to.agent, "oom_score_adj"), O_WRONLY); }
-int sibling_memory(const Targets& to) { return try_open(proc(to.sibling, "mem"), O_RDONLY); }
-int sibling_environment(const Targets& to) { return try_read(proc(to.sibling, "environ")); }
-int sibling_maps(const Targets& to) { return try_read(proc(to.sibling, "maps")); }
-int sibling_descriptors(const Targets& to) { return try_list(proc(to.sibling, "fd")); }
-int sibling_command(const Targets& to) { return try_read(proc(to.sibling, "cmdline")); }
+int agent_memory(const Targets& to) { return try_open(proc_file(to.agent, "mem"), O_RDWR); }
+int agent_environment(const Targets& to) { return try_read(proc_file(to.agent, "environ")); }
+int agent_maps(const Targets& to) { return try_read(proc_file(to.agent, "maps")); }
+int agent_descriptors(const Targets& to) { return try_list(proc_file(to.agent, "fd")); }
+int agent_root(const Targets& to) { return try_open(proc_file(to.agent, "root/etc/shadow"), O_RDONLY); }
+int agent_oom(const Targets& to) { return try_open(proc_file(to.agent, "oom_score_adj"), O_WRONLY); }
+int sibling_memory(const Targets& to) { return try_open(proc_file(to.sibling, "mem"), O_RDONLY); }
+int sibling_environment(const Targets& to) { return try_read(proc_file(to.sibling, "environ")); }
+int sibling_maps(const Targets& to) { return try_read(proc_file(to.sibling, "maps")); }
+int sibling_descriptors(const Targets& to) { return try_list(proc_file(to.sibling, "fd")); }
+int sibling_command(const Targets& to) { return try_read(proc_file(to.sibling, "cmdline")); }
 int all_processes(const Targets&) { return try_list("/proc"); }
 
 int signal_agent(const Targets& to) { return outcome(::kill(to.agent, kHarmless)); }
@@ -89,7 +89,7 @@ int take_descriptor(const Targets& to) {
   ::close(static_cast<int>(fd));
   return result;
 }
-/// Makes the kernel signal another process when data arrives at one's own socket.
+/// Asks the kernel to signal the agent when data arrives at a socket of this process.
 int signal_by_socket(const Targets& to) {
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return errno;
@@ -124,7 +124,7 @@ int move_memory(const Targets& to) {
   int status = 0;
   return outcome(::syscall(SYS_move_pages, to.agent, 1ul, &page, nullptr, &status, 0));
 }
-int compare(const Targets& to) { return outcome(::syscall(SYS_kcmp, to.agent, to.sibling, KCMP_VM, 0, 0)); }
+int compare_processes(const Targets& to) { return outcome(::syscall(SYS_kcmp, to.agent, to.sibling, KCMP_VM, 0, 0)); }
 int robust_list(const Targets& to) {
   void* head = nullptr;
   std::size_t size = 0;
@@ -136,7 +136,7 @@ int be_dumpable(const Targets&) { return outcome(::prctl(PR_SET_DUMPABLE, 1)); }
 int be_dumpable_high_bits(const Targets&) {
   return outcome(::syscall(SYS_prctl, 0x7700000000ul | PR_SET_DUMPABLE, 1, 0, 0, 0));
 }
-int let_trace(const Targets&) { return reached(::prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0), EINVAL); }
+int allow_tracers(const Targets&) { return reached(::prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0), EINVAL); }
 int keep_capabilities(const Targets&) { return outcome(::prctl(PR_SET_KEEPCAPS, 1)); }
 int dump_core(const Targets&) {
   rlimit core{4096, 4096};
@@ -186,12 +186,12 @@ std::vector<Attempt> process_attempts() {
           {"limits of the agent", limits},
           {"ioprio of a sibling", disk_priority},
           {"move_pages of the agent", move_memory, false, true},
-          {"kcmp", compare, false, true},
+          {"kcmp", compare_processes, false, true},
           {"get_robust_list of the agent", robust_list},
           {"undo PDEATHSIG", outlive_agent},
           {"undo DUMPABLE", be_dumpable},
           {"undo DUMPABLE with high bits", be_dumpable_high_bits},
-          {"PR_SET_PTRACER", let_trace},
+          {"PR_SET_PTRACER", allow_tracers},
           {"PR_SET_KEEPCAPS", keep_capabilities},
           {"raise RLIMIT_CORE", dump_core, true},
           {"raise RLIMIT_NOFILE", more_files, true, true}};

@@ -27,7 +27,7 @@ int run_execveat(const Targets&) {
   return outcome(::syscall(SYS_execveat, AT_FDCWD, kProgram, kArguments, kEnvironment, 0));
 }
 
-int run_memory(const Targets&) {
+int run_memfd(const Targets&) {
   const int memory = ::memfd_create("program", 0);
   if (memory < 0) return errno;
   const int from = ::open("/usr/bin/true", O_RDONLY);
@@ -77,7 +77,7 @@ int run_vfork(const Targets&) {
   return reap_child(child);
 }
 int run_clone(const Targets&) { return reap_child(static_cast<pid_t>(::syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0))); }
-/// The kernel ignores the upper half of the register.
+/// The kernel ignores the upper half of the register, so a filter must ignore it too.
 int run_clone_high_bits(const Targets&) {
   return reap_child(static_cast<pid_t>(::syscall(SYS_clone, 0xdead00000000ul | SIGCHLD, 0, 0, 0, 0)));
 }
@@ -100,7 +100,7 @@ int run_setns(const Targets&) {
   return result;
 }
 int run_setsid(const Targets&) { return outcome(::syscall(SYS_setsid)); }
-/// Joins the agent's process group, which gets its signals.
+/// Joins the agent's process group, and so gets the signals of that group.
 int run_setpgid(const Targets& to) { return outcome(::setpgid(0, ::getpgid(to.agent))); }
 
 }  // namespace
@@ -108,7 +108,7 @@ int run_setpgid(const Targets& to) { return outcome(::setpgid(0, ::getpgid(to.ag
 std::vector<Attempt> program_attempts() {
   return {{"execve", run_execve},
           {"execveat", run_execveat},
-          {"fexecve of a memfd", run_memory},
+          {"fexecve of a memfd", run_memfd},
           {"posix_spawn", run_spawn},
           {"system", run_system},
           {"popen", run_popen},

@@ -13,6 +13,7 @@
 namespace driftd::escapes {
 namespace {
 
+/// Makes a socket and closes it.
 int make(int family, int type, int protocol = 0) {
   const int fd = ::socket(family, type | SOCK_CLOEXEC, protocol);
   if (fd < 0) return errno;
@@ -23,15 +24,15 @@ int raw(const Targets&) { return make(AF_INET, SOCK_RAW, IPPROTO_ICMP); }
 int raw_six(const Targets&) { return make(AF_INET6, SOCK_RAW, IPPROTO_ICMPV6); }
 int packet(const Targets&) { return make(AF_PACKET, SOCK_RAW); }
 int netlink(const Targets&) { return make(AF_NETLINK, SOCK_RAW, 0); }
-int audit(const Targets&) { return make(AF_NETLINK, SOCK_DGRAM, 9); }
+int audit(const Targets&) { return make(AF_NETLINK, SOCK_DGRAM, 9 /* NETLINK_AUDIT */); }
 int vsock(const Targets&) { return make(AF_VSOCK, SOCK_STREAM); }
-int crypto(const Targets&) { return make(AF_ALG, SOCK_SEQPACKET); }
-int keys(const Targets&) { return make(AF_KEY, SOCK_RAW, 2); }
+int af_alg(const Targets&) { return make(AF_ALG, SOCK_SEQPACKET); }
+int af_key(const Targets&) { return make(AF_KEY, SOCK_RAW, 2 /* PF_KEY_V2 */); }
 
-int multipath(const Targets&) { return make(AF_INET, SOCK_STREAM, 262 /* IPPROTO_MPTCP */); }
-int light(const Targets&) { return make(AF_INET, SOCK_DGRAM, 136 /* IPPROTO_UDPLITE */); }
+int mptcp(const Targets&) { return make(AF_INET, SOCK_STREAM, 262 /* IPPROTO_MPTCP */); }
+int udp_lite(const Targets&) { return make(AF_INET, SOCK_DGRAM, 136 /* IPPROTO_UDPLITE */); }
 int sctp(const Targets&) { return make(AF_INET, SOCK_STREAM, 132 /* IPPROTO_SCTP */); }
-int tunnel(const Targets&) { return make(AF_INET6, SOCK_DGRAM, 115 /* IPPROTO_L2TP */); }
+int l2tp(const Targets&) { return make(AF_INET6, SOCK_DGRAM, 115 /* IPPROTO_L2TP */); }
 int ping(const Targets&) { return make(AF_INET, SOCK_DGRAM, IPPROTO_ICMP); }
 int ping_six(const Targets&) { return make(AF_INET6, SOCK_DGRAM, IPPROTO_ICMPV6); }
 int ping_high_bits(const Targets&) {
@@ -59,8 +60,9 @@ int connect_to(const std::string& name, bool abstract) {
 }
 int agent_socket(const Targets& to) { return connect_to(to.agent_socket, false); }
 int abstract_socket(const Targets& to) { return connect_to(to.abstract_name, true); }
-/// A socket of one's own pair can still send elsewhere. SOCK_RAW makes a datagram pair too.
-int by_pair(const Targets& to, int type) {
+/// Sends from one end of a socketpair to another address, which datagram sockets may. SOCK_RAW makes a datagram pair
+/// too.
+int send_from_pair(const Targets& to, int type) {
   int ends[2];
   if (::socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, ends) != 0) return errno;
   socklen_t size = 0;
@@ -71,8 +73,8 @@ int by_pair(const Targets& to, int type) {
   ::close(ends[1]);
   return result;
 }
-int datagram_pair(const Targets& to) { return by_pair(to, SOCK_DGRAM); }
-int raw_pair(const Targets& to) { return by_pair(to, SOCK_RAW); }
+int datagram_pair(const Targets& to) { return send_from_pair(to, SOCK_DGRAM); }
+int raw_pair(const Targets& to) { return send_from_pair(to, SOCK_RAW); }
 int bind_pair(const Targets& to) {
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return errno;
@@ -94,12 +96,12 @@ std::vector<Attempt> socket_attempts() {
           {"netlink route socket", netlink},
           {"netlink audit socket", audit, false, true},
           {"vsock", vsock, false, true},
-          {"AF_ALG socket", crypto, false, true},
-          {"AF_KEY socket", keys, true, true},
-          {"MPTCP socket", multipath, false, true},
-          {"UDP-Lite socket", light, false, true},
+          {"AF_ALG socket", af_alg, false, true},
+          {"AF_KEY socket", af_key, true, true},
+          {"MPTCP socket", mptcp, false, true},
+          {"UDP-Lite socket", udp_lite, false, true},
           {"SCTP socket", sctp, false, true},
-          {"L2TP socket", tunnel, false, true},
+          {"L2TP socket", l2tp, false, true},
           {"ICMP datagram socket", ping, false, true},
           {"ICMPv6 datagram socket", ping_six, false, true},
           {"ICMP datagram socket with high bits", ping_high_bits, false, true},
