@@ -9,13 +9,13 @@
 
 namespace driftd::test {
 
-/// An outbox in memory that routes everything to everyone: what the relay needs of the store, without a disk. Core
+/// An outbox in memory that routes every event to every sink: what the relay needs of the store, without a disk. Core
 /// thread.
 class MemoryOutbox final : public core::Outbox {
  public:
   std::vector<core::StoredEvent> events;  ///< seq = position + 1
   std::map<std::string, core::SinkCursor> cursors;
-  std::size_t most_bytes = 0;  ///< of one fetch()
+  std::size_t most_bytes = 0;  ///< the maximum of the payload bytes that one fetch() returned
 
   void add(core::StoredEvent event) {
     event.stamp.seq = static_cast<std::int64_t>(events.size()) + 1;

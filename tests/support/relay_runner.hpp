@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A relay on its own core thread over an outbox in memory: for tests of one real sink against its real receiver.
+// Runs a relay on a core thread of its own over an outbox in memory, for tests of one real sink with its real receiver.
 #pragma once
 
 #include <boost/asio/co_spawn.hpp>
@@ -21,7 +21,7 @@ class RelayRunner {
  public:
   using MakeSink = std::function<Result<std::unique_ptr<core::Sink>>(asio::any_io_executor core,
                                                                      asio::any_io_executor io, const Clock& clock)>;
-  /// `before`: the outbox as an earlier agent left it.
+  /// `before` is the outbox as an earlier agent left it.
   explicit RelayRunner(MakeSink make, std::chrono::milliseconds check_every = std::chrono::milliseconds(300),
                        MemoryOutbox before = {})
       : outbox(std::move(before)) {
@@ -42,6 +42,7 @@ class RelayRunner {
     relay_.reset();
     io_.join();
   }
+  /// Adds an event to the outbox and wakes the relay.
   void add(core::StoredEvent event) {
     on_core([&] {
       outbox.add(std::move(event));
@@ -60,7 +61,7 @@ class RelayRunner {
     return result.get();
   }
 
-  /// A task that the executor does soon is done when the future is ready.
+  /// These futures are ready when the executor has run a task, so they show whether it is blocked.
   std::future<void> soon_on_core() { return asio::post(core_, asio::use_future); }
   std::future<void> soon_on_io() { return asio::post(io_, asio::use_future); }
 

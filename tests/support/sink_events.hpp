@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events in their outbox form for tests of sinks and consumers.
+// Sample events for tests of sinks and consumers.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace driftd::test {
 
-/// An event of backend `orders-kafka` (type kafka, source kubernetes) about topic `t<n>`.
+/// Returns an event of the backend `orders-kafka` (type kafka, source kubernetes) about the topic `t<n>`.
 inline core::BackendEvent sample_event(std::int64_t n, const std::string& what = "config.updated",
                                        core::ChangeType type = core::ChangeType::config_drift_detected) {
   core::BackendEvent event;
@@ -36,6 +36,7 @@ inline core::BackendEvent sample_event(std::int64_t n, const std::string& what =
   return event;
 }
 
+/// Returns the same event as the outbox stores it, with the sequence number `n`.
 inline core::StoredEvent sample_stored(std::int64_t n, const std::string& what = "config.updated",
                                        core::ChangeType type = core::ChangeType::config_drift_detected) {
   const std::string id = "abcdefghij0123456789-" + std::to_string(1'000'000'000'000'000 + n);

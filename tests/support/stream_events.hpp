@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events as a consumer of JetStream reads them. Link driftd_proto.
+// Events as a consumer of JetStream reads them. Whoever includes this must link driftd_proto.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ namespace driftd::test {
 
 using Event = driftd::v1::BackendChangeEvent;
 
-/// All events about backends that the stream DRIFT holds, in its order.
+/// Returns all events about backends in the stream DRIFT, in their order.
 inline std::vector<Event> stream_events(const NatsServer& server) {
   std::vector<Event> out;
   for (const auto& message : stream_contents(server.url(), "DRIFT")) {
@@ -25,12 +25,13 @@ inline std::vector<Event> stream_events(const NatsServer& server) {
   return out;
 }
 
-/// What a test waits for. An empty `what`, `status`, `operation` or `field` matches everything.
+/// The event that a test waits for. An empty `what`, `status`, `operation` or `field` matches everything.
 struct Expected {
   std::string backend, resource;  ///< `cache`, `server/server`
   std::string what;               ///< what follows `backend.<name>.`: `config.updated`
   std::string status;             ///< pending, auto-applied, reverted …
-  std::string operation, field;   ///< changed, created …; the path after `<kind>/<id>:`
+  std::string operation;          ///< changed, created …
+  std::string field;              ///< the beginning of the path after `<kind>/<id>:`
 };
 
 inline bool matches(const Event& event, const Expected& e) {
@@ -47,17 +48,18 @@ inline bool matches(const Event& event, const Expected& e) {
 /// Waits until the stream holds `count` such events.
 inline testing::AssertionResult arrives(const NatsServer& server, const Expected& expected, long count = 1) {
   std::vector<Event> seen;
-  const bool came = eventually(
+  const bool arrived = eventually(
       [&] {
         seen = stream_events(server);
         return std::count_if(seen.begin(), seen.end(), [&](const auto& one) { return matches(one, expected); }) >=
                count;
       },
       std::chrono::seconds(30));
-  if (came) return testing::AssertionSuccess();
+  if (arrived) return testing::AssertionSuccess();
   auto result = testing::AssertionFailure();
   result << expected.backend << "/" << expected.resource << " " << expected.what << " " << expected.status << " "
-         << expected.operation << " " << expected.field << " did not arrive; of it there are:";
+         << expected.operation << " " << expected.field
+         << " did not arrive. The stream has these events about the resource:";
   for (const auto& event : seen) {
     if (event.backend_name() != expected.backend ||
         event.resource_kind() + "/" + event.resource_id() != expected.resource)

@@ -72,12 +72,12 @@ void EngineLine::start(bool loops, core::Rules rules, bool backends) {
   if (rules.generation == 0) rules.generation = 1;
   spec.rules = std::make_shared<const core::Rules>(std::move(rules));
   std::vector<core::BackendSpec> specs(backends ? 1 : 0, spec);
-  const auto speaks = [](const ScriptedWorld& of) {
-    return !of.declared_kinds.empty() || !of.extensions.empty() || !of.pages.empty();
+  const auto declares = [](const ScriptedWorld& its_world) {
+    return !its_world.declared_kinds.empty() || !its_world.extensions.empty() || !its_world.pages.empty();
   };
-  for (const auto& [beside, of] : {std::pair("source", source), std::pair("other", other)}) {
-    if (!speaks(*of)) continue;
-    spec.name = beside;
+  for (const auto& [source_name, its_world] : {std::pair("source", source), std::pair("other", other)}) {
+    if (!declares(*its_world)) continue;
+    spec.name = source_name;
     spec.was.clear();
     specs.push_back(spec);
   }
@@ -105,7 +105,7 @@ std::vector<core::Drift> EngineLine::drifts(bool all) {
 std::vector<core::StoredEvent> EngineLine::events() { return must(wait(store_->events(0, 100'000))); }
 
 Result<core::Drift> EngineLine::decide(std::string drift, core::Decision decision) {
-  for (const auto& open : drifts()) {  // as a person who has just looked
+  for (const auto& open : drifts()) {  // like a person who has just looked at the drift
     if (open.id == drift && !decision.digest) decision.digest = binding(open);
   }
   return decide_as_is(std::move(drift), std::move(decision));

@@ -20,7 +20,7 @@
 
 namespace driftd::test {
 
-/// Only for the test's thread. A second line on the same folder finds what the first one stored.
+/// All calls are for the test's thread. A second line on the same folder finds what the first one stored.
 class EngineLine {
  public:
   explicit EngineLine(const TempDir& dir);
@@ -38,13 +38,15 @@ class EngineLine {
   void start(bool loops, core::Rules rules = {}, bool backends = true);
 
   std::vector<engine::Engine::BackendRefresh> settle();
-  engine::CycleReport refresh(bool full = true, const std::string& backend = {});  ///< an empty `backend` means `name`
+  /// Runs one cycle of a backend. Empty means the backend `name`.
+  engine::CycleReport refresh(bool full = true, const std::string& backend = {});
   Result<std::vector<core::Step>> explain(core::ResourceId id, std::string path = {});
-  /// Returns the open drifts, or with `all` also ended ones.
+  /// Returns the open drifts, with `all` also those that ended.
   std::vector<core::Drift> drifts(bool all = false);
   std::vector<core::StoredEvent> events();
-  /// Decides about the drift's current value if the decision names none.
+  /// Decides about a drift. If the decision names no value, it applies to the current one.
   Result<core::Drift> decide(std::string drift, core::Decision decision);
+  /// Decides about a drift with exactly this decision.
   Result<core::Drift> decide_as_is(std::string drift, core::Decision decision);
   std::string binding(const core::Drift& drift);
   std::vector<core::AuditRow> audit();
@@ -52,16 +54,16 @@ class EngineLine {
   core::BackendView view();
   void pressure(bool hold);
   engine::Engine& engine() { return *engine_; }  ///< core thread
-  /// The watch sends this resource.
-  void change(core::ResourceId id);
-  void replay(ScriptedSession::States states);  ///< the watch sends all of these in one page
-  void hint();                                  ///< the watch sends a change without naming it
+  void change(core::ResourceId id);              ///< makes the watch send this resource
+  void replay(ScriptedSession::States states);   ///< makes the watch send all of these in one page
+  void hint();                                   ///< makes the watch send a hint that names no resource
 
   /// Runs a coroutine on the core thread and waits for its result.
   template <class T>
   T wait(Task<T> task) {
     return asio::co_spawn(core_, std::move(task), asio::use_future).get();
   }
+  /// Runs a function on the core thread and waits for its result.
   template <class F>
   std::invoke_result_t<F> on_core(F f) {
     std::packaged_task<std::invoke_result_t<F>()> task(std::move(f));
@@ -76,7 +78,7 @@ class EngineLine {
   std::vector<core::Registrar> spoken_by{{"source", ""}, {"other", ""}};  ///< of every backend; before start()
   std::string name = "b", was, provider = "scripted", settings = "{}";    ///< before start()
   std::shared_ptr<ScriptedWorld> world = std::make_shared<ScriptedWorld>();
-  /// Worlds of the backends `source` and `other`. Each of them runs if it contains something about others at start().
+  /// The worlds of two more backends, `source` and `other`. Each runs if its world declares something at start().
   std::shared_ptr<ScriptedWorld> source = std::make_shared<ScriptedWorld>(), other = std::make_shared<ScriptedWorld>();
 
  private:

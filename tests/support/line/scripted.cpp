@@ -6,6 +6,7 @@
 #include "core/scope.hpp"
 
 namespace driftd::test {
+
 core::Observation ScriptedSession::observed(const core::ResourceId& id, const std::string& body,
                                             const std::string& external_name) const {
   core::Observation out;
@@ -18,7 +19,7 @@ core::Observation ScriptedSession::observed(const core::ResourceId& id, const st
   return out;
 }
 
-/// Returns the cursor of the current resources.
+/// Returns the cursor of the current resources: a hash of all of them.
 std::string ScriptedSession::cursor() const {
   std::string all;
   for (const auto& [id, body] : world_->resources) all += render(id) + body + "\n";
@@ -88,25 +89,25 @@ Task<Result<core::ReadOutcome>> ScriptedSession::read(std::vector<core::Resource
   core::ReadOutcome out;
   for (const auto& id : ids) {
     if (world_->unreadable.count(id) > 0) continue;
-    bool of_tenants = false;
+    bool found_tenant = false;
     for (const auto& tenant : world_->tenants) {
       if (id != core::ResourceId{std::string(core::kRegistration), tenant.backend}) continue;
       out.found.push_back(observed(id, tenant.body));
       if (!tenant.name_space.empty()) out.found.back().metadata["defined_in"] = tenant.name_space;
-      of_tenants = true;
+      found_tenant = true;
     }
-    const auto said = world_->declared.find({id.id, id});  // the registration of the backend of that name
-    if (id.kind == core::kRegistration && said != world_->declared.end()) {
-      out.found.push_back(observed(id, said->second));
+    const auto declared = world_->declared.find({id.id, id});  // the registration of the backend of that name
+    if (id.kind == core::kRegistration && declared != world_->declared.end()) {
+      out.found.push_back(observed(id, declared->second));
       out.found.back().metadata = world_->metadata;
       continue;
     }
     const auto found = world_->resources.find(id);
     if (found == world_->resources.end()) {
-      const bool says = id.kind == core::kRegistration && !world_->read_diagnostics.empty();
-      if (says)
+      const bool has_diagnostics = id.kind == core::kRegistration && !world_->read_diagnostics.empty();
+      if (has_diagnostics)
         out.diagnostics.insert(out.diagnostics.end(), world_->read_diagnostics.begin(), world_->read_diagnostics.end());
-      if (!of_tenants && !says) out.not_found.push_back(id);
+      if (!found_tenant && !has_diagnostics) out.not_found.push_back(id);
     } else {
       out.found.push_back(observed(id, found->second, world_->external_name));
     }
@@ -142,7 +143,7 @@ Task<Status> ScriptedSession::watch(std::string, core::PageHandler on_page) {
       co_await wake_.async_wait(asio::as_tuple(asio::use_awaitable));
       continue;
     }
-    core::RecordPage page;  // waiting changes up to a mark, as the host cuts pages
+    core::RecordPage page;  // a page ends with a mark or 512 records, as in the host
     while (!changed_.empty() && page.marks.empty() && page.records.size() < 512) {
       if (changed_.front() == core::ResourceId{}) {
         page.marks.push_back({core::Mark::Type::bookmark});

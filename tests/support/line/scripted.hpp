@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A provider whose world the test scripts, for tests and benchmarks of the engine in which the system must misbehave on
-// command. Everything runs on the core thread.
+// A provider whose system is a struct that the test changes. It is for tests and benchmarks of the engine in which the
+// system must misbehave on command. Everything runs on the core thread.
 #pragma once
 
 #include <boost/asio/steady_timer.hpp>
@@ -17,49 +17,49 @@
 
 namespace driftd::test {
 
-/// What the provider sees and how it behaves. Bodies are JSON objects, by resource id.
+/// What the provider sees and how it behaves. `resources` maps a resource to its body, a JSON object.
 struct ScriptedWorld {
   std::map<core::ResourceId, std::string> resources;
   std::vector<std::string> kinds = {"thing"};
   std::string identity = "system-1";
   std::size_t max_delivered = SIZE_MAX;  ///< maximum number of records in a refresh; COMPLETE still counts all of them
   bool sends_complete = true;
-  std::optional<Error> refresh_fails;  ///< after the records were sent
+  std::optional<Error> refresh_fails;  ///< a refresh fails with this after it sent the records
   std::optional<Error> read_fails;
   std::function<void()> before_read;  ///< called at the beginning of each read()
   std::vector<core::Diagnostic> diagnostics;
   std::set<core::ResourceId> unreadable;  ///< read() reports these neither as found nor as not found
   bool watches = false;
-  std::string external_name;                    ///< of every record
-  std::map<std::string, std::string> metadata;  ///< of every record: `serial`, `lineage`
+  std::string external_name;                    ///< `external_name` of every record
+  std::map<std::string, std::string> metadata;  ///< metadata of every record, for example `serial`
   std::optional<Error> health_fails;
   core::HealthReport::State health = core::HealthReport::State::up;
   bool refresh_hangs = false;                   ///< the refresh hangs until stop()
   bool diffs = false;                           ///< the provider offers `diff`
   std::set<core::ResourceId> diff_fails;        ///< demote() of these fails
   std::map<std::string, std::string> schemas;   ///< driftd-schema/1 document of a kind
-  std::vector<std::string> extensions;          ///< `driftd.upgrade` …
+  std::vector<std::string> extensions;          ///< ids of extensions, for example `driftd.upgrade`
   std::map<std::string, std::string> upgrades;  ///< stored body → the body in the current revision
   std::optional<Error> upgrade_fails;
   std::vector<std::string> upgraded;  ///< calls of upgrade(): `kind from_revision body`
-  /// As a source: (backend, resource) → body, of other backends.
+  /// What this provider declares about other backends, as a source: (backend, resource) → body.
   std::map<std::pair<std::string, core::ResourceId>, std::string> declared;
-  std::set<std::pair<std::string, std::string>> declared_kinds;  ///< (backend, kind) listed in each refresh
-  /// Registrations in the same source by others than its owner, with `defined_in`.
+  std::set<std::pair<std::string, std::string>> declared_kinds;  ///< (backend, kind) that each refresh lists
+  /// Further registrations of a backend in the same source, by tenants. `name_space` becomes the metadata `defined_in`.
   struct Tenant {
     std::string backend, name_space, body;
   };
   std::vector<Tenant> tenants;
-  std::vector<core::RecordPage> pages;  ///< sent unchanged, after all others
+  std::vector<core::RecordPage> pages;  ///< pages that a refresh sends unchanged, after all others
   /// Diagnostics of a read that does not find a registration, instead of "not found".
   std::vector<core::Diagnostic> read_diagnostics;
   core::DiscoverOutcome discovered;
-  std::string worker = "running";  ///< state of WorkerStatus
+  std::string worker = "running";  ///< `state` of WorkerStatus
   bool cursors = false;            ///< a refresh with the current cursor answers "unchanged"
-  bool always_unchanged = false;   ///< with any cursor, as if the watch had sent every change
-  std::shared_ptr<const Clock> clock = std::make_shared<SystemClock>();  ///< clock of `observed_ns`
+  bool always_unchanged = false;   ///< a refresh with any cursor answers so; needs `cursors`
+  std::shared_ptr<const Clock> clock = std::make_shared<SystemClock>();  ///< gives `observed_ns` of the records
   std::optional<Nanos> observed_ns;               ///< `observed_ns` of every record, instead of the clock
-  std::map<core::ResourceId, Nanos> observed_at;  ///< `observed_ns` of these records, before any other
+  std::map<core::ResourceId, Nanos> observed_at;  ///< `observed_ns` of these records, whatever else is set
 };
 
 class ScriptedSession final : public core::Session {
@@ -78,11 +78,11 @@ class ScriptedSession final : public core::Session {
   core::WorkerStatus status() const override;
   Task<void> stop() override;
 
-  /// The watch sends this resource as it is in the world.
+  /// Makes the watch send this resource as it is in the world.
   void change(core::ResourceId id);
-  /// The watch sends a change without naming it.
+  /// Makes the watch send a hint, which names no resource.
   void hint() { change({}); }
-  /// The watch sends all of these in one page, as when it catches up. An empty body is a tombstone.
+  /// Makes the watch send all of these in one page, as when it catches up. An empty body is a tombstone.
   using States = std::vector<std::pair<core::ResourceId, std::string>>;
   void replay(States states);
 
@@ -103,7 +103,7 @@ class ScriptedSession final : public core::Session {
 
 class ScriptedFactory final : public core::SessionFactory {
  public:
-  /// `sources` holds the worlds of some backends by name; every other backend has `world`.
+  /// `sources` contains the worlds of some backends by name. Every other backend has `world`.
   using Worlds = std::map<std::string, std::shared_ptr<ScriptedWorld>>;
   ScriptedFactory(std::shared_ptr<ScriptedWorld> world, Worlds sources, asio::any_io_executor core)
       : world_(std::move(world)),

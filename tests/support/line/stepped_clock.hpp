@@ -7,8 +7,7 @@
 
 namespace driftd::test {
 
-/// The system's clocks, with a wall clock that the test can set, as an operator, NTP or a resumed machine does. Any
-/// thread.
+/// The system's clocks, but the test can set the wall clock, as an operator, NTP or a resumed machine does. Any thread.
 class SteppedClock final : public Clock {
  public:
   Nanos wall() const override { return system_.wall() + offset_ + passed_; }
@@ -17,7 +16,7 @@ class SteppedClock final : public Clock {
   }
   /// Sets the wall clock forward or back.
   void step(std::chrono::nanoseconds by) { offset_ += by.count(); }
-  /// Lets time pass on both clocks. Running timers do not notice it.
+  /// Advances both clocks. Running timers do not notice it.
   void pass(std::chrono::nanoseconds by) { passed_ += by.count(); }
 
  private:
