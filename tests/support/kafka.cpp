@@ -27,7 +27,7 @@ std::string main_of(const std::string& tool, const std::string& version) {
   return tool == "kafka-acls" && version.starts_with("3.") ? "kafka.admin.AclCommand" : kMains.at(tool);
 }
 
-/// The folder of jars; the setup test has fetched it.
+/// Returns the folder of Kafka's jars. The setup test has fetched it.
 const std::string& home(const std::string& version) {
   static std::map<std::string, std::string> known;
   auto& found = known[version];
@@ -45,7 +45,7 @@ std::vector<std::string> java(const std::string& version, const std::string& hea
           "-Xshare:auto", "-cp",         lib + ":" + lib + "/*"};
 }
 
-/// The JVM that runs the tools; one for each version in this process.
+/// The JVM that runs Kafka's tools. There is one for each version in this process.
 class Tools {
  public:
   explicit Tools(const std::string& version) {
@@ -105,7 +105,7 @@ Output kafka_tool(const std::string& version, const std::string& main, const std
 KafkaServer::KafkaServer(const Options& options) : options_(options) {
   cluster_ = options.join == nullptr ? kafka_tool(options.version, kMains.at("kafka-storage"), {"random-uuid"}).out
                                      : options.join->cluster_;
-  cluster_.resize(22);  // without the line's end
+  cluster_.resize(22);  // cuts the end of the line
   if (options.secure) make_certificates();
   for (int attempt = 0;; ++attempt) {
     choose_ports();
@@ -118,7 +118,7 @@ KafkaServer::KafkaServer(const Options& options) : options_(options) {
     try {
       start();
       return;
-    } catch (const std::runtime_error&) {  // somebody else took a port meanwhile
+    } catch (const std::runtime_error&) {  // tries again if another process took a port meanwhile
       if (attempt == 2 || log().find("Address already in use") == std::string::npos) throw;
       fs::remove(dir_.file("server.log"));
     }
@@ -216,7 +216,7 @@ void KafkaServer::start() {
   command.insert(command.end() - 2, "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn");
   command.insert(command.end() - 2, "-Dorg.slf4j.simpleLogger.log.kafka.server.KafkaRaftServer=info");
   command.insert(command.end() - 2, "-Dorg.slf4j.simpleLogger.log.kafka.server.BrokerServer=info");
-  // refused logins
+  // the Selector logs refused logins
   command.insert(command.end() - 2, "-Dorg.slf4j.simpleLogger.log.org.apache.kafka.common.network.Selector=info");
   if (options_.log_requests)
     command.insert(command.end() - 2, "-Dorg.slf4j.simpleLogger.log.kafka.request.logger=debug");
@@ -294,17 +294,17 @@ void KafkaServer::consume(const std::string& topic, const std::string& group,
   const auto joined = [&] {
     return groups({"--describe", "--group", group, "--state"}).find("Stable") != std::string::npos;
   };
-  const bool there = eventually([&] { return !consumer.running() || joined(); }, seconds(60)) && consumer.running();
-  if (!there) throw std::runtime_error("the consumer did not join:\n" + read_file(dir_.file("consumer.log")));
+  const bool is_member = eventually([&] { return !consumer.running() || joined(); }, seconds(60)) && consumer.running();
+  if (!is_member) throw std::runtime_error("the consumer did not join:\n" + read_file(dir_.file("consumer.log")));
   if (meanwhile) meanwhile();
-  consumer.signal(SIGTERM);  // it leaves the group
+  consumer.signal(SIGTERM);  // so that it leaves the group
   if (consumer.wait(seconds(30)) < 0) throw std::runtime_error("the consumer did not end");
 }
 
-void KafkaServer::await_topic(const std::string& name, bool there) const {
-  const auto listed = [&] { return ("\n" + topics({"--list"})).find("\n" + name + "\n") != std::string::npos; };
-  if (!eventually([&] { return listed() == there; }))
-    throw std::runtime_error("topic " + name + ": still not as it should be");
+void KafkaServer::await_topic(const std::string& name, bool listed) const {
+  const auto is_listed = [&] { return ("\n" + topics({"--list"})).find("\n" + name + "\n") != std::string::npos; };
+  if (!eventually([&] { return is_listed() == listed; }))
+    throw std::runtime_error("topic " + name + (listed ? " is still not listed" : " is still listed"));
 }
 
 }  // namespace driftd::test

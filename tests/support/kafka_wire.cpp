@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layouts: kafka.apache.org/protocol, of the oldest versions that Kafka 4.0 answers (KIP-896).
+// The layouts are from kafka.apache.org/protocol, in the oldest versions that Kafka 4.0 still answers (KIP-896).
 #include "support/kafka_wire.hpp"
 
 #include <arpa/inet.h>
@@ -13,6 +13,7 @@
 namespace driftd::test {
 namespace {
 
+/// Returns a big-endian number.
 std::string number(std::uint64_t value, int bytes) {
   std::string out;
   for (int shift = (bytes - 1) * 8; shift >= 0; shift -= 8) out.push_back(static_cast<char>(value >> shift));
@@ -21,6 +22,7 @@ std::string number(std::uint64_t value, int bytes) {
 std::string text(const std::string& value) { return number(value.size(), 2) + value; }
 std::string bytes(const std::string& value) { return number(value.size(), 4) + value; }
 
+/// Returns the error code, 16 bits, at an offset of an answer.
 int error_at(const std::string& answer, std::size_t at) {
   if (answer.size() < at + 2) throw std::runtime_error("Kafka's answer is too short");
   return static_cast<std::int16_t>((static_cast<unsigned char>(answer[at]) << 8) |
@@ -29,24 +31,27 @@ int error_at(const std::string& answer, std::size_t at) {
 
 enum Api { kOffsetCommit = 8, kFindCoordinator = 10, kJoinGroup = 11, kCreateAcls = 30, kDeleteGroups = 42 };
 
-constexpr int kLoading = 14, kElsewhere = 16;  // the coordinator of this group is on its way
+// COORDINATOR_LOAD_IN_PROGRESS and NOT_COORDINATOR: the broker is not yet ready for this group.
+constexpr int kLoading = 14, kNotCoordinator = 16;
 
 }  // namespace
 
 KafkaWire::KafkaWire(const std::string& address, std::string client_id)
     : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)),
       client_id_(std::move(client_id)) {
-  const timeval most{30, 0};
-  ::setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof most);
+  const timeval max_wait{30, 0};
+  ::setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &max_wait, sizeof max_wait);
   sockaddr_in to{};
   to.sin_family = AF_INET;
   to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   to.sin_port = htons(static_cast<std::uint16_t>(std::stoi(address.substr(address.rfind(':') + 1))));
   if (::connect(fd_, reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0)
-    throw std::runtime_error("Kafka is not there: " + address);
-  // the first question for a coordinator makes the topic that groups live in
-  const auto coordinated = [this] { return error_at(ask(kFindCoordinator, 1, text("any") + number(0, 1)), 4) == 0; };
-  if (!eventually(coordinated, std::chrono::seconds(60))) throw std::runtime_error("Kafka names no coordinator");
+    throw std::runtime_error("cannot connect to Kafka at " + address);
+  // The first request for a coordinator makes the topic __consumer_offsets, in which Kafka stores groups.
+  const auto has_coordinator = [this] {
+    return error_at(ask(kFindCoordinator, 1, text("any") + number(0, 1)), 4) == 0;
+  };
+  if (!eventually(has_coordinator, std::chrono::seconds(60))) throw std::runtime_error("Kafka names no coordinator");
 }
 
 KafkaWire::~KafkaWire() { ::close(fd_); }
@@ -57,7 +62,7 @@ std::string KafkaWire::ask(int api, int version, const std::string& body) const 
   const std::string framed = bytes(request);
   for (std::size_t sent = 0; sent < framed.size();) {
     const ssize_t wrote = ::send(fd_, framed.data() + sent, framed.size() - sent, MSG_NOSIGNAL);
-    if (wrote <= 0) throw std::runtime_error("Kafka hung up on request " + std::to_string(api));
+    if (wrote <= 0) throw std::runtime_error("Kafka closed the connection on request " + std::to_string(api));
     sent += static_cast<std::size_t>(wrote);
   }
   const auto read = [&](std::size_t size) {
@@ -69,17 +74,18 @@ std::string KafkaWire::ask(int api, int version, const std::string& body) const 
   };
   std::uint32_t size = 0;
   for (const char c : read(4)) size = size << 8 | static_cast<unsigned char>(c);
-  return read(size).substr(4);  // behind the correlation id
+  return read(size).substr(4);  // skips the correlation id
 }
 
 int KafkaWire::commit(const std::string& group, const std::string& topic) const {
-  const std::string nobody = number(~0ull, 4) + text("") + number(~0ull, 8);  // generation -1, no member, retention -1
+  const std::string no_member = number(~0ull, 4) + text("") + number(~0ull, 8);  // generation -1, no member, retention
+                                                                                 // -1
   const std::string body =
-      text(group) + nobody + number(1, 4) + text(topic) + number(1, 4) + number(0, 4) + number(1, 8) + text("");
+      text(group) + no_member + number(1, 4) + text(topic) + number(1, 4) + number(0, 4) + number(1, 8) + text("");
   int error = 0;
   eventually([&] {
-    return (error = error_at(ask(kOffsetCommit, 2, body), 4 + 2 + topic.size() + 4 + 4)) != kLoading &&
-           error != kElsewhere;
+    error = error_at(ask(kOffsetCommit, 2, body), 4 + 2 + topic.size() + 4 + 4);
+    return error != kLoading && error != kNotCoordinator;
   });
   return error;
 }

@@ -7,21 +7,25 @@
 
 namespace driftd::test {
 
-/// Kafka's protocol byte for byte, for what no client library can send: names and metadata of any bytes and length.
-/// One connection as the listener's anonymous user, one request at a time. Throws where no answer comes within 30 s.
+/// Speaks Kafka's protocol byte by byte, for what no client library can send: names and metadata of any bytes and
+/// length. It has one connection, as the listener's anonymous user, and sends one request at a time. Throws if no
+/// answer comes within 30 s.
 class KafkaWire {
  public:
-  KafkaWire(const std::string& address, std::string client_id);  ///< `127.0.0.1:9092`
+  /// `address` is like `127.0.0.1:9092`.
+  KafkaWire(const std::string& address, std::string client_id);
   ~KafkaWire();
   KafkaWire(const KafkaWire&) = delete;
   KafkaWire& operator=(const KafkaWire&) = delete;
 
-  /// A group that only commits offsets, of the first partition of `topic`: the broker's error code, 0 for none.
+  /// Makes a group without members by committing an offset of the first partition of `topic`. Returns the broker's
+  /// error code, 0 for none.
   int commit(const std::string& group, const std::string& topic) const;
-  /// A member joins by the consumer protocol; the group is rebalancing until its session ends, 60 s later.
+  /// Joins a group as a member of the consumer protocol, with this metadata. The group is rebalancing until the
+  /// member's session ends, 60 s later. Returns the broker's error code.
   int join(const std::string& group, const std::string& metadata) const;
   void delete_groups(const std::vector<std::string>& groups) const;
-  /// Allows `principal` to read the topics of that literal name.
+  /// Makes an ACL that allows `principal` to read the topic of that literal name. Returns the broker's error code.
   int allow(const std::string& principal, const std::string& topic) const;
 
  private:

@@ -25,7 +25,7 @@ struct Easy {
   ~Easy() { curl_easy_cleanup(handle); }
 };
 
-/// One connection for each thread, kept open.
+/// Returns the thread's own handle of libcurl, which keeps its connection open.
 CURL* easy() {
   static const CURLcode once = curl_global_init(CURL_GLOBAL_DEFAULT);
   (void)once;
@@ -34,6 +34,8 @@ CURL* easy() {
   return mine.handle;
 }
 
+/// Returns the first value of a key in YAML. It understands only the simple forms of the README's documents. Empty if
+/// the key is missing.
 std::string member(const std::string& yaml, const std::string& key) {
   std::istringstream lines(yaml);
   for (std::string line; std::getline(lines, line);) {
@@ -46,7 +48,7 @@ std::string member(const std::string& yaml, const std::string& key) {
   return {};
 }
 
-/// Where an object of this kind is created.
+/// Returns the path at which objects of this kind are created.
 std::string collection(const std::string& kind, const std::string& space) {
   const std::string rbac = "/apis/rbac.authorization.k8s.io/v1/", in = "namespaces/" + space + "/";
   if (kind == "Namespace") return "/api/v1/namespaces";
@@ -56,7 +58,7 @@ std::string collection(const std::string& kind, const std::string& space) {
   if (kind == "ClusterRole") return rbac + "clusterroles";
   if (kind == "ClusterRoleBinding") return rbac + "clusterrolebindings";
   if (kind == "CustomResourceDefinition") return "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-  throw std::runtime_error("apply: no place is known for kind '" + kind + "'");
+  throw std::runtime_error("apply: the path for the kind '" + kind + "' is not known; add it to collection()");
 }
 
 }  // namespace
@@ -339,7 +341,8 @@ void KubeServer::install_prism() const {
         {"names", {{"kind", "PrismBackend"}, {"plural", "prismbackends"}, {"singular", "prismbackend"}}},
         {"versions", json::array({version})}}}};
   const int made = request("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition.dump()).status;
-  const auto served = [this] {  // its objects, and in the list of types: that is written by another thread
+  // Objects and the list of types are served by different threads of the API server, so both are looked at.
+  const auto served = [this] {
     const std::string group = "/apis/prism.io", version = group + "/v1alpha1";
     return request("GET", version).text.find("\"prismbackends\"") != std::string::npos &&
            request("GET", group).status == 200 && request("GET", version + "/prismbackends").status == 200;

@@ -11,8 +11,8 @@
 
 namespace driftd::test {
 
-/// A real kube-apiserver (tests/servers/kube) with its etcd on free loopback ports, with a CA, RBAC, an admin's token
-/// and service accounts. No kubelet and no controllers: objects stay as they are written.
+/// A real kube-apiserver (tests/servers/kube) with its etcd on free loopback ports. It has a CA, RBAC, a token of an
+/// admin and service accounts, but no kubelet and no controllers, so objects stay as they were written.
 class KubeServer {
  public:
   struct Answer {
@@ -21,7 +21,7 @@ class KubeServer {
     std::string text;
   };
 
-  /// Returns when it is ready. `flags`: more of the API server's.
+  /// Returns when it is ready. `flags` are additional flags of the API server.
   explicit KubeServer(std::vector<std::string> flags = {});
   ~KubeServer();
 
@@ -30,50 +30,52 @@ class KubeServer {
   std::string ca_file() const { return dir_.file("ca.pem"); }
   std::string file(const std::string& name) const { return dir_.file(name); }
   std::string admin_token() const { return "admin-token-of-the-test"; }
-  /// certificate and key in one file, of user `certified` in group `people`.
+  /// Returns the path of a file with certificate and key of the user `certified` in the group `people`.
   std::string client_certificate() const { return dir_.file("client-both.pem"); }
-  static std::string tools();  ///< the folder of etcd, helm, informer
+  static std::string tools();  ///< the folder of the programs etcd, kube-apiserver, helm and informer
 
-  void stop();   ///< the API server, SIGTERM
-  void kill();   ///< the API server, SIGKILL
-  void start();  ///< again, on the same port; waits until it is ready
+  void stop();   ///< ends the API server by SIGTERM
+  void kill();   ///< ends the API server by SIGKILL
+  void start();  ///< starts the API server again on the same port and waits until it is ready
   void pause() { apiserver_.signal(SIGSTOP); }
   void resume() { apiserver_.signal(SIGCONT); }
-  void compact() const;  ///< etcd forgets every version but the newest
-  /// One of the API server's own counters since its start, summed over the lines that have these labels (`code="404"`).
+  void compact() const;  ///< makes etcd forget every version but the newest
+  /// Returns a counter of the API server since its start, summed over the lines that have these labels (`code="404"`).
   int counted(const std::string& metric, const std::vector<std::string>& labels) const;
 
-  /// As the admin. `type`: of the body; empty: JSON, for PATCH a merge patch. Any thread.
+  /// Sends a request as the admin. `type` is the content type of the body; empty means JSON, and a merge patch for
+  /// PATCH. The status is 0 if there was no answer. Any thread.
   Answer request(const std::string& method, const std::string& path, const std::string& body = {},
                  std::string type = {}) const;
-  /// As whoever has this token.
+  /// Sends a request with another token.
   Answer request_as(const std::string& token, const std::string& method, const std::string& path,
                     const std::string& body = {}, std::string type = {}) const;
-  /// POST; throws when it was not created.
+  /// These send POST, PATCH, GET and DELETE as the admin, and throw if the server refuses.
   nlohmann::json create(const std::string& path, const nlohmann::json& object) const;
   nlohmann::json patch(const std::string& path, const nlohmann::json& change) const;
   nlohmann::json get(const std::string& path) const;
   void remove(const std::string& path) const;
-  /// YAML documents, one after the other, each created where its kind belongs. What a binding grants to a service
-  /// account is granted by then.
+  /// Creates the objects of YAML documents that are separated by `---`. Existing ones stay. Returns when the rights
+  /// that a binding grants to a service account are in force.
   void apply(const std::string& yaml) const;
 
   void create_namespace(const std::string& name) const;
   /// Creates the Secret with these values as stringData.
   nlohmann::json create_secret(const std::string& space, const std::string& name, const nlohmann::json& values,
                                const nlohmann::json& labels = nlohmann::json::object()) const;
-  /// A service account's token by TokenRequest. `secret`: with whose end it ends.
+  /// Returns a token of a service account, made by TokenRequest. With `secret` it is valid only as long as that Secret
+  /// exists.
   std::string token_of(const std::string& space, const std::string& account, const std::string& secret = {}) const;
-  /// A service account `account` in `space` and a Role there with these rules, and its token, which has these rights by
-  /// then.
+  /// Makes the service account `account` and a Role with these rules in the namespace `space`. Returns its token when
+  /// the rights are in force.
   std::string account(const std::string& space, const std::string& account, const nlohmann::json& rules) const;
-  /// Settings of the provider for this server, as whoever has the token in `token_file`.
+  /// Returns settings of the k8s provider for this server, with the admin's token.
   nlohmann::json settings(const std::vector<std::string>& namespaces) const;
-  /// A kubeconfig of the admin.
+  /// Returns the path of a kubeconfig of the admin.
   std::string kubeconfig() const { return dir_.file("kubeconfig"); }
-  /// The CRD of PrismBackend, any spec; waits until it is served and listed.
+  /// Creates the CRD of PrismBackend, which accepts any spec, and waits until it is served and listed.
   void install_prism() const;
-  /// `helm WORDS…` as the admin.
+  /// Runs `helm WORDS…` as the admin.
   Output helm(std::vector<std::string> words) const;
   std::string log() const { return read_file(dir_.file("apiserver.log")); }
 
@@ -81,7 +83,8 @@ class KubeServer {
   void make_certificates() const;
   void start_etcd();
   bool ready() const;
-  /// The API server judges by what its informers have seen, which is a moment behind what it has stored.
+  /// These wait until a right is in force: the API server decides by its informers, which are a moment behind its
+  /// store.
   void await_binding(const nlohmann::json& binding) const;
   void await_right(const std::string& token, const std::string& space, const nlohmann::json& rules) const;
 
@@ -91,22 +94,23 @@ class KubeServer {
   Child etcd_, apiserver_;
 };
 
-/// A TCP relay on loopback that can cut, slow down, silence and turn aside what runs through it.
+/// A TCP relay on loopback that can cut, slow down, silence and redirect its connections.
 class Relay {
  public:
   explicit Relay(int to);
   ~Relay();
   int port() const { return port_; }
-  /// Each connection is cut once so many bytes came back; 0: never.
+  /// Cuts each connection when the server has sent this number of bytes on it. 0: never.
   void cut_after(std::size_t bytes);
-  void slow(std::size_t bytes_per_second);  ///< what comes back on each connection, on the average since it began
-  void cut_now();                           ///< all connections
-  void mute_now();                          ///< existing connections stay open but pass nothing; new ones work
-  void close();                             ///< all are cut, and new ones until it is opened again
+  /// Limits what the server sends on each connection, on the average since the connection began.
+  void slow(std::size_t bytes_per_second);
+  void cut_now();   ///< cuts all connections
+  void mute_now();  ///< existing connections stay open but pass nothing; new ones work
+  void close();     ///< cuts all connections, and each new one until open()
   void open();
-  void point_to(int port);  ///< later connections go there
+  void point_to(int port);  ///< later connections go to this port
   int cuts() const;
-  int connections() const;  ///< ever made
+  int connections() const;  ///< how many were made in all
 
  private:
   struct State;

@@ -16,12 +16,18 @@
 namespace driftd::test {
 namespace {
 
+/// A connection through the relay.
 struct Pair {
-  int near = -1, far = -1;
-  std::size_t back = 0;
+  int client = -1, server = -1;
+  std::size_t bytes_back = 0;  ///< sent by the server
   bool mute = false;
   std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
 };
+
+void close_pair(const Pair& pair) {
+  ::close(pair.client);
+  ::close(pair.server);
+}
 
 sockaddr_in loopback(int port) {
   sockaddr_in out{};
@@ -31,10 +37,10 @@ sockaddr_in loopback(int port) {
   return out;
 }
 
-/// Returns when the relay's thread has taken it up: nothing passes any more.
-void order(std::atomic<bool>& what) {
-  what = true;
-  if (!eventually([&] { return !what; })) throw std::runtime_error("relay: stuck");
+/// Sets a flag for the relay's thread and waits until the thread has obeyed and cleared it.
+void set_and_wait(std::atomic<bool>& flag) {
+  flag = true;
+  if (!eventually([&] { return !flag; })) throw std::runtime_error("relay: its thread hangs");
 }
 
 }  // namespace
@@ -48,10 +54,12 @@ struct Relay::State {
   std::thread thread;
 
   void run();
+  /// Returns true if the server has already sent more than the rate allows.
   bool is_ahead(const Pair& pair) const {
     const std::chrono::duration<double> lived = std::chrono::steady_clock::now() - pair.began;
-    return rate > 0 && static_cast<double>(pair.back) > lived.count() * static_cast<double>(rate.load());
+    return rate > 0 && static_cast<double>(pair.bytes_back) > lived.count() * static_cast<double>(rate.load());
   }
+  /// Passes on what `from` has sent. Returns false if the connection must be closed. `back`: `from` is the server.
   bool pass(int from, int into, Pair& pair, bool back);
 };
 
@@ -64,8 +72,8 @@ bool Relay::State::pass(int from, int into, Pair& pair, bool back) {
     if (some <= 0) return false;
     sent += some;
   }
-  if (back) pair.back += static_cast<std::size_t>(got);
-  const bool over = back && limit > 0 && pair.back >= limit;
+  if (back) pair.bytes_back += static_cast<std::size_t>(got);
+  const bool over = back && limit > 0 && pair.bytes_back >= limit;
   if (over) ++cuts;
   return !over;
 }
@@ -74,28 +82,28 @@ void Relay::State::run() {
   std::vector<Pair> pairs;
   while (!stop) {
     if (cut.exchange(false)) {
-      for (const auto& pair : pairs) ::close(pair.near), ::close(pair.far), ++cuts;
+      for (const auto& pair : pairs) close_pair(pair);
+      cuts += static_cast<int>(pairs.size());
       pairs.clear();
     }
     if (mute.exchange(false)) {
       for (auto& pair : pairs) pair.mute = true;
     }
     std::vector<pollfd> fds = {{listener, POLLIN, 0}};
-    for (const auto& pair : pairs) {  // poll passes over a negative one
-      fds.push_back({pair.mute ? -1 : pair.near, POLLIN, 0});
-      fds.push_back({pair.mute || is_ahead(pair) ? -1 : pair.far, POLLIN, 0});
+    for (const auto& pair : pairs) {  // poll() ignores a negative descriptor
+      fds.push_back({pair.mute ? -1 : pair.client, POLLIN, 0});
+      fds.push_back({pair.mute || is_ahead(pair) ? -1 : pair.server, POLLIN, 0});
     }
     if (::poll(fds.data(), fds.size(), 20) <= 0) continue;
     std::vector<Pair> left;
     for (std::size_t i = 0; i < pairs.size(); ++i) {
       Pair& pair = pairs[i];
-      const bool lives = (fds[1 + 2 * i].revents == 0 || pass(pair.near, pair.far, pair, false)) &&
-                         (fds[2 + 2 * i].revents == 0 || pass(pair.far, pair.near, pair, true));
+      const bool lives = (fds[1 + 2 * i].revents == 0 || pass(pair.client, pair.server, pair, false)) &&
+                         (fds[2 + 2 * i].revents == 0 || pass(pair.server, pair.client, pair, true));
       if (lives) {
         left.push_back(pair);
       } else {
-        ::close(pair.near);
-        ::close(pair.far);
+        close_pair(pair);
       }
     }
     pairs = std::move(left);
@@ -103,15 +111,14 @@ void Relay::State::run() {
     Pair fresh{::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC), ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0),
                0};
     const sockaddr_in address = loopback(to);
-    if (!closed && ::connect(fresh.far, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) {
+    if (!closed && ::connect(fresh.server, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) {
       pairs.push_back(fresh);
       ++connections;
     } else {
-      ::close(fresh.near);
-      ::close(fresh.far);
+      close_pair(fresh);
     }
   }
-  for (const auto& pair : pairs) ::close(pair.near), ::close(pair.far);
+  for (const auto& pair : pairs) close_pair(pair);
 }
 
 Relay::Relay(int to) : state_(std::make_shared<State>()) {
@@ -122,7 +129,7 @@ Relay::Relay(int to) : state_(std::make_shared<State>()) {
   if (::bind(state_->listener, reinterpret_cast<sockaddr*>(&address), size) != 0 ||
       ::listen(state_->listener, 16) != 0 ||
       ::getsockname(state_->listener, reinterpret_cast<sockaddr*>(&address), &size) != 0) {
-    throw std::runtime_error("relay: no port");
+    throw std::runtime_error("relay: cannot listen on loopback");
   }
   port_ = ntohs(address.sin_port);
   state_->thread = std::thread([state = state_.get()] { state->run(); });
@@ -136,8 +143,8 @@ Relay::~Relay() {
 
 void Relay::cut_after(std::size_t bytes) { state_->limit = bytes; }
 void Relay::slow(std::size_t bytes_per_second) { state_->rate = bytes_per_second; }
-void Relay::cut_now() { order(state_->cut); }
-void Relay::mute_now() { order(state_->mute); }
+void Relay::cut_now() { set_and_wait(state_->cut); }
+void Relay::mute_now() { set_and_wait(state_->mute); }
 void Relay::close() {
   state_->closed = true;
   cut_now();
