@@ -12,8 +12,9 @@ class Certificates {
  public:
   Certificates();
   std::string ca() const { return dir_.file("ca.pem"); }
-  /// A certificate for `common_name` with these names (`DNS:db,IP:127.0.0.1`; empty: none): `<name>.pem`, `<name>.key`,
-  /// readable by everybody unless `owner` is given; then the key is that user's alone (PostgreSQL asks for it).
+  /// Makes a certificate for `common_name` in `<name>.pem` and its key in `<name>.key`. `names` are its subject
+  /// alternative names (`DNS:db,IP:127.0.0.1`); empty: none. The key is readable by everybody. With `owner` it is
+  /// readable by that user alone, as PostgreSQL requires.
   void issue(const std::string& name, const std::string& common_name, const std::string& names = {},
              const std::string& owner = {}) const;
   std::string certificate(const std::string& name) const { return dir_.file(name + ".pem"); }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks recorded webhook requests with the libraries of others: the signature with `standardwebhooks`, the event with
+"""Checks recorded webhook requests with independent libraries: the signature with `standardwebhooks`, the event with
 `cloudevents`.
 
 usage: check_webhook.py REQUESTS.jsonl SECRET
@@ -20,13 +20,13 @@ for request in requests:
     headers = request["headers"]
     verifier.verify(body, headers)
     event = from_http(headers, body)
-    assert event["id"] == headers["webhook-id"], "the event's id is not the delivery's"
+    assert event["id"] == headers["webhook-id"], "the event's id is not the webhook-id of the request"
     assert event["type"].startswith("io.driftd.backend."), event["type"]
     assert event["source"].startswith("//"), event["source"]
-    assert event.data["event_id"] == event["id"], "the data is another event"
+    assert event.data["event_id"] == event["id"], "the data holds another event than its envelope"
     try:
         verifier.verify(body + b" ", headers)
     except WebhookVerificationError:
         continue
-    raise SystemExit("a tampered body was accepted: this check proves nothing")
+    raise SystemExit("a tampered body was accepted, so this check proves nothing")
 print(f"{len(requests)} requests verified")

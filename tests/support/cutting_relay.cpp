@@ -26,7 +26,7 @@ sockaddr_in loopback(int port) {
   return out;
 }
 
-void shut(Pair& pair) {
+void close_pair(Pair& pair) {
   for (int* fd : {&pair.client, &pair.server}) {
     if (*fd >= 0) ::close(*fd);
     *fd = -1;
@@ -51,7 +51,7 @@ CuttingRelay::CuttingRelay(int server_port) : server_port_(server_port) {
   socklen_t size = sizeof name;
   if (::bind(listener_, reinterpret_cast<sockaddr*>(&name), size) != 0 || ::listen(listener_, 16) != 0 ||
       ::getsockname(listener_, reinterpret_cast<sockaddr*>(&name), &size) != 0) {
-    throw std::runtime_error("relay: no port");
+    throw std::runtime_error("relay: cannot listen on loopback");
   }
   port_ = ntohs(name.sin_port);
   thread_ = std::thread([this] { serve(); });
@@ -78,7 +78,7 @@ void CuttingRelay::serve() {
   std::array<char, 4096> page{};
   while (!done_) {
     if (cut_all_.exchange(false)) {
-      for (auto& pair : pairs) shut(pair);
+      for (auto& pair : pairs) close_pair(pair);
       pairs.clear();
     }
     std::vector<pollfd> fds{{listener_, POLLIN, 0}};
@@ -100,18 +100,18 @@ void CuttingRelay::serve() {
       if (got > 0 && from_server) passed_ += got;
       if (got > 0 && !forward(from_server ? pair.client : pair.server, page.data(), static_cast<std::size_t>(got)))
         cut = true;
-      if (cut) shut(pair);
+      if (cut) close_pair(pair);
     }
     std::erase_if(pairs, [](const Pair& pair) { return pair.client < 0; });
     if (fds[0].revents == 0) continue;
     Pair fresh{::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC), ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
     const sockaddr_in name = loopback(server_port_);
     if (::connect(fresh.server, reinterpret_cast<const sockaddr*>(&name), sizeof name) != 0)
-      shut(fresh);
+      close_pair(fresh);
     else
       pairs.push_back(fresh);
   }
-  for (auto& pair : pairs) shut(pair);
+  for (auto& pair : pairs) close_pair(pair);
 }
 
 }  // namespace driftd::test

@@ -7,8 +7,8 @@
 
 namespace driftd::test {
 
-/// A TCP relay on loopback between a client and a server, that cuts both connections after a given number of bytes from
-/// the server. One thread for all connections.
+/// A TCP relay on loopback between clients and a server. It closes both sides of a connection when the server has sent
+/// a given number of bytes. One thread serves all connections.
 class CuttingRelay {
  public:
   explicit CuttingRelay(int server_port);
@@ -17,11 +17,12 @@ class CuttingRelay {
   CuttingRelay& operator=(const CuttingRelay&) = delete;
 
   int port() const { return port_; }
-  /// Cuts each connection after so many bytes from the server, counted from now over all of them; -1: never.
+  /// Cuts every connection on which the server sends anything beyond this number of bytes. They are counted from now
+  /// on, over all connections. -1: never.
   void cut_after(long long bytes);
-  /// Cuts what is open; later connections go to another server.
+  /// Cuts the open connections. Later ones go to another server.
   void point_to(int server_port);
-  /// Bytes of the server since the last cut_after().
+  /// Returns the number of bytes from the server since the last cut_after().
   long long passed() const { return passed_; }
 
  private:

@@ -6,15 +6,16 @@
 
 namespace driftd::test {
 
-/// The least that at-least-once delivery costs: append the bytes to a file, fdatasync, publish them to a JetStream
-/// stream of its own in a given number of messages, one after the other, wait for all acks. One thread; throws
-/// std::runtime_error with what failed.
+/// The minimum that at-least-once delivery costs, for benchmarks: appends the bytes to a file, calls fdatasync,
+/// publishes them to a JetStream stream of its own in `messages` messages, one after the other, and waits for all acks.
+/// One thread. Throws std::runtime_error if a step fails.
 class Floor {
  public:
   Floor(const std::string& folder, const std::string& nats_url, int messages = 1);
   ~Floor();
   Floor(const Floor&) = delete;
   Floor& operator=(const Floor&) = delete;
+  /// Does all steps once. Returns when the last ack is there.
   void deliver(const std::string& bytes);
 
  private:

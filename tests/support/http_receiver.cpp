@@ -69,7 +69,7 @@ std::vector<HttpReceived> HttpReceiver::received() const {
   std::istringstream lines(read_file(log_file()));
   for (std::string line; std::getline(lines, line);) {
     const auto json = nlohmann::json::parse(line, nullptr, false);
-    if (json.is_discarded()) break;  // being written
+    if (json.is_discarded()) break;  // the line is still being written
     HttpReceived request;
     request.path = json["path"];
     request.headers = json["headers"].get<std::map<std::string, std::string>>();

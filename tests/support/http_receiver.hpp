@@ -14,27 +14,28 @@ struct HttpScripted {
   int status = 200;
   std::map<std::string, std::string> headers;
   int delay_ms = 0;
-  int size = 0;          ///< bytes of the answer's body
-  std::string only_for;  ///< answers every request whose body holds this text, and no other; empty: the next one
+  int size = 0;  ///< bytes of the answer's body
+  /// If not empty, this is the answer to every request whose body contains this text, and to no other.
+  std::string only_for;
 };
-/// A request as it arrived; header names in lower case.
+/// A request as it arrived. Header names are in lower case.
 struct HttpReceived {
   std::string path, body;
   std::map<std::string, std::string> headers;
-  int status = 0;  ///< what it was answered
+  int status = 0;  ///< the status of the answer
 };
 
-/// A webhook receiver on a free loopback port (http_receiver.py), one child process; dies with the test.
+/// A webhook receiver (http_receiver.py) on a free loopback port, in a child process that ends with the test.
 class HttpReceiver {
  public:
-  /// One answer per request, the last one stays.
+  /// Each request gets the next answer. The last one is repeated.
   explicit HttpReceiver(std::vector<HttpScripted> answers = {{}});
   std::string url(const std::string& path = "/hook") const;
   int port() const { return port_; }
   std::vector<HttpReceived> received() const;
   std::string log_file() const { return dir_.file("requests.jsonl"); }
   void kill() { child_.kill(); }
-  void start();  ///< again, on the same port, its script from the beginning
+  void start();  ///< starts it again on the same port, with the first answer
 
  private:
   TempDir dir_;

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Webhook receiver: answers by the script file, appends each request as a JSON line to the log file.
+"""A webhook receiver. It answers as the script file says, and appends each request as a JSON line to the log file.
 
 usage: http_receiver.py PORT SCRIPT LOG
-SCRIPT: JSON {"answers": [{"status": 500, "headers": {}, "delay_ms": 0}, ...]}: one per request, the last one stays. One
-with "only_for" is the answer to every request whose body holds that text, and to no other.
+SCRIPT: JSON {"answers": [{"status": 500, "headers": {}, "delay_ms": 0}, ...]}. Each request gets the next answer, and the
+last one is repeated. One with "only_for" is the answer to every request whose body contains that text, and to no other.
 """
 import base64
 import json
@@ -33,7 +33,7 @@ class Handler(BaseHTTPRequestHandler):
             with open(LOG, "a") as log:
                 log.write(json.dumps({"path": self.path, "headers": {k.lower(): v for k, v in self.headers.items()},
                                       "body": base64.b64encode(body).decode(), "status": answer["status"]}) + "\n")
-        threading.Event().wait(answer.get("delay_ms", 0) / 1000)  # a slow server is what the script asks for
+        threading.Event().wait(answer.get("delay_ms", 0) / 1000)  # the script asks for a slow server
         try:
             self.send_response(answer["status"])
             for key, value in answer.get("headers", {}).items():
@@ -57,7 +57,8 @@ class Handler(BaseHTTPRequestHandler):
 
 
 class Server(ThreadingHTTPServer):
-    request_queue_size = 256  # of 5, Python's default, a burst of connections waits a second for its next SYN
+    # With Python's default of 5, some connections of a burst would wait a second until their SYN is sent again.
+    request_queue_size = 256
 
 
 Server(("127.0.0.1", PORT), Handler).serve_forever()

@@ -15,7 +15,7 @@
 namespace driftd::test {
 namespace {
 
-/// nats.c's own 2 s to connect and 5 s for an answer are too short where all tests run at once.
+/// The defaults of nats.c, 2 s to connect and 5 s for an answer, are too short when all tests run at once.
 constexpr std::int64_t kWaitMs = 30'000;
 
 struct Free {
@@ -117,7 +117,7 @@ void NatsServer::put_back() {
 }
 
 void NatsServer::intrude(const std::string& subject, int count) {
-  const int usual = std::exchange(port_, free_port());
+  const int own_port = std::exchange(port_, free_port());
   start();
   {
     const auto connection = connect_to(url());
@@ -126,7 +126,7 @@ void NatsServer::intrude(const std::string& subject, int count) {
       must(js_Publish(nullptr, stream.get(), subject.c_str(), "x", 1, nullptr, nullptr), "publish");
   }
   stop();
-  port_ = usual;
+  port_ = own_port;
 }
 
 struct NatsSubscriber::State {
@@ -181,9 +181,9 @@ void change_stream(const std::string& url, const std::string& verb, const Foreig
   const std::string subject = "$JS.API.STREAM." + verb + "." + stream.name;
   must(natsConnection_RequestString(&raw, connection.get(), subject.c_str(), body.c_str(), kWaitMs), subject);
   const Owned<natsMsg> answer(raw);
-  const auto said =
+  const auto reply =
       nlohmann::json::parse(std::string(natsMsg_GetData(raw), static_cast<std::size_t>(natsMsg_GetDataLength(raw))));
-  if (said.contains("error")) throw std::runtime_error(subject + ": " + said["error"].dump());
+  if (reply.contains("error")) throw std::runtime_error(subject + ": " + reply["error"].dump());
 }
 
 std::vector<NatsReceived> stream_contents(const std::string& url, const std::string& stream) {
@@ -191,7 +191,7 @@ std::vector<NatsReceived> stream_contents(const std::string& url, const std::str
   const auto context = jetstream_of(connection.get());
   jsStreamInfo* raw = nullptr;
   const natsStatus found = js_GetStreamInfo(&raw, context.get(), stream.c_str(), nullptr, nullptr);
-  if (found == NATS_NOT_FOUND) return {};  // whoever writes it makes it with his first event
+  if (found == NATS_NOT_FOUND) return {};  // a writer makes the stream with its first event
   must(found, "stream " + stream);
   const Owned<jsStreamInfo> info(raw);
   std::vector<NatsReceived> out;

@@ -10,23 +10,23 @@
 
 namespace driftd::test {
 
-/// A real nats-server with JetStream on a free loopback port in its own temporary folder; dies with the test.
+/// A real nats-server with JetStream on a free loopback port, in a temporary folder of its own. It ends with the test.
 class NatsServer {
  public:
-  /// Returns when it answers. `config`: lines of a server configuration file (accounts, rights, limits).
+  /// Returns when it answers. `config` is the text of a server configuration file (accounts, rights, limits).
   explicit NatsServer(const std::string& config = "");
   int port() const { return port_; }
   std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
   std::string url() const { return "nats://127.0.0.1:" + std::to_string(port_); }
-  void sigkill();  ///< SIGKILL
-  void stop();     ///< SIGTERM, waits
+  void sigkill();  ///< sends SIGKILL
+  void stop();     ///< sends SIGTERM and waits for its end
   void signal(int number) { child_.signal(number); }
-  void start();     ///< again, on the same port and folder
-  void wipe();      ///< removes what JetStream stored; only while it is down
-  void keep();      ///< a copy of what it stored, as of a backup; only while it is down
-  void put_back();  ///< replaces what it stored by that copy; only while it is down
-  /// Somebody else's messages get into what it stored; only while it is down (another process serves the folder a
-  /// while).
+  void start();  ///< starts it again on the same port and folder
+  // These four change what JetStream has stored. Call them only while the server is down.
+  void wipe();      ///< removes everything
+  void keep();      ///< makes a copy, like a backup
+  void put_back();  ///< restores that copy
+  /// Adds messages of somebody else to a stream. For this another server runs on the folder for a moment.
   void intrude(const std::string& subject, int count);
   bool reachable() const;
 
@@ -37,14 +37,14 @@ class NatsServer {
   Child child_;
 };
 
-/// A message as a consumer got it.
+/// A message as a consumer got it. `id` is the header Nats-Msg-Id, `ce_id` the header ce-id.
 struct NatsReceived {
   std::string subject, id, ce_id, body;
   std::vector<std::pair<std::string, std::string>> headers;
   std::chrono::steady_clock::time_point at{};  ///< when a subscriber got it
 };
 
-/// A core NATS subscription of its own connection that collects what arrives. [any thread]
+/// A core NATS subscription with a connection of its own that collects what arrives. Any thread.
 class NatsSubscriber {
  public:
   NatsSubscriber(const std::string& url, const std::string& subject);
@@ -56,18 +56,18 @@ class NatsSubscriber {
   std::unique_ptr<State> state_;
 };
 
-/// A stream as somebody else made it. Limits below 1: none.
+/// The configuration of a stream that somebody else made. A limit below 1 means no limit.
 struct ForeignStream {
   std::string name = "DRIFT";
   std::vector<std::string> subjects = {"backend.>", "driftd.agent.>"};
   std::int64_t max_msgs = -1, max_msgs_per_subject = -1, max_bytes = -1, duplicate_window_ms = 600'000;
   bool discard_old = false, discard_new_per_subject = false, work_queue = false;
 };
-/// `verb`: CREATE, UPDATE or DELETE, by the server's own API. Throws when the server refuses.
+/// Changes a stream by the server's API. `verb` is CREATE, UPDATE or DELETE. Throws if the server refuses.
 void change_stream(const std::string& url, const std::string& verb, const ForeignStream& stream);
 
-/// Everything stored in a stream, in its order, read by sequence; nothing where there is no such stream (yet). Throws
-/// when the server does not answer.
+/// Returns all messages of a stream in their order. Empty if there is no such stream (yet). Throws if the server does
+/// not answer.
 std::vector<NatsReceived> stream_contents(const std::string& url, const std::string& stream);
 
 }  // namespace driftd::test

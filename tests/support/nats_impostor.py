@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Something that speaks as much of the NATS protocol as a client needs to believe it, and then says what no server says.
+"""A false NATS server. It speaks just enough of the protocol to be accepted by a client, and then gives answers that no
+real server gives.
 
 usage: nats_impostor.py PORT SCRIPT
-SCRIPT: JSON {"look": TEXT, "ack": TEXT}: the bytes of every answer about the stream, and to every message.
+SCRIPT: JSON {"look": TEXT, "ack": TEXT}. TEXT of "look" answers every request about the stream, TEXT of "ack" every
+message that is published.
 """
 import json
 import re
@@ -46,7 +48,7 @@ def serve(connection):
     try:
         Client(connection).serve()
     except OSError:
-        pass  # it left
+        pass  # the client closed the connection
 
 
 listener = socket.socket()

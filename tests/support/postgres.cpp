@@ -16,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 using std::chrono::seconds;
 
-/// The newest bin folder of Debian's packages, for example /usr/lib/postgresql/15/bin.
+/// Returns the newest folder of programs from Debian's packages, for example /usr/lib/postgresql/15/bin.
 std::string bin_of_debian() {
   static const fs::path bin = [] {
     std::vector<fs::path> found;
@@ -28,8 +28,8 @@ std::string bin_of_debian() {
 }
 std::string program(const std::string& name) { return bin_of_debian() + "/" + name; }
 
-/// The same of another version; the setup test has fetched it. Servers do not run as root, whose cache folder is closed
-/// to others: then they run from a copy, one in each test process.
+/// Returns the folder of programs of another version, which the setup test has fetched. PostgreSQL does not run as
+/// root, and its user may not enter root's cache folder. So a test that runs as root makes a copy for its process.
 std::string bin_of(const std::string& version) {
   if (version.empty()) return bin_of_debian();
   const Output out =
@@ -41,7 +41,7 @@ std::string bin_of(const std::string& version) {
   const fs::path copy = copies.path() / version;
   if (!fs::exists(copy)) {
     fs::permissions(copies.path(), fs::perms::owner_all | fs::perms::others_exec | fs::perms::group_exec);
-    const bool linked = run({"cp", "-al", kept, copy.string()}).code == 0;  // not onto another disk
+    const bool linked = run({"cp", "-al", kept, copy.string()}).code == 0;  // hard links fail onto another disk
     if (!linked && run({"cp", "-a", "--remove-destination", kept + "/.", copy.string()}).code != 0) {
       throw std::runtime_error("cp " + kept);
     }
@@ -76,7 +76,7 @@ void initdb(const std::string& bin, const fs::path& data, const fs::path& folder
   fs::remove(secret);
 }
 
-/// A cluster initialised once in this process and copied for each server.
+/// Returns the folder of a cluster that is initialised once in this process and copied for each server.
 const fs::path& template_cluster(const std::string& password) {
   static const TempDir dir;
   static const fs::path data = [&] {

@@ -9,21 +9,26 @@
 
 namespace driftd::test {
 
-/// A real PostgreSQL cluster of its own: data in a temporary folder, free loopback port, Unix socket in the same
-/// folder, SCRAM for everybody, fsync off. Runs as `postgres` when we are root. Ends with the object. One thread.
+/// A real PostgreSQL cluster with its data and its Unix socket in a temporary folder, on a free loopback port, with
+/// SCRAM for everybody and without fsync. It runs as `postgres` if the test runs as root. It ends with the object. One
+/// thread.
 class PostgresServer {
  public:
   struct Options {
     std::vector<std::string> conf;  ///< lines appended to postgresql.conf
-    bool own_identity = false;  ///< initdb of its own; else a copy of this process's template (same system identifier)
-    const PostgresServer* standby_of = nullptr;  ///< a streaming standby of this one, made by pg_basebackup
-    /// `12.22.0`: by tests/servers/postgres/fetch.sh, of an identity of its own; empty: Debian's
+    /// Makes the cluster by an initdb of its own. Otherwise it is a copy of this process's template cluster, and all
+    /// copies have the same system identifier.
+    bool own_identity = false;
+    /// Makes a streaming standby of that server by pg_basebackup.
+    const PostgresServer* standby_of = nullptr;
+    /// A version like `12.22.0` from tests/servers/postgres/fetch.sh, with an identity of its own. Empty: Debian's.
     std::string version = {};
   };
   using Rows = std::vector<std::vector<std::optional<std::string>>>;
 
   PostgresServer() : PostgresServer(Options{}) {}
-  explicit PostgresServer(const Options& options);  ///< started and accepting, or throws
+  explicit PostgresServer(const Options& options);  ///< returns when it accepts connections; throws if it does not
+                                                    ///< start
   ~PostgresServer();
   PostgresServer(const PostgresServer&) = delete;
   PostgresServer& operator=(const PostgresServer&) = delete;
@@ -40,23 +45,24 @@ class PostgresServer {
   pid_t pid() const { return child_.pid(); }
 
   void start();
-  void stop();  ///< fast shutdown, waits for the end
-  void kill();  ///< SIGKILL to the postmaster, as a crash
+  void stop();  ///< makes a fast shutdown and waits for its end
+  void kill();  ///< sends SIGKILL to the postmaster, like a crash
   void restart();
   void signal(int number) const { child_.signal(number); }
 
-  /// Runs statements as superuser over the socket; rows of the last one. Throws with the server's message.
+  /// Runs statements as the superuser over the Unix socket and returns the rows of the last one. Throws with the
+  /// server's message if one fails.
   Rows sql(const std::string& text, const std::string& database = "postgres") const;
   Rows sql_as(const std::string& user, const std::string& password, const std::string& text,
               const std::string& database = "postgres") const;
-  /// First column of the first row of sql(); empty for NULL or no row.
+  /// Returns the first column of the first row of sql(). Empty if it is NULL or there is no row.
   std::string value(const std::string& text, const std::string& database = "postgres") const;
 
  private:
   void write_conf(const std::vector<std::string>& extra) const;
 
   TempDir dir_;
-  std::string bin_;  ///< folder of its programs
+  std::string bin_;  ///< the folder of its programs
   int port_ = 0;
   Child child_;
 };

@@ -18,16 +18,16 @@ std::string text_of(const redisReply& reply) {
   return out;
 }
 
-/// The setup test has fetched it.
-std::string program_of(const std::string& other) {
-  if (other.empty()) return "redis-server";
+/// Returns the program of a release, which the setup test has fetched. Empty means Debian's.
+std::string program_of(const std::string& release) {
+  if (release.empty()) return "redis-server";
   const Output out =
-      run({std::string(DRIFTD_SOURCE_DIR) + "/tests/servers/redis/fetch.sh", other}, {}, std::chrono::minutes(5));
-  if (out.code != 0) throw std::runtime_error("fetch.sh " + other + ":\n" + out.err);
+      run({std::string(DRIFTD_SOURCE_DIR) + "/tests/servers/redis/fetch.sh", release}, {}, std::chrono::minutes(5));
+  if (out.code != 0) throw std::runtime_error("fetch.sh " + release + ":\n" + out.err);
   return out.out.substr(0, out.out.find('\n'));
 }
 
-/// Redis before 7.0 has its cluster bus at its port + 10000 and cannot be told another.
+/// Returns a free port. Redis before 7.0 has its cluster bus at its port + 10000, so that one must be free, too.
 int port_for(const std::vector<std::string>& options) {
   const auto has = [&](const char* option) {
     return std::find(options.begin(), options.end(), option) != options.end();
@@ -37,8 +37,8 @@ int port_for(const std::vector<std::string>& options) {
 
 }  // namespace
 
-RedisServer::RedisServer(std::vector<std::string> options, const std::string& other)
-    : program_(program_of(other)),
+RedisServer::RedisServer(std::vector<std::string> options, const std::string& release)
+    : program_(program_of(release)),
       port_(port_for(options)),
       options_(std::move(options)) {
   start();
@@ -90,6 +90,7 @@ std::string readme_grants(const std::string& provider, const std::string& langua
 
 namespace {
 
+/// Runs each line of a README's block, with CHANGE-ME replaced by the password.
 void run_block(int port, const std::string& block, const std::string& password) {
   std::istringstream lines(block);
   std::string line;
@@ -111,14 +112,14 @@ void RedisServer::grant_readme(const std::string& password) const {
   run_block(port_, readme_grants("redis", "redis"), password);
 }
 
-RedisSentinel::RedisSentinel(const std::string& master, int primary_port, const std::string& other)
+RedisSentinel::RedisSentinel(const std::string& master, int primary_port, const std::string& release)
     : port_(free_port()) {
   const std::string conf =
       dir_.write("sentinel.conf", "port " + std::to_string(port_) + "\nbind 127.0.0.1\ndir " + dir_.path().string() +
                                       "\nsentinel monitor " + master + " 127.0.0.1 " + std::to_string(primary_port) +
                                       " 1\nsentinel down-after-milliseconds " + master +
                                       " 1000\nsentinel failover-timeout " + master + " 5000\n");
-  child_ = Child({program_of(other), conf, "--sentinel"}, {dir_.file("sentinel.log"), {}, {}});
+  child_ = Child({program_of(release), conf, "--sentinel"}, {dir_.file("sentinel.log"), {}, {}});
   if (!eventually([this] { return command({"PING"}) == "PONG"; })) {
     throw std::runtime_error("the Sentinel did not start:\n" + read_file(dir_.file("sentinel.log")));
   }

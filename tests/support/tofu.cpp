@@ -27,7 +27,8 @@ const std::string& binary() {
   return path;
 }
 
-/// Sends a request and waits for the answer's first bytes; false: nobody listens.
+/// Sends a request and waits for the first bytes of the answer. Returns false if nobody listens or answers. An empty
+/// request only connects.
 bool send_to(int port, const std::string& request) {
   const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address{};
@@ -89,7 +90,7 @@ std::vector<std::string> StateServer::requests() {
   std::istringstream lines(read_file(dir_.file("requests.jsonl")));
   for (std::string line; std::getline(lines, line);) {
     const auto json = nlohmann::json::parse(line, nullptr, false);
-    if (json.is_discarded()) break;  // being written
+    if (json.is_discarded()) break;  // the line is still being written
     all.push_back(json["method"].get<std::string>() + " " + json["path"].get<std::string>() + " " +
                   json["status"].dump());
   }
@@ -122,7 +123,7 @@ Moto::Moto(bool strict) : port_(free_port()) {
         return keys_.is_object();
       },
       std::chrono::seconds(60));
-  if (!up) throw std::runtime_error("moto does not come up: " + read_file(dir_.file("moto.log")));
+  if (!up) throw std::runtime_error("moto did not start: " + read_file(dir_.file("moto.log")));
 }
 
 }  // namespace driftd::test

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# venv.sh [REQUIREMENT…]: prints the python of a venv that holds these (none: the independent checkers), made once under
-# the user's cache folder. Two may run this at once: each makes its own and the first rename wins.
+# venv.sh [REQUIREMENT…]: prints the path of the python in a venv with these packages, which is made once in the user's
+# cache folder. Without arguments the packages are those of check_webhook.py. If two run this at once, each makes a venv,
+# and the first rename wins.
 set -eu
 requirements="${*:-standardwebhooks==1.0.0 cloudevents==1.11.0}"
 cache="${XDG_CACHE_HOME:-$HOME/.cache}/driftd"

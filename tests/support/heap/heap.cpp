@@ -14,25 +14,26 @@ namespace {
 std::atomic<std::ptrdiff_t> held{0}, peak{0}, start{0};
 std::atomic<std::ptrdiff_t> limit{std::numeric_limits<std::ptrdiff_t>::max()};
 
-void* take(std::size_t size) {
+void* allocate(std::size_t size) {
   if (held.load() + static_cast<std::ptrdiff_t>(size) > limit.load()) throw std::bad_alloc();
   void* out = std::malloc(std::max<std::size_t>(size, 1));
   if (out == nullptr) throw std::bad_alloc();
   const auto now = held += static_cast<std::ptrdiff_t>(malloc_usable_size(out));
-  for (auto seen = peak.load(); now > seen && !peak.compare_exchange_weak(seen, now);) {
+  auto seen = peak.load();
+  while (now > seen && !peak.compare_exchange_weak(seen, now)) {
   }
   return out;
 }
 
-void* try_take(std::size_t size) noexcept {
+void* try_allocate(std::size_t size) noexcept {
   try {
-    return take(size);
+    return allocate(size);
   } catch (const std::bad_alloc&) {
     return nullptr;
   }
 }
 
-void give(void* at) noexcept {
+void release(void* at) noexcept {
   if (at != nullptr) held -= static_cast<std::ptrdiff_t>(malloc_usable_size(at));
   std::free(at);
 }
@@ -51,15 +52,15 @@ HeapLimit::~HeapLimit() { limit = std::numeric_limits<std::ptrdiff_t>::max(); }
 
 }  // namespace driftd::test
 
-// The whole family but the aligned ones: a sanitizer's own `new (std::nothrow)` is not freed by this delete
-// (std::stable_sort).
-void* operator new(std::size_t size) { return driftd::test::take(size); }
-void* operator new[](std::size_t size) { return driftd::test::take(size); }
-void* operator new(std::size_t size, const std::nothrow_t&) noexcept { return driftd::test::try_take(size); }
-void* operator new[](std::size_t size, const std::nothrow_t&) noexcept { return driftd::test::try_take(size); }
-void operator delete(void* at) noexcept { driftd::test::give(at); }
-void operator delete[](void* at) noexcept { driftd::test::give(at); }
-void operator delete(void* at, std::size_t) noexcept { driftd::test::give(at); }
-void operator delete[](void* at, std::size_t) noexcept { driftd::test::give(at); }
-void operator delete(void* at, const std::nothrow_t&) noexcept { driftd::test::give(at); }
-void operator delete[](void* at, const std::nothrow_t&) noexcept { driftd::test::give(at); }
+// Every operator but the aligned ones. The nothrow ones are needed because std::stable_sort uses them: memory of a
+// sanitizer's own `new (std::nothrow)` must not be freed by this delete.
+void* operator new(std::size_t size) { return driftd::test::allocate(size); }
+void* operator new[](std::size_t size) { return driftd::test::allocate(size); }
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept { return driftd::test::try_allocate(size); }
+void* operator new[](std::size_t size, const std::nothrow_t&) noexcept { return driftd::test::try_allocate(size); }
+void operator delete(void* at) noexcept { driftd::test::release(at); }
+void operator delete[](void* at) noexcept { driftd::test::release(at); }
+void operator delete(void* at, std::size_t) noexcept { driftd::test::release(at); }
+void operator delete[](void* at, std::size_t) noexcept { driftd::test::release(at); }
+void operator delete(void* at, const std::nothrow_t&) noexcept { driftd::test::release(at); }
+void operator delete[](void* at, const std::nothrow_t&) noexcept { driftd::test::release(at); }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one call takes from the heap: bounds are tested in bytes, which a busy machine does not change.
+// Measures and limits what a call takes from the heap. A bound in bytes holds on a busy machine, too.
 #pragma once
 
 #include <cstddef>
 
 namespace driftd::test {
 
-/// Counts what operator new hands out in the whole process, from its construction on. One at a time.
+/// Counts what operator new hands out in the whole process, from its construction on. Only one may exist.
 class HeapPeak {
  public:
   HeapPeak();
@@ -14,11 +14,12 @@ class HeapPeak {
   HeapPeak(const HeapPeak&) = delete;
   HeapPeak& operator=(const HeapPeak&) = delete;
 
-  /// The most bytes that were held at one moment, above those held at the start.
+  /// Returns the maximum of the bytes held at one moment, without those held at the start.
   std::size_t bytes() const;
 };
 
-/// Makes operator new throw bad_alloc once `bytes` more are held than now: a machine without memory. One at a time.
+/// Makes operator new throw bad_alloc if more than `bytes` would be held in addition to those held now. Only one may
+/// exist.
 class HeapLimit {
  public:
   explicit HeapLimit(std::size_t bytes);
