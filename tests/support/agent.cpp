@@ -23,9 +23,9 @@ Agent::Agent(const TempDir& dir, std::string body, std::map<std::string, std::st
   config_ = dir.write("driftd.yaml", head + body);
 }
 
-void Agent::start(std::vector<std::string> under) {
-  under.insert(under.end(), {binary(), "run", "--config", config_});
-  child_ = Child(std::move(under), {log_, env_, {}});
+void Agent::start(std::vector<std::string> wrapper) {
+  wrapper.insert(wrapper.end(), {binary(), "run", "--config", config_});
+  child_ = Child(std::move(wrapper), {log_, env_, {}});
 }
 
 int Agent::stop() {

@@ -9,8 +9,9 @@
 
 namespace driftd::test {
 
-/// Measures how long this machine really ran, by naps of a tenth of a second that ended in time. A promise for each
-/// second is compared with that, because a machine that stands still for seconds cannot keep it.
+/// Measures how long this machine really ran: a thread waits again and again for a tenth of a second, and counts each
+/// wait that ended in time. A test that expects something in each second compares with this, because a machine that
+/// stands still for seconds does nothing in them.
 class Naps {
  public:
   Naps() : thread_([this] { nap(); }) {}
@@ -25,6 +26,7 @@ class Naps {
   Naps(const Naps&) = delete;
   Naps& operator=(const Naps&) = delete;
 
+  /// Returns for how many seconds the machine ran since the construction.
   long seconds() const { return count_ / 10; }
 
  private:

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long a test waits for what must happen. The one place that knows that a sanitizer makes everything slower.
+// By how much a test multiplies its time limits. This is the only place that knows that a sanitizer makes everything
+// slower.
 #pragma once
 
 namespace driftd::test {
@@ -11,7 +12,7 @@ inline constexpr int kPatience = 4;
 #else
 inline constexpr int kPatience = 1;
 #endif
-/// A sanitizer's shadow memory counts as the worker's, so its memory budget cannot be tested then.
+/// True under a sanitizer. For example a memory budget cannot be tested then, because shadow memory counts too.
 inline constexpr bool kSanitized = kPatience > 1;
 
 }  // namespace driftd::test

@@ -31,9 +31,9 @@ namespace {
 
 using Steady = std::chrono::steady_clock;
 
-/// A program to run. The constructor allocates all that run() needs, because the child of a process with threads must
-/// not allocate: another thread may have held the allocator's lock at the fork, and then nobody releases it in the
-/// child (seen under AddressSanitizer).
+/// A program to run. The constructor allocates everything that run() needs, because the child of a process with threads
+/// must not allocate: if another thread held the allocator's lock at the fork, nobody releases it in the child (seen
+/// under AddressSanitizer).
 class Program {
  public:
   Program(std::vector<std::string> command, const std::map<std::string, std::string>& env, const std::string& user)
@@ -41,10 +41,10 @@ class Program {
         environment_(merged(env)),
         argv_(pointers(command_)),
         envp_(pointers(environment_)) {
-    if (!user.empty() && ::getuid() == 0) become(user);
+    if (!user.empty() && ::getuid() == 0) set_user(user);
   }
 
-  /// In the child.
+  /// Replaces the child by the program. Call it after fork().
   [[noreturn]] void run(int out, int err) {
     ::setpgid(0, 0);
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -56,7 +56,7 @@ class Program {
       }
       ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // a change of user clears it
     }
-    environ = envp_.data();  // execvp looks for the program in its PATH
+    environ = envp_.data();  // execvp uses the PATH of this environment
     ::execvp(argv_[0], argv_.data());
     ::_exit(127);
   }
@@ -77,7 +77,7 @@ class Program {
     for (const auto& [key, value] : env) out.push_back(key + "=" + value);
     return out;
   }
-  void become(const std::string& user) {
+  void set_user(const std::string& user) {
     passwd entry{};
     passwd* found = nullptr;
     std::vector<char> texts(16'384);
@@ -109,6 +109,7 @@ void read_some(int fd, std::string& to) {
   if (got > 0) to.append(buffer, static_cast<std::size_t>(got));
 }
 
+/// Reads both pipes until they are closed. Returns false if `until` is over before.
 bool drain(pollfd (&fds)[2], Output& output, Steady::time_point until) {
   while (fds[0].fd >= 0 || fds[1].fd >= 0) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - Steady::now()).count();
@@ -138,12 +139,12 @@ TempDir::TempDir() {
 
 namespace {
 
-/// What a sanitizer said of a process whose log goes with the folder: of a worker of an agent, which has no
-/// environment. Said again where ctest reads it (FAIL_REGULAR_EXPRESSION), or a worker that was killed and started
-/// again would pass.
-void say_reports(const std::filesystem::path& folder) {
-  std::error_code gone;
-  for (const auto& file : std::filesystem::directory_iterator(folder, gone)) {
+/// Prints the reports of sanitizers in the log files of a folder that is about to be removed. A worker has no
+/// environment that could send them elsewhere. ctest finds them in this output (FAIL_REGULAR_EXPRESSION). Otherwise the
+/// test would pass, because the agent starts the worker again.
+void print_sanitizer_reports(const std::filesystem::path& folder) {
+  std::error_code ignored;
+  for (const auto& file : std::filesystem::directory_iterator(folder, ignored)) {
     if (file.path().extension() != ".log") continue;
     std::istringstream log(read_file(file.path().string()));
     bool found = false;
@@ -157,7 +158,7 @@ void say_reports(const std::filesystem::path& folder) {
 }  // namespace
 
 TempDir::~TempDir() {
-  if (kSanitized) say_reports(path_);
+  if (kSanitized) print_sanitizer_reports(path_);
   std::error_code ignored;
   std::filesystem::remove_all(path_, ignored);
 }
@@ -171,7 +172,7 @@ std::string TempDir::write(const std::string& name, const std::string& text) con
 
 namespace {
 
-// Below the ephemeral range of Linux (32768 on): until the server binds it, no client's socket takes it.
+// These are below the ephemeral ports of Linux (from 32768), which the kernel gives to sockets of clients.
 constexpr int kFirstPort = 20'000, kLastPort = 32'700;
 
 bool is_free(int port) {
@@ -185,9 +186,9 @@ bool is_free(int port) {
   return bound;
 }
 
-/// A descriptor that reserves the port among all test processes while it is open; -1: another one has it, or some
-/// server. The name is the kernel's own (unix(7), abstract): of the network namespace, as the port is, and gone with
-/// its process.
+/// Reserves a port among all test processes while the returned descriptor is open. Returns -1 if another process has
+/// reserved or bound it. The reservation is an abstract Unix socket (unix(7)): like a port, it belongs to the network
+/// namespace, and it ends with the process.
 int reserve(int port) {
   const std::string name = "driftd-test-port-" + std::to_string(port);
   sockaddr_un address{};
@@ -203,14 +204,14 @@ int reserve(int port) {
 
 }  // namespace
 
-/// The server binds it seconds later, perhaps again and again: what is reserved stays so until the process ends.
-int free_port(int other) {
+/// Reservations stay until the process ends, because a server binds its port later, and again after each restart.
+int free_port(int second) {
   static std::mt19937 random{std::random_device{}()};
-  std::uniform_int_distribution<int> ports(kFirstPort, kLastPort - other);
+  std::uniform_int_distribution<int> ports(kFirstPort, kLastPort - second);
   for (int tries = 0; tries < 1'000; ++tries) {
     const int port = ports(random), reserved = reserve(port);
     if (reserved < 0) continue;
-    if (other == 0 || reserve(port + other) >= 0) return port;
+    if (second == 0 || reserve(port + second) >= 0) return port;
     ::close(reserved);
   }
   throw std::runtime_error("no free port in " + std::to_string(kFirstPort) + " to " + std::to_string(kLastPort));
@@ -254,8 +255,8 @@ void Child::signal(int number) const {
     ::kill(pid_, number);
 }
 
-int Child::wait(std::chrono::milliseconds most) {
-  eventually([this] { return !running(); }, most);
+int Child::wait(std::chrono::milliseconds max_wait) {
+  eventually([this] { return !running(); }, max_wait);
   return exit_code_;
 }
 
@@ -270,7 +271,7 @@ void Child::kill() {
 }
 
 Output run(const std::vector<std::string>& command, const std::map<std::string, std::string>& env,
-           std::chrono::milliseconds most) {
+           std::chrono::milliseconds max_time) {
   int out[2];
   int err[2];
   if (::pipe2(out, O_CLOEXEC) != 0 || ::pipe2(err, O_CLOEXEC) != 0) throw std::runtime_error("pipe");
@@ -281,7 +282,7 @@ Output run(const std::vector<std::string>& command, const std::map<std::string, 
   ::close(err[1]);
   Output output;
   pollfd fds[2] = {{out[0], POLLIN, 0}, {err[0], POLLIN, 0}};
-  const bool ended = drain(fds, output, Steady::now() + most * kPatience);
+  const bool ended = drain(fds, output, Steady::now() + max_time * kPatience);
   if (!ended) {
     ::kill(-pid, SIGKILL);
     output.err += "\n(killed: it ran longer than the test allows)";
@@ -302,8 +303,8 @@ bool one_of(int attempts, const std::function<bool()>& attempt) {
   return false;
 }
 
-bool eventually(const std::function<bool()>& condition, std::chrono::milliseconds most) {
-  const auto until = Steady::now() + most * kPatience;
+bool eventually(const std::function<bool()>& condition, std::chrono::milliseconds max_wait) {
+  const auto until = Steady::now() + max_wait * kPatience;
   while (Steady::now() < until) {
     if (condition()) return true;
     ::poll(nullptr, 0, 10);
@@ -313,17 +314,17 @@ bool eventually(const std::function<bool()>& condition, std::chrono::millisecond
 
 void freeze(pid_t pid) {
   ::kill(pid, SIGSTOP);
-  const auto stands = [](const std::filesystem::directory_entry& thread) {
+  const auto is_stopped = [](const std::filesystem::directory_entry& thread) {
     const std::string stat = read_file((thread.path() / "stat").string());
-    const auto name_end = stat.rfind(')');  // "pid (name) state …"; nothing: it ended meanwhile
+    const auto name_end = stat.rfind(')');  // "pid (name) state …"; the file is empty if the thread has ended
     return name_end == stat.npos || std::string("TtZX").find(stat.at(name_end + 2)) != std::string::npos;
   };
-  const auto all_stand = [&] {
-    std::error_code gone;
-    const std::filesystem::directory_iterator threads("/proc/" + std::to_string(pid) + "/task", gone);
-    return std::all_of(begin(threads), end(threads), stands);
+  const auto all_are_stopped = [&] {
+    std::error_code ignored;
+    const std::filesystem::directory_iterator threads("/proc/" + std::to_string(pid) + "/task", ignored);
+    return std::all_of(begin(threads), end(threads), is_stopped);
   };
-  if (!eventually(all_stand)) throw std::runtime_error("process " + std::to_string(pid) + " was not stopped");
+  if (!eventually(all_are_stopped)) throw std::runtime_error("process " + std::to_string(pid) + " was not stopped");
 }
 
 std::string read_file(const std::string& path) {

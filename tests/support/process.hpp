@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every test with a real server needs: a temporary folder, a free port, a child that dies with the test, a
-// condition with a deadline.
+// What every test with a real server needs: a temporary folder, a free port, a child process that ends with the test,
+// and waiting for a condition.
 #pragma once
 
 #include <sys/types.h>
@@ -29,18 +29,18 @@ class TempDir {
   std::filesystem::path path_;
 };
 
-/// A TCP port on loopback that was free a moment ago and is given to no other test process while this one lives;
-/// `other` above 0: so is the one at port + `other`.
-int free_port(int other = 0);
+/// Returns a TCP port on loopback that was free a moment ago. No other test process gets it while this one lives. If
+/// `second` is above 0, the same holds for the port at this distance above the first.
+int free_port(int second = 0);
 
-/// A child process: stdout and stderr go to `log` (a file). Killed (SIGKILL to its own process group) and reaped in the
-/// destructor; also dies when the test dies.
+/// A child process in a process group of its own. The destructor kills the group and waits for the child. If the test
+/// dies, the child is killed, too.
 class Child {
  public:
   struct Options {
-    std::string log;                         ///< file for stdout+stderr; empty: /dev/null
+    std::string log;                         ///< the file for stdout and stderr; empty: /dev/null
     std::map<std::string, std::string> env;  ///< added to the environment
-    std::string user;                        ///< run as this user when we are root (postgres refuses root)
+    std::string user;                        ///< the user, if the test runs as root; empty: root (postgres refuses it)
   };
   Child() = default;
   Child(std::vector<std::string> command, Options options);
@@ -50,9 +50,9 @@ class Child {
 
   pid_t pid() const { return pid_; }
   bool running();
-  void signal(int number) const;  ///< SIGSTOP: as freeze() does
-  /// Waits for its end at most so long; the exit code, 128 + signal, or -1 when it still runs.
-  int wait(std::chrono::milliseconds most);
+  void signal(int number) const;  ///< sends SIGSTOP by freeze()
+  /// Waits for its end. Returns its exit code, 128 + signal, or -1 if it still runs.
+  int wait(std::chrono::milliseconds max_wait);
   void kill();
 
  private:
@@ -60,21 +60,24 @@ class Child {
   int exit_code_ = -1;
 };
 
-/// SIGSTOP, and waits until every thread of it stands still: kill() alone returns while another core still runs them.
+/// Sends SIGSTOP and waits until every thread of the process is stopped. After kill() alone, threads may still run for
+/// a moment.
 void freeze(pid_t pid);
 
 struct Output {
   int code = -1;
   std::string out, err;
 };
-/// Runs a command to its end (at most `most`), collecting stdout and stderr.
+/// Runs a command and collects stdout and stderr. Kills it after `max_time`, which a sanitizer makes longer.
 Output run(const std::vector<std::string>& command, const std::map<std::string, std::string>& env = {},
-           std::chrono::milliseconds most = std::chrono::seconds(60));
+           std::chrono::milliseconds max_time = std::chrono::seconds(60));
 
-/// True as soon as `condition` is; false after `most`, longer under a sanitizer. Polls each 10 ms.
-bool eventually(const std::function<bool()>& condition, std::chrono::milliseconds most = std::chrono::seconds(20));
+/// Calls `condition` every 10 ms and returns true as soon as it does. Returns false after `max_wait`, which a sanitizer
+/// makes longer.
+bool eventually(const std::function<bool()>& condition, std::chrono::milliseconds max_wait = std::chrono::seconds(20));
 
-/// True as soon as one of so many attempts was in time: a machine that pauses makes one of them late, not all.
+/// Returns true as soon as one of the attempts does. For attempts with a time limit: a machine that pauses makes one of
+/// them late, not all.
 bool one_of(int attempts, const std::function<bool()>& attempt);
 
 std::string read_file(const std::string& path);

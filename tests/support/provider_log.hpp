@@ -6,8 +6,8 @@
 
 namespace driftd::test {
 
-/// What providers in ProviderProbes of this process logged since the last time this was asked: `LEVEL text`, the level
-/// as the ABI counts it.
+/// Returns what the providers in ProviderProbes of this process logged since the last call, as `LEVEL text`. LEVEL is
+/// the number of the ABI.
 std::vector<std::string> take_provider_log();
 
 }  // namespace driftd::test

@@ -20,6 +20,7 @@ namespace {
 
 using Steady = std::chrono::steady_clock;
 
+/// A call in progress. Its address is the handle that the provider gets.
 struct Call {
   Collected out;
   const std::map<std::string, std::string>* secrets = nullptr;
@@ -27,12 +28,12 @@ struct Call {
   std::atomic<bool> cancelled{false};
   int cancel_pipe[2] = {-1, -1};
   std::function<bool(const Collected&)> enough;
-  std::atomic<bool> first_mark{false};
+  std::atomic<bool> has_mark{false};
+  std::function<void()> before_request;  ///< runs when the provider asks for a permit
 
-  std::function<void()> before_request;  ///< each time that a permit is asked for
-  Call(const std::map<std::string, std::string>& known, std::chrono::milliseconds most)
-      : secrets(&known),
-        deadline(Steady::now() + most * kPatience) {
+  Call(const std::map<std::string, std::string>& known_secrets, std::chrono::milliseconds time)
+      : secrets(&known_secrets),
+        deadline(Steady::now() + time * kPatience) {
     if (::pipe2(cancel_pipe, O_CLOEXEC | O_NONBLOCK) != 0) throw std::runtime_error("pipe");
   }
   ~Call() {
@@ -91,7 +92,7 @@ driftd_status emit(driftd_call c, const driftd_record* records, std::uint32_t co
 driftd_status mark(driftd_call c, const driftd_mark* m) {
   Call& call = call_of(c);
   ++call.out.marks;
-  call.first_mark = true;
+  call.has_mark = true;
   if (m->type == DRIFTD_MARK_COMPLETE && m->backend.len > 0) {
     call.out.complete_of[{text(m->backend), text(m->kind)}] = m->count;
   } else if (m->type == DRIFTD_MARK_COMPLETE) {
@@ -189,8 +190,8 @@ ProviderProbe::ProviderProbe(const std::string& so, const nlohmann::json& settin
 
 ProviderProbe::~ProviderProbe() { table_->close(instance_); }
 
-Collected ProviderProbe::refresh(const std::string& cursor, std::chrono::milliseconds most) {
-  Call call(secrets_, most);
+Collected ProviderProbe::refresh(const std::string& cursor, std::chrono::milliseconds deadline) {
+  Call call(secrets_, deadline);
   call.before_request = before_request_;
   driftd_refresh_args args{};
   args.size = sizeof args;
@@ -220,19 +221,20 @@ Collected ProviderProbe::read(const std::vector<sdk::Identity>& ids) {
   return call.out;
 }
 
-Collected ProviderProbe::health(std::chrono::milliseconds most) {
+Collected ProviderProbe::health(std::chrono::milliseconds max_time) {
   std::optional<Collected> in_time;
-  // a provider gives up before the second is over: then a slow machine looks like a system that is down
-  const auto sure = [&] {
+  // A provider gives up shortly before its second is over. A report that came so late may be due to a slow machine.
+  const auto is_reliable = [&] {
     const auto begin = Steady::now();
     Collected out = ask_health();
     const auto took = Steady::now() - begin;
-    if (took >= most * kPatience) return false;
+    if (took >= max_time * kPatience) return false;
     in_time = std::move(out);
     return in_time->health.state == DRIFTD_HEALTH_UP || took < std::chrono::milliseconds(600);
   };
-  (void)one_of(5, sure);
-  if (!in_time) throw std::runtime_error("health took longer than " + std::to_string(most.count()) + " ms, five times");
+  (void)one_of(5, is_reliable);
+  if (!in_time)
+    throw std::runtime_error("health took longer than " + std::to_string(max_time.count()) + " ms, five times");
   return std::move(*in_time);
 }
 
@@ -285,17 +287,17 @@ Collected ProviderProbe::discover() {
 }
 
 Collected ProviderProbe::watch(const std::string& cursor, const std::function<bool(const Collected&)>& enough,
-                               std::chrono::milliseconds most, const std::function<void()>& watching) {
+                               std::chrono::milliseconds max_time, const std::function<void()>& watching) {
   const auto* table =
       static_cast<const driftd_watch_table*>(table_->query(sdk::str(DRIFTD_EXT_WATCH), DRIFTD_EXT_WATCH_REVISION));
   if (table == nullptr) throw std::runtime_error("the provider has no watch");
-  Call call(secrets_, most + std::chrono::seconds(60));
+  Call call(secrets_, max_time + std::chrono::seconds(60));
   call.enough = enough;
   std::atomic<bool> done{false};
   std::thread ender([&] {
-    const auto until = Steady::now() + most;
+    const auto until = Steady::now() + max_time;
     while (!done && Steady::now() < until) {
-      if (watching && call.first_mark) watching();
+      if (watching && call.has_mark) watching();
       ::poll(nullptr, 0, 20);
     }
     call.cancel();

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A minimal host: loads a provider .so into the test and collects what it pushes. For provider tests; the
-// real host has its own.
+// A minimal host for tests of providers: it loads a provider .so into the test and collects what the provider sends.
 #pragma once
 
 #include <atomic>
@@ -17,15 +16,16 @@ struct driftd_watch_table;
 
 namespace driftd::test {
 
-/// What one call pushed.
+/// What the provider sent during one call.
 struct Collected {
   driftd_status status = DRIFTD_INTERNAL;
   std::vector<sdk::Record> records;
-  std::map<std::string, std::uint64_t> complete;  ///< kind → count, of the instance's own backend
-  std::map<std::pair<std::string, std::string>, std::uint64_t> complete_of;  ///< (backend, kind) → count, of others
-  std::vector<sdk::Backend> backends;                                        ///< discovered
+  std::map<std::string, std::uint64_t> complete;  ///< COMPLETE marks of the instance's own backend: kind → count
+  /// COMPLETE marks of other backends: (backend, kind) → count.
+  std::map<std::pair<std::string, std::string>, std::uint64_t> complete_of;
+  std::vector<sdk::Backend> backends;  ///< discovered backends
   bool discovery_complete = false;
-  std::string cursor;  ///< of the last CHECKPOINT or BOOKMARK
+  std::string cursor;  ///< the cursor of the last CHECKPOINT or BOOKMARK
   int marks = 0;
   std::vector<sdk::Diagnostic> diagnostics;
   bool unchanged = false;
@@ -33,35 +33,36 @@ struct Collected {
   sdk::Health health;
 
   const sdk::Record* find(const std::string& kind, const std::string& id) const;
-  nlohmann::json body(const std::string& kind, const std::string& id) const;  ///< null when absent
-  const sdk::Diagnostic* diagnostic(driftd_status code) const;
+  nlohmann::json body(const std::string& kind, const std::string& id) const;  ///< null if absent
+  const sdk::Diagnostic* diagnostic(driftd_status code) const;  ///< the first one with this code; null if absent
 };
 
 /// One opened instance. Calls may run on several threads.
 class ProviderProbe {
  public:
-  /// `so` like "providers/redis.so" under the build folder. `secrets`: token → bytes. Throws when it cannot be opened.
+  /// `so` is a path in the build folder, like "providers/redis.so". `secrets`: token → bytes. Throws if open fails.
   ProviderProbe(const std::string& so, const nlohmann::json& settings, std::map<std::string, std::string> secrets = {});
   ~ProviderProbe();
   ProviderProbe(const ProviderProbe&) = delete;
   ProviderProbe& operator=(const ProviderProbe&) = delete;
 
-  Collected refresh(const std::string& cursor = {}, std::chrono::milliseconds most = std::chrono::seconds(20));
-  /// `work` runs in each refresh from now on, on its thread, whenever a permit for a request is asked for: what changes
-  /// between two requests of one refresh.
+  Collected refresh(const std::string& cursor = {}, std::chrono::milliseconds deadline = std::chrono::seconds(20));
+  /// Runs `work` from now on before each request of a refresh (when the provider asks for a permit), on the thread of
+  /// the refresh. A test can so change the system between two requests.
   void before_each_request(std::function<void()> work) { before_request_ = std::move(work); }
-  /// The first that is OK, of a system that is there: for settings whose time-outs are made for when it is not. Else
-  /// throws.
+  /// Refreshes until one is OK and returns that. Throws if none is. For a system that answers, when the settings have
+  /// such short time-outs that a single refresh may fail on a busy machine.
   Collected refresh_ok();
   Collected read(const std::vector<sdk::Identity>& ids);
-  /// With the second that the ABI gives it; asked up to five times, for a machine that stands still spoils one: until
-  /// it took less than `most`, and what is not up was said at once. Throws when none took less.
-  Collected health(std::chrono::milliseconds most = std::chrono::milliseconds(1500));
+  /// Asks for the health, with the deadline of one second that the ABI sets. A slow machine may make a call late, so it
+  /// is repeated up to five times, until it took less than `max_time` and a report other than UP came at once. Returns
+  /// the last report that was in time. Throws if none was.
+  Collected health(std::chrono::milliseconds max_time = std::chrono::milliseconds(1500));
   Collected discover();
-  /// Watches until `enough` says so of what was collected so far (asked after each mark) or `most` has passed. From the
-  /// first mark on `watching` runs every 20 ms.
+  /// Watches until `enough` returns true for what was collected so far (it is called after each mark), or until
+  /// `max_time` is over. `watching` runs every 20 ms after the first mark.
   Collected watch(const std::string& cursor, const std::function<bool(const Collected&)>& enough,
-                  std::chrono::milliseconds most, const std::function<void()>& watching = {});
+                  std::chrono::milliseconds max_time, const std::function<void()>& watching = {});
   std::string schema(const std::string& what) const;
   nlohmann::json describe() const;
 
