@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `driftd new-provider`: the example provider of a language under another name, with driftd's headers beside it.
+// `driftd new-provider` writes the example provider of a language under another name, with driftd's headers beside it.
 #include <CLI/CLI.hpp>
 #include <cctype>
 #include <filesystem>
