@@ -40,7 +40,7 @@ class Child {
   struct Options {
     std::string log;                         ///< the file for stdout and stderr; empty: /dev/null
     std::map<std::string, std::string> env;  ///< added to the environment
-    std::string user;                        ///< the user, if the test runs as root; empty: root (postgres refuses it)
+    std::string user;                        ///< runs as this user if the test runs as root (postgres refuses root)
   };
   Child() = default;
   Child(std::vector<std::string> command, Options options);

@@ -15,7 +15,7 @@
 /* A larger file gets no digest. */
 enum { MAX_BYTES = 16 << 20 };
 
-/* The inotify events after which the agent must refresh. */
+/* The inotify events after which the agent must refresh. IN_ONLYDIR refuses a path that is not a folder. */
 static const uint32_t EVENTS = IN_CLOSE_WRITE | IN_ATTRIB | IN_MOVE | IN_DELETE | IN_MOVE_SELF | IN_ONLYDIR;
 
 /* ---- What the provider offers. The macro at the end of this file uses these names. */

@@ -21,7 +21,7 @@ namespace sdk = driftd::sdk;
 // A larger file gets no digest.
 constexpr off_t kMaxBytes = 16 << 20;
 
-// The inotify events after which the agent must refresh.
+// The inotify events after which the agent must refresh. IN_ONLYDIR refuses a path that is not a folder.
 constexpr auto kEvents = IN_CLOSE_WRITE | IN_ATTRIB | IN_MOVE | IN_DELETE | IN_MOVE_SELF | IN_ONLYDIR;
 
 // ---- What the provider offers.

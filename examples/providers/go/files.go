@@ -19,7 +19,7 @@ import (
 // A larger file gets no digest.
 const maxBytes = 16 << 20
 
-// The inotify events after which the agent must refresh.
+// The inotify events after which the agent must refresh. IN_ONLYDIR refuses a path that is not a folder.
 const watchedEvents = syscall.IN_CLOSE_WRITE | syscall.IN_ATTRIB | syscall.IN_MOVE | syscall.IN_DELETE |
 	syscall.IN_MOVE_SELF | syscall.IN_ONLYDIR
 

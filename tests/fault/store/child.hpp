@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a store in a child process, because a store that finds damage ends its process.
+// Runs a store in a child process, because a store ends its process when the disk fails or changes under it.
 #pragma once
 
 #include <sys/wait.h>
@@ -11,7 +11,7 @@
 
 namespace driftd::test {
 
-/// The exit code of a process whose store found damage (EX_IOERR).
+/// The exit code of a process that its store has ended (EX_IOERR).
 inline constexpr int kFailStop = 74;
 
 /// Runs `body` in a child on the store of `data_dir`, which has one backend. Returns the child's exit code, which is 0

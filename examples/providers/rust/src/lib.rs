@@ -175,6 +175,7 @@ impl Instance for Folder {
 
     /// Watches the folder until the host cancels the call. Each change sends a hint, and the agent refreshes at once.
     fn watch(&self, call: &Call) -> Outcome<()> {
+        // After these events the agent must refresh. IN_ONLYDIR refuses a path that is not a folder.
         let watched_events = AddWatchFlags::IN_CLOSE_WRITE
             | AddWatchFlags::IN_ATTRIB
             | AddWatchFlags::IN_MOVE
