@@ -19,6 +19,7 @@
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <optional>
 #include <random>
@@ -332,6 +333,15 @@ std::string read_file(const std::string& path) {
   std::ostringstream out;
   out << in.rdbuf();
   return out.str();
+}
+
+std::string read_files(const std::string& folder) {
+  std::string out;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+    if (entry.is_regular_file()) out += read_file(entry.path().string());
+  }
+  if (out.empty()) throw std::runtime_error(folder + " contains no text");
+  return out;
 }
 
 }  // namespace driftd::test

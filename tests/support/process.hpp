@@ -81,5 +81,7 @@ bool eventually(const std::function<bool()>& condition, std::chrono::millisecond
 bool one_of(int attempts, const std::function<bool()>& attempt);
 
 std::string read_file(const std::string& path);
+/// The contents of all files in a folder and below it, one after the other. Throws if there is none.
+std::string read_files(const std::string& folder);
 
 }  // namespace driftd::test

@@ -111,9 +111,10 @@ TEST(DriftdCheck, AReportThatCannotBeWrittenIsTwo) {
 }
 
 TEST(DriftdCheck, ASignalEndsTheRunWithTheReportOfWhatIsThere) {
-  const Output done = shell(kProgram + faulty_provider("blocks_in_close") +
-                            " --only binary.entry --only deadline.close --only schema.describe --json & "
-                            "pid=$!; while ! ps --ppid $pid > /dev/null; do :; done; kill -TERM $pid; wait $pid");
+  const Output done =
+      shell(kProgram + faulty_provider("blocks_in_close") +
+            " --only binary.entry --only deadline.close --only schema.describe --json & "
+            "pid=$!; while kill -0 $pid && ! ps --ppid $pid > /dev/null; do :; done; kill -TERM $pid; wait $pid");
   EXPECT_EQ(done.code, 3) << done.err;
   const json report = json::parse(done.out, nullptr, false);
   ASSERT_TRUE(report.is_object()) << done.out;

@@ -239,6 +239,15 @@ TEST_P(Extensions, ApplyAnswersEachOutcome) {
   EXPECT_EQ(rolling->result, core::ApplyOutcome::Result::requeue_after);
   EXPECT_EQ(rolling->requeue_after, milliseconds(1500));
   EXPECT_EQ(rolling->text, "rolling out");
+  core::ApplyRequest fixed;
+  fixed.id = {"thing", "1"};
+  fixed.expected_version = "v1";
+  fixed.idempotency_key = "c";
+  fixed.changes = {{"colour", core::ChangeClass::config, "1", "2", false}};
+  const auto failed = core_.run(session.apply(fixed));
+  ASSERT_TRUE(failed) << failed.error().message;
+  EXPECT_EQ(failed->result, core::ApplyOutcome::Result::failed);
+  EXPECT_EQ(failed->text, "colour is fixed");
 }
 
 TEST_P(Extensions, ADryRunThatChangedTheSystemIsABrokenRule) {

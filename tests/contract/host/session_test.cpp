@@ -179,6 +179,7 @@ TEST_P(SessionContract, HealthReportsAllItsFields) {
   EXPECT_EQ(report->latency_us, 42);
   EXPECT_EQ(report->role, "primary");
   EXPECT_EQ(report->system_identity, "id-1");
+  EXPECT_EQ(report->server_version, "9.9");
 }
 
 TEST_P(SessionContract, HealthAnswersWhileARefreshIsBlocked) {
@@ -270,6 +271,12 @@ TEST_P(SessionContract, AnOpenThatFailsIsToldToEveryCallWithItsReason) {
   ASSERT_FALSE(outcome);
   EXPECT_EQ(outcome.error().code, Code::invalid);
   EXPECT_THAT(outcome.error().message, HasSubstr("settings.fail_open is set"));
+  const auto health = core_.run(session.health());
+  ASSERT_FALSE(health);
+  EXPECT_THAT(health.error().message, HasSubstr("settings.fail_open is set"));
+  const auto read = core_.run(session.read({{"thing", "1"}}, milliseconds(5000)));
+  ASSERT_FALSE(read);
+  EXPECT_THAT(read.error().message, HasSubstr("settings.fail_open is set"));
 }
 
 /// The ABI promises this to the plugin (driftd_open_args.settings). Only `driftd validate` and a hot upgrade did it.

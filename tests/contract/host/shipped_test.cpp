@@ -3,6 +3,7 @@
 // document for each kind.
 #include <gtest/gtest.h>
 #include <filesystem>
+#include <set>
 
 #include "contract/host/core_thread.hpp"
 
@@ -15,8 +16,12 @@ TEST(ShippedProviders, EachOneIsFoundByTheScanWithoutAnError) {
   options.plugin_dirs = {DRIFTD_BINARY_DIR "/providers"};
   const auto factory = host::make_session_factory(options);
   const auto found = core.run(factory->scan());
-  EXPECT_FALSE(found.empty());
-  for (const auto& f : found) EXPECT_TRUE(f.info) << f.file << ": " << f.info.error().message;
+  std::set<std::string> ids;
+  for (const auto& f : found) {
+    ASSERT_TRUE(f.info) << f.file << ": " << f.info.error().message;
+    ids.insert((*f.info)->id);
+  }
+  EXPECT_EQ(ids, (std::set<std::string>{"kafka", "k8s", "postgres", "redis", "terraform"}));
 }
 
 }  // namespace

@@ -138,8 +138,13 @@ TEST_F(RedisLine, APausedServerAndOneThatComesBackOpenNoDrift) {
       << agent_->backend("cache")->dump();
   server_.signal(SIGCONT);
   cluster_.stop();
-  ASSERT_TRUE(
-      eventually([&] { return agent_->backend("shards")->at("health").value("state", "") == "down"; }, seconds(60)));
+  const auto shards = [&](const std::string& state) {
+    return eventually([&] { return agent_->backend("shards")->at("health").value("state", "") == state; }, seconds(60));
+  };
+  ASSERT_TRUE(shards("down"));
+  cluster_.start();
+  cluster_.grant_readme("redis-canary");
+  ASSERT_TRUE(shards("up")) << agent_->backend("shards")->dump();
   const auto cycles = [&] { return agent_->backend("cache")->at("cycles").get<std::int64_t>(); };
   const auto before = cycles();
   ASSERT_TRUE(eventually([&] { return cycles() > before + 3; }, seconds(60))) << agent_->backend("cache")->dump();

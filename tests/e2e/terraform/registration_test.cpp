@@ -89,7 +89,7 @@ class TerraformSource : public testing::Test {
     std::string out = a.log();
     for (const auto& command : {"drifts", "resources", "events", "backends", "status"})
       out += a.cli({command, "-o", "json"}).out;
-    out += read_file(a.data_dir() + "/driftd.db") + read_file(a.data_dir() + "/driftd.db-wal");
+    out += read_files(a.data_dir());
     for (const auto& each : events.received()) out += each.body + json(each.headers).dump();
     return out;
   }

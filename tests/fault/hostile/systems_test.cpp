@@ -75,10 +75,10 @@ TEST_F(Hostile, AStateThatNestsWithoutEndCostsItsOwnAttributeAlone) {
   ASSERT_NO_FATAL_FAILURE(
       start_agent("  - { name: platform, provider: terraform, settings: { path: " + state + " } }\n", {"platform"}));
   const std::string deep = std::string(100'000, '[') + std::string(100'000, ']');
-  write(7, deep, 3);
+  write(7, deep, 9);
+  EXPECT_TRUE(drift_appears("platform", "partitions")) << "the neighbour in the same state is still judged";
   ASSERT_TRUE(neighbour_is_watched());
-  write(7, "1", 9);
-  EXPECT_TRUE(drift_appears("platform", "partitions"));
+  EXPECT_EQ(drifts("platform").size(), 1u);
   EXPECT_THAT(agent_->log(), Not(HasSubstr("killed by signal")));
   expect_unharmed();
 }
@@ -98,8 +98,10 @@ TEST_F(Hostile, ASecretInAnAddressIsShownNowhere) {
                       redis_.address() + "/state?private_token=hunter2-query\" } }\n",
                   {}));
   ASSERT_TRUE(neighbour_is_watched());
-  agent_->cli({"refresh"});
-  ASSERT_TRUE(neighbour_is_watched());
+  for (const char* name : {"urlform", "urllit", "pgurl", "tfurl"}) {
+    EXPECT_TRUE(eventually([&] { return !agent_->backend(name)->value("last_error", "").empty(); }))
+        << agent_->backend(name)->dump();
+  }
   EXPECT_THAT(all_output(), Not(HasSubstr("hunter2")));
   expect_unharmed();
 }

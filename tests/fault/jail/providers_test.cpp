@@ -74,7 +74,7 @@ TEST_F(InJail, PostgresOverTcpAndOverItsSocket) {
   EXPECT_GT(count_records(open(shipped("postgres"), settings, {{"token-1", server.password()}})), 10u);
   settings.erase("socket");
   settings["endpoints"] = Json::array({"unix:" + server.socket_folder() + ":" + std::to_string(server.port())});
-  EXPECT_TRUE(core_.run(open(shipped("postgres"), settings, {{"token-1", server.password()}}).info()));
+  EXPECT_GT(count_records(open(shipped("postgres"), settings, {{"token-1", server.password()}})), 10u);
 }
 
 std::string state(int serial) {

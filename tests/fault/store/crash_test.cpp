@@ -130,23 +130,32 @@ int in_child(const std::function<void()>& body) {
 
 TEST(CrashTest, DiskThatRefusesAWriteEndsTheProcessAndKeepsWhatWasAcknowledged) {
   TempDir dir;
+  int acknowledged[2];
+  ASSERT_EQ(::pipe(acknowledged), 0);
   const int code = in_child([&] {
     Bench bench(dir.file("data"));
     if (!bench.open()) ::_exit(1);
     bench.get(bench->commit(registration()));
     bench.get(bench->commit(round_page(0)));
+    (void)!::write(acknowledged[1], ".", 1);
     ::signal(SIGXFSZ, SIG_IGN);
     const rlimit small{64 << 10, 64 << 10};  // a write beyond this fails with EFBIG, which is an I/O error for SQLite
     if (::setrlimit(RLIMIT_FSIZE, &small) != 0) ::_exit(1);
     for (int round = 1; round < 1000; ++round) {
       const auto committed = bench.wait(bench->commit(round_page(round)));
       if (!committed) ::_exit(3);
+      (void)!::write(acknowledged[1], ".", 1);
     }
   });
   EXPECT_EQ(code, 74) << "EX_IOERR";
+  ::close(acknowledged[1]);
+  char dots[1000];
+  const ssize_t pages = ::read(acknowledged[0], dots, sizeof dots);
+  ::close(acknowledged[0]);
+  ASSERT_GE(pages, 1);
   Bench bench(dir.file("data"));
   ASSERT_TRUE(bench.open());
-  EXPECT_GE(bench.get(bench->events(0, 1000)).size(), static_cast<std::size_t>(kPerPage));
+  EXPECT_GE(bench.get(bench->events(0, 1'000'000)).size(), static_cast<std::size_t>(pages * kPerPage));
   EXPECT_EQ(bench.get(bench->events(0, 1'000'000)).size() % kPerPage, 0U);
 }
 

@@ -93,7 +93,7 @@ struct K8sAnotherCluster : K8sAccess {
     const int before = relay.cuts();
     relay.point_to(other.port());
     relay.cut_now();
-    eventually([&] { return relay.cuts() > before; });
+    EXPECT_TRUE(eventually([&] { return relay.cuts() > before; }));
   }
 };
 

@@ -4,9 +4,12 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <filesystem>
 #include <future>
 #include <memory>
 #include <random>
+#include <regex>
+#include <stdexcept>
 #include <utility>
 
 #include "cluster.hpp"
@@ -242,6 +245,17 @@ TEST_F(K8sFailure, AKubeconfigIsReadAndItsProgramsAreRefused) {
   EXPECT_EQ(k8s.health().health.state, DRIFTD_HEALTH_UP);
   EXPECT_THAT(k8s.health().health.server_version, HasSubstr("v1."));
   EXPECT_EQ(k8s.health().health.system_identity.size(), 36u);
+  const TempDir dir;
+  const std::string program = dir.file("ran");
+  const std::string exec =
+      "user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: /bin/touch, args: [" + program + "]}}";
+  const std::string with_program = dir.write(
+      "kubeconfig", std::regex_replace(read_file(kube().kubeconfig()), std::regex("user: \\{token: [^}]*\\}"), exec));
+  EXPECT_THAT(([&] {
+                probe({{"kubeconfig", with_program}, {"namespaces", {"default"}}});
+              }),
+              testing::ThrowsMessage<std::runtime_error>(HasSubstr("${exec:/bin/touch " + program + "}")));
+  EXPECT_FALSE(std::filesystem::exists(program));
 }
 
 TEST_F(K8sFailure, AServerThatIsStoppedOrPausedIsDownAndDeletesNothing) {

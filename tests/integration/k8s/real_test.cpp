@@ -69,6 +69,11 @@ TEST_F(K8sReal, AHelmReleaseIsItsHighestDeployedRevision) {
                                      [&](const Collected& got) { return got.records.back().tombstone; }}});
   const bool in_flight = std::any_of(upgraded.records.begin(), upgraded.records.end(),
                                      [](const auto& r) { return !r.unread.empty() && r.unread[0].path == "**"; });
+  for (const auto& r : upgraded.records) {
+    const bool pending = !r.unread.empty() && r.unread[0].path == "**";
+    const bool deployed = r.body.find("canary-1") != std::string::npos || r.body.find("canary-2") != std::string::npos;
+    EXPECT_TRUE(r.tombstone || pending || deployed) << r.body;
+  }
   for (const auto& r : upgraded.records) EXPECT_EQ(r.external_name, r.tombstone ? "" : record->external_name);
   std::cout << "records of the upgrade: " << upgraded.records.size() << ", in flight seen: " << in_flight << "\n";
   EXPECT_NE(k8s.read({{"helm_release", id}}).diagnostic(DRIFTD_NOT_FOUND), nullptr);

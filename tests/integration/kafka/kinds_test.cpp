@@ -247,6 +247,12 @@ TEST_F(KafkaKinds, ScopeLeavesOutWhatItExcludesAndAsksForNoConfigurationOfIt) {
   EXPECT_EQ(seen.complete.at("topic"), 1u);
   EXPECT_THAT(seen.diagnostics, IsEmpty()) << "a kind that the settings leave out needs no diagnostic";
   EXPECT_NE(p.read({{"topic", "out-of-scope"}}).find("topic", "out-of-scope"), nullptr);
+  auto none = probe({{"include", {"topic/none-*"}}});
+  const auto before = logged_requests();
+  EXPECT_EQ(none.refresh().complete.at("topic"), 0u);
+  auto after = logged_requests();
+  EXPECT_GT(after["METADATA"], before.at("METADATA"));
+  EXPECT_EQ(after["DESCRIBE_CONFIGS"], before.at("DESCRIBE_CONFIGS")) << "every topic is out of scope";
 }
 
 }  // namespace

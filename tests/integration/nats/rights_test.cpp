@@ -144,6 +144,7 @@ TEST(NatsRightsTest, AWrongPasswordWithASignInItAppearsNowhere) {
   RelayRunner runner(nats_sink(settings));
   ASSERT_TRUE(eventually([&] { return !runner.view().last_error.empty(); }));
   EXPECT_EQ(runner.view().last_error.find("canary"), std::string::npos) << runner.view().last_error;
+  EXPECT_EQ(runner.view().state.find("canary"), std::string::npos) << runner.view().state;
   EXPECT_NE(runner.view().last_error.find(broker.server.address()), std::string::npos);
 }
 

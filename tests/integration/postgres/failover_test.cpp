@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A streaming standby and its promotion, on real servers.
+#include <thread>
 #include <utility>
 
 #include "fixture.hpp"
@@ -94,6 +95,9 @@ TEST_F(PostgresStandby, TheListOfEndpointsFindsThePrimaryAfterAFailover) {
 
 TEST_F(PostgresStandby, ADdlWatchOnAStandbyIsSilent) {
   auto p = postgres_probe(standby_->endpoint());
+  const std::jthread ddl([this](const std::stop_token& stop) {
+    for (int i = 0; !stop.stop_requested(); ++i) primary_.sql("CREATE TABLE news_" + std::to_string(i) + " (id int)");
+  });
   const auto silent = p.watch(
       {}, [](const Collected&) { return false; }, std::chrono::milliseconds(300));
   EXPECT_EQ(silent.status, DRIFTD_OK);
@@ -103,10 +107,14 @@ TEST_F(PostgresStandby, ADdlWatchOnAStandbyIsSilent) {
 TEST(PostgresIdentity, AnotherClusterBehindTheSameEndpointSaysSoInItsHealth) {
   PostgresServer one, other({{}, true, nullptr});
   for (auto* server : {&one, &other}) server->sql(readme_grants("postgres", "sql"));
-  const auto first = postgres_probe(one.endpoint()).health().health,
-             second = postgres_probe(other.endpoint()).health().health;
-  EXPECT_FALSE(first.system_identity.empty());
-  EXPECT_NE(first.system_identity, second.system_identity);
+  CuttingRelay relay(one.port());
+  auto p = postgres_probe("127.0.0.1:" + std::to_string(relay.port()));
+  const std::string first = p.health().health.system_identity;
+  EXPECT_EQ(first, one.value("SELECT system_identifier FROM pg_control_system()"));
+  relay.point_to(other.port());
+  const std::string second = other.value("SELECT system_identifier FROM pg_control_system()");
+  EXPECT_NE(first, second);
+  EXPECT_TRUE(eventually([&] { return p.health().health.system_identity == second; }));
 }
 
 TEST(PostgresIdentity, WhatMovedBehindTheEndpointIsNotReadBeforeHealthHasSeenIt) {

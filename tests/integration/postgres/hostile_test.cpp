@@ -151,6 +151,13 @@ TEST_F(PostgresHostile, NothingOfTheSearchPathRunsAndWhatIsReadIsRight) {
   EXPECT_EQ(trapped.read({{"role", "mallory"}, {"schema", "shop.evil"}, {"setting", "work_mem"}}).records.size(), 3u);
   EXPECT_EQ(trapped.health().health.state, static_cast<std::uint32_t>(DRIFTD_HEALTH_UP));
   expect_nothing_looted();
+  for (const char* naive : {"SELECT length('x'::pg_catalog.text)", "SELECT 1::pg_catalog.oid = 1::pg_catalog.oid",
+                            "SELECT count(*) FROM pg_roles", "SELECT 'x'::text"}) {
+    const std::size_t logged = server_.log().size();
+    server_.sql_as("driftd", "CHANGE-ME", naive);
+    EXPECT_TRUE(eventually([&] { return server_.log().find("LOOTED as driftd", logged) != std::string::npos; }))
+        << "the trap does not work: " << naive;
+  }
 }
 
 TEST_F(PostgresHostile, TheWatchOfDdlRunsNothingOfTheSearchPath) {

@@ -204,7 +204,9 @@ TEST_F(PostgresProvider, AStoppedServerIsUnavailableAndNothingIsNotFound) {
   const Collected down = probe.refresh(before.cursor);
   EXPECT_EQ(down.status, DRIFTD_UNAVAILABLE);
   EXPECT_TRUE(down.complete.empty() && down.records.empty() && !down.unchanged);
-  EXPECT_EQ(probe.read({{"role", "driftd"}}).status, DRIFTD_UNAVAILABLE);
+  const Collected read = probe.read({{"role", "driftd"}});
+  EXPECT_EQ(read.status, DRIFTD_UNAVAILABLE);
+  EXPECT_EQ(read.diagnostic(DRIFTD_NOT_FOUND), nullptr);
   EXPECT_EQ(probe.health().health.state, static_cast<std::uint32_t>(DRIFTD_HEALTH_DOWN));
   server.start();
   EXPECT_EQ(probe.refresh(before.cursor).status, DRIFTD_OK);

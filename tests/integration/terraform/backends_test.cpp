@@ -3,6 +3,7 @@
 // says what is wrong and proves no deletion.
 #include <gmock/gmock.h>
 
+#include "support/patience.hpp"
 #include "support/postgres.hpp"
 #include "support/provider_probe.hpp"
 #include "support/redis.hpp"
@@ -166,13 +167,23 @@ TEST(TerraformBackends, ConsulHintsWithinASecondOfAChange) {
   tofu.apply();
   auto probe = probe_of({{"type", "consul"}, {"address", server.address()}, {"path", "tf/p"}});
   tofu.configure(resource(2), lines);
+  using Clock = std::chrono::steady_clock;
   bool applied = false;
+  Clock::time_point changed, hinted;
   const auto seen = probe.watch(
-      {}, [](const Collected& c) { return c.marks > 1; }, std::chrono::seconds(30),
+      {},
+      [&](const Collected& c) {
+        if (c.marks > 1 && hinted == Clock::time_point{}) hinted = Clock::now();
+        return c.marks > 1;
+      },
+      std::chrono::seconds(30),
       [&] {
-        if (!std::exchange(applied, true)) tofu.apply();
+        if (std::exchange(applied, true)) return;
+        tofu.apply();
+        changed = Clock::now();
       });
   EXPECT_GT(seen.marks, 1);
+  EXPECT_LT(hinted - changed, kPatience * std::chrono::seconds(1));
 }
 
 TEST(TerraformBackends, ConsulsIndexOfZeroHidesNoChange) {

@@ -102,6 +102,8 @@ CREATE DOMAIN evil.text AS pg_catalog.text CHECK (evil.loot('type text')))sql");
   EXPECT_TRUE(probe.refresh(seen.cursor).unchanged);
   EXPECT_EQ(health_state(probe), DRIFTD_HEALTH_UP);
   EXPECT_THAT(server_.log(), Not(HasSubstr("LOOTED as driftd")));
+  server_.sql_as("driftd", "canary-of-driftd", "SELECT md5('x'::pg_catalog.text)");
+  EXPECT_THAT(server_.log(), HasSubstr("LOOTED as driftd: md5")) << "the trap does not work";
 }
 
 TEST_F(TerraformPg, PausedItIsDownWithinItsTimeoutsAndNothingIsLost) {

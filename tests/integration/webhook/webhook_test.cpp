@@ -113,7 +113,8 @@ TEST(WebhookSinkTest, OneEventThatFailsHoldsBackOnlyItsOwnResource) {
   runner.add(sample_stored(1));
   ASSERT_TRUE(eventually([&] { return runner.view().last_error.rfind("HTTP 500 from ops (event ", 0) == 0; }));
   runner.add(sample_stored(2));
-  EXPECT_TRUE(eventually([&] { return runner.view().delivered == 1; })) << runner.view().last_error;
+  ASSERT_TRUE(eventually([&] { return runner.view().delivered == 1; })) << runner.view().last_error;
+  EXPECT_EQ(receiver.received().at(1).headers.at("webhook-id"), sample_stored(2).stamp.id);
   EXPECT_EQ(runner.view().dead, 0);
   EXPECT_TRUE(eventually([&] { return runner.view().delivered == 2; }))
       << "the second attempt of the failed event comes 5 s later: " << runner.view().last_error;
@@ -172,6 +173,7 @@ TEST(WebhookSinkTest, AnAnswerThatNeverComesIsCutOffAndTriedAgain) {
   runner.add(sample_stored(1));
   ASSERT_TRUE(eventually([&] { return !runner.view().last_error.empty(); }));
   EXPECT_NE(runner.view().last_error.find("imed out"), std::string::npos) << runner.view().last_error;
+  EXPECT_TRUE(eventually([&] { return runner.view().delivered == 1; })) << runner.view().last_error;
 }
 
 TEST(WebhookSinkTest, AnEndlessAnswerDoesNotFillTheMemory) {
@@ -236,7 +238,10 @@ TEST(WebhookSinkTest, AReceiverThatSaysGoneIsNotCalledAgain) {
   HttpReceiver receiver({HttpScripted{410}});
   RelayRunner runner(webhook(receiver.url()));
   runner.add(sample_stored(1));
-  EXPECT_TRUE(eventually([&] { return runner.view().state.rfind("disabled", 0) == 0; })) << runner.view().state;
+  ASSERT_TRUE(eventually([&] { return runner.view().state.rfind("disabled", 0) == 0; })) << runner.view().state;
+  runner.add(sample_stored(2));
+  EXPECT_TRUE(eventually([&] { return runner.view().waiting == 2; })) << runner.view().waiting;
+  EXPECT_EQ(receiver.received().size(), 1U);
 }
 
 TEST(WebhookSinkTest, ALoopbackAddressBehindHttpsIsRefusedBeforeAnyByteIsSent) {
@@ -261,6 +266,10 @@ TEST(FileSinkTest, AFileThatSomebodyRemovesOrRenamesIsMadeAgainWithWhatItLost) {
   runner.add(sample_stored(2));
   EXPECT_TRUE(eventually([&] { return runner.view().low_water == 2; })) << runner.view().last_error;
   EXPECT_NE(read_file(path).find("1000000000000002"), std::string::npos);
+  std::filesystem::remove(path);
+  runner.add(sample_stored(3));
+  EXPECT_TRUE(eventually([&] { return runner.view().low_water == 3; })) << runner.view().last_error;
+  EXPECT_NE(read_file(path).find("1000000000000003"), std::string::npos);
 }
 
 TEST(FileSinkTest, ATornLastLineIsCutAndEveryLineParses) {
