@@ -122,7 +122,7 @@ TEST_F(CliLine, FollowedEventsArriveWhileTheyHappen) {
   const std::string id = drift();
   EXPECT_TRUE(followed(id)) << read_file(dir_.file("followed"));
   // The first may have been stored before the program asked. Now it follows.
-  ASSERT_EQ(cli({"ignore", id, "--reason", "seen while it followed"}).code, 0);
+  ASSERT_EQ(cli({"ignore", ref(), "--reason", "seen while it followed"}).code, 0);
   EXPECT_TRUE(followed("seen while it followed")) << read_file(dir_.file("followed"));
 }
 
