@@ -2,6 +2,10 @@
 // The example provider `files` in each language: in a worker of a running agent, and under driftd-check.
 #include <gmock/gmock.h>
 
+#include <map>
+#include <set>
+#include <sstream>
+
 #include "support/agent.hpp"
 
 namespace driftd::test {
@@ -55,7 +59,21 @@ TEST_P(Toys, BreakNoRuleOfDriftdCheck) {
   const Output checked = run({Agent::build("bin/driftd-check"), folder() + "/files.so", "--settings", settings}, {},
                              std::chrono::minutes(4));
   EXPECT_EQ(checked.code, 0) << checked.out << checked.err;
-  EXPECT_THAT(checked.out, testing::HasSubstr("(0 must, 0 should)"));
+  EXPECT_THAT(checked.out, testing::HasSubstr("(0 must"));
+  // Their runtimes end the process when malloc fails (so does the destructor of nlohmann::json), and Go's starts
+  // threads and sets signal handlers while it is loaded. No rule of level `must` forbids that.
+  const std::string no_memory = "memory.failing_allocations";
+  const std::map<std::string, std::set<std::string>> of_the_runtime = {
+      {"c", {}},
+      {"cpp", {no_memory}},
+      {"rust", {no_memory}},
+      {"go", {no_memory, "binary.load_signals", "binary.load_threads"}}};
+  std::istringstream lines(checked.out);
+  for (std::string line; std::getline(lines, line);) {
+    const std::string id = line.substr(0, line.find(' '));
+    if (line.find(" broken ") == std::string::npos || id.find('.') == std::string::npos) continue;
+    EXPECT_TRUE(of_the_runtime.at(GetParam()).contains(id)) << line;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(In, Toys, testing::Values("c", "cpp", "rust", "go"),
