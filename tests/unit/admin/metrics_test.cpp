@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// The metrics that are read from a view of the agent.
+#include "admin/metrics.hpp"
+
+#include <gmock/gmock.h>
+
+namespace driftd::admin::test {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+core::BackendView backend(const std::string& name, const std::string& jail) {
+  core::BackendView out;
+  out.name = name;
+  out.worker.jail = jail;
+  return out;
+}
+
+TEST(Metrics, TheJailIsThatOfTheWorkersThatRunNow) {
+  PrometheusMetrics metrics("driftd");
+  core::AgentView view;
+  view.backends = {backend("cache", "landlock, seccomp"), backend("bus", "no landlock, seccomp")};
+  EXPECT_THAT(metrics.render(view, {}), HasSubstr("\ndriftd_agent_jail 0\n"));
+  view.backends = {backend("cache", "landlock, seccomp")};
+  EXPECT_THAT(metrics.render(view, {}), HasSubstr("\ndriftd_agent_jail 1\n"));
+  view.backends = {backend("cache", "")};
+  EXPECT_THAT(metrics.render(view, {}), Not(HasSubstr("agent_jail"))) << "no worker runs, so nothing is known of it";
+}
+
+}  // namespace
+}  // namespace driftd::admin::test
