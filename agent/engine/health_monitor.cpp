@@ -27,12 +27,12 @@ HealthMonitor::HealthMonitor(std::shared_ptr<Context> context, Ledger& ledger, c
       history_(history),
       on_identity_(std::move(on_identity)),
       timer_(context_->core),
-      hysteresis_(ledger.row().health) {}
+      smoothing_(ledger.row().health) {}
 
 Task<void> HealthMonitor::run() {
   while (!timer_.stopped()) {
     co_await probe();
-    const bool sure = last_.state == hysteresis_.state();
+    const bool sure = last_.state == smoothing_.state();
     const auto wait = std::min(sure ? kMaxProbeInterval : kUnsureProbeInterval, ledger_.spec().interval);
     co_await timer_.wait_until(context_->clock.mono() + wait);
   }
@@ -62,11 +62,11 @@ Task<void> HealthMonitor::probe() {
   }
   restarts_seen_ = worker.restarts;
   last_ = report;
-  const auto notice = hysteresis_.report(report.state, context_->clock.mono());
+  const auto notice = smoothing_.report(report.state, context_->clock.mono());
   if (notice) co_await publish(*notice, std::move(report));
 }
 
-Task<void> HealthMonitor::publish(Hysteresis::Notice notice, core::HealthReport report) {
+Task<void> HealthMonitor::publish(HealthSmoothing::Notice notice, core::HealthReport report) {
   std::vector<core::EventDraft> events;
   report.state = notice.now;
   const std::string also = report.reason.empty() ? std::string() : "; " + report.reason;
@@ -80,7 +80,7 @@ Task<void> HealthMonitor::publish(Hysteresis::Notice notice, core::HealthReport 
   }
   const Status status = co_await ledger_.commit_health(notice.now, std::move(events));
   if (status) {
-    hysteresis_.published(notice);
+    smoothing_.published(notice);
   } else {  // the next probe tries again
     log::room("engine").error("{}: health event: {}", ledger_.spec().name, status.error().message);
   }
@@ -88,7 +88,7 @@ Task<void> HealthMonitor::publish(Hysteresis::Notice notice, core::HealthReport 
 
 core::HealthReport HealthMonitor::report() const {
   core::HealthReport out = last_;
-  out.state = hysteresis_.state();
+  out.state = smoothing_.state();
   return out;
 }
 

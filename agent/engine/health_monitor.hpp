@@ -8,7 +8,7 @@
 
 #include "base/task.hpp"
 #include "core/resource.hpp"
-#include "engine/hysteresis.hpp"
+#include "engine/health_smoothing.hpp"
 #include "engine/loop_timer.hpp"
 
 namespace driftd::core {
@@ -42,7 +42,7 @@ class HealthMonitor {
 
  private:
   Task<void> probe();
-  Task<void> publish(Hysteresis::Notice notice, core::HealthReport report);
+  Task<void> publish(HealthSmoothing::Notice notice, core::HealthReport report);
 
   std::shared_ptr<Context> context_;
   Ledger& ledger_;
@@ -50,7 +50,7 @@ class HealthMonitor {
   const CycleHistory& history_;
   IdentityHandler on_identity_;
   LoopTimer timer_;
-  Hysteresis hysteresis_;
+  HealthSmoothing smoothing_;
   core::HealthReport last_;          ///< not smoothed
   std::uint64_t restarts_seen_ = 0;  ///< of the worker
 };

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// What retention deletes by age. Events: gaps.cpp; lines of the audit log: audit.cpp; by size: shrink.cpp.
 #include "base/log.hpp"
 #include "store/audit.hpp"
 #include "store/gaps.hpp"

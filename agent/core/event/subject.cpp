@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The subject of an event, such as `backend.orders-db.credentials.rotated`, and the names that may be in it.
+// The subject of an event, such as `backend.orders-db.credentials.rotated`, and the names that may be in it. Its
+// last part is StoredEvent::what; for drifts it comes from event_drift.cpp.
 #include "core/event/event.hpp"
 
 namespace driftd::core {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Mass deletions (semantics 4): when missing resources are asked about together, and the pseudo-resource `scope/<kind>`
-// that asks. engine/approved_deletions keeps what a person approved.
+// that asks. engine/cycle_mass_deletion holds them until a person decides, engine/approved_deletions keeps what was
+// approved, and engine/engine_discovery does the same for discovered backends.
 #include <algorithm>
 
 #include "base/digest.hpp"

@@ -32,7 +32,7 @@ struct BackendView {
   std::vector<std::string> patterns;
   std::string state;    ///< starting | ok | late | backoff | denied | failed | held (system identity) | no plugin |
                         ///< discovered
-  HealthReport health;  ///< after hysteresis
+  HealthReport health;  ///< smoothed
   std::string health_reason;
   WorkerStatus worker;
   std::vector<Coverage> coverage;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/hysteresis.hpp"
+#include "engine/health_smoothing.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,19 +9,19 @@ namespace driftd::engine {
 namespace {
 
 using State = core::HealthReport::State;
-const Hysteresis::Time kStart{std::chrono::hours(1)};
+const HealthSmoothing::Time kStart{std::chrono::hours(1)};
 
-Hysteresis::Time at(int seconds) { return kStart + std::chrono::seconds(seconds); }
+HealthSmoothing::Time at(int seconds) { return kStart + std::chrono::seconds(seconds); }
 
 TEST(Hysteresis, OneBadReportIsNoNews) {
-  Hysteresis h(State::up);
+  HealthSmoothing h(State::up);
   for (int i = 0; i < 5; ++i) EXPECT_FALSE(h.report(State::up, at(i)));
   EXPECT_FALSE(h.report(State::down, at(6)));
   EXPECT_EQ(h.state(), State::up);
 }
 
 TEST(Hysteresis, ThreeOfTheLastFiveMakeItNewsOnce) {
-  Hysteresis h(State::up);
+  HealthSmoothing h(State::up);
   EXPECT_FALSE(h.report(State::down, at(0)));
   EXPECT_FALSE(h.report(State::up, at(1)));
   EXPECT_FALSE(h.report(State::down, at(2)));
@@ -34,7 +34,7 @@ TEST(Hysteresis, ThreeOfTheLastFiveMakeItNewsOnce) {
 }
 
 TEST(Hysteresis, NoticeThatReachedNobodyIsGivenAgain) {
-  Hysteresis h(State::up);
+  HealthSmoothing h(State::up);
   for (int i = 0; i < 2; ++i) EXPECT_FALSE(h.report(State::down, at(i)));
   EXPECT_TRUE(h.report(State::down, at(2)));
   const auto again = h.report(State::down, at(3));
@@ -46,13 +46,13 @@ TEST(Hysteresis, NoticeThatReachedNobodyIsGivenAgain) {
 }
 
 TEST(Hysteresis, FirstSightOfAHealthyBackendIsBelievedAtOnceADownOneIsNot) {
-  Hysteresis healthy(State::unknown), broken(State::unknown);
+  HealthSmoothing healthy(State::unknown), broken(State::unknown);
   EXPECT_TRUE(healthy.report(State::up, at(0)));
   EXPECT_FALSE(broken.report(State::down, at(0)));
 }
 
 TEST(Hysteresis, FlappingGivesAStartAndAnEndNotice) {
-  Hysteresis h(State::up);
+  HealthSmoothing h(State::up);
   int began = 0, published = 0, second = 0;
   for (int change = 0; change < 8; ++change) {
     const State state = change % 2 == 0 ? State::down : State::up;
@@ -75,9 +75,9 @@ TEST(Hysteresis, FlappingGivesAStartAndAnEndNotice) {
 /// A backend that is probed every five seconds, with a reader who gets every notice.
 struct Subscriber {
   explicit Subscriber(State known) : hysteresis(known), published(known) {}
-  Hysteresis hysteresis;
+  HealthSmoothing hysteresis;
   State published;
-  std::vector<Hysteresis::Notice> notices;
+  std::vector<HealthSmoothing::Notice> notices;
   int second = 0;
 
   void report(State state) {

@@ -13,11 +13,11 @@ namespace driftd::engine {
 /// agree. A backend that changes 4 times in 10 minutes is flapping: it gets one notice at the start, one after 5 quiet
 /// minutes, and in between only for a state that lasts a minute. The first known state is not a change. Pure: the time
 /// is a parameter.
-class Hysteresis {
+class HealthSmoothing {
  public:
   using State = core::HealthReport::State;
   using Time = std::chrono::steady_clock::time_point;
-  explicit Hysteresis(State known) : state_(known), published_(known), seen_(known != State::unknown) {}
+  explicit HealthSmoothing(State known) : state_(known), published_(known), seen_(known != State::unknown) {}
 
   struct Notice {
     State before, now;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/hysteresis.hpp"
+#include "engine/health_smoothing.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -14,7 +14,7 @@ constexpr std::chrono::minutes kQuiet{5};
 constexpr std::chrono::minutes kMuted{1};
 }  // namespace
 
-std::optional<Hysteresis::Notice> Hysteresis::report(State state, Time at) {
+std::optional<HealthSmoothing::Notice> HealthSmoothing::report(State state, Time at) {
   last_.push_back(state);
   if (last_.size() > kWindow) last_.pop_front();
   // The first "up" of an unknown backend needs no second report.
@@ -32,13 +32,13 @@ std::optional<Hysteresis::Notice> Hysteresis::report(State state, Time at) {
 }
 
 /// Returns true if the last notice has been wrong for a minute.
-bool Hysteresis::stands(Time at) {
+bool HealthSmoothing::stands(Time at) {
   if (state_ == published_) differs_since_.reset();
   if (state_ != published_ && !differs_since_) differs_since_ = at;
   return differs_since_ && at - *differs_since_ >= kMuted;
 }
 
-void Hysteresis::note_flapping(Time at) {
+void HealthSmoothing::note_flapping(Time at) {
   if (!flapping_ && changes_.size() >= kFlaps) {
     flapping_ = began_ = true;
   } else if (flapping_ && (changes_.empty() || at - changes_.back() >= kQuiet)) {
@@ -48,7 +48,7 @@ void Hysteresis::note_flapping(Time at) {
   }
 }
 
-void Hysteresis::published(const Notice& notice) {
+void HealthSmoothing::published(const Notice& notice) {
   published_ = notice.now;
   began_ = began_ && !notice.flapping_began;
   ended_ = ended_ && !notice.flapping_ended;
