@@ -26,6 +26,24 @@ inline std::size_t utf8_character(std::string_view text) {
   return overlong || (code >= 0xD800 && code <= 0xDFFF) || code > 0x10FFFF ? 0 : size;
 }
 
+/// Returns true if all of `text` is valid UTF-8.
+inline bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t size = utf8_character(text);
+    if (size == 0) return false;
+    text.remove_prefix(size);
+  }
+  return true;
+}
+
+/// Returns the longest beginning of `text` of at most `max_bytes` bytes that does not end inside a character.
+inline std::string_view utf8_prefix(std::string_view text, std::size_t max_bytes) {
+  std::size_t end = max_bytes;
+  if (text.size() <= end) return text;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+  return text.substr(0, end);
+}
+
 /// Returns true if `text` begins with an escaped byte, `\xNN`.
 inline bool shows_a_byte(std::string_view text) {
   const auto digit = [&](std::size_t i) {

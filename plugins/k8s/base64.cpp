@@ -2,7 +2,6 @@
 #include "k8s/base64.hpp"
 
 #include <zlib.h>
-#include <nlohmann/json.hpp>
 
 #include "driftd/sdk/types.hpp"
 
@@ -64,15 +63,6 @@ std::string gunzip(std::string_view packed, std::size_t max_bytes, const std::st
     if (state == Z_STREAM_END) return out;
     if (stream.avail_in == 0 && stream.avail_out != 0)
       throw sdk::Failure(DRIFTD_CORRUPT, what + ": no whole gzip stream");
-  }
-}
-
-bool is_utf8(std::string_view text) {
-  try {
-    (void)nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::strict);
-    return true;
-  } catch (const nlohmann::json::exception&) {
-    return false;
   }
 }
 

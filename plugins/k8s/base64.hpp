@@ -15,6 +15,4 @@ std::optional<std::string> decode_base64(std::string_view text);
 /// Unpacks a gzip stream to at most `max_bytes` bytes. Throws CORRUPT or BUDGET; `what` begins the error text.
 std::string gunzip(std::string_view packed, std::size_t max_bytes, const std::string& what);
 
-bool is_utf8(std::string_view text);
-
 }  // namespace driftd::k8s

@@ -3,6 +3,7 @@
 
 #include "common/bounded_json.hpp"
 #include "common/secret_text.hpp"
+#include "common/utf8_text.hpp"
 
 #include <algorithm>
 #include <array>
@@ -85,7 +86,7 @@ json decoded_data(const json& data) {
   for (const auto& [key, value] : data.items()) {
     if (!value.is_string()) continue;
     auto raw = decode_base64(value.get_ref<const std::string&>());
-    if (raw && is_utf8(*raw)) {
+    if (raw && common::is_utf8(*raw)) {
       out[key] = std::move(*raw);
     } else {
       out[key] = {{"base64", value}};  // never the same as a text

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "common/utf8_text.hpp"
+
 namespace driftd::k8s {
 namespace {
 
@@ -19,9 +21,8 @@ bool is_label(const std::string& text) {
 
 /// Returns a text that a user wrote as a name, shortened to fit into a sentence; it stays valid UTF-8.
 std::string shown(const std::string& text) {
-  std::size_t end = std::min(kShown, text.size());
-  while (end < text.size() && end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
-  return "'" + text.substr(0, end) + (end < text.size() ? "…'" : "'");
+  const std::string_view begin = common::utf8_prefix(text, kShown);
+  return "'" + std::string(begin) + (begin.size() < text.size() ? "…'" : "'");
 }
 
 }  // namespace

@@ -49,6 +49,36 @@ TEST(Utf8Text, WhateverTheBytesTheResultIsUtf8) {
   }
 }
 
+/// The library that writes the JSON is the judge: dump() throws for what is not UTF-8.
+TEST(Utf8Text, WhatTheJsonLibraryTakesIsUtf8) {
+  const std::string firsts = "a\x80\xc1\xc2\xdf\xe0\xe2\xed\xef\xf0\xf3\xf4\xf5\xff",
+                    others = "a\x80\x8f\x90\x9f\xa0\xbf\xc0";
+  const auto dumps = [](const std::string& text) {
+    try {
+      return !json(text).dump().empty();
+    } catch (const json::exception&) {
+      return false;
+    }
+  };
+  for (const char a : firsts) {
+    for (const char b : others) {
+      for (const char c : others) {
+        for (const std::string& text :
+             {std::string{a}, std::string{a, b}, std::string{a, b, c}, std::string{a, b, c, '\x80'}})
+          EXPECT_EQ(is_utf8(text), dumps(text)) << json(utf8_text(text)).dump();
+      }
+    }
+  }
+}
+
+TEST(Utf8Text, ABeginningEndsBetweenCharacters) {
+  EXPECT_EQ(utf8_prefix("abc", 3), "abc");
+  EXPECT_EQ(utf8_prefix("abc", 2), "ab");
+  EXPECT_EQ(utf8_prefix("a\xe2\x82\xac", 4), "a\xe2\x82\xac");
+  for (const std::size_t inside : {1u, 2u, 3u}) EXPECT_EQ(utf8_prefix("a\xe2\x82\xac", inside), "a") << inside;
+  EXPECT_EQ(utf8_prefix("\xe2\x82\xac", 2), "");
+}
+
 /// A text that looks like an escaped byte, and that byte, also stay different, however often they are escaped.
 TEST(Utf8Text, WhatImitatesAByteIsAnotherText) {
   std::set<std::string> seen;
