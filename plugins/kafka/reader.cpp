@@ -12,10 +12,6 @@ constexpr std::size_t kMaxTopicBytes = 64u << 20;  // all topic records together
 constexpr std::size_t kMostTold = 20;              // too long values that are named
 constexpr std::size_t kMaxHelloBrokers = 3;        // brokers that are tried, one after the other
 
-sdk::Diagnostic denied(std::string_view kind, const std::string& right, const std::string& text) {
-  return {DRIFTD_DENIED, std::string(kind), {}, {}, text + "; grant " + right, right, 0};
-}
-
 std::string same_up_to_nul(const std::string& what, const std::string& id) {
   return "several " + what + " are called " + one_line(id) +
          " up to a NUL byte, where this library ends a name: while they are there the deletion of one is not seen";
@@ -45,99 +41,6 @@ void add(ReplicaHealth& to, const ReplicaHealth& more) {
 
 }  // namespace
 
-const Metadata& Reader::metadata() {
-  if (!metadata_) {
-    metadata_sent_ = call_.now_ns();
-    metadata_ = client_.metadata(call_);
-  }
-  return *metadata_;
-}
-
-const Acls& Reader::acls() {
-  if (!acls_) {
-    acls_sent_ = call_.now_ns();
-    acls_ = client_.acls(call_);
-    const auto code = acls_->outcome.code;
-    if (code != DRIFTD_OK && code != DRIFTD_DENIED && code != DRIFTD_UNSUPPORTED) {
-      throw sdk::Failure(code, "asking for the ACLs: " + acls_->outcome.text, "acl");
-    }
-    // librdkafka (2.10 too) swallows the error of this answer: denied and no authorizer both look like an empty list.
-    if (acls_->outcome.ok() && acls_->bindings.empty()) {
-      acls_->open = acls_->open || no_authorizer();
-      if (!acls_->open) {
-        acls_->outcome = {DRIFTD_DENIED,
-                          "the broker listed no ACL at all, which is how a refusal looks (where driftd is a super "
-                          "user and there is no ACL, one binding for anybody settles it)"};
-      }
-    }
-  }
-  return *acls_;
-}
-
-bool Reader::no_authorizer() {
-  bool seen = false;
-  for (const auto& one : brokers()) {
-    for (const auto& entry : one.entries) {
-      if (entry.name != "authorizer.class.name") continue;
-      if (entry.value && !entry.value->empty()) return false;
-      seen = seen || !entry.sensitive;
-    }
-  }
-  return seen;
-}
-
-const std::vector<Configs>& Reader::brokers() {
-  if (!brokers_) {
-    std::vector<std::int32_t> ids;
-    for (const auto& broker : metadata().brokers) ids.push_back(broker.id);
-    std::sort(ids.begin(), ids.end());
-    brokers_sent_ = call_.now_ns();
-    brokers_ = client_.broker_configs(call_, ids);
-  }
-  return *brokers_;
-}
-
-std::optional<sdk::Diagnostic> Reader::cluster_hidden(std::string_view kind) {
-  if (acls().outcome.ok()) return std::nullopt;
-  return denied(kind, "Describe on Cluster", std::string(kind) + " cannot be listed whole: " + acls().outcome.text);
-}
-
-const std::optional<sdk::Diagnostic>& Reader::topics_hidden() {
-  if (probed_) return hidden_;
-  probed_ = true;
-  if (acls().open) return hidden_;
-  for (const auto& [name, outcome] : client_.topic_presence(call_, {Client::unused_topic_name()})) {
-    if (outcome.code != DRIFTD_NOT_FOUND && !outcome.ok()) {
-      hidden_ = denied("topic", "Describe on Topic *", "topics that driftd may not describe are not listed");
-    }
-  }
-  if (hidden_) return hidden_;
-  if (const Acl* deny = hiding_topics(acls().bindings, settings_.principal())) {
-    hidden_ =
-        denied("topic", "Describe on Topic " + deny->name, "topics may be hidden by the binding " + acl_id(*deny));
-  }
-  return hidden_;
-}
-
-std::optional<sdk::Diagnostic> Reader::offsets_hidden() {
-  if (!topics_hidden()) return std::nullopt;  // there is none: no group has begun yet
-  for (const auto& [name, outcome] : client_.topic_presence(call_, {"__consumer_offsets"})) {
-    if (outcome.code == DRIFTD_NOT_FOUND) continue;
-    return denied("group", "Describe on Topic " + name,
-                  "groups whose partition of " + name +
-                      " has no leader are not listed, and "
-                      "driftd may not see which these are");
-  }
-  return std::nullopt;
-}
-
-std::string Reader::cluster_id() {
-  const std::string now = client_.identity(call_, settings_.call);
-  if (!metadata_ || metadata_->cluster_id == now) return now;
-  throw sdk::Failure(DRIFTD_UNAVAILABLE,
-                     "another cluster answers than a moment ago: " + now + ", before " + metadata_->cluster_id);
-}
-
 Listing Reader::list(std::string_view kind) {
   if (kind == "cluster") return clusters();
   if (kind == "broker") return live_brokers();
@@ -149,10 +52,10 @@ Listing Reader::list(std::string_view kind) {
 }
 
 Listing Reader::clusters() {
-  const Metadata& seen = metadata();
+  const Metadata& seen = answers_.metadata();
   const Configs* defaults = nullptr;
   Outcome why{DRIFTD_UNAVAILABLE, "no broker is alive"};
-  for (const auto& one : brokers()) {
+  for (const auto& one : answers_.brokers()) {
     if (!one.outcome.ok())
       why = one.outcome;
     else if (defaults == nullptr)
@@ -165,7 +68,7 @@ Listing Reader::clusters() {
   }
   Listing out;
   out.records.push_back(map_cluster(settings_.bootstrap, seen, defaults, why, replica_health_));
-  out.records.back().observed_ns = metadata_sent_;
+  out.records.back().observed_ns = answers_.metadata_sent();
   if (defaults == nullptr && why.code == DRIFTD_DENIED) {
     out.diagnostics.push_back(denied("cluster", "DescribeConfigs on Cluster", "broker_defaults: " + why.text));
   }
@@ -175,26 +78,26 @@ Listing Reader::clusters() {
 Listing Reader::live_brokers() {
   Listing out;
   std::map<std::string, const Configs*> configs;
-  for (const auto& one : brokers()) configs[one.name] = &one;
-  for (const auto& broker : metadata().brokers) {
+  for (const auto& one : answers_.brokers()) configs[one.name] = &one;
+  for (const auto& broker : answers_.metadata().brokers) {
     const auto found = configs.find(std::to_string(broker.id));
     if (found == configs.end()) continue;
     out.records.push_back(map_broker(broker, *found->second));
-    out.records.back().observed_ns = metadata_sent_;
+    out.records.back().observed_ns = answers_.metadata_sent();
     if (found->second->outcome.code != DRIFTD_DENIED || !out.diagnostics.empty()) continue;
     out.diagnostics.push_back(
         denied("broker", "DescribeConfigs on Cluster", "configuration: " + found->second->outcome.text));
   }
-  for (const auto id : silent_brokers(metadata())) {
+  for (const auto id : silent_brokers(answers_.metadata())) {
     out.records.push_back(map_silent_broker(std::to_string(id)));
-    out.records.back().observed_ns = metadata_sent_;
+    out.records.back().observed_ns = answers_.metadata_sent();
   }
   return out;
 }
 
 std::vector<const Topic*> Reader::wanted_topics(const std::set<std::string>* only) {
   std::vector<const Topic*> out;
-  for (const auto& topic : metadata().topics) {
+  for (const auto& topic : answers_.metadata().topics) {
     if (only != nullptr ? only->count(topic.name) > 0 : settings_.scope.wants("topic", topic.name))
       out.push_back(&topic);
   }
@@ -221,7 +124,7 @@ Listing Reader::topics(const std::set<std::string>* only) {
     bound_topics(out.records, kMaxTopicBytes);
   }
   tell_long(out);
-  if (const auto& hidden = topics_hidden()) {
+  if (const auto& hidden = visibility_.topics_hidden()) {
     out.whole = false;
     out.diagnostics.push_back(*hidden);
   }
@@ -234,7 +137,7 @@ void Reader::add_topic(const Topic& topic, const Configs& configs, const std::st
   if (configs.outcome.code == DRIFTD_NOT_FOUND) return;
   if (counts) add(replica_health_, kafka::replica_health(topic, min_isr(configs)));
   out.records.push_back(map_topic(topic, configs, id));
-  out.records.back().observed_ns = metadata_sent_;
+  out.records.back().observed_ns = answers_.metadata_sent();
   if (configs.outcome.code != DRIFTD_DENIED || !out.diagnostics.empty()) return;
   out.diagnostics.push_back(denied("topic", "DescribeConfigs on Topic " + topic.name + " (or on Topic *)",
                                    "configuration: " + configs.outcome.text));
@@ -242,17 +145,17 @@ void Reader::add_topic(const Topic& topic, const Configs& configs, const std::st
 
 Listing Reader::bindings() {
   Listing out;
-  if (acls().open) {  // no list is not an empty list: an authorizer that was switched off deletes no binding
+  if (answers_.acls().open) {  // no list is not an empty list: an authorizer that was switched off deletes no binding
     return {{},
             false,
             {{DRIFTD_UNSUPPORTED, "acl", {}, {}, "the cluster has no authorizer, so there are no ACLs to list"}}};
   }
-  if (acls().outcome.code == DRIFTD_UNSUPPORTED)
-    return {{}, false, {{DRIFTD_UNSUPPORTED, "acl", {}, {}, acls().outcome.text}}};
-  if (auto hidden = cluster_hidden("acl")) return {{}, false, {*hidden}};
+  if (answers_.acls().outcome.code == DRIFTD_UNSUPPORTED)
+    return {{}, false, {{DRIFTD_UNSUPPORTED, "acl", {}, {}, answers_.acls().outcome.text}}};
+  if (auto hidden = visibility_.cluster_hidden("acl")) return {{}, false, {*hidden}};
   std::size_t unknown = 0;
   std::set<std::string> seen;
-  for (const auto& acl : acls().bindings) {
+  for (const auto& acl : answers_.acls().bindings) {
     unknown += known(acl) ? 0 : 1;
     if (!known(acl)) continue;
     sdk::Record record = map_acl(acl);
@@ -261,7 +164,7 @@ Listing Reader::bindings() {
       continue;
     }
     out.records.push_back(std::move(record));
-    out.records.back().observed_ns = acls_sent_;
+    out.records.back().observed_ns = answers_.acls_sent();
   }
   std::sort(out.records.begin(), out.records.end(), [](const auto& a, const auto& b) { return a.id < b.id; });
   if (unknown > 0) {
@@ -296,10 +199,10 @@ Listing Reader::groups() {
     out.diagnostics.push_back(
         {seen.outcome.code, "group", {}, {}, "not all brokers listed their groups: " + seen.outcome.text});
   }
-  const auto offsets = std::find_if(metadata().topics.begin(), metadata().topics.end(),
+  const auto offsets = std::find_if(answers_.metadata().topics.begin(), answers_.metadata().topics.end(),
                                     [](const Topic& topic) { return topic.name == "__consumer_offsets"; });
-  if (offsets == metadata().topics.end()) {
-    if (auto hidden = offsets_hidden()) {
+  if (offsets == answers_.metadata().topics.end()) {
+    if (auto hidden = visibility_.offsets_hidden()) {
       out.whole = false;
       out.diagnostics.push_back(*hidden);
     }
@@ -311,8 +214,8 @@ Listing Reader::groups() {
                                {},
                                "partitions of __consumer_offsets have no leader: their groups are not listed"});
   }
-  if (!acls().open) {
-    if (auto hidden = cluster_hidden("group")) {
+  if (!answers_.acls().open) {
+    if (auto hidden = visibility_.cluster_hidden("group")) {
       out.whole = false;
       out.diagnostics.push_back(*hidden);
     }
@@ -342,7 +245,7 @@ Listing Reader::scram_users() {
   }
   std::vector<std::string> brokers;  // not the bootstrap servers: their names may later lead to another cluster
   if (!named.empty() && settings_.hello.servers.empty()) {
-    for (const auto& broker : metadata().brokers) {
+    for (const auto& broker : answers_.metadata().brokers) {
       if (brokers.size() == kMaxHelloBrokers) break;
       brokers.push_back(endpoint_of(broker));
     }
@@ -400,13 +303,14 @@ void Reader::settle_missing_salts(const std::set<std::string>& missing, Listing&
 
 void Reader::settle_missing_topics(const std::set<std::string>& missing, Listing& out) {
   for (const auto& [name, outcome] : client_.topic_presence(call_, {missing.begin(), missing.end()})) {
-    if (outcome.code == DRIFTD_NOT_FOUND && !topics_hidden()) {
+    if (outcome.code == DRIFTD_NOT_FOUND && !visibility_.topics_hidden()) {
       out.diagnostics.push_back({DRIFTD_NOT_FOUND, "topic", name, {}, "gone", {}, 0});
       continue;
     }
     out.whole = false;
     const bool denial = outcome.code == DRIFTD_DENIED || outcome.code == DRIFTD_NOT_FOUND;
-    const std::string right = outcome.code == DRIFTD_NOT_FOUND ? topics_hidden()->right : "Describe on Topic " + name;
+    const std::string right =
+        outcome.code == DRIFTD_NOT_FOUND ? visibility_.topics_hidden()->right : "Describe on Topic " + name;
     out.diagnostics.push_back({denial ? DRIFTD_DENIED : DRIFTD_UNAVAILABLE,
                                "topic",
                                name,

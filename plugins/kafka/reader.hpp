@@ -5,9 +5,10 @@
 #include <optional>
 #include <string_view>
 
-#include "kafka/client.hpp"
+#include "kafka/cluster_answers.hpp"
 #include "kafka/mapping.hpp"
 #include "kafka/scram_hello.hpp"
+#include "kafka/visibility.hpp"
 
 namespace driftd::kafka {
 
@@ -22,38 +23,30 @@ struct Listing {
   std::vector<sdk::Diagnostic> diagnostics{};  ///< what is missing and why; may be set even if `whole`
 };
 
-/// Reads kinds through one client; data that several kinds need is requested once. Lives for one call.
+/// Reads kinds through one client. Lives for one call.
 class Reader {
  public:
   Reader(sdk::Call& call, const Client& client, const Settings& settings, ScramHellos& hellos)
       : call_(call),
         client_(client),
         settings_(settings),
-        hellos_(hellos) {}
+        hellos_(hellos),
+        answers_(call, client),
+        visibility_(call, client, settings, answers_) {}
+  Reader(const Reader&) = delete;
+  Reader& operator=(const Reader&) = delete;
   /// Lists the kind, as far as it is in scope. Throws sdk::Failure.
   Listing list(std::string_view kind);
   /// Reads the resources with these ids, in scope or not. An id that is gone gets a diagnostic NOT_FOUND.
   Listing read(std::string_view kind, const std::set<std::string>& ids);
   /// Returns the id of the cluster that everything was read from. It asks again which cluster answers, so call it last.
   /// Throws UNAVAILABLE if that has changed meanwhile.
-  std::string cluster_id();
+  std::string cluster_id() { return answers_.cluster_id(settings_.call); }
   /// Returns the health of all topics that we may describe.
   const ReplicaHealth& replica_health() const { return replica_health_; }
 
  private:
-  const Metadata& metadata();
-  const Acls& acls();
-  const std::vector<Configs>& brokers();
-  bool no_authorizer();  ///< according to a broker's configuration
   std::vector<const Topic*> wanted_topics(const std::set<std::string>* only);
-  /// Returns the diagnostic that says why topics may be missing from the list; nullopt: none can be missing.
-  const std::optional<sdk::Diagnostic>& topics_hidden();
-  /// Returns nullopt if we have Describe on Cluster.
-  std::optional<sdk::Diagnostic> cluster_hidden(std::string_view kind);
-
-  /// Returns nullopt if a list of topics without __consumer_offsets proves that there is none.
-  std::optional<sdk::Diagnostic> offsets_hidden();
-
   Listing clusters();
   Listing live_brokers();
   Listing topics(const std::set<std::string>* only);
@@ -69,12 +62,9 @@ class Reader {
   const Client& client_;
   const Settings& settings_;
   ScramHellos& hellos_;
-  std::int64_t metadata_sent_ = 0, brokers_sent_ = 0, acls_sent_ = 0;
-  std::optional<Metadata> metadata_;
-  std::optional<Acls> acls_;
-  std::optional<std::vector<Configs>> brokers_;
-  bool probed_ = false, counted_ = false;
-  std::optional<sdk::Diagnostic> hidden_;
+  ClusterAnswers answers_;
+  Visibility visibility_;
+  bool counted_ = false;  ///< `replica_health_` is complete
   ReplicaHealth replica_health_;
 };
 
