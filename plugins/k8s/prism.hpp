@@ -36,6 +36,9 @@ struct Definition {
 /// namespaces define one name, the agent decides which one counts.
 using Definitions = std::map<std::pair<std::string, std::string>, Definition>;
 
+/// Returns the object; JSON null if it is not in `objects` or `ref` is empty. It lives as long as `objects`.
+const nlohmann::json& find_object(const Objects& objects, const std::optional<Ref>& ref);
+
 /// Returns the definitions in these objects: each PrismBackend, and the labelled Services, Secrets and ConfigMaps that
 /// share a name and a namespace. An incomplete one gets a diagnostic of fault_of() and affects no other. Pure.
 Definitions definitions(const Objects& objects, const Settings& settings, std::vector<sdk::Diagnostic>& diagnostics);
@@ -49,18 +52,5 @@ sdk::Diagnostic fault_of(const Definition& definition, driftd_status code, const
 
 /// Returns what a definition refers to and `objects` does not hold yet.
 std::vector<Ref> missing(const Definition& definition, const Objects& objects);
-
-/// Map a definition to the backend that the agent discovers, and to its record of kind `registration`. Values of
-/// Secrets are in the record's sensitive paths only. `cause` is the object that changed, if known.
-sdk::Backend backend_of(const Definition& definition, const Objects& objects, const Settings& settings);
-sdk::Record registration_of(const Definition& definition, const Objects& objects, const Settings& settings,
-                            const std::optional<Ref>& cause);
-
-/// The same, but objects that do not have the form of their type become a fault of this definition: a record with
-/// everything unread, and no backend.
-sdk::Record registration_or_unreadable(const Definition& definition, const Objects& objects, const Settings& settings,
-                                       const std::optional<Ref>& cause, std::vector<sdk::Diagnostic>& diagnostics);
-std::optional<sdk::Backend> backend_or_fault(const Definition& definition, const Objects& objects,
-                                             const Settings& settings, std::vector<sdk::Diagnostic>& diagnostics);
 
 }  // namespace driftd::k8s

@@ -14,6 +14,7 @@
 #include "k8s/json_access.hpp"
 #include "k8s/mapping.hpp"
 #include "k8s/reader.hpp"
+#include "k8s/registration.hpp"
 #include "k8s/watcher.hpp"
 
 namespace driftd::k8s {

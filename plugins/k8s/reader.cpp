@@ -7,6 +7,7 @@
 #include "k8s/json_access.hpp"
 #include "k8s/mapping.hpp"
 #include "k8s/outline.hpp"
+#include "k8s/registration.hpp"
 
 namespace driftd::k8s {
 namespace {

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "k8s/registration.hpp"
+
 namespace driftd::k8s {
 namespace {
 

@@ -9,7 +9,7 @@
 #include "k8s/kinds.hpp"
 #include "k8s/list_splitter.hpp"
 #include "k8s/mapping.hpp"
-#include "k8s/prism.hpp"
+#include "k8s/registration.hpp"
 #include "k8s/settings.hpp"
 
 namespace driftd::fuzz {

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "k8s/mapping.hpp"
-#include "k8s/prism.hpp"
+#include "k8s/registration.hpp"
 
 namespace driftd::k8s {
 namespace {
