@@ -10,10 +10,9 @@
 #include <boost/beast/core/basic_stream.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http.hpp>
-#include <functional>
-#include <map>
 #include <optional>
 
+#include "admin/connections.hpp"
 #include "admin/listen.hpp"
 #include "base/escape.hpp"
 #include "base/fatal.hpp"
@@ -78,16 +77,6 @@ HttpResponse to_http(Response from, const HttpRequest& request) {
   return out;
 }
 
-/// An open connection, with what the admission rules need.
-struct Connection {
-  std::function<void()> close;
-  bool unix_socket = false;
-  std::int64_t uid = -1;
-  bool owner = false;    ///< root or the agent's own user
-  bool refused = false;  ///< it only gets a reason
-  bool asking = false;   ///< a complete request of it is being answered
-};
-
 }  // namespace
 
 struct Server::State {
@@ -106,55 +95,18 @@ struct Server::State {
   std::shared_ptr<UserNames> names = std::make_shared<UserNames>();
   asio::basic_socket_acceptor<Local, asio::any_io_executor> local{core};
   asio::basic_socket_acceptor<Tcp, asio::any_io_executor> tcp{core};
-  asio::steady_timer changed;                       ///< cancelled when a connection or acceptor ends
-  std::map<std::uint64_t, Connection> connections;  ///< open connections, in order of arrival
-  std::uint64_t next = 0;
+  asio::steady_timer changed;  ///< cancelled when a connection or acceptor ends
+  Connections connections{settings};
   int loops = 0;
   bool stopping = false;
 
-  template <class Matches>
-  std::size_t count(Matches matches) const {
-    return static_cast<std::size_t>(std::count_if(connections.begin(), connections.end(),
-                                                  [&](const auto& entry) { return matches(entry.second); }));
-  }
-  std::optional<Error> overload_error(const Connection& one);
   std::shared_ptr<MemoryShare> share_of(const Client& client) const;
-  bool close_oldest_idle();
 };
-
-/// Returns why this connection cannot be served in addition to the open ones. Empty if it can.
-std::optional<Error> Server::State::overload_error(const Connection& one) {
-  const auto served = [&](const Connection& other) { return !other.refused && other.unix_socket == one.unix_socket; };
-  const std::size_t all = count(served);
-  if (!one.unix_socket) {
-    if (all < settings.max_port || close_oldest_idle()) return std::nullopt;
-    return Error{Code::unavailable, "too many connections to the agent's port at once; try again"};
-  }
-  const std::size_t limit =
-      one.owner ? settings.max_unix : settings.max_unix - std::min(settings.max_unix, settings.reserved);
-  const std::size_t others = one.owner ? all : count([&](const Connection& c) { return served(c) && !c.owner; });
-  if (others >= limit) return Error{Code::unavailable, "too many connections to the API; try again"};
-  const std::size_t own = count([&](const Connection& c) { return served(c) && c.uid == one.uid; });
-  if (one.owner || own < settings.max_per_user) return std::nullopt;
-  return Error{Code::unavailable,
-               "this user has " + std::to_string(own) + " connections to the API, which is the maximum for one"};
-}
 
 std::shared_ptr<MemoryShare> Server::State::share_of(const Client& client) const {
   const bool owner = client.peer && is_owner(*client.peer);
   const std::size_t reserved = owner ? 0 : std::min(settings.max_answer_bytes, settings.reserved_answer_bytes);
   return std::make_shared<MemoryShare>(answer_memory, settings.max_answer_bytes - reserved);
-}
-
-/// Closes the oldest connection of the port that has not sent a request, so that idle ones cannot keep a probe out.
-bool Server::State::close_oldest_idle() {
-  const auto idle = std::find_if(connections.begin(), connections.end(), [](const auto& entry) {
-    return !entry.second.unix_socket && !entry.second.refused && !entry.second.asking;
-  });
-  if (idle == connections.end()) return false;
-  idle->second.refused = true;  // it no longer counts as served while its coroutine ends
-  idle->second.close();
-  return true;
 }
 
 namespace {
@@ -236,7 +188,7 @@ Task<bool> serve_one(StatePtr state, Stream<Protocol>& stream, beast::flat_buffe
     co_return false;
   }
   stream.expires_never();  // a refresh may take its time; the client decides how long it waits
-  state->connections.at(id).asking = true;
+  state->connections.set_asking(id, true);
   HttpRequest request = parser.release();
   HttpRequest head = HttpRequest(request.base());
   std::shared_ptr<MemoryShare> share = state->share_of(client);
@@ -251,7 +203,7 @@ Task<bool> serve_one(StatePtr state, Stream<Protocol>& stream, beast::flat_buffe
   if (state->stopping || !client.unix_socket) response.keep_alive(false);
   stream.expires_after(arrival);
   const bool more = co_await send(stream, std::move(response));
-  state->connections.at(id).asking = false;
+  state->connections.set_asking(id, false);
   state->api.sent(share->peak());
   co_return more;
 }
@@ -313,12 +265,11 @@ void admit(StatePtr state, std::shared_ptr<Stream<Protocol>> stream) {
     if (auto alive = weak.lock()) alive->close();
   };
   std::optional<Error> refused = denial_reason(state, client);
-  if (!refused) refused = state->overload_error(one);
+  if (!refused) refused = state->connections.overload_error(one);
   one.refused = refused.has_value();
-  const std::size_t refusals = state->count([](const Connection& c) { return c.refused; });
-  if (one.refused && refusals >= state->settings.max_refusals) return;  // the destructor of the stream closes it
-  const std::uint64_t id = state->next++;
-  state->connections.emplace(id, std::move(one));
+  // Without a place among those that get a reason, the destructor of the stream closes it.
+  if (one.refused && state->connections.refused() >= state->settings.max_refusals) return;
+  const std::uint64_t id = state->connections.add(std::move(one));
   asio::co_spawn(state->core, serve(state, std::move(stream), id, std::move(client), std::move(refused)), fatal);
 }
 
@@ -393,8 +344,7 @@ Task<void> Server::stop() {
   if (state->local.is_open()) ::unlink(state->settings.socket.c_str());
   state->local.close(ignored);
   state->tcp.close(ignored);
-  const auto connections = state->connections;
-  for (const auto& [id, connection] : connections) connection.close();
+  state->connections.close_all();
   while (state->loops > 0 || !state->connections.empty()) {
     state->changed.expires_after(std::chrono::seconds(1));
     co_await state->changed.async_wait(quiet(ignored));
