@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "core/backend.hpp"
+#include "core/ports/store.hpp"
 
 namespace driftd::engine {
 
