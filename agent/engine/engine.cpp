@@ -5,16 +5,17 @@
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <iterator>
-#include <limits>
 #include <random>
 
 #include "base/fatal.hpp"
 #include "base/log.hpp"
 #include "core/ports/session.hpp"
+#include "engine/backend_rows.hpp"
 #include "engine/context.hpp"
 #include "engine/decision_binding.hpp"
 #include "engine/runner.hpp"
 #include "engine/sources/registration_session.hpp"
+#include "engine/unregistration.hpp"
 
 namespace driftd::engine {
 namespace {
@@ -27,27 +28,6 @@ std::string new_uid() {
 }
 
 constexpr int kRounds = 8;  // of settle(); sources that declare each other's resources settle in far fewer rounds
-constexpr std::chrono::hours kStateKept{7 * 24};  // how long the state of a removed backend is kept (semantics 1)
-
-/// Removes from `rows` and returns the row of a backend by its name or former name. A present backend comes before one
-/// that was deleted less than a week ago; otherwise the first match in `rows` wins.
-std::optional<core::BackendRow> extract_row(std::vector<core::BackendRow>& rows, const core::BackendSpec& spec,
-                                            Nanos now) {
-  const Nanos since = now - std::chrono::duration_cast<std::chrono::nanoseconds>(kStateKept).count();
-  for (const bool left : {false, true}) {
-    for (const std::string& name : {spec.name, spec.was}) {
-      const auto found = std::find_if(rows.begin(), rows.end(), [&](const auto& row) {
-        return !name.empty() && row.name == name && row.deleted_ns.has_value() == left &&
-               row.deleted_ns.value_or(now) >= since;
-      });
-      if (found == rows.end()) continue;
-      core::BackendRow row = *found;
-      rows.erase(found);
-      return row;
-    }
-  }
-  return std::nullopt;
-}
 
 Task<void> refresh_into(std::shared_ptr<Runner> runner, bool full, Engine::BackendRefresh& out, int& left,
                         asio::steady_timer& done) {
@@ -109,18 +89,9 @@ Engine::Engine(std::shared_ptr<Context> context, core::SessionFactory& factory, 
   context_->keys = std::make_shared<const core::RedactionKeys>(core::RedactionKeys{worker_key_, context_->store_key});
 }
 
-Task<Result<std::vector<core::BackendRow>>> Engine::rows_by_age() {
-  DRIFTD_CO_TRY(auto rows, co_await context_->store.backends());
-  const auto left = [](const core::BackendRow& row) {
-    return row.deleted_ns.value_or(std::numeric_limits<Nanos>::max());
-  };
-  std::sort(rows.begin(), rows.end(), [&](const auto& a, const auto& b) { return left(a) > left(b); });
-  co_return rows;
-}
-
 Task<Status> Engine::start(std::vector<core::BackendSpec> specs, bool loops) {
   loops_ = loops;
-  DRIFTD_CO_TRY(auto rows, co_await rows_by_age());
+  DRIFTD_CO_TRY(auto rows, co_await rows_by_age(context_->store));
   for (auto& spec : specs) {
     DRIFTD_CO_CHECK(co_await register_backend(std::move(spec), rows));
   }
@@ -131,7 +102,7 @@ Task<Status> Engine::start(std::vector<core::BackendSpec> specs, bool loops) {
     if (source != nullptr) {
       found.push_back(std::move(row));
     } else {
-      DRIFTD_CO_CHECK(co_await unregister_backend(std::move(row)));
+      DRIFTD_CO_CHECK(co_await unregister_backend(context_, std::move(row)));
     }
   }
   for (auto& row : found) {
@@ -189,71 +160,11 @@ Task<Status> Engine::register_backend(core::BackendSpec spec, std::vector<core::
   DRIFTD_CO_CHECK(co_await runner->load());
   std::vector<core::ResourceId> left = runner->ledger().out_of_scope();
   if (!left.empty()) {
-    DRIFTD_CO_CHECK(
-        co_await retire(runner->ledger(), std::move(left), "out of scope since include or exclude were edited"));
+    DRIFTD_CO_CHECK(co_await retire(*context_, runner->ledger(), std::move(left),
+                                    "out of scope since include or exclude were edited"));
   }
   runners_[spec.name] = std::move(runner);
   co_return Status{};
-}
-
-Task<Result<std::vector<core::ResourceId>>> Engine::resources_with_open_drifts(std::string uid) {
-  DRIFTD_CO_TRY(const auto entries, co_await context_->store.index(uid));
-  std::vector<core::ResourceId> ids;
-  for (const auto& entry : entries) {
-    if (entry.has_open) ids.push_back(entry.id);
-  }
-  co_return ids;
-}
-
-Task<Status> Engine::retire(Ledger& ledger, std::vector<core::ResourceId> open, std::string reason) {
-  core::Decision decision;
-  decision.verb = core::Decision::Verb::retire;
-  decision.actor = "driftd";
-  decision.reason = std::move(reason);
-  decision.at_ns = context_->clock.wall();
-  for (const auto& id : open) {  // one at a time: there may be many, each with megabytes
-    std::vector<core::ResourceId> ids(1, id);
-    DRIFTD_CO_TRY(auto rows, co_await context_->store.load(ledger.row().uid, ids));
-    const auto drifts = rows.front().open;
-    for (const auto& drift : drifts) {
-      DRIFTD_CO_TRY(core::Judgement judgement, core::decide(rows.front(), drift.id, decision));
-      DRIFTD_CO_CHECK(co_await ledger.commit(std::move(rows.front()), std::move(judgement), decision.reason));
-      DRIFTD_CO_TRY(rows, co_await context_->store.load(ledger.row().uid, ids));
-    }
-  }
-  co_return Status{};
-}
-
-Task<Status> Engine::unregister_backend(core::BackendRow row) {
-  core::BackendSpec gone;
-  gone.name = row.name;
-  gone.provider = row.provider;
-  gone.registration_json = row.registration;
-  restore_from_registration(row.registration, gone);
-  gone.rules = std::make_shared<core::Rules>();
-  Ledger ledger(context_, gone, row);
-  DRIFTD_CO_CHECK(co_await ledger.load());
-  DRIFTD_CO_TRY(auto open, co_await resources_with_open_drifts(row.uid));
-  DRIFTD_CO_CHECK(co_await retire(ledger, std::move(open), "backend unregistered"));
-  // An approval belongs to this backend, not to the next one of the same name.
-  const core::ResourceId claim{"claim", row.name};
-  if (ledger.index().find(claim) != nullptr) {
-    std::vector<core::ResourceId> ids(1, claim);
-    DRIFTD_CO_TRY(auto claims, co_await context_->store.load(row.uid, std::move(ids)));
-    core::Judgement over = core::judge_claims(row.uid, claims.front(), {}, context_->clock.wall());
-    DRIFTD_CO_CHECK(co_await ledger.commit(std::move(claims.front()), std::move(over), "backend unregistered"));
-  }
-  CommitExtras extras;
-  extras.declarations = ledger.declarations().unmentioned({}, row.uid);  // withdraws all of them
-  extras.row = row;
-  extras.row->deleted_ns = context_->clock.wall();
-  const std::string cause = discovered_by(row) != nullptr ? "discovered no more" : "configuration";
-  core::BackendEvent event = core::registration_event(core::ChangeType::deleted, ledger.event_context(cause),
-                                                      std::nullopt, {}, context_->clock.wall());
-  extras.events.push_back(ledger.draft(std::move(event)));
-  context_->metrics.forget(row.name);
-  const auto status = co_await ledger.commit_extras(std::move(extras));
-  co_return status;
 }
 
 Task<void> Engine::stop() {

@@ -23,7 +23,6 @@ class SessionFactory;
 
 namespace driftd::engine {
 
-class Ledger;
 class Runner;
 struct Context;
 
@@ -68,8 +67,6 @@ class Engine final : private SourceHub {
   Runner* find(const std::string& name);
 
  private:
-  /// Uid of the source, nullptr if it comes from the config.
-  static const std::string* discovered_by(const core::BackendRow& row);
   Task<core::Coverage> apply_discovery(std::string source, core::DiscoverOutcome outcome) override;
   void count(Newcomers& newcomers) const;
   Task<Status> register_discovered(std::string source, core::Discovered found, Newcomers& newcomers);
@@ -107,16 +104,8 @@ class Engine final : private SourceHub {
   Runner* discoverer_of(const core::BackendRow& row);
   void set_discoverer(core::BackendRow& row, const core::BackendSpec& spec);
   Task<Status> restore_discovered(core::BackendRow row);
-  /// Reads labels, patterns and endpoint of a backend that only its row describes.
-  static void restore_from_registration(const std::string& registration, core::BackendSpec& spec);
 
-  /// Returns all rows of the store: present backends first, then those that were deleted, the latest first.
-  Task<Result<std::vector<core::BackendRow>>> rows_by_age();
   Task<Status> register_backend(core::BackendSpec spec, std::vector<core::BackendRow>& rows);
-  Task<Status> unregister_backend(core::BackendRow row);
-  /// Retires all open drifts of these resources.
-  Task<Status> retire(Ledger& ledger, std::vector<core::ResourceId> open, std::string reason);
-  Task<Result<std::vector<core::ResourceId>>> resources_with_open_drifts(std::string uid);
   Error unknown_backend(const std::string& name) const;
 
   std::shared_ptr<Context> context_;

@@ -6,9 +6,11 @@
 #include "base/fatal.hpp"
 #include "base/log.hpp"
 #include "core/scope.hpp"
+#include "engine/backend_rows.hpp"
 #include "engine/context.hpp"
 #include "engine/engine.hpp"
 #include "engine/runner.hpp"
+#include "engine/unregistration.hpp"
 
 namespace driftd::engine {
 namespace {
@@ -16,8 +18,7 @@ namespace {
 // Maximum of backends that one source may register. If it has namespaces, the limits are for each namespace and for all
 // of them, so that no namespace uses up the room of another.
 constexpr std::size_t kMaxBackends = 1'000, kMaxOfPlace = 250, kMaxOfPlaces = 4'096;
-constexpr int kMissesToUnregister = 2;                // complete discoveries that do not name it (semantics 1)
-const std::string kDiscovererNote = "discovered_by";  // uid of the source
+constexpr int kMissesToUnregister = 2;  // complete discoveries that do not name it (semantics 1)
 const std::string kDiscovered = "discovered";
 
 core::Value to_object(const std::map<std::string, std::string>& texts) {
@@ -124,21 +125,6 @@ Runner* Engine::discoverer_of(const core::BackendRow& row) {
   return nullptr;
 }
 
-void Engine::restore_from_registration(const std::string& registration, core::BackendSpec& spec) {
-  const auto value = core::parse(registration);
-  const core::Value* labels = value ? value->find("labels") : nullptr;
-  const core::Value* patterns = value ? value->find("patterns") : nullptr;
-  const core::Value* endpoint = value ? value->find("endpoint") : nullptr;
-  if (labels != nullptr && labels->object() != nullptr) {
-    for (const auto& [name, text] : *labels->object())
-      spec.labels[name] = text.string() != nullptr ? *text.string() : "";
-  }
-  if (patterns != nullptr && patterns->array() != nullptr) {
-    for (const auto& text : *patterns->array()) spec.patterns.push_back(text.string() != nullptr ? *text.string() : "");
-  }
-  if (endpoint != nullptr && endpoint->string() != nullptr) spec.endpoint = *endpoint->string();
-}
-
 /// Registers a backend that an earlier process discovered. The next discoveries show whether it still exists.
 Task<Status> Engine::restore_discovered(core::BackendRow row) {
   const core::BackendSpec& source = discoverer_of(row)->ledger().spec();
@@ -159,11 +145,6 @@ Task<Status> Engine::restore_discovered(core::BackendRow row) {
   std::vector<core::BackendRow> rows(1, row);
   const auto status = co_await register_backend(std::move(spec), rows);
   co_return status;
-}
-
-const std::string* Engine::discovered_by(const core::BackendRow& row) {
-  const auto note = row.notes.find(kDiscovererNote);
-  return note == row.notes.end() ? nullptr : &note->second;
 }
 
 Task<core::Coverage> Engine::apply_discovery(std::string source, core::DiscoverOutcome outcome) {
@@ -308,7 +289,7 @@ Task<Status> Engine::register_discovered(std::string source, core::Discovered fo
     co_return status;
   }
   if (!newcomers.rows) {
-    DRIFTD_CO_TRY(newcomers.rows, co_await rows_by_age());
+    DRIFTD_CO_TRY(newcomers.rows, co_await rows_by_age(context_->store));
   }
   DRIFTD_CO_CHECK(co_await register_backend(std::move(spec), *newcomers.rows));
   if (discovered_.insert_or_assign(found.name, DiscoveredBackend{newcomers.uid, 0, {}}).second) {
@@ -386,9 +367,10 @@ Task<Status> Engine::count_misses(std::string source, std::string uid, std::set<
 Task<Status> Engine::remove_discovered(std::string name) {
   const auto runner = runners_.at(name);
   co_await runner->stop();
-  Status down = co_await unregister_backend(runner->ledger().row());
+  Status down = co_await unregister_backend(context_, runner->ledger().row());
   // A conflict means that a decision was committed meanwhile. The runner has stopped, so one retry is enough.
-  if (!down && down.error().code == Code::conflict) down = co_await unregister_backend(runner->ledger().row());
+  if (!down && down.error().code == Code::conflict)
+    down = co_await unregister_backend(context_, runner->ledger().row());
   if (!down) co_return fail(down.error());
   runners_.erase(name);
   discovered_.erase(name);

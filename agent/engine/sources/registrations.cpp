@@ -10,6 +10,7 @@
 #include "engine/context.hpp"
 #include "engine/engine.hpp"
 #include "engine/runner.hpp"
+#include "engine/unregistration.hpp"
 
 namespace driftd::engine {
 namespace {
@@ -102,7 +103,7 @@ Task<Status> Engine::drop_registrar(Runner& runner, std::string why) {
   extras.row->notes.erase(kRegistrarPlaceNote);
   DRIFTD_CO_CHECK(co_await runner.ledger().commit_extras(std::move(extras)));
   std::vector<core::ResourceId> ids(1, core::ResourceId{std::string(core::kRegistration), runner.ledger().spec().name});
-  const auto status = co_await retire(runner.ledger(), std::move(ids), std::move(why));
+  const auto status = co_await retire(*context_, runner.ledger(), std::move(ids), std::move(why));
   co_return status;
 }
 

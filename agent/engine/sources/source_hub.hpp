@@ -17,6 +17,8 @@ namespace driftd::engine {
 inline const std::string kRegistrarNote = "spoken_by";
 /// The registrar's namespace in that source; absent if the source has no namespaces.
 inline const std::string kRegistrarPlaceNote = "spoken_in";
+/// Note in the row of a discovered backend: uid of the source that discovered it.
+inline const std::string kDiscovererNote = "discovered_by";
 /// Note in the row of a discovered backend: the namespace of its source in which it was found.
 inline const std::string kFoundIn = "found_in";
 /// Note of its endpoint, which may be missing in the registration because the source reports it as a resource of its

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rows of backends: how the engine finds the one of a backend, and what it says where no configuration does.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/task.hpp"
+#include "core/backend.hpp"
+#include "core/ports/store.hpp"
+
+namespace driftd::engine {
+
+/// Returns all rows of the store: present backends first, then those that were deleted, the latest first. Core thread.
+Task<Result<std::vector<core::BackendRow>>> rows_by_age(core::Store& store);
+
+/// Removes from `rows` and returns the row of a backend by its name or former name. A present backend comes before one
+/// that was deleted less than a week ago; otherwise the first match in `rows` wins.
+std::optional<core::BackendRow> extract_row(std::vector<core::BackendRow>& rows, const core::BackendSpec& spec,
+                                            Nanos now);
+
+/// Returns the uid of the source that discovered the backend, nullptr if it comes from the config. It lives as long as
+/// the row.
+const std::string* discovered_by(const core::BackendRow& row);
+
+/// Reads labels, patterns and endpoint of a backend that only its row describes into `spec`. `registration` is JSON;
+/// what it lacks stays as it was.
+void restore_from_registration(const std::string& registration, core::BackendSpec& spec);
+
+}  // namespace driftd::engine

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a backend, or a part of its resources, leaves the agent: its open drifts are retired, because nobody will read
+// them again.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/task.hpp"
+#include "core/ports/store.hpp"
+#include "core/resource.hpp"
+
+namespace driftd::engine {
+
+class Ledger;
+struct Context;
+
+/// Retires all open drifts of these resources, one commit for each; `reason` is in the audit log and in the events.
+/// The references must outlive the coroutine. Core thread.
+Task<Status> retire(Context& context, Ledger& ledger, std::vector<core::ResourceId> open, std::string reason);
+
+/// Unregisters a backend that has no runner, or whose runner has stopped: retires its open drifts, withdraws what it
+/// declares of others, and commits its row as deleted with a DELETED event. Fails with `conflict` if a decision was
+/// committed meanwhile; it can be called again after any failure. Core thread.
+Task<Status> unregister_backend(std::shared_ptr<Context> context, core::BackendRow row);
+
+}  // namespace driftd::engine
