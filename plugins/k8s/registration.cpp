@@ -5,6 +5,7 @@
 #include <cctype>
 
 #include "common/bounded_json.hpp"
+#include "common/utf8_text.hpp"
 #include "k8s/backend_types.hpp"
 #include "k8s/json_access.hpp"
 #include "k8s/kinds.hpp"
@@ -135,9 +136,7 @@ void add_credentials(const Definition& definition, const json& secret, json& con
 std::string cut(const std::string& text) {
   constexpr std::string_view kMark = " [cut]";
   if (text.size() <= kMostValue) return text;
-  std::size_t end = kMostValue - kMark.size();
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
-  return text.substr(0, end).append(kMark);
+  return std::string(common::utf8_prefix(text, kMostValue - kMark.size())).append(kMark);
 }
 
 void add_metadata(const Definition& definition, const Objects& objects, sdk::Record& record) {
