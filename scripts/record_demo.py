@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs `make demo ONCE=1` in a terminal of 132 columns and writes what it printed to docs/demo.svg, for README.md.
+"""Runs `make demo ONCE=1` in a terminal of 148 columns and writes what it printed to docs/demo.svg, for README.md.
 
     "$(tests/support/venv.sh rich==13.9.4)" scripts/record_demo.py
 
@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.text import Text
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-COLUMNS = 132
+COLUMNS = 148
 FRAME = """<svg class="rich-terminal" viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg">
 <title>make demo ONCE=1</title>
 <style>

@@ -18,17 +18,15 @@ constexpr int kFailuresToRevert = 3;               // failures of a version that
 
 }  // namespace
 
-/// Checks what can be checked before a worker of the new version is started.
+/// Checks what can be checked before a worker of the new version is started. Whether the settings fit its schema is
+/// checked when it is opened on trial, as for any worker.
 Status SupervisedSession::check_upgrade(const Plugin& next) const {
   if (spec_.isolation == core::SessionSpec::Isolation::in_process) {
     return fail(Code::unsupported, "in-process code stays loaded: restart the agent");
   }
   if (!next.info) return {};
   core::SessionSpec plain = spec_;
-  DRIFTD_CHECK(ipc::resolve_plain_settings(plain.settings_json, plain.secrets, next.info->settings_schema));
-  DRIFTD_TRY(const auto mistakes, ipc::validate_settings(next.info->settings_schema, plain.settings_json));
-  if (mistakes.empty()) return {};
-  return fail(Code::invalid, mistakes.front().path + ": " + mistakes.front().message);
+  return ipc::resolve_plain_settings(plain.settings_json, plain.secrets, next.info->settings_schema);
 }
 
 Task<void> SupervisedSession::try_upgrade(std::shared_ptr<SupervisedSession> self, Plugin next) {

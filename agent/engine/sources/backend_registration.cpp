@@ -135,7 +135,8 @@ Task<Status> BackendRegistration::write_claim_drift() {
   const bool never = asked.empty() && stored.revision == 0;  // the claim ended before it was stored
   core::Judgement judgement = core::judge_claims(ledger_.row().uid, stored, asked, context_->clock.wall());
   if (!never && (!judgement.transitions.empty() || judgement.next.baseline != stored.baseline)) {
-    DRIFTD_CO_CHECK(co_await ledger_.commit(std::move(stored), std::move(judgement), "who speaks for it"));
+    DRIFTD_CO_CHECK(
+        co_await ledger_.commit(std::move(stored), std::move(judgement), "which sources may report its registration"));
   }
   claims_.settle(asked);
   co_return Status{};

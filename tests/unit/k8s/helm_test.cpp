@@ -213,7 +213,7 @@ TEST(K8sHelm, OnlyTheRevisionThatIsShownIsUnpacked) {
       wrapped(R"({"chart":{},"info":{},"version":1,"manifest":")" + std::string(1u << 20, 'x') + "\"}");
   for (int i = 1; i <= 100; ++i) {
     secrets.push_back(revision(i, "deployed"));
-    if (i < 100) secrets.back()["data"]["release"] = i < 4 ? large : "no base64: unpacking it is told";
+    if (i < 100) secrets.back()["data"]["release"] = i < 4 ? large : "no base64: that it was unpacked is reported";
   }
   std::vector<sdk::Diagnostic> none;
   const auto records = releases(secrets, none);
