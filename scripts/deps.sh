@@ -11,7 +11,7 @@ libfmt-dev libsqlite3-dev libhiredis-dev libpq-dev libsimdjson-dev nlohmann-json
 libcli11-dev prometheus-cpp-dev libssl-dev libsystemd-dev libseccomp-dev libcjson-dev librdkafka-dev zlib1g-dev
 file dpkg-dev"
 demo="redis-server redis-tools postgresql postgresql-client nats-server"
-test="git clang-format-16 codespell python3-venv libgtest-dev libgmock-dev prometheus abigail-tools maven openjdk-17-jdk-headless openssl debootstrap
+test="git clang-format-16 codespell universal-ctags python3-venv libgtest-dev libgmock-dev prometheus abigail-tools maven openjdk-17-jdk-headless openssl debootstrap
 curl ca-certificates"
 # The example providers in Rust and Go; any toolchain on PATH that is not older than Debian's will do.
 command -v cargo >/dev/null && command -v rustc >/dev/null || test="$test cargo rustc"

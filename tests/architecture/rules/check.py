@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """check.py CHECK SOURCE BUILD: one architecture rule over all tracked files; prints offenders, exit 1 on any."""
 import concurrent.futures
+import functools
 import json
 import pathlib
 import re
@@ -9,6 +10,8 @@ import shlex
 import shutil
 import subprocess
 import sys
+
+import structure
 
 CHECK, SOURCE, BUILD = sys.argv[1], pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3])
 CACHE = ["ccache"] if shutil.which("ccache") else []
@@ -274,6 +277,8 @@ def links(files):
 
 
 CHECKS = {f.__name__: f for f in (includes, depth, headers, spdx, sleeps, suites, sizes, paths, format, words, spelling, links)}
+for rule in (structure.names, structure.functions, structure.members):
+    CHECKS[rule.__name__] = functools.partial(rule, SOURCE, rules=RULES)
 offenders = sorted(set(CHECKS[CHECK](tracked())))
 print("\n".join(offenders) if offenders else f"{CHECK}: clean")
 sys.exit(1 if offenders else 0)
