@@ -55,10 +55,13 @@ fuzz: ## libFuzzer on every parser of foreign data (clang-16); FUZZ_SECONDS=60 e
 bench: everything ## our own parts beside their bare floors
 	@ctest --test-dir build/release -L bench --verbose --no-tests=error
 
-tidy: everything ## clang-tidy over agent and plugins (apt install clang-tidy); half an hour
-	@run-clang-tidy -quiet -j $(JOBS) -p build/release '$(CURDIR)/(agent|plugins)/.*\.cpp'
+tidy: ## clang-tidy 16 over agent, check and plugins
+	@scripts/deps.sh build clang-tidy-16
+	@cmake --preset dev >/dev/null && cmake --build --preset dev --target generated
+	@run-clang-tidy-16 -quiet -j $(JOBS) -p build/dev '$(CURDIR)/(agent|check|plugins)/.*\.cpp'
 
-soak: everything ## the long forms of kill, storm and fuzz tests; log in docs/soak.md
+soak: everything ## clang-tidy, and the long forms of kill, storm and fuzz tests; log in docs/soak.md
+	@$(MAKE) tidy
 	@scripts/soak.sh
 	@$(MAKE) fuzz FUZZ=frames FUZZ_SECONDS=600
 	@$(MAKE) fuzz FUZZ_SECONDS=60

@@ -40,7 +40,7 @@ class Rendezvous {
 };
 
 Listing plain(const Instance& instance) {
-  const Listing out = listing_of(list(instance));
+  Listing out = listing_of(list(instance));
   const std::string differs = difference(instance.provider(), out, listing_of(list(instance)));
   if (!differs.empty())
     throw CheckNotMade(fmt::format("two plain refreshes differ: {}; see refresh.same_twice", differs));

@@ -69,7 +69,7 @@ std::string difference(const Provider& provider, const Listing& a, const Listing
   for (const auto& [identity, record] : a) {
     const auto other = b.find(identity);
     if (other == b.end()) return render(identity) + " is missing the second time";
-    if (const auto found = difference(provider, record, other->second); !found.empty()) return found;
+    if (auto found = difference(provider, record, other->second); !found.empty()) return found;
   }
   for (const auto& [identity, record] : b) {
     if (!a.contains(identity)) return render(identity) + " came only the second time";
@@ -86,7 +86,7 @@ std::string difference_over_time(const Subject& subject) {
     const CallTrace trace = instance->refresh();
     if (trace.status != DRIFTD_OK) return {};
     Listing now = listing_of(trace);
-    const std::string found = before ? difference(instance->provider(), *before, now) : "";
+    std::string found = before ? difference(instance->provider(), *before, now) : "";
     if (!found.empty()) return found;
     before = std::move(now);
     (void)::poll(nullptr, 0, kApartMs);

@@ -99,12 +99,19 @@ function(driftd_provider name)
   target_link_libraries(driftd_provider_${name} PRIVATE driftd_plugin_api driftd_options ${ARG_LIBS})
 endfunction()
 
+# driftd_generated(name files…): target `generated` makes these sources, too. It compiles nothing: clang-tidy needs no more.
+function(driftd_generated name)
+  add_custom_target(generated_${name} DEPENDS ${ARGN})
+  add_dependencies(generated generated_${name})
+endfunction()
+
 # driftd_embed(target file symbol): header <symbol>.hpp with `inline constexpr std::string_view symbol`, made at build time.
 function(driftd_embed target file symbol)
   set(out ${CMAKE_CURRENT_BINARY_DIR}/embed/${symbol}.hpp)
   add_custom_command(OUTPUT ${out}
     COMMAND ${CMAKE_COMMAND} -DIN=${file} -DOUT=${out} -DSYMBOL=${symbol} -P ${CMAKE_SOURCE_DIR}/cmake/embed.cmake
     DEPENDS ${file} ${CMAKE_SOURCE_DIR}/cmake/embed.cmake VERBATIM)
+  driftd_generated(${target}_${symbol} ${out})
   target_sources(${target} PRIVATE ${out})
   target_include_directories(${target} PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/embed)
 endfunction()

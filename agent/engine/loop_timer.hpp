@@ -12,7 +12,7 @@ namespace driftd::engine {
 class LoopTimer {
  public:
   using Time = asio::steady_timer::time_point;
-  explicit LoopTimer(asio::any_io_executor core) : timer_(std::move(core)) {}
+  explicit LoopTimer(const asio::any_io_executor& core) : timer_(core) {}
 
   /// Returns at `when`, or earlier after wake(). Returns at once after stop(). It must outlive the task.
   Task<void> wait_until(Time when) {

@@ -14,7 +14,7 @@
 
 namespace driftd::secrets {
 
-inline constexpr std::size_t kMaxAnswer = 64 * 1024;  ///< maximum bytes of a program's standard output
+inline constexpr std::size_t kMaxAnswer = 65'536;  ///< maximum bytes of a program's standard output
 
 /// A running program, the leader of its own session and process group. Its destructor kills the group and reaps the
 /// program.

@@ -48,7 +48,7 @@ Lister::Page Lister::page(sdk::Call& call, const Resource& resource, const std::
   });
   if (!response.ok()) throw refusal(response, what, resource.kind, resource.right("list", space));
   const json rest = parse_object(splitter.rest(), path).value;
-  const Page out{text(rest, {"metadata", "resourceVersion"}), text(rest, {"metadata", "continue"})};
+  Page out{text(rest, {"metadata", "resourceVersion"}), text(rest, {"metadata", "continue"})};
   if (out.resource_version.empty())
     throw sdk::Failure(DRIFTD_CORRUPT, what + ": a list without a resourceVersion", resource.kind);
   return out;

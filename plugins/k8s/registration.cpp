@@ -32,7 +32,7 @@ std::int64_t service_port(const Definition& definition, const json& service) {
 
 std::string host_of(const Definition& definition, const json& service, const Settings& settings) {
   if (!definition.service) return {};
-  const std::string external = text(service, {"spec", "externalName"});
+  std::string external = text(service, {"spec", "externalName"});
   if (text(service, {"spec", "type"}) == "ExternalName" && !external.empty()) return external;
   return definition.service->name + "." + definition.service->space + ".svc." + settings.cluster_domain;
 }

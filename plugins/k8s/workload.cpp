@@ -167,7 +167,7 @@ json volumes_of(const json& pod) {
 std::string replica_owner(const json& object, const std::vector<std::string>& owners) {
   for (const auto& field : list(object, {"metadata", "managedFields"})) {
     if (!find(field, {"fieldsV1", "f:spec"}).contains("f:replicas")) continue;
-    const std::string manager = text(field, {"manager"});
+    std::string manager = text(field, {"manager"});
     const auto matches = [&](const std::string& glob) { return sdk::glob_match(glob, manager); };
     if (std::any_of(owners.begin(), owners.end(), matches)) return manager;
   }

@@ -128,7 +128,7 @@ std::string Client::unused_topic_name() {
 
 std::string Client::cluster_id() const {
   char* id = rd_kafka_clusterid(handle_->get(), 0);  // known from the last answer
-  const std::string out = id == nullptr ? "" : id;
+  std::string out = id == nullptr ? "" : id;
   rd_kafka_mem_free(handle_->get(), id);
   return out;
 }
@@ -189,7 +189,7 @@ Client::Event Client::admin(sdk::Call& call, rd_kafka_admin_op_t op, const std::
     const auto slice = wait.slice(*handle_);
     rd_kafka_event_t* event = rd_kafka_queue_poll(queue.get(), static_cast<int>(slice.count()));
     if (event == nullptr) continue;
-    const Event out(event, &rd_kafka_event_destroy);
+    Event out(event, &rd_kafka_event_destroy);
     const auto error = rd_kafka_event_error(event);
     if (error == RD_KAFKA_RESP_ERR__TIMED_OUT || error == RD_KAFKA_RESP_ERR__TRANSPORT) {
       throw sdk::Failure(error == RD_KAFKA_RESP_ERR__TRANSPORT ? DRIFTD_UNAVAILABLE : DRIFTD_DEADLINE,

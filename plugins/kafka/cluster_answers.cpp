@@ -57,7 +57,7 @@ const std::vector<Configs>& ClusterAnswers::brokers() {
 }
 
 std::string ClusterAnswers::cluster_id(std::chrono::milliseconds timeout) {
-  const std::string now = client_.identity(call_, timeout);
+  std::string now = client_.identity(call_, timeout);
   if (!metadata_ || metadata_->cluster_id == now) return now;
   throw sdk::Failure(DRIFTD_UNAVAILABLE,
                      "another cluster answers than a moment ago: " + now + ", before " + metadata_->cluster_id);

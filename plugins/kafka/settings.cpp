@@ -106,7 +106,7 @@ void check_sasl(const Sasl& sasl, const SettingsReader& from) {
 }
 
 Sasl parse_sasl(SettingsReader from) {
-  const Sasl out{from.text("mechanism"), from.text("username"), from.text("password"), from.text("token")};
+  Sasl out{from.text("mechanism"), from.text("username"), from.text("password"), from.text("token")};
   from.finish();
   check_sasl(out, from);
   return out;

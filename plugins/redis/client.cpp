@@ -7,7 +7,7 @@
 namespace driftd::redis {
 namespace {
 
-constexpr std::size_t kPage = 16 * 1024;
+constexpr std::size_t kPage = 16'384;
 
 Reply convert(const redisReply& reply) {
   Reply out;

@@ -36,7 +36,7 @@ std::string one_line(std::string text) {
 /// SQLSTATE in a verbose error (`FATAL:  28P01: password …`): libpq hides it for failed connections. Empty: none.
 std::string state_of(const std::string& message) {
   for (auto at = message.find(":  "); at != std::string::npos; at = message.find(":  ", at + 1)) {
-    const std::string state = message.substr(at + 3, 5);
+    std::string state = message.substr(at + 3, 5);
     const bool plain = state.size() == 5 && std::all_of(state.begin(), state.end(), [](unsigned char c) {
                          return std::isdigit(c) != 0 || std::isupper(c) != 0;
                        });

@@ -41,7 +41,7 @@ json resource_of(const std::string& key, const std::string& module, json& index_
   return out;
 }
 
-struct Object {
+struct Object {  // NOLINT(bugprone-exception-escape): json's own move is declared noexcept
   json resource, instance;
 };
 

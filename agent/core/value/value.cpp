@@ -191,7 +191,7 @@ class Walker {
   }
 
   Result<Value> read_child(od::document& document, simdjson::simdjson_result<od::value> child, int depth) {
-    DRIFTD_TRY(od::value value, checked(document, std::move(child)));
+    DRIFTD_TRY(od::value value, checked(document, child));
     DRIFTD_TRY(const od::json_type type, checked(document, value.type()));
     return read(document, value, type, depth);
   }
@@ -216,7 +216,7 @@ class Walker {
     DRIFTD_TRY(od::array array, checked<od::array>(document, json.get_array()));
     Value::Array out;
     for (auto element : array) {
-      DRIFTD_TRY(Value value, read_child(document, std::move(element), depth));
+      DRIFTD_TRY(Value value, read_child(document, element, depth));
       out.push_back(std::move(value));
     }
     return Value(std::move(out));

@@ -43,7 +43,7 @@ std::string PendingReports::try_add(RegistrationReport report) {
   const bool all = report.record.tombstone && who.name_space.empty();  // drops all reports of that source
   erase(waiting,
         [&](const PendingReport& one) { return all ? one.report.source == report.source : one.report.who() == who; });
-  const std::string why = report.record.tombstone ? std::string() : no_room(waiting, report);
+  std::string why = report.record.tombstone ? std::string() : no_room(waiting, report);
   if (!report.record.tombstone && why.empty()) {
     Usage& usage = usage_[report.source];
     ++usage.reports;

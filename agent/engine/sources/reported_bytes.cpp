@@ -11,6 +11,14 @@ std::string no_room(std::size_t max, const char* whose) {
          "; the last report that fitted stays in force";
 }
 
+/// Takes `bytes` from one entry and erases it if nothing is left.
+template <class Key>
+void subtract(std::map<Key, std::size_t>& totals, const Key& key, std::size_t bytes) {
+  const auto found = totals.find(key);
+  found->second -= bytes;
+  if (found->second == 0) totals.erase(found);
+}
+
 }  // namespace
 
 std::size_t ReportedBytes::of(const core::Registrar& who) const {
@@ -36,8 +44,8 @@ void ReportedBytes::forget(const std::string& backend) {
   const auto found = entries_.extract(backend);
   if (!found) return;
   const Entry& entry = found.mapped();
-  if ((places_[entry.who] -= entry.bytes) == 0) places_.erase(entry.who);
-  if ((sources_[entry.who.source] -= entry.bytes) == 0) sources_.erase(entry.who.source);
+  subtract(places_, entry.who, entry.bytes);
+  subtract(sources_, entry.who.source, entry.bytes);
 }
 
 }  // namespace driftd::engine

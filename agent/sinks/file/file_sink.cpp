@@ -15,11 +15,11 @@ constexpr int kMaxInFlight = 512;
 
 class FileSink final : public core::Sink {
  public:
-  FileSink(std::string name, FileSettings settings, asio::any_io_executor io)
+  FileSink(std::string name, FileSettings settings, const asio::any_io_executor& io)
       : name_(std::move(name)),
         where_(settings.path.empty() ? "stdout" : settings.path.string()),
         file_(std::make_shared<LogFile>(std::move(settings))),
-        strand_(asio::make_strand(std::move(io))) {}
+        strand_(asio::make_strand(io)) {}
 
   core::RetryPolicy policy() const override { return {true, {}, kMaxInFlight}; }
   Task<Status> start() override {

@@ -108,7 +108,7 @@ Status LogFile::write(std::string_view line) {
     const ssize_t n = ::write(fd_, text.data() + written, text.size() - written);
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) {
-      const Status failed = failure("write");
+      Status failed = failure("write");
       if (ours_ && written > 0 && ::ftruncate(fd_, size_) != 0) return failure("cut a half-written line of");
       return failed;
     }

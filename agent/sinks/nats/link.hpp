@@ -39,7 +39,7 @@ struct Ack {
 
 /// One event in flight: its messages and the worst of their answers. Core thread.
 struct Flight {
-  Flight(asio::any_io_executor core, std::int64_t number) : done(std::move(core)), event(number) {}
+  Flight(const asio::any_io_executor& core, std::int64_t number) : done(core), event(number) {}
   asio::steady_timer done;
   std::int64_t event;  ///< its seq; 0 for a replay
   int left = 0;

@@ -45,7 +45,7 @@ void fail_all(Parcel& parcel, natsStatus status) {
 
 /// The parcels of one batch.
 struct Publisher::Batch {
-  explicit Batch(asio::any_io_executor core) : over(std::move(core), asio::steady_timer::time_point::max()) {}
+  explicit Batch(const asio::any_io_executor& core) : over(core, asio::steady_timer::time_point::max()) {}
   std::vector<std::shared_ptr<Parcel>> parcels;
   bool done = false;
   asio::steady_timer over;
