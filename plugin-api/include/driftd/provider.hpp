@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // C++20 SDK of the provider ABI: derive from driftd::sdk::Instance, describe the plugin with a driftd::sdk::Plugin, and
 // write DRIFTD_PROVIDER(plugin_function). Exceptions never cross the border: a Failure becomes its status and a
-// diagnostic, anything else DRIFTD_INTERNAL with its text.
+// diagnostic, anything else DRIFTD_INTERNAL with its text. A provider includes this header only; where to look next:
+//   sdk/instance.hpp    what a provider implements            sdk/call.hpp         what it may ask of the host in a
+//   call sdk/types.hpp       records, diagnostics, health          sdk/extensions.hpp   values of watch, discover,
+//   apply, diff sdk/scope.hpp       the settings include and exclude      sdk/barrier.hpp      where exceptions end
 #pragma once
 
 #include "driftd/sdk/extension_tables.hpp"
@@ -10,12 +13,16 @@
 
 namespace driftd::sdk::detail {
 
-/// The tables for one plugin function `P`; static, so that the same library may be opened for many backends.
+/// The tables for one plugin function `P`; static, so that the same library may be opened for many backends. Each
+/// function converts the arguments of the ABI, calls the Plugin or the Instance on the host's thread, and turns what is
+/// thrown into a status. All that an argument points to is borrowed and copied before the provider sees it.
 template <const Plugin& (*P)()>
 struct Table {
+  /// Pushes Plugin::describe as it is; the host refuses a plugin whose text differs from one time to the next.
   static driftd_status describe(driftd_push_fn push, void* user) {
     return guarded([&] { return push(user, str(P().describe)), DRIFTD_OK; });
   }
+  /// Pushes the document of Plugin::schemas; NOT_FOUND for a name that is not in it.
   static driftd_status schema(driftd_str what, driftd_push_fn push, void* user) {
     return guarded([&] {
       const auto found = P().schemas.find(std::string(view(what)));
@@ -23,6 +30,7 @@ struct Table {
       return push(user, str(found->second)), DRIFTD_OK;
     });
   }
+  /// Makes the instance and gives it to the host, which ends it with close(). `out` is untouched on failure.
   static driftd_status open(driftd_call handle, const driftd_open_args* given, driftd_instance* out) {
     return guarded(handle, [&](Call& call) {
       const auto args = adopt(given);
@@ -32,6 +40,7 @@ struct Table {
       *out = made.release();
     });
   }
+  /// Copies the identities by the host's stride and passes them to Instance::read.
   static driftd_status read(driftd_instance instance, driftd_call handle, const driftd_identity* ids,
                             std::uint32_t count, std::uint32_t stride) {
     return guarded(handle, [&](Call& call) {
@@ -44,6 +53,7 @@ struct Table {
       self(instance).read(call, wanted);
     });
   }
+  /// Passes the request to Instance::refresh. `result` keeps the host's zeros if that throws.
   static driftd_status refresh(driftd_instance instance, driftd_call handle, const driftd_refresh_args* given,
                                driftd_refresh_result* result) {
     return guarded(handle, [&](Call& call) {
@@ -55,6 +65,7 @@ struct Table {
       result->next_ms = out.next_ms;
     });
   }
+  /// UNSUPPORTED unless Plugin::has_diff. Has no call, so the text of a Failure is lost and only its code is left.
   static driftd_status diff(driftd_instance instance, const driftd_diff_args* given, driftd_verdict_fn push,
                             void* user) {
     return guarded([&] {
@@ -69,7 +80,7 @@ struct Table {
       return DRIFTD_OK;
     });
   }
-  /// A system that is down is a report, not a failure.
+  /// A system that is down is a report, not a failure: a Failure with UNAVAILABLE becomes DOWN with its text.
   static Health health_of(driftd_instance instance, Call& call) {
     try {
       return self(instance).health(call);
@@ -78,6 +89,7 @@ struct Table {
       return {DRIFTD_HEALTH_DOWN, 0, e.what()};
     }
   }
+  /// Pushes exactly one report, or none and a status.
   static driftd_status health(driftd_instance instance, driftd_call handle, driftd_health_fn push, void* user) {
     return guarded(handle, [&](Call& call) {
       const Health h = health_of(instance, call);
@@ -86,15 +98,19 @@ struct Table {
       push(user, &out);
     });
   }
+  /// Has no status, so what Instance::wake throws is lost.
   static void wake(driftd_instance instance) {
     guarded([&] { return self(instance).wake(), DRIFTD_OK; });
   }
+  /// Deletes the instance, on a thread of the host; no other call is in progress.
   static void close(driftd_instance instance) {
     guarded([&] { return delete static_cast<Instance*>(instance), DRIFTD_OK; });
   }
+  /// All slots are filled: what a plugin does not have answers UNSUPPORTED.
   static constexpr driftd_provider_table kTable{
       sizeof(driftd_provider_table), 0, &describe, &schema, &open, &read, &refresh, &diff, &health, &wake, &close,
       &ExtensionTables<P>::query};
+  /// What the exported symbol does: keeps the host's table and hands out ours. Always OK; may be called again.
   static driftd_status entry(const driftd_host_table* table, const driftd_offer*, driftd_accept* out) {
     // minor_needed is 0: any host of this major will do
     take_host(table);
@@ -107,7 +123,8 @@ struct Table {
 
 }  // namespace driftd::sdk::detail
 
-/// Defines the one exported symbol for `const driftd::sdk::Plugin& plugin()`.
+/// Defines the one exported symbol for `const driftd::sdk::Plugin& plugin()`. Write it once in a library, outside of
+/// any namespace; everything else of the library should be hidden.
 #define DRIFTD_PROVIDER(plugin)                                                                                       \
   extern "C" DRIFTD_EXPORT driftd_status driftd_provider_v1(const driftd_host_table* host, const driftd_offer* offer, \
                                                             driftd_accept* out) {                                     \

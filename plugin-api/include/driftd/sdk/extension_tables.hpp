@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the ABI's extension tables to Instance and Plugin.
+// From the ABI's extension tables to Instance and Plugin. Providers do not call anything here.
 #pragma once
 
 #include "driftd/sdk/barrier.hpp"
@@ -7,8 +7,10 @@
 
 namespace driftd::sdk::detail {
 
+/// The object behind a handle that Table::open gave to the host; the host never passes another one.
 inline Instance& self(driftd_instance instance) { return *static_cast<Instance*>(instance); }
 
+/// Copies an array of the host. `stride` is the host's size of one element, which may not be ours.
 inline std::vector<Change> changes_of(const driftd_change* changes, std::uint32_t count, std::uint32_t stride) {
   std::vector<Change> out;
   const auto* at = reinterpret_cast<const char*>(changes);
@@ -19,11 +21,15 @@ inline std::vector<Change> changes_of(const driftd_change* changes, std::uint32_
   return out;
 }
 
+/// The functions of the extension tables for one plugin function `P`: each converts its arguments, calls the Instance
+/// and turns what it throws into a status (barrier.hpp). What they answer, and on which thread, is in driftd/ext/*.h.
 template <const Plugin& (*P)()>
 struct ExtensionTables {
+  /// driftd_watch_table.watch: blocks on a thread of the host until the call is cancelled.
   static driftd_status watch(driftd_instance instance, driftd_call handle, const driftd_watch_args* args) {
     return guarded(handle, [&](Call& call) { self(instance).watch(call, std::string(view(adopt(args).cursor))); });
   }
+  /// driftd_discover_table.discover. `result` is only written if the Instance returns.
   static driftd_status discover(driftd_instance instance, driftd_call handle, const driftd_discover_args* given,
                                 driftd_discovered_fn push, void* user, driftd_discover_result* result) {
     return guarded(handle, [&](Call& call) {
@@ -33,6 +39,7 @@ struct ExtensionTables {
       result->next_ms = out.next_ms;
     });
   }
+  /// driftd_upgrade_table.upgrade: pure, so it needs no instance and no call.
   static driftd_status upgrade(const driftd_upgrade_args* given, driftd_push_fn push, void* user) {
     return guarded([&] {
       const auto args = adopt(given);
@@ -40,6 +47,7 @@ struct ExtensionTables {
       return push(user, str(out)), DRIFTD_OK;
     });
   }
+  /// driftd_apply_table.apply: pushes exactly one outcome, or none and a status.
   static driftd_status apply(driftd_instance instance, driftd_call handle, const driftd_apply_args* given,
                              driftd_applied_fn push, void* user) {
     return guarded(handle, [&](Call& call) {
@@ -65,12 +73,14 @@ struct ExtensionTables {
     });
   }
 
+  /// driftd_provider_table.query: the table of an extension that the Plugin has, at the one revision that this header
+  /// knows; null for any other. The tables are static, as the ABI demands.
   static const void* query(driftd_str id, std::uint32_t revision) {
     static constexpr driftd_watch_table kWatch{sizeof(driftd_watch_table), 0, &watch};
     static constexpr driftd_discover_table kDiscover{sizeof(driftd_discover_table), 0, &discover};
     static constexpr driftd_upgrade_table kUpgrade{sizeof(driftd_upgrade_table), 0, &upgrade};
     static constexpr driftd_apply_table kApply{sizeof(driftd_apply_table), 0, &apply};
-    const void* out = nullptr;
+    const void* out = nullptr;  // also if P() throws: an extension that is not offered
     guarded([&] {
       const Plugin& plugin = P();
       const auto offer = [&](const char* name, std::uint32_t at, bool has, const void* table) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A host that is older than this header has a shorter table.
+// A host that is older than this header has a shorter table, and a function behind its end must not be called. So a
+// provider that was built today runs under every host of this major version, and needs no checks of its own.
 #pragma once
 
 #include <cstring>
@@ -9,10 +10,12 @@
 
 namespace driftd::sdk::detail {
 
-/// A table in which each function says that the host does not have it. Only what minors after 1.0 add is ever missing.
+/// Returns a full table whose functions do without the host: what could be lost answers UNSUPPORTED, a log line and a
+/// diagnostic are dropped, nothing is cancelled or late, a permit is given. Only what minors after 1.0 add is ever
+/// missing, so for a host of 1.0 none of these is used.
 inline driftd_host_table bare_host() {
   driftd_host_table t{};
-  t.size = sizeof t;
+  t.size = sizeof t;  // ours: after the copy in take_host() no slot is missing
   t.now = []() -> std::int64_t { return 0; };
   t.log = [](driftd_call, std::int32_t, driftd_str, const driftd_kv*, std::uint32_t) {};
   t.metric = [](driftd_call, driftd_str, double) -> driftd_status { return DRIFTD_UNSUPPORTED; };
@@ -30,12 +33,13 @@ inline driftd_host_table bare_host() {
   return t;
 }
 
-/// Keeps the host's table, or a full one that stands in for what an older host does not have. [any thread]
+/// Sets `host`: to the given table, or to a copy in which bare_host() fills what an older, shorter one does not have. A
+/// second call with the same table changes nothing. [any thread]
 inline void take_host(const driftd_host_table* given) {
-  static std::mutex mutex;
+  static std::mutex mutex;  // driftd_provider_v1 may be called more than once, on any thread
   static driftd_host_table table = bare_host();
   const std::lock_guard lock(mutex);
-  if (given->size < sizeof *given && host != &table) {
+  if (given->size < sizeof *given && host != &table) {  // not written twice: other threads may be reading it
     std::memcpy(&table, given, given->size);
     table.size = sizeof table;
     host = &table;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Which resources the settings of a backend include. Pure; any thread.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +9,8 @@
 
 namespace driftd::sdk {
 
-/// `*` is any run of characters, all else is literal.
+/// Returns true if the whole text fits. `*` is any run of characters, `/` included, all else is literal. Goes back to
+/// the last `*` only, so it takes at most |glob| * |text| steps, whatever the operator wrote.
 inline bool glob_match(std::string_view glob, std::string_view text) {
   std::size_t g = 0, t = 0, star = std::string_view::npos, resume = 0;
   while (t < text.size()) {
@@ -31,15 +33,17 @@ inline bool glob_match(std::string_view glob, std::string_view text) {
 /// include: everything. The agent applies them too, so a provider that ignores them is only slower. read() also
 /// answers for resources out of scope.
 struct Scope {
-  std::vector<std::string> include, exclude;
+  std::vector<std::string> include, exclude;  ///< globs as the settings have them
 
+  /// Returns true if the resource is in scope. An exclude wins over an include.
   bool wants(std::string_view kind, std::string_view id) const {
     const std::string whole = std::string(kind) + "/" + std::string(id);
     const auto covers = [&](const std::string& glob) { return glob == kind || glob_match(glob, whole); };
     if (std::any_of(exclude.begin(), exclude.end(), covers)) return false;
     return include.empty() || std::any_of(include.begin(), include.end(), covers);
   }
-  /// False when nothing of this kind can be in scope: it need not be listed at all.
+  /// Returns false if nothing of this kind can be in scope: it need not be listed at all. True if in doubt, so each
+  /// resource is still asked about with wants().
   bool wants_kind(std::string_view kind) const {
     const auto all_of_it = [&](const std::string& glob) { return glob == kind || glob == std::string(kind) + "/*"; };
     if (std::any_of(exclude.begin(), exclude.end(), all_of_it)) return false;
@@ -50,7 +54,7 @@ struct Scope {
     };
     return include.empty() || std::any_of(include.begin(), include.end(), some_of_it);
   }
-  /// A text that differs if the scope differs: put it into cursors, because one of another scope is not valid.
+  /// Returns a text that differs if the scope differs: put it into cursors, because one of another scope is not valid.
   std::string text() const {
     std::string out;  // with lengths: a glob may hold any character
     for (const auto& glob : include) out += "+" + std::to_string(glob.size()) + ":" + glob;

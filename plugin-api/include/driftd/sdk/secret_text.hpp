@@ -15,6 +15,7 @@
 namespace driftd::sdk {
 namespace secret_text_detail {
 
+/// Returns the name before the `=` or `:` at `end`, in lower case and without `_` and `-`; empty if there is none.
 inline std::string key_before(std::string_view text, std::size_t end) {
   while (end > 0 && (text[end - 1] == ' ' || text[end - 1] == '"' || text[end - 1] == '\'')) --end;
   std::size_t begin = end;
@@ -28,6 +29,7 @@ inline std::string key_before(std::string_view text, std::size_t end) {
   return out;
 }
 
+/// True if a name from key_before() is one of a secret: `dbpassword`, `apikey`, `sig`.
 inline bool secret_key(std::string_view key) {
   constexpr std::array<std::string_view, 14> kEnds = {
       "password",  "passwd",     "pwd",       "passphrase", "secret",    "token",      "apikey",
@@ -100,26 +102,26 @@ inline bool may_hold_secret(std::string_view text) {
   if (const auto jwt = text.find("eyJ"); jwt != text.npos && text.find(".eyJ", jwt) != text.npos) return true;
   struct Known {
     std::string_view prefix;
-    std::size_t letters;
+    std::size_t letters;  ///< fewest that follow in a real key
   };
-  constexpr std::array<Known, 13> kKnown = {{{"AKIA", 16},
-                                             {"ASIA", 16},
-                                             {"AIza", 30},
-                                             {"ya29.", 20},
-                                             {"ghp_", 30},
-                                             {"gho_", 30},
-                                             {"ghs_", 30},
-                                             {"github_pat_", 20},
-                                             {"glpat-", 16},
-                                             {"xoxb-", 10},
-                                             {"xoxp-", 10},
-                                             {"sk_live_", 16},
-                                             {"hvs.", 20}}};
+  constexpr std::array<Known, 13> kKnown = {{{"AKIA", 16},         // AWS access key
+                                             {"ASIA", 16},         // AWS, temporary
+                                             {"AIza", 30},         // Google API key
+                                             {"ya29.", 20},        // Google OAuth access token
+                                             {"ghp_", 30},         // GitHub: personal,
+                                             {"gho_", 30},         // OAuth,
+                                             {"ghs_", 30},         // installation of an app,
+                                             {"github_pat_", 20},  // fine-grained
+                                             {"glpat-", 16},       // GitLab
+                                             {"xoxb-", 10},        // Slack: bot,
+                                             {"xoxp-", 10},        // user
+                                             {"sk_live_", 16},     // Stripe
+                                             {"hvs.", 20}}};       // HashiCorp Vault
   return std::any_of(kKnown.begin(), kKnown.end(),
                      [&](const Known& one) { return has_key(text, one.prefix, one.letters); });
 }
 
-/// The text with user-info, query and fragment cut from every URL in it: what is shown of an address.
+/// Returns the text with user-info, query and fragment cut from every URL in it: what is shown of an address.
 inline std::string without_credentials(std::string_view text) {
   std::string out;
   for (auto scheme = text.find("://"); scheme != text.npos; scheme = text.find("://")) {
