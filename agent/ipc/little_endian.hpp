@@ -12,12 +12,13 @@ namespace driftd::ipc {
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
               "agent and worker are of one machine: its order is the wire's");
 
-/// Appends the low `bytes` bytes of `value`.
+/// Appends the low `bytes` bytes of `value`, 1 to 8.
 inline void put_le(std::string& out, std::uint64_t value, int bytes) {
   out.append(reinterpret_cast<const char*>(&value), static_cast<std::size_t>(bytes));
 }
 
-/// Returns the number in the first `bytes` bytes of `in`, which must have that many.
+/// Returns the number in the first `bytes` bytes of `in`, which must have that many: 1 to 8.
+/// The caller checks the size, because both have another answer to a short text.
 inline std::uint64_t get_le(std::string_view in, int bytes) {
   std::uint64_t value = 0;
   std::memcpy(&value, in.data(), static_cast<std::size_t>(bytes));

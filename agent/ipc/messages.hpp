@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The payloads of the frames in wire.hpp. `fields` lists the members of a struct once, for writing and for reading.
+// The payloads of the frames in wire.hpp. `fields` lists the members of a struct once, for writing and for reading, in
+// the order of the wire. A call begins with its deadline, which the worker reads first (but `open` and `demote`).
 #pragma once
 
 #include <map>
@@ -12,9 +13,8 @@
 
 namespace driftd {
 
-constexpr Code last_of(Code) {
-  return Code::internal;
-}  ///< highest number of each enum on the wire: higher ones are not decoded
+/// Returns the highest number of each enum on the wire: higher ones are not decoded.
+constexpr Code last_of(Code) { return Code::internal; }
 
 }  // namespace driftd
 
@@ -67,11 +67,11 @@ namespace driftd::ipc {
 
 /// load: which plugin to load. The result carries a LoadAnswer.
 struct Load {
-  std::string file;  ///< for people: the bytes arrive as a descriptor
-  bool in_process = false;
+  std::string file;                     ///< for people: the bytes arrive as a descriptor
+  bool in_process = false;              ///< in the agent itself: without a jail and without a guard of the process
   std::vector<std::string> read_paths;  ///< paths of the settings that the jail leaves readable
-  bool unix_sockets = false, jail_kills = false;
-  std::vector<std::string> experimental;  ///< extensions that the operator allows
+  bool unix_sockets = false, jail_kills = false;  ///< the jail allows AF_UNIX; a denied system call ends the process
+  std::vector<std::string> experimental;          ///< extensions that the operator allows
 };
 template <class A>
 void fields(A& a, Load& v) {
@@ -80,10 +80,10 @@ void fields(A& a, Load& v) {
 
 /// What a plugin says of itself, as text; both sides read it with provider_info.hpp.
 struct LoadAnswer {
-  std::string file, describe, settings_schema;
-  std::map<std::string, std::string> kinds;  ///< kind → driftd-schema/1 document
-  std::string jail;                          ///< the worker's jail: `landlock 7, seccomp`; empty: in-process
-  std::vector<core::Extension> extensions;   ///< adopted by this host
+  std::string file, describe, settings_schema;  ///< path, for people; two JSON documents of at most kMaxDocument
+  std::map<std::string, std::string> kinds;     ///< kind → driftd-schema/1 document
+  std::string jail;                             ///< the worker's jail: `landlock 7, seccomp`; empty: in-process
+  std::vector<core::Extension> extensions;      ///< adopted by this host
 };
 template <class A>
 void fields(A& a, LoadAnswer& v) {
@@ -92,12 +92,12 @@ void fields(A& a, LoadAnswer& v) {
 
 /// open: opens one instance. Secrets stay in the worker's memory.
 struct Open {
-  std::string backend, settings_json;
-  std::map<std::string, std::string> secrets;
-  std::string key_id, key;  ///< the key with which the worker redacts
-  std::uint64_t digest_seed = 0, max_records = 0, max_bytes = 0;
-  std::int64_t deadline_ns = 0;  ///< CLOCK_MONOTONIC, as everywhere below
-  std::vector<core::RedactRule> redact;
+  std::string backend, settings_json;          ///< name for log lines; settings whose sensitive values are tokens
+  std::map<std::string, std::string> secrets;  ///< token → bytes
+  std::string key_id, key;                     ///< the key with which the worker redacts
+  std::uint64_t digest_seed = 0, max_records = 0, max_bytes = 0;  ///< seed of XXH3; budgets of one refresh
+  std::int64_t deadline_ns = 0;                                   ///< CLOCK_MONOTONIC, as everywhere below
+  std::vector<core::RedactRule> redact;                           ///< the rules of the config, in order
 };
 template <class A>
 void fields(A& a, Open& v) {
@@ -107,9 +107,9 @@ void fields(A& a, Open& v) {
 
 struct RefreshCall {
   std::int64_t deadline_ns = 0;
-  bool full = false;
-  std::string cursor;
-  std::vector<std::string> kinds;
+  bool full = false;               ///< list everything, without shortcuts
+  std::string cursor;              ///< of the last stored checkpoint; empty: from the start
+  std::vector<std::string> kinds;  ///< empty: all that the settings include
 };
 template <class A>
 void fields(A& a, RefreshCall& v) {
@@ -118,7 +118,7 @@ void fields(A& a, RefreshCall& v) {
 
 struct ReadCall {
   std::int64_t deadline_ns = 0;
-  std::vector<core::ResourceId> ids;
+  std::vector<core::ResourceId> ids;  ///< never a stand-in, which the provider does not know
 };
 template <class A>
 void fields(A& a, ReadCall& v) {
@@ -127,8 +127,8 @@ void fields(A& a, ReadCall& v) {
 
 /// For health and watch.
 struct PlainCall {
-  std::int64_t deadline_ns = 0;
-  std::string cursor;
+  std::int64_t deadline_ns = 0;  ///< of a watch: the maximum
+  std::string cursor;            ///< watch only; empty: from now
 };
 template <class A>
 void fields(A& a, PlainCall& v) {
@@ -136,16 +136,16 @@ void fields(A& a, PlainCall& v) {
 }
 
 struct DemoteChange {
-  std::uint32_t index = 0;
-  std::string path, old_value, new_value;
+  std::uint32_t index = 0;                 ///< which change of the caller's list it is
+  std::string path, old_value, new_value;  ///< attribute path; JSON texts, empty: absent. Never a credential
 };
 template <class A>
 void fields(A& a, DemoteChange& v) {
   a(v.index, v.path, v.old_value, v.new_value);
 }
 struct DemoteCall {
-  core::ResourceId id;
-  std::vector<DemoteChange> changes;
+  core::ResourceId id;                ///< the resource; the call has no deadline of its own on the wire
+  std::vector<DemoteChange> changes;  ///< at least one
 };
 template <class A>
 void fields(A& a, DemoteCall& v) {
@@ -155,9 +155,9 @@ void fields(A& a, DemoteCall& v) {
 /// The result of a call. `body` is the encoded answer: LoadAnswer, RefreshAnswer, HealthReport, Demotions, or one of
 /// ext_messages.hpp.
 struct CallResult {
-  Code code = Code::ok;
-  std::string message, body;
-  std::int64_t retry_after_ms = 0;
+  Code code = Code::ok;                        ///< of the plugin's function, or why the worker refused the call
+  std::string message, body;                   ///< why, for people, without secrets; the encoded answer, empty if none
+  std::int64_t retry_after_ms = 0;             ///< of the last diagnostic; 0: the agent decides
   std::string budget_hit;                      ///< the budget that this call exceeded: records | bytes | files
   std::uint64_t misuses = 0;                   ///< number of ABI rules that the plugin broke since the last result
   std::string misuse;                          ///< text of the first of them
@@ -169,8 +169,8 @@ void fields(A& a, CallResult& v) {
   a(v.code, v.message, v.body, v.retry_after_ms, v.budget_hit, v.misuses, v.misuse, v.rules, v.denied_secrets);
 }
 struct RefreshAnswer {
-  bool unchanged = false;
-  std::int64_t next_ms = 0;
+  bool unchanged = false;    ///< nothing changed since the cursor, so no record was sent
+  std::int64_t next_ms = 0;  ///< as the plugin asks for it; 0: the agent decides
 };
 template <class A>
 void fields(A& a, RefreshAnswer& v) {

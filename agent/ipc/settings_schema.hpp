@@ -24,12 +24,13 @@ struct SettingsError {
 Result<std::vector<SettingsError>> validate_settings(std::string_view schema_json, std::string_view settings_json);
 
 /// Returns the paths of the settings that the schema calls `writeOnly` (secrets): `settings.password`; `[]` stands for
-/// any list element.
+/// any list element. Returns `corrupt` if the schema is not a JSON object or a `writeOnly` in it is not true or false.
 Result<std::vector<std::string>> sensitive_settings(std::string_view schema_json);
 
 /// When the config was read, each secret reference became a token. Replaces the token by the value in settings that the
 /// schema does not call sensitive; sensitive settings keep it. The values stay in `secrets`, because the scrubber must
-/// know them. Idempotent.
+/// know them. Idempotent. Fails as sensitive_settings() does, or if the settings are not valid JSON; they are unchanged
+/// then.
 Status resolve_plain_settings(std::string& settings_json, const std::map<std::string, std::string>& secrets,
                               std::string_view schema_json);
 

@@ -8,8 +8,10 @@
 
 namespace driftd::ipc {
 
+/// Returns true if all of the text is valid UTF-8; also for the empty text.
 bool is_utf8(std::string_view text);
-/// Returns up to `max_bytes` bytes of the text. Bytes that are not valid UTF-8 become `?`.
+/// Returns up to `max_bytes` bytes of the text. Bytes that are not valid UTF-8 become `?`. A
+/// sequence that does not fit is left out whole.
 std::string printable(std::string_view text, std::size_t max_bytes);
 /// Like printable(), on one line: what a terminal or a line reader would act on (base/escape.hpp) also becomes `?`.
 std::string one_line(std::string_view text, std::size_t max_bytes);
@@ -18,7 +20,8 @@ std::string one_line(std::string_view text, std::size_t max_bytes);
 /// cell.
 std::string as_sentence(std::string_view text);
 
-/// Removes an instance's secrets from what leaves the worker. Immutable; any thread.
+/// Removes an instance's secrets from what leaves the worker, and in the agent once more from what a worker sent. Holds
+/// the secrets in plain text. Immutable; any thread.
 class Scrubber {
  public:
   Scrubber() = default;
@@ -39,7 +42,7 @@ class Scrubber {
   /// that does not end before the cut. So callers pass texts as they came and never cut them before. The cost depends
   /// on `max_bytes` and the longest secret, not on the length of the text.
   std::string printable(std::string_view text, std::size_t max_bytes) const;
-  std::string one_line(std::string_view text, std::size_t max_bytes) const;
+  std::string one_line(std::string_view text, std::size_t max_bytes) const;  ///< the same on one line
   /// Returns how many bytes behind its cut a text must keep, so that a secret across the cut is recognized.
   std::size_t lookahead() const;
   /// For bodies and status. Removes only secrets of 12 bytes or more, plain or JSON-escaped; shorter ones (`postgres`)
@@ -53,7 +56,7 @@ class Scrubber {
   void add_parts(std::string_view text);
   void add_lines(std::string_view secret);
   std::string scrub_prefix(std::string_view text, std::size_t max_bytes) const;
-  std::vector<std::string> all_, long_;  ///< longest first
+  std::vector<std::string> all_, long_;  ///< forms for text() and for document(), longest first
 };
 
 }  // namespace driftd::ipc
