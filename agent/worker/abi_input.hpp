@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// From what a plugin passes through the ABI to our own values: copied, bounded, checked as UTF-8, and without secrets.
+// All of it runs on the thread of the plugin's call.
 #pragma once
 
 #include "ipc/limits.hpp"
@@ -35,11 +37,16 @@ struct EmittedRecords {
 /// unknown; no record is taken then.
 Result<EmittedRecords> read_records(LoadedInstance& instance, const driftd_record* records, std::uint32_t count,
                                     std::uint32_t stride);
+/// Returns `invalid` if type, kind, cursor or backend breaks a rule.
 Result<core::Mark> read_mark(const LoadedInstance& instance, const driftd_mark& mark);
+/// Copies a diagnostic, with its texts cut and scrubbed. Never fails: it may be all that is known about a failure. A
+/// text that breaks a rule counts as a misuse.
 core::Diagnostic read_diagnostic(LoadedInstance& instance, const driftd_diagnostic& diagnostic);
+/// The same for a health report; a state that this host does not know becomes `unknown`.
 core::HealthReport read_health(LoadedInstance& instance, const driftd_health& health);
+/// A discovered backend after it was read.
 struct BackendInput {
-  core::Discovered backend;
+  core::Discovered backend;  ///< its endpoints without credentials
   std::string fault;  ///< what is wrong with its metadata, of which only `defined_in` is kept; empty if nothing is
 };
 /// Returns `invalid` with the member that breaks its rule.

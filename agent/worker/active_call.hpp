@@ -16,26 +16,27 @@
 
 namespace driftd::worker {
 
-/// One opened instance of a plugin as the host knows it. Immutable after open, except for the counters.
+/// One opened instance of a plugin as the host knows it. Owned by a ProviderHost, which fills it while it loads and
+/// opens; immutable after open, except for the counters, so the threads of all calls read it.
 struct LoadedInstance {
-  const Library* library = nullptr;
-  std::shared_ptr<const core::ProviderInfo> info;
+  const Library* library = nullptr;                ///< null until loaded; lives as long as the process
+  std::shared_ptr<const core::ProviderInfo> info;  ///< what the plugin says of itself
   Extensions extensions;
-  std::set<std::string> metrics;
-  ipc::Open open;
-  core::RedactionKey key;
-  ipc::Scrubber scrubber;
-  core::Disclosure disclosure;
+  std::set<std::string> metrics;  ///< names that describe declares
+  ipc::Open open;                 ///< settings, secrets and budgets, as the agent sent them
+  core::RedactionKey key;         ///< with which secrets in records become digests
+  ipc::Scrubber scrubber;         ///< of the secrets in `open`
+  core::Disclosure disclosure;    ///< which values may be shown
 
   /// Counts a broken rule of the ABI, which the next result reports; `what` is `function: what it did`. [any thread]
   void misuse(const std::string& what);
   void deny_secret();  ///< counts as a misuse and separately
   struct Misuses {
-    std::uint64_t count = 0, denied_secrets = 0;
-    std::string first;
-    std::map<std::string, std::uint64_t> by_function;
+    std::uint64_t count = 0, denied_secrets = 0;       ///< all; those of secret() with a foreign token
+    std::string first;                                 ///< text of the first of them
+    std::map<std::string, std::uint64_t> by_function;  ///< function of the ABI → number
   };
-  Misuses drain_misuses();
+  Misuses drain_misuses();  ///< returns what was counted since the last time. [any thread]
   /// Limits the log lines of this instance: 20 a second, bursts of 100. Returns nullopt if the line must be dropped,
   /// else how many were dropped before it. [any]
   std::optional<std::uint64_t> may_log();
@@ -43,15 +44,16 @@ struct LoadedInstance {
 
  private:
   std::mutex mutex_;
-  Misuses misuses_;
+  Misuses misuses_;  ///< guarded by mutex_, as all below
   RateLimiter logs_{std::chrono::milliseconds(50), 100}, metrics_{std::chrono::milliseconds(2), 10'000};
-  std::uint64_t log_dropped_ = 0;
+  std::uint64_t log_dropped_ = 0;  ///< lines since the last one that was sent
 };
 
 std::int64_t mono_ns();  ///< CLOCK_MONOTONIC
 
 /// A call of the agent as the worker runs it. The owner thread runs the plugin's function; cancel, credit and permitted
-/// come from the reader thread.
+/// come from the reader thread. Shared by the ProviderHost, by the thread that runs it, and by CallTable while the
+/// plugin may use its handle.
 class ActiveCall {
  public:
   ActiveCall(std::uint64_t id, ipc::FrameType type, std::int64_t deadline_ns, LoadedInstance& instance,
@@ -65,40 +67,46 @@ class ActiveCall {
   ActiveCall(const ActiveCall&) = delete;
   ActiveCall& operator=(const ActiveCall&) = delete;
 
-  const std::uint64_t id;
-  const ipc::FrameType type;
-  const std::int64_t deadline_ns;
-  LoadedInstance& instance;
-  std::thread::id owner;  ///< set before the handle exists
+  const std::uint64_t id;          ///< the agent's number, as in the frames
+  const ipc::FrameType type;       ///< which call it is
+  const std::int64_t deadline_ns;  ///< CLOCK_MONOTONIC
+  LoadedInstance& instance;        ///< outlives the call
+  std::thread::id owner;           ///< set before the handle exists
 
-  bool ending() const { return cancelled_ || mono_ns() >= deadline_ns; }
-  bool cancelled() const { return cancelled_; }
-  int cancel_fd();
-  void cancel();
-  void add_credit(std::uint64_t bytes);
-  void permitted(const ipc::PermitAnswer& answer);
+  bool ending() const { return cancelled_ || mono_ns() >= deadline_ns; }  ///< [any]
+  bool cancelled() const { return cancelled_; }                           ///< by the agent. [any]
+  int cancel_fd();  ///< an eventfd, owned by the call, readable after cancel() but not at the deadline; -1: none
+  void cancel();    ///< wakes what waits in send() or permit()
+  void add_credit(std::uint64_t bytes);             ///< the agent has handled that many
+  void permitted(const ipc::PermitAnswer& answer);  ///< ignored if its request was given up
 
-  // Owner thread only:
+  // Owner thread only. A status goes to the plugin as it is:
+  /// Collects records and sends a frame when 64 KiB or kMaxBatch are full. Returns OK, FINISH_SOON if the call is
+  /// ending or nine tenths of the budget of a refresh are used, BUDGET once all of it is; else what send() returns.
   driftd_status emit(std::vector<core::Observation> batch);
+  /// Sends a mark behind the collected records. For COMPLETE returns INVALID after a rejected record or outside of a
+  /// refresh, and BUDGET if a record was refused; else what send() returns.
   driftd_status mark(core::Mark mark);
+  /// Sends a diagnostic behind the collected records and remembers it as the reason of a failure.
   driftd_status diagnose(core::Diagnostic diagnostic);
   /// Sends a diagnostic about a record that breaks a rule; only for the first 20 of a call.
   void report_bad_record(core::Diagnostic diagnostic);
-  /// Sends under the credit. Returns OK, CANCELLED or DEADLINE.
+  /// Sends under the credit, or waits for some. Returns OK, CANCELLED (also if the agent is gone) or DEADLINE.
   driftd_status send(ipc::FrameType type, std::string payload);
   /// Sends without credit what is rate-limited elsewhere.
   driftd_status send_uncredited(ipc::FrameType type, std::string payload);
-  driftd_status flush();
+  driftd_status flush();  ///< sends the collected records
+  /// Asks the agent and waits for its answer. Returns that, or CANCELLED or DEADLINE if the call ends first.
   driftd_status permit(const std::string& bucket, std::uint32_t tokens);
   /// A record was rejected: from now on this call may not send COMPLETE.
   void forbid_complete() { complete_forbidden_ = true; }
-  bool accepts_records() const;
+  bool accepts_records() const;                    ///< refresh, read and watch do
   bool budget_hit() const { return budget_hit_; }  ///< a record was refused
   /// Returns true if the call was asked to finish because of a budget and then left things out.
   bool stopped_early() const { return budget_neared_ && !completed_; }
   /// The budget that was exceeded or nearly reached.
   const char* budget_name() const { return by_bytes_ ? "bytes" : "records"; }
-  const core::Diagnostic& last_diagnostic() const { return last_; }
+  const core::Diagnostic& last_diagnostic() const { return last_; }  ///< empty if there was none
 
  private:
   AgentChannel& channel_;

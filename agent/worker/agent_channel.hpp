@@ -7,7 +7,8 @@
 
 namespace driftd::worker {
 
-/// The worker's end of the socket to the agent. Owns the descriptor.
+/// The worker's end of the socket to the agent: blocking, because the worker has threads and no event loop. Owns the
+/// descriptor. Member of a ProviderHost.
 class AgentChannel {
  public:
   explicit AgentChannel(int fd) : fd_(fd) {}
@@ -15,7 +16,8 @@ class AgentChannel {
   AgentChannel(const AgentChannel&) = delete;
   AgentChannel& operator=(const AgentChannel&) = delete;
 
-  /// Sends a whole frame. Returns false if the agent is gone. [any thread]
+  /// Sends a whole frame, and blocks until the kernel has taken all of it; frames of several threads do not mix.
+  /// Returns false if the agent is gone. [any thread]
   bool send(ipc::FrameType type, std::uint64_t call, std::string payload);
   /// Blocks until the next frame. Returns nullopt if the agent closed the socket, `corrupt` if a frame is invalid.
   /// [reader thread]
@@ -25,7 +27,7 @@ class AgentChannel {
 
  private:
   const int fd_;
-  std::mutex sending_;
+  std::mutex sending_;  // one frame at a time
   ipc::FrameReader reader_;
 };
 

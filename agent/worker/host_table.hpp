@@ -7,7 +7,8 @@
 
 namespace driftd::worker {
 
-/// The one host table of this process.
+/// The one host table of this process; static. A plugin may call its functions on any thread with any handle, so
+/// each that takes a handle looks it up first, and counts what breaks a rule as a misuse.
 const driftd_host_table* host_table();
 /// Converts a status of a plugin; an unknown number becomes `internal`.
 Code code_of(driftd_status status);

@@ -41,7 +41,9 @@ int landlock_version();
 /// Returns why there is no landlock: `kernel`, or a text that says what forbids or hides it. Empty if there is
 /// landlock.
 std::string missing_landlock_reason();
-bool has_seccomp();
+bool has_seccomp();  ///< filters, in this kernel
+/// Return `denied` if the kernel refuses; seccomp also `internal` without memory. Once entered, this thread and all
+/// that it starts stay inside.
 Status enter_landlock(int version, const JailSpec& spec);
 Status enter_seccomp(const JailSpec& spec);
 std::string render(int landlock, bool seccomp, const std::string& lack = "kernel");

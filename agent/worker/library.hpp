@@ -13,14 +13,15 @@ namespace driftd::worker {
 
 /// A plugin that was loaded into this process. It is never unloaded. Immutable; any thread.
 struct Library {
-  std::string file;
+  std::string file;               ///< as the agent names it, for people
   driftd_provider_table table{};  ///< full size; functions that the plugin does not have answer UNSUPPORTED
   ipc::LoadAnswer loaded;         ///< what it says of itself
 };
 
 /// Loads `file` and negotiates the minor version. Returns `invalid` if it is not a provider, `unsupported` if the
 /// versions are incompatible; the message names the fix. The same file (device, inode, time, size) gives the same
-/// library, a changed file another one. [any thread]
+/// library, a changed file another one. Returns `internal` if an exception of the plugin crossed the ABI. The result
+/// lives as long as the process. Loads one at a time. [any thread]
 Result<const Library*> load_library(ipc::PluginFile file, bool in_process);
 /// Opens the file with PluginFile::open first.
 Result<const Library*> load_library(const std::filesystem::path& file, bool in_process);

@@ -11,19 +11,21 @@
 
 namespace driftd::worker {
 
+/// driftd_provider_v1, the one symbol that a plugin exports.
 using EntryFunction = driftd_status(const driftd_host_table*, const driftd_offer*, driftd_accept*);
 
 /// One of our function tables: `size`, `reserved`, then function pointers of one size. Slots that the peer does not
 /// have keep the value that they have in `into`.
 struct OwnTable {
-  void* into = nullptr;
+  void* into = nullptr;            ///< our table, filled with functions for what the peer may lack
   std::size_t size = 0;            ///< sizeof of our struct
   std::size_t first_size = 0;      ///< its sizeof in the first release, which every peer has
   std::vector<const char*> slots;  ///< names in order
 };
 
 /// Copies the peer's table over ours. Returns `invalid` if the table is smaller than in its first release or a slot
-/// inside its size is NULL; the message starts with `what`.
+/// inside its size is NULL; the message starts with `what`. Slots of a newer peer behind our size
+/// are not copied.
 Status adopt_table(const OwnTable& own, const void* peer, const std::string& what);
 
 /// Returns a full table in which every function answers UNSUPPORTED.
