@@ -25,16 +25,17 @@ class CallRouter : public std::enable_shared_from_this<CallRouter> {
 
   void connect(std::shared_ptr<WorkerChannel> channel) { channel_ = std::move(channel); }
   void disconnect() { channel_.reset(); }  ///< the worker has ended; its calls wait for fail_all()
-  void fail_all(const Error& error);
+  void fail_all(const Error& error);       ///< ends every running call with the error
 
-  /// Sends a call to the worker. `cpu` is the processor time that the worker has used so far.
+  /// Sends a call to the worker. `cpu` is the processor time that the worker has used so far. The call is done at once
+  /// with `unavailable` if there is no worker, and with `invalid` if the payload is longer than kMaxPayload.
   std::shared_ptr<Call> begin(ipc::FrameType type, std::string payload, Steady::time_point deadline,
                               std::chrono::milliseconds cpu);
   /// Returns a call that has failed and was never sent.
   std::shared_ptr<Call> refuse(ipc::FrameType type, Error why);
   /// Returns the next frame of a call and gives back its credit; nullopt if the queue is empty.
   std::optional<ipc::Frame> pop(Call& call);
-  void cancel_all();
+  void cancel_all();  ///< each gets the grace time from now
   void cancel_watches();
   void abandon(Call& call);  ///< cancels a call that nobody waits for and drops what still arrives
 
@@ -47,7 +48,7 @@ class CallRouter : public std::enable_shared_from_this<CallRouter> {
   void return_credit(Call& call, const ipc::Frame& frame);
   /// Queues a record, mark or diagnostic for its call. Returns `invalid` if that call has none.
   Status enqueue(Call& call, ipc::Frame frame);
-  void finish(Call& call, ipc::CallResult result);
+  void finish(Call& call, ipc::CallResult result);  ///< the worker has answered; wakes who waits
 
   const Calls& running() const { return calls_; }
   bool only_watches() const;           ///< true if no call but watches is running
@@ -56,7 +57,7 @@ class CallRouter : public std::enable_shared_from_this<CallRouter> {
  private:
   std::shared_ptr<Call> make(ipc::FrameType type, Steady::time_point deadline);
   void cancel(Call& call);
-  void arm(Call& call);
+  void arm(Call& call);  ///< starts the timer of its deadline
   void expire(Call& call);
   void give_credit(Call& call);
 

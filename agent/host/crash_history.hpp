@@ -36,8 +36,8 @@ class CrashHistory {
   const std::chrono::milliseconds parking_time_;
   const std::size_t crashes_to_park_;
   Backoff backoff_;
-  std::deque<Time> crashes_;
-  Time open_since_{};  ///< when a worker was last opened; zero after a crash
+  std::deque<Time> crashes_;  ///< at most ten minutes before the last one; oldest first
+  Time open_since_{};         ///< when a worker was last opened; zero after a crash
   Nanos parked_until_ = 0;
   std::uint64_t restarts_ = 0;
 };

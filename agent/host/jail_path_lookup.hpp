@@ -22,10 +22,10 @@ namespace driftd::host {
 class JailPathLookup {
  public:
   struct Request {
-    std::string backend, schema, settings;
-    std::vector<std::filesystem::path> own;
+    std::string backend, schema, settings;   ///< a name; two JSON texts as for jail_paths()
+    std::vector<std::filesystem::path> own;  ///< the agent's files, which no plugin may read
   };
-  static constexpr std::chrono::milliseconds kPatience{1'000};
+  static constexpr std::chrono::milliseconds kPatience{1'000};  ///< maximum time that find_paths() waits
 
   /// Returns nullopt if there is no answer within kPatience, or if the previous lookup of this backend still hangs. The
   /// log has one line when a lookup begins to hang and one when it ends.
@@ -39,6 +39,7 @@ class JailPathLookup {
 
  private:
   struct Answer;
+  /// Returns true if the last lookup of the backend has not answered yet.
   bool hangs(const std::string& backend);
 
   std::shared_ptr<int> running_ = std::make_shared<int>();  ///< its use count is the number of running threads + 1

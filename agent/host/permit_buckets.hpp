@@ -21,7 +21,7 @@ class PermitBuckets {
                const std::shared_ptr<WorkerChannel>& channel);
 
  private:
-  std::map<std::string, RateLimiter> buckets_;  ///< by name
+  std::map<std::string, RateLimiter> buckets_;  ///< by name, kMaxRateLimiters at most; full ones are forgotten first
 };
 
 }  // namespace driftd::host

@@ -26,14 +26,14 @@ class PluginOutput {
   /// Takes one frame. Returns `invalid` if a worker of ours never sends it, a flood included; the message continues a
   /// sentence that begins with "the worker".
   Status take_log(const ipc::Frame& frame);
-  Status take_metric(const ipc::Frame& frame);
+  Status take_metric(const ipc::Frame& frame);  ///< also `invalid` for a name that was not declared
 
   const std::map<std::string, double>& gauges() const { return gauges_; }  ///< last value by declared name
 
  private:
   const std::string backend_;
   const ipc::Scrubber& scrubber_;
-  std::set<std::string> declared_;
+  std::set<std::string> declared_;  ///< names of describe().metrics
   std::map<std::string, double> gauges_;
   RateLimiter log_rate_, log_flood_{std::chrono::milliseconds(2), 10'000},
       metric_flood_{std::chrono::milliseconds(1), 20'000};

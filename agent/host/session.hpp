@@ -9,7 +9,9 @@
 namespace driftd::host {
 
 /// A session backed by a worker. Its supervisor is replaced when the plugin is upgraded, and is null until a plugin
-/// file exists. The destructor kills the worker unless stop() ended it before.
+/// file exists. The destructor kills the worker unless stop() ended it before. Owned by who opened it; the factory
+/// keeps a weak reference, and each running call a strong one. Core thread. Which file has what: session.cpp the calls,
+/// session_extensions.cpp those of the extensions, session_life.cpp its states, session_upgrade.cpp the upgrades.
 class SupervisedSession final : public core::Session, public std::enable_shared_from_this<SupervisedSession> {
  public:
   /// `request_rescan` is called when somebody uses a session that waits for its plugin.
@@ -45,7 +47,7 @@ class SupervisedSession final : public core::Session, public std::enable_shared_
   /// takes over, and the old one finishes its calls. If that fails the old one stays, and status() and an event say
   /// why.
   static Task<void> try_upgrade(std::shared_ptr<SupervisedSession> self, Plugin next);
-  void refuse(const Plugin& next, const std::string& why);
+  void refuse(const Plugin& next, const std::string& why);  ///< keeps the version in use and reports why
   /// Returns true if this plugin was refused or is on trial, with the same stamp, bytes and pin.
   bool was_tried(const Plugin& next) const { return next == tried_; }
   /// Forgets any refused upgrade, because the file on disk is the version in use.
@@ -56,6 +58,7 @@ class SupervisedSession final : public core::Session, public std::enable_shared_
   /// Counts a failure of a new version that has not finished a refresh yet; reverts the upgrade after three.
   void count_upgrade_failure(const std::string& how);
   static Task<void> revert_upgrade(std::shared_ptr<SupervisedSession> self, std::string how);
+  /// Fails with `cancelled` once stop() was called, with why there is no plugin, or as Supervisor::ready does.
   Task<Result<std::shared_ptr<Supervisor>>> ready(Steady::time_point deadline);
   struct CallAnswer {
     std::shared_ptr<Supervisor> supervisor;  ///< whose worker answered
@@ -72,14 +75,14 @@ class SupervisedSession final : public core::Session, public std::enable_shared_
   const core::SessionSpec spec_;
   const Supervisor::OnEvent on_event_;
   const std::function<void()> request_rescan_;
-  Plugin plugin_, tried_;
+  Plugin plugin_, tried_;           ///< in use; the last one that was refused or is on trial
   std::optional<Plugin> fallback_;  ///< the version before; set until the current one has finished a refresh
   int failures_since_upgrade_ = 0;
   bool up_ = false;  ///< the last health report was `up`: if a refresh then times out, the version is to blame
-  std::shared_ptr<Supervisor> supervisor_;
+  std::shared_ptr<Supervisor> supervisor_;                      ///< null while it waits for its plugin
   std::vector<std::shared_ptr<Supervisor>> other_supervisors_;  ///< on trial, or finishing their calls
-  std::optional<Error> missing_;
-  std::string upgrade_refused_;
+  std::optional<Error> missing_;                                ///< why there is no plugin
+  std::string upgrade_refused_;  ///< why another version on disk does not serve; empty if none was refused
   std::function<void()> changed_;
   bool stopping_ = false;
 };

@@ -10,7 +10,10 @@
 
 namespace driftd::host {
 
+/// `paths` is what the settings open in the jail; without effect on an in-process session, which has none.
 ipc::Load make_load(const SupervisorSpec& spec, const HostOptions& options, const JailPaths& paths);
+/// Contains the secrets of the backend and its redaction key: a worker process gets them only here, when it is in its
+/// jail.
 ipc::Open make_open(const core::SessionSpec& session, Steady::time_point deadline);
 
 }  // namespace driftd::host

@@ -30,6 +30,7 @@ class Supervisor : public std::enable_shared_from_this<Supervisor> {
 
   /// Waits until calls can be made. Returns `unavailable` with the reason if that takes longer than `deadline`.
   static Task<Status> ready(std::shared_ptr<Supervisor> self, Steady::time_point deadline);
+  /// Waits until a worker has described its plugin, 20 s at most. Returns why load was refused, or `unavailable`.
   static Task<Result<std::shared_ptr<const core::ProviderInfo>>> info(std::shared_ptr<Supervisor> self);
   /// Sends a call and enforces its deadline: cancel first, then kill.
   std::shared_ptr<Call> begin(ipc::FrameType type, std::string payload, Steady::time_point deadline);
@@ -43,6 +44,8 @@ class Supervisor : public std::enable_shared_from_this<Supervisor> {
   static Task<std::optional<Error>> check_replaced_paths(std::shared_ptr<Supervisor> self, Error error);
   /// Returns true while the worker is being replaced for that reason, until the next one is open.
   bool paths_replaced() const { return jail_.paths_replaced(); }
+  /// Cancels all calls, asks the worker to end and kills it after the grace time. Returns when it has ended, or
+  /// 2 s after it should have (wait_for_end). Idempotent.
   static Task<void> stop(std::shared_ptr<Supervisor> self);
   /// Ends the trial of a version that was opened.
   void adopt() { spec_.role = WorkerRole::serving; }
@@ -66,7 +69,7 @@ class Supervisor : public std::enable_shared_from_this<Supervisor> {
   bool demote_supported = true;  ///< false once the plugin answered demote() with UNSUPPORTED
 
  private:
-  static Task<void> run(std::shared_ptr<Supervisor> self);
+  static Task<void> run(std::shared_ptr<Supervisor> self);  ///< the loop: one worker after the other
   static Task<void> run_worker(std::shared_ptr<Supervisor> self);
   static Task<void> open(std::shared_ptr<Supervisor> self);
   static Task<Status> open_steps(std::shared_ptr<Supervisor> self);
@@ -74,10 +77,10 @@ class Supervisor : public std::enable_shared_from_this<Supervisor> {
                                                    std::string payload);
 
   void on_frame(ipc::Frame frame);
-  Status handle_frame(ipc::Frame frame);
+  Status handle_frame(ipc::Frame frame);  ///< `invalid` if a worker of ours never sends it
   Status handle_result(Call& call, const ipc::Frame& frame);
 
-  void watch_usage();
+  void watch_usage();  ///< every 500 ms, for a process
   bool within_budgets();
   static Task<void> look_at_jail(std::shared_ptr<Supervisor> self);
   void restart_with_new_jail(const std::string& why);

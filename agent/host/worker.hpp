@@ -15,7 +15,7 @@ namespace driftd::host {
 struct Usage {
   std::int64_t rss_bytes = 0;
   std::chrono::milliseconds cpu{0};  ///< processor time so far
-  int threads = 0;
+  int threads = 0;                   ///< including the host's own few
 };
 
 /// What runs the plugin of one session: a process, or threads of this process. Core thread.
@@ -38,6 +38,7 @@ class Worker {
 Task<std::optional<std::string>> wait_for_end(std::shared_ptr<Worker> worker, asio::any_io_executor core,
                                               std::chrono::milliseconds timeout);
 
+/// A worker that runs and waits for its first frame.
 struct StartedWorker {
   std::unique_ptr<Worker> worker;
   int fd = -1;  ///< the agent's end of the protocol socket; owned by the caller

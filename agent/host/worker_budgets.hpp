@@ -21,7 +21,7 @@ class WorkerBudgets {
   explicit WorkerBudgets(core::Budgets budgets) : budgets_(budgets) {}
 
   void note_start() { idle_cpu_.reset(); }  ///< another worker begins
-  /// Returns the first budget that the worker exceeds, nullopt if none.
+  /// Returns the first budget that the worker exceeds, nullopt if none. Processor time of a watch does not count.
   std::optional<Exceeded> check(const Usage& used, const Calls& running);
   /// Returns the wall time budget if `call`, which missed its deadline, is a refresh or read that had all of it.
   std::optional<Exceeded> check_overdue(const Call& call) const;

@@ -21,13 +21,14 @@ class WorkerReports {
   /// `spec` must outlive this object, which looks at its role at each report.
   WorkerReports(const SupervisorSpec& spec, OnEvent on_event) : spec_(spec), on_event_(std::move(on_event)) {}
 
+  /// Reports at once. `what` is that of a SessionEvent; of a scan nothing is reported.
   void report(std::string what, std::string message);
   /// Counts and reports what our own code in a worker never does. `what` continues a sentence that begins with "the
   /// worker".
   void record_misbehaviour(const std::string& what);
   /// Counts and reports what the worker says about its plugin in the answer of a call.
   void record_result(const Call& call, const ipc::CallResult& result);
-  void record_budget_hit(const std::string& budget, std::string message);
+  void record_budget_hit(const std::string& budget, std::string message);  ///< `budget`: rss, cpu, records ...
 
   /// Adds the counts and the last texts to a status.
   void add_to(core::WorkerStatus& status) const;
