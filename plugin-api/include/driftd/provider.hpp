@@ -1,10 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // C++20 SDK of the provider ABI: derive from driftd::sdk::Instance, describe the plugin with a driftd::sdk::Plugin, and
 // write DRIFTD_PROVIDER(plugin_function). Exceptions never cross the border: a Failure becomes its status and a
-// diagnostic, anything else DRIFTD_INTERNAL with its text. A provider includes this header only; where to look next:
-//   sdk/instance.hpp    what a provider implements            sdk/call.hpp         what it may ask of the host in a
-//   call sdk/types.hpp       records, diagnostics, health          sdk/extensions.hpp   values of watch, discover,
-//   apply, diff sdk/scope.hpp       the settings include and exclude      sdk/barrier.hpp      where exceptions end
+// diagnostic, anything else DRIFTD_INTERNAL with its text. A provider includes this header only. Where to look next:
+//   sdk/instance.hpp     what a provider implements
+//   sdk/call.hpp         what it may ask of the host in a call
+//   sdk/types.hpp        records, diagnostics, health
+//   sdk/extensions.hpp   values of diff, discover and apply
+//   sdk/scope.hpp        the settings include and exclude
+// Its refresh(), in the shortest form (examples/providers/cpp has a whole provider):
+//   RefreshResult refresh(Call& call, const Refresh&) override {
+//     call.emit({.kind = "thing", .id = "a", .body = R"({"size": 1})"});
+//     call.complete("thing", 1);  // all of that kind were emitted: only now one that is missing may be gone
+//     return {};
+//   }
 #pragma once
 
 #include "driftd/sdk/extension_tables.hpp"
@@ -15,7 +23,7 @@ namespace driftd::sdk::detail {
 
 /// The tables for one plugin function `P`; static, so that the same library may be opened for many backends. Each
 /// function converts the arguments of the ABI, calls the Plugin or the Instance on the host's thread, and turns what is
-/// thrown into a status. All that an argument points to is borrowed and copied before the provider sees it.
+/// thrown into a status. All that an argument points to is the host's and lasts until the call returns.
 template <const Plugin& (*P)()>
 struct Table {
   /// Pushes Plugin::describe as it is; the host refuses a plugin whose text differs from one time to the next.

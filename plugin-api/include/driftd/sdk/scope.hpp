@@ -32,6 +32,7 @@ inline bool glob_match(std::string_view glob, std::string_view text) {
 /// The settings `include` and `exclude`, which every provider shares: globs over `kind/id`, or a kind alone; no
 /// include: everything. The agent applies them too, so a provider that ignores them is only slower. read() also
 /// answers for resources out of scope.
+/// `include: [role, "database/prod*"]` with `exclude: ["role/tmp_*"]` is all roles but some, and some databases.
 struct Scope {
   std::vector<std::string> include, exclude;  ///< globs as the settings have them
 

@@ -65,7 +65,8 @@ inline bool assigns_secret(std::string_view text) {
   return false;
 }
 
-/// True if a word begins with the prefix and at least `count` letters of a key follow it.
+/// `has_key("key=AKIA…", "AKIA", 16)`: true if a word begins with the prefix and at least `count` letters of a key
+/// follow it.
 inline bool has_key(std::string_view text, std::string_view prefix, std::size_t count) {
   for (auto at = text.find(prefix); at != text.npos; at = text.find(prefix, at + 1)) {
     if (at > 0 && is_word(text[at - 1])) continue;
@@ -122,6 +123,7 @@ inline bool may_hold_secret(std::string_view text) {
 }
 
 /// Returns the text with user-info, query and fragment cut from every URL in it: what is shown of an address.
+/// `see https://user:pw@host/path?token=1` becomes `see https://host/path`.
 inline std::string without_credentials(std::string_view text) {
   std::string out;
   for (auto scheme = text.find("://"); scheme != text.npos; scheme = text.find("://")) {

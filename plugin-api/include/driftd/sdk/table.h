@@ -26,12 +26,14 @@ static inline driftd_status driftd_push_document(const char* const* documents, d
  *   static driftd_status provider_reachable(driftd_instance, driftd_call);     OK, or why the system is down
  * What the macro makes of them:
  *   describe, schema   push `describe` and `documents` as they stand
- *   health             asks provider_reachable: OK is UP, UNAVAILABLE is DOWN with the text of its driftd_fail, any
- * other status is the call's own diff               answers UNSUPPORTED, so `describe` has no "diff": true wake does
- * nothing: provider_watch waits with driftd_wait, which sees a cancelled call by itself query              offers
- * driftd.watch only, so `describe` must list it in "extensions" `host` is set before any other function is called and
- * is valid until the process ends. A host older than this header has a shorter table: look at host->size before a
- * function that a minor after 1.0 added. */
+ *   health             provider_reachable: OK is UP, UNAVAILABLE is DOWN with the text of its driftd_fail, any other
+ *                      status is that of the call
+ *   diff               answers UNSUPPORTED, so `describe` has no "diff": true
+ *   wake               does nothing: provider_watch waits with driftd_wait, which notices a cancelled call by itself
+ *   query              offers driftd.watch only, so `describe` must list it in "extensions"
+ *
+ * `host` is set before any other function is called and is valid until the process ends. A host older than this header
+ * has a shorter table: look at host->size before a function that a minor after 1.0 added. */
 #define DRIFTD_PROVIDER_IN_C()                                                                                      \
   static driftd_status driftd_c_describe(driftd_push_fn push, void* user) {                                         \
     return push(user, driftd_text(describe)), DRIFTD_OK;                                                            \
