@@ -205,5 +205,34 @@ TEST_F(Overtaken, RecordThatWasAskedForEarlierIsDroppedAndItsCursorWithIt) {
   EXPECT_EQ(ledger.row().cursor, "c-2");
 }
 
+/// An older answer that a resource is gone deletes nothing, and an older one that it cannot be read marks nothing
+/// stale.
+TEST_F(Overtaken, AbsentOrUnreadReadingThatWasAskedForEarlierIsDropped) {
+  baseline();
+  engine::Ledger& ledger = line_->engine().find("b")->ledger();
+  const auto apply = [&](core::Reading outcome, Moment::Mono asked) {
+    std::vector<engine::ResourceReading> all;
+    all.push_back({thing(1), std::move(outcome), asked});
+    return line_->wait(ledger.apply(std::move(all), engine::CommitExtras{}, false, 99, nullptr)).value();
+  };
+  core::Observation seen;
+  seen.id = thing(1);
+  seen.body = R"({"partitions":9})";
+  seen.observed_ns = line_->clock->wall();
+  seen.digest = digest(1, {seen.body});
+  const auto now = line_->clock->mono();
+  const Nanos wall = seen.observed_ns;
+  EXPECT_EQ(apply(core::Present{seen, {}}, now).dropped, 0u);
+  EXPECT_EQ(apply(core::Absent{wall}, now - milliseconds(1)).dropped, 1u);
+  EXPECT_EQ(apply(core::Unknown{"denied", wall}, now - milliseconds(1)).dropped, 1u);
+  ASSERT_THAT(line_->drifts(), SizeIs(1));
+  EXPECT_EQ(line_->drifts()[0].changes[0].new_value, "9");
+  EXPECT_NE(line_->drifts()[0].operation, core::Operation::deleted);
+  EXPECT_FALSE(line_->drifts()[0].stale_since_ns);
+  EXPECT_EQ(apply(core::Absent{wall}, now + milliseconds(1)).dropped, 0u);
+  ASSERT_THAT(line_->drifts(), SizeIs(1));
+  EXPECT_EQ(line_->drifts()[0].operation, core::Operation::deleted);
+}
+
 }  // namespace
 }  // namespace driftd::test

@@ -29,6 +29,17 @@ TEST_F(EventTest, IdIsResourceHashAndHybridClock) {
   EXPECT_EQ(std::stoull(clock_of(events[0]), nullptr, 16) >> 12, static_cast<std::uint64_t>(kNoon / 1'000'000));
 }
 
+TEST_F(EventTest, HashOfTheIdIsOfBackendKindAndName) {
+  const auto other = backend_row("b000000000000002", "billing");
+  bench.get(bench->commit(registration(other)));
+  auto other_kind = event_draft("a");
+  std::get<core::BackendEvent>(other_kind.event).resource->kind = "topic";
+  std::set<std::string> hashes;
+  for (const auto& event : commit({event_draft("a"), event_draft("b"), event_draft("a", {"ops"}, other), other_kind}))
+    hashes.insert(event.stamp.id.substr(0, 20));
+  EXPECT_EQ(hashes.size(), 4U);
+}
+
 TEST_F(EventTest, ResourceHashIsBase32OfSha256) {
   // printf x | sha256sum | xxd -r -p | base32 | tr A-Z a-z | cut -c1-20
   EXPECT_EQ(store::resource_hash("x"), "fvyrmqvxe2yeialcpsu7");
