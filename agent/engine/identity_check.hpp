@@ -52,8 +52,11 @@ class IdentityCheck {
     changed,   ///< a probe found another one, and no cycle has checked it since
     missing,   ///< it does not report its identity
   };
-  Task<Status> judge(std::string identity);
-  Task<Status> check_missing(Result<core::HealthReport> probed, std::chrono::milliseconds deadline);
+  Task<Status> judge(std::string identity);  ///< an identity that the system reported
+  Task<Status> check_missing(Result<core::HealthReport> probed, std::chrono::milliseconds deadline);  ///< the system
+                                                                                                      ///< reports none,
+                                                                                                      ///< or does not
+                                                                                                      ///< answer
 
   std::shared_ptr<Context> context_;
   Ledger& ledger_;
