@@ -30,7 +30,7 @@ std::string sha256(std::string_view bytes);
 /// CRC-32C (Castagnoli) as in RFC 3720; `before` is the CRC of the preceding bytes.
 std::uint32_t crc32c(std::string_view bytes, std::uint32_t before = 0);
 
-std::string to_hex(std::string_view bytes);
+std::string to_hex(std::string_view bytes);  ///< lower case
 std::string base64(std::string_view bytes);  ///< RFC 4648 with padding
 
 }  // namespace driftd

@@ -13,7 +13,9 @@ class RateLimiter {
  public:
   using Clock = std::chrono::steady_clock;
   RateLimiter() = default;
-  RateLimiter(std::chrono::milliseconds interval, std::int64_t burst) : interval_(interval), burst_(burst) {}
+  RateLimiter(std::chrono::milliseconds interval, std::int64_t burst)
+      : interval_(interval),
+        burst_(burst) {}  ///< `burst` from 1 on
 
   /// Reserves `tokens` and returns the time from which they may be used. A request above the burst counts as the burst.
   Clock::time_point reserve(std::uint32_t tokens, Clock::time_point now) {
@@ -30,9 +32,9 @@ class RateLimiter {
   bool full(Clock::time_point now) const { return full_at_ <= now; }  ///< true if the whole burst is available
 
  private:
-  std::chrono::milliseconds interval_{20};
-  std::int64_t burst_ = 100;
-  Clock::time_point full_at_{};  ///< when the whole burst is available again
+  std::chrono::milliseconds interval_{20};  ///< between two tokens
+  std::int64_t burst_ = 100;                ///< tokens
+  Clock::time_point full_at_{};             ///< when the whole burst is available again
 };
 
 }  // namespace driftd

@@ -11,21 +11,21 @@ namespace driftd {
 
 /// What a caller must do about a failure; the same set and numbers as driftd_status of plugin-api.
 enum class Code : std::int32_t {
-  ok = 0,
-  invalid,
-  denied,
-  unauthenticated,
-  not_found,
-  conflict,
-  throttled,
-  unavailable,
-  deadline,
-  cancelled,
-  cursor_expired,
-  unsupported,
-  budget,
-  corrupt,
-  internal
+  ok = 0,           ///< never the code of an Error
+  invalid,          ///< the request or a setting is wrong: change it
+  denied,           ///< a right is missing: grant it
+  unauthenticated,  ///< the credentials are not accepted
+  not_found,        ///< there is no such thing
+  conflict,         ///< it changed meanwhile, or is in use: look again
+  throttled,        ///< too many requests: wait for retry_after_ms
+  unavailable,      ///< no answer at present: try again later
+  deadline,         ///< it took too long
+  cancelled,        ///< the caller or a stop ended it
+  cursor_expired,   ///< the position is gone: read everything
+  unsupported,      ///< this build, server or plugin does not have it
+  budget,           ///< a limit is reached
+  corrupt,          ///< what was read is damaged or cannot be understood
+  internal          ///< a defect of driftd or of a plugin
 };
 
 /// `not_found`, `cursor_expired` ... as logs, JSON and metrics print it.
@@ -34,7 +34,7 @@ std::string_view render(Code code);
 /// A failure: what, where (`driftd.yaml:14:17`), expected, found, next step. Never contains a secret.
 struct Error {
   Code code = Code::internal;
-  std::string message;
+  std::string message;              ///< for people, in one line
   std::int64_t retry_after_ms = 0;  ///< throttled: when to try again; 0 if not known
 };
 
@@ -48,8 +48,9 @@ class [[nodiscard]] Result : public tl::expected<T, Error> {
   Result(tl::expected<T, Error> other)
       : tl::expected<T, Error>(std::move(other)) {}  // converts what map() and and_then() return
 };
-using Status = Result<void>;
+using Status = Result<void>;  ///< success, or the reason why not
 
+/// Both return a failure that converts to any Result.
 inline tl::unexpected<Error> fail(Code code, std::string message) {
   return tl::unexpected<Error>(Error{code, std::move(message)});
 }

@@ -22,6 +22,7 @@ using Task = asio::awaitable<T>;
 
 namespace detail {
 template <class F>
+/// Returns f(), as a coroutine of whatever executor it is spawned on.
 Task<std::invoke_result_t<F>> call(F f) {
   co_return f();
 }
