@@ -29,7 +29,7 @@ inline std::string plain_http_host(std::string_view url) {
 
 /// Logs a warning, once when an instance is opened, that `what` goes to `where` unencrypted. `remedy` names the
 /// setting.
-/// `what` is a plural noun: `passwords`. It is no error: the operator may have reasons.
+/// `what` is the plural subject of the sentence: `the password and all that is read`.
 inline void warn_of_plain_transport(sdk::Call& call, const std::string& what, const std::string& where,
                                     const std::string& remedy) {
   call.log(DRIFTD_LOG_WARN,
