@@ -11,6 +11,7 @@ namespace driftd {
 class Backoff {
  public:
   using Millis = std::chrono::milliseconds;
+  /// `seed` is for the jitter.
   Backoff(Millis first, Millis max, unsigned seed = std::random_device{}())
       : first_(first),
         max_(max),

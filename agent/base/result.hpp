@@ -58,6 +58,7 @@ inline tl::unexpected<Error> fail(Error error) { return tl::unexpected<Error>(st
 
 }  // namespace driftd
 
+/// Make a name that is used once, so that several of the macros below may stand in one scope.
 #define DRIFTD_CAT2(a, b) a##b
 #define DRIFTD_CAT(a, b) DRIFTD_CAT2(a, b)
 #define DRIFTD_TRY2(tmp, decl, expr)                               \
@@ -69,6 +70,7 @@ inline tl::unexpected<Error> fail(Error error) { return tl::unexpected<Error>(st
   if (!tmp) co_return ::tl::unexpected<::driftd::Error>(tmp.error()); \
   decl = std::move(*tmp)
 /// `DRIFTD_TRY(auto x, f());` declares x from a Result or returns its error.
+/// It is several statements, so it cannot be the body of an `if` without braces.
 #define DRIFTD_TRY(decl, expr) DRIFTD_TRY2(DRIFTD_CAT(driftd_try_, __LINE__), decl, expr)
 /// The same inside a coroutine: `DRIFTD_CO_TRY(auto x, co_await f());`
 #define DRIFTD_CO_TRY(decl, expr) DRIFTD_CO_TRY2(DRIFTD_CAT(driftd_try_, __LINE__), decl, expr)

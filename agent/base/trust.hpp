@@ -26,6 +26,7 @@ struct ResolvedPath {
 };
 
 /// Resolves `file` by reading the file system. A relative path starts at the working folder. [any thread]
+/// It blocks as long as the file system does. What could not be examined is in `missing`.
 ResolvedPath resolve_path(const std::filesystem::path& file);
 
 /// Returns who may write besides owner and root: `others`, `group 1234`, or empty. Root's group and the owner's private
