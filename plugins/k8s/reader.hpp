@@ -30,17 +30,33 @@ class Reader {
   bool read(sdk::Call& call, const sdk::Identity& id, const std::vector<Resource>& resources);
 
  private:
-  struct FinishSoon {};
+  struct FinishSoon {};  ///< thrown by emit() when the host asks to stop a refresh
 
   void refresh_all(sdk::Call& call, const sdk::Refresh& request, const Catalog::Answer& types, bool& whole);
+  /// Emits a record that was requested at `sent`, if its cluster is still the accepted one. Returns 1.
   std::uint64_t emit(sdk::Call& call, sdk::Record record, std::int64_t sent);
-  std::uint64_t list(sdk::Call& call, const Resource& resource);
-  std::uint64_t list_releases(sdk::Call& call, const Resource& resource, const std::string& space);
-  bool refresh_kind(sdk::Call& call, const std::string& kind, const Catalog::Answer& types);
-  bool refresh_backends(sdk::Call& call, const Catalog::Answer& types);
-  bool read_object(sdk::Call& call, const sdk::Identity& id, const Resource& resource, const Place& place);
-  bool read_release(sdk::Call& call, const Resource& resource, const Place& place);
-  bool read_backend(sdk::Call& call, const sdk::Identity& id, const std::vector<Resource>& resources);
+  std::uint64_t list(sdk::Call& call, const Resource& resource);  ///< number of records; throws if one namespace cannot
+                                                                  ///< be listed
+  std::uint64_t list_releases(sdk::Call& call, const Resource& resource, const std::string& space);  ///< the same for
+                                                                                                     ///< Helm releases
+  bool refresh_kind(sdk::Call& call, const std::string& kind, const Catalog::Answer& types);  ///< true: all of it was
+                                                                                              ///< listed, and COMPLETE
+                                                                                              ///< was sent
+  bool refresh_backends(sdk::Call& call, const Catalog::Answer& types);  ///< registrations, with a COMPLETE for each
+                                                                         ///< backend
+  bool read_object(sdk::Call& call, const sdk::Identity& id, const Resource& resource, const Place& place);  ///< true:
+                                                                                                             ///< the
+                                                                                                             ///< server
+                                                                                                             ///< says
+                                                                                                             ///< that
+                                                                                                             ///< it
+                                                                                                             ///< does
+                                                                                                             ///< not
+                                                                                                             ///< exist
+  bool read_release(sdk::Call& call, const Resource& resource, const Place& place);  ///< true: it has no revision
+  bool read_backend(sdk::Call& call, const sdk::Identity& id, const std::vector<Resource>& resources);  ///< true:
+                                                                                                        ///< nothing
+                                                                                                        ///< defines it
 
   Api& api_;
   const Settings& settings_;
