@@ -114,9 +114,9 @@ class Api {
   /// Makes the change of a POST whose path was accepted. It has its audit line already, except for a decision, whose
   /// line is committed with it.
   Task<Answer> do_change(Request request);
-  Task<Answer> decide(std::string drift_id, std::string verb, Request request);  ///< `verb`: approve, reject, ignore,
-                                                                                 ///< undo
-  Task<Answer> refresh(Request request);                                         ///< one result for each backend
+  /// `verb` is approve, reject, ignore or undo.
+  Task<Answer> decide(std::string drift_id, std::string verb, Request request);
+  Task<Answer> refresh(Request request);  ///< one result for each backend
   /// Returns the steps that led to the verdict on one resource. Changes nothing, so it has no audit line.
   Task<Answer> explain(Request request);
   Task<Answer> plugins();  ///< those found, and the backends without one

@@ -21,7 +21,7 @@ struct ResolvedPath {
   std::filesystem::path reached = "/";  ///< where the steps lead, without symbolic links
   std::filesystem::path missing;        ///< the rest of the path that could not be examined; empty if everything exists
   int error = 0;                        ///< errno of the first missing name
-  /// Where the path leads, whether it exists or not.
+  /// Returns where the path leads, whether it exists or not.
   std::filesystem::path end() const { return missing.empty() ? reached : (reached / missing).lexically_normal(); }
 };
 

@@ -14,8 +14,8 @@ namespace driftd::cli {
 /// Functions that need the whole agent. main.cpp passes those of the app.
 struct Hooks {
   std::function<int(const std::string& config_file)> run;  ///< returns the exit code
-  std::function<app::OnceResult(const std::string& config_file, const app::OnceOptions&)> once;  ///< refreshes
-                                                                                                 ///< everything once
+  /// Refreshes everything once.
+  std::function<app::OnceResult(const std::string& config_file, const app::OnceOptions&)> once;
   /// Checks what config::load() cannot: settings against the schemas of plugins, and what the store still needs. May be
   /// empty.
   std::function<app::CheckReport(const config::Config&)> check_config;

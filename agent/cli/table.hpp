@@ -8,7 +8,7 @@
 
 namespace driftd::cli {
 
-/// none: as the terminal writes by default.
+/// With `none`, a text has the terminal's own colour.
 enum class Colour { none, red, green, yellow, dim, bold };
 
 /// One field of a row. It converts from a text.

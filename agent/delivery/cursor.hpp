@@ -56,12 +56,12 @@ class Cursor {
   bool opened() const { return opened_; }  ///< open() succeeded, and no rewind() since
   bool rewinding() const { return rewind_to_.has_value(); }
   bool waits_for_store() const { return run_.now() < retry_at_; }  ///< true for kStoreRetry after a failure
-  /// Events wait, or the store may have newer ones.
+  /// Returns true if events wait, or if the store may have newer ones.
   bool has_work() const { return opened_ && (window_.size() != 0 || !exhausted_); }
-  /// True if it is in the store.
+  /// Returns true if this note is in the store.
   bool stored_note(const std::string& name) const { return saved_notes_.contains(name); }
   std::uint64_t failed_saves() const { return failed_saves_; }  ///< since the process started
-  /// The sink takes nothing new.
+  /// Returns true if the sink takes nothing new.
   bool at_exception_limit() const { return window_.exceptions() >= run_.context->settings.max_exceptions; }
   std::string exception_limit_text() const;  ///< for a log line and a view
 

@@ -24,7 +24,7 @@ class EndpointHealth {
   EndpointHealth(bool forever, unsigned seed) : circuit_(forever, seed) {}
 
   Circuit::State state(Time now) const { return circuit_.state(now); }
-  /// End of the circuit's wait; meaningful while it is not closed.
+  /// Returns the end of the circuit's wait, which has a meaning only while it is not closed.
   Time open_until() const { return circuit_.open_until(); }
   /// There is no connection: opens the circuit.
   void down(Time now, std::int64_t retry_after_ms) { circuit_.trip(now, retry_after_ms); }

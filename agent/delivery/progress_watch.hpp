@@ -9,7 +9,7 @@ namespace driftd::delivery {
 /// once, and again only after it ended. Core thread.
 class ProgressWatch {
  public:
-  /// `run` must outlive it.
+  /// The reference `run` must outlive it.
   explicit ProgressWatch(const SinkRun& run) : run_(run) {}
 
   /// To be called when an event is settled or has left the store.

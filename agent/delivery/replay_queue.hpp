@@ -77,7 +77,7 @@ class ReplayQueue {
   /// The event is sent again at `due`, before the others of its key.
   void requeue(Item item, Time due);
   std::size_t in_flight() const { return keys_.size(); }
-  /// False without an order.
+  /// Returns false if there is no order.
   bool finished() const { return active() && planned_ && !has_unfetched() && ready_.empty() && keys_.empty(); }
   /// Returns a text such as `60 events were sent again, 2 were refused, 1 are no longer in the store`.
   std::string summary() const;

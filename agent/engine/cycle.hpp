@@ -78,8 +78,8 @@ class Cycle {
   Task<Status> confirm(std::vector<core::ResourceId> ids, Kind* kind);
   /// Returns false, with a reason in `kind`, if a system was accepted and a probe does not find it now.
   Task<bool> is_the_same_system(Kind* kind);
-  Task<Status> judge_gone(std::vector<core::ResourceId> ids, Moment sent);  ///< `sent`: when the read that confirmed it
-                                                                            ///< was requested
+  /// `sent` is when the read that confirmed it was requested.
+  Task<Status> judge_gone(std::vector<core::ResourceId> ids, Moment sent);
   Task<Status> hold_or_confirm_missing(std::string kind, bool some_missing);
   struct Missing {
     std::vector<core::ResourceId> gone;  ///< a read must confirm that they are gone

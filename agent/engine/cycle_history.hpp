@@ -29,7 +29,7 @@ class CycleHistory {
   const std::string& last_error() const { return last_error_; }
   /// `ok` if the last cycle succeeded, or before the first one.
   Code last_code() const { return last_code_; }
-  /// Of the last list; empty before the first one.
+  /// Returns the lines of the last list. Empty before the first one.
   const std::vector<core::Coverage>& coverage() const { return coverage_; }
   /// As a source: returns why its report on `backend`, received at `reported_at`, may no longer be current. Empty if it
   /// is. `lists_registrations` is true if it listed all registrations in its last refresh.

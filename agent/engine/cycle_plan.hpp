@@ -68,11 +68,12 @@ class CyclePlan {
  private:
   LoopTimer timer_;
   Schedule schedule_;
-  Time last_full_{}, last_began_{}, relisted_at_{};  ///< begin of the last full cycle that succeeded, of any, and for
-                                                     ///< list_again()
-  Time relist_at_ = Time::max();                     ///< from this time on, a cycle lists everything
-  std::uint64_t plugins_ = 0;                        ///< number of times that another plugin began to run
-  bool full_next_ = true;  ///< true in a new process and after a reload: the next cycle reads everything
+  /// These are the begins of the last full cycle that succeeded, of the last cycle, and of the last one for
+  /// list_again().
+  Time last_full_{}, last_began_{}, relisted_at_{};
+  Time relist_at_ = Time::max();  ///< from this time on, a cycle lists everything
+  std::uint64_t plugins_ = 0;     ///< number of times that another plugin began to run
+  bool full_next_ = true;         ///< true in a new process and after a reload: the next cycle reads everything
   bool left_out_ = false, hinted_ = false, held_back_ = false;
 };
 

@@ -48,8 +48,8 @@ class Engine final : private SourceHub {
   /// Returns the drift after the decision. `not_found`: no such drift, or its backend is gone; `conflict`: the decision
   /// does not fit its value or status.
   Task<Result<core::Drift>> decide(std::string drift_id, core::Decision decision);
-  std::string binding(const core::Drift& drift) const;  ///< what a decision on the drift must name
-                                                        ///< (decision_binding.hpp)
+  /// Returns what a decision on the drift must name (decision_binding.hpp).
+  std::string binding(const core::Drift& drift) const;
   struct BackendRefresh {
     std::string backend;
     CycleReport report;  ///< of its cycle
@@ -107,11 +107,11 @@ class Engine final : private SourceHub {
   /// Notes that `who`, whom the backend does not trust, claims it, and asks about it. Returns why its report is
   /// rejected.
   std::string raise_claim(Runner& target, const core::Registrar& who);
-  bool may_retract(const RegistrationReport& report);  ///< the sender of a tombstone is the registrar, or may retract
-                                                       ///< without one
-  bool is_trusted(const std::string& backend, const core::Registrar& who) const;  ///< by the configuration or by a
-                                                                                  ///< person's decision
-  Task<Status> restore_registrars();                                              ///< from the notes in the rows
+  /// Returns true if the sender of this tombstone is the registrar, or may retract without one.
+  bool may_retract(const RegistrationReport& report);
+  /// Returns true if the configuration or a person's decision says so.
+  bool is_trusted(const std::string& backend, const core::Registrar& who) const;
+  Task<Status> restore_registrars();                             ///< from the notes in the rows
   Task<Status> drop_registrar(Runner& runner, std::string why);  ///< and retires the drifts of the registration
   Runner* discoverer_of(const core::BackendRow& row);
   void set_discoverer(core::BackendRow& row, const core::BackendSpec& spec);

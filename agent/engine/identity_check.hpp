@@ -53,10 +53,8 @@ class IdentityCheck {
     missing,   ///< it does not report its identity
   };
   Task<Status> judge(std::string identity);  ///< an identity that the system reported
-  Task<Status> check_missing(Result<core::HealthReport> probed, std::chrono::milliseconds deadline);  ///< the system
-                                                                                                      ///< reports none,
-                                                                                                      ///< or does not
-                                                                                                      ///< answer
+  /// Handles a system that reports no identity, or does not answer.
+  Task<Status> check_missing(Result<core::HealthReport> probed, std::chrono::milliseconds deadline);
 
   std::shared_ptr<Context> context_;
   Ledger& ledger_;

@@ -75,10 +75,10 @@ class BoundedBuild : public nlohmann::json_sax<nlohmann::json> {
     return &parent.back();
   }
 
-  std::size_t deepest_, max_values_, values_ = 0, skipped_ = 0;  ///< `skipped_`: nesting inside a container that is
-                                                                 ///< left out
-  json root_;                                                    ///< the tree
-  std::vector<json*> open_;                                      ///< containers that are being built, from the root on
+  /// `skipped_` is the nesting inside a container that is left out.
+  std::size_t deepest_, max_values_, values_ = 0, skipped_ = 0;
+  json root_;                      ///< the tree
+  std::vector<json*> open_;        ///< containers that are being built, from the root on
   std::vector<std::string> path_;  ///< member name of each entry of open_; empty for a list element and for the root
   std::string key_;                ///< member name of the next value
 };

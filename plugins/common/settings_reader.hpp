@@ -77,13 +77,10 @@ class SettingsReader {
  private:
   /// Returns the member and counts it as known; null if it is absent.
   const nlohmann::json* find(const char* name);
-  std::uint64_t number(const char* name, std::uint64_t fallback, Range range, const std::string& unit);  ///< `unit` is
-                                                                                                         ///< for the
-                                                                                                         ///< error: `
-                                                                                                         ///< of
-                                                                                                         ///< seconds`
-  std::vector<std::string> read_texts(const char* name, const nlohmann::json& list) const;  ///< errors name the index
-                                                                                            ///< of the element
+  /// `unit` is for the error: ` of seconds`.
+  std::uint64_t number(const char* name, std::uint64_t fallback, Range range, const std::string& unit);
+  /// Errors name the index of the element.
+  std::vector<std::string> read_texts(const char* name, const nlohmann::json& list) const;
 
   const nlohmann::json* from_;   ///< borrowed; never null
   std::string where_;            ///< path of the object

@@ -35,8 +35,8 @@ class Exchange {
   void add_header(const std::string& line);
   void set_request();  ///< method, headers, body and time limits
   void set_tls(const Tls& tls);
-  void set_server_name(const std::string& name);  ///< TLS verifies this name; the connection still goes to the host of
-                                                  ///< the URL
+  /// Makes TLS verify this name; the connection still goes to the host of the URL.
+  void set_server_name(const std::string& name);
   void set_blob(CURLoption option, const std::string& pem);  ///< libcurl copies the text
   /// Throws BUDGET (body too large), INVALID (a file of the settings, the URL), INTERNAL (no memory) or UNAVAILABLE.
   [[noreturn]] void fail(CURLcode ended) const;

@@ -43,9 +43,9 @@ class HelmReleases {
     bool waits = false;    ///< it waits to be unpacked
     driftd_status code = DRIFTD_CORRUPT;
   };
-  void show(Release& release, const Revision& revision, const nlohmann::json& secret);  ///< makes this revision the
-                                                                                        ///< shown one
-  void unpack_all();                                                                    ///< what waits
+  /// Makes this revision the shown one.
+  void show(Release& release, const Revision& revision, const nlohmann::json& secret);
+  void unpack_all();  ///< what waits
   void unpack(Release& release);
   /// Sets the bytes for which this release counts, in its namespace and in all together.
   void keep(Release& release, const std::string& name_space, std::size_t bytes);

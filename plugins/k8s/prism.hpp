@@ -24,8 +24,8 @@ struct Definition {
   std::string name, type;  ///< of the backend
   std::string space;       ///< its namespace: that of the PrismBackend or of all its labelled objects
   std::optional<Ref> prism, service, secret, config_map;
-  std::string username_key = "username", password_key = "password", config_key;  ///< keys of the Secret and of the
-                                                                                 ///< ConfigMap
+  /// These are keys of the Secret and of the ConfigMap.
+  std::string username_key = "username", password_key = "password", config_key;
   std::optional<std::int64_t> port;  ///< from the PrismBackend; else that of the Service
   nlohmann::json overrides = nlohmann::json::object(), capabilities = nlohmann::json::array(),
                  metadata = nlohmann::json::object();

@@ -35,28 +35,19 @@ class Reader {
   void refresh_all(sdk::Call& call, const sdk::Refresh& request, const Catalog::Answer& types, bool& whole);
   /// Emits a record that was requested at `sent`, if its cluster is still the accepted one. Returns 1.
   std::uint64_t emit(sdk::Call& call, sdk::Record record, std::int64_t sent);
-  std::uint64_t list(sdk::Call& call, const Resource& resource);  ///< number of records; throws if one namespace cannot
-                                                                  ///< be listed
-  std::uint64_t list_releases(sdk::Call& call, const Resource& resource, const std::string& space);  ///< the same for
-                                                                                                     ///< Helm releases
-  bool refresh_kind(sdk::Call& call, const std::string& kind, const Catalog::Answer& types);  ///< true: all of it was
-                                                                                              ///< listed, and COMPLETE
-                                                                                              ///< was sent
-  bool refresh_backends(sdk::Call& call, const Catalog::Answer& types);  ///< registrations, with a COMPLETE for each
-                                                                         ///< backend
-  bool read_object(sdk::Call& call, const sdk::Identity& id, const Resource& resource, const Place& place);  ///< true:
-                                                                                                             ///< the
-                                                                                                             ///< server
-                                                                                                             ///< says
-                                                                                                             ///< that
-                                                                                                             ///< it
-                                                                                                             ///< does
-                                                                                                             ///< not
-                                                                                                             ///< exist
+  /// Returns the number of records. Throws if one namespace cannot be listed.
+  std::uint64_t list(sdk::Call& call, const Resource& resource);
+  /// Does the same for Helm releases.
+  std::uint64_t list_releases(sdk::Call& call, const Resource& resource, const std::string& space);
+  /// Returns true if all of the kind was listed and COMPLETE was sent.
+  bool refresh_kind(sdk::Call& call, const std::string& kind, const Catalog::Answer& types);
+  /// Emits the registrations, with a COMPLETE for each backend.
+  bool refresh_backends(sdk::Call& call, const Catalog::Answer& types);
+  /// Returns true if the server says that the object does not exist.
+  bool read_object(sdk::Call& call, const sdk::Identity& id, const Resource& resource, const Place& place);
   bool read_release(sdk::Call& call, const Resource& resource, const Place& place);  ///< true: it has no revision
-  bool read_backend(sdk::Call& call, const sdk::Identity& id, const std::vector<Resource>& resources);  ///< true:
-                                                                                                        ///< nothing
-                                                                                                        ///< defines it
+  /// Returns true if nothing defines the backend.
+  bool read_backend(sdk::Call& call, const sdk::Identity& id, const std::vector<Resource>& resources);
 
   Api& api_;
   const Settings& settings_;

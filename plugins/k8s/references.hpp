@@ -31,7 +31,7 @@ class References {
   /// Returns what is known of `ref`, which a definition in `space` refers to. Returns nullopt if it must be requested;
   /// that request is counted.
   std::optional<Absence> known(const Ref& ref, const std::string& space);
-  /// The answer to a request of known().
+  /// Stores the answer to a request that known() asked for.
   void note(const Ref& ref, Absence absence) { absent_[ref] = std::move(absence); }
   /// Forgets everything after one minute: a watch lives longer than these answers.
   void age(Clock::time_point now = Clock::now());

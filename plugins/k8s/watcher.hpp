@@ -65,23 +65,21 @@ class Watcher {
   void open(sdk::Call& call, Stream& stream);
   void ask_position(sdk::Call& call, Stream& stream);                    ///< the stream starts from now
   void on_line(sdk::Call& call, Stream& stream, std::string_view line);  ///< one event of a stream
-  void on_event(sdk::Call& call, Stream& stream, const nlohmann::json& event, const std::string& cut);  ///< an ERROR
-                                                                                                        ///< may mark
-                                                                                                        ///< the stream
-                                                                                                        ///< as expired
-  void on_object(sdk::Call& call, Stream& stream, const Lister::Listed& listed, bool gone);  ///< emits it, and notes it
-                                                                                             ///< for the backends
-  void on_request_end(sdk::Call& call, const http::MultiClient::Completion& ended);  ///< resumes the stream, at once or
-                                                                                     ///< after a wait
+  /// An ERROR may mark the stream as expired.
+  void on_event(sdk::Call& call, Stream& stream, const nlohmann::json& event, const std::string& cut);
+  /// Emits it, and notes it for the backends.
+  void on_object(sdk::Call& call, Stream& stream, const Lister::Listed& listed, bool gone);
+  /// Resumes the stream, at once or after a wait.
+  void on_request_end(sdk::Call& call, const http::MultiClient::Completion& ended);
   void drop_silent();  ///< closes all connections if one stream is silent for too long
   /// Makes the wait of a stream longer, with jitter, and at least `at_least`.
   void schedule_retry(Stream& stream, std::chrono::milliseconds at_least = {});
-  void report_failure(sdk::Call& call, Stream& stream, const sdk::Failure& failure);  ///< once until the stream works
-                                                                                      ///< again
-  void check_expired();                                                               ///< throws CURSOR_EXPIRED
+  /// Reports the failure once, until the stream works again.
+  void report_failure(sdk::Call& call, Stream& stream, const sdk::Failure& failure);
+  void check_expired();  ///< throws CURSOR_EXPIRED
   void emit_dependents(sdk::Call& call);
   void emit_releases(sdk::Call& call);
-  /// Something is still to be emitted.
+  /// Returns true if something is still to be emitted.
   bool has_pending() const { return !releases_.empty() || backends_.has_changes(); }
   void emit(sdk::Call& call, const sdk::Record& record);
   void bookmark(sdk::Call& call);     ///< the cursor stays where it is while something is pending

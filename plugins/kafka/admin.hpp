@@ -31,7 +31,7 @@ class Resources {
   ~Resources();
   Resources(const Resources&) = delete;
   Resources& operator=(const Resources&) = delete;
-  /// Borrowed, size() of them.
+  /// Returns size() pointers, which are borrowed.
   rd_kafka_ConfigResource_t** get() const { return const_cast<rd_kafka_ConfigResource_t**>(resources_.data()); }
   std::size_t size() const { return resources_.size(); }
 

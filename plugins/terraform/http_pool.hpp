@@ -33,8 +33,8 @@ class HttpPool {
   http::Response send(sdk::Call& call, const http::Request& request);
 
  private:
-  http::Request request(const std::string& url, std::vector<std::string> headers) const;  ///< a GET with the time-out
-                                                                                          ///< of the settings
+  /// Returns a GET with the time-out of the settings.
+  http::Request request(const std::string& url, std::vector<std::string> headers) const;
 
   const http::Options options_;
   const std::chrono::milliseconds call_;             ///< time-out of one request

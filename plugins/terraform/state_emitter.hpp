@@ -54,7 +54,7 @@ class StateEmitter final : public StateVisitor {
   }
   void complete_registrations();               ///< COMPLETE for each backend, with its count
   bool declare_all(const Instance& instance);  ///< what the instance declares by each rule that matches
-  /// By the request and by the settings.
+  /// Returns true if the request and the settings want this kind.
   bool wants(const std::string& kind) const { return request_.wants(kind) && settings_.scope.wants_kind(kind); }
   void complete();           ///< COMPLETE for each kind of this backend
   void complete_declared();  ///< COMPLETE for each kind that a rule can declare
