@@ -12,11 +12,11 @@ namespace driftd::admin {
 /// Counts the bytes of all answers that are being made or wait to be read. Any thread.
 class AnswerMemory {
  public:
-  std::size_t bytes() const { return bytes_; }
+  std::size_t bytes() const { return bytes_; }  ///< sum over all living MemoryShares
 
  private:
   friend class MemoryShare;
-  std::atomic<std::size_t> bytes_ = 0;
+  std::atomic<std::size_t> bytes_ = 0;  ///< changed only by MemoryShare
 };
 
 /// The memory that one answer takes of AnswerMemory, from its first row until it is sent. One thread at a time.
@@ -29,6 +29,7 @@ class MemoryShare {
   MemoryShare(std::shared_ptr<AnswerMemory> total, std::size_t max) : total_(std::move(total)), max_(max) {}
   MemoryShare(const MemoryShare&) = delete;
   MemoryShare& operator=(const MemoryShare&) = delete;
+  /// Gives its bytes back to the total.
   ~MemoryShare() { total_->bytes_ -= bytes_; }
 
   /// Sets the size of the answer. Returns false if there is no memory for it; the size then stays as it was.
@@ -51,11 +52,11 @@ class MemoryShare {
   }
   bool refused() const { return refused_; }   ///< resize() failed at least once
   std::size_t peak() const { return peak_; }  ///< largest size that was asked for
-  std::size_t max() const { return max_; }
+  std::size_t max() const { return max_; }    ///< bytes, as given to the constructor
 
  private:
   std::shared_ptr<AnswerMemory> total_;
-  std::size_t max_, bytes_ = 0, peak_ = 0;
+  std::size_t max_, bytes_ = 0, peak_ = 0;  ///< all in bytes; `bytes_` is what this answer takes now
   bool refused_ = false;
 };
 

@@ -16,11 +16,11 @@ struct ServerSettings;
 /// An open connection, with what the admission rules need.
 struct Connection {
   std::function<void()> close;  ///< may be called at any time, also after it has ended
-  bool unix_socket = false;
-  std::int64_t uid = -1;
-  bool owner = false;    ///< root or the agent's own user
-  bool refused = false;  ///< it only gets a reason
-  bool asking = false;   ///< a complete request of it is being answered
+  bool unix_socket = false;     ///< false: it is on the port
+  std::int64_t uid = -1;        ///< of the caller on the Unix socket; -1 on the port
+  bool owner = false;           ///< root or the agent's own user
+  bool refused = false;         ///< it only gets a reason
+  bool asking = false;          ///< a complete request of it is being answered
 };
 
 /// The open connections of the server, in order of arrival, and the rules that decide whether one more is served: how
@@ -37,7 +37,7 @@ class Connections {
   std::uint64_t add(Connection one);
   /// Notes whether a complete request of this connection is being answered. It must be open.
   void set_asking(std::uint64_t id, bool asking) { open_.at(id).asking = asking; }
-  void erase(std::uint64_t id) { open_.erase(id); }
+  void erase(std::uint64_t id) { open_.erase(id); }  ///< called when its coroutine ends
   /// Closes all of them. Each stays until its coroutine has ended and erased it.
   void close_all() const;
   bool empty() const { return open_.empty(); }
@@ -54,9 +54,9 @@ class Connections {
   /// Returns false if there is none.
   bool close_oldest_idle();
 
-  const ServerSettings& settings_;
-  std::map<std::uint64_t, Connection> open_;
-  std::uint64_t next_ = 0;
+  const ServerSettings& settings_;            ///< the maxima
+  std::map<std::uint64_t, Connection> open_;  ///< by id, so the oldest is first
+  std::uint64_t next_ = 0;                    ///< id of the next connection
 };
 
 }  // namespace driftd::admin

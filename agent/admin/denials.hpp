@@ -20,12 +20,12 @@ class Denials {
 
  private:
   struct User {
-    int lines = 0;
-    std::uint64_t unwritten = 0;
+    int lines = 0;                ///< in this minute
+    std::uint64_t unwritten = 0;  ///< refusals since the user's last line
   };
-  Clock::time_point minute_{};
-  int lines_ = 0;  ///< of all users in this minute
-  std::map<std::int64_t, User> users_;
+  Clock::time_point minute_{};          ///< when the current minute began
+  int lines_ = 0;                       ///< of all users in this minute
+  std::map<std::int64_t, User> users_;  ///< by uid, at most 1024; a user beyond them gets no line in this minute
 };
 
 }  // namespace driftd::admin

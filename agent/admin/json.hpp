@@ -13,16 +13,19 @@
 
 namespace driftd::admin {
 
+/// Returns a JSON number with all digits, not a floating-point value.
 core::Value number(std::int64_t value);
 /// Returns an RFC 3339 time, or null for 0.
 core::Value time(Nanos at);
 /// Returns the redacted JSON of a stored text, or null if it is absent.
+/// Digests of secrets become `[REDACTED]`, as does a text that is not valid JSON.
 core::Value shown(const std::optional<std::string>& json);
 
 /// How much a row shows of its values. `brief` cuts values of more than 16 KiB around their difference; a row
 /// shows changes until 64 KiB are used, and `changes_total` says how many there are (docs/api.md).
 enum class Depth { brief, whole };
 
+/// The member names of each are the public ones of docs/api.md. A time that is not set is null.
 core::Value to_json(const core::AgentView& view);
 core::Value to_json(const core::BackendView& backend);
 core::Value to_json(const core::SinkView& sink);
@@ -48,7 +51,7 @@ core::Value to_json(const core::SessionFactory::ScanResult& found);
 core::Value described(const core::SessionFactory::ScanResult& found);
 
 template <class T>
-core::Value list_of(const std::vector<T>& all) {
+core::Value list_of(const std::vector<T>& all) {  ///< a JSON array
   core::Value::Array out;
   for (const auto& one : all) out.push_back(to_json(one));
   return out;

@@ -12,6 +12,7 @@
 
 namespace driftd::admin {
 
+/// Limits and access rules of the server. They do not change while it runs.
 struct ServerSettings {
   std::string socket;        ///< path of the Unix socket, which serves the whole API
   std::string socket_group;  ///< its group, whose members may read and decide; empty: the agent's own
@@ -29,10 +30,10 @@ struct ServerSettings {
   std::chrono::seconds idle_timeout{60};  ///< between the requests of a connection; a connection on the port carries
                                           ///< one request
   std::chrono::seconds port_timeout{5};   ///< until a request on the port has arrived completely
-  std::size_t max_body = 1u << 20;
-  std::size_t max_unix = 64;      ///< connections on the socket; more are answered 503
-  std::size_t max_per_user = 16;  ///< of those, for each user except root and the agent's own
-  std::size_t reserved = 8;       ///< of those, only for root and the agent's own user
+  std::size_t max_body = 1u << 20;        ///< bytes of a request's body; a longer one is refused
+  std::size_t max_unix = 64;              ///< connections on the socket; more are answered 503
+  std::size_t max_per_user = 16;          ///< of those, for each user except root and the agent's own
+  std::size_t reserved = 8;               ///< of those, only for root and the agent's own user
   std::size_t max_port = 8;  ///< connections on the port; a new one replaces the oldest that has not sent a request
   /// Maximum bytes of all answers that are being made or wait to be read. Beyond it a list is answered 503.
   std::size_t max_answer_bytes = 64u << 20;
@@ -52,7 +53,7 @@ class Server {
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  void start();
+  void start();  ///< begins to accept; call once
   Task<void> stop();
   /// Returns the TCP port; 0 if there is none.
   int port() const;
@@ -60,7 +61,7 @@ class Server {
  private:
   struct State;  ///< private, so functions of server.cpp take a pointer to it as a template parameter
   explicit Server(std::shared_ptr<State> state);
-  std::shared_ptr<State> state_;
+  std::shared_ptr<State> state_;  ///< shared with the coroutines of the connections
 };
 
 }  // namespace driftd::admin

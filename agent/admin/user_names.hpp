@@ -23,15 +23,18 @@ class UserNames {
  public:
   static constexpr std::chrono::milliseconds kPatience{500};
   static constexpr std::chrono::seconds kKept{60};  ///< a found name is looked up again after this time
+  /// Returns the name, `uid:1234` or the earlier name; never fails. `self` is kept alive until it returns.
   static Task<std::string> of(std::shared_ptr<UserNames> self, std::uint32_t uid);
 
   /// The look-up, which runs on its own thread. Tests replace it before the first call of of().
   std::function<std::string(std::uint32_t)> find = user_name;
 
  private:
-  struct Answer;
+  struct Answer;  ///< one look-up, shared with its thread, which may outlive this object
+  /// Starts a look-up. `meanwhile` is shown until it ends. Null if no thread could be started or too many are under
+  /// way.
   std::shared_ptr<Answer> ask(std::uint32_t uid, std::string meanwhile);
-  std::map<std::uint32_t, std::shared_ptr<Answer>> answers_;
+  std::map<std::uint32_t, std::shared_ptr<Answer>> answers_;  ///< by uid; at most 256
 };
 
 }  // namespace driftd::admin

@@ -19,7 +19,7 @@ class BackendGauges {
   void set(const core::AgentView& view);
 
  private:
-  void set_worker(const core::BackendView& backend);
+  void set_worker(const core::BackendView& backend);  ///< the gauges of one backend's worker
 
   MetricFamilies& families_;
   Gauges up_{families_.gauge("backend_up", "1: the backend answers; 0: it is degraded, down or unknown.")};

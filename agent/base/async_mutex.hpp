@@ -20,7 +20,7 @@ class AsyncMutex {
   /// Unlocks the mutex when it goes out of scope.
   class Guard {
    public:
-    explicit Guard(AsyncMutex* mutex = nullptr) : mutex_(mutex) {}
+    explicit Guard(AsyncMutex* mutex = nullptr) : mutex_(mutex) {}  ///< null: holds nothing
     Guard(Guard&& other) noexcept : mutex_(std::exchange(other.mutex_, nullptr)) {}
     Guard& operator=(Guard&& other) noexcept {
       std::swap(mutex_, other.mutex_);
@@ -31,9 +31,10 @@ class AsyncMutex {
     }
 
    private:
-    AsyncMutex* mutex_;
+    AsyncMutex* mutex_;  ///< null after a move
   };
 
+  /// Returns once it is this caller's turn. A caller that holds it already waits for ever.
   Task<Guard> lock() {
     if (!locked_) {
       locked_ = true;
@@ -45,9 +46,10 @@ class AsyncMutex {
     co_return Guard(this);
   }
 
-  bool locked() const { return locked_; }
+  bool locked() const { return locked_; }  ///< by anybody
 
  private:
+  /// Passes the mutex to the first waiter, or unlocks it.
   void unlock() {
     if (waiting_.empty()) {
       locked_ = false;
@@ -58,9 +60,9 @@ class AsyncMutex {
     wakeup->cancel();
   }
 
-  asio::any_io_executor core_;
-  bool locked_ = false;
-  std::deque<std::shared_ptr<asio::steady_timer>> waiting_;
+  asio::any_io_executor core_;                               ///< of the waiters
+  bool locked_ = false;                                      ///< stays true while it passes from one to the next
+  std::deque<std::shared_ptr<asio::steady_timer>> waiting_;  ///< one for each waiter; cancelled to wake it
 };
 
 }  // namespace driftd

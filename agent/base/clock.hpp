@@ -13,10 +13,11 @@ using Nanos = std::int64_t;  ///< wall clock, nanoseconds since the Unix epoch
 class Clock {
  public:
   virtual ~Clock() = default;
-  virtual Nanos wall() const = 0;
-  virtual std::chrono::steady_clock::time_point mono() const = 0;
+  virtual Nanos wall() const = 0;                                  ///< may jump when somebody sets the clock
+  virtual std::chrono::steady_clock::time_point mono() const = 0;  ///< never goes back
 };
 
+/// The clocks of the system.
 class SystemClock final : public Clock {
  public:
   Nanos wall() const override;

@@ -10,7 +10,7 @@ namespace driftd {
 
 /// 128 bits of XXH3, to compare texts. Never for secrets.
 struct Digest {
-  std::uint64_t low = 0;
+  std::uint64_t low = 0;  ///< the lower half
   std::uint64_t high = 0;
   friend bool operator==(const Digest&, const Digest&) = default;
 };
@@ -26,11 +26,11 @@ std::string hmac_hex(const Key& key, std::initializer_list<std::string_view> par
 /// HMAC-SHA-256 over the bytes as they are; 32 raw bytes (webhook signatures).
 std::string hmac_raw(std::string_view key, std::string_view bytes);
 /// SHA-256; 32 raw bytes.
-std::string sha256(std::string_view bytes);
+std::string sha256(std::string_view bytes);  ///< not for passwords: see slow_hash()
 /// CRC-32C (Castagnoli) as in RFC 3720; `before` is the CRC of the preceding bytes.
 std::uint32_t crc32c(std::string_view bytes, std::uint32_t before = 0);
 
-std::string to_hex(std::string_view bytes);
+std::string to_hex(std::string_view bytes);  ///< lower case
 std::string base64(std::string_view bytes);  ///< RFC 4648 with padding
 
 }  // namespace driftd

@@ -17,6 +17,7 @@ namespace driftd {
 /// bytes or no memory.
 Result<std::string> encrypt(const Key& key, std::string_view associated, std::string_view text);
 /// Returns the text. Empty if key, `associated` or version differ or the bytes are damaged; these cannot be told apart.
+/// `bytes` are those of encrypt(). It never returns a part of the text.
 std::optional<std::string> decrypt(const Key& key, std::string_view associated, std::string_view bytes);
 
 }  // namespace driftd

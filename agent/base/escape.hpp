@@ -12,7 +12,7 @@ namespace driftd {
 std::size_t utf8_sequence(std::string_view text);
 
 /// Decodes one well-formed sequence, which must be the whole of `sequence`.
-char32_t code_point(std::string_view sequence);
+char32_t code_point(std::string_view sequence);  ///< not checked: see utf8_sequence()
 
 /// Returns true if a terminal or a line reader would act on this character (one UTF-8 sequence) instead of showing it:
 /// C0 and C1 controls, DEL, line and paragraph separators, and marks that change the writing direction.

@@ -13,6 +13,6 @@ struct Fatal {
     if (thrown) std::rethrow_exception(thrown);
   }
 };
-inline constexpr Fatal fatal;
+inline constexpr Fatal fatal;  ///< the argument of asio::co_spawn
 
 }  // namespace driftd

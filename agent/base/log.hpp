@@ -8,6 +8,7 @@
 
 namespace driftd::log {
 
+/// What the section `log:` of the configuration sets.
 struct Settings {
   std::string level = "info";                ///< trace | debug | info | warn | error | off
   std::string format = "text";               ///< text | json, one line each, on stderr

@@ -27,6 +27,7 @@ class PacedInput final : public std::streambuf {
   void progress() { ahead_ = 0; }
 
  protected:
+  /// Returns the next byte without taking it, eof behind `tail`.
   int_type underflow() override {
     switch_to_tail();
     return gptr() == egptr() ? traits_type::eof() : traits_type::to_int_type(*gptr());
@@ -38,6 +39,7 @@ class PacedInput final : public std::streambuf {
     read(text_, text_.size() - 1);
     return traits_type::to_int_type(*gptr());
   }
+  /// Copies up to `wanted` bytes and counts what they cost. Throws std::length_error, see the constructor.
   std::streamsize xsgetn(char* to, std::streamsize wanted) override {
     switch_to_tail();
     const auto count = std::min<std::streamsize>(wanted, egptr() - gptr());
@@ -49,11 +51,13 @@ class PacedInput final : public std::streambuf {
   }
 
  private:
+  /// Goes on with `tail` once `text` is read.
   void switch_to_tail() {
     if (gptr() != egptr() || in_tail_) return;
     in_tail_ = true;
     read(tail_, 0);
   }
+  /// Makes this text the one that is read, from the byte `from` on.
   void read(std::string_view text, std::size_t from) {
     char* begin = const_cast<char*>(text.data());  // never written: there is no put area
     setg(begin, begin + from, begin + text.size());
@@ -79,9 +83,9 @@ class PacedInput final : public std::streambuf {
     }
   }
 
-  std::size_t max_ahead_, ahead_ = 0;
+  std::size_t max_ahead_, ahead_ = 0;  ///< units, see token_cost
   std::string_view text_, tail_;
-  bool in_tail_ = false;
+  bool in_tail_ = false;  ///< `tail` is being read
 };
 
 }  // namespace driftd

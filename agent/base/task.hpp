@@ -22,6 +22,7 @@ using Task = asio::awaitable<T>;
 
 namespace detail {
 template <class F>
+/// Returns f(), as a coroutine of whatever executor it is spawned on.
 Task<std::invoke_result_t<F>> call(F f) {
   co_return f();
 }
@@ -30,6 +31,7 @@ Task<std::invoke_result_t<F>> call(F f) {
 /// Runs `f` on `executor` (store, io, diff) and resumes the caller on its own executor with the result, which must be
 /// default-constructible. `f` owns what it uses.
 template <class F>
+/// What `f` throws comes out of it.
 Task<std::invoke_result_t<F>> run_on(asio::any_io_executor executor, F f) {
   co_return co_await asio::co_spawn(executor, detail::call<F>(std::move(f)), asio::use_awaitable);
 }

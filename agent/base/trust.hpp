@@ -11,8 +11,8 @@ namespace driftd {
 /// One component of the path to a file: a folder, a symbolic link, or the file itself.
 struct PathStep {
   std::filesystem::path at;  ///< absolute, without symbolic links above it
-  struct stat st {};
-  bool last = false;  ///< the last component: the file, or a symbolic link to it
+  struct stat st {};         ///< of the component itself, links not followed
+  bool last = false;         ///< the last component: the file, or a symbolic link to it
 };
 
 /// The path to a file as the kernel resolves it, through every symbolic link.
@@ -21,10 +21,12 @@ struct ResolvedPath {
   std::filesystem::path reached = "/";  ///< where the steps lead, without symbolic links
   std::filesystem::path missing;        ///< the rest of the path that could not be examined; empty if everything exists
   int error = 0;                        ///< errno of the first missing name
+  /// Returns where the path leads, whether it exists or not.
   std::filesystem::path end() const { return missing.empty() ? reached : (reached / missing).lexically_normal(); }
 };
 
 /// Resolves `file` by reading the file system. A relative path starts at the working folder. [any thread]
+/// It blocks as long as the file system does. What could not be examined is in `missing`.
 ResolvedPath resolve_path(const std::filesystem::path& file);
 
 /// Returns who may write besides owner and root: `others`, `group 1234`, or empty. Root's group and the owner's private

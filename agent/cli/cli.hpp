@@ -13,13 +13,15 @@ namespace driftd::cli {
 
 /// Functions that need the whole agent. main.cpp passes those of the app.
 struct Hooks {
-  std::function<int(const std::string& config_file)> run;
+  std::function<int(const std::string& config_file)> run;  ///< returns the exit code
+  /// Refreshes everything once.
   std::function<app::OnceResult(const std::string& config_file, const app::OnceOptions&)> once;
   /// Checks what config::load() cannot: settings against the schemas of plugins, and what the store still needs. May be
   /// empty.
   std::function<app::CheckReport(const config::Config&)> check_config;
   /// Runs each program of `${exec:…}` once and returns what is wrong with its answer. May be empty.
   std::function<std::vector<config::ConfigError>(const config::Config&)> try_programs;
+  /// The next five return what the command prints. Empty: the binary holds no agent, and the command fails with kUsage.
   std::function<Result<core::Value>(const config::Config&, const std::string& to, bool with_key)> back_up;
   std::function<Result<core::Value>(const config::Config&, const std::string& from, const std::string& key)> restore;
   std::function<Result<core::Value>(const config::Config&, const std::string& key_file)> key_state;
@@ -32,9 +34,9 @@ struct Hooks {
 
 /// Where a command line reads and writes.
 struct Streams {
-  std::ostream& out;
-  std::ostream& err;
-  bool colour = false;
+  std::ostream& out;                ///< answers
+  std::ostream& err;                ///< messages and warnings
+  bool colour = false;              ///< escape sequences may be written
   std::istream* answers = nullptr;  ///< input of a person at a terminal; null if nobody can be asked
   bool shown = false;               ///< `out` is a terminal, so no key may be printed
 };

@@ -23,13 +23,13 @@ namespace driftd::cli {
 struct Context {
   const Streams& streams;
   const Hooks& hooks;
-  std::string config;         ///< --config, $DRIFTD_CONFIG, or the package's default path
-  bool config_given = false;  ///< `config` comes from the option or the environment
-  std::string socket;         ///< --socket or $DRIFTD_SOCKET; empty: from the config or the package
-  std::string output = "table";
-  int exit = kOk;
+  std::string config;            ///< --config, $DRIFTD_CONFIG, or the package's default path
+  bool config_given = false;     ///< `config` comes from the option or the environment
+  std::string socket;            ///< --socket or $DRIFTD_SOCKET; empty: from the config or the package
+  std::string output = "table";  ///< or `json`
+  int exit = kOk;                ///< what the callback sets
 
-  bool json() const { return output == "json"; }
+  bool json() const { return output == "json"; }  ///< --output json
   std::ostream& out() const { return streams.out; }
   /// Returns a client for `socket`. If it is empty, uses admin.socket of a given config, else the package's default.
   Client client() const;

@@ -10,7 +10,11 @@ enum ExitCode : int {
   kUsage = 2,         ///< the command line is wrong
   kIncomplete = 3,    ///< not everything could be judged; the rest shows no drift
   kUnreachable = 69,  ///< no agent answers (EX_UNAVAILABLE)
-  kConfig = 78,       ///< the configuration is wrong (EX_CONFIG)
+  /// The disk failed, files of data_dir were moved, or the running agent repaired its store and must restart
+  /// (EX_IOERR). No subcommand returns it: the store ends the process with it (store/group.cpp, which may not include
+  /// this file).
+  kDisk = 74,
+  kConfig = 78,  ///< the configuration is wrong (EX_CONFIG)
 };
 
 }  // namespace driftd::cli

@@ -17,20 +17,21 @@ inline constexpr std::size_t kReplaysAhead = 32;  ///< events of a replay in mem
 
 /// What a runner can do, one at a time. next_duty() states the precedence.
 enum class Duty {
-  open,
-  rewind,
+  open,    ///< reads the cursor and the exceptions of the last process
+  rewind,  ///< moves the cursor back, once nothing is in flight
   start,
-  check,
-  fetch,
-  load,
+  check,  ///< asks the receiver whether it still has what it acknowledged
+  fetch,  ///< reads new events from the store
+  load,   ///< reads the payload of due events that are in memory without it
   send,
-  plan_replay,
-  fetch_replay,
+  plan_replay,   ///< finds the events of a replay that the last process did not finish
+  fetch_replay,  ///< reads the next events of the replay
   send_replay,
-  save,
-  sleep,
-  end
+  save,   ///< stores the cursor, exceptions, dead letters and notes
+  sleep,  ///< nothing is due before Agenda::until
+  end     ///< the loop is over; only a stopping runner gets it
 };
+/// Returns a duty as a log line names it, such as `fetch events`.
 std::string_view render(Duty duty);
 
 /// `until` belongs to Duty::sleep: the time at which something becomes due by itself. Every other change of the

@@ -17,15 +17,17 @@ inline constexpr Millis kStoreRetry{1'000};  ///< wait after a failure of the st
 /// failure of the store makes everything wait for kStoreRetry. Core thread.
 class Cursor {
  public:
-  using Notes = std::map<std::string, std::string>;
-  Cursor(SinkRun& run, ProgressWatch& progress);
+  using Notes = std::map<std::string, std::string>;  ///< what the sink and its runner keep over a restart, by name
+  Cursor(SinkRun& run, ProgressWatch& progress);     ///< both must outlive it
 
+  /// What the agenda decides on. Each call computes it from the present state.
   StoreSituation store_situation() const;
   WaitingSituation waiting_situation() const;
   SaveSituation save_situation() const;
 
   /// Reads the cursor and the exceptions that the last process left. opened() tells whether it succeeded.
   Task<void> open();
+  /// Reads the next 512 events at most into the window. A page that the store cut by its size is not the last one.
   Task<void> fetch();
   /// Fetches the payload of due events that are in memory without it.
   Task<void> load_due();
@@ -34,6 +36,7 @@ class Cursor {
   /// Replays or drops dead letters; see SinkRunner::dead_letter().
   Task<Result<std::int64_t>> dead_letter(std::string verb, std::vector<std::int64_t> seqs);
 
+  /// One save under way: what is stored, and the notes as they were when it began.
   struct Save {
     core::SinkSettlement settlement;
     Notes notes;
@@ -49,21 +52,25 @@ class Cursor {
 
   Window& window() { return window_; }
   const Window& window() const { return window_; }
-  Notes& notes() { return notes_; }  ///< saved with the cursor
-  bool opened() const { return opened_; }
+  Notes& notes() { return notes_; }        ///< saved with the cursor
+  bool opened() const { return opened_; }  ///< open() succeeded, and no rewind() since
   bool rewinding() const { return rewind_to_.has_value(); }
-  bool waits_for_store() const { return run_.now() < retry_at_; }
+  bool waits_for_store() const { return run_.now() < retry_at_; }  ///< true for kStoreRetry after a failure
+  /// Returns true if events wait, or if the store may have newer ones.
   bool has_work() const { return opened_ && (window_.size() != 0 || !exhausted_); }
+  /// Returns true if this note is in the store.
   bool stored_note(const std::string& name) const { return saved_notes_.contains(name); }
-  std::uint64_t failed_saves() const { return failed_saves_; }
+  std::uint64_t failed_saves() const { return failed_saves_; }  ///< since the process started
+  /// Returns true if the sink takes nothing new.
   bool at_exception_limit() const { return window_.exceptions() >= run_.context->settings.max_exceptions; }
-  std::string exception_limit_text() const;
+  std::string exception_limit_text() const;  ///< for a log line and a view
 
-  void look_for_new() { exhausted_ = false; }
-  void rewind_to(std::int64_t seq) { rewind_to_ = seq; }
-  void save_now() { save_now_ = true; }
+  void look_for_new() { exhausted_ = false; }             ///< the store may have newer events
+  void rewind_to(std::int64_t seq) { rewind_to_ = seq; }  ///< events after `seq` are sent again
+  void save_now() { save_now_ = true; }                   ///< the next save does not wait for its time
   /// An answer came: if it begins something to save, that waits for the answers of the next moment.
   void save_soon();
+  /// Logs a failure of the store, notes it as the sink's last error, and pauses.
   void retry_later(const std::string& doing, const Error& error);
   /// Makes everything wait for kStoreRetry, as after a failure of the store.
   void pause();
@@ -74,20 +81,25 @@ class Cursor {
   void publish(std::string what, std::string message, std::map<std::string, std::string> details);
 
  private:
+  /// Returns what is left of the wait of an event that failed in an earlier process; never negative.
   Millis wait_of(const core::DeliveryState& state) const;
+  /// Reads the events of the saved exceptions, 256 at a time, so that their keys are known. Opens the cursor at the
+  /// end, unless the store failed or the runner stops.
   Task<void> restore_exceptions(std::vector<core::DeliveryState> exceptions);
+  /// Makes dead letters regular events. Those that have left the store are reported as lost.
   Task<Status> requeue_dead(std::vector<std::int64_t> seqs);
+  /// Drops the first `count` of the unsaved events: they are stored.
   void forget_published(std::size_t count);
 
   SinkRun& run_;
   ProgressWatch& progress_;
   Window window_;
-  Notes notes_, saved_notes_;
+  Notes notes_, saved_notes_;                     ///< as they are now, and as they are in the store
   std::vector<core::EventDraft> unsaved_events_;  ///< stored by the next save, with the state that they report
-  asio::steady_timer saved_;
-  bool opened_ = false, exhausted_ = false, save_now_ = false;
-  std::optional<std::int64_t> rewind_to_;
-  Time next_save_{}, retry_at_{};
+  asio::steady_timer saved_;                      ///< cancelled to wake wait_for_save()
+  bool opened_ = false, exhausted_ = false, save_now_ = false;  ///< `exhausted_`: the store had nothing newer
+  std::optional<std::int64_t> rewind_to_;                       ///< a seq; empty: no rewind is due
+  Time next_save_{}, retry_at_{};  ///< when a save that can wait is due; when the store is asked again
   std::uint64_t failed_saves_ = 0;
 };
 

@@ -20,9 +20,11 @@ class EndpointHealth {
     nobody,    ///< not known yet: the key waits; no attempt of the event is counted
     event      ///< other events are delivered meanwhile, so the event's own schedule decides
   };
+  /// `forever` and `seed` are those of the circuit (schedule.hpp).
   EndpointHealth(bool forever, unsigned seed) : circuit_(forever, seed) {}
 
   Circuit::State state(Time now) const { return circuit_.state(now); }
+  /// Returns the end of the circuit's wait, which has a meaning only while it is not closed.
   Time open_until() const { return circuit_.open_until(); }
   /// There is no connection: opens the circuit.
   void down(Time now, std::int64_t retry_after_ms) { circuit_.trip(now, retry_after_ms); }
@@ -38,7 +40,7 @@ class EndpointHealth {
   /// opened and says nothing about now.
   std::set<std::string> alive(const std::string& key, Time now);
   /// Returns how often this key failed without blame for the event.
-  int failures(const std::string& key) const;
+  int failures(const std::string& key) const;  ///< 0 if it is no suspect
   /// Keys that failed since the last success. A probe should use another key.
   const std::set<std::string>& failing() const { return failing_; }
 
@@ -47,12 +49,13 @@ class EndpointHealth {
     int failures = 0, proofs = 0;  ///< proofs: failures with other events delivered since this key's previous failure
     std::uint64_t successes = 0;   ///< value of successes_ at its last failure
   };
+  /// Opens the circuit; the failures in a row are counted from 0 again.
   void trip(Time now, std::int64_t retry_after_ms);
 
   Circuit circuit_;
-  std::map<std::string, Suspect> suspects_;
-  std::set<std::string> failing_, held_;
-  int failures_in_row_ = 0;
+  std::map<std::string, Suspect> suspects_;  ///< by key; 10,000 at most
+  std::set<std::string> failing_, held_;     ///< `held_`: keys that wait only until another key succeeds
+  int failures_in_row_ = 0;                  ///< calls of failed() since the last success or trip()
   std::uint64_t successes_ = 0;
 };
 

@@ -20,11 +20,11 @@ class Outage {
   void failed(Time now, std::map<std::string, std::string>& notes);
   /// An attempt succeeded: ends the outage.
   void over(std::map<std::string, std::string>& notes);
-  Millis lasted() const { return lasted_; }
+  Millis lasted() const { return lasted_; }  ///< 0 if there is no outage
 
  private:
-  std::optional<Time> last_;  ///< time of the last failure in this process
-  Millis lasted_{0}, noted_{0};
+  std::optional<Time> last_;     ///< time of the last failure in this process
+  Millis lasted_{0}, noted_{0};  ///< so far; as it was when the note was last written
 };
 
 }  // namespace driftd::delivery

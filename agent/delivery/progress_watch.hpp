@@ -9,6 +9,7 @@ namespace driftd::delivery {
 /// once, and again only after it ended. Core thread.
 class ProgressWatch {
  public:
+  /// The reference `run` must outlive it.
   explicit ProgressWatch(const SinkRun& run) : run_(run) {}
 
   /// To be called when an event is settled or has left the store.
@@ -17,8 +18,8 @@ class ProgressWatch {
   bool must_report_stall(bool has_work);
   /// To be called every few seconds. Returns true if it must be reported now that `exceptions` reached their maximum.
   bool must_report_limit(std::size_t exceptions);
-  double stalled_seconds(bool has_work) const;
-  bool stall_reported() const { return stall_reported_; }
+  double stalled_seconds(bool has_work) const;             ///< 0 if nothing waits
+  bool stall_reported() const { return stall_reported_; }  ///< a stall was reported and has not ended
 
  private:
   const SinkRun& run_;

@@ -32,7 +32,7 @@ class Relay {
   Task<Status> start();
   /// Adds and starts a sink of a reloaded configuration. It gets events from the next one on.
   Task<Status> start_sink(std::string name, std::string type, std::unique_ptr<core::Sink> sink);
-  bool has(const std::string& name) const { return runners_.count(name) != 0; }
+  bool has(const std::string& name) const { return runners_.count(name) != 0; }  ///< false for an orphan
   /// Drains for RelaySettings::drain at most, saves the cursors and stops the sinks.
   Task<void> stop();
   /// To be called after each commit: wakes the runners.
@@ -40,18 +40,20 @@ class Relay {
   /// To be called every few seconds: calls SinkRunner::watch() of each runner.
   void watch();
 
-  std::vector<core::SinkView> views() const;
+  std::vector<core::SinkView> views() const;  ///< of all runners, then of the orphans
   /// Returns `not_found` if there is no such sink.
   Task<Result<std::int64_t>> replay(core::Control::Replay request);
+  /// `verb` is `replay` or `drop`, else `invalid`. Returns how many dead letters it applied to.
   Task<Result<std::int64_t>> dead_letter(std::string sink, std::string verb, std::vector<std::int64_t> seqs);
 
  private:
+  /// Returns `not_found` with the known sinks. An orphan has no runner.
   Result<std::shared_ptr<SinkRunner>> runner(const std::string& name) const;
 
-  std::shared_ptr<SinkRunnerContext> context_;
+  std::shared_ptr<SinkRunnerContext> context_;  ///< shared with the runners
   std::map<std::string, std::shared_ptr<SinkRunner>> runners_;
   std::map<std::string, std::string> orphans_;  ///< stored sinks without a runner, and what is pending for them
-  bool stopping_ = false;
+  bool stopping_ = false;                       ///< start_sink() is refused with `cancelled`
 };
 
 }  // namespace driftd::delivery

@@ -21,14 +21,15 @@ class ReplayQueue {
   /// The events that were requested and are still to be sent.
   struct Order {
     std::int64_t from = 0, to = 0;  ///< event seqs, both included
-    Nanos from_ns = 0;
-    int rate = 0;
-    std::string key;
+    Nanos from_ns = 0;              ///< only events recorded at this time or later; 0: any
+    int rate = 0;                   ///< events a second; 0: no limit
+    std::string key;                ///< only events of this key or of this backend/resource; empty: all
   };
+  /// One event of the replay in memory.
   struct Item {
     core::StoredEvent event;
-    int attempts = 0;
-    Time due{};
+    int attempts = 0;  ///< that failed, except those for which the endpoint was to blame
+    Time due{};        ///< not sent before this time
   };
   using Place = std::deque<Item>::const_iterator;
 
@@ -37,6 +38,7 @@ class ReplayQueue {
   const std::optional<Order>& order() const { return order_; }
   /// Restores the order from the notes of an earlier process. Its events must be found again.
   void restore(const std::map<std::string, std::string>& notes);
+  /// Replaces whatever was there. `seqs` are ascending.
   void begin(Order order, std::vector<std::int64_t> seqs);
   void cancel() { *this = ReplayQueue(); }
   /// Writes what is left to be sent into the cursor's notes.
@@ -70,16 +72,20 @@ class ReplayQueue {
     if (!chosen || now < next_) return std::nullopt;
     return taken(*chosen, now);
   }
+  /// The event is settled. `delivered` is false if the receiver refused it for good.
   void done(const Item& item, bool delivered);
+  /// The event is sent again at `due`, before the others of its key.
   void requeue(Item item, Time due);
   std::size_t in_flight() const { return keys_.size(); }
+  /// Returns false if there is no order.
   bool finished() const { return active() && planned_ && !has_unfetched() && ready_.empty() && keys_.empty(); }
   /// Returns a text such as `60 events were sent again, 2 were refused, 1 are no longer in the store`.
   std::string summary() const;
 
  private:
-  Item taken(Place item, Time now);
+  Item taken(Place item, Time now);  ///< moves it from the ready events to those in flight
   template <class Free, class Visit>
+  /// Visits the first ready event of each key that has none in flight and passes `free`.
   void each_first(Free free, Visit visit) const {
     std::set<std::string> seen;
     for (auto item = ready_.begin(); item != ready_.end(); ++item) {
@@ -92,12 +98,12 @@ class ReplayQueue {
   bool planned_ = false;
   std::vector<std::int64_t> seqs_;  ///< ascending; `at_` is the index of the next to fetch
   std::size_t at_ = 0;
-  std::deque<Item> ready_;
-  std::set<std::string> keys_;  ///< in flight
-  std::set<std::int64_t> flying_;
-  std::size_t flying_bytes_ = 0;
-  Time next_{};
-  std::int64_t sent_ = 0, refused_ = 0, missing_ = 0;
+  std::deque<Item> ready_;                             ///< in memory, waiting to be sent
+  std::set<std::string> keys_;                         ///< in flight
+  std::set<std::int64_t> flying_;                      ///< seqs in flight
+  std::size_t flying_bytes_ = 0;                       ///< payload bytes in flight
+  Time next_{};                                        ///< earliest time of the next event, by the rate
+  std::int64_t sent_ = 0, refused_ = 0, missing_ = 0;  ///< events so far; `missing_`: no longer in the store
 };
 
 }  // namespace driftd::delivery

@@ -40,14 +40,14 @@ class Circuit {
  public:
   enum class State { closed, open, half_open };
   explicit Circuit(bool forever, unsigned seed = std::random_device{}());
-  State state(Time now) const;
-  Time open_until() const { return until_; }
+  State state(Time now) const;                ///< half_open: its wait is over, and nothing has succeeded since
+  Time open_until() const { return until_; }  ///< end of the last wait
   /// Opens the circuit, for longer than before if a probe failed. While it is open, only a longer Retry-After changes
   /// anything.
   void trip(Time now, std::int64_t retry_after_ms);
   /// Ends the wait of an open circuit, because the endpoint reports that it is back.
   void end_wait(Time now);
-  void close();
+  void close();  ///< the endpoint works: the next wait starts at the shortest again
 
  private:
   bool tripped_ = false;

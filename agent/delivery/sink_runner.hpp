@@ -13,6 +13,7 @@ namespace driftd::delivery {
 /// decides, and sleeps only when the agenda says so. It never touches another runner. Core thread.
 class SinkRunner : public std::enable_shared_from_this<SinkRunner> {
  public:
+  /// Owns the sink. `name` and `type` are those of the configuration.
   SinkRunner(std::shared_ptr<SinkRunnerContext> context, std::string name, std::string type,
              std::unique_ptr<core::Sink> sink);
 
@@ -22,7 +23,7 @@ class SinkRunner : public std::enable_shared_from_this<SinkRunner> {
   void wake_and_fetch();
   /// Ends run(): sends what can be sent at once, waits up to `drain` for events in flight, saves, stops the sink.
   void stop();
-  bool stopped() const { return ended_; }
+  bool stopped() const { return ended_; }  ///< run() is about to return
   core::SinkView view() const;
   /// To be called every few seconds. Logs a lack of progress once. A runner that sleeps although it has work is a
   /// defect: it is logged, counted and woken.
@@ -49,12 +50,15 @@ class SinkRunner : public std::enable_shared_from_this<SinkRunner> {
   Task<void> finish();
   Task<void> sleep(Time until);
   void wake();
+  /// Reports a defect: one duty was done 16 times in a row and changed nothing.
   void report_idle(Duty duty);
   void report_stall();
+  /// Wakes the loop if the agenda says that it should not sleep any more, and counts that as a defect if nothing
+  /// explains it.
   void wake_if_due();
-  std::string why_stalled() const;
+  std::string why_stalled() const;  ///< for a log line: what the events wait for
 
-  SinkRun run_;
+  SinkRun run_;  ///< shared by the parts below
   std::string type_;
   ProgressWatch progress_;
   Cursor cursor_;
@@ -62,12 +66,12 @@ class SinkRunner : public std::enable_shared_from_this<SinkRunner> {
   LiveDelivery live_;
   ReplayJob replay_;
   asio::steady_timer wake_timer_;
-  std::optional<Time> asleep_until_;
-  Time drain_until_{};
-  Duty doing_ = Duty::sleep;  ///< the duty that the loop is waiting for
-  int idle_ = 0;              ///< duties in a row that changed nothing
-  std::uint64_t missed_wakeups_ = 0;
-  bool ended_ = false;
+  std::optional<Time> asleep_until_;  ///< empty: it is not asleep
+  Time drain_until_{};                ///< set by stop()
+  Duty doing_ = Duty::sleep;          ///< the duty that the loop is waiting for
+  int idle_ = 0;                      ///< duties in a row that changed nothing
+  std::uint64_t missed_wakeups_ = 0;  ///< defects so far; a metric
+  bool ended_ = false;                ///< the last save is done and the sink is stopped
 };
 
 }  // namespace driftd::delivery

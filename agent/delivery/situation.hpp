@@ -19,13 +19,13 @@ enum class EndpointState {
   half_open,     ///< it failed and was checked; one event is sent as a probe
   ready
 };
-std::string_view render(EndpointState state);
+std::string_view render(EndpointState state);  ///< for views and log lines
 
 /// What the endpoint allows.
 struct EndpointSituation {
   EndpointState state = EndpointState::not_started;
-  Time open_until{}, check_at{};
-  std::size_t max_in_flight = 0;
+  Time open_until{}, check_at{};  ///< end of the circuit's wait; when it is checked although nothing is wrong
+  std::size_t max_in_flight = 0;  ///< by the sink's policy
 
   bool operator==(const EndpointSituation&) const = default;
 };
@@ -65,9 +65,9 @@ struct SaveSituation {
 
 /// What a replay needs.
 struct ReplaySituation {
-  bool unplanned = false, unfetched = false;
-  std::size_t ready = 0, bytes = 0;  ///< events in memory, and their payload with that of those in flight
-  std::optional<Time> next;          ///< when its next event may be sent; empty if none may
+  bool unplanned = false, unfetched = false;  ///< its events must be found; some are not in memory yet
+  std::size_t ready = 0, bytes = 0;           ///< events in memory, and their payload with that of those in flight
+  std::optional<Time> next;                   ///< when its next event may be sent; empty if none may
 
   bool operator==(const ReplaySituation&) const = default;
 };

@@ -21,16 +21,16 @@ class Window {
  public:
   using Queues = std::unordered_map<std::string, std::set<std::int64_t>>;
   struct Entry {
-    std::int64_t seq = 0;
+    std::int64_t seq = 0;                       ///< of the event, unique in the store
     const Queues::value_type* queue = nullptr;  ///< its key, and the seqs that wait in it
     std::unique_ptr<core::StoredEvent> event;   ///< null while its payload is not in memory: there may be very many
                                                 ///< exceptions
     bool in_flight = false;
     bool persisted = false;  ///< its exception is in the store or in a save under way
     bool failing = false;    ///< the event itself failed: it and those behind it are exceptions
-    int attempts = 0;
-    Time due{};
-    std::string error;
+    int attempts = 0;        ///< that failed and count for its schedule
+    Time due{};              ///< not sent before this time
+    std::string error;       ///< why the last attempt failed; empty: none did
 
     bool loaded() const { return event != nullptr; }
     const std::string& key() const { return queue->first; }

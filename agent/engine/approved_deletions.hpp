@@ -57,8 +57,8 @@ class ApprovedDeletions {
   /// Digests of names, 16 bytes each.
   using Names = boost::unordered_flat_set<Digest, Hash>;
   struct Approval {
-    std::string by;
-    std::set<std::string> names;
+    std::string by;                         ///< user who approved
+    std::set<std::string> names;            ///< ids of resources; empty if there is a digest
     std::string sha256;                     ///< digest of the names, where `names` is empty
     std::shared_ptr<const Names> digested;  ///< the names with that digest; nullptr if they are not known
   };
@@ -66,12 +66,14 @@ class ApprovedDeletions {
     std::string sha256;
     std::shared_ptr<const Names> names;
   };
+  /// Returns true if the approval names this resource, or has the digest of names among which it is.
   bool covers(const Approval& approved, const std::string& name) const;
-  std::shared_ptr<const Names> digested(const std::vector<std::string>& names) const;
+  std::shared_ptr<const Names> digested(const std::vector<std::string>& names) const;  ///< never null
+  /// Returns the names with this digest that this process knows from a question or an earlier approval; else null.
   std::shared_ptr<const Names> known(const std::string& kind, const std::string& sha256) const;
 
   std::uint64_t seed_;
-  std::map<std::string, Approval> approvals_;
+  std::map<std::string, Approval> approvals_;    ///< by kind
   std::map<std::string, KnownNames> questions_;  ///< open questions that show a digest instead of all names
   std::map<std::string, KnownNames> remaining_;  ///< what without_finished() kept
 };

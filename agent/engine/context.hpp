@@ -20,14 +20,14 @@ class SourceHub;
 
 /// What all backends of one agent share. It outlives the engine. A reload replaces `routes` as a whole.
 struct Context {
-  asio::any_io_executor core;
-  asio::any_io_executor diff;
+  asio::any_io_executor core;  ///< one thread; everything in this room runs on it
+  asio::any_io_executor diff;  ///< a pool for pure work
   core::Store& store;
   const Clock& clock;
   core::Metrics& metrics;
-  core::RedactionKey store_key;
-  std::string agent, cluster;
-  std::shared_ptr<const std::vector<core::Route>> routes;
+  core::RedactionKey store_key;  ///< of the installation; digests in the store are made with it
+  std::string agent, cluster;    ///< names for events
+  std::shared_ptr<const std::vector<core::Route>> routes;     ///< which sinks get which events; never null
   std::function<void()> committed;                            ///< wakes the relay
   SourceHub* sources = nullptr;                               ///< set by the engine, which outlives every backend
   std::shared_ptr<const core::RedactionKeys> keys = nullptr;  ///< set by the engine

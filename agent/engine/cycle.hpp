@@ -53,23 +53,32 @@ class Cycle {
     Kind* kind;  ///< in `foreign_`; faults are added to it
   };
 
+  /// Takes one page of a refresh: what other backends are concerned with is put aside, the rest is judged and
+  /// committed.
   Task<Status> process_page(core::RecordPage page);
   /// Adds a record that this source sent for another backend to the commit of the page.
   void add_declaration(core::Observation record, CommitExtras& extras);
+  /// Ends what a complete list of declarations for one kind of another backend did not name.
   void complete_declared(const core::Mark& mark, CommitExtras& extras);
-  void leave_out_declaration(Kind& kind);
-  void pass_on_reports();
+  void leave_out_declaration(Kind& kind);  ///< it is over the source's budget
+  void pass_on_reports();                  ///< to the hub, after the page was committed
   void report_registration(core::Observation record, Kind& kind);
-  core::Observation retraction(const std::string& backend) const;
+  core::Observation retraction(const std::string& backend) const;  ///< a tombstone of the backend's registration
   Task<Status> withdraw_unmentioned();
-  Kind* foreign(const std::string& backend, const std::string& kind);
+  Kind* foreign(const std::string& backend, const std::string& kind);  ///< null if the run names too many kinds
+  /// Adds each diagnostic to the reasons of the kind that it is about, or of every kind.
   void note_diagnostics(const std::vector<core::Diagnostic>& diagnostics);
+  /// Settles unchanged records, leaves out new ones over the budget, judges the rest and commits it with `extras`.
   Task<Status> judge_records(std::vector<ResourceReading> records, CommitExtras extras);
-  std::vector<ResourceReading> to_readings(std::vector<core::Observation> records, const Moment& began) const;
+  std::vector<ResourceReading> to_readings(std::vector<core::Observation> records,
+                                           const Moment& began) const;  ///< with the time of their request
+  /// Asks the provider about resources that a complete list lacks, and judges as gone what it does not find either.
   Task<Status> confirm_missing();
   Task<Status> confirm_declared_absent(std::string kind);
   Task<Status> confirm(std::vector<core::ResourceId> ids, Kind* kind);
+  /// Returns false, with a reason in `kind`, if a system was accepted and a probe does not find it now.
   Task<bool> is_the_same_system(Kind* kind);
+  /// `sent` is when the read that confirmed it was requested.
   Task<Status> judge_gone(std::vector<core::ResourceId> ids, Moment sent);
   Task<Status> hold_or_confirm_missing(std::string kind, bool some_missing);
   struct Missing {
@@ -79,21 +88,28 @@ class Cycle {
   /// Decides what of the resources that are missing from a complete list must wait until a person decides. `present` is
   /// how many of the kind are known.
   Task<Result<Missing>> hold_mass_deletion(std::string kind, std::size_t present, std::vector<core::ResourceId> gone);
+  /// Judges absent resources again whose open drifts are stale, expiring or under older rules.
   Task<Status> rejudge_gone(std::string kind);
+  /// Commits which kinds were listed completely for the first time: these lists are their baselines.
   Task<Status> establish();
+  /// Marks open drifts of resources that an incomplete list did not show. Their values are unknown now.
   Task<Status> mark_stale();
+  /// Notes serial and lineage of the source's state in the row, once every kind was listed completely.
   Task<Status> save_serial();
+  /// Returns true if the record is of a newer serial of the same lineage than the last complete cycle: somebody
+  /// applied.
   bool applied_state(const core::Observation& observation);
+  /// Gives every kind that is not complete its reasons, after the last page.
   void close_kinds(const Status& status);
-  CycleReport report(Status status) const;
+  CycleReport report(Status status) const;  ///< of what happened until now
 
   std::shared_ptr<Context> context_;
   Ledger& ledger_;
   core::Session& session_;
-  std::uint32_t run_;
-  Moment began_;
-  std::map<std::string, Kind> kinds_;
-  ForeignKinds foreign_;  ///< what this source sent for other backends
+  std::uint32_t run_;                  ///< number of the cycle; the index notes it with each resource that it saw
+  Moment began_;                       ///< before anything was asked
+  std::map<std::string, Kind> kinds_;  ///< of this backend
+  ForeignKinds foreign_;               ///< what this source sent for other backends
   /// Reports of the page in progress on registrations of other backends. They are passed on when it is committed.
   std::vector<PageReport> page_reports_;
   /// Backends for which a registration report was accepted, or rejected.
@@ -101,7 +117,7 @@ class Cycle {
   std::vector<std::string> general_;  ///< reasons that concern every kind
   std::uint64_t received_ = 0, settled_ = 0, transitions_ = 0, dropped_ = 0, unsettled_ = 0, declarations_left_out_ = 0;
   bool applied_ = false, unconfirmed_ = false, left_out_ = false;
-  std::string serial_, lineage_;
+  std::string serial_, lineage_;  ///< metadata of the records; empty: the provider has none
 };
 
 }  // namespace driftd::engine

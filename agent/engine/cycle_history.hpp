@@ -24,11 +24,12 @@ class CycleHistory {
   /// Records a cycle that ran from `start` to `end`.
   void record(const CycleReport& report, Moment::Mono start, Moment end);
 
-  std::uint64_t cycles() const { return cycles_; }
+  std::uint64_t cycles() const { return cycles_; }  ///< in this process
   /// Empty if the last cycle succeeded.
   const std::string& last_error() const { return last_error_; }
   /// `ok` if the last cycle succeeded, or before the first one.
   Code last_code() const { return last_code_; }
+  /// Returns the lines of the last list. Empty before the first one.
   const std::vector<core::Coverage>& coverage() const { return coverage_; }
   /// As a source: returns why its report on `backend`, received at `reported_at`, may no longer be current. Empty if it
   /// is. `lists_registrations` is true if it listed all registrations in its last refresh.
@@ -38,6 +39,7 @@ class CycleHistory {
   void describe(core::BackendView& out) const;
 
  private:
+  /// Marks all kinds as incomplete, because a cycle failed before it listed anything. A cancelled one does not count.
   void invalidate_coverage(const Error& why);
 
   ReasonLog reasons_log_;

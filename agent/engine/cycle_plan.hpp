@@ -33,10 +33,11 @@ class CyclePlan {
   void note_left_out() { left_out_ = true; }
   /// While `held` is true, no cycle starts (backpressure).
   void hold(bool held);
-  bool held_back() const { return held_back_; }
+  bool held_back() const { return held_back_; }  ///< by hold()
 
   /// Returns when the next cycle starts.
   Time next() const;
+  /// Returns at `when`, or earlier after wake(), hint() or stop().
   Task<void> wait_until(Time when) { return timer_.wait_until(when); }
   /// Wakes whoever waits, so that it asks for the time again.
   void wake() { timer_.wake(); }
@@ -44,9 +45,9 @@ class CyclePlan {
 
   /// What one cycle does, as it was decided when it began.
   struct Pass {
-    Time began;
-    bool full = false;
-    std::uint64_t plugins = 0;
+    Time began;                 ///< when the cycle began
+    bool full = false;          ///< it reads everything
+    std::uint64_t plugins = 0;  ///< `plugins_` at that time
   };
   /// Call it when the loop starts a cycle by itself: the hints until now are answered by it.
   void answer_hints(Time now);
@@ -67,6 +68,8 @@ class CyclePlan {
  private:
   LoopTimer timer_;
   Schedule schedule_;
+  /// These are the begins of the last full cycle that succeeded, of the last cycle, and of the last one for
+  /// list_again().
   Time last_full_{}, last_began_{}, relisted_at_{};
   Time relist_at_ = Time::max();  ///< from this time on, a cycle lists everything
   std::uint64_t plugins_ = 0;     ///< number of times that another plugin began to run

@@ -33,38 +33,44 @@ std::string canonical_type(const std::string& provider);
 /// only.
 class Engine final : private SourceHub {
  public:
+  /// `factory` must outlive it. `worker_key` digests secrets in the workers, `digest_seed` the records for the index.
   Engine(std::shared_ptr<Context> context, core::SessionFactory& factory, core::RedactionKey worker_key,
          std::uint64_t digest_seed);
 
   /// Brings the registry in line with `specs`, with one commit for each backend. With `loops` it also starts the
   /// runners; without, cycles run only on demand. Call it once.
   Task<Status> start(std::vector<core::BackendSpec> specs, bool loops);
+  /// Stops all runners side by side and returns when they have ended.
   Task<void> stop();
   /// Applies new policies, ignore rules and expectations to the named backends. Other backends stay unchanged.
   Task<void> reload(std::vector<core::BackendSpec> specs);
 
+  /// Returns the drift after the decision. `not_found`: no such drift, or its backend is gone; `conflict`: the decision
+  /// does not fit its value or status.
   Task<Result<core::Drift>> decide(std::string drift_id, core::Decision decision);
+  /// Returns what a decision on the drift must name (decision_binding.hpp).
   std::string binding(const core::Drift& drift) const;
   struct BackendRefresh {
     std::string backend;
-    CycleReport report;
+    CycleReport report;  ///< of its cycle
   };
   /// Runs a cycle of one backend, or of all side by side if the name is empty. Fails with `not_found`, which lists the
   /// known backends.
   Task<Result<std::vector<BackendRefresh>>> refresh(std::string backend, bool full);
   /// Runs full cycles of the backends whose declarations changed, until none is left. The loops do this by themselves.
   Task<Result<std::vector<BackendRefresh>>> settle();
+  /// Fails with `not_found` if there is no such backend, resource or attribute.
   Task<Result<std::vector<core::Step>>> explain(std::string backend, core::ResourceId id, std::string path);
   /// Asks the backend's provider for other backends. Fails with `unsupported` if it has no driftd.discover/1.
   Task<Result<core::DiscoverOutcome>> discover(std::string backend);
-  std::vector<core::BackendView> view();
+  std::vector<core::BackendView> view();  ///< of all backends, by name
   /// Returns true if every backend has finished a cycle; else `why` names one that has not.
   bool ready(std::string& why);
   /// Frees parked workers (core::Control::resume).
   Result<std::vector<std::string>> resume(const std::string& name);
   /// Multiplies all intervals by `interval_factor`. While `holds_cycles` is true, nothing is read or committed.
   void set_backpressure(int interval_factor, bool holds_cycles);
-  Runner* find(const std::string& name);
+  Runner* find(const std::string& name);  ///< null if there is none; valid until the next suspension
 
  private:
   Task<core::Coverage> apply_discovery(std::string source, core::DiscoverOutcome outcome) override;
@@ -82,7 +88,7 @@ class Engine final : private SourceHub {
   bool belongs_to_other_source(const std::string& source, const core::Discovered& found) const;
   /// Notes where backends are found, for rows of an older store without that note. Only if it is one place.
   void note_places(const std::string& source, const std::vector<core::Discovered>& found);
-  Task<Status> remove_discovered(std::string name);
+  Task<Status> remove_discovered(std::string name);  ///< stops its runner and unregisters it
 
   /// What sources report about other backends (sources/registrations.cpp).
   void declared(const std::string& backend) override;
@@ -95,25 +101,31 @@ class Engine final : private SourceHub {
   void listed(const std::string& source) override;
   void claims_decided(const std::string& backend) override;
   std::string staleness_reason(const std::string& backend) const override;
+  /// Makes the sender the registrar if there is none and it is trusted. Returns why the report is rejected; empty:
+  /// accepted.
   std::string assign_registrar(const RegistrationReport& report);
+  /// Notes that `who`, whom the backend does not trust, claims it, and asks about it. Returns why its report is
+  /// rejected.
   std::string raise_claim(Runner& target, const core::Registrar& who);
+  /// Returns true if the sender of this tombstone is the registrar, or may retract without one.
   bool may_retract(const RegistrationReport& report);
+  /// Returns true if the configuration or a person's decision says so.
   bool is_trusted(const std::string& backend, const core::Registrar& who) const;
-  Task<Status> restore_registrars();
-  Task<Status> drop_registrar(Runner& runner, std::string why);
+  Task<Status> restore_registrars();                             ///< from the notes in the rows
+  Task<Status> drop_registrar(Runner& runner, std::string why);  ///< and retires the drifts of the registration
   Runner* discoverer_of(const core::BackendRow& row);
   void set_discoverer(core::BackendRow& row, const core::BackendSpec& spec);
-  Task<Status> restore_discovered(core::BackendRow row);
+  Task<Status> restore_discovered(core::BackendRow row);  ///< registers it again after a restart
 
   Task<Status> register_backend(core::BackendSpec spec, std::vector<core::BackendRow>& rows);
-  Error unknown_backend(const std::string& name) const;
+  Error unknown_backend(const std::string& name) const;  ///< `not_found` with the configured ones
 
   std::shared_ptr<Context> context_;
-  core::SessionFactory& factory_;
+  core::SessionFactory& factory_;  ///< opens the workers
   core::RedactionKey worker_key_;
   std::uint64_t digest_seed_;
-  std::map<std::string, std::shared_ptr<Runner>> runners_;
-  std::map<std::string, DiscoveredBackend> discovered_;
+  std::map<std::string, std::shared_ptr<Runner>> runners_;  ///< by name of the backend
+  std::map<std::string, DiscoveredBackend> discovered_;     ///< by name; each has a runner, too
   /// Backend → the registrar whose reports on its registration count.
   std::map<std::string, core::Registrar> registrars_;
   /// Source → backend → claimants that it reported since its last complete list.
@@ -121,8 +133,8 @@ class Engine final : private SourceHub {
   PendingReports pending_reports_;                                 ///< for backends that are not registered yet
   ReportedBytes reported_bytes_;                                   ///< for registered backends
   std::map<std::string, std::set<std::string>> rejected_sources_;  ///< backend → sources whose report was rejected
-  AsyncMutex registry_mutex_;
-  bool loops_ = false, stopping_ = false;
+  AsyncMutex registry_mutex_;              ///< locked while discovered backends are registered or removed
+  bool loops_ = false, stopping_ = false;  ///< `loops_`: runners start their loops
 };
 
 }  // namespace driftd::engine

@@ -30,7 +30,7 @@ struct Moment {
 /// One resource and what was read of it.
 struct ResourceReading {
   core::ResourceId id;
-  core::Reading outcome;
+  core::Reading outcome;  ///< present, absent or unknown
   /// When it was requested; a reading that was requested later and is already applied is not overwritten.
   Moment::Mono asked{};
   std::optional<std::string> upgraded{};  ///< the stored baseline, converted to the current schema revision
@@ -38,12 +38,12 @@ struct ResourceReading {
 
 /// What a commit carries beside judged resources.
 struct CommitExtras {
-  std::optional<std::string> cursor, watch_cursor;
-  std::vector<std::string> established;
-  std::optional<core::BackendRow> row;
-  std::vector<core::EventDraft> events;
+  std::optional<std::string> cursor, watch_cursor;   ///< empty: unchanged
+  std::vector<std::string> established;              ///< kinds that have their baseline now
+  std::optional<core::BackendRow> row;               ///< replaces the backend's row
+  std::vector<core::EventDraft> events;              ///< beside those of the judged resources
   std::vector<core::DeclarationWrite> declarations;  ///< declared by this source; bodies are not sealed yet
-  std::vector<core::AuditEntry> audit;
+  std::vector<core::AuditEntry> audit;               ///< lines of the audit log
   bool empty() const {
     return !cursor && !watch_cursor && established.empty() && !row && events.empty() && declarations.empty();
   }

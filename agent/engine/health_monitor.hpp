@@ -41,8 +41,8 @@ class HealthMonitor {
   core::HealthReport report() const;
 
  private:
-  Task<void> probe();
-  Task<void> publish(HealthSmoothing::Notice notice, core::HealthReport report);
+  Task<void> probe();  ///< asks once and publishes what follows
+  Task<void> publish(HealthSmoothing::Notice notice, core::HealthReport report);  ///< commits the state with its event
 
   std::shared_ptr<Context> context_;
   Ledger& ledger_;

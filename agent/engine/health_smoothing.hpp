@@ -20,7 +20,7 @@ class HealthSmoothing {
   explicit HealthSmoothing(State known) : state_(known), published_(known), seen_(known != State::unknown) {}
 
   struct Notice {
-    State before, now;
+    State before, now;  ///< the state of the last notice, and the smoothed one
     bool flapping_began = false, flapping_ended = false;
   };
   /// Returns the notice that is due after this report. Empty if nothing changed, or, while flapping, until a state has
@@ -29,15 +29,15 @@ class HealthSmoothing {
   /// Call it when the notice is stored.
   void published(const Notice& notice);
   State state() const { return state_; }
-  bool flapping() const { return flapping_; }
+  bool flapping() const { return flapping_; }  ///< while it is true, notices are rare
 
  private:
   void note_flapping(Time at);
-  bool stands(Time at);
+  bool stands(Time at);  ///< the last notice has been wrong for a minute
 
-  State state_, published_;
-  std::deque<State> last_;
-  std::deque<Time> changes_;
+  State state_, published_;                                ///< smoothed; as the last notice said
+  std::deque<State> last_;                                 ///< the last five reports
+  std::deque<Time> changes_;                               ///< of the smoothed state, in the last ten minutes
   std::optional<Time> differs_since_;                      ///< since when the state differs from the last notice
   bool seen_;                                              ///< a state has been known
   bool flapping_ = false, began_ = false, ended_ = false;  ///< flapping began or ended, and no notice says so yet

@@ -52,7 +52,8 @@ class IdentityCheck {
     changed,   ///< a probe found another one, and no cycle has checked it since
     missing,   ///< it does not report its identity
   };
-  Task<Status> judge(std::string identity);
+  Task<Status> judge(std::string identity);  ///< an identity that the system reported
+  /// Handles a system that reports no identity, or does not answer.
   Task<Status> check_missing(Result<core::HealthReport> probed, std::chrono::milliseconds deadline);
 
   std::shared_ptr<Context> context_;

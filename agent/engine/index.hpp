@@ -25,7 +25,7 @@ class Index {
     /// When the last applied reading was requested, in Tick of the monotonic clock. 0 if another process applied it, or
     /// none did.
     std::uint64_t asked : 44 = 0;
-    std::uint64_t kind : 16 = 0;
+    std::uint64_t kind : 16 = 0;  ///< index in kinds(); put() sets it
     bool present : 1 = false;
     bool open : 1 = false;       ///< has open drifts
     bool unknown : 1 = false;    ///< part of it could not be judged in its last reading
@@ -43,12 +43,12 @@ class Index {
   /// Returns the entry, or nullptr. The caller must not change `present` and `open`: put() keeps counts of them.
   Entry* find(const core::ResourceId& id);
   void erase(const core::ResourceId& id);
-  void erase_absent();  ///< erases entries without a resource and without open drifts
-  std::int64_t absent() const;
+  void erase_absent();          ///< erases entries without a resource and without open drifts
+  std::int64_t absent() const;  ///< how many erase_absent() would erase
   /// The latest Entry::asked among the erased entries.
   std::uint64_t forgotten_asked() const { return forgotten_asked_; }
-  std::size_t size() const { return entries_.size(); }
-  std::uint16_t kind_number(const std::string& kind);
+  std::size_t size() const { return entries_.size(); }  ///< with those that are absent
+  std::uint16_t kind_number(const std::string& kind);   ///< adds the kind if it is new
 
   struct Count {
     std::int64_t present = 0;
@@ -60,21 +60,22 @@ class Index {
   /// resources.
   std::map<std::string, Count> counts(std::uint32_t run) const;
   std::int64_t present(const std::string& kind) const;
-  std::int64_t present() const;
-  std::int64_t open() const;
+  std::int64_t present() const;  ///< of all kinds
+  std::int64_t open() const;     ///< resources with open drifts
   std::vector<std::string> kinds() const { return kinds_; }
 
  private:
   struct Hash {
     std::size_t operator()(const Digest& d) const { return static_cast<std::size_t>(d.low); }
   };
+  /// Names are not kept, so a digest of them is the key.
   static Digest key(const core::ResourceId& id) { return digest(0, {id.kind, id.id}); }
 
   boost::unordered_flat_map<Digest, Entry, Hash> entries_;
   struct Tally {
     std::int64_t present = 0, open = 0, absent = 0;
   };
-  void tally(const Entry& entry, int sign);
+  void tally(const Entry& entry, int sign);  ///< `sign`: 1 adds it to the counts, -1 takes it off
   static void add(const Entry& entry, std::uint32_t run, Count& to);
 
   std::vector<std::string> kinds_;

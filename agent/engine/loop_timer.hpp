@@ -20,7 +20,7 @@ class LoopTimer {
     timer_.expires_at(when);
     co_await timer_.async_wait(asio::as_tuple(asio::use_awaitable));
   }
-  void wake() { timer_.cancel(); }
+  void wake() { timer_.cancel(); }  ///< has no effect if nobody waits
   /// The loop ends at its next step.
   void stop() {
     stopped_ = true;

@@ -18,7 +18,8 @@ namespace driftd::engine {
 class ReasonLog {
  public:
   using Print = std::function<void(bool warning, std::string line)>;
-  explicit ReasonLog(Print print) : print_(std::move(print)) {}
+  explicit ReasonLog(Print print) : print_(std::move(print)) {}  ///< `print` gets one line at a time
+  /// Logs which reasons of `now` are not in `before`, and which kinds have none any more.
   void log_changes(const std::vector<core::Coverage>& before, const std::vector<core::Coverage>& now,
                    RateLimiter::Clock::time_point at);
 
@@ -27,7 +28,7 @@ class ReasonLog {
 
   Print print_;
   RateLimiter rate_{std::chrono::seconds(1), 60};
-  std::uint64_t suppressed_ = 0;
+  std::uint64_t suppressed_ = 0;  ///< lines that were not logged for their number
 };
 
 }  // namespace driftd::engine

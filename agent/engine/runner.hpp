@@ -25,11 +25,14 @@ struct CycleReport;
 /// loops keep it alive until stop() ends them.
 class Runner : public std::enable_shared_from_this<Runner> {
  public:
+  /// Starts nothing. `session` is the backend's, which the runner stops.
   Runner(std::shared_ptr<Context> context, core::BackendSpec spec, core::BackendRow row,
          std::shared_ptr<RegistrationSession> session);
 
+  /// Reads the backend's state from the store. Call it once, before start().
   Task<Status> load();
-  void start();
+  void start();  ///< its three loops
+  /// Returns when all loops and a refresh on demand have ended.
   Task<void> stop();
 
   /// Runs a cycle as soon as the one in progress has ended, and returns its report.
@@ -61,7 +64,7 @@ class Runner : public std::enable_shared_from_this<Runner> {
   /// Applies a person's decision to a drift of this backend.
   Task<Result<core::Drift>> decide(core::StoredResource resource, std::string drift_id, core::Decision decision);
   Task<Result<std::vector<core::Step>>> explain(core::ResourceId id, std::string path);
-  core::BackendView view();
+  core::BackendView view();  ///< of this moment
   /// As a source: returns why its report on `backend`, received at `reported_at`, may no longer be current. Empty if it
   /// is.
   std::string report_staleness(const std::string& backend, const std::string& place, Moment::Mono reported_at) const;
@@ -72,33 +75,34 @@ class Runner : public std::enable_shared_from_this<Runner> {
 
   core::Session& session();
   bool is_stopping() const { return stopping_; }
-  std::uint64_t cycles() const { return history_.cycles(); }
+  std::uint64_t cycles() const { return history_.cycles(); }  ///< finished ones in this process
   Ledger& ledger() { return ledger_; }
   BackendRegistration& registration() { return registration_; }
 
  private:
-  Task<void> cycle_loop();
+  Task<void> cycle_loop();  ///< runs cycles as the plan says
   Task<void> health_loop();
   Task<void> watch_loop();
   void loop_ended();
-  Task<CycleReport> cycle(bool full);
-  Task<CycleReport> list(std::string cursor);
+  Task<CycleReport> cycle(bool full);          ///< under the mutex: identity, list, discovery, registration
+  Task<CycleReport> list(std::string cursor);  ///< one Cycle; an empty cursor lists everything
+  /// Reads what the provider describes, and notes its schemas if it is another plugin than before.
   Task<Status> prepare();
   Task<Status> judge_under_lock(core::RecordPage page, Moment before, Moment received);
   Task<Status> judge_page(core::RecordPage page, Moment before, Moment received, bool ready);
-  Task<Status> expire_decisions();
+  Task<Status> expire_decisions();  ///< sets decisions whose time is over back to pending
   Task<void> expire_decisions_in_time();
   CyclePlan::Time next_expiry(CyclePlan::Time now) const;
   std::optional<core::BackendRow> row_accepting(const core::Drift& drift, const core::Decision& decision) const;
-  std::chrono::milliseconds cycle_deadline() const;
-  std::string state() const;
-  void on_plugin_change();
+  std::chrono::milliseconds cycle_deadline() const;  ///< a minute, or budgets.call if that is longer
+  std::string state() const;                         ///< for a view
+  void on_plugin_change();                           ///< everything is read again with the new plugin
 
   std::shared_ptr<Context> context_;
-  std::shared_ptr<RegistrationSession> session_;
+  std::shared_ptr<RegistrationSession> session_;          ///< never null
   std::shared_ptr<const core::ProviderInfo> noted_info_;  ///< its schemas are noted in the row
   Ledger ledger_;
-  AsyncMutex cycle_mutex_;
+  AsyncMutex cycle_mutex_;  ///< whoever changes the ledger holds it
   CyclePlan plan_;
   CycleHistory history_;
   IdentityCheck identity_;

@@ -37,8 +37,8 @@ class WatchLoop {
   void stop() { timer_.stop(); }
 
  private:
-  Task<Status> process_page(core::RecordPage page);
-  bool can_watch() const;
+  Task<Status> process_page(core::RecordPage page);  ///< an empty page without a cursor is only a hint
+  bool can_watch() const;                            ///< there is a baseline, and the provider has a watch
 
   std::shared_ptr<Context> context_;
   Ledger& ledger_;

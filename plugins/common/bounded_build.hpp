@@ -12,10 +12,15 @@ namespace driftd::common {
 class BoundedBuild : public nlohmann::json_sax<nlohmann::json> {
  public:
   using json = nlohmann::json;
+  /// `deepest`: maximum nesting; `max_values`: maximum number of values. What is beyond them is left out without a
+  /// note.
   BoundedBuild(std::size_t deepest, std::size_t max_values) : deepest_(deepest), max_values_(max_values) {}
 
+  /// Returns the tree, once sax_parse() has ended; null if the text held nothing that is kept.
   json take() { return std::move(root_); }
 
+  /// The calls of nlohmann's parser. Each returns true to go on; binary values, which JSON does not have, end the
+  /// parse.
   bool null() override { return scalar(nullptr); }
   bool boolean(bool v) override { return scalar(v); }
   bool number_integer(std::int64_t v) override { return scalar(v); }
@@ -38,10 +43,13 @@ class BoundedBuild : public nlohmann::json_sax<nlohmann::json> {
   virtual bool keeps(const std::vector<std::string>&, const std::string&) const { return true; }
 
  private:
+  /// Adds a value, unless it is inside a container that is left out or one too many.
   bool scalar(json v) {
     if (skipped_ == 0 && ++values_ <= max_values_) put(std::move(v));
     return true;
   }
+  /// Begins a container, or begins to skip one.
+  /// The parser is told to go on in both cases, so that the rest of the document is still checked.
   bool open(json container) {
     const bool member = !open_.empty() && open_.back()->is_object();
     const bool leaves =
@@ -51,6 +59,7 @@ class BoundedBuild : public nlohmann::json_sax<nlohmann::json> {
     open_.push_back(put(std::move(container)));
     return true;
   }
+  /// Ends the innermost container, built or skipped.
   bool close() {
     if (skipped_ > 0) return --skipped_, true;
     open_.pop_back();
@@ -66,11 +75,12 @@ class BoundedBuild : public nlohmann::json_sax<nlohmann::json> {
     return &parent.back();
   }
 
+  /// `skipped_` is the nesting inside a container that is left out.
   std::size_t deepest_, max_values_, values_ = 0, skipped_ = 0;
-  json root_;
-  std::vector<json*> open_;
+  json root_;                      ///< the tree
+  std::vector<json*> open_;        ///< containers that are being built, from the root on
   std::vector<std::string> path_;  ///< member name of each entry of open_; empty for a list element and for the root
-  std::string key_;
+  std::string key_;                ///< member name of the next value
 };
 
 }  // namespace driftd::common

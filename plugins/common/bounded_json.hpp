@@ -19,6 +19,7 @@ inline constexpr std::size_t kMaxValues = 90'000;  ///< maximum values in a body
 /// and for its managedFields.
 inline constexpr std::size_t kMaxParsed = 3 * kMaxValues;
 
+/// Size of a JSON tree, as far as it can be told without building it.
 struct Shape {
   int deepest = 0;         ///< nesting depth of objects and lists
   std::size_t values = 1;  ///< upper bound of the number of values down to kMaxNesting; deeper ones are never built
@@ -45,16 +46,19 @@ inline Shape shape_of(std::string_view text) {
 }
 
 /// Renders the value as text. Bytes that are not UTF-8 become U+FFFD; dump() would throw. Pure.
+/// Never throws.
 inline std::string json_text(const nlohmann::json& value) {
   return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
+/// A parsed document. If `value` is discarded and `why` is empty, the text is not valid JSON.
 struct BoundedJson {
   nlohmann::json value;  ///< discarded if the text is not valid JSON or holds more than kMaxParsed values
   bool cut = false;      ///< true if `value` is not the whole document
   std::string why;       ///< reason of the cut
 };
 
+/// Returns the reason of a cut above kMaxParsed.
 inline std::string too_many_values() { return "it holds more than " + std::to_string(kMaxParsed) + " values"; }
 
 /// Parses foreign JSON into a tree of bounded depth and size; nothing beyond the bounds is built. Pure.
@@ -69,6 +73,7 @@ inline BoundedJson parse_bounded(std::string_view text) {
 }
 
 /// Counts the value itself and all values inside it. Pure.
+/// It calls itself for each level, so `value` must not nest deeper than kMaxNesting.
 inline std::size_t values_in(const nlohmann::json& value) {
   std::size_t out = 1;
   if (value.is_structured()) {
@@ -79,8 +84,9 @@ inline std::size_t values_in(const nlohmann::json& value) {
 
 /// Removes the largest members of a body until its text has at most `max_bytes` bytes and it holds at most kMaxValues
 /// values. The removed names are appended to `left_out`. Pure.
+/// Returns that text. `body` must be an object.
 inline std::string fit_members(nlohmann::json& body, std::size_t max_bytes, std::vector<std::string>& left_out) {
-  using Sized = std::pair<std::size_t, std::string>;
+  using Sized = std::pair<std::size_t, std::string>;  ///< bytes or values of a member, and its name
   const auto take_off = [&](std::size_t have, std::size_t bound, std::vector<Sized> members) {
     std::sort(members.rbegin(), members.rend());
     for (const auto& [size, name] : members) {
@@ -116,6 +122,7 @@ inline std::string first_segment(const std::string& path) {
 
 /// Keeps the sensitive paths within the host's limits. If there are too many, or one is too long, whole top-level
 /// members become secret instead; if that is not enough, the whole body does. Pure.
+/// Nothing that was secret becomes visible; `**` is the path of everything.
 inline void bound_paths(std::vector<std::string>& paths) {
   const auto too_long = [](const std::string& path) { return path.size() > kMaxPath; };
   const bool too_many = paths.size() > kMaxPaths;

@@ -27,6 +27,7 @@ class IdentityGuard {
   /// Checks the identity that a refresh has met. Throws UNAVAILABLE the first time it differs from the last one (that
   /// of the cursor, or the first one that health reported). Health then reports it, the host decides whether it is
   /// right, and the next refresh passes.
+  /// `of_cursor` is the identity that the refresh's cursor was made for; empty: there is no cursor, or it holds none.
   void check(const std::string& identity, const std::string& of_cursor) {
     const std::lock_guard lock(mutex_);
     if (judged_.empty()) judged_ = of_cursor.empty() ? first_ : of_cursor;
@@ -50,6 +51,7 @@ class IdentityGuard {
 
   /// Returns the identity that was met last, else the first that health reported; used by a health probe that cannot
   /// read it itself.
+  /// Empty if neither a refresh nor health has met one.
   std::string newest() const {
     const std::lock_guard lock(mutex_);
     if (!refused_.empty()) return refused_;
@@ -57,19 +59,21 @@ class IdentityGuard {
   }
 
  private:
+  /// Returns true if the system reports no identity and never did. Throws UNAVAILABLE if it did before.
   static bool is_unknown(const std::string& identity, const std::string& judged) {
     if (!identity.empty() || judged.empty()) return identity.empty();
     throw sdk::Failure(DRIFTD_UNAVAILABLE, "the system at this endpoint no longer reports its identity (before " +
                                                judged + "): results are withheld until it does");
   }
+  /// Throws UNAVAILABLE, which makes the host ask health for the identity.
   [[noreturn]] void refuse(const std::string& identity, const std::string& judged) const {
     throw sdk::Failure(DRIFTD_UNAVAILABLE,
                        other_ + " " + identity + ", before " + judged +
                            "): results are withheld until the agent has confirmed the new identity");
   }
 
-  const std::string other_;
-  mutable std::mutex mutex_;
+  const std::string other_;       ///< beginning of the error text
+  mutable std::mutex mutex_;      ///< guards the texts below
   std::string first_, reported_;  ///< reported by health: the first and the last one
   std::string judged_, refused_;  ///< that of the last refresh, and the one that was rejected. Empty: none
 };

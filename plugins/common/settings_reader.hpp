@@ -25,7 +25,7 @@ nlohmann::json parse_settings_json(std::string_view text);
 
 /// The smallest and the largest number that a setting accepts.
 struct Range {
-  std::uint64_t min = 0;
+  std::uint64_t min = 0;  ///< both are accepted themselves
   std::uint64_t max = 0;
 };
 
@@ -40,9 +40,11 @@ class SettingsReader {
 
   /// Returns true if the member is present, whatever its type.
   bool has(const char* name);
+  /// Returns the member, which may be an empty text.
   std::string text(const char* name, std::string fallback = {});
   /// Throws INVALID if the member is absent or an empty text; `expected` describes it in the error.
   std::string required_text(const char* name, const std::string& expected);
+  /// Returns the member, which must be true or false.
   bool flag(const char* name, bool fallback);
   /// Reads a whole number. Throws INVALID if it is outside of `range`; the fallback is not checked.
   std::uint64_t number(const char* name, std::uint64_t fallback, Range range);
@@ -73,16 +75,20 @@ class SettingsReader {
                            const std::string& next_step = {}) const;
 
  private:
+  /// Returns the member and counts it as known; null if it is absent.
   const nlohmann::json* find(const char* name);
+  /// `unit` is for the error: ` of seconds`.
   std::uint64_t number(const char* name, std::uint64_t fallback, Range range, const std::string& unit);
+  /// Errors name the index of the element.
   std::vector<std::string> read_texts(const char* name, const nlohmann::json& list) const;
 
-  const nlohmann::json* from_;
-  std::string where_;
-  std::set<std::string> known_;
+  const nlohmann::json* from_;   ///< borrowed; never null
+  std::string where_;            ///< path of the object
+  std::set<std::string> known_;  ///< names that a method was called for
 };
 
 /// Reads `include` and `exclude`, which every provider has.
+/// Both are lists of texts, empty if absent. Throws INVALID like the reader's methods.
 sdk::Scope read_scope(SettingsReader& from);
 
 }  // namespace driftd::common

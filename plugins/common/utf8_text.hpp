@@ -8,6 +8,7 @@
 namespace driftd::common {
 
 /// Returns the length in bytes of the UTF-8 character at the start of `text`; 0 if there is no valid one (RFC 3629).
+/// `text` must not be empty. Pure.
 inline std::size_t utf8_character(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char first = byte(0);
@@ -27,6 +28,7 @@ inline std::size_t utf8_character(std::string_view text) {
 }
 
 /// Returns true if all of `text` is valid UTF-8.
+/// True for an empty text. Pure.
 inline bool is_utf8(std::string_view text) {
   while (!text.empty()) {
     const std::size_t size = utf8_character(text);
@@ -37,6 +39,7 @@ inline bool is_utf8(std::string_view text) {
 }
 
 /// Returns the longest beginning of `text` of at most `max_bytes` bytes that does not end inside a character.
+/// It is a view of `text`, which must be valid UTF-8. Pure.
 inline std::string_view utf8_prefix(std::string_view text, std::size_t max_bytes) {
   std::size_t end = max_bytes;
   if (text.size() <= end) return text;
@@ -45,6 +48,7 @@ inline std::string_view utf8_prefix(std::string_view text, std::size_t max_bytes
 }
 
 /// Returns true if `text` begins with an escaped byte, `\xNN`.
+/// Such a text would be mistaken for the escape of utf8_text(). Pure.
 inline bool shows_a_byte(std::string_view text) {
   const auto digit = [&](std::size_t i) {
     return (text[i] >= '0' && text[i] <= '9') || (text[i] >= 'a' && text[i] <= 'f');

@@ -11,6 +11,7 @@ namespace driftd::common {
 
 /// Blocks until `until` (returns false) or until the call is cancelled (returns true). Throws DEADLINE if the deadline
 /// of the call passes first.
+/// A call whose host gives no descriptor for cancellation is checked every 100 ms.
 inline bool wait_until(sdk::Call& call, std::chrono::steady_clock::time_point until) {
   using std::chrono::milliseconds;
   while (!call.cancelled()) {

@@ -26,9 +26,9 @@ class MultiClient {
 
   /// The end of a request: a response (of whatever status) or a failure.
   struct Completion {
-    std::uint64_t id = 0;
-    Response response;
-    std::optional<sdk::Failure> failure;
+    std::uint64_t id = 0;                 ///< number that start() returned
+    Response response;                    ///< empty if there is a failure
+    std::optional<sdk::Failure> failure;  ///< empty if a response came, of whatever status
   };
 
   explicit MultiClient(Options options);
@@ -43,7 +43,7 @@ class MultiClient {
   void abort(std::uint64_t id);
   /// Drops every request in flight and closes every connection. Not from inside on_body.
   void reset();
-  std::size_t in_flight() const { return exchanges_.size(); }
+  std::size_t in_flight() const { return exchanges_.size(); }  ///< started and not yet returned by run()
   /// Makes run() return soon even if no request has ended. May be called from inside on_body.
   void wake() { woken_ = true; }
 
@@ -52,16 +52,17 @@ class MultiClient {
   std::vector<Completion> run(sdk::Call& call, Steady::time_point until);
 
  private:
-  void end();
-  std::vector<Completion> reap();
+  void end();                      ///< drops all requests and libcurl's handle
+  std::vector<Completion> reap();  ///< what has ended; after a refusal also what waits for a connection
+  /// Waits for a socket, for cancellation or for `max_wait`; without a descriptor for cancellation 100 ms at most.
   void wait(sdk::Call& call, std::chrono::milliseconds max_wait);
 
   const Options options_;
   ConnectionGuard connection_guard_;
-  void* multi_;
-  std::uint64_t last_ = 0;
+  void* multi_;             ///< CURLM of libcurl, owned
+  std::uint64_t last_ = 0;  ///< number of the last request
   bool woken_ = false;
-  std::map<std::uint64_t, std::unique_ptr<Exchange>> exchanges_;
+  std::map<std::uint64_t, std::unique_ptr<Exchange>> exchanges_;  ///< in flight, by number
 };
 
 /// Sends one request after the other over connections that stay open. After a failure all connections are made again.
@@ -72,9 +73,11 @@ class Client {
 
   /// Waits for the response, of whatever status, and follows redirects if the request allows them. Every wait ends at
   /// the deadline of the call and on cancel.
+  /// Throws like MultiClient, and INVALID if a redirect leads to another host. CANCELLED and DEADLINE name the request.
   Response send(sdk::Call& call, const Request& request);
 
  private:
+  /// Sends without following redirects. After UNAVAILABLE all connections are closed.
   Response once(sdk::Call& call, const Request& request);
 
   MultiClient multi_client_;

@@ -15,7 +15,7 @@ namespace driftd::http {
 
 /// Local (`from`) and remote (`to`) address of a connection.
 struct Endpoints {
-  std::string to, from;
+  std::string to, from;  ///< addresses, not names
   int to_port = 0, from_port = 0;
   auto operator<=>(const Endpoints&) const = default;
 };
@@ -27,7 +27,7 @@ class ConnectionGuard {
   /// An empty function accepts every connection.
   explicit ConnectionGuard(std::function<void(sdk::Call&)> ask) : ask_(std::move(ask)) {}
 
-  bool needed() const { return static_cast<bool>(ask_); }
+  bool needed() const { return static_cast<bool>(ask_); }  ///< false: check() need not be called
 
   /// Call before each request; throws the refusal. `fresh` is true if this request made the connection. Checking only
   /// fresh ones is not enough: the request that made a connection may have ended before it came here.
@@ -58,9 +58,9 @@ class ConnectionGuard {
  private:
   static constexpr std::size_t kRemembered = 256;
 
-  const std::function<void(sdk::Call&)> ask_;
-  std::set<Endpoints> agreed_;
-  std::optional<sdk::Failure> refusal_;
+  const std::function<void(sdk::Call&)> ask_;  ///< throws to refuse
+  std::set<Endpoints> agreed_;                 ///< connections that were accepted; 256 at most
+  std::optional<sdk::Failure> refusal_;        ///< of this step; empty: none
 };
 
 }  // namespace driftd::http

@@ -22,16 +22,16 @@ namespace driftd::http {
 struct Tls {
   std::string ca_file, ca_pem;                    ///< both empty: the CAs of the system
   std::string certificate_file, certificate_pem;  ///< client certificate with its chain
-  std::string key_file, key_pem;
-  std::string server_name;  ///< name that the certificate must carry; empty: the host of the URL
-  bool verify = true;       ///< false: the certificate is not verified
+  std::string key_file, key_pem;                  ///< of the client certificate
+  std::string server_name;                        ///< name that the certificate must carry; empty: the host of the URL
+  bool verify = true;                             ///< false: the certificate is not verified
   friend bool operator==(const Tls&, const Tls&) = default;
 };
 
 /// Options of all requests of a client. Proxy settings, netrc and other parts of the environment are never used.
 struct Options {
-  Tls tls;
-  std::chrono::milliseconds connect{5000};
+  Tls tls;                                  ///< for https
+  std::chrono::milliseconds connect{5000};  ///< until a connection is made, TLS included
   bool http2 = false;  ///< used over TLS if the server offers it; concurrent requests then share a connection
   std::string user_agent = "driftd";
   /// Runs after a new connection was made and before a request uses it. If it throws, that connection, its request and
@@ -41,8 +41,8 @@ struct Options {
 };
 
 struct Request {
-  std::string url;  ///< http or https; user and password in it are refused
-  std::string method = "GET";
+  std::string url;                            ///< http or https; user and password in it are refused
+  std::string method = "GET";                 ///< in capitals
   std::vector<std::string> headers{};         ///< `Name: value`; may hold secrets, wiped after use
   std::string body{};                         ///< may hold secrets, wiped after use
   std::chrono::milliseconds timeout{20'000};  ///< from the start to the last byte; 0: none
@@ -56,14 +56,15 @@ struct Request {
 };
 
 struct Response {
-  int status = 0;
+  int status = 0;                              ///< of HTTP
   std::map<std::string, std::string> headers;  ///< names in lower case; the last value if a name repeats
-  std::string body;
-  std::int64_t sent_ns = 0;         ///< wall clock when the request was sent
-  std::int64_t retry_after_ms = 0;  ///< from Retry-After, at most one hour; 0: none
-  std::string redirect_url;         ///< absolute URL; only set for a 3xx response
+  std::string body;                            ///< empty if it was streamed
+  std::int64_t sent_ns = 0;                    ///< wall clock when the request was sent
+  std::int64_t retry_after_ms = 0;             ///< from Retry-After, at most one hour; 0: none
+  std::string redirect_url;                    ///< absolute URL; only set for a 3xx response
 
-  bool ok() const { return status >= 200 && status < 300; }
+  bool ok() const { return status >= 200 && status < 300; }  ///< any 2xx
+  /// Empty if there is no such header.
   std::string header(const std::string& lower_case_name) const {
     const auto found = headers.find(lower_case_name);
     return found == headers.end() ? std::string() : found->second;

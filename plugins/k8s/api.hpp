@@ -37,21 +37,22 @@ class Api {
   RetryAfter& retry_after() { return retry_after_; }
 
  private:
+  /// Returns the current credential. Throws UNAUTHENTICATED if it has expired or cannot be read.
   Credential credential(sdk::Call& call);
-  std::string token_of_file(sdk::Call& call);
-  void read_token(sdk::Call& call);
-  void note(sdk::Call& call, std::string_view credential);
-  std::string read_token_file() const;
-  void check_cluster(sdk::Call& call);
+  std::string token_of_file(sdk::Call& call);               ///< at most one minute old
+  void read_token(sdk::Call& call);                         ///< from the file; under the mutex
+  void note(sdk::Call& call, std::string_view credential);  ///< when the credential changed; under the mutex
+  std::string read_token_file() const;                      ///< throws UNAUTHENTICATED; at most 64 KiB
+  void check_cluster(sdk::Call& call);                      ///< on each new connection, over another one
 
   const Settings& settings_;
   ClusterGuard cluster_guard_;
   RetryAfter retry_after_;
-  std::mutex mutex_;
-  std::string cached_;           ///< content of the token file
-  std::size_t used_ = 0;         ///< hash of the last credential
-  std::int64_t changed_ns_ = 0;  ///< when the credential last changed
-  std::chrono::steady_clock::time_point read_at_{};
+  std::mutex mutex_;                                 ///< guards the members below
+  std::string cached_;                               ///< content of the token file
+  std::size_t used_ = 0;                             ///< hash of the last credential
+  std::int64_t changed_ns_ = 0;                      ///< when the credential last changed
+  std::chrono::steady_clock::time_point read_at_{};  ///< when the token file was read
 };
 
 /// By custom the uid of this object is the identity of a cluster.

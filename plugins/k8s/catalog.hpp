@@ -18,6 +18,7 @@ class Catalog {
  public:
   Catalog(Api& api, const Settings& settings) : api_(api), settings_(settings), known_(known_resources(settings)) {}
 
+  /// The types that are served, and what is known of the others.
   struct Answer {
     std::vector<Resource> resources;
     std::vector<sdk::Diagnostic> diagnostics;  ///< types that are not served (UNSUPPORTED) or could not be checked
@@ -40,9 +41,9 @@ class Catalog {
   const Settings& settings_;
   const std::vector<Resource> known_;
   const Custom prism_{settings_.group, {}, "PrismBackend", {}};
-  std::mutex mutex_;
+  std::mutex mutex_;  ///< guards `cached_` and `at_`
   Answer cached_;
-  std::chrono::steady_clock::time_point at_{};
+  std::chrono::steady_clock::time_point at_{};  ///< when `cached_` was asked for
 };
 
 }  // namespace driftd::k8s

@@ -28,11 +28,11 @@ class ClusterGuard {
   std::string uid() const;
 
  private:
-  mutable std::mutex mutex_;
-  std::string known_;    ///< last uid that health reported
-  std::string judged_;   ///< uid of the accepted cluster
-  std::string refused_;  ///< uid that was met instead
-  std::string asked_;    ///< refused_ at the time of the last failed refresh
+  mutable std::mutex mutex_;  ///< guards the texts below; each is empty if there is none
+  std::string known_;         ///< last uid that health reported
+  std::string judged_;        ///< uid of the accepted cluster
+  std::string refused_;       ///< uid that was met instead
+  std::string asked_;         ///< refused_ at the time of the last failed refresh
 };
 
 }  // namespace driftd::k8s

@@ -31,11 +31,11 @@ class HelmReleases {
 
  private:
   struct Revision {
-    std::uint64_t number = 0;
+    std::uint64_t number = 0;     ///< of the revision
     std::string status, created;  ///< `created`: creation time of the Secret, RFC 3339
   };
   struct Release {
-    Revision last, shown;
+    Revision last, shown;  ///< the highest one, and the one that is the record
     std::string packed;    ///< of `shown`: its Secret's `release`, until it is unpacked
     sdk::Record record;    ///< of `shown`
     std::string error;     ///< why it cannot be read; empty: it can
@@ -43,11 +43,13 @@ class HelmReleases {
     bool waits = false;    ///< it waits to be unpacked
     driftd_status code = DRIFTD_CORRUPT;
   };
+  /// Makes this revision the shown one.
   void show(Release& release, const Revision& revision, const nlohmann::json& secret);
-  void unpack_all();
+  void unpack_all();  ///< what waits
   void unpack(Release& release);
+  /// Sets the bytes for which this release counts, in its namespace and in all together.
   void keep(Release& release, const std::string& name_space, std::size_t bytes);
-  void make_room();
+  void make_room();  ///< until all bodies together are within kMaxKept
 
   std::map<std::string, Release> releases_;      ///< by namespace/name
   std::map<std::string, std::size_t> unpacked_;  ///< bytes, by namespace

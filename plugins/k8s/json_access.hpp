@@ -22,6 +22,7 @@ inline const json& find(const json& tree, std::initializer_list<const char*> pat
   }
   return *at;
 }
+/// Returns the text at this path; empty if it is missing or of another type.
 inline std::string text(const json& tree, std::initializer_list<const char*> path) {
   const json& found = find(tree, path);
   return found.is_string() ? found.get<std::string>() : std::string();

@@ -16,14 +16,14 @@ inline constexpr const char* kRegistration = "registration";
 
 /// One resource type of the API server and the kind that its objects become.
 struct Resource {
-  std::string kind;    ///< kind of our records: `secret`
-  std::string base;    ///< `/api/v1`, `/apis/apps/v1`
-  std::string plural;  ///< `secrets`
-  std::string object;  ///< kind in the API: `Secret`
-  bool namespaced = true;
-  std::string field_selector, label_selector;
-  const Custom* custom = nullptr;  ///< entry of the settings; only for `object`
-  std::string version;             ///< API version of a custom type
+  std::string kind;                            ///< kind of our records: `secret`
+  std::string base;                            ///< `/api/v1`, `/apis/apps/v1`
+  std::string plural;                          ///< `secrets`
+  std::string object;                          ///< kind in the API: `Secret`
+  bool namespaced = true;                      ///< false: its objects belong to the cluster
+  std::string field_selector, label_selector;  ///< what is listed and watched of it; empty: all
+  const Custom* custom = nullptr;              ///< entry of the settings; only for `object`
+  std::string version;                         ///< API version of a custom type
 
   /// Returns `/apis/apps/v1/namespaces/prod/deployments[/name]`; an empty `space` means all namespaces.
   std::string path(const std::string& space, const std::string& name = {}) const;
@@ -38,7 +38,7 @@ std::vector<Resource> known_resources(const Settings& settings);
 
 /// Namespace and name of an id; both empty if the id is not one of `resource`.
 struct Place {
-  std::string space, name;
+  std::string space, name;  ///< space empty: a cluster-wide object
 };
 Place place_of(const Resource& resource, const std::string& id);
 

@@ -17,19 +17,20 @@ class ItemSplitter {
   /// Throws BUDGET for an element of more than `max_bytes` bytes.
   ItemSplitter(Item item, std::size_t max_bytes) : item_(std::move(item)), max_bytes_(max_bytes) {}
 
+  /// Takes the next bytes, cut anywhere. Calls `item` for each element that they complete.
   void feed(std::string_view piece);
   /// Returns all but the elements once everything has arrived: `{"metadata":{…},"items":[]}`. Throws CORRUPT if the
   /// text ended too early.
   const std::string& rest() const;
 
  private:
-  void consume(char c);
+  void consume(char c);  ///< one byte, inside or outside of an element
   void consume_outside(char c);
 
   Item item_;
   std::size_t max_bytes_;
-  std::string rest_, current_, key_;
-  int depth_ = 0;  ///< number of open objects and lists
+  std::string rest_, current_, key_;  ///< the text without elements, the element in progress, the last member name
+  int depth_ = 0;                     ///< number of open objects and lists
   bool text_ = false, escaped_ = false, collects_key_ = false;
   bool items_ = false;  ///< inside the list `items`
 };
@@ -44,7 +45,7 @@ class LineSplitter {
  private:
   Line line_;
   std::size_t max_bytes_;
-  std::string held_;
+  std::string held_;  ///< beginning of a line that is not complete
 };
 
 }  // namespace driftd::k8s

@@ -42,13 +42,15 @@ class Lister {
 
  private:
   struct Page {
-    std::string resource_version, next;
+    std::string resource_version, next;  ///< of the list; token of the next page, empty at the end
   };
+  /// Requests one page, whose objects go to `on_object`. Throws CURSOR_EXPIRED if its token is too old.
   Page page(sdk::Call& call, const Resource& resource, const std::string& space, const std::string& query,
             std::int64_t sent, const OnObject& on_object);
+  /// Lists as a stream. Empty if the server does not support that after all; pages are used then.
   std::optional<std::string> stream(sdk::Call& call, const Resource& resource, const std::string& space,
                                     const OnObject& on_object);
-  bool server_streams(sdk::Call& call);
+  bool server_streams(sdk::Call& call);  ///< asks the server for its version once
 
   Api& api_;
   const Settings& settings_;

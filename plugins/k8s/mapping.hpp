@@ -24,7 +24,7 @@ sdk::Record tombstone(const Resource& resource, const nlohmann::json& object);
 
 /// Last field manager that wrote the object, ignoring writes that touched only its status.
 struct Writer {
-  std::string manager, operation, time;
+  std::string manager, operation, time;  ///< all empty: no manager is known
 };
 Writer last_writer(const nlohmann::json& object);
 

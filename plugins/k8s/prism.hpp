@@ -17,13 +17,14 @@ struct Ref {
   std::string type, space, name;
   friend auto operator<=>(const Ref&, const Ref&) = default;
 };
-using Objects = std::map<Ref, nlohmann::json>;
+using Objects = std::map<Ref, nlohmann::json>;  ///< as the server gave them
 
 /// Definition of one backend: the objects that define it, and which of their keys hold what.
 struct Definition {
-  std::string name, type;
-  std::string space;  ///< its namespace: that of the PrismBackend or of all its labelled objects
+  std::string name, type;  ///< of the backend
+  std::string space;       ///< its namespace: that of the PrismBackend or of all its labelled objects
   std::optional<Ref> prism, service, secret, config_map;
+  /// These are keys of the Secret and of the ConfigMap.
   std::string username_key = "username", password_key = "password", config_key;
   std::optional<std::int64_t> port;  ///< from the PrismBackend; else that of the Service
   nlohmann::json overrides = nlohmann::json::object(), capabilities = nlohmann::json::array(),

@@ -30,16 +30,23 @@ class Reader {
   bool read(sdk::Call& call, const sdk::Identity& id, const std::vector<Resource>& resources);
 
  private:
-  struct FinishSoon {};
+  struct FinishSoon {};  ///< thrown by emit() when the host asks to stop a refresh
 
   void refresh_all(sdk::Call& call, const sdk::Refresh& request, const Catalog::Answer& types, bool& whole);
+  /// Emits a record that was requested at `sent`, if its cluster is still the accepted one. Returns 1.
   std::uint64_t emit(sdk::Call& call, sdk::Record record, std::int64_t sent);
+  /// Returns the number of records. Throws if one namespace cannot be listed.
   std::uint64_t list(sdk::Call& call, const Resource& resource);
+  /// Does the same for Helm releases.
   std::uint64_t list_releases(sdk::Call& call, const Resource& resource, const std::string& space);
+  /// Returns true if all of the kind was listed and COMPLETE was sent.
   bool refresh_kind(sdk::Call& call, const std::string& kind, const Catalog::Answer& types);
+  /// Emits the registrations, with a COMPLETE for each backend.
   bool refresh_backends(sdk::Call& call, const Catalog::Answer& types);
+  /// Returns true if the server says that the object does not exist.
   bool read_object(sdk::Call& call, const sdk::Identity& id, const Resource& resource, const Place& place);
-  bool read_release(sdk::Call& call, const Resource& resource, const Place& place);
+  bool read_release(sdk::Call& call, const Resource& resource, const Place& place);  ///< true: it has no revision
+  /// Returns true if nothing defines the backend.
   bool read_backend(sdk::Call& call, const sdk::Identity& id, const std::vector<Resource>& resources);
 
   Api& api_;

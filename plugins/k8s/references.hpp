@@ -17,7 +17,7 @@ bool is_object_name(const std::string& name);
 /// Reason why an object is missing. An empty text means that it does not exist, which is not a fault.
 struct Absence {
   driftd_status code = DRIFTD_OK;
-  std::string text, right;
+  std::string text, right;  ///< `right` is what DENIED lacks
 };
 
 /// Remembers the answers about objects that definitions refer to, and limits the number of requests for them: whoever
@@ -31,15 +31,16 @@ class References {
   /// Returns what is known of `ref`, which a definition in `space` refers to. Returns nullopt if it must be requested;
   /// that request is counted.
   std::optional<Absence> known(const Ref& ref, const std::string& space);
+  /// Stores the answer to a request that known() asked for.
   void note(const Ref& ref, Absence absence) { absent_[ref] = std::move(absence); }
   /// Forgets everything after one minute: a watch lives longer than these answers.
   void age(Clock::time_point now = Clock::now());
 
  private:
-  std::map<Ref, Absence> absent_;
+  std::map<Ref, Absence> absent_;             ///< objects that were asked for in vain
   std::map<std::string, std::size_t> asked_;  ///< by the namespace of the definition
-  std::size_t all_ = 0;
-  std::optional<Clock::time_point> since_;
+  std::size_t all_ = 0;                       ///< requests in total
+  std::optional<Clock::time_point> since_;    ///< when age() last forgot everything
 };
 
 }  // namespace driftd::k8s

@@ -13,7 +13,7 @@ namespace driftd::k8s {
 using ResourceVersions = std::map<std::string, std::string>;
 
 struct Resource;
-std::string version_key(const Resource& resource, const std::string& space);
+std::string version_key(const Resource& resource, const std::string& space);  ///< `kind|plural|namespace`
 
 /// Returns true if both are decimal numbers, as etcd's revisions are, and `version` is the larger one.
 bool is_later(const std::string& version, const std::string& than);
@@ -31,13 +31,13 @@ class ListCache {
 
   struct List {
     ResourceVersions versions;
-    std::string cursor, scope;
-    Clock::time_point sent;  ///< time before the first request of the list
+    std::string cursor, scope;  ///< the cursor that the list ended with
+    Clock::time_point sent;     ///< time before the first request of the list
   };
   /// Stores a complete list. Ignored if it began before the last forget(): it may lack a change that was never emitted.
   void store(List list);
-  std::optional<List> last() const;
-  void forget();  ///< drops the list: its versions are too old, or a later change was not emitted
+  std::optional<List> last() const;  ///< empty: none, or forgotten
+  void forget();                     ///< drops the list: its versions are too old, or a later change was not emitted
 
   /// The watch has seen every change in `scope` since `since`; nullopt: a stream is broken or has been silent for too
   /// long.
@@ -51,8 +51,8 @@ class ListCache {
   mutable std::mutex mutex_;
   std::optional<List> list_;
   Clock::time_point forgotten_ = Clock::time_point::min();
-  std::optional<Clock::time_point> since_;
-  std::string scope_;  ///< scope of the watch
+  std::optional<Clock::time_point> since_;  ///< of set_watch()
+  std::string scope_;                       ///< scope of the watch
 };
 
 }  // namespace driftd::k8s

@@ -15,7 +15,7 @@ namespace driftd::k8s {
 /// A configured custom type. `fields` maps attribute names to paths in the object (`spec.replicas`,
 /// `spec.ports[0].name`); if empty, the whole spec is read.
 struct Custom {
-  std::string group, version, kind;
+  std::string group, version, kind;  ///< as in the object's apiVersion and kind
   std::map<std::string, std::string> fields;
 };
 
@@ -29,18 +29,18 @@ struct Identification {
 /// Settings of one instance, as in schema.json, with its kubeconfig or service account read. Immutable.
 struct Settings {
   std::string server;  ///< `https://host:port`, maybe with a path; no slash at the end
-  http::Tls tls;
+  http::Tls tls;       ///< without the certificate of an ExecCredential
   Identification identification;
   std::vector<std::string> namespaces;           ///< empty: all
   std::map<std::string, std::string> selectors;  ///< kind → label selector
   std::vector<std::string> labels, annotations;  ///< globs of those that belong to a body
   std::string group = "prism.io";                ///< API group of PrismBackend and prefix of the labels
   std::string discover = "prism.io/backend=true";
-  std::vector<Custom> objects;
-  std::vector<std::string> replica_owners;  ///< globs of field managers; `replicas` that they set are not judged
-  std::string cluster_domain = "cluster.local";
-  std::size_t page = 500;
-  bool streaming_lists = true;
+  std::vector<Custom> objects;                   ///< custom types to read as kind `object`
+  std::vector<std::string> replica_owners;       ///< globs of field managers; `replicas` that they set are not judged
+  std::string cluster_domain = "cluster.local";  ///< of the names of Services
+  std::size_t page = 500;                        ///< objects in one page
+  bool streaming_lists = true;                   ///< use WatchList where the server has it
   std::chrono::milliseconds connect{5000}, call{20'000};
   /// a watch without any data for this long is broken; bookmarks come every minute
   std::chrono::milliseconds silence{90'000};

@@ -26,6 +26,7 @@ class Shares {
 
   /// Adds a listed or watched object to `objects`, unless its namespace is skipped; then it is left out.
   void put(Objects& objects, const Ref& ref, const nlohmann::json& object);
+  /// Removes an object that was deleted. Nothing happens if it is not there.
   void remove(Objects& objects, const Ref& ref);
   /// Adds an object that a definition in `space` refers to; it counts for that namespace and defines nothing. Returns
   /// false if there is no room.
@@ -34,7 +35,7 @@ class Shares {
   /// would be too large. `faults` are the diagnostics of definitions() of these objects.
   void count(Objects& objects, const Definitions& definitions, const std::vector<sdk::Diagnostic>& faults);
 
-  bool passes_over(const std::string& space) const { return passed_.contains(space); }
+  bool passes_over(const std::string& space) const { return passed_.contains(space); }  ///< this namespace is skipped
   const std::map<std::string, std::string>& passed_over() const { return passed_; }  ///< skipped namespace → reason
   /// Reports each skipped namespace.
   void tell(std::vector<sdk::Diagnostic>& diagnostics) const;
@@ -44,18 +45,19 @@ class Shares {
     std::map<Ref, std::size_t> objects;  ///< own and referenced objects → bytes
     std::size_t bytes = 0;
   };
+  /// Skips a namespace from now on and drops what it has; only the first `why` is kept.
   void pass_over(Objects& objects, const std::string& space, std::string why);
-  const std::string& payer(const Ref& ref) const;
-  void charge(const std::string& space, const Ref& ref, std::size_t bytes);
-  void release(const std::string& space, const Ref& ref);
-  void make_room(Objects& objects);
+  const std::string& payer(const Ref& ref) const;                            ///< namespace that the object counts for
+  void charge(const std::string& space, const Ref& ref, std::size_t bytes);  ///< counts an object for a namespace
+  void release(const std::string& space, const Ref& ref);                    ///< takes it off again
+  void make_room(Objects& objects);  ///< skips the largest namespaces until the rest fits
 
   Limits limits_;
-  std::map<std::string, Used> used_;
+  std::map<std::string, Used> used_;     ///< by namespace
   std::map<Ref, std::string> held_for_;  ///< objects that are kept only because definitions of that namespace refer to
                                          ///< them
-  std::map<std::string, std::string> passed_;
-  std::size_t objects_ = 0, bytes_ = 0;
+  std::map<std::string, std::string> passed_;  ///< skipped namespace → reason
+  std::size_t objects_ = 0, bytes_ = 0;        ///< of all namespaces together
 };
 
 /// Merges many faults of one namespace into one diagnostic, so that all namespaces fit into the report.

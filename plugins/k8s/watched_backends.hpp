@@ -45,6 +45,7 @@ class WatchedBackends {
   void pause(Clock::time_point until);
 
  private:
+  /// Returns false if registrations are not in scope, or if a right is missing at present.
   bool is_tracking() const { return wanted_ && Clock::now() >= refused_until_; }
   void recheck_skipped(sdk::Call& call);
   void read_objects(sdk::Call& call, std::vector<sdk::Diagnostic>& diagnostics);

@@ -13,10 +13,12 @@
 
 namespace driftd::kafka {
 
+/// Options of one admin request: its time-outs.
 class Options {
  public:
+  /// `request`: how long the brokers may take. The handle must outlive it.
   Options(const Handle& handle, rd_kafka_admin_op_t op, std::chrono::milliseconds request);
-  rd_kafka_AdminOptions_t* get() const { return options_.get(); }
+  rd_kafka_AdminOptions_t* get() const { return options_.get(); }  ///< borrowed
 
  private:
   std::unique_ptr<rd_kafka_AdminOptions_t, decltype(&rd_kafka_AdminOptions_destroy)> options_;
@@ -29,11 +31,12 @@ class Resources {
   ~Resources();
   Resources(const Resources&) = delete;
   Resources& operator=(const Resources&) = delete;
+  /// Returns size() pointers, which are borrowed.
   rd_kafka_ConfigResource_t** get() const { return const_cast<rd_kafka_ConfigResource_t**>(resources_.data()); }
   std::size_t size() const { return resources_.size(); }
 
  private:
-  std::vector<rd_kafka_ConfigResource_t*> resources_;
+  std::vector<rd_kafka_ConfigResource_t*> resources_;  ///< owned
 };
 
 /// A filter that matches every binding.
@@ -53,6 +56,7 @@ std::vector<Acl> read_acls(const rd_kafka_DescribeAcls_result_t& result);
 /// Returns the groups; the outcome is not OK if a broker did not answer.
 Groups read_groups(const rd_kafka_ListConsumerGroups_result_t& result);
 #if RD_KAFKA_VERSION >= 0x020300ff
+/// Returns the id of each topic by its name. Topics with an error are left out, and all of them by a broker before 2.8.
 std::map<std::string, std::string> read_topic_ids(const rd_kafka_DescribeTopics_result_t& result);
 #endif
 #if RD_KAFKA_VERSION >= 0x020200ff

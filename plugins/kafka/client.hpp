@@ -32,10 +32,11 @@ class Client {
   /// A broker that does not answer is UNAVAILABLE and does not hide the others; after it each further broker gets only
   /// the `connect` time-out.
   std::vector<Configs> broker_configs(sdk::Call& call, const std::vector<std::int32_t>& ids) const;
-  Acls acls(sdk::Call& call) const;
-  Groups groups(sdk::Call& call) const;
+  Acls acls(sdk::Call& call) const;      ///< all bindings
+  Groups groups(sdk::Call& call) const;  ///< consumer groups of all brokers
   /// Returns topic ids by name; empty if the library does not support them (has_topic_ids).
   std::map<std::string, std::string> topic_ids(sdk::Call& call, const std::vector<std::string>& names) const;
+  /// The outcome is DENIED without Describe on Cluster.
   ScramUsers scram_users(sdk::Call& call) const;
   /// Returns a random topic name that cannot exist. DENIED for it proves that some topics are hidden from us. It is new
   /// each time because librdkafka caches answers by name.
@@ -51,14 +52,14 @@ class Client {
   /// broker answered within `timeout` or `wait`.
   std::shared_ptr<const MetadataRequest> request(sdk::Call& call, const std::string& topic, const Wait& wait,
                                                  std::chrono::milliseconds timeout) const;
-  std::string cluster_id() const;
+  std::string cluster_id() const;  ///< as the library knows it
   /// Sends one admin request and waits for its answer, which may be an error of any kind.
   Event admin(sdk::Call& call, rd_kafka_admin_op_t op, const std::string& doing, const Send& send) const;
   Event admin(sdk::Call& call, rd_kafka_admin_op_t op, const std::string& doing, std::chrono::milliseconds timeout,
               const Send& send) const;
   Configs broker_config(sdk::Call& call, const std::string& name, std::chrono::milliseconds timeout) const;
 
-  std::shared_ptr<Handle> handle_;
+  std::shared_ptr<Handle> handle_;  ///< shared with other clients of the instance
   const Settings& settings_;
 };
 

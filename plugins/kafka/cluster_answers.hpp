@@ -35,8 +35,8 @@ class ClusterAnswers {
 
   sdk::Call& call_;
   const Client& client_;
-  std::int64_t metadata_sent_ = 0, acls_sent_ = 0;
-  std::optional<Metadata> metadata_;
+  std::int64_t metadata_sent_ = 0, acls_sent_ = 0;  ///< by the call's clock, nanoseconds
+  std::optional<Metadata> metadata_;                ///< empty: not requested yet
   std::optional<Acls> acls_;
   std::optional<std::vector<Configs>> brokers_;
 };

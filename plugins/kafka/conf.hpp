@@ -17,8 +17,8 @@ Conf make_conf(sdk::Call& call, const Settings& settings);
 /// Expiry and owner of a bearer token, from its claims `exp` and `sub`; without `exp` it expires one hour after
 /// `now_ms`.
 struct BearerClaims {
-  std::int64_t until_ms = 0;
-  std::string subject;
+  std::int64_t until_ms = 0;  ///< since the epoch
+  std::string subject;        ///< claim `sub`
 };
 /// Throws INVALID if the token is not a JWT.
 BearerClaims claims_of(const std::string& token, std::int64_t now_ms);

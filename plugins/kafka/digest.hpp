@@ -12,12 +12,13 @@ namespace driftd::kafka {
 /// A SHA-256 over records in their order: over what is compared and their status, not over observation times.
 class Digest {
  public:
-  explicit Digest(const std::string& scope);
+  explicit Digest(const std::string& scope);  ///< `scope` is part of the digest
+  /// Adds kind, id, external name, body, status and the paths that were unread.
   void add(const sdk::Record& record);
   std::string text();  ///< hex; ends the digest
 
  private:
-  void put(const std::string& part);
+  void put(const std::string& part);  ///< with its length in front
   std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context_;
 };
 

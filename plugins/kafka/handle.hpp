@@ -28,7 +28,7 @@ class Handle {
   Handle(const Handle&) = delete;
   Handle& operator=(const Handle&) = delete;
 
-  rd_kafka_t* get() const { return client_; }
+  rd_kafka_t* get() const { return client_; }  ///< borrowed
   void serve() { rd_kafka_poll(client_, 0); }  ///< delivers the library's errors; does not block
 
   /// The last error that explains why there is no connection.
@@ -37,27 +37,28 @@ class Handle {
     bool all_down = false;  ///< every known broker has failed since the last answer
   };
   LastError last_error() const;
-  void note_answer();  ///< a broker has answered: clears the last error
-  bool has_answered() const;
+  void note_answer();         ///< a broker has answered: clears the last error
+  bool has_answered() const;  ///< any broker, since open()
 
   /// State that the library's threads use; it lives until the last of them has ended.
   struct Shared {
-    std::string server_name;
+    std::string server_name;  ///< that the broker's certificate must carry
     mutable std::mutex mutex;
     LastError last_error;
-    bool answered = false;
+    bool answered = false;  ///< a broker has answered
   };
 
  private:
   Handle() = default;
 
-  rd_kafka_t* client_ = nullptr;
+  rd_kafka_t* client_ = nullptr;  ///< owned
   std::shared_ptr<Shared> shared_ = std::make_shared<Shared>();
 };
 
 /// Waits in slices until the deadline of the call, cancellation, or `timeout`. Lives within one call.
 class Wait {
  public:
+  /// `late` is the code for a time-out, `doing` what the error text says was going on: `asking for the ACLs`.
   Wait(sdk::Call& call, std::chrono::milliseconds timeout, driftd_status late, std::string doing);
   /// Returns how long to block before the next check, at least 1 ms. Throws CANCELLED, DEADLINE or `late`; throws the
   /// last error of the handle once no answer can be expected.
@@ -66,7 +67,7 @@ class Wait {
 
  private:
   sdk::Call& call_;
-  std::int64_t began_, until_;
+  std::int64_t began_, until_;  ///< monotonic, nanoseconds
   driftd_status late_;
   std::string doing_;
   std::chrono::milliseconds timeout_;

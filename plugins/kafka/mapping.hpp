@@ -41,8 +41,8 @@ sdk::Record map_topic(const Topic& topic, const Configs& configs, const std::str
 /// If all topics together have more than `max_bytes` bytes, the `config` of those with the largest bodies becomes
 /// unread until the rest fits. So the owner of large values loses, not the topics that come later in the alphabet.
 void bound_topics(Records& topics, std::size_t max_bytes);
-sdk::Record map_acl(const Acl& acl);
-sdk::Record map_group(const Group& group);
+sdk::Record map_acl(const Acl& acl);        ///< its id is that of acl_id()
+sdk::Record map_group(const Group& group);  ///< id and state
 /// `iterations` comes from the cluster's list; nullopt: use that of the hello. `hello` is null if no hello is
 /// configured for this user.
 sdk::Record map_scram_user(const ScramName& of, std::optional<std::int32_t> iterations, const ScramHelloResult* hello);

@@ -26,19 +26,20 @@ struct Broker {
 };
 
 struct Partition {
-  std::int32_t id = -1, leader = -1;  ///< leader -1: no leader
-  std::vector<std::int32_t> replicas, isr;
+  std::int32_t id = -1, leader = -1;        ///< leader -1: no leader
+  std::vector<std::int32_t> replicas, isr;  ///< broker ids; isr: in-sync replicas
 };
 
+/// One topic of a Metadata answer.
 struct Topic {
   std::string name;
   Outcome outcome;
-  std::vector<Partition> partitions;
+  std::vector<Partition> partitions;  ///< empty if the outcome is not OK
 };
 
 /// One Metadata answer with all topics that we may describe.
 struct Metadata {
-  std::string cluster_id;
+  std::string cluster_id;       ///< empty: not known
   std::vector<Broker> brokers;  ///< the live ones
   std::vector<Topic> topics;
 };
@@ -50,7 +51,7 @@ struct ConfigEntry {
   std::string name;
   std::optional<std::string> value;  ///< nullopt: not set, or hidden
   Source source = Source::unknown;
-  bool sensitive = false;
+  bool sensitive = false;             ///< the broker hides its value
   std::vector<ConfigEntry> synonyms;  ///< all places that could set it, the highest priority first
 };
 
@@ -58,7 +59,7 @@ struct ConfigEntry {
 struct Configs {
   std::string name;
   Outcome outcome;
-  std::vector<ConfigEntry> entries;
+  std::vector<ConfigEntry> entries;  ///< empty if the outcome is not OK
 };
 
 /// One ACL binding with Kafka's own names (`Topic`, `Literal`, `DescribeConfigs`, `Allow`).
@@ -67,13 +68,13 @@ struct Acl {
 };
 struct Acls {
   Outcome outcome;
-  bool open = false;  ///< the cluster has no authorizer: everything is allowed
-  std::vector<Acl> bindings;
+  bool open = false;          ///< the cluster has no authorizer: everything is allowed
+  std::vector<Acl> bindings;  ///< empty if the outcome is not OK
 };
 
 struct Group {
-  std::string id, state;
-  bool simple = false;  ///< offsets only: no member ever joined by the group protocol
+  std::string id, state;  ///< Stable, Empty, Dead …
+  bool simple = false;    ///< offsets only: no member ever joined by the group protocol
 };
 struct Groups {
   Outcome outcome;  ///< if not OK, `groups` is incomplete
@@ -92,8 +93,8 @@ struct ScramUsers {
 /// Result of a SCRAM hello (the first message of a login). Before the first one has ended its outcome is UNAVAILABLE.
 struct ScramHelloResult {
   Outcome outcome{DRIFTD_UNAVAILABLE, "no SCRAM hello has been answered yet"};
-  std::string salt;  ///< base64
-  std::int32_t iterations = 0;
+  std::string salt;              ///< base64
+  std::int32_t iterations = 0;   ///< of the key derivation
   std::int64_t observed_ns = 0;  ///< when the hello was sent
   bool answered = false;         ///< a broker answered, even if only with a refusal
 };

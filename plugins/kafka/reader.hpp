@@ -46,16 +46,20 @@ class Reader {
   const ReplicaHealth& replica_health() const { return replica_health_; }
 
  private:
+  /// Returns the topics in scope, or those named by `only`, by name. They point into the Metadata answer.
   std::vector<const Topic*> wanted_topics(const std::set<std::string>* only);
-  Listing clusters();
-  Listing live_brokers();
-  Listing topics(const std::set<std::string>* only);
-  void add_topic(const Topic& topic, const Configs& configs, const std::string& id, bool counts, Listing& out);
-  Listing bindings();
-  Listing groups();
-  Listing scram_users();
+  Listing clusters();                                 ///< one record: the cluster itself
+  Listing live_brokers();                             ///< and those that hold replicas but do not answer
+  Listing topics(const std::set<std::string>* only);  ///< null: all in scope
+  void add_topic(const Topic& topic, const Configs& configs, const std::string& id, bool counts,
+                 Listing& out);  ///< `counts`: it is part of replica_health()
+  Listing bindings();            ///< ACLs; not whole without an authorizer
+  Listing groups();              ///< not whole if a broker did not list its own
+  Listing scram_users();         ///< with the salts that hellos found
   void settle_missing_salts(const std::set<std::string>& missing, Listing& out) const;
   void settle_missing_topics(const std::set<std::string>& missing, Listing& out);
+  /// Says of each id that was not found whether it is gone, or why that is not known. A broker never is: it may only be
+  /// stopped.
   void settle_missing(std::string_view kind, const std::set<std::string>& missing, Listing& out) const;
 
   sdk::Call& call_;

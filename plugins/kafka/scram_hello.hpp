@@ -32,15 +32,15 @@ class ScramHellos {
   struct Known {
     std::optional<std::int64_t> sent_ns;  ///< monotonic time of the last hello that a broker may have counted as a
                                           ///< login
-    ScramHelloResult answer;
+    ScramHelloResult answer;              ///< the last one
   };
   /// Returns true if the caller shall send the hello; nobody else does until the interval is over. Returns false if it
   /// is too early or another call is sending it.
   bool claim_turn(const ScramName& of, std::int64_t now_ns);
 
-  const Settings& settings_;
-  std::mutex mutex_;
-  std::map<ScramName, Known> known_;
+  const Settings& settings_;          ///< must outlive it
+  std::mutex mutex_;                  ///< guards `known_`; never locked while a broker is asked
+  std::map<ScramName, Known> known_;  ///< names that were asked about
 };
 
 }  // namespace driftd::kafka

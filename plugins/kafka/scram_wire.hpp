@@ -13,8 +13,8 @@ inline constexpr std::size_t kMaxAnswer = 16 << 10;  ///< maximum bytes of one a
 
 /// What a server sends about a credential before any proof (RFC 5802, server-first-message).
 struct ServerFirst {
-  std::string salt;  ///< base64, as received
-  std::int32_t iterations = 0;
+  std::string salt;             ///< base64, as received
+  std::int32_t iterations = 0;  ///< of the key derivation
 };
 
 /// Build the requests SaslHandshake v1 and SaslAuthenticate v0, each with its length in front. The answer repeats

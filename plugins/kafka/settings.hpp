@@ -17,12 +17,12 @@ namespace driftd::kafka {
 std::string parse_endpoint(const std::string& text, const std::string& setting);
 
 struct Tls : net::Tls {
-  bool on = false;
+  bool on = false;  ///< false: plain connections
 };
 
 struct Sasl {
   std::string mechanism;  ///< PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER; empty: none
-  std::string username, password_token, bearer_token;
+  std::string username, password_token, bearer_token;  ///< the tokens are for sdk::Call::secret
 };
 
 /// Name of a SCRAM credential: a user has one for each mechanism.
@@ -33,7 +33,7 @@ struct ScramName {
 
 /// Settings of SCRAM hellos: for which users, where and how often. No names: off.
 struct ScramHello {
-  std::vector<ScramName> names;
+  std::vector<ScramName> names;        ///< credentials whose salts are read
   std::vector<std::string> servers;    ///< canonical `host:port`; empty: the brokers of the cluster
   std::chrono::seconds interval{600};  ///< at most one hello for each name in this time
 };
@@ -42,9 +42,9 @@ struct ScramHello {
 struct Settings {
   std::vector<std::string> bootstrap;  ///< canonical `host:port`, at least one
   Tls tls;
-  Sasl sasl;
+  Sasl sasl;  ///< mechanism empty: no login
   ScramHello hello;
-  std::chrono::milliseconds connect{5000}, call{20000};
+  std::chrono::milliseconds connect{5000}, call{20000};  ///< time-outs of a connection and of one request
   sdk::Scope scope;
 
   /// Returns `User:name` as the authorizer sees us by default; empty if the broker derives it from the client

@@ -34,8 +34,8 @@ class Visibility {
   const Client& client_;
   const Settings& settings_;
   ClusterAnswers& answers_;
-  bool probed_ = false;
-  std::optional<sdk::Diagnostic> hidden_;
+  bool probed_ = false;                    ///< `hidden_` is known
+  std::optional<sdk::Diagnostic> hidden_;  ///< result of topics_hidden()
 };
 
 }  // namespace driftd::kafka

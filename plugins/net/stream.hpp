@@ -37,24 +37,28 @@ class Stream {
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
+  /// Writes all bytes. Throws UNAVAILABLE if the connection breaks.
   void write(sdk::Call& call, std::string_view bytes, Steady::time_point until);
   /// Reads at least one byte. Throws UNAVAILABLE if the server closed the connection.
+  /// Returns how many, `max_bytes` at most.
   std::size_t read(sdk::Call& call, char* to, std::size_t max_bytes, Steady::time_point until);
-  const std::string& where() const { return where_; }
+  const std::string& where() const { return where_; }  ///< as in Peer
 
  private:
   explicit Stream(std::string where) : where_(std::move(where)) {}
+  /// Tries the addresses of the host one after the other, each for a share of the time that is left.
   void connect(sdk::Call& call, const Peer& peer, Steady::time_point until);
-  bool try_connect(sdk::Call& call, const void* address, unsigned size, int family, Steady::time_point until);
+  bool try_connect(sdk::Call& call, const void* address, unsigned size, int family,
+                   Steady::time_point until);  ///< false, with the reason in `last_error_`
   void shake_hands(sdk::Call& call, const Tls& tls, const std::string& host, Steady::time_point until);
-  void wait(sdk::Call& call, short events, Steady::time_point until) const;
+  void wait(sdk::Call& call, short events, Steady::time_point until) const;  ///< `events` of poll(2)
   /// Call after an SSL function returned `result`: waits for what it needs, throws if it failed.
   void wait_tls(sdk::Call& call, int result, Steady::time_point until, const char* doing);
-  [[noreturn]] void fail(const std::string& why) const;
+  [[noreturn]] void fail(const std::string& why) const;  ///< UNAVAILABLE with `where_`
 
-  std::string where_, last_error_;
-  int fd_ = -1;
-  ssl_st* ssl_ = nullptr;
+  std::string where_, last_error_;  ///< `last_error_`: why the last address failed
+  int fd_ = -1;                     ///< owned; non-blocking
+  ssl_st* ssl_ = nullptr;           ///< owned; null: plain
 };
 
 }  // namespace driftd::net

@@ -18,6 +18,7 @@ struct Cursor {
                                               ///< of them
 };
 
+/// Returns a text with a checksum, so that a damaged one is not taken. It names 200 backends at most.
 std::string render(const Cursor& cursor, const std::string& fingerprint);
 /// Returns an empty cursor if the text is not a cursor or was made under settings of another fingerprint.
 Cursor parse_cursor(const std::string& text, const std::string& fingerprint);

@@ -16,9 +16,9 @@ namespace driftd::terraform {
 /// The attributes that an instance declares of a resource of another backend, named as driftd's provider for that
 /// system does (kind, id and attribute paths), so that the agent can compare both.
 struct Declaration {
-  std::string kind, id;
-  nlohmann::json body = nlohmann::json::object();
-  std::vector<std::string> sensitive{};
+  std::string kind, id;                            ///< as the other backend's provider names them
+  nlohmann::json body = nlohmann::json::object();  ///< the declared attributes
+  std::vector<std::string> sensitive{};            ///< paths of secret attributes
 };
 
 /// Returns true if the rule applies to this instance, by its type (or address) and provider configuration.

@@ -37,11 +37,12 @@ class Finder {
  public:
   Finder(const Reading& reading, const Settings& settings) : reading_(reading), settings_(settings) {}
   /// Returns the definition in this instance, unless its name was already defined.
+  /// A second definition of a name, and one that cannot be read, is noted in `diagnostics` instead.
   std::optional<Definition> find(const Instance& instance);
 
-  std::vector<sdk::Backend> backends;
+  std::vector<sdk::Backend> backends;        ///< in the order of the state
   std::vector<sdk::Diagnostic> diagnostics;  ///< not empty: `backends` is incomplete
-  std::set<std::string> names;
+  std::set<std::string> names;               ///< of all definitions so far
 
  private:
   const Reading& reading_;

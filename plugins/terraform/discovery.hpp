@@ -44,6 +44,7 @@ class DiscoveryRun {
   static constexpr std::int64_t kNext = 60'000;  // the host asks at once after a refresh that found something new
   static constexpr int kLooks = 4;               // some of them may be too close to each other to count
 
+  /// Passes every instance of a state to a Finder.
   class Reader final : public StateVisitor {
    public:
     explicit Reader(Finder& to) : to_(to) {}
@@ -57,10 +58,12 @@ class DiscoveryRun {
     Finder& to_;
   };
 
+  /// Returns the stamp of the state that the backends come from; empty before the first one.
   std::string known() const {
     const std::lock_guard lock(mutex_);
     return stamp_;
   }
+  /// Reads a fetched state and learns its backends. Throws UNSUPPORTED if it is encrypted.
   void read(const Fetched& fetched, const Settings& settings, const common::IdentityGuard& lineage) {
     const Reading reading = read_fetched(fetched, {});
     lineage.check(reading.head.lineage);
@@ -71,6 +74,7 @@ class DiscoveryRun {
     read_contents(fetched.state, reading.head, reader);
     learn(fetched.stamp, std::move(finder));
   }
+  /// Replaces what is known, under the mutex. A backend that is gone makes the next discoveries follow at once.
   void take(const std::string& stamp, Finder&& found) {
     const auto gone = [&](const sdk::Backend& backend) { return !found.names.contains(backend.name); };
     if (std::any_of(backends_.begin(), backends_.end(), gone)) looks_again_ = kLooks;
@@ -79,11 +83,11 @@ class DiscoveryRun {
     diagnostics_ = std::move(found.diagnostics);
   }
 
-  mutable std::mutex mutex_;
-  std::string stamp_;
+  mutable std::mutex mutex_;  ///< guards all of these
+  std::string stamp_;         ///< of the state that they come from
   std::vector<sdk::Backend> backends_;
-  std::vector<sdk::Diagnostic> diagnostics_;
-  int looks_again_ = 0;
+  std::vector<sdk::Diagnostic> diagnostics_;  ///< not empty: `backends_` is incomplete
+  int looks_again_ = 0;                       ///< discoveries that are still due at once
 };
 
 }  // namespace driftd::terraform

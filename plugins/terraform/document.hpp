@@ -17,8 +17,10 @@ class DocumentVisitor {
   virtual ~DocumentVisitor() = default;
   /// A scalar member of the document itself: version, serial, lineage, encryption_version …
   virtual bool top(const std::string& key, const nlohmann::json& value) = 0;
+  /// An entry of `instances`, with the resource that holds it.
   virtual bool instance(const nlohmann::json& resource, const nlohmann::json& instance) = 0;
   virtual bool output(const std::string& name, const nlohmann::json& output) = 0;
+  /// An entry of `check_results`.
   virtual bool check(const nlohmann::json& check) = 0;
   /// The member `encrypted_data` begins; an encrypted state holds little else.
   virtual bool encrypted() = 0;

@@ -33,19 +33,22 @@ class HttpPool {
   http::Response send(sdk::Call& call, const http::Request& request);
 
  private:
+  /// Returns a GET with the time-out of the settings.
   http::Request request(const std::string& url, std::vector<std::string> headers) const;
 
   const http::Options options_;
-  const std::chrono::milliseconds call_;
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<http::Client>> idle_;
+  const std::chrono::milliseconds call_;             ///< time-out of one request
+  std::mutex mutex_;                                 ///< guards `idle_`
+  std::vector<std::unique_ptr<http::Client>> idle_;  ///< clients whose last request did not throw
 };
 
 /// Texts for an error status: `right` is what a 403 lacks, `login` what a 401 rejects.
 struct Refusal {
-  std::string what;  ///< "GET https://host/path"
-  std::string right, login;
+  std::string what;          ///< "GET https://host/path"
+  std::string right, login;  ///< for DENIED and UNAUTHENTICATED
 };
+/// Throws the failure of an error status. 404, 409, 410 and 412 become UNAVAILABLE: a missing object proves no
+/// deletion.
 [[noreturn]] void refuse(const http::Response& response, const Refusal& refusal);
 
 /// Returns `https://host[:port]` to put before `path`, without a slash at the end. Throws INVALID if the URL is not
@@ -53,7 +56,7 @@ struct Refusal {
 std::string base_url(const std::string& setting, const std::string& url);
 /// Returns `Authorization: Basic …`.
 std::string basic_auth(const std::string& user, const std::string& password);
-std::string base64(std::string_view bytes);
+std::string base64(std::string_view bytes);  ///< RFC 4648 with padding
 /// Decodes base64. Throws CORRUPT with `what`.
 std::string from_base64(std::string_view text, const std::string& what);
 

@@ -15,7 +15,7 @@ class LastReading {
     const std::lock_guard lock(mutex_);
     return has_value_ ? last_ : otherwise;
   }
-  void remember(const Cursor& cursor) {
+  void remember(const Cursor& cursor) {  ///< replaces the one before it
     const std::lock_guard lock(mutex_);
     last_ = cursor;
     has_value_ = true;

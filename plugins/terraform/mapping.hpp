@@ -14,7 +14,7 @@ namespace driftd::terraform {
 
 /// What all records of one reading of a state share.
 struct Reading {
-  Head head;
+  Head head;                                      ///< header and summary of the state
   std::int64_t sent_ns = 0;                       ///< wall clock when the request was sent
   std::int64_t lock_age_s = -1;                   ///< −1: not locked, or not reported
   std::uint64_t size = 0;                         ///< bytes
@@ -26,6 +26,7 @@ struct Reading {
 sdk::Record state_record(const Reading& reading);
 /// Returns an `instance` record. Its body is the JSON text of the file, so no number passes through a double.
 sdk::Record instance_record(const Reading& reading, const Instance& instance, const Settings& settings);
+/// Returns an `output` record. Its value is sensitive if the state marks it or its name suggests a secret.
 sdk::Record output_record(const Reading& reading, const std::string& name, const nlohmann::json& output);
 /// Returns what an instance declares of a resource of another backend, in the form of that backend's provider.
 sdk::Record declared_record(const Reading& reading, const Instance& instance, const Declaration& declared,

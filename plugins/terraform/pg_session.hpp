@@ -29,6 +29,7 @@ class PgSession {
   /// has set. Throws like the constructor, and NOT_FOUND if schema or table do not exist.
   PgAnswer query(sdk::Call& call, const std::string& sql, std::chrono::milliseconds timeout);
   /// Quotes `text` as an SQL literal.
+  /// Throws INVALID if it is not valid in the encoding of the connection.
   std::string literal(const std::string& text) const;
   /// Returns true if the server is another machine and the connection is not encrypted.
   bool in_clear() const;
@@ -36,12 +37,14 @@ class PgSession {
   const std::string& where() const { return where_; }
 
  private:
+  /// Waits for `events` of poll(2). Throws UNAVAILABLE at `until_ns`, DEADLINE or CANCELLED. `timeout` is for the error
+  /// text.
   void wait(sdk::Call& call, short events, std::int64_t until_ns, std::chrono::milliseconds timeout) const;
   void connect(sdk::Call& call, std::chrono::milliseconds timeout);
-  [[noreturn]] void refuse_connection() const;
+  [[noreturn]] void refuse_connection() const;  ///< the code follows the SQLSTATE or the text of the error
 
   std::unique_ptr<PGconn, decltype(&PQfinish)> connection_;
-  std::string where_ = "postgres";
+  std::string where_ = "postgres";  ///< until the server's address is known
 };
 
 }  // namespace driftd::terraform

@@ -21,21 +21,22 @@ struct DeclarationRule {
 };
 
 /// Attribute paths (`tags`, `host`) in which a configured resource type keeps what discovery needs.
+/// All but `resources` and `type` are attribute paths; empty: the type has no such attribute.
 struct DiscoverType {
   std::string resources, labels, endpoint, port, version, type, username{}, password{};
 };
 
 /// Settings of one instance, as in schema.json. Immutable.
 struct Settings {
-  nlohmann::json backend;  ///< {"type": …}; its source reads it with a SettingsReader
-  std::string workspace = "default";
-  std::chrono::milliseconds connect{5000}, call{20000};
-  std::chrono::milliseconds poll{0};  ///< 0: the host's interval
-  sdk::Scope scope;
-  sdk::Scope registration_scope;       ///< scope of registrations: only `exclude`, as in the agent
-  std::vector<std::string> sensitive;  ///< globs of secret attribute names in addition to the well-known ones
-  std::vector<DeclarationRule> declares;
-  std::string label_prefix = "prism.io";
+  nlohmann::json backend;                                ///< {"type": …}; its source reads it with a SettingsReader
+  std::string workspace = "default";                     ///< has no slash
+  std::chrono::milliseconds connect{5000}, call{20000};  ///< time-outs of a connection and of one request
+  std::chrono::milliseconds poll{0};                     ///< 0: the host's interval
+  sdk::Scope scope;                                      ///< include and exclude
+  sdk::Scope registration_scope;                         ///< scope of registrations: only `exclude`, as in the agent
+  std::vector<std::string> sensitive;     ///< globs of secret attribute names in addition to the well-known ones
+  std::vector<DeclarationRule> declares;  ///< empty: nothing is declared of other backends
+  std::string label_prefix = "prism.io";  ///< of labels and annotations, without the slash
   std::vector<DiscoverType> discover;
   std::string fingerprint;  ///< differs whenever the same state would be emitted differently
 };

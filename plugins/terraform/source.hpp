@@ -19,12 +19,12 @@ inline constexpr std::size_t kBeginning = 64u << 10;
 
 /// Result of a fetch.
 struct Fetched {
-  bool unchanged = false;  ///< the stamp is still the known one; nothing else is set
-  Spool state;             ///< complete and finished
-  std::string stamp;       ///< version mark of the backend: equal stamps mean equal states. Not a secret
-  std::int64_t sent_ns = 0;
+  bool unchanged = false;        ///< the stamp is still the known one; nothing else is set
+  Spool state;                   ///< complete and finished
+  std::string stamp;             ///< version mark of the backend: equal stamps mean equal states. Not a secret
+  std::int64_t sent_ns = 0;      ///< wall clock when the request was sent
   std::int64_t lock_age_s = -1;  ///< −1: not locked, or not reported
-  std::map<std::string, std::string> provenance;
+  std::map<std::string, std::string> provenance;  ///< what the backend says of this state: run_id, state_version …
 };
 
 /// Result of a health probe.

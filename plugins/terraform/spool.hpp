@@ -31,11 +31,11 @@ class Spool {
   /// Reads the text from its first byte. The spool must outlive it.
   class Reader : public std::streambuf {
    public:
-    explicit Reader(const Spool& spool);
+    explicit Reader(const Spool& spool);  ///< borrows the spool
     ~Reader() override;
 
    protected:
-    int_type underflow() override;
+    int_type underflow() override;  ///< inflates the next piece; eof behind the last
 
    private:
     struct State;
@@ -45,18 +45,18 @@ class Spool {
 
  private:
   struct Deflate;
-  void pump(std::string_view bytes, int flush);
+  void pump(std::string_view bytes, int flush);  ///< deflates into the last block
 
   std::unique_ptr<Deflate> deflate_;
-  std::vector<std::string> blocks_;
-  std::uint64_t size_ = 0, stored_ = 0;
+  std::vector<std::string> blocks_;      ///< deflated; wiped before they are freed
+  std::uint64_t size_ = 0, stored_ = 0;  ///< bytes of the text, bytes in memory
   std::string hash_;
 };
 
 /// Inflates a gzip stream into a spool as it arrives. Throws CORRUPT (not gzip, truncated, wrong checksum).
 class Gunzip {
  public:
-  explicit Gunzip(Spool& to);
+  explicit Gunzip(Spool& to);  ///< borrows the spool, which is not finished
   ~Gunzip();
   Gunzip(const Gunzip&) = delete;
   Gunzip& operator=(const Gunzip&) = delete;

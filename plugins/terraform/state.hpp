@@ -13,12 +13,12 @@ namespace driftd::terraform {
 
 /// Header and summary of a state.
 struct Head {
-  int version = 0;  ///< format version, 1 to 4; 0 if `encrypted`
-  std::string lineage, serial = "0", terraform_version;
-  bool encrypted = false;  ///< encrypted by OpenTofu: only lineage and serial are known
-  std::uint64_t managed = 0, deposed = 0, data = 0, outputs = 0;
-  std::map<std::string, std::uint64_t> checks;  ///< status of `check_results` → how many
-  std::vector<std::string> failing;             ///< addresses of checks that fail, at most 20
+  int version = 0;                                       ///< format version, 1 to 4; 0 if `encrypted`
+  std::string lineage, serial = "0", terraform_version;  ///< the serial's digits as in the file
+  bool encrypted = false;                                ///< encrypted by OpenTofu: only lineage and serial are known
+  std::uint64_t managed = 0, deposed = 0, data = 0, outputs = 0;  ///< how many of each the state holds
+  std::map<std::string, std::uint64_t> checks;                    ///< status of `check_results` → how many
+  std::vector<std::string> failing;                               ///< addresses of checks that fail, at most 20
   /// hash of instances and outputs, 16 hex digits: equal digests mean equal resources. Empty: encrypted
   std::string digest;
 };

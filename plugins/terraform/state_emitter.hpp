@@ -46,28 +46,30 @@ class StateEmitter final : public StateVisitor {
   bool output(const std::string& name, const nlohmann::json& output) override;
 
  private:
-  bool emit(const sdk::Record& record);
-  bool emit_registration(const Instance& instance);
+  bool emit(const sdk::Record& record);              ///< false: the host asks to stop
+  bool emit_registration(const Instance& instance);  ///< if the instance defines a backend
+  /// The `include` of the settings does not leave out a registration, only `exclude` does.
   bool wants_registrations() const {
     return request_.wants(kRegistration) && settings_.registration_scope.wants_kind(kRegistration);
   }
-  void complete_registrations();
-  bool declare_all(const Instance& instance);
+  void complete_registrations();               ///< COMPLETE for each backend, with its count
+  bool declare_all(const Instance& instance);  ///< what the instance declares by each rule that matches
+  /// Returns true if the request and the settings want this kind.
   bool wants(const std::string& kind) const { return request_.wants(kind) && settings_.scope.wants_kind(kind); }
-  void complete();
-  void complete_declared();
+  void complete();           ///< COMPLETE for each kind of this backend
+  void complete_declared();  ///< COMPLETE for each kind that a rule can declare
 
   sdk::Call& call_;
   const Settings& settings_;
   const Reading& reading_;
   const sdk::Refresh& request_;
-  bool whole_ = true;
-  std::map<std::string, std::uint64_t> counts_;
+  bool whole_ = true;                                            ///< the host has not asked to stop
+  std::map<std::string, std::uint64_t> counts_;                  ///< records by kind
   using Id = std::tuple<std::string, std::string, std::string>;  // backend, kind, id
-  std::set<Id> declared_;
-  std::set<std::pair<std::string, std::string>> reported_;  // backend and reason; each is reported once
+  std::set<Id> declared_;                                        ///< each is emitted once
+  std::set<std::pair<std::string, std::string>> reported_;       // backend and reason; each is reported once
   Finder finder_;
-  std::set<std::string> before_;
+  std::set<std::string> before_;  ///< backends whose registrations earlier refreshes emitted
 };
 
 /// Looks up some identities in a state. Lives on the stack of the call.
@@ -84,14 +86,14 @@ class Lookup final : public StateVisitor {
 
  private:
   using Key = std::tuple<std::string, std::string, std::string>;  // backend, kind, id
-  bool found(const Key& key);
+  bool found(const Key& key);  ///< true if this identity was still wanted; it is not any more
 
   sdk::Call& call_;
   const Settings& settings_;
   const Reading& reading_;
-  std::map<Key, const sdk::Identity*> wanted_;
-  bool declared_ = false;       // one of them belongs to another backend
-  bool registrations_ = false;  // one of them is a registration
+  std::map<Key, const sdk::Identity*> wanted_;  ///< not found yet
+  bool declared_ = false;                       // one of them belongs to another backend
+  bool registrations_ = false;                  // one of them is a registration
   Finder finder_;
 };
 

@@ -35,7 +35,7 @@ class BackendDiscovery {
   const Ledger& ledger_;
   core::Session& session_;
   std::optional<core::Coverage> coverage_;
-  std::chrono::steady_clock::time_point next_{};
+  std::chrono::steady_clock::time_point next_{};  ///< when the provider wants to be asked again
 };
 
 }  // namespace driftd::engine

@@ -31,8 +31,9 @@ class Claims {
   /// Call it when these names are stored. settled() is false while other names are to be stored.
   void settle(const std::vector<std::string>& asked) { settled_ = asked == names(); }
   bool settled() const { return settled_; }
+  /// Returns all claimants, sorted.
   std::vector<std::string> names() const { return {claimants_.begin(), claimants_.end()}; }
-  std::set<std::string> sources() const;
+  std::set<std::string> sources() const;  ///< of all claimants
 
  private:
   std::set<std::string> claimants_, accepted_;  ///< rendered; `accepted_` is a subset of `claimants_`

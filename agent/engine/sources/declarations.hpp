@@ -17,11 +17,12 @@ namespace driftd::engine {
 /// no read has to confirm its end. Core thread only.
 class DeclarationSet {
  public:
+  /// Replaces everything by what the store holds.
   void load(const std::vector<core::DeclaredEntry>& known);
 
   /// Returns false if the source has 250,000 declarations and this record is another one. It is then left out.
   bool has_room(const core::Observation& record) const;
-  static std::string no_room();
+  static std::string no_room();  ///< reason for what was left out
   /// Notes that `run` saw this record. Returns what is to be written, empty if nothing changed. The body is not sealed
   /// yet.
   std::optional<core::DeclarationWrite> update(const core::Observation& record, const std::string& source_uid,
@@ -38,9 +39,9 @@ class DeclarationSet {
 
  private:
   struct Known {
-    Digest digest;
-    std::uint32_t run = 0;
-    bool stored = false;
+    Digest digest;          ///< of the declared body
+    std::uint32_t run = 0;  ///< last run that named it
+    bool stored = false;    ///< the store has it
   };
   using Key = std::pair<std::string, core::ResourceId>;  // target, id
   std::map<Key, Known> known_;

@@ -15,10 +15,10 @@ namespace driftd::engine {
 
 /// What a run received of one kind.
 struct KindReport {
-  std::uint64_t received = 0, unknown = 0;
-  std::uint64_t left_out = 0;  ///< declarations or new resources that were left out, over a budget
+  std::uint64_t received = 0, unknown = 0;  ///< records; those that could not be judged
+  std::uint64_t left_out = 0;               ///< declarations or new resources that were left out, over a budget
   bool complete = false;
-  std::vector<std::string> reasons;
+  std::vector<std::string> reasons;  ///< why not, or what could not be read
 };
 
 /// Adds a reason if it is new and there are fewer than `max`: a provider may send another text each time.
@@ -63,7 +63,7 @@ class ForeignKinds {
 
  private:
   using Kinds = std::map<BackendKind, KindReport>;
-  core::Coverage rest(std::vector<Kinds::const_iterator> kinds) const;
+  core::Coverage rest(std::vector<Kinds::const_iterator> kinds) const;  ///< one line for kinds beyond the first 1,000
 
   Kinds registered_, others_;
   std::uint64_t left_out_ = 0;

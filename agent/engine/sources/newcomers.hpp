@@ -15,9 +15,9 @@ namespace driftd::engine {
 
 /// A backend that a source discovered.
 struct DiscoveredBackend {
-  std::string source_uid;
-  int misses = 0;  ///< complete discoveries in a row that did not name it, at least an interval apart
-  std::chrono::steady_clock::time_point missed_at{};
+  std::string source_uid;  ///< uid of the source that discovered it
+  int misses = 0;          ///< complete discoveries in a row that did not name it, at least an interval apart
+  std::chrono::steady_clock::time_point missed_at{};  ///< of the last miss
 };
 
 /// What one discovery needs to register backends. It is read and counted once, because there may be thousands.

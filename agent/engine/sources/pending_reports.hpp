@@ -28,7 +28,7 @@ class PendingReports {
     std::uint64_t list = 0;  ///< number of the source's list that contained it
   };
   struct Usage {
-    std::size_t reports = 0, bytes = 0;
+    std::size_t reports = 0, bytes = 0;  ///< that wait
     std::uint64_t list = 0;
   };
   using Reports = std::vector<PendingReport>;

@@ -25,11 +25,11 @@ class ReportedBytes {
     core::Registrar who;
     std::size_t bytes = 0;
   };
-  std::size_t of(const core::Registrar& who) const;
+  std::size_t of(const core::Registrar& who) const;  ///< sum of one registrar; 0 if it has none
 
   std::map<std::string, Entry> entries_;           ///< by backend
   std::map<core::Registrar, std::size_t> places_;  ///< sums of `entries_`
-  std::map<std::string, std::size_t> sources_;
+  std::map<std::string, std::size_t> sources_;     ///< the same for each source
 };
 
 }  // namespace driftd::engine

@@ -39,11 +39,11 @@ std::string place_fault(const std::string& name_space);
 
 /// A source's report on the registration of another backend: a record or tombstone of kind `registration`.
 struct RegistrationReport {
-  std::string source;  ///< name of the source
-  core::Observation record;
+  std::string source;        ///< name of the source
+  core::Observation record;  ///< or a tombstone
   std::shared_ptr<const core::KindSchema> schema;
   std::shared_ptr<const std::string> schema_text;  ///< shared, because it may be long and reports are many
-  core::Registrar who() const;
+  core::Registrar who() const;                     ///< the source, and the namespace that the record names
   /// Bytes that the report needs, without its schema.
   std::size_t bytes() const;
 };
