@@ -61,10 +61,11 @@ std::vector<std::string> names(const Json& describe, const char* member) {
     if (!item.is_string() || item.get_ref<const std::string&>().empty()) {
       throw RuleBroken(fmt::format("describe: `{}` has an element that is no name: {}", member, item.dump()));
     }
-    if (std::find(out.begin(), out.end(), item) != out.end()) {
+    auto name = item.get<std::string>();
+    if (std::find(out.begin(), out.end(), name) != out.end()) {
       throw RuleBroken(fmt::format("describe: `{}` names {} twice", member, item.dump()));
     }
-    out.push_back(item.get<std::string>());
+    out.push_back(std::move(name));
   }
   return out;
 }

@@ -79,12 +79,12 @@ bool is_private_group(gid_t group, uid_t owner) {
   if (group != owner) return false;
   struct group entry {};
   struct group* found = nullptr;
-  std::vector<char> buffer(64 * 1024);
+  std::vector<char> buffer(65'536);
   if (::getgrgid_r(group, &entry, buffer.data(), buffer.size(), &found) != 0) return false;
   if (found == nullptr) return true;  // a number without a name has no members
   struct passwd user {};
   struct passwd* owner_entry = nullptr;
-  std::vector<char> names(16 * 1024);
+  std::vector<char> names(16'384);
   const bool named =
       ::getpwuid_r(owner, &user, names.data(), names.size(), &owner_entry) == 0 && owner_entry != nullptr;
   for (char** member = found->gr_mem; *member != nullptr; ++member) {

@@ -48,7 +48,7 @@ std::string short_note(const core::Value& backend) {
 /// Returns the jail state of the first worker whose jail is incomplete. Empty if there is no such worker.
 std::string incomplete_jail(const core::Value& status) {
   for (const auto& backend : list(status, "backends")) {
-    const std::string jail = text(member(backend, "worker"), "jail");
+    std::string jail = text(member(backend, "worker"), "jail");
     if (jail.find("no landlock") != std::string::npos || jail.find("no seccomp") != std::string::npos) return jail;
   }
   return {};

@@ -15,7 +15,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr std::size_t kMaxSecretBytes = 64 * 1024;
+constexpr std::size_t kMaxSecretBytes = 65'536;
 constexpr std::int64_t kSettledAgeNs = 1'000'000'000;  // a file that was written longer ago counts as complete
 
 std::int64_t nanoseconds(const timespec& time) { return time.tv_sec * 1'000'000'000 + time.tv_nsec; }

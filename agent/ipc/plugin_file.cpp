@@ -115,7 +115,7 @@ PluginFile::PluginFile(PluginFile&& other) noexcept
       sha256_(std::move(other.sha256_)),
       fd_(std::exchange(other.fd_, -1)),
       sealed_(other.sealed_),
-      key_(std::move(other.key_)) {}
+      key_(other.key_) {}
 
 PluginFile::~PluginFile() {
   if (fd_ >= 0) ::close(fd_);
@@ -146,7 +146,7 @@ std::string PluginFile::load_name() const { return fmt::format("/proc/self/fd/{}
 Status check_file_rights(const fs::path& file) {
   const int fd = open_file(file);
   if (fd < 0) return fail(Code::invalid, fmt::format("{}: {}", file.string(), std::strerror(errno)));
-  const Status checked = check_opened(file, fd);
+  Status checked = check_opened(file, fd);
   ::close(fd);
   return checked;
 }

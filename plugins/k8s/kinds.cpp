@@ -21,7 +21,7 @@ std::string Resource::right(const std::string& verb, const std::string& space) c
 }
 
 std::string Resource::id(const std::string& space, const std::string& name) const {
-  const std::string place = space.empty() ? name : space + "/" + name;
+  std::string place = space.empty() ? name : space + "/" + name;
   if (custom == nullptr) return place;
   return object + (custom->group.empty() ? "" : "." + custom->group) + "/" + place;
 }

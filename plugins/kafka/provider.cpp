@@ -134,7 +134,7 @@ sdk::RefreshResult Cluster::refresh(sdk::Call& call, const sdk::Refresh& request
 
 std::string Cluster::judged_cluster(Reader& reader, const std::string* cursor) {
   try {
-    const std::string now = reader.cluster_id();
+    std::string now = reader.cluster_id();
     if (cursor != nullptr)
       identity_.check(now, cluster_of(*cursor));
     else

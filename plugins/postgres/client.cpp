@@ -118,7 +118,7 @@ std::string one_line(std::string text) {
 /// SQLSTATE in a verbose error (`FATAL:  28P01: password …`): libpq hides it for failed connections. Empty: none.
 std::string state_of(const std::string& message) {
   for (auto at = message.find(":  "); at != std::string::npos; at = message.find(":  ", at + 1)) {
-    const std::string state = message.substr(at + 3, 5);
+    std::string state = message.substr(at + 3, 5);
     const bool plain = state.size() == 5 && std::all_of(state.begin(), state.end(), [](char c) {
                          return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z');
                        });

@@ -52,9 +52,9 @@ Texts texts(const json& from) {
   }
   return out;
 }
-std::string get(const Texts& from, const std::string& key, std::string fallback = {}) {
+std::string get(const Texts& from, const std::string& key, const std::string& fallback = {}) {
   const auto found = from.find(key);
-  return found == from.end() || found->second.empty() ? std::move(fallback) : found->second;
+  return found == from.end() || found->second.empty() ? fallback : found->second;
 }
 std::string canonical(const std::string& type) { return type == "postgresql" ? "postgres" : type; }
 std::string host_of(const std::string& service, const std::string& space) {
