@@ -326,7 +326,9 @@ TEST_F(TerraformS3, WhatOpenTofuWritesIsReadByItsEtagAndVersion) {
   ASSERT_EQ(first.status, DRIFTD_OK) << first.diagnostics[0].text;
   EXPECT_EQ(input_of(first), 1);
   EXPECT_FALSE(first.records[0].metadata.at("state_version").empty());
+  moto.requests();
   EXPECT_TRUE(probe.refresh(first.cursor).unchanged);
+  EXPECT_THAT(moto.requests(), ElementsAre("GET /states/platform/terraform.tfstate 304"));
   tofu.configure(resource(2), lines);
   tofu.apply();
   EXPECT_EQ(input_of(probe.refresh(first.cursor)), 2);
@@ -360,7 +362,15 @@ TEST_F(TerraformS3, SignaturesAreRightAndRefusalsAreNamed) {
 }
 
 TEST(TerraformBackends, PgIsReadByTheServersMd5WithTheRightsOfTheReadme) {
-  PostgresServer server;
+  PostgresServer server({{"log_statement = all"}, false, nullptr});
+  // How often the log has the statement that reads the md5, and the one that reads the state.
+  const auto count = [&](const std::string& statement) {
+    const std::string log = server.log();
+    std::size_t out = 0;
+    for (auto at = log.find(statement); at != std::string::npos; at = log.find(statement, at + 1)) ++out;
+    return out;
+  };
+  const std::string md5 = "SELECT md5(data), length(data) FROM", state = "SELECT substr(data, 1, ";
   server.sql("CREATE DATABASE tf");
   server.sql("CREATE ROLE tofu LOGIN PASSWORD 'tofu-canary'; GRANT ALL ON DATABASE tf TO tofu");
   server.sql("GRANT ALL ON SCHEMA public TO tofu", "tf");
@@ -378,7 +388,11 @@ TEST(TerraformBackends, PgIsReadByTheServersMd5WithTheRightsOfTheReadme) {
   const auto first = probe.refresh();
   ASSERT_EQ(first.status, DRIFTD_OK) << first.diagnostics[0].text;
   EXPECT_EQ(input_of(first), 1);
+  const auto asked = count(md5), downloaded = count(state);
+  EXPECT_GE(downloaded, 1u);
   EXPECT_TRUE(probe.refresh(first.cursor).unchanged);
+  EXPECT_EQ(count(md5), asked + 1);
+  EXPECT_EQ(count(state), downloaded) << "an unchanged state was downloaded again";
   tofu.configure(resource(2), lines);
   tofu.apply();
   const auto second = probe.refresh(first.cursor);
