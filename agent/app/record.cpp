@@ -280,6 +280,13 @@ Task<Result<std::size_t>> save_backend(const core::BackendRow& row, store::Sqlit
   co_return written;
 }
 
+/// Returns what core::parse() says of one line of the file, with the place in the file instead of that in the line.
+std::string render_parse_error(const std::string& file, std::size_t line, const std::string& message) {
+  constexpr std::string_view kInLine = "JSON 1:";
+  const std::string where = file + ":" + std::to_string(line) + ":";
+  return message.starts_with(kInLine) ? where + message.substr(kInLine.size()) : where + " " + message;
+}
+
 }  // namespace
 
 Task<Status> save_record(std::string file, store::SqliteStore& store) {
@@ -324,7 +331,7 @@ Task<Status> load_record(std::string file, const config::Config& config, store::
   for (std::string content; std::getline(in, content);) {
     const std::string where = file + ":" + std::to_string(++number) + ": ";
     auto line = core::parse(content);
-    if (!line) co_return fail(Code::corrupt, where + line.error().message);
+    if (!line) co_return fail(Code::corrupt, render_parse_error(file, number, line.error().message));
     if (done) co_return fail(Code::corrupt, where + "expected nothing behind the end of the record");
     if (number == 1) {
       DRIFTD_CO_CHECK(check_head(file, *line, store.key().store));

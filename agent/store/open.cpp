@@ -159,7 +159,7 @@ Status log_taken_over(Connection& db, bool is_new, const Mark& mark) {
   DRIFTD_TRY(const auto resources, db.integer("SELECT count(*) FROM resource WHERE present = 1"));
   DRIFTD_TRY(const auto drifts, db.integer("SELECT count(*) FROM drift WHERE open = 1"));
   DRIFTD_TRY(const auto pending,
-             db.integer("SELECT count(*) FROM sink s JOIN route r ON r.sink = s.id AND r.seq > s.low_water"));
+             db.integer("SELECT count(*) FROM sink s CROSS JOIN route r ON r.sink = s.id AND r.seq > s.low_water"));
   log::room("store").info(
       "the store was taken over: {} backends, {} resources, {} drifts open, {} deliveries pending; newest event {}, "
       "incarnation {}",

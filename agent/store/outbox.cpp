@@ -50,7 +50,7 @@ constexpr std::int64_t kCounted = 10'000;
 Result<core::Outbox::Backlog> count_exactly(Connection& db) {
   auto query = db.statement(
       "SELECT count(*), coalesce(sum(length(e.payload)), 0) FROM event e WHERE e.seq IN ("
-      "SELECT r.seq FROM sink s JOIN route r ON r.sink = s.id AND r.seq > s.low_water "
+      "SELECT r.seq FROM sink s CROSS JOIN route r ON r.sink = s.id AND r.seq > s.low_water "
       "LEFT JOIN delivery d ON d.sink = r.sink AND d.seq = r.seq AND d.dead = 1 WHERE d.seq IS NULL "
       "UNION SELECT d.seq FROM delivery d WHERE d.dead = 0)");
   DRIFTD_TRY(const bool found, query.next());

@@ -43,8 +43,10 @@ Status quarantine_one(SqliteStore::State& state, std::int64_t seq) {
 
 Result<std::vector<Outstanding>> outstanding_of(Connection& db, std::int64_t seq) {
   std::vector<Outstanding> out;
+  // CROSS JOIN makes SQLite begin with the sinks. It knows no sizes of tables, and would scan all of `route` for each
+  // event.
   auto query = db.statement(
-      "SELECT s.id, s.name, coalesce(d.dead, 0) FROM sink s JOIN route r ON r.sink = s.id AND r.seq = ?1 "
+      "SELECT s.id, s.name, coalesce(d.dead, 0) FROM sink s CROSS JOIN route r ON r.sink = s.id AND r.seq = ?1 "
       "LEFT JOIN delivery d ON d.sink = s.id AND d.seq = ?1 "
       "WHERE ?1 > s.low_water OR d.seq IS NOT NULL");
   query.bind(seq);

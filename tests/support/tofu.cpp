@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 #include <filesystem>
+#include <regex>
 #include <sstream>
 #include <stdexcept>
 
@@ -124,6 +125,18 @@ Moto::Moto(bool strict) : port_(free_port()) {
       },
       std::chrono::seconds(60));
   if (!up) throw std::runtime_error("moto did not start: " + read_file(dir_.file("moto.log")));
+}
+
+std::vector<std::string> Moto::requests() {
+  // werkzeug writes `"GET /path HTTP/1.1" 200`, with escape sequences for colours inside the quotes
+  static const std::regex line("([A-Z]+ /[^ ]*) HTTP/1\\.1[^ ]*\" ([0-9]{3})");
+  const std::string log = read_file(dir_.file("moto.log"));
+  std::vector<std::string> all;
+  for (std::sregex_iterator it(log.begin(), log.end(), line), end; it != end; ++it)
+    all.push_back((*it)[1].str() + " " + (*it)[2].str());
+  std::vector<std::string> fresh(all.begin() + static_cast<std::ptrdiff_t>(std::min(seen_, all.size())), all.end());
+  seen_ = all.size();
+  return fresh;
 }
 
 }  // namespace driftd::test

@@ -80,11 +80,14 @@ class Moto {
   void resume() const { child_.signal(SIGCONT); }
   void allow_stranger() const { child_.signal(SIGUSR1); }  ///< grants s3:GetObject and s3:ListBucket a moment later
   void deny_stranger() const { child_.signal(SIGUSR2); }
+  /// Returns `METHOD /path STATUS` of each request since the last call.
+  std::vector<std::string> requests();
   const nlohmann::json& keys() const { return keys_; }  ///< {"writer": {"access", "secret"}, "stranger": …}
 
  private:
   TempDir dir_;
   int port_;
+  std::size_t seen_ = 0;
   Child child_;
   nlohmann::json keys_;
 };

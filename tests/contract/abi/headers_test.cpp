@@ -92,13 +92,17 @@ TEST(AbiHeaders, EveryPointerThatAFunctionWritesThroughIsMarkedAsOut) {
 }
 
 TEST(AbiHeaders, EveryTableHasALifetime) {
+  std::vector<std::string> seen;
   for (const auto& path : abi_headers()) {
     const std::string text = read_file(path);
     for (std::size_t at = text.find("_table {"); at != std::string::npos; at = text.find("_table {", at + 1)) {
+      seen.push_back(text.substr(text.rfind(' ', at) + 1, at + 6 - text.rfind(' ', at) - 1));
       const std::size_t line = text.rfind('\n', at), before = text.rfind("/*", line);
       EXPECT_THAT(lifetimes(text.substr(before, line - before)), ElementsAre("process")) << file_of(path);
     }
   }
+  EXPECT_THAT(seen, UnorderedElementsAre("driftd_host_table", "driftd_provider_table", "driftd_apply_table",
+                                         "driftd_upgrade_table", "driftd_discover_table", "driftd_watch_table"));
 }
 
 TEST(AbiHeaders, EveryStructStartsWithItsSize) {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <set>
 
 #include "support/kube.hpp"
 #include "support/provider_probe.hpp"
@@ -87,6 +88,30 @@ class Manifests : public testing::Test {
     return kGroups.at(kind) + space + "/" + plural;
   }
   static KubeServer& kube() { return *kube_; }
+  /// Returns what the owner of the token may do in a namespace: `get secrets`, or `get namespaces/kube-system` where
+  /// the right is one object's. Without the rights that every service account has: to ask about its own rights, and to
+  /// read paths that are not resources.
+  static std::set<std::string> rights_of(const std::string& token, const std::string& space) {
+    const json question = {{"apiVersion", "authorization.k8s.io/v1"},
+                           {"kind", "SelfSubjectRulesReview"},
+                           {"spec", {{"namespace", space}}}};
+    const auto answer =
+        kube().request_as(token, "POST", "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews", question.dump());
+    EXPECT_EQ(answer.status, 201) << answer.text;
+    EXPECT_FALSE(answer.body.at("status").at("incomplete").get<bool>()) << answer.text;
+    std::set<std::string> out;
+    for (const auto& rule : answer.body.at("status").at("resourceRules")) {
+      for (const std::string verb : rule.at("verbs")) {
+        for (const std::string resource : rule.at("resources")) {
+          if (verb == "create" && resource.starts_with("selfsubject")) continue;
+          const json names = rule.value("resourceNames", json::array());
+          if (names.empty()) out.insert(verb + " " + resource);
+          for (const std::string name : names) out.insert(verb + " " + resource + "/" + name);
+        }
+      }
+    }
+    return out;
+  }
   /// Creates, as a dry run, a pod from the workload's template, as the controller would. `change` is merged into the
   /// container.
   static KubeServer::Answer dry_pod(const json& workload, const json& change = json::object()) {
@@ -152,6 +177,14 @@ TEST_F(Manifests, ExactlyThatServiceAccountSeesItsNamespaceWholeAndNothingElse) 
   for (const char* kind : {"secret", "config_map", "service", "deployment"})
     EXPECT_FALSE(nothing.complete.contains(kind)) << kind;
   EXPECT_THAT(nothing.records, IsEmpty());
+
+  std::set<std::string> reads{"get namespaces/kube-system"};
+  EXPECT_EQ(rights_of(token, "elsewhere"), reads);
+  for (const char* resource : {"secrets", "configmaps", "services", "endpointslices", "ingresses", "deployments",
+                               "statefulsets", "daemonsets", "prismbackends"}) {
+    for (const char* verb : {"get ", "list ", "watch "}) reads.insert(std::string(verb) + resource);
+  }
+  EXPECT_EQ(rights_of(token, "default"), reads);
 }
 
 TEST_F(Manifests, AccountOfTheNodesMayDoNothing) {
@@ -165,6 +198,8 @@ TEST_F(Manifests, AccountOfTheNodesMayDoNothing) {
   const Collected got = probe.refresh();
   EXPECT_THAT(got.records, IsEmpty());
   EXPECT_NE(got.diagnostic(DRIFTD_DENIED), nullptr);
+  for (const char* space : {"default", "driftd", "kube-system"})
+    EXPECT_THAT(rights_of(token, space), IsEmpty()) << space;
 }
 
 TEST_F(Manifests, ConfigurationsAreValidOnANode) {

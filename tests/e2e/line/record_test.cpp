@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `driftd once` in a pipeline: its records, and which differences make it exit with 1.
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -122,18 +123,31 @@ TEST_F(Record, ARecordThatWasCutIsRefusedByItsPlace) {
   replace_file(state_, tfstate_of({"a", "b", "c"}));
   ASSERT_EQ(once("--record").code, 0);
   const std::string whole = read_file(record_);
-  std::vector<std::size_t> cuts{0, whole.size() / 2, whole.rfind('\n', whole.size() - 2) + 1};
-  for (const auto cut : cuts) {
+  const auto lines_before = [&](std::size_t cut) {
+    return std::count(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(cut), '\n');
+  };
+  const auto refusal_of = [&](std::size_t cut) {
     std::ofstream(record_, std::ios::trunc) << whole.substr(0, cut);
     const Output refused = once("--baseline");
     EXPECT_EQ(refused.code, 69) << cut << refused.out;
-    EXPECT_THAT(refused.err, HasSubstr(record_)) << cut;
+    return refused.err;
+  };
+  const std::size_t last_line = whole.rfind('\n', whole.size() - 2) + 1;
+  for (const std::size_t cut : {std::size_t{0}, last_line}) {  // no line is broken, but the last one is missing
+    EXPECT_THAT(refusal_of(cut),
+                HasSubstr(record_ + ": ends after line " + std::to_string(lines_before(cut)) + " without"));
   }
+  const std::size_t cut = whole.find("kafka_topic.b") + 4;  // inside a text
+  EXPECT_THAT(refusal_of(cut), HasSubstr(record_ + ":" + std::to_string(lines_before(cut) + 1) + ":" +
+                                         std::to_string(cut - whole.rfind('\n', cut)) + ": "));
   std::string without = whole;
   without.erase(without.find("{\"resource\""),
                 without.find('\n', without.find("{\"resource\"")) - without.find("{\"resource\"") + 1);
   std::ofstream(record_, std::ios::trunc) << without;
-  EXPECT_EQ(once("--baseline").code, 69) << "a line is missing, and its resource would look as if it were new";
+  const Output shorter = once("--baseline");
+  EXPECT_EQ(shorter.code, 69) << "a line is missing, and its resource would look as if it were new";
+  EXPECT_THAT(shorter.err,
+              HasSubstr(record_ + ": ends after line " + std::to_string(lines_before(whole.size()) - 1) + " without"));
 }
 
 TEST_F(Record, ARecordOfTheFirstFormatIsStillRead) {

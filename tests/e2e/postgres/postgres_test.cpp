@@ -87,10 +87,12 @@ TEST_F(PostgresLine, EveryKindChangesAndReverts) {
   server_.sql("SELECT pg_reload_conf()");
   EXPECT_TRUE(arrives({"db", "setting/work_mem", "config.updated", "reverted", {}, "bytes"}));
   EXPECT_TRUE(arrives({"db", "file_setting/postgresql.auto.conf:work_mem", "config.updated", "reverted", {}, {}}));
-  std::ofstream(server_.data_folder() + "/pg_hba.conf", std::ios::app)
-      << "host all intruder 10.0.0.0/8 scram-sha-256\n";
+  const std::string hba_file = server_.data_folder() + "/pg_hba.conf", hba = read_file(hba_file);
+  std::ofstream(hba_file, std::ios::app) << "host all intruder 10.0.0.0/8 scram-sha-256\n";
   const std::string rules = server_.value("SELECT count(*) FROM pg_hba_file_rules");
   EXPECT_TRUE(arrives({"db", "hba_rule/" + rules, "config.updated", "pending", "created", {}}));
+  std::ofstream(hba_file, std::ios::trunc) << hba;
+  EXPECT_TRUE(arrives({"db", "hba_rule/" + rules, "config.updated", "reverted", {}, {}}));
   expect_pending_then_reverted("role/app", "create_db", "ALTER ROLE app CREATEDB", "ALTER ROLE app NOCREATEDB");
   expect_pending_then_reverted("role/app", "memberships", "GRANT pg_monitor TO app", "REVOKE pg_monitor FROM app");
   expect_pending_then_reverted("database/shop", "connection_limit", "ALTER DATABASE shop CONNECTION LIMIT 7",

@@ -100,11 +100,14 @@ TEST_P(Breaks, ItsCheckAndIsNamedWithTheReason) {
     ids.push_back(id);
     breaks_must = breaks_must || level == "must";
   }
+  const std::string reason = reason_of(provider.name);
+  ASSERT_FALSE(reason.empty()) << "add it to reasons.cpp";
   const Verdict verdict = check(provider.name, ids);
   for (const auto& id : ids) {
     ASSERT_TRUE(verdict.checks.contains(id)) << id << ": " << verdict.text;
     EXPECT_EQ(verdict.checks.at(id)["result"], "broken") << verdict.checks.at(id).dump(2);
-    EXPECT_GE(verdict.checks.at(id)["reason"].get<std::string>().size(), 20u) << verdict.checks.at(id).dump(2);
+    EXPECT_THAT(verdict.checks.at(id)["reason"].get<std::string>(), ::testing::HasSubstr(reason))
+        << verdict.checks.at(id).dump(2);
   }
   EXPECT_EQ(verdict.code, breaks_must ? 1 : 0) << verdict.text;
 }
@@ -126,7 +129,13 @@ TEST(SecretBlind, AnAllocationInsideUseFailsToo) {
 TEST(NeverStill, IsAccusedOfNothingThatTheSystemDoes) {
   const Verdict verdict = check("never_still", {"threads.concurrent", "chaos.kill", "chaos.jail", "chaos.sequence"});
   EXPECT_EQ(verdict.checks.size(), 4u) << verdict.text;
-  for (const auto& [id, one] : verdict.checks) EXPECT_NE(one["result"], "broken") << one.dump(2);
+  for (const auto& [id, one] : verdict.checks) {
+    // The check is made whole, or the reason why not is the system.
+    const bool not_made = one["result"] == "not_made" &&
+                          one["reason"].get<std::string>().find("the system changes while it is looked at") == 0;
+    EXPECT_TRUE(one["result"] == "passed" || not_made) << one.dump(2);
+  }
+  EXPECT_THAT(verdict.code, ::testing::AnyOf(0, 3)) << verdict.text;
 }
 
 /// A TLS library writes to a peer that has gone. The write fails with EPIPE, as in a worker, and does not end the

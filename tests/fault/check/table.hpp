@@ -24,6 +24,10 @@ struct FaultyProvider {
 /// Returns the faulty providers of the table, and those that it does not list with the check that finds each.
 std::vector<FaultyProvider> providers();
 
+/// Returns what driftd-check must say about a faulty provider: a part of its reason. Empty if the
+/// provider is not known.
+std::string reason_of(const std::string& provider);
+
 /// Returns the providers in which driftd-check finds nothing: sound ones, and those that only fail in a running agent.
 const std::vector<std::string>& without_findings();
 

@@ -166,6 +166,7 @@ TEST_F(HostileTenant, AConfigMapThatGrowsWhenItIsReadCostsItsOwnVerdictAlone) {
   for (const auto& [key, value] : bombs) {
     set_in_map(key, key, value);
     EXPECT_TRUE(cluster_is_watched()) << key;
+    EXPECT_TRUE(drift_appears("cluster", "\"changed\"", "tenant/" + key)) << "a value that cannot be parsed is text";
   }
   ASSERT_NO_FATAL_FAILURE(expect_unharmed());
   agent_->kill();
@@ -187,6 +188,8 @@ TEST_F(HostileTenant, APoisonousReleaseSecretBlindsNobody) {
         R"({"name":"evil","version":1,"info":{"status":"deployed"},"config":{"a":)" + nested + "}}";
     release_as("evil", "evil" + std::to_string(depth), 1, release);
     EXPECT_TRUE(cluster_is_watched()) << depth;
+    ASSERT_EQ(agent_->cli({"refresh", "cluster", "--full"}).code, 0) << agent_->log();
+    EXPECT_TRUE(backend_reports("cluster", "tenant/evil: the release")) << depth << ": it is shown as read";
   }
   EXPECT_EQ(agent_->backend("cluster")->at("worker").value("crashes", 0), 0) << agent_->backend("cluster")->dump();
   EXPECT_EQ(agent_->log().find("killed by signal"), std::string::npos) << agent_->log();
@@ -318,6 +321,8 @@ TEST_F(HostileTenant, PoisonousPrismBackendsCostNoOtherBackendItsRegistration) {
               {"service", {{"name", "none-" + std::to_string(i)}}}}}});
   }
   ASSERT_NO_FATAL_FAILURE(settle());
+  EXPECT_EQ(drifts("cluster", "*a-poison-*").size(), static_cast<std::size_t>(number)) << "each is a drift of its own";
+  EXPECT_TRUE(backend_reports("cluster", "faults of what defines its backends"));
   redefine("prod", "orders", 6380, "canary-new");
   EXPECT_TRUE(reports_new_endpoint_and_password("orders")) << agent_->log();
   EXPECT_EQ(agent_->backend("cluster")->at("worker").value("crashes", 0), 0) << agent_->backend("cluster")->dump();

@@ -83,6 +83,15 @@ class HostileRedis : public Attacked {
     EXPECT_TRUE(eventually(hz)) << agent_->cli({"explain", "ledger", "server/server"}).out;
   }
 
+  /// Returns the totals of a sink's events. Throws if there is no such sink.
+  nlohmann::json sink(const std::string& name) const {
+    const nlohmann::json queue = agent_->ask({"queue"});
+    for (const auto& one : queue.at("books")) {
+      if (one.at("sink") == name) return one;
+    }
+    throw std::runtime_error("no sink " + name);
+  }
+
   RedisServer victim_;
   int marks_ = 0;
 };
@@ -184,8 +193,19 @@ TEST_F(HostileRedis, BrokersThatStandStillHoldNoOtherSinkAndNoAnswer) {
     ASSERT_EQ(agent_->cli({"drifts", "--limit", "1"}).code, 1) << "one is open";
     longest = std::max(longest, std::chrono::steady_clock::now() - asked);
   }
+  for (int i = 0; i < 6; ++i) {
+    const nlohmann::json bus = sink("bus" + std::to_string(i));
+    EXPECT_GT(bus.value("pending", 0), 0) << "the broker does not stand still: " << bus.dump();
+  }
+  EXPECT_TRUE(neighbour_is_watched()) << "while the brokers still stand";
+  EXPECT_TRUE(eventually([&] { return sink("out").value("pending", -1) == 0; })) << sink("out").dump();
   broker.signal(SIGCONT);
   EXPECT_LT(longest, std::chrono::seconds(2 * kPatience)) << "a list is read on the threads for blocking calls, too";
+  for (int i = 0; i < 6; ++i) {
+    const std::string name = "bus" + std::to_string(i);
+    EXPECT_TRUE(eventually([&] { return sink(name).value("pending", -1) == 0; }, std::chrono::seconds(60)))
+        << sink(name).dump();
+  }
   EXPECT_TRUE(neighbour_is_watched());
   EXPECT_EQ(agent_->backend("cache")->at("failures"), 0);
 }
@@ -193,6 +213,7 @@ TEST_F(HostileRedis, BrokersThatStandStillHoldNoOtherSinkAndNoAnswer) {
 /// Before Redis 7.2, each new error code adds a line to INFO for ever, and whoever may EVAL can make error codes.
 TEST_F(HostileRedis, ErrorCodesInInfoEndNoWorker) {
   ASSERT_NO_FATAL_FAILURE(watch(kSanitized ? "" : "budgets: { rss: 48MiB }"));
+  const auto worker = agent_->backend("ledger")->at("worker").at("pid");
   Flood flood(victim_.port());
   for (int i = 0; i < 400'000; ++i) {
     const std::string code = "E" + std::to_string(1'000'000'000 + i) + "xxxxxxxxxxxxxxxx some";
@@ -206,6 +227,9 @@ TEST_F(HostileRedis, ErrorCodesInInfoEndNoWorker) {
   ASSERT_NO_FATAL_FAILURE(expect_watched());
   EXPECT_TRUE(neighbour_is_watched());
   EXPECT_EQ(agent_->log().find("over the budget"), std::string::npos);
+  EXPECT_EQ(agent_->log().find("killed by signal"), std::string::npos);
+  EXPECT_EQ(agent_->backend("ledger")->at("worker").at("pid"), worker) << agent_->backend("ledger")->dump();
+  EXPECT_EQ(agent_->backend("ledger")->at("worker").at("crashes"), 0) << agent_->backend("ledger")->dump();
 }
 
 /// Thousands of users come and go while they are read. Each listing is still the state of one moment.

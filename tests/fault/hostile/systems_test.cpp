@@ -106,34 +106,49 @@ TEST_F(Hostile, ASecretInAnAddressIsShownNowhere) {
   expect_unharmed();
 }
 
-/// A TCP connection to a loopback port that sends one request and then stays open.
+/// A TCP connection to a loopback port that stays open. It sends the beginning of a request, or a whole one.
 class Idler {
  public:
-  explicit Idler(int port) : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  Idler(int port, bool whole) : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     sockaddr_in to{};
     to.sin_family = AF_INET;
     to.sin_port = htons(static_cast<std::uint16_t>(port));
     to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    if (::connect(fd_, reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0) {
-      constexpr std::string_view kAsk = "GET /livez HTTP/1.1\r\nHost: localhost\r\nConnection: keep-alive\r\n\r\n";
-      (void)!::send(fd_, kAsk.data(), kAsk.size(), MSG_NOSIGNAL);
-    }
+    connected_ = ::connect(fd_, reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0;
+    constexpr std::string_view kAsk = "GET /livez HTTP/1.1\r\nHost: localhost\r\nConnection: keep-alive\r\n\r\n";
+    if (connected_) (void)!::send(fd_, kAsk.data(), whole ? kAsk.size() : kAsk.size() / 2, MSG_NOSIGNAL);
   }
   ~Idler() { ::close(fd_); }
   Idler(const Idler&) = delete;
   Idler& operator=(const Idler&) = delete;
 
+  bool connected() const { return connected_; }
+
  private:
   int fd_;
+  bool connected_ = false;
 };
 
 TEST_F(Hostile, IdleConnectionsToTheMetricsPortShutNobodyOut) {
   ASSERT_NO_FATAL_FAILURE(start_agent("", {}));
+  const auto status_of = [&](const std::string& path) {
+    return run({"curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", "--max-time", "20",
+                "http://127.0.0.1:" + std::to_string(agent_->admin_port()) + path})
+        .out;
+  };
   std::vector<std::unique_ptr<Idler>> idle;
-  for (int i = 0; i < 200; ++i) idle.push_back(std::make_unique<Idler>(agent_->admin_port()));
+  for (int i = 0; i < 200; ++i) {
+    idle.push_back(std::make_unique<Idler>(agent_->admin_port(), i % 2 == 0));
+    ASSERT_TRUE(idle.back()->connected()) << i;
+  }
   for (int i = 0; i < 5; ++i) {
+    for (const char* path : {"/livez", "/readyz", "/metrics"}) EXPECT_EQ(status_of(path), "200") << path;
     EXPECT_EQ(agent_->cli({"status"}).code, 0);
     EXPECT_EQ(agent_->cli({"status", "--probe", "live"}).code, 0);
+    for (int n = 0; n < 10; ++n) {  // more than the port serves at once: the attacker takes every free place again
+      idle.push_back(std::make_unique<Idler>(agent_->admin_port(), false));
+      ASSERT_TRUE(idle.back()->connected()) << n;
+    }
   }
   expect_unharmed();
 }

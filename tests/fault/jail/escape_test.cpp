@@ -22,6 +22,8 @@ namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 using Json = nlohmann::json;
 
+/// The record of the escaper that says whether it can read the path `folder` of its settings.
+constexpr char kReadSettings[] = "read the path of the settings";
 constexpr char kEscaper[] = DRIFTD_BINARY_DIR "/tests/jail/escaper.so";
 
 /// A Unix socket that listens or receives datagrams. It is abstract if its name begins with '@'.
@@ -182,7 +184,10 @@ TEST_F(Escape, AUnixSocketInTheSettingsOpensUnixSocketsAndNothingElse) {
 }
 
 TEST_F(Escape, AFolderInTheSettingsIsReadableAndNothingElse) {
-  const auto results = inside({{"folder", targets_.outside}});
+  auto results = inside({{"folder", targets_.outside}});
+  EXPECT_EQ(results.at(kReadSettings), 0) << "the folder is not readable";
+  results.erase(kReadSettings);
+  EXPECT_EQ(results.size(), escapes::attempts().size() + 1) << "one more: the attempt of the constructor";
   for (const auto& [name, error] : results) {
     const bool inotify = name == "inotify on data_dir";  // landlock does not cover inotify, see the threat model
     EXPECT_TRUE(escapes::is_blocked(error) || inotify) << name << ": " << error;
@@ -221,7 +226,9 @@ TEST_F(Escape, WhereMemoryRunsOutAWorkerGoesFirst) {
 TEST_F(Escape, ASettingOpensNothingOfTheAgentsOwn) {
   options_.own = {targets_.data_dir, targets_.data_dir + "/installation.key"};
   const std::string file = folder_.write("data/extra.pem", "public");
-  const auto results = inside({{"folder", file}});
+  auto results = inside({{"folder", file}});
+  EXPECT_EQ(results.at(kReadSettings), 0) << "the file of the settings is not readable";
+  results.erase(kReadSettings);
   for (const auto& [name, error] : results) {
     const bool inotify = name == "inotify on data_dir";
     EXPECT_TRUE(escapes::is_blocked(error) || inotify) << name << ": " << error;

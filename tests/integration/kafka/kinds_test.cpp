@@ -154,6 +154,18 @@ TEST_F(KafkaKinds, SensitiveValueOfABrokerIsUnreadAndNeverRemoved) {
   EXPECT_THAT(broker->unread, Contains(testing::Field(&sdk::Unread::path, path)));
   EXPECT_FALSE(nlohmann::json::parse(broker->body)["static"].contains("listener.name.sasl.plain.sasl.jaas.config"));
   EXPECT_EQ(all_texts(seen).find("plain-canary-of-kafka"), std::string::npos);
+  // Each way to see the broker again says the same: unread, which is no removal.
+  const std::string body = broker->body;
+  const auto expect_unread = [&](const Collected& again) {
+    const auto* record = again.find("broker", "1");
+    ASSERT_NE(record, nullptr) << all_texts(again);
+    EXPECT_THAT(record->unread, Contains(testing::Field(&sdk::Unread::path, path)));
+    EXPECT_EQ(record->body, body);
+    EXPECT_EQ(again.diagnostic(DRIFTD_NOT_FOUND), nullptr);
+  };
+  expect_unread(p.refresh());
+  expect_unread(p.read({{"broker", "1"}}));
+  expect_unread(probe().refresh());
 }
 
 TEST_F(KafkaKinds, AclBindingIsOneResourceAndNotFoundWhenItWasRemoved) {

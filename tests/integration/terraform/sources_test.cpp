@@ -185,7 +185,10 @@ TEST(TerraformKubernetes, WhatOpenTofuWritesIsReadWithTheRightsOfTheReadme) {
   const auto first = probe.refresh();
   ASSERT_EQ(first.status, DRIFTD_OK) << first.diagnostics[0].text;
   EXPECT_EQ(input(first), 1);
+  const auto lists = [&] { return kube.counted("apiserver_request_total", {"resource=\"secrets\"", "verb=\"LIST\""}); };
+  const int before = lists();
   EXPECT_TRUE(probe.refresh(first.cursor).unchanged);
+  EXPECT_EQ(lists() - before, 1) << "one list of metadata, and none of the state";
   tofu.configure(resource(2), lines);
   bool applied = false;
   const auto watched = probe.watch(

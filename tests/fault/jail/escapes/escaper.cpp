@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A provider whose records are the results of attempts to leave its jail. Its constructor tries to write a file, too.
+// If its settings name a path in `folder`, one more record says whether that path is readable.
+#include <dirent.h>
 #include <fcntl.h>
 #include <unistd.h>
 #include <nlohmann/json.hpp>
@@ -32,6 +34,22 @@ void call_foreign_table(const std::string& table) {
 #endif
 }
 
+/// Reads a file, or each file of a folder. Returns 0 if all of it is readable, otherwise the first errno, and ENOENT
+/// for a folder without a file.
+int read_whole(const std::string& path) {
+  DIR* const folder = ::opendir(path.c_str());
+  if (folder == nullptr && errno == ENOTDIR) return driftd::escapes::try_open(path, O_RDONLY);
+  if (folder == nullptr) return errno;
+  int result = ENOENT;
+  while (const dirent* entry = ::readdir(folder)) {
+    if (entry->d_type != DT_REG) continue;
+    result = driftd::escapes::try_open(path + "/" + entry->d_name, O_RDONLY);
+    if (result != 0) break;
+  }
+  ::closedir(folder);
+  return result;
+}
+
 class Escaper final : public Instance {
  public:
   explicit Escaper(std::string_view settings)
@@ -46,6 +64,10 @@ class Escaper final : public Instance {
     for (const auto& attempt : driftd::escapes::attempts()) {
       if (!only.empty() && only != attempt.name) continue;
       report(call, attempt.name, attempt.run(targets_));
+      ++count;
+    }
+    if (settings_.contains("folder")) {
+      report(call, "read the path of the settings", read_whole(settings_.at("folder")));
       ++count;
     }
     call.complete("attempt", count);
