@@ -122,6 +122,20 @@ class HostileTenant : public Attacked {
         seconds(20));
   }
 
+  /// Waits until a changed ConfigMap is a drift, or, if its new value is too large to be read, is unknown with the
+  /// reason.
+  testing::AssertionResult has_verdict(const std::string& name, bool too_large) {
+    if (!too_large) return drift_appears("cluster", "\"changed\"", "tenant/" + name);
+    std::string shown;
+    const auto says_why = [&] {
+      shown = agent_->cli({"explain", "cluster", "config_map/tenant/" + name, "--all"}).out;
+      return shown.find("cannot be compared") != std::string::npos;
+    };
+    if (eventually(says_why, seconds(30)) && drifts("cluster", "tenant/" + name).empty())
+      return testing::AssertionSuccess();
+    return testing::AssertionFailure() << "expected unknown with its reason, found: " << shown.substr(0, 2'000);
+  }
+
   KubeServer kube_;
   std::string namespaces_ = "tenant";
   int values_ = 0;
@@ -161,12 +175,14 @@ TEST_F(HostileTenant, AConfigMapThatGrowsWhenItIsReadCostsItsOwnVerdictAlone) {
          for (int i = 0; i < 8'000; ++i) out += "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n";
          return out;
        }()}};
+  // reading these would cost more than the limits of docs/formats.md, so they are unknown; the others are texts
+  const std::set<std::string> too_large{"aliases.yaml", "nested.yaml", "deep.yaml", "flow.yaml"};
   for (const auto& [key, value] : bombs) create_map(key, key, "a: 1");
   ASSERT_NO_FATAL_FAILURE(watch());
   for (const auto& [key, value] : bombs) {
     set_in_map(key, key, value);
     EXPECT_TRUE(cluster_is_watched()) << key;
-    EXPECT_TRUE(drift_appears("cluster", "\"changed\"", "tenant/" + key)) << "a value that cannot be parsed is text";
+    EXPECT_TRUE(has_verdict(key, too_large.contains(key))) << key;
   }
   ASSERT_NO_FATAL_FAILURE(expect_unharmed());
   agent_->kill();
