@@ -69,9 +69,15 @@ class WorkerRedaction {
   void walk(const Path& path, const Path& bound_path, Value& value) const {
     if (value.is_null()) return;
     const bool forged = value.object() != nullptr && value.object()->contains(kDigestMember);
+    if (!path.empty() && !forged && schema_.dialect() > 1 && says_nothing(path, value)) return;
     if (!path.empty() && (forged || secret(path))) {
       value = make_digest(bound_path, value, false);
       return;
+    }
+    if (schema_.dialect() > 1 && value.array() == nullptr && schema_.rule(path).single) {  // it is read as a list of
+                                                                                           // one
+      const auto element_paths = forms_.element_paths(path, Value::Array{value});
+      return walk(path.child(0), element_paths.of(bound_path, 0), value);
     }
     if (value.object() == nullptr && value.array() == nullptr) return leaf(path, bound_path, value);
     if (auto* object = value.object()) {
@@ -88,6 +94,13 @@ class WorkerRedaction {
     const auto& rule = schema_.rule(path);
     return rule.sensitive || rule.write_only ||
            std::any_of(named_.begin(), named_.end(), [&](const Glob& glob) { return glob.matches(path); });
+  }
+
+  /// Returns true for a value that the schema itself gives as empty, or as a placeholder of a hidden one. It is no
+  /// secret, and as a digest it would no longer be recognised.
+  bool says_nothing(const Path& path, const Value& value) const {
+    const auto& rule = schema_.rule(path);
+    return forms_.masked(rule, value) || forms_.effective(rule, &value, nullptr) != &value;
   }
 
   void leaf(const Path& path, const Path& bound_path, Value& value) const {

@@ -33,6 +33,11 @@ Value hidden_secret() { return Value::Object{{"$hmac", Value("0:1:" + std::strin
 /// Returns the expected value with hidden_secret() in place of clear-text values of secrets.
 Value without_secrets(const Path& path, Value value, const Value& body, const KindSchema& schema) {
   if (value.is_null() || as_digest(value)) return value;
+  const AttributeRule& rule = schema.rule(path);
+  const Forms forms(schema);
+  const bool says_nothing =
+      rule.dialect > 1 && (forms.masked(rule, value) || forms.effective(rule, &value, nullptr) != &value);
+  if (says_nothing) return value;
   if (is_secret(path, body, schema)) return hidden_secret();
   if (auto* object = value.object()) {
     for (auto& [name, member] : *object) member = without_secrets(path.child(name), std::move(member), body, schema);
@@ -80,8 +85,10 @@ std::string incomparable(const Path& path, const Path& secret, const Value& valu
 void split_expected(const Path& path, const Value& value, const Value& body, const KindSchema& schema,
                     ExpectedAttributes& out) {
   const Value::Object* members = as_digest(value) ? nullptr : value.object();
-  const bool whole = !path.empty() && (members == nullptr || members->empty() || is_secret(path, body, schema) ||
-                                       !Forms(schema).is_structure(schema.rule(path)));
+  const AttributeRule& rule = schema.rule(path);
+  const bool one = rule.single || rule.fold_names;  // what a member means depends on the object
+  const bool whole = !path.empty() && (members == nullptr || members->empty() || is_secret(path, body, schema) || one ||
+                                       !Forms(schema).is_structure(rule));
   if (whole || members == nullptr) {
     out.emplace_back(path, value);
     return;
@@ -178,7 +185,10 @@ Difference diff_expected(const ExpectedAttributes& wanted, const Value& body, co
   for (auto& one : found.unknown) {
     if (related_to_any(one.path, paths)) out.unknown.push_back(std::move(one));
   }
-  std::move(found.changes.begin(), found.changes.end(), std::back_inserter(out.changes));
+  // an attribute that is not expected can differ by a default that depends on one that is
+  for (auto& one : found.changes) {
+    if (related_to_any(one.path, paths)) out.changes.push_back(std::move(one));
+  }
   if (options.trace != nullptr) {
     std::erase_if(*options.trace, [&](const Step& step) { return !related_to_any(step.path, paths); });
   }

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "core/redact.hpp"
+#include "core/value/types.hpp"
 
 namespace driftd::core {
 namespace {
@@ -42,55 +43,146 @@ std::string selector_value(const Value& value) {
   return plain ? text : render(Value(text));
 }
 
-/// Returns the rule for the scalar elements of a list.
-AttributeRule element_rule(const AttributeRule& rule) {
-  AttributeRule out = rule;
-  out.collection = Collection::none;
-  out.path = Glob();
-  return out;
-}
-
 std::optional<std::string> leaf_beyond_bounds(const AttributeRule& rule, const Value& value) {
   const auto normal = normalise(rule, value);
   return normal || normal.error().code != Code::budget ? std::nullopt : std::optional(normal.error().message);
 }
 
+/// Returns true if the value holds nothing, at any depth.
+bool is_hollow(const Value& value) {
+  if (value.is_null() || (value.string() && value.string()->empty())) return true;
+  if (as_digest(value)) return false;
+  if (const auto* array = value.array()) return std::all_of(array->begin(), array->end(), is_hollow);
+  const auto* object = value.object();
+  return object != nullptr &&
+         std::all_of(object->begin(), object->end(), [](const auto& member) { return is_hollow(member.second); });
+}
+
+/// Returns the path of a key below its element, and the object that holds it; nullptr if there is none. In dialect 2
+/// the name may be a path: `metadata.name`.
+std::pair<Path, const Value*> key_place(const AttributeRule& rule, Path at, const Value& element,
+                                        std::string_view name) {
+  const Value* owner = &element;
+  for (auto dot = name.find('.'); rule.dialect > 1 && dot != std::string_view::npos; dot = name.find('.')) {
+    at = at.child(name.substr(0, dot));
+    owner = owner == nullptr ? nullptr : owner->find(name.substr(0, dot));
+    name.remove_prefix(dot + 1);
+  }
+  return {at.child(name), owner};
+}
+
+/// Returns true if a difference of such a member need not be a drift, so that elements are paired without it.
+bool is_left_out_of_pairing(const AttributeRule& rule) {
+  return rule.computed || rule.write_only || !rule.generated_from.empty() || !rule.masked.empty() ||
+         !rule.hidden.empty() || rule.open;
+}
+
 }  // namespace
 
 bool Forms::has_own_form(const Path& element, const Value& value) const {
-  return schema_.find_rule(element) != nullptr || value.object() || value.array() || as_digest(value);
+  const bool own = schema_.dialect() == 1 && schema_.find_rule(element) != nullptr;
+  return own || value.object() || value.array() || as_digest(value);
 }
 
 std::string Forms::leaf(const AttributeRule& rule, const Value& value) const {
+  if (coarse_ && rule.type == ValueType::reference) {
+    const auto text = types::scalar_text(value);
+    if (text) return render(Value(types::last_part(types::fold_and_trim(rule, *text), rule.unit)));
+  }
+  if (coarse_ && rule.type == ValueType::version && rule.unit == "declared") return "0";
   auto normal = normalise(rule, value);
   if (normal) return *normal;
   static const AttributeRule kPlain;
   return "{\"$raw\":" + normalise(kPlain, value).value_or(render(value)) + "}";
 }
 
-std::string Forms::object(const Path& path, const Value::Object& value) const {
+std::string Forms::object(const Path& path, const Value& owner) const {
+  const bool fold_names = schema_.dialect() > 1 && schema_.rule(path).fold_names && !has_twin_names(owner);
   std::string out;
-  for (const auto& [name, member] : value) {
-    const Path child = path.child(name);
-    const auto& rule = schema_.rule(child);
-    const Value* shown = rule.is_volatile ? nullptr : effective(rule, &member);
-    if (shown == nullptr) continue;
-    if (rule.default_value && shown == &*rule.default_value) continue;
-    const std::string form = of(child, *shown);  // once: twice a level would be 2^depth for a rule like `**`
-    if (rule.default_value && is_default(rule, child, form)) continue;
-    out += (out.empty() ? "" : ",") + render(Value(name)) + ":" + form;
+  std::map<std::string, std::string> folded;  // names that differ in case alone must meet, so they are sorted again
+  for (const auto& [name, member] : *owner.object()) {
+    auto form = member_form(fold_names ? folded_child(path, name) : path.child(name), member, owner);
+    if (!form) continue;
+    if (fold_names) {
+      folded.emplace(types::lower(name), *std::move(form));
+    } else {
+      out += (out.empty() ? "" : ",") + render(Value(name)) + ":" + *form;
+    }
   }
+  for (const auto& [name, form] : folded) out += (out.empty() ? "" : ",") + render(Value(name)) + ":" + form;
   return "{" + out + "}";
+}
+
+bool Forms::has_twin_names(const Value& object) {
+  std::set<std::string> names;
+  return !std::all_of(object.object()->begin(), object.object()->end(),
+                      [&](const auto& member) { return names.insert(types::lower(member.first)).second; });
+}
+
+Path Forms::folded_child(const Path& path, std::string_view name) const {
+  const Path lower = path.child(types::lower(name));
+  const Path as_written = path.child(name);
+  // the pattern that names the member may be written in another case than the member
+  for (const auto& rule : schema_.rules()) {
+    if (rule.path.matches(as_written)) continue;
+    if (rule.path.matches(lower)) return lower;
+  }
+  return as_written;
+}
+
+std::optional<std::string> Forms::member_form(const Path& path, const Value& member, const Value& owner) const {
+  const auto& rule = schema_.rule(path);
+  if (rule.is_volatile || (coarse_ && is_left_out_of_pairing(rule))) return std::nullopt;
+  const Value* shown = effective(rule, &member, &owner);
+  const Value* usual = default_of(rule, &owner);
+  if (shown == nullptr || shown == usual) return std::nullopt;
+  std::string form = of(path, *shown);  // once: twice a level would be 2^depth for a rule like `**`
+  if (usual == nullptr) return form;
+  const bool own = rule.default_value && usual == &*rule.default_value;
+  const bool is_usual = own ? is_default(rule, path, form) : form == of(path, *usual);
+  return is_usual ? std::nullopt : std::optional(std::move(form));
+}
+
+const Value* Forms::default_of(const AttributeRule& rule, const Value* owner) const {
+  // a default with members inside one inside one …: 2^depth of them could be rendered
+  const bool too_deep = rendering_default_ > 1 && rule.default_value && rule.default_value->object() != nullptr;
+  if (rule.default_value) return too_deep ? nullptr : &*rule.default_value;
+  if (owner == nullptr) return nullptr;
+  if (!rule.default_of.empty()) return owner->find(rule.default_of);
+  const Value* decides = rule.default_by ? owner->find(rule.default_by->of) : nullptr;
+  const auto text = decides != nullptr ? types::scalar_text(*decides) : Result<std::string>(fail(Code::invalid, ""));
+  const auto found = text ? rule.default_by->values.find(*text) : std::map<std::string, Value>::const_iterator();
+  return text && found != rule.default_by->values.end() ? &found->second : nullptr;
+}
+
+Result<std::optional<Value>> Forms::opened(const AttributeRule& rule, const Value& value) const {
+  if (rule.dialect < 2 || value.is_null() || as_digest(value)) return std::nullopt;
+  const auto* text = value.string();
+  if (rule.inside && text != nullptr) {
+    auto read = types::read_document(rule, *text);
+    if (read) return std::optional(*std::move(read));
+    return read.error().code == Code::budget ? Result<std::optional<Value>>(fail(read.error())) : std::nullopt;
+  }
+  if (!rule.split.empty() && text != nullptr) {
+    DRIFTD_TRY(Value::Array parts, split(*text, rule.split));
+    return std::optional(Value(std::move(parts)));
+  }
+  if (rule.single && value.array() == nullptr) return std::optional(Value(Value::Array{value}));
+  return std::nullopt;
 }
 
 std::string Forms::default_form(const AttributeRule& rule, const Path& path) const {
   ++rendered_schema_values_;
-  return of(path, *rule.default_value);
+  ++rendering_default_;
+  std::string out = of(path, *rule.default_value);
+  --rendering_default_;
+  return out;
 }
 
 bool Forms::is_default(const AttributeRule& rule, const Path& path, const std::string& form) const {
-  // A default has no objects (KindSchema refuses them), so only the elements of a list can have rules of their own.
-  const bool list = is_structure(rule) && rule.default_value->array() != nullptr;
+  if (rule.dialect > 1 && rule.default_value->object() != nullptr) return form == default_form(rule, path);
+  // Any other default has no objects (dialect 1) or few, so only the elements of a list can have rules of their own.
+  const bool list = is_structure(rule) && !coarse_ && rule.default_value->array() != nullptr;
   const auto element_rule = list ? schema_.find_element_rule(path) : std::optional<const AttributeRule*>(nullptr);
   if (!element_rule) return form == default_form(rule, path);
   const auto [kept, is_new] = default_forms_.try_emplace({&rule, *element_rule});
@@ -111,18 +203,30 @@ std::string Forms::array(const Path& path, const AttributeRule& rule, const Valu
   std::vector<std::string> parts;
   for (std::size_t i = 0; i < value.size(); ++i) {
     const Path child = path.child(i);
-    parts.push_back(has_own_form(child, value[i]) ? of(child, value[i]) : leaf(element, value[i]));
+    parts.push_back(has_own_form(child, value[i]) ? of(child, value[i])
+                    : schema_.dialect() == 1      ? leaf(element, value[i])
+                                                  : leaf(schema_.scalar_rule(path, child), value[i]));
   }
-  return join_collection(rule.collection, std::move(parts));
+  return join_collection(rule.ordered ? Collection::list : rule.collection, std::move(parts));
 }
 
 std::string Forms::of(const Path& path, const Value& value) const {
   if (as_digest(value)) return render(value);
   const auto& rule = schema_.rule(path);
   if (!is_structure(rule)) return leaf(rule, value);
-  if (const auto* members = value.object()) return object(path, *members);
-  if (const auto* elements = value.array()) return array(path, rule, *elements);
+  const auto read = opened(rule, value);
+  const Value& shown = read && *read ? **read : value;
+  if (shown.object()) return object(path, shown);
+  if (const auto* elements = shown.array()) return array(path, rule, *elements);
   return leaf(rule, value);
+}
+
+std::string Forms::coarse(const Path& list, std::size_t at, const Value& value) const {
+  const Path path = list.child(at);
+  coarse_ = true;
+  std::string out = has_own_form(path, value) ? of(path, value) : leaf(schema_.scalar_rule(list, path), value);
+  coarse_ = false;
+  return out;
 }
 
 bool Forms::same_but_keys(const Path& path, const Value& a, const Value& b) const {
@@ -141,16 +245,20 @@ bool Forms::raw_differs(const Value* a, const Value* b) {
   return !(*a == *b);
 }
 
-const Value* Forms::effective(const AttributeRule& rule, const Value* value) const {
+const Value* Forms::effective(const AttributeRule& rule, const Value* value, const Value* owner) const {
+  if (value != nullptr && rule.hollow && is_hollow(*value)) value = nullptr;
   if (value != nullptr && !rule.empty_equivalents.empty() && !as_digest(*value)) {
     if (empty_forms(rule).contains(leaf(rule, *value))) value = nullptr;
   }
-  if (value == nullptr && rule.default_value) return &*rule.default_value;
-  return value;
+  return value == nullptr ? default_of(rule, owner) : value;
 }
 
 bool Forms::masked(const AttributeRule& rule, const Value& value) const {
-  return std::any_of(rule.masked.begin(), rule.masked.end(), [&](const Value& sentinel) { return sentinel == value; });
+  const auto* text = value.string();
+  const bool hidden = text != nullptr && std::any_of(rule.hidden.begin(), rule.hidden.end(),
+                                                     [&](const Glob& pattern) { return pattern.matches(*text); });
+  return hidden ||
+         std::any_of(rule.masked.begin(), rule.masked.end(), [&](const Value& sentinel) { return sentinel == value; });
 }
 
 bool Forms::masked_inside(const Path& path, const Value& value) const {
@@ -166,9 +274,12 @@ bool Forms::masked_inside(const Path& path, const Value& value) const {
   return false;
 }
 
-std::optional<std::string> Forms::beyond_bounds(const Path& path, const Value& value) const {
+std::optional<std::string> Forms::beyond_bounds(const Path& path, const Value& given) const {
   const auto& rule = schema_.rule(path);
-  if (as_digest(value)) return std::nullopt;
+  if (as_digest(given)) return std::nullopt;
+  const auto read = opened(rule, given);
+  if (!read) return read.error().message;
+  const Value& value = *read ? **read : given;
   if (const auto* members = is_structure(rule) ? value.object() : nullptr) {
     for (const auto& [name, member] : *members) {
       if (auto reason = beyond_bounds(path.child(name), member)) return reason;
@@ -180,8 +291,8 @@ std::optional<std::string> Forms::beyond_bounds(const Path& path, const Value& v
   for (std::size_t i = 0; i < elements->size(); ++i) {
     const Path child = path.child(i);
     const auto& element = (*elements)[i];
-    auto reason =
-        has_own_form(child, element) ? beyond_bounds(child, element) : leaf_beyond_bounds(element_rule(rule), element);
+    auto reason = has_own_form(child, element) ? beyond_bounds(child, element)
+                                               : leaf_beyond_bounds(schema_.scalar_rule(path, child), element);
     if (reason) return reason;
   }
   return std::nullopt;
@@ -193,10 +304,10 @@ std::optional<Forms::Keyed> Forms::keyed(const AttributeRule& rule, const Path& 
     std::string key;
     Element element{{}, &array[i], i};
     for (const auto& name : rule.keys) {
-      const Value* member = array[i].find(name);
-      const Path child = path.child(i).child(name);
+      const auto [child, owner] = key_place(rule, path.child(i), array[i], name);
+      const Value* member = owner == nullptr ? nullptr : owner->find(std::get<std::string>(child.segments().back()));
       if (member != nullptr && as_digest(*member)) return std::nullopt;
-      const Value* shown = effective(schema_.rule(child), member);
+      const Value* shown = effective(schema_.rule(child), member, owner);
       if (shown == nullptr || shown->object() || shown->array()) return std::nullopt;
       key += of(child, *shown) + ",";
       element.selector += (element.selector.empty() ? "" : ",") + name + "=" + selector_value(*shown);

@@ -22,6 +22,9 @@ class Forms {
   /// Returns the canonical text of a subtree: children by their own rules, without members that are volatile,
   /// empty or equal to their default. A value that is not of its rule's type is {"$raw": structure}.
   std::string of(const Path& path, const Value& value) const;
+  /// Returns a coarser form, the same for all values that diff() may find equal: without members that the system adds,
+  /// hides or never shows, references by their last part. Dialect 2 pairs elements by it.
+  std::string coarse(const Path& list, std::size_t at, const Value& value) const;
   bool same(const Path& path, const Value& a, const Value& b) const { return of(path, a) == of(path, b); }
   /// Returns true if the values are equal apart from digests that were made with different keys.
   bool same_but_keys(const Path& path, const Value& a, const Value& b) const;
@@ -29,8 +32,15 @@ class Forms {
   static bool raw_differs(const Value* a, const Value* b);
 
   /// Returns the effective value of an attribute: an empty equivalent counts as absent, and an absent one is the
-  /// default. nullptr if there is no value.
-  const Value* effective(const AttributeRule& rule, const Value* value) const;
+  /// default. nullptr if there is no value. `owner` is the object of the attribute, on whose members a default may
+  /// depend.
+  const Value* effective(const AttributeRule& rule, const Value* value, const Value* owner) const;
+  /// Returns what the value is read as: the parts of a text (`split`), a list of one (`single`), the content of a text
+  /// (`inside`). Empty if it is read as it is. `budget` if reading it would cost too much.
+  Result<std::optional<Value>> opened(const AttributeRule& rule, const Value& value) const;
+  /// Returns true if the element has a rule of its own, so that the list's rule does not apply to it.
+  bool has_own_form(const Path& element, const Value& value) const;
+  std::string leaf(const AttributeRule& rule, const Value& value) const;
   /// Returns true if the value is one of the rule's placeholders behind which the system hides the real one.
   bool masked(const AttributeRule& rule, const Value& value) const;
   bool masked_inside(const Path& path, const Value& value) const;
@@ -38,9 +48,13 @@ class Forms {
   /// value is not of its type.
   std::optional<std::string> beyond_bounds(const Path& path, const Value& value) const;
   /// Returns true if objects under this rule are compared member by member.
-  bool is_structure(const AttributeRule& rule) const {
-    return rule.type != ValueType::json && rule.type != ValueType::yaml;
-  }
+  bool is_structure(const AttributeRule& rule) const { return !is_document(rule.type) || rule.inside; }
+
+  /// Returns true if two members have names that differ in case alone. Then their names are not folded.
+  static bool has_twin_names(const Value& object);
+  /// Returns the path of a member whose name is compared without case: as it is written, or in lower case if only then
+  /// patterns know it.
+  Path folded_child(const Path& path, std::string_view name) const;
 
   struct Element {
     std::string selector;  ///< `name=x`
@@ -66,13 +80,14 @@ class Forms {
   std::size_t rendered_schema_values() const { return rendered_schema_values_; }
 
  private:
-  /// Returns true if the element has a rule of its own, so that the list's rule does not apply to it.
-  bool has_own_form(const Path& element, const Value& value) const;
-  std::string leaf(const AttributeRule& rule, const Value& value) const;
-  std::string object(const Path& path, const Value::Object& value) const;
+  std::string object(const Path& path, const Value& owner) const;
+  /// Returns the form of one member of `owner`. Empty if it does not count: volatile, empty or its default.
+  std::optional<std::string> member_form(const Path& path, const Value& member, const Value& owner) const;
   std::string array(const Path& path, const AttributeRule& rule, const Value::Array& value) const;
   /// Returns true if `form` is the normal form of the rule's default as a value at `path`.
   bool is_default(const AttributeRule& rule, const Path& path, const std::string& form) const;
+  /// Returns the default that depends on the owner's other members, or the rule's own. nullptr if there is none.
+  const Value* default_of(const AttributeRule& rule, const Value* owner) const;
   std::string default_form(const AttributeRule& rule, const Path& path) const;
   const std::set<std::string>& empty_forms(const AttributeRule& rule) const;
 
@@ -81,6 +96,8 @@ class Forms {
   mutable std::map<std::pair<const AttributeRule*, const AttributeRule*>, std::string> default_forms_;
   mutable std::map<const AttributeRule*, std::set<std::string>> empty_forms_;
   mutable std::size_t rendered_schema_values_ = 0;
+  mutable int rendering_default_ = 0;
+  mutable bool coarse_ = false;  ///< coarse() is under way
 };
 
 }  // namespace driftd::core

@@ -75,8 +75,6 @@ struct UpgradedRow {
 /// `corrupt` if either body is not a JSON object. [upgrade.cpp]
 Result<UpgradedRow> adopt_upgraded_baseline(const JudgeContext& context, const StoredResource& stored,
                                             const std::string& body);
-/// Returns true if a value means the same under both rules.
-bool same_interpretation(const AttributeRule& a, const AttributeRule& b);
 
 /// Removes what is not judged (ignored, volatile, computed) from a change of a whole subtree or list. Returns false if
 /// nothing is left of the change. [prune.cpp]

@@ -46,12 +46,6 @@ class Digests {
 
 }  // namespace
 
-bool same_interpretation(const AttributeRule& a, const AttributeRule& b) {
-  return a.type == b.type && a.unit == b.unit && a.collection == b.collection && a.keys == b.keys && a.fold == b.fold &&
-         a.trim_space == b.trim_space && a.trim_eol == b.trim_eol && a.is_volatile == b.is_volatile &&
-         a.computed == b.computed && a.sensitive == b.sensitive && a.write_only == b.write_only;
-}
-
 Result<UpgradedRow> adopt_upgraded_baseline(const JudgeContext& context, const StoredResource& stored,
                                             const std::string& body) {
   DRIFTD_TRY(const Value before, parse(*stored.baseline));

@@ -5,6 +5,7 @@
 
 #include "base/escape.hpp"
 #include "core/value/glob_match.hpp"
+#include "core/value/value.hpp"
 
 namespace driftd::core {
 namespace {
@@ -236,6 +237,26 @@ Glob::Elements Glob::matches_elements(const Path& list) const {
 }
 
 bool Glob::matches(std::string_view name) const { return wild_match(text_, name); }
+
+namespace {
+
+bool may_be_same(const std::string& a, const std::string& b) {
+  return a == b || a.find('*') != std::string::npos || b.find('*') != std::string::npos;
+}
+
+using Segments = std::vector<std::string>;
+bool may_begin_with(const Segments& inner, std::size_t i, const Segments& outer, std::size_t o) {
+  if (o == outer.size()) return i < inner.size();
+  if (outer[o] == "**" && may_begin_with(inner, i, outer, o + 1)) return true;
+  if (i == inner.size()) return false;
+  if (outer[o] == "**") return may_begin_with(inner, i + 1, outer, o);
+  if (inner[i] == "**") return may_begin_with(inner, i + 1, outer, o) || may_begin_with(inner, i, outer, o + 1);
+  return may_be_same(inner[i], outer[o]) && may_begin_with(inner, i + 1, outer, o + 1);
+}
+
+}  // namespace
+
+bool Glob::may_lie_below(const Glob& outer) const { return may_begin_with(segments_, 0, outer.segments_, 0); }
 
 int Glob::specificity() const {
   if (!is_path_)

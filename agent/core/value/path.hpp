@@ -7,9 +7,10 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "core/value/value.hpp"
 
 namespace driftd::core {
+
+class Value;
 
 /// An attribute path: `a.b[0].c`, `config["min.insync.replicas"]`, `[name=x]` for an element found by key.
 /// A segment is a member name, a list index, or a key selector.
@@ -57,6 +58,9 @@ class Glob {
   /// Returns which elements of a list at `list`, and of lists in it, a path glob matches. It may return `some` where
   /// there is none.
   Elements matches_elements(const Path& list) const;
+  /// Returns true if some path that this glob matches may lie below one that `outer` matches. It may return true where
+  /// there is none.
+  bool may_lie_below(const Glob& outer) const;
   /// Orders schema rules that match the same path: more literal segments and fewer wildcards give a higher number.
   int specificity() const;
   const std::string& text() const { return text_; }

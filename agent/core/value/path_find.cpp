@@ -4,6 +4,8 @@
 
 #include "core/value/path.hpp"
 
+#include "core/value/value.hpp"
+
 namespace driftd::core {
 namespace {
 
@@ -38,10 +40,19 @@ std::vector<std::pair<std::string, std::string>> key_pairs(std::string_view sele
   return out;
 }
 
+/// Returns the member of that name; if there is none, the one that the name is the path of: `metadata.name`.
+const Value* member_at(const Value& element, std::string_view name) {
+  const Value* member = element.find(name);
+  const auto dot = name.find('.');
+  if (member != nullptr || dot == std::string_view::npos) return member;
+  const Value* outer = element.find(name.substr(0, dot));
+  return outer == nullptr ? nullptr : member_at(*outer, name.substr(dot + 1));
+}
+
 /// Returns true if each member of the selector has its value. `null` also matches a member that is absent.
 bool has_keys(const Value& element, const std::vector<std::pair<std::string, std::string>>& pairs) {
   return std::all_of(pairs.begin(), pairs.end(), [&](const auto& pair) {
-    const Value* member = element.find(pair.first);
+    const Value* member = member_at(element, pair.first);
     return member != nullptr ? scalar_text(*member) == pair.second : pair.second == "null";
   });
 }

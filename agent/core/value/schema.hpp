@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,58 +12,12 @@
 
 #include "base/result.hpp"
 #include "core/drift.hpp"
-#include "core/value/path.hpp"
-#include "core/value/value.hpp"
+#include "core/value/attribute_rule.hpp"
 
 namespace driftd::core {
 
-/// How an attribute's values are read before they are compared.
-enum class ValueType {
-  any,  // compared by structure, numbers as exact decimals
-  string,
-  integer,
-  decimal,
-  boolean,
-  bytes,
-  duration,
-  percent,
-  json,
-  yaml,
-  properties,
-  pem,
-  ssh_key,
-  url,
-  endpoint,
-  host,
-  inet,
-  cidr,
-  version,
-  timestamp,
-  enumeration
-};
-enum class Collection { none, list, set, multiset, map_by_keys, scalar_or_list };
-
-/// Everything the schema says about the attributes that one path glob covers (`driftd-schema/1`, docs/formats.md).
-struct AttributeRule {
-  Glob path;
-  ValueType type = ValueType::any;
-  std::string unit;  ///< table and base unit: "postgres:8kB", "redis", "kubernetes", "ms", "iso8601" ...
-  Collection collection = Collection::none;
-  std::vector<std::string> keys;         ///< map_by_keys: members that identify an element
-  std::optional<ChangeClass> cls;        ///< absent: the class of the kind
-  std::optional<Value> default_value;    ///< "default": the value that an absent attribute has
-  std::vector<Value> empty_equivalents;  ///< "empty": values that are equal to an absent attribute
-  /// name of the attribute without which values have no meaning: if that differs, they cannot be compared
-  std::string basis;
-  std::vector<std::string> true_tokens, false_tokens;
-  std::vector<Value> masked;  ///< "masked": values that hide the real one, which is then unknown
-  bool fold = false;          ///< ASCII case does not matter
-  bool trim_space = false, trim_eol = false;
-  bool is_volatile = false, computed = false, sensitive = false, write_only = false;
-  std::uint32_t since = 1;  ///< schema revision that added it
-};
-
-/// The typed schema of one resource kind. Immutable after parse; shared by threads.
+/// The typed schema of one resource kind. Shared by threads: nothing of it changes after parse but the kept merged
+/// rules of dialect 2, which have a lock.
 class KindSchema {
  public:
   /// Parses a driftd-schema/1 document; `invalid` names what and where. Unknown members are errors.
@@ -71,16 +27,23 @@ class KindSchema {
 
   const std::string& kind() const { return kind_; }
   std::uint32_t revision() const { return revision_; }
-  /// Returns the most specific rule for `path`, or the kind's default rule if none matches.
+  int dialect() const { return default_.dialect; }
+  /// Returns the rule for `path`: of the most specific pattern in dialect 1, of all patterns together in dialect 2. If
+  /// none matches, the kind's default rule.
   const AttributeRule& rule(const Path& path) const;
   /// The same, but returns nullptr if no rule of the document covers `path`.
   const AttributeRule* find_rule(const Path& path) const;
+  /// Dialect 2: returns the rule for a scalar element of a list: the list's, with what patterns of its elements add.
+  const AttributeRule& scalar_rule(const Path& list, const Path& element) const;
   /// Returns what find_rule() returns for each element of a list at `list` and of lists in it. Empty if that may depend
   /// on the element.
   std::optional<const AttributeRule*> find_element_rule(const Path& list) const;
   /// Returns the class of the rule at `path`, else of the nearest ancestor whose rule has one, else the kind's.
   ChangeClass cls(const Path& path) const;
-  const std::vector<AttributeRule>& rules() const { return rules_; }
+  /// Returns the first rule that cannot mean what it says, as an error with its pattern and member. parse() refuses
+  /// such a document of dialect 2; one of dialect 1 keeps the meaning that it had.
+  Status check() const;
+  const std::vector<AttributeRule>& rules() const { return rules_; }  ///< one for each pattern, most specific first
   /// Name of the attribute whose value identifies the monitored system. Empty if there is none.
   const std::string& identity() const { return identity_; }
   /// True if resources of this kind are sources (a Terraform state): their changes of class config have the policy
@@ -89,18 +52,33 @@ class KindSchema {
 
  private:
   friend class SchemaParser;
+  using Patterns = std::vector<std::size_t>;  ///< indices of `rules_`, most specific first
+  const AttributeRule* merged(const Patterns& patterns) const;
+
   std::string kind_, identity_;
   bool source_ = false;
   std::uint32_t revision_ = 1;
   ChangeClass cls_ = ChangeClass::config;
-  std::vector<AttributeRule> rules_;  ///< most specific first
+  std::vector<AttributeRule> rules_;
+  std::vector<Value> members_;  ///< what the document says of each of `rules_`; dialect 2 only
   AttributeRule default_;
+  mutable std::mutex merging_;
+  mutable std::map<Patterns, AttributeRule> merged_, scalar_rules_;  ///< filled on demand; entries stay
 };
 
 /// Returns the normal form of one value under a rule, as canonical JSON text. Values are equal if their texts are.
 /// Returns `invalid` if the value cannot be read as the rule's type; then the raw structures are compared. Returns
 /// `budget` if reading it would cost too much; then the attribute is unknown.
 Result<std::string> normalise(const AttributeRule& rule, const Value& value);
+/// Returns true if two texts mean the same although their normal forms differ: a reference and a longer form of it, a
+/// version and a deeper one. This is no equivalence relation: `1.2` is both `1.2.3` and `1.2.4`.
+bool equivalent(const AttributeRule& rule, const Value& a, const Value& b);
+/// Returns true if the value is a version that says nothing (`latest`), so that it equals no other and differs from
+/// none.
+bool names_no_version(const AttributeRule& rule, const Value& value);
+/// Returns the parts of a text, without white space at their ends; empty ones are left out. `budget` if there are too
+/// many.
+Result<Value::Array> split(std::string_view text, std::string_view separator);
 /// Joins normal forms of elements: a set is sorted without duplicates, a multiset sorted, a list keeps its order.
 std::string join_collection(Collection collection, std::vector<std::string> parts);
 /// Renders the rule for people: `duration(postgres:ms) set of "retention"`.

@@ -58,9 +58,25 @@ std::string trim_eol(std::string_view text) {
   return out;
 }
 
+/// Returns the text with one space for each run of white space and none at its ends.
+std::string single_spaces(std::string_view text) {
+  std::string out;
+  for (const char c : strip(text)) {
+    const bool space = c == ' ' || (c >= '\t' && c <= '\r');
+    if (!space) out += c;
+    if (space && !out.ends_with(' ')) out += ' ';
+  }
+  return out;
+}
+
 std::string fold_and_trim(const AttributeRule& rule, std::string_view text) {
-  std::string out = rule.trim_eol ? trim_eol(text) : std::string(text);
+  std::string out(text);
+  if (rule.dialect > 1) out = unicode_form(rule.unicode, decoded(rule.encoding, std::move(out)));
+  if (rule.trim_eol) out = trim_eol(out);
   if (rule.trim_space) out = strip(out);
+  if (rule.trim_runs) out = single_spaces(out);
+  if (rule.trim_slash && out.size() > 1 && out.ends_with('/')) out.pop_back();
+  if (rule.trim_dot && out.size() > 1 && out.ends_with('.')) out.pop_back();
   return rule.fold ? lower(out) : out;
 }
 
@@ -118,17 +134,40 @@ Result<std::string> document(const AttributeRule& rule, const Value& value) {
   const auto* text = value.string();
   const AttributeRule plain;
   if (text == nullptr) return structure(plain, value);
-  const auto shaped_text = fold_and_trim(rule, *text);
-  auto parsed = rule.type == ValueType::json ? parse(shaped_text, ParseLimits{.bytes = kMaxJson, .nodes = kMaxNodes})
-                                             : yaml(shaped_text);
-  if (!parsed && parsed.error().code == Code::budget) return fail(parsed.error());
-  if (!parsed) return fail(Code::invalid, parsed.error().message);
-  return structure(plain, *parsed);
+  DRIFTD_TRY(const Value parsed, read_document(rule, *text));
+  return structure(plain, parsed);
+}
+
+Result<Value> read_properties(std::string_view text) {
+  DRIFTD_TRY(const std::string json, properties(text));
+  return parse(json);
+}
+
+Result<Value> read_text(ValueType type, const std::string& text) {
+  switch (type) {
+    case ValueType::json:
+      return parse(text, ParseLimits{.bytes = kMaxJson, .nodes = kMaxNodes});
+    case ValueType::ini:
+      return ini(text);
+    case ValueType::xml:
+      return xml(text);
+    case ValueType::properties:
+      return read_properties(text);
+    default:
+      return yaml(text);
+  }
+}
+
+Result<Value> read_document(const AttributeRule& rule, std::string_view text) {
+  auto parsed = read_text(rule.type, fold_and_trim(rule, text));
+  if (parsed || parsed.error().code == Code::budget) return parsed;
+  return fail(Code::invalid, parsed.error().message);
 }
 
 Result<std::string> scalar(const AttributeRule& rule, const Value& value) {
   DRIFTD_TRY(const std::string raw, scalar_text(value));
   const std::string text = fold_and_trim(rule, raw);
+  const bool second = rule.dialect > 1;
   switch (rule.type) {
     case ValueType::integer:
       return integer(text);
@@ -139,7 +178,7 @@ Result<std::string> scalar(const AttributeRule& rule, const Value& value) {
     case ValueType::bytes:
       return bytes(text, rule.unit);
     case ValueType::duration:
-      return duration(text, rule.unit);
+      return duration(text, rule.unit, second);
     case ValueType::percent:
       return percent(text, rule.unit);
     case ValueType::properties:
@@ -153,15 +192,25 @@ Result<std::string> scalar(const AttributeRule& rule, const Value& value) {
     case ValueType::endpoint:
       return endpoint(text, rule.unit);
     case ValueType::host:
-      return host(text);
+      return host(text, second);
     case ValueType::inet:
       return inet(text);
     case ValueType::cidr:
-      return cidr(text);
+      return cidr(text, second);
     case ValueType::version:
       return version(text, rule.unit);
     case ValueType::timestamp:
       return timestamp(text, rule.unit);
+    case ValueType::mode:
+      return mode(text, value.number() != nullptr);
+    case ValueType::cron:
+      return cron(text);
+    case ValueType::rate:
+      return rate(text);
+    case ValueType::base64:
+      return base64_bytes(text);
+    case ValueType::reference:
+      return reference(text, rule.unit);
     case ValueType::enumeration:
       return render(Value(lower(strip(text))));
     default:
@@ -177,24 +226,29 @@ bool splits_at_commas(ValueType type) {
   return type == ValueType::endpoint || type == ValueType::host || type == ValueType::inet || type == ValueType::cidr;
 }
 
-/// Returns the elements of a collection: those of a list, the parts of `a:1,b:2` for addresses, or a single scalar.
+/// Returns the elements of a collection: those of a list, the parts of `a:1,b:2`, or a single scalar.
 Result<Value::Array> elements_of(const AttributeRule& rule, const Value& value) {
   if (const auto* array = value.array()) return *array;
   const auto* text = value.string();
+  if (text != nullptr && !rule.split.empty()) return split(*text, rule.split);
   if (text == nullptr || !splits_at_commas(rule.type)) return Value::Array{value};
-  Value::Array out;
-  for (std::size_t start = 0; start <= text->size();) {
-    if (out.size() > types::kMaxElements)
-      return types::too_large("more than " + std::to_string(types::kMaxElements) + " parts");
-    const auto comma = std::min(text->find(',', start), text->size());
-    const auto part = types::strip(std::string_view(*text).substr(start, comma - start));
-    if (!part.empty()) out.emplace_back(std::string(part));
-    start = comma + 1;
-  }
-  return out;
+  return split(*text, ",");
 }
 
 }  // namespace
+
+Result<Value::Array> split(std::string_view text, std::string_view separator) {
+  Value::Array out;
+  for (std::size_t start = 0; start <= text.size();) {
+    if (out.size() > types::kMaxElements)
+      return types::too_large("more than " + std::to_string(types::kMaxElements) + " parts");
+    const auto end = std::min(text.find(separator, start), text.size());
+    const auto part = types::strip(text.substr(start, end - start));
+    if (!part.empty()) out.emplace_back(std::string(part));
+    start = end + separator.size();
+  }
+  return out;
+}
 
 std::string join_collection(Collection collection, std::vector<std::string> parts) {
   const bool unordered =
@@ -210,10 +264,10 @@ namespace {
 
 Result<std::string> normal_form(const AttributeRule& rule, const Value& value) {
   const bool scalar = value.array() == nullptr && value.object() == nullptr;
-  const bool single = scalar && (rule.collection == Collection::scalar_or_list || splits_at_commas(rule.type));
+  const bool single = (scalar && (rule.collection == Collection::scalar_or_list || splits_at_commas(rule.type))) ||
+                      (rule.single && !value.array()) || (!rule.split.empty() && value.string());
   if (rule.collection != Collection::none && !value.is_null() && (value.array() != nullptr || single)) {
-    AttributeRule element = rule;
-    element.collection = Collection::none;
+    const AttributeRule element = element_rule(rule);
     std::vector<std::string> parts;
     DRIFTD_TRY(const Value::Array elements, elements_of(rule, value));
     for (const auto& part : elements) {
@@ -222,7 +276,12 @@ Result<std::string> normal_form(const AttributeRule& rule, const Value& value) {
     }
     return join_collection(rule.collection, std::move(parts));
   }
-  if (rule.type == ValueType::json || rule.type == ValueType::yaml) return types::document(rule, value);
+  if (is_document(rule.type)) return types::document(rule, value);
+  if (!rule.words.empty()) {
+    const auto text = types::scalar_text(value);
+    const auto word = text ? rule.words.find(types::lower(types::strip(*text))) : rule.words.end();
+    if (word != rule.words.end()) return render(Value(word->second));
+  }
   if (rule.type == ValueType::any || value.is_null()) return types::structure(rule, value);
   return types::scalar(rule, value);
 }

@@ -31,25 +31,44 @@ bool all_digits(std::string_view text);         ///< at least one
 Result<std::string> decimal(std::string_view text);  ///< exact: 1.0 = 1 = 1e0; plain digits up to 40 places
 Result<std::string> integer(std::string_view text);  ///< a decimal without fraction
 Result<std::string> percent(std::string_view text, std::string_view unit);
-Result<std::string> quantity(std::string_view text);                          ///< Kubernetes quantity, exact rational
-Result<std::string> bytes(std::string_view text, std::string_view unit);      ///< in bytes
-Result<std::string> duration(std::string_view text, std::string_view unit);   ///< in nanoseconds
+Result<std::string> quantity(std::string_view text);                      ///< Kubernetes quantity, exact rational
+Result<std::string> bytes(std::string_view text, std::string_view unit);  ///< in bytes
+/// In nanoseconds. `calendar`: `2w` and ISO months and years, too; those are counted apart.
+Result<std::string> duration(std::string_view text, std::string_view unit, bool calendar = false);
 Result<std::string> timestamp(std::string_view text, std::string_view unit);  ///< UTC, ns since the epoch
 Result<std::string> version(std::string_view text, std::string_view unit);
-Result<std::string> host(std::string_view text);
+/// `idn`: internationalised names are read, too.
+Result<std::string> host(std::string_view text, bool idn = false);
 /// `unit`: the port of an endpoint without one, or a scheme that has a usual port (`redis`).
 Result<std::string> endpoint(std::string_view text, std::string_view unit);
 Result<std::string> url(std::string_view text);
 Result<std::string> inet(std::string_view text);
-Result<std::string> cidr(std::string_view text);
-Result<std::string> pem(std::string_view text);         ///< list of DER fingerprints in order
-Result<std::string> ssh_key(std::string_view text);     ///< list of key fingerprints with their options
-Result<std::string> properties(std::string_view text);  ///< object of strings
-Result<Value> yaml(std::string_view text);              ///< one document, or a list of several
+Result<std::string> cidr(std::string_view text, bool netmask = false);  ///< `netmask`: `/255.0.0.0`, too
+Result<std::string> pem(std::string_view text);                         ///< list of DER fingerprints in order
+Result<std::string> ssh_key(std::string_view text);                     ///< list of key fingerprints with their options
+Result<std::string> properties(std::string_view text);                  ///< object of strings
+Result<Value> yaml(std::string_view text);                              ///< one document, or a list of several
+// Dialect 2.
+Result<std::string> cron(std::string_view text);
+Result<std::string> rate(std::string_view text);  ///< a duration, or `count/nanoseconds` in lowest terms
+Result<std::string> mode(std::string_view text, bool is_number);  ///< of a file; a text is octal, a number decimal
+Result<std::string> base64_bytes(std::string_view text);
+Result<std::string> reference(std::string_view text, const std::string& unit);
+Result<Value> ini(std::string_view text);        ///< an object of sections
+Result<Value> xml(std::string_view text);        ///< attributes as `@name`, text as `#text`, lists of children by name
+std::string short_weeks(std::string_view text);  ///< `2 weeks` -> `2 w`
+/// Returns the last part of a reference, which all forms of it share.
+std::string last_part(std::string_view text, const std::string& unit);
+/// Returns the text in that encoding as plain text; a text that is not in it as it is.
+std::string decoded(Encoding encoding, std::string text);
+std::string unicode_form(UnicodeForm form, std::string text);  ///< text that is not UTF-8 stays
+/// Reads the text of type json, yaml, ini or xml as a value. `budget` if it exceeds a limit, `invalid` if it is not of
+/// its type.
+Result<Value> read_document(const AttributeRule& rule, std::string_view text);
 
 /// Renders any value with its numbers as exact decimals and its strings folded and trimmed as the rule says.
 std::string structure(const AttributeRule& rule, const Value& value);
-/// Applies the rule's `fold`, `trim_space` and `trim_eol`.
+/// Applies the rule's `encoding`, `unicode`, `trim` and `fold`.
 std::string fold_and_trim(const AttributeRule& rule, std::string_view text);
 
 }  // namespace driftd::core::types

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Addresses: hosts, endpoints, URLs, inet and cidr. Text only: nothing is resolved.
 #include <arpa/inet.h>
+#include <idn2.h>
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <charconv>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -16,6 +19,7 @@ std::string json_string(std::string_view text) { return render(Value(std::string
 
 /// Parses an address literal into its 4 or 16 bytes.
 std::optional<std::vector<std::uint8_t>> parse_address(std::string_view text) {
+  if (text.find('\0') != std::string_view::npos) return std::nullopt;  // inet_pton would read only what is before it
   std::vector<std::uint8_t> out(16);
   const std::string zero_ended(text);
   if (inet_pton(AF_INET6, zero_ended.c_str(), out.data()) == 1) return out;
@@ -45,6 +49,27 @@ std::optional<std::string> canonical_host(std::string_view text) {
   });
   if (empty_label || bad) return std::nullopt;
   return lower(text);
+}
+
+/// Returns an internationalised name in its ASCII form (IDNA 2008); any other text as it is.
+std::string ascii_name(std::string_view text) {
+  const std::string name(text);
+  if (std::all_of(name.begin(), name.end(), [](char c) { return static_cast<unsigned char>(c) < 0x80; })) return name;
+  if (name.find('\0') != std::string::npos) return name;
+  char* made = nullptr;
+  const int error = idn2_to_ascii_8z(name.c_str(), &made, IDN2_NONTRANSITIONAL);
+  const std::unique_ptr<char, decltype(&idn2_free)> owner(made, &idn2_free);
+  return error == IDN2_OK ? std::string(made) : name;
+}
+
+/// Returns the length of a netmask such as 255.255.0.0. Empty if it is none.
+std::optional<unsigned> mask_length(std::string_view text) {
+  const auto bytes = parse_address(text);
+  if (!bytes || bytes->size() != 4) return std::nullopt;
+  std::uint32_t mask = 0;
+  for (const auto byte : *bytes) mask = mask << 8 | byte;
+  const auto length = static_cast<unsigned>(std::countl_one(mask));
+  return length == 32 || mask << length == 0 ? std::optional(length) : std::nullopt;
 }
 
 std::optional<std::string> canonical_port(std::string_view text) {
@@ -120,7 +145,7 @@ std::pair<std::string, std::string_view> cut_scheme(std::string_view text) {
 }
 
 /// Parses `a.b.c.d/n` into address and prefix length. Without `/n` the length is all bits.
-std::optional<std::pair<std::vector<std::uint8_t>, unsigned>> network(std::string_view text) {
+std::optional<std::pair<std::vector<std::uint8_t>, unsigned>> network(std::string_view text, bool netmask = false) {
   text = strip(text);
   const auto slash = text.find('/');
   auto bytes = parse_address(text.substr(0, slash));
@@ -129,6 +154,10 @@ std::optional<std::pair<std::vector<std::uint8_t>, unsigned>> network(std::strin
   if (slash == std::string_view::npos) return std::pair(*bytes, bits);
   unsigned length = 0;
   const auto digits = text.substr(slash + 1);
+  if (netmask && bits == 32 && digits.find('.') != std::string_view::npos) {
+    const auto found = mask_length(digits);
+    return found ? std::optional(std::pair(*bytes, *found)) : std::nullopt;
+  }
   const auto [at, error] = std::from_chars(digits.data(), digits.data() + digits.size(), length);
   if (error != std::errc() || at != digits.data() + digits.size() || length > bits) return std::nullopt;
   return std::pair(*bytes, length);
@@ -136,8 +165,8 @@ std::optional<std::pair<std::vector<std::uint8_t>, unsigned>> network(std::strin
 
 }  // namespace
 
-Result<std::string> host(std::string_view text) {
-  const auto out = canonical_host(strip(text));
+Result<std::string> host(std::string_view text, bool idn) {
+  const auto out = canonical_host(idn ? ascii_name(strip(text)) : std::string(strip(text)));
   if (!out) return type_mismatch("a host", text);
   return json_string(*out);
 }
@@ -182,8 +211,8 @@ Result<std::string> inet(std::string_view text) {
   return json_string(render_address(bytes) + (length == bytes.size() * 8 ? "" : "/" + std::to_string(length)));
 }
 
-Result<std::string> cidr(std::string_view text) {
-  auto parsed = network(text);
+Result<std::string> cidr(std::string_view text, bool netmask) {
+  auto parsed = network(text, netmask);
   if (!parsed) return type_mismatch("a network", text);
   auto& [bytes, length] = *parsed;
   for (std::size_t bit = length; bit < bytes.size() * 8; ++bit)

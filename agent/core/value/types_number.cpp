@@ -278,14 +278,14 @@ Result<std::string> compound(std::string_view text) {
   return render(Rational(negative ? Rational(-sum) : sum));
 }
 
-/// Parses ISO 8601 `P1DT2H`. Years and months are refused, because they have no fixed length.
-Result<std::string> iso_duration(std::string_view text) {
+/// Parses ISO 8601 `P1DT2H`. Years and months have no fixed length: they are refused, or with `calendar` counted apart.
+Result<std::string> iso_duration(std::string_view text, bool calendar) {
   static constexpr std::array<Unit, 2> kDates = {{{"W", 7 * kDay}, {"D", kDay}}};
   static constexpr std::array<Unit, 3> kTimes = {{{"H", kHour}, {"M", kMinute}, {"S", kSecond}}};
   std::string_view rest = strip(text);
   const bool negative = take(rest, '-');
   if (!take(rest, 'P') || rest.empty() || rest == "T") return type_mismatch("an ISO 8601 duration", text);
-  Rational sum = 0;
+  Rational sum = 0, months = 0;
   bool in_time = false;
   for (int terms = 0; !rest.empty(); ++terms) {
     if (terms == kMaxTerms) return type_mismatch("an ISO 8601 duration", text);
@@ -293,11 +293,21 @@ Result<std::string> iso_duration(std::string_view text) {
     const auto number = rest.empty() || rest.front() == '-' || rest.front() == '+' ? std::nullopt : take_decimal(rest);
     const auto value = number ? rational(*number) : std::nullopt;
     const auto name = rest.substr(0, 1);
+    const bool of_calendar = calendar && !in_time && (name == "Y" || name == "M");
     const Unit* unit = in_time ? find_unit(kTimes, name) : find_unit(kDates, name);
+    if (value && of_calendar) {
+      months += *value * Rational(name == "Y" ? 12 : 1);
+      rest.remove_prefix(1);
+      continue;
+    }
     if (!value || unit == nullptr)
       return type_mismatch("an ISO 8601 duration of weeks, days, hours, minutes, seconds", text);
     sum += *value * Rational(unit->factor);
     rest.remove_prefix(1);
+  }
+  if (months != 0) {
+    if (negative) months = -months, sum = -sum;
+    return core::render(Value(months.str() + " months, " + sum.str() + " ns"));
   }
   return render(Rational(negative ? Rational(-sum) : sum));
 }
@@ -364,12 +374,13 @@ Result<std::string> bytes(std::string_view text, std::string_view unit) {
   return suffixed(text, kIecBytes, *bare);
 }
 
-Result<std::string> duration(std::string_view text, std::string_view unit) {
+Result<std::string> duration(std::string_view text, std::string_view unit, bool calendar) {
   const auto name = parse_unit_rule(unit);
-  const auto stripped = strip(text);
+  const std::string of_weeks = calendar ? short_weeks(text) : std::string();
+  const auto stripped = strip(calendar ? std::string_view(of_weeks) : text);
   if (name.table == "postgres")
     return postgres(text, kPostgresTime, name.base.empty() ? "ms" : name.base, name.flag == "real");
-  if (stripped.starts_with("P") || stripped.starts_with("-P")) return iso_duration(stripped);
+  if (stripped.starts_with("P") || stripped.starts_with("-P")) return iso_duration(stripped, calendar);
   const auto number = parse_decimal(stripped);
   if (!number) return compound(stripped);
   const bool is_table = name.table == "redis" || name.table == "kafka" || name.table == "iso8601";

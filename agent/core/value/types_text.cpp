@@ -101,10 +101,10 @@ Result<std::string> version(std::string_view text, std::string_view unit) {
   }
   if (unit == "major") parts.resize(1);
   if (unit == "minor" && parts.size() > 2) parts.resize(2);
-  while (parts.size() > 1 && parts.back() == "0") parts.pop_back();
+  while (unit != "declared" && parts.size() > 1 && parts.back() == "0") parts.pop_back();
   std::string out;
   for (const auto& part : parts) out += (out.empty() ? "" : ".") + part;
-  if (unit.empty()) out += lower(rest.substr(dash));
+  if (unit.empty() || unit == "declared") out += lower(rest.substr(dash));
   return render(Value(out));
 }
 

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "core/value/value.hpp"
+
 namespace driftd::core {
 namespace {
 

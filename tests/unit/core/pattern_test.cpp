@@ -6,6 +6,7 @@
 
 #include "core/value/glob_match.hpp"
 #include "core/value/path.hpp"
+#include "core/value/value.hpp"
 
 namespace driftd::core {
 namespace {

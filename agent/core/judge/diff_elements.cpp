@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lists, texts that are read, and values with several forms (dialect 2).
+#include <algorithm>
+#include <map>
+
+#include "core/judge/walk.hpp"
+
+namespace driftd::core {
+namespace {
+
+constexpr std::size_t kMaxPairs = 100'000;  ///< pairs of elements in one comparison of two bodies
+
+}  // namespace
+
+void Walk::compare_closely(const Path& path, const AttributeRule& rule, const Sides& sides) {
+  const auto& [before, after] = sides;
+  if (names_no_version(rule, *before) || names_no_version(rule, *after))
+    return unknown(path, sides, rule, "a version that names none cannot be compared");
+  if (equivalent(rule, *before, *after)) return equal(path, sides, rule, "another form of the same");
+  const auto left = forms_.opened(rule, *before), right = forms_.opened(rule, *after);
+  if (!left || !right) return report_change(path, rule, sides);
+  const Value& one = *left ? **left : *before;
+  const Value& other = *right ? **right : *after;
+  const bool lists = one.array() != nullptr && other.array() != nullptr && forms_.is_structure(rule);
+  const bool objects = (*left || *right) && one.object() != nullptr && other.object() != nullptr;
+  if (!lists && !objects) return report_change(path, rule, sides);
+  const auto inner = lists ? match(path, rule, *one.array(), *other.array()) : quietly(path, {&one, &other});
+  if (!inner) return report_change(path, rule, sides);
+  std::move(inner->unknown.begin(), inner->unknown.end(), std::back_inserter(out_.unknown));
+  if (inner->filled.empty() || options_.declared_only) return equal(path, sides, rule, "equal part by part");
+  fill(path, sides, rule, "equal but for what the system added");
+}
+
+std::optional<Difference> Walk::quietly(const Path& path, const Sides& sides) {
+  const bool was_in_element = std::exchange(in_element_, true);
+  auto out = apart([&] { compare_members(path, *sides.before, *sides.after); });
+  in_element_ = was_in_element;
+  return out;
+}
+
+std::optional<Difference> Walk::same_element(const Path& list, const Value& left, const Value& right, std::size_t at) {
+  const Path path = list.child(at);
+  const bool was_in_element = std::exchange(in_element_, true);
+  auto out = apart([&] {
+    if (forms_.has_own_form(path, left) || forms_.has_own_form(path, right)) {
+      return compare_attribute(path, {&left, &right}, {});
+    }
+    const AttributeRule& element = schema_.scalar_rule(list, path);
+    if (is_masked(element, &left) || is_masked(element, &right))
+      return unknown(path, {&left, &right}, element, "masked by the system");
+    const bool same = forms_.leaf(element, left) == forms_.leaf(element, right) || equivalent(element, left, right);
+    if (!same) change(path, element, {&left, &right});
+  });
+  in_element_ = was_in_element;
+  return out;
+}
+
+std::optional<Difference> Walk::match(const Path& path, const AttributeRule& rule, const Value::Array& left,
+                                      const Value::Array& right) {
+  const bool set = rule.collection == Collection::set;
+  // elements of a map that have no keys of their own are a multiset
+  const bool multiset =
+      rule.collection == Collection::multiset || (rule.collection == Collection::map_by_keys && !rule.ordered);
+  if (!set && !multiset) return match_in_order(path, rule, left, right);
+  if (multiset && (rule.open ? left.size() > right.size() : left.size() != right.size())) return std::nullopt;
+  std::multimap<std::string, std::size_t> candidates;
+  for (std::size_t i = 0; i < right.size(); ++i) candidates.emplace(forms_.coarse(path, i, right[i]), i);
+  std::vector<bool> taken(right.size());
+  Difference out;
+  for (std::size_t i = 0; i < left.size(); ++i) {
+    bool found = false;
+    auto [at, end] = candidates.equal_range(forms_.coarse(path, i, left[i]));
+    while (at != end) {
+      if (++pairs_ > kMaxPairs) return std::nullopt;
+      const auto other = at++;
+      if (found && taken[other->second]) continue;
+      auto inner = same_element(path, left[i], right[other->second], i);
+      if (!inner) continue;
+      taken[other->second] = true;
+      if (!found) append(out, std::move(*inner));
+      found = true;
+      if (!multiset) continue;
+      candidates.erase(other);
+      break;
+    }
+    if (!found) return std::nullopt;
+  }
+  const bool all = rule.open || std::find(taken.begin(), taken.end(), false) == taken.end();
+  return all ? std::optional(std::move(out)) : std::nullopt;
+}
+
+std::optional<Difference> Walk::match_in_order(const Path& path, const AttributeRule& rule, const Value::Array& left,
+                                               const Value::Array& right) {
+  if (rule.open ? left.size() > right.size() : left.size() != right.size()) return std::nullopt;
+  Difference out;
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < left.size(); ++i) {
+    std::optional<Difference> inner;
+    for (; at < right.size() && !inner; ++at) {
+      inner = same_element(path, left[i], right[at], i);
+      if (!inner && !rule.open) return std::nullopt;
+    }
+    if (!inner) return std::nullopt;
+    append(out, std::move(*inner));
+  }
+  return out;
+}
+
+void Walk::append(Difference& to, Difference from) {
+  std::move(from.unknown.begin(), from.unknown.end(), std::back_inserter(to.unknown));
+  std::move(from.filled.begin(), from.filled.end(), std::back_inserter(to.filled));
+}
+
+void Walk::compare_elements(const Path& path, const AttributeRule& rule, const Forms::Keyed& left,
+                            const Forms::Keyed& right) {
+  for (const auto& [key, element] : left) {
+    const auto other = right.find(key);
+    compare_element(path, &element, other == right.end() ? nullptr : &other->second);
+  }
+  for (const auto& [key, element] : right) {
+    if (!left.contains(key) && !rule.open) compare_element(path, nullptr, &element);
+  }
+}
+
+bool Walk::same_order(const Forms::Keyed& left, const Forms::Keyed& right) {
+  std::map<std::size_t, std::size_t> order;  // index in the earlier list -> index in the later one
+  for (const auto& [key, element] : left) {
+    if (const auto other = right.find(key); other != right.end()) order.emplace(element.at, other->second.at);
+  }
+  return std::is_sorted(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+}
+
+void Walk::compare_element(const Path& path, const Forms::Element* left, const Forms::Element* right) {
+  const Path named = path.selected((left != nullptr ? left : right)->selector);
+  const Sides sides{left ? left->value : nullptr, right ? right->value : nullptr};
+  const UnreadPath* unread = left ? find_unread_below(path.child(left->at), left->value) : nullptr;
+  if (unread == nullptr && right != nullptr) unread = find_unread_below(path.child(right->at), right->value);
+  if (unread != nullptr)
+    return unknown(named, sides, schema_.rule(named), "part of it is unreadable: " + unread->reason);
+  const bool was_in_element = std::exchange(in_element_, true);
+  compare_attribute(named, sides, {});
+  in_element_ = was_in_element;
+}
+
+}  // namespace driftd::core

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/value/path.hpp"
+#include "core/value/value.hpp"
+
+namespace driftd::core {
+
+enum class ChangeClass;  // core/drift.hpp
+
+/// How an attribute's values are read before they are compared.
+enum class ValueType {
+  any,  // compared by structure, numbers as exact decimals
+  string,
+  integer,
+  decimal,
+  boolean,
+  bytes,
+  duration,
+  percent,
+  json,
+  yaml,
+  properties,
+  pem,
+  ssh_key,
+  url,
+  endpoint,
+  host,
+  inet,
+  cidr,
+  version,
+  timestamp,
+  enumeration,
+  // dialect 2
+  mode,
+  cron,
+  rate,
+  ini,
+  xml,
+  base64,
+  reference
+};
+bool is_document(ValueType type);  ///< a text with a structure: json, yaml, ini, xml
+enum class Collection { none, list, set, multiset, map_by_keys, scalar_or_list };
+enum class Encoding { none, base64, gzip_base64 };
+enum class UnicodeForm { none, nfc, nfkc };
+
+/// "default_by": the default depends on the text of another member of the same object.
+struct DefaultBy {
+  std::string of;
+  std::map<std::string, Value> values;
+  friend bool operator==(const DefaultBy&, const DefaultBy&) = default;
+};
+
+/// Everything the schema says about the attributes that one path glob covers (`driftd-schema/1`, docs/formats.md). In
+/// dialect 2 the rule of a path is made of all the globs that cover it.
+struct AttributeRule {
+  Glob path;
+  int dialect = 1;
+  ValueType type = ValueType::any;
+  std::string unit;  ///< table and base unit: "postgres:8kB", "redis", "kubernetes", "ms", "iso8601" ...
+  Collection collection = Collection::none;
+  std::vector<std::string> keys;         ///< map_by_keys: members that identify an element; in dialect 2 paths
+  std::optional<ChangeClass> cls;        ///< absent: the class of the kind
+  std::optional<Value> default_value;    ///< "default": the value that an absent attribute has
+  std::vector<Value> empty_equivalents;  ///< "empty": values that are equal to an absent attribute
+  /// name of the attribute without which values have no meaning: if that differs, they cannot be compared
+  std::string basis;
+  std::vector<std::string> true_tokens, false_tokens;
+  std::vector<Value> masked;  ///< "masked": values that hide the real one, which is then unknown
+  bool fold = false;          ///< ASCII case does not matter
+  bool trim_space = false, trim_eol = false;
+  bool is_volatile = false, computed = false, sensitive = false, write_only = false;
+  std::uint32_t since = 1;  ///< schema revision that added it
+
+  // dialect 2
+  bool open = false;        ///< elements or members that only the later value has are not compared
+  bool ordered = false;     ///< map_by_keys: the order of the elements counts
+  bool single = false;      ///< a scalar or an object where a list is expected is a list of one
+  bool inside = false;      ///< the text is read, and rules hold for the values in it
+  bool fold_names = false;  ///< names of members are compared without ASCII case
+  bool hollow = false;      ///< values that hold nothing at any depth count as absent
+  bool trim_runs = false, trim_slash = false, trim_dot = false;
+  std::string split;                         ///< a text is a list of the parts between this; empty: it is not split
+  std::map<std::string, std::string> words;  ///< "words": lower-case text of a value -> the word that it means
+  Encoding encoding = Encoding::none;
+  UnicodeForm unicode = UnicodeForm::none;
+  std::vector<Glob> hidden;  ///< texts that match hide the value
+  std::optional<DefaultBy> default_by;
+  std::string default_of;      ///< name of the member of the same object whose value is the default
+  std::string generated_from;  ///< name of the member of the same object with the prefix of a generated value
+};
+
+/// Returns true if both rules read values in the same way: type, unit, collection, what counts as equal, and whether
+/// the value is secret.
+bool same_interpretation(const AttributeRule& a, const AttributeRule& b);
+
+/// Returns the rule for the scalar elements of a list: the list's own, without what concerns the list.
+AttributeRule element_rule(const AttributeRule& list);
+
+}  // namespace driftd::core

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// Refuses rules that cannot mean what they say.
+#include <algorithm>
+#include <array>
+
+#include "core/value/schema_parts.hpp"
+#include "core/value/types.hpp"
+
+namespace driftd::core {
+namespace {
+
+/// Returns what a unit of this type may be. Empty if the type reads no unit.
+std::string_view units_of(ValueType type) {
+  switch (type) {
+    case ValueType::decimal:
+      return "kubernetes";
+    case ValueType::bytes:
+      return "postgres:BASE, redis, kubernetes, si, iec, or a base such as 8kB";
+    case ValueType::duration:
+      return "postgres:BASE, redis:BASE, kafka:BASE, iso8601, or a base: ns, us, ms, s, min, h, d";
+    case ValueType::percent:
+      return "ratio";
+    case ValueType::endpoint:
+      return "a port, or a scheme that has a usual one";
+    case ValueType::version:
+      return "major, minor, declared";
+    case ValueType::timestamp:
+      return "s, ms, us, ns";
+    case ValueType::reference:
+      return "arn, path, azure, name";
+    default:
+      return {};
+  }
+}
+
+bool is_unit(ValueType type, const std::string& unit) {
+  if (unit.empty()) return type != ValueType::reference;
+  if (type == ValueType::bytes) return types::bytes("1", unit).has_value();
+  if (type == ValueType::duration) return unit == "iso8601" || types::duration("1", unit).has_value();
+  if (type == ValueType::endpoint)
+    return types::endpoint("host.example", unit).value_or("") != types::endpoint("host.example", "").value_or("");
+  const std::string_view known = units_of(type);
+  for (std::size_t start = 0; start < known.size();) {
+    const auto comma = std::min(known.find(", ", start), known.size());
+    if (known.substr(start, comma - start) == unit) return true;
+    start = comma + 2;
+  }
+  return false;
+}
+
+bool is_list(Collection collection) { return collection != Collection::none && collection != Collection::map_by_keys; }
+
+/// Returns true if `inner` continues the pattern `outer`.
+bool lies_below(std::string_view inner, std::string_view outer) {
+  return inner.size() > outer.size() && inner.starts_with(outer) &&
+         (inner[outer.size()] == '.' || inner[outer.size()] == '[');
+}
+
+/// Returns what is wrong with a rule by itself, as `member: why`. Empty if nothing is.
+std::string fault_of(const AttributeRule& rule) {
+  const std::string units(units_of(rule.type));
+  if (!rule.unit.empty() && units.empty()) return "unit: its type reads no unit";
+  if (!is_unit(rule.type, rule.unit))
+    return "unit: expected " + units + ", found " + (rule.unit.empty() ? "nothing" : "'" + rule.unit + "'");
+  const bool has_tokens = !rule.true_tokens.empty() || !rule.false_tokens.empty();
+  if (has_tokens && rule.type != ValueType::boolean) return "tokens: only type bool reads them";
+  if (!rule.keys.empty() && rule.collection != Collection::map_by_keys)
+    return R"(keys: only "collection": "map" reads them)";
+  if (rule.ordered && rule.collection != Collection::map_by_keys)
+    return R"(ordered: only "collection": "map" reads it; a list is always ordered)";
+  if (rule.single && rule.path.text().find("**") != std::string::npos)
+    return "single: a pattern with ** would also cover the elements of the list of one";
+  if (!rule.split.empty() && !is_list(rule.collection)) return "split: needs a collection: list, set or multiset";
+  if (rule.inside && !is_document(rule.type) && rule.type != ValueType::properties)
+    return "inside: only types json, yaml, ini, xml and properties are read inside";
+  if (rule.default_value.has_value() + rule.default_by.has_value() + !rule.default_of.empty() > 1)
+    return "default: only one of default, default_by and default_of can be the default";
+  if (rule.default_value && !rule.default_value->is_null() && !rule.inside) {
+    const AttributeRule element = element_rule(rule);
+    const auto* elements = rule.default_value->array();
+    for (const auto& value : elements != nullptr ? *elements : Value::Array{*rule.default_value}) {
+      const auto read = normalise(elements != nullptr ? element : rule, value);
+      if (!read) return "default: is not of its type: " + read.error().message;
+    }
+  }
+  return {};
+}
+
+/// Returns what is wrong with a rule beside the others of the document.
+std::string fault_beside(const AttributeRule& rule, const KindSchema& schema) {
+  const auto& rules = schema.rules();
+  const std::string& text = rule.path.text();
+  for (const auto& other : rules) {
+    const bool secret = rule.sensitive || rule.write_only;
+    const bool reads = other.inside || other.fold_names || !other.split.empty();
+    if (reads && (secret || (other.inside && rule.cls)) && rule.path.may_lie_below(other.path))
+      return "*: this rule may cover a part of \"" + other.path.text() +
+             "\", which is read as a whole; a part of it has no class and is not sensitive by itself: mark all of it";
+    if (!lies_below(text, other.path.text())) continue;
+    const std::string outer = "\"" + other.path.text() + "\"";
+    if (other.is_volatile && !rule.is_volatile) return "*: this rule is never used: " + outer + " above it is volatile";
+    if (is_document(other.type) && !other.inside)
+      return "*: this rule is never used: " + outer + R"( is a text; add "inside": true to it)";
+  }
+  if (rule.basis.empty()) return {};
+  const auto basis = Path::parse(rule.basis);
+  const bool known = basis && std::any_of(rules.begin(), rules.end(), [&](const AttributeRule& other) {
+                       return other.path.text() == rule.basis || other.path.text() == basis->render();
+                     });
+  return known ? "" : "basis: no rule of this document is about " + rule.basis;
+}
+
+}  // namespace
+
+Status KindSchema::check() const {
+  for (const auto& rule : rules_) {
+    std::string fault = fault_of(rule);
+    if (fault.empty()) fault = fault_beside(rule, *this);
+    if (fault.empty()) continue;
+    return fail(Code::invalid, "schema of " + kind_ + ", attributes.\"" + rule.path.text() + "\"." + fault);
+  }
+  return {};
+}
+
+}  // namespace driftd::core
