@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <CLI/CLI.hpp>
-#include <fstream>
 #include <memory>
 #include <random>
-#include <sstream>
 
 #include "cli/command.hpp"
+#include "cli/glance.hpp"
+#include "cli/schema_file.hpp"
+#include "cli/show.hpp"
 #include "core/disclosure.hpp"
 #include "core/judge/expected.hpp"
 #include "core/redact.hpp"
@@ -14,35 +15,18 @@ namespace driftd::cli {
 namespace {
 
 struct DiffOptions {
-  std::string old_file, new_file, schema_file;
+  std::string old_file, new_file, schema;
   bool partial = false, explain = false;
   std::vector<std::string> show, hide;
 };
 
-Outcome<std::string> read(const std::string& file) {
-  std::ifstream in(file, std::ios::binary);
-  std::ostringstream text;
-  if (in) text << in.rdbuf();
-  if (in.is_open() && !in.bad() && (in || in.eof())) return text.str();
-  return tl::unexpected(Failure{kUsage, file + ": cannot be read"});
-}
-
 Outcome<core::Value> read_body(const std::string& file) {
-  const auto text = read(file);
+  const auto text = read_text(file);
   if (!text) return tl::unexpected(text.error());
   auto value = core::parse(*text);
   if (!value) return tl::unexpected(Failure{kUsage, file + ": " + value.error().message});
   if (value->object() != nullptr) return std::move(*value);
   return tl::unexpected(Failure{kUsage, file + ": a resource's body must be a JSON object"});
-}
-
-Outcome<std::shared_ptr<const core::KindSchema>> read_schema(const std::string& file) {
-  if (file.empty()) return core::KindSchema::unknown("resource");
-  const auto text = read(file);
-  if (!text) return tl::unexpected(text.error());
-  auto schema = core::KindSchema::parse(*text);
-  if (!schema) return tl::unexpected(Failure{kUsage, file + ": " + schema.error().message});
-  return *schema;
 }
 
 core::Path path_of(const std::string& text) {
@@ -163,26 +147,32 @@ core::Value to_json(const core::Difference& difference) {
   return core::Value::Object{{"changes", std::move(changes)}, {"unknown", std::move(unknown)}};
 }
 
-void show_difference(const Context& context, const core::Difference& difference, const std::vector<core::Step>& steps) {
-  Table table({"PATH", "CLASS", "OLD", "NEW"});
-  for (const auto& change : difference.changes) {
-    table.add({change.path, std::string(core::render(change.cls)), side(change.old_value, change.redacted),
-               side(change.new_value, change.redacted)});
-  }
-  context.print(table, "equal");
+std::optional<core::Value> value_of(const std::optional<std::string>& json, bool redacted) {
+  if (!json) return std::nullopt;
+  auto value = redacted ? Result<core::Value>(withheld()) : core::parse(*json);
+  return value ? std::optional(*std::move(value)) : std::optional(core::Value(*json));
+}
+
+/// The path on a line of its own, then what differs: `~ 604800000 → 86400000 (7 d → 1 d)`.
+void show_change(const Context& context, const core::Change& change, const core::KindSchema& schema) {
+  const core::Path path = path_of(change.path);
+  const core::AttributeRule& rule = schema.rule(path);
+  context.out() << painted(printable(change.path), Colour::bold, context.streams.colour) << "  "
+                << core::render(change.cls) << "\n";
+  const auto before = value_of(change.old_value, change.redacted), after = value_of(change.new_value, change.redacted);
+  show_glance(context, glance(before, after, path.render(), {.rule = &rule}));
+}
+
+void show_difference(const Context& context, const core::Difference& difference, const std::vector<core::Step>& steps,
+                     const core::KindSchema& schema) {
+  for (const auto& change : difference.changes) show_change(context, change, schema);
+  if (difference.changes.empty()) context.out() << "equal\n";
   for (const auto& one : difference.unknown)
     context.out() << "unknown " << printable(one.path + ": " + one.reason) << "\n";
-  if (steps.empty()) return;
-  Table trace({"PATH", "VERDICT", "READ AS", "RULE", "REASON"});
-  for (const auto& step : steps) {
-    trace.add({step.path,
-               {step.verdict, colour_of(step.verdict)},
-               step.old_norm + " | " + step.new_norm,
-               step.rule,
-               step.reason});
-  }
-  context.out() << "\n";
-  context.print(trace, "nothing to explain");
+  if (!steps.empty()) context.out() << "\n";
+  for (const auto& step : steps)
+    show_step(context, {step.path, step.verdict, step.reason, step.rule, step.old_raw, step.new_raw, step.old_norm,
+                        step.new_norm});
 }
 
 core::RedactionKey make_temporary_key(const char* id) {
@@ -213,9 +203,15 @@ Outcome<core::Value> redact_and_seal(const core::Value& body, const ComparisonSe
 }
 
 /// Reads the OLD file like `where:` of an expectation: its keys are paths.
-Outcome<core::ExpectedAttributes> read_where(const core::Value& body, const std::string& file) {
+/// A key that is a name of the other body, with dots in it, is that name.
+Outcome<core::ExpectedAttributes> read_where(const core::Value& body, const core::Value& other,
+                                             const std::string& file) {
   core::ExpectedAttributes out;
   for (const auto& [key, value] : *body.object()) {
+    if (other.find(key) != nullptr) {
+      out.emplace_back(core::Path().child(key), value);
+      continue;
+    }
     if (const Status wanted = core::add_expected(out, key, value); !wanted) {
       return tl::unexpected(Failure{kUsage, file + ": " + wanted.error().message});
     }
@@ -239,7 +235,7 @@ Outcome<core::Difference> compare(const DiffOptions& options, const ComparisonSe
   how.id = setup.id;
   how.keys = setup.keys.get();
   if (options.partial) {
-    const auto where = read_where(*before, options.old_file);
+    const auto where = read_where(*before, *now, options.old_file);
     if (!where) return tl::unexpected(where.error());
     if (options.explain) (void)core::diff_expected(*where, *now, *setup.schema, how);
     return core::judge_expected(*where, *now, setup.schema, setup.id, setup.keys);
@@ -250,7 +246,7 @@ Outcome<core::Difference> compare(const DiffOptions& options, const ComparisonSe
 }
 
 int diff(const Context& context, const DiffOptions& options) {
-  const auto schema = read_schema(options.schema_file);
+  const auto schema = options.schema.empty() ? core::KindSchema::unknown("resource") : read_schema(options.schema);
   if (!schema) return context.fail(schema.error());
   const auto shown = DisclosureFilter::of(options, **schema);
   if (!shown) return context.fail(shown.error());
@@ -263,7 +259,7 @@ int diff(const Context& context, const DiffOptions& options) {
   if (context.json()) {
     context.out() << json_text(to_json(*difference)) << "\n";
   } else {
-    show_difference(context, *difference, steps);
+    show_difference(context, *difference, steps, **schema);
   }
   if (!difference->changes.empty()) return kFinding;
   return difference->unknown.empty() ? kOk : kIncomplete;
@@ -276,7 +272,8 @@ void add_diff(CLI::App& app, Context& context) {
   auto options = std::make_shared<DiffOptions>();
   command->add_option("OLD", options->old_file, "JSON file of a resource's body")->required();
   command->add_option("NEW", options->new_file, "JSON file of the same resource's body")->required();
-  command->add_option("--schema", options->schema_file, "driftd-schema/1 file that says how attributes are read");
+  command->add_option("--schema", options->schema,
+                      "how attributes are read: a driftd-schema/1 file, or a name of `driftd schema list`");
   command->add_flag("--partial", options->partial,
                     "OLD is the `where:` of an expectation: paths and what must hold there, others are not looked at");
   command->add_option("--show", options->show, "path or name whose values may be shown, as `redact: { show: … }`")

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "cli/command.hpp"
+#include "cli/show.hpp"
 #include "core/drift.hpp"
 
 namespace driftd::cli {
@@ -30,38 +31,41 @@ void print_cut(const Context& context, const core::Value::Array& drifts) {
                 << " drifts are cut: driftd drifts --drift ID -o json shows one of them whole\n";
 }
 
+/// `3f2a9c1d@9b1c  kafka  topic/orders`, and below it class, status and when it was opened.
+void print_head(const Context& context, const core::Value& drift) {
+  const std::string ref = text(drift, "ref");  // empty if the drift is closed or no agent answered
+  const std::string status = text(drift, "status");
+  context.out() << painted(printable(ref.empty() ? text(drift, "id") : ref), Colour::bold, context.streams.colour)
+                << "  " << printable(text(drift, "backend")) << "  " << printable(text(drift, "resource")) << "\n  "
+                << printable(text(drift, "class")) << ", "
+                << painted(printable(status), colour_of(status), context.streams.colour)
+                << (text(drift, "stale_since").empty() ? "" : " (stale)") << ", opened "
+                << printable(when(text(drift, "opened"))) << "\n";
+}
+
+/// One side of a change. A value that the agent cut is the beginning of its JSON, as text.
+std::optional<core::Value> side(const core::Value& change, std::string_view name) {
+  const core::Value* found = change.find(name);
+  if (found == nullptr) return std::nullopt;
+  return *found;
+}
+
 }  // namespace
 
 void print_drifts(const Context& context, const core::Value::Array& drifts) {
-  Table table({"DRIFT", "BACKEND", "RESOURCE", "CLASS", "STATUS", "PATH", "OLD", "NEW", "OPENED"});
+  if (drifts.empty()) context.out() << "no drifts\n";
   for (const auto& drift : drifts) {
-    const std::string status = text(drift, "status") + (text(drift, "stale_since").empty() ? "" : " (stale)");
-    const std::string ref = text(drift, "ref");  // empty if the drift is closed or no agent answered
-    std::vector<Cell> first = {ref.empty() ? text(drift, "id") : ref,
-                               text(drift, "backend"),
-                               text(drift, "resource"),
-                               text(drift, "class"),
-                               {status, colour_of(text(drift, "status"))}};
-    std::string opened = when(text(drift, "opened"));
+    print_head(context, drift);
     const auto changes = list(drift, "changes");
     for (const auto& change : changes) {
-      auto row = first;
-      const Sides sides = shorten(read_sides(change));
-      row.insert(row.end(), {what_changed(drift, change), sides.before, sides.now, opened});
-      table.add(std::move(row));
-      first = {"", "", "", "", ""};
-      opened.clear();
+      const std::string path = what_changed(drift, change);
+      context.out() << "  " << painted(printable(path), Colour::bold, context.streams.colour) << "\n";
+      show_glance(context, glance(side(change, "old"), side(change, "new"), path, {.width = 72}), 4);
     }
-    if (const auto total = number(drift, "changes_total"); total > 0) {
-      table.add({first[0], "", "", "", "",
-                 "and " + std::to_string(total - static_cast<std::int64_t>(changes.size())) + " more", "", "", ""});
-    }
-    if (changes.empty()) {
-      first.insert(first.end(), {"(" + text(drift, "operation") + ")", "", "", opened});
-      table.add(std::move(first));
-    }
+    if (const auto total = number(drift, "changes_total"); total > 0)
+      context.out() << "  and " << total - static_cast<std::int64_t>(changes.size()) << " more\n";
+    if (changes.empty()) context.out() << "  (" << printable(text(drift, "operation")) << ")\n";
   }
-  context.print(table, "no drifts");
 }
 
 void print_omitted(const Context& context, const core::Value& answer, std::size_t shown) {

@@ -3,33 +3,29 @@
 #include <memory>
 
 #include "cli/command.hpp"
+#include "cli/show.hpp"
 
 namespace driftd::cli {
 namespace {
 
 /// `whole` prints equal attributes as well.
 void show_explanation(const Context& context, const core::Value& answer, bool whole) {
-  std::size_t equal = 0;
-  Table table({"PATH", "VERDICT", "OLD", "NEW", "READ AS", "RULE", "REASON"});
+  std::size_t equal = 0, shown = 0;
   for (const auto& step : list(answer, "steps")) {
     const std::string verdict = text(step, "verdict");
     if (verdict == "equal" && !whole) {
       ++equal;
       continue;
     }
+    ++shown;
     const auto side = [&](std::string_view name) {
       const core::Value found = member(step, name);
-      return found.is_null() ? std::string("(absent)") : core::render(found);
+      return found.is_null() ? std::string() : core::render(found);
     };
-    table.add({text(step, "path"),
-               {verdict, colour_of(verdict)},
-               side("old"),
-               side("new"),
-               side("old_normal") + " | " + side("new_normal"),
-               text(step, "rule"),
-               text(step, "reason")});
+    show_step(context, {text(step, "path"), verdict, text(step, "reason"), text(step, "rule"), side("old"), side("new"),
+                        text(step, "old_normal"), text(step, "new_normal")});
   }
-  context.print(table, equal == 0 ? "no attributes" : "nothing differs");
+  if (shown == 0) context.out() << (equal == 0 ? "no attributes" : "nothing differs") << "\n";
   if (equal > 0) context.out() << equal << " equal attributes; --all shows them\n";
 }
 

@@ -84,7 +84,7 @@ TEST_F(Record, AMassDeletionIsListedOneByOne) {
   }
   EXPECT_EQ(deleted.size(), static_cast<std::size_t>(kAll - kLeft));
   EXPECT_EQ(deleted.count("instance/kafka_topic.t2999"), 1u);
-  EXPECT_THAT(table.out, HasSubstr("instance/kafka_topic.t1234 "));
+  EXPECT_THAT(table.out, HasSubstr("instance/kafka_topic.t1234\n"));
   std::filesystem::remove(state_);
   EXPECT_EQ(once("--baseline").code, 3) << "a missing state does not mean that its resources are deleted";
 }
