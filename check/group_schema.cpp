@@ -190,6 +190,16 @@ void each_kind(const Subject& subject) {
   }
 }
 
+void meaning(const Subject& subject) {
+  const auto& provider = Provider::load(subject);
+  for (const auto& kind : provider.info().kinds) {
+    const std::string name = "schema(\"" + kind + "\")";
+    const auto schema = core::KindSchema::parse(document(name, provider.schema(kind), provider.schema(kind)));
+    const Status means = schema ? (*schema)->check() : Status(fail(schema.error()));
+    if (!means) throw RuleBroken(name + ": " + means.error().message);
+  }
+}
+
 void unknown(const Subject& subject) {
   const auto& provider = Provider::load(subject);
   const auto& known = provider.info().kinds;
@@ -218,6 +228,7 @@ constexpr Check kSchemaChecks[] = {
      &settings},
     {"schema.kinds", Level::must, "each declared kind has a driftd-schema/1 document of its name, the same each time",
      seconds(20), &each_kind},
+    {"schema.meaning", Level::should, "each rule of a kind's schema can mean what it says", seconds(20), &meaning},
     {"schema.unknown", Level::must, "another name is NOT_FOUND and pushes nothing", seconds(20), &unknown},
     {"schema.bodies", Level::must,
      "bodies and status are JSON objects that can be compared, under 4 MiB, of a declared kind", seconds(100), &bodies},

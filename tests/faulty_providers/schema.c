@@ -49,6 +49,14 @@ driftd_status faulty_schema(driftd_str what, driftd_push_fn push, void* user) {
   return base_is(what, "role") ? base_push(push, user, ROLE "\"atributes\":{}}") : base_schema(what, push, user);
 }
 
+#elif defined(FAULTY_meaningless_schema)
+driftd_status faulty_schema(driftd_str what, driftd_push_fn push, void* user) {
+  if (!base_is(what, "role")) return base_schema(what, push, user);
+  return base_push(push, user,
+                   ROLE
+                   "\"attributes\":{\"login\":{\"type\":\"bool\"},\"limit\":{\"type\":\"int\",\"unit\":\"parsecs\"}}}");
+}
+
 #elif defined(FAULTY_schema_of_anything)
 driftd_status faulty_schema(driftd_str what, driftd_push_fn push, void* user) {
   const driftd_status status = base_schema(what, push, user);

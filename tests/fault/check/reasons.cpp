@@ -16,6 +16,7 @@ std::string reason_of(const std::string& provider) {
       {"bad_describe", "`version` must be a text"},
       {"bad_discover", "backend 'orders' was pushed twice"},
       {"bad_schema", "atributes: unknown member"},
+      {"meaningless_schema", "limit\".unit: its type reads no unit"},
       {"bad_settings_schema", "expected the type object, found \"objekt\""},
       {"bad_unread", "unread path 'a..b['"},
       {"bad_upgrade", "upgrade of kind `role` from revision 1 gave something else the second time"},
