@@ -145,7 +145,7 @@ std::optional<std::string> Forms::member_form(const Path& path, const Value& mem
 
 const Value* Forms::default_of(const AttributeRule& rule, const Value* owner) const {
   // a default with members inside one inside one …: 2^depth of them could be rendered
-  const bool too_deep = rendering_default_ > 1 && rule.default_value && rule.default_value->object() != nullptr;
+  const bool too_deep = rendering_default_ > 0 && rule.default_value && rule.default_value->object() != nullptr;
   if (rule.default_value) return too_deep ? nullptr : &*rule.default_value;
   if (owner == nullptr) return nullptr;
   if (!rule.default_of.empty()) return owner->find(rule.default_of);
@@ -199,15 +199,20 @@ const std::set<std::string>& Forms::empty_forms(const AttributeRule& rule) const
 }
 
 std::string Forms::array(const Path& path, const AttributeRule& rule, const Value::Array& value) const {
-  const AttributeRule element = element_rule(rule);
   std::vector<std::string> parts;
   for (std::size_t i = 0; i < value.size(); ++i) {
     const Path child = path.child(i);
     parts.push_back(has_own_form(child, value[i]) ? of(child, value[i])
-                    : schema_.dialect() == 1      ? leaf(element, value[i])
-                                                  : leaf(schema_.scalar_rule(path, child), value[i]));
+                                                  : leaf(scalar_rule(path, rule, child), value[i]));
   }
   return join_collection(rule.ordered ? Collection::list : rule.collection, std::move(parts));
+}
+
+const AttributeRule& Forms::scalar_rule(const Path& path, const AttributeRule& rule, const Path& element) const {
+  if (schema_.dialect() > 1) return schema_.scalar_rule(path, element);
+  const auto [kept, is_new] = element_rules_.try_emplace(&rule);
+  if (is_new) kept->second = element_rule(rule);
+  return kept->second;
 }
 
 std::string Forms::of(const Path& path, const Value& value) const {
@@ -292,7 +297,7 @@ std::optional<std::string> Forms::beyond_bounds(const Path& path, const Value& g
     const Path child = path.child(i);
     const auto& element = (*elements)[i];
     auto reason = has_own_form(child, element) ? beyond_bounds(child, element)
-                                               : leaf_beyond_bounds(schema_.scalar_rule(path, child), element);
+                                               : leaf_beyond_bounds(scalar_rule(path, rule, child), element);
     if (reason) return reason;
   }
   return std::nullopt;

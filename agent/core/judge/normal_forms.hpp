@@ -80,6 +80,8 @@ class Forms {
   std::size_t rendered_schema_values() const { return rendered_schema_values_; }
 
  private:
+  /// Returns the rule for a scalar element of a list whose rule is `rule`.
+  const AttributeRule& scalar_rule(const Path& path, const AttributeRule& rule, const Path& element) const;
   std::string object(const Path& path, const Value& owner) const;
   /// Returns the form of one member of `owner`. Empty if it does not count: volatile, empty or its default.
   std::optional<std::string> member_form(const Path& path, const Value& member, const Value& owner) const;
@@ -96,6 +98,7 @@ class Forms {
   mutable std::map<std::pair<const AttributeRule*, const AttributeRule*>, std::string> default_forms_;
   mutable std::map<const AttributeRule*, std::set<std::string>> empty_forms_;
   mutable std::size_t rendered_schema_values_ = 0;
+  mutable std::map<const AttributeRule*, AttributeRule> element_rules_;  ///< by the rule of their list; dialect 1
   mutable int rendering_default_ = 0;
   mutable bool coarse_ = false;  ///< coarse() is under way
 };
