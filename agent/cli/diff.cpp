@@ -202,17 +202,14 @@ Outcome<core::Value> redact_and_seal(const core::Value& body, const ComparisonSe
   return std::move(*out);
 }
 
-/// Reads the OLD file like `where:` of an expectation: its keys are paths.
-/// A key that is a name of the other body, with dots in it, is that name.
+/// Reads the OLD file like `where:` of an expectation: its keys are paths, except that a key that the other body has as
+/// a name, with dots in it, is that name.
 Outcome<core::ExpectedAttributes> read_where(const core::Value& body, const core::Value& other,
                                              const std::string& file) {
   core::ExpectedAttributes out;
   for (const auto& [key, value] : *body.object()) {
-    if (other.find(key) != nullptr) {
-      out.emplace_back(core::Path().child(key), value);
-      continue;
-    }
-    if (const Status wanted = core::add_expected(out, key, value); !wanted) {
+    const std::string path = other.find(key) == nullptr ? key : core::Path().child(key).render();
+    if (const Status wanted = core::add_expected(out, path, value); !wanted) {
       return tl::unexpected(Failure{kUsage, file + ": " + wanted.error().message});
     }
   }

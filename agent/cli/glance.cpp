@@ -47,6 +47,7 @@ class Glance {
   Glance(const GlanceOptions& options, std::string name) : options_(options), name_(std::move(name)) {}
 
   void compare(const std::string& path, const Value* before, const Value* after) {
+    if (before == nullptr && after == nullptr) return;
     if (before != nullptr && after != nullptr && *before == *after) return;
     if (before == nullptr || after == nullptr) {
       const Value& only = before == nullptr ? *after : *before;

@@ -69,13 +69,14 @@ class WorkerRedaction {
   void walk(const Path& path, const Path& bound_path, Value& value) const {
     if (value.is_null()) return;
     const bool forged = value.object() != nullptr && value.object()->contains(kDigestMember);
-    if (!path.empty() && !forged && schema_.dialect() > 1 && says_nothing(path, value)) return;
-    if (!path.empty() && (forged || secret(path))) {
+    const AttributeRule& rule = schema_.rule(path);
+    if (!path.empty() && !forged && forms_.says_nothing(rule, value)) return;
+    if (!path.empty() && (forged || secret(path, rule))) {
       value = make_digest(bound_path, value, false);
       return;
     }
-    if (schema_.dialect() > 1 && value.array() == nullptr && schema_.rule(path).single) {  // it is read as a list of
-                                                                                           // one
+    if (rule.single && value.array() == nullptr) {
+      // it is read as a list of one, so the rules of the elements hold for it
       const auto element_paths = forms_.element_paths(path, Value::Array{value});
       return walk(path.child(0), element_paths.of(bound_path, 0), value);
     }
@@ -90,17 +91,9 @@ class WorkerRedaction {
   }
 
  private:
-  bool secret(const Path& path) const {
-    const auto& rule = schema_.rule(path);
+  bool secret(const Path& path, const AttributeRule& rule) const {
     return rule.sensitive || rule.write_only ||
            std::any_of(named_.begin(), named_.end(), [&](const Glob& glob) { return glob.matches(path); });
-  }
-
-  /// Returns true for a value that the schema itself gives as empty, or as a placeholder of a hidden one. It is no
-  /// secret, and as a digest it would no longer be recognised.
-  bool says_nothing(const Path& path, const Value& value) const {
-    const auto& rule = schema_.rule(path);
-    return forms_.masked(rule, value) || forms_.effective(rule, &value, nullptr) != &value;
   }
 
   void leaf(const Path& path, const Path& bound_path, Value& value) const {

@@ -104,8 +104,8 @@ class Engine final : private SourceHub {
   /// Makes the sender the registrar if there is none and it is trusted. Returns why the report is rejected; empty:
   /// accepted.
   std::string assign_registrar(const RegistrationReport& report);
-  /// Notes that `who`, whom the backend does not trust, claims it, and asks about it. Returns why its report is
-  /// rejected.
+  /// Opens a drift that asks whether the source `who`, which is not trusted, may register this backend. Returns why its
+  /// report is rejected.
   std::string raise_claim(Runner& target, const core::Registrar& who);
   /// Returns true if the sender of this tombstone is the registrar, or may retract without one.
   bool may_retract(const RegistrationReport& report);

@@ -48,8 +48,8 @@ class BoundedBuild : public nlohmann::json_sax<nlohmann::json> {
     if (skipped_ == 0 && ++values_ <= max_values_) put(std::move(v));
     return true;
   }
-  /// Begins a container, or begins to skip one.
-  /// The parser is told to go on in both cases, so that the rest of the document is still checked.
+  /// Begins a container, or begins to skip one. Returns true in both cases, so that the parser checks the rest of the
+  /// document, too.
   bool open(json container) {
     const bool member = !open_.empty() && open_.back()->is_object();
     const bool leaves =

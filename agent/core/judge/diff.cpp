@@ -56,8 +56,8 @@ void Walk::compare_members(const Path& path, const Value& before, const Value& a
 void Walk::compare_folded_members(const Path& path, const Value& before, const Value& after) {
   std::map<std::string, std::pair<std::string_view, Sides>> members;
   for (const auto& [name, member] : *before.object()) members[types::lower(name)] = {name, {&member, nullptr}};
+  const bool open = options_.declared_only || schema_.rule(path).open;
   for (const auto& [name, member] : *after.object()) {
-    const bool open = options_.declared_only || schema_.rule(path).open;
     if (open && !members.contains(types::lower(name))) continue;
     auto& [shown, sides] = members[types::lower(name)];
     if (sides.before == nullptr) shown = name;

@@ -33,11 +33,7 @@ Value hidden_secret() { return Value::Object{{"$hmac", Value("0:1:" + std::strin
 /// Returns the expected value with hidden_secret() in place of clear-text values of secrets.
 Value without_secrets(const Path& path, Value value, const Value& body, const KindSchema& schema) {
   if (value.is_null() || as_digest(value)) return value;
-  const AttributeRule& rule = schema.rule(path);
-  const Forms forms(schema);
-  const bool says_nothing =
-      rule.dialect > 1 && (forms.masked(rule, value) || forms.effective(rule, &value, nullptr) != &value);
-  if (says_nothing) return value;
+  if (Forms(schema).says_nothing(schema.rule(path), value)) return value;
   if (is_secret(path, body, schema)) return hidden_secret();
   if (auto* object = value.object()) {
     for (auto& [name, member] : *object) member = without_secrets(path.child(name), std::move(member), body, schema);

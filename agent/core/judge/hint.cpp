@@ -33,23 +33,12 @@ const std::vector<Amendment>& amendments() {
   return kAmendments;
 }
 
-constexpr std::array<std::pair<ValueType, std::string_view>, 17> kTypes = {{{ValueType::string, "string"},
-                                                                            {ValueType::decimal, "decimal"},
-                                                                            {ValueType::boolean, "bool"},
-                                                                            {ValueType::json, "json"},
-                                                                            {ValueType::bytes, "bytes"},
-                                                                            {ValueType::duration, "duration"},
-                                                                            {ValueType::cidr, "cidr"},
-                                                                            {ValueType::host, "host"},
-                                                                            {ValueType::endpoint, "endpoint"},
-                                                                            {ValueType::url, "url"},
-                                                                            {ValueType::version, "version"},
-                                                                            {ValueType::timestamp, "timestamp"},
-                                                                            {ValueType::pem, "pem"},
-                                                                            {ValueType::cron, "cron"},
-                                                                            {ValueType::base64, "base64"},
-                                                                            {ValueType::yaml, "yaml"},
-                                                                            {ValueType::xml, "xml"}}};
+/// The types that are tried, the usual ones first.
+constexpr std::array kTypes = {ValueType::string,   ValueType::decimal,  ValueType::boolean, ValueType::json,
+                               ValueType::bytes,    ValueType::duration, ValueType::cidr,    ValueType::host,
+                               ValueType::endpoint, ValueType::url,      ValueType::version, ValueType::timestamp,
+                               ValueType::pem,      ValueType::cron,     ValueType::base64,  ValueType::yaml,
+                               ValueType::xml};
 
 bool same_under(const AttributeRule& rule, const Value& before, const Value& after) {
   const auto left = normalise(rule, before), right = normalise(rule, after);
@@ -60,9 +49,11 @@ std::string not_of_its_type(const AttributeRule& rule, const Value& before, cons
   for (const auto* side : {&before, &after}) {
     const auto read = normalise(rule, *side);
     if (read || read.error().code == Code::budget) continue;
-    const std::string& why = read.error().message;  // "expected a duration, found 'x'": the value stays out
-    return std::string(side == &before ? "the old" : "the new") + " value is not of its type (" +
-           why.substr(0, why.find(", found")) + ")";
+    // "expected a duration, found 'x'": only what was expected. Other errors quote keys or places of the value.
+    const std::string& why = read.error().message;
+    const std::string expected = why.starts_with("expected ") ? why.substr(0, why.find(", found"))
+                                                              : "expected " + std::string(name_of(rule.type));
+    return std::string(side == &before ? "the old" : "the new") + " value is not of its type (" + expected + ")";
   }
   return {};
 }
@@ -78,11 +69,11 @@ std::string hint(const AttributeRule& rule, const Value& before, const Value& af
     if (same_under(other, before, after)) return std::string(amendment.says);
   }
   if (rule.type != ValueType::any && rule.type != ValueType::string) return {};
-  for (const auto& [type, name] : kTypes) {
+  for (const auto type : kTypes) {
     AttributeRule other = rule;
     other.dialect = 2;
     other.type = type;
-    if (same_under(other, before, after)) return "the same as \"type\": \"" + std::string(name) + "\"";
+    if (same_under(other, before, after)) return "the same as \"type\": \"" + std::string(name_of(type)) + "\"";
   }
   return {};
 }

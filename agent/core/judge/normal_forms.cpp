@@ -58,12 +58,13 @@ bool is_hollow(const Value& value) {
          std::all_of(object->begin(), object->end(), [](const auto& member) { return is_hollow(member.second); });
 }
 
-/// Returns the path of a key below its element, and the object that holds it; nullptr if there is none. In dialect 2
-/// the name may be a path: `metadata.name`.
+/// Returns the path of a key below its element, and the object that holds it; nullptr if there is none. In dialect 2 a
+/// name that the object does not have is a path: `metadata.name`.
 std::pair<Path, const Value*> key_place(const AttributeRule& rule, Path at, const Value& element,
                                         std::string_view name) {
   const Value* owner = &element;
   for (auto dot = name.find('.'); rule.dialect > 1 && dot != std::string_view::npos; dot = name.find('.')) {
+    if (owner != nullptr && owner->find(name) != nullptr) break;
     at = at.child(name.substr(0, dot));
     owner = owner == nullptr ? nullptr : owner->find(name.substr(0, dot));
     name.remove_prefix(dot + 1);

@@ -44,6 +44,11 @@ class Forms {
   /// Returns true if the value is one of the rule's placeholders behind which the system hides the real one.
   bool masked(const AttributeRule& rule, const Value& value) const;
   bool masked_inside(const Path& path, const Value& value) const;
+  /// Dialect 2: returns true for a value that the schema itself gives, as empty or as a placeholder. It is not a
+  /// secret, and as a digest it would not be recognised.
+  bool says_nothing(const AttributeRule& rule, const Value& value) const {
+    return rule.dialect > 1 && (masked(rule, value) || effective(rule, &value, nullptr) != &value);
+  }
   /// Returns why the normal form of the value would cost too much. Empty if it has one within the limits, or if the
   /// value is not of its type.
   std::optional<std::string> beyond_bounds(const Path& path, const Value& value) const;

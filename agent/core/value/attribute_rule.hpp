@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/value/path.hpp"
@@ -46,7 +47,8 @@ enum class ValueType {
   base64,
   reference
 };
-bool is_document(ValueType type);  ///< a text with a structure: json, yaml, ini, xml
+std::string_view name_of(ValueType type);  ///< as schemas write it: `duration`
+bool is_document(ValueType type);          ///< a text with a structure: json, yaml, ini, xml
 enum class Collection { none, list, set, multiset, map_by_keys, scalar_or_list };
 enum class Encoding { none, base64, gzip_base64 };
 enum class UnicodeForm { none, nfc, nfkc };

@@ -161,7 +161,8 @@ const AttributeRule* KindSchema::merged(const Patterns& patterns) const {
   AttributeRule& made = at->second;
   made.path = rules_[patterns.front()].path;
   made.dialect = dialect();
-  // Each part was read before, and their sum has no member that none of them has, so this cannot fail.
+  // Each member was read before, by itself, so this cannot fail. If it did, a member that marks a secret could be
+  // missing, so all values would count as secret.
   const Status read = read_rule(made, members, "");
   assert(read);
   if (!read) made.sensitive = true;

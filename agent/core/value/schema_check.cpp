@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Refuses rules that cannot mean what they say.
 #include <algorithm>
-#include <array>
 
 #include "core/value/schema_parts.hpp"
 #include "core/value/types.hpp"

@@ -323,8 +323,10 @@ Status read_rule(AttributeRule& rule, const Value::Object& members, const std::s
   return {};
 }
 
+std::string_view name_of(ValueType type) { return name_of(kTypes, type); }
+
 std::string render(const AttributeRule& rule) {
-  std::string out(name_of(kTypes, rule.type));
+  std::string out(name_of(rule.type));
   if (!rule.unit.empty()) out += "(" + rule.unit + ")";
   if (rule.ordered) out += " ordered";
   if (rule.open) out += " open";

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <memory>
 
+#include "base/digest.hpp"
 #include "base/escape.hpp"
 #include "core/value/types.hpp"
 
@@ -17,13 +18,6 @@ constexpr std::size_t kMaxUnpacked = 1u << 20;
 
 unsigned char* bytes_of(std::string& text) { return reinterpret_cast<unsigned char*>(text.data()); }
 const unsigned char* bytes_of(const std::string& text) { return reinterpret_cast<const unsigned char*>(text.data()); }
-
-std::string encode(const std::string& bytes) {
-  std::string out((bytes.size() + 2) / 3 * 4 + 1, '\0');  // EVP_EncodeBlock ends it with NUL
-  EVP_EncodeBlock(bytes_of(out), bytes_of(bytes), static_cast<int>(bytes.size()));
-  out.pop_back();
-  return out;
-}
 
 /// Returns the bytes of a base64 text in any alphabet, with or without padding and line ends. Empty if it is none.
 std::optional<std::string> decode(std::string_view text) {
@@ -41,7 +35,7 @@ std::optional<std::string> decode(std::string_view text) {
   const int length = EVP_DecodeBlock(bytes_of(out), bytes_of(padded), static_cast<int>(padded.size()));
   if (length < 0) return std::nullopt;
   out.resize(static_cast<std::size_t>(length) - padding);
-  return encode(out) == padded ? std::optional(std::move(out)) : std::nullopt;
+  return driftd::base64(out) == padded ? std::optional(std::move(out)) : std::nullopt;
 }
 
 Result<std::string> gunzip(const std::string& packed) {
@@ -88,7 +82,7 @@ bool has_pile_of_marks(const std::string& text) {
 Result<std::string> base64_bytes(std::string_view text) {
   const auto bytes = decode(strip(text));
   if (!bytes) return type_mismatch("base64", text);
-  return render(Value(encode(*bytes)));
+  return render(Value(driftd::base64(*bytes)));
 }
 
 std::string decoded(Encoding encoding, std::string text) {

@@ -57,6 +57,31 @@ TEST(Diff, ShowsNoValueThatTheSchemaCallsSensitive) {
       << "a secret that is wanted and not there";
 }
 
+TEST(Diff, ExplainsAValueThatIsNotOfItsTypeWithoutAnyPartOfIt) {
+  const TempDir folder;
+  const auto schema = folder.write("s.json", R"({"schema":"driftd-schema/1","dialect":2,"kind":"k","attributes":{
+      "y":{"type":"yaml"},"x":{"type":"xml"},"d":{"type":"duration"}}})");
+  const auto before = folder.write("a.json", R"({"y":"a: 1","x":"<a/>","d":"1s"})");
+  const auto after =
+      folder.write("b.json", R"({"y":"canary-1: 1\ncanary-1: 2","x":"<a canary-2='1' canary-2='2'/>","d":"canary-3"})");
+  const CommandResult outcome = driftd({"diff", "--explain", "--schema", schema, before, after});
+  EXPECT_EQ(outcome.code, kFinding);
+  EXPECT_THAT(outcome.out, HasSubstr("the new value is not of its type (expected yaml)"));
+  EXPECT_THAT(outcome.out, HasSubstr("the new value is not of its type (expected a duration)"));
+  EXPECT_THAT(outcome.out + outcome.err, Not(HasSubstr("canary")));
+}
+
+TEST(Diff, PartialTakesANameWithDotsOnceInWhateverSpelling) {
+  const TempDir folder;
+  const auto live = folder.write("live.json", R"({"a.b":1,"a":{"b":2}})");
+  EXPECT_EQ(driftd({"diff", "--partial", folder.write("name.json", R"({"a.b":1})"), live}).code, kOk);
+  EXPECT_EQ(driftd({"diff", "--partial", folder.write("other.json", R"({"a.b":2})"), live}).code, kFinding);
+  const auto twice = folder.write("twice.json", R"({"a.b":1,"[\"a.b\"]":2})");
+  const CommandResult refused = driftd({"diff", "--partial", twice, live});
+  EXPECT_EQ(refused.code, kUsage);
+  EXPECT_THAT(refused.err, HasSubstr("given twice"));
+}
+
 TEST(Diff, ShowsNoSensitivePartOfAnObjectThatIsReadAsAListOfOne) {
   const TempDir folder;
   const auto schema = folder.write("s.json", R"({"schema":"driftd-schema/1","dialect":2,"kind":"k","attributes":{

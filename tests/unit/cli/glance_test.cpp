@@ -37,6 +37,7 @@ TEST(Glance, ScalarsStandSideBySide) {
   EXPECT_THAT(lines("1", "2"), ElementsAre("~ 1 → 2"));
   EXPECT_THAT(lines("true", "\"true\""), ElementsAre("~ true → \"true\""));
   EXPECT_THAT(lines("1", "1"), IsEmpty());
+  EXPECT_THAT(lines(nullptr, nullptr), IsEmpty());
 }
 
 TEST(Glance, LongTextsAreShownAroundTheirFirstDifference) {
