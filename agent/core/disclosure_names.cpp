@@ -2,6 +2,7 @@
 // The table behind disclosure.hpp: which names and values of free-form maps are shown. Everything else is withheld.
 #include <algorithm>
 #include <array>
+#include <boost/unordered/unordered_flat_map.hpp>
 #include <cctype>
 
 #include "base/secret_text.hpp"
@@ -149,20 +150,40 @@ bool is_plain_url(std::string_view text) {
   return numbered && is_plain_path(host.substr(0, port)) && is_plain_path(rest.substr(host.size()));
 }
 
-}  // namespace
-
-bool suspicious_name(std::string_view name) {
-  const std::string plain = plain_name(name);
+bool is_suspicious(const std::string& plain) {
   if (is_one_of(kNamesOfThings, plain)) return false;
   return std::any_of(kSuspicious.begin(), kSuspicious.end(),
                      [&](std::string_view word) { return plain.find(word) != std::string::npos; });
 }
 
-bool harmless_name(std::string_view name) {
-  const std::string plain = plain_name(name);
+bool is_harmless(const std::string& plain) {
   if (is_one_of(kNames, plain) || is_one_of(kNamesOfThings, plain)) return true;
   return std::any_of(kEndings.begin(), kEndings.end(), [&](std::string_view end) { return plain.ends_with(end); });
 }
+
+struct NameTraits {
+  bool suspicious, harmless;
+};
+
+/// The same names come with each record, so each thread keeps what it found out about the last some thousand.
+NameTraits traits_of(std::string_view name) {
+  constexpr std::size_t kKept = 4'096, kLongestKept = 128;
+  thread_local boost::unordered_flat_map<std::string, NameTraits> known;
+  thread_local std::string key;
+  key.assign(name);
+  if (const auto found = known.find(key); found != known.end()) return found->second;
+  const std::string plain = plain_name(name);
+  const NameTraits out{is_suspicious(plain), is_harmless(plain)};
+  if (known.size() >= kKept) known.clear();
+  if (name.size() <= kLongestKept) known.emplace(key, out);
+  return out;
+}
+
+}  // namespace
+
+bool suspicious_name(std::string_view name) { return traits_of(name).suspicious; }
+
+bool harmless_name(std::string_view name) { return traits_of(name).harmless; }
 
 bool harmless_value(std::string_view text) {
   std::string lower(text.substr(0, 32));

@@ -66,7 +66,8 @@ class WorkerRedaction {
   }
 
   /// `path` names elements by index, as rules and patterns expect; `bound_path` is the one that digests are bound to.
-  void walk(const Path& path, const Path& bound_path, Value& value) const {
+  /// Both are as they were when it returns.
+  void walk(Path& path, Path& bound_path, Value& value) const {
     if (value.is_null()) return;
     const bool forged = value.object() != nullptr && value.object()->contains(kDigestMember);
     const AttributeRule& rule = schema_.rule(path);
@@ -78,19 +79,28 @@ class WorkerRedaction {
     if (rule.single && value.array() == nullptr) {
       // it is read as a list of one, so the rules of the elements hold for it
       const auto element_paths = forms_.element_paths(path, Value::Array{value});
-      return walk(path.child(0), element_paths.of(bound_path, 0), value);
+      return walk_below(path, Path::Index{0}, bound_path, element_paths.segment(0), value);
     }
     if (value.object() == nullptr && value.array() == nullptr) return leaf(path, bound_path, value);
     if (auto* object = value.object()) {
-      for (auto& [name, member] : *object) walk(path.child(name), bound_path.child(name), member);
+      for (auto& [name, member] : *object) walk_below(path, name, bound_path, name, member);
     }
     if (auto* array = value.array()) {
       const auto element_paths = forms_.element_paths(path, *array);
-      for (std::size_t i = 0; i < array->size(); ++i) walk(path.child(i), element_paths.of(bound_path, i), (*array)[i]);
+      for (std::size_t i = 0; i < array->size(); ++i)
+        walk_below(path, Path::Index{i}, bound_path, element_paths.segment(i), (*array)[i]);
     }
   }
 
  private:
+  void walk_below(Path& path, Path::Segment segment, Path& bound_path, Path::Segment bound, Value& value) const {
+    path.push(std::move(segment));
+    bound_path.push(std::move(bound));
+    walk(path, bound_path, value);
+    path.pop();
+    bound_path.pop();
+  }
+
   bool secret(const Path& path, const AttributeRule& rule) const {
     return rule.sensitive || rule.write_only ||
            std::any_of(named_.begin(), named_.end(), [&](const Glob& glob) { return glob.matches(path); });
@@ -235,7 +245,8 @@ Result<std::string> redact(std::string_view body, const ResourceId& id, const Ki
   for (const auto& path : sensitive) redaction.add(path);
   if (value.object()->contains(kDigestMember))
     return fail(Code::corrupt, "a record's body: \"$hmac\" is reserved for digests");
-  redaction.walk(Path(), Path(), value);
+  Path path, bound_path;
+  redaction.walk(path, bound_path, value);
   return render(value);
 }
 

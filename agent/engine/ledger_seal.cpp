@@ -10,6 +10,11 @@ namespace {
 
 bool holds_digests(const std::optional<std::string>& body) { return body && body->find("$hmac") != std::string::npos; }
 
+/// The member's name may be written with escapes.
+bool may_hold_digests(const std::string& body) {
+  return body.find("$hmac") != std::string::npos || body.find("\\u") != std::string::npos;
+}
+
 /// Seals each of `bodies`. `stopping` must outlive the task.
 Task<Status> seal_all(std::shared_ptr<const Context> context, std::vector<std::string*> bodies, const bool* stopping) {
   // one at a time, so that other backends' work is not delayed
@@ -36,7 +41,8 @@ Task<Status> Ledger::Page::seal() {
   std::vector<std::string*> bodies;
   for (std::size_t i = 0; i < readings_.size(); ++i) {
     auto* seen = std::get_if<core::Present>(&readings_[i].outcome);
-    if (seen != nullptr && !outdated_[i]) bodies.push_back(&seen->observation.body);
+    if (seen != nullptr && !outdated_[i] && may_hold_digests(seen->observation.body))
+      bodies.push_back(&seen->observation.body);
   }
   for (auto& write : extras_.declarations) {
     if (!write.withdrawn) bodies.push_back(&write.declaration.body);

@@ -215,10 +215,10 @@ Operation ChangeCollector::detect_operation() const {
 
 void ChangeCollector::compare(Value baseline, const Value& body) {
   const Observation& seen = seen_->observation;
-  for (auto& path : adopt_reread(context_, stored_, seen, body, baseline)) {
-    change_set_.replaced.push_back(std::move(path));
-    ++out_.suppressed["reread"];
-  }
+  const auto reread = adopt_reread(context_, stored_, seen, body, baseline);
+  change_set_.replaced.insert(change_set_.replaced.end(), reread.begin(), reread.end());
+  if (!reread.empty()) out_.suppressed["reread"] += reread.size();
+  bool moved = !reread.empty();  // the baseline
   const DiffOptions options{stored_.schema_revision, seen.unread, stored_.was_unread, false, nullptr, stored_.id,
                             context_.keys.get()};
   Difference found = diff(baseline, body, schema(), options);
@@ -243,6 +243,7 @@ void ChangeCollector::compare(Value baseline, const Value& body) {
   for (const auto& [path, value, same] : found.filled) {
     if (!same) change_set_.replaced.push_back(path);
     (void)assign(baseline, attribute_path(path), &value);
+    moved = true;
   }
   for (auto& change : found.changes) {
     change.cls = class_of(change, attribute_path(change.path));
@@ -251,18 +252,21 @@ void ChangeCollector::compare(Value baseline, const Value& body) {
     if (change.redacted && change.old_value) {  // the baseline, too, keeps only what may be shown
       const Result<Value> former = parse(*change.old_value);
       if (former) (void)assign(baseline, attribute_path(path), &*former);
+      moved = true;
     }
     if (schema_changed(change.path)) {
       rebaseline(baseline, change, "schema-revision");
+      moved = true;
     } else if (change.cls == ChangeClass::health) {
       rebaseline(baseline, change, "health");
+      moved = true;
     } else {
       judged = add_to_group(std::move(change), Against::baseline, operation);
     }
     if (judged) change_set_.replaced.push_back(path);
   }
   keep_was_unread(baseline);
-  out_.next.baseline = render(baseline);
+  if (moved) out_.next.baseline = render(baseline);
 }
 
 /// Returns what is expected of the resource. The first expectation that names a path wins; the config's come before the

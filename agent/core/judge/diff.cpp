@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 
 #include "core/judge/walk.hpp"
 #include "core/redact.hpp"
@@ -39,18 +38,27 @@ Glob Walk::glob_of(const std::string& text) {
 }
 
 void Walk::compare_members(const Path& path, const Value& before, const Value& after) {
-  std::set<std::string_view> names;
   const bool second = schema_.dialect() > 1;
   const bool fold_names = second && schema_.rule(path).fold_names;
   if (fold_names && !Forms::has_twin_names(before) && !Forms::has_twin_names(after))
     return compare_folded_members(path, before, after);
   const bool open = second && schema_.rule(path).open;
-  for (const auto& [name, member] : *before.object()) names.insert(name);
-  for (const auto& [name, member] : *after.object()) {
-    if (!open) names.insert(name);
+  const Value::Object &olds = *before.object(), &news = *after.object();
+  auto left = olds.begin();
+  auto right = news.begin();
+  while (left != olds.end() || right != news.end()) {  // both are sorted by name
+    const int order = left == olds.end() ? 1 : right == news.end() ? -1 : left->first.compare(right->first);
+    const Sides sides{order <= 0 ? &left->second : nullptr, order >= 0 ? &right->second : nullptr};
+    const std::string& name = order <= 0 ? left->first : right->first;
+    const bool compared = order <= 0 || !open;
+    if (compared && !same_at_sight(sides)) compare_attribute(path.child(name), sides, {&before, &after});
+    if (order <= 0) ++left;
+    if (order >= 0) ++right;
   }
-  for (const auto name : names)
-    compare_attribute(path.child(name), {before.find(name), after.find(name)}, {&before, &after});
+}
+
+bool Walk::same_at_sight(const Sides& sides) const {
+  return sight_counts_ && sides.before != nullptr && sides.after != nullptr && *sides.before == *sides.after;
 }
 
 void Walk::compare_folded_members(const Path& path, const Value& before, const Value& after) {

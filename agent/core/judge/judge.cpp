@@ -75,6 +75,8 @@ Judgement judge_present(const JudgeContext& context, const StoredResource& store
   const Result<Value> body = parse(seen.observation.body);
   if (!body)
     return judge_unknown(context, stored, {"unreadable body: " + body.error().message, seen.observation.observed_ns});
+  if (body->object() == nullptr)
+    return judge_unknown(context, stored, {"unreadable body: expected a JSON object", seen.observation.observed_ns});
   const Result<Value> baseline = baseline_of(stored);
   if (!baseline) {
     return judge_unknown(context, stored,

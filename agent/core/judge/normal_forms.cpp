@@ -323,9 +323,9 @@ std::optional<Forms::Keyed> Forms::keyed(const AttributeRule& rule, const Path& 
   return out;
 }
 
-Path Forms::ElementPaths::of(const Path& list, std::size_t at) const {
-  if (unordered) return list.selected("*");
-  return selectors.empty() ? list.child(at) : list.selected(selectors[at]);
+Path::Segment Forms::ElementPaths::segment(std::size_t at) const {
+  if (unordered) return Path::Selector{"*"};
+  return selectors.empty() ? Path::Segment(Path::Index{at}) : Path::Segment(Path::Selector{selectors[at]});
 }
 
 Forms::ElementPaths Forms::element_paths(const Path& list, const Value::Array& array) const {

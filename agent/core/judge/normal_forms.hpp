@@ -75,7 +75,8 @@ class Forms {
   struct ElementPaths {
     bool unordered = false;
     std::vector<std::string> selectors;  ///< by index; only for a list with keys
-    Path of(const Path& list, std::size_t at) const;
+    Path of(const Path& list, std::size_t at) const { return list.with(segment(at)); }
+    Path::Segment segment(std::size_t at) const;
   };
   ElementPaths element_paths(const Path& list, const Value::Array& array) const;
   /// Returns the path that a digest at `path` of `body` is bound to. `path` may name elements by index or by key.

@@ -25,6 +25,8 @@ class Walk {
   Walk(const KindSchema& schema, const DiffOptions& options) : schema_(schema), options_(options), forms_(schema) {
     for (const auto& unread : options.unread) unread_.push_back({glob_of(unread.path), unread.reason});
     for (const auto& path : options.was_unread) was_unread_.push_back(glob_of(path));
+    sight_counts_ =
+        schema.same_values_are_equal() && unread_.empty() && !options.declared_only && options.trace == nullptr;
   }
 
   Difference run(const Value& before, const Value& after);
@@ -39,6 +41,10 @@ class Walk {
   static Glob glob_of(const std::string& text);
 
   void compare_members(const Path& path, const Value& before, const Value& after);
+
+  /// Returns true if both values are there and the same before they are normalised, and nothing could make them unknown
+  /// or has to be told of them. Most of a changed resource did not change.
+  bool same_at_sight(const Sides& sides) const;
 
   /// Members are found by their names without ASCII case. Of two names that differ in case alone, the last one counts.
   void compare_folded_members(const Path& path, const Value& before, const Value& after);
@@ -141,6 +147,7 @@ class Walk {
   std::vector<UnreadPath> unread_;
   std::vector<Glob> was_unread_;
   Difference out_;
+  bool sight_counts_ = false;
   bool in_element_ = false;  ///< what is compared is part of an element of a list
   std::size_t pairs_ = 0;    ///< elements that were paired to be compared
   int suppressed_ = 0;       ///< attributes that differ as text but are equal

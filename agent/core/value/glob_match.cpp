@@ -49,7 +49,7 @@ bool wild_match(std::string_view pattern, std::string_view text) {
 }
 
 /// Marks a place as reached, and those behind it that `**` reaches without a further segment.
-void SegmentMatch::mark_reached(std::vector<bool>& places, std::size_t place) const {
+void SegmentMatch::mark_reached(Places& places, std::size_t place) const {
   places[place] = true;
   for (; place < glob_.size() && glob_[place] == "**"; ++place) places[place + 1] = true;
 }

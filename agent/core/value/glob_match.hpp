@@ -2,6 +2,7 @@
 // Matches globs; part of Glob (path.hpp). A match costs at most the length of the pattern times that of the text.
 #pragma once
 
+#include <boost/container/small_vector.hpp>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -31,13 +32,14 @@ class SegmentMatch {
   std::uint64_t steps() const { return steps_; }  ///< number of segment comparisons in the last run
 
  private:
+  using Places = boost::container::small_vector<bool, 24>;
   bool consume(const std::vector<Path::Segment>& path);
-  void mark_reached(std::vector<bool>& places, std::size_t place) const;
+  void mark_reached(Places& places, std::size_t place) const;
   bool advance(std::string_view segment);
   void match_joined(std::size_t place, std::string_view segment, std::size_t dots);
 
   const std::vector<std::string>& glob_;
-  std::vector<bool> now_, next_;  ///< a place is the number of pattern segments that are matched
+  Places now_, next_;  ///< a place is the number of pattern segments that are matched
   std::uint64_t steps_ = 0;
 };
 

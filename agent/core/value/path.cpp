@@ -218,6 +218,9 @@ Result<Glob> Glob::parse_path(std::string_view text) {
                                    " times, at most " + std::to_string(kMaxDoubleStars) +
                                    " are allowed; name the members between them");
   }
+  const auto plain = [](const std::string& segment) { return segment.find_first_of("*.") == std::string::npos; };
+  out.plain_front_ = plain(out.segments_.front());
+  out.plain_back_ = plain(out.segments_.back());
   return out;
 }
 
@@ -227,9 +230,22 @@ Glob Glob::of_name(std::string_view text) {
   return out;
 }
 
+/// Returns true if the first or last segments differ, which most pairs of a pattern and a path do. A name with dots may
+/// match several segments of the pattern, so it does not count.
+bool Glob::differs_at_sight(const Path& path) const {
+  const auto differ = [](const std::string& pattern, const Path::Segment& segment) {
+    const auto* name = std::get_if<std::string>(&segment);
+    return name != nullptr && *name != pattern && name->find('.') == std::string::npos;
+  };
+  const auto& segments = path.segments();
+  if (segments.empty()) return plain_front_;
+  return (plain_front_ && differ(segments_.front(), segments.front())) ||
+         (plain_back_ && differ(segments_.back(), segments.back()));
+}
+
 bool Glob::matches(const Path& path) const {
   if (!is_path_) return wild_match(text_, path.render());
-  return SegmentMatch(segments_).run(path.segments());
+  return !differs_at_sight(path) && SegmentMatch(segments_).run(path.segments());
 }
 
 Glob::Elements Glob::matches_elements(const Path& list) const {

@@ -33,6 +33,9 @@ class Path {
   Path selected(std::string_view key_equals_value) const;  ///< `name=x`
   Path with(Segment segment) const;                        ///< with this segment behind the others
 
+  void push(Segment segment) { segments_.push_back(std::move(segment)); }  ///< as with(), in place
+  void pop() { segments_.pop_back(); }                                     ///< takes the last segment off
+
   Path parent() const;  ///< without its last segment; empty if the path is empty
 
   const std::vector<Segment>& segments() const { return segments_; }
@@ -66,9 +69,12 @@ class Glob {
   const std::string& text() const { return text_; }
 
  private:
+  bool differs_at_sight(const Path& path) const;
+
   std::string text_;
   bool is_path_ = false;
-  std::vector<std::string> segments_;  ///< path globs: `*`, `**` or a pattern for one segment
+  bool plain_front_ = false, plain_back_ = false;  ///< the first, the last segment is one name without `*`
+  std::vector<std::string> segments_;              ///< path globs: `*`, `**` or a pattern for one segment
 };
 
 /// Returns the value at `path`, or nullptr. `[name=x]` selects the element whose member `name` renders as x.

@@ -92,6 +92,8 @@ class SchemaParser {
       return a.first.path.specificity() > b.first.path.specificity();
     });
     for (auto& [rule, members] : rules_) {
+      const bool plain = rule.masked.empty() && rule.hidden.empty() && !rule.default_by && rule.default_of.empty();
+      out_->same_values_are_equal_ = out_->same_values_are_equal_ && plain;
       out_->rules_.push_back(std::move(rule));
       if (out_->dialect() > 1) out_->members_.push_back(std::move(members));
     }

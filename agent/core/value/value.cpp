@@ -257,40 +257,29 @@ Result<Value> parse_with(od::parser& parser, std::string_view json, const ParseL
   return Walker(json, copy.data(), limits).run(document);
 }
 
-void append_string(std::string& out, std::string_view text) {
+/// Appends one character that a JSON string cannot have as it is.
+void append_escape(std::string& out, char c) {
   static constexpr char kHex[] = "0123456789abcdef";
-  out += '"';
-  for (const char c : text) {
-    switch (c) {
-      case '"':
-        out += "\\\"";
-        break;
-      case '\\':
-        out += "\\\\";
-        break;
-      case '\b':
-        out += "\\b";
-        break;
-      case '\f':
-        out += "\\f";
-        break;
-      case '\n':
-        out += "\\n";
-        break;
-      case '\r':
-        out += "\\r";
-        break;
-      case '\t':
-        out += "\\t";
-        break;
-      default:
-        if (static_cast<unsigned char>(c) < 0x20) {
-          out += {'\\', 'u', '0', '0', kHex[c >> 4 & 15], kHex[c & 15]};
-        } else {
-          out += c;
-        }
-    }
+  static constexpr std::string_view kPlain = "\"\\\b\f\n\r\t", kLetters = "\"\\bfnrt";
+  const auto at = kPlain.find(c);
+  if (at != std::string_view::npos) {
+    out += {'\\', kLetters[at]};
+  } else {
+    out += {'\\', 'u', '0', '0', kHex[c >> 4 & 15], kHex[c & 15]};
   }
+}
+
+void append_string(std::string& out, std::string_view text) {
+  out += '"';
+  std::size_t from = 0;  // of what is copied as it is
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const char c = text[at];
+    if (static_cast<unsigned char>(c) >= 0x20 && c != '"' && c != '\\') continue;
+    out.append(text, from, at - from);
+    append_escape(out, c);
+    from = at + 1;
+  }
+  out.append(text, from);
   out += '"';
 }
 

@@ -1,29 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pairs of bodies of real resource types, under the schemas of examples/schemas: what is noise and what is a change.
-#include <gtest/gtest.h>
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <map>
-#include <sstream>
 
-#include "core/judge/expected.hpp"
-#include "core/value/schema.hpp"
+#include "golden/corpus/pairs.hpp"
 
 namespace driftd::core {
 namespace {
 
+const std::filesystem::path kSource = DRIFTD_SOURCE_DIR;
+
 namespace fs = std::filesystem;
 
-const fs::path kSource = DRIFTD_SOURCE_DIR;
 constexpr int kHardPairsAsWanted = 51;  ///< of *.hard.json
-
-std::string content_of(const fs::path& file) {
-  std::ostringstream text;
-  text << std::ifstream(file).rdbuf();
-  return text.str();
-}
 
 /// `hard`: the pairs that the dialect could not express when they were written.
 std::vector<fs::path> corpus(bool hard = false) {
@@ -36,59 +26,20 @@ std::vector<fs::path> corpus(bool hard = false) {
   return out;
 }
 
-Value load(const fs::path& file) {
-  auto value = parse(content_of(file));
-  EXPECT_TRUE(value) << file << ": " << (value ? "" : value.error().message);
-  return value ? *value : Value(Value::Object{});
-}
-
-std::string text(const Value& value, std::string_view member) {
-  const Value* found = value.find(member);
-  return found != nullptr && found->string() != nullptr ? *found->string() : "";
-}
-
-/// `drift a.b; unknown c`, or `equal`. What is filled in counts as equal.
-std::string verdict(const Difference& difference) {
-  std::string out;
-  for (const auto& change : difference.changes) out += (out.empty() ? "" : "; ") + ("drift " + change.path);
-  for (const auto& unknown : difference.unknown) out += (out.empty() ? "" : "; ") + ("unknown " + unknown.path);
-  return out.empty() ? "equal" : out;
-}
-
-Difference compare(const Value& pair, const KindSchema& schema, std::vector<Step>& steps) {
-  const Value* before = pair.find("old");
-  const Value* after = pair.find("new");
-  DiffOptions options;
-  options.old_revision = schema.revision();
-  options.trace = &steps;
-  if (pair.find("declared") == nullptr) return diff(*before, *after, schema, options);
-  return diff_expected(expand_declared(*before, *after, schema), *after, schema, options);
-}
-
-std::string explanation(const std::vector<Step>& steps) {
-  std::string out;
-  for (const auto& step : steps) {
-    if (step.verdict != "equal")
-      out += "\n  " + step.path + ": " + step.reason + "\n    " + step.rule + "\n    " + step.old_norm + "\n    " +
-             step.new_norm;
-  }
-  return out;
-}
-
 class Corpus : public testing::TestWithParam<fs::path> {};
 
 TEST_P(Corpus, EveryPairHasItsVerdict) {
   const Value file = load(GetParam());
-  const fs::path schema_file = kSource / "examples/schemas" / (text(file, "schema") + ".json");
-  const auto schema = KindSchema::parse(content_of(schema_file));
-  ASSERT_TRUE(schema) << schema_file << ": " << schema.error().message;
+  const auto schema = schema_of(kSource, file);
+  ASSERT_TRUE(schema) << GetParam() << ": " << schema.error().message;
   const Value* pairs = file.find("pairs");
   ASSERT_TRUE(pairs != nullptr && pairs->array() != nullptr);
   int quiet = 0, drift = 0;
   for (const auto& pair : *pairs->array()) {
     ASSERT_TRUE(pair.find("old") != nullptr && pair.find("new") != nullptr) << render(pair);
     std::vector<Step> steps;
-    EXPECT_EQ(verdict(compare(pair, **schema, steps)), text(pair, "is")) << text(pair, "name") << explanation(steps);
+    EXPECT_EQ(verdict(compare(pair, *pair.find("old"), *pair.find("new"), **schema, steps)), text(pair, "is"))
+        << text(pair, "name") << explanation(steps);
     ++(text(pair, "is").find("drift") == std::string::npos ? quiet : drift);
   }
   EXPECT_GT(quiet, 0);
@@ -112,14 +63,14 @@ TEST(CorpusTable, NothingCriesAndNothingIsMissed) {
   std::map<std::string, Row> table;
   for (const auto& path : corpus()) {
     const Value file = load(path);
-    const auto schema = KindSchema::parse(content_of(kSource / "examples/schemas" / (text(file, "schema") + ".json")));
+    const auto schema = schema_of(kSource, file);
     ASSERT_TRUE(schema) << path;
     Row& row = table[path.parent_path().filename().string()];
     ++row.types;
     for (const auto& pair : *file.find("pairs")->array()) {
       std::vector<Step> steps;
       const bool wants_drift = text(pair, "is").find("drift") != std::string::npos;
-      const bool cries = !compare(pair, **schema, steps).changes.empty();
+      const bool cries = !compare(pair, *pair.find("old"), *pair.find("new"), **schema, steps).changes.empty();
       ++(wants_drift ? row.drift : row.quiet);
       row.cried += cries && !wants_drift;
       row.missed += !cries && wants_drift;
@@ -142,12 +93,13 @@ TEST(CorpusTable, HardPairsComeOutAsWantedAtLeastAsOftenAsBefore) {
   int pairs = 0, wanted = 0;
   for (const auto& path : corpus(true)) {
     const Value file = load(path);
-    const auto schema = KindSchema::parse(content_of(kSource / "examples/schemas" / (text(file, "schema") + ".json")));
+    const auto schema = schema_of(kSource, file);
     ASSERT_TRUE(schema) << path;
     for (const auto& pair : *file.find("pairs")->array()) {
       EXPECT_NE(text(pair, "why"), "") << path << " " << text(pair, "name");
       std::vector<Step> steps;
-      const bool as_wanted = verdict(compare(pair, **schema, steps)) == text(pair, "is");
+      const bool as_wanted =
+          verdict(compare(pair, *pair.find("old"), *pair.find("new"), **schema, steps)) == text(pair, "is");
       ++pairs;
       wanted += as_wanted;
     }
