@@ -30,36 +30,31 @@ void Index::tally(const Entry& entry, int sign) {
 
 void Index::put(const core::ResourceId& id, Entry entry) {
   entry.kind = kind_number(id.kind);
-  const auto [at, fresh] = entries_.try_emplace(key(id), entry);
-  if (!fresh) tally(at->second, -1);
-  at->second = entry;
+  const auto [at, fresh] = entries_.insert(key(id));
+  if (!fresh) tally(*at, -1);
+  *at = entry;
   tally(entry, 1);
 }
 
-Index::Entry* Index::find(const core::ResourceId& id) {
-  const auto found = entries_.find(key(id));
-  return found == entries_.end() ? nullptr : &found->second;
+Index::Entry* Index::find(const core::ResourceId& id) { return entries_.find(key(id)); }
+
+void Index::forget(const Digest& resource, const Entry& entry) {
+  tally(entry, -1);
+  forgotten_asked_ = std::max<std::uint64_t>(forgotten_asked_, entry.asked);
+  versions_.erase(resource);
+  entries_.erase(resource);
 }
 
 void Index::erase(const core::ResourceId& id) {
-  const auto found = entries_.find(key(id));
-  if (found == entries_.end()) return;
-  tally(found->second, -1);
-  forgotten_asked_ = std::max<std::uint64_t>(forgotten_asked_, found->second.asked);
-  entries_.erase(found);
-  versions_.erase(key(id));
+  if (const Entry* known = find(id)) forget(key(id), Entry(*known));
 }
 
 void Index::erase_absent() {
-  for (auto at = entries_.begin(); at != entries_.end();) {
-    const Entry& entry = at->second;
-    const auto here = at++;
-    if (!is_absent(entry)) continue;
-    tally(entry, -1);
-    forgotten_asked_ = std::max<std::uint64_t>(forgotten_asked_, entry.asked);
-    versions_.erase(here->first);
-    entries_.erase(here);
-  }
+  std::vector<std::pair<Digest, Entry>> gone;
+  entries_.for_each([&](const Digest& resource, const Entry& entry) {
+    if (is_absent(entry)) gone.emplace_back(resource, entry);
+  });
+  for (const auto& [resource, entry] : gone) forget(resource, entry);
 }
 
 void Index::add(const Entry& entry, std::uint32_t run, Count& to) {
@@ -74,15 +69,15 @@ Index::Count Index::count(const std::string& kind, std::uint32_t run) const {
   const auto known = std::find(kinds_.begin(), kinds_.end(), kind);
   if (known == kinds_.end()) return out;
   const auto number = static_cast<std::uint16_t>(known - kinds_.begin());
-  for (const auto& [id, entry] : entries_) {
+  entries_.for_each([&](const Digest&, const Entry& entry) {
     if (entry.kind == number) add(entry, run, out);
-  }
+  });
   return out;
 }
 
 std::map<std::string, Index::Count> Index::counts(std::uint32_t run) const {
   std::vector<Count> all(kinds_.size());
-  for (const auto& [id, entry] : entries_) add(entry, run, all[entry.kind]);
+  entries_.for_each([&](const Digest&, const Entry& entry) { add(entry, run, all[entry.kind]); });
   std::map<std::string, Count> out;
   for (std::size_t i = 0; i < all.size(); ++i) out[kinds_[i]] = all[i];
   return out;

@@ -11,6 +11,7 @@
 
 #include "base/digest.hpp"
 #include "core/ports/store.hpp"
+#include "engine/resource_table.hpp"
 
 namespace driftd::engine {
 
@@ -73,18 +74,19 @@ class Index {
   std::vector<std::string> kinds() const { return kinds_; }
 
  private:
-  struct Hash {
-    std::size_t operator()(const Digest& d) const { return static_cast<std::size_t>(d.low); }
-  };
   /// Names are not kept, so a digest of them is the key.
   static Digest key(const core::ResourceId& id) { return digest(0, {id.kind, id.id}); }
   static std::uint64_t mark(const std::string& version) { return digest(0, {version}).low; }
 
-  boost::unordered_flat_map<Digest, Entry, Hash> entries_;
+  struct Hash {
+    std::size_t operator()(const Digest& d) const { return static_cast<std::size_t>(d.low); }
+  };
+  ResourceTable<Entry> entries_;
   boost::unordered_flat_map<Digest, std::uint64_t, Hash> versions_;  ///< of resources of `versioned` kinds
   struct Tally {
     std::int64_t present = 0, open = 0, absent = 0;
   };
+  void forget(const Digest& resource, const Entry& entry);
   void tally(const Entry& entry, int sign);  ///< `sign`: 1 adds it to the counts, -1 takes it off
   static void add(const Entry& entry, std::uint32_t run, Count& to);
 
