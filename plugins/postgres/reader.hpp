@@ -9,6 +9,7 @@
 
 #include "postgres/client.hpp"
 #include "postgres/database_schedule.hpp"
+#include "postgres/guc_types.hpp"
 #include "postgres/mapping.hpp"
 #include "postgres/queries.hpp"
 
@@ -33,6 +34,9 @@ class Reader {
 
   /// Returns the server's system_identifier; empty if we have no right to read it.
   const std::string& system();
+
+  /// Returns how the server reads settings; empty if none of the kinds has any, or if pg_settings may not be read.
+  GucTypes guc_types();
 
   /// Lists a kind. A failure that concerns only this kind is in `missing`; any other is thrown.
   Listing list(const std::string& kind);
