@@ -56,6 +56,7 @@ class Reader {
   std::string hashes();
   Listing list_of_server(const std::string& kind);
   Records map(const std::string& kind, const Rows& rows) const;
+  Records ident(const Rows& rows) const;
   void check_same_system(Client& client, std::chrono::milliseconds timeout);
   using Time = std::chrono::steady_clock::time_point;
   /// Returns the time at which this part of the remaining time of the call is used up.

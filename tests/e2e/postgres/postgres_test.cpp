@@ -89,10 +89,14 @@ TEST_F(PostgresLine, EveryKindChangesAndReverts) {
   EXPECT_TRUE(arrives({"db", "file_setting/postgresql.auto.conf:work_mem", "config.updated", "reverted", {}, {}}));
   const std::string hba_file = server_.data_folder() + "/pg_hba.conf", hba = read_file(hba_file);
   std::ofstream(hba_file, std::ios::app) << "host all intruder 10.0.0.0/8 scram-sha-256\n";
-  const std::string rules = server_.value("SELECT count(*) FROM pg_hba_file_rules");
-  EXPECT_TRUE(arrives({"db", "hba_rule/" + rules, "config.updated", "pending", "created", {}}));
+  EXPECT_TRUE(arrives({"db", "hba/pg_hba.conf", "config.updated", "pending", "changed", "rules"}));
   std::ofstream(hba_file, std::ios::trunc) << hba;
-  EXPECT_TRUE(arrives({"db", "hba_rule/" + rules, "config.updated", "reverted", {}, {}}));
+  EXPECT_TRUE(arrives({"db", "hba/pg_hba.conf", "config.updated", "reverted", {}, "rules"}));
+  const std::string ident_file = server_.data_folder() + "/pg_ident.conf", ident = read_file(ident_file);
+  std::ofstream(ident_file, std::ios::app) << "m intruder postgres\n";
+  EXPECT_TRUE(arrives({"db", "ident/pg_ident.conf", "config.updated", "pending", "changed", "mappings"}));
+  std::ofstream(ident_file, std::ios::trunc) << ident;
+  EXPECT_TRUE(arrives({"db", "ident/pg_ident.conf", "config.updated", "reverted", {}, "mappings"}));
   expect_pending_then_reverted("role/app", "create_db", "ALTER ROLE app CREATEDB", "ALTER ROLE app NOCREATEDB");
   expect_pending_then_reverted("role/app", "memberships", "GRANT pg_monitor TO app", "REVOKE pg_monitor FROM app");
   expect_pending_then_reverted("database/shop", "connection_limit", "ALTER DATABASE shop CONNECTION LIMIT 7",

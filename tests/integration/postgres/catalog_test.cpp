@@ -44,7 +44,7 @@ TEST_F(PostgresCatalog, EveryKindIsWholeAcrossDatabasesAndAnIdleServerIsUnchange
   const auto seen = p.refresh();
   ASSERT_EQ(seen.status, DRIFTD_OK);
   EXPECT_THAT(seen.diagnostics, testing::IsEmpty());
-  EXPECT_EQ(seen.complete.size(), 13u);
+  EXPECT_EQ(seen.complete.size(), 14u);
   EXPECT_NE(seen.find("extension", "postgres.plpgsql"), nullptr);
   EXPECT_NE(seen.find("extension", "shop.plpgsql"), nullptr);
   EXPECT_NE(seen.find("schema", "shop.public"), nullptr);

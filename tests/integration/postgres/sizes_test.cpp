@@ -44,7 +44,7 @@ class PostgresSizes : public testing::Test {
                      const std::string& path) const {
     ASSERT_EQ(seen.status, DRIFTD_OK) << seen.diagnostics.front().text;
     EXPECT_THAT(seen.diagnostics, IsEmpty()) << seen.diagnostics.front().text;
-    EXPECT_EQ(seen.complete.size(), 13u);
+    EXPECT_EQ(seen.complete.size(), 14u);
     const auto* record = seen.find(kind, id);
     ASSERT_NE(record, nullptr);
     ASSERT_EQ(record->unread.size(), 1u) << kind << "/" << id;
@@ -57,7 +57,7 @@ class PostgresSizes : public testing::Test {
 
 TEST_F(PostgresSizes, SettingsOfHundredsOfMegabytesAreUnreadAndNeverFetched) {
   auto p = postgres_probe(server_.endpoint(), {{"databases", "*"}});
-  ASSERT_EQ(p.refresh().complete.size(), 13u);
+  ASSERT_EQ(p.refresh().complete.size(), 14u);
   as_mallory(long_settings("ALTER ROLE mallory", 264));
   const long before = peak_kib();
   const auto seen = p.refresh();
@@ -105,7 +105,7 @@ TEST_F(PostgresSizes, SettingsInManyDatabasesHaveOneBoundTogether) {
   as_mallory("ALTER ROLE mallory IN DATABASE shop SET work_mem = '7MB'");
   auto p = postgres_probe(server_.endpoint());
   const auto seen = p.refresh();
-  EXPECT_EQ(seen.complete.size(), 13u);
+  EXPECT_EQ(seen.complete.size(), 14u);
   const auto* mallory = seen.find("role", "mallory");
   ASSERT_NE(mallory, nullptr);
   ASSERT_EQ(mallory->unread.size(), 2u);
