@@ -225,7 +225,7 @@ Task<void> Runner::reload(core::BackendSpec spec) {
 
 Task<Result<std::vector<core::Step>>> Runner::explain(core::ResourceId id, std::string path) {
   const auto self = shared_from_this();
-  auto steps = co_await engine::explain(context_, ledger_, std::move(id), std::move(path));
+  auto steps = co_await engine::explain(context_, ledger_, *session_, std::move(id), std::move(path));
   co_return steps;
 }
 
