@@ -49,15 +49,25 @@ void Index::erase(const core::ResourceId& id) {
   entries_.erase(found);
 }
 
-void Index::erase_absent() {
+template <class Which>
+void Index::erase_each(Which which) {
   for (auto at = entries_.begin(); at != entries_.end();) {
     const Entry& entry = at->second;
     const auto here = at++;
-    if (!is_absent(entry)) continue;
+    if (!which(entry)) continue;
     tally(entry, -1);
     forgotten_asked_ = std::max<std::uint64_t>(forgotten_asked_, entry.asked);
     entries_.erase(here);
   }
+}
+
+void Index::erase_absent() {
+  erase_each([](const Entry& entry) { return is_absent(entry); });
+}
+
+void Index::erase_kind(const std::string& kind) {
+  const auto number = kind_number(kind);
+  erase_each([number](const Entry& entry) { return entry.kind == number; });
 }
 
 void Index::add(const Entry& entry, std::uint32_t run, Count& to) {

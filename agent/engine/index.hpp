@@ -43,6 +43,7 @@ class Index {
   /// Returns the entry, or nullptr. The caller must not change `present` and `open`: put() keeps counts of them.
   Entry* find(const core::ResourceId& id);
   void erase(const core::ResourceId& id);
+  void erase_kind(const std::string& kind);
   void erase_absent();          ///< erases entries without a resource and without open drifts
   std::int64_t absent() const;  ///< how many erase_absent() would erase
   /// The latest Entry::asked among the erased entries.
@@ -75,6 +76,8 @@ class Index {
   struct Tally {
     std::int64_t present = 0, open = 0, absent = 0;
   };
+  template <class Which>
+  void erase_each(Which which);              ///< erases the entries for which `which` returns true
   void tally(const Entry& entry, int sign);  ///< `sign`: 1 adds it to the counts, -1 takes it off
   static void add(const Entry& entry, std::uint32_t run, Count& to);
 
