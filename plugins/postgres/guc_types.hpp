@@ -40,7 +40,6 @@ class GucTypes {
   /// Returns true if both texts mean the same to this GUC. Two different texts of an unknown GUC, or of one with a
   /// class (`my.setting`), never do.
   bool same(std::string_view name, std::string_view before, std::string_view after) const;
-  bool empty() const { return types_.empty(); }
 
  private:
   std::map<std::string, GucType, std::less<>> types_;

@@ -74,7 +74,7 @@ class Server final : public sdk::Instance {
   std::mutex mutex_;
   std::map<Use, std::unique_ptr<Client>> idle_;
   std::pair<std::string, std::size_t> listed_;  ///< by the last refresh that could not be sure of it
-  std::shared_ptr<const GucTypes> guc_types_ = std::make_shared<const GucTypes>();  ///< as last read
+  std::shared_ptr<const GucTypes> guc_types_;   ///< as last read; null before that
 };
 
 Server::Borrowed::Borrowed(Server& from, sdk::Call& call, Use use) : from_(from), use_(use) {
@@ -191,9 +191,9 @@ void Server::read(sdk::Call& call, std::span<const sdk::Identity> ids) {
 /// Reads how the server reads settings, before the host is given any: it asks diff() about them at once.
 void Server::note_guc_types(Reader& reader) {
   auto types = reader.guc_types();
-  if (types.empty()) return;
+  if (!types) return;
   const std::lock_guard lock(mutex_);
-  guc_types_ = std::make_shared<const GucTypes>(std::move(types));
+  guc_types_ = std::make_shared<const GucTypes>(*std::move(types));
 }
 
 std::vector<sdk::Verdict> Server::diff(const sdk::Identity& id, std::span<const sdk::Change> changes) {
@@ -209,6 +209,10 @@ std::vector<sdk::Verdict> Server::diff(const sdk::Identity& id, std::span<const 
     const auto before = nlohmann::json::parse(change.old_value, nullptr, false);
     const auto after = nlohmann::json::parse(change.new_value, nullptr, false);
     if (!before.is_string() || !after.is_string()) continue;  // added, removed, or a digest
+    if (!types) {                                             // the worker that listed them has ended since
+      out.push_back({change.index, DRIFTD_VERDICT_UNSETTLED, "how the server reads its settings is not known yet"});
+      continue;
+    }
     if (!types->same(name, before.get<std::string>(), after.get<std::string>())) continue;
     out.push_back({change.index, DRIFTD_VERDICT_EQUIVALENT, "both texts mean the same value of " + name});
   }
@@ -290,7 +294,7 @@ sdk::Plugin make_plugin() {
   const auto documents = nlohmann::json::parse(driftd_schema_json);
   sdk::Plugin out;
   out.describe = nlohmann::json{{"id", "postgres"},
-                                {"version", "0.2.0"},
+                                {"version", "0.3.0"},
                                 {"types", {"postgres", "postgresql"}},
                                 {"kinds", kKinds},
                                 {"extensions", {{{"id", "driftd.watch"}, {"revision", 1}}}},

@@ -77,18 +77,18 @@ const std::string& Reader::system() {
   return *system_;
 }
 
-GucTypes Reader::guc_types() {
+std::optional<GucTypes> Reader::guc_types() {
   const auto has_settings = [](const std::string& kind) {
     return kind == "setting" || kind == "file_setting" || kind == "role" || kind == "database";
   };
-  if (std::none_of(kinds_.begin(), kinds_.end(), has_settings)) return {};
+  if (std::none_of(kinds_.begin(), kinds_.end(), has_settings)) return std::nullopt;
   try {
     return GucTypes(client_.query(call_, guc_types_query()));
   } catch (const sdk::Failure& e) {
     if (!of_a_kind(e)) throw;
     call_.log(DRIFTD_LOG_WARN, "the types of settings cannot be read, so their texts are compared",
               {{"why", e.what()}});
-    return {};
+    return GucTypes();
   }
 }
 

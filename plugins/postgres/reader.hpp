@@ -35,8 +35,9 @@ class Reader {
   /// Returns the server's system_identifier; empty if we have no right to read it.
   const std::string& system();
 
-  /// Returns how the server reads settings; empty if none of the kinds has any, or if pg_settings may not be read.
-  GucTypes guc_types();
+  /// Returns how the server reads settings: no types if pg_settings may not be read. Empty if none of the kinds has
+  /// settings.
+  std::optional<GucTypes> guc_types();
 
   /// Lists a kind. A failure that concerns only this kind is in `missing`; any other is thrown.
   Listing list(const std::string& kind);
