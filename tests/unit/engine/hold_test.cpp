@@ -340,6 +340,19 @@ TEST_F(HeldEngine, WhatTheDiffDemotesIsNoDriftAndExplainGivesItsReason) {
   EXPECT_THAT(failed[0].reason, testing::HasSubstr("the provider's diff failed: the diff crashed"));
 }
 
+TEST_F(HeldEngine, ADriftWhoseValueIsBackInAFormThatTheDiffCallsEqualIsReverted) {
+  line_->world->diffs = true;
+  baseline();
+  line_->world->resources[thing(1)] = R"({"partitions":9})";
+  refresh();
+  ASSERT_THAT(line_->drifts(), SizeIs(1));
+  line_->world->equivalent = {thing(1)};
+  line_->world->resources[thing(1)] = R"({"partitions":3.5})";
+  refresh();
+  EXPECT_THAT(line_->drifts(), testing::IsEmpty());
+  EXPECT_EQ(line_->drifts(true).at(0).status, core::DriftStatus::reverted);
+}
+
 /// "Unchanged since the cursor" would leave the question open until something else changes.
 TEST_F(HeldEngine, WhatTheDiffCouldNotSayIsAskedAgainInTheNextCycleOfAProviderWithCursors) {
   line_->world->diffs = true;
