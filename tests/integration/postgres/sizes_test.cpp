@@ -3,6 +3,7 @@
 // measures them: if one is too long, only its length reaches us, and all other records and attributes are still read.
 #include <gmock/gmock.h>
 #include <sys/resource.h>
+#include <fstream>
 
 #include "fixture.hpp"
 #include "support/patience.hpp"
@@ -150,6 +151,30 @@ TEST_F(PostgresSizes, AGrantListThatNoRecordTakesIsUnreadAlone) {
   EXPECT_EQ(seen.find("schema", "shop.wide")->unread[0].path, "grants");
   EXPECT_EQ(seen.body("schema", "shop.wide")["owner"], "postgres");
   EXPECT_TRUE(seen.find("schema", "shop.public")->unread.empty());
+}
+
+/// The list of rules is one value: what a record cannot hold is unread, and not a shorter list.
+TEST(PostgresHbaSizes, TenThousandRulesAreReadAndTwiceAsManyAreUnread) {
+  PostgresServer server;
+  server.sql(readme_grants("postgres", "sql"));
+  auto p = postgres_probe(server.endpoint(), {{"include", {"hba"}}});
+  const auto append = [&](int count) {
+    std::ofstream out(server.data_folder() + "/pg_hba.conf", std::ios::app);
+    for (int i = 0; i < count; ++i) out << "hostssl all u" << i << " 10.0.0.0/8 cert map=m\n";
+  };
+  append(10'000);
+  const auto whole = p.refresh();
+  ASSERT_EQ(whole.status, DRIFTD_OK);
+  EXPECT_THAT(whole.find("hba", "pg_hba.conf")->unread, testing::IsEmpty());
+  EXPECT_GE(whole.body("hba", "pg_hba.conf")["rules"].size(), 10'000u);
+  append(10'000);
+  const auto more = p.refresh();
+  ASSERT_EQ(more.complete.count("hba"), 1u);
+  const auto* record = more.find("hba", "pg_hba.conf");
+  ASSERT_EQ(record->unread.size(), 1u);
+  EXPECT_EQ(record->unread[0].path, "rules");
+  EXPECT_THAT(record->unread[0].reason, HasSubstr("90,000 values"));
+  EXPECT_FALSE(more.body("hba", "pg_hba.conf").contains("rules"));
 }
 
 }  // namespace

@@ -68,8 +68,13 @@ TEST_F(FormerKind, RetiresItsOpenDriftsWithAnEventThatSaysWhy) {
   world().resources.erase(rule(4));
   line_->refresh();
   ASSERT_THAT(line_->drifts(), SizeIs(2));
+  const std::size_t before = line_->events().size();
   restart();
   cycle();
+  const auto events = line_->events();
+  ASSERT_EQ(events.size(), before + 2);
+  EXPECT_THAT(events.back().resource, testing::StartsWith("rule/r"));
+  EXPECT_THAT(events.back().payload, HasSubstr("the provider has no kind rule any more"));
   EXPECT_THAT(line_->drifts(), IsEmpty());
   const auto all = line_->drifts(true);
   ASSERT_THAT(all, SizeIs(2));
