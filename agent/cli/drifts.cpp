@@ -31,6 +31,26 @@ void print_cut(const Context& context, const core::Value::Array& drifts) {
                 << " drifts are cut: driftd drifts --drift ID -o json shows one of them whole\n";
 }
 
+/// Asks again for drifts whose values the agent cut, one by one: what differs in a long list can only be told from the
+/// whole values. Those beyond the limit, and those that ended meanwhile, stay as they are.
+void fetch_whole(const Context& context, const Query& query, core::Value::Array& drifts) {
+  constexpr int kMaxFetched = 20;
+  int fetched = 0;
+  for (auto& drift : drifts) {
+    if (!is_cut_short(drift) || fetched == kMaxFetched) continue;
+    ++fetched;
+    Query one{{"drift", text(drift, "id")}};
+    if (const auto all = query.find("all"); all != query.end()) one.insert(*all);
+    const auto answer = context.client().get("/v1/drifts", one);
+    if (!answer) {
+      context.streams.err << "driftd: drift " << printable(text(drift, "id"))
+                          << " is shown cut: " << answer.error().message << "\n";
+      continue;
+    }
+    if (auto found = list(*answer, "drifts"); found.size() == 1) drift = std::move(found.front());
+  }
+}
+
 /// `3f2a9c1d@9b1c  kafka  topic/orders`, and below it class, status and when it was opened.
 void print_head(const Context& context, const core::Value& drift) {
   const std::string ref = text(drift, "ref");  // empty if the drift is closed or no agent answered
@@ -95,9 +115,11 @@ void add_drifts(CLI::App& app, Context& context) {
     if (*all) (*query)["all"] = "true";
     const auto answer = context.client().get("/v1/drifts", *query);
     context.exit = context.print(answer, [&](const auto& value) {
-      print_drifts(context, list(value, "drifts"));
-      print_cut(context, list(value, "drifts"));
-      print_omitted(context, value, list(value, "drifts").size());
+      auto drifts = list(value, "drifts");
+      fetch_whole(context, *query, drifts);
+      print_drifts(context, drifts);
+      print_cut(context, drifts);
+      print_omitted(context, value, drifts.size());
     });
     if (answer && !*all && !list(*answer, "drifts").empty()) context.exit = kFinding;
   });

@@ -77,6 +77,34 @@ class Glance {
     lines_.push_back({sign, path.empty() ? text : path + ": " + text});
   }
 
+  /// An element, and before it what happened to it. One that does not fit into the line goes on in up to three more,
+  /// which begin behind its commas; a larger one is named by its members.
+  void add_element(char sign, const std::string& path, const std::string& what, const Value& element) {
+    const std::size_t width = room(path);
+    const std::string whole = core::render(element);
+    const auto parts = at_commas(whole, width);
+    if (what.size() + whole.size() <= width || parts.empty())
+      return add(sign, path, what + short_form(element, width - std::min(what.size(), width - 16)));
+    if (!what.empty()) add(sign, path, what);
+    if (what.empty()) add(sign, path, parts.front());
+    for (std::size_t i = what.empty() ? 1 : 0; i < parts.size(); ++i) lines_.push_back({' ', parts[i]});
+  }
+
+  /// Returns the text in at most three parts of at most `width` bytes; empty if that is not possible.
+  static std::vector<std::string> at_commas(const std::string& whole, std::size_t width) {
+    constexpr std::size_t kMaxParts = 3;
+    std::vector<std::string> out;
+    for (std::size_t at = 0; at < whole.size();) {
+      const bool rest = whole.size() - at <= width;
+      const std::size_t comma = whole.rfind(',', at + width - 1);
+      if (out.size() == kMaxParts || (!rest && (comma == std::string::npos || comma < at))) return {};
+      const std::size_t end = rest ? whole.size() : comma + 1;
+      out.push_back(whole.substr(at, end - at));
+      at = end;
+    }
+    return out;
+  }
+
   void objects(const std::string& path, const Value& before, const Value& after) {
     std::map<std::string, bool> names;
     for (const auto& [name, member] : *before.object()) names[name] = true;
@@ -90,12 +118,12 @@ class Glance {
     const ListDifference found = difference(before, after);
     for (const auto& [left, right] : found.changed)
       compare(path + "[" + std::to_string(left) + "]", &before[left], &after[right]);
-    for (const auto at : found.removed) add('-', path, short_form(before[at], room(path)));
-    for (const auto at : found.added) add('+', path, short_form(after[at], room(path)));
+    for (const auto at : found.removed) add_element('-', path, {}, before[at]);
+    for (const auto at : found.added) add_element('+', path, {}, after[at]);
     for (const auto& [left, right] : found.moved) {
-      add('~', path,
-          "moved from place " + std::to_string(left + 1) + " to " + std::to_string(right + 1) + ": " +
-              short_form(before[left], room(path)));
+      const std::string what =
+          "moved from place " + std::to_string(left + 1) + " to " + std::to_string(right + 1) + ": ";
+      add_element('~', path, what, before[left]);
     }
     if (found.another_order) add('~', path, "the same elements in another order");
   }

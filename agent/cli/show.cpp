@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/show.hpp"
 
+#include <algorithm>
+
 #include "cli/glance_list.hpp"
 
 namespace driftd::cli {
 namespace {
 
 constexpr std::size_t kColumns = 80;
+
+bool is_leaf(const core::Value& value) { return value.object() == nullptr && value.array() == nullptr; }
 
 /// Prints `label: text` in lines of at most 80 columns, broken at spaces; the next lines are indented like the first.
 void paragraph(const Context& context, const std::string& text, std::size_t indent) {
@@ -49,6 +53,11 @@ void show_step(const Context& context, const ExplainedStep& step) {
   };
   side("old:  ", step.old_value, step.old_read);
   side("new:  ", step.new_value, step.new_read);
+  if (step.verdict != "drift" || std::max(step.old_value.size(), step.new_value.size()) <= kColumns - 10) return;
+  const auto before = core::parse(step.old_value), after = core::parse(step.new_value);
+  if (!before || !after || is_leaf(*before) || is_leaf(*after)) return;
+  context.out() << "  what differs:\n";
+  show_glance(context, glance(*before, *after, step.path, {.width = 72}), 4);
 }
 
 }  // namespace driftd::cli

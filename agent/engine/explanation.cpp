@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/judge/expected.hpp"
+#include "core/ports/session.hpp"
 #include "engine/context.hpp"
 #include "engine/ledger.hpp"
 
@@ -56,18 +57,25 @@ struct Question {
   }
 };
 
-Steps against_baseline(const Question& about, const core::Value& before, const core::Value& after) {
-  Steps out;
+/// The steps, and the changes against the baseline, of which the provider may demote some.
+struct Answer {
+  Steps steps;
+  std::vector<core::Change> changes;
+};
+
+Answer against_baseline(const Question& about, const core::Value& before, const core::Value& after) {
+  Answer answer;
+  Steps& out = answer.steps;
   core::DiffOptions options = about.options();
   options.old_revision = about.row.schema_revision;
   options.was_unread = about.row.was_unread;
   options.trace = &out;
-  (void)core::diff(before, after, *about.schema, options);
+  answer.changes = core::diff(before, after, *about.schema, options).changes;
   for (auto& step : out) {
     const auto where = core::Path::parse(step.path);
     if (where && step.verdict == "drift") step.reason += applied_rule(*about.rules, *about.schema, about.id, *where);
   }
-  return out;
+  return answer;
 }
 
 core::Step came_or_went(const core::StoredResource& row) {
@@ -80,12 +88,13 @@ core::Step came_or_went(const core::StoredResource& row) {
 }
 
 /// Runs on the diff pool: the digest of an expected value in clear text may take 50 ms.
-Result<Steps> answer(const Question& about) {
+Result<Answer> answer(const Question& about) {
   DRIFTD_TRY(const auto before, core::parse(about.row.baseline.value_or("{}")));
   DRIFTD_TRY(const auto after, core::parse(about.row.observed.value_or("{}")));
-  Steps out;
+  Answer found;
+  Steps& out = found.steps;
   if (about.row.baseline.has_value() != about.row.observed.has_value()) out.push_back(came_or_went(about.row));
-  if (about.row.baseline && about.row.observed) out = against_baseline(about, before, after);
+  if (about.row.baseline && about.row.observed) found = against_baseline(about, before, after);
   for (const auto& expectation : about.rules->expect) {
     if (!expectation.match.resource(about.id)) continue;
     for (const auto& [at, value] : expectation.attributes) {
@@ -99,13 +108,39 @@ Result<Steps> answer(const Question& about) {
       expect(at, value, after, *about.schema, core::describe(declaration), about.options(), out);
     }
   }
-  return out;
+  return found;
+}
+
+/// Asks the provider about the changes, as the judge does, and writes its verdicts into the steps. It may not demote a
+/// credential.
+Task<void> add_demotions(core::Session& session, core::ResourceId id, Answer& answer) {
+  const auto demotions = co_await session.demote(std::move(id), answer.changes);
+  // The steps against the baseline come first.
+  const auto step_of = [&](const core::Change& change) {
+    return std::find_if(answer.steps.begin(), answer.steps.end(),
+                        [&](const auto& step) { return step.path == change.path && step.verdict == "drift"; });
+  };
+  if (!demotions) {
+    for (const auto& change : answer.changes) {
+      if (const auto step = step_of(change); step != answer.steps.end())
+        step->reason += "; the provider's diff failed: " + demotions.error().message;
+    }
+    co_return;
+  }
+  for (const auto& demotion : *demotions) {
+    if (demotion.index >= answer.changes.size()) continue;
+    const core::Change& change = answer.changes[demotion.index];
+    const auto step = step_of(change);
+    if (step == answer.steps.end() || change.cls == core::ChangeClass::credential) continue;
+    step->verdict = demotion.unsettled ? "unknown" : "equal";
+    step->reason = "the provider's diff: " + demotion.reason;
+  }
 }
 
 }  // namespace
 
-Task<Result<Steps>> explain(std::shared_ptr<Context> context, const Ledger& ledger, core::ResourceId id,
-                            std::string path) {
+Task<Result<Steps>> explain(std::shared_ptr<Context> context, const Ledger& ledger, core::Session& session,
+                            core::ResourceId id, std::string path) {
   std::vector<core::ResourceId> ids(1, id);
   DRIFTD_CO_TRY(auto rows, co_await context->store.load(ledger.row().uid, ids));
   DRIFTD_CO_TRY(auto declarations, co_await context->store.declarations(ledger.row().name, std::move(ids)));
@@ -115,7 +150,10 @@ Task<Result<Steps>> explain(std::shared_ptr<Context> context, const Ledger& ledg
   Question about{
       id, std::move(rows.front()), std::move(declarations), ledger.schema(id.kind), ledger.spec().rules, context->keys};
   auto work = [about = std::move(about)] { return answer(about); };
-  DRIFTD_CO_TRY(Steps steps, co_await run_on(context->diff, std::move(work)));
+  DRIFTD_CO_TRY(Answer found, co_await run_on(context->diff, std::move(work)));
+  const bool asks = ledger.info() != nullptr && ledger.info()->has_diff && !found.changes.empty();
+  if (asks) co_await add_demotions(session, id, found);
+  Steps steps = std::move(found.steps);
   if (!path.empty()) std::erase_if(steps, [&](const auto& step) { return step.path != path; });
   if (!path.empty() && steps.empty()) {
     co_return fail(Code::not_found, core::render(id) + " has no attribute '" + path + "'");

@@ -9,8 +9,9 @@
 #include "core/resource.hpp"
 
 namespace driftd::core {
+class Session;
 struct Step;
-}
+}  // namespace driftd::core
 
 namespace driftd::engine {
 
@@ -19,8 +20,9 @@ struct Context;
 
 /// Explains why an attribute of a resource is a drift or not (`driftd explain`), compared with the baseline and with
 /// what is expected. If `path` is empty, explains all of them. Fails with `not_found` if there is no such resource or
-/// attribute. The ledger must outlive the task.
+/// attribute. `session` is asked whether the provider's own diff demotes a change. The ledger and the session must
+/// outlive the task.
 Task<Result<std::vector<core::Step>>> explain(std::shared_ptr<Context> context, const Ledger& ledger,
-                                              core::ResourceId id, std::string path);
+                                              core::Session& session, core::ResourceId id, std::string path);
 
 }  // namespace driftd::engine

@@ -49,12 +49,22 @@ void Index::erase(const core::ResourceId& id) {
   if (const Entry* known = find(id)) forget(key(id), Entry(*known));
 }
 
-void Index::erase_absent() {
+template <class Which>
+void Index::erase_each(Which which) {
   std::vector<std::pair<Digest, Entry>> gone;
   entries_.for_each([&](const Digest& resource, const Entry& entry) {
-    if (is_absent(entry)) gone.emplace_back(resource, entry);
+    if (which(entry)) gone.emplace_back(resource, entry);
   });
   for (const auto& [resource, entry] : gone) forget(resource, entry);
+}
+
+void Index::erase_absent() {
+  erase_each([](const Entry& entry) { return is_absent(entry); });
+}
+
+void Index::erase_kind(const std::string& kind) {
+  const auto number = kind_number(kind);
+  erase_each([number](const Entry& entry) { return entry.kind == number; });
 }
 
 void Index::add(const Entry& entry, std::uint32_t run, Count& to) {

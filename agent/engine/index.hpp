@@ -52,6 +52,7 @@ class Index {
     const auto found = versions_.find(key(id));
     return found != versions_.end() && found->second == mark(version);
   }
+  void erase_kind(const std::string& kind);
   void erase_absent();          ///< erases entries without a resource and without open drifts
   std::int64_t absent() const;  ///< how many erase_absent() would erase
   /// The latest Entry::asked among the erased entries.
@@ -87,6 +88,8 @@ class Index {
     std::int64_t present = 0, open = 0, absent = 0;
   };
   void forget(const Digest& resource, const Entry& entry);
+  template <class Which>
+  void erase_each(Which which);              ///< erases the entries for which `which` returns true
   void tally(const Entry& entry, int sign);  ///< `sign`: 1 adds it to the counts, -1 takes it off
   static void add(const Entry& entry, std::uint32_t run, Count& to);
 

@@ -103,6 +103,11 @@ class Ledger {
   std::optional<core::BackendRow> without_finished_deletions(const std::string& kind,
                                                              const std::function<bool(const std::string&)>& missing);
 
+  /// Returns the kinds of which something is stored although the provider does not describe them.
+  std::vector<std::string> former_kinds() const;
+  /// Deletes what is stored of such a kind. Its open drifts must have ended.
+  Task<Status> forget_kind(std::string kind);
+
   /// Returns the row with notes of the current schemas. Empty if it has them already.
   Task<Result<std::optional<core::BackendRow>>> row_with_schemas() const;
 

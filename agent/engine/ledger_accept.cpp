@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts of the ledger beside the rows: approved deletions, decisions that expire, missing resources.
+// Parts of the ledger beside the rows: approved deletions, decisions that expire, missing resources, kinds that the
+// provider no longer has.
 #include <algorithm>
 
+#include "core/ports/session.hpp"
 #include "engine/context.hpp"
 #include "engine/ledger.hpp"
 
@@ -87,6 +89,33 @@ Task<Result<std::size_t>> Ledger::update_scope_drift(std::string kind, std::vect
   }
   deletions_.ask(id.id, observed, held);
   co_return transitions;
+}
+
+std::vector<std::string> Ledger::former_kinds() const {
+  std::set<std::string> stored;
+  for (const auto& [kind, value] : row_.established) stored.insert(kind);
+  for (const auto& kind : index_.kinds()) {
+    if (index_.present(kind) > 0) stored.insert(kind);
+  }
+  std::vector<std::string> out;
+  for (const auto& kind : stored) {
+    const bool described =
+        info_ == nullptr || std::find(info_->kinds.begin(), info_->kinds.end(), kind) != info_->kinds.end();
+    if (!described && !core::is_own_kind(kind) && kind != core::kRegistration) out.push_back(kind);
+  }
+  return out;
+}
+
+Task<Status> Ledger::forget_kind(std::string kind) {
+  constexpr std::int64_t kAtOnce = 1'000;
+  bool more = true;
+  while (more) {
+    DRIFTD_CO_TRY(more, co_await context_->store.forget_kind(row_.uid, kind, kAtOnce));
+  }
+  index_.erase_kind(kind);
+  row_.established.erase(kind);
+  generations_.clear();
+  co_return Status{};
 }
 
 Task<Result<std::optional<core::BackendRow>>> Ledger::without_finished_deletions(std::string kind, std::uint32_t run) {

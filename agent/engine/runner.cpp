@@ -13,6 +13,7 @@
 #include "engine/resource_budget.hpp"
 #include "engine/sources/registration_session.hpp"
 #include "engine/sources/source_hub.hpp"
+#include "engine/unregistration.hpp"
 
 namespace driftd::engine {
 namespace {
@@ -208,6 +209,10 @@ Task<CycleReport> Runner::cycle(bool full) {
   const bool had_baseline = plan_.has_baseline();
   if (!plan_.finish(pass, report)) co_return report;
   if (!had_baseline && plan_.has_baseline()) watch_.wake();
+  // A discovered backend has no provider of its own, so what it lists says nothing about kinds.
+  if (pass.full && report.status && ledger_.spec().discovered_by.empty()) {
+    report.status = co_await drop_former_kinds(context_, ledger_);
+  }
   if (pass.full && report.status && report.received >= kLongList) asio::post(context_->diff, release_free_memory);
   if (report.status && !expired) report.status = expired;
   co_return report;
@@ -230,7 +235,7 @@ Task<void> Runner::reload(core::BackendSpec spec) {
 
 Task<Result<std::vector<core::Step>>> Runner::explain(core::ResourceId id, std::string path) {
   const auto self = shared_from_this();
-  auto steps = co_await engine::explain(context_, ledger_, std::move(id), std::move(path));
+  auto steps = co_await engine::explain(context_, ledger_, *session_, std::move(id), std::move(path));
   co_return steps;
 }
 

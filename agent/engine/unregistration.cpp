@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/log.hpp"
 #include "engine/backend_rows.hpp"
 #include "engine/context.hpp"
 #include "engine/ledger.hpp"
@@ -11,13 +12,30 @@
 namespace driftd::engine {
 namespace {
 
-Task<Result<std::vector<core::ResourceId>>> resources_with_open_drifts(core::Store& store, std::string uid) {
+/// Those of one kind, or of all if `kind` is empty.
+Task<Result<std::vector<core::ResourceId>>> resources_with_open_drifts(core::Store& store, std::string uid,
+                                                                       std::string kind = {}) {
   DRIFTD_CO_TRY(const auto entries, co_await store.index(uid));
   std::vector<core::ResourceId> ids;
   for (const auto& entry : entries) {
-    if (entry.has_open) ids.push_back(entry.id);
+    if (entry.has_open && (kind.empty() || entry.id.kind == kind)) ids.push_back(entry.id);
   }
   co_return ids;
+}
+
+Task<Status> drop_kind(Context& context, Ledger& ledger, std::string kind) {
+  const std::string reason = "the provider has no kind " + kind + " any more";
+  DRIFTD_CO_TRY(auto open, co_await resources_with_open_drifts(context.store, ledger.row().uid, kind));
+  const std::size_t retired = open.size();
+  DRIFTD_CO_CHECK(co_await retire(context, ledger, std::move(open), reason));
+  DRIFTD_CO_TRY(const std::size_t questions, co_await ledger.update_scope_drift(kind, {}));
+  CommitExtras extras;  // nobody can use an approval of deletions any more
+  extras.row = ledger.without_finished_deletions(kind, [](const std::string&) { return false; });
+  if (extras.row) DRIFTD_CO_CHECK(co_await ledger.commit_extras(std::move(extras)));
+  DRIFTD_CO_CHECK(co_await ledger.forget_kind(kind));
+  log::room("engine").warn("{}: {}: what was stored of it was dropped; drifts of {} resources and {} questions ended",
+                           ledger.spec().name, reason, retired, questions);
+  co_return Status{};
 }
 
 }  // namespace
@@ -38,6 +56,11 @@ Task<Status> retire(Context& context, Ledger& ledger, std::vector<core::Resource
       DRIFTD_CO_TRY(rows, co_await context.store.load(ledger.row().uid, ids));
     }
   }
+  co_return Status{};
+}
+
+Task<Status> drop_former_kinds(std::shared_ptr<Context> context, Ledger& ledger) {
+  for (const auto& kind : ledger.former_kinds()) DRIFTD_CO_CHECK(co_await drop_kind(*context, ledger, kind));
   co_return Status{};
 }
 

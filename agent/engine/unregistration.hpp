@@ -20,6 +20,12 @@ struct Context;
 /// The references must outlive the coroutine. Core thread.
 Task<Status> retire(Context& context, Ledger& ledger, std::vector<core::ResourceId> open, std::string reason);
 
+/// Drops what is stored of kinds that the provider does not describe any more, as after an upgrade that renamed one:
+/// nobody will list them again, so their resources are neither read nor gone. Their open drifts are retired and their
+/// rows deleted. Call it after a refresh of the current plugin that listed everything. It can be called again after any
+/// failure. Core thread.
+Task<Status> drop_former_kinds(std::shared_ptr<Context> context, Ledger& ledger);
+
 /// Unregisters a backend that has no runner, or whose runner has stopped: retires its open drifts, withdraws what it
 /// declares of others, and commits its row as deleted with a DELETED event. Fails with `conflict` if a decision was
 /// committed meanwhile; it can be called again after any failure. Core thread.

@@ -57,6 +57,20 @@ Result<std::vector<core::ResourceId>> delete_gone(Connection& db, const std::str
   }
 }
 
+Result<bool> delete_kind(Connection& db, const std::string& uid, const std::string& kind, std::int64_t limit) {
+  DRIFTD_TRY(const auto backend, backend_id(db, uid));
+  DRIFTD_CHECK(db.statement("DELETE FROM resource WHERE id IN (SELECT id FROM resource WHERE backend = ? AND kind = ? "
+                            "AND has_open = 0 LIMIT ?)")
+                   .bind(backend, kind, limit)
+                   .run());
+  if (db.changes() == limit) return true;
+  DRIFTD_CHECK(db.statement("DELETE FROM established WHERE backend = ?1 AND kind = ?2 AND NOT EXISTS (SELECT 1 FROM "
+                            "resource WHERE backend = ?1 AND kind = ?2)")
+                   .bind(backend, kind)
+                   .run());
+  return false;
+}
+
 Result<Rows> read_rows(Connection& db, const std::string& uid, const std::vector<core::ResourceId>& ids) {
   Rows out;
   out.reserve(ids.size());
@@ -152,6 +166,17 @@ Task<Result<std::vector<core::ResourceId>>> SqliteStore::forget_gone(std::string
   };
   DRIFTD_CO_CHECK(co_await in_group(state, std::move(work)));
   co_return std::move(*out);
+}
+
+Task<Result<bool>> SqliteStore::forget_kind(std::string backend_uid, std::string kind, std::int64_t limit) {
+  const auto state = state_;
+  const auto more = std::make_shared<bool>(false);
+  Work work = [state, more, uid = std::move(backend_uid), kind = std::move(kind), limit]() -> Status {
+    DRIFTD_TRY(*more, delete_kind(*state->db, uid, kind, limit));
+    return {};
+  };
+  DRIFTD_CO_CHECK(co_await in_group(state, std::move(work)));
+  co_return *more;
 }
 
 Task<Result<Rows>> SqliteStore::load(std::string backend_uid, std::vector<core::ResourceId> ids) {

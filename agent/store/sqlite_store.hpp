@@ -69,6 +69,7 @@ class SqliteStore final : public core::Store, public core::Outbox, public core::
                                                        std::vector<core::ResourceId> ids) override;
   Task<Result<std::vector<std::pair<std::string, std::uint32_t>>>> schema_revisions(std::string backend_uid) override;
   Task<Result<std::vector<core::ResourceId>>> forget_gone(std::string backend_uid, std::int64_t limit) override;
+  Task<Result<bool>> forget_kind(std::string backend_uid, std::string kind, std::int64_t limit) override;
   Task<Result<std::vector<core::DeclaredEntry>>> declared_by(std::string source_uid) override;
   Task<Result<std::vector<core::DeclaredEntry>>> declared_of(std::string target) override;
   Task<Result<std::vector<core::Declaration>>> declarations(std::string target,

@@ -80,7 +80,8 @@ std::string fingerprints(const Settings& settings) {
       "a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull, a.attidentity, a.attgenerated, "
       "coalesce((SELECT CASE WHEN pg_collation_is_visible(l.oid) THEN '' ELSE quote_ident(ln.nspname) || '.' END || "
       "quote_ident(l.collname) FROM pg_collation l JOIN pg_namespace ln ON ln.oid = l.collnamespace WHERE l.oid = "
-      "a.attcollation), '-'), pg_get_expr(d.adbin, d.adrelid), a.attacl::text",
+      "a.attcollation), '-'), pg_get_expr(d.adbin, d.adrelid), (SELECT string_agg(g::text, ',' ORDER BY g::text "
+      "COLLATE \"C\") FROM unnest(a.attacl) g)",
       "a.attnum",
       "pg_attribute a LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum WHERE a.attrelid = c.oid "
       "AND "
@@ -90,8 +91,9 @@ std::string fingerprints(const Settings& settings) {
   const std::string indexes = part("pg_get_indexdef(i.indexrelid), i.indisvalid, i.indisreplident",
                                    "pg_get_indexdef(i.indexrelid)", "pg_index i WHERE i.indrelid = c.oid");
   const std::string policies = part(
-      "p.polname, p.polcmd, p.polpermissive, (SELECT string_agg(CASE r WHEN 0 THEN 'PUBLIC' ELSE "
-      "pg_get_userbyid(r) END, ',' ORDER BY 1) FROM unnest(p.polroles) r), pg_get_expr(p.polqual, p.polrelid), "
+      "p.polname, p.polcmd, p.polpermissive, (SELECT string_agg(n.r, ',' ORDER BY n.r COLLATE "
+      "\"C\") FROM (SELECT CASE r WHEN 0 THEN 'PUBLIC' ELSE pg_get_userbyid(r)::text END AS r FROM unnest(p.polroles) "
+      "r) n), pg_get_expr(p.polqual, p.polrelid), "
       "pg_get_expr(p.polwithcheck, p.polrelid)",
       "p.polname", "pg_policy p WHERE p.polrelid = c.oid");
   const std::string triggers = part("pg_get_triggerdef(t.oid), t.tgenabled", "t.tgname",

@@ -132,7 +132,8 @@ void fit(sdk::Record& record, json body) {
   std::vector<std::string> left_out;
   record.body = common::fit_members(body, common::kMaxBody, left_out);
   for (const auto& name : left_out) {
-    record.unread.push_back({name, DRIFTD_BUDGET, "it is too long to be read: the record would be larger than 4 MiB"});
+    record.unread.push_back(
+        {name, DRIFTD_BUDGET, "it is too long to be read: the record would be larger than 4 MiB or 90,000 values"});
   }
   common::bound_paths(record.sensitive);
   if (left_out.empty()) return;
@@ -289,35 +290,6 @@ Records map_file_settings(const Rows& rows) {
     if (secret_guc(row.text("name"))) record.sensitive.push_back("setting");
     record.metadata["sourcefile"] = row.text("sourcefile");
     record.metadata["sourceline"] = row.text("sourceline");
-    out.push_back(std::move(record));
-  }
-  return out;
-}
-
-Records map_hba_rules(const Rows& rows) {
-  Records out;
-  for (std::size_t i = 0; i < rows.rows.size(); ++i) {
-    const Fields row(rows, i);
-    sdk::Record record;
-    record.kind = "hba_rule";
-    record.id = std::to_string(i + 1);
-    json body{{"type", nullable(row, "type")},
-              {"address", nullable(row, "address")},
-              {"netmask", nullable(row, "netmask")},
-              {"method", nullable(row, "method")},
-              {"error", nullable(row, "error")}};
-    put_list(row, "databases", "databases", body, record);
-    put_list(row, "users", "users", body, record);
-    if (row.text("options") == kTooLong)
-      record.unread.push_back(too_long("options", kMaxOfList));
-    else
-      body["options"] = setconfig(parsed(row.find("options"), json::array()));
-    fit(record, std::move(body));
-    record.metadata["line"] = row.text("line");
-    if (row.find("edited_not_reloaded")) {
-      record.status = json{{"edited_not_reloaded", row.flag("edited_not_reloaded")}}.dump();
-      if (row.flag("edited_not_reloaded")) record.metadata["edited_not_reloaded"] = "true";
-    }
     out.push_back(std::move(record));
   }
   return out;

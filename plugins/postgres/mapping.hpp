@@ -47,7 +47,11 @@ Records map_fingerprints(const Rows& rows, const Origin& from, const std::vector
 Records map_subscriptions(const Rows& rows, const std::string& missing_right);
 Records map_slots(const Rows& rows);
 Records map_file_settings(const Rows& rows);
-Records map_hba_rules(const Rows& rows);
+/// Maps all rules of pg_hba.conf, in their order, to one record.
+Records map_hba(const Rows& rows);
+/// Maps all mappings of pg_ident.conf to one record. If `unread_reason` is not empty they cannot be read, and `code`
+/// says why.
+Records map_ident(const Rows& rows, const std::string& unread_reason, driftd_status code);
 
 /// `{"a=1", "b.c=x=y"}` of setconfig (as a JSON list) to {"a": "1", "b.c": "x=y"}; JSON text.
 std::string render_setconfig(const std::string& json_list);

@@ -13,6 +13,7 @@
 #include "common/plain_transport.hpp"
 #include "driftd_schema_json.hpp"
 #include "postgres/catalog.hpp"
+#include "postgres/guc_types.hpp"
 #include "postgres/reader.hpp"
 #include "postgres/watch.hpp"
 
@@ -30,6 +31,7 @@ class Server final : public sdk::Instance {
   sdk::RefreshResult refresh(sdk::Call& call, const sdk::Refresh& request) override;
   void read(sdk::Call& call, std::span<const sdk::Identity> ids) override;
   sdk::Health health(sdk::Call& call) override;
+  std::vector<sdk::Verdict> diff(const sdk::Identity& id, std::span<const sdk::Change> changes) override;
   void watch(sdk::Call& call, const std::string&) override { watch_ddl(call, settings_); }
 
  private:
@@ -57,6 +59,7 @@ class Server final : public sdk::Instance {
   bool emit_kind(sdk::Call& call, const Listing& listing, const std::string& kind, std::size_t& digest);
   static void answer(sdk::Call& call, Reader& reader, const std::string& kind, std::set<std::string> left);
   bool listed_twice(const std::string& cursor, std::size_t digest);
+  void note_guc_types(Reader& reader);
   sdk::Health probe(sdk::Call& call);
   static std::string identity_of(sdk::Call& call, Client& client);
   /// Runs `work(client)`, and once more on a new connection if an idle one turned out to be dead before anything was
@@ -71,6 +74,7 @@ class Server final : public sdk::Instance {
   std::mutex mutex_;
   std::map<Use, std::unique_ptr<Client>> idle_;
   std::pair<std::string, std::size_t> listed_;  ///< by the last refresh that could not be sure of it
+  std::shared_ptr<const GucTypes> guc_types_;   ///< as last read; null before that
 };
 
 Server::Borrowed::Borrowed(Server& from, sdk::Call& call, Use use) : from_(from), use_(use) {
@@ -124,6 +128,7 @@ sdk::RefreshResult Server::refresh_with(sdk::Call& call, const sdk::Refresh& req
   const std::string cursor = reader.cursor();
   identity_.check(reader.system(), system_of(request.cursor));
   if (!request.full && !cursor.empty() && cursor == request.cursor) return {true, 0};
+  note_guc_types(reader);
   std::size_t digest = 0;
   for (const auto& kind : kinds) {
     if (!emit_kind(call, reader.list(kind), kind, digest)) return {};
@@ -178,8 +183,40 @@ void Server::read(sdk::Call& call, std::span<const sdk::Identity> ids) {
   with_client(call, Use::reads, [&](Client& client) {
     Reader reader(call, client, settings_, kinds, schedule_);
     identity_.check(reader.system());
+    note_guc_types(reader);
     for (const auto& [kind, wanted] : by_kind) answer(call, reader, kind, wanted);
   });
+}
+
+/// Reads how the server reads settings, before the host is given any: it asks diff() about them at once.
+void Server::note_guc_types(Reader& reader) {
+  auto types = reader.guc_types();
+  if (!types) return;
+  const std::lock_guard lock(mutex_);
+  guc_types_ = std::make_shared<const GucTypes>(*std::move(types));
+}
+
+std::vector<sdk::Verdict> Server::diff(const sdk::Identity& id, std::span<const sdk::Change> changes) {
+  std::shared_ptr<const GucTypes> types;
+  {
+    const std::lock_guard lock(mutex_);
+    types = guc_types_;
+  }
+  std::vector<sdk::Verdict> out;
+  for (const auto& change : changes) {
+    const std::string name = guc_of_attribute(id.kind, id.id, change.path);
+    if (name.empty()) continue;
+    const auto before = nlohmann::json::parse(change.old_value, nullptr, false);
+    const auto after = nlohmann::json::parse(change.new_value, nullptr, false);
+    if (!before.is_string() || !after.is_string()) continue;  // added, removed, or a digest
+    if (!types) {                                             // the worker that listed them has ended since
+      out.push_back({change.index, DRIFTD_VERDICT_UNSETTLED, "how the server reads its settings is not known yet"});
+      continue;
+    }
+    if (!types->same(name, before.get<std::string>(), after.get<std::string>())) continue;
+    out.push_back({change.index, DRIFTD_VERDICT_EQUIVALENT, "both texts mean the same value of " + name});
+  }
+  return out;
 }
 
 void Server::answer(sdk::Call& call, Reader& reader, const std::string& kind, std::set<std::string> left) {
@@ -257,17 +294,18 @@ sdk::Plugin make_plugin() {
   const auto documents = nlohmann::json::parse(driftd_schema_json);
   sdk::Plugin out;
   out.describe = nlohmann::json{{"id", "postgres"},
-                                {"version", "0.2.0"},
+                                {"version", "0.3.0"},
                                 {"types", {"postgres", "postgresql"}},
                                 {"kinds", kKinds},
                                 {"extensions", {{{"id", "driftd.watch"}, {"revision", 1}}}},
                                 {"concurrency", 4},
+                                {"diff", true},
                                 {"metrics", {{{"name", "cursor_missed"}, {"unit", "sweeps"}}}},
                                 {"free_form", documents.at("free_form")}}
                      .dump();
   out.schemas["settings"] = documents.at("settings").dump();
   for (const auto& [kind, document] : documents.at("kinds").items()) out.schemas[kind] = document.dump();
-  out.has_watch = true;
+  out.has_watch = out.has_diff = true;
   out.open = &open;
   return out;
 }

@@ -118,6 +118,7 @@ std::string hash_of(std::string_view kind, const Rights& rights, const Settings&
   if (kind == "slot") return hash_of_rows(slot_query(false));
   if (kind == "subscription") return hash_of_rows(subscription_query(rights.version, rights.conninfo));
   if (kind == "file_setting") return "md5(" + settings_hash + " || " + hash("f::text", "pg_file_settings f") + ")";
+  if (kind == "ident") return rights.ident ? hash("i::text", "pg_ident_file_mappings i") : std::string("'unread'");
   const std::string modified = rights.hba_modified ? " || coalesce(driftd.hba_file_modified()::text, '')" : "";
   return "md5(" + hash("h::text", "pg_hba_file_rules h") + " || pg_conf_load_time()::text" + modified + ")";
 }
@@ -171,12 +172,24 @@ std::string role_query(const Rights& rights, const Settings& settings) {
          " ORDER BY r.rolname";
 }
 
+/// Rules in the order of the file, which the order of the view's rows is not promised to be. A file without rules is
+/// one row without a line.
 std::string hba_query(const Rights& rights) {
   const std::string modified =
-      rights.hba_modified ? ", driftd.hba_file_modified() > pg_conf_load_time() AS edited_not_reloaded" : "";
-  return "SELECT line_number AS line, type, " + bounded_list("database", kMaxOfCell) + " AS databases, " +
-         bounded_list("user_name", kMaxOfCell) + " AS users, address, netmask, auth_method AS method, " +
-         bounded_list("options") + " AS options, error" + modified + " FROM pg_hba_file_rules";
+      rights.hba_modified ? "driftd.hba_file_modified() > pg_conf_load_time()" : "NULL::boolean";
+  return "SELECT h.line_number AS line, h.type, " + bounded_list("h.database", kMaxOfCell) + " AS databases, " +
+         bounded_list("h.user_name", kMaxOfCell) + " AS users, " + bounded_cell("h.address") +
+         " AS address, h.netmask, h.auth_method AS method, " + bounded_list("h.options") + " AS options, " +
+         bounded_cell("h.error") + " AS error, m.edited_not_reloaded FROM (SELECT " + modified +
+         " AS edited_not_reloaded OFFSET 0) m LEFT JOIN pg_hba_file_rules() WITH ORDINALITY AS h ON true ORDER BY "
+         "h.ordinality";
+}
+
+std::string ident_query(const Rights& rights) {
+  if (!rights.ident) return "SELECT NULL::int AS line WHERE false";
+  return "SELECT line_number AS line, " + bounded_cell("map_name") + " AS map, " + bounded_cell("sys_name") +
+         " AS system_user, " + bounded_cell("pg_username") + " AS database_user, " + bounded_cell("error") +
+         " AS error FROM pg_ident_file_mappings() ORDER BY line_number, map_name, sys_name";
 }
 
 const std::string kFileSettings =
@@ -195,7 +208,7 @@ std::string missing_right(std::string_view kind, const Rights& rights) {
   if (kind == "file_setting" && !rights.file_settings) {
     return "SELECT ON pg_file_settings, EXECUTE ON FUNCTION pg_show_all_file_settings()";
   }
-  if (kind == "hba_rule" && !rights.hba_rules) {
+  if (kind == "hba" && !rights.hba_rules) {
     return "SELECT ON pg_hba_file_rules, EXECUTE ON FUNCTION pg_hba_file_rules()";
   }
   if (kind == "subscription" && !rights.subscriptions) return "SELECT (oid, subsynccommit) ON pg_subscription";
@@ -206,6 +219,8 @@ std::string verifier_right(Verifiers by) {
   if (by == Verifiers::pg_authid) return "SELECT ON pg_authid";
   return "USAGE ON SCHEMA driftd, EXECUTE ON FUNCTION driftd.role_verifiers() (made by the README's grants)";
 }
+
+std::string ident_right() { return "SELECT ON pg_ident_file_mappings, EXECUTE ON FUNCTION pg_ident_file_mappings()"; }
 
 std::string conninfo_right() {
   return "USAGE ON SCHEMA driftd, EXECUTE ON FUNCTION driftd.subscription_conninfo() (made by the README's grants)";
@@ -220,7 +235,11 @@ std::string rights_query(Verifiers by) {
          "'EXECUTE') AS hba_rules, has_function_privilege('pg_control_system()', 'EXECUTE') AS identity, " +
          verifiers + " AS verifiers, " + callable("subscription_conninfo") + " AS conninfo, " +
          callable("hba_file_modified") +
-         " AS hba_modified, has_column_privilege('pg_subscription', 'oid', 'SELECT') AND "
+         " AS hba_modified, coalesce(has_table_privilege(to_regclass('pg_catalog.pg_ident_file_mappings')::oid, "
+         "'SELECT') "
+         "AND has_function_privilege(to_regprocedure('pg_catalog.pg_ident_file_mappings()')::oid, 'EXECUTE'), false) "
+         "AS "
+         "ident, has_column_privilege('pg_subscription', 'oid', 'SELECT') AND "
          "has_column_privilege('pg_subscription', 'subsynccommit', 'SELECT') AS subscriptions";
 }
 
@@ -234,6 +253,7 @@ Rights map_rights(const Rows& rows, int version) {
           row.flag("verifiers"),
           row.flag("conninfo"),
           row.flag("hba_modified"),
+          row.flag("ident"),
           row.flag("subscriptions")};
 }
 
@@ -255,7 +275,8 @@ std::string list_query(std::string_view kind, const Rights& rights, const Settin
   if (kind == "role") return role_query(rights, settings);
   if (kind == "database") return kDatabases;
   if (kind == "file_setting") return kFileSettings;
-  if (kind == "hba_rule") return hba_query(rights);
+  if (kind == "hba") return hba_query(rights);
+  if (kind == "ident") return ident_query(rights);
   if (kind == "slot") return slot_query(true);
   if (kind == "subscription") return subscription_query(rights.version, rights.conninfo);
   return setting_query(rights);

@@ -10,9 +10,9 @@
 
 namespace driftd::postgres {
 
-inline constexpr std::array<std::string_view, 13> kKinds{
-    "instance", "setting", "role",         "database",    "extension",          "file_setting",     "hba_rule",
-    "schema",   "slot",    "subscription", "publication", "default_privileges", "table_fingerprint"};
+inline constexpr std::array<std::string_view, 14> kKinds{
+    "instance", "setting", "role", "database",     "extension",   "file_setting",       "hba",
+    "ident",    "schema",  "slot", "subscription", "publication", "default_privileges", "table_fingerprint"};
 
 /// What the monitoring role may do right now.
 struct Rights {
@@ -21,11 +21,14 @@ struct Rights {
   bool verifiers = false;     ///< by the method of the settings
   bool conninfo = false;      ///< driftd.subscription_conninfo() is there and ours to call
   bool hba_modified = false;  ///< driftd.hba_file_modified() is there and ours to call
+  bool ident = false;         ///< pg_ident_file_mappings, which PostgreSQL 15 brought
   bool subscriptions = true;  ///< everything that we read of pg_subscription; before 14 that needs more rights
 };
 
 /// Returns the right that `kind` needs and we lack; empty if it can be listed completely.
 std::string missing_right(std::string_view kind, const Rights& rights);
+/// Returns the right that is needed for pg_ident.conf, on servers that show it.
+std::string ident_right();
 /// Returns the right that is needed for the connection strings of subscriptions.
 std::string conninfo_right();
 /// Returns the right that is needed for role verifiers, as it would be granted.

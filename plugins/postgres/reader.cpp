@@ -77,6 +77,21 @@ const std::string& Reader::system() {
   return *system_;
 }
 
+std::optional<GucTypes> Reader::guc_types() {
+  const auto has_settings = [](const std::string& kind) {
+    return kind == "setting" || kind == "file_setting" || kind == "role" || kind == "database";
+  };
+  if (std::none_of(kinds_.begin(), kinds_.end(), has_settings)) return std::nullopt;
+  try {
+    return GucTypes(client_.query(call_, guc_types_query()));
+  } catch (const sdk::Failure& e) {
+    if (!of_a_kind(e)) throw;
+    call_.log(DRIFTD_LOG_WARN, "the types of settings cannot be read, so their texts are compared",
+              {{"why", e.what()}});
+    return GucTypes();
+  }
+}
+
 Listing Reader::list(const std::string& kind) {
   if (!is_database_kind(kind)) return list_of_server(kind);
   if (!walked_) walk();
@@ -116,9 +131,17 @@ Records Reader::map(const std::string& kind, const Rows& rows) const {
   if (kind == "role") return map_roles(rows, from);
   if (kind == "database") return map_databases(rows);
   if (kind == "file_setting") return map_file_settings(rows);
-  if (kind == "hba_rule") return map_hba_rules(rows);
+  if (kind == "hba") return map_hba(rows);
+  if (kind == "ident") return ident(rows);
   if (kind == "slot") return map_slots(rows);
   return map_subscriptions(rows, rights_.conninfo ? std::string() : conninfo_right());
+}
+
+Records Reader::ident(const Rows& rows) const {
+  constexpr int kShownSince = 150000;
+  if (rights_.ident) return map_ident(rows, {}, DRIFTD_OK);
+  if (client_.version() >= kShownSince) return map_ident(rows, "needs " + ident_right(), DRIFTD_DENIED);
+  return map_ident(rows, "PostgreSQL shows pg_ident.conf since version 15", DRIFTD_UNSUPPORTED);
 }
 
 std::vector<std::string> Reader::databases() {

@@ -9,6 +9,7 @@
 
 #include "postgres/client.hpp"
 #include "postgres/database_schedule.hpp"
+#include "postgres/guc_types.hpp"
 #include "postgres/mapping.hpp"
 #include "postgres/queries.hpp"
 
@@ -34,6 +35,10 @@ class Reader {
   /// Returns the server's system_identifier; empty if we have no right to read it.
   const std::string& system();
 
+  /// Returns how the server reads settings: no types if pg_settings may not be read. Empty if none of the kinds has
+  /// settings.
+  std::optional<GucTypes> guc_types();
+
   /// Lists a kind. A failure that concerns only this kind is in `missing`; any other is thrown.
   Listing list(const std::string& kind);
 
@@ -52,6 +57,7 @@ class Reader {
   std::string hashes();
   Listing list_of_server(const std::string& kind);
   Records map(const std::string& kind, const Rows& rows) const;
+  Records ident(const Rows& rows) const;
   void check_same_system(Client& client, std::chrono::milliseconds timeout);
   using Time = std::chrono::steady_clock::time_point;
   /// Returns the time at which this part of the remaining time of the call is used up.

@@ -32,6 +32,22 @@ Verifiers parse_verifiers(SettingsReader& from) {
   from.refuse("verifiers", "function, pg_authid or off", "'" + text + "'");
 }
 
+/// `include` and `exclude`. Globs over the former kind would match nothing: an include would watch no rule any more,
+/// and say nothing.
+sdk::Scope parse_scope(SettingsReader& from) {
+  const auto check = [&](const char* name, const std::vector<std::string>& globs) {
+    for (const auto& glob : globs) {
+      if (glob == "hba_rule" || glob.starts_with("hba_rule/"))
+        from.refuse(name, "a kind of this provider", "'" + glob + "'",
+                    "write hba: all rules of pg_hba.conf are one resource, hba/pg_hba.conf, since 0.3.0");
+    }
+  };
+  sdk::Scope out = common::read_scope(from);
+  check("include", out.include);
+  check("exclude", out.exclude);
+  return out;
+}
+
 std::vector<Endpoint> parse_endpoints(SettingsReader& from) {
   std::vector<Endpoint> out;
   for (const auto& text : from.text_or_texts("endpoints")) out.push_back(parse_endpoint(text));
@@ -81,7 +97,7 @@ Settings parse_settings(std::string_view text) {
   out.statement = from.ms("statement_timeout_ms", out.statement, kMaxTimeout);
   out.databases = from.text_or_texts("databases");
   out.fingerprints = from.text_or_texts("fingerprints");
-  out.scope = common::read_scope(from);
+  out.scope = parse_scope(from);
   out.verifiers = parse_verifiers(from);
   from.finish();
   return out;

@@ -108,12 +108,13 @@ const Present::DemotedChange* ChangeCollector::demoted(const Change& change, Aga
 }
 
 /// Adds the change to its group, unless it is ignored or demoted. `reason` says who declared the value. Returns false
-/// if the change is unsettled: then it neither opens nor ends a drift.
+/// if the change is demoted. If it is unsettled, it neither opens nor ends a drift. If it is equivalent, the baseline's
+/// value is back in another form, so that an open drift ends as reverted.
 bool ChangeCollector::add_to_group(Change change, Against against, Operation operation, std::string reason) {
   const Path path = attribute_path(change.path);
   if (ignored(change)) return true;
   const Present::DemotedChange* demotion = change.path == kIdentityPath ? nullptr : demoted(change, against);
-  if (demotion != nullptr) return !demotion->unsettled;
+  if (demotion != nullptr) return false;
   const PolicyChoice chosen = choose_policy(*context_.rules, stored_.id, path, change.cls, context_.applied_state);
   Action action = chosen.action;
   const std::string also = reason.empty() ? "" : "; " + reason;

@@ -95,6 +95,9 @@ class Store {
   /// Deletes resources that appeared and disappeared without ever being accepted, at most `limit` of a backend, the
   /// oldest first. Returns their ids.
   virtual Task<Result<std::vector<ResourceId>>> forget_gone(std::string backend_uid, std::int64_t limit) = 0;
+  /// Deletes resources of one kind of a backend, at most `limit`, except those with open drifts. Once none is left, the
+  /// kind has no baseline any more. Returns true if there may be more to delete.
+  virtual Task<Result<bool>> forget_kind(std::string backend_uid, std::string kind, std::int64_t limit) = 0;
   /// Return what one source declares; what all sources declare of one backend; and, with bodies and ordered by the
   /// source's name, what all sources declare of these resources.
   virtual Task<Result<std::vector<DeclaredEntry>>> declared_by(std::string source_uid) = 0;

@@ -89,10 +89,14 @@ TEST_F(PostgresLine, EveryKindChangesAndReverts) {
   EXPECT_TRUE(arrives({"db", "file_setting/postgresql.auto.conf:work_mem", "config.updated", "reverted", {}, {}}));
   const std::string hba_file = server_.data_folder() + "/pg_hba.conf", hba = read_file(hba_file);
   std::ofstream(hba_file, std::ios::app) << "host all intruder 10.0.0.0/8 scram-sha-256\n";
-  const std::string rules = server_.value("SELECT count(*) FROM pg_hba_file_rules");
-  EXPECT_TRUE(arrives({"db", "hba_rule/" + rules, "config.updated", "pending", "created", {}}));
+  EXPECT_TRUE(arrives({"db", "hba/pg_hba.conf", "config.updated", "pending", "changed", "rules"}));
   std::ofstream(hba_file, std::ios::trunc) << hba;
-  EXPECT_TRUE(arrives({"db", "hba_rule/" + rules, "config.updated", "reverted", {}, {}}));
+  EXPECT_TRUE(arrives({"db", "hba/pg_hba.conf", "config.updated", "reverted", {}, "rules"}));
+  const std::string ident_file = server_.data_folder() + "/pg_ident.conf", ident = read_file(ident_file);
+  std::ofstream(ident_file, std::ios::app) << "m intruder postgres\n";
+  EXPECT_TRUE(arrives({"db", "ident/pg_ident.conf", "config.updated", "pending", "changed", "mappings"}));
+  std::ofstream(ident_file, std::ios::trunc) << ident;
+  EXPECT_TRUE(arrives({"db", "ident/pg_ident.conf", "config.updated", "reverted", {}, "mappings"}));
   expect_pending_then_reverted("role/app", "create_db", "ALTER ROLE app CREATEDB", "ALTER ROLE app NOCREATEDB");
   expect_pending_then_reverted("role/app", "memberships", "GRANT pg_monitor TO app", "REVOKE pg_monitor FROM app");
   expect_pending_then_reverted("database/shop", "connection_limit", "ALTER DATABASE shop CONNECTION LIMIT 7",
@@ -116,6 +120,62 @@ TEST_F(PostgresLine, EveryKindChangesAndReverts) {
                                "ALTER DEFAULT PRIVILEGES FOR ROLE app REVOKE INSERT ON TABLES FROM PUBLIC");
   expect_pending_then_reverted("table_fingerprint/shop.orders.t", "indexes", "CREATE INDEX by_v ON orders.t (v)",
                                "DROP INDEX orders.by_v");
+}
+
+/// Each setting is written in another way, and one twin is written last, in the same record: only the twins are drifts.
+TEST_F(PostgresLine, SettingsAreComparedAsTheServerReadsThem) {
+  server_.sql(
+      "ALTER ROLE app SET work_mem = '64MB'; ALTER ROLE app SET enable_seqscan = 'on'; ALTER ROLE app SET "
+      "statement_timeout = '1min'; ALTER ROLE app IN DATABASE shop SET search_path = a, b; ALTER DATABASE shop SET "
+      "synchronous_commit = 'off'; ALTER DATABASE shop SET default_transaction_isolation = 'serializable'");
+  const std::string conf = server_.data_folder() + "/driftd.conf";
+  std::ofstream(server_.data_folder() + "/postgresql.conf", std::ios::app) << "include 'driftd.conf'\n";
+  std::ofstream(conf) << "work_mem = 8MB\nautovacuum_naptime = 60\nenable_sort = on\nlog_statement = none\n";
+  server_.sql("SELECT pg_reload_conf()");
+  ASSERT_NO_FATAL_FAILURE(start(backend("db", server_.endpoint()), {"db"}));
+  std::ofstream(conf, std::ios::trunc)
+      << "work_mem = '8192kB'\nautovacuum_naptime = 1min\nenable_sort = TRUE\nlog_statement = 'NONE'\n";
+  server_.sql(
+      "ALTER ROLE app SET work_mem = 65536; ALTER ROLE app SET enable_seqscan = true; ALTER ROLE app SET "
+      "statement_timeout = 60000; ALTER ROLE app IN DATABASE shop SET search_path = \"a\",b; ALTER DATABASE shop SET "
+      "synchronous_commit = false; ALTER DATABASE shop SET default_transaction_isolation = 'SERIALIZABLE'");
+  server_.sql("ALTER ROLE app SET random_page_cost = 3; ALTER DATABASE shop SET random_page_cost = 3");
+  std::ofstream(conf, std::ios::app) << "seq_page_cost = 3\n";
+  EXPECT_TRUE(arrives({"db", "role/app", "config.updated", "pending", "changed", "settings.random_page_cost"}));
+  EXPECT_TRUE(arrives({"db", "database/shop", "config.updated", "pending", "changed", "settings.random_page_cost"}));
+  EXPECT_TRUE(arrives({"db", "file_setting/driftd.conf:seq_page_cost", "config.updated", "pending", "created", {}}));
+  EXPECT_EQ(agent_->rows({"drifts", "--all"}).size(), 3u) << agent_->cli({"drifts", "--all"}).out;
+  EXPECT_THAT(agent_->cli({"explain", "db", "role/app", "settings.work_mem"}).out,
+              HasSubstr("both texts mean the same value of work_mem"));
+  server_.sql("ALTER ROLE app RESET random_page_cost");
+  EXPECT_TRUE(arrives({"db", "role/app", "config.updated", "reverted", {}, "settings.random_page_cost"}));
+  expect_pending_then_reverted("role/app", "settings.work_mem", "ALTER ROLE app SET work_mem = '65MB'",
+                               "ALTER ROLE app SET work_mem = '0.0625GB'");
+  expect_pending_then_reverted("role/app", "database_settings.shop.search_path",
+                               "ALTER ROLE app IN DATABASE shop SET search_path = b, a",
+                               "ALTER ROLE app IN DATABASE shop SET search_path = a, b");
+  std::ofstream(conf, std::ios::trunc)
+      << "work_mem = '8192MB'\nautovacuum_naptime = 1min\nenable_sort = TRUE\nlog_statement = 'NONE'\n";
+  EXPECT_TRUE(arrives({"db", "file_setting/driftd.conf:work_mem", "config.updated", "pending", "changed", "setting"}));
+}
+
+TEST_F(PostgresLine, ARuleOnTopOfAHundredIsOneDriftThatShowsTheRule) {
+  const std::string file = server_.data_folder() + "/pg_hba.conf";
+  {
+    std::ofstream out(file, std::ios::app);
+    for (int i = 0; i < 100; ++i) out << "host all u" << i << " 10.0." << i << ".0/24 scram-sha-256\n";
+  }
+  const std::string rules = read_file(file);
+  ASSERT_NO_FATAL_FAILURE(start(backend("db", server_.endpoint()), {"db"}));
+  std::ofstream(file, std::ios::trunc) << "host all intruder 0.0.0.0 0.0.0.0 trust # quick fix\n" << rules;
+  EXPECT_TRUE(arrives({"db", "hba/pg_hba.conf", "config.updated", "pending", "changed", "rules"}));
+  ASSERT_EQ(agent_->rows({"drifts", "--all"}).size(), 1u) << agent_->cli({"drifts", "--all"}).out;
+  const std::string shown = agent_->cli({"drifts"}).out;
+  EXPECT_THAT(shown, HasSubstr("\"users\":\"intruder\""));
+  EXPECT_THAT(agent_->cli({"explain", "db", "hba/pg_hba.conf", "rules"}).out, HasSubstr("\"users\":\"intruder\""));
+  EXPECT_THAT(shown, Not(HasSubstr("10.0.7.0/24"))) << "rules that did not change are not shown";
+  std::ofstream(file, std::ios::trunc) << rules << "# a comment\n";
+  EXPECT_TRUE(arrives({"db", "hba/pg_hba.conf", "config.updated", "reverted", {}, "rules"}));
 }
 
 TEST_F(PostgresLine, WhatIsDroppedIsDeletedAndWhatIsMadeAgainIsAnother) {

@@ -68,8 +68,8 @@ void redis_info(std::string_view text) {
 void postgres(std::string_view text) {
   const auto lines = lines_of(text);
   postgres::Rows rows;
-  rows.columns = {"name", "settings", "database_settings", "memberships", "setting", "unit", "vartype",
-                  "acl",  "owner",    "options",           "verifier"};
+  rows.columns = {"name", "settings", "database_settings", "memberships", "setting", "unit",   "vartype",
+                  "acl",  "owner",    "options",           "verifier",    "address", "netmask"};
   auto& row = rows.rows.emplace_back();
   for (std::size_t i = 0; i < rows.columns.size(); ++i) row.emplace_back(at(lines, i));
   const postgres::Origin from{"h:5432", "db", "", true, 150004, true};
@@ -78,7 +78,7 @@ void postgres(std::string_view text) {
     for (const auto& record : postgres::map_databases(rows)) judged(record);
     for (const auto& record : postgres::map_settings(rows)) judged(record);
     for (const auto& record : postgres::map_schemas(rows, from)) judged(record);
-    for (const auto& record : postgres::map_hba_rules(rows)) judged(record);
+    for (const auto& record : postgres::map_hba(rows)) judged(record);
     for (const auto& record : postgres::map_subscriptions(rows, "")) judged(record);
   } catch (const std::exception&) {
   }

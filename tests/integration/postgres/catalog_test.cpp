@@ -44,7 +44,7 @@ TEST_F(PostgresCatalog, EveryKindIsWholeAcrossDatabasesAndAnIdleServerIsUnchange
   const auto seen = p.refresh();
   ASSERT_EQ(seen.status, DRIFTD_OK);
   EXPECT_THAT(seen.diagnostics, testing::IsEmpty());
-  EXPECT_EQ(seen.complete.size(), 13u);
+  EXPECT_EQ(seen.complete.size(), 14u);
   EXPECT_NE(seen.find("extension", "postgres.plpgsql"), nullptr);
   EXPECT_NE(seen.find("extension", "shop.plpgsql"), nullptr);
   EXPECT_NE(seen.find("schema", "shop.public"), nullptr);
@@ -309,6 +309,27 @@ TEST_F(PostgresCatalog, AnIdleCycleIsFourStatements) {
   const auto before = statements();
   for (int i = 0; i < 5; ++i) EXPECT_TRUE(p.refresh(cursor).unchanged);
   EXPECT_TRUE(eventually([&] { return statements() - before == 20; })) << statements() - before;
+}
+
+/// In which order rights and roles were given is no part of what they mean.
+TEST_F(PostgresCatalog, TheOrderOfGrantsAndOfAPolicysRolesIsNoChange) {
+  server_.sql("CREATE ROLE ann; CREATE ROLE bob");
+  server_.sql(
+      "CREATE TABLE o (v int); GRANT SELECT (v) ON o TO bob; GRANT UPDATE (v) ON o TO ann; GRANT SELECT ON o TO bob, "
+      "ann; "
+      "CREATE POLICY p ON o TO bob, ann USING (true)",
+      "shop");
+  auto p = probe();
+  const json before = p.refresh().body("table_fingerprint", "shop.public.o");
+  server_.sql(
+      "REVOKE ALL ON o FROM ann, bob; REVOKE ALL (v) ON o FROM ann, bob; DROP POLICY p ON o; GRANT SELECT ON o TO ann, "
+      "bob; GRANT UPDATE (v) ON o TO ann; GRANT SELECT (v) ON o TO bob; CREATE POLICY p ON o TO ann, bob USING (true)",
+      "shop");
+  EXPECT_EQ(p.refresh().body("table_fingerprint", "shop.public.o"), before);
+  server_.sql("REVOKE UPDATE (v) ON o FROM ann; ALTER POLICY p ON o TO ann", "shop");
+  const json after = p.refresh().body("table_fingerprint", "shop.public.o");
+  EXPECT_NE(after["columns"], before["columns"]);
+  EXPECT_NE(after["policies"], before["policies"]);
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ TEST_F(PostgresStandby, EveryKindIsReadOnAStandbyWithTheRightsOfItsPrimary) {
   auto p = postgres_probe(standby_->endpoint(), {{"databases", "*"}, {"fingerprints", "*"}});
   const auto seen = p.refresh();
   ASSERT_EQ(seen.status, DRIFTD_OK) << seen.diagnostics.at(0).text;
-  EXPECT_EQ(seen.complete.size(), 13u);
+  EXPECT_EQ(seen.complete.size(), 14u);
   const json body = seen.body("instance", "instance");
   EXPECT_EQ(body["role"], "standby");
   EXPECT_EQ(body["timeline"], 1);
@@ -73,7 +73,7 @@ TEST_F(PostgresStandby, PromotionMovesRoleAndTimelineAndKeepsTheIdentity) {
     standby.erase(changed);
   }
   EXPECT_EQ(primary, standby) << "nothing else changes";
-  for (const char* kind : {"role", "database", "extension", "schema", "hba_rule"}) {
+  for (const char* kind : {"role", "database", "extension", "schema", "hba"}) {
     for (const auto& record : before.records) {
       if (record.kind != kind) continue;
       EXPECT_EQ(after.body(kind, record.id), json::parse(record.body)) << kind << "/" << record.id;

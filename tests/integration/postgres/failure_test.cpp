@@ -37,11 +37,11 @@ TEST_F(PostgresFailure, EachRightThatIsTakenNamesItselfAndOnlyItsKindsAreIncompl
       {"REVOKE SELECT ON pg_hba_file_rules FROM driftd",
        "GRANT SELECT ON pg_hba_file_rules TO driftd",
        "pg_hba_file_rules",
-       {"hba_rule"}},
+       {"hba"}},
       {"REVOKE EXECUTE ON FUNCTION pg_hba_file_rules() FROM driftd",
        "GRANT EXECUTE ON FUNCTION pg_hba_file_rules() TO driftd",
        "pg_hba_file_rules()",
-       {"hba_rule"}},
+       {"hba"}},
       {"REVOKE SELECT ON pg_subscription FROM PUBLIC; REVOKE SELECT (oid, subdbid, subname, subowner, subenabled, "
        "subbinary, substream, subtwophasestate, subdisableonerr, subslotname, subsynccommit, subpublications) ON "
        "pg_subscription FROM PUBLIC",
@@ -52,14 +52,14 @@ TEST_F(PostgresFailure, EachRightThatIsTakenNamesItselfAndOnlyItsKindsAreIncompl
   for (const auto& right : rights) {
     auto p = postgres_probe(server_.endpoint());
     const auto before = p.refresh();
-    ASSERT_EQ(before.complete.size(), 13u) << right.take;
+    ASSERT_EQ(before.complete.size(), 14u) << right.take;
     server_.sql(right.take);
     const auto after = p.refresh(before.cursor);
     EXPECT_EQ(after.status, DRIFTD_OK) << right.take << ": "
                                        << (after.diagnostics.empty() ? "" : after.diagnostics[0].text);
     ASSERT_NE(after.diagnostic(DRIFTD_DENIED), nullptr) << right.take;
     EXPECT_THAT(after.diagnostic(DRIFTD_DENIED)->right, HasSubstr(right.expected));
-    EXPECT_EQ(after.complete.size(), 13u - right.kinds.size()) << right.take;
+    EXPECT_EQ(after.complete.size(), 14u - right.kinds.size()) << right.take;
     for (const auto& kind : right.kinds) {
       EXPECT_EQ(after.complete.count(kind), 0u) << right.take;
       EXPECT_EQ(p.read({{kind, "nothing of that name"}}).diagnostic(DRIFTD_NOT_FOUND), nullptr) << right.take;
@@ -77,7 +77,7 @@ TEST_F(PostgresFailure, RightsOfSingleAttributesAreNamedWhereTheyAreMissing) {
       "REVOKE EXECUTE ON FUNCTION driftd.role_verifiers() FROM driftd; REVOKE EXECUTE ON FUNCTION pg_control_system() "
       "FROM PUBLIC");
   const auto seen = p.refresh();
-  ASSERT_EQ(seen.complete.size(), 13u);
+  ASSERT_EQ(seen.complete.size(), 14u);
   const auto health = p.health().health;
   EXPECT_EQ(health.state, static_cast<std::uint32_t>(DRIFTD_HEALTH_UP)) << health.reason;
   EXPECT_EQ(health.system_identity, "");
@@ -108,7 +108,7 @@ TEST_F(PostgresFailure, AListThatIsCutAnywhereIsNeverWholeAndNothingIsGone) {
   const std::string endpoint = "127.0.0.1:" + std::to_string(relay.port());
   relay.cut_after(-1);
   const auto whole = postgres_probe(endpoint).refresh();
-  ASSERT_EQ(whole.complete.size(), 13u);
+  ASSERT_EQ(whole.complete.size(), 14u);
   const long long bytes = relay.passed();
   for (int part = 1; part < 16; ++part) {
     auto p = postgres_probe(endpoint);

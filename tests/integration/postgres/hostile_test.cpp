@@ -140,7 +140,7 @@ TEST_F(PostgresHostile, NothingOfTheSearchPathRunsAndWhatIsReadIsRight) {
   const Collected seen = trapped.refresh({}, std::chrono::seconds(60));
   ASSERT_EQ(seen.status, DRIFTD_OK) << seen.diagnostics.front().text;
   EXPECT_EQ(seen.complete, honest.complete);
-  EXPECT_EQ(seen.complete.size(), 13u) << "every kind must be complete";
+  EXPECT_EQ(seen.complete.size(), 14u) << "every kind must be complete";
   const std::set<std::string> changed = {"database/postgres", "database/shop", "role/driftd"};  // by set_traps() itself
   for (const auto& record : honest.records) {
     const std::string name = record.kind + "/" + record.id;

@@ -27,7 +27,7 @@ TEST_F(PostgresPoison, SettingsOfMegabytesHideNothingButThemselves) {
   ProviderProbe probe = postgres_probe(server_.endpoint());
   const Collected seen = probe.refresh();
   ASSERT_EQ(seen.status, DRIFTD_OK) << seen.diagnostics.front().text;
-  EXPECT_EQ(seen.complete.size(), 13u);
+  EXPECT_EQ(seen.complete.size(), 14u);
   EXPECT_EQ(seen.body("role", "zz_backdoor")["superuser"], true);
   const auto* mallory = seen.find("role", "mallory");
   ASSERT_NE(mallory, nullptr);
@@ -50,7 +50,7 @@ TEST_F(PostgresPoison, NamesThatAreNotUtf8AreShownAndHideNothing) {
     ProviderProbe probe = postgres_probe(server_.endpoint(), settings);
     const Collected seen = probe.refresh();
     ASSERT_EQ(seen.status, DRIFTD_OK) << seen.diagnostics.front().text;
-    EXPECT_EQ(seen.complete.size(), 13u) << settings << (seen.diagnostics.empty() ? "" : seen.diagnostics.front().text);
+    EXPECT_EQ(seen.complete.size(), 14u) << settings << (seen.diagnostics.empty() ? "" : seen.diagnostics.front().text);
     EXPECT_NE(seen.find("role", "bad\\xff"), nullptr);
     EXPECT_NE(seen.find("schema", "bytes.s\\xfe"), nullptr);
     EXPECT_EQ(seen.body("role", "zz_backdoor")["superuser"], true);

@@ -35,7 +35,7 @@ TEST_F(PostgresProvider, ListsEveryKindWholeWithTheRightsOfTheReadme) {
   const Collected all = probe.refresh();
   ASSERT_EQ(all.status, DRIFTD_OK);
   EXPECT_EQ(all.diagnostics.size(), 0U);
-  for (const auto* kind : {"instance", "setting", "role", "database", "extension", "file_setting", "hba_rule"}) {
+  for (const auto* kind : {"instance", "setting", "role", "database", "extension", "file_setting", "hba", "ident"}) {
     ASSERT_EQ(all.complete.count(kind), 1U) << kind;
     EXPECT_GT(all.complete.at(kind), 0U) << kind;
   }
@@ -43,7 +43,8 @@ TEST_F(PostgresProvider, ListsEveryKindWholeWithTheRightsOfTheReadme) {
   EXPECT_EQ(all.body("instance", "instance")["role"], "primary");
   EXPECT_EQ(all.body("extension", "postgres.plpgsql")["schema"], "pg_catalog");
   EXPECT_EQ(all.body("file_setting", "postgresql.conf:fsync")["state"], "in_effect");
-  EXPECT_EQ(all.body("hba_rule", "1")["method"], "scram-sha-256");
+  EXPECT_EQ(all.body("hba", "pg_hba.conf")["rules"][0]["method"], "scram-sha-256");
+  EXPECT_EQ(all.body("ident", "pg_ident.conf"), json({{"mappings", json::array()}}));
   for (const auto& record : all.records) EXPECT_TRUE(record.unread.empty()) << record.kind << "/" << record.id;
 }
 
@@ -98,21 +99,25 @@ TEST_F(PostgresProvider, ASettingThatNeedsARestartSaysSo) {
 TEST_F(PostgresProvider, AnHbaEditIsSeenBeforeAnyReload) {
   ProviderProbe probe = make();
   const Collected before = probe.refresh();
-  const std::string next = std::to_string(before.complete.at("hba_rule") + 1);
   append("pg_hba.conf", "host all intruder 10.0.0.0/8 trust");
   std::filesystem::last_write_time(server.data_folder() + "/pg_hba.conf",
                                    std::filesystem::file_time_type::clock::now() + std::chrono::seconds(5));
   const Collected after = probe.refresh(before.cursor);
-  EXPECT_EQ(after.body("hba_rule", next)["users"], json::array({"intruder"}));
-  EXPECT_EQ(after.find("hba_rule", next)->metadata.at("edited_not_reloaded"), "true");
-  EXPECT_EQ(before.find("hba_rule", "1")->metadata.count("edited_not_reloaded"), 0U);
+  const json rule{
+      {"type", "host"}, {"databases", "all"}, {"users", "intruder"}, {"address", "10.0.0.0/8"}, {"method", "trust"}};
+  EXPECT_EQ(after.body("hba", "pg_hba.conf")["rules"].back(), rule);
+  EXPECT_EQ(after.find("hba", "pg_hba.conf")->metadata.at("edited_not_reloaded"), "true");
+  EXPECT_EQ(before.find("hba", "pg_hba.conf")->metadata.count("edited_not_reloaded"), 0U);
 }
 
 TEST_F(PostgresProvider, ABrokenHbaLineCarriesItsError) {
   ProviderProbe probe = make();
-  const std::string next = std::to_string(probe.refresh().complete.at("hba_rule") + 1);
   append("pg_hba.conf", "host all all 10.0.0.0/8 no-such-method");
-  EXPECT_THAT(probe.refresh().body("hba_rule", next)["error"].get<std::string>(), HasSubstr("no-such-method"));
+  append("pg_ident.conf", "m root");
+  const Collected seen = probe.refresh();
+  EXPECT_THAT(seen.body("hba", "pg_hba.conf")["rules"].back()["error"].get<std::string>(), HasSubstr("no-such-method"));
+  EXPECT_THAT(seen.body("ident", "pg_ident.conf")["mappings"].back()["error"].get<std::string>(),
+              HasSubstr("missing entry"));
 }
 
 TEST_F(PostgresProvider, RolesDatabasesAndExtensionsFollowTheCatalogue) {
@@ -141,12 +146,12 @@ TEST_F(PostgresProvider, ARevokedRightIsNamedAndOnlyThatKindStaysIncomplete) {
     const Collected after = probe.refresh(before.cursor);
     ASSERT_NE(after.diagnostic(DRIFTD_DENIED), nullptr);
     EXPECT_FALSE(after.unchanged);
-    EXPECT_EQ(after.diagnostic(DRIFTD_DENIED)->kind, "hba_rule");
+    EXPECT_EQ(after.diagnostic(DRIFTD_DENIED)->kind, "hba");
     EXPECT_THAT(after.diagnostic(DRIFTD_DENIED)->right, HasSubstr("pg_hba_file_rules()"));
-    EXPECT_EQ(after.complete.count("hba_rule"), 0U);
+    EXPECT_EQ(after.complete.count("hba"), 0U);
     EXPECT_EQ(after.complete.count("role"), 1U);
   }
-  EXPECT_EQ(probe.read({{"hba_rule", "1"}}).diagnostic(DRIFTD_NOT_FOUND), nullptr);
+  EXPECT_EQ(probe.read({{"hba", "pg_hba.conf"}}).diagnostic(DRIFTD_NOT_FOUND), nullptr);
   server.sql("GRANT EXECUTE ON FUNCTION pg_hba_file_rules() TO driftd");
   EXPECT_EQ(probe.refresh(before.cursor).unchanged, true);
 }
@@ -254,7 +259,7 @@ TEST_F(PostgresProvider, TheUnixSocketWorksToo) {
 }
 
 TEST_F(PostgresProvider, HealthAnswersWithinASecondWhileARefreshIsBlocked) {
-  ProviderProbe probe = make({{"include", {"hba_rule"}}});
+  ProviderProbe probe = make({{"include", {"hba"}}});
   probe.health();
   // a function of the README sleeps now, so that the refresh hangs in it
   server.sql(

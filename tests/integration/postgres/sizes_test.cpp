@@ -3,6 +3,7 @@
 // measures them: if one is too long, only its length reaches us, and all other records and attributes are still read.
 #include <gmock/gmock.h>
 #include <sys/resource.h>
+#include <fstream>
 
 #include "fixture.hpp"
 #include "support/patience.hpp"
@@ -44,7 +45,7 @@ class PostgresSizes : public testing::Test {
                      const std::string& path) const {
     ASSERT_EQ(seen.status, DRIFTD_OK) << seen.diagnostics.front().text;
     EXPECT_THAT(seen.diagnostics, IsEmpty()) << seen.diagnostics.front().text;
-    EXPECT_EQ(seen.complete.size(), 13u);
+    EXPECT_EQ(seen.complete.size(), 14u);
     const auto* record = seen.find(kind, id);
     ASSERT_NE(record, nullptr);
     ASSERT_EQ(record->unread.size(), 1u) << kind << "/" << id;
@@ -57,7 +58,7 @@ class PostgresSizes : public testing::Test {
 
 TEST_F(PostgresSizes, SettingsOfHundredsOfMegabytesAreUnreadAndNeverFetched) {
   auto p = postgres_probe(server_.endpoint(), {{"databases", "*"}});
-  ASSERT_EQ(p.refresh().complete.size(), 13u);
+  ASSERT_EQ(p.refresh().complete.size(), 14u);
   as_mallory(long_settings("ALTER ROLE mallory", 264));
   const long before = peak_kib();
   const auto seen = p.refresh();
@@ -105,7 +106,7 @@ TEST_F(PostgresSizes, SettingsInManyDatabasesHaveOneBoundTogether) {
   as_mallory("ALTER ROLE mallory IN DATABASE shop SET work_mem = '7MB'");
   auto p = postgres_probe(server_.endpoint());
   const auto seen = p.refresh();
-  EXPECT_EQ(seen.complete.size(), 13u);
+  EXPECT_EQ(seen.complete.size(), 14u);
   const auto* mallory = seen.find("role", "mallory");
   ASSERT_NE(mallory, nullptr);
   ASSERT_EQ(mallory->unread.size(), 2u);
@@ -150,6 +151,30 @@ TEST_F(PostgresSizes, AGrantListThatNoRecordTakesIsUnreadAlone) {
   EXPECT_EQ(seen.find("schema", "shop.wide")->unread[0].path, "grants");
   EXPECT_EQ(seen.body("schema", "shop.wide")["owner"], "postgres");
   EXPECT_TRUE(seen.find("schema", "shop.public")->unread.empty());
+}
+
+/// The list of rules is one value: what a record cannot hold is unread, and not a shorter list.
+TEST(PostgresHbaSizes, TenThousandRulesAreReadAndTwiceAsManyAreUnread) {
+  PostgresServer server;
+  server.sql(readme_grants("postgres", "sql"));
+  auto p = postgres_probe(server.endpoint(), {{"include", {"hba"}}});
+  const auto append = [&](int count) {
+    std::ofstream out(server.data_folder() + "/pg_hba.conf", std::ios::app);
+    for (int i = 0; i < count; ++i) out << "hostssl all u" << i << " 10.0.0.0/8 cert map=m\n";
+  };
+  append(10'000);
+  const auto whole = p.refresh();
+  ASSERT_EQ(whole.status, DRIFTD_OK);
+  EXPECT_THAT(whole.find("hba", "pg_hba.conf")->unread, testing::IsEmpty());
+  EXPECT_GE(whole.body("hba", "pg_hba.conf")["rules"].size(), 10'000u);
+  append(10'000);
+  const auto more = p.refresh();
+  ASSERT_EQ(more.complete.count("hba"), 1u);
+  const auto* record = more.find("hba", "pg_hba.conf");
+  ASSERT_EQ(record->unread.size(), 1u);
+  EXPECT_EQ(record->unread[0].path, "rules");
+  EXPECT_THAT(record->unread[0].reason, HasSubstr("90,000 values"));
+  EXPECT_FALSE(more.body("hba", "pg_hba.conf").contains("rules"));
 }
 
 }  // namespace

@@ -183,7 +183,9 @@ Task<Status> ScriptedSession::watch(std::string, core::PageHandler on_page) {
 
 Task<Result<std::vector<core::Demotion>>> ScriptedSession::demote(core::ResourceId id, std::vector<core::Change>) {
   if (world_->diff_fails.count(id) > 0) co_return fail(Code::internal, "the diff crashed");
-  co_return std::vector<core::Demotion>{};
+  std::vector<core::Demotion> out;
+  if (world_->equivalent.count(id) > 0) out.push_back({0, false, "means the same"});
+  co_return out;
 }
 
 Task<Result<core::DiscoverOutcome>> ScriptedSession::discover() { co_return world_->discovered; }

@@ -37,6 +37,7 @@ struct ScriptedWorld {
   bool refresh_hangs = false;                   ///< the refresh hangs until stop()
   bool diffs = false;                           ///< the provider offers `diff`
   std::set<core::ResourceId> diff_fails;        ///< demote() of these fails
+  std::set<core::ResourceId> equivalent;        ///< demote() demotes the first change of these
   std::map<std::string, std::string> schemas;   ///< driftd-schema/1 document of a kind
   std::vector<std::string> extensions;          ///< ids of extensions, for example `driftd.upgrade`
   std::map<std::string, std::string> upgrades;  ///< stored body → the body in the current revision

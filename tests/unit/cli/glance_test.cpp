@@ -67,6 +67,19 @@ TEST(Glance, AListSaysWhatWasAddedRemovedMovedAndChanged) {
               ElementsAre("~ [0].q: 2 → 3"));
 }
 
+TEST(Glance, AnElementThatDoesNotFitIntoALineGoesOnAtItsCommas) {
+  const std::string rule =
+      R"({"address":"10.0.0.0/8","databases":"all","method":"scram-sha-256","type":"hostssl","users":"intruder"})";
+  const std::string first = R"({"address":"10.0.0.0/8","databases":"all","method":"scram-sha-256",)",
+                    second = R"("type":"hostssl","users":"intruder"})";
+  EXPECT_THAT(lines("[1]", ("[" + rule + ",1]").c_str()), ElementsAre("+ " + first, "  " + second));
+  EXPECT_THAT(lines(("[" + rule + ",1]").c_str(), "[1]"), ElementsAre("- " + first, "  " + second));
+  EXPECT_THAT(lines(("[" + rule + ",1]").c_str(), ("[1," + rule + "]").c_str()),
+              ElementsAre("~ moved from place 1 to 2: ", "  " + first, "  " + second));
+  const std::string large = R"([{"a":")" + std::string(300, 'x') + R"(","b":1}])";
+  EXPECT_THAT(lines("[]", large.c_str()), ElementsAre("+ {2 members: a, b}"));
+}
+
 TEST(Glance, ALineOnTopOfALongListIsOneLine) {
   std::string before = "[", after = "[\"new\"";
   for (int i = 0; i < 100; ++i) {

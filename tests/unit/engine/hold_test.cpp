@@ -321,6 +321,38 @@ TEST_F(HeldEngine, FailingDiffOfOneResourceKeepsNoOtherFromBeingJudged) {
   EXPECT_THAT(line_->drifts(), SizeIs(2));
 }
 
+TEST_F(HeldEngine, WhatTheDiffDemotesIsNoDriftAndExplainGivesItsReason) {
+  line_->world->diffs = true;
+  line_->world->equivalent = {thing(1)};
+  baseline();
+  line_->world->resources[thing(1)] = R"({"partitions":9})";
+  line_->world->resources[thing(2)] = R"({"partitions":9})";
+  refresh();
+  ASSERT_THAT(line_->drifts(), SizeIs(1));
+  EXPECT_EQ(render(line_->drifts()[0].resource), "thing/t2");
+  const auto equal = line_->explain(thing(1), "partitions").value();
+  EXPECT_EQ(equal.at(0).verdict, "equal");
+  EXPECT_EQ(equal[0].reason, "the provider's diff: means the same");
+  EXPECT_EQ(line_->explain(thing(2), "partitions").value().at(0).verdict, "drift");
+  line_->world->diff_fails = {thing(1)};
+  const auto failed = line_->explain(thing(1), "partitions").value();
+  EXPECT_EQ(failed.at(0).verdict, "drift");
+  EXPECT_THAT(failed[0].reason, testing::HasSubstr("the provider's diff failed: the diff crashed"));
+}
+
+TEST_F(HeldEngine, ADriftWhoseValueIsBackInAFormThatTheDiffCallsEqualIsReverted) {
+  line_->world->diffs = true;
+  baseline();
+  line_->world->resources[thing(1)] = R"({"partitions":9})";
+  refresh();
+  ASSERT_THAT(line_->drifts(), SizeIs(1));
+  line_->world->equivalent = {thing(1)};
+  line_->world->resources[thing(1)] = R"({"partitions":3.5})";
+  refresh();
+  EXPECT_THAT(line_->drifts(), testing::IsEmpty());
+  EXPECT_EQ(line_->drifts(true).at(0).status, core::DriftStatus::reverted);
+}
+
 /// "Unchanged since the cursor" would leave the question open until something else changes.
 TEST_F(HeldEngine, WhatTheDiffCouldNotSayIsAskedAgainInTheNextCycleOfAProviderWithCursors) {
   line_->world->diffs = true;

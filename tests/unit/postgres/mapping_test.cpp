@@ -156,15 +156,5 @@ INSTANTIATE_TEST_SUITE_P(
                     FileCase{"Wrong", line("x", "f", "bad value", "configuration file", "f"), "error"}),
     [](const auto& tested) { return tested.param.name; });
 
-TEST(Mapping, HbaRulesAreNumberedInOrderAndTheirSecretsAreOptions) {
-  const Rows rows{{"line", "type", "databases", "users", "method", "options"},
-                  {{"5", "local", R"(["all"])", R"(["all"])", "trust", std::nullopt},
-                   {"9", "host", R"(["all"])", R"(["b"])", "ldap", R"(["ldapbindpasswd=x"])"}}};
-  const Records out = map_hba_rules(rows);
-  EXPECT_EQ(out.at(1).id, "2");
-  EXPECT_EQ(out[1].metadata.at("line"), "9");
-  EXPECT_EQ(json::parse(out[1].body)["options"]["ldapbindpasswd"], "x");
-}
-
 }  // namespace
 }  // namespace driftd::postgres

@@ -44,6 +44,15 @@ TEST(Settings, MistakesSayWhatWasExpectedAndWhatToDo) {
             "settings.include: expected a list of texts, found text; write it in brackets: [\"…\"]");
 }
 
+/// A glob that matches nothing any more would leave the rules unwatched without a word.
+TEST(Settings, TheFormerKindOfHbaRulesIsRefusedWithTheNewOne) {
+  const auto with = [](const std::string& more) { return failure_of(R"({"user":"u","endpoints":"db",)" + more + "}"); };
+  for (const char* scope : {R"("include":["role","hba_rule"])", R"("exclude":["hba_rule/*"])"}) {
+    EXPECT_NE(with(scope).find("write hba: all rules of pg_hba.conf are one resource"), std::string::npos) << scope;
+  }
+  EXPECT_EQ(with(R"("include":["hba","hba_rules*"])"), "accepted");
+}
+
 TEST(Settings, TimeoutsEndWhereThoseOfPostgresqlEnd) {
   const auto with = [](const std::string& ms) {
     return failure_of(R"({"user":"u","endpoints":"db","statement_timeout_ms":)" + ms + "}");

@@ -247,5 +247,33 @@ TEST_F(ShrinkTest, WhatCameAndWentIsForgottenTheOldestFirst) {
   EXPECT_THAT(bench.get(bench->index(uid)), SizeIs(2));
 }
 
+TEST_F(ShrinkTest, AKindIsForgottenWithItsBaselineButNotWhatHasOpenDrifts) {
+  auto open = resource_write("open");
+  core::Drift drift;
+  drift.id = "d-0123456789abcdef";
+  drift.backend_uid = backend_row().uid;
+  drift.resource = open.next.id;
+  drift.changes = {{"a", core::ChangeClass::config, "1", "2", false}};
+  open.next.open.push_back(drift);
+  auto other = resource_write("other");
+  other.next.id.kind = "role";
+  auto page = page_of({resource_write("one"), resource_write("two"), open, other});
+  page.established = {"config", "role"};
+  bench.get(bench->commit(page));
+  const std::string uid = backend_row().uid;
+  const auto established = [&] { return bench.get(bench->backends()).at(0).established; };
+  EXPECT_TRUE(bench.get(bench->forget_kind(uid, "config", 1))) << "there is more";
+  EXPECT_FALSE(bench.get(bench->forget_kind(uid, "config", 10)));
+  EXPECT_THAT(bench.get(bench->index(uid)), SizeIs(2));
+  EXPECT_TRUE(established().contains("config")) << "one with an open drift is left";
+  open.next.open.clear();
+  open.next.revision = 1;
+  bench.get(bench->commit(page_of({open})));
+  EXPECT_FALSE(bench.get(bench->forget_kind(uid, "config", 10)));
+  EXPECT_FALSE(established().contains("config"));
+  EXPECT_TRUE(established().contains("role"));
+  EXPECT_THAT(bench.get(bench->index(uid)), SizeIs(1));
+}
+
 }  // namespace
 }  // namespace driftd::test
