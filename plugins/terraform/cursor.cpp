@@ -14,7 +14,7 @@ namespace {
 /// A cursor that was damaged on its way must not say "unchanged".
 std::string sum_of(std::string_view text) { return std::to_string(XXH3_64bits(text.data(), text.size())); }
 
-/// The member that holds the digest. It gets another name when the digest is made in another way: a digest of before
+/// The member that holds the digest. It gets another name when the digest is made in another way: a former digest
 /// counts as unknown then, not as that of other resources. `digest`: of the parts as nlohmann's dump wrote them.
 constexpr const char* kDigest = "digest2";
 

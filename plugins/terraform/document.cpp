@@ -177,7 +177,10 @@ bool Walk::top_member() {
   if (key_ == "encrypted_data" && !to_.encrypted()) return false;
   if (key_ == "resources" && list) {
     return elements([this] {
-      if (next() != '{') corrupt(where() + ": expected an object");
+      if (next() != '{') {
+        scan_away();
+        corrupt(where() + ": expected an object");
+      }
       return resource();
     });
   }
