@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "terraform/document.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -319,8 +320,18 @@ void too_many_values(std::size_t max_values) {
 std::string text_value(std::string_view token) {
   if (token.size() < 2 || token.front() != '"') return {};
   const std::string_view plain = token.substr(1, token.size() - 2);
-  if (plain.find('\\') == plain.npos) return std::string(plain);
-  return nlohmann::json::parse(token).get<std::string>();
+  std::string out;
+  out.reserve(plain.size());
+  for (std::size_t at = 0; at < plain.size();) {
+    const auto escape = std::min(plain.find('\\', at), plain.size());
+    out.append(plain, at, escape - at);
+    if (escape == plain.size()) break;
+    const char c = plain[escape + 1];
+    if (c == 'u') return nlohmann::json::parse(token).get<std::string>();
+    out += c == 'b' ? '\b' : c == 'f' ? '\f' : c == 'n' ? '\n' : c == 'r' ? '\r' : c == 't' ? '\t' : c;
+    at = escape + 2;
+  }
+  return out;
 }
 
 std::string_view InstanceText::*part_of(std::string_view key) {

@@ -209,6 +209,14 @@ TEST(TerraformReader, AStateOfManyWindowsIsReadLikeASmallOne) {
   }
 }
 
+TEST(TerraformReader, ATextHasTheValueThatItsEscapesSay) {
+  for (const std::string token :
+       {R"("")", R"("a\b")", R"("\\n")", R"("\"\\\/\b\f\n\r\t")", R"("\u00e9\ud83d\ude00\n")", R"("→")", R"("a\\")"})
+    EXPECT_EQ(text_value(token), json::parse(token).get<std::string>()) << token;
+  EXPECT_EQ(text_value("12"), "");
+  EXPECT_EQ(text_value("null"), "");
+}
+
 TEST(TerraformReader, BlanksBetweenTokensChangeNeitherDigestNorBody) {
   const std::string compact = state_with(R"({"attributes":{"a b":" x ","n":[1,2]}})");
   const std::string spaced = json::parse(compact).dump(2);
