@@ -14,6 +14,10 @@ namespace {
 /// A cursor that was damaged on its way must not say "unchanged".
 std::string sum_of(std::string_view text) { return std::to_string(XXH3_64bits(text.data(), text.size())); }
 
+/// The member that holds the digest. It gets another name when the digest is made in another way: a former digest
+/// counts as unknown then, not as that of other resources. `digest`: of the parts as nlohmann's dump wrote them.
+constexpr const char* kDigest = "digest2";
+
 constexpr std::size_t kMaxSpoken = 200;  // a cursor may have 64 KiB, a backend's name 128 bytes
 
 }  // namespace
@@ -26,7 +30,7 @@ std::string render(const Cursor& cursor, const std::string& fingerprint) {
     reported_backends.push_back(*name);
   const std::string text =
       json{{"settings", fingerprint},     {"stamp", cursor.stamp},      {"history", cursor.history},
-           {"lineage", head.lineage},     {"serial", head.serial},      {"digest", head.digest},
+           {"lineage", head.lineage},     {"serial", head.serial},      {kDigest, head.digest},
            {"encrypted", head.encrypted}, {"spoken", reported_backends}}
           .dump(-1, ' ', false, json::error_handler_t::replace);
   return sum_of(text) + " " + text;
@@ -43,7 +47,7 @@ Cursor parse_cursor(const std::string& text, const std::string& fingerprint) {
   out.history = text_of(from, "history");
   out.head.lineage = text_of(from, "lineage");
   out.head.serial = text_of(from, "serial");
-  out.head.digest = text_of(from, "digest");
+  out.head.digest = text_of(from, kDigest);
   const auto encrypted = from.find("encrypted");
   out.head.encrypted = encrypted != from.end() && *encrypted == true;
   for (const auto& name : from.value("spoken", json::array())) {

@@ -6,7 +6,7 @@
 #include <span>
 
 #include "terraform/declare_custom.hpp"
-#include "terraform/document.hpp"
+#include "terraform/tree.hpp"
 
 namespace driftd::terraform {
 namespace {
@@ -125,7 +125,7 @@ std::string source_of(const std::string& address) {
 bool matches(const DeclarationRule& rule, const Instance& instance) {
   if (!instance.deposed.empty()) return false;
   const bool resource = sdk::glob_match(rule.resources, by_address(rule.resources) ? instance.address : instance.type);
-  return resource && provider_matches(rule.provider, text_of(instance.resource, "provider"));
+  return resource && provider_matches(rule.provider, instance.resource.provider);
 }
 
 std::optional<Declaration> declare(const Instance& instance, const DeclarationRule& rule, std::string& why) {
@@ -134,22 +134,21 @@ std::optional<Declaration> declare(const Instance& instance, const DeclarationRu
     why = "driftd does not know what a " + instance.type + " is in backend " + rule.backend;
     return std::nullopt;
   }
-  if (mapping->source != nullptr &&
-      source_of(text_of(instance.resource, "provider")).find(mapping->source) == std::string::npos) {
+  if (mapping->source != nullptr && source_of(instance.resource.provider).find(mapping->source) == std::string::npos) {
     why = "driftd knows a " + instance.type + " only as " + (mapping->source + 1) + " writes it";
     return std::nullopt;
   }
-  const auto typed = instance.object.find("attributes");
-  if (typed == instance.object.end() || !typed->is_object()) {
+  if (instance.flat) {
     why = "its attributes have the flat form of an older state";
     return std::nullopt;
   }
-  Declaration out{mapping->kind, mapping->id == nullptr ? "" : text_of(*typed, mapping->id)};
+  const json& typed = instance.tree();
+  Declaration out{mapping->kind, mapping->id == nullptr ? "" : text_of(typed, mapping->id)};
   for (const auto& [from, to] : mapping->attributes) {
-    const auto found = typed->find(from);
-    if (found != typed->end() && !declares_nothing(*found)) out.body[to] = *found;
+    const auto found = typed.find(from);
+    if (found != typed.end() && !declares_nothing(*found)) out.body[to] = *found;
   }
-  if (mapping->special != nullptr && !mapping->special({*typed, rule, out, why})) return std::nullopt;
+  if (mapping->special != nullptr && !mapping->special({typed, rule, out, why})) return std::nullopt;
   if (out.id.empty()) {
     why = "it has no name";
     return std::nullopt;

@@ -6,7 +6,6 @@
 
 #include "common/bounded_json.hpp"
 #include "common/secret_text.hpp"
-#include "terraform/document.hpp"
 #include "terraform/secrets.hpp"
 
 namespace driftd::terraform {

@@ -6,8 +6,8 @@
 
 #include "common/bounded_json.hpp"
 #include "terraform/declare_custom.hpp"
-#include "terraform/document.hpp"
 #include "terraform/secrets.hpp"
+#include "terraform/tree.hpp"
 
 namespace driftd::terraform {
 namespace {
@@ -75,23 +75,23 @@ const DiscoverType* rule_of(const Instance& instance, const Settings& settings) 
 
 /// Charts take `commonLabels` and `commonAnnotations` as values: a helm_release itself has no labels.
 Marks marks_of(const Instance& instance, const DiscoverType* rule) {
-  const json& metadata = metadata_of(instance.attributes);
-  if (rule != nullptr) return {texts(at_path(instance.attributes, rule->labels)), {}};
+  const json& metadata = metadata_of(instance.tree());
+  if (rule != nullptr) return {texts(at_path(instance.tree(), rule->labels)), {}};
   Marks out{texts(at_path(metadata, "labels")), texts(at_path(metadata, "annotations"))};
   const json values = common::parse_bounded(text_of(metadata, "values")).value;
   if (instance.type == "helm_release" && values.is_object()) {
     out.labels.merge(texts(at_path(values, "commonLabels")));
     out.annotations.merge(texts(at_path(values, "commonAnnotations")));
   }
-  out.labels.merge(texts(at_path(instance.attributes, "labels")));
+  out.labels.merge(texts(at_path(instance.tree(), "labels")));
   return out;
 }
 
 void from_secret(const Instance& instance, const Marks& marks, const Settings& settings, Definition& out) {
-  const json& metadata = metadata_of(instance.attributes);
+  const json& metadata = metadata_of(instance.tree());
   const std::string name = text_of(metadata, "name"), given = text_of(metadata, "namespace");
   const std::string space = given.empty() ? "default" : given, prefix = settings.label_prefix;
-  const json &data = at_path(instance.attributes, "data"), &binary = at_path(instance.attributes, "binary_data");
+  const json &data = at_path(instance.tree(), "data"), &binary = at_path(instance.tree(), "binary_data");
   for (const auto& [path, key] :
        {std::pair{"username", get(marks.annotations, prefix + "/username-key", "username")},
         std::pair{"password", get(marks.annotations, prefix + "/password-key", "password")}}) {
@@ -103,13 +103,13 @@ void from_secret(const Instance& instance, const Marks& marks, const Settings& s
     if ((*from)[key].is_string()) out.credentials[path] = (*from)[key];
   }
   const auto written_only = [&](const char* revision) {
-    const json& number = at_path(instance.attributes, revision);
+    const json& number = at_path(instance.tree(), revision);
     return number.is_number_integer() && number > 0;
   };
   if (out.credentials.empty() && (written_only("data_wo_revision") || written_only("binary_data_wo_revision"))) {
     out.unread = "the Secret's data is write-only (data_wo): the state does not have it";
   }
-  const std::string type = text_of(instance.attributes, "type"), binding = "servicebinding.io/";
+  const std::string type = text_of(instance.tree(), "type"), binding = "servicebinding.io/";
   if (out.backend.type.empty() && type.rfind(binding, 0) == 0)
     out.backend.type = canonical(type.substr(binding.size()));
   out.discovery["secret"] = {{"name", name}, {"namespace", space}};
@@ -120,14 +120,14 @@ void from_secret(const Instance& instance, const Marks& marks, const Settings& s
 
 void from_chart(const Instance& instance, Definition& to) {
   sdk::Backend& out = to.backend;
-  const json& metadata = metadata_of(instance.attributes);
-  const std::string release = text_of(instance.attributes, "name"), given = text_of(instance.attributes, "namespace");
+  const json& metadata = metadata_of(instance.tree());
+  const std::string release = text_of(instance.tree(), "name"), given = text_of(instance.tree(), "namespace");
   const std::string space = given.empty() ? "default" : given;
   std::string chart = text_of(metadata, "chart");
-  if (chart.empty()) chart = text_of(instance.attributes, "chart");
+  if (chart.empty()) chart = text_of(instance.tree(), "chart");
   chart = chart.substr(chart.rfind('/') + 1);
   const std::string version =
-      text_of(metadata, "version").empty() ? text_of(instance.attributes, "version") : text_of(metadata, "version");
+      text_of(metadata, "version").empty() ? text_of(instance.tree(), "version") : text_of(metadata, "version");
   out.metadata["namespace"] = space;
   out.metadata["helm_release"] = release;
   out.metadata["helm_chart"] = chart;
@@ -214,10 +214,10 @@ std::string secret_attribute(const Instance& instance, const DiscoverType& rule,
 
 void from_rule(const Instance& instance, const DiscoverType& rule, Definition& out) {
   const auto text = [&](const std::string& path) {
-    return path.empty() ? std::string() : scalar_text(at_path(instance.attributes, path));
+    return path.empty() ? std::string() : scalar_text(at_path(instance.tree(), path));
   };
   if (out.backend.type.empty()) out.backend.type = canonical(rule.type);
-  out.backend.endpoints = endpoints_of(at_path(instance.attributes, rule.endpoint), text(rule.port));
+  out.backend.endpoints = endpoints_of(at_path(instance.tree(), rule.endpoint), text(rule.port));
   out.backend.version = text(rule.version);
   out.backend.external = true;
   for (const auto& [name, path] : {std::pair{"username", rule.username}, {"password", rule.password}}) {
@@ -260,8 +260,7 @@ std::optional<Definition> definition_of(const Reading& reading, const Instance& 
   if (get(marks.labels, prefix + "/backend") != "true") return std::nullopt;
   Definition to;
   sdk::Backend& out = to.backend;
-  const std::string own =
-      secret ? text_of(metadata_of(instance.attributes), "name") : text_of(instance.attributes, "name");
+  const std::string own = secret ? text_of(metadata_of(instance.tree()), "name") : text_of(instance.tree(), "name");
   out.name = get(marks.labels, prefix + "/backend-name", own.empty() ? instance.address : own);
   out.type = canonical(get(marks.labels, prefix + "/backend-type"));
   if (secret) from_secret(instance, marks, settings, to);
@@ -275,7 +274,7 @@ std::optional<Definition> definition_of(const Reading& reading, const Instance& 
     from_rule(instance, *rule, to);
   }
   from_marks(marks, settings, to);
-  const json given = rule == nullptr ? json() : at_path(instance.attributes, rule->endpoint);
+  const json given = rule == nullptr ? json() : at_path(instance.tree(), rule->endpoint);
   if (out.endpoints.empty() && !given.empty() && given != "") {
     why = "backend " + out.name + ": " + rule->endpoint + " cannot be told without what may be a password; " +
           "expected host:port, or a URL whose password is percent-encoded";

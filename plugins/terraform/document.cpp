@@ -1,334 +1,362 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "terraform/document.hpp"
 
-#include <istream>
-#include <vector>
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
 
-#include "common/bounded_json.hpp"
 #include "driftd/sdk/types.hpp"
+#include "terraform/scanner.hpp"
+#include "terraform/text_members.hpp"
+#include "terraform/window.hpp"
 
 namespace driftd::terraform {
 namespace {
 
-using nlohmann::json;
+/// One walk over a document. Functions that return bool return false if the visitor ends the walk.
+class Walk {
+ public:
+  /// Either outline may be null: nothing is learned, nothing is known.
+  Walk(Window& window, DocumentVisitor& to, Outline* learned, const Outline* known)
+      : window_(window),
+        to_(to),
+        learned_(learned),
+        known_(known) {}
 
-constexpr std::uint64_t kMaxWhole = 64ull << 20;
-constexpr std::size_t kMostValues = 2'000'000;  // of one that is read as a whole, with flat attributes: about 200 MB
-constexpr std::size_t kMaxOfOne = 1'000'000;    // of a resource, an instance, an output
+  void run() {
+    const char first = next();
+    if (first != '{') {
+      scan_away();
+      no_more();
+      corrupt("the state file holds no JSON object");
+    }
+    if (members([this] { return top_member(); })) no_more();
+  }
 
-// Marks at the beginning of a string of the tree, of noncharacters: a raw number token, a text that itself begins with
-// one of the three, and the place of what nests too deep. The second keeps a text that somebody chose from passing for
-// another.
-const std::string kRaw = "\xEF\xB7\x90", kText = "\xEF\xB7\x91", kDeep = "\xEF\xB7\x92";
+ private:
+  /// Returns the next byte that is not white space, 0 at the end of the text.
+  char next() {
+    for (;;) {
+      const char* at = window_.at();
+      while (*at == ' ' || *at == '\n' || *at == '\r' || *at == '\t') ++at;
+      window_.move_to(at);
+      if (at < window_.end()) return *at == '\0' ? '\1' : *at;
+      if (window_.last()) return '\0';
+      window_.more();
+    }
+  }
+  void skip_byte() { window_.move_to(window_.at() + 1); }
+  [[noreturn]] void fail(const char* expected) {
+    window_.fail(window_.at(), window_.at() >= window_.end() ? "the text ends here" : expected);
+  }
+  void no_more() {
+    if (next() != '\0') fail("the document has ended before this");
+  }
 
-bool is_marked(const std::string& text) {
-  return text.starts_with(kRaw) || text.starts_with(kText) || text.starts_with(kDeep);
+  /// Reads a value to its end. Returns where it begins; that text is kept if `keeps` and if the window keeps it.
+  std::uint64_t scan(bool keeps) {
+    next();
+    const std::uint64_t begin = window_.offset();
+    scanner_.begin();
+    for (;;) {
+      const char* at = window_.at();
+      const auto result = scanner_.run(keeps ? window_.pointer(begin) : nullptr, at, window_.end(), window_.last());
+      window_.move_to(at);
+      if (result == Scanner::Result::value) return begin;
+      if (result == Scanner::Result::error) window_.fail(at, scanner_.expected());
+      window_.more();
+    }
+  }
+  void scan_away() { scan(false); }
+  /// Returns the text from there to the cursor, valid until the next byte is read.
+  std::string_view since(std::uint64_t begin) const {
+    return {window_.pointer(begin), static_cast<std::size_t>(window_.offset() - begin)};
+  }
+  /// Reads a value and returns its text, valid until the window is released and read from.
+  std::string_view part() {
+    next();
+    window_.keep();
+    const auto begin = scan(true);
+    if (scanner_.traits().values > kMaxPartValues) too_many_values(kMaxPartValues);
+    window_.release();
+    return since(begin);
+  }
+  /// Reads a key and the colon behind it into key_.
+  void key(bool kept) {
+    if (next() != '"') fail("expected a key in quotes");
+    if (!kept) window_.keep();
+    const std::string_view token = since(scan(true));
+    key_ = text_value(token);
+    if (!kept) window_.release();
+    if (next() != ':') fail("expected a colon");
+    skip_byte();
+    next();
+  }
+
+  /// Reads the object at the cursor; `member` reads the value of key_. `kept`: the window keeps it all.
+  template <class F>
+  bool members(F member, bool kept = false) {
+    skip_byte();
+    if (next() == '}') return skip_byte(), true;
+    for (;;) {
+      key(kept);
+      if (!member()) return false;
+      const char c = next();
+      if (c != ',' && c != '}') fail("expected a comma or a closing bracket");
+      skip_byte();
+      if (c == '}') return true;
+    }
+  }
+  /// Reads the list at the cursor.
+  template <class F>
+  bool elements(F element) {
+    skip_byte();
+    if (next() == ']') return skip_byte(), true;
+    for (;;) {
+      next();
+      if (!element()) return false;
+      const char c = next();
+      if (c != ',' && c != ']') fail("expected a comma or a closing bracket");
+      skip_byte();
+      if (c == ']') return true;
+    }
+  }
+
+  bool top_member();
+  bool resource();
+  bool resource_member();
+  bool instance();
+  bool visit_waiting();
+  void keep_waiting(const InstanceText& instance);
+  void attributes();
+  bool output() {
+    const std::string name = key_;
+    if (next() != '{') {
+      scan_away();
+      corrupt("outputs: '" + name + "' is not an object");
+    }
+    return to_.output(name, part());
+  }
+  std::string where() const { return "resources[" + std::to_string(seen_) + "]"; }
+  /// Counts what is kept of a resource until its end: its members, and the instances that wait for them.
+  void count_kept(std::uint64_t values) {
+    kept_ += values;
+    if (kept_ > kMaxPartValues) too_many_values(kMaxPartValues);
+  }
+
+  struct Part {
+    std::string_view InstanceText::*part;
+    std::uint64_t begin;
+    std::size_t size;
+  };
+  struct Waiting {
+    std::uint32_t size;
+    AttributeTraits traits;
+  };
+
+  Window& window_;
+  DocumentVisitor& to_;
+  Outline* learned_;
+  const Outline* known_;
+  std::size_t next_known_ = 0;
+  Scanner scanner_;
+  std::string key_;
+  AttributeTraits traits_;    ///< of the attributes that were read last
+  std::uint64_t values_ = 0;  ///< of the instance
+  std::uint64_t seen_ = 0, kept_ = 0;
+  Resource resource_;
+  bool has_mode_ = false, has_type_ = false, has_name_ = false;
+  bool streamed_ = false;     ///< an instance of the resource was visited
+  std::vector<Part> parts_;   ///< of the instance
+  std::string waiting_text_;  ///< instances that came before what they are instances of
+  std::vector<Waiting> waiting_;
+};
+
+bool Walk::top_member() {
+  const char c = next();
+  const bool object = c == '{', list = c == '[';
+  if (key_ == "encrypted_data" && !to_.encrypted()) return false;
+  if (key_ == "resources" && list) {
+    return elements([this] {
+      if (next() != '{') {
+        scan_away();
+        corrupt(where() + ": expected an object");
+      }
+      return resource();
+    });
+  }
+  if (key_ == "outputs" && object) return members([this] { return output(); });
+  if (key_ == "check_results" && list) return elements([this] { return to_.check(part()); });
+  if ((object || list) && (key_ == "resources" || key_ == "outputs"))
+    corrupt("the state file has an unexpected form: '" + key_ + "'");
+  if (object || list || key_ == "encrypted_data") return scan_away(), true;
+  const std::string name = key_;
+  return to_.top(name, part());
 }
 
-[[noreturn]] void too_many_values(std::size_t max_values) {
+bool Walk::resource() {
+  resource_ = {};
+  kept_ = 0;
+  has_mode_ = has_type_ = has_name_ = streamed_ = false;
+  if (!members([this] { return resource_member(); }) || !visit_waiting()) return false;
+  ++seen_;
+  return true;
+}
+
+bool Walk::resource_member() {
+  const char c = next();
+  if (key_ == "instances" && c == '{') corrupt(where() + ".instances: expected a list");
+  if (key_ == "instances" && c == '[') {
+    return elements([this] {
+      if (next() != '{') {
+        scan_away();
+        corrupt(where() + ".instances: expected objects");
+      }
+      return instance();
+    });
+  }
+  if (streamed_) corrupt(where() + ": '" + key_ + "' stands after 'instances'");
+  const std::string name = key_;
+  const std::string_view value = part();
+  count_kept(scanner_.traits().values);
+  has_mode_ = has_mode_ || name == "mode";
+  has_type_ = has_type_ || name == "type";
+  has_name_ = has_name_ || name == "name";
+  for (const auto& [known, member] : {std::pair{"module", &Resource::module},
+                                      {"mode", &Resource::mode},
+                                      {"type", &Resource::type},
+                                      {"name", &Resource::name},
+                                      {"provider", &Resource::provider}}) {
+    if (name == known) resource_.*member = text_value(value);
+  }
+  return true;
+}
+
+/// Reads the attributes at the cursor, or passes over them if a walk before this one knows their end.
+void Walk::attributes() {
+  if (known_ == nullptr || next_known_ == known_->size()) {
+    const auto begin = scan(true);
+    values_ += scanner_.traits().values;
+    traits_ = traits_of(scanner_.traits());
+    if (learned_ != nullptr) learned_->push_back({static_cast<std::uint32_t>(window_.offset() - begin), traits_});
+    return;
+  }
+  const OutlineEntry& known = (*known_)[next_known_++];
+  while (static_cast<std::size_t>(window_.end() - window_.at()) < known.size) {
+    if (window_.last()) fail("");
+    window_.more();
+  }
+  window_.move_to(window_.at() + known.size);
+  traits_ = known.traits;
+}
+
+bool Walk::instance() {
+  window_.keep();
+  const std::uint64_t begin = window_.offset();
+  parts_.clear();
+  AttributeTraits typed, flat;
+  values_ = 1;
+  members(
+      [&] {
+        const std::uint64_t from = window_.offset();
+        const auto part = part_of(key_);
+        if (part == &InstanceText::attributes && *window_.at() == '{') {
+          attributes();
+          typed = traits_;
+        } else {
+          scan(part == &InstanceText::attributes_flat);
+          values_ += scanner_.traits().values;
+          if (part == &InstanceText::attributes_flat) flat = traits_of(scanner_.traits());
+        }
+        if (values_ > kMaxPartValues) too_many_values(kMaxPartValues);
+        if (part != nullptr) parts_.push_back({part, from, static_cast<std::size_t>(window_.offset() - from)});
+        return true;
+      },
+      true);
+  InstanceText out;
+  out.text = since(begin);
+  for (const auto& [part, from, size] : parts_) out.*part = {window_.pointer(from), size};
+  out.traits = out.attributes.starts_with('{') ? typed : flat;
+  window_.release();
+  streamed_ = has_mode_ && has_type_ && has_name_;
+  if (streamed_) return to_.instance(resource_, out);
+  keep_waiting(out);
+  return true;
+}
+
+void Walk::keep_waiting(const InstanceText& instance) {
+  count_kept(values_);
+  waiting_.push_back({static_cast<std::uint32_t>(instance.text.size()), instance.traits});
+  waiting_text_ += instance.text;
+}
+
+bool Walk::visit_waiting() {
+  waiting_text_.append(kPadding, '\0');
+  std::size_t at = 0;
+  for (const auto& [size, traits] : std::exchange(waiting_, {})) {
+    InstanceText one = split_instance(std::string_view(waiting_text_).substr(at, size));
+    one.traits = traits;
+    at += size;
+    if (!to_.instance(resource_, one)) return false;
+  }
+  waiting_text_.clear();
+  return true;
+}
+
+}  // namespace
+
+AttributeTraits traits_of(const Traits& seen) {
+  // the attributes stand inside of the instance
+  return {seen.blanks, seen.unordered, seen.escaped_key, seen.deepest >= common::kMaxNesting, seen.secret_key};
+}
+
+void corrupt(const std::string& text) { throw sdk::Failure(DRIFTD_CORRUPT, text); }
+
+void too_many_values(std::size_t max_values) {
   throw sdk::Failure(DRIFTD_BUDGET, "the state has an object of more than " + std::to_string(max_values) +
                                         " values, which is not read");
 }
 
-/// Builds a value from the parser's events.
-class Builder {
- public:
-  explicit Builder(std::size_t max_values) : max_values_(max_values) {}
-  bool building() const { return building_; }
-  void begin() {
-    building_ = true;
-    root_ = nullptr;
-    open_.clear();
-    deep_ = values_ = 0;
-  }
-  void key(std::string& name) {
-    if (deep_ == 0) key_ = is_marked(name) ? kText + name : std::move(name);
-  }
-  void value(json&& v) {
-    if (deep_ > 0) return;
-    put(std::move(v));
-    building_ = !open_.empty();
-  }
-  void open(json&& container) {
-    if (open_.size() >= static_cast<std::size_t>(common::kMaxNesting)) {
-      if (deep_++ == 0) put(kDeep);
-      return;
-    }
-    open_.push_back(put(std::move(container)));
-  }
-  void close() {
-    if (deep_ > 0) return static_cast<void>(--deep_);
-    open_.pop_back();
-    building_ = !open_.empty();
-  }
-  json take() { return std::move(root_); }
-  std::size_t values() const { return values_; }  ///< of the one that was built last
-
- private:
-  json* put(json&& v) {
-    if (++values_ > max_values_) too_many_values(max_values_);
-    if (open_.empty()) {
-      root_ = std::move(v);
-      return &root_;
-    }
-    json& parent = *open_.back();
-    if (parent.is_array()) {
-      parent.push_back(std::move(v));
-      return &parent.back();
-    }
-    json& slot = parent[key_];
-    slot = std::move(v);
-    return &slot;
-  }
-
-  std::size_t max_values_, values_ = 0;  ///< a value takes up to fifty times its text
-  bool building_ = false;
-  json root_;
-  std::vector<json*> open_;
-  std::size_t deep_ = 0;  ///< containers that are open below the deepest one that is built
-  std::string key_;
-};
-
-/// The parser's events as plain values and containers; a derived class decides what becomes of each.
-class Events : public nlohmann::json_sax<json> {
- public:
-  bool null() override { return scalar(nullptr); }
-  bool boolean(bool v) override { return scalar(v); }
-  bool number_integer(std::int64_t v) override { return scalar(v); }
-  bool number_unsigned(std::uint64_t v) override { return scalar(v); }
-  bool number_float(double, const std::string& token) override { return scalar(kRaw + token); }
-  bool string(std::string& v) override { return scalar(is_marked(v) ? kText + v : std::move(v)); }
-  bool binary(json::binary_t&) override { return false; }
-  bool start_object(std::size_t) override { return open(json::object()); }
-  bool start_array(std::size_t) override { return open(json::array()); }
-  bool end_object() override { return close(); }
-  bool end_array() override { return close(); }
-  bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception& e) override {
-    std::string text = e.what();  // "[…] parse error at line 1, column 2: why; last read: '<a part of the file>'; …"
-    text = text.substr(0, text.find("; last read"));
-    const auto at = text.find("parse error at ");
-    corrupt("the state file is not valid JSON: " + (at == std::string::npos ? text : text.substr(at)));
-  }
-
- protected:
-  virtual bool scalar(json v) = 0;
-  virtual bool open(json container) = 0;
-  virtual bool close() = 0;
-};
-
-class Whole final : public Events {
- public:
-  Whole() { builder_.begin(); }
-  bool key(std::string& name) override { return builder_.key(name), true; }
-  json take() { return builder_.take(); }
-
- protected:
-  bool scalar(json v) override { return builder_.value(std::move(v)), true; }
-  bool open(json container) override { return builder_.open(std::move(container)), true; }
-  bool close() override { return builder_.close(), true; }
-
- private:
-  Builder builder_{kMostValues};
-};
-
-/// State of the walk. Wanted parts are built, everything else is skipped.
-enum class At { document, root, resources, resource, instances, outputs, checks };
-
-class Walk final : public Events {
- public:
-  explicit Walk(DocumentVisitor& to) : to_(to) {}
-
-  bool key(std::string& name) override {
-    if (skipped_ > 0) return true;
-    if (builder_.building()) return builder_.key(name), true;
-    key_.swap(name);
-    return at() != At::root || key_ != "encrypted_data" || to_.encrypted();
-  }
-
- protected:
-  bool scalar(json v) override {
-    if (skipped_ > 0) return true;
-    if (builder_.building()) return builder_.value(std::move(v)), true;
-    return piece(std::move(v));
-  }
-  bool open(json container) override {
-    if (skipped_ > 0) return ++skipped_, true;
-    if (builder_.building()) return builder_.open(std::move(container)), true;
-    if (const At inner = below(container.is_object()); inner != At::document) {
-      if (inner == At::resource) resource_ = json::object(), kept_ = 0;
-      if (inner == At::instances)
-        streaming_ = resource_.contains("mode") && resource_.contains("type") && resource_.contains("name");
-      return path_.push_back(inner), true;
-    }
-    if (at() == At::root) return skipped_ = 1, true;
-    builder_.begin();
-    builder_.open(std::move(container));
-    return true;
-  }
-  bool close() override {
-    if (skipped_ > 0) return --skipped_, true;
-    if (builder_.building()) {
-      builder_.close();
-      return builder_.building() || piece(builder_.take());
-    }
-    const At left = at();
-    path_.pop_back();
-    return left != At::resource || resource_ends();
-  }
-
- private:
-  At at() const { return path_.empty() ? At::document : path_.back(); }
-
-  /// Returns the container that a member of this name or an element opens; At::document if the walk does not enter it.
-  At below(bool object) const {
-    switch (at()) {
-      case At::document:
-        if (!object || begun_) corrupt("the state file holds no JSON object");
-        begun_ = true;
-        return At::root;
-      case At::root:
-        if (key_ == "resources" && !object) return At::resources;
-        if (key_ == "outputs" && object) return At::outputs;
-        if (key_ == "check_results" && !object) return At::checks;
-        if (key_ == "resources" || key_ == "outputs") corrupt("the state file has an unexpected form: '" + key_ + "'");
-        return At::document;
-      case At::resources:
-        if (!object) corrupt(where() + ": expected an object");
-        return At::resource;
-      case At::resource:
-        if (key_ == "instances" && object) corrupt(where() + ".instances: expected a list");
-        return key_ == "instances" ? At::instances : At::document;
-      default:
-        return At::document;
-    }
-  }
-
-  std::string where() const { return "resources[" + std::to_string(seen_) + "]"; }
-
-  bool piece(json v) {
-    switch (at()) {
-      case At::document:
-        corrupt("the state file holds no JSON object");
-      case At::root:
-        return to_.top(key_, v);
-      case At::resources:
-        corrupt(where() + ": expected an object");
-      case At::resource:
-        if (streamed_) corrupt(where() + ": '" + key_ + "' stands after 'instances'");
-        keep(v);
-        resource_[key_] = std::move(v);
-        return true;
-      case At::instances: {
-        if (!v.is_object()) corrupt(where() + ".instances: expected objects");
-        streamed_ = streaming_;
-        if (streaming_) return to_.instance(resource_, v);
-        keep(v);
-        return waiting_.push_back(std::move(v)), true;  // 'instances' came before what they are instances of
-      }
-      case At::outputs:
-        if (!v.is_object()) corrupt("outputs: '" + key_ + "' is not an object");
-        return to_.output(key_, v);
-      case At::checks:
-        return to_.check(v);
-    }
-    return true;
-  }
-
-  /// Size of a resource in memory: its members, and the instances that wait for them.
-  void keep(const json& v) {
-    kept_ += v.is_structured() ? builder_.values() : 1;
-    if (kept_ > kMaxOfOne) too_many_values(kMaxOfOne);
-  }
-
-  bool resource_ends() {
-    for (const auto& instance : waiting_) {
-      if (!to_.instance(resource_, instance)) return false;
-    }
-    waiting_.clear();
-    streamed_ = false;
-    ++seen_;
-    return true;
-  }
-
-  DocumentVisitor& to_;
-  std::vector<At> path_;
-  std::string key_;
-  Builder builder_{kMaxOfOne};
-  std::size_t skipped_ = 0, seen_ = 0, kept_ = 0;
-  mutable bool begun_ = false;
-  bool streaming_ = false, streamed_ = false;
-  json resource_;
-  std::vector<json> waiting_;
-};
-
-}  // namespace
-
-void corrupt(const std::string& text) { throw sdk::Failure(DRIFTD_CORRUPT, text); }
-
-void walk(const Spool& state, DocumentVisitor& visitor) {
-  Spool::Reader reader(state);
-  std::istream stream(&reader);
-  Walk sax(visitor);
-  try {
-    json::sax_parse(stream, &sax);
-  } catch (const json::exception&) {  // its text quotes the value
-    corrupt("the state file has an unexpected form");
-  }
-}
-
-json parse_whole(const Spool& state) {
-  if (state.size() > kMaxWhole) {
-    throw sdk::Failure(DRIFTD_BUDGET, "a state of a format before v4 is read up to 64 MiB; this one has " +
-                                          std::to_string(state.size()) + " bytes");
-  }
-  Spool::Reader reader(state);
-  std::istream stream(&reader);
-  Whole sax;
-  json::sax_parse(stream, &sax);
-  return sax.take();
-}
-
-std::string render(const json& value) {
-  const std::string text = common::json_text(value), begin = "\"\xEF\xB7";
+std::string text_value(std::string_view token) {
+  if (token.size() < 2 || token.front() != '"') return {};
+  const std::string_view plain = token.substr(1, token.size() - 2);
   std::string out;
-  std::size_t from = 0;
-  for (auto at = text.find(begin); at != std::string::npos; at = text.find(begin, at + 1)) {
-    if (at > 0 && text[at - 1] == '\\') continue;  // a quote inside of a text
-    const std::size_t token = at + 1 + kRaw.size();
-    if (text.compare(at + 1, kRaw.size(), kRaw) == 0) {
-      const std::size_t end = text.find('"', token);
-      out.append(text, from, at - from).append(text, token, end - token);
-      from = end + 1;
-    } else if (text.compare(at + 1, kText.size(), kText) == 0) {
-      out.append(text, from, at + 1 - from);
-      from = token;
-    }
+  out.reserve(plain.size());
+  for (std::size_t at = 0; at < plain.size();) {
+    const auto escape = std::min(plain.find('\\', at), plain.size());
+    out.append(plain, at, escape - at);
+    if (escape == plain.size()) break;
+    const char c = plain[escape + 1];
+    if (c == 'u') return nlohmann::json::parse(token).get<std::string>();
+    out += c == 'b' ? '\b' : c == 'f' ? '\f' : c == 'n' ? '\n' : c == 'r' ? '\r' : c == 't' ? '\t' : c;
+    at = escape + 2;
   }
-  return out.append(text, from);
-}
-
-std::vector<std::string> remove_deep_members(json& object, const std::string& rendered) {
-  std::vector<std::string> out;
-  if (rendered.find(kDeep) == std::string::npos) return out;  // the usual case: nothing is rendered twice
-  const auto is_deep = [mark = "\"" + kDeep + "\""](const json& value) {
-    // Do not use the rendered text here: in it a text that looks like the mark has lost its own mark.
-    const std::string text = common::json_text(value);
-    auto at = text.find(mark);
-    while (at != std::string::npos && at > 0 && text[at - 1] == '\\') at = text.find(mark, at + 1);
-    return at != std::string::npos;
-  };
-  for (const auto& [name, value] : object.items()) {
-    if (is_deep(value)) out.push_back(name);
-  }
-  for (const auto& name : out) object.erase(name);
   return out;
 }
 
-std::string scalar_text(const json& value) {
-  if (value.is_number_integer()) return value.dump();
-  if (!value.is_string()) return {};
-  const auto& text = value.get_ref<const std::string&>();
-  return text.starts_with(kRaw) || text.starts_with(kText) ? text.substr(kRaw.size()) : text;
+std::string_view InstanceText::*part_of(std::string_view key) {
+  if (key == "attributes") return &InstanceText::attributes;
+  if (key == "sensitive_attributes") return &InstanceText::sensitive_attributes;
+  if (key == "index_key") return &InstanceText::index_key;
+  if (key == "deposed") return &InstanceText::deposed;
+  if (key == "status") return &InstanceText::status;
+  if (key == "attributes_flat") return &InstanceText::attributes_flat;
+  return nullptr;
+}
+
+void walk(const Spool& state, DocumentVisitor& visitor, Outline& outline) {
+  Window window(state);
+  Walk(window, visitor, &outline, nullptr).run();
+}
+
+void walk_again(const Spool& state, DocumentVisitor& visitor, const Outline& outline) {
+  Window window(state);
+  Walk(window, visitor, nullptr, &outline).run();
+}
+
+void walk(std::string_view text, DocumentVisitor& visitor) {
+  Window window(text);
+  Walk(window, visitor, nullptr, nullptr).run();
 }
 
 }  // namespace driftd::terraform

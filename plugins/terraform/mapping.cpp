@@ -5,8 +5,10 @@
 #include <nlohmann/json.hpp>
 
 #include "common/bounded_json.hpp"
-#include "terraform/document.hpp"
+#include "terraform/scanner.hpp"
 #include "terraform/secrets.hpp"
+#include "terraform/text_members.hpp"
+#include "terraform/tree.hpp"
 
 namespace driftd::terraform {
 namespace {
@@ -33,6 +35,22 @@ void fit(sdk::Record& out, json attributes) {
         {child_path({}, name), DRIFTD_BUDGET, "the record is larger than 4 MiB; its longest attributes are left out"});
   }
   out.body = render(attributes);
+}
+
+/// Sets the body to the text of the attributes. Only what the host would reject becomes a tree.
+void fit(sdk::Record& out, const Instance& instance) {
+  if (!instance.is_plain()) return fit(out, instance.tree());
+  if (instance.traits.blanks) {
+    out.body = minified(instance.attributes, out.body);
+  } else {
+    out.body = instance.attributes;
+  }
+  if (out.body.size() >= common::kMaxBody) fit(out, instance.tree());
+}
+
+std::string status_of(const Instance& instance) {
+  if (instance.status.empty()) return R"({"status":""})";
+  return json{{"status", instance.status}}.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
 std::int64_t number(const std::string& text) {
@@ -86,11 +104,10 @@ sdk::Record instance_record(const Reading& reading, const Instance& instance, co
   sdk::Record out = base_record(reading, "instance", instance.id());
   out.sensitive = secret_paths(instance, settings);
   common::bound_paths(out.sensitive);
-  fit(out, instance.attributes);
+  fit(out, instance);
   out.metadata["resource_type"] = instance.type;
-  out.metadata["provider"] = text_of(instance.resource, "provider");
-  out.status =
-      json{{"status", text_of(instance.object, "status")}}.dump(-1, ' ', false, json::error_handler_t::replace);
+  out.metadata["provider"] = instance.resource.provider;
+  out.status = status_of(instance);
   return out;
 }
 

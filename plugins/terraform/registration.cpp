@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "terraform/discover.hpp"
-#include "terraform/document.hpp"
 #include "terraform/secrets.hpp"
+#include "terraform/tree.hpp"
 
 namespace driftd::terraform {
 namespace {

@@ -3,7 +3,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
+#include <cstring>
 #include <nlohmann/json.hpp>
+
+#include "common/bounded_json.hpp"
+#include "terraform/text_members.hpp"
+#include "terraform/tree.hpp"
 
 namespace driftd::terraform {
 namespace {
@@ -81,41 +87,52 @@ bool telling(const json& value) {
   return value.is_string() ? value.get_ref<const std::string&>().size() >= 4 : value.is_structured() && !value.empty();
 }
 
+bool known_of_type(const Known& known, const std::string& type) { return sdk::glob_match(known.type, type); }
+
+/// Returns true if an attribute is secret in instances of this type.
+bool secret_of_type(const std::string& type, std::string_view attribute) {
+  return std::any_of(kKnown.begin(), kKnown.end(), [&](const Known& known) {
+    return known_of_type(known, type) && sdk::glob_match(known.attribute, attribute);
+  });
+}
+
+/// Returns true if the settings or its name make a member secret.
+bool secret_member(const Settings& settings, std::string_view name) {
+  const auto& globs = settings.sensitive;
+  if (std::any_of(globs.begin(), globs.end(), [&](const auto& glob) { return sdk::glob_match(glob, name); }))
+    return true;
+  return secret_name(name);
+}
+
+/// Searches the tree of the attributes, which is slow: for instances with marks of secret values, whose copies are
+/// secret, too, and for what is not plain.
 class Search {
  public:
-  Search(const Instance& instance, const Settings& settings) : instance_(instance), settings_(settings) {}
+  Search(const Instance& instance, const Settings& settings)
+      : instance_(instance),
+        settings_(settings),
+        attributes_(instance.tree()),
+        marks_(instance.sensitive.empty() ? json() : parse_tree(instance.sensitive, common::kMaxNesting)) {}
 
   std::vector<std::string> run() {
-    const auto marks = instance_.object.find("sensitive_attributes");
-    if (marks != instance_.object.end() && marks->is_array()) {
-      for (const auto& steps : *marks) {
+    if (marks_.is_array()) {
+      for (const auto& steps : marks_) {
         add(marked_path(steps));
-        const json* value = marked_value(instance_.attributes, steps);
+        const json* value = marked_value(attributes_, steps);
         if (value != nullptr && telling(*value)) marked_.push_back(value);
       }
     }
-    for (const auto& [name, value] : instance_.attributes.items()) {
-      if (!value.is_null() && of_type(name)) out_.push_back(child_path({}, name));
+    for (const auto& [name, value] : attributes_.items()) {
+      if (!value.is_null() && secret_of_type(instance_.type, name)) out_.push_back(child_path({}, name));
     }
-    named(instance_.attributes, {});
+    named(attributes_, {});
     return std::move(out_);
   }
 
  private:
   void add(const std::string& path) {
     if (!path.empty()) return out_.push_back(path);
-    for (const auto& item : instance_.attributes.items()) out_.push_back(child_path({}, item.key()));  // all of it
-  }
-  bool of_type(const std::string& attribute) const {
-    return std::any_of(kKnown.begin(), kKnown.end(), [&](const Known& known) {
-      return sdk::glob_match(known.type, instance_.type) && sdk::glob_match(known.attribute, attribute);
-    });
-  }
-  bool secret(const std::string& name) const {
-    const auto& globs = settings_.sensitive;
-    if (std::any_of(globs.begin(), globs.end(), [&](const auto& glob) { return sdk::glob_match(glob, name); }))
-      return true;
-    return secret_name(name) || secret_name(name.substr(name.rfind('.') + 1));  // flat: `rule.0.password`
+    for (const auto& item : attributes_.items()) out_.push_back(child_path({}, item.key()));  // all of it
   }
   /// Providers copy marked values into computed attributes, and the copies are not marked.
   bool copied(const json& value) const {
@@ -127,7 +144,7 @@ class Search {
     }
     if (!value.is_object()) return;
     for (const auto& [name, member] : value.items()) {
-      if (!member.is_null() && (secret(name) || copied(member))) {
+      if (!member.is_null() && (secret_member(settings_, name) || copied(member))) {
         out_.push_back(child_path(path, name));
       } else {
         named(member, child_path(path, name));
@@ -137,47 +154,141 @@ class Search {
 
   const Instance& instance_;
   const Settings& settings_;
+  const json& attributes_;
+  const json marks_;
   std::vector<const json*> marked_;
   std::vector<std::string> out_;
 };
 
+/// Searches the text of plain attributes without marks.
+class TextSearch {
+ public:
+  TextSearch(const Instance& instance, const Settings& settings) : instance_(instance), settings_(settings) {}
+
+  std::vector<std::string> run() {
+    const bool known = std::any_of(kKnown.begin(), kKnown.end(),
+                                   [this](const Known& one) { return known_of_type(one, instance_.type); });
+    if (known) {
+      each_member(instance_.attributes.data(), [this](std::string_view name, const char* value) {
+        if (*value != 'n' && secret_of_type(instance_.type, name)) out_.push_back(child_path({}, std::string(name)));
+        return end_of_value(value);
+      });
+    }
+    if (instance_.traits.secret_key || !settings_.sensitive.empty()) named(instance_.attributes.data());
+    return std::move(out_);
+  }
+
+ private:
+  struct Step {
+    std::string_view name;  ///< of a member; else:
+    std::size_t index = 0;  ///< of an element
+    bool member = true;
+  };
+
+  const char* named(const char* at) {
+    if (*at == '[') {
+      std::size_t index = 0;
+      return each_element(at, [&](const char* element) {
+        return below({{}, index++, false}, [&] { return named(element); });
+      });
+    }
+    if (*at != '{') return end_of_value(at);
+    return each_member(at, [this](std::string_view name, const char* value) {
+      return below({name}, [&] {
+        if (*value == 'n' || !secret_member(settings_, name)) return named(value);
+        out_.push_back(path());
+        return end_of_value(value);
+      });
+    });
+  }
+  template <class F>
+  const char* below(const Step& step, F read) {
+    steps_.push_back(step);
+    const char* end = read();
+    steps_.pop_back();
+    return end;
+  }
+  std::string path() const {
+    std::string out;
+    for (const auto& step : steps_)
+      out = step.member ? child_path(out, std::string(step.name)) : out + "[" + std::to_string(step.index) + "]";
+    return out;
+  }
+
+  const Instance& instance_;
+  const Settings& settings_;
+  std::vector<Step> steps_;  ///< from the attributes to the value
+  std::vector<std::string> out_;
+};
+
+/// Returns true if the state marks secret values of the instance, or may do so.
+bool has_marks(const Instance& instance) {
+  const char* at = instance.sensitive.data();
+  return !instance.sensitive.empty() && *at == '[' && *behind_blanks(at + 1) != ']';
+}
+
+}  // namespace
+
+namespace {
+
+constexpr std::array<std::string_view, 22> kWhole = {
+    "password",      "passwd",     "secret",      "token",         "private_key",     "private_key_pem",
+    "access_key",    "secret_key", "api_key",     "client_secret", "auth_token",      "private_key_openssh",
+    "client_key",    "passphrase", "sas_token",   "bearer_token",  "kube_config_raw", "connection_string",
+    "secondary_key", "passwords",  "primary_key", "password_wo"};
+constexpr std::array<std::string_view, 9> kTails = {"_password",          "_secret",     "_token",
+                                                    "_private_key",       "_passphrase", "_secret_key",
+                                                    "_connection_string", "_access_key", "_api_key"};
+
+/// The last four bytes of a name as a number. All bytes have the bit that makes a letter small.
+constexpr std::uint32_t tail_of(std::string_view name) {
+  std::uint32_t out = 0;
+  for (const char c : name.substr(name.size() - 4)) out = out << 8 | static_cast<unsigned char>(c);
+  return out | 0x20202020u;
+}
+
+/// Few names end like one of the secret ones, so most need one comparison.
+bool ends_like_a_secret(std::string_view name) {
+  switch (tail_of(name)) {
+    case tail_of("password"):
+    case tail_of("passwd"):
+    case tail_of("secret"):
+    case tail_of("token"):
+    case tail_of("_key"):
+    case tail_of("_pem"):
+    case tail_of("openssh"):
+    case tail_of("_raw"):
+    case tail_of("string"):
+    case tail_of("phrase"):
+    case tail_of("password_wo"):
+    case tail_of("passwords"):
+      return true;
+    default:
+      return false;
+  }
+}
+
 }  // namespace
 
 bool secret_name(std::string_view attribute) {
-  static constexpr std::array<std::string_view, 22> kWhole = {"password",
-                                                              "passwd",
-                                                              "secret",
-                                                              "token",
-                                                              "private_key",
-                                                              "private_key_pem",
-                                                              "private_key_openssh",
-                                                              "access_key",
-                                                              "secret_key",
-                                                              "api_key",
-                                                              "client_secret",
-                                                              "auth_token",
-                                                              "kube_config_raw",
-                                                              "connection_string",
-                                                              "client_key",
-                                                              "passphrase",
-                                                              "bearer_token",
-                                                              "sas_token",
-                                                              "primary_key",
-                                                              "secondary_key",
-                                                              "password_wo",
-                                                              "passwords"};
-  std::string name(attribute);
-  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
-  if (std::find(kWhole.begin(), kWhole.end(), name) != kWhole.end()) return true;
-  for (const std::string_view tail : {"_password", "_secret", "_token", "_private_key", "_passphrase", "_secret_key",
-                                      "_connection_string", "_access_key", "_api_key"}) {
-    if (name.size() > tail.size() && name.compare(name.size() - tail.size(), tail.size(), tail) == 0) return true;
-  }
-  return false;
+  if (attribute.size() < 4 || !ends_like_a_secret(attribute)) return false;
+  const auto equal = [](std::string_view name, std::string_view known) {
+    return std::equal(name.begin(), name.end(), known.begin(), known.end(),
+                      [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == b; });
+  };
+  const auto ends = [&](std::string_view tail) {
+    return attribute.size() > tail.size() && equal(attribute.substr(attribute.size() - tail.size()), tail);
+  };
+  const std::string_view last = attribute.substr(attribute.rfind('.') + 1);  // flat: `rule.0.password`
+  return std::any_of(kTails.begin(), kTails.end(), ends) ||
+         std::any_of(kWhole.begin(), kWhole.end(),
+                     [&](std::string_view whole) { return equal(attribute, whole) || equal(last, whole); });
 }
 
 std::vector<std::string> secret_paths(const Instance& instance, const Settings& settings) {
-  std::vector<std::string> out = Search(instance, settings).run();
+  std::vector<std::string> out = has_marks(instance) || !instance.is_plain() ? Search(instance, settings).run()
+                                                                             : TextSearch(instance, settings).run();
+  if (out.empty()) return out;
   std::sort(out.begin(), out.end());
   std::vector<std::string> least;  // what lies below a secret is secret with it
   for (auto& path : out) {

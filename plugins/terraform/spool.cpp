@@ -5,6 +5,7 @@
 #include <openssl/crypto.h>
 #include <xxhash.h>
 #include <zlib.h>
+#include <zstd.h>
 
 #include "driftd/sdk/types.hpp"
 
@@ -13,7 +14,7 @@ namespace {
 
 constexpr std::uint64_t kMostText = 512ull << 20, kMaxStored = 192ull << 20;
 constexpr std::size_t kBlock = 256 << 10;
-constexpr std::size_t kLargestWrite = 1 << 20;
+constexpr int kLevel = 1;  ///< the fastest one that also packs digits and the like, which hold no repetitions
 
 void wipe(std::string& bytes) { OPENSSL_cleanse(bytes.data(), bytes.size()); }
 
@@ -22,24 +23,25 @@ Bytef* out_of(std::string& block, std::size_t at) { return reinterpret_cast<Byte
 
 }  // namespace
 
-struct Spool::Deflate {
-  Deflate() {
-    if (deflateInit(&stream, Z_BEST_SPEED) != Z_OK) throw sdk::Failure(DRIFTD_BUDGET, "no memory is left for a state");
+struct Spool::Compression {
+  Compression() : stream(ZSTD_createCCtx()) {
+    if (stream == nullptr || ZSTD_isError(ZSTD_CCtx_setParameter(stream, ZSTD_c_compressionLevel, kLevel)) != 0)
+      throw sdk::Failure(DRIFTD_BUDGET, "no memory is left for a state");
     XXH3_128bits_reset(&hash);
   }
-  ~Deflate() { deflateEnd(&stream); }
-  Deflate(const Deflate&) = delete;
-  Deflate& operator=(const Deflate&) = delete;
-  z_stream stream{};
+  ~Compression() { ZSTD_freeCCtx(stream); }
+  Compression(const Compression&) = delete;
+  Compression& operator=(const Compression&) = delete;
+  ZSTD_CCtx* stream;
   std::size_t used = kBlock;  // of the last block
   XXH3_state_t hash;
 };
 
-Spool::Spool() : deflate_(std::make_unique<Deflate>()) {}
+Spool::Spool() : compression_(std::make_unique<Compression>()) {}
 Spool::Spool(Spool&&) noexcept = default;
 Spool& Spool::operator=(Spool&& other) noexcept {
   for (auto& block : blocks_) wipe(block);
-  deflate_ = std::move(other.deflate_);
+  compression_ = std::move(other.compression_);
   blocks_ = std::move(other.blocks_);
   size_ = other.size_;
   stored_ = other.stored_;
@@ -50,92 +52,80 @@ Spool::~Spool() {
   for (auto& block : blocks_) wipe(block);
 }
 
-void Spool::pump(std::string_view bytes, int flush) {
-  z_stream& z = deflate_->stream;
-  z.next_in = in_of(bytes);
-  z.avail_in = static_cast<uInt>(bytes.size());
-  do {
-    if (deflate_->used == kBlock) {
+void Spool::pump(std::string_view bytes, bool end) {
+  ZSTD_inBuffer in{bytes.data(), bytes.size(), 0};
+  for (std::size_t left = 1; end ? left > 0 : in.pos < in.size;) {
+    if (compression_->used == kBlock) {
       if (blocks_.size() * kBlock >= kMaxStored) {
         throw sdk::Failure(DRIFTD_BUDGET, "the state is more than 192 MiB also when compressed");
       }
       blocks_.emplace_back(kBlock, '\0');
-      deflate_->used = 0;
+      compression_->used = 0;
     }
-    z.next_out = out_of(blocks_.back(), deflate_->used);
-    z.avail_out = static_cast<uInt>(kBlock - deflate_->used);
-    deflate(&z, flush);
-    deflate_->used = kBlock - z.avail_out;
-  } while (z.avail_out == 0);
+    ZSTD_outBuffer out{blocks_.back().data(), kBlock, compression_->used};
+    left = ZSTD_compressStream2(compression_->stream, &out, &in, end ? ZSTD_e_end : ZSTD_e_continue);
+    if (ZSTD_isError(left) != 0) throw sdk::Failure(DRIFTD_BUDGET, "no memory is left for a state");
+    compression_->used = out.pos;
+  }
 }
 
 void Spool::write(std::string_view bytes) {
   size_ += bytes.size();
   if (size_ > kMostText)
     throw sdk::Failure(DRIFTD_BUDGET, "the state is larger than 512 MiB; at most that much is read");
-  XXH3_128bits_update(&deflate_->hash, bytes.data(), bytes.size());
-  for (; !bytes.empty(); bytes.remove_prefix(std::min(bytes.size(), kLargestWrite))) {
-    pump(bytes.substr(0, kLargestWrite), Z_NO_FLUSH);
-  }
+  XXH3_128bits_update(&compression_->hash, bytes.data(), bytes.size());
+  pump(bytes, false);
 }
 
 void Spool::finish() {
-  pump({}, Z_FINISH);
-  blocks_.back().resize(deflate_->used);
-  stored_ = (blocks_.size() - 1) * kBlock + deflate_->used;
+  pump({}, true);
+  blocks_.back().resize(compression_->used);
+  stored_ = (blocks_.size() - 1) * kBlock + compression_->used;
   XXH128_canonical_t sum;
-  XXH128_canonicalFromHash(&sum, XXH3_128bits_digest(&deflate_->hash));
+  XXH128_canonicalFromHash(&sum, XXH3_128bits_digest(&compression_->hash));
   for (const unsigned char byte : sum.digest) {
     hash_ += "0123456789abcdef"[byte >> 4];
     hash_ += "0123456789abcdef"[byte & 15];
   }
-  deflate_.reset();
+  compression_.reset();
 }
 
 std::string Spool::text() const {
-  Reader reader(*this);
   std::string out(static_cast<std::size_t>(size_), '\0');
-  out.resize(static_cast<std::size_t>(reader.sgetn(out.data(), static_cast<std::streamsize>(out.size()))));
+  out.resize(Reader(*this).read(out.data(), out.size()));
   return out;
 }
 
 struct Spool::Reader::State {
-  State() { inflateInit(&stream); }
-  ~State() {
-    inflateEnd(&stream);
-    wipe(window);
+  State() : stream(ZSTD_createDCtx()) {
+    if (stream == nullptr) throw sdk::Failure(DRIFTD_BUDGET, "no memory is left for a state");
   }
+  ~State() { ZSTD_freeDCtx(stream); }
   State(const State&) = delete;
   State& operator=(const State&) = delete;
-  z_stream stream{};
+  ZSTD_DCtx* stream;
   std::size_t next_block = 0;
-  std::string window = std::string(kBlock, '\0');
+  ZSTD_inBuffer in{nullptr, 0, 0};
 };
 
-Spool::Reader::Reader(const Spool& spool) : spool_(spool), state_(std::make_unique<State>()) {}
+Spool::Reader::Reader(const Spool& spool) : spool_(&spool), state_(std::make_unique<State>()) {}
 Spool::Reader::~Reader() = default;
+Spool::Reader::Reader(Reader&&) noexcept = default;
 
-Spool::Reader::int_type Spool::Reader::underflow() {
-  z_stream& z = state_->stream;
-  std::string& window = state_->window;
-  z.next_out = out_of(window, 0);
-  z.avail_out = static_cast<uInt>(window.size());
-  while (z.avail_out == window.size()) {
-    if (z.avail_in == 0) {
-      if (state_->next_block == spool_.blocks_.size()) return traits_type::eof();
-      const std::string& block = spool_.blocks_[state_->next_block++];
-      z.next_in = in_of(block);
-      z.avail_in = static_cast<uInt>(block.size());
+std::size_t Spool::Reader::read(char* to, std::size_t size) {
+  ZSTD_outBuffer out{to, size, 0};
+  ZSTD_inBuffer& in = state_->in;
+  while (out.pos < out.size) {
+    if (in.pos == in.size && state_->next_block < spool_->blocks_.size()) {
+      const std::string& block = spool_->blocks_[state_->next_block++];
+      in = {block.data(), block.size(), 0};
     }
-    const int status = inflate(&z, Z_NO_FLUSH);
-    if (status == Z_STREAM_END) break;
-    if (status != Z_OK && status != Z_BUF_ERROR)
+    const std::size_t before = out.pos + in.pos;
+    if (ZSTD_isError(ZSTD_decompressStream(state_->stream, &out, &in)) != 0)
       throw sdk::Failure(DRIFTD_INTERNAL, "a state's copy in memory is damaged");
+    if (out.pos + in.pos == before) break;  // the end
   }
-  const std::size_t got = window.size() - z.avail_out;
-  if (got == 0) return traits_type::eof();
-  setg(window.data(), window.data(), window.data() + got);
-  return traits_type::to_int_type(window[0]);
+  return out.pos;
 }
 
 struct Gunzip::State {

@@ -3,15 +3,14 @@
 
 #include <cstdint>
 #include <memory>
-#include <streambuf>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace driftd::terraform {
 
-/// The bytes of a state, deflated in memory to a tenth or less. The state is complete before anything is emitted of it,
-/// and can be read several times. Written once, then read; wiped by the destructor. Not thread-safe.
+/// The bytes of a state, compressed in memory to a tenth or less. The state is complete before anything is emitted of
+/// it, and can be read several times. Written once, then read; wiped by the destructor. Not thread-safe.
 class Spool {
  public:
   Spool();
@@ -19,7 +18,7 @@ class Spool {
   Spool(Spool&&) noexcept;
   Spool& operator=(Spool&&) noexcept;
 
-  /// Appends bytes. Throws BUDGET above 512 MiB of text or 192 MiB deflated.
+  /// Appends bytes. Throws BUDGET above 512 MiB of text or 192 MiB compressed.
   void write(std::string_view bytes);
   /// Ends the text; nothing may be written after it.
   void finish();
@@ -29,26 +28,26 @@ class Spool {
   const std::string& hash() const { return hash_; }  ///< XXH3 of the text, 32 hex digits; after finish()
 
   /// Reads the text from its first byte. The spool must outlive it.
-  class Reader : public std::streambuf {
+  class Reader {
    public:
     explicit Reader(const Spool& spool);  ///< borrows the spool
-    ~Reader() override;
-
-   protected:
-    int_type underflow() override;  ///< inflates the next piece; eof behind the last
+    ~Reader();
+    Reader(Reader&&) noexcept;
+    /// Returns the number of bytes that it put at `to`: `size`, or fewer at the end of the text.
+    std::size_t read(char* to, std::size_t size);
 
    private:
     struct State;
-    const Spool& spool_;
+    const Spool* spool_;
     std::unique_ptr<State> state_;
   };
 
  private:
-  struct Deflate;
-  void pump(std::string_view bytes, int flush);  ///< deflates into the last block
+  struct Compression;
+  void pump(std::string_view bytes, bool end);  ///< compresses into the last block
 
-  std::unique_ptr<Deflate> deflate_;
-  std::vector<std::string> blocks_;      ///< deflated; wiped before they are freed
+  std::unique_ptr<Compression> compression_;
+  std::vector<std::string> blocks_;      ///< compressed; wiped before they are freed
   std::uint64_t size_ = 0, stored_ = 0;  ///< bytes of the text, bytes in memory
   std::string hash_;
 };

@@ -2,8 +2,9 @@
 // States that Terraform before 0.12 wrote: v1 (0.3 to 0.6), v2 (0.6.15), v3 (0.7 to 0.11). Attributes are flat
 // (`tags.%`, `tags.Name`), resources stand by name in modules. They are put into the form of v4.
 #include "driftd/sdk/types.hpp"
-#include "terraform/document.hpp"
+#include "terraform/scanner.hpp"
 #include "terraform/state.hpp"
+#include "terraform/tree.hpp"
 
 namespace driftd::terraform {
 namespace {
@@ -20,43 +21,44 @@ std::string module_of(const json& module) {
   return out;
 }
 
+/// An object of the state in the form of v4.
+struct Object {  // NOLINT(bugprone-exception-escape): json's own move is declared noexcept
+  Resource resource;
+  json attributes;
+  std::string index_key, deposed;  ///< a number; the place in its list, empty: the current object
+  bool tainted = false;
+};
+
 /// `data.aws_ami.web.0` → mode, type, name, index_key.
-json resource_of(const std::string& key, const std::string& module, json& index_key) {
+Object parse_key(const std::string& key) {
+  Object out;
   std::string rest = key;
-  json out = {{"mode", "managed"}, {"module", module}};
+  out.resource.mode = "managed";
   if (rest.rfind("data.", 0) == 0) {
-    out["mode"] = "data";
+    out.resource.mode = "data";
     rest.erase(0, 5);
   }
   const auto dot = rest.find('.');
   if (dot == std::string::npos) corrupt("modules: '" + key + "' is no resource address");
-  out["type"] = rest.substr(0, dot);
+  out.resource.type = rest.substr(0, dot);
   std::string name = rest.substr(dot + 1);
   const auto index = name.rfind('.');
   if (index != std::string::npos && name.find_first_not_of("0123456789", index + 1) == std::string::npos) {
-    index_key = std::stoull("0" + name.substr(index + 1).substr(0, 18));
+    out.index_key = std::to_string(std::stoull("0" + name.substr(index + 1).substr(0, 18)));
     name.erase(index);
   }
-  out["name"] = name;
+  out.resource.name = name;
   return out;
 }
 
-struct Object {  // NOLINT(bugprone-exception-escape): json's own move is declared noexcept
-  json resource, instance;
-};
-
 Object object_of(const std::string& key, const json& resource, const std::string& module, const json& was) {
-  Object out;
-  out.instance = json::object();
-  json index_key;
-  out.resource = resource_of(key, module, index_key);
-  out.resource["provider"] = text_of(resource, "provider");
-  if (!index_key.is_null()) out.instance["index_key"] = index_key;
-  json attributes = was.value("attributes", json::object());
-  if (!attributes.is_object()) corrupt(key + ": 'attributes' is not an object");
-  if (!attributes.contains("id") && was.contains("id")) attributes["id"] = was["id"];
-  out.instance["attributes_flat"] = std::move(attributes);
-  if (was.value("tainted", json(false)) == json(true)) out.instance["status"] = "tainted";
+  Object out = parse_key(key);
+  out.resource.module = module;
+  out.resource.provider = text_of(resource, "provider");
+  out.attributes = was.value("attributes", json::object());
+  if (!out.attributes.is_object()) corrupt(key + ": 'attributes' is not an object");
+  if (!out.attributes.contains("id") && was.contains("id")) out.attributes["id"] = was["id"];
+  out.tainted = was.value("tainted", json(false)) == json(true);
   return out;
 }
 
@@ -77,7 +79,7 @@ void each_object(const json& document, F f) {
         for (std::size_t i = 0; others.is_array() && i < others.size(); ++i) {
           if (!others[i].is_object()) continue;
           Object object = object_of(key, resource, path, others[i]);
-          object.instance["deposed"] = std::to_string(i);
+          object.deposed = std::to_string(i);
           f(std::move(object));
         }
       }
@@ -85,15 +87,26 @@ void each_object(const json& document, F f) {
   }
 }
 
-std::string address(const Object& object) {
-  const std::string module = text_of(object.resource, "module");
-  std::string out =
-      (module.empty() ? "" : module + ".") + text_of(object.resource, "type") + "." + text_of(object.resource, "name");
-  if (object.instance.contains("index_key")) out += "[" + object.instance["index_key"].dump() + "]";
-  return out;
+/// Returns the text of a member of an instance: quoted unless it is empty.
+std::string quoted(const std::string& text) { return text.empty() ? text : json(text).dump(); }
+
+/// Calls `to` with the object as text.
+bool visit(const Object& object, StateVisitor& to) {
+  const std::string attributes = render(object.attributes) + std::string(kPadding, '\0');
+  const std::string deposed = quoted(object.deposed), status = quoted(object.tainted ? "tainted" : "");
+  InstanceText text;
+  text.attributes_flat = std::string_view(attributes).substr(0, attributes.size() - kPadding);
+  text.index_key = object.index_key;
+  text.deposed = deposed;
+  text.status = status;
+  // Keys of a tree are sorted and stand once.
+  text.traits.deep = may_hold_mark(text.attributes_flat);
+  text.traits.escaped = text.attributes_flat.find('\\') != std::string_view::npos;
+  text.traits.secret_key = true;  // each name is looked at
+  return to.instance(Instance(object.resource, text, object.attributes));
 }
 
-bool is_data(const Object& object) { return object.resource["mode"] == "data"; }
+bool is_data(const Object& object) { return object.resource.mode == "data"; }
 
 }  // namespace
 
@@ -103,7 +116,7 @@ void legacy_head(const json& document, Head& out) {
       if (is_data(object)) {
         ++out.data;
       } else {
-        ++(object.instance.contains("deposed") ? out.deposed : out.managed);
+        ++(!object.deposed.empty() ? out.deposed : out.managed);
       }
     });
   } catch (const json::exception&) {  // its text quotes the value
@@ -115,15 +128,14 @@ void legacy_contents(const json& document, StateVisitor& to) {
   bool wanted = true;
   each_object(document, [&](const Object& object) {
     if (!wanted || is_data(object)) return;
-    wanted = to.instance({object.resource, object.instance, object.instance["attributes_flat"],
-                          text_of(object.resource, "type"), address(object), text_of(object.instance, "deposed")});
+    wanted = visit(object, to);
   });
   for (const auto& module : document["modules"]) {  // outputs of the root module: v3 has {sensitive, type, value}
     if (!module_of(module).empty()) continue;
     const json outputs = module.value("outputs", json::object());
     for (const auto& [name, output] : outputs.items()) {
-      wanted =
-          wanted && to.output(name, output.is_object() && output.contains("value") ? output : json{{"value", output}});
+      const bool typed = output.is_object() && output.contains("value");
+      wanted = wanted && to.output(name, typed ? output : json{{"value", output}});
     }
   }
 }

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "support/agent.hpp"
+#include "support/large_states.hpp"
 #include "support/nats.hpp"
 #include "support/patience.hpp"
 #include "support/tofu.hpp"
@@ -166,27 +167,6 @@ TEST_F(TerraformLine, TheRunOfHcpTerraformIsInTheEvent) {
                                                                   HasSubstr("instance/kafka_topic.a:partitions")));
   EXPECT_THAT(a.log(), Not(HasSubstr("token-canary")));
   EXPECT_EQ(a.stop(), 0);
-}
-
-/// Writes a state of about `bytes`, one resource with an instance for each key, as a for_each over many does.
-void write_large_state(const std::string& path, std::size_t bytes, int serial, const std::string& first) {
-  std::ofstream out(path + ".new");
-  out << R"({"version":4,"terraform_version":"1.9.0","serial":)" << serial
-      << R"(,"lineage":"abc","outputs":{},"resources":[{"mode":"managed","type":"aws_instance","name":"fleet","provider":"p","instances":[)";
-  std::size_t written = 0;
-  for (int i = 0; written < bytes; ++i) {
-    std::string instance = std::string(i == 0 ? "" : ",") + R"({"index_key":)" + std::to_string(i) +
-                           R"(,"attributes":{"id":"i-)" + std::to_string(i * 7919ll) + R"(","name":")" +
-                           (i == 0 ? first : "host") + R"(","user_data":")";
-    for (int k = 0; k < 150; ++k)
-      instance += std::to_string((i + 1) * 2654435761ull * static_cast<unsigned>(k + 1) % 1000003);
-    instance += R"("}})";
-    written += instance.size();
-    out << instance;
-  }
-  out << "]}]}";
-  out.close();
-  std::filesystem::rename(path + ".new", path);
 }
 
 /// Returns the peak resident memory of a process in MiB, or -1 if the process has ended.

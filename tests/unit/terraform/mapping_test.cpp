@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "terraform/mapping.hpp"
 
+#define XXH_INLINE_ALL
 #include <gmock/gmock.h>
+#include <xxhash.h>
 
 #include "states.hpp"
 #include "terraform/cursor.hpp"
@@ -114,6 +116,28 @@ TEST(TerraformMapping, OfAnEncryptedStateOnlyLineageAndSerialAreKnown) {
   EXPECT_EQ(seen.records[0].version, "3");
   ASSERT_EQ(seen.records[0].unread.size(), 1u);
   EXPECT_EQ(seen.records[0].unread[0].code, DRIFTD_UNSUPPORTED);
+}
+
+/// The digest was made of other text before; compared with that one, every state would have been edited by hand.
+TEST(TerraformCursor, ADigestOfAFormerKindIsUnknownSoThatAnUpgradeIsNotTampering) {
+  Cursor cursor{"stamp", "", {}};
+  cursor.head.lineage = "abc";
+  cursor.head.serial = "7";
+  cursor.head.digest = "0123456789abcdef";
+  const std::string text = render(cursor, "f");
+  const Head now = read(state_with(R"({"attributes":{}})")).head;
+  EXPECT_EQ(history_of(parse_cursor(text, "f").head, now), "tampered");
+  std::string former = text.substr(text.find(' ') + 1);
+  const auto at = former.find("\"digest2\"");
+  ASSERT_NE(at, std::string::npos);
+  former.replace(at, 9, "\"digest\"");
+  former = std::to_string(XXH3_64bits(former.data(), former.size())) + " " + former;
+  const Cursor known = parse_cursor(former, "f");
+  EXPECT_EQ(known.head.serial, "7");
+  EXPECT_EQ(history_of(known.head, now), "");
+  Head older = now;
+  older.serial = "6";
+  EXPECT_EQ(history_of(known.head, older), "rolled back");
 }
 
 TEST(TerraformCursor, OneThatWasDamagedOrMadeUnderOtherSettingsKnowsNothing) {
