@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cstring>
+#include <new>
 
 namespace driftd {
 namespace {
@@ -58,17 +59,31 @@ const unsigned char* bytes_of(std::string_view text) { return reinterpret_cast<c
 
 }  // namespace
 
-Digest digest(std::uint64_t seed, std::initializer_list<std::string_view> parts) {
-  XXH3_state_t state;
-  XXH3_INITSTATE(&state);
-  XXH3_128bits_reset_withSeed(&state, seed);
-  for (const auto part : parts) {
-    const std::uint64_t size = part.size();
-    XXH3_128bits_update(&state, &size, sizeof size);
-    XXH3_128bits_update(&state, part.data(), part.size());
-  }
-  const XXH128_hash_t hash = XXH3_128bits_digest(&state);
+DigestBuilder::DigestBuilder(std::uint64_t seed) {
+  static_assert(sizeof(XXH3_state_t) <= sizeof state_ && alignof(XXH3_state_t) <= 64);
+  auto* state = new (state_.data()) XXH3_state_t;
+  XXH3_INITSTATE(state);
+  XXH3_128bits_reset_withSeed(state, seed);
+}
+
+void DigestBuilder::add(std::string_view part) {
+  auto* state = reinterpret_cast<XXH3_state_t*>(state_.data());
+  const std::uint64_t size = part.size();
+  XXH3_128bits_update(state, &size, sizeof size);
+  XXH3_128bits_update(state, part.data(), part.size());
+}
+
+void DigestBuilder::add(std::uint64_t number) { add({reinterpret_cast<const char*>(&number), sizeof number}); }
+
+Digest DigestBuilder::finish() const {
+  const XXH128_hash_t hash = XXH3_128bits_digest(reinterpret_cast<const XXH3_state_t*>(state_.data()));
   return {hash.low64, hash.high64};
+}
+
+Digest digest(std::uint64_t seed, std::initializer_list<std::string_view> parts) {
+  DigestBuilder out(seed);
+  for (const auto part : parts) out.add(part);
+  return out.finish();
 }
 
 std::string hmac_raw(std::string_view key, std::string_view bytes) {

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 
@@ -18,6 +19,18 @@ struct Digest {
 /// XXH3-128 over the parts, each prefixed by its length. Each installation has its own `seed`, so that nobody can
 /// prepare two texts with one digest.
 Digest digest(std::uint64_t seed, std::initializer_list<std::string_view> parts);
+
+/// digest() over parts that are not at hand together. One digest, one thread.
+class DigestBuilder {
+ public:
+  explicit DigestBuilder(std::uint64_t seed);
+  void add(std::string_view part);  ///< as one part: prefixed by its length
+  void add(std::uint64_t number);   ///< as a part of 8 bytes
+  Digest finish() const;
+
+ private:
+  alignas(64) std::array<unsigned char, 576> state_;  ///< of XXH3
+};
 
 using Key = std::array<std::uint8_t, 32>;  ///< key material of HMAC-SHA-256
 

@@ -43,6 +43,9 @@ struct Observation {
   Nanos observed_ns = 0;
   std::uint32_t schema_revision = 1;
   bool tombstone = false;
+  /// Only id, version, observed_ns and digest are set: the worker sent the rest before. Only in a refresh that allows
+  /// it.
+  bool digest_only = false;
   Digest digest;  ///< over identity, external name, body and unread, seeded per installation; computed in the worker
 };
 

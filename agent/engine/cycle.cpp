@@ -39,14 +39,18 @@ Cycle::Cycle(std::shared_ptr<Context> context, Ledger& ledger, core::Session& se
       run_(run),
       began_(Moment::of(context_->clock)) {}
 
-Task<CycleReport> Cycle::run(std::string cursor, std::chrono::milliseconds deadline) {
+Task<CycleReport> Cycle::run(std::string cursor, std::chrono::milliseconds deadline, bool digests) {
   core::RefreshRequest request;
   request.full = cursor.empty();
   const bool full = request.full;
   request.cursor = std::move(cursor);
   request.deadline = deadline;
+  auto whole = ledger_.to_read_whole();
+  request.digests = digests && whole;
+  if (request.digests) request.whole = std::move(*whole);
   auto handler = [this](core::RecordPage page) { return process_page(std::move(page)); };
   const auto outcome = co_await session_.refresh(std::move(request), handler);
+  if (needs_records_) co_return report(fail(outcome.error()));
   if (outcome && outcome->unchanged) {
     CycleReport out = report(Status{});
     out.unchanged = true;
@@ -123,6 +127,10 @@ Task<Status> Cycle::judge_records(std::vector<ResourceReading> records, CommitEx
     settled_ += settled ? 1 : 0;
     if (settled && ledger_.index().find(record.id)->unknown) ++kinds_[record.id.kind].unknown;
     if (settled) continue;
+    if (record.digest_only) {
+      needs_records_ = true;
+      co_return fail(Code::unavailable, render(record.id) + " came as a digest alone, and must be judged");
+    }
     applied_ = applied_ || applied_state(record);
     fresh.push_back(std::move(one));
   }

@@ -29,8 +29,12 @@ class Cycle {
  public:
   Cycle(std::shared_ptr<Context> context, Ledger& ledger, core::Session& session, std::uint32_t run);
 
-  /// Runs the cycle; an empty `cursor` makes it a full run.
-  Task<CycleReport> run(std::string cursor, std::chrono::milliseconds deadline);
+  /// Runs the cycle; an empty `cursor` makes it a full run. `digests`: records that were sent before may come as their
+  /// digests.
+  Task<CycleReport> run(std::string cursor, std::chrono::milliseconds deadline, bool digests);
+  /// True if the run ended early because a record came as a digest that is not the last one of its resource, or must be
+  /// judged again (under other rules). The same run without `digests` reads it.
+  bool needs_records() const { return needs_records_; }
   /// Judges a page of a watch. Tombstones are confirmed by a read, and kinds are not completed. `before` is when the
   /// watch gave its previous page, or began; `received` is when it gave this one.
   Task<Status> watch_page(core::RecordPage page, Moment before, Moment received);
@@ -116,7 +120,7 @@ class Cycle {
   std::set<std::string> reported_backends_, rejected_backends_;
   std::vector<std::string> general_;  ///< reasons that concern every kind
   std::uint64_t received_ = 0, settled_ = 0, transitions_ = 0, dropped_ = 0, unsettled_ = 0, declarations_left_out_ = 0;
-  bool applied_ = false, unconfirmed_ = false, left_out_ = false;
+  bool applied_ = false, unconfirmed_ = false, left_out_ = false, needs_records_ = false;
   std::string serial_, lineage_;  ///< metadata of the records; empty: the provider has none
 };
 

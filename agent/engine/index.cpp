@@ -47,6 +47,7 @@ void Index::erase(const core::ResourceId& id) {
   tally(found->second, -1);
   forgotten_asked_ = std::max<std::uint64_t>(forgotten_asked_, found->second.asked);
   entries_.erase(found);
+  versions_.erase(key(id));
 }
 
 void Index::erase_absent() {
@@ -56,6 +57,7 @@ void Index::erase_absent() {
     if (!is_absent(entry)) continue;
     tally(entry, -1);
     forgotten_asked_ = std::max<std::uint64_t>(forgotten_asked_, entry.asked);
+    versions_.erase(here->first);
     entries_.erase(here);
   }
 }

@@ -43,6 +43,14 @@ class Index {
   /// Returns the entry, or nullptr. The caller must not change `present` and `open`: put() keeps counts of them.
   Entry* find(const core::ResourceId& id);
   void erase(const core::ResourceId& id);
+  /// Notes the version of the last record of a resource whose kind is `versioned`. The version changes more often than
+  /// what is judged, so the row in the store may have an older one.
+  void note_version(const core::ResourceId& id, const std::string& version) { versions_[key(id)] = mark(version); }
+  /// Returns true if that was the version of its last record.
+  bool has_version(const core::ResourceId& id, const std::string& version) const {
+    const auto found = versions_.find(key(id));
+    return found != versions_.end() && found->second == mark(version);
+  }
   void erase_absent();          ///< erases entries without a resource and without open drifts
   std::int64_t absent() const;  ///< how many erase_absent() would erase
   /// The latest Entry::asked among the erased entries.
@@ -70,8 +78,10 @@ class Index {
   };
   /// Names are not kept, so a digest of them is the key.
   static Digest key(const core::ResourceId& id) { return digest(0, {id.kind, id.id}); }
+  static std::uint64_t mark(const std::string& version) { return digest(0, {version}).low; }
 
   boost::unordered_flat_map<Digest, Entry, Hash> entries_;
+  boost::unordered_flat_map<Digest, std::uint64_t, Hash> versions_;  ///< of resources of `versioned` kinds
   struct Tally {
     std::int64_t present = 0, open = 0, absent = 0;
   };

@@ -13,6 +13,8 @@
 namespace driftd::engine {
 namespace {
 
+constexpr std::size_t kMaxReadWhole = 1'000;  // resources that one refresh names
+
 bool needs_attention(const core::StoredResource& resource) {
   return std::any_of(resource.open.begin(), resource.open.end(),
                      [](const core::Drift& d) { return d.stale_since_ns || d.expires_ns; });
@@ -116,8 +118,19 @@ bool Ledger::settle(const core::Observation& seen, std::uint32_t run, Moment::Mo
   entry->run = run;
   const std::uint64_t now = std::max<std::uint64_t>(entry->asked, Index::ticks(asked));
   entry->asked = now;
-  return entry->present && !entry->attention && entry->digest == seen.digest &&
+  const bool same = entry->digest == seen.digest;
+  if (same) note_version(seen.id, seen.version);
+  return entry->present && !entry->attention && same &&
          entry->generation == static_cast<std::uint32_t>(generation(seen.id));
+}
+
+void Ledger::note_version(const core::ResourceId& id, const std::string& version) {
+  if (schema(id.kind)->versioned()) index_.note_version(id, version);
+}
+
+std::optional<std::vector<core::ResourceId>> Ledger::to_read_whole() const {
+  if (restless_.size() > kMaxReadWhole) return std::nullopt;
+  return std::vector(restless_.begin(), restless_.end());
 }
 
 core::JudgeContext Ledger::judge_context(const std::string& kind, bool applied_state) const {
@@ -210,6 +223,10 @@ void Ledger::update_index(const core::StoredResource& next, std::uint32_t run, b
   entry.unknown = unknown;
   entry.attention = needs_attention(next);
   index_.put(next.id, entry);
+  if (entry.present && (entry.attention || entry.digest == Digest{}))
+    restless_.insert(next.id);
+  else
+    restless_.erase(next.id);
 }
 
 void Ledger::adopt(const CommitExtras& extras) {

@@ -49,6 +49,8 @@ class Ledger {
 
   /// Returns true if this observation changes nothing and needs no judgement. Marks the resource as seen by `run`.
   bool settle(const core::Observation& seen, std::uint32_t run, Moment::Mono asked);
+  /// Returns the resources whose next record is judged even if its digest is known. Empty if all must come as a whole.
+  std::optional<std::vector<core::ResourceId>> to_read_whole() const;
 
   struct ApplyResult {
     std::map<core::ResourceId, std::vector<core::UnknownPath>> unknown;
@@ -130,6 +132,7 @@ class Ledger {
   core::PageCommit to_page_commit(std::vector<JudgedResource>& judged, const CommitExtras& extras,
                                   const std::string& cause) const;
   void update_index(const core::StoredResource& next, std::uint32_t run, bool unknown, std::uint64_t asked);
+  void note_version(const core::ResourceId& id, const std::string& version);  ///< if the kind is `versioned`
   void adopt(const CommitExtras& extras);
   void set_row(core::BackendRow row);
   Task<Status> note_expiries(std::vector<core::ResourceId> open);
@@ -144,6 +147,7 @@ class Ledger {
   Former former_;
   std::map<core::ResourceId, Nanos> expiring_;  ///< resources with decisions that expire, and when the first one does
   ApprovedDeletions deletions_;                 ///< approved mass deletions
+  std::set<core::ResourceId> restless_;         ///< present; judged again in their next reading, whatever its digest
   std::set<core::ResourceId> gone_open_;        ///< absent resources with open drifts
   /// Declared by sources about this backend, as one number for each resource.
   std::map<core::ResourceId, std::uint64_t> declared_;

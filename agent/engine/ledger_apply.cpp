@@ -75,7 +75,16 @@ Task<Status> Ledger::Page::load() {
   stored_.clear();
   if (ids_.empty()) co_return Status{};
   DRIFTD_CO_TRY(stored_, co_await ledger_.context_->store.load(ledger_.row_.uid, ids_));
+  for (std::size_t i = 0; i < stored_.size(); ++i) update_version(readings_[i], stored_[i]);
   co_return Status{};
+}
+
+/// The version of a row is that of its last change. If a later record with the same content had the version of this
+/// reading, the row gets it.
+void Ledger::Page::update_version(const ResourceReading& reading, core::StoredResource& row) const {
+  const auto* seen = std::get_if<core::Present>(&reading.outcome);
+  if (seen != nullptr && ledger_.index_.has_version(row.id, seen->observation.version))
+    row.version = seen->observation.version;
 }
 
 Task<Result<std::vector<core::JudgeContext>>> Ledger::Page::contexts(bool applied_state) const {
@@ -137,7 +146,10 @@ Task<Result<Ledger::ApplyResult>> Ledger::Page::commit(std::uint32_t run) {
   for (std::size_t i = 0; i < judged_.size(); ++i) {
     const core::Judgement& judgement = judged_[i].judgement;
     const std::uint64_t asked = Index::ticks(readings_[i].asked);
-    if (!judgement.dropped) ledger_.update_index(judgement.next, run, !judgement.unknown.empty(), asked);
+    if (!judgement.dropped) {
+      ledger_.update_index(judgement.next, run, !judgement.unknown.empty(), asked);
+      ledger_.note_version(judgement.next.id, judgement.next.version);
+    }
     for (const auto& transition : judgement.transitions) {
       if (!transition.from) metrics.drift_detected(name, transition.drift.cls);
     }

@@ -26,6 +26,7 @@ class Ledger::Page {
 
  private:
   bool is_outdated(const ResourceReading& reading) const;
+  void update_version(const ResourceReading& reading, core::StoredResource& row) const;
   /// Converts baselines of older schema revisions where the provider can. If it fails, the reading becomes unknown.
   Task<Status> ask_upgrades(core::Session& session);
   Task<Status> ask_demotions(core::Session& session);

@@ -169,7 +169,12 @@ Task<Status> Runner::prepare() {
 
 Task<CycleReport> Runner::list(std::string cursor) {
   Cycle one(context_, ledger_, *session_, ++run_);
-  CycleReport out = co_await one.run(std::move(cursor), cycle_deadline());
+  CycleReport out = co_await one.run(cursor, cycle_deadline(), digests_);
+  if (one.needs_records() && std::exchange(digests_, false)) {
+    out = co_await list(std::move(cursor));
+    co_return out;
+  }
+  digests_ = out.status && !one.left_out() && one.dropped() == 0;
   if (one.unconfirmed()) plan_.require_full();
   if (one.left_out()) plan_.note_left_out();
   if (out.status && !out.unchanged && session_->inner_listed() && !out.registrations.left_out) {

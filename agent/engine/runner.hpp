@@ -114,6 +114,7 @@ class Runner : public std::enable_shared_from_this<Runner> {
   int loops_ = 0;          ///< number of loops that run
   std::uint32_t run_ = 0;  ///< number of the last cycle; the index notes it with each resource that it saw
   CyclePlan::Time next_expiry_check_{};
+  bool digests_ = false;  ///< the last cycle took in every record, so the next may get digests of them
   bool declarations_changed_ = false;
   bool stopping_ = false;
 };

@@ -155,7 +155,8 @@ Task<Result<core::RefreshOutcome>> SupervisedSession::refresh(core::RefreshReque
   const auto budget = spec_.budgets.call;
   const bool shorter = request.deadline.count() > 0 && request.deadline < budget;
   const auto deadline = Steady::now() + (shorter ? request.deadline : budget);
-  const std::string asked = encode(ipc::RefreshCall{nanos(deadline), request.full, request.cursor, request.kinds});
+  const std::string asked = encode(
+      ipc::RefreshCall{nanos(deadline), request.full, request.cursor, request.kinds, request.digests, request.whole});
   DRIFTD_CO_TRY(const CallAnswer answered, co_await ask(ipc::FrameType::refresh, asked, deadline, std::move(on_page)));
   const auto& supervisor = answered.supervisor;
   const ipc::CallResult& result = answered.result;

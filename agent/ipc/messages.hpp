@@ -46,7 +46,7 @@ void fields(A& a, HealthReport& v) {
 template <class A>
 void fields(A& a, Observation& v) {
   a(v.id, v.backend, v.body, v.status, v.version, v.external_name, v.origin, v.unread, v.metadata, v.observed_ns,
-    v.schema_revision, v.tombstone, v.digest.low, v.digest.high);
+    v.schema_revision, v.tombstone, v.digest_only, v.digest.low, v.digest.high);
 }
 template <class A>
 void fields(A& a, Demotion& v) {
@@ -110,10 +110,12 @@ struct RefreshCall {
   bool full = false;               ///< list everything, without shortcuts
   std::string cursor;              ///< of the last stored checkpoint; empty: from the start
   std::vector<std::string> kinds;  ///< empty: all that the settings include
+  bool digests = false;  ///< records that were sent before may come as their digests, but for those in `whole`
+  std::vector<core::ResourceId> whole;
 };
 template <class A>
 void fields(A& a, RefreshCall& v) {
-  a(v.deadline_ns, v.full, v.cursor, v.kinds);
+  a(v.deadline_ns, v.full, v.cursor, v.kinds, v.digests, v.whole);
 }
 
 struct ReadCall {

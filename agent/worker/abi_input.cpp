@@ -223,6 +223,18 @@ Result<RecordInput> read_record(LoadedInstance& instance, const driftd_record& r
   return out;
 }
 
+/// Makes the record of one that the agent knows by its digest. All of it was checked when it was sent as a whole, but
+/// its version, which may be another one.
+core::Observation digest_of_known(const driftd_record& record, const Digest& digest) {
+  core::Observation out;
+  out.id = {std::string(view(record.kind)), std::string(view(record.id))};
+  if (auto version = name(record.version, "version")) out.version = std::move(*version);
+  out.observed_ns = record.observed_ns;
+  out.digest = digest;
+  out.digest_only = true;
+  return out;
+}
+
 /// Makes the diagnostic of a record that breaks a rule. If it is about another backend, the diagnostic is assigned to
 /// that one, where it is defined, and not to the source.
 core::Diagnostic make_diagnostic(const core::Observation& record, std::string text) {
@@ -246,7 +258,7 @@ std::vector<driftd_change> borrowed(const std::vector<ipc::DemoteChange>& change
 }
 
 Result<EmittedRecords> read_records(LoadedInstance& instance, const driftd_record* records, std::uint32_t count,
-                                    std::uint32_t stride) {
+                                    std::uint32_t stride, bool refresh) {
   if (count != 0 && (records == nullptr || stride < sizeof(std::uint32_t))) {
     return fail(Code::invalid, fmt::format("emit: {} records with stride {}", count, stride));
   }
@@ -254,6 +266,11 @@ Result<EmittedRecords> read_records(LoadedInstance& instance, const driftd_recor
   const char* at = reinterpret_cast<const char*>(records);
   for (std::uint32_t i = 0; i < count; ++i, at += stride) {
     const auto record = adopt<driftd_record>(at);
+    const auto raw = refresh ? instance.sent.raw_of(record, instance.open.backend) : std::nullopt;
+    if (const auto known = raw ? instance.sent.known(record, *raw) : std::nullopt) {
+      out.records.push_back(digest_of_known(record, *known));
+      continue;
+    }
     auto taken = read_record(instance, record);
     const auto text = [&](const std::string& fault) {
       return fmt::format("emit: record {} ({}/{}): {}", i, instance.scrubber.printable(view(record.kind), 64),
@@ -262,6 +279,10 @@ Result<EmittedRecords> read_records(LoadedInstance& instance, const driftd_recor
     if (!taken) return fail(Code::invalid, text(taken.error().message));
     if (!taken->fault.empty())
       out.faults.push_back(make_diagnostic(taken->record, instance.scrubber.text(text(taken->fault))));
+    if (raw && taken->fault.empty())
+      instance.sent.sent(*raw, taken->record.digest);
+    else if (raw)
+      instance.sent.forget(*raw);
     out.records.push_back(std::move(taken->record));
   }
   return out;

@@ -34,9 +34,9 @@ struct EmittedRecords {
 /// Copies, checks and redacts records. If id or body of a record breaks a limit (too long, nested too deep, not UTF-8,
 /// a duplicate key), the record is kept with its whole body unread. So only this record is affected: it counts neither
 /// as gone nor as new, and the count of its kind is right. Returns `invalid` with record and fault if even the kind is
-/// unknown; no record is taken then.
+/// unknown; no record is taken then. `refresh`: records that were sent before may become their digests (SentRecords).
 Result<EmittedRecords> read_records(LoadedInstance& instance, const driftd_record* records, std::uint32_t count,
-                                    std::uint32_t stride);
+                                    std::uint32_t stride, bool refresh);
 /// Returns `invalid` if type, kind, cursor or backend breaks a rule.
 Result<core::Mark> read_mark(const LoadedInstance& instance, const driftd_mark& mark);
 /// Copies a diagnostic, with its texts cut and scrubbed. Never fails: it may be all that is known about a failure. A

@@ -125,7 +125,7 @@ driftd_status emit(driftd_call handle, const driftd_record* records, std::uint32
       call->instance.misuse("emit: this call takes no records");
       return DRIFTD_INVALID;
     }
-    auto taken = read_records(call->instance, records, count, stride);
+    auto taken = read_records(call->instance, records, count, stride, call->type == ipc::FrameType::refresh);
     if (taken) {
       const auto status = call->emit(std::move(taken->records));
       for (auto& fault : taken->faults) {

@@ -55,6 +55,7 @@ driftd_status ProviderHost::do_refresh(ActiveCall&, const std::string& payload, 
                                  static_cast<std::uint32_t>(kinds.size()),
                                  0};
   GuardedStruct<driftd_refresh_result> result;
+  loaded_.sent.begin(loaded_.open.digest_seed, call->digests, call->whole);
   const driftd_status status = loaded_.library->table.refresh(instance_, handle, &args, &result.value);
   if (!result.intact()) loaded_.misuse("refresh: wrote behind the `size` of its result");
   body = ipc::encode(ipc::RefreshAnswer{result.value.unchanged != 0, result.value.next_ms});

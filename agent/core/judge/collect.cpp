@@ -215,6 +215,10 @@ Operation ChangeCollector::detect_operation() const {
 
 void ChangeCollector::compare(Value baseline, const Value& body) {
   const Observation& seen = seen_->observation;
+  for (auto& path : adopt_reread(context_, stored_, seen, body, baseline)) {
+    change_set_.replaced.push_back(std::move(path));
+    ++out_.suppressed["reread"];
+  }
   const DiffOptions options{stored_.schema_revision, seen.unread, stored_.was_unread, false, nullptr, stored_.id,
                             context_.keys.get()};
   Difference found = diff(baseline, body, schema(), options);

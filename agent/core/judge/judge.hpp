@@ -93,7 +93,7 @@ struct Judgement {
   bool dropped = false;  ///< the observation is older than the last one (semantics 8): write nothing
   std::vector<UnknownPath> unknown;
   /// Number of suppressed changes by reason, counted in metrics: `ignore-rule`, `standing`, `unsettled`, `equivalent`,
-  /// `health`, `schema-revision`.
+  /// `health`, `schema-revision`, `reread`.
   std::map<std::string, std::uint64_t> suppressed;
 };
 

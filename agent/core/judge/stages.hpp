@@ -76,6 +76,12 @@ struct UpgradedRow {
 Result<UpgradedRow> adopt_upgraded_baseline(const JudgeContext& context, const StoredResource& stored,
                                             const std::string& body);
 
+/// For a kind whose schema is `versioned`: if nobody wrote the resource since the stored observation (its version is
+/// the same), puts what reads differently now into `baseline` and returns those paths. What differed before, or could
+/// not be read, stays as it is in the baseline. [reread.cpp]
+std::vector<std::string> adopt_reread(const JudgeContext& context, const StoredResource& stored,
+                                      const Observation& seen, const Value& body, Value& baseline);
+
 /// Removes what is not judged (ignored, volatile, computed) from a change of a whole subtree or list. Returns false if
 /// nothing is left of the change. [prune.cpp]
 bool prune(const JudgeContext& context, const ResourceId& id, Change& change);

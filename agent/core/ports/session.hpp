@@ -31,6 +31,8 @@ struct RefreshRequest {
   std::string cursor;
   std::vector<std::string> kinds;
   std::chrono::milliseconds deadline{0};
+  bool digests = false;  ///< a record that was sent before may come as its digest (Observation::digest_only) …
+  std::vector<ResourceId> whole;  ///< … but not of these
 };
 struct RefreshOutcome {
   bool unchanged = false;

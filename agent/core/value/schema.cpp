@@ -47,11 +47,12 @@ class SchemaParser {
     if (name == "attributes") return attributes(value);
     if (name == "revision") return store(out_->revision_, positive_of(value, place(name)));
     if (name == "source") return store(out_->source_, flag_of(value, place(name)));
+    if (name == "versioned") return store(out_->versioned_, flag_of(value, place(name)));
     if (name == "identity") return store(out_->identity_, text_of(value, place(name)));
     if (name == "class") return store_class(out_->cls_, value, place(name));
     return fail(Code::invalid, place(name) +
                                    ": unknown member; known are schema, kind, dialect, revision, class, title, "
-                                   "identity, source, attributes");
+                                   "identity, source, versioned, attributes");
   }
 
   Status read_dialect(const Value& value) {

@@ -49,6 +49,9 @@ class KindSchema {
   /// True if resources of this kind are sources (a Terraform state): their changes of class config have the policy
   /// `auto` if they come from an apply, which is seen by a higher metadata.serial under the same lineage.
   bool source() const { return source_; }
+  /// True if the version of a record changes whenever anybody writes the resource. Two readings under one version are
+  /// then of the same state, and what differs between them is filled in silently (a newer server adds defaults).
+  bool versioned() const { return versioned_; }
 
  private:
   friend class SchemaParser;
@@ -56,7 +59,7 @@ class KindSchema {
   const AttributeRule* merged(const Patterns& patterns) const;
 
   std::string kind_, identity_;
-  bool source_ = false;
+  bool source_ = false, versioned_ = false;
   std::uint32_t revision_ = 1;
   ChangeClass cls_ = ChangeClass::config;
   std::vector<AttributeRule> rules_;

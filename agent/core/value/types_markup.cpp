@@ -10,14 +10,14 @@
 namespace driftd::core::types {
 namespace {
 
-constexpr int kMaxDepth = 128;
+constexpr int kMaxXmlDepth = 128;
 
 /// `{"name": […], …}`: attributes as `@name`, text as `#text` (several pieces: a list), each element's children by
 /// name, in order. Returns `budget` if the tree is too large.
 class XmlReader {
  public:
   Result<Value> read(const pugi::xml_node& node, int depth) {
-    if (depth > kMaxDepth) return too_large("nesting deeper than " + std::to_string(kMaxDepth));
+    if (depth > kMaxXmlDepth) return too_large("nesting deeper than " + std::to_string(kMaxXmlDepth));
     Value::Object out;
     Value::Array texts;  // pieces between elements
     for (const auto& attribute : node.attributes()) {

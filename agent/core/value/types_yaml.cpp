@@ -20,7 +20,7 @@ namespace driftd::core::types {
 namespace {
 
 constexpr std::size_t kMaxText = 1u << 20;  ///< bytes
-constexpr std::size_t kMaxDepth = 128;
+constexpr std::size_t kMaxYamlDepth = 128;
 constexpr std::size_t kMaxAhead = 96'000;  ///< units of PacedInput: at most 27 MiB of tokens
 constexpr std::size_t kNodeBytes = 80;     ///< memory of a node besides its text
 
@@ -94,8 +94,8 @@ class Measure final : public Events {
       throw std::length_error("more than " + std::to_string(kMaxNodes) + " nodes, its aliases expanded");
     if (bytes_ > kMaxTree)
       throw std::length_error("more than " + std::to_string(kMaxTree >> 20) + " MiB, its aliases expanded");
-    if (stack_.size() + size.height > kMaxDepth)
-      throw std::length_error("nested deeper than " + std::to_string(kMaxDepth));
+    if (stack_.size() + size.height > kMaxYamlDepth)
+      throw std::length_error("nested deeper than " + std::to_string(kMaxYamlDepth));
   }
   void leaf(std::size_t text, YAML::anchor_t anchor) {
     const Size size{1, kNodeBytes + text, 0};

@@ -103,6 +103,25 @@ TEST_P(SessionContract, SameRecordsGiveSameDigestsAndOthersDoNot) {
   EXPECT_FALSE(first[0].digest == first[1].digest);
 }
 
+TEST_P(SessionContract, ARefreshThatTakesDigestsGetsThemForWhatWasSentBefore) {
+  auto& session = open({{"count", 4}, {"secret", "token-1"}});
+  ASSERT_TRUE(refresh(session));
+  const auto first = pages_->all[0].records;
+  core::RefreshRequest request;
+  request.digests = true;
+  request.whole = {{"thing", "2"}};
+  ASSERT_TRUE(refresh(session, request));
+  const auto& again = pages_->all[0].records;
+  ASSERT_EQ(again.size(), 4u);
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(again[i].digest, first[i].digest) << i;
+    EXPECT_EQ(again[i].digest_only, i == 1 || i == 3) << i;
+    EXPECT_EQ(again[i].body, again[i].digest_only ? "" : first[i].body) << i;
+  }
+  ASSERT_TRUE(refresh(session));
+  EXPECT_FALSE(pages_->all[0].records[3].digest_only);
+}
+
 TEST_P(SessionContract, UnchangedAndExpiredCursorsAreToldApart) {
   auto& session = open({});
   const auto unchanged = refresh(session, {false, "unchanged", {}, {}});

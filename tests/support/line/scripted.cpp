@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/line/scripted.hpp"
 
+#include <algorithm>
 #include <boost/asio/as_tuple.hpp>
 
 #include "core/scope.hpp"
@@ -47,6 +48,27 @@ ScriptedSession::ScriptedSession(std::shared_ptr<ScriptedWorld> world, asio::any
 
 Task<Result<std::shared_ptr<const core::ProviderInfo>>> ScriptedSession::info() { co_return info_; }
 
+/// Does what a worker does (worker/sent_records.hpp).
+void ScriptedSession::leave_out_known(const core::RefreshRequest& request, core::RecordPage& page) {
+  world_->digests = 0;
+  for (auto& record : page.records) {
+    const bool wanted = std::find(request.whole.begin(), request.whole.end(), record.id) != request.whole.end();
+    const bool first = &record == &page.records.front();
+    const auto found = sent_.find(record.id);
+    const bool known = found != sent_.end() && found->second == record.digest;
+    sent_[record.id] = record.digest;
+    if (!request.digests || wanted || first || !known) continue;
+    core::Observation only;
+    only.id = record.id;
+    only.version = record.version;
+    only.observed_ns = record.observed_ns;
+    only.digest = record.digest;
+    only.digest_only = true;
+    record = std::move(only);
+    ++world_->digests;
+  }
+}
+
 Task<Result<core::RefreshOutcome>> ScriptedSession::refresh(core::RefreshRequest request, core::PageHandler on_page) {
   while (world_->refresh_hangs && !stopped_) {
     hanging_.expires_at(std::chrono::steady_clock::time_point::max());
@@ -60,6 +82,7 @@ Task<Result<core::RefreshOutcome>> ScriptedSession::refresh(core::RefreshRequest
   std::size_t left = world_->max_delivered;
   for (const auto& kind : world_->kinds) {
     core::RecordPage page = page_of(kind, left);
+    leave_out_known(request, page);
     const Status taken = co_await on_page(std::move(page));
     if (!taken) co_return fail(taken.error());
   }

@@ -58,6 +58,7 @@ struct ScriptedWorld {
   bool cursors = false;            ///< a refresh with the current cursor answers "unchanged"
   bool always_unchanged = false;   ///< a refresh with any cursor answers so; needs `cursors`
   std::shared_ptr<const Clock> clock = std::make_shared<SystemClock>();  ///< gives `observed_ns` of the records
+  std::size_t digests = 0;                        ///< records of the last list that came as digests
   std::optional<Nanos> observed_ns;               ///< `observed_ns` of every record, instead of the clock
   std::map<core::ResourceId, Nanos> observed_at;  ///< `observed_ns` of these records, whatever else is set
 };
@@ -88,6 +89,7 @@ class ScriptedSession final : public core::Session {
 
  private:
   core::RecordPage page_of(const std::string& kind, std::size_t& left) const;
+  void leave_out_known(const core::RefreshRequest& request, core::RecordPage& page);
   core::RecordPage declared_page(const std::string& backend, const std::string& kind) const;
   core::Observation observed(const core::ResourceId& id, const std::string& body,
                              const std::string& external_name = {}) const;
@@ -99,6 +101,7 @@ class ScriptedSession final : public core::Session {
   std::deque<core::ResourceId> changed_;
   std::deque<States> replayed_;
   bool stopped_ = false;
+  std::map<core::ResourceId, Digest> sent_;  ///< by refreshes
 };
 
 class ScriptedFactory final : public core::SessionFactory {
