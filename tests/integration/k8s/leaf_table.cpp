@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <sstream>
 
+#include "k8s/exceptions.hpp"
+
 namespace driftd::test {
 namespace {
 
@@ -145,9 +147,17 @@ std::string LeafTable::outside(const LeafKind& kind, const Leaf& leaf) const {
   return why == nullptr ? "" : why->get<std::string>();
 }
 
-std::string LeafTable::excepted(const LeafKind& kind, const Leaf& leaf) const {
-  const json* why = match("excepted", kind, leaf);
-  return why == nullptr ? "" : why->get<std::string>();
+std::string LeafTable::excepted(const LeafKind& kind, const Leaf& leaf) {
+  const std::string text = leaf.text() + ".";
+  for (const auto& each : k8s::exceptions()) {
+    const bool of_kind =
+        each.kinds == "*" || (" " + std::string(each.kinds) + " ").find(" " + kind.kind + " ") != std::string::npos;
+    if (!of_kind || each.handling != k8s::Handling::dropped || !each.member.empty()) continue;
+    std::string path(each.path);
+    for (auto at = path.find("[]"); at != std::string::npos; at = path.find("[]")) path.replace(at, 2, "0");
+    if (text.starts_with(path + ".")) return std::string(each.reason);
+  }
+  return {};
 }
 
 std::string LeafTable::refused_whole(const LeafKind& kind, const Leaf& leaf) const {

@@ -45,8 +45,8 @@ class LeafTable {
                       nlohmann::json& object) const;
   /// Why a leaf is not tried: it is the object's identity or written by the server. Empty if it is tried.
   std::string outside(const LeafKind& kind, const Leaf& leaf) const;
-  /// Why a change of a leaf need not be seen. Empty if it must be.
-  std::string excepted(const LeafKind& kind, const Leaf& leaf) const;
+  /// Why a change of a leaf need not be seen: what the provider's own table says. Empty if it must be seen.
+  static std::string excepted(const LeafKind& kind, const Leaf& leaf);
   /// The beginnings (`spec.template.spec.ephemeralContainers`) of which the server refuses every leaf for one reason.
   /// One leaf of each is tried, as the proof.
   std::string refused_whole(const LeafKind& kind, const Leaf& leaf) const;
