@@ -17,7 +17,7 @@ constexpr std::string_view kServerKeeps =
                            kLifetime =
                                "controllers and deletions write it; what an owner does to the object is compared",
                            kCopy = "an older name of serviceAccountName, which the server keeps equal to it",
-                           kTimeOfTemplate = "always null in a template",
+                           kTimeOfTemplate = "nothing uses it in a template",
                            kBinding = "the volume controller notes the progress of the binding in it",
                            kAllocated = "allocated by the API server",
                            kInjected =
