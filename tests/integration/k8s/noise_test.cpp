@@ -216,6 +216,14 @@ TEST_F(K8sNoise, AnUpgradeOfTheApiServerIsNotSeen) {
     std::cout << (old.body == now.body ? "  same body " : "  other body ")
               << (old.version == now.version ? "same version " : "other version ") << object.id << "\n";
   }
+  for (const auto& [id, now] : after) {
+    const auto old = before.find(id);
+    const bool own = std::any_of(objects.begin(), objects.end(), [&, &id = id](const auto& o) { return o.id == id; });
+    if (own) continue;
+    const Verdict verdict =
+        old == before.end() ? Verdict{{"new"}, {}} : judged(schema_of(k8s, now.kind), old->second, now);
+    if (!verdict.silent()) std::cout << "  the server's own " << id << PrintToString(verdict.changes) << "\n";
+  }
 }
 
 }  // namespace
