@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -35,15 +36,31 @@ class Catalog {
   Answer served_types(sdk::Call& call, http::Client& client);
 
  private:
+  using Clock = std::chrono::steady_clock;
+
+  /// What the OpenAPI document of one group and version says about lists.
+  struct Document {
+    std::shared_ptr<const ListTypes> lists;
+    std::string reason;  ///< why it could not be read; `lists` is null then
+    Clock::time_point at{};
+  };
   void add_custom(sdk::Call& call, http::Client& client, const Custom& custom, const std::string& kind, Answer& out);
+  /// Gives a custom type the meaning of its lists, or the reason why it is not known.
+  void add_lists(sdk::Call& call, http::Client& client, const Custom& custom, Resource& to);
+  /// Returns the document at `path` (`apis/example.org/v1`), at most ten minutes old. One that cannot be read is
+  /// requested again by the next call.
+  Document document(sdk::Call& call, http::Client& client, const std::string& path);
 
   Api& api_;
   const Settings& settings_;
   const std::vector<Resource> known_;
   const Custom prism_{settings_.group, {}, "PrismBackend", {}};
-  std::mutex mutex_;  ///< guards `cached_` and `at_`
+  const Custom gateway_{"gateway.networking.k8s.io", {}, "Gateway", {}};
+  const Custom http_route_{"gateway.networking.k8s.io", {}, "HTTPRoute", {}};
+  std::mutex mutex_;  ///< guards the members below
   Answer cached_;
-  std::chrono::steady_clock::time_point at_{};  ///< when `cached_` was asked for
+  Clock::time_point at_{};                     ///< when `cached_` was asked for
+  std::map<std::string, Document> documents_;  ///< by their path
 };
 
 }  // namespace driftd::k8s

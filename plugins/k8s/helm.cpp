@@ -31,6 +31,7 @@ sdk::Record base_of(const json& secret, const std::string& id) {
   out.id = id;
   out.version = text(secret, {"metadata", "resourceVersion"});
   out.origin = "helm";
+  out.schema_revision = revision_of(kHelmRelease);
   out.metadata = {{"namespace", text(secret, {"metadata", "namespace"})},
                   {"release", text(secret, {"metadata", "labels", "name"})},
                   {"revision", text(secret, {"metadata", "labels", "version"})},

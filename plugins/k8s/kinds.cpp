@@ -1,9 +1,74 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "k8s/kinds.hpp"
 
+#include <algorithm>
+
 #include "http/http.hpp"
+#include "k8s/json_access.hpp"
 
 namespace driftd::k8s {
+namespace {
+
+/// Returns true if the kind is one of the cluster and the settings leave the cluster out.
+bool is_of_cluster_only(const Resource& resource, const Settings& settings) {
+  if (resource.namespaced || settings.namespaces.empty()) return false;
+  return settings.scope.include.empty() || !settings.scope.wants_kind(resource.kind);
+}
+
+void add_of_cluster(std::vector<Resource>& out) {
+  const std::string rbac = "/apis/rbac.authorization.k8s.io/v1", storage = "/apis/storage.k8s.io/v1",
+                    admission = "/apis/admissionregistration.k8s.io/v1";
+  const auto add = [&](const char* kind, const std::string& base, const char* plural, const char* object) {
+    out.push_back({kind, base, plural, object, false, {}, {}, nullptr, {}});
+  };
+  add("cluster_role", rbac, "clusterroles", "ClusterRole");
+  add("cluster_role_binding", rbac, "clusterrolebindings", "ClusterRoleBinding");
+  add("storage_class", storage, "storageclasses", "StorageClass");
+  add("mutating_webhook_configuration", admission, "mutatingwebhookconfigurations", "MutatingWebhookConfiguration");
+  add("validating_webhook_configuration", admission, "validatingwebhookconfigurations",
+      "ValidatingWebhookConfiguration");
+  add("custom_resource_definition", "/apis/apiextensions.k8s.io/v1", "customresourcedefinitions",
+      "CustomResourceDefinition");
+  add("ingress_class", "/apis/networking.k8s.io/v1", "ingressclasses", "IngressClass");
+  add("priority_class", "/apis/scheduling.k8s.io/v1", "priorityclasses", "PriorityClass");
+}
+
+void add_of_namespaces(std::vector<Resource>& out) {
+  const std::string core = "/api/v1", rbac = "/apis/rbac.authorization.k8s.io/v1", batch = "/apis/batch/v1";
+  const auto add = [&](const char* kind, const std::string& base, const char* plural, const char* object) {
+    out.push_back({kind, base, plural, object, true, {}, {}, nullptr, {}});
+  };
+  add("network_policy", "/apis/networking.k8s.io/v1", "networkpolicies", "NetworkPolicy");
+  add("role", rbac, "roles", "Role");
+  add("role_binding", rbac, "rolebindings", "RoleBinding");
+  add("horizontal_pod_autoscaler", "/apis/autoscaling/v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler");
+  add("pod_disruption_budget", "/apis/policy/v1", "poddisruptionbudgets", "PodDisruptionBudget");
+  add("service_account", core, "serviceaccounts", "ServiceAccount");
+  add("cron_job", batch, "cronjobs", "CronJob");
+  add(kJob, batch, "jobs", "Job");
+  add("persistent_volume_claim", core, "persistentvolumeclaims", "PersistentVolumeClaim");
+  add("resource_quota", core, "resourcequotas", "ResourceQuota");
+  add("limit_range", core, "limitranges", "LimitRange");
+}
+
+}  // namespace
+
+bool is_cluster_kind(const std::string& kind) {
+  return std::find(kClusterKinds.begin(), kClusterKinds.end(), kind) != kClusterKinds.end();
+}
+
+bool is_optional_kind(const std::string& kind) {
+  return std::find(kOptionalKinds.begin(), kOptionalKinds.end(), kind) != kOptionalKinds.end();
+}
+
+bool is_left_out(const Resource& resource, const json& object) {
+  if (resource.kind != kJob) return false;
+  const json& owners = list(object, {"metadata", "ownerReferences"});
+  return std::any_of(owners.begin(), owners.end(), [](const json& owner) {
+    return find(owner, {"controller"}) == json(true) && text(owner, {"kind"}) == "CronJob" &&
+           text(owner, {"apiVersion"}).starts_with("batch/");
+  });
+}
 
 std::string Resource::path(const std::string& space, const std::string& name) const {
   std::string out = base;
@@ -36,8 +101,11 @@ std::vector<Resource> known_resources(const Settings& settings) {
       {"ingress", "/apis/networking.k8s.io/v1", "ingresses", "Ingress", true, {}, {}, nullptr, {}},
       {"deployment", apps, "deployments", "Deployment", true, {}, {}, nullptr, {}},
       {"stateful_set", apps, "statefulsets", "StatefulSet", true, {}, {}, nullptr, {}},
-      {"daemon_set", apps, "daemonsets", "DaemonSet", true, {}, {}, nullptr, {}},
-      {kHelmRelease, core, "secrets", "Secret", true, "type=" + helm, "owner=helm", nullptr, {}}};
+      {"daemon_set", apps, "daemonsets", "DaemonSet", true, {}, {}, nullptr, {}}};
+  add_of_namespaces(out);
+  add_of_cluster(out);
+  out.push_back({kHelmRelease, core, "secrets", "Secret", true, "type=" + helm, "owner=helm", nullptr, {}});
+  std::erase_if(out, [&](const Resource& resource) { return is_of_cluster_only(resource, settings); });
   for (auto& resource : out) {
     const auto chosen = settings.selectors.find(resource.kind);
     if (chosen == settings.selectors.end()) continue;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -13,6 +16,25 @@ inline constexpr const char* kHelmRelease = "helm_release";
 inline constexpr const char* kPrismBackend = "prism_backend";
 inline constexpr const char* kObject = "object";
 inline constexpr const char* kRegistration = "registration";
+inline constexpr const char* kGateway = "gateway";
+inline constexpr const char* kHttpRoute = "http_route";
+inline constexpr const char* kJob = "job";
+
+class ListTypes;
+
+/// Kinds of the cluster, not of a namespace: read if all namespaces are, or if `include` names them.
+inline constexpr std::array kClusterKinds = {"cluster_role",
+                                             "cluster_role_binding",
+                                             "storage_class",
+                                             "mutating_webhook_configuration",
+                                             "validating_webhook_configuration",
+                                             "custom_resource_definition",
+                                             "ingress_class",
+                                             "priority_class"};
+/// Kinds whose types the server need not serve.
+inline constexpr std::array kOptionalKinds = {kPrismBackend, kGateway, kHttpRoute};
+bool is_cluster_kind(const std::string& kind);
+bool is_optional_kind(const std::string& kind);
 
 /// One resource type of the API server and the kind that its objects become.
 struct Resource {
@@ -24,6 +46,9 @@ struct Resource {
   std::string field_selector, label_selector;  ///< what is listed and watched of it; empty: all
   const Custom* custom = nullptr;              ///< entry of the settings; only for `object`
   std::string version;                         ///< API version of a custom type
+  /// What its lists mean; null for the kinds of ListTypes::shipped().
+  std::shared_ptr<const ListTypes> lists = nullptr;
+  std::string no_lists{};  ///< why that is not known, so that its objects are unread; empty: it is known
 
   /// Returns `/apis/apps/v1/namespaces/prod/deployments[/name]`; an empty `space` means all namespaces.
   std::string path(const std::string& space, const std::string& name = {}) const;
@@ -33,7 +58,10 @@ struct Resource {
   std::string id(const std::string& space, const std::string& name) const;
 };
 
-/// Returns the built-in types, without custom ones, in the order in which they are listed.
+/// Returns true if the object is not a resource of its own: a Job that a CronJob made, which is compared itself.
+bool is_left_out(const Resource& resource, const nlohmann::json& object);
+
+/// Returns the built-in types that the settings want, without custom ones, in the order in which they are listed.
 std::vector<Resource> known_resources(const Settings& settings);
 
 /// Namespace and name of an id; both empty if the id is not one of `resource`.

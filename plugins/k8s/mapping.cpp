@@ -11,6 +11,8 @@
 #include "driftd/sdk/scope.hpp"
 #include "k8s/base64.hpp"
 #include "k8s/json_access.hpp"
+#include "k8s/list_types.hpp"
+#include "k8s/rest.hpp"
 
 namespace driftd::k8s {
 namespace {
@@ -51,21 +53,30 @@ sdk::Record begin(const Resource& resource, const json& object) {
   out.external_name = text(object, {"metadata", "uid"});
   out.version = text(object, {"metadata", "resourceVersion"});
   out.origin = origin_of(resource);
+  out.schema_revision = revision_of(resource.kind);
   return out;
 }
 
-void map_body(const Resource& resource, const json& object, const Settings& settings, json& body, json& status,
-              sdk::Record& record) {
+/// Fills body and status from the whole object (rest.hpp): what named attributes say, and all the rest.
+void map_body(const Resource& resource, const json& object, json whole, const Settings& settings, const Parts& to) {
   const std::string& kind = resource.kind;
-  if (kind == kSecret) return map_secret(object, body);
-  if (kind == "config_map") return map_config_map(object, body, record);
-  if (kind == "service") return map_service(object, settings, body, status, record);
-  if (kind == "endpoint_slice") return map_endpoint_slice(object, body, status);
-  if (kind == "ingress") return map_ingress(object, body);
+  if (kind == kObject || kind == kPrismBackend) return map_custom(resource, object, std::move(whole), to);
   if (kind == "deployment" || kind == "stateful_set" || kind == "daemon_set") {
-    return map_workload(object, settings, body, status, record);
+    map_workload(object, settings, to.body, to.status, to.record);
+    return add_workload_rest(std::move(whole), to.body, to.record);
   }
-  map_custom(object, resource.custom, body, status, record);
+  if (kind == kSecret) map_secret(object, to.body);
+  if (kind == "config_map") map_config_map(object, to.body, to.record);
+  if (kind == "service") map_service(object, settings, to.body, to.status);
+  if (kind == "endpoint_slice") map_endpoint_slice(object, to.body, to.status);
+  if (kind == "ingress") map_ingress(object, to.body);
+  add_rest(resource, std::move(whole), to.body, to.record);
+}
+
+/// Adds labels or annotations. The body of a custom kind is its spec, which may have a member of that name.
+void add_chosen(const json& whole, const char* name, const std::vector<std::string>& globs, const Parts& to) {
+  json out = chosen(find(whole, {"metadata", name}), globs);
+  if (!out.empty()) add_members({{name, std::move(out)}}, to.body, {}, to.record);
 }
 
 }  // namespace
@@ -118,14 +129,24 @@ void mark_secrets(const json& value, const std::string& path, sdk::Record& recor
   }
 }
 
+std::uint32_t revision_of(const std::string& kind) {
+  static const std::map<std::string, std::uint32_t> kRevisions = {
+      {kSecret, 2},       {"config_map", 3}, {"service", 3},      {"endpoint_slice", 2},
+      {"ingress", 2},     {"deployment", 4}, {"stateful_set", 4}, {"daemon_set", 4},
+      {kPrismBackend, 2}, {kObject, 2},      {kHelmRelease, 3}};
+  const auto found = kRevisions.find(kind);
+  return found == kRevisions.end() ? 1 : found->second;
+}
+
 sdk::Record map_object(const Resource& resource, const json& object, const Settings& settings) {
   sdk::Record record = begin(resource, object);
   json body = json::object(), status = json::object();
-  map_body(resource, object, settings, body, status, record);
-  json labels = chosen(find(object, {"metadata", "labels"}), settings.labels);
-  json annotations = chosen(find(object, {"metadata", "annotations"}), settings.annotations);
-  if (!labels.empty()) body["labels"] = std::move(labels);
-  if (!annotations.empty()) body["annotations"] = std::move(annotations);
+  json whole = whole_of(resource, object);
+  const json metadata = {{"metadata", find(whole, {"metadata"})}};
+  const Parts to{body, status, record};
+  map_body(resource, object, std::move(whole), settings, to);
+  add_chosen(metadata, "labels", settings.labels, to);
+  add_chosen(metadata, "annotations", settings.annotations, to);
   record.body = body.dump();
   record.status = status.dump();
   common::bound_paths(record.sensitive);
@@ -143,6 +164,11 @@ sdk::Record unreadable(const Resource& resource, const json& object, const std::
 sdk::Record map_or_unreadable(const Resource& resource, const json& object, const std::string& cut,
                               const Settings& settings) {
   if (!cut.empty()) return unreadable(resource, object, cut);
+  if (!resource.no_lists.empty()) {
+    sdk::Record record = unreadable(resource, object, resource.no_lists);
+    record.unread.front().code = DRIFTD_UNSUPPORTED;  // of its type, not of this object
+    return record;
+  }
   try {
     return map_object(resource, object, settings);
   } catch (const json::exception&) {  // its text could quote a value
@@ -164,7 +190,6 @@ void map_secret(const json& object, json& body) {
 }
 
 void map_config_map(const json& object, json& body, sdk::Record& record) {
-  record.schema_revision = 2;
   put(body, "immutable", find(object, {"immutable"}));
   const json& data = find(object, {"data"});
   body["data"] = data.is_object() ? data : json::object();
@@ -180,33 +205,43 @@ void nothing_to_compare(sdk::Record& record, const std::string& path, const std:
   record.unread.push_back({path, DRIFTD_UNSUPPORTED, reason});
 }
 
+/// Returns the value at `pointer` (`/spec/ports/0`) with its lists in the form that they mean.
+json shaped_at(const Resource& resource, const json& value, const std::string& pointer) {
+  if (!resource.lists) return value;
+  std::vector<std::string> path;
+  for (std::size_t from = 1; from <= pointer.size();) {
+    const std::size_t slash = std::min(pointer.find('/', from), pointer.size());
+    path.push_back(pointer.substr(from, slash - from));
+    from = slash + 1;
+  }
+  return resource.lists->shaped_at(value, resource.object, path);
+}
+
 }  // namespace
 
-void map_custom(const json& object, const Custom* custom, json& body, json& status, sdk::Record& record) {
+void map_custom(const Resource& resource, const json& object, json whole, const Parts& to) {
   const json& state = find(object, {"status"});
-  if (state.is_object()) status = state;
-  if (custom == nullptr || custom->fields.empty()) {
-    const json& spec = find(object, {"spec"});
-    if (spec.is_object())
-      body = spec;
-    else
-      nothing_to_compare(record, "**",
-                         "it has no `spec`, and settings.objects names no fields of it: name what of it is compared");
-    return mark_secrets(body, {}, record);
+  if (state.is_object()) to.status = state;
+  if (resource.custom == nullptr || resource.custom->fields.empty()) {
+    whole.erase("metadata");
+    if (whole.empty()) nothing_to_compare(to.record, "**", "it has nothing but metadata and status");
+    if (find(whole, {"spec"}).is_object()) {
+      add_members(std::move(whole["spec"]), to.body, {}, to.record);
+      whole.erase("spec");
+    }
+    return add_members(std::move(whole), to.body, {}, to.record);
   }
-  for (const auto& [name, path] : custom->fields) {
-    const json* at = &object;
+  for (const auto& [name, path] : resource.custom->fields) {
     std::string pointer = "/";
     for (const char c : path) pointer += c == '.' || c == '[' ? '/' : c;
     std::erase(pointer, ']');
     const json::json_pointer where(pointer);
     const std::string first = path.substr(0, path.find_first_of(".["));
-    if (at->contains(where))
-      body[name] = at->at(where);
-    else if (!at->contains(first))
-      nothing_to_compare(record, name, "the object has no `" + first + "`, where settings.objects looks for it");
+    if (object.contains(where))
+      add_members({{name, shaped_at(resource, object.at(where), pointer)}}, to.body, {}, to.record);
+    else if (!object.contains(first))
+      nothing_to_compare(to.record, name, "the object has no `" + first + "`, where settings.objects looks for it");
   }
-  mark_secrets(body, {}, record);
 }
 
 }  // namespace driftd::k8s

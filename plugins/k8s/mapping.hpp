@@ -31,18 +31,27 @@ Writer last_writer(const nlohmann::json& object);
 /// Decodes the values of a Secret: text if they are UTF-8, else {"base64": …}.
 nlohmann::json decoded_data(const nlohmann::json& data);
 
-// The bodies, one function for each family of kinds; `body` and `status` are filled; `record` gets unread paths,
-// sensitive paths and the schema revision.
+/// What a mapping fills: body and status, and of the record its unread and sensitive paths.
+struct Parts {
+  nlohmann::json &body, &status;
+  sdk::Record& record;
+};
+
+/// Returns the revision of the kind's schema, whose form its bodies have.
+std::uint32_t revision_of(const std::string& kind);
+
+// The named attributes of the bodies, one function for each family of kinds. What they do not cover is added by
+// rest.hpp.
 void map_secret(const nlohmann::json& object, nlohmann::json& body);
 void map_config_map(const nlohmann::json& object, nlohmann::json& body, sdk::Record& record);
-void map_service(const nlohmann::json& object, const Settings& settings, nlohmann::json& body, nlohmann::json& status,
-                 sdk::Record& record);
+void map_service(const nlohmann::json& object, const Settings& settings, nlohmann::json& body, nlohmann::json& status);
 void map_endpoint_slice(const nlohmann::json& object, nlohmann::json& body, nlohmann::json& status);
 void map_ingress(const nlohmann::json& object, nlohmann::json& body);
 void map_workload(const nlohmann::json& object, const Settings& settings, nlohmann::json& body, nlohmann::json& status,
                   sdk::Record& record);
-void map_custom(const nlohmann::json& object, const Custom* custom, nlohmann::json& body, nlohmann::json& status,
-                sdk::Record& record);
+/// A custom kind: the members of its `spec` and those beside it, or the fields that the settings name. `whole` is that
+/// of whole_of().
+void map_custom(const Resource& resource, const nlohmann::json& object, nlohmann::json whole, const Parts& to);
 
 /// `data["a.b"]`: a member of an attribute as a path.
 std::string member_path(const std::string& attribute, const std::string& name);
@@ -51,7 +60,8 @@ std::string member_path(const std::string& attribute, const std::string& name);
 bool looks_secret(const std::string& name, const std::string& value);
 
 /// Marks every text inside `value` that has the form of a secret as sensitive. `path` is the path of the attribute;
-/// empty: `value` is the whole body. Only where lists keep their order: a marked element is named by its index.
+/// empty: `value` is the whole body. Only where the schema compares lists in their order: a marked element is named by
+/// its index.
 void mark_secrets(const nlohmann::json& value, const std::string& path, sdk::Record& record);
 
 }  // namespace driftd::k8s

@@ -54,7 +54,7 @@ json ingress_rule(const json& rule) {
 
 }  // namespace
 
-void map_service(const json& object, const Settings& settings, json& body, json& status, sdk::Record& record) {
+void map_service(const json& object, const Settings& settings, json& body, json& status) {
   const json& spec = find(object, {"spec"});
   const bool headless = text(spec, {"clusterIP"}) == "None";
   body["dns"] = text(object, {"metadata", "name"}) + "." + text(object, {"metadata", "namespace"}) + ".svc." +
@@ -70,7 +70,6 @@ void map_service(const json& object, const Settings& settings, json& body, json&
   put(body, "internal_traffic_policy", find(spec, {"internalTrafficPolicy"}));
   put(body, "load_balancer_source_ranges", find(spec, {"loadBalancerSourceRanges"}));
   put(body, "session_affinity_config", find(spec, {"sessionAffinityConfig"}));
-  record.schema_revision = 2;  // brought these two
   const json names = balancers(object);
   if (!names.empty()) body["load_balancer"] = names;
   put(status, "cluster_ips", find(spec, {"clusterIPs"}));
@@ -84,6 +83,7 @@ void map_endpoint_slice(const json& object, json& body, json& status) {
     json one = {{"name", text(port, {"name"})}};
     put(one, "port", find(port, {"port"}));
     put(one, "protocol", find(port, {"protocol"}));
+    put(one, "app_protocol", find(port, {"appProtocol"}));
     body["ports"].push_back(std::move(one));
   }
   std::uint64_t ready = 0;

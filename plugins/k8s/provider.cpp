@@ -12,6 +12,7 @@
 #include "k8s/catalog.hpp"
 #include "k8s/helm.hpp"
 #include "k8s/json_access.hpp"
+#include "k8s/list_types.hpp"
 #include "k8s/mapping.hpp"
 #include "k8s/reader.hpp"
 #include "k8s/registration.hpp"
@@ -145,8 +146,10 @@ class KubernetesInstance final : public sdk::Instance {
 
   std::string scope_of(const std::vector<Resource>& resources) {
     std::string out = settings_.server + " " + api_.cluster_guard().uid() + " " + settings_.scope.text();
-    for (const auto& resource : resources)
-      out += " " + resource.base + "/" + resource.plural + "?" + resource.label_selector;
+    for (const auto& resource : resources) {
+      out += " " + resource.base + "/" + resource.plural + "?" + resource.label_selector + resource.no_lists;
+      if (resource.lists) out += resource.lists->table().dump();  // another meaning is another form of the bodies
+    }
     for (const auto& space : settings_.namespaces) out += " " + space;
     return std::to_string(std::hash<std::string>{}(out));
   }

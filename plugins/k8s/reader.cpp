@@ -44,12 +44,14 @@ std::uint64_t Reader::emit(sdk::Call& call, sdk::Record record, std::int64_t sen
 
 std::uint64_t Reader::list(sdk::Call& call, const Resource& resource) {
   std::uint64_t count = 0;
+  if (!resource.no_lists.empty()) call.diag({DRIFTD_UNSUPPORTED, resource.kind, {}, {}, resource.no_lists});
   for (const auto& space : spaces_of(resource, settings_)) {
     if (resource.kind == kHelmRelease) {
       count += list_releases(call, resource, space);
       continue;
     }
     const auto on_object = [&](const Lister::Listed& listed) {
+      if (is_left_out(resource, listed.object)) return;
       sdk::Record record = map_or_unreadable(resource, listed.object, listed.cut, settings_);
       if (!settings_.scope.wants(record.kind, record.id)) return;
       tell_unreadable(call, record);
@@ -139,7 +141,10 @@ void Reader::refresh_all(sdk::Call& call, const sdk::Refresh& request, const Cat
   for (const auto& resource : types.resources) {
     if (std::find(kinds.begin(), kinds.end(), resource.kind) == kinds.end()) kinds.push_back(resource.kind);
   }
-  for (const char* each : {kPrismBackend, kObject}) {  // also where there is no such type
+  std::vector<std::string> complete{kObject};  // also if there is no such type, or the settings leave the cluster out
+  complete.insert(complete.end(), kOptionalKinds.begin(), kOptionalKinds.end());
+  complete.insert(complete.end(), kClusterKinds.begin(), kClusterKinds.end());
+  for (const auto& each : complete) {
     if (std::find(kinds.begin(), kinds.end(), each) == kinds.end()) kinds.push_back(each);
   }
   for (const auto& kind : kinds) {
@@ -160,14 +165,17 @@ bool Reader::read(sdk::Call& call, const sdk::Identity& id, const std::vector<Re
       if (id.kind == kHelmRelease) return read_release(call, resource, place);
       return read_object(call, id, resource, place);
     }
-    const bool has_types = id.kind == kPrismBackend || id.kind == kObject;  // that come and go
-    const bool possible = has_types && !served && id.id.find('/') != std::string::npos;
+    const bool has_types = is_optional_kind(id.kind) || id.kind == kObject;  // that come and go
+    const bool of_cluster = is_cluster_kind(id.kind) && !served;
+    const bool possible = of_cluster || (has_types && !served && id.id.find('/') != std::string::npos);
     if (!possible) return true;  // nothing could have this id
     call.diag({DRIFTD_UNSUPPORTED,
                id.kind,
                id.id,
                {},
-               "its type is not served by the API server, or not named in settings.objects",
+               of_cluster ? "it belongs to the cluster, which is not read while settings.namespaces is set; name its "
+                            "kind in settings.include to read it"
+                          : "its type is not served by the API server, or not named in settings.objects",
                {},
                0,
                id.backend});
@@ -188,6 +196,7 @@ bool Reader::read_object(sdk::Call& call, const sdk::Identity& id, const Resourc
   if (!object.is_object()) throw sdk::Failure(DRIFTD_CORRUPT, "GET " + path + ": no JSON object", id.kind);
   // One GET sees what the list of this kind leaves out.
   if (id.kind == kSecret && text(object, {"type"}) == "helm.sh/release.v1") return true;
+  if (is_left_out(resource, object)) return true;
   emit(call, map_or_unreadable(resource, object, why, settings_), sent);
   return false;
 }

@@ -101,8 +101,8 @@ void read_selection(SettingsReader& from, Settings& out) {
                 "leave it out to watch all");
   }
   out.selectors = from.text_map("selectors");
-  out.labels = from.texts("labels");
-  out.annotations = from.texts("annotations");
+  out.labels = from.texts("labels", out.labels);
+  out.annotations = from.texts("annotations", out.annotations);
   out.group = from.text("group", out.group);
   out.discover = from.text("discover", out.group + "/backend=true");
   out.objects = read_objects(from);

@@ -31,10 +31,10 @@ struct Settings {
   std::string server;  ///< `https://host:port`, maybe with a path; no slash at the end
   http::Tls tls;       ///< without the certificate of an ExecCredential
   Identification identification;
-  std::vector<std::string> namespaces;           ///< empty: all
-  std::map<std::string, std::string> selectors;  ///< kind → label selector
-  std::vector<std::string> labels, annotations;  ///< globs of those that belong to a body
-  std::string group = "prism.io";                ///< API group of PrismBackend and prefix of the labels
+  std::vector<std::string> namespaces;                     ///< empty: all
+  std::map<std::string, std::string> selectors;            ///< kind → label selector
+  std::vector<std::string> labels{"*"}, annotations{"*"};  ///< globs of those that belong to a body
+  std::string group = "prism.io";                          ///< API group of PrismBackend and prefix of the labels
   std::string discover = "prism.io/backend=true";
   std::vector<Custom> objects;                   ///< custom types to read as kind `object`
   std::vector<std::string> replica_owners;       ///< globs of field managers; `replicas` that they set are not judged

@@ -173,7 +173,7 @@ void Watcher::on_object(sdk::Call& call, Stream& stream, const Lister::Listed& l
       releases_.emplace(text(object, {"metadata", "namespace"}), text(object, {"metadata", "labels", "name"}));
     return;
   }
-  if (stream.emits) {
+  if (stream.emits && !is_left_out(resource, object)) {
     sdk::Record record =
         gone ? tombstone(resource, object) : map_or_unreadable(resource, object, listed.cut, settings_);
     record.observed_ns = listed.sent_ns;

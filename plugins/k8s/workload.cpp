@@ -152,6 +152,13 @@ json containers_of(const json& pod, const char* from, const std::string& attribu
   return out;
 }
 
+/// Returns the names of the containers in their order, in which init containers run.
+json order_of(const json& pod, const char* from) {
+  json out = json::array();
+  for (const auto& container : list(pod, {from})) out.push_back(text(container, {"name"}));
+  return out;
+}
+
 json volumes_of(const json& pod) {
   json out = json::object();
   for (const auto& volume : list(pod, {"volumes"})) {
@@ -195,12 +202,11 @@ void add_replicas(const json& object, const Settings& settings, json& body, json
 void map_workload(const json& object, const Settings& settings, json& body, json& status, sdk::Record& record) {
   const json& spec = find(object, {"spec"});
   const json& pod = find(spec, {"template", "spec"});
-  // 2 brought replicas_owner; 3 what the node opens, and what else hung on named attributes
-  record.schema_revision = 3;
   add_replicas(object, settings, body, status, record);
   body["containers"] = containers_of(pod, "containers", "containers", record);
   const json first = containers_of(pod, "initContainers", "init_containers", record);
   if (!first.empty()) body["init_containers"] = first;
+  if (json order = order_of(pod, "initContainers"); order.size() > 1) body["init_order"] = std::move(order);
   put(body, "selector", find(spec, {"selector"}));
   put(body, "pod_labels", find(spec, {"template", "metadata", "labels"}));
   put(body, "strategy", find(spec, {spec.contains("strategy") ? "strategy" : "updateStrategy"}));

@@ -180,6 +180,12 @@ void KubeServer::stop() {
 
 void KubeServer::kill() { apiserver_.kill(); }
 
+void KubeServer::restart_with(std::vector<std::string> flags) {
+  stop();
+  flags_ = std::move(flags);
+  start();
+}
+
 KubeServer::Answer KubeServer::request(const std::string& method, const std::string& path, const std::string& body,
                                        std::string type) const {
   return request_as(admin_token(), method, path, body, std::move(type));

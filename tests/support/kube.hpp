@@ -37,6 +37,8 @@ class KubeServer {
   void stop();   ///< ends the API server by SIGTERM
   void kill();   ///< ends the API server by SIGKILL
   void start();  ///< starts the API server again on the same port and waits until it is ready
+  /// Ends the API server and starts it with other flags instead of those of the constructor.
+  void restart_with(std::vector<std::string> flags);
   void pause() { apiserver_.signal(SIGSTOP); }
   void resume() { apiserver_.signal(SIGCONT); }
   void compact() const;  ///< makes etcd forget every version but the newest

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
+#include <algorithm>
 #include <mutex>
 #include <optional>
 #include <stdexcept>
@@ -60,6 +61,7 @@ sdk::Record copy(const driftd_record& r) {
   out.external_name = text(r.external_name);
   out.origin = text(r.origin);
   out.backend = text(r.backend);
+  out.schema_revision = std::max(r.schema_revision, std::uint32_t{1});
   out.observed_ns = r.observed_ns;
   out.tombstone = r.tombstone != 0;
   for (std::uint32_t i = 0; i < r.unread_count; ++i) {

@@ -164,7 +164,7 @@ TEST_F(Manifests, ExactlyThatServiceAccountSeesItsNamespaceWholeAndNothingElse) 
   EXPECT_EQ(got.status, DRIFTD_OK);
   EXPECT_NE(got.find("secret", "default/packaged"), nullptr);
   for (const char* kind : {"secret", "config_map", "service", "endpoint_slice", "ingress", "deployment", "stateful_set",
-                           "daemon_set", "helm_release"}) {
+                           "daemon_set", "helm_release", "network_policy", "role", "service_account", "cron_job"}) {
     EXPECT_TRUE(got.complete.contains(kind)) << kind;
   }
   EXPECT_EQ(got.diagnostic(DRIFTD_DENIED), nullptr) << got.diagnostic(DRIFTD_DENIED)->text;
@@ -180,8 +180,28 @@ TEST_F(Manifests, ExactlyThatServiceAccountSeesItsNamespaceWholeAndNothingElse) 
 
   std::set<std::string> reads{"get namespaces/kube-system"};
   EXPECT_EQ(rights_of(token, "elsewhere"), reads);
-  for (const char* resource : {"secrets", "configmaps", "services", "endpointslices", "ingresses", "deployments",
-                               "statefulsets", "daemonsets", "prismbackends"}) {
+  for (const char* resource : {"secrets",
+                               "configmaps",
+                               "services",
+                               "serviceaccounts",
+                               "persistentvolumeclaims",
+                               "resourcequotas",
+                               "limitranges",
+                               "endpointslices",
+                               "ingresses",
+                               "networkpolicies",
+                               "deployments",
+                               "statefulsets",
+                               "daemonsets",
+                               "cronjobs",
+                               "jobs",
+                               "roles",
+                               "rolebindings",
+                               "horizontalpodautoscalers",
+                               "poddisruptionbudgets",
+                               "gateways",
+                               "httproutes",
+                               "prismbackends"}) {
     for (const char* verb : {"get ", "list ", "watch "}) reads.insert(std::string(verb) + resource);
   }
   EXPECT_EQ(rights_of(token, "default"), reads);

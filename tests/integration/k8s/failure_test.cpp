@@ -197,7 +197,7 @@ TEST_F(K8sFailure, AllKindsInAllNamespacesAreWatchedOverOneConnection) {
     return kube().counted("apiserver_longrunning_requests", {"verb=\"WATCH\"", "scope=\"namespace\""});
   };
   const int others = watches();
-  constexpr int kWatches = 27;  // nine kinds in three namespaces; PrismBackend is not installed
+  constexpr int kWatches = 60;  // twenty kinds in three namespaces; PrismBackend and Gateways are not installed
   int most = 0;
   watch(k8s, "",
         {{[&] {

@@ -5,11 +5,13 @@
 namespace driftd::test {
 namespace {
 
-/// An object of one kind, named `x`, and a patch that changes it.
+/// An object of one kind, and a patch that changes it.
 struct Sample {
   std::string kind, path, id;
   json object, change;
   std::string attribute;  ///< the one that the change changes
+
+  std::string place() const { return path + "/" + object.at("metadata").at("name").get<std::string>(); }
 };
 
 /// The template of a pod with one container.
@@ -85,10 +87,119 @@ std::vector<Sample> samples(const std::string& space) {
            "minAvailable"}};
 }
 
+json named(json more, const std::string& name = "x") {
+  more["metadata"]["name"] = name;
+  return more;
+}
+
+/// The template of a job.
+json job_spec() {
+  json out = pod("example.org/x:1");
+  out["spec"]["restartPolicy"] = "Never";
+  out.erase("metadata");
+  return {{"template", out}};
+}
+
+json rules(const char* verb) {
+  return {{"rules", json::array({{{"apiGroups", {""}}, {"resources", {"pods"}}, {"verbs", {verb}}}})}};
+}
+
+json subjects(const char* name) {
+  return {{"subjects", json::array({{{"kind", "User"}, {"apiGroup", "rbac.authorization.k8s.io"}, {"name", name}}})}};
+}
+
+json binding(const char* kind) {
+  json out = subjects("somebody");
+  out["roleRef"] = {{"apiGroup", "rbac.authorization.k8s.io"}, {"kind", kind}, {"name", "x"}};
+  return named(out);
+}
+
+/// The kinds that are whole from the start.
+std::vector<Sample> whole_samples(const std::string& space) {
+  const std::string in = "/namespaces/" + space + "/", rbac = "/apis/rbac.authorization.k8s.io/v1", id = space + "/x";
+  const json target = {{"apiVersion", "apps/v1"}, {"kind", "Deployment"}, {"name", "x"}};
+  const json claim = {{"accessModes", {"ReadWriteOnce"}}, {"resources", {{"requests", {{"storage", "1Gi"}}}}}};
+  const auto limits = [](const char* cpu) -> json {
+    return {{"spec", {{"limits", json::array({{{"type", "Container"}, {"max", {{"cpu", cpu}}}}})}}}};
+  };
+  return {{"network_policy", "/apis/networking.k8s.io/v1" + in + "networkpolicies", id,
+           named({{"spec", {{"podSelector", json::object()}, {"policyTypes", {"Ingress"}}}}}),
+           json{{"spec", {{"podSelector", {{"matchLabels", {{"a", "b"}}}}}}}}, "spec"},
+          {"role", rbac + in + "roles", id, named(rules("get")), rules("list"), "rules"},
+          {"role_binding", rbac + in + "rolebindings", id, binding("Role"), subjects("other"), "subjects"},
+          {"horizontal_pod_autoscaler", "/apis/autoscaling/v2" + in + "horizontalpodautoscalers", id,
+           named({{"spec", {{"scaleTargetRef", target}, {"maxReplicas", 3}}}}), json{{"spec", {{"maxReplicas", 4}}}},
+           "spec"},
+          {"pod_disruption_budget", "/apis/policy/v1" + in + "poddisruptionbudgets", space + "/y",
+           named({{"spec", {{"minAvailable", 1}}}}, "y"), json{{"spec", {{"minAvailable", 2}}}}, "spec"},
+          {"service_account", "/api/v1" + in + "serviceaccounts", id, named({{"automountServiceAccountToken", true}}),
+           json{{"automountServiceAccountToken", false}}, "automountServiceAccountToken"},
+          {"cron_job", "/apis/batch/v1" + in + "cronjobs", id,
+           named({{"spec", {{"schedule", "0 1 * * *"}, {"jobTemplate", {{"spec", job_spec()}}}}}}),
+           json{{"spec", {{"schedule", "0 2 * * *"}}}}, "spec"},
+          {"job", "/apis/batch/v1" + in + "jobs", id, named({{"spec", job_spec()}}),
+           json{{"spec", {{"parallelism", 2}}}}, "spec"},
+          {"persistent_volume_claim", "/api/v1" + in + "persistentvolumeclaims", id,
+           named({{"spec", claim}, {"metadata", {{"labels", {{"a", "b"}}}}}}),
+           json{{"metadata", {{"labels", {{"a", "c"}}}}}}, "labels"},
+          {"resource_quota", "/api/v1" + in + "resourcequotas", id, named({{"spec", {{"hard", {{"pods", "1"}}}}}}),
+           json{{"spec", {{"hard", {{"pods", "2"}}}}}}, "spec"},
+          {"limit_range", "/api/v1" + in + "limitranges", id, named(limits("1")), limits("2"), "spec"}};
+}
+
+/// The kinds of the cluster. Their names are those of no other test.
+std::vector<Sample> cluster_samples() {
+  const std::string rbac = "/apis/rbac.authorization.k8s.io/v1/", admission = "/apis/admissionregistration.k8s.io/v1/";
+  const auto webhooks = [](const char* url) -> json {
+    return {{"webhooks", json::array({{{"name", "a.example.org"},
+                                       {"clientConfig", {{"url", url}}},
+                                       {"sideEffects", "None"},
+                                       {"admissionReviewVersions", {"v1"}}}})}};
+  };
+  const json hooks = named(webhooks("https://a.example.org/")), moved = webhooks("https://b.example.org/");
+  const auto definition = [](const char* short_name) -> json {
+    const json version = {
+        {"name", "v1"}, {"served", true}, {"storage", true}, {"schema", {{"openAPIV3Schema", {{"type", "object"}}}}}};
+    return {
+        {"spec",
+         {{"group", "example.com"},
+          {"scope", "Namespaced"},
+          {"names", {{"kind", "Widget"}, {"plural", "widgets"}, {"singular", "widget"}, {"shortNames", {short_name}}}},
+          {"versions", json::array({version})}}}};
+  };
+  return {
+      {"cluster_role", rbac + "clusterroles", "x", named(rules("get")), rules("list"), "rules"},
+      {"cluster_role_binding", rbac + "clusterrolebindings", "x", binding("ClusterRole"), subjects("other"),
+       "subjects"},
+      {"storage_class", "/apis/storage.k8s.io/v1/storageclasses", "x", named({{"provisioner", "example.org/x"}}),
+       json{{"allowVolumeExpansion", true}}, "allowVolumeExpansion"},
+      {"mutating_webhook_configuration", admission + "mutatingwebhookconfigurations", "x", hooks, moved, "webhooks"},
+      {"validating_webhook_configuration", admission + "validatingwebhookconfigurations", "x", hooks, moved,
+       "webhooks"},
+      {"custom_resource_definition", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "widgets.example.com",
+       named(definition("w"), "widgets.example.com"), definition("wi"), "spec"},
+      {"ingress_class", "/apis/networking.k8s.io/v1/ingressclasses", "x",
+       named({{"spec", {{"controller", "example.org/x"}}}}),
+       json{{"spec", {{"parameters", {{"kind", "Thing"}, {"name", "a"}}}}}}, "spec"},
+      {"priority_class", "/apis/scheduling.k8s.io/v1/priorityclasses", "x",
+       named({{"value", 10}, {"description", "a"}}), json{{"description", "b"}}, "description"}};
+}
+
 struct K8sKinds : Cluster {
-  static json settings_for(const std::string& space) {
-    return with(kube().settings({space}),
-                {{"objects", json::array({{{"group", "policy"}, {"kind", "PodDisruptionBudget"}}})}});
+  /// Reads all kinds of the samples, those of the cluster, too.
+  static json settings_for(const std::string& space, const std::vector<Sample>& all) {
+    json kinds = json::array();
+    for (const auto& sample : all) kinds.push_back(sample.kind);
+    return with(
+        kube().settings({space}),
+        {{"objects", json::array({{{"group", "policy"}, {"kind", "PodDisruptionBudget"}}})}, {"include", kinds}});
+  }
+  /// Deletes the object, without what controllers that do not run here would have to do first.
+  static void remove(const Sample& sample) {
+    kube().remove(sample.place() + "?propagationPolicy=Background");
+    if (sample.kind == "persistent_volume_claim")
+      kube().patch(sample.place(), {{"metadata", {{"finalizers", nullptr}}}});
+    EXPECT_TRUE(eventually([&] { return kube().request("GET", sample.place()).status == 404; })) << sample.kind;
   }
 };
 
@@ -96,28 +207,30 @@ TEST_F(K8sKinds, AreListedWatchedReadRecreatedAndDeleted) {
   kube().install_prism();
   const std::string space = fresh_namespace();
   auto all = samples(space);
+  for (auto& more : {whole_samples(space), cluster_samples()}) all.insert(all.end(), more.begin(), more.end());
   for (const auto& sample : all) kube().create(sample.path + "?fieldManager=author", sample.object);
-  ProviderProbe k8s = probe(settings_for(space));
+  ProviderProbe k8s = probe(settings_for(space, all));
   const Collected listed = k8s.refresh();
   ASSERT_EQ(listed.status, DRIFTD_OK) << render(listed);
   std::vector<Step> steps;
-  std::map<std::string, json> latest;
+  std::map<std::string, json> patched, latest;
   for (const auto& sample : all) {
     ASSERT_NE(listed.find(sample.kind, sample.id), nullptr) << sample.kind << "\n" << render(listed);
     EXPECT_GE(listed.complete.at(sample.kind), 1u) << sample.kind;
-    const std::string one = sample.path + "/x";
-    const auto reached = [&latest, sample](const Collected& got) {
-      return at_version(got, sample.kind, sample.id, text(latest[sample.kind], "resourceVersion")) != nullptr;
+    const auto reached = [sample](const std::map<std::string, json>& written) {
+      return [&written, sample](const Collected& got) {
+        return at_version(got, sample.kind, sample.id, text(written.at(sample.kind), "resourceVersion")) != nullptr;
+      };
     };
     steps.push_back(
-        {[&, one, sample] { latest[sample.kind] = kube().patch(one + "?fieldManager=editor", sample.change); },
-         reached});
-    steps.push_back({[&, one, sample] {
-                       kube().remove(one);
+        {[&, sample] { patched[sample.kind] = kube().patch(sample.place() + "?fieldManager=editor", sample.change); },
+         reached(patched)});
+    steps.push_back({[&, sample] {
+                       remove(sample);
                        latest[sample.kind] = kube().create(sample.path + "?fieldManager=author", sample.object);
                      },
-                     reached});
-    steps.push_back({[&, one] { kube().remove(one); },
+                     reached(latest)});
+    steps.push_back({[sample] { remove(sample); },
                      [sample](const Collected& got) {
                        const auto& last = std::find_if(
                            got.records.rbegin(), got.records.rend(),
@@ -125,18 +238,20 @@ TEST_F(K8sKinds, AreListedWatchedReadRecreatedAndDeleted) {
                        return last != got.records.rend() && last->tombstone;
                      }});
   }
-  const Collected watched = watch(k8s, "", steps);
+  const Collected watched = watch(k8s, "", steps, std::chrono::seconds(120));
   std::vector<sdk::Identity> ids;
+  const auto record_at = [&](const Sample& sample, const std::map<std::string, json>& written) {
+    return at_version(watched, sample.kind, sample.id, text(written.at(sample.kind), "resourceVersion"));
+  };
   for (const auto& sample : all) {
     const sdk::Record& before = *listed.find(sample.kind, sample.id);
-    const sdk::Record& changed = *watched.find(sample.kind, sample.id);
+    const sdk::Record& changed = *record_at(sample, patched);
     EXPECT_EQ(changed.external_name, before.external_name) << sample.kind;
-    EXPECT_NE(json::parse(changed.body).at(sample.attribute), json::parse(before.body).at(sample.attribute))
-        << sample.kind;
-    const sdk::Record* again =
-        at_version(watched, sample.kind, sample.id, text(latest[sample.kind], "resourceVersion"));
+    const json seen = json::parse(changed.body), first = json::parse(before.body);
+    EXPECT_NE(seen.value(sample.attribute, json()), first.value(sample.attribute, json())) << sample.kind;
+    const sdk::Record* again = record_at(sample, latest);
     EXPECT_NE(again->external_name, before.external_name) << sample.kind;
-    EXPECT_EQ(json::parse(again->body).at(sample.attribute), json::parse(before.body).at(sample.attribute))
+    EXPECT_EQ(json::parse(again->body).value(sample.attribute, json()), first.value(sample.attribute, json()))
         << sample.kind;
     EXPECT_EQ(changed.metadata.at("manager"), "editor") << sample.kind;
     ids.push_back({sample.kind, sample.id});
@@ -145,6 +260,50 @@ TEST_F(K8sKinds, AreListedWatchedReadRecreatedAndDeleted) {
   EXPECT_EQ(gone.records.size(), 0u);
   for (const auto& diagnostic : gone.diagnostics) EXPECT_EQ(diagnostic.code, DRIFTD_NOT_FOUND) << diagnostic.text;
   EXPECT_EQ(gone.diagnostics.size(), all.size());
+}
+
+/// Rights for one namespace are enough where `namespaces` is set; the cluster's kinds are then not asked for, and what
+/// was known of them is not gone.
+TEST_F(K8sKinds, OfTheClusterAreOutsideOfNamespacesUnlessIncludeNamesThem) {
+  const std::string space = fresh_namespace();
+  ProviderProbe all = probe(kube().settings({})), some = probe(kube().settings({space}));
+  const Collected whole = all.refresh(), part = some.refresh();
+  EXPECT_EQ(whole.status, DRIFTD_OK) << render(whole);
+  EXPECT_NE(whole.find("cluster_role", "admin"), nullptr) << render(whole);
+  EXPECT_EQ(part.complete.at("cluster_role"), 0u);
+  EXPECT_EQ(part.find("cluster_role", "admin"), nullptr);
+  const Collected read = some.read({{"cluster_role", "admin"}});
+  EXPECT_EQ(read.diagnostic(DRIFTD_NOT_FOUND), nullptr);
+  ASSERT_NE(read.diagnostic(DRIFTD_UNSUPPORTED), nullptr) << render(read);
+  EXPECT_THAT(read.diagnostic(DRIFTD_UNSUPPORTED)->text, ::testing::HasSubstr("settings.namespaces"));
+}
+
+/// A Job that a CronJob made is neither listed, watched nor read: whatever is in it came from the CronJob.
+TEST_F(K8sKinds, AJobOfACronJobIsNotOneOfItsOwn) {
+  const std::string space = fresh_namespace(), path = "/apis/batch/v1/namespaces/" + space + "/";
+  const json cron = kube().create(
+      path + "cronjobs", named({{"spec", {{"schedule", "0 1 * * *"}, {"jobTemplate", {{"spec", job_spec()}}}}}}));
+  json made = named({{"spec", job_spec()}}, "made");
+  made["metadata"]["ownerReferences"] = json::array({{{"apiVersion", "batch/v1"},
+                                                      {"kind", "CronJob"},
+                                                      {"name", "x"},
+                                                      {"uid", text(cron, "uid")},
+                                                      {"controller", true}}});
+  kube().create(path + "jobs", made);
+  kube().create(path + "jobs", named({{"spec", job_spec()}}, "own"));
+  ProviderProbe k8s = probe(with(kube().settings({space}), {{"include", {"job"}}}));
+  const Collected got = k8s.refresh();
+  EXPECT_EQ(got.complete.at("job"), 1u);
+  EXPECT_NE(got.find("job", space + "/own"), nullptr) << render(got);
+  EXPECT_EQ(got.find("job", space + "/made"), nullptr);
+  EXPECT_NE(k8s.read({{"job", space + "/made"}}).diagnostic(DRIFTD_NOT_FOUND), nullptr);
+  const Collected watched = watch(k8s, "",
+                                  {{[&] {
+                                      kube().patch(path + "jobs/made", {{"spec", {{"parallelism", 2}}}});
+                                      kube().patch(path + "jobs/own", {{"spec", {{"parallelism", 2}}}});
+                                    },
+                                    [&](const Collected& w) { return w.find("job", space + "/own") != nullptr; }}});
+  EXPECT_EQ(watched.find("job", space + "/made"), nullptr);
 }
 
 TEST_F(K8sKinds, ASecretIsItsRawValuesAndNothingOfItIsElsewhere) {

@@ -136,10 +136,10 @@ TEST(K8sBackends, AValueThatHoldsASecretIsSensitiveWhereverItIsShown) {
   }
   EXPECT_THAT(record.sensitive, testing::Not(testing::Contains("[\"metadata\"][\"team\"]")));
   EXPECT_EQ(backend_of(found.at({"q", "n"}), objects, settings).metadata.at("runbook"), "[REDACTED]");
-  sdk::Record custom;
-  json body, status;
-  map_custom(objects.at(prism), nullptr, body, status, custom);
-  EXPECT_THAT(custom.sensitive, testing::Contains("[\"metadata\"][\"runbook\"]"));
+  Resource resource;
+  resource.kind = kPrismBackend;
+  EXPECT_THAT(map_object(resource, objects.at(prism), settings).sensitive,
+              testing::Contains("[\"metadata\"][\"runbook\"]"));
 }
 
 TEST(K8sBackends, WithoutALabelledSecretTheirCredentialsAreUnknownNotGone) {

@@ -42,10 +42,9 @@ TEST(K8sMapping, BytesThatAreNoTextNeverEqualAText) {
 
 TEST(K8sMapping, FieldsOfACustomKindAreTakenByPath) {
   const Custom custom{"g", "v1", "K", {{"first", "spec.ports[0].port"}, {"none", "spec.missing"}}};
-  json body = json::object(), status = json::object();
-  sdk::Record record;
-  map_custom({{"spec", {{"ports", json::array({{{"port", 80}}})}}}}, &custom, body, status, record);
-  EXPECT_EQ(body, json({{"first", 80}}));
+  const Resource resource{"object", "/apis/g/v1", "ks", "K", true, {}, {}, &custom, "v1"};
+  const json object = {{"spec", {{"ports", json::array({{{"port", 80}}})}}}};
+  EXPECT_EQ(json::parse(map_object(resource, object, Settings()).body), json({{"first", 80}}));
 }
 
 /// Two objects without any compared part are not equal, because it is not known.
@@ -58,19 +57,32 @@ TEST(K8sMapping, ACustomObjectWithoutWhatIsComparedIsUnknownAndNotEqual) {
     object["metadata"] = {{"name", "a"}, {"namespace", "prod"}};
     return map_or_unreadable(resource, object, {}, settings);
   };
-  for (const json& without : {json::object(), json{{"data", {{"a", 1}}}}, json{{"spec", "text"}},
-                              json{{"spec", json::array({1})}}, json{{"spec", nullptr}}}) {
-    const auto unknown = record(whole, without);
-    ASSERT_EQ(unknown.unread.size(), 1u) << without;
-    EXPECT_EQ(unknown.unread[0].path, "**");
-    EXPECT_THAT(unknown.unread[0].reason, HasSubstr("no `spec`"));
-  }
+  const auto unknown = record(whole, {{"status", {{"phase", "Ready"}}}});
+  ASSERT_EQ(unknown.unread.size(), 1u);
+  EXPECT_EQ(unknown.unread[0].path, "**");
+  EXPECT_THAT(unknown.unread[0].reason, HasSubstr("nothing but metadata and status"));
   EXPECT_TRUE(record(whole, {{"spec", json::object()}}).unread.empty()) << "a spec of nothing is one";
   const auto some = record(fields, {{"spec", {{"a", 1}}}, {"rules", json::array({7})}});
   ASSERT_EQ(some.unread.size(), 1u);
   EXPECT_EQ(some.unread[0].path, "port");
   EXPECT_THAT(some.unread[0].reason, HasSubstr("no `data`"));
   EXPECT_EQ(json::parse(some.body), json({{"first", 7}})) << "and a field that is gone from what is there is no fault";
+}
+
+/// Its body is its spec; what stands beside the spec is compared, too, and a name of the spec hides none of it.
+TEST(K8sMapping, OfACustomObjectWhatIsBesideItsSpecIsComparedToo) {
+  const Custom custom{"g", "v1", "K", {}};
+  const Resource resource{"object", "/apis/g/v1", "ks", "K", true, {}, {}, &custom, "v1"};
+  const auto body = [&](const json& object) { return json::parse(map_object(resource, object, Settings()).body); };
+  EXPECT_EQ(body({{"rules", {1}}}), json({{"rules", {1}}}));
+  EXPECT_EQ(body({{"spec", {{"a", 1}, {"data", 2}, {"labels", 3}}},
+                  {"data", {{"b", 4}}},
+                  {"metadata", {{"labels", {{"team", "x"}}}, {"annotations", {{"note", "y"}}}}}}),
+            json({{"a", 1},
+                  {"data", 2},
+                  {"labels", 3},
+                  {"annotations", {{"note", "y"}}},
+                  {"more", {{"data", {{"b", 4}}}, {"labels", {{"team", "x"}}}}}}));
 }
 
 json deployment(const std::string& manager) {

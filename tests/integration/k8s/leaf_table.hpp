@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// leaves.json: what one must know of an API type, beyond its OpenAPI document, to set each of its fields.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "openapi.hpp"
+
+namespace driftd::test {
+
+/// One kind of the provider and an object of it that the API server accepts.
+struct LeafKind {
+  std::string kind;
+  std::string document;     ///< of its group and version: `apis/apps/v1`
+  std::string type;         ///< the API type's name in that document
+  std::string plural;       ///< `deployments`
+  bool namespaced = true;   ///< false: of the whole cluster
+  nlohmann::json base;      ///< an object without name and namespace
+  bool recreated = false;   ///< true: the API server lets nobody change it, so changes are made by other objects
+  std::size_t refused = 0;  ///< the greatest number of leaves that the API server may refuse
+
+  /// The path at which its objects are created.
+  std::string path(const std::string& space) const;
+};
+
+/// The tables of leaves.json. A key of a table is the name of an API type or a glob over `kind/path.of.the.leaf`; of
+/// several that match, the longest counts.
+class LeafTable {
+ public:
+  explicit LeafTable(const std::string& json_text);
+
+  const std::vector<LeafKind>& kinds() const { return kinds_; }
+  /// Values to try for a leaf, the likely ones first. Never empty.
+  std::vector<nlohmann::json> values(const LeafKind& kind, const Leaf& leaf) const;
+  /// Where a leaf is in an object, with keys of maps.
+  nlohmann::json::json_pointer place(const LeafKind& kind, const Leaf& leaf) const;
+  /// The base object with this value at the leaf, and with what the API server demands beside it.
+  nlohmann::json build(const LeafKind& kind, const ApiTypes& types, const Leaf& leaf,
+                       const nlohmann::json& value) const;
+  /// The companions of a leaf: fields that must have a certain value beside it, or ("$") the same one.
+  void add_companions(const LeafKind& kind, const Leaf& leaf, const nlohmann::json& value,
+                      nlohmann::json& object) const;
+  /// Why a leaf is not tried: it is the object's identity or written by the server. Empty if it is tried.
+  std::string outside(const LeafKind& kind, const Leaf& leaf) const;
+  /// Why a change of a leaf need not be seen: what the provider's own table says. Empty if it must be seen.
+  static std::string excepted(const LeafKind& kind, const Leaf& leaf);
+  /// The beginnings (`spec.template.spec.ephemeralContainers`) of which the server refuses every leaf for one reason.
+  /// One leaf of each is tried, as the proof.
+  std::string refused_whole(const LeafKind& kind, const Leaf& leaf) const;
+
+ private:
+  /// The best match in a table, or null.
+  const nlohmann::json* match(const char* table, const LeafKind& kind, const Leaf& leaf) const;
+
+  nlohmann::json data_;
+  std::vector<LeafKind> kinds_;
+};
+
+}  // namespace driftd::test

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// What lists mean on a real API server: the plugin's table is that of the server's documents, and a custom kind is read
+// as its own document says, or not at all.
+#include "cluster.hpp"
+#include "k8s/kinds.hpp"
+#include "k8s/list_types.hpp"
+#include "k8s/openapi.hpp"
+
+namespace driftd::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+struct K8sListTypes : Cluster {
+  static std::string document(const std::string& base) {
+    const auto answer = kube().request("GET", "/openapi/v3" + base);
+    EXPECT_EQ(answer.status, 200) << base;
+    return answer.text;
+  }
+  /// Creates the CRD `things.example.org` with this schema of its spec and waits until it is served and documented.
+  static void install(const json& spec) {
+    const json schema = {{"type", "object"}, {"properties", {{"spec", spec}}}};
+    const json version = {
+        {"name", "v1"}, {"served", true}, {"storage", true}, {"schema", {{"openAPIV3Schema", schema}}}};
+    kube().create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+                  {{"metadata", {{"name", "things.example.org"}}},
+                   {"spec",
+                    {{"group", "example.org"},
+                     {"scope", "Namespaced"},
+                     {"names", {{"kind", "Thing"}, {"plural", "things"}, {"singular", "thing"}}},
+                     {"versions", json::array({version})}}}});
+    ASSERT_TRUE(eventually([] {
+      return kube().request("GET", "/apis/example.org/v1/things").status == 200 &&
+             kube().request("GET", "/apis/example.org").status == 200 &&
+             kube().request("GET", "/openapi/v3/apis/example.org/v1").text.find("\"ports\"") != std::string::npos;
+    }));
+  }
+};
+
+TEST_F(K8sListTypes, TheTableOfThePluginIsThatOfTheServersDocuments) {
+  std::map<std::string, json> documents;
+  json kinds = json::object(), types = json::object();
+  for (const auto& resource : k8s::known_resources(k8s::Settings())) {
+    if (resource.kind == k8s::kHelmRelease) continue;
+    auto& parsed = documents[resource.base];
+    if (parsed.is_null()) parsed = k8s::parse_openapi(document(resource.base));
+    const std::string version = resource.base.substr(resource.base.rfind('/') + 1);
+    const bool core = resource.base.starts_with("/api/");
+    const std::string group = core ? "" : resource.base.substr(6, resource.base.rfind('/') - 6);
+    const std::string name = k8s::type_name(parsed, {group, version, resource.object});
+    ASSERT_NE(name, "") << resource.kind;
+    kinds[resource.kind] = name;
+    types.update(k8s::list_types_of(parsed, {name}));
+  }
+  const json& table = k8s::ListTypes::shipped().table();
+  EXPECT_EQ(table.at("kinds"), kinds);
+  EXPECT_EQ(table.at("types"), types) << "make plugins/k8s/list_types.json again: list_types.py, "
+                                      << json::diff(table.at("types"), types).dump();
+}
+
+TEST_F(K8sListTypes, ACustomKindIsReadAsItsDocumentSays) {
+  const auto list = [](const char* type, json items, json more = json::object()) {
+    more["type"] = "array";
+    more["items"] = std::move(items);
+    more["x-kubernetes-list-type"] = type;
+    return more;
+  };
+  const json port = {{"type", "object"},
+                     {"required", {"port"}},
+                     {"properties", {{"port", {{"type", "integer"}}}, {"name", {{"type", "string"}}}}}};
+  const json text = {{"type", "string"}};
+  install({{"type", "object"},
+           {"properties",
+            {{"ports", list("map", port, {{"x-kubernetes-list-map-keys", {"port"}}})},
+             {"zones", list("set", text)},
+             {"order", list("atomic", text)}}}});
+  const std::string space = fresh_namespace(), path = "/apis/example.org/v1/namespaces/" + space + "/things";
+  const auto thing = [](json ports, json zones, json order) -> json {
+    return {{"apiVersion", "example.org/v1"},
+            {"kind", "Thing"},
+            {"metadata", {{"name", "a"}, {"annotations", {{"note", "x"}}}}},
+            {"spec", {{"ports", std::move(ports)}, {"zones", std::move(zones)}, {"order", std::move(order)}}}};
+  };
+  const json one = {{"port", 80}, {"name", "web"}}, two = {{"port", 81}, {"name", "admin"}};
+  kube().create(path, thing(json::array({one, two}), {"b", "a"}, {"z", "y"}));
+  const json objects = json::array({{{"group", "example.org"}, {"kind", "Thing"}}});
+  ProviderProbe k8s = probe(with(kube().settings({space}), {{"include", {"object"}}, {"objects", objects}}));
+  const std::string id = "Thing.example.org/" + space + "/a";
+  const Collected got = k8s.refresh();
+  const json expected = {{"annotations", {{"note", "x"}}},
+                         {"ports", {{"80", one}, {"81", two}}},
+                         {"zones", {"a", "b"}},
+                         {"order", {"z", "y"}}};
+  EXPECT_EQ(got.body("object", id), expected) << render(got);
+  EXPECT_EQ(k8s.read({{"object", id}}).body("object", id), expected);
+  const json fields = json::array(
+      {{{"group", "example.org"}, {"kind", "Thing"}, {"fields", {{"all", "spec.ports"}, {"first", "spec.ports[0]"}}}}});
+  ProviderProbe some = probe(with(kube().settings({space}), {{"include", {"object"}}, {"objects", fields}}));
+  EXPECT_EQ(some.refresh().body("object", id),
+            json({{"all", expected.at("ports")}, {"first", one}, {"annotations", {{"note", "x"}}}}));
+}
+
+/// Without the document nobody knows which form the lists have, and a wrong one would look like a change.
+TEST_F(K8sListTypes, WithoutItsDocumentAnObjectIsUnreadWithTheReason) {
+  const std::string space = fresh_namespace(),
+                    binding = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/system:discovery";
+  kube().create("/apis/policy/v1/namespaces/" + space + "/poddisruptionbudgets",
+                {{"metadata", {{"name", "x"}}}, {"spec", {{"minAvailable", 1}}}});
+  // A role that may ask for the types, but not for the documents.
+  kube().create(
+      "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+      {{"metadata", {{"name", "types-only"}}},
+       {"rules",
+        json::array({{{"nonResourceURLs", {"/api", "/api/*", "/apis", "/apis/*", "/version"}}, {"verbs", {"get"}}}})}});
+  kube().create(
+      "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+      {{"metadata", {{"name", "types-only"}}},
+       {"roleRef", {{"apiGroup", "rbac.authorization.k8s.io"}, {"kind", "ClusterRole"}, {"name", "types-only"}}},
+       {"subjects",
+        json::array(
+            {{{"kind", "Group"}, {"apiGroup", "rbac.authorization.k8s.io"}, {"name", "system:authenticated"}}})}});
+  const TempDir dir;
+  const json rule = {
+      {"apiGroups", {"policy"}}, {"resources", {"poddisruptionbudgets"}}, {"verbs", {"get", "list", "watch"}}};
+  const std::string token = kube().account(space, "blind", json::array({rule}));
+  const json settings = with(kube().settings({space}),
+                             {{"include", {"object"}},
+                              {"objects", json::array({{{"group", "policy"}, {"kind", "PodDisruptionBudget"}}})},
+                              {"token_file", dir.write("token", token)}});
+  const json kept = kube().get(binding).at("subjects");
+  kube().patch(binding, {{"subjects", nullptr}});
+  EXPECT_TRUE(eventually([&] {
+    return kube().request_as(token, "GET", "/openapi/v3/apis/policy/v1").status == 403 &&
+           kube().request_as(token, "GET", "/apis/policy/v1").status == 200;
+  }));
+  ProviderProbe k8s = probe(settings);
+  const std::string id = "PodDisruptionBudget.policy/" + space + "/x";
+  const Collected blind = k8s.refresh();
+  kube().patch(binding, {{"subjects", kept}});
+  const sdk::Record* record = blind.find("object", id);
+  ASSERT_NE(record, nullptr) << render(blind);
+  ASSERT_EQ(record->unread.size(), 1u);
+  EXPECT_EQ(record->unread[0].path, "**");
+  EXPECT_THAT(record->unread[0].reason, HasSubstr("/openapi/v3/apis/policy/v1: HTTP status 403"));
+  EXPECT_EQ(blind.complete.at("object"), 1u);
+  ASSERT_NE(blind.diagnostic(DRIFTD_UNSUPPORTED), nullptr);
+  EXPECT_THAT(blind.diagnostic(DRIFTD_UNSUPPORTED)->text, HasSubstr("HTTP status 403"));
+  EXPECT_TRUE(eventually([&] {
+    return k8s.refresh().body("object", id) == json({{"minAvailable", 1}});
+  })) << "the right was granted again";
+}
+
+}  // namespace
+}  // namespace driftd::test
