@@ -133,7 +133,14 @@ std::string side(const std::optional<std::string>& json, bool redacted) {
   return redacted ? "[REDACTED]" : core::presentable_json(*json);
 }
 
-core::Value to_json(const core::Difference& difference) {
+/// What the comparison found, and the attributes of the later body that it did not look at.
+struct Comparison {
+  core::Difference difference;
+  std::vector<std::string> not_compared;
+};
+
+core::Value to_json(const Comparison& comparison) {
+  const core::Difference& difference = comparison.difference;
   core::Value::Array changes, unknown;
   for (const auto& change : difference.changes) {
     core::Value::Object one{{"path", change.path}, {"class", core::Value(std::string(core::render(change.cls)))}};
@@ -144,7 +151,13 @@ core::Value to_json(const core::Difference& difference) {
   for (const auto& one : difference.unknown) {
     unknown.push_back(core::Value::Object{{"path", one.path}, {"reason", one.reason}});
   }
-  return core::Value::Object{{"changes", std::move(changes)}, {"unknown", std::move(unknown)}};
+  core::Value::Object out{{"changes", std::move(changes)}, {"unknown", std::move(unknown)}};
+  if (!comparison.not_compared.empty()) {
+    core::Value::Array names;
+    for (const auto& name : comparison.not_compared) names.emplace_back(name);
+    out.emplace("not_compared", std::move(names));
+  }
+  return out;
 }
 
 std::optional<core::Value> value_of(const std::optional<std::string>& json, bool redacted) {
@@ -163,12 +176,23 @@ void show_change(const Context& context, const core::Change& change, const core:
   show_glance(context, glance(before, after, path.render(), {.rule = &rule}));
 }
 
-void show_difference(const Context& context, const core::Difference& difference, const std::vector<core::Step>& steps,
+void show_not_compared(const Context& context, const std::vector<std::string>& names) {
+  constexpr std::size_t kShown = 20;
+  if (names.empty()) return;
+  std::string line;
+  for (std::size_t i = 0; i < std::min(kShown, names.size()); ++i) line += (i == 0 ? "" : ", ") + names[i];
+  if (names.size() > kShown) line += " and " + std::to_string(names.size() - kShown) + " more";
+  context.out() << "not compared " << printable(line) << "\n";
+}
+
+void show_difference(const Context& context, const Comparison& comparison, const std::vector<core::Step>& steps,
                      const core::KindSchema& schema) {
+  const core::Difference& difference = comparison.difference;
   for (const auto& change : difference.changes) show_change(context, change, schema);
   if (difference.changes.empty()) context.out() << "equal\n";
   for (const auto& one : difference.unknown)
     context.out() << "unknown " << printable(one.path + ": " + one.reason) << "\n";
+  show_not_compared(context, comparison.not_compared);
   if (!steps.empty()) context.out() << "\n";
   for (const auto& step : steps)
     show_step(context, {step.path, step.verdict, step.reason, step.rule, step.old_raw, step.new_raw, step.old_norm,
@@ -218,8 +242,7 @@ Outcome<core::ExpectedAttributes> read_where(const core::Value& body, const core
   return out;
 }
 
-Outcome<core::Difference> compare(const DiffOptions& options, const ComparisonSetup& setup,
-                                  std::vector<core::Step>& steps) {
+Outcome<Comparison> compare(const DiffOptions& options, const ComparisonSetup& setup, std::vector<core::Step>& steps) {
   const auto before = read_body(options.old_file);
   if (!before) return tl::unexpected(before.error());
   const auto after = read_body(options.new_file);
@@ -235,11 +258,12 @@ Outcome<core::Difference> compare(const DiffOptions& options, const ComparisonSe
     const auto where = read_where(*before, *now, options.old_file);
     if (!where) return tl::unexpected(where.error());
     if (options.explain) (void)core::diff_expected(*where, *now, *setup.schema, how);
-    return core::judge_expected(*where, *now, setup.schema, setup.id, setup.keys);
+    return Comparison{core::judge_expected(*where, *now, setup.schema, setup.id, setup.keys),
+                      core::not_expected(*where, *now, *setup.schema)};
   }
   const auto then = redact_and_seal(*before, setup, options.old_file);
   if (!then) return tl::unexpected(then.error());
-  return core::diff(*then, *now, *setup.schema, how);
+  return Comparison{core::diff(*then, *now, *setup.schema, how), {}};
 }
 
 int diff(const Context& context, const DiffOptions& options) {
@@ -248,18 +272,19 @@ int diff(const Context& context, const DiffOptions& options) {
   const auto shown = DisclosureFilter::of(options, **schema);
   if (!shown) return context.fail(shown.error());
   std::vector<core::Step> steps;
-  auto difference = compare(options, ComparisonSetup{*schema}, steps);
-  if (!difference) return context.fail(difference.error());
-  for (auto& change : difference->changes) shown->apply(change);
+  auto comparison = compare(options, ComparisonSetup{*schema}, steps);
+  if (!comparison) return context.fail(comparison.error());
+  core::Difference& difference = comparison->difference;
+  for (auto& change : difference.changes) shown->apply(change);
   for (auto& step : steps) shown->apply(step);
-  for (auto& one : difference->unknown) one.reason = core::Disclosure::shown_text(one.reason);
+  for (auto& one : difference.unknown) one.reason = core::Disclosure::shown_text(one.reason);
   if (context.json()) {
-    context.out() << json_text(to_json(*difference)) << "\n";
+    context.out() << json_text(to_json(*comparison)) << "\n";
   } else {
-    show_difference(context, *difference, steps, **schema);
+    show_difference(context, *comparison, steps, **schema);
   }
-  if (!difference->changes.empty()) return kFinding;
-  return difference->unknown.empty() ? kOk : kIncomplete;
+  if (!difference.changes.empty()) return kFinding;
+  return difference.unknown.empty() ? kOk : kIncomplete;
 }
 
 }  // namespace
@@ -272,7 +297,8 @@ void add_diff(CLI::App& app, Context& context) {
   command->add_option("--schema", options->schema,
                       "how attributes are read: a driftd-schema/1 file, or a name of `driftd schema list`");
   command->add_flag("--partial", options->partial,
-                    "OLD is the `where:` of an expectation: paths and what must hold there, others are not looked at");
+                    "OLD is the `where:` of an expectation: paths and what must hold there; what else NEW has is "
+                    "named, not compared");
   command->add_option("--show", options->show, "path or name whose values may be shown, as `redact: { show: … }`")
       ->allow_extra_args(false);
   command->add_option("--hide", options->hide, "path or name whose values are withheld, as `redact: { hide: … }`")

@@ -113,6 +113,7 @@ Task<Status> Ledger::forget_kind(std::string kind) {
     DRIFTD_CO_TRY(more, co_await context_->store.forget_kind(row_.uid, kind, kAtOnce));
   }
   index_.erase_kind(kind);
+  std::erase_if(restless_, [&](const core::ResourceId& id) { return id.kind == kind; });
   row_.established.erase(kind);
   generations_.clear();
   co_return Status{};

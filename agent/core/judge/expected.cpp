@@ -194,6 +194,35 @@ Difference diff_expected(const ExpectedAttributes& wanted, const Value& body, co
   return out;
 }
 
+namespace {
+
+void add_not_expected(const Path& path, const Value& value, const std::vector<std::string>& wanted,
+                      std::vector<std::string>& out) {
+  for (const auto& [name, member] : *value.object()) {
+    const Path child = path.child(name);
+    const std::string text = child.render();
+    const bool covered = std::any_of(wanted.begin(), wanted.end(), [&](const std::string& one) {
+      return one == text || (related(one, text) && one.size() < text.size());
+    });
+    if (covered) continue;
+    const bool above = related_to_any(text, wanted);
+    if (above && member.object() != nullptr) {
+      add_not_expected(child, member, wanted, out);
+    } else if (!above) {
+      out.push_back(text);
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> not_expected(const ExpectedAttributes& wanted, const Value& body, const KindSchema& schema) {
+  std::vector<std::string> paths, out;
+  for (const auto& [path, value] : in_order(wanted, body, schema)) paths.push_back(path.render());
+  if (body.object() != nullptr) add_not_expected(Path(), body, paths, out);
+  return out;
+}
+
 Difference judge_expected(const ExpectedAttributes& expected, const Value& body,
                           const std::shared_ptr<const KindSchema>& schema, const ResourceId& id,
                           const std::shared_ptr<const RedactionKeys>& keys) {

@@ -35,6 +35,10 @@ ExpectedAttributes expand_declared(const Value& declared, const Value& body, con
 Difference diff_expected(const ExpectedAttributes& wanted, const Value& body, const KindSchema& schema,
                          DiffOptions options = {});
 
+/// Returns the topmost attributes of `body` about which `wanted` says nothing, sorted: an expectation does not compare
+/// them.
+std::vector<std::string> not_expected(const ExpectedAttributes& wanted, const Value& body, const KindSchema& schema);
+
 /// Returns what judge() finds in `body` if `expected` is the only rule. `body` must be sealed under `keys`.
 Difference judge_expected(const ExpectedAttributes& expected, const Value& body,
                           const std::shared_ptr<const KindSchema>& schema, const ResourceId& id,

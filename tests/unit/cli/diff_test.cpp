@@ -35,6 +35,21 @@ TEST(Diff, TellsDriftEqualUnknownAndBadInputApart) {
   EXPECT_EQ(driftd({"diff", a, folder.write("l.json", "[1]")}).code, kUsage);
 }
 
+TEST(Diff, NamesWhatAPartialComparisonDoesNotLookAt) {
+  const TempDir folder;
+  const auto schema = folder.write("s.json", R"({"schema":"driftd-schema/1","kind":"k","dialect":2,"attributes":{
+      "block":{"single":true},"block[*].a":{"type":"int"}}})");
+  const auto where = folder.write("w.json", R"({"o.a":1,"list":[{"n":1}],"block":{"a":1},"p":{"q":{"r":1}}})");
+  const auto live = folder.write("l.json", R"({"o":{"a":1,"b":2},"list":[{"n":1}],"block":[{"a":1}],"extra":[1],
+      "p":{"q":{"r":1,"s":2},"t":3}})");
+  const CommandResult outcome = driftd({"diff", "--schema", schema, "--partial", where, live});
+  EXPECT_EQ(outcome.code, kOk) << outcome.out;
+  EXPECT_EQ(outcome.out, "equal\nnot compared extra, o.b, p.q.s, p.t\n");
+  EXPECT_THAT(driftd({"-o", "json", "diff", "--schema", schema, "--partial", where, live}).out,
+              HasSubstr(R"("not_compared":["extra","o.b","p.q.s","p.t"])"));
+  EXPECT_THAT(driftd({"-o", "json", "diff", live, live}).out, Not(HasSubstr("not_compared")));
+}
+
 TEST(Diff, ShowsNoValueThatTheSchemaCallsSensitive) {
   const TempDir folder;
   const auto schema = folder.write("s.json", R"({"schema":"driftd-schema/1","kind":"k","revision":1,"class":"config",
