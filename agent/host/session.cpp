@@ -16,6 +16,7 @@ namespace {
 constexpr auto kHealthDeadline = std::chrono::seconds(1);
 const core::PageHandler kNoPages;
 constexpr auto kDemoteDeadline = std::chrono::seconds(5);
+constexpr std::size_t kMaxDemote = ipc::kMaxPayload - (1u << 20);  ///< bytes of all changes that a diff is asked about
 
 std::int64_t nanos(Steady::time_point at) { return at.time_since_epoch() / std::chrono::nanoseconds(1); }
 
@@ -225,9 +226,14 @@ Task<Status> SupervisedSession::watch(std::string cursor, core::PageHandler on_p
 Task<Result<std::vector<core::Demotion>>> SupervisedSession::demote(core::ResourceId id,
                                                                     std::vector<core::Change> changes) {
   ipc::DemoteCall asked{id, {}};
+  std::size_t bytes = 0;
   for (std::size_t i = 0; i < changes.size(); ++i) {  // never a credential: a plugin must not see even its digest
     const auto& change = changes[i];
     if (change.redacted || change.cls == core::ChangeClass::credential) continue;
+    const std::size_t more =
+        change.path.size() + change.old_value.value_or("").size() + change.new_value.value_or("").size() + 64;
+    if (bytes + more > kMaxDemote) continue;  // a request that is too large fails, and would settle none of them
+    bytes += more;
     asked.changes.push_back(
         {static_cast<std::uint32_t>(i), change.path, change.old_value.value_or(""), change.new_value.value_or("")});
   }

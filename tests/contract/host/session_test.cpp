@@ -381,6 +381,18 @@ TEST_P(SessionContract, TheProvidersDiffDemotesWhatItKnowsAndNeverSeesACredentia
   EXPECT_EQ(demoted->at(0).reason, "padding of 1");
 }
 
+/// The answer would be an error, and each of the resource's changes unsettled for ever.
+TEST_P(SessionContract, TheProvidersDiffIsNotAskedAboutMoreThanOneRequestHolds) {
+  auto& session = open({});
+  const std::string half(5u << 20, 'x');
+  const core::Change large{"padding", core::ChangeClass::config, "\"" + half + "\"", "\"y" + half + "\"", false};
+  const core::Change padding{"padding", core::ChangeClass::config, "\"x\"", "\"y\"", false};
+  const auto demoted = core_.run(session.demote({"thing", "1"}, {large, padding}));
+  ASSERT_TRUE(demoted) << demoted.error().message;
+  ASSERT_EQ(demoted->size(), 1u);
+  EXPECT_EQ(demoted->at(0).index, 1u);
+}
+
 TEST_P(SessionContract, StopIsIdempotentAndLaterCallsAnswerCancelled) {
   auto& session = open({});
   ASSERT_TRUE(core_.run(session.info()));
