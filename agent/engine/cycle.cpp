@@ -117,6 +117,17 @@ std::vector<ResourceReading> Cycle::to_readings(std::vector<core::Observation> r
   return out;
 }
 
+bool Cycle::is_unknown(const core::ResourceId& id) const {
+  const Index::Entry* entry = ledger_.index().find(id);
+  return entry != nullptr && entry->unknown;
+}
+
+std::vector<std::pair<core::ResourceId, bool>> Cycle::unknown_now(const std::vector<ResourceReading>& readings) const {
+  std::vector<std::pair<core::ResourceId, bool>> out;
+  for (const auto& reading : readings) out.emplace_back(reading.id, is_unknown(reading.id));
+  return out;
+}
+
 /// Every record must be a resource that exists.
 Task<Status> Cycle::judge_records(std::vector<ResourceReading> records, CommitExtras extras) {
   std::vector<ResourceReading> fresh;
@@ -143,8 +154,10 @@ Task<Status> Cycle::judge_records(std::vector<ResourceReading> records, CommitEx
     left_out_ = true;
   }
   if (room->admitted.empty() && extras.empty()) co_return Status{};
+  const auto known = unknown_now(in_watch_ ? room->admitted : std::vector<ResourceReading>());
   const auto applied = co_await ledger_.apply(std::move(room->admitted), std::move(extras), applied_, run_, &session_);
   if (!applied) co_return fail(applied.error());
+  for (const auto& [id, unknown] : known) coverage_moved_ = coverage_moved_ || is_unknown(id) != unknown;
   transitions_ += applied->transitions;
   dropped_ += applied->dropped;
   unsettled_ += applied->unsettled;

@@ -47,6 +47,8 @@ class Cycle {
   /// True if new resources were left out because the budget is used up. Known resources were judged, so a cursor may be
   /// stored.
   bool left_out() const { return left_out_; }
+  /// True if a page of a watch made a resource unreadable, or readable again. The coverage is that of the last list.
+  bool coverage_moved() const { return coverage_moved_; }
   /// Number of records that were left out: those read before what is applied already, and those over a budget.
   std::uint64_t dropped() const { return dropped_ + foreign_.left_out() + declarations_left_out_; }
 
@@ -74,6 +76,8 @@ class Cycle {
   void note_diagnostics(const std::vector<core::Diagnostic>& diagnostics);
   /// Settles unchanged records, leaves out new ones over the budget, judges the rest and commits it with `extras`.
   Task<Status> judge_records(std::vector<ResourceReading> records, CommitExtras extras);
+  bool is_unknown(const core::ResourceId& id) const;  ///< part of it could not be judged
+  std::vector<std::pair<core::ResourceId, bool>> unknown_now(const std::vector<ResourceReading>& readings) const;
   std::vector<ResourceReading> to_readings(std::vector<core::Observation> records,
                                            const Moment& began) const;  ///< with the time of their request
   /// Asks the provider about resources that a complete list lacks, and judges as gone what it does not find either.
@@ -120,7 +124,8 @@ class Cycle {
   std::set<std::string> reported_backends_, rejected_backends_;
   std::vector<std::string> general_;  ///< reasons that concern every kind
   std::uint64_t received_ = 0, settled_ = 0, transitions_ = 0, dropped_ = 0, unsettled_ = 0, declarations_left_out_ = 0;
-  bool applied_ = false, unconfirmed_ = false, left_out_ = false, needs_records_ = false;
+  bool applied_ = false, unconfirmed_ = false, left_out_ = false, needs_records_ = false, in_watch_ = false,
+       coverage_moved_ = false;
   std::string serial_, lineage_;  ///< metadata of the records; empty: the provider has none
 };
 

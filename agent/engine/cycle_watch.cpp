@@ -21,6 +21,7 @@ std::vector<ResourceReading> last_of_each(std::vector<ResourceReading> all) {
 }
 
 Task<Status> Cycle::watch_page(core::RecordPage page, Moment before, Moment received) {
+  in_watch_ = true;
   note_diagnostics(page.diagnostics);
   std::vector<ResourceReading> present;
   std::set<core::ResourceId> tombstones;

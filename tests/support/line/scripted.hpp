@@ -28,7 +28,8 @@ struct ScriptedWorld {
   std::optional<Error> read_fails;
   std::function<void()> before_read;  ///< called at the beginning of each read()
   std::vector<core::Diagnostic> diagnostics;
-  std::set<core::ResourceId> unreadable;  ///< read() reports these neither as found nor as not found
+  std::map<core::ResourceId, core::Unread> unread;  ///< what could not be read of these
+  std::set<core::ResourceId> unreadable;            ///< read() reports these neither as found nor as not found
   bool watches = false;
   std::string external_name;                    ///< `external_name` of every record
   std::map<std::string, std::string> metadata;  ///< metadata of every record, for example `serial`

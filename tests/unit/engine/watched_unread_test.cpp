@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a watch brings that cannot be read lowers the coverage, without waiting for the next interval.
+#include "on_the_store.hpp"
+
+namespace driftd::test {
+namespace {
+
+class WatchedUnread : public EngineOnTheStore {
+ protected:
+  WatchedUnread() {
+    line_->interval = std::chrono::hours(1);
+    line_->world->watches = true;
+    line_->start(true);
+  }
+  std::int64_t unknown() {
+    const auto view = line_->view();
+    return view.coverage.size() == 1 && view.coverage[0].established ? view.coverage[0].unknown : -1;
+  }
+};
+
+TEST_F(WatchedUnread, LowersTheCoverageAndRaisesItAgain) {
+  ASSERT_TRUE(eventually([&] { return unknown() == 0; }, std::chrono::seconds(20)));
+  line_->on_core([&] {
+    line_->world->unread[thing(3)] = {"**", Code::corrupt, "its values cannot be read"};
+    line_->world->resources[thing(3)] = "{}";
+  });
+  line_->change(thing(3));
+  EXPECT_TRUE(eventually([&] { return unknown() == 1; }, std::chrono::seconds(20)));
+  EXPECT_THAT(line_->view().coverage[0].reasons, testing::Contains(testing::HasSubstr("its values cannot be read")));
+  line_->clock->step(std::chrono::minutes(2));
+  line_->on_core([&] {
+    line_->world->unread.clear();
+    line_->world->resources[thing(3)] = R"({"partitions":3})";
+  });
+  line_->change(thing(3));
+  EXPECT_TRUE(eventually([&] { return unknown() == 0; }, std::chrono::seconds(90)));
+  EXPECT_THAT(line_->drifts(), testing::IsEmpty());
+}
+
+}  // namespace
+}  // namespace driftd::test
