@@ -82,6 +82,31 @@ const json* marked_value(const json& attributes, const json& steps) {
   return at;
 }
 
+/// The same of plain text; null for nothing.
+const char* marked_text(const char* at, const json& steps) {
+  for (const auto& step : steps) {
+    const auto value = step.find("value");
+    if (value == step.end()) return nullptr;
+    const json& key = value->is_object() && value->contains("value") ? (*value)["value"] : *value;
+    const char* found = nullptr;
+    if (*at == '{' && key.is_string()) {
+      each_member(at, [&](std::string_view name, const char* member) {
+        if (name == key.get_ref<const std::string&>()) found = member;
+        return end_of_value(member);
+      });
+    } else if (*at == '[' && key.is_number_unsigned()) {
+      std::uint64_t index = 0;
+      each_element(at, [&](const char* element) {
+        if (index++ == key.get<std::uint64_t>()) found = element;
+        return end_of_value(element);
+      });
+    }
+    if (found == nullptr) return nullptr;
+    at = found;
+  }
+  return at;
+}
+
 /// Returns true if the text is so long that it does not occur elsewhere by accident.
 bool telling(const json& value) {
   return value.is_string() ? value.get_ref<const std::string&>().size() >= 4 : value.is_structured() && !value.empty();
@@ -104,8 +129,7 @@ bool secret_member(const Settings& settings, std::string_view name) {
   return secret_name(name);
 }
 
-/// Searches the tree of the attributes, which is slow: for instances with marks of secret values, whose copies are
-/// secret, too, and for what is not plain.
+/// Searches the tree of attributes that are not plain.
 class Search {
  public:
   Search(const Instance& instance, const Settings& settings)
@@ -160,7 +184,7 @@ class Search {
   std::vector<std::string> out_;
 };
 
-/// Searches the text of plain attributes without marks.
+/// Searches the text of plain attributes.
 class TextSearch {
  public:
   TextSearch(const Instance& instance, const Settings& settings) : instance_(instance), settings_(settings) {}
@@ -174,7 +198,9 @@ class TextSearch {
         return end_of_value(value);
       });
     }
-    if (instance_.traits.secret_key || !settings_.sensitive.empty()) named(instance_.attributes.data());
+    read_marks();
+    if (instance_.traits.secret_key || !settings_.sensitive.empty() || !marked_.empty())
+      named(instance_.attributes.data());
     return std::move(out_);
   }
 
@@ -184,6 +210,38 @@ class TextSearch {
     std::size_t index = 0;  ///< of an element
     bool member = true;
   };
+
+  static std::string_view text_at(const char* value) {
+    return {value, static_cast<std::size_t>(end_of_value(value) - value)};
+  }
+  void read_marks() {
+    const char* at = instance_.sensitive.data();
+    if (instance_.sensitive.empty() || *at != '[' || *behind_blanks(at + 1) == ']') return;
+    for (const auto& steps : parse_tree(instance_.sensitive, common::kMaxNesting)) {
+      const std::string path = marked_path(steps);
+      if (!path.empty()) out_.push_back(path);
+      if (path.empty()) add_all();
+      const char* value = marked_text(instance_.attributes.data(), steps);
+      json marked = value == nullptr ? json() : parse_tree(text_at(value), common::kMaxNesting);
+      if (telling(marked)) marked_.push_back({*value, text_value(text_at(value)), std::move(marked)});
+    }
+  }
+  void add_all() {
+    each_member(instance_.attributes.data(), [this](std::string_view name, const char* value) {
+      out_.push_back(child_path({}, std::string(name)));
+      return end_of_value(value);
+    });
+  }
+  /// Providers copy marked values into computed attributes, and the copies are not marked.
+  bool copied(const char* value) const {
+    return std::any_of(marked_.begin(), marked_.end(), [value](const Marked& marked) {
+      if (*value != marked.first) return false;
+      const std::string_view text = text_at(value);
+      if (*value == '"' && text.find('\\') == text.npos) return text.substr(1, text.size() - 2) == marked.text;
+      if (*value == '"') return text_value(text) == marked.text;
+      return marked.value == parse_tree(text, common::kMaxNesting);
+    });
+  }
 
   const char* named(const char* at) {
     if (*at == '[') {
@@ -195,7 +253,7 @@ class TextSearch {
     if (*at != '{') return end_of_value(at);
     return each_member(at, [this](std::string_view name, const char* value) {
       return below({name}, [&] {
-        if (*value == 'n' || !secret_member(settings_, name)) return named(value);
+        if (*value == 'n' || !(secret_member(settings_, name) || copied(value))) return named(value);
         out_.push_back(path());
         return end_of_value(value);
       });
@@ -217,15 +275,15 @@ class TextSearch {
 
   const Instance& instance_;
   const Settings& settings_;
-  std::vector<Step> steps_;  ///< from the attributes to the value
+  struct Marked {
+    char first;        ///< byte of its text
+    std::string text;  ///< its value if it is a text
+    json value;
+  };
+  std::vector<Marked> marked_;  ///< values that the state marks and that do not occur elsewhere by accident
+  std::vector<Step> steps_;     ///< from the attributes to the value
   std::vector<std::string> out_;
 };
-
-/// Returns true if the state marks secret values of the instance, or may do so.
-bool has_marks(const Instance& instance) {
-  const char* at = instance.sensitive.data();
-  return !instance.sensitive.empty() && *at == '[' && *behind_blanks(at + 1) != ']';
-}
 
 }  // namespace
 
@@ -286,8 +344,8 @@ bool secret_name(std::string_view attribute) {
 }
 
 std::vector<std::string> secret_paths(const Instance& instance, const Settings& settings) {
-  std::vector<std::string> out = has_marks(instance) || !instance.is_plain() ? Search(instance, settings).run()
-                                                                             : TextSearch(instance, settings).run();
+  std::vector<std::string> out =
+      !instance.is_plain() ? Search(instance, settings).run() : TextSearch(instance, settings).run();
   if (out.empty()) return out;
   std::sort(out.begin(), out.end());
   std::vector<std::string> least;  // what lies below a secret is secret with it

@@ -147,13 +147,40 @@ class StateWriter {
     for (std::size_t i = 0; i < head.size(); ++i) out += (i > 0 ? "," : "") + blank() + head[i] + blank();
     return out + "}";
   }
+  std::string marks() {
+    static constexpr const char* kMarks[] = {
+        R"([{"type":"get_attr","value":"id"}])",
+        R"([{"type":"get_attr","value":"tags"}])",
+        "[]",
+        "7",
+        R"([{"type":"get_attr","value":"deep"},{"type":"index","value":{"value":0,"type":"number"}}])",
+        R"([{"type":"get_attr","value":"id"},{"type":"index","value":{"value":"name","type":"string"}}])"};
+    return R"("sensitive_attributes":[)" + blank() + kMarks[below(3) == 0 ? below(std::size(kMarks)) : 0] + blank() +
+           "," + kMarks[1] + "]";
+  }
+  /// Attributes that hold the value of `id` in other places, also in another spelling.
+  std::string copies() {
+    const std::string secret = value(3);
+    std::string other = secret;
+    for (auto at = other.find("\\/"); at != other.npos; at = other.find("\\/", at)) other.replace(at, 2, "/");
+    return "{\"copy\":" + other + blank() + ",\"deep\":[{\"x\":" + secret + ",\"y\":1}]," + blank() +
+           "\"id\":" + secret + ",\"part\":[" + other + "]}";
+  }
   std::string instance(std::size_t number) {
     std::vector<std::string> parts = {
-        "\"attributes\":" + blank() + object(4),
+        "\"attributes\":" + blank() + (below(4) == 0 ? copies() : object(4)),
         "\"index_key\":" + (below(2) == 0 ? std::to_string(number) : "\"k\\\"" + std::to_string(number) + "\"")};
     if (below(3) == 0) parts.push_back("\"private\":" + value(2));
-    if (below(3) == 0) parts.push_back(R"("sensitive_attributes":[])");
-    if (below(8) == 0) parts.push_back(R"("sensitive_attributes":[[{"type":"get_attr","value":"id"}]])");
+    switch (below(3)) {
+      case 0:
+        parts.push_back(R"("sensitive_attributes":[])");
+        break;
+      case 1:
+        parts.push_back(marks());
+        break;
+      default:
+        break;
+    }
     if (below(9) == 0) parts.push_back(R"("deposed":"12ab34cd")");
     if (below(9) == 0) parts.push_back(R"("status":"tainted")");
     std::shuffle(parts.begin(), parts.end(), random_);
