@@ -45,6 +45,20 @@ json::json_pointer from(json::json_pointer leaf, const std::string& path) {
   return leaf;
 }
 
+/// The entry of the provider's table that covers the whole leaf in this way. Null if there is none.
+const k8s::Exception* exception_of(const LeafKind& kind, const Leaf& leaf, k8s::Handling handling) {
+  const std::string text = leaf.text() + ".";
+  for (const auto& each : k8s::exceptions()) {
+    const std::string kinds = " " + std::string(each.kinds) + " ";
+    if (each.kinds != "*" && kinds.find(" " + kind.kind + " ") == std::string::npos) continue;
+    if (each.handling != handling || !each.member.empty()) continue;
+    std::string path(each.path);
+    for (auto at = path.find("[]"); at != std::string::npos; at = path.find("[]")) path.replace(at, 2, "0");
+    if (text.starts_with(path + ".")) return &each;
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 std::string LeafKind::path(const std::string& space) const {
@@ -148,16 +162,17 @@ std::string LeafTable::outside(const LeafKind& kind, const Leaf& leaf) const {
 }
 
 std::string LeafTable::excepted(const LeafKind& kind, const Leaf& leaf) {
-  const std::string text = leaf.text() + ".";
-  for (const auto& each : k8s::exceptions()) {
-    const bool of_kind =
-        each.kinds == "*" || (" " + std::string(each.kinds) + " ").find(" " + kind.kind + " ") != std::string::npos;
-    if (!of_kind || each.handling != k8s::Handling::dropped || !each.member.empty()) continue;
-    std::string path(each.path);
-    for (auto at = path.find("[]"); at != std::string::npos; at = path.find("[]")) path.replace(at, 2, "0");
-    if (text.starts_with(path + ".")) return std::string(each.reason);
-  }
-  return {};
+  const k8s::Exception* found = exception_of(kind, leaf, k8s::Handling::dropped);
+  return found == nullptr ? std::string() : std::string(found->reason);
+}
+
+std::string LeafTable::hollow(const LeafKind& kind, const Leaf& leaf) const {
+  const json* why = match("hollow", kind, leaf);
+  return why == nullptr ? "" : why->get<std::string>();
+}
+
+bool LeafTable::filled_in(const LeafKind& kind, const Leaf& leaf) {
+  return exception_of(kind, leaf, k8s::Handling::filled_in) != nullptr;
 }
 
 std::string LeafTable::refused_whole(const LeafKind& kind, const Leaf& leaf) const {

@@ -47,6 +47,10 @@ class LeafTable {
   std::string outside(const LeafKind& kind, const Leaf& leaf) const;
   /// Why a change of a leaf need not be seen: what the provider's own table says. Empty if it must be seen.
   static std::string excepted(const LeafKind& kind, const Leaf& leaf);
+  /// Why an empty value of a place means the same as none. Empty if it does not.
+  std::string hollow(const LeafKind& kind, const Leaf& leaf) const;
+  /// Whether the first value of a leaf is filled in silently, as that table says.
+  static bool filled_in(const LeafKind& kind, const Leaf& leaf);
   /// The beginnings (`spec.template.spec.ephemeralContainers`) of which the server refuses every leaf for one reason.
   /// One leaf of each is tried, as the proof.
   std::string refused_whole(const LeafKind& kind, const Leaf& leaf) const;

@@ -18,7 +18,7 @@ using nlohmann::json;
 const json kAbsent = json::value_t::discarded;
 
 /// Takes a leaf away, and the lists and maps that are empty without it.
-void take_away(json& object, json::json_pointer where) {
+void take_away_with_its_room(json& object, json::json_pointer where) {
   while (!where.empty() && object.contains(where)) {
     json& parent = object.at(where.parent_pointer());
     if (parent.is_array())
@@ -28,6 +28,14 @@ void take_away(json& object, json::json_pointer where) {
     if (!parent.empty()) return;
     where.pop_back();
   }
+}
+
+json empty_value(const std::string& form) {
+  if (form == "list") return json::array();
+  if (form == "boolean") return false;
+  if (form == "integer" || form == "number" || form == "int-or-string") return 0;
+  if (form == "quantity") return "0";
+  return form == "string" || form == "byte" ? json("") : json::object();
 }
 
 /// The reason of the API server, short.
@@ -58,26 +66,37 @@ json without_server_fields(json object) {
   return object;
 }
 
-LeafTrials::LeafTrials(const KubeServer& kube, const LeafTable& table, const LeafKind& kind, std::string space)
+LeafTrials::LeafTrials(const KubeServer& kube, const LeafTable& table, const LeafKind& kind, std::string space,
+                       What what)
     : kube_(kube),
       table_(table),
       kind_(kind),
+      what_(what),
       space_(std::move(space)),
       path_(kind.path(space_)),
       types_(kube.get("/openapi/v3/" + kind.document)) {
   std::set<std::string> proved;
-  for (auto& leaf : types_.leaves(kind.type)) {
-    if (!table.outside(kind, leaf).empty()) {
+  for (auto& leaf : what == What::changes ? types_.leaves(kind.type) : types_.places(kind.type)) {
+    const std::string whole = table.refused_whole(kind, leaf);
+    const bool skipped = what == What::empties && (!whole.empty() || !LeafTable::excepted(kind, leaf).empty());
+    if (skipped || !table.outside(kind, leaf).empty()) {
       ++outside_;
       continue;
     }
     Trial trial;
-    const std::string whole = table.refused_whole(kind, leaf);
+    trial.values = what == What::changes ? table.values(kind, leaf) : std::vector<json>{empty_value(leaf.form)};
     trial.proof = !whole.empty() && proved.insert(whole).second;
     if (!whole.empty() && !trial.proof) trial.refusal = "like the others of " + whole;
     trial.leaf = std::move(leaf);
     trials_.push_back(std::move(trial));
   }
+}
+
+void LeafTrials::take_away(const Trial& trial, json& object) const {
+  const auto where = table_.place(kind_, trial.leaf);
+  if (what_ == What::changes) return take_away_with_its_room(object, where);
+  if (object.contains(where) && object.at(where.parent_pointer()).is_object())
+    object.at(where.parent_pointer()).erase(where.back());
 }
 
 void LeafTrials::create() {
@@ -93,6 +112,10 @@ void LeafTrials::change() {
   for_each_index(trials_.size(), [this](std::size_t i) { change_one(i); });
 }
 
+void LeafTrials::reset() {
+  for_each_index(trials_.size(), [this](std::size_t i) { reset_one(i); });
+}
+
 LeafTrials::Stored LeafTrials::post(const std::string& name, json object) const {
   json& chosen = object["metadata"]["name"];
   chosen = name;
@@ -103,6 +126,7 @@ LeafTrials::Stored LeafTrials::post(const std::string& name, json object) const 
     const auto answer = kube_.request("POST", path_ + "?fieldManager=author", object.dump());
     if (answer.status == 201) return {true, answer.body, {}};
     if (answer.status != 409) return {false, {}, reason_of(answer)};
+    kube_.request("PATCH", one, R"({"metadata":{"finalizers":null}})");  // they would keep it
     kube_.request("DELETE", one + "?propagationPolicy=Background");
     if (!eventually([&] { return kube_.request("GET", one).status == 404; })) break;
   }
@@ -137,7 +161,7 @@ void LeafTrials::create_one(std::size_t index) {
   if (!trial.refusal.empty()) return;
   std::size_t tried = 0;
   const std::string front = "leaf-" + std::to_string(index);
-  for (const auto& value : table_.values(kind_, trial.leaf)) {
+  for (const auto& value : trial.values) {
     json object = table_.build(kind_, types_, trial.leaf, value);
     own_group(trial, index, object);
     const Stored made = post(front + "-" + std::to_string(tried++), std::move(object));
@@ -159,8 +183,8 @@ bool LeafTrials::accept(Trial& trial, const std::string& name, const json& store
   if (at(trial.leaf, stored) == at(trial.leaf, trial.stored_before)) return false;
   json one = without_server_fields(trial.stored_before), two = without_server_fields(stored);
   two["metadata"]["name"] = one["metadata"]["name"];
-  take_away(one, table_.place(kind_, trial.leaf));
-  take_away(two, table_.place(kind_, trial.leaf));
+  take_away_with_its_room(one, table_.place(kind_, trial.leaf));
+  take_away_with_its_room(two, table_.place(kind_, trial.leaf));
   trial.alone = one == two;
   trial.after = name;
   trial.stored_after = stored;
@@ -172,7 +196,7 @@ bool LeafTrials::update(Trial& trial, const json& value) {
   json object = trial.stored_before;
   const auto where = table_.place(kind_, trial.leaf);
   if (value.is_discarded())
-    take_away(object, where);
+    take_away(trial, object);
   else
     object[where] = value;
   if (!value.is_discarded()) table_.add_companions(kind_, trial.leaf, value, object);
@@ -184,7 +208,7 @@ bool LeafTrials::update(Trial& trial, const json& value) {
 bool LeafTrials::replace(Trial& trial, std::size_t index, const json& value) {
   json object =
       table_.build(kind_, types_, trial.leaf, value.is_discarded() ? at(trial.leaf, trial.stored_before) : value);
-  if (value.is_discarded()) take_away(object, table_.place(kind_, trial.leaf));
+  if (value.is_discarded()) take_away(trial, object);
   own_group(trial, index, object);
   const Stored made = post(trial.before, std::move(object));
   return made.done && accept(trial, made.object.at("metadata").at("name"), made.object);
@@ -193,7 +217,7 @@ bool LeafTrials::replace(Trial& trial, std::size_t index, const json& value) {
 void LeafTrials::change_one(std::size_t index) {
   Trial& trial = trials_[index];
   if (!trial.refusal.empty()) return;
-  std::vector<json> values = table_.values(kind_, trial.leaf);
+  std::vector<json> values = trial.values;
   std::erase_if(values, [&](const json& value) { return value == at(trial.leaf, trial.stored_before); });
   values.push_back(kAbsent);
   for (const auto& value : values)
@@ -201,6 +225,21 @@ void LeafTrials::change_one(std::size_t index) {
   for (const auto& value : values)
     if (replace(trial, index, value)) return;
   if (trial.refusal.empty()) trial.refusal = "the API server keeps one value whatever is written";
+}
+
+void LeafTrials::reset_one(std::size_t index) {
+  Trial& trial = trials_[index];
+  if (!trial.refusal.empty() || trial.before != trial.after) return;
+  json object = kind_.base;
+  own_group(trial, index, object);
+  object["metadata"] = kind_.base.value("metadata", json::object());
+  object["metadata"]["name"] = trial.after;
+  object["metadata"]["resourceVersion"] = kube_.get(path_ + "/" + trial.after).at("metadata").at("resourceVersion");
+  Stored now = kind_.recreated ? Stored{} : put(object);
+  object["metadata"].erase("resourceVersion");
+  if (!now.done) now = post(trial.after, std::move(object));
+  if (!now.done) throw std::runtime_error(kind_.kind + "/" + trial.after + " cannot be reset: " + now.reason);
+  trial.reset = without_server_fields(now.object) != without_server_fields(trial.stored_after);
 }
 
 }  // namespace driftd::test

@@ -55,6 +55,22 @@ std::vector<Leaf> ApiTypes::leaves(const std::string& type) const {
   return out;
 }
 
+std::vector<Leaf> ApiTypes::places(const std::string& type) const {
+  std::vector<Leaf> out = leaves(type);
+  std::set<std::string> known;
+  for (std::size_t i = 0, count = out.size(); i < count; ++i) {
+    for (std::size_t length = 1; length < out[i].path.size(); ++length) {
+      const std::string& next = out[i].path[length];
+      Leaf place;
+      place.path.assign(out[i].path.begin(), out[i].path.begin() + static_cast<std::ptrdiff_t>(length));
+      place.types.assign(out[i].types.begin(), out[i].types.begin() + static_cast<std::ptrdiff_t>(length));
+      place.form = next == "0" ? "list" : next == "@" ? "map" : "object";
+      if (known.insert(place.text()).second) out.push_back(std::move(place));
+    }
+  }
+  return out;
+}
+
 void ApiTypes::enter(const std::string& type, const Leaf& at, std::vector<Leaf>& out) const {
   for (const auto& [name, field] : schema(type).at("properties").items()) {
     if (at.path.empty() && name == "status") continue;

@@ -34,6 +34,9 @@ class ApiTypes {
   /// The leaves of a type, without apiVersion, kind and status at its top. Types that are a part of themselves are
   /// entered once; a JSON schema is also entered as the property of one.
   std::vector<Leaf> leaves(const std::string& type) const;
+  /// The objects ("object"), lists ("list") and maps ("map") on the way to its leaves, and the leaves: whatever may be
+  /// empty.
+  std::vector<Leaf> places(const std::string& type) const;
   /// The smallest value of a type: its required fields only. `given` has whole values for some types.
   nlohmann::json smallest(const std::string& type, const nlohmann::json& given) const;
 
