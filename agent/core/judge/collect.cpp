@@ -255,11 +255,11 @@ void ChangeCollector::compare(Value baseline, const Value& body) {
       if (former) (void)assign(baseline, attribute_path(path), &*former);
       moved = true;
     }
-    if (schema_changed(change.path)) {
-      rebaseline(baseline, change, "schema-revision");
-      moved = true;
-    } else if (change.cls == ChangeClass::health) {
-      rebaseline(baseline, change, "health");
+    const char* why = schema_changed(change.path)         ? "schema-revision"
+                      : change.cls == ChangeClass::health ? "health"
+                                                          : nullptr;
+    if (why != nullptr) {
+      rebaseline(baseline, change, why);
       moved = true;
     } else {
       judged = add_to_group(std::move(change), Against::baseline, operation);

@@ -22,6 +22,13 @@ bool same_text(const Value& a, const Value& b) {
 
 }  // namespace
 
+Walk::Walk(const KindSchema& schema, const DiffOptions& options) : schema_(schema), options_(options), forms_(schema) {
+  for (const auto& unread : options.unread) unread_.push_back({glob_of(unread.path), unread.reason});
+  for (const auto& path : options.was_unread) was_unread_.push_back(glob_of(path));
+  const bool all_is_compared = unread_.empty() && !options.declared_only && options.trace == nullptr;
+  sight_counts_ = all_is_compared && schema.same_values_are_equal();
+}
+
 Difference Walk::run(const Value& before, const Value& after) {
   static const Value kNothing{Value::Object{}};
   bodies_ = {&before, &after};

@@ -22,12 +22,7 @@ struct Sides {
 /// Walks two bodies together. Lives on one stack frame.
 class Walk {
  public:
-  Walk(const KindSchema& schema, const DiffOptions& options) : schema_(schema), options_(options), forms_(schema) {
-    for (const auto& unread : options.unread) unread_.push_back({glob_of(unread.path), unread.reason});
-    for (const auto& path : options.was_unread) was_unread_.push_back(glob_of(path));
-    sight_counts_ =
-        schema.same_values_are_equal() && unread_.empty() && !options.declared_only && options.trace == nullptr;
-  }
+  Walk(const KindSchema& schema, const DiffOptions& options);
 
   Difference run(const Value& before, const Value& after);
 
@@ -42,8 +37,7 @@ class Walk {
 
   void compare_members(const Path& path, const Value& before, const Value& after);
 
-  /// Returns true if both values are there and the same before they are normalised, and nothing could make them unknown
-  /// or has to be told of them. Most of a changed resource did not change.
+  /// Returns true if both values are the same before they are normalised, and that is all there is to say of them.
   bool same_at_sight(const Sides& sides) const;
 
   /// Members are found by their names without ASCII case. Of two names that differ in case alone, the last one counts.

@@ -85,18 +85,6 @@ std::string fault_of(const AttributeRule& rule) {
   return {};
 }
 
-/// Returns true if a rule is about the member `name` of the object that `rule` is about a member of. A rule with `**`
-/// is about everything, and so about no member by its name.
-bool names_sibling(const AttributeRule& rule, const std::string& name, const KindSchema& schema) {
-  const std::string& text = rule.path.text();
-  if (text.find("**") != std::string::npos) return true;  // any object may have such a member
-  const auto cut = text.rfind('.') == std::string::npos || text.ends_with(']') ? text.rfind('[') : text.rfind('.');
-  const std::string owner = cut == std::string::npos ? "" : text.substr(0, cut);
-  const std::string sibling = owner.empty() ? name : owner + "." + name;
-  return std::any_of(schema.rules().begin(), schema.rules().end(),
-                     [&](const AttributeRule& other) { return other.path.text() == sibling; });
-}
-
 /// Returns what is wrong with a rule beside the others of the document.
 std::string fault_beside(const AttributeRule& rule, const KindSchema& schema) {
   const auto& rules = schema.rules();
@@ -112,13 +100,6 @@ std::string fault_beside(const AttributeRule& rule, const KindSchema& schema) {
     if (other.is_volatile && !rule.is_volatile) return "*: this rule is never used: " + outer + " above it is volatile";
     if (is_document(other.type) && !other.inside)
       return "*: this rule is never used: " + outer + R"( is a text; add "inside": true to it)";
-  }
-  for (const auto& [member, name] : {std::pair{"default_of", rule.default_of},
-                                     {"default_by", rule.default_by ? rule.default_by->of : std::string()},
-                                     {"generated_from", rule.generated_from}}) {
-    if (!name.empty() && !names_sibling(rule, name, schema))
-      return std::string(member) + ": no rule of this document is about the member " + name +
-             " beside it; add one, which may be empty";
   }
   if (rule.basis.empty()) return {};
   const auto basis = Path::parse(rule.basis);
