@@ -31,7 +31,7 @@ std::vector<json> usual_values(const std::string& form) {
 json::json_pointer from(json::json_pointer leaf, const std::string& path) {
   if (path.starts_with("/")) return json::json_pointer(path);
   if (path.starts_with("pod/")) {
-    while (!leaf.back().ends_with("ontainers")) leaf.pop_back();
+    while (leaf.back() != "containers" && leaf.back() != "initContainers") leaf.pop_back();
     leaf.pop_back();
     return leaf / json::json_pointer(path.substr(3));
   }
