@@ -19,6 +19,7 @@ constexpr std::string_view kServerKeeps =
                            kCopy = "an older name of serviceAccountName, which the server keeps equal to it",
                            kTimeOfTemplate = "nothing uses it in a template",
                            kBinding = "the volume controller notes the progress of the binding in it",
+                           kReachable = "a controller notes in it where the object is reached and how healthy that is",
                            kAllocated = "allocated by the API server",
                            kInjected =
                                "a controller injects and rotates it, as the object's annotation asks; without "
@@ -54,6 +55,10 @@ constexpr std::array kExceptions = {
               "leader election: renewed every few seconds"},
     Exception{"endpoint_slice", "metadata.annotations", "endpoints.kubernetes.io/last-change-trigger-time",
               Handling::dropped, "the time of the last change"},
+    Exception{"service", "metadata.annotations", "cloud.google.com/neg-status", Handling::dropped, kReachable},
+    Exception{"ingress", "metadata.annotations", "ingress.kubernetes.io/backends", Handling::dropped, kReachable},
+    Exception{"deployment stateful_set daemon_set service ingress", "metadata.annotations",
+              "field.cattle.io/publicEndpoints", Handling::dropped, kReachable},
     Exception{"endpoint_slice", "endpoints", "", Handling::dropped,
               "pods come and go: they are in the status; DNS names are compared as `addresses`"},
     Exception{kPods, "spec.template.metadata.creationTimestamp", "", Handling::dropped, kTimeOfTemplate},

@@ -15,7 +15,8 @@ bool is_of_cluster_only(const Resource& resource, const Settings& settings) {
   return settings.scope.include.empty() || !settings.scope.wants_kind(resource.kind);
 }
 
-void add_of_cluster(std::vector<Resource>& out) {
+std::vector<Resource> of_cluster() {
+  std::vector<Resource> out;
   const std::string rbac = "/apis/rbac.authorization.k8s.io/v1", storage = "/apis/storage.k8s.io/v1",
                     admission = "/apis/admissionregistration.k8s.io/v1";
   const auto add = [&](const char* kind, const std::string& base, const char* plural, const char* object) {
@@ -31,6 +32,7 @@ void add_of_cluster(std::vector<Resource>& out) {
       "CustomResourceDefinition");
   add("ingress_class", "/apis/networking.k8s.io/v1", "ingressclasses", "IngressClass");
   add("priority_class", "/apis/scheduling.k8s.io/v1", "priorityclasses", "PriorityClass");
+  return out;
 }
 
 void add_of_namespaces(std::vector<Resource>& out) {
@@ -53,8 +55,10 @@ void add_of_namespaces(std::vector<Resource>& out) {
 
 }  // namespace
 
-bool is_cluster_kind(const std::string& kind) {
-  return std::find(kClusterKinds.begin(), kClusterKinds.end(), kind) != kClusterKinds.end();
+const Resource* cluster_resource(const std::string& kind) {
+  static const std::vector<Resource> kAll = of_cluster();
+  const auto found = std::find_if(kAll.begin(), kAll.end(), [&](const auto& each) { return each.kind == kind; });
+  return found == kAll.end() ? nullptr : &*found;
 }
 
 bool is_optional_kind(const std::string& kind) {
@@ -103,7 +107,7 @@ std::vector<Resource> known_resources(const Settings& settings) {
       {"stateful_set", apps, "statefulsets", "StatefulSet", true, {}, {}, nullptr, {}},
       {"daemon_set", apps, "daemonsets", "DaemonSet", true, {}, {}, nullptr, {}}};
   add_of_namespaces(out);
-  add_of_cluster(out);
+  for (auto& resource : of_cluster()) out.push_back(std::move(resource));
   out.push_back({kHelmRelease, core, "secrets", "Secret", true, "type=" + helm, "owner=helm", nullptr, {}});
   std::erase_if(out, [&](const Resource& resource) { return is_of_cluster_only(resource, settings); });
   for (auto& resource : out) {

@@ -19,6 +19,7 @@ inline constexpr const char* kRegistration = "registration";
 inline constexpr const char* kGateway = "gateway";
 inline constexpr const char* kHttpRoute = "http_route";
 inline constexpr const char* kJob = "job";
+inline constexpr const char* kCronJob = "cron_job";
 
 class ListTypes;
 
@@ -33,7 +34,6 @@ inline constexpr std::array kClusterKinds = {"cluster_role",
                                              "priority_class"};
 /// Kinds whose types the server need not serve.
 inline constexpr std::array kOptionalKinds = {kPrismBackend, kGateway, kHttpRoute};
-bool is_cluster_kind(const std::string& kind);
 bool is_optional_kind(const std::string& kind);
 
 /// One resource type of the API server and the kind that its objects become.
@@ -57,6 +57,9 @@ struct Resource {
   /// Returns the record id: `prod/db`, for a cluster-wide object its name alone, for `object` with the type in front.
   std::string id(const std::string& space, const std::string& name) const;
 };
+
+/// Returns the type of a kind of the cluster, whether or not it is listed; null for any other kind.
+const Resource* cluster_resource(const std::string& kind);
 
 /// Returns true if the object is not a resource of its own: a Job that a CronJob made, which is compared itself.
 bool is_left_out(const Resource& resource, const nlohmann::json& object);

@@ -49,6 +49,9 @@ void map_endpoint_slice(const nlohmann::json& object, nlohmann::json& body, nloh
 void map_ingress(const nlohmann::json& object, nlohmann::json& body);
 void map_workload(const nlohmann::json& object, const Settings& settings, nlohmann::json& body, nlohmann::json& status,
                   sdk::Record& record);
+/// Adds `init_order`, the names of a pod's init containers in the order in which they run, if there are several. The
+/// API calls them a map by name.
+void add_init_order(const nlohmann::json& pod, nlohmann::json& body);
 /// A custom kind: the members of its `spec` and those beside it, or the fields that the settings name. `whole` is that
 /// of whole_of().
 void map_custom(const Resource& resource, const nlohmann::json& object, nlohmann::json whole, const Parts& to);

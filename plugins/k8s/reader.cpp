@@ -165,17 +165,19 @@ bool Reader::read(sdk::Call& call, const sdk::Identity& id, const std::vector<Re
       if (id.kind == kHelmRelease) return read_release(call, resource, place);
       return read_object(call, id, resource, place);
     }
+    // While settings.namespaces leave the cluster out, what was known of it is asked for, so that it is not gone.
+    if (const Resource* cluster_wide = cluster_resource(id.kind); cluster_wide != nullptr && !served) {
+      const Place place = place_of(*cluster_wide, id.id);
+      return place.name.empty() || read_object(call, id, *cluster_wide, place);
+    }
     const bool has_types = is_optional_kind(id.kind) || id.kind == kObject;  // that come and go
-    const bool of_cluster = is_cluster_kind(id.kind) && !served;
-    const bool possible = of_cluster || (has_types && !served && id.id.find('/') != std::string::npos);
+    const bool possible = has_types && !served && id.id.find('/') != std::string::npos;
     if (!possible) return true;  // nothing could have this id
     call.diag({DRIFTD_UNSUPPORTED,
                id.kind,
                id.id,
                {},
-               of_cluster ? "it belongs to the cluster, which is not read while settings.namespaces is set; name its "
-                            "kind in settings.include to read it"
-                          : "its type is not served by the API server, or not named in settings.objects",
+               "its type is not served by the API server, or not named in settings.objects",
                {},
                0,
                id.backend});

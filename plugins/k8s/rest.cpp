@@ -134,11 +134,32 @@ bool has_twin_sources(const json& container) {
   return false;
 }
 
+/// Makes a list of environment variables, of which two have one name, an object: `A`, `A#2`. In a list the agent would
+/// judge by the name `env`, not by that of the variable, whether a value may be shown.
+void name_variables(json& env) {
+  std::map<std::string, int> times;
+  json out = json::object();
+  for (const auto& variable : env) {
+    const std::string name = text(variable, {"name"});
+    const int time = ++times[name];
+    if (name.empty() || !out.emplace(time == 1 ? name : name + "#" + std::to_string(time), variable).second) return;
+  }
+  env = std::move(out);
+}
+
+/// Does that with each list of variables inside the value.
+void name_all_variables(json& value) {
+  if (!value.is_structured()) return;
+  if (value.is_object() && value.contains("env") && value["env"].is_array()) name_variables(value["env"]);
+  for (auto& member : value) name_all_variables(member);
+}
+
 void add_containers(json containers, const char* attribute, json& body, sdk::Record& record) {
   for (auto& [name, container] : containers.items()) {
     const bool twins = has_twin_sources(container);
     erase_all(taken_of_container(), container);
     if (!twins) erase_all(taken_of_env_from(), container);
+    name_all_variables(container);
     if (!container.empty())
       add_members(std::move(container), body[attribute][name], member_path(attribute, name), record);
   }
@@ -216,6 +237,7 @@ void add_members(json rest, json& to, const std::string& path, sdk::Record& reco
 void add_rest(const Resource& resource, json whole, json& body, sdk::Record& record) {
   whole.erase("metadata");
   erase_all(taken_of(resource.kind), whole);
+  if (resource.kind == kJob || resource.kind == kCronJob) name_all_variables(whole);
   add_members(std::move(whole), body, {}, record);
 }
 

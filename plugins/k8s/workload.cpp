@@ -152,13 +152,6 @@ json containers_of(const json& pod, const char* from, const std::string& attribu
   return out;
 }
 
-/// Returns the names of the containers in their order, in which init containers run.
-json order_of(const json& pod, const char* from) {
-  json out = json::array();
-  for (const auto& container : list(pod, {from})) out.push_back(text(container, {"name"}));
-  return out;
-}
-
 json volumes_of(const json& pod) {
   json out = json::object();
   for (const auto& volume : list(pod, {"volumes"})) {
@@ -199,6 +192,12 @@ void add_replicas(const json& object, const Settings& settings, json& body, json
 
 }  // namespace
 
+void add_init_order(const json& pod, json& body) {
+  json order = json::array();
+  for (const auto& container : list(pod, {"initContainers"})) order.push_back(text(container, {"name"}));
+  if (order.size() > 1) body["init_order"] = std::move(order);
+}
+
 void map_workload(const json& object, const Settings& settings, json& body, json& status, sdk::Record& record) {
   const json& spec = find(object, {"spec"});
   const json& pod = find(spec, {"template", "spec"});
@@ -206,7 +205,7 @@ void map_workload(const json& object, const Settings& settings, json& body, json
   body["containers"] = containers_of(pod, "containers", "containers", record);
   const json first = containers_of(pod, "initContainers", "init_containers", record);
   if (!first.empty()) body["init_containers"] = first;
-  if (json order = order_of(pod, "initContainers"); order.size() > 1) body["init_order"] = std::move(order);
+  add_init_order(pod, body);
   put(body, "selector", find(spec, {"selector"}));
   put(body, "pod_labels", find(spec, {"template", "metadata", "labels"}));
   put(body, "strategy", find(spec, {spec.contains("strategy") ? "strategy" : "updateStrategy"}));

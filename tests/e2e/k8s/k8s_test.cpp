@@ -39,11 +39,14 @@ TEST_F(K8sLine, ARotatedSecretIsACredentialEventWithItsFieldAndWithoutItsValue) 
   EXPECT_EQ(event.metadata().at("namespace"), "prod");
   EXPECT_EQ(event.reconciliation_status(), "auto-applied");
   kube.patch(secrets() + "/db", {{"metadata", {{"labels", {{"new", "label"}}}}}});
-  kube.remove(secrets() + "/db");
   ASSERT_TRUE(eventually([&] { return published().size() >= 2; }, seconds(20))) << a.log();
-  const NatsReceived second = published()[1];
-  EXPECT_EQ(event_of(second).operation(), "deleted")
-      << "a new label must not be a rotation: " << event_of(second).ShortDebugString();
+  const auto labelled = event_of(published()[1]);
+  EXPECT_EQ(labelled.change_type(), v1::BACKEND_CHANGE_TYPE_CONFIG_DRIFT_DETECTED) << "a new label is no rotation";
+  ASSERT_EQ(labelled.changed_fields_size(), 1);
+  EXPECT_EQ(labelled.changed_fields(0), "secret/prod/db:labels");
+  kube.remove(secrets() + "/db");
+  ASSERT_TRUE(eventually([&] { return published().size() >= 3; }, seconds(20))) << a.log();
+  EXPECT_EQ(event_of(published()[2]).operation(), "deleted");
 
   std::string everything = a.log() + a.cli({"drifts", "-o", "json"}).out;
   for (const auto& each : events.received()) everything += each.body + json(each.headers).dump();

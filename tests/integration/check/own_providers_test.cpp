@@ -97,6 +97,7 @@ TEST(DriftdCheckOfOurOwn, KubernetesKeepsEveryRule) {
   kube.create_namespace("driftd");
   kube.create_namespace("prod");
   kube.apply(readme_grants("k8s", "yaml"));
+  kube.apply(readme_block("k8s", "### Rights for the cluster", "yaml"));
   for (int i = 0; i < 20; ++i)
     kube.create_secret("prod", "s-" + std::to_string(i), {{"password", "secret-of-s-" + std::to_string(i)}});
   const TempDir dir;

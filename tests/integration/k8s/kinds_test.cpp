@@ -272,10 +272,27 @@ TEST_F(K8sKinds, OfTheClusterAreOutsideOfNamespacesUnlessIncludeNamesThem) {
   EXPECT_NE(whole.find("cluster_role", "admin"), nullptr) << render(whole);
   EXPECT_EQ(part.complete.at("cluster_role"), 0u);
   EXPECT_EQ(part.find("cluster_role", "admin"), nullptr);
-  const Collected read = some.read({{"cluster_role", "admin"}});
-  EXPECT_EQ(read.diagnostic(DRIFTD_NOT_FOUND), nullptr);
-  ASSERT_NE(read.diagnostic(DRIFTD_UNSUPPORTED), nullptr) << render(read);
-  EXPECT_THAT(read.diagnostic(DRIFTD_UNSUPPORTED)->text, ::testing::HasSubstr("settings.namespaces"));
+  const Collected read = some.read({{"cluster_role", "admin"}, {"cluster_role", "none"}});
+  EXPECT_NE(read.find("cluster_role", "admin"), nullptr) << "it is still there: " << render(read);
+  ASSERT_NE(read.diagnostic(DRIFTD_NOT_FOUND), nullptr) << render(read);
+  EXPECT_EQ(read.diagnostic(DRIFTD_NOT_FOUND)->id, "none");
+}
+
+/// After an upgrade the role may lack the rights of the new kinds.
+TEST_F(K8sKinds, AKindWhoseRightIsMissingIsNamedWithItAndTheOthersAreRead) {
+  const std::string space = fresh_namespace();
+  const json rule = {{"apiGroups", {""}}, {"resources", {"configmaps"}}, {"verbs", {"get", "list", "watch"}}};
+  const TempDir dir;
+  const std::string token = dir.write("token", kube().account(space, "older", json::array({rule})));
+  const Collected got = probe(with(kube().settings({space}),
+                                   {{"token_file", token}, {"include", {"config_map", "cron_job", "cluster_role"}}}))
+                            .refresh();
+  EXPECT_EQ(got.complete.count("config_map"), 1u) << render(got);
+  std::map<std::string, std::string> lacks;
+  for (const auto& each : got.diagnostics) lacks[each.kind] = each.code == DRIFTD_DENIED ? each.right : each.text;
+  EXPECT_EQ(lacks,
+            (std::map<std::string, std::string>{{"cron_job", "list cronjobs.batch in namespace " + space},
+                                                {"cluster_role", "list clusterroles.rbac.authorization.k8s.io"}}));
 }
 
 /// A Job that a CronJob made is neither listed, watched nor read: whatever is in it came from the CronJob.

@@ -17,23 +17,36 @@ struct K8sListTypes : Cluster {
     EXPECT_EQ(answer.status, 200) << base;
     return answer.text;
   }
-  /// Creates the CRD `things.example.org` with this schema of its spec and waits until it is served and documented.
-  static void install(const json& spec) {
+  /// A namespaced type in the version v1, its plural and singular as its kind.
+  struct Type {
+    std::string group, kind, plural;
+    std::string path() const { return "/apis/" + group + "/v1"; }
+  };
+  /// Creates the CRD with this schema of its spec and waits until it is served and documented.
+  static void install(const Type& type, const json& spec) {
     const json schema = {{"type", "object"}, {"properties", {{"spec", spec}}}};
     const json version = {
         {"name", "v1"}, {"served", true}, {"storage", true}, {"schema", {{"openAPIV3Schema", schema}}}};
     kube().create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
-                  {{"metadata", {{"name", "things.example.org"}}},
+                  {{"metadata",
+                    {{"name", type.plural + "." + type.group},
+                     {"annotations", {{"api-approved.kubernetes.io", "unapproved, a test"}}}}},
                    {"spec",
-                    {{"group", "example.org"},
+                    {{"group", type.group},
                      {"scope", "Namespaced"},
-                     {"names", {{"kind", "Thing"}, {"plural", "things"}, {"singular", "thing"}}},
+                     {"names", {{"kind", type.kind}, {"plural", type.plural}}},
                      {"versions", json::array({version})}}}});
-    ASSERT_TRUE(eventually([] {
-      return kube().request("GET", "/apis/example.org/v1/things").status == 200 &&
-             kube().request("GET", "/apis/example.org").status == 200 &&
-             kube().request("GET", "/openapi/v3/apis/example.org/v1").text.find("\"ports\"") != std::string::npos;
+    ASSERT_TRUE(eventually([&] {
+      return kube().request("GET", type.path() + "/" + type.plural).status == 200 &&
+             kube().request("GET", "/apis/" + type.group).status == 200 &&
+             kube().request("GET", "/openapi/v3" + type.path()).text.find(type.kind) != std::string::npos;
     }));
+  }
+  static json list(const char* type, json items, json more = json::object()) {
+    more["type"] = "array";
+    more["items"] = std::move(items);
+    more["x-kubernetes-list-type"] = type;
+    return more;
   }
 };
 
@@ -59,17 +72,12 @@ TEST_F(K8sListTypes, TheTableOfThePluginIsThatOfTheServersDocuments) {
 }
 
 TEST_F(K8sListTypes, ACustomKindIsReadAsItsDocumentSays) {
-  const auto list = [](const char* type, json items, json more = json::object()) {
-    more["type"] = "array";
-    more["items"] = std::move(items);
-    more["x-kubernetes-list-type"] = type;
-    return more;
-  };
   const json port = {{"type", "object"},
                      {"required", {"port"}},
                      {"properties", {{"port", {{"type", "integer"}}}, {"name", {{"type", "string"}}}}}};
   const json text = {{"type", "string"}};
-  install({{"type", "object"},
+  install({"example.org", "Thing", "things"},
+          {{"type", "object"},
            {"properties",
             {{"ports", list("map", port, {{"x-kubernetes-list-map-keys", {"port"}}})},
              {"zones", list("set", text)},
@@ -98,6 +106,31 @@ TEST_F(K8sListTypes, ACustomKindIsReadAsItsDocumentSays) {
   ProviderProbe some = probe(with(kube().settings({space}), {{"include", {"object"}}, {"objects", fields}}));
   EXPECT_EQ(some.refresh().body("object", id),
             json({{"all", expected.at("ports")}, {"first", one}, {"annotations", {{"note", "x"}}}}));
+}
+
+/// A cluster without the Gateway API has none of its objects, which is no error; one with it is read by default.
+TEST_F(K8sListTypes, OfTheGatewayApiIsReadWhatTheServerServes) {
+  const std::string space = fresh_namespace(), id = space + "/public";
+  const json settings = with(kube().settings({space}), {{"include", {"gateway", "http_route"}}});
+  const Collected none = probe(settings).refresh();
+  EXPECT_TRUE(none.diagnostics.empty()) << render(none);
+  EXPECT_EQ(none.complete.at("gateway"), 0u);
+  EXPECT_EQ(none.complete.at("http_route"), 0u);
+  const json listener = {{"type", "object"}, {"required", {"name"}}, {"properties", {{"name", {{"type", "string"}}}}}};
+  const Type type{"gateway.networking.k8s.io", "Gateway", "gateways"};
+  install(type, {{"type", "object"},
+                 {"properties", {{"listeners", list("map", listener, {{"x-kubernetes-list-map-keys", {"name"}}})}}}});
+  const json listeners = json::array({{{"name", "web"}}});
+  kube().create(type.path() + "/namespaces/" + space + "/gateways", {{"apiVersion", "gateway.networking.k8s.io/v1"},
+                                                                     {"kind", "Gateway"},
+                                                                     {"metadata", {{"name", "public"}}},
+                                                                     {"spec", {{"listeners", listeners}}}});
+  ProviderProbe k8s = probe(settings);
+  const Collected got = k8s.refresh();
+  EXPECT_EQ(got.body("gateway", id), json({{"spec", {{"listeners", {{"web", {{"name", "web"}}}}}}}})) << render(got);
+  EXPECT_EQ(got.complete.at("http_route"), 0u);
+  const Collected read = k8s.read({{"http_route", space + "/x"}});
+  EXPECT_EQ(read.diagnostic(DRIFTD_NOT_FOUND), nullptr) << "a type that is not served deletes nothing";
 }
 
 /// Without the document nobody knows which form the lists have, and a wrong one would look like a change.

@@ -3,17 +3,23 @@
 #include "cluster.hpp"
 #include "core/judge/diff.hpp"
 #include "core/value/schema.hpp"
+#include "k8s/kinds.hpp"
 #include "support/redis.hpp"  // readme_grants
 
 namespace driftd::test {
 namespace {
 
-using K8sReal = Cluster;
+struct K8sReal : Cluster {
+  /// Creates the namespaces of the README's rights, unless another test did.
+  static void create_readme_namespaces() {
+    for (const char* name : {"driftd", "prod"})
+      kube().request("POST", "/api/v1/namespaces", json{{"metadata", {{"name", name}}}}.dump());
+  }
+};
 
 TEST_F(K8sReal, TheRightsOfTheReadmeAreEnough) {
   kube().install_prism();
-  kube().create_namespace("driftd");
-  kube().create_namespace("prod");
+  create_readme_namespaces();
   kube().apply(readme_grants("k8s", "yaml"));
   kube().create_secret("prod", "db", {{"password", "x"}});
   const TempDir dir;
@@ -31,6 +37,21 @@ TEST_F(K8sReal, TheRightsOfTheReadmeAreEnough) {
                                     },
                                     [&](const Collected& w) { return w.find("secret", "prod/new") != nullptr; }}});
   EXPECT_TRUE(watched.diagnostics.empty()) << render(watched);
+}
+
+TEST_F(K8sReal, TheRightsOfTheReadmeForTheClusterAreEnough) {
+  create_readme_namespaces();
+  kube().apply(readme_grants("k8s", "yaml"));
+  kube().apply(readme_block("k8s", "### Rights for the cluster", "yaml"));
+  const TempDir dir;
+  const json kinds = k8s::kClusterKinds;
+  ProviderProbe k8s =
+      probe(with(kube().settings({"prod"}),
+                 {{"token_file", dir.write("token", kube().token_of("driftd", "driftd"))}, {"include", kinds}}));
+  const Collected got = k8s.refresh();
+  EXPECT_TRUE(got.diagnostics.empty()) << render(got);
+  for (const auto& kind : kinds) EXPECT_EQ(got.complete.count(kind), 1u) << kind;
+  EXPECT_GT(got.complete.at("cluster_role"), 0u) << render(got);
 }
 
 TEST_F(K8sReal, AHelmReleaseIsItsHighestDeployedRevision) {

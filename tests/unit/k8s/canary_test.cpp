@@ -92,6 +92,35 @@ TEST(K8sCanary, NoFreeFormValueOfAWorkloadLeaves) {
   }
 }
 
+/// What the rest of an object brought: hooks, annotations of pods and claims, variables that stand twice, and pods of
+/// kinds that are whole.
+TEST(K8sCanary, NoFreeFormValueOfWhatIsNewLeaves) {
+  const json hook = {{"exec", {{"command", {"run", "canary"}}}},
+                     {"httpGet", {{"httpHeaders", json::array({{{"name", "X"}, {"value", "canary"}}})}}}};
+  json object = workload();
+  json& pod = object["spec"]["template"]["spec"];
+  pod["containers"][0]["lifecycle"] = {{"preStop", hook}, {"postStart", hook}};
+  object["spec"]["template"]["metadata"] = {{"annotations", {{"note", "canary note"}}},
+                                            {"labels", {{"app", "shown-label"}}}};
+  object["spec"]["volumeClaimTemplates"] =
+      json::array({{{"metadata", {{"name", "d"}, {"annotations", {{"note", "canary note"}}}}}}});
+  for (const char* kind : {"deployment", "stateful_set", "daemon_set", "job"}) {
+    const std::string out = leaving(kind, object);
+    EXPECT_THAT(out, Not(HasSubstr("canary"))) << kind;
+    for (const char* shown : {"shop/app:1.2", "shown-label"}) EXPECT_THAT(out, HasSubstr(shown)) << kind;
+  }
+  EXPECT_THAT(leaving("cron_job", {{"spec", {{"jobTemplate", {{"spec", object.at("spec")}}}}}}),
+              Not(HasSubstr("canary")));
+  pod["containers"][0]["env"].push_back({{"name", "X"}, {"value", "canary"}});
+  for (const char* kind : {"deployment", "job"})
+    EXPECT_THAT(leaving(kind, object), Not(HasSubstr("canary"))) << kind << ": X stands twice";
+  EXPECT_THAT(leaving("storage_class", {{"parameters", {{"x", "canary"}}}}), Not(HasSubstr("canary")));
+  const json header = {{"set", json::array({{{"name", "X"}, {"value", "canary"}}})}};
+  const json filter = {{"type", "RequestHeaderModifier"}, {"requestHeaderModifier", header}};
+  EXPECT_THAT(leaving("http_route", {{"spec", {{"rules", json::array({{{"filters", json::array({filter})}}})}}}}),
+              Not(HasSubstr("canary")));
+}
+
 TEST(K8sCanary, NoValueOfACustomResourceOrItsStatusLeaves) {
   const json object = {
       {"spec",
@@ -115,8 +144,10 @@ TEST(K8sCanary, OfAConfigMapLeavesWhatHoldsNoSecretByItsForm) {
 }
 
 TEST(K8sCanary, NoAnnotationLeavesWithASecret) {
-  for (const char* kind : {"secret", "service", "ingress", "endpoint_slice"})
+  for (const auto& [kind, schema] : document().at("kinds").items()) {
+    if (kind == kRegistration || kind == kHelmRelease) continue;
     EXPECT_THAT(leaving(kind, json::object()), Not(HasSubstr("canary"))) << kind;
+  }
 }
 
 }  // namespace

@@ -248,7 +248,12 @@ TEST(K8sWhole, WhatANamedAttributeWouldHideIsComparedWhole) {
   const auto first = [](const char* one, const char* two) {
     return workload(json::object(), {{"initContainers", json::array({{{"name", one}}, {{"name", two}}})}});
   };
-  EXPECT_NE(body_of("deployment", first("a", "b")), body_of("deployment", first("b", "a"))) << "they run in this order";
+  for (const char* kind : {"deployment", "job"})
+    EXPECT_NE(body_of(kind, first("a", "b")), body_of(kind, first("b", "a"))) << kind << ": they run in this order";
+  const auto cron = [&](const json& job) {
+    return body_of("cron_job", {{"spec", {{"jobTemplate", {{"spec", job.at("spec")}}}}}});
+  };
+  EXPECT_NE(cron(first("a", "b")), cron(first("b", "a")));
 }
 
 TEST(K8sWhole, AClaimOfAStatefulSetIsComparedWhole) {
