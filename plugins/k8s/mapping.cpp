@@ -10,6 +10,7 @@
 
 #include "driftd/sdk/scope.hpp"
 #include "k8s/base64.hpp"
+#include "k8s/exceptions.hpp"
 #include "k8s/json_access.hpp"
 #include "k8s/list_types.hpp"
 #include "k8s/rest.hpp"
@@ -148,7 +149,9 @@ sdk::Record map_object(const Resource& resource, const json& object, const Setti
   const Parts to{body, status, record};
   map_body(resource, object, std::move(whole), settings, to);
   add_chosen(metadata, "labels", settings.labels, to);
-  add_chosen(metadata, "annotations", settings.annotations, to);
+  std::vector<std::string> annotations = settings.annotations;  // and those on which an exception depends
+  annotations.insert(annotations.end(), injectors().begin(), injectors().end());
+  add_chosen(metadata, "annotations", annotations, to);
   record.body = body.dump();
   record.status = status.dump();
   common::bound_paths(record.sensitive);

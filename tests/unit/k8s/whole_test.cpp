@@ -196,6 +196,10 @@ TEST(K8sExceptions, ACaBundleIsLeftToItsInjectorOnlyWhileAnAnnotationNamesOne) {
   const json with = body_of("validating_webhook_configuration", object);
   EXPECT_EQ(with.at("webhooks"), json({{"a.b", {{"name", "a.b"}}}}));
   EXPECT_EQ(with.at("annotations"), json({{"cert-manager.io/inject-ca-from", "n/c"}}));
+  Settings settings;
+  settings.annotations = {};
+  EXPECT_EQ(json::parse(map_object(resource_of("validating_webhook_configuration"), object, settings).body), with)
+      << "whatever settings.annotations leave out";
   EXPECT_TRUE(body_of("custom_resource_definition",
                       {{"spec", {{"conversion", {{"webhook", {{"clientConfig", {{"caBundle", "Q0E="}}}}}}}}}})
                   .contains("spec"));
