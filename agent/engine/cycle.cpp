@@ -136,7 +136,11 @@ Task<Status> Cycle::judge_records(std::vector<ResourceReading> records, CommitEx
     if (!ledger_.scope().wants(record.id)) continue;
     const bool settled = ledger_.settle(record, run_, one.asked);
     settled_ += settled ? 1 : 0;
-    if (settled && ledger_.index().find(record.id)->unknown) ++kinds_[record.id.kind].unknown;
+    if (settled && is_unknown(record.id)) {
+      Kind& kind = kinds_[record.id.kind];
+      ++kind.unknown;
+      for (const auto& unread : record.unread) add_once(kind.reasons, unread.path + ": " + unread.reason);
+    }
     if (settled) continue;
     if (record.digest_only) {
       needs_records_ = true;

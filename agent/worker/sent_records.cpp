@@ -33,10 +33,8 @@ std::optional<SentRecords::Raw> SentRecords::raw_of(const driftd_record& record,
   const bool other = record.backend.len != 0 && view(record.backend) != backend;
   const bool texts = is_text(record.kind) && is_text(record.id) && is_text(record.body) &&
                      is_text(record.external_name) && is_text(record.backend);
-  const bool lists = record.sensitive_count <= ipc::kMaxListItems && record.unread_count <= ipc::kMaxListItems &&
-                     (record.sensitive != nullptr || record.sensitive_count == 0) &&
-                     (record.unread != nullptr || record.unread_count == 0) &&
-                     (record.unread_count == 0 || record.unread_stride >= sizeof(std::uint32_t));
+  const bool lists = record.sensitive_count <= ipc::kMaxListItems &&
+                     (record.sensitive != nullptr || record.sensitive_count == 0) && record.unread_count == 0;
   if (other || !texts || !lists || record.tombstone != 0 || record.body.len > ipc::kMaxBody) return std::nullopt;
   const Digest resource = digest(seed_, {view(record.kind), view(record.id)});
   DigestBuilder all(seed_);
@@ -46,13 +44,6 @@ std::optional<SentRecords::Raw> SentRecords::raw_of(const driftd_record& record,
   for (std::uint64_t i = 0; i < record.sensitive_count; ++i) {
     if (!is_text(record.sensitive[i])) return std::nullopt;
     all.add(view(record.sensitive[i]));
-  }
-  const char* at = reinterpret_cast<const char*>(record.unread);
-  for (std::uint32_t i = 0; i < record.unread_count; ++i, at += record.unread_stride) {
-    const auto unread = adopt<driftd_unread>(at);
-    if (!is_text(unread.path)) return std::nullopt;
-    all.add(view(unread.path));
-    all.add(static_cast<std::uint64_t>(unread.code));
   }
   return Raw{resource.low, all.finish()};
 }

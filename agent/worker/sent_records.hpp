@@ -27,10 +27,10 @@ class SentRecords {
   /// What the plugin gave of one record.
   struct Raw {
     std::uint64_t resource = 0;  ///< of kind and id
-    Digest digest;               ///< of all that is judged: also body, identity, what is sensitive or unread
+    Digest digest;               ///< of all that is judged: also body, identity, what is sensitive
   };
   /// Returns nothing for a record that always goes as a whole: a tombstone, one of another backend, one with a NULL
-  /// where there should be a text.
+  /// where there should be a text, and one of which something is unread, because each list tells why.
   std::optional<Raw> raw_of(const driftd_record& record, const std::string& backend) const;
   /// Returns the digest under which the agent knows this record, if it may be left out of this refresh. The first
   /// record of each kind never is: its metadata says whether somebody applied the state.

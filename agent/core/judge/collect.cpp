@@ -255,11 +255,9 @@ void ChangeCollector::compare(Value baseline, const Value& body) {
       if (former) (void)assign(baseline, attribute_path(path), &*former);
       moved = true;
     }
-    const char* why = schema_changed(change.path)         ? "schema-revision"
-                      : change.cls == ChangeClass::health ? "health"
-                                                          : nullptr;
-    if (why != nullptr) {
-      rebaseline(baseline, change, why);
+    const bool retyped = schema_changed(change.path);
+    if (retyped || change.cls == ChangeClass::health) {
+      rebaseline(baseline, change, retyped ? "schema-revision" : "health");
       moved = true;
     } else {
       judged = add_to_group(std::move(change), Against::baseline, operation);

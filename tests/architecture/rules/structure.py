@@ -34,6 +34,8 @@ def has_good_name(tag, foreign):
     if kind in ("function", "prototype"):
         return name.startswith("operator") or name.lstrip("~") == scope or NAME.fullmatch(name)
     if kind in ("class", "enum", "typedef", "union") or (kind == "struct" and re.search(rf"struct {name}\b", tag["pattern"])):
+        if name == "is_transparent":  # the standard's name
+            return True
         return TYPE.fullmatch(name)  # to ctags a variable `struct stat info` is a struct, too
     if kind == "enumerator":
         return NAME.fullmatch(name) or CONSTANT.fullmatch(name)

@@ -31,10 +31,7 @@ std::vector<json> usual_values(const std::string& form) {
 json::json_pointer from(json::json_pointer leaf, const std::string& path) {
   if (path.starts_with("/")) return json::json_pointer(path);
   if (path.starts_with("pod/")) {
-    const auto is_list = [](const std::string& name) {
-      return name == "containers" || name == "initContainers" || name == "ephemeralContainers";
-    };
-    while (!is_list(leaf.back())) leaf.pop_back();
+    while (leaf.back() != "containers" && leaf.back() != "initContainers") leaf.pop_back();
     leaf.pop_back();
     return leaf / json::json_pointer(path.substr(3));
   }

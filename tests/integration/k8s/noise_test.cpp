@@ -226,5 +226,55 @@ TEST_F(K8sNoise, AnUpgradeOfTheApiServerIsNotSeen) {
   }
 }
 
+/// A new version of an operator adds a default to its CRD, as a new Kubernetes does to its own types: every object
+/// reads differently, and nobody wrote one.
+TEST_F(K8sNoise, ADefaultThatAnUpgradeAddsIsNotSeenAndAValueIs) {
+  KubeServer kube;
+  kube.create_namespace(kSpace);
+  const std::string definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+                    things = "/apis/noise.example/v1/namespaces/noise/things";
+  const auto schema = [](const json& mode) -> json {
+    const json properties = {{"size", {{"type", "integer"}}}, {"mode", mode}};
+    const json spec = {{"type", "object"}, {"properties", properties}};
+    return {{"openAPIV3Schema", {{"type", "object"}, {"properties", {{"spec", spec}}}}}};
+  };
+  const auto version = [&](const json& mode) -> json {
+    return {{"name", "v1"}, {"served", true}, {"storage", true}, {"schema", schema(mode)}};
+  };
+  const json names = {{"plural", "things"}, {"singular", "thing"}, {"kind", "Thing"}, {"listKind", "ThingList"}};
+  kube.create(definitions, {{"metadata", {{"name", "things.noise.example"}}},
+                            {"spec",
+                             {{"group", "noise.example"},
+                              {"scope", "Namespaced"},
+                              {"names", names},
+                              {"versions", json::array({version({{"type", "string"}})})}}}});
+  const json thing = {
+      {"apiVersion", "noise.example/v1"}, {"kind", "Thing"}, {"metadata", {{"name", "x"}}}, {"spec", {{"size", 1}}}};
+  ASSERT_TRUE(eventually([&] { return kube.request("POST", things, thing.dump()).status == 201; }));
+  json settings = kube.settings({kSpace});
+  settings["include"] = {"object"};
+  settings["objects"] = json::array({{{"group", "noise.example"}, {"kind", "Thing"}}});
+  ProviderProbe k8s("providers/k8s.so", settings);
+  const std::string id = "Thing.noise.example/noise/x";
+  const auto record = [&] {
+    const Collected got = k8s.refresh_ok();
+    const sdk::Record* found = got.find("object", id);
+    if (found == nullptr) throw std::runtime_error("no record of " + id);
+    return *found;
+  };
+  const sdk::Record before = record();
+  kube.patch(definitions + "/things.noise.example",
+             {{"spec", {{"versions", json::array({version({{"type", "string"}, {"default", "fast"}})})}}}});
+  ASSERT_TRUE(eventually([&] { return kube.get(things + "/x").at("spec").contains("mode"); }));
+  const sdk::Record after = record();
+  ASSERT_NE(before.body, after.body) << "the default is not in the provider's reading";
+  ASSERT_EQ(before.version, after.version);
+  const auto packaged = schema_of(k8s, "object");
+  EXPECT_TRUE(judged(packaged, before, after).silent());
+  kube.patch(things + "/x", {{"spec", {{"mode", "slow"}}}});
+  EXPECT_FALSE(judged(packaged, after, record()).changes.empty());
+  EXPECT_FALSE(judged(packaged, before, record()).changes.empty());
+}
+
 }  // namespace
 }  // namespace driftd::test

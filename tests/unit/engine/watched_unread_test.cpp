@@ -27,7 +27,7 @@ TEST_F(WatchedUnread, LowersTheCoverageAndRaisesItAgain) {
   line_->change(thing(3));
   EXPECT_TRUE(eventually([&] { return unknown() == 1; }, std::chrono::seconds(20)));
   EXPECT_THAT(line_->view().coverage[0].reasons, testing::Contains(testing::HasSubstr("its values cannot be read")));
-  line_->clock->step(std::chrono::minutes(2));
+  line_->clock->pass(std::chrono::minutes(2));
   line_->on_core([&] {
     line_->world->unread.clear();
     line_->world->resources[thing(3)] = R"({"partitions":3})";
