@@ -23,7 +23,6 @@ struct Sides {
 class Walk {
  public:
   Walk(const KindSchema& schema, const DiffOptions& options);
-
   Difference run(const Value& before, const Value& after);
 
  private:

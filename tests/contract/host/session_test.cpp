@@ -7,8 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "contract/host/core_thread.hpp"
-#include "support/process.hpp"
+#include "contract/host/session_fixture.hpp"
 
 namespace driftd::test {
 namespace {
@@ -18,54 +17,6 @@ using std::chrono::milliseconds;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-constexpr char kCanary[] = "canary-7f3a9b-secret\"value";
-
-class SessionContract : public ::testing::TestWithParam<SessionSpec::Isolation> {
- protected:
-  void TearDown() override {
-    if (session_) core_.run(session_->stop());
-  }
-  core::Session& open(const nlohmann::json& settings, core::Budgets budgets = {}) {
-    auto options = host_options(core_);
-    options.grace = milliseconds(300);
-    factory_ = host::make_session_factory(options);
-    factory_->on_event([this](core::SessionEvent event) { events_.push_back(event.what + ": " + event.message); });
-    SessionSpec spec;
-    spec.backend = "b";
-    spec.provider = DRIFTD_BINARY_DIR "/tests/providers/tester.so";
-    spec.settings_json = settings.is_null() ? "{}" : settings.dump();
-    spec.secrets = {{"token-1", kCanary}};
-    spec.isolation = GetParam();
-    spec.budgets = budgets;
-    spec.budgets.call *= kPatience;
-    if (kSanitized) spec.budgets.rss_bytes = 0;
-    spec.worker_key = {"0a0b0c0d", {1, 2, 3}};
-    session_ = factory_->open(spec).value();
-    return *session_;
-  }
-  Result<core::RefreshOutcome> refresh(core::Session& session, const core::RefreshRequest& request = {}) {
-    pages_->all.clear();
-    return core_.run(session.refresh(request, keep(pages_)));
-  }
-  /// Returns every text of the last refresh that can leave the worker, and all events.
-  std::string everything() const {
-    std::string out;
-    for (const auto& page : pages_->all) {
-      for (const auto& r : page.records)
-        out += r.body + r.status + (r.metadata.contains("leak") ? r.metadata.at("leak") : "");
-      for (const auto& d : page.diagnostics) out += d.text + d.right;
-    }
-    for (const auto& event : events_) out += event;
-    return out;
-  }
-
-  Core core_;
-  std::shared_ptr<core::SessionFactory> factory_;
-  std::shared_ptr<core::Session> session_;
-  std::shared_ptr<Pages> pages_ = std::make_shared<Pages>();
-  std::vector<std::string> events_;
-};
 
 TEST_P(SessionContract, InfoTellsWhatThePluginDescribes) {
   const auto info = core_.run(open({}).info());
@@ -101,25 +52,6 @@ TEST_P(SessionContract, SameRecordsGiveSameDigestsAndOthersDoNot) {
   ASSERT_TRUE(refresh(session));
   EXPECT_EQ(first[0].digest, pages_->all[0].records[0].digest);
   EXPECT_FALSE(first[0].digest == first[1].digest);
-}
-
-TEST_P(SessionContract, ARefreshThatTakesDigestsGetsThemForWhatWasSentBefore) {
-  auto& session = open({{"count", 6}, {"secret", "token-1"}});
-  ASSERT_TRUE(refresh(session));
-  const auto first = pages_->all[0].records;
-  core::RefreshRequest request;
-  request.digests = true;
-  request.whole = {{"thing", "2"}};
-  ASSERT_TRUE(refresh(session, request));
-  const auto& again = pages_->all[0].records;
-  ASSERT_EQ(again.size(), 6u);
-  for (std::size_t i = 0; i < 6; ++i) {  // the first, the wanted one and those with something unread come whole
-    EXPECT_EQ(again[i].digest, first[i].digest) << i;
-    EXPECT_EQ(again[i].digest_only, i == 4) << i;
-    EXPECT_EQ(again[i].body, again[i].digest_only ? "" : first[i].body) << i;
-  }
-  ASSERT_TRUE(refresh(session));
-  EXPECT_FALSE(pages_->all[0].records[4].digest_only);
 }
 
 TEST_P(SessionContract, UnchangedAndExpiredCursorsAreToldApart) {
