@@ -12,7 +12,7 @@ namespace {
 const std::filesystem::path kSource = DRIFTD_SOURCE_DIR;
 
 TEST(CorpusApart, NothingIsMissedAndNoMoreCriesThanBefore) {
-  constexpr int kCried = 35;
+  constexpr int kCried = 10, kMissed = 2;  ///< missed: unknown instead of a drift
   struct Row {
     int clean = 0, cried = 0, twins = 0, missed = 0, elsewhere = 0;
   };
@@ -22,7 +22,7 @@ TEST(CorpusApart, NothingIsMissedAndNoMoreCriesThanBefore) {
     if (entry.path().extension() == ".json") files.push_back(entry.path());
   }
   std::sort(files.begin(), files.end());
-  int cried = 0, pairs = 0;
+  int cried = 0, missed = 0, pairs = 0;
   for (const auto& file : files) {
     const Value root = load(file);
     Row& row = table[file.stem().string()];
@@ -44,6 +44,8 @@ TEST(CorpusApart, NothingIsMissedAndNoMoreCriesThanBefore) {
       }
       ++row.twins;
       row.missed += found.changes.empty() ? 1 : 0;
+      missed += found.changes.empty() ? 1 : 0;
+      EXPECT_FALSE(found.changes.empty() && found.unknown.empty()) << "equal: " << name;
       if (found.changes.empty()) std::cout << "MISSED " << name;
       if (!found.changes.empty() && verdict(found) != text(pair, "is")) {
         ++row.elsewhere;
@@ -57,6 +59,7 @@ TEST(CorpusApart, NothingIsMissedAndNoMoreCriesThanBefore) {
   }
   std::cout << cried << " of " << pairs << " cried\n";
   EXPECT_LE(cried, kCried);
+  EXPECT_LE(missed, kMissed);
 }
 
 }  // namespace

@@ -181,7 +181,7 @@ class Tester final : public Instance {
     r.version = locked_version_of(i);
     r.schema_revision = 2;
     r.external_name = "uuid-" + r.id;
-    if (i % 2 == 1) r.unread.push_back({"owner", DRIFTD_DENIED, "may not see owners"});
+    if (i < 3) r.unread.push_back({"owner", DRIFTD_DENIED, "may not see owners"});
     r.metadata["note"] = "n";
     return call.emit(r);
   }
