@@ -149,6 +149,9 @@ Task<Result<Ledger::ApplyResult>> Ledger::Page::commit(std::uint32_t run) {
     if (!judgement.dropped) {
       ledger_.update_index(judgement.next, run, !judgement.unknown.empty(), asked);
       ledger_.note_version(judgement.next.id, judgement.next.version);
+      const auto* seen = std::get_if<core::Present>(&readings_[i].outcome);
+      if (seen != nullptr && !(seen->observation.digest == judgement.next.digest))
+        ledger_.restless_.insert(judgement.next.id);  // the same record will not be settled the next time either
     }
     for (const auto& transition : judgement.transitions) {
       if (!transition.from) metrics.drift_detected(name, transition.drift.cls);

@@ -95,6 +95,16 @@ TEST_F(DigestRecords, AnExpiringDecisionAsksForItsRecordOnly) {
   EXPECT_TRUE(report_.complete()) << reasons();
 }
 
+TEST_F(DigestRecords, ARecordThatIsNeverSettledIsAskedForAlone) {
+  settled_baseline();
+  line_->world->resources[thing(7)] = "no JSON";
+  refresh();
+  EXPECT_THAT(reasons(), testing::HasSubstr("unreadable body"));
+  refresh();
+  EXPECT_EQ(digests(), 28u);
+  EXPECT_THAT(reasons(), testing::HasSubstr("unreadable body"));
+}
+
 TEST_F(DigestRecords, AfterAFailedCycleEverythingComesWholeOnce) {
   settled_baseline();
   line_->world->refresh_fails = Error{Code::unavailable, "cut"};
