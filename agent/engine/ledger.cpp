@@ -116,11 +116,13 @@ bool Ledger::settle(const core::Observation& seen, std::uint32_t run, Moment::Mo
   Index::Entry* entry = index_.find(seen.id);
   if (entry == nullptr) return false;
   entry->run = run;
+  // what of it is unknown is not stored, so this process has to find it out once
+  const bool is_news = !seen.unread.empty() && entry->asked == 0;
   const std::uint64_t now = std::max<std::uint64_t>(entry->asked, Index::ticks(asked));
   entry->asked = now;
   const bool same = entry->digest == seen.digest;
   if (same) note_version(seen.id, seen.version);
-  return entry->present && !entry->attention && same &&
+  return entry->present && !entry->attention && same && !is_news &&
          entry->generation == static_cast<std::uint32_t>(generation(seen.id));
 }
 

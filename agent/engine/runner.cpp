@@ -149,6 +149,7 @@ Task<CycleReport> Runner::refresh(bool full) {
   schedule.record_cycle(start, end.mono, report.status ? Schedule::Outcome::succeeded : failed);
   context_->metrics.observe_refresh(ledger_.spec().name, end.mono - start, report.status.has_value());
   context_->metrics.records(ledger_.spec().name, report.received, report.settled);
+  if (report.status && report.unchanged) report.coverage = history_.coverage();
   co_return report;
 }
 

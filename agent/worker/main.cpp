@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "base/memory.hpp"
 #include "worker/jail.hpp"
 #include "worker/provider_host.hpp"
 
@@ -27,6 +28,7 @@ int main(int argc, char** argv) {
     std::fputs("driftd-provider-host is started by driftd, not by hand\n", stderr);
     return 2;
   }
+  limit_heap_growth();
   const int fd = std::atoi(argv[1]);
   const auto stripped = worker::strip_process(fd, static_cast<pid_t>(std::atol(argv[2])));
   if (!stripped) {

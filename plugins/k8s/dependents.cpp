@@ -44,7 +44,7 @@ void Watcher::emit_releases(sdk::Call& call) {
   for (const auto& [space, name] : std::exchange(releases_, {})) {
     releases_.emplace(space, name);
     Resource one = *secrets;
-    one.label_selector += ",name=" + name;
+    one.label_selector += (one.label_selector.empty() ? "owner=helm,name=" : ",owner=helm,name=") + name;
     HelmReleases found;
     const std::int64_t sent = call.now_ns();
     lister_.list(call, one, space, [&](const Lister::Listed& listed) { found.add(listed.object); });

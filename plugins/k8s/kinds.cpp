@@ -108,7 +108,7 @@ std::vector<Resource> known_resources(const Settings& settings) {
       {"daemon_set", apps, "daemonsets", "DaemonSet", true, {}, {}, nullptr, {}}};
   add_of_namespaces(out);
   for (auto& resource : of_cluster()) out.push_back(std::move(resource));
-  out.push_back({kHelmRelease, core, "secrets", "Secret", true, "type=" + helm, "owner=helm", nullptr, {}});
+  out.push_back({kHelmRelease, core, "secrets", "Secret", true, "type=" + helm, "", nullptr, {}});
   std::erase_if(out, [&](const Resource& resource) { return is_of_cluster_only(resource, settings); });
   for (auto& resource : out) {
     const auto chosen = settings.selectors.find(resource.kind);

@@ -71,6 +71,7 @@ void map_body(const Resource& resource, const json& object, json whole, const Se
   if (kind == "service") map_service(object, settings, to.body, to.status);
   if (kind == "endpoint_slice") map_endpoint_slice(object, to.body, to.status);
   if (kind == "ingress") map_ingress(object, to.body);
+  if (kind == "mutating_webhook_configuration") add_order(list(object, {"webhooks"}), "webhook_order", to.body);
   if (kind == kJob) add_init_order(find(object, {"spec", "template", "spec"}), to.body);
   if (kind == kCronJob) add_init_order(find(object, {"spec", "jobTemplate", "spec", "template", "spec"}), to.body);
   add_rest(resource, std::move(whole), to.body, to.record);

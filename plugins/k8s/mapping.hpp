@@ -52,6 +52,8 @@ void map_workload(const nlohmann::json& object, const Settings& settings, nlohma
 /// Adds `init_order`, the names of a pod's init containers in the order in which they run, if there are several. The
 /// API calls them a map by name.
 void add_init_order(const nlohmann::json& pod, nlohmann::json& body);
+/// Adds the names of such elements in their order, if there are several.
+void add_order(const nlohmann::json& elements, const char* attribute, nlohmann::json& body);
 /// A custom kind: the members of its `spec` and those beside it, or the fields that the settings name. `whole` is that
 /// of whole_of().
 void map_custom(const Resource& resource, const nlohmann::json& object, nlohmann::json whole, const Parts& to);

@@ -65,7 +65,18 @@ std::uint64_t Reader::list(sdk::Call& call, const Resource& resource) {
 std::uint64_t Reader::list_releases(sdk::Call& call, const Resource& resource, const std::string& space) {
   HelmReleases releases;
   const std::int64_t sent = call.now_ns();
-  const auto on_object = [&](const Lister::Listed& listed) { releases.add(listed.object); };
+  const auto on_object = [&](const Lister::Listed& listed) {
+    if (!release_id(listed.object).empty()) return releases.add(listed.object);
+    const std::string id =
+        text(listed.object, {"metadata", "namespace"}) + "/" + text(listed.object, {"metadata", "name"});
+    call.diag({DRIFTD_CORRUPT,
+               kHelmRelease,
+               id,
+               {},
+               "the Secret " + id +
+                   " has the type of a Helm release, but not its labels: it is compared neither as one "
+                   "nor as a Secret"});
+  };
   versions_[version_key(resource, space)] = lister_.list(call, resource, space, on_object);
   std::vector<sdk::Diagnostic> diagnostics;
   std::uint64_t count = 0;
@@ -205,7 +216,7 @@ bool Reader::read_object(sdk::Call& call, const sdk::Identity& id, const Resourc
 
 bool Reader::read_release(sdk::Call& call, const Resource& resource, const Place& place) {
   Resource one = resource;
-  one.label_selector += ",name=" + place.name;
+  one.label_selector += (one.label_selector.empty() ? "owner=helm,name=" : ",owner=helm,name=") + place.name;
   HelmReleases releases;
   const std::int64_t sent = call.now_ns();
   lister_.list(call, one, place.space, [&](const Lister::Listed& listed) { releases.add(listed.object); });

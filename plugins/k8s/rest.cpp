@@ -137,12 +137,12 @@ bool has_twin_sources(const json& container) {
 /// Makes a list of environment variables, of which two have one name, an object: `A`, `A#2`. In a list the agent would
 /// judge by the name `env`, not by that of the variable, whether a value may be shown.
 void name_variables(json& env) {
-  std::map<std::string, int> times;
   json out = json::object();
   for (const auto& variable : env) {
     const std::string name = text(variable, {"name"});
-    const int time = ++times[name];
-    if (name.empty() || !out.emplace(time == 1 ? name : name + "#" + std::to_string(time), variable).second) return;
+    std::string shown = name;
+    for (int time = 2; out.contains(shown); ++time) shown = name + "#" + std::to_string(time);
+    out[shown] = variable;
   }
   env = std::move(out);
 }

@@ -192,11 +192,13 @@ void add_replicas(const json& object, const Settings& settings, json& body, json
 
 }  // namespace
 
-void add_init_order(const json& pod, json& body) {
+void add_order(const json& elements, const char* attribute, json& body) {
   json order = json::array();
-  for (const auto& container : list(pod, {"initContainers"})) order.push_back(text(container, {"name"}));
-  if (order.size() > 1) body["init_order"] = std::move(order);
+  for (const auto& element : elements) order.push_back(text(element, {"name"}));
+  if (order.size() > 1) body[attribute] = std::move(order);
 }
+
+void add_init_order(const json& pod, json& body) { add_order(list(pod, {"initContainers"}), "init_order", body); }
 
 void map_workload(const json& object, const Settings& settings, json& body, json& status, sdk::Record& record) {
   const json& spec = find(object, {"spec"});

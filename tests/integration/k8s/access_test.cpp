@@ -68,6 +68,18 @@ TEST_F(K8sAccess, AnExecCredentialThatExpiredOrIsNoneIsNotUsedAndNotShown) {
 
 /// A second cluster whose resourceVersions are higher than those of the first, and a relay that leads to one of the
 /// two.
+/// The list of Secrets leaves out Helm's by their type, so what only looks like one of them must be named.
+TEST_F(K8sAccess, ASecretOfHelmsTypeThatIsNoReleaseIsNamed) {
+  const std::string space = fresh_namespace();
+  kube().create(secrets(space), {{"metadata", {{"name", "hidden"}}}, {"type", "helm.sh/release.v1"}});
+  ProviderProbe k8s = probe(with(kube().settings({space}), {{"include", {"secret", "helm_release"}}}));
+  const Collected got = k8s.refresh();
+  ASSERT_EQ(got.status, DRIFTD_OK) << render(got);
+  ASSERT_FALSE(got.diagnostics.empty());
+  EXPECT_EQ(got.diagnostics[0].kind, "helm_release");
+  EXPECT_THAT(got.diagnostics[0].text, HasSubstr(space + "/hidden has the type of a Helm release"));
+}
+
 struct K8sAnotherCluster : K8sAccess {
   KubeServer other;
   Relay relay{kube().port()};

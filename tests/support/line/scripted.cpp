@@ -59,7 +59,7 @@ void ScriptedSession::leave_out_known(const core::RefreshRequest& request, core:
     const auto found = sent_.find(record.id);
     const bool known = found != sent_.end() && found->second == record.digest;
     sent_[record.id] = record.digest;
-    if (!request.digests || wanted || first || !known) continue;
+    if (!request.digests || wanted || first || !known || !record.unread.empty()) continue;
     core::Observation only;
     only.id = record.id;
     only.version = record.version;

@@ -37,5 +37,35 @@ TEST_F(WatchedUnread, LowersTheCoverageAndRaisesItAgain) {
   EXPECT_THAT(line_->drifts(), testing::IsEmpty());
 }
 
+TEST_F(EngineOnTheStore, WhatIsUnreadStaysUnknownInTheNextCycleAndInTheNextProcess) {
+  baseline();
+  line_->world->unread[thing(3)] = {"partitions", Code::denied, "no right"};
+  line_->world->resources[thing(3)] = "{}";
+  const auto expect_unknown = [&] {
+    refresh();
+    ASSERT_EQ(report_.coverage.size(), 1u);
+    EXPECT_EQ(report_.coverage[0].unknown, 1);
+    EXPECT_THAT(reasons(), testing::HasSubstr("no right"));
+  };
+  expect_unknown();
+  expect_unknown();
+  restart();
+  expect_unknown();
+  expect_unknown();
+}
+
+TEST_F(EngineOnTheStore, ACycleThatFoundNothingChangedTellsTheCoverageOfTheLastList) {
+  line_->world->cursors = true;
+  baseline();
+  line_->world->unread[thing(3)] = {"partitions", Code::denied, "no right"};
+  line_->world->resources[thing(3)] = "{}";
+  refresh();
+  line_->world->always_unchanged = true;
+  const engine::CycleReport report = line_->refresh(false);
+  ASSERT_TRUE(report.unchanged);
+  ASSERT_EQ(report.coverage.size(), 1u);
+  EXPECT_EQ(report.coverage[0].unknown, 1);
+}
+
 }  // namespace
 }  // namespace driftd::test

@@ -114,6 +114,9 @@ TEST(K8sCanary, NoFreeFormValueOfWhatIsNewLeaves) {
   pod["containers"][0]["env"].push_back({{"name", "X"}, {"value", "canary"}});
   for (const char* kind : {"deployment", "job"})
     EXPECT_THAT(leaving(kind, object), Not(HasSubstr("canary"))) << kind << ": X stands twice";
+  pod["containers"][0]["env"].push_back({{"name", "X#2"}, {"value", "canary"}});
+  for (const char* kind : {"deployment", "job"})
+    EXPECT_THAT(leaving(kind, object), Not(HasSubstr("canary"))) << kind << ": X#2 is the name of a variable, too";
   EXPECT_THAT(leaving("storage_class", {{"parameters", {{"x", "canary"}}}}), Not(HasSubstr("canary")));
   const json header = {{"set", json::array({{{"name", "X"}, {"value", "canary"}}})}};
   const json filter = {{"type", "RequestHeaderModifier"}, {"requestHeaderModifier", header}};

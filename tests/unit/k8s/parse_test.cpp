@@ -197,7 +197,7 @@ TEST(K8sKinds, NameTheirPathsRightsAndIds) {
   EXPECT_EQ(secret.right("list", "prod"), "list secrets in namespace prod");
   EXPECT_EQ(secret.right("watch", ""), "watch secrets in all namespaces");
   EXPECT_EQ(all[5].right("get", "prod"), "get deployments.apps in namespace prod");
-  EXPECT_EQ(all.back().label_selector, "owner=helm,team=a");
+  EXPECT_EQ(all.back().label_selector, "team=a");
   const Custom custom{"policy", "", "Budget", {}};
   const Resource object{"object", "/apis/policy/v1", "budgets", "Budget", true, {}, {}, &custom, {}};
   EXPECT_EQ(object.id("prod", "x"), "Budget.policy/prod/x");

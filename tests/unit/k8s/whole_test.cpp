@@ -258,6 +258,11 @@ TEST(K8sWhole, WhatANamedAttributeWouldHideIsComparedWhole) {
     return body_of("cron_job", {{"spec", {{"jobTemplate", {{"spec", job.at("spec")}}}}}});
   };
   EXPECT_NE(cron(first("a", "b")), cron(first("b", "a")));
+  const auto hooks = [](const char* one, const char* two) {
+    return json{{"webhooks", json::array({{{"name", one}}, {{"name", two}}})}};
+  };
+  const char* mutating = "mutating_webhook_configuration";
+  EXPECT_NE(body_of(mutating, hooks("a", "b")), body_of(mutating, hooks("b", "a"))) << "they are called in this order";
 }
 
 TEST(K8sWhole, AClaimOfAStatefulSetIsComparedWhole) {
