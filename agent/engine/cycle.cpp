@@ -50,7 +50,8 @@ Task<CycleReport> Cycle::run(std::string cursor, std::chrono::milliseconds deadl
   if (request.digests) request.whole = std::move(*whole);
   auto handler = [this](core::RecordPage page) { return process_page(std::move(page)); };
   const auto outcome = co_await session_.refresh(std::move(request), handler);
-  if (needs_records_) co_return report(fail(outcome.error()));
+  if (needs_records_)
+    co_return report(fail(outcome ? Error{Code::unavailable, "records came as digests alone"} : outcome.error()));
   if (outcome && outcome->unchanged) {
     CycleReport out = report(Status{});
     out.unchanged = true;
