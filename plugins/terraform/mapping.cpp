@@ -118,7 +118,8 @@ sdk::Record output_record(const Reading& reading, const std::string& name, const
   if (type != output.end()) body["type"] = type->is_string() ? *type : json(render(*type));
   fit(out, std::move(body));
   const auto sensitive = output.find("sensitive");
-  if ((sensitive != output.end() && *sensitive == true) || secret_name(name)) out.sensitive.push_back("value");
+  const bool open = sensitive == output.end() || sensitive->is_null() || *sensitive == false;
+  if (!open || secret_name(name)) out.sensitive.push_back("value");
   return out;
 }
 

@@ -145,6 +145,8 @@ class Search {
         const json* value = marked_value(attributes_, steps);
         if (value != nullptr && telling(*value)) marked_.push_back(value);
       }
+    } else if (!marks_.is_null()) {
+      add({});  // marks that cannot be read
     }
     for (const auto& [name, value] : attributes_.items()) {
       if (!value.is_null() && secret_of_type(instance_.type, name)) out_.push_back(child_path({}, name));
@@ -216,7 +218,9 @@ class TextSearch {
   }
   void read_marks() {
     const char* at = instance_.sensitive.data();
-    if (instance_.sensitive.empty() || *at != '[' || *behind_blanks(at + 1) == ']') return;
+    if (instance_.sensitive.empty() || *at == 'n') return;
+    if (*at != '[') return add_all();  // marks that cannot be read
+    if (*behind_blanks(at + 1) == ']') return;
     for (const auto& steps : parse_tree(instance_.sensitive, common::kMaxNesting)) {
       const std::string path = marked_path(steps);
       if (!path.empty()) out_.push_back(path);

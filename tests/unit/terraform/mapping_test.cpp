@@ -45,6 +45,16 @@ TEST(TerraformMapping, AMarkOfTheWholeObjectMakesEveryAttributeSensitive) {
   EXPECT_THAT(seen.record("instance").sensitive, ElementsAre("a", "b"));
 }
 
+TEST(TerraformMapping, MarksThatCannotBeReadHideEverythingTheyMayMean) {
+  for (const char* marks : {R"({"region":true})", R"("region")", "1"}) {
+    const auto seen = read(
+        state_with(R"({"attributes":{"region":"a","size":"b"},"sensitive_attributes":)" + std::string(marks) + "}"));
+    EXPECT_THAT(seen.record("instance").sensitive, UnorderedElementsAre("region", "size")) << marks;
+  }
+  const auto none = read(state_with(R"({"attributes":{"region":"a"},"sensitive_attributes":null})"));
+  EXPECT_THAT(none.record("instance").sensitive, IsEmpty());
+}
+
 TEST(TerraformMapping, AMarkThroughASetMakesTheWholeSetSensitive) {
   const auto seen = read(state_with(R"({"attributes":{"rules":[{"k":"v"}]},"sensitive_attributes":[[
       {"type":"get_attr","value":"rules"},{"type":"index","value":{"value":{"k":"v"},"type":["object",{"k":"string"}]}}]]})"));
