@@ -9,6 +9,7 @@
 #include "k8s/kinds.hpp"
 #include "k8s/list_splitter.hpp"
 #include "k8s/mapping.hpp"
+#include "k8s/outline.hpp"
 #include "k8s/registration.hpp"
 #include "k8s/settings.hpp"
 
@@ -57,9 +58,10 @@ const k8s::Settings& settings() {
 /// Whatever a tenant wrote, the body is JSON that the host reads, or is refused in words.
 void judged(const sdk::Record& record) { (void)core::parse(record.body, core::kBodyLimits); }
 
-void map(const Json& object) {
+/// `cut`: why the object is not whole, as the lister says it.
+void map(const Json& object, const std::string& cut) {
   for (const auto& resource : k8s::known_resources(settings())) {
-    if (resource.kind != k8s::kHelmRelease) judged(k8s::map_object(resource, object, settings()));
+    if (resource.kind != k8s::kHelmRelease) judged(k8s::map_or_unreadable(resource, object, cut, settings()));
   }
   (void)k8s::last_writer(object);
 }
@@ -89,8 +91,8 @@ void helm(std::string_view text) {
 
 void listing(std::string_view text) {
   const auto take = [](const std::string& one) {
-    const Json object = Json::parse(one, nullptr, false);
-    if (object.is_object()) map(object);
+    const common::BoundedJson object = k8s::parse_object(one);
+    if (object.value.is_object()) map(object.value, object.cut ? object.why : std::string());
   };
   try {
     k8s::ItemSplitter splitter(take, 1u << 20);
