@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // pg_hba.conf and pg_ident.conf: each file is one record, because the order of its rules is part of what it means.
 #include <arpa/inet.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -82,13 +84,7 @@ void put_error(const Fields& row, json& rule) {
   rule["line"] = parse_cell(row.text("line"));
 }
 
-std::uint64_t fnv(std::string_view text) {
-  std::uint64_t out = 14695981039346656037ULL;
-  for (const unsigned char c : text) out = (out ^ c) * 1099511628211ULL;
-  return out;
-}
-
-/// A name for a rule that stays when the rule moves; two equal rules are told apart by the caller.
+/// Returns a name for a rule that does not depend on its place in the file. Equal rules have the same name.
 std::string name_of_rule(const json& rule) {
   constexpr std::size_t kShown = 200;
   std::string out;
@@ -99,7 +95,7 @@ std::string name_of_rule(const json& rule) {
     out += (out.empty() ? "" : " ") + (shown.is_string() ? shown.get<std::string>() : shown.dump());
   }
   if (out.size() <= kShown) return out;
-  return std::to_string(fnv(out)) + " " + rule.value("method", "");
+  return std::to_string(XXH3_64bits(out.data(), out.size())) + " " + rule.value("method", "");
 }
 
 /// Puts the options of a rule in `rule`, and those that are secrets in `secrets`, under the rule's name: digests in the

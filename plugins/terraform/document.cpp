@@ -37,8 +37,7 @@ class Walk {
   /// Returns the next byte that is not white space, 0 at the end of the text.
   char next() {
     for (;;) {
-      const char* at = window_.at();
-      while (*at == ' ' || *at == '\n' || *at == '\r' || *at == '\t') ++at;
+      const char* at = behind_blanks(window_.at());
       window_.move_to(at);
       if (at < window_.end()) return *at == '\0' ? '\1' : *at;
       if (window_.last()) return '\0';

@@ -70,11 +70,6 @@ const char* end_of_number(const char* at) {
   return std::isfinite(std::strtod(std::string(from, at).c_str(), nullptr)) ? at : nullptr;
 }
 
-const char* end_of_blanks(const char* at) {
-  while (*at == ' ' || *at == '\n' || *at == '\r' || *at == '\t') ++at;
-  return at;
-}
-
 /// Finds the end of the text whose first byte is at `at`. Returns null if it is not valid, or ends with `end`; then
 /// `at` is moved to the place.
 const char* end_of_text(const char*& at, const char* end, bool last, bool& escaped) {
@@ -108,6 +103,11 @@ const char* end_of_plain(const char* at) {
     while (static_cast<unsigned char>(*at) >= 0x20 && *at != '"' && *at != '\\') ++at;
     return at;
   }
+}
+
+const char* behind_blanks(const char* at) {
+  while (*at == ' ' || *at == '\n' || *at == '\r' || *at == '\t') ++at;
+  return at;
 }
 
 void Scanner::begin() {
@@ -159,16 +159,25 @@ void Scanner::note_key(std::string_view key, bool escaped, const char* begin) {
   if (key.empty()) traits_.unordered = true;  // size 0 says that there is no key yet
 }
 
-Scanner::Result Scanner::key(const char*& at, const Text& text) {
-  bool escaped = false;
+/// Reads the text in quotes at `at`. `quoted` becomes what stands between the quotes.
+Scanner::Result Scanner::quoted(const char*& at, const Text& text, std::string_view& quoted, bool& escaped) {
   const char* from = at + 1;
   const char* to = end_of_text(from, text.end, text.last, escaped);
   if (to == nullptr) {
     if (from < text.end || text.last) at = from;
     return stop(from, text, "a text with a control character or a bad escape");
   }
-  if (text.begin != nullptr) note_key({at + 1, static_cast<std::size_t>(to - at - 1)}, escaped, text.begin);
+  quoted = {at + 1, static_cast<std::size_t>(to - at - 1)};
   at = to + 1;
+  return Result::value;
+}
+
+Scanner::Result Scanner::key(const char*& at, const Text& text) {
+  bool escaped = false;
+  std::string_view name;
+  const Result out = quoted(at, text, name, escaped);
+  if (out != Result::value) return out;
+  if (text.begin != nullptr) note_key(name, escaped, text.begin);
   next_ = Next::colon;
   return Result::value;
 }
@@ -184,14 +193,8 @@ Scanner::Result Scanner::literal(const char*& at, const Text& text, std::string_
 Scanner::Result Scanner::scalar(const char*& at, const Text& text) {
   if (*at == '"') {
     bool escaped = false;
-    const char* from = at + 1;
-    const char* to = end_of_text(from, text.end, text.last, escaped);
-    if (to == nullptr) {
-      if (from < text.end || text.last) at = from;
-      return stop(from, text, "a text with a control character or a bad escape");
-    }
-    at = to + 1;
-    return Result::value;
+    std::string_view ignored;
+    return quoted(at, text, ignored, escaped);
   }
   if (*at == 't') return literal(at, text, "true");
   if (*at == 'f') return literal(at, text, "false");
@@ -226,7 +229,7 @@ Scanner::Result Scanner::run(const char* begin, const char*& at, const char* end
   const Text text{begin, end, last};
   while (next_ != Next::nothing) {
     if (static_cast<unsigned char>(*at) <= ' ') {
-      const char* to = end_of_blanks(at);
+      const char* to = behind_blanks(at);
       if (to != at) traits_.blanks = true;
       at = to;
       if (at >= end) return stop(at, text, "");

@@ -59,6 +59,7 @@ class Scanner {
   void open(bool object);
   void close();
   Result value(const char*& at, const Text& text);
+  Result quoted(const char*& at, const Text& text, std::string_view& quoted, bool& escaped);
   Result key(const char*& at, const Text& text);
   Result scalar(const char*& at, const Text& text);
   Result literal(const char*& at, const Text& text, std::string_view word);
@@ -74,6 +75,8 @@ class Scanner {
   const char* expected_ = "";
 };
 
+/// Returns the first byte at or behind `at` that is not white space between tokens.
+const char* behind_blanks(const char* at);
 /// Returns the first `"`, `\` or control character at or behind `at`.
 const char* end_of_plain(const char* at);
 

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "driftd/sdk/types.hpp"
-#include "terraform/scanner.hpp"
 
 namespace driftd::terraform {
 namespace {
@@ -32,11 +31,6 @@ const char* look_for_twice(const char* at, bool& twice) {
 }
 
 }  // namespace
-
-const char* behind_blanks(const char* at) {
-  while (*at == ' ' || *at == '\n' || *at == '\r' || *at == '\t') ++at;
-  return at;
-}
 
 const char* end_of_value(const char* at) {
   if (*at == '"') return end_of_quoted(at);

@@ -5,13 +5,12 @@
 #include <string_view>
 
 #include "terraform/document.hpp"
+#include "terraform/scanner.hpp"
 
 namespace driftd::terraform {
 
 // Walks over JSON text that a Scanner accepted. They check nothing, and read up to kPadding bytes behind the text.
 
-/// Returns the first byte at or behind `at` that is not white space.
-const char* behind_blanks(const char* at);
 /// Returns the end of the value at `at`.
 const char* end_of_value(const char* at);
 
