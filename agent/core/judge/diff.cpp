@@ -44,12 +44,15 @@ Glob Walk::glob_of(const std::string& text) {
   return glob ? std::move(*glob) : Glob::parse_path("**").value();
 }
 
-void Walk::compare_members(const Path& path, const Value& before, const Value& after) {
+void Walk::compare_members(const Path& path, const Value& old_members, const Value& new_members) {
+  const auto old_gathered = forms_.gathered(path, old_members), new_gathered = forms_.gathered(path, new_members);
+  const Value& before = old_gathered ? *old_gathered : old_members;
+  const Value& after = new_gathered ? *new_gathered : new_members;
   const bool second = schema_.dialect() > 1;
   const bool fold_names = second && schema_.rule(path).fold_names;
   if (fold_names && !Forms::has_twin_names(before) && !Forms::has_twin_names(after))
     return compare_folded_members(path, before, after);
-  const bool open = second && schema_.rule(path).open;
+  const AttributeRule* open = second && schema_.rule(path).may_open() ? &schema_.rule(path) : nullptr;
   const Value::Object &olds = *before.object(), &news = *after.object();
   auto left = olds.begin();
   auto right = news.begin();
@@ -57,7 +60,7 @@ void Walk::compare_members(const Path& path, const Value& before, const Value& a
     const int order = left == olds.end() ? 1 : right == news.end() ? -1 : left->first.compare(right->first);
     const Sides sides{order <= 0 ? &left->second : nullptr, order >= 0 ? &right->second : nullptr};
     const std::string& name = order <= 0 ? left->first : right->first;
-    const bool compared = order <= 0 || !open;
+    const bool compared = order <= 0 || open == nullptr || !open->allows(name);
     if (compared && !same_at_sight(sides)) compare_attribute(path.child(name), sides, {&before, &after});
     if (order <= 0) ++left;
     if (order >= 0) ++right;
@@ -71,8 +74,9 @@ bool Walk::same_at_sight(const Sides& sides) const {
 void Walk::compare_folded_members(const Path& path, const Value& before, const Value& after) {
   std::map<std::string, std::pair<std::string_view, Sides>> members;
   for (const auto& [name, member] : *before.object()) members[types::lower(name)] = {name, {&member, nullptr}};
-  const bool open = options_.declared_only || schema_.rule(path).open;
+  const AttributeRule& rule = schema_.rule(path);
   for (const auto& [name, member] : *after.object()) {
+    const bool open = options_.declared_only || rule.allows(name);
     if (open && !members.contains(types::lower(name))) continue;
     auto& [shown, sides] = members[types::lower(name)];
     if (sides.before == nullptr) shown = name;
@@ -95,7 +99,26 @@ void Walk::compare_attribute(const Path& path, Sides sides, const Sides& owners)
   if (const auto reason = newly_known(path, rule, sides, owners); !reason.empty())
     return fill(path, sides, rule, reason);
   sides = {forms_.effective(rule, sides.before, owners.before), forms_.effective(rule, sides.after, owners.after)};
-  compare(path, rule, sides);
+  if (const auto reason = tolerated(path, rule, sides, owners); !reason.empty())
+    return rule.at_least ? fill(path, sides, rule, reason) : equal(path, sides, rule, reason);
+  compare_beside(path, rule, sides, owners);
+}
+
+void Walk::compare_beside(const Path& path, const AttributeRule& rule, const Sides& sides, const Sides& owners) {
+  const auto* variant = Forms::variant(rule, owners.before);
+  const auto* other = Forms::variant(rule, owners.after);
+  if (variant != nullptr && other != nullptr && variant->is_volatile && other->is_volatile)
+    return suppress(path, sides, rule, "volatile, as " + rule.rule_by->of + " says");
+  const auto meant = [&](const Value* value, const Value* owner) {
+    return value == nullptr ? std::nullopt : forms_.beside(rule, *value, owner);
+  };
+  const auto before = meant(sides.before, owners.before), after = meant(sides.after, owners.after);
+  if (!before && !after) return compare(path, rule, sides);
+  const Sides read{before ? &*before : sides.before, after ? &*after : sides.after};
+  const auto inner = apart([&] { compare(path, rule, read); });
+  if (!inner) return report_change(path, rule, sides);  // with the values as they are, not as they are read
+  append(out_, *inner);
+  equal(path, sides, rule, "the same beside the other members");
 }
 
 std::string Walk::newly_known(const Path& path, const AttributeRule& rule, const Sides& sides,

@@ -4,11 +4,15 @@
 #include <map>
 
 #include "core/judge/walk.hpp"
+#include "core/value/types.hpp"
 
 namespace driftd::core {
 namespace {
 
 constexpr std::size_t kMaxPairs = 100'000;  ///< pairs of elements in one comparison of two bodies
+
+/// Returns the text by which `open` names an element of a list without keys: only a scalar has one.
+std::string name_of_element(const Value& element) { return types::scalar_text(element).value_or(""); }
 
 }  // namespace
 
@@ -62,7 +66,8 @@ std::optional<Difference> Walk::match(const Path& path, const AttributeRule& rul
   const bool multiset =
       rule.collection == Collection::multiset || (rule.collection == Collection::map_by_keys && !rule.ordered);
   if (!set && !multiset) return match_in_order(path, rule, left, right);
-  if (multiset && (rule.open ? left.size() > right.size() : left.size() != right.size())) return std::nullopt;
+  const bool may_open = rule.may_open();
+  if (multiset && (may_open ? left.size() > right.size() : left.size() != right.size())) return std::nullopt;
   std::multimap<std::string, std::size_t> candidates;
   for (std::size_t i = 0; i < right.size(); ++i) candidates.emplace(forms_.coarse(path, i, right[i]), i);
   std::vector<bool> taken(right.size());
@@ -85,23 +90,28 @@ std::optional<Difference> Walk::match(const Path& path, const AttributeRule& rul
     }
     if (!found) return std::nullopt;
   }
-  const bool all = rule.open || std::find(taken.begin(), taken.end(), false) == taken.end();
-  return all ? std::optional(std::move(out)) : std::nullopt;
+  for (std::size_t i = 0; i < right.size(); ++i) {
+    if (!taken[i] && !rule.allows(name_of_element(right[i]))) return std::nullopt;
+  }
+  return out;
 }
 
 std::optional<Difference> Walk::match_in_order(const Path& path, const AttributeRule& rule, const Value::Array& left,
                                                const Value::Array& right) {
-  if (rule.open ? left.size() > right.size() : left.size() != right.size()) return std::nullopt;
+  if (rule.may_open() ? left.size() > right.size() : left.size() != right.size()) return std::nullopt;
   Difference out;
   std::size_t at = 0;
   for (std::size_t i = 0; i < left.size(); ++i) {
     std::optional<Difference> inner;
     for (; at < right.size() && !inner; ++at) {
       inner = same_element(path, left[i], right[at], i);
-      if (!inner && !rule.open) return std::nullopt;
+      if (!inner && !rule.allows(name_of_element(right[at]))) return std::nullopt;
     }
     if (!inner) return std::nullopt;
     append(out, std::move(*inner));
+  }
+  for (; at < right.size(); ++at) {
+    if (!rule.allows(name_of_element(right[at]))) return std::nullopt;
   }
   return out;
 }
@@ -118,7 +128,7 @@ void Walk::compare_elements(const Path& path, const AttributeRule& rule, const F
     compare_element(path, &element, other == right.end() ? nullptr : &other->second);
   }
   for (const auto& [key, element] : right) {
-    if (!left.contains(key) && !rule.open) compare_element(path, nullptr, &element);
+    if (!left.contains(key) && !rule.allows(element.name)) compare_element(path, nullptr, &element);
   }
 }
 

@@ -89,7 +89,9 @@ void split_expected(const Path& path, const Value& value, const Value& body, con
     out.emplace_back(path, value);
     return;
   }
-  for (const auto& [name, member] : *members) split_expected(path.child(name), member, body, schema, out);
+  const auto gathered = Forms(schema).gathered(path, value);
+  for (const auto& [name, member] : gathered ? *gathered->object() : *members)
+    split_expected(path.child(name), member, body, schema, out);
 }
 
 /// Returns each path once, with paths before those that lie below them.

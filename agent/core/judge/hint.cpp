@@ -22,6 +22,12 @@ const std::vector<Amendment>& amendments() {
       {R"(the same but for runs of white space: "trim": "runs")", [](AttributeRule& r) { r.trim_runs = true; }},
       {R"(the same but for a slash at the end: "trim": "slash")", [](AttributeRule& r) { r.trim_slash = true; }},
       {R"(the same but for a dot at the end: "trim": "dot")", [](AttributeRule& r) { r.trim_dot = true; }},
+      {R"(the same but for quotes at the ends: "trim": "quotes")", [](AttributeRule& r) { r.trim_quotes = true; }},
+      {R"(the same characters in another order: "split": "", "collection": "set")",
+       [](AttributeRule& r) {
+         r.split = "";
+         r.collection = Collection::set;
+       }},
       {R"(the same members in another order: "collection": "multiset")",
        [](AttributeRule& r) { r.collection = Collection::multiset; }},
       {R"(the same members but for order and repetition: "collection": "set")",
@@ -38,7 +44,7 @@ constexpr std::array kTypes = {ValueType::string,   ValueType::decimal,  ValueTy
                                ValueType::bytes,    ValueType::duration, ValueType::cidr,    ValueType::host,
                                ValueType::endpoint, ValueType::url,      ValueType::version, ValueType::timestamp,
                                ValueType::pem,      ValueType::cron,     ValueType::base64,  ValueType::yaml,
-                               ValueType::xml};
+                               ValueType::xml,      ValueType::image,    ValueType::sql,     ValueType::hcl};
 
 bool same_under(const AttributeRule& rule, const Value& before, const Value& after) {
   const auto left = normalise(rule, before), right = normalise(rule, after);

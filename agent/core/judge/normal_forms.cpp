@@ -8,6 +8,10 @@
 #include "core/value/types.hpp"
 
 namespace driftd::core {
+
+/// Returns the elements that the list stands for (`expands`), without those that another one covers (`covers`).
+Value::Array elements_meant(const AttributeRule& rule, const Value::Array& elements);  // siblings.cpp
+
 namespace {
 
 void collect_keys(const Value& value, std::set<std::string>& out) {
@@ -72,10 +76,19 @@ std::pair<Path, const Value*> key_place(const AttributeRule& rule, Path at, cons
   return {at.child(name), owner};
 }
 
+/// Returns the first value of the group of `same` that has this value. nullptr if none has it, or if it is the first.
+const Value* first_of_same(const AttributeRule& rule, const Value& value) {
+  for (const auto& group : rule.same) {
+    const auto found = std::find(group.begin(), group.end(), value);
+    if (found != group.end()) return found == group.begin() ? nullptr : &group.front();
+  }
+  return nullptr;
+}
+
 /// Returns true if a difference of such a member need not be a drift, so that elements are paired without it.
 bool is_left_out_of_pairing(const AttributeRule& rule) {
   return rule.computed || rule.write_only || !rule.generated_from.empty() || !rule.masked.empty() ||
-         !rule.hidden.empty() || rule.open;
+         !rule.hidden.empty() || rule.may_open() || rule.at_least || !rule.between.empty();
 }
 
 }  // namespace
@@ -93,15 +106,22 @@ std::string Forms::leaf(const AttributeRule& rule, const Value& value) const {
   if (coarse_ && rule.type == ValueType::version && rule.unit == "declared") return "0";
   auto normal = normalise(rule, value);
   if (normal) return *normal;
+  if (rule.dialect > 1) return "{\"$raw\":" + types::structure(rule, value) + "}";  // with the rule's trim and fold
   static const AttributeRule kPlain;
   return "{\"$raw\":" + normalise(kPlain, value).value_or(render(value)) + "}";
 }
 
-std::string Forms::object(const Path& path, const Value& owner) const {
-  const bool fold_names = schema_.dialect() > 1 && schema_.rule(path).fold_names && !has_twin_names(owner);
+std::string Forms::object(const Path& path, const Value& given) const {
+  const auto whole = gathered(path, given);
+  const Value& owner = whole ? *whole : given;
+  const bool second = schema_.dialect() > 1;
+  const AttributeRule& rule = schema_.rule(path);
+  const bool fold_names = second && rule.fold_names && !has_twin_names(owner);
+  const bool leaves_out = second && coarse_ && rule.may_open();
   std::string out;
   std::map<std::string, std::string> folded;  // names that differ in case alone must meet, so they are sorted again
   for (const auto& [name, member] : *owner.object()) {
+    if (leaves_out && rule.allows(name)) continue;
     auto form = member_form(fold_names ? folded_child(path, name) : path.child(name), member, owner);
     if (!form) continue;
     if (fold_names) {
@@ -137,23 +157,14 @@ std::optional<std::string> Forms::member_form(const Path& path, const Value& mem
   const Value* shown = effective(rule, &member, &owner);
   const Value* usual = default_of(rule, &owner);
   if (shown == nullptr || shown == usual) return std::nullopt;
-  std::string form = of(path, *shown);  // once: twice a level would be 2^depth for a rule like `**`
+  const auto* read = variant(rule, &owner);
+  if (read != nullptr && read->is_volatile) return std::nullopt;
+  const auto meant = beside(rule, *shown, &owner);
+  std::string form = of(path, meant ? *meant : *shown);  // once: twice a level would be 2^depth for a rule like `**`
   if (usual == nullptr) return form;
   const bool own = rule.default_value && usual == &*rule.default_value;
   const bool is_usual = own ? is_default(rule, path, form) : form == of(path, *usual);
   return is_usual ? std::nullopt : std::optional(std::move(form));
-}
-
-const Value* Forms::default_of(const AttributeRule& rule, const Value* owner) const {
-  // a default with members inside one inside one …: 2^depth of them could be rendered
-  const bool too_deep = rendering_default_ > 0 && rule.default_value && rule.default_value->object() != nullptr;
-  if (rule.default_value) return too_deep ? nullptr : &*rule.default_value;
-  if (owner == nullptr) return nullptr;
-  if (!rule.default_of.empty()) return owner->find(rule.default_of);
-  const Value* decides = rule.default_by ? owner->find(rule.default_by->of) : nullptr;
-  const auto text = decides != nullptr ? types::scalar_text(*decides) : Result<std::string>(fail(Code::invalid, ""));
-  const auto found = text ? rule.default_by->values.find(*text) : std::map<std::string, Value>::const_iterator();
-  return text && found != rule.default_by->values.end() ? &found->second : nullptr;
 }
 
 Result<std::optional<Value>> Forms::opened(const AttributeRule& rule, const Value& value) const {
@@ -164,12 +175,17 @@ Result<std::optional<Value>> Forms::opened(const AttributeRule& rule, const Valu
     if (read) return std::optional(*std::move(read));
     return read.error().code == Code::budget ? Result<std::optional<Value>>(fail(read.error())) : std::nullopt;
   }
-  if (!rule.split.empty() && text != nullptr) {
-    DRIFTD_TRY(Value::Array parts, split(*text, rule.split));
-    return std::optional(Value(std::move(parts)));
+  if (const Value* meant = first_of_same(rule, value)) return std::optional(*meant);
+  std::optional<Value> out;
+  if (rule.split && text != nullptr) {
+    DRIFTD_TRY(Value::Array parts, split(*text, *rule.split));
+    out = Value(std::move(parts));
+  } else if (rule.single && value.array() == nullptr) {
+    out = Value(Value::Array{value});
   }
-  if (rule.single && value.array() == nullptr) return std::optional(Value(Value::Array{value}));
-  return std::nullopt;
+  const Value& shown = out ? *out : value;
+  const bool rewrites = shown.array() != nullptr && (!rule.expands.empty() || rule.covers);
+  return rewrites ? std::optional(Value(elements_meant(rule, *shown.array()))) : out;
 }
 
 std::string Forms::default_form(const AttributeRule& rule, const Path& path) const {
@@ -224,7 +240,7 @@ std::string Forms::of(const Path& path, const Value& value) const {
   const Value& shown = read && *read ? **read : value;
   if (shown.object()) return object(path, shown);
   if (const auto* elements = shown.array()) return array(path, rule, *elements);
-  return leaf(rule, value);
+  return leaf(rule, rule.inside ? value : shown);  // a scalar in a text is read with its text
 }
 
 std::string Forms::coarse(const Path& list, std::size_t at, const Value& value) const {
@@ -308,7 +324,7 @@ std::optional<Forms::Keyed> Forms::keyed(const AttributeRule& rule, const Path& 
   Keyed out;
   for (std::size_t i = 0; i < array.size(); ++i) {
     std::string key;
-    Element element{{}, &array[i], i};
+    Element element{{}, {}, &array[i], i};
     for (const auto& name : rule.keys) {
       const auto [child, owner] = key_place(rule, path.child(i), array[i], name);
       const Value* member = owner == nullptr ? nullptr : owner->find(std::get<std::string>(child.segments().back()));
@@ -316,6 +332,7 @@ std::optional<Forms::Keyed> Forms::keyed(const AttributeRule& rule, const Path& 
       const Value* shown = effective(schema_.rule(child), member, owner);
       if (shown == nullptr || shown->object() || shown->array()) return std::nullopt;
       key += of(child, *shown) + ",";
+      if (element.name.empty()) element.name = types::scalar_text(*shown).value_or("");
       element.selector += (element.selector.empty() ? "" : ",") + name + "=" + selector_value(*shown);
     }
     if (!out.emplace(std::move(key), std::move(element)).second) return std::nullopt;

@@ -35,6 +35,13 @@ class Forms {
   /// default. nullptr if there is no value. `owner` is the object of the attribute, on whose members a default may
   /// depend.
   const Value* effective(const AttributeRule& rule, const Value* value, const Value* owner) const;
+  /// Returns what the value means beside the other members of its object: an address with its netmask, a list without
+  /// what it may hold, a value read as another member says. Empty if it means itself.
+  std::optional<Value> beside(const AttributeRule& rule, const Value& value, const Value* owner) const;
+  /// Returns the object with members that count as others (`into`) where they count; empty if it has none.
+  std::optional<Value> gathered(const Path& path, const Value& object) const;
+  /// Returns how another member says that the value is read; nullptr if it says nothing.
+  static const AttributeRule* variant(const AttributeRule& rule, const Value* owner);
   /// Returns what the value is read as: the parts of a text (`split`), a list of one (`single`), the content of a text
   /// (`inside`). Empty if it is read as it is. `budget` if reading it would cost too much.
   Result<std::optional<Value>> opened(const AttributeRule& rule, const Value& value) const;
@@ -63,6 +70,7 @@ class Forms {
 
   struct Element {
     std::string selector;  ///< `name=x`
+    std::string name;      ///< text of the first key
     const Value* value = nullptr;
     std::size_t at = 0;  ///< index in the list
   };

@@ -34,7 +34,7 @@ class Walk {
   /// A path that cannot be parsed covers everything, because unknown must never become a drift.
   static Glob glob_of(const std::string& text);
 
-  void compare_members(const Path& path, const Value& before, const Value& after);
+  void compare_members(const Path& path, const Value& old_members, const Value& new_members);
 
   /// Returns true if both values are the same before they are normalised, and that is all there is to say of them.
   bool same_at_sight(const Sides& sides) const;
@@ -47,6 +47,12 @@ class Walk {
 
   /// Returns why the attribute is filled in instead of compared. Empty if it is compared.
   std::string newly_known(const Path& path, const AttributeRule& rule, const Sides& sides, const Sides& owners) const;
+
+  /// Returns why a number may differ: it only grew (`at_least`), or it is between its bounds. Empty if it may not.
+  std::string tolerated(const Path& path, const AttributeRule& rule, const Sides& sides, const Sides& owners) const;
+
+  /// Compares what the values mean beside the other members of their objects.
+  void compare_beside(const Path& path, const AttributeRule& rule, const Sides& sides, const Sides& owners);
 
   static bool is_generated(const AttributeRule& rule, const Value& value, const Value* owner);
 

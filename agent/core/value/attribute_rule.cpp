@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/value/attribute_rule.hpp"
 
+#include <algorithm>
 #include <tuple>
 
 namespace driftd::core {
@@ -13,25 +14,55 @@ auto reading(const AttributeRule& rule) {
 
 auto second_reading(const AttributeRule& rule) {
   return std::tie(rule.open, rule.ordered, rule.single, rule.inside, rule.fold_names, rule.hollow, rule.trim_runs,
-                  rule.trim_slash, rule.trim_dot, rule.split, rule.words, rule.encoding, rule.unicode);
+                  rule.trim_slash, rule.trim_dot, rule.trim_quotes, rule.prefixes, rule.suffixes, rule.or_types,
+                  rule.split, rule.expands, rule.covers, rule.same, rule.words, rule.encoding, rule.unicode, rule.into,
+                  rule.netmask_of, rule.may_hold, rule.at_least, rule.between);
+}
+
+bool same_variants(const std::optional<RuleBy>& a, const std::optional<RuleBy>& b) {
+  if (!a || !b) return !a && !b;
+  return a->of == b->of && std::equal(a->values.begin(), a->values.end(), b->values.begin(), b->values.end(),
+                                      [](const auto& one, const auto& other) {
+                                        return one.first == other.first &&
+                                               same_interpretation(*one.second, *other.second);
+                                      });
 }
 
 }  // namespace
 
 bool is_document(ValueType type) {
-  return type == ValueType::json || type == ValueType::yaml || type == ValueType::ini || type == ValueType::xml;
+  return type == ValueType::json || type == ValueType::yaml || type == ValueType::ini || type == ValueType::xml ||
+         type == ValueType::hcl;
 }
 
 bool same_interpretation(const AttributeRule& a, const AttributeRule& b) {
-  return reading(a) == reading(b) && second_reading(a) == second_reading(b);
+  return reading(a) == reading(b) && second_reading(a) == second_reading(b) && same_variants(a.rule_by, b.rule_by);
 }
 
 AttributeRule element_rule(const AttributeRule& list) {
   AttributeRule out = list;
   out.collection = Collection::none;
   out.path = Glob();
-  out.split.clear();
-  out.single = out.open = out.ordered = false;
+  out.split.reset();
+  out.single = out.open = out.ordered = out.covers = false;
+  out.open_names.clear();
+  out.expands.clear();
+  out.may_hold.clear();
+  return out;
+}
+
+bool AttributeRule::allows(std::string_view name) const {
+  return open || std::any_of(open_names.begin(), open_names.end(), [&](const Glob& one) { return one.matches(name); });
+}
+
+std::optional<std::string_view> find_pattern(const std::vector<std::string_view>& patterns, std::string_view text) {
+  std::optional<std::string_view> out;
+  for (const auto pattern : patterns) {
+    if (pattern == text) return pattern;
+    const bool is_pattern = !text.empty() && pattern.find('*') != std::string_view::npos;
+    if (!is_pattern || (out && out->size() >= pattern.size())) continue;
+    if (Glob::of_name(pattern).matches(text)) out = pattern;
+  }
   return out;
 }
 

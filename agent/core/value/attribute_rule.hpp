@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -45,20 +46,39 @@ enum class ValueType {
   ini,
   xml,
   base64,
-  reference
+  reference,
+  txt,    // strings of a DNS TXT record
+  image,  // of a container
+  hcl,
+  sql,
+  identifier  // of SQL
 };
 std::string_view name_of(ValueType type);  ///< as schemas write it: `duration`
-bool is_document(ValueType type);          ///< a text with a structure: json, yaml, ini, xml
+bool is_document(ValueType type);          ///< a text with a structure: json, yaml, ini, xml, hcl
 enum class Collection { none, list, set, multiset, map_by_keys, scalar_or_list };
-enum class Encoding { none, base64, gzip_base64 };
+enum class Encoding { none, base64, gzip_base64, percent };
 enum class UnicodeForm { none, nfc, nfkc };
 
-/// "default_by": the default depends on the text of another member of the same object.
-struct DefaultBy {
+struct AttributeRule;
+
+/// "default_by", "rule_by": something depends on the text of another member of the same object.
+template <class T>
+struct ByMember {
   std::string of;
-  std::map<std::string, Value> values;
-  friend bool operator==(const DefaultBy&, const DefaultBy&) = default;
+  std::map<std::string, T> values;  ///< by that text; `*` is any run of characters; "": the member is absent
 };
+using DefaultBy = ByMember<Value>;
+using RuleBy = ByMember<std::shared_ptr<const AttributeRule>>;
+
+/// Returns the pattern for a text: the text itself, else the longest pattern that matches it. Empty if there is none.
+std::optional<std::string_view> find_pattern(const std::vector<std::string_view>& patterns, std::string_view text);
+template <class T>
+const T* find_value(const ByMember<T>& by, std::string_view text) {
+  std::vector<std::string_view> patterns;
+  for (const auto& [pattern, value] : by.values) patterns.push_back(pattern);
+  const auto found = find_pattern(patterns, text);
+  return found ? &by.values.find(std::string(*found))->second : nullptr;
+}
 
 /// Everything the schema says about the attributes that one path glob covers (`driftd-schema/1`, docs/formats.md). In
 /// dialect 2 the rule of a path is made of all the globs that cover it.
@@ -83,20 +103,36 @@ struct AttributeRule {
 
   // dialect 2
   bool open = false;        ///< elements or members that only the later value has are not compared
+  std::vector<Glob> open_names;  ///< the same, but only for those with such a text, key or name
   bool ordered = false;     ///< map_by_keys: the order of the elements counts
   bool single = false;      ///< a scalar or an object where a list is expected is a list of one
   bool inside = false;      ///< the text is read, and rules hold for the values in it
   bool fold_names = false;  ///< names of members are compared without ASCII case
   bool hollow = false;      ///< values that hold nothing at any depth count as absent
-  bool trim_runs = false, trim_slash = false, trim_dot = false;
-  std::string split;                         ///< a text is a list of the parts between this; empty: it is not split
+  bool trim_runs = false, trim_slash = false, trim_dot = false, trim_quotes = false;
+  std::vector<std::string> prefixes, suffixes;  ///< do not count at the ends of a text
+  std::vector<ValueType> or_types;              ///< "type" is a list: tried in turn after `type`
+  std::optional<std::string> split;             ///< a text is a list of the parts between this; "": its characters
+  std::map<std::string, std::vector<std::string>> expands;  ///< an element that stands for several
+  bool covers = false;                                      ///< an element with `*` covers those that it matches
+  std::vector<std::vector<Value>> same;                     ///< groups of values that mean the same
   std::map<std::string, std::string> words;  ///< "words": lower-case text of a value -> the word that it means
   Encoding encoding = Encoding::none;
   UnicodeForm unicode = UnicodeForm::none;
   std::vector<Glob> hidden;  ///< texts that match hide the value
   std::optional<DefaultBy> default_by;
+  std::optional<RuleBy> rule_by;  ///< how the value is read depends on another member
   std::string default_of;      ///< name of the member of the same object whose value is the default
   std::string generated_from;  ///< name of the member of the same object with the prefix of a generated value
+  std::string into;            ///< name of the member of the same object as which this one counts
+  std::string netmask_of;      ///< name of the member of the same object that has the netmask of this address
+  std::vector<std::string> may_hold;  ///< names of members of the same object whose values do not count as elements
+  bool at_least = false;              ///< a larger value is no drift
+  std::vector<Value> between;         ///< two bounds: numbers, or names of members of the same object
+
+  bool may_open() const { return open || !open_names.empty(); }
+  /// Returns true if an element or member that only the later value has is not compared.
+  bool allows(std::string_view name) const;
 };
 
 /// Returns true if both rules read values in the same way: type, unit, collection, what counts as equal, and whether

@@ -92,7 +92,10 @@ class SchemaParser {
       return a.first.path.specificity() > b.first.path.specificity();
     });
     for (auto& [rule, members] : rules_) {
-      const bool plain = rule.masked.empty() && rule.hidden.empty() && !rule.default_by && rule.default_of.empty();
+      const bool alone = !rule.default_by && !rule.rule_by && rule.default_of.empty() && rule.netmask_of.empty() &&
+                         rule.may_hold.empty() && rule.into.empty();
+      const bool plain = alone && rule.masked.empty() && rule.hidden.empty();
+      out_->has_into_ = out_->has_into_ || !rule.into.empty();
       out_->same_values_are_equal_ = out_->same_values_are_equal_ && plain;
       out_->rules_.push_back(std::move(rule));
       if (out_->dialect() > 1) out_->members_.push_back(std::move(members));

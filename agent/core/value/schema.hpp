@@ -55,6 +55,8 @@ class KindSchema {
   /// True if two values that are the same are always equal: no rule hides values, or gives them a default that depends
   /// on other attributes.
   bool same_values_are_equal() const { return same_values_are_equal_; }
+  /// True if some member counts as another one of its object (`into`).
+  bool has_into() const { return has_into_; }
 
  private:
   friend class SchemaParser;
@@ -62,7 +64,7 @@ class KindSchema {
   const AttributeRule* merged(const Patterns& patterns) const;
 
   std::string kind_, identity_;
-  bool source_ = false, versioned_ = false, same_values_are_equal_ = true;
+  bool source_ = false, versioned_ = false, same_values_are_equal_ = true, has_into_ = false;
   std::uint32_t revision_ = 1;
   ChangeClass cls_ = ChangeClass::config;
   std::vector<AttributeRule> rules_;

@@ -26,7 +26,7 @@ std::string_view units_of(ValueType type) {
     case ValueType::timestamp:
       return "s, ms, us, ns";
     case ValueType::reference:
-      return "arn, path, azure, name";
+      return "arn, path, azure, name, image, domain";
     default:
       return {};
   }
@@ -55,6 +55,38 @@ bool lies_below(std::string_view inner, std::string_view outer) {
          (inner[outer.size()] == '.' || inner[outer.size()] == '[');
 }
 
+std::string fault_of(const AttributeRule& rule);
+
+bool is_number(ValueType type) {
+  return type == ValueType::integer || type == ValueType::decimal || type == ValueType::bytes ||
+         type == ValueType::duration;
+}
+
+/// Returns what is wrong with what a rule says of other members or elements.
+std::string fault_of_siblings(const AttributeRule& rule) {
+  if (rule.at_least && !is_number(rule.type) && rule.type != ValueType::version)
+    return "at_least: only types int, decimal, bytes, duration and version have an order";
+  if (!rule.between.empty() && !is_number(rule.type))
+    return "between: only types int, decimal, bytes and duration can be between bounds";
+  if (rule.at_least && !rule.between.empty()) return "between: only one of at_least and between";
+  if (!rule.may_hold.empty() && rule.collection != Collection::set)
+    return R"(may_hold: only "collection": "set" reads it)";
+  if (rule.covers && rule.collection != Collection::set) return R"(covers: only "collection": "set" reads it)";
+  if (!rule.expands.empty() && !is_list(rule.collection)) return "expands: needs a collection: list, set or multiset";
+  if (!rule.netmask_of.empty() && rule.type != ValueType::cidr && rule.type != ValueType::inet)
+    return "netmask_of: only types cidr and inet read it";
+  const bool secret = rule.sensitive || rule.write_only;
+  if (secret && (rule.rule_by || !rule.may_hold.empty() || !rule.same.empty()))
+    return "sensitive: only a digest is kept of a secret, so it cannot be read beside other members or as the same";
+  if (!rule.rule_by) return {};
+  for (const auto& [text, variant] : rule.rule_by->values) {
+    if (variant->type == ValueType::reference || (variant->type == ValueType::version && variant->unit == "declared"))
+      return "rule_by.values." + text + ".type: one that has several equal forms cannot be chosen by a member";
+    if (const std::string fault = fault_of(*variant); !fault.empty()) return "rule_by.values." + text + "." + fault;
+  }
+  return {};
+}
+
 /// Returns what is wrong with a rule by itself, as `member: why`. Empty if nothing is.
 std::string fault_of(const AttributeRule& rule) {
   const std::string units(units_of(rule.type));
@@ -69,11 +101,17 @@ std::string fault_of(const AttributeRule& rule) {
     return R"(ordered: only "collection": "map" reads it; a list is always ordered)";
   if (rule.single && rule.path.text().find("**") != std::string::npos)
     return "single: a pattern with ** would also cover the elements of the list of one";
-  if (!rule.split.empty() && !is_list(rule.collection)) return "split: needs a collection: list, set or multiset";
+  if (rule.split && !is_list(rule.collection)) return "split: needs a collection: list, set or multiset";
   if (rule.inside && !is_document(rule.type) && rule.type != ValueType::properties)
-    return "inside: only types json, yaml, ini, xml and properties are read inside";
+    return "inside: only types json, yaml, ini, xml, hcl and properties are read inside";
+  for (const auto other : rule.or_types) {
+    const bool scalar = !is_document(other) && other != ValueType::reference && other != ValueType::any;
+    if (!scalar || is_document(rule.type) || rule.type == ValueType::reference || rule.type == ValueType::any)
+      return "type: a list of types can only have types of scalars with one form (no any, json, reference …)";
+  }
   if (rule.default_value.has_value() + rule.default_by.has_value() + !rule.default_of.empty() > 1)
     return "default: only one of default, default_by and default_of can be the default";
+  if (const std::string fault = fault_of_siblings(rule); !fault.empty()) return fault;
   if (rule.default_value && !rule.default_value->is_null() && !rule.inside) {
     const AttributeRule element = element_rule(rule);
     const auto* elements = rule.default_value->array();
@@ -91,7 +129,7 @@ std::string fault_beside(const AttributeRule& rule, const KindSchema& schema) {
   const std::string& text = rule.path.text();
   for (const auto& other : rules) {
     const bool secret = rule.sensitive || rule.write_only;
-    const bool reads = other.inside || other.fold_names || !other.split.empty();
+    const bool reads = other.inside || other.fold_names || other.split.has_value();
     if (reads && (secret || (other.inside && rule.cls)) && rule.path.may_lie_below(other.path))
       return "*: this rule may cover a part of \"" + other.path.text() +
              "\", which is read as a whole; a part of it has no class and is not sensitive by itself: mark all of it";

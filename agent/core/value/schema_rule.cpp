@@ -4,7 +4,9 @@
 #include <array>
 #include <charconv>
 #include <functional>
+#include <set>
 
+#include "core/value/rule_names.hpp"
 #include "core/value/schema_parts.hpp"
 #include "core/value/types.hpp"
 
@@ -13,57 +15,6 @@ namespace {
 
 constexpr std::size_t kMaxUnitBytes = 64;
 constexpr std::size_t kMaxDefaultBytes = 4'096;  ///< of one with members: it is rendered for each attribute
-
-template <class E>
-struct Name {
-  std::string_view name;
-  E value;
-  int dialect = 1;
-};
-
-constexpr std::array<Name<ValueType>, 28> kTypes = {{{"any", ValueType::any},
-                                                     {"string", ValueType::string},
-                                                     {"int", ValueType::integer},
-                                                     {"decimal", ValueType::decimal},
-                                                     {"bool", ValueType::boolean},
-                                                     {"bytes", ValueType::bytes},
-                                                     {"duration", ValueType::duration},
-                                                     {"percent", ValueType::percent},
-                                                     {"json", ValueType::json},
-                                                     {"yaml", ValueType::yaml},
-                                                     {"properties", ValueType::properties},
-                                                     {"pem", ValueType::pem},
-                                                     {"ssh_key", ValueType::ssh_key},
-                                                     {"url", ValueType::url},
-                                                     {"endpoint", ValueType::endpoint},
-                                                     {"host", ValueType::host},
-                                                     {"inet", ValueType::inet},
-                                                     {"cidr", ValueType::cidr},
-                                                     {"version", ValueType::version},
-                                                     {"timestamp", ValueType::timestamp},
-                                                     {"enum", ValueType::enumeration},
-                                                     {"mode", ValueType::mode, 2},
-                                                     {"cron", ValueType::cron, 2},
-                                                     {"rate", ValueType::rate, 2},
-                                                     {"ini", ValueType::ini, 2},
-                                                     {"xml", ValueType::xml, 2},
-                                                     {"base64", ValueType::base64, 2},
-                                                     {"reference", ValueType::reference, 2}}};
-constexpr std::array<Name<Collection>, 5> kCollections = {{{"list", Collection::list},
-                                                           {"set", Collection::set},
-                                                           {"multiset", Collection::multiset},
-                                                           {"map", Collection::map_by_keys},
-                                                           {"scalar_or_list", Collection::scalar_or_list}}};
-constexpr std::array<Name<Encoding>, 2> kEncodings = {
-    {{"base64", Encoding::base64, 2}, {"gzip+base64", Encoding::gzip_base64, 2}}};
-constexpr std::array<Name<UnicodeForm>, 2> kUnicodeForms = {
-    {{"nfc", UnicodeForm::nfc, 2}, {"nfkc", UnicodeForm::nfkc, 2}}};
-
-template <class E, std::size_t N>
-std::string_view name_of(const std::array<Name<E>, N>& names, E value) {
-  const auto it = std::find_if(names.begin(), names.end(), [&](const auto& one) { return one.value == value; });
-  return it == names.end() ? "?" : it->name;
-}
 
 tl::unexpected<Error> unexpected(const std::string& where, std::string_view expected, const Value& found) {
   return fail(Code::invalid, where + ": expected " + std::string(expected) + ", found " + render(found));
@@ -111,7 +62,7 @@ class RuleReader {
   static const std::map<std::string, Member, std::less<>>& members() {
     using R = RuleReader;
     static const std::map<std::string, Member, std::less<>> kMembers = {
-        {"type", {1, [](R& r, const Value& v) { return r.named(r.rule_.type, kTypes, v); }}},
+        {"type", {1, &R::type}},
         {"collection", {1, [](R& r, const Value& v) { return r.named(r.rule_.collection, kCollections, v); }}},
         {"unit", {1, &R::unit}},
         {"basis", {1, [](R& r, const Value& v) { return store(r.rule_.basis, text_of(v, r.where_)); }}},
@@ -128,20 +79,31 @@ class RuleReader {
         {"computed", {1, [](R& r, const Value& v) { return store(r.rule_.computed, flag_of(v, r.where_)); }}},
         {"sensitive", {1, [](R& r, const Value& v) { return store(r.rule_.sensitive, flag_of(v, r.where_)); }}},
         {"write_only", {1, [](R& r, const Value& v) { return store(r.rule_.write_only, flag_of(v, r.where_)); }}},
-        {"open", {2, [](R& r, const Value& v) { return store(r.rule_.open, flag_of(v, r.where_)); }}},
+        {"open", {2, &R::open}},
         {"ordered", {2, [](R& r, const Value& v) { return store(r.rule_.ordered, flag_of(v, r.where_)); }}},
         {"single", {2, [](R& r, const Value& v) { return store(r.rule_.single, flag_of(v, r.where_)); }}},
         {"inside", {2, [](R& r, const Value& v) { return store(r.rule_.inside, flag_of(v, r.where_)); }}},
         {"hollow", {2, [](R& r, const Value& v) { return store(r.rule_.hollow, flag_of(v, r.where_)); }}},
         {"names", {2, [](R& r, const Value& v) { return r.word(r.rule_.fold_names, "ascii", v); }}},
-        {"split", {2, [](R& r, const Value& v) { return store(r.rule_.split, r.filled_text(v)); }}},
+        {"split", {2, [](R& r, const Value& v) { return store(r.rule_.split.emplace(), text_of(v, r.where_)); }}},
         {"words", {2, &R::words}},
         {"encoding", {2, [](R& r, const Value& v) { return r.named(r.rule_.encoding, kEncodings, v); }}},
         {"unicode", {2, [](R& r, const Value& v) { return r.named(r.rule_.unicode, kUnicodeForms, v); }}},
         {"hidden", {2, &R::hidden}},
         {"default_by", {2, &R::default_by}},
         {"default_of", {2, [](R& r, const Value& v) { return store(r.rule_.default_of, r.filled_text(v)); }}},
-        {"generated_from", {2, [](R& r, const Value& v) { return store(r.rule_.generated_from, r.filled_text(v)); }}}};
+        {"generated_from", {2, [](R& r, const Value& v) { return store(r.rule_.generated_from, r.filled_text(v)); }}},
+        {"into", {2, [](R& r, const Value& v) { return store(r.rule_.into, r.filled_text(v)); }}},
+        {"netmask_of", {2, [](R& r, const Value& v) { return store(r.rule_.netmask_of, r.filled_text(v)); }}},
+        {"may_hold", {2, [](R& r, const Value& v) { return store(r.rule_.may_hold, texts(v, r.where_)); }}},
+        {"prefixes", {2, [](R& r, const Value& v) { return store(r.rule_.prefixes, texts(v, r.where_)); }}},
+        {"suffixes", {2, [](R& r, const Value& v) { return store(r.rule_.suffixes, texts(v, r.where_)); }}},
+        {"covers", {2, [](R& r, const Value& v) { return store(r.rule_.covers, flag_of(v, r.where_)); }}},
+        {"at_least", {2, [](R& r, const Value& v) { return store(r.rule_.at_least, flag_of(v, r.where_)); }}},
+        {"between", {2, &R::between}},
+        {"expands", {2, &R::expands}},
+        {"same", {2, &R::same}},
+        {"rule_by", {2, &R::rule_by}}};
     return kMembers;
   }
 
@@ -221,14 +183,15 @@ class RuleReader {
     const std::map<std::string, bool*, std::less<>> first = {{"space", &rule_.trim_space}, {"eol", &rule_.trim_eol}},
                                                     second = {{"runs", &rule_.trim_runs},
                                                               {"slash", &rule_.trim_slash},
-                                                              {"dot", &rule_.trim_dot}};
+                                                              {"dot", &rule_.trim_dot},
+                                                              {"quotes", &rule_.trim_quotes}};
     const std::string word = value.string() == nullptr ? "" : *value.string();
     const auto found = first.find(word);
     const auto later = rule_.dialect > 1 ? second.find(word) : second.end();
     if (found == first.end() && later == second.end())
       return unexpected(
           where_,
-          rule_.dialect > 1 ? R"("space", "eol", "runs", "slash", "dot", or a list of them)" : R"("space" or "eol")",
+          rule_.dialect > 1 ? R"("space", "eol", "runs", "slash", "dot", "quotes", or a list of them)" : R"("space" or "eol")",
           value);
     *(found != first.end() ? found->second : later->second) = true;
     return {};
@@ -250,24 +213,107 @@ class RuleReader {
     return {};
   }
 
-  Status hidden(const Value& value) {
-    DRIFTD_TRY(const auto patterns, texts(value, where_));
-    for (const auto& pattern : patterns) rule_.hidden.push_back(Glob::of_name(pattern));
+  Status type(const Value& value) {
+    const auto* several = rule_.dialect > 1 ? value.array() : nullptr;
+    if (several == nullptr || several->empty()) return named(rule_.type, kTypes, value);
+    DRIFTD_CHECK(named(rule_.type, kTypes, several->front()));
+    for (std::size_t i = 1; i < several->size(); ++i)
+      DRIFTD_CHECK(named(rule_.or_types.emplace_back(), kTypes, (*several)[i]));
     return {};
   }
 
-  Status default_by(const Value& value) {
-    const Value* of = value.find("of");
-    const Value* values = value.find("values");
-    const bool whole = of != nullptr && of->string() != nullptr && values != nullptr && values->object() != nullptr &&
-                       value.object()->size() == 2;
-    if (!whole) return unexpected(where_, R"({"of": "member", "values": {"its value": default}})", value);
-    for (const auto& [name, one] : *values->object()) {
-      if (holds_members(one)) return unexpected(where_ + ".values." + name, "a scalar, {} or a list", one);
-    }
-    rule_.default_by = DefaultBy{*of->string(), {values->object()->begin(), values->object()->end()}};
+  Status open(const Value& value) {
+    if (value.boolean() != nullptr) return store(rule_.open, flag_of(value, where_));
+    if (value.array() == nullptr) return unexpected(where_, "true, or a list of patterns of names", value);
+    return globs(rule_.open_names, value);
+  }
+
+  Status globs(std::vector<Glob>& to, const Value& value) const {
+    DRIFTD_TRY(const auto patterns, texts(value, where_));
+    for (const auto& pattern : patterns) to.push_back(Glob::of_name(pattern));
     return {};
   }
+  Status hidden(const Value& value) { return globs(rule_.hidden, value); }
+
+  Status expands(const Value& value) {
+    if (value.object() == nullptr) return unexpected(where_, R"({"element": [elements that it stands for]})", value);
+    for (const auto& [name, elements] : *value.object())
+      DRIFTD_CHECK(store(rule_.expands[name], texts(elements, where_ + "." + name)));
+    return {};
+  }
+
+  Status same(const Value& value) {
+    DRIFTD_TRY(const Value::Array groups, list(value, where_));
+    for (const auto& group : groups) {
+      if (group.array() == nullptr || group.array()->size() < 2)
+        return unexpected(where_, "lists of at least two values", group);
+      rule_.same.push_back(*group.array());
+    }
+    return {};
+  }
+
+  Status between(const Value& value) {
+    const auto is_bound = [](const Value& one) { return one.number() || (one.string() && !one.string()->empty()); };
+    const auto* bounds = value.array();
+    const bool whole = bounds != nullptr && bounds->size() == 2 && is_bound(bounds->front()) && is_bound(bounds->back());
+    if (!whole) return unexpected(where_, "two bounds, each a number or the name of a member", value);
+    rule_.between = *bounds;
+    return {};
+  }
+
+  /// Reads {"of": member, "values": {text: …}} and returns the values.
+  Result<const Value::Object*> by_member(const Value& value, std::string& of, std::string_view what) const {
+    const Value* name = value.find("of");
+    const Value* values = value.find("values");
+    const bool whole = name != nullptr && name->string() != nullptr && values != nullptr &&
+                       values->object() != nullptr && value.object()->size() == 2;
+    if (!whole)
+      return unexpected(where_, R"({"of": "member", "values": {"its value": )" + std::string(what) + "}}", value);
+    of = *name->string();
+    return values->object();
+  }
+
+  Status default_by(const Value& value) {
+    DefaultBy made;
+    DRIFTD_TRY(const auto* values, by_member(value, made.of, "default"));
+    for (const auto& [name, one] : *values) {
+      if (holds_members(one)) return unexpected(where_ + ".values." + name, "a scalar, {} or a list", one);
+      made.values.emplace(name, one);
+    }
+    rule_.default_by = std::move(made);
+    return {};
+  }
+
+  Status rule_by(const Value& value) {
+    RuleBy made;
+    DRIFTD_TRY(const auto* values, by_member(value, made.of, "rule"));
+    for (const auto& [name, one] : *values) {
+      const std::string place = where_ + ".values." + name;
+      if (one.object() == nullptr) return unexpected(place, "an object with members of a rule", one);
+      for (const auto& [member, ignored] : *one.object()) {
+        if (!kReading.contains(member))
+          return fail(Code::invalid, place + "." + member + ": another member can only decide how a value is read (" +
+                                         listed(kReading) + ")");
+      }
+      auto variant = std::make_shared<AttributeRule>();
+      variant->dialect = rule_.dialect;
+      DRIFTD_CHECK(read_rule(*variant, *one.object(), place));
+      made.values.emplace(name, std::move(variant));
+    }
+    rule_.rule_by = std::move(made);
+    return {};
+  }
+
+  static std::string listed(const std::set<std::string, std::less<>>& names) {
+    std::string out;
+    for (const auto& name : names) out += (out.empty() ? "" : ", ") + name;
+    return out;
+  }
+
+  /// What "rule_by" may say.
+  inline static const std::set<std::string, std::less<>> kReading = {
+      "type", "unit",    "collection", "split",    "fold",     "trim",    "tokens",
+      "words", "encoding", "unicode",    "prefixes", "suffixes", "expands", "volatile"};
 
   AttributeRule& rule_;
   std::string where_;
@@ -321,25 +367,6 @@ Status read_rule(AttributeRule& rule, const Value::Object& members, const std::s
     DRIFTD_CHECK(RuleReader(rule, std::move(place)).read(name, member));
   }
   return {};
-}
-
-std::string_view name_of(ValueType type) { return name_of(kTypes, type); }
-
-std::string render(const AttributeRule& rule) {
-  std::string out(name_of(rule.type));
-  if (!rule.unit.empty()) out += "(" + rule.unit + ")";
-  if (rule.ordered) out += " ordered";
-  if (rule.open) out += " open";
-  if (rule.collection != Collection::none) out += " " + std::string(name_of(kCollections, rule.collection));
-  if (!rule.split.empty()) out += " split at " + render(Value(rule.split));
-  if (rule.inside) out += " read inside";
-  if (rule.encoding != Encoding::none) out += " or its " + std::string(name_of(kEncodings, rule.encoding));
-  if (rule.unicode != UnicodeForm::none) out += " in " + std::string(name_of(kUnicodeForms, rule.unicode));
-  if (!rule.words.empty()) out += " of words";
-  if (rule.fold) out += " folded";
-  if (rule.fold_names) out += " with folded names";
-  if (rule.trim_space || rule.trim_eol || rule.trim_runs || rule.trim_slash || rule.trim_dot) out += " trimmed";
-  return out + (rule.path.text().empty() ? " by default" : " of \"" + rule.path.text() + "\"");
 }
 
 }  // namespace driftd::core

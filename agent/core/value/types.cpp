@@ -69,6 +69,21 @@ std::string single_spaces(std::string_view text) {
   return out;
 }
 
+/// Returns the text without the first of the rule's prefixes, and suffixes, that it has. Something must be left.
+std::string without_ends(const AttributeRule& rule, std::string text) {
+  for (const auto& prefix : rule.prefixes) {
+    if (text.size() <= prefix.size() || !text.starts_with(prefix)) continue;
+    text.erase(0, prefix.size());
+    break;
+  }
+  for (const auto& suffix : rule.suffixes) {
+    if (text.size() <= suffix.size() || !text.ends_with(suffix)) continue;
+    text.resize(text.size() - suffix.size());
+    break;
+  }
+  return text;
+}
+
 std::string fold_and_trim(const AttributeRule& rule, std::string_view text) {
   std::string out(text);
   if (rule.dialect > 1) out = unicode_form(rule.unicode, decoded(rule.encoding, std::move(out)));
@@ -77,7 +92,9 @@ std::string fold_and_trim(const AttributeRule& rule, std::string_view text) {
   if (rule.trim_runs) out = single_spaces(out);
   if (rule.trim_slash && out.size() > 1 && out.ends_with('/')) out.pop_back();
   if (rule.trim_dot && out.size() > 1 && out.ends_with('.')) out.pop_back();
-  return rule.fold ? lower(out) : out;
+  if (rule.trim_quotes && out.size() > 1 && out.starts_with('"') && out.ends_with('"')) out = out.substr(1, out.size() - 2);
+  if (rule.fold) out = lower(out);
+  return without_ends(rule, std::move(out));
 }
 
 namespace {
@@ -151,6 +168,8 @@ Result<Value> read_text(ValueType type, const std::string& text) {
       return ini(text);
     case ValueType::xml:
       return xml(text);
+    case ValueType::hcl:
+      return hcl(text);
     case ValueType::properties:
       return read_properties(text);
     default:
@@ -164,11 +183,10 @@ Result<Value> read_document(const AttributeRule& rule, std::string_view text) {
   return fail(Code::invalid, parsed.error().message);
 }
 
-Result<std::string> scalar(const AttributeRule& rule, const Value& value) {
-  DRIFTD_TRY(const std::string raw, scalar_text(value));
-  const std::string text = fold_and_trim(rule, raw);
+/// Reads a scalar's text, trimmed, as one type.
+Result<std::string> read_as(ValueType type, const AttributeRule& rule, const Value& value, const std::string& text) {
   const bool second = rule.dialect > 1;
-  switch (rule.type) {
+  switch (type) {
     case ValueType::integer:
       return integer(text);
     case ValueType::decimal:
@@ -211,11 +229,30 @@ Result<std::string> scalar(const AttributeRule& rule, const Value& value) {
       return base64_bytes(text);
     case ValueType::reference:
       return reference(text, rule.unit);
+    case ValueType::txt:
+      return txt(text);
+    case ValueType::image:
+      return image(text);
+    case ValueType::sql:
+      return sql(text);
+    case ValueType::identifier:
+      return sql_identifier(text);
     case ValueType::enumeration:
       return render(Value(lower(strip(text))));
     default:
       return render(Value(text));
   }
+}
+
+Result<std::string> scalar(const AttributeRule& rule, const Value& value) {
+  DRIFTD_TRY(const std::string raw, scalar_text(value));
+  const std::string text = fold_and_trim(rule, raw);
+  auto out = read_as(rule.type, rule, value, text);
+  for (const auto type : rule.or_types) {
+    if (out || out.error().code == Code::budget) break;
+    out = read_as(type, rule, value, text);
+  }
+  return out;
 }
 
 }  // namespace types
@@ -230,14 +267,34 @@ bool splits_at_commas(ValueType type) {
 Result<Value::Array> elements_of(const AttributeRule& rule, const Value& value) {
   if (const auto* array = value.array()) return *array;
   const auto* text = value.string();
-  if (text != nullptr && !rule.split.empty()) return split(*text, rule.split);
+  if (text != nullptr && rule.split) return split(*text, *rule.split);
   if (text == nullptr || !splits_at_commas(rule.type)) return Value::Array{value};
   return split(*text, ",");
 }
 
 }  // namespace
 
+namespace {
+
+/// Returns the characters of a UTF-8 text, without white space.
+Result<Value::Array> characters(std::string_view text) {
+  Value::Array out;
+  for (std::size_t at = 0; at < text.size();) {
+    if (out.size() > types::kMaxElements)
+      return types::too_large("more than " + std::to_string(types::kMaxElements) + " characters");
+    std::size_t end = at + 1;
+    while (end < text.size() && (static_cast<unsigned char>(text[end]) & 0xC0u) == 0x80u) ++end;
+    const auto one = text.substr(at, end - at);
+    if (!types::strip(one).empty()) out.emplace_back(std::string(one));
+    at = end;
+  }
+  return out;
+}
+
+}  // namespace
+
 Result<Value::Array> split(std::string_view text, std::string_view separator) {
+  if (separator.empty()) return characters(text);
   Value::Array out;
   for (std::size_t start = 0; start <= text.size();) {
     if (out.size() > types::kMaxElements)
@@ -265,7 +322,7 @@ namespace {
 Result<std::string> normal_form(const AttributeRule& rule, const Value& value) {
   const bool scalar = value.array() == nullptr && value.object() == nullptr;
   const bool single = (scalar && (rule.collection == Collection::scalar_or_list || splits_at_commas(rule.type))) ||
-                      (rule.single && !value.array()) || (!rule.split.empty() && value.string());
+                      (rule.single && !value.array()) || (rule.split && value.string());
   if (rule.collection != Collection::none && !value.is_null() && (value.array() != nullptr || single)) {
     const AttributeRule element = element_rule(rule);
     std::vector<std::string> parts;

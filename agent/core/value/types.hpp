@@ -54,7 +54,18 @@ Result<std::string> rate(std::string_view text);  ///< a duration, or `count/nan
 Result<std::string> mode(std::string_view text, bool is_number);  ///< of a file; a text is octal, a number decimal
 Result<std::string> base64_bytes(std::string_view text);
 Result<std::string> reference(std::string_view text, const std::string& unit);
+/// Of a DNS TXT record (RFC 1035, 5.1): quoted strings are joined; a text without quotes is as it is.
+Result<std::string> txt(std::string_view text);
+/// Of a container: `nginx` is `docker.io/library/nginx:latest`; a digest counts more than a tag beside it.
+Result<std::string> image(std::string_view text);
+/// An expression of SQL as a tree in canonical text: white space, case of words outside of quotes, parentheses that
+/// change nothing, and casts of literals to text do not count. `invalid` for what is no expression.
+Result<std::string> sql(std::string_view text);
+Result<std::string> sql_identifier(std::string_view text);  ///< folded to lower case unless it is quoted
 Result<Value> ini(std::string_view text);        ///< an object of sections
+/// Attributes by name, blocks as lists by type and labels: `{"path": {"secret/*": [{…}]}}`. Expressions that are no
+/// literals are `{"$expression": text}`. Text that begins with `{` is read as JSON.
+Result<Value> hcl(std::string_view text);
 Result<Value> xml(std::string_view text);        ///< attributes as `@name`, text as `#text`, lists of children by name
 std::string short_weeks(std::string_view text);  ///< `2 weeks` -> `2 w`
 /// Returns the last part of a reference, which all forms of it share.
@@ -62,7 +73,7 @@ std::string last_part(std::string_view text, const std::string& unit);
 /// Returns the text in that encoding as plain text; a text that is not in it as it is.
 std::string decoded(Encoding encoding, std::string text);
 std::string unicode_form(UnicodeForm form, std::string text);  ///< text that is not UTF-8 stays
-/// Reads the text of type json, yaml, ini or xml as a value. `budget` if it exceeds a limit, `invalid` if it is not of
+/// Reads the text of type json, yaml, ini, xml, hcl or properties as a value. `budget` if it exceeds a limit, `invalid` if it is not of
 /// its type.
 Result<Value> read_document(const AttributeRule& rule, std::string_view text);
 

@@ -58,6 +58,28 @@ Result<std::string> gunzip(const std::string& packed) {
   return out;
 }
 
+/// Returns the text behind `%7B` and the like (RFC 3986). Empty if it is not percent-encoded as a whole: a character that
+/// must be encoded is there as it is, or a `%` is not followed by two digits.
+std::optional<std::string> percent_decoded(std::string_view text) {
+  const auto digit = [](char c) {
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+  };
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c <= ' ' || c == '"' || c == '{' || c == '}') return std::nullopt;
+    if (c != '%') {
+      out += c;
+      continue;
+    }
+    const int high = i + 2 < text.size() ? digit(text[i + 1]) : -1, low = high < 0 ? -1 : digit(text[i + 2]);
+    if (low < 0) return std::nullopt;
+    out += static_cast<char>(high * 16 + low);
+    i += 2;
+  }
+  return valid_utf8(out) == out ? std::optional(std::move(out)) : std::nullopt;
+}
+
 /// Returns true if a character carries more marks than any language uses. Sorting them takes quadratic time, so such a
 /// text stays as it is (UAX 15, stream-safe text).
 bool has_pile_of_marks(const std::string& text) {
@@ -87,6 +109,7 @@ Result<std::string> base64_bytes(std::string_view text) {
 
 std::string decoded(Encoding encoding, std::string text) {
   if (encoding == Encoding::none || text.empty()) return text;
+  if (encoding == Encoding::percent) return percent_decoded(text).value_or(text);
   auto bytes = decode(strip(text));
   if (!bytes) return text;
   if (encoding == Encoding::gzip_base64 && bytes->starts_with("\x1F\x8B")) {

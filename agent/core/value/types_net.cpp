@@ -62,14 +62,19 @@ std::string ascii_name(std::string_view text) {
   return error == IDN2_OK ? std::string(made) : name;
 }
 
-/// Returns the length of a netmask such as 255.255.0.0. Empty if it is none.
-std::optional<unsigned> mask_length(std::string_view text) {
+/// Returns the length of a netmask of `size` bytes, such as 255.255.0.0 or ffff::. Empty if it is none.
+std::optional<unsigned> mask_length(std::string_view text, std::size_t size) {
   const auto bytes = parse_address(text);
-  if (!bytes || bytes->size() != 4) return std::nullopt;
-  std::uint32_t mask = 0;
-  for (const auto byte : *bytes) mask = mask << 8 | byte;
-  const auto length = static_cast<unsigned>(std::countl_one(mask));
-  return length == 32 || mask << length == 0 ? std::optional(length) : std::nullopt;
+  if (!bytes || bytes->size() != size) return std::nullopt;
+  unsigned length = 0;
+  bool ended = false;
+  for (const auto byte : *bytes) {
+    const auto ones = static_cast<unsigned>(std::countl_one(byte));
+    if (static_cast<std::uint8_t>(byte << ones) != 0 || (ended && byte != 0)) return std::nullopt;
+    ended = ended || ones < 8;
+    length += ones;
+  }
+  return length;
 }
 
 std::optional<std::string> canonical_port(std::string_view text) {
@@ -154,8 +159,8 @@ std::optional<std::pair<std::vector<std::uint8_t>, unsigned>> network(std::strin
   if (slash == std::string_view::npos) return std::pair(*bytes, bits);
   unsigned length = 0;
   const auto digits = text.substr(slash + 1);
-  if (netmask && bits == 32 && digits.find('.') != std::string_view::npos) {
-    const auto found = mask_length(digits);
+  if (netmask && digits.find_first_of(".:") != std::string_view::npos) {
+    const auto found = mask_length(digits, bytes->size());
     return found ? std::optional(std::pair(*bytes, *found)) : std::nullopt;
   }
   const auto [at, error] = std::from_chars(digits.data(), digits.data() + digits.size(), length);

@@ -56,6 +56,12 @@ Form form_of(const std::string& unit, std::string_view text) {
     while (out.ends_with('/')) out.pop_back();
     return {out, "/"};
   }
+  if (unit == "image") return {path(text), "/"};
+  if (unit == "domain") {
+    std::string out = lower(text);
+    if (out.ends_with('.')) out.pop_back();
+    return {out, "."};
+  }
   return {std::string(text), "."};
 }
 
@@ -65,10 +71,51 @@ bool is_tail(const Form& longer, const Form& shorter) {
   return begin == 0 || longer.separators.find(longer.text[begin - 1]) != std::string_view::npos;
 }
 
-/// `1.2` and `1.2.7`: equal as far as both go. Normal forms without their closing quotes.
+/// `debian-cloud/debian-12` is a family, `projects/debian-cloud/global/images/debian-12-bookworm-v20260210` one of its
+/// images: the same project, and a name that begins with the family's.
+bool is_image_of(const Form& image, const Form& family) {
+  const auto parts = [](std::string_view text) {
+    const auto slash = text.rfind('/');
+    const auto folder = text.substr(0, slash == std::string_view::npos ? 0 : slash);
+    return std::pair(folder, text.substr(slash == std::string_view::npos ? 0 : slash + 1));
+  };
+  const auto project = [](std::string_view folder) {
+    if (folder.ends_with("/global/images/family")) folder.remove_suffix(21);
+    if (folder.ends_with("/global/images")) folder.remove_suffix(14);
+    return folder.substr(folder.rfind('/') == std::string_view::npos ? 0 : folder.rfind('/') + 1);
+  };
+  const auto [folder, name] = parts(image.text);
+  const auto [of, begin] = parts(family.text);
+  if (!name.starts_with(begin) || begin.empty()) return false;
+  const bool whole = name.size() == begin.size() || name[begin.size()] == '-';
+  return whole && (of.empty() || of == "family" || of == "global/images/family" || project(of) == project(folder));
+}
+
+/// `www` and `www.example.com`: one is the first labels of the other.
+bool is_head(const Form& longer, const Form& shorter) {
+  return !shorter.text.empty() && longer.text.starts_with(shorter.text) &&
+         (longer.text.size() == shorter.text.size() || longer.text[shorter.text.size()] == '.');
+}
+
+bool is_same(const std::string& unit, const Form& a, const Form& b) {
+  if (unit == "image") return is_image_of(a, b) || is_image_of(b, a);
+  if (unit == "domain") return is_head(a, b) || is_head(b, a);
+  return is_tail(a, b) || is_tail(b, a);
+}
+
+/// `1.2`, `1.2.7` and `1.x`: equal as far as both go. Normal forms without their quotes.
 bool same_as_far(std::string_view a, std::string_view b) {
-  if (a.size() > b.size()) std::swap(a, b);
-  return b.starts_with(a) && (b.size() == a.size() || b[a.size()] == '.');
+  const auto take = [](std::string_view& rest) {
+    const auto dot = std::min(rest.find('.'), rest.size());
+    const auto part = rest.substr(0, dot);
+    rest.remove_prefix(std::min(rest.size(), dot + 1));
+    return part;
+  };
+  while (!a.empty() && !b.empty()) {
+    const auto one = take(a), other = take(b);
+    if (one != other && one != "x" && one != "*" && other != "x" && other != "*") return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -78,6 +125,7 @@ Result<std::string> reference(std::string_view text, const std::string& unit) {
 }
 
 std::string last_part(std::string_view text, const std::string& unit) {
+  if (unit == "image" || unit == "domain") return {};  // the forms of one thing share no part
   const Form form = form_of(unit, text);
   const auto at = form.text.find_last_of(form.separators);
   return at == std::string::npos ? form.text : form.text.substr(at + 1);
@@ -93,13 +141,12 @@ bool equivalent(const AttributeRule& rule, const Value& a, const Value& b) {
   const std::string one = types::fold_and_trim(rule, *first), other = types::fold_and_trim(rule, *second);
   if (reference) {
     const auto left = types::form_of(rule.unit, one), right = types::form_of(rule.unit, other);
-    return types::is_tail(left, right) || types::is_tail(right, left);
+    return types::is_same(rule.unit, left, right);
   }
   auto left = types::version(one, rule.unit), right = types::version(other, rule.unit);
   if (!left || !right) return false;
-  left->pop_back();  // the closing quote
-  right->pop_back();
-  return types::same_as_far(*left, *right);
+  const auto unquoted = [](std::string_view text) { return text.substr(1, text.size() - 2); };
+  return types::same_as_far(unquoted(*left), unquoted(*right));
 }
 
 bool names_no_version(const AttributeRule& rule, const Value& value) {

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/value/rule_names.hpp"
+
+#include "core/value/schema.hpp"
+
+namespace driftd::core {
+namespace {
+
+std::string joined(const std::vector<std::string>& names) {
+  std::string out;
+  for (const auto& name : names) out += (out.empty() ? "" : ", ") + name;
+  return out;
+}
+
+}  // namespace
+
+std::string_view name_of(ValueType type) { return name_of(kTypes, type); }
+
+std::string render(const AttributeRule& rule) {
+  std::string out(name_of(rule.type));
+  if (!rule.unit.empty()) out += "(" + rule.unit + ")";
+  for (const auto other : rule.or_types) out += " or " + std::string(name_of(other));
+  if (rule.ordered) out += " ordered";
+  if (rule.may_open()) out += rule.open ? " open" : " open for some names";
+  if (rule.at_least) out += " at least";
+  if (!rule.between.empty()) out += " between " + render(rule.between[0]) + " and " + render(rule.between[1]);
+  if (rule.collection != Collection::none) out += " " + std::string(name_of(kCollections, rule.collection));
+  if (rule.split) out += rule.split->empty() ? " of characters" : " split at " + render(Value(*rule.split));
+  if (rule.covers) out += " with patterns that cover others";
+  if (!rule.expands.empty()) out += " with elements that stand for several";
+  if (!rule.may_hold.empty()) out += " that may hold " + joined(rule.may_hold);
+  if (rule.inside) out += " read inside";
+  if (rule.encoding != Encoding::none) out += " or its " + std::string(name_of(kEncodings, rule.encoding));
+  if (rule.unicode != UnicodeForm::none) out += " in " + std::string(name_of(kUnicodeForms, rule.unicode));
+  if (!rule.words.empty()) out += " of words";
+  if (!rule.same.empty()) out += " with values that are the same";
+  if (rule.rule_by) out += " read by " + rule.rule_by->of;
+  if (!rule.netmask_of.empty()) out += " with the netmask of " + rule.netmask_of;
+  if (!rule.into.empty()) out += " counted as " + rule.into;
+  if (rule.fold) out += " folded";
+  if (rule.fold_names) out += " with folded names";
+  const bool trims = rule.trim_space || rule.trim_eol || rule.trim_runs || rule.trim_slash || rule.trim_dot ||
+                     rule.trim_quotes || !rule.prefixes.empty() || !rule.suffixes.empty();
+  if (trims) out += " trimmed";
+  return out + (rule.path.text().empty() ? " by default" : " of \"" + rule.path.text() + "\"");
+}
+
+}  // namespace driftd::core
