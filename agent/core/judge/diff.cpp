@@ -20,6 +20,18 @@ bool same_text(const Value& a, const Value& b) {
   return !text(a).empty() && text(a) == text(b);
 }
 
+/// A path that cannot be parsed covers everything, because unknown must never become a drift.
+Glob glob_of(const std::string& text) {
+  auto glob = Glob::parse_path(text);
+  return glob ? std::move(*glob) : Glob::parse_path("**").value();
+}
+
+bool is_generated(const AttributeRule& rule, const Value& value, const Value* owner) {
+  const Value* prefix = rule.generated_from.empty() || owner == nullptr ? nullptr : owner->find(rule.generated_from);
+  return prefix != nullptr && prefix->string() != nullptr && value.string() != nullptr &&
+         value.string()->starts_with(*prefix->string());
+}
+
 }  // namespace
 
 Walk::Walk(const KindSchema& schema, const DiffOptions& options) : schema_(schema), options_(options), forms_(schema) {
@@ -37,11 +49,6 @@ Difference Walk::run(const Value& before, const Value& after) {
   std::stable_sort(out_.changes.begin(), out_.changes.end(), by_path);
   std::stable_sort(out_.unknown.begin(), out_.unknown.end(), by_path);
   return std::move(out_);
-}
-
-Glob Walk::glob_of(const std::string& text) {
-  auto glob = Glob::parse_path(text);
-  return glob ? std::move(*glob) : Glob::parse_path("**").value();
 }
 
 void Walk::compare_members(const Path& path, const Value& old_members, const Value& new_members) {
@@ -99,7 +106,7 @@ void Walk::compare_attribute(const Path& path, Sides sides, const Sides& owners)
   if (const auto reason = newly_known(path, rule, sides, owners); !reason.empty())
     return fill(path, sides, rule, reason);
   sides = {forms_.effective(rule, sides.before, owners.before), forms_.effective(rule, sides.after, owners.after)};
-  if (const auto reason = tolerated(path, rule, sides, owners); !reason.empty())
+  if (const auto reason = within_bounds(forms_, schema_, path, sides, owners.after); !reason.empty())
     return rule.at_least ? fill(path, sides, rule, reason) : equal(path, sides, rule, reason);
   compare_beside(path, rule, sides, owners);
 }
@@ -135,12 +142,6 @@ std::string Walk::newly_known(const Path& path, const AttributeRule& rule, const
   const bool unread =
       std::any_of(was_unread_.begin(), was_unread_.end(), [&](const Glob& glob) { return glob.matches(path); });
   return unread ? "readable for the first time" : "";
-}
-
-bool Walk::is_generated(const AttributeRule& rule, const Value& value, const Value* owner) {
-  const Value* prefix = rule.generated_from.empty() || owner == nullptr ? nullptr : owner->find(rule.generated_from);
-  return prefix != nullptr && prefix->string() != nullptr && value.string() != nullptr &&
-         value.string()->starts_with(*prefix->string());
 }
 
 void Walk::compare(const Path& path, const AttributeRule& rule, const Sides& sides) {

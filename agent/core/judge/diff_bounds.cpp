@@ -69,21 +69,22 @@ std::optional<bool> less_version(const std::string& a, const std::string& b) {
 
 }  // namespace
 
-std::string Walk::tolerated(const Path& path, const AttributeRule& rule, const Sides& sides,
-                            const Sides& owners) const {
+std::string within_bounds(const Forms& forms, const KindSchema& schema, const Path& path, const Sides& sides,
+                          const Value* owner) {
+  const AttributeRule& rule = schema.rule(path);
   const bool bounded = rule.at_least || !rule.between.empty();
   if (!bounded || sides.before == nullptr || sides.after == nullptr) return {};
-  const std::string before = forms_.leaf(rule, *sides.before), after = forms_.leaf(rule, *sides.after);
+  const std::string before = forms.leaf(rule, *sides.before), after = forms.leaf(rule, *sides.after);
   if (before == after) return {};
   if (rule.at_least) {
     const auto smaller = rule.type == ValueType::version ? less_version(after, before) : less(after, before);
     return smaller && !*smaller ? "at least what was agreed" : "";
   }
   const auto bound = [&](const Value& one) -> std::optional<std::string> {
-    const Value* value = one.string() == nullptr ? &one : owners.after ? owners.after->find(*one.string()) : nullptr;
+    const Value* value = one.string() == nullptr ? &one : owner != nullptr ? owner->find(*one.string()) : nullptr;
     if (value == nullptr || value->is_null()) return std::nullopt;
-    const AttributeRule& how = one.string() == nullptr ? rule : schema_.rule(path.parent().child(*one.string()));
-    return forms_.leaf(how, *value);
+    const AttributeRule& how = one.string() == nullptr ? rule : schema.rule(path.parent().child(*one.string()));
+    return forms.leaf(how, *value);
   };
   const auto low = bound(rule.between[0]), high = bound(rule.between[1]);
   if (!low || !high) return {};

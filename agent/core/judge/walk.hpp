@@ -19,6 +19,11 @@ struct Sides {
   const Value* after = nullptr;
 };
 
+/// Returns why a number may differ: it only grew (`at_least`), or it is between its bounds, which `owner` has. Empty if
+/// it may not.
+std::string within_bounds(const Forms& forms, const KindSchema& schema, const Path& path, const Sides& sides,
+                          const Value* owner);
+
 /// Walks two bodies together. Lives on one stack frame.
 class Walk {
  public:
@@ -30,9 +35,6 @@ class Walk {
     Glob path;
     std::string reason;
   };
-
-  /// A path that cannot be parsed covers everything, because unknown must never become a drift.
-  static Glob glob_of(const std::string& text);
 
   void compare_members(const Path& path, const Value& old_members, const Value& new_members);
 
@@ -48,13 +50,8 @@ class Walk {
   /// Returns why the attribute is filled in instead of compared. Empty if it is compared.
   std::string newly_known(const Path& path, const AttributeRule& rule, const Sides& sides, const Sides& owners) const;
 
-  /// Returns why a number may differ: it only grew (`at_least`), or it is between its bounds. Empty if it may not.
-  std::string tolerated(const Path& path, const AttributeRule& rule, const Sides& sides, const Sides& owners) const;
-
   /// Compares what the values mean beside the other members of their objects.
   void compare_beside(const Path& path, const AttributeRule& rule, const Sides& sides, const Sides& owners);
-
-  static bool is_generated(const AttributeRule& rule, const Value& value, const Value* owner);
 
   void compare(const Path& path, const AttributeRule& rule, const Sides& sides);
 

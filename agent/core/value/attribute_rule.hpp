@@ -102,13 +102,13 @@ struct AttributeRule {
   std::uint32_t since = 1;  ///< schema revision that added it
 
   // dialect 2
-  bool open = false;        ///< elements or members that only the later value has are not compared
+  bool open = false;             ///< elements or members that only the later value has are not compared
   std::vector<Glob> open_names;  ///< the same, but only for those with such a text, key or name
-  bool ordered = false;     ///< map_by_keys: the order of the elements counts
-  bool single = false;      ///< a scalar or an object where a list is expected is a list of one
-  bool inside = false;      ///< the text is read, and rules hold for the values in it
-  bool fold_names = false;  ///< names of members are compared without ASCII case
-  bool hollow = false;      ///< values that hold nothing at any depth count as absent
+  bool ordered = false;          ///< map_by_keys: the order of the elements counts
+  bool single = false;           ///< a scalar or an object where a list is expected is a list of one
+  bool inside = false;           ///< the text is read, and rules hold for the values in it
+  bool fold_names = false;       ///< names of members are compared without ASCII case
+  bool hollow = false;           ///< values that hold nothing at any depth count as absent
   bool trim_runs = false, trim_slash = false, trim_dot = false, trim_quotes = false;
   std::vector<std::string> prefixes, suffixes;  ///< do not count at the ends of a text
   std::vector<ValueType> or_types;              ///< "type" is a list: tried in turn after `type`
@@ -121,11 +121,11 @@ struct AttributeRule {
   UnicodeForm unicode = UnicodeForm::none;
   std::vector<Glob> hidden;  ///< texts that match hide the value
   std::optional<DefaultBy> default_by;
-  std::optional<RuleBy> rule_by;  ///< how the value is read depends on another member
-  std::string default_of;      ///< name of the member of the same object whose value is the default
-  std::string generated_from;  ///< name of the member of the same object with the prefix of a generated value
-  std::string into;            ///< name of the member of the same object as which this one counts
-  std::string netmask_of;      ///< name of the member of the same object that has the netmask of this address
+  std::optional<RuleBy> rule_by;      ///< how the value is read depends on another member
+  std::string default_of;             ///< name of the member of the same object whose value is the default
+  std::string generated_from;         ///< name of the member of the same object with the prefix of a generated value
+  std::string into;                   ///< name of the member of the same object as which this one counts
+  std::string netmask_of;             ///< name of the member of the same object that has the netmask of this address
   std::vector<std::string> may_hold;  ///< names of members of the same object whose values do not count as elements
   bool at_least = false;              ///< a larger value is no drift
   std::vector<Value> between;         ///< two bounds: numbers, or names of members of the same object

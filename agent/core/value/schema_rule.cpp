@@ -189,10 +189,10 @@ class RuleReader {
     const auto found = first.find(word);
     const auto later = rule_.dialect > 1 ? second.find(word) : second.end();
     if (found == first.end() && later == second.end())
-      return unexpected(
-          where_,
-          rule_.dialect > 1 ? R"("space", "eol", "runs", "slash", "dot", "quotes", or a list of them)" : R"("space" or "eol")",
-          value);
+      return unexpected(where_,
+                        rule_.dialect > 1 ? R"("space", "eol", "runs", "slash", "dot", "quotes", or a list of them)"
+                                          : R"("space" or "eol")",
+                        value);
     *(found != first.end() ? found->second : later->second) = true;
     return {};
   }
@@ -255,7 +255,8 @@ class RuleReader {
   Status between(const Value& value) {
     const auto is_bound = [](const Value& one) { return one.number() || (one.string() && !one.string()->empty()); };
     const auto* bounds = value.array();
-    const bool whole = bounds != nullptr && bounds->size() == 2 && is_bound(bounds->front()) && is_bound(bounds->back());
+    const bool whole =
+        bounds != nullptr && bounds->size() == 2 && is_bound(bounds->front()) && is_bound(bounds->back());
     if (!whole) return unexpected(where_, "two bounds, each a number or the name of a member", value);
     rule_.between = *bounds;
     return {};
@@ -312,7 +313,7 @@ class RuleReader {
 
   /// What "rule_by" may say.
   inline static const std::set<std::string, std::less<>> kReading = {
-      "type", "unit",    "collection", "split",    "fold",     "trim",    "tokens",
+      "type",  "unit",     "collection", "split",    "fold",     "trim",    "tokens",
       "words", "encoding", "unicode",    "prefixes", "suffixes", "expands", "volatile"};
 
   AttributeRule& rule_;

@@ -92,7 +92,8 @@ std::string fold_and_trim(const AttributeRule& rule, std::string_view text) {
   if (rule.trim_runs) out = single_spaces(out);
   if (rule.trim_slash && out.size() > 1 && out.ends_with('/')) out.pop_back();
   if (rule.trim_dot && out.size() > 1 && out.ends_with('.')) out.pop_back();
-  if (rule.trim_quotes && out.size() > 1 && out.starts_with('"') && out.ends_with('"')) out = out.substr(1, out.size() - 2);
+  if (rule.trim_quotes && out.size() > 1 && out.starts_with('"') && out.ends_with('"'))
+    out = out.substr(1, out.size() - 2);
   if (rule.fold) out = lower(out);
   return without_ends(rule, std::move(out));
 }

@@ -62,7 +62,7 @@ Result<std::string> image(std::string_view text);
 /// change nothing, and casts of literals to text do not count. `invalid` for what is no expression.
 Result<std::string> sql(std::string_view text);
 Result<std::string> sql_identifier(std::string_view text);  ///< folded to lower case unless it is quoted
-Result<Value> ini(std::string_view text);        ///< an object of sections
+Result<Value> ini(std::string_view text);                   ///< an object of sections
 /// Attributes by name, blocks as lists by type and labels: `{"path": {"secret/*": [{…}]}}`. Expressions that are no
 /// literals are `{"$expression": text}`. Text that begins with `{` is read as JSON.
 Result<Value> hcl(std::string_view text);
@@ -73,8 +73,8 @@ std::string last_part(std::string_view text, const std::string& unit);
 /// Returns the text in that encoding as plain text; a text that is not in it as it is.
 std::string decoded(Encoding encoding, std::string text);
 std::string unicode_form(UnicodeForm form, std::string text);  ///< text that is not UTF-8 stays
-/// Reads the text of type json, yaml, ini, xml, hcl or properties as a value. `budget` if it exceeds a limit, `invalid` if it is not of
-/// its type.
+/// Reads the text of type json, yaml, ini, xml, hcl or properties as a value. `budget` if it exceeds a limit, `invalid`
+/// if it is not of its type.
 Result<Value> read_document(const AttributeRule& rule, std::string_view text);
 
 /// Renders any value with its numbers as exact decimals and its strings folded and trimmed as the rule says.

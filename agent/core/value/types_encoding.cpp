@@ -58,11 +58,14 @@ Result<std::string> gunzip(const std::string& packed) {
   return out;
 }
 
-/// Returns the text behind `%7B` and the like (RFC 3986). Empty if it is not percent-encoded as a whole: a character that
-/// must be encoded is there as it is, or a `%` is not followed by two digits.
+/// Returns the text behind `%7B` and the like (RFC 3986). Empty if it is not percent-encoded as a whole: a character
+/// that must be encoded is there as it is, or a `%` is not followed by two digits.
 std::optional<std::string> percent_decoded(std::string_view text) {
   const auto digit = [](char c) {
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                                  : -1;
   };
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {

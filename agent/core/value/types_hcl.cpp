@@ -79,7 +79,8 @@ class HclReader {
       ++at_;
       skip(false);
       DRIFTD_TRY(Value value, expression(depth + 1, false));
-      return out.emplace(name, std::move(value)).second ? Status() : Status(wrong("each name once, not " + name + " twice"));
+      return out.emplace(name, std::move(value)).second ? Status()
+                                                        : Status(wrong("each name once, not " + name + " twice"));
     }
     std::vector<std::string> labels;
     while (here() != '{') {
@@ -297,7 +298,8 @@ class HclReader {
       }
       if (c == '(' || c == '[' || c == '{') brackets += c == '(' ? ')' : c == '[' ? ']' : '}';
       if (!brackets.empty() && c == brackets.back()) brackets.pop_back();
-      if (brackets.size() > static_cast<std::size_t>(kMaxHclDepth)) return too_large("an expression that nests too deep");
+      if (brackets.size() > static_cast<std::size_t>(kMaxHclDepth))
+        return too_large("an expression that nests too deep");
       if (at_ < text_.size()) out += c;
       ++at_;
     }
@@ -315,8 +317,7 @@ class HclReader {
 
 Result<Value> hcl(std::string_view text) {
   if (text.size() > kMaxJson) return too_large("more than 2 MiB");
-  if (strip(text).starts_with('{'))
-    return parse(std::string(text), ParseLimits{.bytes = kMaxJson, .nodes = kMaxNodes});
+  if (strip(text).starts_with('{')) return parse(std::string(text), ParseLimits{.bytes = kMaxJson, .nodes = kMaxNodes});
   return HclReader(text).read();
 }
 

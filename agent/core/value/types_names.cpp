@@ -81,7 +81,8 @@ Result<std::string> sql_identifier(std::string_view text) {
   for (std::size_t i = 1; i < name.size(); ++i) {
     const bool doubled = name[i] == '"' && i + 1 < name.size() && name[i + 1] == '"';
     if (name[i] == '"' && !doubled)
-      return i + 1 == name.size() ? Result<std::string>(render(Value(std::move(out)))) : type_mismatch("one name", text);
+      return i + 1 == name.size() ? Result<std::string>(render(Value(std::move(out))))
+                                  : type_mismatch("one name", text);
     out += name[i];
     i += doubled ? 1 : 0;
   }

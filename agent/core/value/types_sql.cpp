@@ -320,14 +320,15 @@ class Expression {
     if (!inner) return std::nullopt;
     if (!minus) return inner;
     const bool number = inner->kind == Part::Kind::literal && !inner->text.starts_with('\'');
-    return Part{number ? Part::Kind::literal : Part::Kind::other, number ? "-" + inner->text : "(- " + inner->text + ")"};
+    return Part{number ? Part::Kind::literal : Part::Kind::other,
+                number ? "-" + inner->text : "(- " + inner->text + ")"};
   }
 
   std::optional<Part> name(int depth) {
     static const std::set<std::string, std::less<>> kReserved = {
-        "select", "case", "cast", "exists", "interval", "when", "then", "else", "end", "from", "where",
-        "row",    "and",  "or",   "in",     "between",  "like", "is",   "as",   "any", "all",  "over",
-        "filter", "date", "time", "timestamp", "collate", "at", "with", "order", "distinct"};
+        "select", "case", "cast", "exists",    "interval", "when", "then", "else",  "end",     "from", "where",
+        "row",    "and",  "or",   "in",        "between",  "like", "is",   "as",    "any",     "all",  "over",
+        "filter", "date", "time", "timestamp", "collate",  "at",   "with", "order", "distinct"};
     std::string out;
     do {
       if (at_ >= tokens_.size()) return std::nullopt;
