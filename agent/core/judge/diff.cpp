@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "core/judge/diff_bounds.hpp"
 #include "core/judge/walk.hpp"
 #include "core/redact.hpp"
 #include "core/value/types.hpp"
@@ -106,7 +107,8 @@ void Walk::compare_attribute(const Path& path, Sides sides, const Sides& owners)
   if (const auto reason = newly_known(path, rule, sides, owners); !reason.empty())
     return fill(path, sides, rule, reason);
   sides = {forms_.effective(rule, sides.before, owners.before), forms_.effective(rule, sides.after, owners.after)};
-  if (const auto reason = within_bounds(forms_, schema_, path, sides, owners.after); !reason.empty())
+  if (const auto reason = within_bounds(forms_, schema_, path, sides.before, sides.after, owners.after);
+      !reason.empty())
     return rule.at_least ? fill(path, sides, rule, reason) : equal(path, sides, rule, reason);
   compare_beside(path, rule, sides, owners);
 }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Numbers that may differ within bounds: an autoscaler moves them, a volume grows.
+#include "core/judge/diff_bounds.hpp"
+
 #include <algorithm>
 #include <optional>
+#include <vector>
 
-#include "core/judge/walk.hpp"
 #include "core/value/types.hpp"
 
 namespace driftd::core {
@@ -69,12 +71,12 @@ std::optional<bool> less_version(const std::string& a, const std::string& b) {
 
 }  // namespace
 
-std::string within_bounds(const Forms& forms, const KindSchema& schema, const Path& path, const Sides& sides,
-                          const Value* owner) {
+std::string within_bounds(const Forms& forms, const KindSchema& schema, const Path& path, const Value* old_value,
+                          const Value* new_value, const Value* owner) {
   const AttributeRule& rule = schema.rule(path);
   const bool bounded = rule.at_least || !rule.between.empty();
-  if (!bounded || sides.before == nullptr || sides.after == nullptr) return {};
-  const std::string before = forms.leaf(rule, *sides.before), after = forms.leaf(rule, *sides.after);
+  if (!bounded || old_value == nullptr || new_value == nullptr) return {};
+  const std::string before = forms.leaf(rule, *old_value), after = forms.leaf(rule, *new_value);
   if (before == after) return {};
   if (rule.at_least) {
     const auto smaller = rule.type == ValueType::version ? less_version(after, before) : less(after, before);

@@ -19,11 +19,6 @@ struct Sides {
   const Value* after = nullptr;
 };
 
-/// Returns why a number may differ: it only grew (`at_least`), or it is between its bounds, which `owner` has. Empty if
-/// it may not.
-std::string within_bounds(const Forms& forms, const KindSchema& schema, const Path& path, const Sides& sides,
-                          const Value* owner);
-
 /// Walks two bodies together. Lives on one stack frame.
 class Walk {
  public:
