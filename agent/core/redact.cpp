@@ -245,6 +245,7 @@ Result<std::string> redact(std::string_view body, const ResourceId& id, const Ki
   for (const auto& path : sensitive) redaction.add(path);
   if (value.object()->contains(kDigestMember))
     return fail(Code::corrupt, "a record's body: \"$hmac\" is reserved for digests");
+  Forms(schema).gather(Path(), value);  // digests are bound to paths, so members must be where they count
   Path path, bound_path;
   redaction.walk(path, bound_path, value);
   return render(value);

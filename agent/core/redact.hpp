@@ -40,7 +40,8 @@ class Disclosure;
 
 /// Worker side: replaces each value that the schema calls sensitive or write_only, or that `sensitive` names, by the
 /// digest of its normal form, and then each value that `disclosure` does not show (nullptr: it shows everything). An
-/// object of the plugin that looks like a digest is replaced, too. Absent and null values stay. Returns the canonical
+/// object of the plugin that looks like a digest is replaced, too. Absent and null values stay. Members that count as
+/// others (`into`) are moved there before. Returns the canonical
 /// body, or `corrupt` if the body is not a JSON object.
 Result<std::string> redact(std::string_view body, const ResourceId& id, const KindSchema& schema,
                            const std::vector<std::string>& sensitive, const RedactionKey& worker_key,

@@ -28,7 +28,9 @@ Glob glob_of(const std::string& text) {
 }
 
 bool is_generated(const AttributeRule& rule, const Value& value, const Value* owner) {
-  const Value* prefix = rule.generated_from.empty() || owner == nullptr ? nullptr : owner->find(rule.generated_from);
+  if (rule.generated_from.empty()) return false;
+  const Value* prefix = owner == nullptr ? nullptr : owner->find(rule.generated_from);
+  if (prefix == nullptr || prefix->is_null() || *prefix == Value("")) return true;  // all of it is generated
   return prefix != nullptr && prefix->string() != nullptr && value.string() != nullptr &&
          value.string()->starts_with(*prefix->string());
 }
@@ -99,7 +101,7 @@ void Walk::compare_attribute(const Path& path, Sides sides, const Sides& owners)
   if (rule.is_volatile) return suppress(path, sides, rule, "volatile");
   if (const auto* unread = find_unread(path))
     return unknown(path, sides, rule, unread->reason.empty() ? "unreadable" : unread->reason);
-  if (rule.write_only && sides.after == nullptr)
+  if (rule.write_only && (sides.after == nullptr || sides.after->is_null()))
     return unknown(path, sides, rule, "write-only: the system never shows it");
   if (is_masked(rule, sides.after)) return unknown(path, sides, rule, "masked by the system");
   if (!rule.hidden.empty() && options_.declared_only && is_masked(rule, sides.before))
@@ -119,7 +121,7 @@ void Walk::compare_beside(const Path& path, const AttributeRule& rule, const Sid
   if (variant != nullptr && other != nullptr && variant->is_volatile && other->is_volatile)
     return suppress(path, sides, rule, "volatile, as " + rule.rule_by->of + " says");
   const auto meant = [&](const Value* value, const Value* owner) {
-    return value == nullptr ? std::nullopt : forms_.beside(rule, *value, owner);
+    return value == nullptr ? std::nullopt : forms_.beside(path, rule, *value, owner);
   };
   const auto before = meant(sides.before, owners.before), after = meant(sides.after, owners.after);
   if (!before && !after) return compare(path, rule, sides);
@@ -136,7 +138,10 @@ std::string Walk::newly_known(const Path& path, const AttributeRule& rule, const
   if (sides.before == nullptr && is_generated(rule, *sides.after, owners.before))
     return "generated from " + rule.generated_from;
   // what an expected element does not have is not expected; elsewhere nothing is absent that is not expected to be
-  if (options_.declared_only) return in_element_ && rule.computed && sides.before == nullptr ? "computed" : "";
+  if (options_.declared_only) {
+    const bool whole = in_element_ || (!path.empty() && schema_.rule(path.parent()).closed);
+    return whole && rule.computed && sides.before == nullptr ? "computed" : "";
+  }
   if (is_masked(rule, sides.before)) return "masked before";
   if (sides.before != nullptr) return {};
   if (rule.since > options_.old_revision) return "brought by schema revision " + std::to_string(rule.since);
@@ -160,11 +165,7 @@ void Walk::compare_present(const Path& path, const AttributeRule& rule, const Si
   const auto& [before, after] = sides;
   if (before->object() && after->object() && forms_.is_structure(rule) && !rule.single)
     return compare_members(path, *before, *after);
-  if (rule.collection == Collection::map_by_keys && before->array() && after->array()) {
-    const auto left = forms_.keyed(rule, path, *before->array()), right = forms_.keyed(rule, path, *after->array());
-    const bool moved = left && right && rule.ordered && !same_order(*left, *right);
-    if (left && right && !moved) return compare_elements(path, rule, *left, *right);
-  }
+  if (rule.collection == Collection::map_by_keys && compare_by_key(path, rule, sides)) return;
   if (options_.declared_only && rule.type == ValueType::any && same_text(*before, *after))
     return equal(path, sides, rule, "same text");
   if (forms_.same(path, *before, *after)) return equal(path, sides, rule, "same normal form");
@@ -176,6 +177,18 @@ void Walk::compare_present(const Path& path, const AttributeRule& rule, const Si
   if (other_basis(rule)) return fill(path, sides, rule, "cannot be compared: another " + rule.basis);
   if (rule.dialect > 1) return compare_closely(path, rule, sides);
   report_change(path, rule, sides);
+}
+
+bool Walk::compare_by_key(const Path& path, const AttributeRule& rule, const Sides& sides) {
+  const auto old_read = forms_.opened(rule, *sides.before), new_read = forms_.opened(rule, *sides.after);
+  if (!old_read || !new_read) return false;
+  const auto* before = (*old_read ? **old_read : *sides.before).array();
+  const auto* after = (*new_read ? **new_read : *sides.after).array();
+  if (before == nullptr || after == nullptr) return false;
+  const auto left = forms_.keyed(rule, path, *before), right = forms_.keyed(rule, path, *after);
+  if (!left || !right || (rule.ordered && !same_order(*left, *right))) return false;
+  compare_elements(path, rule, *left, *right);
+  return true;
 }
 
 bool Walk::other_basis(const AttributeRule& rule) const {

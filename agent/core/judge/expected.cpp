@@ -82,7 +82,8 @@ void split_expected(const Path& path, const Value& value, const Value& body, con
                     ExpectedAttributes& out) {
   const Value::Object* members = as_digest(value) ? nullptr : value.object();
   const AttributeRule& rule = schema.rule(path);
-  const bool one = rule.single || rule.fold_names;  // what a member means depends on the object
+  // what a member means depends on the object, or the object stands for a text that is one value
+  const bool one = rule.single || rule.fold_names || rule.closed || (rule.inside && !path.empty());
   const bool whole = !path.empty() && (members == nullptr || members->empty() || is_secret(path, body, schema) || one ||
                                        !Forms(schema).is_structure(rule));
   if (whole || members == nullptr) {
@@ -94,11 +95,34 @@ void split_expected(const Path& path, const Value& value, const Value& body, con
     split_expected(path.child(name), member, body, schema, out);
 }
 
+/// Returns the entry as an object that has the first member of the path which counts as another one (`into`), so that
+/// it is gathered; else the entry itself.
+std::pair<Path, Value> seen_from_owner(const Path& path, const Value& value, const KindSchema& schema) {
+  Path owner;
+  const auto& segments = path.segments();
+  for (std::size_t i = 0; schema.has_into() && i < segments.size(); ++i) {
+    const Path here = owner.with(segments[i]);
+    if (schema.rule(here).into.empty()) {
+      owner = here;
+      continue;
+    }
+    Value out = value;
+    for (std::size_t j = segments.size(); j-- > i;) {
+      const auto* name = std::get_if<std::string>(&segments[j]);
+      if (name == nullptr) return {path, value};
+      out = Value(Value::Object{{*name, std::move(out)}});
+    }
+    return {owner, std::move(out)};
+  }
+  return {path, value};
+}
+
 /// Returns each path once, with paths before those that lie below them.
 ExpectedAttributes in_order(const ExpectedAttributes& wanted, const Value& body, const KindSchema& schema) {
   ExpectedAttributes out;
   std::set<std::string> done;
-  for (const auto& [path, value] : wanted) {
+  for (const auto& [given, given_value] : wanted) {
+    const auto [path, value] = seen_from_owner(given, given_value, schema);
     for (auto& one : expand_expected(path, value, body, schema)) {
       if (done.insert(one.first.render()).second) out.push_back(std::move(one));
     }

@@ -159,7 +159,7 @@ std::optional<std::string> Forms::member_form(const Path& path, const Value& mem
   if (shown == nullptr || shown == usual) return std::nullopt;
   const auto* read = variant(rule, &owner);
   if (read != nullptr && read->is_volatile) return std::nullopt;
-  const auto meant = beside(rule, *shown, &owner);
+  const auto meant = beside(path, rule, *shown, &owner);
   std::string form = of(path, meant ? *meant : *shown);  // once: twice a level would be 2^depth for a rule like `**`
   if (usual == nullptr) return form;
   const bool own = rule.default_value && usual == &*rule.default_value;

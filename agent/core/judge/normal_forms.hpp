@@ -37,9 +37,12 @@ class Forms {
   const Value* effective(const AttributeRule& rule, const Value* value, const Value* owner) const;
   /// Returns what the value means beside the other members of its object: an address with its netmask, a list without
   /// what it may hold, a value read as another member says. Empty if it means itself.
-  std::optional<Value> beside(const AttributeRule& rule, const Value& value, const Value* owner) const;
+  std::optional<Value> beside(const Path& path, const AttributeRule& rule, const Value& value,
+                              const Value* owner) const;
   /// Returns the object with members that count as others (`into`) where they count; empty if it has none.
   std::optional<Value> gathered(const Path& path, const Value& object) const;
+  /// Does the same for all objects at and below `path`.
+  void gather(const Path& path, Value& value) const;
   /// Returns how another member says that the value is read; nullptr if it says nothing.
   static const AttributeRule* variant(const AttributeRule& rule, const Value* owner);
   /// Returns what the value is read as: the parts of a text (`split`), a list of one (`single`), the content of a text

@@ -47,7 +47,8 @@ const Value* Forms::default_of(const AttributeRule& rule, const Value* owner) co
   return rule.default_by ? find_value(*rule.default_by, text_of_member(owner, rule.default_by->of)) : nullptr;
 }
 
-std::optional<Value> Forms::beside(const AttributeRule& rule, const Value& value, const Value* owner) const {
+std::optional<Value> Forms::beside(const Path& path, const AttributeRule& rule, const Value& value,
+                                   const Value* owner) const {
   if (owner == nullptr || as_digest(value)) return std::nullopt;
   if (const auto* read = variant(rule, owner)) return read_as(*read, value);
   if (!rule.netmask_of.empty()) {
@@ -60,7 +61,7 @@ std::optional<Value> Forms::beside(const AttributeRule& rule, const Value& value
   const auto read = opened(rule, value);
   const Value& shown = read && *read ? **read : value;
   if (shown.array() == nullptr) return std::nullopt;
-  const AttributeRule element = element_rule(rule);
+  const AttributeRule& element = scalar_rule(path, rule, path.child(std::size_t{0}));
   Value::Array out = *shown.array();
   for (const auto& name : rule.may_hold) {
     const Value* member = owner->find(name);
@@ -94,6 +95,17 @@ std::optional<Value> Forms::gathered(const Path& path, const Value& object) cons
     }
   }
   return out;
+}
+
+void Forms::gather(const Path& path, Value& value) const {
+  if (!schema_.has_into()) return;
+  if (auto made = gathered(path, value)) value = *std::move(made);
+  if (auto* object = value.object()) {
+    for (auto& [name, member] : *object) gather(path.child(name), member);
+  }
+  if (auto* array = value.array()) {
+    for (std::size_t i = 0; i < array->size(); ++i) gather(path.child(i), (*array)[i]);
+  }
 }
 
 Value::Array elements_meant(const AttributeRule& rule, const Value::Array& elements) {

@@ -86,6 +86,8 @@ class Walk {
   /// new one becomes the baseline.
   bool other_basis(const AttributeRule& rule) const;
 
+  /// Compares two lists by the keys of their elements. Returns false if that cannot be done.
+  bool compare_by_key(const Path& path, const AttributeRule& rule, const Sides& sides);
   void compare_elements(const Path& path, const AttributeRule& rule, const Forms::Keyed& left,
                         const Forms::Keyed& right);
 

@@ -104,6 +104,7 @@ struct AttributeRule {
   // dialect 2
   bool open = false;             ///< elements or members that only the later value has are not compared
   std::vector<Glob> open_names;  ///< the same, but only for those with such a text, key or name
+  bool closed = false;           ///< an expected object is whole: members that it does not have are not expected
   bool ordered = false;          ///< map_by_keys: the order of the elements counts
   bool single = false;           ///< a scalar or an object where a list is expected is a list of one
   bool inside = false;           ///< the text is read, and rules hold for the values in it

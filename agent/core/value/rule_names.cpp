@@ -21,6 +21,7 @@ std::string render(const AttributeRule& rule) {
   if (!rule.unit.empty()) out += "(" + rule.unit + ")";
   for (const auto other : rule.or_types) out += " or " + std::string(name_of(other));
   if (rule.ordered) out += " ordered";
+  if (rule.closed) out += " closed";
   if (rule.may_open()) out += rule.open ? " open" : " open for some names";
   if (rule.at_least) out += " at least";
   if (!rule.between.empty()) out += " between " + render(rule.between[0]) + " and " + render(rule.between[1]);

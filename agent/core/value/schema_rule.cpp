@@ -80,6 +80,7 @@ class RuleReader {
         {"sensitive", {1, [](R& r, const Value& v) { return store(r.rule_.sensitive, flag_of(v, r.where_)); }}},
         {"write_only", {1, [](R& r, const Value& v) { return store(r.rule_.write_only, flag_of(v, r.where_)); }}},
         {"open", {2, &R::open}},
+        {"closed", {2, [](R& r, const Value& v) { return store(r.rule_.closed, flag_of(v, r.where_)); }}},
         {"ordered", {2, [](R& r, const Value& v) { return store(r.rule_.ordered, flag_of(v, r.where_)); }}},
         {"single", {2, [](R& r, const Value& v) { return store(r.rule_.single, flag_of(v, r.where_)); }}},
         {"inside", {2, [](R& r, const Value& v) { return store(r.rule_.inside, flag_of(v, r.where_)); }}},
