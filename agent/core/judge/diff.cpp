@@ -111,7 +111,7 @@ void Walk::compare_attribute(const Path& path, Sides sides, const Sides& owners)
   sides = {forms_.effective(rule, sides.before, owners.before), forms_.effective(rule, sides.after, owners.after)};
   if (const auto reason = within_bounds(forms_, schema_, path, sides.before, sides.after, owners.after);
       !reason.empty())
-    return rule.at_least ? fill(path, sides, rule, reason) : equal(path, sides, rule, reason);
+    return rule.between.empty() ? fill(path, sides, rule, reason) : equal(path, sides, rule, reason);
   compare_beside(path, rule, sides, owners);
 }
 
@@ -180,6 +180,7 @@ void Walk::compare_present(const Path& path, const AttributeRule& rule, const Si
 }
 
 bool Walk::compare_by_key(const Path& path, const AttributeRule& rule, const Sides& sides) {
+  if (rule.inside && (sides.before->string() || sides.after->string())) return false;  // a text is one change
   const auto old_read = forms_.opened(rule, *sides.before), new_read = forms_.opened(rule, *sides.after);
   if (!old_read || !new_read) return false;
   const auto* before = (*old_read ? **old_read : *sides.before).array();

@@ -23,11 +23,6 @@ const std::vector<Amendment>& amendments() {
       {R"(the same but for a slash at the end: "trim": "slash")", [](AttributeRule& r) { r.trim_slash = true; }},
       {R"(the same but for a dot at the end: "trim": "dot")", [](AttributeRule& r) { r.trim_dot = true; }},
       {R"(the same but for quotes at the ends: "trim": "quotes")", [](AttributeRule& r) { r.trim_quotes = true; }},
-      {R"(the same characters in another order: "split": "", "collection": "set")",
-       [](AttributeRule& r) {
-         r.split = "";
-         r.collection = Collection::set;
-       }},
       {R"(the same members in another order: "collection": "multiset")",
        [](AttributeRule& r) { r.collection = Collection::multiset; }},
       {R"(the same members but for order and repetition: "collection": "set")",
@@ -35,7 +30,11 @@ const std::vector<Amendment>& amendments() {
       {R"(a scalar and a list of it: "collection": "scalar_or_list")",
        [](AttributeRule& r) { r.collection = Collection::scalar_or_list; }},
       {R"(base64 and its text: "encoding": "base64")", [](AttributeRule& r) { r.encoding = Encoding::base64; }},
-      {R"(the same characters: "unicode": "nfc")", [](AttributeRule& r) { r.unicode = UnicodeForm::nfc; }}};
+      {R"(the same characters: "unicode": "nfc")", [](AttributeRule& r) { r.unicode = UnicodeForm::nfc; }},
+      {R"(the same characters in another order: "split": "", "collection": "set")", [](AttributeRule& r) {
+         r.split = "";
+         r.collection = Collection::set;
+       }}};
   return kAmendments;
 }
 

@@ -79,6 +79,10 @@ std::string fault_of_siblings(const AttributeRule& rule) {
   const bool secret = rule.sensitive || rule.write_only;
   if (secret && (rule.rule_by || !rule.may_hold.empty() || !rule.same.empty()))
     return "sensitive: only a digest is kept of a secret, so it cannot be read beside other members or as the same";
+  const auto only_stars = [](const std::string& text) { return text.find_first_not_of('*') == std::string::npos; };
+  if (std::any_of(rule.prefixes.begin(), rule.prefixes.end(), only_stars) ||
+      std::any_of(rule.suffixes.begin(), rule.suffixes.end(), only_stars))
+    return "prefixes, suffixes: a pattern of nothing but * would take the whole text";
   if (!rule.rule_by) return {};
   for (const auto& [text, variant] : rule.rule_by->values) {
     if (variant->type == ValueType::reference || (variant->type == ValueType::version && variant->unit == "declared"))

@@ -314,8 +314,8 @@ class RuleReader {
 
   /// What "rule_by" may say.
   inline static const std::set<std::string, std::less<>> kReading = {
-      "type",  "unit",     "collection", "split",    "fold",     "trim",    "tokens",
-      "words", "encoding", "unicode",    "prefixes", "suffixes", "expands", "volatile"};
+      "type",     "unit",    "collection", "split",    "fold",    "trim",     "tokens",  "words",
+      "encoding", "unicode", "prefixes",   "suffixes", "expands", "volatile", "at_least"};
 
   AttributeRule& rule_;
   std::string where_;

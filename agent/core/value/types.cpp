@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <new>
+#include <optional>
 #include <stdexcept>
 
 #include "base/escape.hpp"
@@ -69,16 +70,52 @@ std::string single_spaces(std::string_view text) {
   return out;
 }
 
+namespace {
+
+/// Returns the text behind a pattern in which a star is written `\\*`. Empty for any other pattern.
+std::optional<std::string> literal_star(std::string_view pattern) {
+  const auto at = pattern.find("\\*");
+  if (at == std::string_view::npos) return std::nullopt;
+  return std::string(pattern.substr(0, at)) + "*" + std::string(pattern.substr(at + 2));
+}
+
+/// Returns how many bytes at the end of the text the pattern matches, 0 if it does not.
+std::size_t matching_end(std::string_view text, std::string_view pattern) {
+  if (const auto star = literal_star(pattern)) return text.ends_with(*star) ? star->size() : 0;
+  const auto literal = pattern.substr(0, pattern.find('*'));
+  const Glob glob = Glob::of_name(pattern);
+  for (auto at = text.rfind(literal); at != std::string_view::npos;
+       at = at == 0 ? std::string_view::npos : text.rfind(literal, at - 1)) {
+    if (glob.matches(text.substr(at))) return text.size() - at;
+  }
+  return 0;
+}
+std::size_t matching_begin(std::string_view text, std::string_view pattern) {
+  if (const auto text_of_star = literal_star(pattern))
+    return text.starts_with(*text_of_star) ? text_of_star->size() : 0;
+  const auto star = pattern.rfind('*');
+  const auto literal = star == std::string_view::npos ? pattern : pattern.substr(star + 1);
+  const Glob glob = Glob::of_name(pattern);
+  for (auto at = text.find(literal); at != std::string_view::npos; at = text.find(literal, at + 1)) {
+    if (glob.matches(text.substr(0, at + literal.size()))) return at + literal.size();
+  }
+  return 0;
+}
+
+}  // namespace
+
 /// Returns the text without the first of the rule's prefixes, and suffixes, that it has. Something must be left.
 std::string without_ends(const AttributeRule& rule, std::string text) {
   for (const auto& prefix : rule.prefixes) {
-    if (text.size() <= prefix.size() || !text.starts_with(prefix)) continue;
-    text.erase(0, prefix.size());
+    const auto size = matching_begin(text, prefix);
+    if (size == 0 || size == text.size()) continue;
+    text.erase(0, size);
     break;
   }
   for (const auto& suffix : rule.suffixes) {
-    if (text.size() <= suffix.size() || !text.ends_with(suffix)) continue;
-    text.resize(text.size() - suffix.size());
+    const auto size = matching_end(text, suffix);
+    if (size == 0 || size == text.size()) continue;
+    text.resize(text.size() - size);
     break;
   }
   return text;

@@ -34,7 +34,8 @@ void judge(const Value& pair, Row& row) {
   ++row.twins;
   row.missed += cries ? 0 : 1;
   if (!cries) tell("MISSED");
-  const bool elsewhere = cries && verdict(found) != text(pair, "is");
+  const std::string is = text(pair, "is");
+  const bool elsewhere = cries && !is.empty() && verdict(found) != is;
   row.elsewhere += elsewhere ? 1 : 0;
   if (elsewhere) tell("ELSEWHERE");
 }
