@@ -55,10 +55,7 @@ Status write_state(SqliteStore::State& state, const core::PageCommit& page, core
 Status write_page(SqliteStore::State& state, const core::PageCommit& page, core::CommitResult& out) {
   DRIFTD_CHECK(write_state(state, page, out));
   for (const auto& write : page.declarations) DRIFTD_CHECK(write_declaration(*state.db, write));
-  for (const auto& draft : page.events) {
-    DRIFTD_TRY(auto event, insert_event(state, draft));
-    out.events.push_back(std::move(event));
-  }
+  DRIFTD_TRY(out.events, insert_events(state, page.events));
   for (const auto& line : page.audit) DRIFTD_CHECK(write_audit(*state.db, line));
   return {};
 }
