@@ -44,11 +44,7 @@ Status write_state(SqliteStore::State& state, const core::PageCommit& page, core
       !page.writes.empty() || page.cursor || page.watch_cursor || page.health || !page.established.empty();
   if (!touches) return {};
   DRIFTD_TRY(const auto backend, backend_id(db, page.backend_uid));
-  const Nanos now = state.clock.wall();
-  for (const auto& write : page.writes) {
-    DRIFTD_TRY(const auto revision, write_resource(db, backend, page.backend_uid, write, now));
-    out.revisions.push_back(revision);
-  }
+  DRIFTD_TRY(out.revisions, write_resources(db, backend, page.backend_uid, page.writes, state.clock.wall()));
   return write_marks(state, backend, page);
 }
 

@@ -112,11 +112,17 @@ Status write_drifts(Connection& db, const Stored& stored, const std::string& bac
 
 }  // namespace
 
-Result<std::int64_t> write_resource(Connection& db, std::int64_t backend, const std::string& backend_uid,
-                                    const core::ResourceWrite& write, Nanos now) {
-  DRIFTD_TRY(const auto stored, write_row(db, backend, write.next));
-  DRIFTD_CHECK(write_drifts(db, stored, backend_uid, write, now));
-  return stored.revision + 1;
+Result<std::vector<std::int64_t>> write_resources(Connection& db, std::int64_t backend, const std::string& backend_uid,
+                                                  const std::vector<core::ResourceWrite>& writes, Nanos now) {
+  std::vector<std::int64_t> revisions;
+  std::vector<Stored> rows;
+  for (const auto& write : writes) {
+    DRIFTD_TRY(const auto stored, write_row(db, backend, write.next));
+    revisions.push_back(stored.revision + 1);
+    rows.push_back(stored);
+  }
+  for (std::size_t i = 0; i < writes.size(); ++i) DRIFTD_CHECK(write_drifts(db, rows[i], backend_uid, writes[i], now));
+  return revisions;
 }
 
 Result<core::Drift> read_drift(const Statement& row) {
