@@ -110,7 +110,7 @@ std::string joined(const std::set<std::int64_t>& sinks) {
 
 /// Writes events that follow each other in one transaction. The rows of their backends and sinks are read once and
 /// written once, by finish(): if a page of the database changes early and late in a large transaction, SQLite writes
-/// the checksums of all pages between anew.
+/// the checksums of all pages between again.
 class EventWriter {
  public:
   explicit EventWriter(SqliteStore::State& state) : state_(state), db_(*state.db) {}
