@@ -44,21 +44,14 @@ Status write_state(SqliteStore::State& state, const core::PageCommit& page, core
       !page.writes.empty() || page.cursor || page.watch_cursor || page.health || !page.established.empty();
   if (!touches) return {};
   DRIFTD_TRY(const auto backend, backend_id(db, page.backend_uid));
-  const Nanos now = state.clock.wall();
-  for (const auto& write : page.writes) {
-    DRIFTD_TRY(const auto revision, write_resource(db, backend, page.backend_uid, write, now));
-    out.revisions.push_back(revision);
-  }
+  DRIFTD_TRY(out.revisions, write_resources(db, backend, page.backend_uid, page.writes, state.clock.wall()));
   return write_marks(state, backend, page);
 }
 
 Status write_page(SqliteStore::State& state, const core::PageCommit& page, core::CommitResult& out) {
   DRIFTD_CHECK(write_state(state, page, out));
   for (const auto& write : page.declarations) DRIFTD_CHECK(write_declaration(*state.db, write));
-  for (const auto& draft : page.events) {
-    DRIFTD_TRY(auto event, insert_event(state, draft));
-    out.events.push_back(std::move(event));
-  }
+  DRIFTD_TRY(out.events, insert_events(state, page.events));
   for (const auto& line : page.audit) DRIFTD_CHECK(write_audit(*state.db, line));
   return {};
 }

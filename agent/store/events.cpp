@@ -2,6 +2,7 @@
 #include "store/events.hpp"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "base/log.hpp"
@@ -11,30 +12,28 @@
 namespace driftd::store {
 namespace {
 
-void append_part(std::string& out, std::string_view part) {
-  std::uint64_t size = part.size();
-  out.append(reinterpret_cast<const char*>(&size), sizeof size);
-  out.append(part);
-}
-
 /// `routed` is absent in rows of older versions.
 std::uint32_t checksum(const core::StoredEvent& event, const std::optional<std::string>& routed) {
-  std::string bytes;
-  bytes.reserve(event.payload.size() + 512);
+  std::uint32_t crc = 0;
+  const auto add_number = [&crc](std::uint64_t number) {
+    crc = crc32c({reinterpret_cast<const char*>(&number), sizeof number}, crc);
+  };
+  const auto add_part = [&](std::string_view part) {
+    add_number(part.size());
+    crc = crc32c(part, crc);
+  };
   for (const std::uint64_t number :
        {event.stamp.sequence, static_cast<std::uint64_t>(event.stamp.recorded_ns),
         static_cast<std::uint64_t>(event.agent_event), static_cast<std::uint64_t>(event.type)}) {
-    bytes.append(reinterpret_cast<const char*>(&number), sizeof number);
+    add_number(number);
   }
   for (const auto* part : {&event.stamp.id, &event.key, &event.backend, &event.backend_type, &event.source, &event.what,
                            &event.cluster, &event.provider, &event.resource, &event.payload}) {
-    append_part(bytes, *part);
+    add_part(*part);
   }
-  if (const std::uint64_t incarnation = event.stamp.incarnation; incarnation != 0) {  // older rows have none
-    bytes.append(reinterpret_cast<const char*>(&incarnation), sizeof incarnation);
-  }
-  if (routed) append_part(bytes, *routed);
-  return crc32c(bytes);
+  if (event.stamp.incarnation != 0) add_number(event.stamp.incarnation);  // older rows have none
+  if (routed) add_part(*routed);
+  return crc;
 }
 
 /// Hybrid logical clock: 52 bits of milliseconds and a counter of 12 bits; never goes back, also when the clock does.
@@ -50,19 +49,18 @@ std::string event_id(const std::string& key, std::uint64_t hlc) {
   return resource_hash(key) + "-" + clock;
 }
 
-Result<std::uint64_t> next_sequence(Connection& db, const core::BackendEvent& event) {
-  auto update = db.statement("UPDATE backend SET sequence = sequence + 1, " DRIFTD_UNSIGN(
-      DRIFTD_CRC_BACKEND) " WHERE uid = ? RETURNING sequence, crc IS NULL");
-  DRIFTD_TRY(const bool found, update.bind(event.backend_uid).next());
+Result<std::uint64_t> last_sequence(Connection& db, const core::BackendEvent& event) {
+  auto query = db.statement("SELECT sequence, " DRIFTD_WHOLE(DRIFTD_CRC_BACKEND) " FROM backend WHERE uid = ?");
+  DRIFTD_TRY(const bool found, query.bind(event.backend_uid).next());
   if (!found) {
     return fail(Code::not_found, "event " + event.what + " of backend '" + event.backend_name +
                                      "': the store has no uid '" + event.backend_uid + "'; register it first");
   }
-  if (update.integer(1) == 0) return fail(wrong_checksum("the row of backend " + event.backend_name));
-  return static_cast<std::uint64_t>(update.integer(0));
+  if (query.integer(1) == 0) return fail(wrong_checksum("the row of backend " + event.backend_name));
+  return static_cast<std::uint64_t>(query.integer(0));
 }
 
-Result<std::uint64_t> next_sequence(Connection& db, const core::AgentEvent&) {
+Result<std::uint64_t> next_agent_sequence(Connection& db) {
   auto update = db.statement(
       "UPDATE meta SET value = value + 1, crc = driftd_crc(key, value + 1) WHERE key = 'agent_sequence' AND crc "
       "IS " DRIFTD_CRC_META " RETURNING value");
@@ -75,16 +73,6 @@ std::string key_of(const core::BackendEvent& event) {
   return event.backend_uid + "/" + (event.resource ? core::render(*event.resource) : "");
 }
 std::string key_of(const core::AgentEvent& event) { return "agent/" + event.agent; }
-
-template <class Event>
-Result<core::StoredEvent> numbered(SqliteStore::State& state, const Event& event) {
-  core::EventStamp stamp;
-  DRIFTD_TRY(stamp.sequence, next_sequence(*state.db, event));
-  stamp.recorded_ns = state.clock.wall();
-  stamp.id = event_id(key_of(event) + state.salt, tick(state, stamp.recorded_ns));
-  stamp.incarnation = state.reached.incarnation;
-  return proto::to_stored_event(event, stamp);
-}
 
 Status write_event(Connection& db, core::StoredEvent& event, const std::string& routed) {
   DRIFTD_CHECK(
@@ -114,32 +102,91 @@ Result<std::int64_t> sink_for(Connection& db, const std::string& name, std::int6
   return insert.integer(0);
 }
 
-/// Returns the sinks of the event that will get `seq`, without duplicates.
-Result<std::set<std::int64_t>> sinks_for(Connection& db, const std::vector<std::string>& names, std::int64_t seq) {
-  std::set<std::int64_t> out;
-  for (const auto& name : names) {
-    DRIFTD_TRY(const auto sink, sink_for(db, name, seq));
-    out.insert(sink);
-  }
-  return out;
-}
-
-Status route(Connection& db, std::int64_t seq, const std::set<std::int64_t>& sinks) {
-  for (const auto sink : sinks) {
-    DRIFTD_CHECK(
-        db.statement("INSERT INTO route (sink, seq, crc) VALUES (?1, ?2, driftd_crc(?1, ?2))").bind(sink, seq).run());
-    DRIFTD_CHECK(db.statement("UPDATE sink SET emitted = emitted + 1, " DRIFTD_UNSIGN(DRIFTD_CRC_SINK) " WHERE id = ?")
-                     .bind(sink)
-                     .run());
-  }
-  return {};
-}
-
 std::string joined(const std::set<std::int64_t>& sinks) {
   std::string out;
   for (const auto sink : sinks) out += (out.empty() ? "" : ",") + std::to_string(sink);
   return out;
 }
+
+/// Writes events that follow each other in one transaction. The rows of their backends and sinks are read once and
+/// written once, by finish(): if a page of the database changes early and late in a large transaction, SQLite writes
+/// the checksums of all pages between again.
+class EventWriter {
+ public:
+  explicit EventWriter(SqliteStore::State& state) : state_(state), db_(*state.db) {}
+
+  Result<core::StoredEvent> write(const core::EventDraft& draft) {
+    DRIFTD_TRY(auto event, std::visit([&](const auto& alternative) { return numbered(alternative); }, draft.event));
+    DRIFTD_TRY(const auto sinks, sinks_for(draft.sinks));
+    DRIFTD_CHECK(write_event(db_, event, joined(sinks)));
+    state_.newest_seq = event.stamp.seq;
+    for (const auto sink : sinks) DRIFTD_CHECK(route(event.stamp.seq, sink));
+    return event;
+  }
+
+  Status finish() {
+    for (const auto& [uid, sequence] : sequences_) {
+      DRIFTD_CHECK(db_.statement("UPDATE backend SET sequence = ?, " DRIFTD_UNSIGN(DRIFTD_CRC_BACKEND) " WHERE uid = ?")
+                       .bind(sequence, uid)
+                       .run());
+    }
+    for (const auto& [sink, count] : emitted_) {
+      DRIFTD_CHECK(
+          db_.statement("UPDATE sink SET emitted = emitted + ?, " DRIFTD_UNSIGN(DRIFTD_CRC_SINK) " WHERE id = ?")
+              .bind(count, sink)
+              .run());
+    }
+    return {};
+  }
+
+ private:
+  Result<std::uint64_t> next_sequence(const core::BackendEvent& event) {
+    auto known = sequences_.find(event.backend_uid);
+    if (known == sequences_.end()) {
+      DRIFTD_TRY(const auto last, last_sequence(db_, event));
+      known = sequences_.emplace(event.backend_uid, last).first;
+    }
+    return ++known->second;
+  }
+  Result<std::uint64_t> next_sequence(const core::AgentEvent&) { return next_agent_sequence(db_); }
+
+  template <class Event>
+  Result<core::StoredEvent> numbered(const Event& event) {
+    core::EventStamp stamp;
+    DRIFTD_TRY(stamp.sequence, next_sequence(event));
+    stamp.recorded_ns = state_.clock.wall();
+    stamp.id = event_id(key_of(event) + state_.salt, tick(state_, stamp.recorded_ns));
+    stamp.incarnation = state_.reached.incarnation;
+    return proto::to_stored_event(event, stamp);
+  }
+
+  /// Returns the sinks of the next event, without duplicates.
+  Result<std::set<std::int64_t>> sinks_for(const std::vector<std::string>& names) {
+    std::set<std::int64_t> out;
+    for (const auto& name : names) {
+      auto known = sinks_.find(name);
+      if (known == sinks_.end()) {
+        DRIFTD_TRY(const auto sink, sink_for(db_, name, state_.newest_seq + 1));
+        known = sinks_.emplace(name, sink).first;
+      }
+      out.insert(known->second);
+    }
+    return out;
+  }
+
+  Status route(std::int64_t seq, std::int64_t sink) {
+    DRIFTD_CHECK(
+        db_.statement("INSERT INTO route (sink, seq, crc) VALUES (?1, ?2, driftd_crc(?1, ?2))").bind(sink, seq).run());
+    ++emitted_[sink];
+    return {};
+  }
+
+  SqliteStore::State& state_;
+  Connection& db_;
+  std::map<std::string, std::uint64_t> sequences_;  ///< last number given, by uid of the backend
+  std::map<std::string, std::int64_t> sinks_;       ///< id by name, of those that an event was written for
+  std::map<std::int64_t, std::int64_t> emitted_;    ///< number of new events by sink
+};
 
 Result<std::vector<std::string>> open_sinks(Connection& db) {
   std::vector<std::string> out;
@@ -166,14 +213,22 @@ std::string resource_hash(const std::string& key) {
   return out;
 }
 
+Result<std::vector<core::StoredEvent>> insert_events(SqliteStore::State& state,
+                                                     std::span<const core::EventDraft> drafts) {
+  std::vector<core::StoredEvent> out;
+  out.reserve(drafts.size());
+  EventWriter writer(state);
+  for (const auto& draft : drafts) {
+    DRIFTD_TRY(auto event, writer.write(draft));
+    out.push_back(std::move(event));
+  }
+  DRIFTD_CHECK(writer.finish());
+  return out;
+}
+
 Result<core::StoredEvent> insert_event(SqliteStore::State& state, const core::EventDraft& draft) {
-  DRIFTD_TRY(auto event,
-             std::visit([&](const auto& alternative) { return numbered(state, alternative); }, draft.event));
-  DRIFTD_TRY(const auto sinks, sinks_for(*state.db, draft.sinks, state.newest_seq + 1));
-  DRIFTD_CHECK(write_event(*state.db, event, joined(sinks)));
-  state.newest_seq = event.stamp.seq;
-  DRIFTD_CHECK(route(*state.db, event.stamp.seq, sinks));
-  return event;
+  DRIFTD_TRY(auto events, insert_events(state, {&draft, 1}));
+  return std::move(events.front());
 }
 
 Status insert_own_event(SqliteStore::State& state, core::AgentEvent event, const std::string& about_sink) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "store/state.hpp"
@@ -12,6 +13,9 @@ namespace driftd::store {
 /// Gives an event its id, seq, sequence and recorded time, and writes it with its routes. To be called in a
 /// transaction.
 Result<core::StoredEvent> insert_event(SqliteStore::State& state, const core::EventDraft& draft);
+/// Does the same for events that follow each other, with fewer statements.
+Result<std::vector<core::StoredEvent>> insert_events(SqliteStore::State& state,
+                                                     std::span<const core::EventDraft> drafts);
 /// Does the same for an event of the store itself, routed by Settings::route but not to the sink that it is about.
 Status insert_own_event(SqliteStore::State& state, core::AgentEvent event, const std::string& about_sink = {});
 

@@ -3,6 +3,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/escape.hpp"
+#include "core/value/value.hpp"
+
 namespace driftd::store {
 namespace {
 
@@ -20,6 +23,10 @@ std::optional<std::string> string_at(const Json& object, const char* name) {
   return found->get<std::string>();
 }
 
+void append_string(std::string& out, std::string_view text) {
+  out += core::render(core::Value(valid_utf8(std::string(text))));
+}
+
 }  // namespace
 
 std::string to_text(const std::map<std::string, std::string>& values) {
@@ -33,15 +40,16 @@ std::string to_text(const std::vector<std::string>& values) {
 }
 
 std::string to_text(const std::vector<core::Change>& values) {
-  Json list = Json::array();
+  std::string out = "[";
   for (const auto& change : values) {
-    Json item = {{"path", change.path}, {"class", core::render(change.cls)}};
-    if (change.old_value) item["old"] = *change.old_value;
-    if (change.new_value) item["new"] = *change.new_value;
-    if (change.redacted) item["redacted"] = true;
-    list.push_back(std::move(item));
+    out += out.size() > 1 ? R"(,{"class":)" : R"({"class":)";
+    append_string(out, core::render(change.cls));
+    if (change.new_value) append_string(out += R"(,"new":)", *change.new_value);
+    if (change.old_value) append_string(out += R"(,"old":)", *change.old_value);
+    append_string(out += R"(,"path":)", change.path);
+    out += change.redacted ? R"(,"redacted":true})" : "}";
   }
-  return dump(list);
+  return out + "]";
 }
 
 Result<std::map<std::string, std::string>> parse_strings(const std::string& text) {

@@ -34,19 +34,29 @@ Status checked(Connection& db, Status status) {
   return status;
 }
 
+Status begin(Connection& db) { return checked(db, db.statement("BEGIN IMMEDIATE").run()); }
+
+/// Undoes a failed job. If `alone`, nothing else is in the transaction, and a new one takes its place.
+Status undo_job(Connection& db, bool alone) {
+  if (!alone) return checked(db, db.statement("ROLLBACK TO page").run());
+  DRIFTD_CHECK(checked(db, db.statement("ROLLBACK").run()));
+  return begin(db);
+}
+
 /// Runs a job in its SAVEPOINT. Returns an error if the transaction was rolled back: then nothing of the group is
-/// stored.
-Status run_job(SqliteStore::State& state, Job& job) {
+/// stored. A job that is `alone` in the transaction so far needs none: SQLite would first copy each page that it
+/// changes, into a file from 64 KiB on.
+Status run_job(SqliteStore::State& state, Job& job, bool alone) {
   Connection& db = *state.db;
   const auto newest_seq = state.newest_seq;
-  DRIFTD_CHECK(checked(db, db.statement("SAVEPOINT page").run()));
+  if (!alone) DRIFTD_CHECK(checked(db, db.statement("SAVEPOINT page").run()));
   job.outcome = checked(db, job.work());
   if (!job.outcome) {
     state.newest_seq = newest_seq;
     if (!db.in_transaction()) return job.outcome;
-    DRIFTD_CHECK(checked(db, db.statement("ROLLBACK TO page").run()));
+    DRIFTD_CHECK(undo_job(db, alone));
   }
-  return checked(db, db.statement("RELEASE page").run());
+  return alone ? Status{} : checked(db, db.statement("RELEASE page").run());
 }
 
 Status save_clock(SqliteStore::State& state) {
@@ -66,18 +76,18 @@ bool must_begin_anew(const SqliteStore::State& state) { return state.in_use && !
 /// A job that meets a row with a wrong checksum is undone and the wrong rows are mended. If the store is not in use
 /// yet, the job is then repeated. If mending fails, it would fail at the next start too: the caller gets the error and
 /// the agent goes on.
-Status run_or_mend(SqliteStore::State& state, Job& job) {
-  DRIFTD_CHECK(run_job(state, job));
+Status run_or_mend(SqliteStore::State& state, Job& job, bool alone) {
+  DRIFTD_CHECK(run_job(state, job, alone));
   if (job.outcome || job.outcome.error().code != Code::corrupt || !state.db->in_transaction()) return {};
   Job mending{[&state] { return mend(state); }, {}, {}};
-  DRIFTD_CHECK(run_job(state, mending));
+  DRIFTD_CHECK(run_job(state, mending, false));
   if (!mending.outcome) {
     state.mended.clear();
     log::room("store").error("{}", mending.outcome.error().message);
     return {};
   }
   if (must_begin_anew(state)) return {};
-  return run_job(state, job);
+  return run_job(state, job, false);
 }
 
 /// Ends the process. No other part of it knows which rows were repaired, and the next open() gives everything to
@@ -130,9 +140,9 @@ void note_commit(SqliteStore::State& state) {
 Status run_group(SqliteStore::State& state, std::vector<Job>& group) {
   Connection& db = *state.db;
   state.mended.clear();
-  DRIFTD_CHECK(checked(db, db.statement("BEGIN IMMEDIATE").run()));
+  DRIFTD_CHECK(begin(db));
   for (auto& job : group) {
-    DRIFTD_CHECK(run_or_mend(state, job));
+    DRIFTD_CHECK(run_or_mend(state, job, &job == &group.front()));
     if (must_begin_anew(state)) break;
   }
   DRIFTD_CHECK(checked(db, sign(db)));

@@ -71,7 +71,7 @@ Result<bool> delete_kind(Connection& db, const std::string& uid, const std::stri
   return false;
 }
 
-Result<Rows> read_rows(Connection& db, const std::string& uid, const std::vector<core::ResourceId>& ids) {
+Result<Rows> read_each(Connection& db, const std::string& uid, const std::vector<core::ResourceId>& ids) {
   Rows out;
   out.reserve(ids.size());
   DRIFTD_TRY(const auto backend, backend_id(db, uid));
@@ -80,6 +80,15 @@ Result<Rows> read_rows(Connection& db, const std::string& uid, const std::vector
     out.push_back(std::move(row));
   }
   return out;
+}
+
+/// In one read transaction: without it, each statement locks and unlocks the database.
+Result<Rows> read_rows(Connection& db, const std::string& uid, const std::vector<core::ResourceId>& ids) {
+  if (db.in_transaction()) return read_each(db, uid, ids);
+  DRIFTD_CHECK(db.statement("BEGIN").run());
+  auto rows = read_each(db, uid, ids);
+  if (db.in_transaction()) DRIFTD_CHECK(db.statement("ROLLBACK").run());  // an error may have ended it
+  return rows;
 }
 
 constexpr std::size_t kMinPrefix = 6;  // `d-` and four characters

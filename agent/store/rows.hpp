@@ -19,10 +19,11 @@ Status write_backend(Connection& db, const InstallationKey& key, const core::Bac
 Status establish(Connection& db, std::int64_t backend, const std::string& kind, bool value);
 Result<std::vector<core::BackendRow>> read_backends(Connection& db, const InstallationKey& key);
 
-/// Writes a row with its open and ended drifts if the stored revision is still `write.next.revision`. Returns the new
-/// revision, or `conflict`.
-Result<std::int64_t> write_resource(Connection& db, std::int64_t backend, const std::string& backend_uid,
-                                    const core::ResourceWrite& write, Nanos now);
+/// Writes rows with their open and ended drifts if each stored revision is still `next.revision`. Returns the new
+/// revisions, or `conflict`. Writes all rows before the first drift: the pages of the drifts' index, which are written
+/// again and again, then stay in SQLite's small cache.
+Result<std::vector<std::int64_t>> write_resources(Connection& db, std::int64_t backend, const std::string& backend_uid,
+                                                  const std::vector<core::ResourceWrite>& writes, Nanos now);
 /// Returns the stored row with its open drifts, or one with revision 0.
 Result<core::StoredResource> read_resource(Connection& db, std::int64_t backend, const core::ResourceId& id);
 

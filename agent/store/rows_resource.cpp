@@ -9,23 +9,25 @@ namespace {
 struct Stored {
   std::int64_t id = 0;  ///< 0: none
   std::int64_t revision = 0;
+  bool has_open = false;  ///< it has open drifts
 };
 
 Result<Stored> find_stored(Connection& db, std::int64_t backend, const core::ResourceId& id) {
-  auto query = db.statement("SELECT id, revision FROM resource WHERE backend = ? AND kind = ? AND name = ?");
+  auto query = db.statement("SELECT id, revision, has_open FROM resource WHERE backend = ? AND kind = ? AND name = ?");
   DRIFTD_TRY(const bool found, query.bind(backend, id.kind, id.id).next());
   if (!found) return Stored{};
-  return Stored{query.integer(0), query.integer(1)};
+  return Stored{query.integer(0), query.integer(1), query.integer(2) != 0};
 }
 
-/// Parameters 1 to 20 in the order of DRIFTD_CRC_RESOURCE.
+/// Parameters 1 to 20 in the order of DRIFTD_CRC_RESOURCE. `next` must outlive the statement.
+template <class... More>
 Statement& bind_row(Statement& statement, std::int64_t backend, std::int64_t revision, const core::StoredResource& next,
-                    std::int64_t row) {
+                    const More&... more) {
   return statement.bind(backend, next.id.kind, next.id.id, revision, next.digest.low, next.digest.high,
                         next.rules_generation, next.observed ? 1 : 0, next.open.empty() ? 0 : 1, next.schema_revision,
                         next.observed_ns, next.external_name, next.observed_external_name, next.origin, next.version,
-                        next.status, to_text(next.metadata), to_text(next.was_unread), next.baseline, next.observed,
-                        row);
+                        next.status, to_text(next.metadata), to_text(next.was_unread), Borrowed{next.baseline},
+                        Borrowed{next.observed}, more...);
 }
 
 #define DRIFTD_CRC_20 \
@@ -37,16 +39,16 @@ Result<std::int64_t> insert_row(Connection& db, std::int64_t backend, const core
       "has_open, "
       "schema_revision, observed_ns, external_name, observed_external_name, origin, version, status, metadata, "
       "was_unread, "
-      "baseline, observed, crc) SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, "
-      "?18, "
-      "?19, ?20, " DRIFTD_CRC_20 " WHERE ?21 = 0");
-  DRIFTD_CHECK(bind_row(insert, backend, 1, next, 0).run());
+      "baseline, observed, crc) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, "
+      "?18, ?19, ?20, " DRIFTD_CRC_20 ")");
+  DRIFTD_CHECK(bind_row(insert, backend, 1, next).run());
   return db.last_rowid();
 }
 
+/// Leaves backend, kind and name as they are, so that SQLite does not write their index.
 Status update_row(Connection& db, std::int64_t row, std::int64_t backend, const core::StoredResource& next) {
   auto update = db.statement(
-      "UPDATE resource SET backend = ?1, kind = ?2, name = ?3, revision = ?4, digest_low = ?5, digest_high = ?6, "
+      "UPDATE resource SET revision = ?4, digest_low = ?5, digest_high = ?6, "
       "rules_generation = ?7, present = ?8, has_open = ?9, schema_revision = ?10, observed_ns = ?11, external_name = "
       "?12, "
       "observed_external_name = ?13, origin = ?14, version = ?15, status = ?16, metadata = ?17, was_unread = ?18, "
@@ -82,18 +84,22 @@ std::string conflict_text(const core::StoredResource& next, std::int64_t stored)
          ", the store has " + std::to_string(stored) + "; load it and judge again";
 }
 
-}  // namespace
-
-Result<std::int64_t> write_resource(Connection& db, std::int64_t backend, const std::string& backend_uid,
-                                    const core::ResourceWrite& write, Nanos now) {
-  DRIFTD_TRY(auto stored, find_stored(db, backend, write.next.id));
-  if (stored.revision != write.next.revision) return fail(Code::conflict, conflict_text(write.next, stored.revision));
+/// Returns the row as it was before, with the id that it has now.
+Result<Stored> write_row(Connection& db, std::int64_t backend, const core::StoredResource& next) {
+  DRIFTD_TRY(auto stored, find_stored(db, backend, next.id));
+  if (stored.revision != next.revision) return fail(Code::conflict, conflict_text(next, stored.revision));
   if (stored.id == 0) {
-    DRIFTD_TRY(stored.id, insert_row(db, backend, write.next));
+    DRIFTD_TRY(stored.id, insert_row(db, backend, next));
   } else {
-    DRIFTD_CHECK(update_row(db, stored.id, backend, write.next));
-    DRIFTD_CHECK(db.statement("DELETE FROM drift WHERE resource = ? AND open = 1").bind(stored.id).run());
+    DRIFTD_CHECK(update_row(db, stored.id, backend, next));
   }
+  return stored;
+}
+
+Status write_drifts(Connection& db, const Stored& stored, const std::string& backend_uid,
+                    const core::ResourceWrite& write, Nanos now) {
+  if (stored.has_open)
+    DRIFTD_CHECK(db.statement("DELETE FROM drift WHERE resource = ? AND open = 1").bind(stored.id).run());
   Place place{stored.id, 0, {}};
   for (const auto& drift : write.next.open) {
     DRIFTD_CHECK(write_drift(db, place, backend_uid, drift));
@@ -101,7 +107,22 @@ Result<std::int64_t> write_resource(Connection& db, std::int64_t backend, const 
   }
   place.ended_ns = now;
   for (const auto& drift : write.ended) DRIFTD_CHECK(write_drift(db, place, backend_uid, drift));
-  return stored.revision + 1;
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<std::int64_t>> write_resources(Connection& db, std::int64_t backend, const std::string& backend_uid,
+                                                  const std::vector<core::ResourceWrite>& writes, Nanos now) {
+  std::vector<std::int64_t> revisions;
+  std::vector<Stored> rows;
+  for (const auto& write : writes) {
+    DRIFTD_TRY(const auto stored, write_row(db, backend, write.next));
+    revisions.push_back(stored.revision + 1);
+    rows.push_back(stored);
+  }
+  for (std::size_t i = 0; i < writes.size(); ++i) DRIFTD_CHECK(write_drifts(db, rows[i], backend_uid, writes[i], now));
+  return revisions;
 }
 
 Result<core::Drift> read_drift(const Statement& row) {

@@ -161,7 +161,7 @@ Status apply_settlement(SqliteStore::State& state, const core::SinkSettlement& s
                      .bind(to_text(*settlement.notes), sink.id)
                      .run());
   }
-  for (const auto& draft : settlement.events) DRIFTD_CHECK(insert_event(state, draft));
+  DRIFTD_CHECK(insert_events(state, settlement.events));
   if (change.acked == 0 && change.dropped == 0) return {};
   return db
       .statement(

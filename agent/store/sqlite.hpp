@@ -18,9 +18,13 @@ namespace driftd::store {
 
 class Connection;
 
-/// Bytes that are bound as a BLOB. Borrowed.
+/// Bytes that are bound as a BLOB, without a copy: they must outlive the statement.
 struct Blob {
   std::string_view bytes;
+};
+/// Text, or NULL, that is bound without a copy: it must outlive the statement.
+struct Borrowed {
+  const std::optional<std::string>& text;
 };
 
 /// A prepared statement borrowed from its connection, which the destructor resets and unbinds. An error of prepare or
@@ -32,7 +36,7 @@ class Statement {
   Statement(const Statement&) = delete;
   Statement& operator=(const Statement&) = delete;
 
-  /// Binds parameters 1, 2 ... in order; copies the values.
+  /// Binds parameters 1, 2 ... in order; copies the values but Blob and Borrowed.
   template <class... Values>
   Statement& bind(const Values&... values) {
     int index = 0;
@@ -58,6 +62,7 @@ class Statement {
   void bind_at(int index, const std::string& value) { bind_text(index, value); }
   void bind_at(int index, const std::string_view& value) { bind_text(index, value); }
   void bind_at(int index, const Blob& value);
+  void bind_at(int index, const Borrowed& value);
   void bind_at(int index, const std::optional<std::string>& value);
   void bind_at(int index, const std::optional<std::int64_t>& value);
   void bind_integer(int index, std::int64_t value);
@@ -100,7 +105,10 @@ class Connection {
   sqlite3* db_;
   bool io_failed_ = false;
   int log_pages_ = 0;
-  std::unordered_map<std::string, sqlite3_stmt*> statements_;
+  struct TextHash : std::hash<std::string_view> {
+    using is_transparent = void;
+  };
+  std::unordered_map<std::string, sqlite3_stmt*, TextHash, std::equal_to<>> statements_;
 };
 
 }  // namespace driftd::store

@@ -32,7 +32,7 @@ class ReaderPool {
   std::vector<std::unique_ptr<Connection>> idle_;
 };
 
-using Work = std::function<Status()>;  ///< runs on the store thread inside a SAVEPOINT
+using Work = std::function<Status()>;  ///< runs on the store thread in a transaction; an error undoes it alone
 
 /// Work that waits for the next transaction.
 struct Job {
@@ -102,9 +102,9 @@ using StatePtr = std::shared_ptr<SqliteStore::State>;
 Result<StatePtr> open_state(Settings settings, asio::any_io_executor store_thread, asio::any_io_executor io_pool,
                             const Clock& clock);
 
-/// Runs `work` in the next transaction, in its own SAVEPOINT, and returns its status once that is durable. An error
-/// undoes this work only. Callers name `work` before they pass it, because g++ 12 destroys temporary closures of a
-/// co_await expression twice. [group.cpp]
+/// Runs `work` in the next transaction and returns its status once that is durable. An error undoes this work only.
+/// Callers name `work` before they pass it, because g++ 12 destroys temporary closures of a co_await expression twice.
+/// [group.cpp]
 Task<Status> in_group(StatePtr state, Work work);
 
 /// Does the same at once, for open(), before anything else uses the store. [group.cpp]

@@ -5,6 +5,7 @@
 
 #include "core/event/event.hpp"
 #include "core/judge/stages.hpp"
+#include "core/presentable_text.hpp"
 #include "core/redact.hpp"
 #include "core/scope.hpp"
 
@@ -71,22 +72,40 @@ std::string source_of(const std::string& origin, const std::string& provider) {
   return provider;
 }
 
+/// Adds `"name":value` to the text of an object that is being written.
+void append_member(std::string& out, std::string_view name, std::string_view value) {
+  out.push_back(out.empty() ? '{' : ',');
+  out.append(render(Value(std::string(name)))).append(":").append(value);
+}
+
+/// The resource as a member of a config: its stored body is canonical JSON already, so it is not parsed and rendered
+/// again.
+std::string resource_text(const ResourceId& id, const std::string& body, const std::string& external_name) {
+  std::string out;
+  out.reserve(body.size() + external_name.size() + id.kind.size() + id.id.size() + 64);
+  append_member(out, "body", presentable_text(body));
+  if (!external_name.empty()) append_member(out, "external_name", render(Value(external_name)));
+  append_member(out, "id", render(Value(id.id)));
+  append_member(out, "kind", render(Value(id.kind)));
+  return out + "}";
+}
+
 /// Returns the registry entry with the resource as the member `resource` of its config, redacted.
-BackendSnapshot with_resource(BackendSnapshot entry, const StoredResource& row, const std::optional<std::string>& body,
+BackendSnapshot with_resource(BackendSnapshot entry, const ResourceId& id, const std::optional<std::string>& body,
                               const std::string& external_name) {
+  constexpr std::string_view kResource = "resource";
   const Result<Value> registration = parse(entry.config_json.empty() ? "{}" : entry.config_json);
   Value::Object config;
   if (registration && registration->object()) config = *registration->object();
-  const Result<Value> parsed = body ? parse(*body) : Result<Value>(Value{});
-  if (body && parsed) {
-    Value::Object resource;
-    resource.emplace("kind", Value(row.id.kind));
-    resource.emplace("id", Value(row.id.id));
-    if (!external_name.empty()) resource.emplace("external_name", Value(external_name));
-    resource.emplace("body", *parsed);
-    config.insert_or_assign("resource", Value(std::move(resource)));
+  if (!body) {
+    entry.config_json = presentable(Value(std::move(config)));
+    return entry;
   }
-  entry.config_json = presentable(Value(std::move(config)));
+  config.insert_or_assign(std::string(kResource), Value{});
+  std::string out;
+  for (const auto& [name, member] : config)
+    append_member(out, name, name == kResource ? resource_text(id, *body, external_name) : presentable(member));
+  entry.config_json = out + "}";
   return entry;
 }
 
@@ -144,8 +163,8 @@ void put_states(BackendEvent& event, const Drift& drift, const StoredResource& b
     old_body = expected_body(after.observed, drift.changes);
     old_name = after.observed_external_name;
   }
-  event.old_state = with_resource(context.backend, before, withheld_like(after.observed, old_body), old_name);
-  event.new_state = with_resource(context.backend, after, after.observed, after.observed_external_name);
+  event.old_state = with_resource(context.backend, before.id, withheld_like(after.observed, old_body), old_name);
+  event.new_state = with_resource(context.backend, after.id, after.observed, after.observed_external_name);
 }
 
 void put_metadata(BackendEvent& event, const Drift& drift, const StoredResource& row) {

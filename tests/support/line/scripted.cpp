@@ -3,10 +3,26 @@
 
 #include <algorithm>
 #include <boost/asio/as_tuple.hpp>
+#include <utility>
 
 #include "core/scope.hpp"
 
 namespace driftd::test {
+namespace {
+
+/// Cuts a page after each `count` records. The last part has what else is in it.
+std::vector<core::RecordPage> cut(core::RecordPage page, std::size_t count) {
+  std::vector<core::RecordPage> out(1);
+  for (auto& record : std::exchange(page.records, {})) {
+    if (out.back().records.size() >= count) out.emplace_back();
+    out.back().records.push_back(std::move(record));
+  }
+  page.records = std::move(out.back().records);
+  out.back() = std::move(page);
+  return out;
+}
+
+}  // namespace
 
 core::Observation ScriptedSession::observed(const core::ResourceId& id, const std::string& body,
                                             const std::string& external_name) const {
@@ -80,13 +96,15 @@ Task<Result<core::RefreshOutcome>> ScriptedSession::refresh(core::RefreshRequest
   outcome.unchanged =
       world_->cursors && !request.cursor.empty() && (world_->always_unchanged || request.cursor == cursor());
   if (outcome.unchanged) co_return outcome;
-  const std::string cursor_now = cursor();
+  const std::string cursor_now = world_->cursors ? cursor() : std::string();
   std::size_t left = world_->max_delivered;
   for (const auto& kind : world_->kinds) {
     core::RecordPage page = page_of(kind, left);
     leave_out_known(request, page);
-    const Status taken = co_await on_page(std::move(page));
-    if (!taken) co_return fail(taken.error());
+    for (auto& part : cut(std::move(page), world_->page_records)) {
+      const Status taken = co_await on_page(std::move(part));
+      if (!taken) co_return fail(taken.error());
+    }
   }
   for (const auto& [backend, kind] : world_->declared_kinds) {
     core::RecordPage page = declared_page(backend, kind);

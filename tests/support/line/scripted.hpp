@@ -23,6 +23,7 @@ struct ScriptedWorld {
   std::vector<std::string> kinds = {"thing"};
   std::string identity = "system-1";
   std::size_t max_delivered = SIZE_MAX;  ///< maximum number of records in a refresh; COMPLETE still counts all of them
+  std::size_t page_records = SIZE_MAX;   ///< maximum number of records in a page of a refresh; the host's is 512
   bool sends_complete = true;
   std::optional<Error> refresh_fails;  ///< a refresh fails with this after it sent the records
   std::optional<Error> read_fails;

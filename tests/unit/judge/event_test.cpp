@@ -2,6 +2,7 @@
 // The table "what happened | change_type | subject" and the addresses of events.
 #include "core/event/event.hpp"
 
+#include "core/redact.hpp"
 #include "unit/judge/resource_fixture.hpp"
 
 namespace driftd::core {
@@ -201,6 +202,25 @@ TEST_F(EventOf, StatesAreRedacted) {
   EXPECT_TRUE(out.changes.at(0).redacted);
   EXPECT_THAT(out.new_state->config_json, Not(HasSubstr("7777")));
   EXPECT_THAT(out.new_state->config_json, HasSubstr("[REDACTED]"));
+}
+
+/// The stored body goes into the state as text, and the state must be as canonical as if it had been parsed.
+TEST_F(EventOf, StateIsCanonicalJsonWithTheResourceAmongTheMembersOfTheConfig) {
+  next.external_name = "o\"1";
+  context.established = false;
+  sees(R"({"a":1,"list":[{"verifier":)" + digest_value('1') + R"(},"\"$hmac\""]})");
+  context.established = true;
+  const StoredResource before = row;
+  const Judgement out = sees(R"({"a":2,"list":[{"verifier":)" + digest_value('1') + R"(},"\"$hmac\""]})");
+  EventContext orders_context = orders();
+  orders_context.backend.config_json =
+      R"({"z": {"$hmac":"0a:1:)" + std::string(64, '2') + R"("}, "a\u000a": 1, "resource": 5})";
+  const BackendEvent event = drift_event(out.transitions.at(0), before, out.next, orders_context);
+  EXPECT_EQ(event.new_state->config_json,
+            R"({"a\n":1,"resource":{"body":{"a":2,"list":[{"verifier":"[REDACTED]"},"\"$hmac\""]},)"
+            R"("external_name":"o\"1","id":"app","kind":"role"},"z":"[REDACTED]"})");
+  EXPECT_EQ(presentable_json(event.old_state->config_json), event.old_state->config_json);
+  EXPECT_THAT(event.old_state->config_json, HasSubstr(R"("resource":{"body":{"a":1,)"));
 }
 
 TEST_F(EventOf, RevertedSwapsTheStates) {

@@ -79,6 +79,35 @@ TEST_F(EventTest, SequencePerBackendHasNoGapsDespiteFailedPages) {
   EXPECT_EQ(bench.get(bench->backends()).front().sequence, 11U);
 }
 
+TEST_F(EventTest, EventsOfOnePageAreNumberedByTheirBackendAndCountedForTheirSinks) {
+  const auto other = backend_row("b000000000000002", "billing");
+  bench.get(bench->commit(registration(other)));
+  const std::vector<std::string> both = {"ops", "audit"};
+  bench.get(bench->commit(page_of({}, {event_draft("a")})));
+  core::AgentEvent gap;
+  gap.agent = "driftd";
+  gap.what = "gap";
+  const auto page = page_of({}, {event_draft("b", both),
+                                 event_draft("c", {}, other),
+                                 event_draft("b", both),
+                                 {gap, {}},
+                                 event_draft("c", {"ops"}, other),
+                                 event_draft("d")});
+  std::vector<std::uint64_t> sequences;
+  std::int64_t last = 0;
+  for (const auto& event : bench.get(bench->commit(page)).events) {
+    sequences.push_back(event.stamp.sequence);
+    EXPECT_GT(event.stamp.seq, last);
+    last = event.stamp.seq;
+  }
+  EXPECT_EQ(sequences, (std::vector<std::uint64_t>{2, 1, 3, 1, 2, 4}));
+  EXPECT_EQ(bench.get(bench->commit(page_of({}, {event_draft("e")}))).events.front().stamp.sequence, 5U);
+  EXPECT_EQ(book("ops").emitted, 6);
+  EXPECT_EQ(book("audit").emitted, 2);
+  restart();
+  EXPECT_EQ(book("ops").emitted, 6) << "the rows that were counted have their checksums";
+}
+
 TEST_F(EventTest, StoredEventComesBackExactly) {
   const auto made = commit({event_draft("a")}).front();
   restart();

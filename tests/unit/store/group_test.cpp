@@ -25,6 +25,28 @@ TEST_F(GroupTest, CommitsThatQueueDuringAnFsyncShareTheNextOne) {
   EXPECT_EQ(bench.get(bench->events(0, 1000)).size(), 100U);
 }
 
+/// The first commit of a transaction has no savepoint: what it wrote before it failed must go all the same.
+TEST_F(GroupTest, FailedCommitLeavesNothingWhereverItIsInItsTransaction) {
+  const auto half = page_of({resource_write("half"), resource_write("moved", "{}", 7)}, {event_draft("half")});
+  for (const std::size_t failing : {0U, 1U, 9U}) {
+    std::vector<Task<Result<core::CommitResult>>> tasks;
+    for (std::size_t i = 0; i < 10; ++i) {
+      const std::string name = std::to_string(failing) + "-" + std::to_string(i);
+      tasks.push_back(bench->commit(i == failing ? half : page_of({resource_write(name)}, {event_draft(name)})));
+    }
+    const auto outcomes = bench.wait_all(std::move(tasks));
+    for (std::size_t i = 0; i < outcomes.size(); ++i) EXPECT_EQ(outcomes[i].has_value(), i != failing) << i;
+  }
+  const auto alone = bench.wait(bench->commit(half));
+  ASSERT_FALSE(alone);
+  EXPECT_EQ(alone.error().code, Code::conflict);
+  restart();
+  EXPECT_EQ(bench.get(bench->index(backend_row().uid)).size(), 27U);
+  std::uint64_t sequence = 0;
+  for (const auto& event : bench.get(bench->events(0, 1000))) EXPECT_EQ(event.stamp.sequence, ++sequence);
+  EXPECT_EQ(sequence, 27U);
+}
+
 TEST_F(GroupTest, CommitIsOnTheDiskWhenItReturns) {
   const auto committed = bench.get(bench->commit(page_of({}, {event_draft("a")})));
   sqlite3* db = nullptr;
