@@ -9,6 +9,7 @@
 #include "cli/show.hpp"
 #include "core/disclosure.hpp"
 #include "core/judge/expected.hpp"
+#include "core/judge/known_names.hpp"
 #include "core/redact.hpp"
 
 namespace driftd::cli {
@@ -17,7 +18,7 @@ namespace {
 struct DiffOptions {
   std::string old_file, new_file, schema;
   bool partial = false, explain = false;
-  std::vector<std::string> show, hide;
+  std::vector<std::string> show, hide, known;
 };
 
 Outcome<core::Value> read_body(const std::string& file) {
@@ -27,6 +28,19 @@ Outcome<core::Value> read_body(const std::string& file) {
   if (!value) return tl::unexpected(Failure{kUsage, file + ": " + value.error().message});
   if (value->object() != nullptr) return std::move(*value);
   return tl::unexpected(Failure{kUsage, file + ": a resource's body must be a JSON object"});
+}
+
+Outcome<core::KnownNames> read_known(const std::vector<std::string>& files) {
+  core::KnownNames out;
+  for (const auto& file : files) {
+    const auto text = read_text(file);
+    if (!text) return tl::unexpected(text.error());
+    const auto value = core::parse(*text);
+    if (!value) return tl::unexpected(Failure{kUsage, file + ": " + value.error().message});
+    if (const Status added = out.add(*value); !added)
+      return tl::unexpected(Failure{kUsage, file + ": " + added.error().message});
+  }
+  return out;
 }
 
 core::Path path_of(const std::string& text) {
@@ -249,7 +263,10 @@ Outcome<Comparison> compare(const DiffOptions& options, const ComparisonSetup& s
   if (!after) return tl::unexpected(after.error());
   const auto now = redact_and_seal(*after, setup, options.new_file);
   if (!now) return tl::unexpected(now.error());
+  const auto known = read_known(options.known);
+  if (!known) return tl::unexpected(known.error());
   core::DiffOptions how;
+  how.known = options.known.empty() ? nullptr : &*known;
   how.old_revision = setup.schema->revision();
   how.trace = options.explain ? &steps : nullptr;
   how.id = setup.id;
@@ -258,7 +275,7 @@ Outcome<Comparison> compare(const DiffOptions& options, const ComparisonSetup& s
     const auto where = read_where(*before, *now, options.old_file);
     if (!where) return tl::unexpected(where.error());
     if (options.explain) (void)core::diff_expected(*where, *now, *setup.schema, how);
-    return Comparison{core::judge_expected(*where, *now, setup.schema, setup.id, setup.keys),
+    return Comparison{core::judge_expected(*where, *now, setup.schema, setup.id, setup.keys, how.known),
                       core::not_expected(*where, *now, *setup.schema)};
   }
   const auto then = redact_and_seal(*before, setup, options.old_file);
@@ -299,6 +316,11 @@ void add_diff(CLI::App& app, Context& context) {
   command->add_flag("--partial", options->partial,
                     "OLD is the `where:` of an expectation: paths and what must hold there; what else NEW has is "
                     "named, not compared");
+  command
+      ->add_option("--known", options->known,
+                   "names of one thing: a Terraform state, or a JSON list of lists of names; references that are "
+                   "known to mean one thing are equal")
+      ->allow_extra_args(false);
   command->add_option("--show", options->show, "path or name whose values may be shown, as `redact: { show: … }`")
       ->allow_extra_args(false);
   command->add_option("--hide", options->hide, "path or name whose values are withheld, as `redact: { hide: … }`")

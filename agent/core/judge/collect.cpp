@@ -312,6 +312,7 @@ void ChangeCollector::expectations(const Value& body) {
   options.unread = seen_->observation.unread;
   options.id = stored_.id;
   options.keys = context_.keys.get();
+  options.known = context_.known;
   Difference found = diff_expected(expected, body, schema(), std::move(options));
   std::move(found.unknown.begin(), found.unknown.end(), std::back_inserter(out_.unknown));
   for (auto& change : found.changes) {

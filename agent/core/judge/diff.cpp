@@ -35,9 +35,21 @@ bool is_generated(const AttributeRule& rule, const Value& value, const Value* ow
          value.string()->starts_with(*prefix->string());
 }
 
+/// Returns true if the elements that both lists have are in the same order.
+bool same_order(const Forms::Keyed& left, const Forms::Keyed& right) {
+  std::map<std::size_t, std::size_t> order;  // index in the earlier list -> index in the later one
+  for (const auto& [key, element] : left) {
+    if (const auto other = right.find(key); other != right.end()) order.emplace(element.at, other->second.at);
+  }
+  return std::is_sorted(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+}
+
 }  // namespace
 
-Walk::Walk(const KindSchema& schema, const DiffOptions& options) : schema_(schema), options_(options), forms_(schema) {
+Walk::Walk(const KindSchema& schema, const DiffOptions& options)
+    : schema_(schema),
+      options_(options),
+      forms_(schema, options.known != nullptr) {
   for (const auto& unread : options.unread) unread_.push_back({glob_of(unread.path), unread.reason});
   for (const auto& path : options.was_unread) was_unread_.push_back(glob_of(path));
   const bool all_is_compared = unread_.empty() && !options.declared_only && options.trace == nullptr;

@@ -12,6 +12,7 @@ namespace driftd::core {
 
 struct Change;
 class KindSchema;
+class KnownNames;
 struct RedactionKeys;
 
 /// One attribute that can be judged neither equal nor different now.
@@ -56,6 +57,7 @@ struct DiffOptions {
   /// exactly, without them it is filled in silently.
   ResourceId id;
   const RedactionKeys* keys = nullptr;
+  const KnownNames* known = nullptr;  ///< which references mean one thing, beside those that a rule equates
 };
 
 /// Compares two bodies under a schema. It reports the deepest attribute that differs: members of objects one by one,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "core/judge/known_names.hpp"
 #include "core/judge/walk.hpp"
 #include "core/value/types.hpp"
 
@@ -21,6 +22,7 @@ void Walk::compare_closely(const Path& path, const AttributeRule& rule, const Si
   if (names_no_version(rule, *before) || names_no_version(rule, *after))
     return unknown(path, sides, rule, "a version that names none cannot be compared");
   if (equivalent(rule, *before, *after)) return equal(path, sides, rule, "another form of the same");
+  if (is_known(rule, *before, *after)) return equal(path, sides, rule, "known as names of one thing");
   const auto left = forms_.opened(rule, *before), right = forms_.opened(rule, *after);
   if (!left || !right) return report_change(path, rule, sides);
   const Value& one = *left ? **left : *before;
@@ -33,6 +35,12 @@ void Walk::compare_closely(const Path& path, const AttributeRule& rule, const Si
   std::move(inner->unknown.begin(), inner->unknown.end(), std::back_inserter(out_.unknown));
   if (inner->filled.empty() || options_.declared_only) return equal(path, sides, rule, "equal part by part");
   fill(path, sides, rule, "equal but for what the system added");
+}
+
+bool Walk::is_known(const AttributeRule& rule, const Value& before, const Value& after) const {
+  const bool texts = before.string() != nullptr && after.string() != nullptr;
+  return options_.known != nullptr && rule.type == ValueType::reference && texts &&
+         options_.known->same(rule.refers, *before.string(), *after.string());
 }
 
 std::optional<Difference> Walk::quietly(const Path& path, const Sides& sides) {
@@ -52,7 +60,8 @@ std::optional<Difference> Walk::same_element(const Path& list, const Value& left
     const AttributeRule& element = schema_.scalar_rule(list, path);
     if (is_masked(element, &left) || is_masked(element, &right))
       return unknown(path, {&left, &right}, element, "masked by the system");
-    const bool same = forms_.leaf(element, left) == forms_.leaf(element, right) || equivalent(element, left, right);
+    const bool same = forms_.leaf(element, left) == forms_.leaf(element, right) || equivalent(element, left, right) ||
+                      is_known(element, left, right);
     if (!same) change(path, element, {&left, &right});
   });
   in_element_ = was_in_element;
@@ -130,14 +139,6 @@ void Walk::compare_elements(const Path& path, const AttributeRule& rule, const F
   for (const auto& [key, element] : right) {
     if (!left.contains(key) && !rule.allows(element.name)) compare_element(path, nullptr, &element);
   }
-}
-
-bool Walk::same_order(const Forms::Keyed& left, const Forms::Keyed& right) {
-  std::map<std::size_t, std::size_t> order;  // index in the earlier list -> index in the later one
-  for (const auto& [key, element] : left) {
-    if (const auto other = right.find(key); other != right.end()) order.emplace(element.at, other->second.at);
-  }
-  return std::is_sorted(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
 }
 
 void Walk::compare_element(const Path& path, const Forms::Element* left, const Forms::Element* right) {

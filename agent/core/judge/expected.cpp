@@ -179,8 +179,10 @@ ExpectedAttributes expand_declared(const Value& declared, const Value& body, con
   return out;
 }
 
-Difference diff_expected(const ExpectedAttributes& wanted, const Value& body, const KindSchema& schema,
+Difference diff_expected(const ExpectedAttributes& wanted, const Value& read, const KindSchema& schema,
                          DiffOptions options) {
+  Value body = read;
+  Forms(schema).gather(Path(), body);  // else an older name that was read would hide what is expected of the newer one
   Value expected = body;
   std::vector<std::string> paths;
   Difference out;
@@ -253,13 +255,14 @@ std::vector<std::string> not_expected(const ExpectedAttributes& wanted, const Va
 
 Difference judge_expected(const ExpectedAttributes& expected, const Value& body,
                           const std::shared_ptr<const KindSchema>& schema, const ResourceId& id,
-                          const std::shared_ptr<const RedactionKeys>& keys) {
+                          const std::shared_ptr<const RedactionKeys>& keys, const KnownNames* known) {
   auto rules = std::make_shared<Rules>();
   rules->expect.push_back({{}, expected, {}});
   JudgeContext context;
   context.schema = schema;
   context.rules = std::move(rules);
   context.keys = keys;
+  context.known = known;
   StoredResource row;
   row.id = id;
   Present seen;

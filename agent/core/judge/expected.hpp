@@ -42,7 +42,7 @@ std::vector<std::string> not_expected(const ExpectedAttributes& wanted, const Va
 /// Returns what judge() finds in `body` if `expected` is the only rule. `body` must be sealed under `keys`.
 Difference judge_expected(const ExpectedAttributes& expected, const Value& body,
                           const std::shared_ptr<const KindSchema>& schema, const ResourceId& id,
-                          const std::shared_ptr<const RedactionKeys>& keys);
+                          const std::shared_ptr<const RedactionKeys>& keys, const KnownNames* known = nullptr);
 
 /// Returns true if the paths are equal or one lies above the other. A trailing `**` covers everything below.
 bool related(std::string_view a, std::string_view b);

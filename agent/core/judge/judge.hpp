@@ -70,6 +70,7 @@ struct JudgeContext {
   /// A revision that is missing here counts as unchanged, so that nothing gets a new baseline on a guess.
   std::map<std::uint32_t, std::shared_ptr<const KindSchema>> former;
   std::vector<Declaration> declared;          ///< every source's declaration of the judged resource
+  const KnownNames* known = nullptr;          ///< DiffOptions::known
   std::shared_ptr<const RedactionKeys> keys;  ///< null: a clear-text value cannot be compared with a digest
   std::string deletions_accepted_by;          ///< who approved `scope/<kind>`, and so each deletion; else empty
 };

@@ -100,6 +100,7 @@ bool Forms::has_own_form(const Path& element, const Value& value) const {
 
 std::string Forms::leaf(const AttributeRule& rule, const Value& value) const {
   if (coarse_ && rule.type == ValueType::reference) {
+    if (known_names_) return "0";
     const auto text = types::scalar_text(value);
     if (text) return render(Value(types::last_part(types::fold_and_trim(rule, *text), rule.unit)));
   }
@@ -178,7 +179,8 @@ Result<std::optional<Value>> Forms::opened(const AttributeRule& rule, const Valu
   if (const Value* meant = first_of_same(rule, value)) return std::optional(*meant);
   std::optional<Value> out;
   if (rule.split && text != nullptr) {
-    DRIFTD_TRY(Value::Array parts, split(*text, *rule.split));
+    const bool quoted = rule.trim_quotes && text->size() > 1 && text->starts_with('"') && text->ends_with('"');
+    DRIFTD_TRY(Value::Array parts, split(quoted ? text->substr(1, text->size() - 2) : *text, *rule.split));
     out = Value(std::move(parts));
   } else if (rule.single && value.array() == nullptr) {
     out = Value(Value::Array{value});

@@ -17,7 +17,8 @@ namespace driftd::core {
 /// would otherwise be rendered once for each member that its rule covers. For one thread.
 class Forms {
  public:
-  explicit Forms(const KindSchema& schema) : schema_(schema) {}
+  /// `known_names`: names of one thing are known that share no part, so coarse forms have no references.
+  explicit Forms(const KindSchema& schema, bool known_names = false) : schema_(schema), known_names_(known_names) {}
 
   /// Returns the canonical text of a subtree: children by their own rules, without members that are volatile,
   /// empty or equal to their default. A value that is not of its rule's type is {"$raw": structure}.
@@ -111,6 +112,7 @@ class Forms {
   const std::set<std::string>& empty_forms(const AttributeRule& rule) const;
 
   const KindSchema& schema_;
+  bool known_names_ = false;
   /// By rule, and by the rule of a list's elements, on which a default's form also depends.
   mutable std::map<std::pair<const AttributeRule*, const AttributeRule*>, std::string> default_forms_;
   mutable std::map<const AttributeRule*, std::set<std::string>> empty_forms_;

@@ -8,6 +8,10 @@
 #include "core/value/types.hpp"
 
 namespace driftd::core {
+
+/// Returns the elements that the list stands for (`expands`), without those that another one covers (`covers`).
+Value::Array elements_meant(const AttributeRule& rule, const Value::Array& elements);
+
 namespace {
 
 constexpr std::size_t kMaxCovered = 100'000;  ///< comparisons of one list's elements with its patterns
@@ -20,6 +24,11 @@ std::string text_of_member(const Value* owner, std::string_view name) {
 
 /// Returns the value as another member says that it is read: in its normal form. One that cannot be read stays.
 std::optional<Value> read_as(const AttributeRule& rule, const Value& value) {
+  if (value.array() != nullptr && !rule.expands.empty()) {
+    AttributeRule plain = rule;
+    plain.expands.clear();
+    return read_as(plain, Value(elements_meant(rule, *value.array())));
+  }
   if (const auto* elements = value.array(); elements != nullptr && rule.collection == Collection::none) {
     Value::Array out;
     for (const auto& element : *elements) out.push_back(read_as(rule, element).value_or(element));
@@ -78,6 +87,9 @@ std::optional<Value> Forms::gathered(const Path& path, const Value& object) cons
   for (const auto& [name, member] : *object.object()) {
     const std::string& into = schema_.rule(path.child(name)).into;
     if (into.empty() || into == name || as_digest(member)) continue;
+    const Value* there = object.find(into);
+    const bool disagree = there != nullptr && !there->is_null() && !there->object() && !(*there == member);
+    if (disagree && !member.is_null()) continue;  // two values of one thing: both are compared
     if (!out) out = object;
     out->object()->erase(name);
     if (member.is_null()) continue;

@@ -68,6 +68,8 @@ class Walk {
     Difference inner = std::exchange(out_, std::move(outer));
     return inner.changes.empty() ? std::optional(std::move(inner)) : std::nullopt;
   }
+  /// Returns true if both are references, and known as names of one thing.
+  bool is_known(const AttributeRule& rule, const Value& before, const Value& after) const;
   std::optional<Difference> quietly(const Path& path, const Sides& sides);
 
   std::optional<Difference> same_element(const Path& list, const Value& left, const Value& right, std::size_t at);
@@ -90,9 +92,6 @@ class Walk {
   bool compare_by_key(const Path& path, const AttributeRule& rule, const Sides& sides);
   void compare_elements(const Path& path, const AttributeRule& rule, const Forms::Keyed& left,
                         const Forms::Keyed& right);
-
-  /// Returns true if the elements that both lists have are in the same order.
-  static bool same_order(const Forms::Keyed& left, const Forms::Keyed& right);
 
   /// Compares one element of a list with keys. Providers name unread elements by index, changes name them by key.
   void compare_element(const Path& path, const Forms::Element* left, const Forms::Element* right);

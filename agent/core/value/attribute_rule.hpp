@@ -125,6 +125,7 @@ struct AttributeRule {
   std::optional<RuleBy> rule_by;      ///< how the value is read depends on another member
   std::string default_of;             ///< name of the member of the same object whose value is the default
   std::string generated_from;         ///< name of the member of the same object with the prefix of a generated value
+  std::vector<std::string> refers;    ///< types of what a reference means; empty: any
   std::string into;                   ///< name of the member of the same object as which this one counts
   std::string netmask_of;             ///< name of the member of the same object that has the netmask of this address
   std::vector<std::string> may_hold;  ///< names of members of the same object whose values do not count as elements

@@ -68,6 +68,7 @@ std::string fault_of_siblings(const AttributeRule& rule) {
     return "at_least: only types int, decimal, bytes, duration and version have an order";
   if (!rule.between.empty() && !is_number(rule.type))
     return "between: only types int, decimal, bytes and duration can be between bounds";
+  if (!rule.refers.empty() && rule.type != ValueType::reference) return "refers: only type reference reads it";
   if (rule.closed && rule.open) return "closed: only one of open and closed";
   if (rule.at_least && !rule.between.empty()) return "between: only one of at_least and between";
   if (!rule.may_hold.empty() && rule.collection != Collection::set)

@@ -94,6 +94,7 @@ class RuleReader {
         {"default_by", {2, &R::default_by}},
         {"default_of", {2, [](R& r, const Value& v) { return store(r.rule_.default_of, r.filled_text(v)); }}},
         {"generated_from", {2, [](R& r, const Value& v) { return store(r.rule_.generated_from, r.filled_text(v)); }}},
+        {"refers", {2, [](R& r, const Value& v) { return store(r.rule_.refers, texts(v, r.where_)); }}},
         {"into", {2, [](R& r, const Value& v) { return store(r.rule_.into, r.filled_text(v)); }}},
         {"netmask_of", {2, [](R& r, const Value& v) { return store(r.rule_.netmask_of, r.filled_text(v)); }}},
         {"may_hold", {2, [](R& r, const Value& v) { return store(r.rule_.may_hold, texts(v, r.where_)); }}},

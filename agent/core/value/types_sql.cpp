@@ -132,6 +132,7 @@ std::string shown(const Token& token) {
 struct Part {
   enum class Kind { literal, name, array, other } kind = Kind::other;
   std::string text;
+  std::size_t commas = 0;  ///< between the elements of an array
 };
 
 struct Infix {
@@ -233,7 +234,7 @@ class Expression {
       if (!take("(")) return wrong;
       const auto elements = list(")", depth);
       if (!elements) return wrong;
-      out.text = "(in " + left.text + *elements + ")";
+      out.text = in_list(left.text, *elements, commas_);
     } else {
       take("between");
       const auto low = climb(6, depth + 1);
@@ -266,7 +267,8 @@ class Expression {
     const auto array = climb(0, depth + 1);
     if (!array || !take(")")) return std::nullopt;
     if (array->kind == Part::Kind::array && all == negated) {
-      const std::string text = "(in " + left.text + array->text.substr(6, array->text.size() - 7) + ")";
+      const std::string elements = array->text.substr(6, array->text.size() - 7);
+      const std::string text = in_list(left.text, elements, array->commas);
       return Part{Part::Kind::other, negated ? "(not " + text + ")" : text};
     }
     return at_ > begin ? std::optional(Part{Part::Kind::other, "(" + std::string(negated ? "<> " : "= ") +
@@ -278,13 +280,45 @@ class Expression {
   /// Reads `a, b)`; returns ` a b`.
   std::optional<std::string> list(std::string_view end, int depth) {
     std::string out;
+    commas_ = 0;
     if (take(end)) return out;
+    std::size_t elements = 0;
     do {
+      ++elements;
       const auto one = climb(0, depth + 1);
       if (!one) return std::nullopt;
       out += " " + one->text;
     } while (take(","));
+    commas_ = elements - 1;
     return take(end) ? std::optional(std::move(out)) : std::nullopt;
+  }
+
+  /// `x IN (1)` is `x = 1`. `elements` begins with a space; `commas` are between them.
+  static std::string in_list(const std::string& left, const std::string& elements, std::size_t commas) {
+    return (commas == 0 ? "(= " : "(in ") + left + elements + ")";
+  }
+
+  /// `CASE x WHEN a THEN b ELSE c END`.
+  std::optional<Part> case_of(int depth) {
+    std::string out = "(case";
+    if (!is("when")) {
+      const auto value = climb(0, depth + 1);
+      if (!value) return std::nullopt;
+      out += " " + value->text;
+    }
+    for (const auto* word : {"when", "else"}) {
+      while (take(word)) {
+        const auto part = climb(0, depth + 1);
+        if (!part) return std::nullopt;
+        out += " " + std::string(word) + " " + part->text;
+        if (word != std::string_view("when")) continue;
+        if (!take("then")) return std::nullopt;
+        const auto then = climb(0, depth + 1);
+        if (!then) return std::nullopt;
+        out += " then " + then->text;
+      }
+    }
+    return take("end") ? std::optional(Part{Part::Kind::other, out + ")"}) : std::nullopt;
   }
 
   std::optional<Part> prefix(int depth) {
@@ -294,6 +328,7 @@ class Expression {
       return inner ? std::optional(Part{Part::Kind::other, "(not " + inner->text + ")"}) : std::nullopt;
     }
     if (is("-") || is("+")) return sign(depth);
+    if (take("case")) return case_of(depth);
     if (take("(")) {
       const auto inner = climb(0, depth + 1);
       if (!inner) return std::nullopt;
@@ -309,7 +344,7 @@ class Expression {
     if (is("array") && is("[", 1)) {
       at_ += 2;
       const auto elements = list("]", depth);
-      return elements ? std::optional(Part{Part::Kind::array, "(array" + *elements + ")"}) : std::nullopt;
+      return elements ? std::optional(Part{Part::Kind::array, "(array" + *elements + ")", commas_}) : std::nullopt;
     }
     return name(depth);
   }
@@ -377,11 +412,19 @@ class Expression {
   static Part cast(const Part& part, const std::string& type) {
     const bool added = part.kind == Part::Kind::literal || (part.kind == Part::Kind::array && type.ends_with("[]")) ||
                        (part.kind == Part::Kind::name && type == "text");
+    static const std::set<std::string, std::less<>> kNumbers = {"integer", "bigint", "smallint", "int",
+                                                                "numeric", "real",   "double precision"};
+    const bool text = part.kind == Part::Kind::literal && part.text.starts_with('\'');
+    if (text && kNumbers.contains(type)) {
+      const auto number = decimal(std::string_view(part.text).substr(1, part.text.size() - 2));
+      return number ? Part{Part::Kind::literal, *number} : part;
+    }
     return added ? part : Part{Part::Kind::other, "(cast " + part.text + " " + type + ")"};
   }
 
   const std::vector<Token>& tokens_;
   std::size_t at_ = 0;
+  std::size_t commas_ = 0;  ///< of the list that was read last
 };
 
 }  // namespace
