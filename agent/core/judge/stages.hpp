@@ -65,6 +65,14 @@ void collect_deleted(const JudgeContext& context, const StoredResource& stored, 
 void collect_missing_declared(const JudgeContext& context, const StoredResource& stored, Judgement& out,
                               ChangeSet& change_set);
 
+/// Returns `a.b` for `a.b.**`. [unread.cpp]
+std::string without_double_star(const std::string& pattern);
+/// Adds what the reading calls unread to `unknown`, also where neither body has it: otherwise an attribute that nobody
+/// could ever read would count as compared. Left out is what is not judged (ignored, volatile) and what the system or
+/// the settings do not offer (`unsupported`). [unread.cpp]
+void add_unread(const JudgeContext& context, const ResourceId& id, const Observation& seen,
+                std::vector<UnknownPath>& unknown);
+
 /// A stored row whose baseline the provider converted to the current schema revision.
 struct UpgradedRow {
   StoredResource row;
