@@ -40,13 +40,18 @@ class Index {
         .count();
   }
 
-  void put(const core::ResourceId& id, Entry entry);
+  /// Returns the entry as it is kept, valid until the next put() or erase.
+  const Entry& put(const core::ResourceId& id, Entry entry);
   /// Returns the entry, or nullptr. The caller must not change `present` and `open`: put() keeps counts of them.
   Entry* find(const core::ResourceId& id);
   void erase(const core::ResourceId& id);
-  /// Notes the version of the last record of a resource whose kind is `versioned`. The version changes more often than
-  /// what is judged, so the row in the store may have an older one.
-  void note_version(const core::ResourceId& id, const std::string& version) { versions_[key(id)] = mark(version); }
+  /// Says whether the schema of a kind is `versioned`. Until then no kind is.
+  void set_versioned(const std::string& kind, bool versioned);
+  /// Notes the version of the last record of a resource, if its kind is `versioned`. The version changes more often
+  /// than what is judged, so the row in the store may have an older one. `entry` is that of `id`.
+  void note_version(const core::ResourceId& id, const Entry& entry, const std::string& version) {
+    if (versioned_[entry.kind]) versions_[key(id)] = mark(version);
+  }
   /// Returns true if that was the version of its last record.
   bool has_version(const core::ResourceId& id, const std::string& version) const {
     const auto found = versions_.find(key(id));
@@ -94,7 +99,9 @@ class Index {
   static void add(const Entry& entry, std::uint32_t run, Count& to);
 
   std::vector<std::string> kinds_;
-  std::vector<Tally> tallies_;  ///< one for each of `kinds_`
+  // One for each of `kinds_`.
+  std::vector<Tally> tallies_;
+  std::vector<bool> versioned_;
   std::uint64_t forgotten_asked_ = 0;
 };
 

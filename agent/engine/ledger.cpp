@@ -73,6 +73,7 @@ void Ledger::set_info(std::shared_ptr<const core::ProviderInfo> info) {
   info_ = std::move(info);
   generations_.clear();
   former_ = former_schemas(row_.notes);
+  for (const auto& [kind, schema] : info_->schemas) index_.set_versioned(kind, schema->versioned());
 }
 
 std::uint64_t Ledger::generation(const std::string& kind) const {
@@ -121,13 +122,9 @@ bool Ledger::settle(const core::Observation& seen, std::uint32_t run, Moment::Mo
   const std::uint64_t now = std::max<std::uint64_t>(entry->asked, Index::ticks(asked));
   entry->asked = now;
   const bool same = entry->digest == seen.digest;
-  if (same) note_version(seen.id, seen.version);
+  if (same) index_.note_version(seen.id, *entry, seen.version);
   return entry->present && !entry->attention && same && !is_news &&
          entry->generation == static_cast<std::uint32_t>(generation(seen.id));
-}
-
-void Ledger::note_version(const core::ResourceId& id, const std::string& version) {
-  if (schema(id.kind)->versioned()) index_.note_version(id, version);
 }
 
 std::optional<std::vector<core::ResourceId>> Ledger::to_read_whole() const {
@@ -210,7 +207,7 @@ core::PageCommit Ledger::to_page_commit(std::vector<JudgedResource>& judged, con
   return page;
 }
 
-void Ledger::update_index(const core::StoredResource& next, std::uint32_t run, bool unknown, std::uint64_t asked) {
+void Ledger::update_index(const core::StoredResource& next, const Update& update) {
   if (!scope_.wants(next.id)) return;  // out of scope: its drifts end, but it was not deleted (semantics 4)
   note_expiry(next);
   gone_open_.erase(next.id);
@@ -218,14 +215,18 @@ void Ledger::update_index(const core::StoredResource& next, std::uint32_t run, b
   Index::Entry entry;
   entry.digest = next.digest;
   entry.generation = static_cast<std::uint32_t>(next.rules_generation);
-  entry.run = run;
-  entry.asked = asked;
+  entry.run = update.run;
+  entry.asked = update.asked;
   entry.present = next.observed.has_value();
   entry.open = !next.open.empty();
-  entry.unknown = unknown;
+  entry.unknown = update.unknown;
   entry.attention = needs_attention(next);
-  index_.put(next.id, entry);
-  if (entry.present && (entry.attention || entry.digest == Digest{}))
+  const Index::Entry& kept = index_.put(next.id, entry);
+  const bool taken = update.seen != nullptr && update.seen->digest == next.digest;
+  if (taken) index_.note_version(next.id, kept, update.seen->version);
+  // The same record is not settled the next time either if the row does not have its digest.
+  const bool not_taken = update.seen != nullptr && !taken;
+  if (not_taken || (entry.present && (entry.attention || entry.digest == Digest{})))
     restless_.insert(next.id);
   else
     restless_.erase(next.id);
@@ -259,8 +260,9 @@ Task<Status> Ledger::commit(core::StoredResource before, core::Judgement judgeme
   adopt(extras);
   for (const auto& event : committed.events) context_->metrics.event_published(spec_.name, event.what);
   const Index::Entry* known = index_.find(judgement.next.id);
-  update_index(judgement.next, known != nullptr ? known->run : 0, known != nullptr && known->unknown,
-               known != nullptr ? known->asked : 0);
+  Update update;
+  if (known != nullptr) update = {known->run, known->unknown, known->asked};
+  update_index(judgement.next, update);
   if (!committed.events.empty()) context_->committed();
   co_return Status{};
 }

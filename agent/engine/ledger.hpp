@@ -136,8 +136,14 @@ class Ledger {
   Task<Result<core::CommitResult>> store(core::PageCommit page);
   core::PageCommit to_page_commit(std::vector<JudgedResource>& judged, const CommitExtras& extras,
                                   const std::string& cause) const;
-  void update_index(const core::StoredResource& next, std::uint32_t run, bool unknown, std::uint64_t asked);
-  void note_version(const core::ResourceId& id, const std::string& version);  ///< if the kind is `versioned`
+  /// What the index notes of a resource beside its row.
+  struct Update {
+    std::uint32_t run = 0;
+    bool unknown = false;
+    std::uint64_t asked = 0;                  ///< in Index::Tick
+    const core::Observation* seen = nullptr;  ///< the record that was judged; nullptr if the row has another cause
+  };
+  void update_index(const core::StoredResource& next, const Update& update);
   void adopt(const CommitExtras& extras);
   void set_row(core::BackendRow row);
   Task<Status> note_expiries(std::vector<core::ResourceId> open);

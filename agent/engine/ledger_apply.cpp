@@ -145,13 +145,10 @@ Task<Result<Ledger::ApplyResult>> Ledger::Page::commit(std::uint32_t run) {
   }
   for (std::size_t i = 0; i < judged_.size(); ++i) {
     const core::Judgement& judgement = judged_[i].judgement;
-    const std::uint64_t asked = Index::ticks(readings_[i].asked);
+    const auto* seen = std::get_if<core::Present>(&readings_[i].outcome);
     if (!judgement.dropped) {
-      ledger_.update_index(judgement.next, run, !judgement.unknown.empty(), asked);
-      ledger_.note_version(judgement.next.id, judgement.next.version);
-      const auto* seen = std::get_if<core::Present>(&readings_[i].outcome);
-      if (seen != nullptr && !(seen->observation.digest == judgement.next.digest))
-        ledger_.restless_.insert(judgement.next.id);  // the same record will not be settled the next time either
+      ledger_.update_index(judgement.next, {run, !judgement.unknown.empty(), Index::ticks(readings_[i].asked),
+                                            seen != nullptr ? &seen->observation : nullptr});
     }
     for (const auto& transition : judgement.transitions) {
       if (!transition.from) metrics.drift_detected(name, transition.drift.cls);
