@@ -111,6 +111,13 @@ class Ledger {
   /// Returns the row with notes of the current schemas. Empty if it has them already.
   Task<Result<std::optional<core::BackendRow>>> row_with_schemas() const;
 
+  /// What the last reading of a resource could not read.
+  struct UnreadPaths {
+    std::vector<core::Unread> paths;
+    std::string gap;  ///< why the paths are not known here; then an attribute that is absent may be unread
+  };
+  UnreadPaths unread_of(const core::ResourceId& id);
+
   core::EventContext event_context(std::string cause) const;
   std::vector<std::string> sinks_for(const core::BackendEvent& event) const;
   core::EventDraft draft(core::BackendEvent event) const;
@@ -144,6 +151,7 @@ class Ledger {
     const core::Observation* seen = nullptr;  ///< the record that was judged; nullptr if the row has another cause
   };
   void update_index(const core::StoredResource& next, const Update& update);
+  void keep_unread(const core::StoredResource& next, const core::Observation* seen);
   void adopt(const CommitExtras& extras);
   void set_row(core::BackendRow row);
   Task<Status> note_expiries(std::vector<core::ResourceId> open);
@@ -160,6 +168,9 @@ class Ledger {
   ApprovedDeletions deletions_;                 ///< approved mass deletions
   std::set<core::ResourceId> restless_;         ///< present; judged again in their next reading, whatever its digest
   std::set<core::ResourceId> gone_open_;        ///< absent resources with open drifts
+  /// What could not be read of each, as of this process's last reading: for explanations, and bounded.
+  std::map<core::ResourceId, std::vector<core::Unread>> unread_;
+  std::size_t unread_paths_ = 0;  ///< in `unread_`
   /// Declared by sources about this backend, as one number for each resource.
   std::map<core::ResourceId, std::uint64_t> declared_;
   DeclarationSet declarations_;  ///< declared by this source about other backends
