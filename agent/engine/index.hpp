@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -52,11 +53,13 @@ class Index {
   void note_version(const core::ResourceId& id, const Entry& entry, const std::string& version) {
     if (versioned_[entry.kind]) versions_[key(id)] = mark(version);
   }
-  /// Returns true if that was the version of its last record.
-  bool has_version(const core::ResourceId& id, const std::string& version) const {
+  /// Returns whether that was the version of its last record. Empty if none is noted.
+  std::optional<bool> has_version(const core::ResourceId& id, const std::string& version) const {
     const auto found = versions_.find(key(id));
-    return found != versions_.end() && found->second == mark(version);
+    if (found == versions_.end()) return std::nullopt;
+    return found->second == mark(version);
   }
+  void forget_versions() { versions_.clear(); }
   void erase_kind(const std::string& kind);
   void erase_absent();          ///< erases entries without a resource and without open drifts
   std::int64_t absent() const;  ///< how many erase_absent() would erase

@@ -26,6 +26,9 @@ class Ledger::Page {
 
  private:
   bool is_outdated(const ResourceReading& reading) const;
+  /// If a record has an older version than its row, the backend was restored: no stored version is trusted from then
+  /// on, of this page neither.
+  void note_restore();
   void update_version(const ResourceReading& reading, core::StoredResource& row) const;
   /// Converts baselines of older schema revisions where the provider can. If it fails, the reading becomes unknown.
   Task<Status> ask_upgrades(core::Session& session);
