@@ -8,6 +8,7 @@
 #include "engine/context.hpp"
 #include "engine/decision_binding.hpp"
 #include "engine/kept_digest.hpp"
+#include "engine/resource_budget.hpp"
 #include "engine/sources/source_hub.hpp"
 
 namespace driftd::engine {
@@ -113,6 +114,8 @@ bool Ledger::established(const std::string& kind) const {
   return found != row_.established.end() && found->second;
 }
 
+bool Ledger::partial(const std::string& kind) const { return !established(kind) && is_over_budget(row_, kind); }
+
 bool Ledger::settle(const core::Observation& seen, std::uint32_t run, Moment::Mono asked) {
   Index::Entry* entry = index_.find(seen.id);
   if (entry == nullptr) return false;
@@ -138,6 +141,7 @@ core::JudgeContext Ledger::judge_context(const std::string& kind, bool applied_s
   out.schema = schema(kind);
   out.rules = spec_.rules;
   out.established = established(kind);
+  out.partial = partial(kind);
   out.applied_state = applied_state;
   out.now_ns = context_->clock.wall();
   out.keys = context_->keys;
@@ -238,6 +242,7 @@ void Ledger::adopt(const CommitExtras& extras) {
     core::BackendRow row = *extras.row;
     row.health = row_.health;  // commit_health() may have changed it since this row was copied
     set_row(std::move(row));
+    generations_.clear();
   }
   if (extras.cursor) row_.cursor = *extras.cursor;
   if (extras.watch_cursor) row_.watch_cursor = *extras.watch_cursor;

@@ -8,7 +8,7 @@
 namespace driftd::engine {
 namespace {
 
-constexpr const char* kNote = "versions_since";
+constexpr const char* kVersionsNote = "versions_since";
 
 /// Returns the digits without leading zeros, or empty if it is not a number.
 std::string_view number_of(std::string_view version) {
@@ -27,12 +27,12 @@ bool went_back(const core::StoredResource& row, const core::Observation& seen) {
 }
 
 void distrust_versions(core::BackendRow& row, Nanos since) {
-  row.notes[kNote] = std::to_string(std::max(since, versions_since(row)));
+  row.notes[kVersionsNote] = std::to_string(std::max(since, versions_since(row)));
 }
 
 Nanos versions_since(const core::BackendRow& row) {
   Nanos out = 0;
-  const auto found = row.notes.find(kNote);
+  const auto found = row.notes.find(kVersionsNote);
   if (found != row.notes.end())
     (void)std::from_chars(found->second.data(), found->second.data() + found->second.size(), out);
   return out;
