@@ -366,6 +366,8 @@ Path attribute_path(const std::string& text) {
 void collect_present(const JudgeContext& context, const StoredResource& stored, const Present& seen, const Value& body,
                      const Value& baseline, Judgement& out, ChangeSet& change_set) {
   ChangeCollector collector(context, stored, &seen, out, change_set);
+  change_set.new_form =
+      stored.schema_revision < context.schema->revision() && is_same_write(*context.schema, stored, seen.observation);
   if (stored.baseline) {
     collector.compare(baseline, body);
   } else {

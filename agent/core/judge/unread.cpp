@@ -16,7 +16,8 @@ void add_unread(const JudgeContext& context, const ResourceId& id, const Observa
   std::set<std::string> named;
   for (const auto& each : unknown) named.insert(each.path);
   for (const auto& unread : seen.unread) {
-    if (unread.code == Code::unsupported || named.contains(unread.path)) continue;
+    const bool not_offered = unread.code == Code::unsupported && unread.path != "**";
+    if (not_offered || named.contains(unread.path)) continue;
     const Path path = attribute_path(without_double_star(unread.path));
     if (context.schema->rule(path).is_volatile) continue;
     if (find_ignore(*context.rules, id, path, context.schema->cls(path)) != nullptr) continue;

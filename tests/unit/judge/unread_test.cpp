@@ -55,6 +55,8 @@ TEST_F(Unreadable, IsNotCountedWhereNothingIsJudged) {
                  {"other", Code::unsupported, "settings.config does not ask for it"}};
   EXPECT_THAT(unknown_paths(sees(R"({"b":1})")), IsEmpty());
   EXPECT_THAT(unknown_paths(sees(R"({"b":1})")), IsEmpty());
+  next.unread = {{"**", Code::unsupported, "the types of its lists are not known"}};
+  EXPECT_THAT(unknown_paths(sees("{}")), ElementsAre("**")) << "nothing of it is compared";
 }
 
 }  // namespace
