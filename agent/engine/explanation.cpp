@@ -48,7 +48,7 @@ struct Question {
   std::shared_ptr<const core::KindSchema> schema;
   std::shared_ptr<const core::Rules> rules;
   std::shared_ptr<const core::RedactionKeys> keys;
-  Ledger::UnreadPaths unread;
+  UnreadNotes::Paths unread;
 
   core::DiffOptions options() const {
     core::DiffOptions out;
@@ -119,7 +119,7 @@ Result<Answer> answer(const Question& about) {
 
 /// Adds what could not be read and is in neither body. What the system or the settings do not offer is shown only to
 /// somebody who asks for it: there may be hundreds.
-void add_unread(const Ledger::UnreadPaths& unread, const std::string& path, Steps& out) {
+void add_unread(const UnreadNotes::Paths& unread, const std::string& path, Steps& out) {
   for (const auto& one : unread.paths) {
     const bool wanted = path.empty() ? one.code != Code::unsupported : core::related(one.path, path);
     const bool shown =
@@ -170,8 +170,8 @@ Task<Result<Steps>> explain(std::shared_ptr<Context> context, Ledger& ledger, co
                  ledger.schema(id.kind),
                  ledger.spec().rules,
                  context->keys,
-                 ledger.unread_of(id)};
-  const Ledger::UnreadPaths unread = about.unread;
+                 ledger.unread().of(id, ledger.index().find(id))};
+  const UnreadNotes::Paths unread = about.unread;
   auto work = [about = std::move(about)] { return answer(about); };
   DRIFTD_CO_TRY(Answer found, co_await run_on(context->diff, std::move(work)));
   const bool asks = ledger.info() != nullptr && ledger.info()->has_diff && !found.changes.empty();

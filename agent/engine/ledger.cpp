@@ -8,6 +8,7 @@
 #include "engine/context.hpp"
 #include "engine/decision_binding.hpp"
 #include "engine/kept_digest.hpp"
+#include "engine/ledger_page.hpp"
 #include "engine/resource_budget.hpp"
 #include "engine/sources/source_hub.hpp"
 
@@ -226,7 +227,7 @@ void Ledger::update_index(const core::StoredResource& next, const Update& update
   entry.unknown = update.unknown;
   entry.attention = needs_attention(next);
   const Index::Entry& kept = index_.put(next.id, entry);
-  keep_unread(next, update.seen);
+  unread_.keep(next, update.seen);
   const bool taken = update.seen != nullptr && update.seen->digest == next.digest;
   if (taken) index_.note_version(next.id, kept, update.seen->version);
   // The same record is not settled the next time either if the row does not have its digest.

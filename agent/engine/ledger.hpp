@@ -17,6 +17,7 @@
 #include "engine/index.hpp"
 #include "engine/schema_notes.hpp"
 #include "engine/sources/declarations.hpp"
+#include "engine/unread_notes.hpp"
 
 namespace driftd::core {
 class Session;
@@ -111,13 +112,6 @@ class Ledger {
   /// Returns the row with notes of the current schemas. Empty if it has them already.
   Task<Result<std::optional<core::BackendRow>>> row_with_schemas() const;
 
-  /// What the last reading of a resource could not read.
-  struct UnreadPaths {
-    std::vector<core::Unread> paths;
-    std::string gap;  ///< why the paths are not known here; then an attribute that is absent may be unread
-  };
-  UnreadPaths unread_of(const core::ResourceId& id);
-
   core::EventContext event_context(std::string cause) const;
   std::vector<std::string> sinks_for(const core::BackendEvent& event) const;
   core::EventDraft draft(core::BackendEvent event) const;
@@ -129,6 +123,7 @@ class Ledger {
   core::BackendRow& row() { return row_; }
   const core::BackendRow& row() const { return row_; }
   Index& index() { return index_; }
+  const UnreadNotes& unread() const { return unread_; }
   const core::ProviderInfo* info() const { return info_.get(); }
   std::shared_ptr<const core::ProviderInfo> shared_info() const { return info_; }
   std::shared_ptr<const core::KindSchema> schema(const std::string& kind) const;
@@ -145,15 +140,8 @@ class Ledger {
   Task<Result<core::CommitResult>> store(core::PageCommit page);
   core::PageCommit to_page_commit(std::vector<JudgedResource>& judged, const CommitExtras& extras,
                                   const std::string& cause) const;
-  /// What the index notes of a resource beside its row.
-  struct Update {
-    std::uint32_t run = 0;
-    bool unknown = false;
-    std::uint64_t asked = 0;                  ///< in Index::Tick
-    const core::Observation* seen = nullptr;  ///< the record that was judged; nullptr if the row has another cause
-  };
+  struct Update;  // what the index notes of a resource beside its row (ledger_page.hpp)
   void update_index(const core::StoredResource& next, const Update& update);
-  void keep_unread(const core::StoredResource& next, const core::Observation* seen);
   void adopt(const CommitExtras& extras);
   void set_row(core::BackendRow row);
   Task<Status> note_expiries(std::vector<core::ResourceId> open);
@@ -170,9 +158,7 @@ class Ledger {
   ApprovedDeletions deletions_;                 ///< approved mass deletions
   std::set<core::ResourceId> restless_;         ///< present; judged again in their next reading, whatever its digest
   std::set<core::ResourceId> gone_open_;        ///< absent resources with open drifts
-  /// What could not be read of each, as of this process's last reading: for explanations, and bounded.
-  std::map<core::ResourceId, std::vector<core::Unread>> unread_;
-  std::size_t unread_paths_ = 0;  ///< in `unread_`
+  UnreadNotes unread_;
   /// Declared by sources about this backend, as one number for each resource.
   std::map<core::ResourceId, std::uint64_t> declared_;
   DeclarationSet declarations_;  ///< declared by this source about other backends

@@ -68,7 +68,9 @@ void note_over_budget(core::BackendRow& row, const std::string& kind, bool over)
     row.notes.erase(kBudgetNote + kind);
 }
 
-bool is_over_budget(const core::BackendRow& row, const std::string& kind) { return row.notes.contains(kBudgetNote + kind); }
+bool is_over_budget(const core::BackendRow& row, const std::string& kind) {
+  return row.notes.contains(kBudgetNote + kind);
+}
 
 std::string no_room(const Ledger& ledger, const std::string& kind) {
   const std::string first = ledger.established(kind)
