@@ -116,8 +116,12 @@ class Glance {
 
   void lists(const std::string& path, const Value::Array& before, const Value::Array& after) {
     const ListDifference found = difference(before, after);
-    for (const auto& [left, right] : found.changed)
-      compare(path + "[" + std::to_string(left) + "]", &before[left], &after[right]);
+    for (const auto& [left, right] : found.changed) {
+      const std::string at = path + "[" + std::to_string(left) + "]";
+      if (const std::string name = element_name(before[left], after[right]); !name.empty())
+        add(' ', at, short_text(name, room(at)));
+      compare(at, &before[left], &after[right]);
+    }
     for (const auto at : found.removed) add_element('-', path, {}, before[at]);
     for (const auto at : found.added) add_element('+', path, {}, after[at]);
     for (const auto& [left, right] : found.moved) {

@@ -2,6 +2,7 @@
 #include "cli/glance_list.hpp"
 
 #include <algorithm>
+#include <array>
 #include <dtl/dtl.hpp>
 #include <map>
 
@@ -100,6 +101,25 @@ ListDifference difference(const Value::Array& before, const Value::Array& after)
 std::string short_text(std::string_view text, std::size_t width) {
   if (text.size() <= width) return std::string(text);
   return std::string(front(text, width > 3 ? width - 3 : 0)) + "…";  // … has three bytes
+}
+
+std::string element_name(const core::Value& before, const core::Value& after) {
+  static constexpr std::array kNames = {"name", "Name",      "id",    "Id",      "Sid",
+                                        "type", "databases", "users", "address", "host"};
+  const auto text = [](const core::Value& value) { return value.string() ? *value.string() : std::string(); };
+  std::string out;
+  if (before.object() == nullptr || after.object() == nullptr) return out;
+  for (const char* member : kNames) {
+    const core::Value* was = before.find(member);
+    const core::Value* is = after.find(member);
+    if (was == nullptr || is == nullptr || *was != *is) continue;
+    std::string shown = text(*was);
+    if (const auto* list = was->array()) {
+      for (const auto& one : *list) shown += (shown.empty() ? "" : ",") + text(one);
+    }
+    if (!shown.empty()) out += (out.empty() ? "" : " ") + shown;
+  }
+  return out;
 }
 
 }  // namespace driftd::cli

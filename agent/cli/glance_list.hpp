@@ -20,6 +20,10 @@ struct ListDifference {
 };
 ListDifference difference(const core::Value::Array& before, const core::Value::Array& after);
 
+/// Returns how a person calls a changed element of a list: by the members that say which one it is (a name, or the
+/// type, databases, users and address of a rule) and that did not change. Empty if it has none.
+std::string element_name(const core::Value& before, const core::Value& after);
+
 /// Returns the text, or its beginning and `…`, in at most `width` bytes. No character is cut in two.
 std::string short_text(std::string_view text, std::size_t width);
 }  // namespace driftd::cli

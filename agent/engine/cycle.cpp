@@ -153,7 +153,7 @@ Task<Status> Cycle::judge_records(std::vector<ResourceReading> records, CommitEx
   auto room = co_await admit(context_, ledger_, std::move(fresh));
   if (!room) co_return fail(room.error());
   for (const auto& [kind, count] : room->left_out) {
-    add_once(kinds_[kind].reasons, no_room(ledger_));
+    add_once(kinds_[kind].reasons, no_room(ledger_, kind));
     kinds_[kind].unknown += count;
     kinds_[kind].left_out += count;
     left_out_ = true;
@@ -232,13 +232,19 @@ void Cycle::close_kinds(const Status& status) {
 }
 
 /// A kind has its baseline once it was listed completely and the resources of an earlier, shorter list are confirmed to
-/// be gone. From then on a declared resource that the list lacks is missing.
+/// be gone. From then on a declared resource that the list lacks is missing. If the list was complete but over the
+/// budget, what fits is judged from now on (semantics 6).
 Task<Status> Cycle::establish() {
   CommitExtras extras;
   for (const auto& [name, kind] : kinds_) {
-    if (kind.complete && kind.left_out == 0 && !ledger_.established(name)) extras.established.push_back(name);
+    if (!kind.complete || ledger_.established(name)) continue;
+    const bool over = kind.left_out > 0;
+    if (!over) extras.established.push_back(name);
+    if (over == is_over_budget(ledger_.row(), name)) continue;
+    if (!extras.row) extras.row = ledger_.row();
+    note_over_budget(*extras.row, name, over);
   }
-  if (extras.established.empty()) co_return Status{};
+  if (extras.established.empty() && !extras.row) co_return Status{};
   const std::vector<std::string> fresh = extras.established;
   DRIFTD_CO_CHECK(co_await ledger_.commit_extras(std::move(extras)));
   for (const auto& name : fresh) {

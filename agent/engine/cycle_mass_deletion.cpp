@@ -21,7 +21,8 @@ Task<Result<Cycle::Missing>> Cycle::hold_mass_deletion(std::string kind, std::si
   std::copy_if(gone.begin(), gone.end(), std::back_inserter(asked), std::not_fn(accepted));
   out.gone = std::move(gone);
   // Before the first complete list nothing was accepted, so nothing can be deleted.
-  if (!context_->asks_about_mass_deletions || !ledger_.established(kind)) co_return out;
+  const bool judged = ledger_.established(kind) || ledger_.partial(kind);
+  if (!context_->asks_about_mass_deletions || !judged) co_return out;
   if (!core::mass_deletion(present, asked.size())) co_return out;
   // Resources that came and went before they were accepted need no question.
   const std::size_t missing = asked.size();

@@ -48,11 +48,13 @@ struct Question {
   std::shared_ptr<const core::KindSchema> schema;
   std::shared_ptr<const core::Rules> rules;
   std::shared_ptr<const core::RedactionKeys> keys;
+  UnreadNotes::Paths unread;
 
   core::DiffOptions options() const {
     core::DiffOptions out;
     out.id = id;
     out.keys = keys.get();
+    out.unread = unread.paths;
     return out;
   }
 };
@@ -72,6 +74,10 @@ Answer against_baseline(const Question& about, const core::Value& before, const 
   options.trace = &out;
   answer.changes = core::diff(before, after, *about.schema, options).changes;
   for (auto& step : out) {
+    if (step.verdict == "drift" && step.new_raw.empty() && !about.unread.gap.empty()) {
+      step.verdict = "unknown";
+      step.reason = about.unread.gap;
+    }
     const auto where = core::Path::parse(step.path);
     if (where && step.verdict == "drift") step.reason += applied_rule(*about.rules, *about.schema, about.id, *where);
   }
@@ -111,6 +117,17 @@ Result<Answer> answer(const Question& about) {
   return found;
 }
 
+/// Adds what could not be read and is in neither body. What the system or the settings do not offer is shown only to
+/// somebody who asks for it: there may be hundreds.
+void add_unread(const UnreadNotes::Paths& unread, const std::string& path, Steps& out) {
+  for (const auto& one : unread.paths) {
+    const bool wanted = path.empty() ? one.code != Code::unsupported : core::related(one.path, path);
+    const bool shown =
+        std::any_of(out.begin(), out.end(), [&](const auto& step) { return core::related(step.path, one.path); });
+    if (wanted && !shown) out.push_back({one.path, "", "", "", "", "", "unknown", one.reason});
+  }
+}
+
 /// Asks the provider about the changes, as the judge does, and writes its verdicts into the steps. It may not demote a
 /// credential.
 Task<void> add_demotions(core::Session& session, core::ResourceId id, Answer& answer) {
@@ -139,7 +156,7 @@ Task<void> add_demotions(core::Session& session, core::ResourceId id, Answer& an
 
 }  // namespace
 
-Task<Result<Steps>> explain(std::shared_ptr<Context> context, const Ledger& ledger, core::Session& session,
+Task<Result<Steps>> explain(std::shared_ptr<Context> context, Ledger& ledger, core::Session& session,
                             core::ResourceId id, std::string path) {
   std::vector<core::ResourceId> ids(1, id);
   DRIFTD_CO_TRY(auto rows, co_await context->store.load(ledger.row().uid, ids));
@@ -147,14 +164,21 @@ Task<Result<Steps>> explain(std::shared_ptr<Context> context, const Ledger& ledg
   if (rows.front().revision == 0 && declarations.empty()) {
     co_return fail(Code::not_found, "no resource " + core::render(id) + " in backend " + ledger.spec().name);
   }
-  Question about{
-      id, std::move(rows.front()), std::move(declarations), ledger.schema(id.kind), ledger.spec().rules, context->keys};
+  Question about{id,
+                 std::move(rows.front()),
+                 std::move(declarations),
+                 ledger.schema(id.kind),
+                 ledger.spec().rules,
+                 context->keys,
+                 ledger.unread().of(id, ledger.index().find(id))};
+  const UnreadNotes::Paths unread = about.unread;
   auto work = [about = std::move(about)] { return answer(about); };
   DRIFTD_CO_TRY(Answer found, co_await run_on(context->diff, std::move(work)));
   const bool asks = ledger.info() != nullptr && ledger.info()->has_diff && !found.changes.empty();
   if (asks) co_await add_demotions(session, id, found);
   Steps steps = std::move(found.steps);
   if (!path.empty()) std::erase_if(steps, [&](const auto& step) { return step.path != path; });
+  add_unread(unread, path, steps);
   if (!path.empty() && steps.empty()) {
     co_return fail(Code::not_found, core::render(id) + " has no attribute '" + path + "'");
   }

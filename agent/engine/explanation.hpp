@@ -22,7 +22,7 @@ struct Context;
 /// what is expected. If `path` is empty, explains all of them. Fails with `not_found` if there is no such resource or
 /// attribute. `session` is asked whether the provider's own diff demotes a change. The ledger and the session must
 /// outlive the task.
-Task<Result<std::vector<core::Step>>> explain(std::shared_ptr<Context> context, const Ledger& ledger,
-                                              core::Session& session, core::ResourceId id, std::string path);
+Task<Result<std::vector<core::Step>>> explain(std::shared_ptr<Context> context, Ledger& ledger, core::Session& session,
+                                              core::ResourceId id, std::string path);
 
 }  // namespace driftd::engine

@@ -17,6 +17,7 @@ std::uint16_t Index::kind_number(const std::string& kind) {
   if (found == kinds_.end()) {
     kinds_.push_back(kind);
     tallies_.emplace_back();
+    versioned_.push_back(false);
     return static_cast<std::uint16_t>(kinds_.size() - 1);
   }
   return static_cast<std::uint16_t>(found - kinds_.begin());
@@ -28,12 +29,15 @@ void Index::tally(const Entry& entry, int sign) {
   tallies_[entry.kind].absent += is_absent(entry) ? sign : 0;
 }
 
-void Index::put(const core::ResourceId& id, Entry entry) {
+void Index::set_versioned(const std::string& kind, bool versioned) { versioned_[kind_number(kind)] = versioned; }
+
+const Index::Entry& Index::put(const core::ResourceId& id, Entry entry) {
   entry.kind = kind_number(id.kind);
   const auto [at, fresh] = entries_.insert(key(id));
   if (!fresh) tally(*at, -1);
   *at = entry;
   tally(entry, 1);
+  return *at;
 }
 
 Index::Entry* Index::find(const core::ResourceId& id) { return entries_.find(key(id)); }

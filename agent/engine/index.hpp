@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,18 +41,25 @@ class Index {
         .count();
   }
 
-  void put(const core::ResourceId& id, Entry entry);
+  /// Returns the entry as it is kept, valid until the next put() or erase.
+  const Entry& put(const core::ResourceId& id, Entry entry);
   /// Returns the entry, or nullptr. The caller must not change `present` and `open`: put() keeps counts of them.
   Entry* find(const core::ResourceId& id);
   void erase(const core::ResourceId& id);
-  /// Notes the version of the last record of a resource whose kind is `versioned`. The version changes more often than
-  /// what is judged, so the row in the store may have an older one.
-  void note_version(const core::ResourceId& id, const std::string& version) { versions_[key(id)] = mark(version); }
-  /// Returns true if that was the version of its last record.
-  bool has_version(const core::ResourceId& id, const std::string& version) const {
-    const auto found = versions_.find(key(id));
-    return found != versions_.end() && found->second == mark(version);
+  /// Says whether the schema of a kind is `versioned`. Until then no kind is.
+  void set_versioned(const std::string& kind, bool versioned);
+  /// Notes the version of the last record of a resource, if its kind is `versioned`. The version changes more often
+  /// than what is judged, so the row in the store may have an older one. `entry` is that of `id`.
+  void note_version(const core::ResourceId& id, const Entry& entry, const std::string& version) {
+    if (versioned_[entry.kind]) versions_[key(id)] = mark(version);
   }
+  /// Returns whether that was the version of its last record. Empty if none is noted.
+  std::optional<bool> has_version(const core::ResourceId& id, const std::string& version) const {
+    const auto found = versions_.find(key(id));
+    if (found == versions_.end()) return std::nullopt;
+    return found->second == mark(version);
+  }
+  void forget_versions() { versions_.clear(); }
   void erase_kind(const std::string& kind);
   void erase_absent();          ///< erases entries without a resource and without open drifts
   std::int64_t absent() const;  ///< how many erase_absent() would erase
@@ -94,7 +102,9 @@ class Index {
   static void add(const Entry& entry, std::uint32_t run, Count& to);
 
   std::vector<std::string> kinds_;
-  std::vector<Tally> tallies_;  ///< one for each of `kinds_`
+  // One for each of `kinds_`.
+  std::vector<Tally> tallies_;
+  std::vector<bool> versioned_;
   std::uint64_t forgotten_asked_ = 0;
 };
 

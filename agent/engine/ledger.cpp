@@ -8,6 +8,8 @@
 #include "engine/context.hpp"
 #include "engine/decision_binding.hpp"
 #include "engine/kept_digest.hpp"
+#include "engine/ledger_page.hpp"
+#include "engine/resource_budget.hpp"
 #include "engine/sources/source_hub.hpp"
 
 namespace driftd::engine {
@@ -73,6 +75,7 @@ void Ledger::set_info(std::shared_ptr<const core::ProviderInfo> info) {
   info_ = std::move(info);
   generations_.clear();
   former_ = former_schemas(row_.notes);
+  for (const auto& [kind, schema] : info_->schemas) index_.set_versioned(kind, schema->versioned());
 }
 
 std::uint64_t Ledger::generation(const std::string& kind) const {
@@ -112,6 +115,8 @@ bool Ledger::established(const std::string& kind) const {
   return found != row_.established.end() && found->second;
 }
 
+bool Ledger::partial(const std::string& kind) const { return !established(kind) && is_over_budget(row_, kind); }
+
 bool Ledger::settle(const core::Observation& seen, std::uint32_t run, Moment::Mono asked) {
   Index::Entry* entry = index_.find(seen.id);
   if (entry == nullptr) return false;
@@ -121,13 +126,9 @@ bool Ledger::settle(const core::Observation& seen, std::uint32_t run, Moment::Mo
   const std::uint64_t now = std::max<std::uint64_t>(entry->asked, Index::ticks(asked));
   entry->asked = now;
   const bool same = entry->digest == seen.digest;
-  if (same) note_version(seen.id, seen.version);
+  if (same) index_.note_version(seen.id, *entry, seen.version);
   return entry->present && !entry->attention && same && !is_news &&
          entry->generation == static_cast<std::uint32_t>(generation(seen.id));
-}
-
-void Ledger::note_version(const core::ResourceId& id, const std::string& version) {
-  if (schema(id.kind)->versioned()) index_.note_version(id, version);
 }
 
 std::optional<std::vector<core::ResourceId>> Ledger::to_read_whole() const {
@@ -141,6 +142,7 @@ core::JudgeContext Ledger::judge_context(const std::string& kind, bool applied_s
   out.schema = schema(kind);
   out.rules = spec_.rules;
   out.established = established(kind);
+  out.partial = partial(kind);
   out.applied_state = applied_state;
   out.now_ns = context_->clock.wall();
   out.keys = context_->keys;
@@ -210,7 +212,7 @@ core::PageCommit Ledger::to_page_commit(std::vector<JudgedResource>& judged, con
   return page;
 }
 
-void Ledger::update_index(const core::StoredResource& next, std::uint32_t run, bool unknown, std::uint64_t asked) {
+void Ledger::update_index(const core::StoredResource& next, const Update& update) {
   if (!scope_.wants(next.id)) return;  // out of scope: its drifts end, but it was not deleted (semantics 4)
   note_expiry(next);
   gone_open_.erase(next.id);
@@ -218,14 +220,19 @@ void Ledger::update_index(const core::StoredResource& next, std::uint32_t run, b
   Index::Entry entry;
   entry.digest = next.digest;
   entry.generation = static_cast<std::uint32_t>(next.rules_generation);
-  entry.run = run;
-  entry.asked = asked;
+  entry.run = update.run;
+  entry.asked = update.asked;
   entry.present = next.observed.has_value();
   entry.open = !next.open.empty();
-  entry.unknown = unknown;
+  entry.unknown = update.unknown;
   entry.attention = needs_attention(next);
-  index_.put(next.id, entry);
-  if (entry.present && (entry.attention || entry.digest == Digest{}))
+  const Index::Entry& kept = index_.put(next.id, entry);
+  unread_.keep(next, update.seen);
+  const bool taken = update.seen != nullptr && update.seen->digest == next.digest;
+  if (taken) index_.note_version(next.id, kept, update.seen->version);
+  // The same record is not settled the next time either if the row does not have its digest.
+  const bool not_taken = update.seen != nullptr && !taken;
+  if (not_taken || (entry.present && (entry.attention || entry.digest == Digest{})))
     restless_.insert(next.id);
   else
     restless_.erase(next.id);
@@ -236,6 +243,7 @@ void Ledger::adopt(const CommitExtras& extras) {
     core::BackendRow row = *extras.row;
     row.health = row_.health;  // commit_health() may have changed it since this row was copied
     set_row(std::move(row));
+    generations_.clear();
   }
   if (extras.cursor) row_.cursor = *extras.cursor;
   if (extras.watch_cursor) row_.watch_cursor = *extras.watch_cursor;
@@ -259,8 +267,9 @@ Task<Status> Ledger::commit(core::StoredResource before, core::Judgement judgeme
   adopt(extras);
   for (const auto& event : committed.events) context_->metrics.event_published(spec_.name, event.what);
   const Index::Entry* known = index_.find(judgement.next.id);
-  update_index(judgement.next, known != nullptr ? known->run : 0, known != nullptr && known->unknown,
-               known != nullptr ? known->asked : 0);
+  Update update;
+  if (known != nullptr) update = {known->run, known->unknown, known->asked};
+  update_index(judgement.next, update);
   if (!committed.events.empty()) context_->committed();
   co_return Status{};
 }

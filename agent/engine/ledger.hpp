@@ -17,6 +17,7 @@
 #include "engine/index.hpp"
 #include "engine/schema_notes.hpp"
 #include "engine/sources/declarations.hpp"
+#include "engine/unread_notes.hpp"
 
 namespace driftd::core {
 class Session;
@@ -115,11 +116,14 @@ class Ledger {
   std::vector<std::string> sinks_for(const core::BackendEvent& event) const;
   core::EventDraft draft(core::BackendEvent event) const;
   bool established(const std::string& kind) const;
+  /// Returns true if the kind has no baseline because its list is over the budget (JudgeContext::partial).
+  bool partial(const std::string& kind) const;
 
   const core::BackendSpec& spec() const { return spec_; }
   core::BackendRow& row() { return row_; }
   const core::BackendRow& row() const { return row_; }
   Index& index() { return index_; }
+  const UnreadNotes& unread() const { return unread_; }
   const core::ProviderInfo* info() const { return info_.get(); }
   std::shared_ptr<const core::ProviderInfo> shared_info() const { return info_; }
   std::shared_ptr<const core::KindSchema> schema(const std::string& kind) const;
@@ -136,8 +140,8 @@ class Ledger {
   Task<Result<core::CommitResult>> store(core::PageCommit page);
   core::PageCommit to_page_commit(std::vector<JudgedResource>& judged, const CommitExtras& extras,
                                   const std::string& cause) const;
-  void update_index(const core::StoredResource& next, std::uint32_t run, bool unknown, std::uint64_t asked);
-  void note_version(const core::ResourceId& id, const std::string& version);  ///< if the kind is `versioned`
+  struct Update;  // what the index notes of a resource beside its row (ledger_page.hpp)
+  void update_index(const core::StoredResource& next, const Update& update);
   void adopt(const CommitExtras& extras);
   void set_row(core::BackendRow row);
   Task<Status> note_expiries(std::vector<core::ResourceId> open);
@@ -154,6 +158,7 @@ class Ledger {
   ApprovedDeletions deletions_;                 ///< approved mass deletions
   std::set<core::ResourceId> restless_;         ///< present; judged again in their next reading, whatever its digest
   std::set<core::ResourceId> gone_open_;        ///< absent resources with open drifts
+  UnreadNotes unread_;
   /// Declared by sources about this backend, as one number for each resource.
   std::map<core::ResourceId, std::uint64_t> declared_;
   DeclarationSet declarations_;  ///< declared by this source about other backends

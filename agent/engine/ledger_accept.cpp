@@ -6,6 +6,7 @@
 #include "core/ports/session.hpp"
 #include "engine/context.hpp"
 #include "engine/ledger.hpp"
+#include "engine/record_versions.hpp"
 
 namespace driftd::engine {
 namespace {
@@ -49,7 +50,9 @@ std::optional<Nanos> Ledger::first_expiry() const {
 }
 
 void Ledger::set_row(core::BackendRow row) {
+  const bool distrusted = versions_since(row) != versions_since(row_);
   row_ = std::move(row);
+  if (distrusted) index_.forget_versions();
   deletions_.load(row_.notes);
 }
 

@@ -5,6 +5,7 @@
 #include "core/judge/upgrade.hpp"
 #include "engine/context.hpp"
 #include "engine/ledger_page.hpp"
+#include "engine/record_versions.hpp"
 
 namespace driftd::engine {
 namespace {
@@ -75,16 +76,34 @@ Task<Status> Ledger::Page::load() {
   stored_.clear();
   if (ids_.empty()) co_return Status{};
   DRIFTD_CO_TRY(stored_, co_await ledger_.context_->store.load(ledger_.row_.uid, ids_));
+  note_restore();
   for (std::size_t i = 0; i < stored_.size(); ++i) update_version(readings_[i], stored_[i]);
   co_return Status{};
 }
 
-/// The version of a row is that of its last change. If a later record with the same content had the version of this
-/// reading, the row gets it.
+void Ledger::Page::note_restore() {
+  for (std::size_t i = 0; i < stored_.size(); ++i) {
+    const auto* seen = std::get_if<core::Present>(&readings_[i].outcome);
+    if (seen == nullptr || outdated_[i] || !ledger_.schema(ids_[i].kind)->versioned()) continue;
+    if (!went_back(stored_[i], seen->observation)) continue;
+    if (!extras_.row) extras_.row = ledger_.row_;
+    distrust_versions(*extras_.row, seen->observation.observed_ns);
+    ledger_.index_.forget_versions();
+  }
+}
+
+/// The version of a row is that of its last change, and that of the last record, if one is noted, counts. Clears it if
+/// it says nothing about this reading.
 void Ledger::Page::update_version(const ResourceReading& reading, core::StoredResource& row) const {
   const auto* seen = std::get_if<core::Present>(&reading.outcome);
-  if (seen != nullptr && ledger_.index_.has_version(row.id, seen->observation.version))
-    row.version = seen->observation.version;
+  if (seen == nullptr || row.version.empty()) return;
+  const std::string& version = seen->observation.version;
+  const std::optional<bool> last = ledger_.index_.has_version(row.id, version);
+  const bool comparable = row.observed_ns >= versions_since(extras_.row ? *extras_.row : ledger_.row_);
+  if (last.value_or(false))
+    row.version = version;
+  else if (last ? row.version == version : !comparable)
+    row.version.clear();
 }
 
 Task<Result<std::vector<core::JudgeContext>>> Ledger::Page::contexts(bool applied_state) const {
@@ -145,13 +164,10 @@ Task<Result<Ledger::ApplyResult>> Ledger::Page::commit(std::uint32_t run) {
   }
   for (std::size_t i = 0; i < judged_.size(); ++i) {
     const core::Judgement& judgement = judged_[i].judgement;
-    const std::uint64_t asked = Index::ticks(readings_[i].asked);
+    const auto* seen = std::get_if<core::Present>(&readings_[i].outcome);
     if (!judgement.dropped) {
-      ledger_.update_index(judgement.next, run, !judgement.unknown.empty(), asked);
-      ledger_.note_version(judgement.next.id, judgement.next.version);
-      const auto* seen = std::get_if<core::Present>(&readings_[i].outcome);
-      if (seen != nullptr && !(seen->observation.digest == judgement.next.digest))
-        ledger_.restless_.insert(judgement.next.id);  // the same record will not be settled the next time either
+      ledger_.update_index(judgement.next, {run, !judgement.unknown.empty(), Index::ticks(readings_[i].asked),
+                                            seen != nullptr ? &seen->observation : nullptr});
     }
     for (const auto& transition : judgement.transitions) {
       if (!transition.from) metrics.drift_detected(name, transition.drift.cls);

@@ -7,6 +7,14 @@
 
 namespace driftd::engine {
 
+/// What update_index() gets beside the row.
+struct Ledger::Update {
+  std::uint32_t run = 0;
+  bool unknown = false;
+  std::uint64_t asked = 0;                  ///< in Index::Tick
+  const core::Observation* seen = nullptr;  ///< the record that was judged; nullptr if the row has another cause
+};
+
 /// One page on its way through Ledger::apply(), with the steps that it takes: seal once, then load → ask the provider →
 /// judge → commit. Each step fills in its part from those before it. After a conflict the page starts again with
 /// load(), so none of these steps changes the input. Lives for one apply(), on the core thread; only the ledger's own
@@ -26,6 +34,9 @@ class Ledger::Page {
 
  private:
   bool is_outdated(const ResourceReading& reading) const;
+  /// If a record has an older version than its row, the backend was restored: no stored version is trusted from then
+  /// on, of this page neither.
+  void note_restore();
   void update_version(const ResourceReading& reading, core::StoredResource& row) const;
   /// Converts baselines of older schema revisions where the provider can. If it fails, the reading becomes unknown.
   Task<Status> ask_upgrades(core::Session& session);

@@ -68,13 +68,42 @@ sdk::Unread hidden(const std::string& name, const std::string& attribute, const 
               "), which hides the server's value: ALTER ROLE … RESET " + name};
 }
 
-std::string file_state(const Fields& row, const Guc& now) {
+/// Which lines of the files count. If one of them has a syntax error or an unknown name, the server applies none and
+/// shows all as not applied. Then the last line of each setting is the one that would count.
+class CountingLines {
+ public:
+  explicit CountingLines(const Rows& rows) {
+    bool any_applied = false, any_error = false;
+    for (std::size_t i = 0; i < rows.rows.size(); ++i) {
+      const Fields row(rows, i);
+      any_applied = any_applied || row.flag("applied");
+      any_error = any_error || row.find("error");
+      last_[lower(row.text("name"))] = i;
+    }
+    refused_ = any_error && !any_applied;
+  }
+  bool refused() const { return refused_; }
+  bool counts(const Fields& row, std::size_t number) const {
+    return refused_ ? last_.at(lower(row.text("name"))) == number : row.flag("applied");
+  }
+
+ private:
+  static std::string lower(std::string name) {
+    std::transform(name.begin(), name.end(), name.begin(),
+                   [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+    return name;
+  }
+  std::map<std::string, std::size_t> last_;
+  bool refused_ = false;
+};
+
+std::string file_state(const Fields& row, const Guc& now, bool counts) {
   if (!row.find("vartype")) return row.find("error") ? "error" : "unknown_setting";
   const bool same = same_value(row.text("setting"), now);
   if (row.flag("pending_restart") && !same) return "needs_restart";
   if (row.find("error")) return "error";
   const std::string source = row.text("source");
-  const bool overridden = !row.flag("applied") || (source != "configuration file" && source != "default");
+  const bool overridden = !counts || (source != "configuration file" && source != "default");
   if (overridden) return "overridden";
   return same ? "in_effect" : "edited_not_reloaded";
 }
@@ -272,6 +301,7 @@ Records map_databases(const Rows& rows) {
 Records map_file_settings(const Rows& rows) {
   Records out;
   std::map<std::string, int> seen;
+  const CountingLines lines(rows);
   for (std::size_t i = 0; i < rows.rows.size(); ++i) {
     const Fields row(rows, i);
     const std::string file = short_file(row.text("sourcefile"), row.text("folder"));
@@ -284,12 +314,14 @@ Records map_file_settings(const Rows& rows) {
     if (row.flag("too_long")) {
       for (const char* attribute : {"setting", "state"}) record.unread.push_back(too_long(attribute, kMaxOfCell));
     } else {
-      body.update({{"setting", nullable(row, "setting")}, {"state", file_state(row, now)}});
+      body.update({{"setting", nullable(row, "setting")}, {"state", file_state(row, now, lines.counts(row, i))}});
     }
     fit(record, std::move(body));
     if (secret_guc(row.text("name"))) record.sensitive.push_back("setting");
     record.metadata["sourcefile"] = row.text("sourcefile");
     record.metadata["sourceline"] = row.text("sourceline");
+    if (lines.refused() && row.find("error"))
+      record.metadata["refused"] = "the server applies no line of its files until this one is corrected";
     out.push_back(std::move(record));
   }
   return out;

@@ -12,12 +12,6 @@ namespace {
 
 std::string text_of(const std::string& value) { return render(Value(value)); }
 
-/// Returns `a.b` for `a.b.**`.
-std::string without_double_star(const std::string& pattern) {
-  const bool deep = pattern.size() > 3 && pattern.ends_with(".**");
-  return deep ? pattern.substr(0, pattern.size() - 3) : pattern;
-}
-
 /// Takes one reading through diff, ignore rules, demotions, policies and expectations.
 class ChangeCollector {
  public:
@@ -334,8 +328,10 @@ void ChangeCollector::declared_but_absent() {
 /// Unknown neither opens nor ends a drift: changes of open drifts on paths that cannot be read now are kept as last
 /// read.
 void ChangeCollector::keep_unreadable() {
+  add_unread(context_, stored_.id, seen_->observation, out_.unknown);
   std::vector<std::string> unknown;
-  for (const auto& each : out_.unknown) unknown.push_back(without_double_star(each.path));
+  for (const auto& each : out_.unknown) unknown.push_back(each.path);
+  for (const auto& each : seen_->observation.unread) unknown.push_back(each.path);
   const bool identity_missing = std::find(unknown.begin(), unknown.end(), kIdentityPath) != unknown.end();
   for (const auto& drift : stored_.open) {
     if (drift.operation == Operation::deleted) continue;  // the resource exists again, which ends the drift
@@ -371,6 +367,8 @@ Path attribute_path(const std::string& text) {
 void collect_present(const JudgeContext& context, const StoredResource& stored, const Present& seen, const Value& body,
                      const Value& baseline, Judgement& out, ChangeSet& change_set) {
   ChangeCollector collector(context, stored, &seen, out, change_set);
+  change_set.new_form =
+      stored.schema_revision < context.schema->revision() && is_same_write(*context.schema, stored, seen.observation);
   if (stored.baseline) {
     collector.compare(baseline, body);
   } else {

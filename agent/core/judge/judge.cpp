@@ -69,6 +69,11 @@ Judgement judge_unknown(const JudgeContext& context, const StoredResource& store
 /// Returns the stored baseline, or an empty object if there is none.
 Result<Value> baseline_of(const StoredResource& stored) { return parse(stored.baseline ? *stored.baseline : "{}"); }
 
+/// Returns true if the resource is compared with a baseline, false if its reading becomes the baseline (semantics 6).
+bool has_baseline(const JudgeContext& context, const StoredResource& stored) {
+  return context.established || (context.partial && stored.baseline);
+}
+
 /// `change_set` has what an upgrade already found out about the baseline.
 Judgement judge_present(const JudgeContext& context, const StoredResource& stored, const Present& seen,
                         ChangeSet change_set = {}) {
@@ -85,7 +90,7 @@ Judgement judge_present(const JudgeContext& context, const StoredResource& store
   Judgement out;
   out.next = stored;
   observe(context, seen.observation, *body, out.next);
-  if (!context.established) {
+  if (!has_baseline(context, stored)) {
     make_baseline(context, stored, seen, *body, out);
     return out;
   }
@@ -110,8 +115,8 @@ Judgement judge_absent(const JudgeContext& context, const StoredResource& stored
   out.next.rules_generation = generation_under(context);
   ChangeSet change_set;
   change_set.gone = true;
-  change_set.rebased = !context.established;
-  if (!context.established) {
+  change_set.rebased = !has_baseline(context, stored);
+  if (change_set.rebased) {
     out.next.baseline.reset();
     out.next.external_name.clear();
   } else if (stored.baseline) {
@@ -126,7 +131,7 @@ Judgement judge_absent(const JudgeContext& context, const StoredResource& stored
 }  // namespace
 
 std::uint64_t generation_under(const JudgeContext& context) {
-  if (!context.established) return 0;
+  if (!context.established && !context.partial) return 0;
   const Digest schema = digest(
       0, {context.schema->kind(), std::to_string(context.schema->revision()), std::to_string(kNormaliserRevision)});
   const std::uint64_t rules = context.rules->generation ^ schema.low;
@@ -143,7 +148,7 @@ Judgement judge(const JudgeContext& context, const StoredResource& stored, const
 
 Judgement judge_upgraded(const JudgeContext& context, const StoredResource& stored, const Present& seen,
                          const std::string& baseline) {
-  if (!stored.baseline || !context.established) return judge_present(context, stored, seen);
+  if (!stored.baseline || !has_baseline(context, stored)) return judge_present(context, stored, seen);
   auto upgraded = adopt_upgraded_baseline(context, stored, baseline);
   if (!upgraded) return judge_unknown(context, stored, {upgraded.error().message, seen.observation.observed_ns});
   ChangeSet change_set;

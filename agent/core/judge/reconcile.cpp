@@ -122,9 +122,10 @@ DriftStatus closing_status(const ReconcileInput& input, const Drift& drift, cons
 
 class Reconciler {
  public:
-  Reconciler(const ReconcileInput& input, const StoredResource& stored, Judgement& out)
+  Reconciler(const ReconcileInput& input, const StoredResource& stored, bool new_form, Judgement& out)
       : input_(input),
         stored_(stored),
+        new_form_(new_form),
         out_(out) {}
 
   void end(Drift drift, DriftStatus how);
@@ -137,6 +138,7 @@ class Reconciler {
   void apply(Drift& drift);
   const ReconcileInput& input_;
   const StoredResource& stored_;
+  const bool new_form_;  ///< as in ChangeSet
   Judgement& out_;
 };
 
@@ -170,7 +172,8 @@ bool newly_withheld(const std::vector<Change>& was, const std::vector<Change>& n
 void Reconciler::update(Drift drift, DriftGroup group) {
   const DriftStatus from = drift.status;
   const bool expired = is_expired(drift, input_.now_ns);
-  const bool moved = !is_unchanged(input_, drift, group);
+  const bool same_value = new_form_ && drift.against == Against::baseline && drift.operation == group.operation;
+  const bool differs = !is_unchanged(input_, drift, group), moved = differs && !same_value;
   mark_staleness(drift, group);
   // A decision covers the values that it was made on. It stays if some of them went back; any other value clears it. A
   // deletion says of each attribute that it is absent, so once the resource is back, an attribute that is still missing
@@ -181,7 +184,7 @@ void Reconciler::update(Drift drift, DriftGroup group) {
   if (!moved) {
     out_.suppressed["standing"] += group.changes.size();
     // The values are the same, but some that were shown are now withheld.
-    if (newly_withheld(drift.changes, group.changes)) drift.changes = std::move(group.changes);
+    if (differs || newly_withheld(drift.changes, group.changes)) drift.changes = std::move(group.changes);
     // digests of earlier versions did not include the expected values
     drift.digest = digest_of(drift.changes, drift.against);
   } else {
@@ -290,7 +293,7 @@ void reconcile(const ReconcileInput& input, const StoredResource& stored, Change
     group.changes.erase(std::unique(group.changes.begin(), group.changes.end(), same_path), group.changes.end());
   }
   out.next.open.clear();
-  Reconciler reconciler(input, stored, out);
+  Reconciler reconciler(input, stored, change_set.new_form, out);
   const bool by_scope = change_set.gone && !input.deletions_accepted_by.empty();  // then each deletion is a new,
                                                                                   // approved drift
   for (const auto& drift : stored.open) {

@@ -12,15 +12,13 @@ std::vector<std::string> differing_paths(const Difference& difference) {
   return out;
 }
 
-/// Returns true if the stored observation and `seen` are of the same write of the same resource. An observation without
-/// any attribute is one that could not be read: what it lacks may have been there.
+}  // namespace
+
 bool is_same_write(const KindSchema& schema, const StoredResource& stored, const Observation& seen) {
   const bool was_read = stored.observed && *stored.observed != "{}";
   return schema.versioned() && was_read && !seen.version.empty() && stored.version == seen.version &&
          stored.observed_external_name == seen.external_name;
 }
-
-}  // namespace
 
 std::vector<std::string> adopt_reread(const JudgeContext& context, const StoredResource& stored,
                                       const Observation& seen, const Value& body, Value& baseline) {

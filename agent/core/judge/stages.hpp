@@ -34,6 +34,9 @@ struct ChangeSet {
   std::vector<std::string> replaced;
   std::vector<std::string> declared;  ///< paths that expectations or declarations name
   bool gone = false;
+  /// Nobody wrote the resource, but it reads differently because the schema has a newer revision. An open drift takes
+  /// the new form without an event, and its decision stays.
+  bool new_form = false;
   bool upgraded = false;  ///< the provider converted the baseline to the current schema revision
   bool rebased = false;   ///< the whole resource got a new baseline, so every drift against the baseline is superseded
 };
@@ -65,6 +68,14 @@ void collect_deleted(const JudgeContext& context, const StoredResource& stored, 
 void collect_missing_declared(const JudgeContext& context, const StoredResource& stored, Judgement& out,
                               ChangeSet& change_set);
 
+/// Returns `a.b` for `a.b.**`. [unread.cpp]
+std::string without_double_star(const std::string& pattern);
+/// Adds what the reading calls unread to `unknown`, also where neither body has it: otherwise an attribute that nobody
+/// could ever read would count as compared. Left out is what is not judged (ignored, volatile) and what the system or
+/// the settings do not offer (`unsupported`), unless nothing of the resource can be read. [unread.cpp]
+void add_unread(const JudgeContext& context, const ResourceId& id, const Observation& seen,
+                std::vector<UnknownPath>& unknown);
+
 /// A stored row whose baseline the provider converted to the current schema revision.
 struct UpgradedRow {
   StoredResource row;
@@ -75,6 +86,11 @@ struct UpgradedRow {
 /// `corrupt` if either body is not a JSON object. [upgrade.cpp]
 Result<UpgradedRow> adopt_upgraded_baseline(const JudgeContext& context, const StoredResource& stored,
                                             const std::string& body);
+
+/// For a kind whose schema is `versioned`: returns true if the stored observation and `seen` are of the same write of
+/// the same resource. An observation without any attribute is one that could not be read: what it lacks may have been
+/// there. [reread.cpp]
+bool is_same_write(const KindSchema& schema, const StoredResource& stored, const Observation& seen);
 
 /// For a kind whose schema is `versioned`: if nobody wrote the resource since the stored observation (its version is
 /// the same), puts what reads differently now into `baseline` and returns those paths. What differed before, or could

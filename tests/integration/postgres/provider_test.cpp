@@ -96,6 +96,23 @@ TEST_F(PostgresProvider, ASettingThatNeedsARestartSaysSo) {
   EXPECT_EQ(pending.body("file_setting", "postgresql.auto.conf:max_connections")["state"], "needs_restart");
 }
 
+TEST_F(PostgresProvider, ASyntaxErrorInAFileChangesOnlyItsOwnLine) {
+  ProviderProbe probe = make();
+  const Collected before = probe.refresh();
+  append("postgresql.conf", "work_mem 4MB 5");
+  const Collected after = probe.refresh(before.cursor);
+  std::vector<std::string> changed;
+  for (const auto& record : after.records) {
+    const auto* was = before.find(record.kind, record.id);
+    if (was == nullptr || was->body != record.body) changed.push_back(record.kind + "/" + record.id);
+  }
+  ASSERT_THAT(changed, testing::ElementsAre(HasSubstr("file_setting/postgresql.conf:line-")));
+  const std::string line = changed[0].substr(std::string("file_setting/").size());
+  EXPECT_EQ(after.body("file_setting", line)["state"], "error");
+  EXPECT_EQ(after.body("file_setting", line)["error"], "syntax error");
+  EXPECT_EQ(after.find("file_setting", line)->metadata.count("refused"), 1U);
+}
+
 TEST_F(PostgresProvider, AnHbaEditIsSeenBeforeAnyReload) {
   ProviderProbe probe = make();
   const Collected before = probe.refresh();

@@ -32,6 +32,8 @@ core::Observation ScriptedSession::observed(const core::ResourceId& id, const st
   out.external_name = external_name;
   const auto at = world_->observed_at.find(id);
   out.observed_ns = at != world_->observed_at.end() ? at->second : world_->observed_ns.value_or(world_->clock->wall());
+  const auto version = world_->versions.find(id);
+  if (version != world_->versions.end()) out.version = version->second;
   const auto unread = world_->unread.find(id);
   if (unread != world_->unread.end()) out.unread.push_back(unread->second);
   out.digest = digest(1, {id.kind, id.id, body, external_name, out.unread.empty() ? "" : out.unread[0].path});

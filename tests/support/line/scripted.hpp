@@ -61,9 +61,10 @@ struct ScriptedWorld {
   bool cursors = false;            ///< a refresh with the current cursor answers "unchanged"
   bool always_unchanged = false;   ///< a refresh with any cursor answers so; needs `cursors`
   std::shared_ptr<const Clock> clock = std::make_shared<SystemClock>();  ///< gives `observed_ns` of the records
-  std::size_t digests = 0;                        ///< records of the last list that came as digests
-  std::optional<Nanos> observed_ns;               ///< `observed_ns` of every record, instead of the clock
-  std::map<core::ResourceId, Nanos> observed_at;  ///< `observed_ns` of these records, whatever else is set
+  std::size_t digests = 0;                           ///< records of the last list that came as digests
+  std::map<core::ResourceId, std::string> versions;  ///< `version` of these records
+  std::optional<Nanos> observed_ns;                  ///< `observed_ns` of every record, instead of the clock
+  std::map<core::ResourceId, Nanos> observed_at;     ///< `observed_ns` of these records, whatever else is set
 };
 
 class ScriptedSession final : public core::Session {

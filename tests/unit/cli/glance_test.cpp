@@ -67,6 +67,16 @@ TEST(Glance, AListSaysWhatWasAddedRemovedMovedAndChanged) {
               ElementsAre("~ [0].q: 2 → 3"));
 }
 
+TEST(Glance, AChangedElementIsCalledAsAPersonWould) {
+  EXPECT_THAT(lines(R"([{"type":"local"},
+                        {"type":"host","databases":"all","users":["app","web"],"address":"10.0.0.0/8","method":"md5"}])",
+                    R"([{"type":"local"},
+                        {"type":"host","databases":"all","users":["app","web"],"address":"10.0.0.0/8","method":"trust"}])"),
+              ElementsAre("  [1]: host all app,web 10.0.0.0/8", R"(~ [1].method: "md5" → "trust")"));
+  EXPECT_THAT(lines(R"([{"name":"a","port":1}])", R"([{"name":"a","port":2}])"),
+              ElementsAre("  [0]: a", "~ [0].port: 1 → 2"));
+}
+
 TEST(Glance, AnElementThatDoesNotFitIntoALineGoesOnAtItsCommas) {
   const std::string rule =
       R"({"address":"10.0.0.0/8","databases":"all","method":"scram-sha-256","type":"hostssl","users":"intruder"})";

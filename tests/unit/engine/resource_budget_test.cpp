@@ -70,6 +70,59 @@ TEST_F(RoomOfABackend, AFirstListThatDoesNotFitIsNoBaseline) {
   EXPECT_EQ(created(), 1U);
 }
 
+TEST_F(RoomOfABackend, OfAFirstListThatDoesNotFitWhatFitsIsJudged) {
+  line_->budgets.resources = 21;
+  line_->start(false);
+  refresh();
+  ASSERT_EQ(known(), 21U);
+  EXPECT_EQ(report_.coverage.front().unknown, 10);
+  EXPECT_THAT(reasons(), HasSubstr("until all fit, those that come in are taken as they are"));
+  std::vector<core::ResourceId> inside;
+  for (const auto& [id, body] : line_->world->resources) {
+    if (inside.size() < 20) inside.push_back(id);
+  }
+  line_->world->resources[inside[0]] = R"({"partitions":9})";
+  line_->world->resources.erase(inside[1]);
+  refresh();
+  EXPECT_EQ(changed(), 1U) << reasons();
+  EXPECT_EQ(all(Operation::deleted).size(), 1U);
+  another_process();
+  line_->budgets.resources = 21;
+  line_->start(false);
+  line_->world->resources[inside[2]] = R"({"partitions":9})";
+  refresh();
+  EXPECT_EQ(changed(), 2U);
+  EXPECT_EQ(report_.coverage.front().unknown, 10);
+  EXPECT_EQ(line_->drifts(true).size(), 3U);
+}
+
+TEST_F(RoomOfABackend, WhatComesInBeforeAllOfTheFirstListFitIsNotNewAndIsJudgedFromThenOn) {
+  line_->budgets.resources = 21;
+  line_->start(false);
+  refresh();
+  refresh();
+  another_process();
+  line_->budgets.resources = 26;
+  line_->start(false);
+  refresh();
+  EXPECT_EQ(known(), 26U);
+  EXPECT_THAT(line_->drifts(true), testing::IsEmpty()) << "they were there before";
+  for (auto& [id, body] : line_->world->resources) body = R"({"partitions":9})";
+  refresh();
+  EXPECT_EQ(changed(), 25U);
+  another_process();
+  line_->budgets.resources = 100;
+  line_->start(false);
+  refresh();
+  EXPECT_EQ(changed(), 25U);
+  EXPECT_EQ(created(), 0U);
+  EXPECT_EQ(reasons(), "");
+  EXPECT_TRUE(report_.coverage.front().established);
+  line_->world->resources[thing(40)] = R"({"partitions":3})";
+  refresh();
+  EXPECT_EQ(created(), 1U);
+}
+
 TEST_F(RoomOfABackend, WhatRetentionTookFromTheStoreTakesNoRoom) {
   baseline();
   add(30, 50);

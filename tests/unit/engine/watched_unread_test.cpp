@@ -67,5 +67,39 @@ TEST_F(EngineOnTheStore, ACycleThatFoundNothingChangedTellsTheCoverageOfTheLastL
   EXPECT_EQ(report.coverage[0].unknown, 1);
 }
 
+std::string verdicts(const Result<std::vector<core::Step>>& steps) {
+  std::string out;
+  for (const auto& step : *steps) out += step.path + " " + step.verdict + " " + step.reason + "\n";
+  return out;
+}
+
+TEST_F(EngineOnTheStore, AnExplanationCallsWhatIsUnreadUnknownAndSaysWhy) {
+  for (auto& [id, body] : line_->world->resources) body = R"({"partitions":3,"replicas":2})";
+  baseline();
+  line_->world->unread[thing(3)] = {"partitions", Code::denied, "no right"};
+  line_->world->resources[thing(3)] = R"({"replicas":2})";
+  refresh();
+  EXPECT_EQ(verdicts(line_->explain(thing(3), "partitions")), "partitions unknown no right\n");
+  line_->world->resources[thing(4)] = R"({"replicas":2})";
+  refresh();
+  EXPECT_THAT(verdicts(line_->explain(thing(4), "partitions")), testing::HasSubstr("drift removed"));
+}
+
+TEST_F(EngineOnTheStore, AnExplanationNamesAlsoWhatNobodyCouldEverRead) {
+  line_->world->unread[thing(3)] = {"conf.**", Code::denied, "no right"};
+  baseline();
+  EXPECT_THAT(verdicts(line_->explain(thing(3))), testing::HasSubstr("conf.** unknown no right"));
+  EXPECT_EQ(verdicts(line_->explain(thing(3), "conf.a")), "conf.** unknown no right\n");
+}
+
+TEST_F(EngineOnTheStore, BeforeTheFirstCycleAnExplanationDoesNotCallAnUnreadAttributeRemoved) {
+  baseline();
+  line_->world->unread[thing(3)] = {"partitions", Code::denied, "no right"};
+  line_->world->resources[thing(3)] = "{}";
+  refresh();
+  restart();
+  EXPECT_THAT(verdicts(line_->explain(thing(3), "partitions")), testing::HasSubstr("unknown it was not read since"));
+}
+
 }  // namespace
 }  // namespace driftd::test

@@ -77,6 +77,40 @@ TEST_F(Reread, WithoutAVersionNothingIsFilledIn) {
   EXPECT_THAT(statuses(sees_version("", R"({"a":1,"names":["x","y"],"policy":"Always"})")), ElementsAre("pending"));
 }
 
+/// A resource that is new since revision 1 of the schema, rejected, and then read under revision 2.
+class NewForm : public ResourceFixture, public testing::Test {
+ protected:
+  NewForm() {
+    context.schema = schema_of(kVersioned);
+    next.version = "41";
+    sees(R"({"a":1,"names":["x"]})");
+    EXPECT_TRUE(decides(Decision::Verb::reject));
+    context.former[1] = context.schema;
+    std::string second = kVersioned;
+    second.insert(second.find("\"attributes\""), "\"revision\":2,");
+    context.schema = schema_of(second);
+  }
+};
+
+TEST_F(NewForm, OfWhatNobodyWroteKeepsTheDecisionWithoutAnEvent) {
+  EXPECT_THAT(statuses(sees(R"({"a":1,"names":{"x":{}},"spec":{"b":1}})")), IsEmpty());
+  EXPECT_EQ(drift().status, DriftStatus::rejected);
+  EXPECT_THAT(paths(drift()), testing::Contains("spec"));
+  EXPECT_THAT(statuses(sees(R"({"a":1,"names":{"x":{}},"spec":{"b":1}})")), IsEmpty());
+  next.version = "42";
+  EXPECT_THAT(statuses(sees(R"({"a":2,"names":{"x":{}},"spec":{"b":1}})")), ElementsAre("pending:moved"));
+}
+
+TEST_F(NewForm, OfWhatSomebodyWroteIsAskedAgain) {
+  next.version = "42";
+  EXPECT_THAT(statuses(sees(R"({"a":1,"names":{"x":{}},"spec":{"b":1}})")), ElementsAre("pending:moved"));
+}
+
+TEST_F(NewForm, UnderTheSameRevisionAnotherValueIsAnotherValue) {
+  context.schema = context.former[1];
+  EXPECT_THAT(statuses(sees(R"({"a":3,"names":["x"]})")), ElementsAre("pending:moved"));
+}
+
 TEST_F(Reread, AKindWithoutTheMemberIsJudgedByItsValues) {
   context.schema = schema_of(R"({"schema":"driftd-schema/1","kind":"role","attributes":{}})");
   EXPECT_THAT(statuses(sees_version("41", R"({"a":1,"names":["x","y"],"policy":"Always"})")), ElementsAre("pending"));

@@ -156,5 +156,30 @@ INSTANTIATE_TEST_SUITE_P(
                     FileCase{"Wrong", line("x", "f", "bad value", "configuration file", "f"), "error"}),
     [](const auto& tested) { return tested.param.name; });
 
+std::vector<std::string> states(const Records& records) {
+  std::vector<std::string> out;
+  for (const auto& record : records)
+    out.push_back(record.id + " " + json::parse(record.body)["state"].get<std::string>());
+  return out;
+}
+
+TEST(Mapping, OneWrongLineLeavesTheStateOfTheOthersAsItIs) {
+  Rows rows{{"name", "setting", "applied", "error", "current", "unit", "vartype", "source", "pending_restart",
+             "sourcefile", "folder"},
+            {line("8MB", "f", {}, "configuration file", "f"), line("4MB", "f", {}, "configuration file", "f")}};
+  const std::vector<std::optional<std::string>> max = {
+      "max_connections", "100", "f", {}, "100", {}, "integer", "configuration file", "f", "/pg/postgresql.conf", "/pg"};
+  const std::vector<std::optional<std::string>> wrong = {{}, {}, "f", "syntax error",        {},   {},
+                                                         {}, {}, {},  "/pg/postgresql.conf", "/pg"};
+  rows.rows.push_back(max);
+  rows.rows.push_back(wrong);
+  const Records out = map_file_settings(rows);
+  EXPECT_EQ(states(out),
+            (std::vector<std::string>{"conf.d/a.conf:work_mem overridden", "conf.d/a.conf:work_mem#2 in_effect",
+                                      "postgresql.conf:max_connections in_effect", "postgresql.conf:line- error"}));
+  EXPECT_EQ(out[3].metadata.count("refused"), 1U);
+  EXPECT_EQ(out[2].metadata.count("refused"), 0U);
+}
+
 }  // namespace
 }  // namespace driftd::postgres
