@@ -55,10 +55,15 @@ void add_of_namespaces(std::vector<Resource>& out) {
 
 }  // namespace
 
-const Resource* cluster_resource(const std::string& kind) {
+const std::vector<Resource>& cluster_resources() {
   static const std::vector<Resource> kAll = of_cluster();
-  const auto found = std::find_if(kAll.begin(), kAll.end(), [&](const auto& each) { return each.kind == kind; });
-  return found == kAll.end() ? nullptr : &*found;
+  return kAll;
+}
+
+const Resource* cluster_resource(const std::string& kind) {
+  const auto& all = cluster_resources();
+  const auto found = std::find_if(all.begin(), all.end(), [&](const auto& each) { return each.kind == kind; });
+  return found == all.end() ? nullptr : &*found;
 }
 
 bool is_optional_kind(const std::string& kind) {
@@ -107,7 +112,7 @@ std::vector<Resource> known_resources(const Settings& settings) {
       {"stateful_set", apps, "statefulsets", "StatefulSet", true, {}, {}, nullptr, {}},
       {"daemon_set", apps, "daemonsets", "DaemonSet", true, {}, {}, nullptr, {}}};
   add_of_namespaces(out);
-  for (auto& resource : of_cluster()) out.push_back(std::move(resource));
+  out.insert(out.end(), cluster_resources().begin(), cluster_resources().end());
   out.push_back({kHelmRelease, core, "secrets", "Secret", true, "type=" + helm, "", nullptr, {}});
   std::erase_if(out, [&](const Resource& resource) { return is_of_cluster_only(resource, settings); });
   for (auto& resource : out) {

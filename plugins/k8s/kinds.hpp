@@ -23,15 +23,6 @@ inline constexpr const char* kCronJob = "cron_job";
 
 class ListTypes;
 
-/// Kinds of the cluster, not of a namespace: read if all namespaces are, or if `include` names them.
-inline constexpr std::array kClusterKinds = {"cluster_role",
-                                             "cluster_role_binding",
-                                             "storage_class",
-                                             "mutating_webhook_configuration",
-                                             "validating_webhook_configuration",
-                                             "custom_resource_definition",
-                                             "ingress_class",
-                                             "priority_class"};
 /// Kinds whose types the server need not serve.
 inline constexpr std::array kOptionalKinds = {kPrismBackend, kGateway, kHttpRoute};
 bool is_optional_kind(const std::string& kind);
@@ -58,6 +49,9 @@ struct Resource {
   std::string id(const std::string& space, const std::string& name) const;
 };
 
+/// The types of the kinds of the cluster, not of a namespace: they are read if all namespaces are, or if `include` names
+/// them.
+const std::vector<Resource>& cluster_resources();
 /// Returns the type of a kind of the cluster, whether or not it is listed; null for any other kind.
 const Resource* cluster_resource(const std::string& kind);
 

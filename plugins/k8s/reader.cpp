@@ -154,7 +154,7 @@ void Reader::refresh_all(sdk::Call& call, const sdk::Refresh& request, const Cat
   }
   std::vector<std::string> complete{kObject};  // also if there is no such type, or the settings leave the cluster out
   complete.insert(complete.end(), kOptionalKinds.begin(), kOptionalKinds.end());
-  complete.insert(complete.end(), kClusterKinds.begin(), kClusterKinds.end());
+  for (const auto& resource : cluster_resources()) complete.push_back(resource.kind);
   for (const auto& each : complete) {
     if (std::find(kinds.begin(), kinds.end(), each) == kinds.end()) kinds.push_back(each);
   }

@@ -336,14 +336,14 @@ TEST(K8sWhole, OnlyAJobOfACronJobIsLeftOut) {
 }
 
 TEST(K8sWhole, KindsOfTheClusterAreReadWithoutNamespacesOrIfIncludeNamesThem) {
-  const auto has = [](const Settings& settings, const char* kind) {
+  const auto has = [](const Settings& settings, const std::string& kind) {
     const auto all = known_resources(settings);
     return std::any_of(all.begin(), all.end(), [&](const auto& each) { return each.kind == kind; });
   };
   Settings settings;
-  for (const char* kind : kClusterKinds) EXPECT_TRUE(has(settings, kind)) << kind;
+  for (const auto& each : cluster_resources()) EXPECT_TRUE(has(settings, each.kind)) << each.kind;
   settings.namespaces = {"prod"};
-  for (const char* kind : kClusterKinds) EXPECT_FALSE(has(settings, kind)) << kind;
+  for (const auto& each : cluster_resources()) EXPECT_FALSE(has(settings, each.kind)) << each.kind;
   EXPECT_TRUE(has(settings, "role"));
   settings.scope.include = {"secret", "cluster_role"};
   EXPECT_TRUE(has(settings, "cluster_role"));
