@@ -36,7 +36,7 @@ std::vector<Resource> of_cluster() {
 }
 
 void add_of_namespaces(std::vector<Resource>& out) {
-  const std::string core = "/api/v1", rbac = "/apis/rbac.authorization.k8s.io/v1", batch = "/apis/batch/v1";
+  const std::string core = "/api/v1", rbac = "/apis/rbac.authorization.k8s.io/v1";
   const auto add = [&](const char* kind, const std::string& base, const char* plural, const char* object) {
     out.push_back({kind, base, plural, object, true, {}, {}, nullptr, {}});
   };
@@ -46,14 +46,19 @@ void add_of_namespaces(std::vector<Resource>& out) {
   add("horizontal_pod_autoscaler", "/apis/autoscaling/v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler");
   add("pod_disruption_budget", "/apis/policy/v1", "poddisruptionbudgets", "PodDisruptionBudget");
   add("service_account", core, "serviceaccounts", "ServiceAccount");
-  add("cron_job", batch, "cronjobs", "CronJob");
-  add(kJob, batch, "jobs", "Job");
+  out.push_back(cron_job_resource());
+  add(kJob, cron_job_resource().base, "jobs", "Job");
   add("persistent_volume_claim", core, "persistentvolumeclaims", "PersistentVolumeClaim");
   add("resource_quota", core, "resourcequotas", "ResourceQuota");
   add("limit_range", core, "limitranges", "LimitRange");
 }
 
 }  // namespace
+
+const Resource& cron_job_resource() {
+  static const Resource kType{kCronJob, "/apis/batch/v1", "cronjobs", "CronJob", true, {}, {}, nullptr, {}};
+  return kType;
+}
 
 const std::vector<Resource>& cluster_resources() {
   static const std::vector<Resource> kAll = of_cluster();
@@ -68,15 +73,6 @@ const Resource* cluster_resource(const std::string& kind) {
 
 bool is_optional_kind(const std::string& kind) {
   return std::find(kOptionalKinds.begin(), kOptionalKinds.end(), kind) != kOptionalKinds.end();
-}
-
-bool is_left_out(const Resource& resource, const json& object) {
-  if (resource.kind != kJob) return false;
-  const json& owners = list(object, {"metadata", "ownerReferences"});
-  return std::any_of(owners.begin(), owners.end(), [](const json& owner) {
-    return find(owner, {"controller"}) == json(true) && text(owner, {"kind"}) == "CronJob" &&
-           text(owner, {"apiVersion"}).starts_with("batch/");
-  });
 }
 
 std::string Resource::path(const std::string& space, const std::string& name) const {

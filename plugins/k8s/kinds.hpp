@@ -49,14 +49,14 @@ struct Resource {
   std::string id(const std::string& space, const std::string& name) const;
 };
 
-/// The types of the kinds of the cluster, not of a namespace: they are read if all namespaces are, or if `include` names
-/// them.
+/// The types of the kinds of the cluster, not of a namespace: they are read if all namespaces are, or if `include`
+/// names them.
 const std::vector<Resource>& cluster_resources();
 /// Returns the type of a kind of the cluster, whether or not it is listed; null for any other kind.
 const Resource* cluster_resource(const std::string& kind);
 
-/// Returns true if the object is not a resource of its own: a Job that a CronJob made, which is compared itself.
-bool is_left_out(const Resource& resource, const nlohmann::json& object);
+/// The type of CronJobs, without a selector.
+const Resource& cron_job_resource();
 
 /// Returns the built-in types that the settings want, without custom ones, in the order in which they are listed.
 std::vector<Resource> known_resources(const Settings& settings);

@@ -295,34 +295,6 @@ TEST_F(K8sKinds, AKindWhoseRightIsMissingIsNamedWithItAndTheOthersAreRead) {
                                                 {"cluster_role", "list clusterroles.rbac.authorization.k8s.io"}}));
 }
 
-/// A Job that a CronJob made is neither listed, watched nor read: whatever is in it came from the CronJob.
-TEST_F(K8sKinds, AJobOfACronJobIsNotOneOfItsOwn) {
-  const std::string space = fresh_namespace(), path = "/apis/batch/v1/namespaces/" + space + "/";
-  const json cron = kube().create(
-      path + "cronjobs", named({{"spec", {{"schedule", "0 1 * * *"}, {"jobTemplate", {{"spec", job_spec()}}}}}}));
-  json made = named({{"spec", job_spec()}}, "made");
-  made["metadata"]["ownerReferences"] = json::array({{{"apiVersion", "batch/v1"},
-                                                      {"kind", "CronJob"},
-                                                      {"name", "x"},
-                                                      {"uid", text(cron, "uid")},
-                                                      {"controller", true}}});
-  kube().create(path + "jobs", made);
-  kube().create(path + "jobs", named({{"spec", job_spec()}}, "own"));
-  ProviderProbe k8s = probe(with(kube().settings({space}), {{"include", {"job"}}}));
-  const Collected got = k8s.refresh();
-  EXPECT_EQ(got.complete.at("job"), 1u);
-  EXPECT_NE(got.find("job", space + "/own"), nullptr) << render(got);
-  EXPECT_EQ(got.find("job", space + "/made"), nullptr);
-  EXPECT_NE(k8s.read({{"job", space + "/made"}}).diagnostic(DRIFTD_NOT_FOUND), nullptr);
-  const Collected watched = watch(k8s, "",
-                                  {{[&] {
-                                      kube().patch(path + "jobs/made", {{"spec", {{"parallelism", 2}}}});
-                                      kube().patch(path + "jobs/own", {{"spec", {{"parallelism", 2}}}});
-                                    },
-                                    [&](const Collected& w) { return w.find("job", space + "/own") != nullptr; }}});
-  EXPECT_EQ(watched.find("job", space + "/made"), nullptr);
-}
-
 TEST_F(K8sKinds, ASecretIsItsRawValuesAndNothingOfItIsElsewhere) {
   const std::string space = fresh_namespace();
   kube().create(secrets(space), {{"metadata", {{"name", "db"}, {"labels", {{"team", "a"}, {"other", "b"}}}}},

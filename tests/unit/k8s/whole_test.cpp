@@ -10,6 +10,7 @@
 #include "core/judge/diff.hpp"
 #include "core/value/schema.hpp"
 #include "driftd/sdk/types.hpp"
+#include "k8s/cron_jobs.hpp"
 #include "k8s/exceptions.hpp"
 #include "k8s/list_types.hpp"
 #include "k8s/mapping.hpp"
@@ -323,16 +324,33 @@ TEST(K8sWhole, ASecretInWhatIsNewIsSensitive) {
               Contains(R"(["annotations"]["a"])"));
 }
 
-TEST(K8sWhole, OnlyAJobOfACronJobIsLeftOut) {
+TEST(K8sWhole, OnlyAJobSaysThatACronJobControlsIt) {
   const auto owned = [](const char* kind, bool controller) {
     return json{{"metadata",
-                 {{"ownerReferences",
-                   json::array({{{"apiVersion", "batch/v1"}, {"kind", kind}, {"controller", controller}}})}}}};
+                 {{"namespace", "prod"},
+                  {"ownerReferences", json::array({{{"apiVersion", "batch/v1"},
+                                                    {"kind", kind},
+                                                    {"name", "x"},
+                                                    {"uid", "1-2"},
+                                                    {"controller", controller}}})}}}};
   };
-  EXPECT_TRUE(is_left_out(resource_of("job"), owned("CronJob", true)));
-  EXPECT_FALSE(is_left_out(resource_of("job"), owned("CronJob", false)));
-  EXPECT_FALSE(is_left_out(resource_of("job"), owned("Workflow", true)));
-  EXPECT_FALSE(is_left_out(resource_of("cron_job"), owned("CronJob", true)));
+  const auto owner = cron_job_of(resource_of("job"), owned("CronJob", true));
+  ASSERT_TRUE(owner.has_value());
+  EXPECT_EQ(owner->space + "/" + owner->name + "/" + owner->uid, "prod/x/1-2");
+  EXPECT_FALSE(cron_job_of(resource_of("job"), owned("CronJob", false)));
+  EXPECT_FALSE(cron_job_of(resource_of("job"), owned("Workflow", true)));
+  EXPECT_FALSE(cron_job_of(resource_of("cron_job"), owned("CronJob", true)));
+}
+
+/// The Jobs of a CronJob that was deleted exist until the garbage collector gets to them.
+TEST(K8sWhole, ACronJobIsKnownInItsNamespaceAndForTenMinutesAfterItWasShown) {
+  CronJobs known;
+  const auto at = CronJobs::Clock::now();
+  known.note({{"metadata", {{"namespace", "prod"}, {"name", "x"}, {"uid", "1-2"}}}}, at);
+  EXPECT_TRUE(known.knows({"prod", "x", "1-2"}, at + CronJobs::kRemembered));
+  EXPECT_FALSE(known.knows({"prod", "x", "1-2"}, at + CronJobs::kRemembered + std::chrono::seconds(1)));
+  EXPECT_FALSE(known.knows({"other", "x", "1-2"}, at));
+  EXPECT_FALSE(known.knows({"prod", "x", ""}, at));
 }
 
 TEST(K8sWhole, KindsOfTheClusterAreReadWithoutNamespacesOrIfIncludeNamesThem) {
