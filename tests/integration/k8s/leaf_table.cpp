@@ -72,7 +72,7 @@ LeafTable::LeafTable(const std::string& json_text) : data_(json::parse(json_text
     if (each.contains("more")) base.merge_patch(each.at("more"));
     kinds_.push_back({each.at("kind"), each.at("document"), each.at("type"), each.at("plural"),
                       each.value("namespaced", true), std::move(base), each.value("recreated", false),
-                      each.at("refused")});
+                      each.at("refused"), each.value("front", "")});
   }
 }
 

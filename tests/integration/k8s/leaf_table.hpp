@@ -21,9 +21,12 @@ struct LeafKind {
   nlohmann::json base;      ///< an object without name and namespace
   bool recreated = false;   ///< true: the API server lets nobody change it, so changes are made by other objects
   std::size_t refused = 0;  ///< the greatest number of leaves that the API server may refuse
+  std::string front;        ///< what the id of a record has before namespace and name: `Thing.leaf.example/`
 
   /// The path at which its objects are created.
   std::string path(const std::string& space) const;
+  /// What the ids of its records have before the name.
+  std::string id_front(const std::string& space) const { return front + (namespaced ? space + "/" : ""); }
 };
 
 /// The tables of leaves.json. A key of a table is the name of an API type or a glob over `kind/path.of.the.leaf`; of
@@ -33,6 +36,8 @@ class LeafTable {
   explicit LeafTable(const std::string& json_text);
 
   const std::vector<LeafKind>& kinds() const { return kinds_; }
+  /// CustomResourceDefinitions of kinds that the API server does not have itself.
+  const nlohmann::json& definitions() const { return data_.at("definitions"); }
   /// Values to try for a leaf, the likely ones first. Never empty.
   std::vector<nlohmann::json> values(const LeafKind& kind, const Leaf& leaf) const;
   /// Where a leaf is in an object, with keys of maps.
