@@ -3,6 +3,7 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,6 +22,7 @@ struct LeafKind {
   nlohmann::json base;      ///< an object without name and namespace
   bool recreated = false;   ///< true: the API server lets nobody change it, so changes are made by other objects
   std::size_t refused = 0;  ///< the greatest number of leaves that the API server may refuse
+  bool custom = false;      ///< the API server has it only by a CustomResourceDefinition
   std::string front;        ///< what the id of a record has before namespace and name: `Thing.leaf.example/`
 
   /// The path at which its objects are created.
@@ -52,8 +54,12 @@ class LeafTable {
   std::string outside(const LeafKind& kind, const Leaf& leaf) const;
   /// Why a change of a leaf need not be seen: what the provider's own table says. Empty if it must be seen.
   static std::string excepted(const LeafKind& kind, const Leaf& leaf);
-  /// Why an empty value of a place means the same as none. Empty if it does not.
+  /// Why an empty value of a place means the same as none, by this table. Empty if it does not.
   std::string hollow(const LeafKind& kind, const Leaf& leaf) const;
+  /// The path of the provider's own table that says so. Empty if there is none.
+  static std::string hollow_exception(const LeafKind& kind, const Leaf& leaf);
+  /// All such paths of a kind.
+  static std::set<std::string> hollow_exceptions(const LeafKind& kind);
   /// Whether the first value of a leaf is filled in silently, as that table says.
   static bool filled_in(const LeafKind& kind, const Leaf& leaf);
   /// The beginnings (`spec.template.spec.ephemeralContainers`) of which the server refuses every leaf for one reason.

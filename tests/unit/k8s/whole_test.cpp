@@ -187,6 +187,27 @@ TEST(K8sExceptions, AreTakenFromTheirKindAloneAndWhatAPersonDidIsCompared) {
   EXPECT_TRUE(body_of("daemon_set", object).at("annotations").contains("deployment.kubernetes.io/revision"));
 }
 
+/// An object without fields may mean something (`emptyDir: {}`, `podSelector: {}`), unless the table says otherwise.
+TEST(K8sExceptions, AnEmptyObjectIsComparedUnlessItSaysNothing) {
+  const json nothing = body_of("deployment", workload(json::object()));
+  json object = workload({{"securityContext", {{"capabilities", json::object()}}}, {"lifecycle", json::object()}});
+  json& pod = object["spec"]["template"]["spec"];
+  pod["affinity"] = {{"nodeAffinity", json::object()}, {"podAffinity", json::object()}};
+  pod["dnsConfig"] = pod["resources"] = json::object();
+  EXPECT_EQ(body_of("deployment", object), nothing);
+  object = workload({{"securityContext", {{"seLinuxOptions", json::object()}}}});
+  EXPECT_NE(body_of("deployment", object), nothing);
+  object = workload(json::object());
+  object["spec"]["template"]["spec"]["volumes"] = json::array({{{"name", "v"}, {"emptyDir", json::object()}}});
+  EXPECT_EQ(body_of("deployment", object).at("volumes").at("v"), json({{"emptyDir", json::object()}}));
+  const json policy = {{"spec", {{"podSelector", json::object()}, {"ingress", json::array({json::object()})}}}};
+  EXPECT_EQ(body_of("network_policy", policy).at("spec"), policy.at("spec"));
+  Resource custom = resource_of("role");  // nothing is known of a custom kind
+  custom.kind = kObject;
+  const json thing = {{"spec", {{"affinity", json::object()}, {"dnsConfig", json::object()}}}};
+  EXPECT_EQ(json::parse(map_object(custom, thing, Settings()).body), thing.at("spec"));
+}
+
 /// Who may write the object may set the annotation; so it is compared, and a caBundle without it, too.
 TEST(K8sExceptions, ACaBundleIsLeftToItsInjectorOnlyWhileAnAnnotationNamesOne) {
   json object = {{"metadata", {{"name", "hook"}}},
