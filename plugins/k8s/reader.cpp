@@ -143,8 +143,7 @@ std::uint64_t Reader::list_releases(sdk::Call& call, const Resource& resource, c
 }
 
 bool Reader::refresh_kind(sdk::Call& call, const std::string& kind, const Catalog::Answer& types) {
-  const auto about = [&](const sdk::Diagnostic& each) { return each.kind == kind; };
-  bool whole = std::none_of(types.diagnostics.begin(), types.diagnostics.end(), about);
+  bool whole = types.knows_all(kind);
   std::uint64_t count = 0;
   for (const auto& resource : types.resources) {
     if (resource.kind != kind) continue;

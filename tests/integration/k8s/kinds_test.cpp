@@ -332,14 +332,21 @@ TEST_F(K8sKinds, ReplicasOfAnAutoscalerAreNotJudgedAndCredentialsInEnvAreSensiti
   EXPECT_THAT(scaled.unread[0].reason, ::testing::HasSubstr("kube-controller-manager"));
 }
 
-TEST_F(K8sKinds, AnAbsentTypeIsUnsupportedAndAnObjectOfItIsNotGone) {
+/// A type that is not served has no objects, so those of the other types are all there are. What is known of it from
+/// another time is not gone by that.
+TEST_F(K8sKinds, ATypeThatIsNotServedIsNamedAndTheOthersAreListedWhole) {
   const std::string space = fresh_namespace();
-  ProviderProbe k8s = probe(
-      with(kube().settings({space}),
-           {{"include", {"object"}}, {"objects", json::array({{{"group", "none.example"}, {"kind", "Thing"}}})}}));
+  kube().create("/apis/policy/v1/namespaces/" + space + "/poddisruptionbudgets",
+                named({{"spec", {{"minAvailable", 1}}}}));
+  const json types = json::array(
+      {{{"group", "none.example"}, {"kind", "Thing"}}, {{"group", "policy"}, {"kind", "PodDisruptionBudget"}}});
+  ProviderProbe k8s = probe(with(kube().settings({space}), {{"include", {"object"}}, {"objects", types}}));
   const Collected got = k8s.refresh();
-  EXPECT_EQ(got.complete.count("object"), 0u);
+  EXPECT_NE(got.find("object", "PodDisruptionBudget.policy/" + space + "/x"), nullptr) << render(got);
+  EXPECT_EQ(got.complete, (std::map<std::string, std::uint64_t>{{"object", 1}}));
   ASSERT_NE(got.diagnostic(DRIFTD_UNSUPPORTED), nullptr) << render(got);
+  EXPECT_EQ(got.diagnostic(DRIFTD_UNSUPPORTED)->text, "Thing.none.example is not served by this API server");
+  EXPECT_EQ(got.diagnostic(DRIFTD_UNSUPPORTED)->kind, "object");
   const Collected read = k8s.read({{"object", "Thing.none.example/" + space + "/x"}});
   EXPECT_EQ(read.diagnostic(DRIFTD_NOT_FOUND), nullptr);
   EXPECT_NE(read.diagnostic(DRIFTD_UNSUPPORTED), nullptr);
