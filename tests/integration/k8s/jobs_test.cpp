@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Jobs of CronJobs on a real API server: they are left out, and nobody can leave out a Job by a name in it.
+#include <atomic>
+#include <future>
+
 #include "cluster.hpp"
 
 namespace driftd::test {
@@ -75,6 +78,20 @@ TEST_F(K8sJobs, AJobWhoseControllerDoesNotExistIsOneOfItsOwn) {
     EXPECT_NE(got.find("job", space + "/elsewhere"), nullptr) << render(got);
     EXPECT_NE(k8s.read({{"job", space + "/forged"}}).find("job", space + "/forged"), nullptr);
   }
+}
+
+/// Whatever is listed first, the CronJobs or the Jobs, both may be made between the two lists.
+TEST_F(K8sJobs, AJobOfACronJobThatIsMadeDuringARefreshIsNotListed) {
+  std::atomic<int> made = 0;
+  auto making = std::async(std::launch::async, [&] {
+    for (; made < 100; ++made) job("made-" + std::to_string(made), cron_job("every-" + std::to_string(made)));
+  });
+  ProviderProbe k8s = jobs();
+  std::size_t listed = 0;
+  while (made < 100 && making.wait_for(std::chrono::seconds(0)) != std::future_status::ready)
+    listed += k8s.refresh().complete.at("job");
+  making.get();
+  EXPECT_EQ(listed, 0u);
 }
 
 TEST_F(K8sJobs, TheWatchLooksForTheControllerOfAJobToo) {
