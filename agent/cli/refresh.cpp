@@ -1,16 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
 #include <memory>
 
 #include "cli/command.hpp"
 
 namespace driftd::cli {
 
+namespace {
+
+constexpr std::array kUnread = {Code::denied, Code::unsupported};
+
+/// Returns true if something of a kind of the backend was left out, although its list is whole: a right is missing, or
+/// the system does not have it. What other backends are told (`declared:…`) may be refused to whoever says it.
+bool lacks_something(const core::Value& kind) {
+  if (text(kind, "kind").starts_with("declared:")) return false;
+  const auto reasons = list(kind, "reasons");
+  return std::any_of(reasons.begin(), reasons.end(), [](const core::Value& reason) {
+    const std::string* found = reason.string();
+    return found != nullptr && std::any_of(kUnread.begin(), kUnread.end(), [&](Code code) {
+             return found->starts_with(std::string(render(code)) + ":");
+           });
+  });
+}
+
+}  // namespace
+
 int refresh_exit_code(const core::Value& answer) {
   for (const auto& one : list(answer, "refreshed")) {
     if (!flag(one, "ok")) return kIncomplete;
     for (const auto& kind : list(one, "coverage")) {
-      if (!flag(kind, "complete") || number(kind, "unknown") > 0) return kIncomplete;
+      if (!flag(kind, "complete") || number(kind, "unknown") > 0 || lacks_something(kind)) return kIncomplete;
     }
   }
   return kOk;

@@ -8,6 +8,7 @@
 
 #include "http/client.hpp"
 #include "k8s/cluster_guard.hpp"
+#include "k8s/cron_jobs.hpp"
 #include "k8s/exec_credential.hpp"
 #include "k8s/kinds.hpp"
 #include "k8s/retry_after.hpp"
@@ -35,6 +36,7 @@ class Api {
   bool reread_credential(sdk::Call& call, std::int64_t sent_ns);
   ClusterGuard& cluster_guard() { return cluster_guard_; }
   RetryAfter& retry_after() { return retry_after_; }
+  CronJobs& cron_jobs() { return cron_jobs_; }
 
  private:
   /// Returns the current credential. Throws UNAUTHENTICATED if it has expired or cannot be read.
@@ -48,6 +50,7 @@ class Api {
   const Settings& settings_;
   ClusterGuard cluster_guard_;
   RetryAfter retry_after_;
+  CronJobs cron_jobs_;
   std::mutex mutex_;                                 ///< guards the members below
   std::string cached_;                               ///< content of the token file
   std::size_t used_ = 0;                             ///< hash of the last credential

@@ -34,8 +34,14 @@ void Catalog::add_custom(sdk::Call& call, http::Client& client, const Custom& cu
   const std::string name = custom.kind + (custom.group.empty() ? "" : "." + custom.group);
   const auto missing = [&] {
     if (optional) return;
-    out.diagnostics.push_back(
-        {DRIFTD_UNSUPPORTED, kind, {}, "settings.objects", name + " is not served by this API server"});
+    const std::lock_guard lock(mutex_);
+    const bool lost = served_.contains(&custom);
+    out.lost_type = out.lost_type || lost;
+    out.diagnostics.push_back({DRIFTD_UNSUPPORTED,
+                               kind,
+                               {},
+                               "settings.objects",
+                               name + (lost ? " is no longer" : " is not") + " served by this API server"});
   };
   std::string version = custom.version;
   if (version.empty() && !custom.group.empty()) {
@@ -59,6 +65,8 @@ void Catalog::add_custom(sdk::Call& call, http::Client& client, const Custom& cu
     const auto selector = settings_.selectors.find(kind);
     if (selector != settings_.selectors.end()) found.label_selector = selector->second;
     out.resources.push_back(std::move(found));
+    const std::lock_guard lock(mutex_);
+    served_.insert(&custom);
     return;
   }
   missing();

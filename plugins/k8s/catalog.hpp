@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,7 +24,16 @@ class Catalog {
   struct Answer {
     std::vector<Resource> resources;
     std::vector<sdk::Diagnostic> diagnostics;  ///< types that are not served (UNSUPPORTED) or could not be checked
+    /// A type of the settings was served before and is not now: its objects may come back.
+    bool lost_type = false;
 
+    /// Returns true if the objects of these types are all objects of the kind: a type that is not served has none.
+    bool knows_all(const std::string& kind) const {
+      for (const auto& each : diagnostics) {
+        if (each.kind == kind && (each.code != DRIFTD_UNSUPPORTED || lost_type)) return false;
+      }
+      return true;
+    }
     /// Returns true if every type could be checked.
     bool knows_all() const {
       for (const auto& each : diagnostics) {
@@ -61,6 +71,7 @@ class Catalog {
   Answer cached_;
   Clock::time_point at_{};                     ///< when `cached_` was asked for
   std::map<std::string, Document> documents_;  ///< by their path
+  std::set<const Custom*> served_;             ///< types that were served at any time
 };
 
 }  // namespace driftd::k8s

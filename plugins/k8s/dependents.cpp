@@ -5,6 +5,8 @@
 
 #include "k8s/helm.hpp"
 #include "k8s/json_access.hpp"
+#include "k8s/mapping.hpp"
+#include "k8s/outline.hpp"
 #include "k8s/watcher.hpp"
 
 namespace driftd::k8s {
@@ -25,6 +27,7 @@ void Watcher::emit_dependents(sdk::Call& call) {
   if (Clock::now() < dependents_after_) return;
   try {
     if (!releases_.empty()) emit_releases(call);
+    if (!jobs_.empty()) emit_jobs(call);
     backends_.update(call, [&](const sdk::Record& record) { emit(call, record); });
   } catch (const sdk::Failure& failure) {
     const bool ends = host_failure_ || failure.code == DRIFTD_CANCELLED || failure.code == DRIFTD_DEADLINE;
@@ -34,8 +37,10 @@ void Watcher::emit_dependents(sdk::Call& call) {
     if (failure.code != DRIFTD_DENIED && failure.code != DRIFTD_UNSUPPORTED) return;
     // A missing right must not hold back the other kinds; the refresh names it in each cycle.
     backends_.pause(Clock::now() + kAgainRefused);
-    if (!std::exchange(releases_, {}).empty())
-      list_cache_.forget();  // the change was not emitted, so the next refresh must list
+    const bool lost = !releases_.empty() || !jobs_.empty();
+    releases_.clear();
+    jobs_.clear();
+    if (lost) list_cache_.forget();  // the change was not emitted, so the next refresh must list
   }
 }
 
@@ -60,6 +65,27 @@ void Watcher::emit_releases(sdk::Call& call) {
       if (settings_.scope.wants(record.kind, record.id)) emit(call, record);
     }
     releases_.erase({space, name});
+  }
+}
+
+void Watcher::emit_jobs(sdk::Call& call) {
+  const Resource& jobs = *of_kind(resources_, kJob);
+  while (!jobs_.empty()) {
+    const auto [space, name] = *jobs_.begin();
+    const std::string path = jobs.path(space, name);
+    const std::int64_t sent = call.now_ns();
+    const http::Response response = send_get(call, api_, client_, path);
+    const bool gone = response.status == 404 && reason_of(response.body) == "NotFound";  // an event says so
+    if (!gone && !response.ok()) throw refusal(response, "GET " + path, kJob, jobs.right("get", space));
+    const auto [object, cut, why] = parse_object(response.body);
+    if (!gone && !object.is_object()) throw sdk::Failure(DRIFTD_CORRUPT, "GET " + path + ": no JSON object", kJob);
+    const auto owner = cron_job_of(jobs, object);
+    if (!gone && !(owner && cron_job_exists(call, api_, client_, *owner))) {
+      sdk::Record record = map_or_unreadable(jobs, object, why, settings_);
+      record.observed_ns = sent;
+      if (settings_.scope.wants(record.kind, record.id)) emit(call, record);
+    }
+    jobs_.erase({space, name});
   }
 }
 

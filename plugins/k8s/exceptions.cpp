@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 
 #include "k8s/json_access.hpp"
 
@@ -24,7 +25,9 @@ constexpr std::string_view kServerKeeps =
                            kInjected =
                                "a controller injects and rotates it, as the object's annotation asks; without "
                                "such an annotation it is compared",
-                           kJobLabel = "the API server generates it from the job's uid";
+                           kJobLabel = "the API server generates it from the job's uid",
+                           kHollow =
+                               "each of its fields is an option of its own, so without any of them it says nothing";
 
 constexpr std::array kExceptions = {
     Exception{"*", "apiVersion", "", Handling::dropped, "the version in which the object is read, not a part of it"},
@@ -109,6 +112,28 @@ constexpr std::array kExceptions = {
     Exception{kWebhooks, "webhooks.[].clientConfig.caBundle", "", Handling::injected, kInjected},
     Exception{"custom_resource_definition", "spec.conversion.webhook.clientConfig.caBundle", "", Handling::injected,
               kInjected},
+    Exception{kPods, "spec.template.spec.*.[].securityContext.capabilities", "", Handling::hollow, kHollow},
+    Exception{kPods, "spec.template.spec.*.[].securityContext", "", Handling::hollow, kHollow},
+    Exception{kPods, "spec.template.spec.*.[].lifecycle", "", Handling::hollow, kHollow},
+    Exception{kPods, "spec.template.spec.affinity.nodeAffinity", "", Handling::hollow, kHollow},
+    Exception{kPods, "spec.template.spec.affinity.podAffinity", "", Handling::hollow, kHollow},
+    Exception{kPods, "spec.template.spec.affinity.podAntiAffinity", "", Handling::hollow, kHollow},
+    Exception{kPods, "spec.template.spec.affinity", "", Handling::hollow, kHollow},
+    Exception{kPods, "spec.template.spec.dnsConfig", "", Handling::hollow, kHollow},
+    Exception{kPods, "spec.template.spec.resources", "", Handling::hollow, kHollow},
+    Exception{"cron_job", "spec.jobTemplate.spec.template.spec.*.[].securityContext.capabilities", "", Handling::hollow,
+              kHollow},
+    Exception{"cron_job", "spec.jobTemplate.spec.template.spec.*.[].securityContext", "", Handling::hollow, kHollow},
+    Exception{"cron_job", "spec.jobTemplate.spec.template.spec.*.[].lifecycle", "", Handling::hollow, kHollow},
+    Exception{"cron_job", "spec.jobTemplate.spec.template.spec.affinity.nodeAffinity", "", Handling::hollow, kHollow},
+    Exception{"cron_job", "spec.jobTemplate.spec.template.spec.affinity.podAffinity", "", Handling::hollow, kHollow},
+    Exception{"cron_job", "spec.jobTemplate.spec.template.spec.affinity.podAntiAffinity", "", Handling::hollow,
+              kHollow},
+    Exception{"cron_job", "spec.jobTemplate.spec.template.spec.affinity", "", Handling::hollow, kHollow},
+    Exception{"cron_job", "spec.jobTemplate.spec.template.spec.dnsConfig", "", Handling::hollow, kHollow},
+    Exception{"cron_job", "spec.jobTemplate.spec.template.spec.resources", "", Handling::hollow, kHollow},
+    Exception{"resource_quota", "spec.scopeSelector", "", Handling::hollow, kHollow},
+    Exception{"custom_resource_definition", "spec.versions.[].subresources", "", Handling::hollow, kHollow},
 };
 
 constexpr std::array<std::string_view, 5> kInjectors = {
@@ -150,7 +175,67 @@ bool erase_in_members(json& object, std::span<const std::string> path) {
   return erased && object.empty();
 }
 
+/// The paths of the hollow exceptions of a kind, inner ones first.
+std::vector<std::vector<std::string>> hollow_paths(const std::string& kind) {
+  std::vector<std::vector<std::string>> out;
+  for (const auto& each : kExceptions) {
+    if (each.handling == Handling::hollow && concerns(each.kinds, kind)) out.push_back(path_segments(each.path));
+  }
+  return out;
+}
+
+const std::vector<std::vector<std::string>>& hollow_paths_of(const std::string& kind) {
+  static const auto kAll = [] {
+    std::map<std::string, std::vector<std::vector<std::string>>> out;
+    for (const char* each : {"deployment", "stateful_set", "daemon_set", "job", "cron_job", "resource_quota",
+                             "custom_resource_definition"})
+      out[each] = hollow_paths(each);
+    return out;
+  }();
+  static const std::vector<std::vector<std::string>> kNone;
+  const auto found = kAll.find(kind);
+  return found == kAll.end() ? kNone : found->second;
+}
+
+/// Calls `on_parent` with each object that may have the last member of the path.
+template <typename Json, typename OnParent>
+void visit_parents(Json& from, std::span<const std::string> path, const OnParent& on_parent) {
+  const std::string& name = path.front();
+  const auto below = path.subspan(1);
+  if (name == "[]" || name == "*") {
+    if (name == "[]" ? !from.is_array() : !from.is_object()) return;
+    for (auto& each : from) visit_parents(each, below, on_parent);
+    return;
+  }
+  if (!from.is_object()) return;
+  if (below.empty()) return on_parent(from, name);
+  const auto member = from.find(name);
+  if (member != from.end()) visit_parents(*member, below, on_parent);
+}
+
+bool is_hollow(const json& parent, const std::string& name) {
+  const auto member = parent.find(name);
+  return member != parent.end() && member->is_object() && member->empty();
+}
+
 }  // namespace
+
+void remove_hollow(const std::string& kind, json& object) {
+  for (const auto& path : hollow_paths_of(kind)) {
+    visit_parents(object, path, [](json& parent, const std::string& name) {
+      if (is_hollow(parent, name)) parent.erase(name);
+    });
+  }
+}
+
+bool has_hollow(const std::string& kind, const json& object) {
+  bool found = false;
+  for (const auto& path : hollow_paths_of(kind)) {
+    visit_parents(object, path,
+                  [&](const json& parent, const std::string& name) { found = found || is_hollow(parent, name); });
+  }
+  return found;
+}
 
 std::span<const Exception> exceptions() { return kExceptions; }
 std::span<const std::string_view> injectors() { return kInjectors; }

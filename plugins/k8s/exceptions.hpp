@@ -15,6 +15,7 @@ enum class Handling {
   filled_in,  ///< `computed` in the schema: the first value is filled in silently, a later change is a drift
   injected,   ///< dropped while an annotation says that a controller injects it (kInjectors)
   owned,      ///< unread while an autoscaler owns it; who that is, is compared
+  hollow,     ///< dropped while it is `{}`, which means the same as nothing there
 };
 
 /// A field that is an exception to the rule that every field is compared, with the reason.
@@ -33,6 +34,11 @@ std::span<const std::string_view> injectors();
 
 /// Removes from an object of the API what the table names for its kind. Pure.
 void remove_exceptions(const std::string& kind, nlohmann::json& object);
+
+/// Removes from an object of the API each `{}` that the table calls hollow for its kind. Pure.
+void remove_hollow(const std::string& kind, nlohmann::json& object);
+/// Returns true if remove_hollow() would remove something.
+bool has_hollow(const std::string& kind, const nlohmann::json& object);
 
 /// Removes what is at `path` (members; `*` is each member of an object, `[]` each element of a list), and every object
 /// and list that this empties. Returns true if it emptied `from` itself.

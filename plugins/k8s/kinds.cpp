@@ -36,7 +36,7 @@ std::vector<Resource> of_cluster() {
 }
 
 void add_of_namespaces(std::vector<Resource>& out) {
-  const std::string core = "/api/v1", rbac = "/apis/rbac.authorization.k8s.io/v1", batch = "/apis/batch/v1";
+  const std::string core = "/api/v1", rbac = "/apis/rbac.authorization.k8s.io/v1";
   const auto add = [&](const char* kind, const std::string& base, const char* plural, const char* object) {
     out.push_back({kind, base, plural, object, true, {}, {}, nullptr, {}});
   };
@@ -46,8 +46,8 @@ void add_of_namespaces(std::vector<Resource>& out) {
   add("horizontal_pod_autoscaler", "/apis/autoscaling/v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler");
   add("pod_disruption_budget", "/apis/policy/v1", "poddisruptionbudgets", "PodDisruptionBudget");
   add("service_account", core, "serviceaccounts", "ServiceAccount");
-  add("cron_job", batch, "cronjobs", "CronJob");
-  add(kJob, batch, "jobs", "Job");
+  out.push_back(cron_job_resource());
+  add(kJob, cron_job_resource().base, "jobs", "Job");
   add("persistent_volume_claim", core, "persistentvolumeclaims", "PersistentVolumeClaim");
   add("resource_quota", core, "resourcequotas", "ResourceQuota");
   add("limit_range", core, "limitranges", "LimitRange");
@@ -55,23 +55,24 @@ void add_of_namespaces(std::vector<Resource>& out) {
 
 }  // namespace
 
-const Resource* cluster_resource(const std::string& kind) {
+const Resource& cron_job_resource() {
+  static const Resource kType{kCronJob, "/apis/batch/v1", "cronjobs", "CronJob", true, {}, {}, nullptr, {}};
+  return kType;
+}
+
+const std::vector<Resource>& cluster_resources() {
   static const std::vector<Resource> kAll = of_cluster();
-  const auto found = std::find_if(kAll.begin(), kAll.end(), [&](const auto& each) { return each.kind == kind; });
-  return found == kAll.end() ? nullptr : &*found;
+  return kAll;
+}
+
+const Resource* cluster_resource(const std::string& kind) {
+  const auto& all = cluster_resources();
+  const auto found = std::find_if(all.begin(), all.end(), [&](const auto& each) { return each.kind == kind; });
+  return found == all.end() ? nullptr : &*found;
 }
 
 bool is_optional_kind(const std::string& kind) {
   return std::find(kOptionalKinds.begin(), kOptionalKinds.end(), kind) != kOptionalKinds.end();
-}
-
-bool is_left_out(const Resource& resource, const json& object) {
-  if (resource.kind != kJob) return false;
-  const json& owners = list(object, {"metadata", "ownerReferences"});
-  return std::any_of(owners.begin(), owners.end(), [](const json& owner) {
-    return find(owner, {"controller"}) == json(true) && text(owner, {"kind"}) == "CronJob" &&
-           text(owner, {"apiVersion"}).starts_with("batch/");
-  });
 }
 
 std::string Resource::path(const std::string& space, const std::string& name) const {
@@ -107,7 +108,7 @@ std::vector<Resource> known_resources(const Settings& settings) {
       {"stateful_set", apps, "statefulsets", "StatefulSet", true, {}, {}, nullptr, {}},
       {"daemon_set", apps, "daemonsets", "DaemonSet", true, {}, {}, nullptr, {}}};
   add_of_namespaces(out);
-  for (auto& resource : of_cluster()) out.push_back(std::move(resource));
+  out.insert(out.end(), cluster_resources().begin(), cluster_resources().end());
   out.push_back({kHelmRelease, core, "secrets", "Secret", true, "type=" + helm, "", nullptr, {}});
   std::erase_if(out, [&](const Resource& resource) { return is_of_cluster_only(resource, settings); });
   for (auto& resource : out) {

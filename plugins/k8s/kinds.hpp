@@ -23,15 +23,6 @@ inline constexpr const char* kCronJob = "cron_job";
 
 class ListTypes;
 
-/// Kinds of the cluster, not of a namespace: read if all namespaces are, or if `include` names them.
-inline constexpr std::array kClusterKinds = {"cluster_role",
-                                             "cluster_role_binding",
-                                             "storage_class",
-                                             "mutating_webhook_configuration",
-                                             "validating_webhook_configuration",
-                                             "custom_resource_definition",
-                                             "ingress_class",
-                                             "priority_class"};
 /// Kinds whose types the server need not serve.
 inline constexpr std::array kOptionalKinds = {kPrismBackend, kGateway, kHttpRoute};
 bool is_optional_kind(const std::string& kind);
@@ -58,11 +49,14 @@ struct Resource {
   std::string id(const std::string& space, const std::string& name) const;
 };
 
+/// The types of the kinds of the cluster, not of a namespace: they are read if all namespaces are, or if `include`
+/// names them.
+const std::vector<Resource>& cluster_resources();
 /// Returns the type of a kind of the cluster, whether or not it is listed; null for any other kind.
 const Resource* cluster_resource(const std::string& kind);
 
-/// Returns true if the object is not a resource of its own: a Job that a CronJob made, which is compared itself.
-bool is_left_out(const Resource& resource, const nlohmann::json& object);
+/// The type of CronJobs, without a selector.
+const Resource& cron_job_resource();
 
 /// Returns the built-in types that the settings want, without custom ones, in the order in which they are listed.
 std::vector<Resource> known_resources(const Settings& settings);

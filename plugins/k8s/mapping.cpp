@@ -143,6 +143,11 @@ std::uint32_t revision_of(const std::string& kind) {
 }
 
 sdk::Record map_object(const Resource& resource, const json& object, const Settings& settings) {
+  if (has_hollow(resource.kind, object)) {
+    json rest = object;
+    remove_hollow(resource.kind, rest);
+    return map_object(resource, rest, settings);
+  }
   sdk::Record record = begin(resource, object);
   json body = json::object(), status = json::object();
   json whole = whole_of(resource, object);

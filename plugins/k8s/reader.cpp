@@ -12,6 +12,8 @@
 namespace driftd::k8s {
 namespace {
 
+constexpr std::size_t kMaxHeld = 1000;  // Jobs of one list whose CronJob was not listed before them
+
 /// Returns true if the failure concerns one kind only; the others are still read.
 bool is_of_one_kind(const sdk::Failure& failure) {
   return !failure.kind.empty() && failure.code != DRIFTD_UNAUTHENTICATED && failure.code != DRIFTD_CANCELLED &&
@@ -50,14 +52,67 @@ std::uint64_t Reader::list(sdk::Call& call, const Resource& resource) {
       count += list_releases(call, resource, space);
       continue;
     }
+    if (resource.kind == kJob) {
+      count += list_jobs(call, resource, space);
+      continue;
+    }
     const auto on_object = [&](const Lister::Listed& listed) {
-      if (is_left_out(resource, listed.object)) return;
+      if (resource.kind == kCronJob) api_.cron_jobs().note(listed.object);
       sdk::Record record = map_or_unreadable(resource, listed.object, listed.cut, settings_);
       if (!settings_.scope.wants(record.kind, record.id)) return;
       tell_unreadable(call, record);
       count += emit(call, std::move(record), listed.sent_ns);
     };
     versions_[version_key(resource, space)] = lister_.list(call, resource, space, on_object);
+  }
+  noted_cron_jobs_ = noted_cron_jobs_ || (resource.kind == kCronJob && resource.label_selector.empty());
+  return count;
+}
+
+bool Reader::note_cron_jobs(sdk::Call& call, const std::string& space) {
+  const Resource& cron_jobs = cron_job_resource();
+  try {
+    lister_.list(call, cron_jobs, space,
+                 [this](const Lister::Listed& listed) { api_.cron_jobs().note(listed.object); });
+    return true;
+  } catch (const sdk::Failure& failure) {
+    if (failure.code != DRIFTD_DENIED) throw;
+    call.diag(
+        {DRIFTD_DENIED,
+         kJob,
+         {},
+         {},
+         "Jobs that name a CronJob as their controller are not compared, because it is not known whether it exists: " +
+             std::string(failure.what()),
+         cron_jobs.right("list", space)});
+    return false;
+  }
+}
+
+std::uint64_t Reader::list_jobs(sdk::Call& call, const Resource& resource, const std::string& space) {
+  bool known = noted_cron_jobs_ || note_cron_jobs(call, space);
+  std::uint64_t count = 0;
+  struct Held {
+    sdk::Record record;
+    CronJobRef owner;
+    std::int64_t sent;
+  };
+  std::vector<Held> held;  // by a CronJob that is newer than the list of them, or by none
+  const auto take = [&](sdk::Record record, std::int64_t sent) {
+    tell_unreadable(call, record);
+    count += emit(call, std::move(record), sent);
+  };
+  versions_[version_key(resource, space)] = lister_.list(call, resource, space, [&](const Lister::Listed& listed) {
+    const auto owner = cron_job_of(resource, listed.object);
+    if (owner && (!known || api_.cron_jobs().knows(*owner))) return;
+    sdk::Record record = map_or_unreadable(resource, listed.object, listed.cut, settings_);
+    if (!settings_.scope.wants(record.kind, record.id)) return;
+    if (owner && held.size() < kMaxHeld) return held.push_back({std::move(record), *owner, listed.sent_ns});
+    take(std::move(record), listed.sent_ns);
+  });
+  if (!held.empty()) known = note_cron_jobs(call, space);
+  for (auto& each : held) {
+    if (known && !api_.cron_jobs().knows(each.owner)) take(std::move(each.record), each.sent);
   }
   return count;
 }
@@ -88,8 +143,7 @@ std::uint64_t Reader::list_releases(sdk::Call& call, const Resource& resource, c
 }
 
 bool Reader::refresh_kind(sdk::Call& call, const std::string& kind, const Catalog::Answer& types) {
-  const auto about = [&](const sdk::Diagnostic& each) { return each.kind == kind; };
-  bool whole = std::none_of(types.diagnostics.begin(), types.diagnostics.end(), about);
+  bool whole = types.knows_all(kind);
   std::uint64_t count = 0;
   for (const auto& resource : types.resources) {
     if (resource.kind != kind) continue;
@@ -154,7 +208,7 @@ void Reader::refresh_all(sdk::Call& call, const sdk::Refresh& request, const Cat
   }
   std::vector<std::string> complete{kObject};  // also if there is no such type, or the settings leave the cluster out
   complete.insert(complete.end(), kOptionalKinds.begin(), kOptionalKinds.end());
-  complete.insert(complete.end(), kClusterKinds.begin(), kClusterKinds.end());
+  for (const auto& resource : cluster_resources()) complete.push_back(resource.kind);
   for (const auto& each : complete) {
     if (std::find(kinds.begin(), kinds.end(), each) == kinds.end()) kinds.push_back(each);
   }
@@ -209,7 +263,8 @@ bool Reader::read_object(sdk::Call& call, const sdk::Identity& id, const Resourc
   if (!object.is_object()) throw sdk::Failure(DRIFTD_CORRUPT, "GET " + path + ": no JSON object", id.kind);
   // One GET sees what the list of this kind leaves out.
   if (id.kind == kSecret && text(object, {"type"}) == "helm.sh/release.v1") return true;
-  if (is_left_out(resource, object)) return true;
+  if (const auto owner = cron_job_of(resource, object); owner && cron_job_exists(call, api_, client_, *owner))
+    return true;
   emit(call, map_or_unreadable(resource, object, why, settings_), sent);
   return false;
 }

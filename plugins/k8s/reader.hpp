@@ -39,6 +39,10 @@ class Reader {
   std::uint64_t list(sdk::Call& call, const Resource& resource);
   /// Does the same for Helm releases.
   std::uint64_t list_releases(sdk::Call& call, const Resource& resource, const std::string& space);
+  /// Does the same for Jobs, without those of CronJobs.
+  std::uint64_t list_jobs(sdk::Call& call, const Resource& resource, const std::string& space);
+  /// Notes the CronJobs that the API server has there now. Returns false, with a diagnostic, if the right is missing.
+  bool note_cron_jobs(sdk::Call& call, const std::string& space);
   /// Returns true if all of the kind was listed and COMPLETE was sent.
   bool refresh_kind(sdk::Call& call, const std::string& kind, const Catalog::Answer& types);
   /// Emits the registrations, with a COMPLETE for each backend.
@@ -56,7 +60,8 @@ class Reader {
   Lister lister_;
   BackendObjects backend_objects_;
   ResourceVersions versions_;
-  bool lists_ = false;  ///< the host may stop a refresh early, but not a read
+  bool noted_cron_jobs_ = false;  ///< the list of the kind `cron_job` in this refresh had all of them
+  bool lists_ = false;            ///< the host may stop a refresh early, but not a read
 };
 
 }  // namespace driftd::k8s

@@ -173,7 +173,11 @@ void Watcher::on_object(sdk::Call& call, Stream& stream, const Lister::Listed& l
       releases_.emplace(text(object, {"metadata", "namespace"}), text(object, {"metadata", "labels", "name"}));
     return;
   }
-  if (stream.emits && !is_left_out(resource, object)) {
+  if (resource.kind == kCronJob && !gone) api_.cron_jobs().note(object);
+  const auto owner = cron_job_of(resource, object);
+  const bool unsure = owner && !api_.cron_jobs().knows(*owner);
+  if (unsure && !gone && stream.emits) jobs_.emplace(owner->space, text(object, {"metadata", "name"}));
+  if (stream.emits && (!owner || (unsure && gone))) {
     sdk::Record record =
         gone ? tombstone(resource, object) : map_or_unreadable(resource, object, listed.cut, settings_);
     record.observed_ns = listed.sent_ns;

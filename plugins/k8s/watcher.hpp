@@ -79,8 +79,9 @@ class Watcher {
   void check_expired();  ///< throws CURSOR_EXPIRED
   void emit_dependents(sdk::Call& call);
   void emit_releases(sdk::Call& call);
+  void emit_jobs(sdk::Call& call);  ///< those of `jobs_` that no CronJob made
   /// Returns true if something is still to be emitted.
-  bool has_pending() const { return !releases_.empty() || backends_.has_changes(); }
+  bool has_pending() const { return !releases_.empty() || !jobs_.empty() || backends_.has_changes(); }
   void emit(sdk::Call& call, const sdk::Record& record);
   void bookmark(sdk::Call& call);     ///< the cursor stays where it is while something is pending
   void update_list_cache();           ///< since when all streams have seen every change
@@ -101,6 +102,7 @@ class Watcher {
   std::optional<sdk::Failure> host_failure_;  ///< failure of the host's emit
 
   std::set<std::pair<std::string, std::string>> releases_;  ///< namespace and name of releases to read again
+  std::set<std::pair<std::string, std::string>> jobs_;      ///< the same of Jobs that name a CronJob that is not known
   Clock::time_point dependents_after_{};
   bool emitted_ = false, finish_ = false;  ///< since the last bookmark; the host asks to stop
   std::string cursor_;                     ///< cursor at which nothing was outstanding

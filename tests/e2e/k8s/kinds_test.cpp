@@ -72,12 +72,13 @@ struct K8sKindsLine : testing::Test {
     if (made.code != 0) throw std::runtime_error("helm create: " + made.err);
   }
 
+  /// Of the types of `objects` one is never served, which must not keep the other from being judged.
   Agent agent() const {
-    const std::string settings =
-        "{ server: \"" + kube.server() + "\", tls: { ca_file: \"" + kube.ca_file() + "\" }, token_file: \"" +
-        kube.file("token") +
-        "\", namespaces: [prod], exclude: [registration, \"service/prod/web*\", "
-        "\"deployment/prod/web*\"], objects: [ { group: policy, kind: PodDisruptionBudget } ] }";
+    const std::string settings = "{ server: \"" + kube.server() + "\", tls: { ca_file: \"" + kube.ca_file() +
+                                 "\" }, token_file: \"" + kube.file("token") +
+                                 "\", namespaces: [prod], exclude: [registration, \"service/prod/web*\", "
+                                 "\"deployment/prod/web*\"], objects: [ { group: policy, kind: PodDisruptionBudget }, "
+                                 "{ group: none.example, kind: Thing } ] }";
     return Agent(dir,
                  "backends:\n  - name: cluster\n    provider: k8s\n    discover: false\n    settings: " + settings +
                      "\n    policy: { config: manual, credential: manual, endpoint: manual }\n"

@@ -295,34 +295,6 @@ TEST_F(K8sKinds, AKindWhoseRightIsMissingIsNamedWithItAndTheOthersAreRead) {
                                                 {"cluster_role", "list clusterroles.rbac.authorization.k8s.io"}}));
 }
 
-/// A Job that a CronJob made is neither listed, watched nor read: whatever is in it came from the CronJob.
-TEST_F(K8sKinds, AJobOfACronJobIsNotOneOfItsOwn) {
-  const std::string space = fresh_namespace(), path = "/apis/batch/v1/namespaces/" + space + "/";
-  const json cron = kube().create(
-      path + "cronjobs", named({{"spec", {{"schedule", "0 1 * * *"}, {"jobTemplate", {{"spec", job_spec()}}}}}}));
-  json made = named({{"spec", job_spec()}}, "made");
-  made["metadata"]["ownerReferences"] = json::array({{{"apiVersion", "batch/v1"},
-                                                      {"kind", "CronJob"},
-                                                      {"name", "x"},
-                                                      {"uid", text(cron, "uid")},
-                                                      {"controller", true}}});
-  kube().create(path + "jobs", made);
-  kube().create(path + "jobs", named({{"spec", job_spec()}}, "own"));
-  ProviderProbe k8s = probe(with(kube().settings({space}), {{"include", {"job"}}}));
-  const Collected got = k8s.refresh();
-  EXPECT_EQ(got.complete.at("job"), 1u);
-  EXPECT_NE(got.find("job", space + "/own"), nullptr) << render(got);
-  EXPECT_EQ(got.find("job", space + "/made"), nullptr);
-  EXPECT_NE(k8s.read({{"job", space + "/made"}}).diagnostic(DRIFTD_NOT_FOUND), nullptr);
-  const Collected watched = watch(k8s, "",
-                                  {{[&] {
-                                      kube().patch(path + "jobs/made", {{"spec", {{"parallelism", 2}}}});
-                                      kube().patch(path + "jobs/own", {{"spec", {{"parallelism", 2}}}});
-                                    },
-                                    [&](const Collected& w) { return w.find("job", space + "/own") != nullptr; }}});
-  EXPECT_EQ(watched.find("job", space + "/made"), nullptr);
-}
-
 TEST_F(K8sKinds, ASecretIsItsRawValuesAndNothingOfItIsElsewhere) {
   const std::string space = fresh_namespace();
   kube().create(secrets(space), {{"metadata", {{"name", "db"}, {"labels", {{"team", "a"}, {"other", "b"}}}}},
@@ -360,14 +332,21 @@ TEST_F(K8sKinds, ReplicasOfAnAutoscalerAreNotJudgedAndCredentialsInEnvAreSensiti
   EXPECT_THAT(scaled.unread[0].reason, ::testing::HasSubstr("kube-controller-manager"));
 }
 
-TEST_F(K8sKinds, AnAbsentTypeIsUnsupportedAndAnObjectOfItIsNotGone) {
+/// A type that is not served has no objects, so those of the other types are all there are. What is known of it from
+/// another time is not gone by that.
+TEST_F(K8sKinds, ATypeThatIsNotServedIsNamedAndTheOthersAreListedWhole) {
   const std::string space = fresh_namespace();
-  ProviderProbe k8s = probe(
-      with(kube().settings({space}),
-           {{"include", {"object"}}, {"objects", json::array({{{"group", "none.example"}, {"kind", "Thing"}}})}}));
+  kube().create("/apis/policy/v1/namespaces/" + space + "/poddisruptionbudgets",
+                named({{"spec", {{"minAvailable", 1}}}}));
+  const json types = json::array(
+      {{{"group", "none.example"}, {"kind", "Thing"}}, {{"group", "policy"}, {"kind", "PodDisruptionBudget"}}});
+  ProviderProbe k8s = probe(with(kube().settings({space}), {{"include", {"object"}}, {"objects", types}}));
   const Collected got = k8s.refresh();
-  EXPECT_EQ(got.complete.count("object"), 0u);
+  EXPECT_NE(got.find("object", "PodDisruptionBudget.policy/" + space + "/x"), nullptr) << render(got);
+  EXPECT_EQ(got.complete, (std::map<std::string, std::uint64_t>{{"object", 1}}));
   ASSERT_NE(got.diagnostic(DRIFTD_UNSUPPORTED), nullptr) << render(got);
+  EXPECT_EQ(got.diagnostic(DRIFTD_UNSUPPORTED)->text, "Thing.none.example is not served by this API server");
+  EXPECT_EQ(got.diagnostic(DRIFTD_UNSUPPORTED)->kind, "object");
   const Collected read = k8s.read({{"object", "Thing.none.example/" + space + "/x"}});
   EXPECT_EQ(read.diagnostic(DRIFTD_NOT_FOUND), nullptr);
   EXPECT_NE(read.diagnostic(DRIFTD_UNSUPPORTED), nullptr);

@@ -70,9 +70,10 @@ LeafTable::LeafTable(const std::string& json_text) : data_(json::parse(json_text
     json base = each.at("base");
     if (base.is_string()) base = data_.at("bases").at(base.get<std::string>());
     if (each.contains("more")) base.merge_patch(each.at("more"));
+    const bool custom = base.contains("apiVersion");  // which the API server knows of its own kinds
     kinds_.push_back({each.at("kind"), each.at("document"), each.at("type"), each.at("plural"),
                       each.value("namespaced", true), std::move(base), each.value("recreated", false),
-                      each.at("refused")});
+                      each.at("refused"), custom, each.value("front", "")});
   }
 }
 
@@ -169,6 +170,28 @@ std::string LeafTable::excepted(const LeafKind& kind, const Leaf& leaf) {
 std::string LeafTable::hollow(const LeafKind& kind, const Leaf& leaf) const {
   const json* why = match("hollow", kind, leaf);
   return why == nullptr ? "" : why->get<std::string>();
+}
+
+std::set<std::string> LeafTable::hollow_exceptions(const LeafKind& kind) {
+  std::set<std::string> out;
+  for (const auto& each : k8s::exceptions()) {
+    const std::string kinds = " " + std::string(each.kinds) + " ";
+    if (each.handling == k8s::Handling::hollow && kinds.find(" " + kind.kind + " ") != std::string::npos)
+      out.emplace(each.path);
+  }
+  return out;
+}
+
+std::string LeafTable::hollow_exception(const LeafKind& kind, const Leaf& leaf) {
+  const auto slashed = [](std::string path) {  // so that a `*` stands for one part of the path
+    for (auto at = path.find("[]"); at != std::string::npos; at = path.find("[]")) path.replace(at, 2, "0");
+    std::replace(path.begin(), path.end(), '.', '/');
+    return path;
+  };
+  for (const auto& path : hollow_exceptions(kind)) {
+    if (::fnmatch(slashed(path).c_str(), slashed(leaf.text()).c_str(), FNM_PATHNAME) == 0) return path;
+  }
+  return {};
 }
 
 bool LeafTable::filled_in(const LeafKind& kind, const Leaf& leaf) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,9 +22,13 @@ struct LeafKind {
   nlohmann::json base;      ///< an object without name and namespace
   bool recreated = false;   ///< true: the API server lets nobody change it, so changes are made by other objects
   std::size_t refused = 0;  ///< the greatest number of leaves that the API server may refuse
+  bool custom = false;      ///< the API server has it only by a CustomResourceDefinition
+  std::string front;        ///< what the id of a record has before namespace and name: `Thing.leaf.example/`
 
   /// The path at which its objects are created.
   std::string path(const std::string& space) const;
+  /// What the ids of its records have before the name.
+  std::string id_front(const std::string& space) const { return front + (namespaced ? space + "/" : ""); }
 };
 
 /// The tables of leaves.json. A key of a table is the name of an API type or a glob over `kind/path.of.the.leaf`; of
@@ -33,6 +38,8 @@ class LeafTable {
   explicit LeafTable(const std::string& json_text);
 
   const std::vector<LeafKind>& kinds() const { return kinds_; }
+  /// CustomResourceDefinitions of kinds that the API server does not have itself.
+  const nlohmann::json& definitions() const { return data_.at("definitions"); }
   /// Values to try for a leaf, the likely ones first. Never empty.
   std::vector<nlohmann::json> values(const LeafKind& kind, const Leaf& leaf) const;
   /// Where a leaf is in an object, with keys of maps.
@@ -47,8 +54,12 @@ class LeafTable {
   std::string outside(const LeafKind& kind, const Leaf& leaf) const;
   /// Why a change of a leaf need not be seen: what the provider's own table says. Empty if it must be seen.
   static std::string excepted(const LeafKind& kind, const Leaf& leaf);
-  /// Why an empty value of a place means the same as none. Empty if it does not.
+  /// Why an empty value of a place means the same as none, by this table. Empty if it does not.
   std::string hollow(const LeafKind& kind, const Leaf& leaf) const;
+  /// The path of the provider's own table that says so. Empty if there is none.
+  static std::string hollow_exception(const LeafKind& kind, const Leaf& leaf);
+  /// All such paths of a kind.
+  static std::set<std::string> hollow_exceptions(const LeafKind& kind);
   /// Whether the first value of a leaf is filled in silently, as that table says.
   static bool filled_in(const LeafKind& kind, const Leaf& leaf);
   /// The beginnings (`spec.template.spec.ephemeralContainers`) of which the server refuses every leaf for one reason.

@@ -133,6 +133,22 @@ TEST_F(K8sListTypes, OfTheGatewayApiIsReadWhatTheServerServes) {
   EXPECT_EQ(read.diagnostic(DRIFTD_NOT_FOUND), nullptr) << "a type that is not served deletes nothing";
 }
 
+/// A CRD that is deleted and made again takes its objects along and may bring them back; until then nothing is judged
+/// about what is missing.
+TEST_F(K8sListTypes, ATypeThatIsNoLongerServedLeavesItsKindIncomplete) {
+  const std::string space = fresh_namespace();
+  const Type type{"lost.example", "Lost", "losts"};
+  install(type, {{"type", "object"}, {"properties", {{"a", {{"type", "string"}}}}}});
+  const json types = json::array({{{"group", type.group}, {"kind", type.kind}}});
+  ProviderProbe k8s = probe(with(kube().settings({space}), {{"include", {"object"}}, {"objects", types}}));
+  EXPECT_EQ(k8s.refresh().complete.count("object"), 1u);
+  kube().remove("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/losts.lost.example");
+  ASSERT_TRUE(eventually([&] { return kube().request("GET", "/apis/" + type.group).status == 404; }));
+  const Collected lost = k8s.refresh();
+  EXPECT_EQ(lost.complete.count("object"), 0u) << render(lost);
+  ASSERT_NE(lost.diagnostic(DRIFTD_UNSUPPORTED), nullptr) << render(lost);
+}
+
 /// Without the document nobody knows which form the lists have, and a wrong one would look like a change.
 TEST_F(K8sListTypes, WithoutItsDocumentAnObjectIsUnreadWithTheReason) {
   const std::string space = fresh_namespace(),

@@ -4,31 +4,59 @@
 #include <algorithm>
 #include <set>
 #include <stdexcept>
+#include <utility>
 
 namespace driftd::test {
 namespace {
 
 using nlohmann::json;
 
+const std::string kTypes = "#/components/schemas/";
+
 /// The name of the type that a schema refers to. Empty if it is written out in place.
 std::string type_of(const json& schema) {
-  static const std::string kFront = "#/components/schemas/";
   const json* at = &schema;
   if (schema.contains("allOf")) at = &schema.at("allOf").at(0);
   if (!at->contains("$ref")) return {};
-  return at->at("$ref").get<std::string>().substr(kFront.size());
+  return at->at("$ref").get<std::string>().substr(kTypes.size());
 }
 
 /// What kind of value a schema without fields describes.
 std::string form_of(const std::string& type, const json& schema) {
   if (type.ends_with(".Quantity")) return "quantity";
+  if (schema.value("x-kubernetes-int-or-string", false)) return "int-or-string";
   const std::string format = schema.value("format", "");
   if (format == "int-or-string" || format == "date-time" || format == "byte") return format;
   const std::string plain = schema.value("type", "any");
   return plain == "object" || plain == "array" ? "any" : plain;
 }
 
+/// Gives the object that `schema` describes in place, if it does, a type called `name` among `schemas`, and refers to
+/// it instead. Documents of CustomResourceDefinitions describe all their objects in place.
+void name_type(json& schemas, json& schema, const std::string& name) {
+  if (schema.contains("items")) return name_type(schemas, schema.at("items"), name);
+  if (schema.contains("additionalProperties") && schema.at("additionalProperties").is_object())
+    return name_type(schemas, schema.at("additionalProperties"), name);
+  if (!schema.contains("properties")) return;
+  json type = std::exchange(schema, json{{"$ref", kTypes + name}});
+  for (auto& [field, inner] : type.at("properties").items()) name_type(schemas, inner, name + "." + field);
+  schemas[name] = std::move(type);
+}
+
+json with_named_types(json document) {
+  json& schemas = document.at("components").at("schemas");
+  json more = json::object();
+  for (auto& [name, type] : schemas.items()) {
+    if (!type.contains("properties")) continue;
+    for (auto& [field, inner] : type.at("properties").items()) name_type(more, inner, name + "." + field);
+  }
+  schemas.update(more);
+  return document;
+}
+
 }  // namespace
+
+ApiTypes::ApiTypes(json document) : document_(with_named_types(std::move(document))) {}
 
 std::string Leaf::text() const {
   std::string out;

@@ -28,8 +28,9 @@ struct Leaf {
 /// The types of one group and version.
 class ApiTypes {
  public:
-  /// `document` is what the API server answers to /openapi/v3/<group and version>.
-  explicit ApiTypes(nlohmann::json document) : document_(std::move(document)) {}
+  /// `document` is what the API server answers to /openapi/v3/<group and version>. An object that it describes in place
+  /// has a type called after the place: `example.v1.Thing.spec.ports`.
+  explicit ApiTypes(nlohmann::json document);
 
   /// The leaves of a type, without apiVersion, kind and status at its top. Types that are a part of themselves are
   /// entered once; a JSON schema is also entered as the property of one.

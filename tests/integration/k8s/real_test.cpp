@@ -44,7 +44,8 @@ TEST_F(K8sReal, TheRightsOfTheReadmeForTheClusterAreEnough) {
   kube().apply(readme_grants("k8s", "yaml"));
   kube().apply(readme_block("k8s", "### Rights for the cluster", "yaml"));
   const TempDir dir;
-  const json kinds = k8s::kClusterKinds;
+  json kinds = json::array();
+  for (const auto& resource : k8s::cluster_resources()) kinds.push_back(resource.kind);
   ProviderProbe k8s =
       probe(with(kube().settings({"prod"}),
                  {{"token_file", dir.write("token", kube().token_of("driftd", "driftd"))}, {"include", kinds}}));

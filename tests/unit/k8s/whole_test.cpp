@@ -10,6 +10,7 @@
 #include "core/judge/diff.hpp"
 #include "core/value/schema.hpp"
 #include "driftd/sdk/types.hpp"
+#include "k8s/cron_jobs.hpp"
 #include "k8s/exceptions.hpp"
 #include "k8s/list_types.hpp"
 #include "k8s/mapping.hpp"
@@ -186,6 +187,27 @@ TEST(K8sExceptions, AreTakenFromTheirKindAloneAndWhatAPersonDidIsCompared) {
   EXPECT_TRUE(body_of("daemon_set", object).at("annotations").contains("deployment.kubernetes.io/revision"));
 }
 
+/// An object without fields may mean something (`emptyDir: {}`, `podSelector: {}`), unless the table says otherwise.
+TEST(K8sExceptions, AnEmptyObjectIsComparedUnlessItSaysNothing) {
+  const json nothing = body_of("deployment", workload(json::object()));
+  json object = workload({{"securityContext", {{"capabilities", json::object()}}}, {"lifecycle", json::object()}});
+  json& pod = object["spec"]["template"]["spec"];
+  pod["affinity"] = {{"nodeAffinity", json::object()}, {"podAffinity", json::object()}};
+  pod["dnsConfig"] = pod["resources"] = json::object();
+  EXPECT_EQ(body_of("deployment", object), nothing);
+  object = workload({{"securityContext", {{"seLinuxOptions", json::object()}}}});
+  EXPECT_NE(body_of("deployment", object), nothing);
+  object = workload(json::object());
+  object["spec"]["template"]["spec"]["volumes"] = json::array({{{"name", "v"}, {"emptyDir", json::object()}}});
+  EXPECT_EQ(body_of("deployment", object).at("volumes").at("v"), json({{"emptyDir", json::object()}}));
+  const json policy = {{"spec", {{"podSelector", json::object()}, {"ingress", json::array({json::object()})}}}};
+  EXPECT_EQ(body_of("network_policy", policy).at("spec"), policy.at("spec"));
+  Resource custom = resource_of("role");  // nothing is known of a custom kind
+  custom.kind = kObject;
+  const json thing = {{"spec", {{"affinity", json::object()}, {"dnsConfig", json::object()}}}};
+  EXPECT_EQ(json::parse(map_object(custom, thing, Settings()).body), thing.at("spec"));
+}
+
 /// Who may write the object may set the annotation; so it is compared, and a caBundle without it, too.
 TEST(K8sExceptions, ACaBundleIsLeftToItsInjectorOnlyWhileAnAnnotationNamesOne) {
   json object = {{"metadata", {{"name", "hook"}}},
@@ -323,27 +345,44 @@ TEST(K8sWhole, ASecretInWhatIsNewIsSensitive) {
               Contains(R"(["annotations"]["a"])"));
 }
 
-TEST(K8sWhole, OnlyAJobOfACronJobIsLeftOut) {
+TEST(K8sWhole, OnlyAJobSaysThatACronJobControlsIt) {
   const auto owned = [](const char* kind, bool controller) {
     return json{{"metadata",
-                 {{"ownerReferences",
-                   json::array({{{"apiVersion", "batch/v1"}, {"kind", kind}, {"controller", controller}}})}}}};
+                 {{"namespace", "prod"},
+                  {"ownerReferences", json::array({{{"apiVersion", "batch/v1"},
+                                                    {"kind", kind},
+                                                    {"name", "x"},
+                                                    {"uid", "1-2"},
+                                                    {"controller", controller}}})}}}};
   };
-  EXPECT_TRUE(is_left_out(resource_of("job"), owned("CronJob", true)));
-  EXPECT_FALSE(is_left_out(resource_of("job"), owned("CronJob", false)));
-  EXPECT_FALSE(is_left_out(resource_of("job"), owned("Workflow", true)));
-  EXPECT_FALSE(is_left_out(resource_of("cron_job"), owned("CronJob", true)));
+  const auto owner = cron_job_of(resource_of("job"), owned("CronJob", true));
+  ASSERT_TRUE(owner.has_value());
+  EXPECT_EQ(owner->space + "/" + owner->name + "/" + owner->uid, "prod/x/1-2");
+  EXPECT_FALSE(cron_job_of(resource_of("job"), owned("CronJob", false)));
+  EXPECT_FALSE(cron_job_of(resource_of("job"), owned("Workflow", true)));
+  EXPECT_FALSE(cron_job_of(resource_of("cron_job"), owned("CronJob", true)));
+}
+
+/// The Jobs of a CronJob that was deleted exist until the garbage collector gets to them.
+TEST(K8sWhole, ACronJobIsKnownInItsNamespaceAndForTenMinutesAfterItWasShown) {
+  CronJobs known;
+  const auto at = CronJobs::Clock::now();
+  known.note({{"metadata", {{"namespace", "prod"}, {"name", "x"}, {"uid", "1-2"}}}}, at);
+  EXPECT_TRUE(known.knows({"prod", "x", "1-2"}, at + CronJobs::kRemembered));
+  EXPECT_FALSE(known.knows({"prod", "x", "1-2"}, at + CronJobs::kRemembered + std::chrono::seconds(1)));
+  EXPECT_FALSE(known.knows({"other", "x", "1-2"}, at));
+  EXPECT_FALSE(known.knows({"prod", "x", ""}, at));
 }
 
 TEST(K8sWhole, KindsOfTheClusterAreReadWithoutNamespacesOrIfIncludeNamesThem) {
-  const auto has = [](const Settings& settings, const char* kind) {
+  const auto has = [](const Settings& settings, const std::string& kind) {
     const auto all = known_resources(settings);
     return std::any_of(all.begin(), all.end(), [&](const auto& each) { return each.kind == kind; });
   };
   Settings settings;
-  for (const char* kind : kClusterKinds) EXPECT_TRUE(has(settings, kind)) << kind;
+  for (const auto& each : cluster_resources()) EXPECT_TRUE(has(settings, each.kind)) << each.kind;
   settings.namespaces = {"prod"};
-  for (const char* kind : kClusterKinds) EXPECT_FALSE(has(settings, kind)) << kind;
+  for (const auto& each : cluster_resources()) EXPECT_FALSE(has(settings, each.kind)) << each.kind;
   EXPECT_TRUE(has(settings, "role"));
   settings.scope.include = {"secret", "cluster_role"};
   EXPECT_TRUE(has(settings, "cluster_role"));
