@@ -30,6 +30,7 @@ void Walk::compare_closely(const Path& path, const AttributeRule& rule, const Si
   const bool lists = one.array() != nullptr && other.array() != nullptr && forms_.is_structure(rule);
   const bool objects = (*left || *right) && one.object() != nullptr && other.object() != nullptr;
   if (!lists && !objects) return report_change(path, rule, sides);
+  const Forms::InText inside(forms_, rule);
   const auto inner = lists ? match(path, rule, *one.array(), *other.array()) : quietly(path, {&one, &other});
   if (!inner) return report_change(path, rule, sides);
   std::move(inner->unknown.begin(), inner->unknown.end(), std::back_inserter(out_.unknown));

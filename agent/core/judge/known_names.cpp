@@ -62,8 +62,7 @@ bool KnownNames::same(const std::vector<std::string>& types, std::string_view a,
   if (left == groups_.end() || right == groups_.end()) return false;
   return std::any_of(left->second.begin(), left->second.end(), [&](std::size_t group) {
     const std::string& type = types_[group];
-    const bool of_type =
-        types.empty() || type.empty() || std::find(types.begin(), types.end(), type) != types.end();
+    const bool of_type = types.empty() || type.empty() || std::find(types.begin(), types.end(), type) != types.end();
     return of_type && right->second.contains(group);
   });
 }

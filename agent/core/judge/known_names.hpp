@@ -17,7 +17,8 @@ namespace driftd::core {
 class KnownNames {
  public:
   /// Adds what a document knows: a Terraform state (version 4), whose instances give groups by `id`, `arn`, `name`,
-  /// `self_link` and `unique_id`, or a list of groups, each a list of texts. Anything else is `invalid`, with its place.
+  /// `self_link` and `unique_id`, or a list of groups, each a list of texts. Anything else is `invalid`, with its
+  /// place.
   Status add(const Value& document);
 
   /// Returns true if both are names of one thing. Of a state, that thing has one of these types; empty: any type.
@@ -28,7 +29,7 @@ class KnownNames {
   void add_group(std::string type, const std::vector<std::string>& names);
   void add_instance(const std::string& type, const Value& instance);
 
-  std::vector<std::string> types_;  ///< by group; empty for one that is only listed
+  std::vector<std::string> types_;                                    ///< by group; empty for one that is only listed
   std::map<std::string, std::set<std::size_t>, std::less<>> groups_;  ///< by name
 };
 

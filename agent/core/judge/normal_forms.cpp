@@ -240,6 +240,7 @@ std::string Forms::of(const Path& path, const Value& value) const {
   if (!is_structure(rule)) return leaf(rule, value);
   const auto read = opened(rule, value);
   const Value& shown = read && *read ? **read : value;
+  const InText inside(*this, rule);
   if (shown.object()) return object(path, shown);
   if (const auto* elements = shown.array()) return array(path, rule, *elements);
   return leaf(rule, rule.inside ? value : shown);  // a scalar in a text is read with its text
@@ -270,6 +271,7 @@ bool Forms::raw_differs(const Value* a, const Value* b) {
 }
 
 const Value* Forms::effective(const AttributeRule& rule, const Value* value, const Value* owner) const {
+  if (value != nullptr && rule.dialect > 1 && value->is_null() && in_text_ == 0) value = nullptr;
   if (value != nullptr && rule.hollow && is_hollow(*value)) value = nullptr;
   if (value != nullptr && !rule.empty_equivalents.empty() && !as_digest(*value)) {
     if (empty_forms(rule).contains(leaf(rule, *value))) value = nullptr;

@@ -72,6 +72,22 @@ class Forms {
   /// patterns know it.
   Path folded_child(const Path& path, std::string_view name) const;
 
+  /// While it lives, values inside of a text are compared, if the rule reads one. There null is a value: in a text it
+  /// was written by somebody, and may mean something (`"ResultPath": null`).
+  class InText {
+   public:
+    InText(const Forms& forms, const AttributeRule& rule) : forms_(forms), reads_(rule.inside ? 1 : 0) {
+      forms_.in_text_ += reads_;
+    }
+    ~InText() { forms_.in_text_ -= reads_; }
+    InText(const InText&) = delete;
+    InText& operator=(const InText&) = delete;
+
+   private:
+    const Forms& forms_;
+    int reads_;
+  };
+
   struct Element {
     std::string selector;  ///< `name=x`
     std::string name;      ///< text of the first key
@@ -119,6 +135,7 @@ class Forms {
   mutable std::size_t rendered_schema_values_ = 0;
   mutable std::map<const AttributeRule*, AttributeRule> element_rules_;  ///< by the rule of their list; dialect 1
   mutable int rendering_default_ = 0;
+  mutable int in_text_ = 0;      ///< texts around the value that is compared
   mutable bool coarse_ = false;  ///< coarse() is under way
 };
 

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kMaxHclDepth = 64;
 
-bool is_word(char c) {
+bool is_hcl_word(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' ||
          static_cast<unsigned char>(c) >= 0x80;
 }
@@ -113,7 +113,7 @@ class HclReader {
   Result<std::string> name_or_label(std::string_view what) {
     if (here() == '"') return string();
     const auto begin = at_;
-    while (at_ < text_.size() && is_word(here())) ++at_;
+    while (at_ < text_.size() && is_hcl_word(here())) ++at_;
     if (begin == at_) return wrong(what);
     return std::string(text_.substr(begin, at_ - begin));
   }
@@ -200,7 +200,7 @@ class HclReader {
     if (starts("<<")) return heredoc();
     const auto begin = at_;
     if (here() == '-') ++at_;
-    while (at_ < text_.size() && (is_word(here()) || here() == '.')) ++at_;
+    while (at_ < text_.size() && (is_hcl_word(here()) || here() == '.')) ++at_;
     const std::string_view word = text_.substr(begin, at_ - begin);
     if (word == "true" || word == "false") return Value(word == "true");
     if (word == "null") return Value();
@@ -287,7 +287,7 @@ class HclReader {
       const auto before = at_;
       skip(in_brackets || !brackets.empty());
       const char c = here();
-      const bool apart = at_ != before && !out.empty() && is_word(out.back()) && is_word(c);
+      const bool apart = at_ != before && !out.empty() && is_hcl_word(out.back()) && is_hcl_word(c);
       const bool ends = at_ == text_.size() || c == '\n' || c == ',' || c == ']' || c == '}';
       if (brackets.empty() && ends) break;
       if (apart) out += ' ';

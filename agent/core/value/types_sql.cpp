@@ -6,127 +6,13 @@
 #include <optional>
 #include <set>
 
+#include "core/value/sql_tokens.hpp"
 #include "core/value/types.hpp"
 
 namespace driftd::core::types {
 namespace {
 
-constexpr std::size_t kMaxTokens = 5'000;
 constexpr int kMaxSqlDepth = 100;
-constexpr std::string_view kOperators = "+-*/<>=~!@#%^&|?";
-
-struct Token {
-  enum class Kind { word, quoted, text, number, symbol } kind = Kind::symbol;
-  std::string text;  ///< words in lower case; texts without their quotes
-};
-
-bool is_word(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '$' ||
-         static_cast<unsigned char>(c) >= 0x80;
-}
-
-class Tokens {
- public:
-  explicit Tokens(std::string_view text) : rest_(text) {}
-
-  Result<std::vector<Token>> read() {
-    while (skip_blanks()) {
-      if (out_.size() == kMaxTokens) return too_large("more than " + std::to_string(kMaxTokens) + " words of SQL");
-      DRIFTD_CHECK(next());
-    }
-    return std::move(out_);
-  }
-
- private:
-  bool skip_blanks() {
-    while (!rest_.empty()) {
-      if (rest_.starts_with("--")) {
-        rest_.remove_prefix(std::min(rest_.find('\n'), rest_.size()));
-      } else if (rest_.starts_with("/*")) {
-        rest_.remove_prefix(std::min(rest_.find("*/", 2), rest_.size() - 2) + 2);
-      } else if (!strip(rest_.substr(0, 1)).empty()) {
-        return true;
-      } else {
-        rest_.remove_prefix(1);
-      }
-    }
-    return false;
-  }
-
-  Status next() {
-    const char c = rest_.front();
-    if (c == '\'' || c == '"') return quoted(c);
-    if (is_word(c)) return word();
-    std::size_t size = 1;
-    if (rest_.starts_with("::")) size = 2;
-    while (kOperators.find(c) != std::string_view::npos && size < rest_.size() && continues(size)) ++size;
-    std::string text(rest_.substr(0, size));
-    if (text == "!=") text = "<>";
-    out_.push_back({Token::Kind::symbol, std::move(text)});
-    rest_.remove_prefix(size);
-    return {};
-  }
-
-  /// An operator does not run into a comment, nor into a sign: `a*-1`.
-  bool continues(std::size_t at) const {
-    const auto rest = rest_.substr(at);
-    const bool sign = rest.front() == '-' || rest.front() == '+';
-    return kOperators.find(rest.front()) != std::string_view::npos && !rest.starts_with("--") &&
-           !rest.starts_with("/*") && !sign;
-  }
-
-  Status quoted(char quote) {
-    std::string text;
-    for (std::size_t i = 1; i < rest_.size(); ++i) {
-      if (rest_[i] != quote) {
-        text += rest_[i];
-        continue;
-      }
-      if (i + 1 < rest_.size() && rest_[i + 1] == quote) {
-        text += quote;
-        ++i;
-        continue;
-      }
-      rest_.remove_prefix(i + 1);
-      out_.push_back({quote == '"' ? Token::Kind::quoted : Token::Kind::text, std::move(text)});
-      return {};
-    }
-    return type_mismatch("a closing quote", rest_);
-  }
-
-  Status word() {
-    std::size_t size = 1;
-    const bool number = rest_.front() >= '0' && rest_.front() <= '9';
-    while (size < rest_.size() && (is_word(rest_[size]) || (number && rest_[size] == '.'))) ++size;
-    const auto text = rest_.substr(0, size);
-    const bool escapes = size == 1 && size < rest_.size() && rest_[1] == '\'';  // E'…', B'…': not read
-    if (escapes || text.find('$') == 0) return type_mismatch("SQL without escapes", rest_);
-    if (number) {
-      out_.push_back({Token::Kind::number, decimal(text).value_or(std::string(text))});
-    } else {
-      out_.push_back({Token::Kind::word, lower(text)});
-    }
-    rest_.remove_prefix(size);
-    return {};
-  }
-
-  std::string_view rest_;
-  std::vector<Token> out_;
-};
-
-std::string in_quotes(char quote, std::string_view text) {
-  std::string out(1, quote);
-  for (const char c : text) out += c == quote ? std::string(2, c) : std::string(1, c);
-  return out + quote;
-}
-
-std::string shown(const Token& token) {
-  if (token.kind == Token::Kind::text) return in_quotes('\'', token.text);
-  // a name in quotes that needs none is the same name
-  const bool plain = !token.text.empty() && lower(token.text) == token.text &&
-                     token.text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") == std::string::npos;
-  return token.kind == Token::Kind::quoted && !plain ? in_quotes('"', token.text) : token.text;
-}
 
 /// A part of an expression in canonical text.
 struct Part {
@@ -144,7 +30,7 @@ struct Infix {
 /// Parses by precedence climbing. Returns nothing for what it does not know.
 class Expression {
  public:
-  explicit Expression(const std::vector<Token>& tokens) : tokens_(tokens) {}
+  explicit Expression(const std::vector<SqlToken>& tokens) : tokens_(tokens) {}
 
   std::optional<std::string> read() {
     auto out = climb(0, 0);
@@ -154,8 +40,8 @@ class Expression {
  private:
   bool is(std::string_view text, std::size_t ahead = 0) const {
     if (at_ + ahead >= tokens_.size()) return false;
-    const Token& token = tokens_[at_ + ahead];
-    const bool bare = token.kind == Token::Kind::word || token.kind == Token::Kind::symbol;
+    const SqlToken& token = tokens_[at_ + ahead];
+    const bool bare = token.kind == SqlToken::Kind::word || token.kind == SqlToken::Kind::symbol;
     return bare && token.text == text;
   }
   bool take(std::string_view text) {
@@ -179,8 +65,8 @@ class Expression {
     if (is("+") || is("-")) return {8, 1, tokens_[at_].text};
     if (is("*") || is("/") || is("%")) return {9, 1, tokens_[at_].text};
     if (is("^")) return {10, 1, "^"};
-    const bool symbol = at_ < tokens_.size() && tokens_[at_].kind == Token::Kind::symbol &&
-                        kOperators.find(tokens_[at_].text.front()) != std::string_view::npos;
+    const bool symbol = at_ < tokens_.size() && tokens_[at_].kind == SqlToken::Kind::symbol &&
+                        kSqlOperators.find(tokens_[at_].text.front()) != std::string_view::npos;
     return symbol ? Infix{7, 1, tokens_[at_].text} : Infix{};
   }
 
@@ -243,7 +129,7 @@ class Expression {
       if (!high) return wrong;
       out.text = joined("and", "(>= " + left.text + " " + low->text + ")", "(<= " + left.text + " " + high->text + ")");
     }
-    if (negated) out.text = "(not " + out.text + ")";
+    if (negated) out.text = negation(out.text);
     return out;
   }
 
@@ -269,11 +155,10 @@ class Expression {
     if (array->kind == Part::Kind::array && all == negated) {
       const std::string elements = array->text.substr(6, array->text.size() - 7);
       const std::string text = in_list(left.text, elements, array->commas);
-      return Part{Part::Kind::other, negated ? "(not " + text + ")" : text};
+      return Part{Part::Kind::other, negated ? negation(text) : text};
     }
-    return at_ > begin ? std::optional(Part{Part::Kind::other, "(" + std::string(negated ? "<> " : "= ") +
-                                                                   (all ? "all " : "any ") + left.text + " " +
-                                                                   array->text + ")"})
+    const std::string name = std::string(all ? "all" : "any") + (negated ? "<>" : "=");
+    return at_ > begin ? std::optional(Part{Part::Kind::other, "(" + name + " " + left.text + " " + array->text + ")"})
                        : std::nullopt;
   }
 
@@ -291,6 +176,12 @@ class Expression {
     } while (take(","));
     commas_ = elements - 1;
     return take(end) ? std::optional(std::move(out)) : std::nullopt;
+  }
+
+  /// `NOT x = 1` is `x <> 1`, also where x is null.
+  static std::string negation(const std::string& text) {
+    if (text.starts_with("(= ")) return "(<> " + text.substr(3);
+    return text.starts_with("(<> ") ? "(= " + text.substr(4) : "(not " + text + ")";
   }
 
   /// `x IN (1)` is `x = 1`. `elements` begins with a space; `commas` are between them.
@@ -325,7 +216,7 @@ class Expression {
     if (depth > kMaxSqlDepth || at_ >= tokens_.size()) return std::nullopt;
     if (take("not")) {
       const auto inner = climb(3, depth + 1);
-      return inner ? std::optional(Part{Part::Kind::other, "(not " + inner->text + ")"}) : std::nullopt;
+      return inner ? std::optional(Part{Part::Kind::other, negation(inner->text)}) : std::nullopt;
     }
     if (is("-") || is("+")) return sign(depth);
     if (take("case")) return case_of(depth);
@@ -336,8 +227,8 @@ class Expression {
       const auto others = take(",") ? list(")", depth) : std::nullopt;
       return others ? std::optional(Part{Part::Kind::other, "(row " + inner->text + *others + ")"}) : std::nullopt;
     }
-    const Token& token = tokens_[at_];
-    if (token.kind == Token::Kind::text || token.kind == Token::Kind::number) {
+    const SqlToken& token = tokens_[at_];
+    if (token.kind == SqlToken::Kind::text || token.kind == SqlToken::Kind::number) {
       ++at_;
       return Part{Part::Kind::literal, shown(token)};
     }
@@ -367,9 +258,9 @@ class Expression {
     std::string out;
     do {
       if (at_ >= tokens_.size()) return std::nullopt;
-      const Token& token = tokens_[at_];
-      const bool word = token.kind == Token::Kind::word && !kReserved.contains(token.text);
-      if (!word && token.kind != Token::Kind::quoted) return std::nullopt;
+      const SqlToken& token = tokens_[at_];
+      const bool word = token.kind == SqlToken::Kind::word && !kReserved.contains(token.text);
+      if (!word && token.kind != SqlToken::Kind::quoted) return std::nullopt;
       out += (out.empty() ? "" : ".") + shown(token);
       ++at_;
     } while (take("."));
@@ -387,15 +278,16 @@ class Expression {
 
   std::optional<std::string> type_name() {
     static const std::set<std::string, std::less<>> kMore = {"varying", "precision", "with", "without", "time", "zone"};
-    if (at_ >= tokens_.size() || (tokens_[at_].kind != Token::Kind::word && tokens_[at_].kind != Token::Kind::quoted))
+    if (at_ >= tokens_.size() ||
+        (tokens_[at_].kind != SqlToken::Kind::word && tokens_[at_].kind != SqlToken::Kind::quoted))
       return std::nullopt;
     std::string out = shown(tokens_[at_++]);
     while (at_ < tokens_.size()) {
-      const Token& token = tokens_[at_];
-      if (token.kind == Token::Kind::word && kMore.contains(token.text)) {
+      const SqlToken& token = tokens_[at_];
+      if (token.kind == SqlToken::Kind::word && kMore.contains(token.text)) {
         out += " " + token.text;
         ++at_;
-      } else if (is("(") && at_ + 2 < tokens_.size() && tokens_[at_ + 1].kind == Token::Kind::number && is(")", 2)) {
+      } else if (is("(") && at_ + 2 < tokens_.size() && tokens_[at_ + 1].kind == SqlToken::Kind::number && is(")", 2)) {
         out += "(" + tokens_[at_ + 1].text + ")";
         at_ += 3;
       } else if (is("[") && is("]", 1)) {
@@ -412,7 +304,7 @@ class Expression {
   static Part cast(const Part& part, const std::string& type) {
     const bool added = part.kind == Part::Kind::literal || (part.kind == Part::Kind::array && type.ends_with("[]")) ||
                        (part.kind == Part::Kind::name && type == "text");
-    static const std::set<std::string, std::less<>> kNumbers = {"integer", "bigint", "smallint", "int",
+    static const std::set<std::string, std::less<>> kNumbers = {"integer", "bigint", "smallint",        "int",
                                                                 "numeric", "real",   "double precision"};
     const bool text = part.kind == Part::Kind::literal && part.text.starts_with('\'');
     if (text && kNumbers.contains(type)) {
@@ -422,7 +314,7 @@ class Expression {
     return added ? part : Part{Part::Kind::other, "(cast " + part.text + " " + type + ")"};
   }
 
-  const std::vector<Token>& tokens_;
+  const std::vector<SqlToken>& tokens_;
   std::size_t at_ = 0;
   std::size_t commas_ = 0;  ///< of the list that was read last
 };
@@ -431,7 +323,7 @@ class Expression {
 
 Result<std::string> sql(std::string_view text) {
   if (text.size() > kMaxJson) return too_large("more than 2 MiB");
-  DRIFTD_TRY(const std::vector<Token> tokens, Tokens(text).read());
+  DRIFTD_TRY(const std::vector<SqlToken> tokens, sql_tokens(text));
   if (const auto tree = Expression(tokens).read()) return render(Value(*tree));
   std::string out;
   for (const auto& token : tokens) out += (out.empty() ? "" : " ") + shown(token);

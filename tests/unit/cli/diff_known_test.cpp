@@ -21,9 +21,8 @@ constexpr const char* kState = R"({"version":4,"resources":[
 class DiffKnown : public testing::Test {
  protected:
   TempDir folder_;
-  std::string schema_ = folder_.write(
-      "s.json",
-      R"({"schema":"driftd-schema/1","dialect":2,"kind":"k","attributes":{
+  std::string schema_ = folder_.write("s.json",
+                                      R"({"schema":"driftd-schema/1","dialect":2,"kind":"k","attributes":{
         "groups":{"type":"reference","unit":"arn","collection":"set","refers":["aws_security_group"]},
         "rules":{"collection":"set"},"rules[*].from":{"type":"reference","unit":"arn"}}})");
   std::string state_ = folder_.write("t.tfstate", kState);
@@ -35,7 +34,6 @@ class DiffKnown : public testing::Test {
     words.push_back(folder_.write("b.json", after));
     return driftd(words);
   }
-
 };
 
 TEST_F(DiffKnown, NamesOfOneResourceInATerraformStateAreEqual) {
@@ -55,11 +53,13 @@ TEST_F(DiffKnown, NamesOfTwoResourcesDiffer) {
 TEST_F(DiffKnown, ANameOfAnotherTypeIsNotAName) {
   EXPECT_EQ(compare(R"({"groups":["web"]})", R"({"groups":["lb-9"]})", {"--known", state_}).code, kFinding);
   const char* by_name = R"({"rules":[{"from":"web","port":1},{"from":"db","port":2}]})";
-  EXPECT_EQ(compare(by_name, R"({"rules":[{"from":"sg-2","port":2},{"from":"lb-9","port":1}]})", {"--known", state_}).code,
-            kOk)
+  EXPECT_EQ(
+      compare(by_name, R"({"rules":[{"from":"sg-2","port":2},{"from":"lb-9","port":1}]})", {"--known", state_}).code,
+      kOk)
       << "a rule without refers takes any type";
-  EXPECT_EQ(compare(by_name, R"({"rules":[{"from":"sg-2","port":1},{"from":"sg-1","port":2}]})", {"--known", state_}).code,
-            kFinding);
+  EXPECT_EQ(
+      compare(by_name, R"({"rules":[{"from":"sg-2","port":1},{"from":"sg-1","port":2}]})", {"--known", state_}).code,
+      kFinding);
 }
 
 TEST_F(DiffKnown, AListOfListsOfNamesIsReadToo) {
