@@ -113,8 +113,9 @@ void Walk::compare_attribute(const Path& path, Sides sides, const Sides& owners)
   if (rule.is_volatile) return suppress(path, sides, rule, "volatile");
   if (const auto* unread = find_unread(path))
     return unknown(path, sides, rule, unread->reason.empty() ? "unreadable" : unread->reason);
-  if (rule.write_only && (sides.after == nullptr || sides.after->is_null()))
-    return unknown(path, sides, rule, "write-only: the system never shows it");
+  const bool is_shown = sides.after != nullptr && !sides.after->is_null() &&
+                        (rule.dialect == 1 || as_digest(*sides.after) || forms_.effective(rule, sides.after, nullptr));
+  if (rule.write_only && !is_shown) return unknown(path, sides, rule, "write-only: the system never shows it");
   if (is_masked(rule, sides.after)) return unknown(path, sides, rule, "masked by the system");
   if (!rule.hidden.empty() && options_.declared_only && is_masked(rule, sides.before))
     return unknown(path, sides, rule, "what is declared is hidden");
