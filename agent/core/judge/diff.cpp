@@ -21,6 +21,15 @@ bool same_text(const Value& a, const Value& b) {
   return !text(a).empty() && text(a) == text(b);
 }
 
+/// Returns true if the later side does not show a `write_only` value. It may show it as null or as empty.
+bool is_hidden(const Forms& forms, const AttributeRule& rule, const Sides& sides) {
+  const auto says_something = [&](const Value* value) {
+    if (value == nullptr || value->is_null()) return false;
+    return rule.dialect == 1 || as_digest(*value) || forms.effective(rule, value, nullptr) != nullptr;
+  };
+  return !says_something(sides.after) && (says_something(sides.before) || sides.after == nullptr);
+}
+
 /// A path that cannot be parsed covers everything, because unknown must never become a drift.
 Glob glob_of(const std::string& text) {
   auto glob = Glob::parse_path(text);
@@ -113,9 +122,8 @@ void Walk::compare_attribute(const Path& path, Sides sides, const Sides& owners)
   if (rule.is_volatile) return suppress(path, sides, rule, "volatile");
   if (const auto* unread = find_unread(path))
     return unknown(path, sides, rule, unread->reason.empty() ? "unreadable" : unread->reason);
-  const bool is_shown = sides.after != nullptr && !sides.after->is_null() &&
-                        (rule.dialect == 1 || as_digest(*sides.after) || forms_.effective(rule, sides.after, nullptr));
-  if (rule.write_only && !is_shown) return unknown(path, sides, rule, "write-only: the system never shows it");
+  if (rule.write_only && is_hidden(forms_, rule, sides))
+    return unknown(path, sides, rule, "write-only: the system never shows it");
   if (is_masked(rule, sides.after)) return unknown(path, sides, rule, "masked by the system");
   if (!rule.hidden.empty() && options_.declared_only && is_masked(rule, sides.before))
     return unknown(path, sides, rule, "what is declared is hidden");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Refuses rules that cannot mean what they say.
 #include <algorithm>
+#include <optional>
 
 #include "core/value/schema_parts.hpp"
 #include "core/value/types.hpp"
@@ -155,9 +156,30 @@ std::string fault_beside(const AttributeRule& rule, const KindSchema& schema) {
 
 }  // namespace
 
+namespace {
+
+/// Returns a path that the pattern matches, with 0 for `[*]`. Empty if it has another wildcard.
+std::optional<Path> example_of(std::string text) {
+  for (auto at = text.find("[*]"); at != std::string::npos; at = text.find("[*]", at)) text.replace(at, 3, "[0]");
+  if (text.find('*') != std::string::npos) return std::nullopt;
+  const auto path = Path::parse(text);
+  return path ? std::optional(*path) : std::nullopt;
+}
+
+/// Returns what is wrong with the sum of the patterns that match such a path, of which each alone is right.
+std::string fault_of_sum(const AttributeRule& rule, const KindSchema& schema) {
+  const auto example = schema.dialect() > 1 ? example_of(rule.path.text()) : std::nullopt;
+  const AttributeRule* sum = example ? schema.find_rule(*example) : nullptr;
+  const std::string fault = sum == nullptr ? "" : fault_of(*sum);
+  return fault.empty() ? "" : fault + " (of all patterns that match " + example->render() + ")";
+}
+
+}  // namespace
+
 Status KindSchema::check() const {
   for (const auto& rule : rules_) {
     std::string fault = fault_of(rule);
+    if (fault.empty()) fault = fault_of_sum(rule, *this);
     if (fault.empty()) fault = fault_beside(rule, *this);
     if (fault.empty()) continue;
     return fail(Code::invalid, "schema of " + kind_ + ", attributes.\"" + rule.path.text() + "\"." + fault);
