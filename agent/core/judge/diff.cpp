@@ -107,7 +107,7 @@ void Walk::compare_folded_members(const Path& path, const Value& before, const V
   for (const auto& [name, member] : *before.object()) members[types::lower(name)] = {name, {&member, nullptr}};
   const AttributeRule& rule = schema_.rule(path);
   for (const auto& [name, member] : *after.object()) {
-    const bool open = options_.declared_only || rule.allows(name);
+    const bool open = (options_.declared_only && !rule.closed) || rule.allows(name);
     if (open && !members.contains(types::lower(name))) continue;
     auto& [shown, sides] = members[types::lower(name)];
     if (sides.before == nullptr) shown = name;
@@ -137,16 +137,20 @@ void Walk::compare_attribute(const Path& path, Sides sides, const Sides& owners)
 }
 
 void Walk::compare_beside(const Path& path, const AttributeRule& rule, const Sides& sides, const Sides& owners) {
-  const auto* variant = Forms::variant(rule, owners.before);
-  const auto* other = Forms::variant(rule, owners.after);
-  if (variant != nullptr && other != nullptr && variant->is_volatile && other->is_volatile)
+  const auto* variant = forms_.variant(path, rule, owners.before);
+  const auto* other = forms_.variant(path, rule, owners.after);
+  if (variant != other) return compare(path, rule, sides);  // what decides differs, and is a change of its own
+  if (variant != nullptr && variant->is_volatile)
     return suppress(path, sides, rule, "volatile, as " + rule.rule_by->of + " says");
   const auto meant = [&](const Value* value, const Value* owner) {
     return value == nullptr ? std::nullopt : forms_.beside(path, rule, *value, owner);
   };
   const auto before = meant(sides.before, owners.before), after = meant(sides.after, owners.after);
   if (!before && !after) return compare(path, rule, sides);
-  const Sides read{before ? &*before : sides.before, after ? &*after : sides.after};
+  const auto effective = [&](const std::optional<Value>& value, const Value* given) {
+    return value ? forms_.effective(rule, &*value, nullptr) : given;
+  };
+  const Sides read{effective(before, sides.before), effective(after, sides.after)};
   const auto inner = apart([&] { compare(path, rule, read); });
   if (!inner) return report_change(path, rule, sides);  // with the values as they are, not as they are read
   append(out_, *inner);
@@ -184,6 +188,8 @@ void Walk::compare(const Path& path, const AttributeRule& rule, const Sides& sid
 
 void Walk::compare_present(const Path& path, const AttributeRule& rule, const Sides& sides) {
   const auto& [before, after] = sides;
+  if (!rule.same.empty() && forms_.same(path, *before, *after))
+    return equal(path, sides, rule, "the same by the schema");
   if (before->object() && after->object() && forms_.is_structure(rule) && !rule.single)
     return compare_members(path, *before, *after);
   if (rule.collection == Collection::map_by_keys && compare_by_key(path, rule, sides)) return;

@@ -73,12 +73,12 @@ std::optional<bool> less_version(const std::string& a, const std::string& b) {
 
 std::string within_bounds(const Forms& forms, const KindSchema& schema, const Path& path, const Value* old_value,
                           const Value* new_value, const Value* owner) {
-  const AttributeRule* variant = Forms::variant(schema.rule(path), owner);
+  const AttributeRule* variant = forms.variant(path, schema.rule(path), owner);
   const AttributeRule& rule = variant != nullptr && variant->at_least ? *variant : schema.rule(path);
   const bool bounded = rule.at_least || !rule.between.empty();
   if (!bounded || old_value == nullptr || new_value == nullptr) return {};
   const std::string before = forms.leaf(rule, *old_value), after = forms.leaf(rule, *new_value);
-  if (before == after) return {};
+  if (before == after || (rule.type != ValueType::version && !plain(before))) return {};
   if (rule.at_least) {
     const auto smaller = rule.type == ValueType::version ? less_version(after, before) : less(after, before);
     return smaller && !*smaller ? "at least what was agreed" : "";

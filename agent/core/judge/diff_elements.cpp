@@ -2,6 +2,7 @@
 // Lists, texts that are read, and values with several forms (dialect 2).
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "core/judge/known_names.hpp"
 #include "core/judge/walk.hpp"
@@ -15,14 +16,45 @@ constexpr std::size_t kMaxPairs = 100'000;  ///< pairs of elements in one compar
 /// Returns the text by which `open` names an element of a list without keys: only a scalar has one.
 std::string name_of_element(const Value& element) { return types::scalar_text(element).value_or(""); }
 
+struct ListElement {
+  std::string form;
+  const Value* value = nullptr;
+  std::size_t at = 0;  ///< index in the list
+};
+
+/// `once`: elements with the same normal form are one.
+std::vector<ListElement> elements_of(const Forms& forms, const Path& path, const Value::Array& list, bool once) {
+  std::vector<ListElement> out;
+  std::set<std::string> seen;
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    std::string form = forms.element(path, i, list[i]);
+    const bool is_new = seen.insert(form).second;
+    if (is_new || !once) out.push_back({std::move(form), &list[i], i});
+  }
+  return out;
+}
+
+/// Returns true if both are references, and known as names of one thing.
+bool is_known(const KnownNames* known, const AttributeRule& rule, const Value& before, const Value& after) {
+  const bool texts = before.string() != nullptr && after.string() != nullptr;
+  return known != nullptr && rule.type == ValueType::reference && texts &&
+         known->same(rule.refers, *before.string(), *after.string());
+}
+
 }  // namespace
 
 void Walk::compare_closely(const Path& path, const AttributeRule& rule, const Sides& sides) {
   const auto& [before, after] = sides;
+  if (rule.split) return compare_opened(path, rule, sides);  // its parts have several forms, not the text
   if (names_no_version(rule, *before) || names_no_version(rule, *after))
     return unknown(path, sides, rule, "a version that names none cannot be compared");
   if (equivalent(rule, *before, *after)) return equal(path, sides, rule, "another form of the same");
-  if (is_known(rule, *before, *after)) return equal(path, sides, rule, "known as names of one thing");
+  if (is_known(options_.known, rule, *before, *after)) return equal(path, sides, rule, "known as names of one thing");
+  compare_opened(path, rule, sides);
+}
+
+void Walk::compare_opened(const Path& path, const AttributeRule& rule, const Sides& sides) {
+  const auto& [before, after] = sides;
   const auto left = forms_.opened(rule, *before), right = forms_.opened(rule, *after);
   if (!left || !right) return report_change(path, rule, sides);
   const Value& one = *left ? **left : *before;
@@ -36,12 +68,6 @@ void Walk::compare_closely(const Path& path, const AttributeRule& rule, const Si
   std::move(inner->unknown.begin(), inner->unknown.end(), std::back_inserter(out_.unknown));
   if (inner->filled.empty() || options_.declared_only) return equal(path, sides, rule, "equal part by part");
   fill(path, sides, rule, "equal but for what the system added");
-}
-
-bool Walk::is_known(const AttributeRule& rule, const Value& before, const Value& after) const {
-  const bool texts = before.string() != nullptr && after.string() != nullptr;
-  return options_.known != nullptr && rule.type == ValueType::reference && texts &&
-         options_.known->same(rule.refers, *before.string(), *after.string());
 }
 
 std::optional<Difference> Walk::quietly(const Path& path, const Sides& sides) {
@@ -62,7 +88,7 @@ std::optional<Difference> Walk::same_element(const Path& list, const Value& left
     if (is_masked(element, &left) || is_masked(element, &right))
       return unknown(path, {&left, &right}, element, "masked by the system");
     const bool same = forms_.leaf(element, left) == forms_.leaf(element, right) || equivalent(element, left, right) ||
-                      is_known(element, left, right);
+                      is_known(options_.known, element, left, right);
     if (!same) change(path, element, {&left, &right});
   });
   in_element_ = was_in_element;
@@ -76,32 +102,37 @@ std::optional<Difference> Walk::match(const Path& path, const AttributeRule& rul
   const bool multiset =
       rule.collection == Collection::multiset || (rule.collection == Collection::map_by_keys && !rule.ordered);
   if (!set && !multiset) return match_in_order(path, rule, left, right);
-  const bool may_open = rule.may_open();
-  if (multiset && (may_open ? left.size() > right.size() : left.size() != right.size())) return std::nullopt;
-  std::multimap<std::string, std::size_t> candidates;
-  for (std::size_t i = 0; i < right.size(); ++i) candidates.emplace(forms_.coarse(path, i, right[i]), i);
-  std::vector<bool> taken(right.size());
-  Difference out;
-  for (std::size_t i = 0; i < left.size(); ++i) {
-    bool found = false;
-    auto [at, end] = candidates.equal_range(forms_.coarse(path, i, left[i]));
-    while (at != end) {
-      if (++pairs_ > kMaxPairs) return std::nullopt;
-      const auto other = at++;
-      if (found && taken[other->second]) continue;
-      auto inner = same_element(path, left[i], right[other->second], i);
-      if (!inner) continue;
-      taken[other->second] = true;
-      if (!found) append(out, std::move(*inner));
-      found = true;
-      if (!multiset) continue;
-      candidates.erase(other);
-      break;
-    }
-    if (!found) return std::nullopt;
+  const auto before = elements_of(forms_, path, left, set), after = elements_of(forms_, path, right, set);
+  if (rule.may_open() ? before.size() > after.size() : before.size() != after.size()) return std::nullopt;
+  std::multimap<std::string, std::size_t> exact, coarse;
+  for (std::size_t i = 0; i < after.size(); ++i) {
+    exact.emplace(after[i].form, i);
+    coarse.emplace(forms_.coarse(path, after[i].at, *after[i].value), i);
   }
-  for (std::size_t i = 0; i < right.size(); ++i) {
-    if (!taken[i] && !rule.allows(name_of_element(right[i]))) return std::nullopt;
+  std::vector<bool> taken(after.size());
+  std::vector<const ListElement*> rest;  // without one that has the same form
+  for (const auto& one : before) {
+    const auto same = exact.find(one.form);
+    if (same == exact.end()) rest.push_back(&one);
+    if (same == exact.end()) continue;
+    taken[same->second] = true;
+    exact.erase(same);
+  }
+  Difference out;
+  for (const auto* one : rest) {
+    std::optional<Difference> inner;
+    const auto [begin, end] = coarse.equal_range(forms_.coarse(path, one->at, *one->value));
+    for (auto at = begin; at != end && !inner; ++at) {
+      if (taken[at->second]) continue;
+      if (++pairs_ > kMaxPairs) return std::nullopt;
+      inner = same_element(path, *one->value, *after[at->second].value, one->at);
+      if (inner) taken[at->second] = true;
+    }
+    if (!inner) return std::nullopt;
+    append(out, std::move(*inner));
+  }
+  for (std::size_t i = 0; i < after.size(); ++i) {
+    if (!taken[i] && !rule.allows(name_of_element(*after[i].value))) return std::nullopt;
   }
   return out;
 }

@@ -35,6 +35,8 @@ Value without_secrets(const Path& path, Value value, const Value& body, const Ki
   if (value.is_null() || as_digest(value)) return value;
   if (Forms(schema).says_nothing(schema.rule(path), value)) return value;
   if (is_secret(path, body, schema)) return hidden_secret();
+  if (schema.rule(path).single && value.array() == nullptr)  // it is read as a list of one
+    return without_secrets(path.child(std::size_t{0}), std::move(value), body, schema);
   if (auto* object = value.object()) {
     for (auto& [name, member] : *object) member = without_secrets(path.child(name), std::move(member), body, schema);
   }
@@ -60,6 +62,8 @@ Value as_digests(const Path& path, Value value, const Value& body, const KindSch
     const auto ours = as_digest(*made);
     return ours->key_id == digest->key_id && ours->revision == digest->revision ? *made : value;
   }
+  if (schema.rule(path).single && value.array() == nullptr && now != nullptr && now->array() != nullptr)
+    return as_digests(path.child(std::size_t{0}), std::move(value), body, schema, options);
   if (auto* object = value.object()) {
     for (auto& [name, member] : *object)
       member = as_digests(path.child(name), std::move(member), body, schema, options);

@@ -30,11 +30,7 @@ const std::vector<Amendment>& amendments() {
       {R"(a scalar and a list of it: "collection": "scalar_or_list")",
        [](AttributeRule& r) { r.collection = Collection::scalar_or_list; }},
       {R"(base64 and its text: "encoding": "base64")", [](AttributeRule& r) { r.encoding = Encoding::base64; }},
-      {R"(the same characters: "unicode": "nfc")", [](AttributeRule& r) { r.unicode = UnicodeForm::nfc; }},
-      {R"(the same characters in another order: "split": "", "collection": "set")", [](AttributeRule& r) {
-         r.split = "";
-         r.collection = Collection::set;
-       }}};
+      {R"(the same characters: "unicode": "nfc")", [](AttributeRule& r) { r.unicode = UnicodeForm::nfc; }}};
   return kAmendments;
 }
 
@@ -80,7 +76,14 @@ std::string hint(const AttributeRule& rule, const Value& before, const Value& af
     other.type = type;
     if (same_under(other, before, after)) return "the same as \"type\": \"" + std::string(name_of(type)) + "\"";
   }
-  return {};
+  AttributeRule characters = rule;
+  characters.dialect = 2;
+  characters.split = "";
+  characters.collection = Collection::set;
+  const bool texts = before.string() != nullptr && after.string() != nullptr;
+  return texts && same_under(characters, before, after)
+             ? R"(the same characters in another order: "split": "", "collection": "set")"
+             : "";
 }
 
 }  // namespace driftd::core

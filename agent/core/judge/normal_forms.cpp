@@ -10,7 +10,11 @@
 namespace driftd::core {
 
 /// Returns the elements that the list stands for (`expands`), without those that another one covers (`covers`).
-Value::Array elements_meant(const AttributeRule& rule, const Value::Array& elements);  // siblings.cpp
+/// `budget` if they are too many.
+Result<Value::Array> elements_meant(const AttributeRule& rule, const Value::Array& elements);  // siblings.cpp
+/// Returns what was read from a text, in which an object that looks like a digest is an object like any other: nobody
+/// but the agent makes digests, and whoever writes the text would hide a change by one.
+Value without_digests_of_text(Value read);  // siblings.cpp
 
 namespace {
 
@@ -88,7 +92,7 @@ const Value* first_of_same(const AttributeRule& rule, const Value& value) {
 /// Returns true if a difference of such a member need not be a drift, so that elements are paired without it.
 bool is_left_out_of_pairing(const AttributeRule& rule) {
   return rule.computed || rule.write_only || !rule.generated_from.empty() || !rule.masked.empty() ||
-         !rule.hidden.empty() || rule.may_open() || rule.at_least || !rule.between.empty();
+         !rule.hidden.empty() || rule.may_open() || rule.at_least || !rule.between.empty() || rule.rule_by;
 }
 
 }  // namespace
@@ -105,7 +109,8 @@ std::string Forms::leaf(const AttributeRule& rule, const Value& value) const {
     if (text) return render(Value(types::last_part(types::fold_and_trim(rule, *text), rule.unit)));
   }
   if (coarse_ && rule.type == ValueType::version && rule.unit == "declared") return "0";
-  auto normal = normalise(rule, value);
+  const Value* meant = first_of_same(rule, value);
+  auto normal = normalise(rule, meant != nullptr ? *meant : value);
   if (normal) return *normal;
   if (rule.dialect > 1) return "{\"$raw\":" + types::structure(rule, value) + "}";  // with the rule's trim and fold
   static const AttributeRule kPlain;
@@ -128,7 +133,9 @@ std::string Forms::object(const Path& path, const Value& given) const {
     if (fold_names) {
       folded.emplace(types::lower(name), *std::move(form));
     } else {
-      out += (out.empty() ? "" : ",") + render(Value(name)) + ":" + *form;
+      // a value that is not of its type is {"$raw": …}; no object may look like that
+      const std::string shown = second && name == "$raw" ? "$$raw" : name;
+      out += (out.empty() ? "" : ",") + render(Value(shown)) + ":" + *form;
     }
   }
   for (const auto& [name, form] : folded) out += (out.empty() ? "" : ",") + render(Value(name)) + ":" + form;
@@ -158,8 +165,8 @@ std::optional<std::string> Forms::member_form(const Path& path, const Value& mem
   const Value* shown = effective(rule, &member, &owner);
   const Value* usual = default_of(rule, &owner);
   if (shown == nullptr || shown == usual) return std::nullopt;
-  const auto* read = variant(rule, &owner);
-  if (read != nullptr && read->is_volatile) return std::nullopt;
+  const auto* read = variant(path, rule, &owner);
+  if (read != nullptr && read->is_volatile) return "\"$volatile\"";  // as the other side may not be
   const auto meant = beside(path, rule, *shown, &owner);
   std::string form = of(path, meant ? *meant : *shown);  // once: twice a level would be 2^depth for a rule like `**`
   if (usual == nullptr) return form;
@@ -173,21 +180,23 @@ Result<std::optional<Value>> Forms::opened(const AttributeRule& rule, const Valu
   const auto* text = value.string();
   if (rule.inside && text != nullptr) {
     auto read = types::read_document(rule, *text);
-    if (read) return std::optional(*std::move(read));
+    if (read) return std::optional(without_digests_of_text(*std::move(read)));
     return read.error().code == Code::budget ? Result<std::optional<Value>>(fail(read.error())) : std::nullopt;
   }
-  if (const Value* meant = first_of_same(rule, value)) return std::optional(*meant);
-  std::optional<Value> out;
-  if (rule.split && text != nullptr) {
-    const bool quoted = rule.trim_quotes && text->size() > 1 && text->starts_with('"') && text->ends_with('"');
-    DRIFTD_TRY(Value::Array parts, split(quoted ? text->substr(1, text->size() - 2) : *text, *rule.split));
+  const Value* meant = first_of_same(rule, value);
+  const Value& given = meant != nullptr ? *meant : value;
+  std::optional<Value> out = meant != nullptr ? std::optional(*meant) : std::nullopt;
+  if (const auto* parts_of = given.string(); rule.split && parts_of != nullptr) {
+    const bool quoted = rule.trim_quotes && parts_of->size() > 1 && parts_of->front() == '"' && parts_of->back() == '"';
+    DRIFTD_TRY(Value::Array parts, split(quoted ? parts_of->substr(1, parts_of->size() - 2) : *parts_of, *rule.split));
     out = Value(std::move(parts));
-  } else if (rule.single && value.array() == nullptr) {
-    out = Value(Value::Array{value});
+  } else if (rule.single && given.array() == nullptr) {
+    out = Value(Value::Array{given});
   }
   const Value& shown = out ? *out : value;
-  const bool rewrites = shown.array() != nullptr && (!rule.expands.empty() || rule.covers);
-  return rewrites ? std::optional(Value(elements_meant(rule, *shown.array()))) : out;
+  if (shown.array() == nullptr || (rule.expands.empty() && !rule.covers)) return out;
+  DRIFTD_TRY(Value::Array elements, elements_meant(rule, *shown.array()));
+  return std::optional(Value(std::move(elements)));
 }
 
 std::string Forms::default_form(const AttributeRule& rule, const Path& path) const {
@@ -246,10 +255,14 @@ std::string Forms::of(const Path& path, const Value& value) const {
   return leaf(rule, rule.inside ? value : shown);  // a scalar in a text is read with its text
 }
 
-std::string Forms::coarse(const Path& list, std::size_t at, const Value& value) const {
+std::string Forms::element(const Path& list, std::size_t at, const Value& value) const {
   const Path path = list.child(at);
+  return has_own_form(path, value) ? of(path, value) : leaf(schema_.scalar_rule(list, path), value);
+}
+
+std::string Forms::coarse(const Path& list, std::size_t at, const Value& value) const {
   coarse_ = true;
-  std::string out = has_own_form(path, value) ? of(path, value) : leaf(schema_.scalar_rule(list, path), value);
+  std::string out = element(list, at, value);
   coarse_ = false;
   return out;
 }

@@ -23,6 +23,7 @@ class Forms {
   /// Returns the canonical text of a subtree: children by their own rules, without members that are volatile,
   /// empty or equal to their default. A value that is not of its rule's type is {"$raw": structure}.
   std::string of(const Path& path, const Value& value) const;
+  std::string element(const Path& list, std::size_t at, const Value& value) const;  ///< of one of a list
   /// Returns a coarser form, the same for all values that diff() may find equal: without members that the system adds,
   /// hides or never shows, references by their last part. Dialect 2 pairs elements by it.
   std::string coarse(const Path& list, std::size_t at, const Value& value) const;
@@ -42,10 +43,12 @@ class Forms {
                               const Value* owner) const;
   /// Returns the object with members that count as others (`into`) where they count; empty if it has none.
   std::optional<Value> gathered(const Path& path, const Value& object) const;
-  /// Does the same for all objects at and below `path`.
+  /// Adds members of an object to the one as which they count. Returns those that contradict one that is there.
+  Value merged(const Path& place, const Value& member, Value& target) const;
+  /// Does the same as gathered() for all objects at and below `path`.
   void gather(const Path& path, Value& value) const;
   /// Returns how another member says that the value is read; nullptr if it says nothing.
-  static const AttributeRule* variant(const AttributeRule& rule, const Value* owner);
+  const AttributeRule* variant(const Path& path, const AttributeRule& rule, const Value* owner) const;
   /// Returns what the value is read as: the parts of a text (`split`), a list of one (`single`), the content of a text
   /// (`inside`). Empty if it is read as it is. `budget` if reading it would cost too much.
   Result<std::optional<Value>> opened(const AttributeRule& rule, const Value& value) const;
@@ -116,6 +119,8 @@ class Forms {
  private:
   /// Returns the rule for a scalar element of a list whose rule is `rule`.
   const AttributeRule& scalar_rule(const Path& path, const AttributeRule& rule, const Path& element) const;
+  template <class T>
+  const T* by_member(const Path& path, const ByMember<T>& by, const Value* owner) const;
   std::string object(const Path& path, const Value& owner) const;
   /// Returns the form of one member of `owner`. Empty if it does not count: volatile, empty or its default.
   std::optional<std::string> member_form(const Path& path, const Value& member, const Value& owner) const;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a value means beside the other members of its object, and what the elements of a list mean beside each other.
 #include <algorithm>
+#include <map>
 
 #include "base/escape.hpp"
 #include "core/judge/normal_forms.hpp"
@@ -9,8 +10,20 @@
 
 namespace driftd::core {
 
-/// Returns the elements that the list stands for (`expands`), without those that another one covers (`covers`).
-Value::Array elements_meant(const AttributeRule& rule, const Value::Array& elements);
+Result<Value::Array> elements_meant(const AttributeRule& rule, const Value::Array& elements);
+
+Value without_digests_of_text(Value read) {
+  if (auto* object = read.object()) {
+    Value::Object out;
+    for (auto& [name, member] : *object)
+      out.emplace(name == "$hmac" ? "$hmac of a text" : name, without_digests_of_text(std::move(member)));
+    return Value(std::move(out));
+  }
+  if (auto* array = read.array()) {
+    for (auto& element : *array) element = without_digests_of_text(std::move(element));
+  }
+  return read;
+}
 
 namespace {
 
@@ -22,28 +35,73 @@ std::string text_of_member(const Value* owner, std::string_view name) {
   return member == nullptr ? "" : types::scalar_text(*member).value_or("");
 }
 
-/// Returns the value as another member says that it is read: in its normal form. One that cannot be read stays.
-std::optional<Value> read_as(const AttributeRule& rule, const Value& value) {
-  if (value.array() != nullptr && !rule.expands.empty()) {
-    AttributeRule plain = rule;
-    plain.expands.clear();
-    return read_as(plain, Value(elements_meant(rule, *value.array())));
-  }
-  if (const auto* elements = value.array(); elements != nullptr && rule.collection == Collection::none) {
-    Value::Array out;
-    for (const auto& element : *elements) out.push_back(read_as(rule, element).value_or(element));
-    return Value(std::move(out));
-  }
+/// Returns a value as another member says that it is read: its normal form, marked, so that it equals no value that is
+/// not of this type. A value that cannot be read stays.
+Value read_one(const AttributeRule& rule, const Value& value) {
   const auto normal = normalise(rule, value);
-  const auto out = normal ? parse(*normal) : Result<Value>(fail(Code::invalid, ""));
-  return out ? std::optional(*out) : std::nullopt;
+  return normal ? Value(Value::Object{{"$read", Value(*normal)}}) : value;
+}
+
+/// Returns a value or the elements of a list as another member says that they are read.
+Result<Value> read_as(const AttributeRule& rule, const Value& value) {
+  std::optional<Value::Array> parts;
+  if (value.array() != nullptr) parts = *value.array();
+  if (value.string() != nullptr && rule.split) {
+    DRIFTD_TRY(parts, split(*value.string(), *rule.split));
+  }
+  if (!parts) return read_one(rule, value);
+  if (!rule.expands.empty()) {
+    DRIFTD_TRY(parts, elements_meant(rule, *parts));
+  }
+  const AttributeRule element = element_rule(rule);
+  for (auto& one : *parts) one = read_one(element, one);
+  const bool set = rule.collection == Collection::set, unordered = set || rule.collection == Collection::multiset;
+  const auto by_text = [](const Value& a, const Value& b) { return render(a) < render(b); };
+  if (unordered) std::sort(parts->begin(), parts->end(), by_text);
+  if (set) parts->erase(std::unique(parts->begin(), parts->end()), parts->end());
+  return Value(*std::move(parts));
+}
+
+/// Returns the elements that no pattern among them matches. Of patterns that match each other, the first stays. `text`
+/// gives the text of an element; only texts are patterns, and are covered.
+template <class Text>
+Value::Array uncovered(Value::Array elements, const Text& text) {
+  std::vector<std::optional<std::string>> texts;
+  std::vector<std::pair<std::size_t, Glob>> patterns;
+  for (std::size_t i = 0; i < elements.size(); ++i) {
+    texts.push_back(text(elements[i]));
+    if (texts[i] && texts[i]->find('*') != std::string::npos) patterns.emplace_back(i, Glob::of_name(*texts[i]));
+  }
+  if (patterns.size() * elements.size() > kMaxCovered) return elements;
+  std::vector<bool> covered(elements.size());
+  for (std::size_t i = 0; i < elements.size(); ++i) {
+    covered[i] = texts[i] && std::any_of(patterns.begin(), patterns.end(), [&](const auto& one) {
+                   return one.first != i && !covered[one.first] && one.second.matches(*texts[i]);
+                 });
+  }
+  Value::Array out;
+  for (std::size_t i = 0; i < elements.size(); ++i) {
+    if (!covered[i]) out.push_back(std::move(elements[i]));
+  }
+  return out;
 }
 
 }  // namespace
 
-const AttributeRule* Forms::variant(const AttributeRule& rule, const Value* owner) {
-  if (!rule.rule_by) return nullptr;
-  const auto* found = find_value(*rule.rule_by, text_of_member(owner, rule.rule_by->of));
+template <class T>
+const T* Forms::by_member(const Path& path, const ByMember<T>& by, const Value* owner) const {
+  const std::string text = text_of_member(owner, by.of);
+  if (const T* found = find_value(by, text)) return found;
+  const AttributeRule& decides = schema_.rule(path.parent().child(by.of));
+  if (!decides.fold && decides.type != ValueType::enumeration) return nullptr;
+  for (const auto& [value, what] : by.values) {
+    if (types::lower(value) == types::lower(types::strip(text))) return &what;
+  }
+  return nullptr;
+}
+
+const AttributeRule* Forms::variant(const Path& path, const AttributeRule& rule, const Value* owner) const {
+  const auto* found = rule.rule_by ? by_member(path, *rule.rule_by, owner) : nullptr;
   return found == nullptr ? nullptr : found->get();
 }
 
@@ -59,12 +117,16 @@ const Value* Forms::default_of(const AttributeRule& rule, const Value* owner) co
 std::optional<Value> Forms::beside(const Path& path, const AttributeRule& rule, const Value& value,
                                    const Value* owner) const {
   if (owner == nullptr || as_digest(value)) return std::nullopt;
-  if (const auto* read = variant(rule, owner)) return read_as(*read, value);
+  if (const auto* read = variant(path, rule, owner)) {
+    auto out = read_as(*read, value);
+    return out ? std::optional(*std::move(out)) : std::nullopt;
+  }
   if (!rule.netmask_of.empty()) {
     const std::string mask = text_of_member(owner, rule.netmask_of);
     const auto* text = value.string();
     const bool bare = text != nullptr && text->find('/') == std::string::npos;
-    return bare && !mask.empty() ? std::optional(Value(*text + "/" + mask)) : std::nullopt;
+    const bool whole = bare && !mask.empty() && types::cidr(*text + "/" + mask, true);  // a host name has no netmask
+    return whole ? std::optional(Value(*text + "/" + mask)) : std::nullopt;
   }
   if (rule.may_hold.empty()) return std::nullopt;
   const auto read = opened(rule, value);
@@ -83,30 +145,39 @@ std::optional<Value> Forms::beside(const Path& path, const AttributeRule& rule, 
 
 std::optional<Value> Forms::gathered(const Path& path, const Value& object) const {
   if (!schema_.has_into() || object.object() == nullptr) return std::nullopt;
-  std::optional<Value> out;
+  Value out = object;
+  bool changed = false;
   for (const auto& [name, member] : *object.object()) {
     const std::string& into = schema_.rule(path.child(name)).into;
     if (into.empty() || into == name || as_digest(member)) continue;
-    const Value* there = object.find(into);
-    const bool disagree = there != nullptr && !there->is_null() && !there->object() && !(*there == member);
-    if (disagree && !member.is_null()) continue;  // two values of one thing: both are compared
-    if (!out) out = object;
-    out->object()->erase(name);
-    if (member.is_null()) continue;
-    Value& target = out->object()->try_emplace(into).first->second;
-    const Path place = path.child(into);
-    const auto* members = member.object();
-    if (members == nullptr || (!target.is_null() && target.object() == nullptr)) {
-      target = member;
-      continue;
-    }
-    if (target.is_null()) target = Value(Value::Object{});
-    for (const auto& [key, one] : *members) {
-      const bool encodes = one.string() != nullptr && schema_.rule(place.child(key)).encoding == Encoding::base64;
-      target.object()->insert_or_assign(key, encodes ? Value(base64(*one.string())) : one);
-    }
+    const Value* there = out.find(into);
+    const bool free = there == nullptr || there->is_null();
+    // two values of one thing: both stay and are compared, or the one that counts could be hidden behind the other
+    const bool merges = !free && member.object() != nullptr && there->object() != nullptr && !as_digest(*there);
+    if (!free && !merges && !member.is_null() && !(*there == member)) continue;
+    changed = true;
+    out.object()->erase(name);
+    if (member.is_null() || (!free && !merges)) continue;
+    const Value left = merged(path.child(into), member, (*out.object())[into]);
+    if (left.object() != nullptr && !left.object()->empty()) (*out.object())[name] = left;
   }
-  return out;
+  return changed ? std::optional(std::move(out)) : std::nullopt;
+}
+
+Value Forms::merged(const Path& place, const Value& member, Value& target) const {
+  if (member.object() == nullptr) {
+    target = member;
+    return {};
+  }
+  Value::Object left;
+  if (target.is_null()) target = Value(Value::Object{});
+  for (const auto& [key, one] : *member.object()) {
+    const bool encodes = one.string() != nullptr && schema_.rule(place.child(key)).encoding == Encoding::base64;
+    Value made = encodes ? Value(base64(*one.string())) : one;
+    const auto [at, is_new] = target.object()->try_emplace(key, made);
+    if (!is_new && !(at->second == made)) left.emplace(key, one);
+  }
+  return Value(std::move(left));
 }
 
 void Forms::gather(const Path& path, Value& value) const {
@@ -120,35 +191,23 @@ void Forms::gather(const Path& path, Value& value) const {
   }
 }
 
-Value::Array elements_meant(const AttributeRule& rule, const Value::Array& elements) {
+Result<Value::Array> elements_meant(const AttributeRule& rule, const Value::Array& elements) {
   const auto text = [&](const Value& one) {
-    const auto read = types::scalar_text(one);
-    return read ? types::fold_and_trim(rule, *read) : std::string();
+    return one.string() == nullptr ? std::nullopt : std::optional(types::fold_and_trim(rule, *one.string()));
   };
+  std::map<std::string, const std::vector<std::string>*> meanings;
+  for (const auto& [word, meaning] : rule.expands) meanings.emplace(types::fold_and_trim(rule, word), &meaning);
   Value::Array out;
   for (const auto& element : elements) {
-    const auto many = std::find_if(rule.expands.begin(), rule.expands.end(), [&](const auto& one) {
-      return types::fold_and_trim(rule, one.first) == text(element) && element.string() != nullptr;
-    });
-    if (many == rule.expands.end()) out.push_back(element);
-    if (many == rule.expands.end()) continue;
-    for (const auto& one : many->second) out.emplace_back(one);
+    const auto own = text(element);
+    const auto found = own ? meanings.find(*own) : meanings.end();
+    if (found == meanings.end()) out.push_back(element);
+    if (found == meanings.end()) continue;
+    for (const auto& one : *found->second) out.emplace_back(one);
+    if (out.size() > types::kMaxElements)
+      return types::too_large("more than " + std::to_string(types::kMaxElements) + " elements");
   }
-  if (!rule.covers) return out;
-  std::vector<std::pair<std::size_t, Glob>> patterns;
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    if (text(out[i]).find('*') != std::string::npos) patterns.emplace_back(i, Glob::of_name(text(out[i])));
-  }
-  if (patterns.size() * out.size() > kMaxCovered) return out;
-  Value::Array left;
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    const std::string own = text(out[i]);
-    const bool covered = std::any_of(patterns.begin(), patterns.end(), [&](const auto& one) {
-      return one.first != i && one.second.matches(own) && text(out[one.first]) != own;
-    });
-    if (!covered) left.push_back(out[i]);
-  }
-  return left;
+  return rule.covers ? uncovered(std::move(out), text) : out;
 }
 
 }  // namespace driftd::core

@@ -17,8 +17,9 @@ void add_unread(const JudgeContext& context, const ResourceId& id, const Observa
   for (const auto& each : unknown) named.insert(each.path);
   for (const auto& unread : seen.unread) {
     const bool not_offered = unread.code == Code::unsupported && unread.path != "**";
-    if (not_offered || named.contains(unread.path)) continue;
-    const Path path = attribute_path(without_double_star(unread.path));
+    const std::string plain = without_double_star(unread.path);
+    if (not_offered || named.contains(unread.path) || named.contains(plain)) continue;
+    const Path path = attribute_path(plain);
     if (context.schema->rule(path).is_volatile) continue;
     if (find_ignore(*context.rules, id, path, context.schema->cls(path)) != nullptr) continue;
     unknown.push_back({unread.path, unread.reason.empty() ? "unreadable" : unread.reason});

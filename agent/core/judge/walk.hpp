@@ -55,6 +55,7 @@ class Walk {
   /// Dialect 2: values whose normal forms differ may still be equal. The parts of a text or list are compared one by
   /// one; if they are equal but for what is filled in, the whole value is filled in, else it is one change.
   void compare_closely(const Path& path, const AttributeRule& rule, const Sides& sides);
+  void compare_opened(const Path& path, const AttributeRule& rule, const Sides& sides);
 
   /// Compares two objects or elements apart. Returns what is unknown and filled in; empty if anything differs.
   template <class Compare>
@@ -68,14 +69,12 @@ class Walk {
     Difference inner = std::exchange(out_, std::move(outer));
     return inner.changes.empty() ? std::optional(std::move(inner)) : std::nullopt;
   }
-  /// Returns true if both are references, and known as names of one thing.
-  bool is_known(const AttributeRule& rule, const Value& before, const Value& after) const;
   std::optional<Difference> quietly(const Path& path, const Sides& sides);
 
   std::optional<Difference> same_element(const Path& list, const Value& left, const Value& right, std::size_t at);
 
-  /// Pairs the elements of two lists. Returns what is unknown and filled in inside the pairs; empty if the lists
-  /// differ.
+  /// Pairs the elements of two lists, first those with the same normal form. Returns what is unknown and filled in
+  /// inside the pairs; empty if the lists differ.
   std::optional<Difference> match(const Path& path, const AttributeRule& rule, const Value::Array& left,
                                   const Value::Array& right);
 

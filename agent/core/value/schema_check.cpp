@@ -9,6 +9,9 @@
 namespace driftd::core {
 namespace {
 
+constexpr std::size_t kMaxNames = 32;   ///< of may_hold, groups of same
+constexpr std::size_t kMaxWords = 500;  ///< of expands
+
 /// Returns what a unit of this type may be. Empty if the type reads no unit.
 std::string_view units_of(ValueType type) {
   switch (type) {
@@ -71,6 +74,15 @@ std::string fault_of_siblings(const AttributeRule& rule) {
     return "between: only types int, decimal, bytes and duration can be between bounds";
   if (!rule.refers.empty() && rule.type != ValueType::reference) return "refers: only type reference reads it";
   if (rule.closed && rule.open) return "closed: only one of open and closed";
+  if ((rule.at_least || !rule.between.empty()) && (!rule.or_types.empty() || rule.collection != Collection::none))
+    return "at_least, between: one type and no collection has an order";
+  if (!rule.into.empty() && rule.into.find_first_of(".[*\"") != std::string::npos)
+    return "into: expected the name of one member of the same object";
+  if (!rule.into.empty() && (rule.sensitive || rule.write_only || rule.cls))
+    return "into: what is sensitive, and the class, are said of the member as which it counts";
+  if (rule.may_hold.size() > kMaxNames || rule.same.size() > kMaxNames || rule.expands.size() > kMaxWords)
+    return "may_hold, same, expands: more than " + std::to_string(kMaxNames) +
+           " (expands: " + std::to_string(kMaxWords) + ")";
   if (rule.at_least && !rule.between.empty()) return "between: only one of at_least and between";
   if (!rule.may_hold.empty() && rule.collection != Collection::set)
     return R"(may_hold: only "collection": "set" reads it)";
@@ -82,6 +94,12 @@ std::string fault_of_siblings(const AttributeRule& rule) {
   if (secret && (rule.rule_by || !rule.may_hold.empty() || !rule.same.empty()))
     return "sensitive: only a digest is kept of a secret, so it cannot be read beside other members or as the same";
   const auto only_stars = [](const std::string& text) { return text.find_first_not_of('*') == std::string::npos; };
+  const auto two_stars = [](const std::string& text) {
+    return std::count(text.begin(), text.end(), '*') > 1 && text.find("\\*") == std::string::npos;
+  };
+  if (std::any_of(rule.prefixes.begin(), rule.prefixes.end(), two_stars) ||
+      std::any_of(rule.suffixes.begin(), rule.suffixes.end(), two_stars))
+    return "prefixes, suffixes: a pattern has at most one *";
   if (std::any_of(rule.prefixes.begin(), rule.prefixes.end(), only_stars) ||
       std::any_of(rule.suffixes.begin(), rule.suffixes.end(), only_stars))
     return "prefixes, suffixes: a pattern of nothing but * would take the whole text";
@@ -130,20 +148,45 @@ std::string fault_of(const AttributeRule& rule) {
   return {};
 }
 
+/// Returns true if a member may say that the value is a text with parts.
+bool reads_text_by_member(const AttributeRule& rule) {
+  return rule.rule_by && std::any_of(rule.rule_by->values.begin(), rule.rule_by->values.end(), [](const auto& one) {
+           const AttributeRule& variant = *one.second;
+           return is_document(variant.type) || variant.type == ValueType::properties || variant.split;
+         });
+}
+
+/// Returns what is wrong with the place as which a member counts.
+std::string fault_of_into(const AttributeRule& rule, const KindSchema& schema) {
+  const std::string& text = rule.path.text();
+  const auto dot = text.rfind('.');
+  const std::string name = text.substr(dot == std::string::npos ? 0 : dot + 1);
+  if (name.find('*') != std::string::npos) return "into: each member that counts as another one needs a name";
+  const std::string target = (dot == std::string::npos ? "" : text.substr(0, dot + 1)) + rule.into;
+  if (target == text) return "into: a member cannot count as itself";
+  const bool chain = std::any_of(schema.rules().begin(), schema.rules().end(), [&](const AttributeRule& other) {
+    return other.path.text() == target && !other.into.empty();
+  });
+  return chain ? "into: " + target + " counts as another member, too" : "";
+}
+
 /// Returns what is wrong with a rule beside the others of the document.
 std::string fault_beside(const AttributeRule& rule, const KindSchema& schema) {
   const auto& rules = schema.rules();
   const std::string& text = rule.path.text();
+  if (const std::string fault = rule.into.empty() ? "" : fault_of_into(rule, schema); !fault.empty()) return fault;
   for (const auto& other : rules) {
     const bool secret = rule.sensitive || rule.write_only;
-    const bool reads = other.inside || other.fold_names || other.split.has_value();
+    const bool reads = other.inside || other.fold_names || other.split.has_value() || reads_text_by_member(other);
     if (reads && (secret || (other.inside && rule.cls)) && rule.path.may_lie_below(other.path))
       return "*: this rule may cover a part of \"" + other.path.text() +
              "\", which is read as a whole; a part of it has no class and is not sensitive by itself: mark all of it";
     if (!lies_below(text, other.path.text())) continue;
     const std::string outer = "\"" + other.path.text() + "\"";
     if (other.is_volatile && !rule.is_volatile) return "*: this rule is never used: " + outer + " above it is volatile";
-    if (is_document(other.type) && !other.inside)
+    if (!other.into.empty())
+      return "*: this rule is never used: " + outer + " counts as " + other.into + "; write it for that member";
+    if ((is_document(other.type) || other.type == ValueType::properties) && !other.inside)
       return "*: this rule is never used: " + outer + R"( is a text; add "inside": true to it)";
   }
   if (rule.basis.empty()) return {};

@@ -79,27 +79,24 @@ std::optional<std::string> literal_star(std::string_view pattern) {
   return std::string(pattern.substr(0, at)) + "*" + std::string(pattern.substr(at + 2));
 }
 
-/// Returns how many bytes at the end of the text the pattern matches, 0 if it does not.
+/// Returns how many bytes at the end of the text the pattern, which has at most one star, matches; 0 if it does not.
 std::size_t matching_end(std::string_view text, std::string_view pattern) {
   if (const auto star = literal_star(pattern)) return text.ends_with(*star) ? star->size() : 0;
-  const auto literal = pattern.substr(0, pattern.find('*'));
-  const Glob glob = Glob::of_name(pattern);
-  for (auto at = text.rfind(literal); at != std::string_view::npos;
-       at = at == 0 ? std::string_view::npos : text.rfind(literal, at - 1)) {
-    if (glob.matches(text.substr(at))) return text.size() - at;
-  }
-  return 0;
+  const auto star = pattern.find('*');
+  if (star == std::string_view::npos) return text.ends_with(pattern) ? pattern.size() : 0;
+  const auto end = pattern.substr(star + 1);
+  if (!text.ends_with(end)) return 0;
+  const auto at = text.substr(0, text.size() - end.size()).rfind(pattern.substr(0, star));
+  return at == std::string_view::npos ? 0 : text.size() - at;
 }
 std::size_t matching_begin(std::string_view text, std::string_view pattern) {
-  if (const auto text_of_star = literal_star(pattern))
-    return text.starts_with(*text_of_star) ? text_of_star->size() : 0;
-  const auto star = pattern.rfind('*');
-  const auto literal = star == std::string_view::npos ? pattern : pattern.substr(star + 1);
-  const Glob glob = Glob::of_name(pattern);
-  for (auto at = text.find(literal); at != std::string_view::npos; at = text.find(literal, at + 1)) {
-    if (glob.matches(text.substr(0, at + literal.size()))) return at + literal.size();
-  }
-  return 0;
+  if (const auto star = literal_star(pattern)) return text.starts_with(*star) ? star->size() : 0;
+  const auto star = pattern.find('*');
+  if (star == std::string_view::npos) return text.starts_with(pattern) ? pattern.size() : 0;
+  const auto begin = pattern.substr(0, star), end = pattern.substr(star + 1);
+  if (!text.starts_with(begin)) return 0;
+  const auto at = text.find(end, begin.size());
+  return at == std::string_view::npos ? 0 : at + end.size();
 }
 
 }  // namespace
@@ -285,12 +282,16 @@ Result<std::string> read_as(ValueType type, const AttributeRule& rule, const Val
 Result<std::string> scalar(const AttributeRule& rule, const Value& value) {
   DRIFTD_TRY(const std::string raw, scalar_text(value));
   const std::string text = fold_and_trim(rule, raw);
-  auto out = read_as(rule.type, rule, value, text);
-  for (const auto type : rule.or_types) {
-    if (out || out.error().code == Code::budget) break;
-    out = read_as(type, rule, value, text);
+  if (rule.or_types.empty()) return read_as(rule.type, rule, value, text);
+  std::vector<ValueType> types = rule.or_types;
+  types.insert(types.begin(), rule.type);
+  for (const auto type : types) {
+    const auto read = read_as(type, rule, value, text);
+    // with its type, because 1 second and 1000000000 are the same text
+    if (read) return "[" + render(Value(std::string(name_of(type)))) + "," + *read + "]";
+    if (read.error().code == Code::budget) return read;
   }
-  return out;
+  return type_mismatch("one of its types", text);
 }
 
 }  // namespace types
