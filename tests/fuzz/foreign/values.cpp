@@ -19,6 +19,12 @@ core::AttributeRule rule(ValueType type, std::string unit = "") {
   return out;
 }
 
+core::AttributeRule second(ValueType type) {
+  core::AttributeRule out = rule(type);
+  out.dialect = 2;
+  return out;
+}
+
 /// A normal form is JSON and says twice the same.
 void normal(const core::AttributeRule& of, std::string_view text) {
   const core::Value value{std::string(text)};
@@ -78,6 +84,41 @@ void quantity(std::string_view text) {
     normal(rule(ValueType::bytes, unit), text);
   for (const auto* unit : {"", "ms", "postgres:ms", "postgres:min:real", "iso8601", "redis:s"})
     normal(rule(ValueType::duration, unit), text);
+}
+
+void hcl(std::string_view text) {
+  if (is_text(text)) normal(second(ValueType::hcl), text);
+}
+
+void sql(std::string_view text) {
+  if (!is_text(text)) return;
+  normal(second(ValueType::sql), text);
+  normal(second(ValueType::identifier), text);
+}
+
+/// The other types of dialect 2, and what is done to a text before it is read.
+void words(std::string_view text) {
+  if (!is_text(text)) return;
+  constexpr std::array kTypes = {ValueType::txt,  ValueType::image, ValueType::xml,    ValueType::ini, ValueType::cron,
+                                 ValueType::rate, ValueType::mode,  ValueType::base64, ValueType::host};
+  for (const auto type : kTypes) normal(second(type), text);
+  for (const auto* unit : {"arn", "path", "azure", "name", "domain", "image"}) {
+    auto one = second(ValueType::reference);
+    one.unit = unit;
+    normal(one, text);
+  }
+  for (const auto encoding : {core::Encoding::base64, core::Encoding::gzip_base64, core::Encoding::percent}) {
+    auto one = second(ValueType::string);
+    one.encoding = encoding;
+    one.unicode = core::UnicodeForm::nfkc;
+    one.trim_quotes = one.trim_runs = true;
+    one.prefixes = {"a*b", "x"};
+    one.suffixes = {"a*b", "\\*"};
+    normal(one, text);
+    one.split = "";
+    one.collection = core::Collection::set;
+    normal(one, text);
+  }
 }
 
 }  // namespace driftd::fuzz

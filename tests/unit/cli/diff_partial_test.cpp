@@ -37,6 +37,22 @@ TEST(Diff, NamesWhatAPartialComparisonDoesNotLookAt) {
   EXPECT_THAT(driftd({"-o", "json", "diff", live, live}).out, Not(HasSubstr("not_compared")));
 }
 
+TEST(Diff, DoesNotShowASecretThatIsExpectedInAnObjectForAListOfOne) {
+  const TempDir folder;
+  const auto schema = folder.write("s.json", R"({"schema":"driftd-schema/1","kind":"k","dialect":2,"attributes":{
+      "p":{"single":true,"collection":"set"},"p[*].s":{"sensitive":true}}})");
+  const auto where = folder.write("w.json", R"({"p":{"s":"hunter2","a":1}})");
+  const auto other = folder.write("o.json", R"({"p":[{"s":"x","a":1}]})");
+  const auto same = folder.write("l.json", R"({"p":[{"s":"hunter2","a":1}]})");
+  for (const char* format : {"table", "json"}) {
+    const CommandResult outcome =
+        driftd({"-o", format, "diff", "--show", "**", "--explain", "--schema", schema, "--partial", where, other});
+    EXPECT_EQ(outcome.code, kFinding) << outcome.out;
+    EXPECT_THAT(outcome.out + outcome.err, Not(HasSubstr("hunter2")));
+  }
+  EXPECT_EQ(driftd({"diff", "--schema", schema, "--partial", where, same}).code, kOk);
+}
+
 constexpr const char* kLive = R"({"id":"i","deep":{"x":1,"y":2},"lst":[{"n":1,"v":2}],"none":null})";
 
 struct Expected {
