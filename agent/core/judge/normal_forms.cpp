@@ -111,7 +111,8 @@ std::string Forms::leaf(const AttributeRule& rule, const Value& value) const {
   if (coarse_ && rule.type == ValueType::version && rule.unit == "declared") return "0";
   const Value* meant = first_of_same(rule, value);
   auto normal = normalise(rule, meant != nullptr ? *meant : value);
-  if (normal) return *normal;
+  const bool looks_raw = normal && rule.dialect > 1 && normal->starts_with("{\"$raw\":");
+  if (normal) return looks_raw ? "{\"$" + normal->substr(2) : *normal;
   if (rule.dialect > 1) return "{\"$raw\":" + types::structure(rule, value) + "}";  // with the rule's trim and fold
   static const AttributeRule kPlain;
   return "{\"$raw\":" + normalise(kPlain, value).value_or(render(value)) + "}";

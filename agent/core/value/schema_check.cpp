@@ -170,6 +170,22 @@ std::string fault_of_into(const AttributeRule& rule, const KindSchema& schema) {
   return chain ? "into: " + target + " counts as another member, too" : "";
 }
 
+/// Returns what is wrong with the members whose values a set may hold. One that may change without a drift would let
+/// the set change without one.
+std::string fault_of_held(const AttributeRule& rule, const KindSchema& schema) {
+  const std::string& text = rule.path.text();
+  const auto dot = text.rfind('.');
+  for (const auto& name : rule.may_hold) {
+    const std::string held = (dot == std::string::npos ? "" : text.substr(0, dot + 1)) + name;
+    if (held == text) return "may_hold: a set cannot hold itself";
+    for (const auto& other : schema.rules()) {
+      const bool moves = other.is_volatile || other.computed || other.at_least || !other.between.empty();
+      if (other.path.text() == held && moves) return "may_hold: " + held + " may change without a drift";
+    }
+  }
+  return {};
+}
+
 /// Returns what is wrong with a rule beside the others of the document.
 std::string fault_beside(const AttributeRule& rule, const KindSchema& schema) {
   const auto& rules = schema.rules();
@@ -189,6 +205,7 @@ std::string fault_beside(const AttributeRule& rule, const KindSchema& schema) {
     if ((is_document(other.type) || other.type == ValueType::properties) && !other.inside)
       return "*: this rule is never used: " + outer + R"( is a text; add "inside": true to it)";
   }
+  if (const std::string fault = fault_of_held(rule, schema); !fault.empty()) return fault;
   if (rule.basis.empty()) return {};
   const auto basis = Path::parse(rule.basis);
   const bool known = basis && std::any_of(rules.begin(), rules.end(), [&](const AttributeRule& other) {
