@@ -179,7 +179,7 @@ std::string fault_of_held(const AttributeRule& rule, const KindSchema& schema) {
     const std::string held = (dot == std::string::npos ? "" : text.substr(0, dot + 1)) + name;
     if (held == text) return "may_hold: a set cannot hold itself";
     for (const auto& other : schema.rules()) {
-      const bool moves = other.is_volatile || other.computed || other.at_least || !other.between.empty();
+      const bool moves = other.is_volatile || other.at_least || !other.between.empty();
       if (other.path.text() == held && moves) return "may_hold: " + held + " may change without a drift";
     }
   }
