@@ -8,6 +8,7 @@ namespace driftd::core::types {
 namespace {
 
 constexpr std::size_t kMaxTokens = 5'000;
+constexpr std::size_t kMaxOperator = 63;  ///< characters, as of any name
 
 bool is_sql_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_sql_word(char c) {
@@ -76,7 +77,7 @@ class Tokens {
   /// operator, `*-` is two.
   std::size_t operator_size() const {
     std::size_t size = 0;
-    while (size < rest_.size() && kSqlOperators.find(rest_[size]) != std::string_view::npos &&
+    while (size < std::min(rest_.size(), kMaxOperator) && kSqlOperators.find(rest_[size]) != std::string_view::npos &&
            !rest_.substr(size).starts_with("--") && !rest_.substr(size).starts_with("/*"))
       ++size;
     const bool may_end_in_sign = rest_.substr(0, size).find_first_of("~!@#%^&|`?") != std::string_view::npos;

@@ -246,6 +246,8 @@ class HclReader {
       skip(in_brackets);
       if (at_ == text_.size() || std::string_view("\n,]}").find(here()) != std::string_view::npos) return out;
     }
+    read_twice_ += at_ - begin;
+    if (read_twice_ > kMaxTree) return too_large("expressions that nest too deep");
     at_ = begin;
     return written(in_brackets);
   }
@@ -368,8 +370,9 @@ class HclReader {
 
   std::string_view text_;
   std::size_t at_ = 0, nodes_ = 0;
-  std::size_t wrong_at_ = 0;  ///< of the last error
-  int nested_ = 0;            ///< texts inside of templates
+  std::size_t wrong_at_ = 0;    ///< of the last error
+  std::size_t read_twice_ = 0;  ///< bytes that looked like a literal and were none
+  int nested_ = 0;              ///< texts inside of templates
 };
 
 }  // namespace

@@ -57,7 +57,7 @@ std::string_view registry_of(std::string_view name) {
 
 Result<std::string> txt(std::string_view text) {
   std::string_view rest = strip(text);
-  if (!rest.starts_with('"')) return render(Value(std::string(rest)));
+  if (!rest.starts_with('"')) return form_of_bytes(std::string(rest));
   std::string out;
   while (!rest.empty()) {
     if (rest.front() != '"') return type_mismatch("strings in quotes", text);

@@ -112,7 +112,8 @@ class Expression {
       auto high = low && take("and") ? climb(6, depth + 1) : std::nullopt;
       if (high) out = node("between", std::move(left), std::move(*low), std::move(*high));
     }
-    return out && negated ? negation(std::move(*out)) : out;
+    if (out && negated) out = negation(std::move(*out));
+    return out;
   }
 
   /// `x IS NOT NULL` is not `NOT x IS NULL`: both are false for a row of which only a part is null.
@@ -122,7 +123,8 @@ class Expression {
       if (!take(word)) continue;
       const bool null = word == std::string_view("null");
       SqlNode out = node(negated && null ? "is not" : "is", std::move(left), leaf(Kind::constant, word));
-      return negated && !null ? negation(std::move(out)) : out;
+      if (negated && !null) out = negation(std::move(out));
+      return out;
     }
     return std::nullopt;
   }
@@ -136,7 +138,8 @@ class Expression {
     if (!array || !take(")")) return std::nullopt;
     if (array->kind == Kind::array && all == negated) {
       SqlNode out = in_list(std::move(left), std::move(array->parts));
-      return negated ? negation(std::move(out)) : out;
+      if (negated) out = negation(std::move(out));
+      return out;
     }
     return node(std::string(all ? "all" : "any") + (negated ? "<>" : "="), std::move(left), std::move(*array));
   }

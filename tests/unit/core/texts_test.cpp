@@ -2,6 +2,7 @@
 // Texts that only look the same, texts that a server prints in another form, and texts that cost a lot to read.
 #include <gtest/gtest.h>
 #include <chrono>
+#include <random>
 
 #include "core/judge/diff.hpp"
 #include "core/value/schema.hpp"
@@ -149,6 +150,13 @@ TEST(Sql, ATextThatRepeatsItselfIsReadInTime) {
   EXPECT_LT(seconds(kSql, name + name + repeated("+" + name, 2'400), repeated(name + "+", 2'400) + "1"), 2);
 }
 
+TEST(Sql, ALongRunOfOperatorsOrTestsIsReadInTime) {
+  EXPECT_LT(seconds(kSql, "a" + repeated(" is null", 2'400), "b" + repeated(" is not true", 1'600)), 1);
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_EQ(verdict(kSql, repeated("+", 900'000), "a"), "unknown");
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(2));
+}
+
 TEST(Hcl, AnExpressionIsNoObjectAndATemplateNoText) {
   expect_both_ways(kHcl,
                    {{"a = f(1)", R"x(a = {"$expression" = "f(1)"})x"},
@@ -194,6 +202,13 @@ TEST(Hcl, AMegabyteIsReadInTime) {
   EXPECT_LT(seconds(kHcl, calls, "a = [" + repeated("<<E\n", 200'000)), 2);
 }
 
+TEST(Hcl, ANestedTextThatIsReadAgainAndAgainIsUnknown) {
+  const std::string text = "a = " + repeated("[", 60) + "<<E\n" + repeated("x\n", 500'000) + "E\n,\n}";
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_EQ(verdict(kHcl, text, "a = 1"), "unknown");
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(2));
+}
+
 TEST(Reference, OnlyAnImageFamilyIsContinued) {
   const std::string image = R"("type":"reference","unit":"image")";
   const std::string exact = "projects/p/global/images/", family = exact + "family/";
@@ -231,6 +246,35 @@ TEST(Version, AWildcardFollowsNumbersOfTheExpectedSide) {
   for (const auto& [before, after] :
        std::vector<Pair>{{"3.x", "3.7.2"}, {"3.7.*", "3.7.2"}, {"3.X.x", "3.7.2"}, {"1.2", "1.2.3"}, {"3.x", "3.x"}})
     EXPECT_EQ(verdict(version, before, after), "equal") << before << " " << after;
+}
+
+TEST(TextsProperty, AnyRowOfWordsIsReadOrRefusedAndEqualsItself) {
+  const std::vector<std::string> words = {
+      "a",     "b.c",      "\"user\"", "'x'",  "1",    ".5",   "1e-5",  "(",       ")",        "[",      "]",
+      ",",     "and",      "or",       "not",  "is",   "null", "true",  "between", "in",       "any",    "all",
+      "array", "row",      "case",     "when", "then", "else", "end",   "::",      "int",      "text[]", "varchar(3)",
+      "date",  "interval", "=",        "<>",   "<=",   ">=",   "-",     "#-",      "*",        "/*",     "*/",
+      "--",    "\r",       "\n",       "{",    "}",    "${",   "$${",   "\\u0024", "\\",       "\"",     "<<E",
+      "\nE\n", "#",        "//",       "@",    ".",    "x",    "\\200", "ü",       "sha256:ab"};
+  std::mt19937 random(7);
+  for (int i = 0; i < 20'000; ++i) {
+    std::string text;
+    for (auto n = 1 + random() % 12; n > 0; --n) text += words[random() % words.size()] + (random() % 3 ? " " : "");
+    for (const auto type : {ValueType::sql, ValueType::hcl, ValueType::txt, ValueType::image, ValueType::identifier}) {
+      AttributeRule rule;
+      rule.type = type;
+      const auto once = normalise(rule, Value(text));
+      ASSERT_EQ(once.has_value(), normalise(rule, Value(text)).has_value()) << text;
+      ASSERT_TRUE(!once || parse(*once)) << text << "\n" << *once;
+    }
+    for (const auto* unit : {"image", "domain", "declared"}) {
+      AttributeRule rule;
+      rule.dialect = 2;
+      rule.type = std::string_view(unit) == "declared" ? ValueType::version : ValueType::reference;
+      rule.unit = unit;
+      (void)equivalent(rule, Value(text), Value(text + "-x"));
+    }
+  }
 }
 
 TEST(Txt, EscapesAreBytes) {
