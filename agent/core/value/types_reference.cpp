@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // References to one thing in several forms, and versions of several depths: equality that is no normal form.
 #include <algorithm>
+#include <optional>
 
 #include "core/value/types.hpp"
 
@@ -71,49 +72,94 @@ bool is_tail(const Form& longer, const Form& shorter) {
   return begin == 0 || longer.separators.find(longer.text[begin - 1]) != std::string_view::npos;
 }
 
-/// `debian-cloud/debian-12` is a family, `projects/debian-cloud/global/images/debian-12-bookworm-v20260210` one of its
-/// images: the same project, and a name that begins with the family's.
-bool is_image_of(const Form& image, const Form& family) {
-  const auto parts = [](std::string_view text) {
-    const auto slash = text.rfind('/');
-    const auto folder = text.substr(0, slash == std::string_view::npos ? 0 : slash);
-    return std::pair(folder, text.substr(slash == std::string_view::npos ? 0 : slash + 1));
+/// How an image of Google Cloud is named: `projects/p/global/images/x` is one image, with `family/` before its name the
+/// newest one of a family, and `p/x` and `x` may be either.
+struct ImageName {
+  enum class Kind { image, family, either } kind = Kind::either;
+  std::string_view project, name;  ///< project: empty if it is not named
+};
+
+std::optional<ImageName> image_name(std::string_view text) {
+  if (text.starts_with("compute/projects/")) text.remove_prefix(8);
+  ImageName out;
+  const auto last = text.rfind('/');
+  out.name = text.substr(last == std::string_view::npos ? 0 : last + 1);
+  std::string_view folder = text.substr(0, last == std::string_view::npos ? 0 : last);
+  if (out.name.empty()) return std::nullopt;
+  const auto take_end = [&](std::string_view end) {
+    const bool whole = folder == end || (folder.ends_with(end) && folder[folder.size() - end.size() - 1] == '/');
+    if (whole) folder.remove_suffix(std::min(folder.size(), end.size() + 1));
+    return whole;
   };
-  const auto project = [](std::string_view folder) {
-    if (folder.ends_with("/global/images/family")) folder.remove_suffix(21);
-    if (folder.ends_with("/global/images")) folder.remove_suffix(14);
-    return folder.substr(folder.rfind('/') == std::string_view::npos ? 0 : folder.rfind('/') + 1);
-  };
-  const auto [folder, name] = parts(image.text);
-  const auto [of, begin] = parts(family.text);
-  if (!name.starts_with(begin) || begin.empty()) return false;
-  const bool whole = name.size() == begin.size() || name[begin.size()] == '-';
-  return whole && (of.empty() || of == "family" || of == "global/images/family" || project(of) == project(folder));
+  if (folder == "family" || take_end("global/images/family")) {
+    out.kind = ImageName::Kind::family;
+    if (folder == "family") folder = {};
+  } else if (take_end("global/images")) {
+    out.kind = ImageName::Kind::image;
+  }
+  const bool prefixed = folder.starts_with("projects/");
+  if (prefixed) folder.remove_prefix(9);
+  const bool needed = out.kind != ImageName::Kind::either && !folder.empty();  // `p/global/images/x` is no name
+  if (prefixed != needed || folder.find('/') != std::string_view::npos) return std::nullopt;
+  out.project = folder;
+  return out;
 }
 
-/// `www` and `www.example.com`: one is the first labels of the other.
-bool is_head(const Form& longer, const Form& shorter) {
-  return !shorter.text.empty() && longer.text.starts_with(shorter.text) &&
-         (longer.text.size() == shorter.text.size() || longer.text[shorter.text.size()] == '.');
+/// A family is continued by its images: `debian-cloud/debian-12` by
+/// `projects/debian-cloud/global/images/debian-12-bookworm-v20260210`.
+bool is_same_image(std::string_view a, std::string_view b) {
+  using Kind = ImageName::Kind;
+  auto one = image_name(a), other = image_name(b);
+  if (!one || !other) return a == b;
+  if (one->kind == Kind::image) std::swap(one, other);
+  if (!one->project.empty() && !other->project.empty() && one->project != other->project) return false;
+  const bool one_family = one->kind == Kind::family && other->kind == Kind::image;
+  if (one->name == other->name) return !one_family;
+  return one->kind != Kind::image && other->kind == Kind::image && other->name.starts_with(one->name) &&
+         other->name[one->name.size()] == '-';
+}
+
+/// `www` is a name relative to a zone, such as `www.example.com`. Of two longer names none is relative.
+bool is_relative_of(const Form& longer, const Form& label) {
+  return !label.text.empty() && label.text.find_first_of(".@") == std::string::npos &&
+         longer.text.starts_with(label.text + ".");
 }
 
 bool is_same(const std::string& unit, const Form& a, const Form& b) {
-  if (unit == "image") return is_image_of(a, b) || is_image_of(b, a);
-  if (unit == "domain") return is_head(a, b) || is_head(b, a);
+  if (unit == "image") return is_same_image(a.text, b.text);
+  if (unit == "domain") return a.text == b.text || is_relative_of(a, b) || is_relative_of(b, a);
   return is_tail(a, b) || is_tail(b, a);
 }
 
-/// `1.2`, `1.2.7` and `1.x`: equal as far as both go. Normal forms without their quotes.
-bool same_as_far(std::string_view a, std::string_view b) {
-  const auto take = [](std::string_view& rest) {
-    const auto dot = std::min(rest.find('.'), rest.size());
-    const auto part = rest.substr(0, dot);
-    rest.remove_prefix(std::min(rest.size(), dot + 1));
-    return part;
-  };
-  while (!a.empty() && !b.empty()) {
-    const auto one = take(a), other = take(b);
-    if (one != other && one != "x" && one != "*" && other != "x" && other != "*") return false;
+std::string_view take_part(std::string_view& rest) {
+  const auto dot = std::min(rest.find('.'), rest.size());
+  const auto part = rest.substr(0, dot);
+  rest.remove_prefix(std::min(rest.size(), dot + 1));
+  return part;
+}
+bool is_wildcard(std::string_view part) { return part == "x" || part == "*"; }
+
+/// Returns how many numbers a version has before its wildcards: 2 for `3.7.x`. 0 if it is none of that form.
+std::size_t numbers_before_wildcards(std::string_view version) {
+  std::size_t numbers = 0;
+  bool wild = false;
+  while (!version.empty()) {
+    const auto part = take_part(version);
+    if (is_wildcard(part) ? numbers == 0 : wild || !all_digits(part)) return 0;
+    wild = is_wildcard(part);
+    numbers += wild ? 0 : 1;
+  }
+  return wild ? numbers : 0;
+}
+
+/// `1.2` and `1.2.7` are equal as far as both go. A wildcard of the expected version is any number. Normal forms
+/// without their quotes.
+bool same_as_far(std::string_view expected, std::string_view found) {
+  const auto numbers = numbers_before_wildcards(expected);
+  for (std::size_t at = 0; !expected.empty() && !found.empty(); ++at) {
+    const auto one = take_part(expected), other = take_part(found);
+    const bool any_number = numbers > 0 && at >= numbers;
+    if (any_number ? !all_digits(other.substr(0, 1)) : one != other) return false;
   }
   return true;
 }

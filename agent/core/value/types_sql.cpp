@@ -7,6 +7,7 @@
 #include <set>
 
 #include "core/value/sql_tokens.hpp"
+#include "core/value/sql_tree.hpp"
 #include "core/value/types.hpp"
 
 namespace driftd::core::types {
@@ -14,12 +15,7 @@ namespace {
 
 constexpr int kMaxSqlDepth = 100;
 
-/// A part of an expression in canonical text.
-struct Part {
-  enum class Kind { literal, name, array, other } kind = Kind::other;
-  std::string text;
-  std::size_t commas = 0;  ///< between the elements of an array
-};
+using Kind = SqlNode::Kind;
 
 struct Infix {
   int strength = 0;       ///< 0: it is none
@@ -33,8 +29,8 @@ class Expression {
   explicit Expression(const std::vector<SqlToken>& tokens) : tokens_(tokens) {}
 
   std::optional<std::string> read() {
-    auto out = climb(0, 0);
-    return out && at_ == tokens_.size() ? std::optional(out->text) : std::nullopt;
+    const auto out = climb(0, 0);
+    return out && at_ == tokens_.size() ? std::optional(shown(*out)) : std::nullopt;
   }
 
  private:
@@ -70,13 +66,12 @@ class Expression {
     return symbol ? Infix{7, 1, tokens_[at_].text} : Infix{};
   }
 
-  std::optional<Part> climb(int strength, int depth) {
+  std::optional<SqlNode> climb(int strength, int depth) {
     if (depth > kMaxSqlDepth) return std::nullopt;
     auto left = prefix(depth);
     while (left) {
-      if (auto after = postfix(*left, strength, depth)) {
-        if (after->text.empty()) return std::nullopt;
-        left = std::move(after);
+      if (follows(strength)) {
+        left = postfix(std::move(*left), depth);
         continue;
       }
       const Infix found = infix();
@@ -84,239 +79,250 @@ class Expression {
       at_ += found.words;
       const bool list = (found.name == "=" || found.name == "<>") && (is("any") || is("all"));
       if (list) {
-        left = of_array(*left, found.name == "<>", depth);
+        left = of_array(std::move(*left), found.name == "<>", depth);
         continue;
       }
-      const auto right = climb(found.strength, depth + 1);
+      auto right = climb(found.strength, depth + 1);
       if (!right) return std::nullopt;
-      left = Part{Part::Kind::other, joined(found.name, left->text, right->text)};
+      left = joined(found.name, std::move(*left), std::move(*right));
     }
     return left;
   }
 
-  /// `a and b and c` is one row of three, however it is nested.
-  static std::string joined(const std::string& name, const std::string& left, const std::string& right) {
-    const bool flat = name == "and" || name == "or";
-    const std::string open = "(" + name + " ";
-    const auto inner = [&](const std::string& part) {
-      return flat && part.starts_with(open) ? part.substr(open.size(), part.size() - open.size() - 1) : part;
-    };
-    return open + inner(left) + " " + inner(right) + ")";
+  /// Returns true if what comes belongs to the operand before it: a cast, IS, IN or BETWEEN.
+  bool follows(int strength) const {
+    if (is("::") || (strength < 4 && is("is"))) return true;
+    const std::size_t ahead = is("not") ? 1 : 0;
+    return strength < 6 && (is("in", ahead) || is("between", ahead));
   }
 
-  /// What follows an operand. Empty if nothing does; an empty text if it cannot be read.
-  std::optional<Part> postfix(const Part& left, int strength, int depth) {
-    const Part wrong;
+  std::optional<SqlNode> postfix(SqlNode left, int depth) {
     if (take("::")) {
       const auto type = type_name();
-      return type ? cast(left, *type) : wrong;
+      return type ? std::optional(cast(std::move(left), *type)) : std::nullopt;
     }
-    if (strength < 4 && is("is")) return of_is(left);
-    const bool negated = is("not") && (is("in", 1) || is("between", 1));
-    if (strength >= 6 || (!negated && !is("in") && !is("between"))) return std::nullopt;
-    at_ += negated ? 1 : 0;
-    Part out;
+    if (take("is")) return of_is(std::move(left));
+    const bool negated = take("not");
+    std::optional<SqlNode> out;
     if (take("in")) {
-      if (!take("(")) return wrong;
-      const auto elements = list(")", depth);
-      if (!elements) return wrong;
-      out.text = in_list(left.text, *elements, commas_);
-    } else {
-      take("between");
-      const auto low = climb(6, depth + 1);
-      if (!low || !take("and")) return wrong;
-      const auto high = climb(6, depth + 1);
-      if (!high) return wrong;
-      out.text = joined("and", "(>= " + left.text + " " + low->text + ")", "(<= " + left.text + " " + high->text + ")");
+      auto elements = take("(") ? list(")", depth) : std::nullopt;
+      if (elements) out = in_list(std::move(left), std::move(*elements));
+    } else if (take("between")) {
+      auto low = climb(6, depth + 1);
+      auto high = low && take("and") ? climb(6, depth + 1) : std::nullopt;
+      if (high) out = node("between", std::move(left), std::move(*low), std::move(*high));
     }
-    if (negated) out.text = negation(out.text);
+    if (out && negated) out = negation(std::move(*out));
     return out;
   }
 
-  std::optional<Part> of_is(const Part& left) {
-    take("is");
+  /// `x IS NOT NULL` is not `NOT x IS NULL`: both are false for a row of which only a part is null.
+  std::optional<SqlNode> of_is(SqlNode left) {
     const bool negated = take("not");
     for (const auto* word : {"null", "true", "false", "unknown"}) {
       if (!take(word)) continue;
-      const std::string text = "(is " + left.text + " " + word + ")";
-      return Part{Part::Kind::other, negated ? "(not " + text + ")" : text};
+      const bool null = word == std::string_view("null");
+      SqlNode out = node(negated && null ? "is not" : "is", std::move(left), leaf(Kind::constant, word));
+      if (negated && !null) out = negation(std::move(out));
+      return out;
     }
-    return Part{};
+    return std::nullopt;
   }
 
   /// `x = ANY (ARRAY[…])` is `x IN (…)`, `x <> ALL (ARRAY[…])` is `x NOT IN (…)`.
-  std::optional<Part> of_array(const Part& left, bool negated, int depth) {
+  std::optional<SqlNode> of_array(SqlNode left, bool negated, int depth) {
     const bool all = is("all");
     ++at_;
-    const std::size_t begin = at_;
     if (!take("(")) return std::nullopt;
-    const auto array = climb(0, depth + 1);
+    auto array = climb(0, depth + 1);
     if (!array || !take(")")) return std::nullopt;
-    if (array->kind == Part::Kind::array && all == negated) {
-      const std::string elements = array->text.substr(6, array->text.size() - 7);
-      const std::string text = in_list(left.text, elements, array->commas);
-      return Part{Part::Kind::other, negated ? negation(text) : text};
+    if (array->kind == Kind::array && all == negated) {
+      SqlNode out = in_list(std::move(left), std::move(array->parts));
+      if (negated) out = negation(std::move(out));
+      return out;
     }
-    const std::string name = std::string(all ? "all" : "any") + (negated ? "<>" : "=");
-    return at_ > begin ? std::optional(Part{Part::Kind::other, "(" + name + " " + left.text + " " + array->text + ")"})
-                       : std::nullopt;
+    return node(std::string(all ? "all" : "any") + (negated ? "<>" : "="), std::move(left), std::move(*array));
   }
 
-  /// Reads `a, b)`; returns ` a b`.
-  std::optional<std::string> list(std::string_view end, int depth) {
-    std::string out;
-    commas_ = 0;
+  /// Reads `a, b)`.
+  std::optional<std::vector<SqlNode>> list(std::string_view end, int depth) {
+    std::vector<SqlNode> out;
     if (take(end)) return out;
-    std::size_t elements = 0;
     do {
-      ++elements;
-      const auto one = climb(0, depth + 1);
+      auto one = climb(0, depth + 1);
       if (!one) return std::nullopt;
-      out += " " + one->text;
+      out.push_back(std::move(*one));
     } while (take(","));
-    commas_ = elements - 1;
     return take(end) ? std::optional(std::move(out)) : std::nullopt;
   }
 
-  /// `NOT x = 1` is `x <> 1`, also where x is null.
-  static std::string negation(const std::string& text) {
-    if (text.starts_with("(= ")) return "(<> " + text.substr(3);
-    return text.starts_with("(<> ") ? "(= " + text.substr(4) : "(not " + text + ")";
+  template <class... Operands>
+  static SqlNode node(std::string name, Operands... operands) {
+    std::vector<SqlNode> parts;
+    (parts.push_back(std::move(operands)), ...);
+    return with_operator(std::move(name), std::move(parts));
+  }
+  static SqlNode with_first(std::string name, SqlNode first, std::vector<SqlNode> others) {
+    others.insert(others.begin(), std::move(first));
+    return with_operator(std::move(name), std::move(others));
   }
 
-  /// `x IN (1)` is `x = 1`. `elements` begins with a space; `commas` are between them.
-  static std::string in_list(const std::string& left, const std::string& elements, std::size_t commas) {
-    return (commas == 0 ? "(= " : "(in ") + left + elements + ")";
+  /// `x IN (1)` is `x = 1`.
+  static SqlNode in_list(SqlNode left, std::vector<SqlNode> elements) {
+    const bool single = elements.size() == 1;
+    return with_first(single ? "=" : "in", std::move(left), std::move(elements));
   }
 
   /// `CASE x WHEN a THEN b ELSE c END`.
-  std::optional<Part> case_of(int depth) {
-    std::string out = "(case";
-    if (!is("when")) {
-      const auto value = climb(0, depth + 1);
-      if (!value) return std::nullopt;
-      out += " " + value->text;
+  std::optional<SqlNode> case_of(int depth) {
+    SqlNode out = with_operator("case", {});
+    const auto add = [&] {
+      auto part = climb(0, depth + 1);
+      if (part) out.parts.push_back(std::move(*part));
+      return part.has_value();
+    };
+    if (!is("when") && !add()) return std::nullopt;
+    while (take("when")) {
+      out.parts.push_back(leaf(Kind::name, "when"));
+      if (!add() || !take("then")) return std::nullopt;
+      out.parts.push_back(leaf(Kind::name, "then"));
+      if (!add()) return std::nullopt;
     }
-    for (const auto* word : {"when", "else"}) {
-      while (take(word)) {
-        const auto part = climb(0, depth + 1);
-        if (!part) return std::nullopt;
-        out += " " + std::string(word) + " " + part->text;
-        if (word != std::string_view("when")) continue;
-        if (!take("then")) return std::nullopt;
-        const auto then = climb(0, depth + 1);
-        if (!then) return std::nullopt;
-        out += " then " + then->text;
-      }
+    if (take("else")) {
+      out.parts.push_back(leaf(Kind::name, "else"));
+      if (!add()) return std::nullopt;
     }
-    return take("end") ? std::optional(Part{Part::Kind::other, out + ")"}) : std::nullopt;
+    return take("end") ? std::optional(std::move(out)) : std::nullopt;
   }
 
-  std::optional<Part> prefix(int depth) {
+  std::optional<SqlNode> prefix(int depth) {
     if (depth > kMaxSqlDepth || at_ >= tokens_.size()) return std::nullopt;
     if (take("not")) {
-      const auto inner = climb(3, depth + 1);
-      return inner ? std::optional(Part{Part::Kind::other, negation(inner->text)}) : std::nullopt;
+      auto inner = climb(3, depth + 1);
+      return inner ? std::optional(negation(std::move(*inner))) : std::nullopt;
     }
     if (is("-") || is("+")) return sign(depth);
     if (take("case")) return case_of(depth);
     if (take("(")) {
-      const auto inner = climb(0, depth + 1);
-      if (!inner) return std::nullopt;
-      if (take(")")) return inner;
-      const auto others = take(",") ? list(")", depth) : std::nullopt;
-      return others ? std::optional(Part{Part::Kind::other, "(row " + inner->text + *others + ")"}) : std::nullopt;
+      auto inner = climb(0, depth + 1);
+      if (!inner || take(")")) return inner;
+      auto others = take(",") ? list(")", depth) : std::nullopt;
+      return others ? std::optional(with_first("row", std::move(*inner), std::move(*others))) : std::nullopt;
     }
     const SqlToken& token = tokens_[at_];
     if (token.kind == SqlToken::Kind::text || token.kind == SqlToken::Kind::number) {
       ++at_;
-      return Part{Part::Kind::literal, shown(token)};
+      return leaf(token.kind == SqlToken::Kind::text ? Kind::text : Kind::number, shown(token));
     }
-    if (is("array") && is("[", 1)) {
+    for (const auto& [word, open, close] :
+         {std::array<std::string_view, 3>{"array", "[", "]"}, std::array<std::string_view, 3>{"row", "(", ")"}}) {
+      if (!is(word) || !is(open, 1)) continue;
       at_ += 2;
-      const auto elements = list("]", depth);
-      return elements ? std::optional(Part{Part::Kind::array, "(array" + *elements + ")", commas_}) : std::nullopt;
+      auto elements = list(close, depth);
+      if (!elements) return std::nullopt;
+      return SqlNode{word == "array" ? Kind::array : Kind::other, std::string(word), std::move(*elements)};
     }
-    return name(depth);
+    auto typed = typed_text();
+    return typed ? typed : name(depth);
   }
 
-  std::optional<Part> sign(int depth) {
+  /// Reads `interval '1 day'`, which is `'1 day'::interval`.
+  std::optional<SqlNode> typed_text() {
+    const std::size_t begin = at_;
+    const bool may_be_type = tokens_[at_].kind == SqlToken::Kind::quoted || is_free_word();
+    const auto type = may_be_type ? type_name() : std::nullopt;
+    if (type && at_ < tokens_.size() && tokens_[at_].kind == SqlToken::Kind::text)
+      return cast(leaf(Kind::text, shown(tokens_[at_++])), *type);
+    at_ = begin;
+    return std::nullopt;
+  }
+
+  std::optional<SqlNode> sign(int depth) {
     const bool minus = tokens_[at_++].text == "-";
-    const auto inner = climb(12, depth + 1);
-    if (!inner) return std::nullopt;
-    if (!minus) return inner;
-    const bool number = inner->kind == Part::Kind::literal && !inner->text.starts_with('\'');
-    return Part{number ? Part::Kind::literal : Part::Kind::other,
-                number ? "-" + inner->text : "(- " + inner->text + ")"};
+    auto inner = climb(12, depth + 1);
+    if (!inner || !minus) return inner;
+    if (inner->kind != Kind::number) return node("-", std::move(*inner));
+    const bool negative = inner->text.starts_with('-');
+    if (inner->text.find_first_not_of("-.0") != std::string::npos)  // -0 is 0
+      inner->text = negative ? inner->text.substr(1) : "-" + inner->text;
+    return inner;
   }
 
-  std::optional<Part> name(int depth) {
+  bool is_free_word() const {
     static const std::set<std::string, std::less<>> kReserved = {
-        "select", "case", "cast", "exists",    "interval", "when", "then", "else",  "end",     "from", "where",
-        "row",    "and",  "or",   "in",        "between",  "like", "is",   "as",    "any",     "all",  "over",
-        "filter", "date", "time", "timestamp", "collate",  "at",   "with", "order", "distinct"};
+        "select",  "case", "cast",  "exists",   "when", "then", "else", "end", "from",   "where",
+        "row",     "and",  "or",    "in",       "is",   "as",   "any",  "all", "filter", "collate",
+        "between", "like", "order", "distinct", "over", "at",   "with", "not"};
+    return tokens_[at_].kind == SqlToken::Kind::word && !kReserved.contains(tokens_[at_].text);
+  }
+
+  std::optional<SqlNode> name(int depth) {
     std::string out;
+    const bool single_word = tokens_[at_].kind == SqlToken::Kind::word;
     do {
       if (at_ >= tokens_.size()) return std::nullopt;
-      const SqlToken& token = tokens_[at_];
-      const bool word = token.kind == SqlToken::Kind::word && !kReserved.contains(token.text);
-      if (!word && token.kind != SqlToken::Kind::quoted) return std::nullopt;
-      out += (out.empty() ? "" : ".") + shown(token);
+      if (!is_free_word() && tokens_[at_].kind != SqlToken::Kind::quoted) return std::nullopt;
+      out += (out.empty() ? "" : ".") + shown(tokens_[at_]);
       ++at_;
     } while (take("."));
     if (!take("(")) {
-      const bool constant = out == "true" || out == "false" || out == "null";
-      return Part{constant ? Part::Kind::literal : Part::Kind::name, std::move(out)};
+      const bool constant = single_word && (out == "true" || out == "false" || out == "null");
+      return leaf(constant ? Kind::constant : Kind::name, std::move(out));
     }
     if (is("*") && is(")", 1)) {
       at_ += 2;
-      return Part{Part::Kind::other, "(call " + out + " *)"};
+      return node("call", leaf(Kind::name, std::move(out)), leaf(Kind::name, "*"));
     }
-    const auto arguments = list(")", depth);
-    return arguments ? std::optional(Part{Part::Kind::other, "(call " + out + *arguments + ")"}) : std::nullopt;
+    auto arguments = list(")", depth);
+    if (!arguments) return std::nullopt;
+    return with_first("call", leaf(Kind::name, std::move(out)), std::move(*arguments));
   }
 
+  /// Reads `character varying(3)[]` and `public.status`. Returns the name that the server prints.
   std::optional<std::string> type_name() {
     static const std::set<std::string, std::less<>> kMore = {"varying", "precision", "with", "without", "time", "zone"};
-    if (at_ >= tokens_.size() ||
-        (tokens_[at_].kind != SqlToken::Kind::word && tokens_[at_].kind != SqlToken::Kind::quoted))
-      return std::nullopt;
-    std::string out = shown(tokens_[at_++]);
+    const auto is_name = [&] {
+      return at_ < tokens_.size() &&
+             (tokens_[at_].kind == SqlToken::Kind::word || tokens_[at_].kind == SqlToken::Kind::quoted);
+    };
+    if (!is_name()) return std::nullopt;
+    std::string out = shown(tokens_[at_++]), size, dimensions;
+    while (take(".")) {
+      if (!is_name()) return std::nullopt;
+      out += "." + shown(tokens_[at_++]);
+    }
     while (at_ < tokens_.size()) {
       const SqlToken& token = tokens_[at_];
       if (token.kind == SqlToken::Kind::word && kMore.contains(token.text)) {
         out += " " + token.text;
         ++at_;
-      } else if (is("(") && at_ + 2 < tokens_.size() && tokens_[at_ + 1].kind == SqlToken::Kind::number && is(")", 2)) {
-        out += "(" + tokens_[at_ + 1].text + ")";
-        at_ += 3;
+      } else if (const auto found = size_of_type(); size.empty() && dimensions.empty() && !found.empty()) {
+        size = found;
       } else if (is("[") && is("]", 1)) {
-        out += "[]";
+        dimensions += "[]";
         at_ += 2;
       } else {
         break;
       }
     }
-    return out;
+    return sql_type(out) + size + dimensions;
   }
 
-  /// The server adds casts to literals and arrays of them, and casts names of kind varchar to text.
-  static Part cast(const Part& part, const std::string& type) {
-    const bool added = part.kind == Part::Kind::literal || (part.kind == Part::Kind::array && type.ends_with("[]")) ||
-                       (part.kind == Part::Kind::name && type == "text");
-    static const std::set<std::string, std::less<>> kNumbers = {"integer", "bigint", "smallint",        "int",
-                                                                "numeric", "real",   "double precision"};
-    const bool text = part.kind == Part::Kind::literal && part.text.starts_with('\'');
-    if (text && kNumbers.contains(type)) {
-      const auto number = decimal(std::string_view(part.text).substr(1, part.text.size() - 2));
-      return number ? Part{Part::Kind::literal, *number} : part;
-    }
-    return added ? part : Part{Part::Kind::other, "(cast " + part.text + " " + type + ")"};
+  /// Reads `(10,2)`. Empty if there is no such thing here.
+  std::string size_of_type() {
+    const auto number = [&](std::size_t ahead) {
+      return at_ + ahead < tokens_.size() && tokens_[at_ + ahead].kind == SqlToken::Kind::number;
+    };
+    if (!is("(") || !number(1)) return "";
+    const bool two = is(",", 2) && number(3);
+    if (!is(")", two ? 4 : 2)) return "";
+    std::string out = "(" + tokens_[at_ + 1].text + (two ? "," + tokens_[at_ + 3].text : "") + ")";
+    at_ += two ? 5 : 3;
+    return out;
   }
 
   const std::vector<SqlToken>& tokens_;
   std::size_t at_ = 0;
-  std::size_t commas_ = 0;  ///< of the list that was read last
 };
 
 }  // namespace
