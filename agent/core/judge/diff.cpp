@@ -21,6 +21,12 @@ bool same_text(const Value& a, const Value& b) {
   return !text(a).empty() && text(a) == text(b);
 }
 
+/// An object without members is a value of its own. In dialect 2, members that are null do not count.
+bool has_members(const Value& object, int dialect) {
+  return std::any_of(object.object()->begin(), object.object()->end(),
+                     [&](const auto& member) { return dialect == 1 || !member.second.is_null(); });
+}
+
 /// Returns true if the later side does not show a `write_only` value. It may show it as null or as empty.
 bool is_hidden(const Forms& forms, const AttributeRule& rule, const Sides& sides) {
   const auto says_something = [&](const Value* value) {
@@ -182,7 +188,7 @@ void Walk::compare(const Path& path, const AttributeRule& rule, const Sides& sid
   if ((before && as_digest(*before)) || (after && as_digest(*after))) return compare_digests(path, rule, sides);
   if (before != nullptr && after != nullptr) return compare_present(path, rule, sides);
   const Value& one = before != nullptr ? *before : *after;
-  const bool object = one.object() != nullptr && !one.object()->empty() && forms_.is_structure(rule);
+  const bool object = one.object() != nullptr && has_members(one, rule.dialect) && forms_.is_structure(rule);
   return object ? compare_subtree(path, rule, sides) : report_change(path, rule, sides);
 }
 
