@@ -4,17 +4,11 @@
 #include <algorithm>
 #include <set>
 
+#include "core/judge/siblings.hpp"
 #include "core/redact.hpp"
 #include "core/value/types.hpp"
 
 namespace driftd::core {
-
-/// Returns the elements that the list stands for (`expands`), without those that another one covers (`covers`).
-/// `budget` if they are too many.
-Result<Value::Array> elements_meant(const AttributeRule& rule, const Value::Array& elements);  // siblings.cpp
-/// Returns what was read from a text, in which an object that looks like a digest is an object like any other: nobody
-/// but the agent makes digests, and whoever writes the text would hide a change by one.
-Value without_digests_of_text(Value read);  // siblings.cpp
 
 namespace {
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a value means beside the other members of its object, and what the elements of a list mean beside each other.
+#include "core/judge/siblings.hpp"
+
 #include <algorithm>
 #include <map>
 
-#include "base/escape.hpp"
+#include "base/digest.hpp"
 #include "core/judge/normal_forms.hpp"
 #include "core/redact.hpp"
 #include "core/value/types.hpp"
 
 namespace driftd::core {
-
-Result<Value::Array> elements_meant(const AttributeRule& rule, const Value::Array& elements);
 
 Value without_digests_of_text(Value read) {
   if (auto* object = read.object()) {

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// What values mean beside others, for normal_forms.cpp and siblings.cpp. No other room includes this.
+#pragma once
+
+#include "core/value/schema.hpp"
+
+namespace driftd::core {
+
+/// Returns the elements that the list stands for (`expands`), without those that another one covers (`covers`).
+/// `budget` if they are too many.
+Result<Value::Array> elements_meant(const AttributeRule& rule, const Value::Array& elements);
+
+/// Returns what was read from a text, in which an object that looks like a digest is an object like any other: nobody
+/// but the agent makes digests, and whoever writes the text would hide a change by one.
+Value without_digests_of_text(Value read);
+
+}  // namespace driftd::core
