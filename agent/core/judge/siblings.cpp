@@ -29,10 +29,12 @@ namespace {
 
 constexpr std::size_t kMaxCovered = 100'000;  ///< comparisons of one list's elements with its patterns
 
-/// Returns the text of a member; "" if it is absent or no scalar.
+/// Returns the text of a member, of an object or a list as JSON; "" if it is absent.
 std::string text_of_member(const Value* owner, std::string_view name) {
   const Value* member = owner == nullptr ? nullptr : owner->find(name);
-  return member == nullptr ? "" : types::scalar_text(*member).value_or("");
+  if (member == nullptr || member->is_null()) return "";
+  auto text = types::scalar_text(*member);
+  return text ? *std::move(text) : render(*member);
 }
 
 /// Returns a value as another member says that it is read: its normal form, marked, so that it equals no value that is
