@@ -105,7 +105,8 @@ TEST_P(CorpusApart, NoMoreCriesOrIsMissedThanBefore) {
 
 INSTANTIATE_TEST_SUITE_P(Sets, CorpusApart,
                          testing::Values(Bound{"first", 300, 0, 0, 0, 2}, Bound{"second", 140, 1, 0, 1, 3},
-                                         Bound{"third", 328, 0, 1, 0, 25}, Bound{"fourth", 328, 0, 1, 0, 17}),
+                                         Bound{"third", 328, 0, 1, 0, 25}, Bound{"fourth", 328, 0, 1, 0, 17},
+                                         Bound{"fifth", 216, 2, 0, 1, 15}),
                          [](const auto& info) { return std::string(info.param.folder); });
 
 }  // namespace
