@@ -21,22 +21,25 @@ struct DiffOptions {
   std::vector<std::string> show, hide, known;
 };
 
-Outcome<core::Value> read_body(const std::string& file) {
+Outcome<core::Value> read_json(const std::string& file) {
   const auto text = read_text(file);
   if (!text) return tl::unexpected(text.error());
   auto value = core::parse(*text);
   if (!value) return tl::unexpected(Failure{kUsage, file + ": " + value.error().message});
-  if (value->object() != nullptr) return std::move(*value);
+  return std::move(*value);
+}
+
+Outcome<core::Value> read_body(const std::string& file) {
+  auto value = read_json(file);
+  if (!value || value->object() != nullptr) return value;
   return tl::unexpected(Failure{kUsage, file + ": a resource's body must be a JSON object"});
 }
 
 Outcome<core::KnownNames> read_known(const std::vector<std::string>& files) {
   core::KnownNames out;
   for (const auto& file : files) {
-    const auto text = read_text(file);
-    if (!text) return tl::unexpected(text.error());
-    const auto value = core::parse(*text);
-    if (!value) return tl::unexpected(Failure{kUsage, file + ": " + value.error().message});
+    const auto value = read_json(file);
+    if (!value) return tl::unexpected(value.error());
     if (const Status added = out.add(*value); !added)
       return tl::unexpected(Failure{kUsage, file + ": " + added.error().message});
   }

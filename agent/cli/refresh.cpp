@@ -12,8 +12,9 @@ namespace {
 
 constexpr std::array kUnread = {Code::denied, Code::unsupported};
 
-/// Returns true if something of a kind of the backend was left out, although its list is whole: a right is missing, or
-/// the system does not have it. What other backends are told (`declared:…`) may be refused to whoever says it.
+/// Returns true if something of a kind was left out although its list is whole, because a right is missing or the
+/// system does not have it. A line `declared:<backend>/<kind>` does not count: this agent denies a source some
+/// declarations, and a tenant who makes such a declaration must not make every refresh fail.
 bool lacks_something(const core::Value& kind) {
   if (text(kind, "kind").starts_with("declared:")) return false;
   const auto reasons = list(kind, "reasons");

@@ -136,7 +136,7 @@ void Walk::compare_attribute(const Path& path, Sides sides, const Sides& owners)
   if (const auto reason = newly_known(path, rule, sides, owners); !reason.empty())
     return fill(path, sides, rule, reason);
   sides = {forms_.effective(rule, sides.before, owners.before), forms_.effective(rule, sides.after, owners.after)};
-  if (const auto reason = within_bounds(forms_, schema_, path, sides.before, sides.after, owners.after);
+  if (const auto reason = within_bounds(forms_, schema_, path, rule, sides.before, sides.after, owners.after);
       !reason.empty())
     return rule.between.empty() ? fill(path, sides, rule, reason) : equal(path, sides, rule, reason);
   compare_beside(path, rule, sides, owners);

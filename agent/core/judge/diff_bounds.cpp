@@ -71,10 +71,10 @@ std::optional<bool> less_version(const std::string& a, const std::string& b) {
 
 }  // namespace
 
-std::string within_bounds(const Forms& forms, const KindSchema& schema, const Path& path, const Value* old_value,
-                          const Value* new_value, const Value* owner) {
-  const AttributeRule* variant = forms.variant(path, schema.rule(path), owner);
-  const AttributeRule& rule = variant != nullptr && variant->at_least ? *variant : schema.rule(path);
+std::string within_bounds(const Forms& forms, const KindSchema& schema, const Path& path, const AttributeRule& given,
+                          const Value* old_value, const Value* new_value, const Value* owner) {
+  const AttributeRule* variant = forms.variant(path, given, owner);
+  const AttributeRule& rule = variant != nullptr && variant->at_least ? *variant : given;
   const bool bounded = rule.at_least || !rule.between.empty();
   if (!bounded || old_value == nullptr || new_value == nullptr) return {};
   const std::string before = forms.leaf(rule, *old_value), after = forms.leaf(rule, *new_value);

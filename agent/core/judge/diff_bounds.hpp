@@ -7,9 +7,9 @@
 
 namespace driftd::core {
 
-/// Returns why a number may differ: it only grew (`at_least`), or it is between its bounds, some of which `owner` may
-/// have, the object of the later value. Empty if it may not. nullptr is an absent value.
-std::string within_bounds(const Forms& forms, const KindSchema& schema, const Path& path, const Value* before,
-                          const Value* after, const Value* owner);
+/// `rule` is that of `path`. Returns why a number may differ: it only grew (`at_least`), or it is between its bounds,
+/// some of which `owner` may have, the object of the later value. Empty if it may not. nullptr is an absent value.
+std::string within_bounds(const Forms& forms, const KindSchema& schema, const Path& path, const AttributeRule& rule,
+                          const Value* before, const Value* after, const Value* owner);
 
 }  // namespace driftd::core

@@ -2,6 +2,7 @@
 #include "core/judge/expected.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include "core/judge/judge.hpp"
@@ -185,8 +186,9 @@ ExpectedAttributes expand_declared(const Value& declared, const Value& body, con
 
 Difference diff_expected(const ExpectedAttributes& wanted, const Value& read, const KindSchema& schema,
                          DiffOptions options) {
-  Value body = read;
-  Forms(schema).gather(Path(), body);  // else an older name that was read would hide what is expected of the newer one
+  std::optional<Value> gathered;  // else an older name that was read would hide what is expected of the newer one
+  if (schema.has_into()) Forms(schema).gather(Path(), gathered.emplace(read));
+  const Value& body = gathered ? *gathered : read;
   Value expected = body;
   std::vector<std::string> paths;
   Difference out;

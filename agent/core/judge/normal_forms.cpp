@@ -116,13 +116,13 @@ std::string Forms::object(const Path& path, const Value& given) const {
   const auto whole = gathered(path, given);
   const Value& owner = whole ? *whole : given;
   const bool second = schema_.dialect() > 1;
-  const AttributeRule& rule = schema_.rule(path);
-  const bool fold_names = second && rule.fold_names && !has_twin_names(owner);
-  const bool leaves_out = second && coarse_ && rule.may_open();
+  const AttributeRule* rule = second ? &schema_.rule(path) : nullptr;
+  const bool fold_names = second && rule->fold_names && !has_twin_names(owner);
+  const bool leaves_out = second && coarse_ && rule->may_open();
   std::string out;
   std::map<std::string, std::string> folded;  // names that differ in case alone must meet, so they are sorted again
   for (const auto& [name, member] : *owner.object()) {
-    if (leaves_out && rule.allows(name)) continue;
+    if (leaves_out && rule->allows(name)) continue;
     auto form = member_form(fold_names ? folded_child(path, name) : path.child(name), member, owner);
     if (!form) continue;
     if (fold_names) {

@@ -147,23 +147,23 @@ std::optional<Value> Forms::beside(const Path& path, const AttributeRule& rule, 
 
 std::optional<Value> Forms::gathered(const Path& path, const Value& object) const {
   if (!schema_.has_into() || object.object() == nullptr) return std::nullopt;
-  Value out = object;
-  bool changed = false;
+  std::optional<Value> out;
   for (const auto& [name, member] : *object.object()) {
     const std::string& into = schema_.rule(path.child(name)).into;
     if (into.empty() || into == name || as_digest(member)) continue;
-    const Value* there = out.find(into);
+    const Value* there = (out ? *out : object).find(into);
     const bool free = there == nullptr || there->is_null();
     // two values of one thing: both stay and are compared, or the one that counts could be hidden behind the other
     const bool merges = !free && member.object() != nullptr && there->object() != nullptr && !as_digest(*there);
     if (!free && !merges && !member.is_null() && !(*there == member)) continue;
-    changed = true;
-    out.object()->erase(name);
+    if (!out) out = object;
+    Value::Object& members = *out->object();
+    members.erase(name);
     if (member.is_null() || (!free && !merges)) continue;
-    const Value left = merged(path.child(into), member, (*out.object())[into]);
-    if (left.object() != nullptr && !left.object()->empty()) (*out.object())[name] = left;
+    const Value left = merged(path.child(into), member, members[into]);
+    if (left.object() != nullptr && !left.object()->empty()) members[name] = left;
   }
-  return changed ? std::optional(std::move(out)) : std::nullopt;
+  return out;
 }
 
 Value Forms::merged(const Path& place, const Value& member, Value& target) const {

@@ -81,8 +81,8 @@ std::string fault_of_siblings(const AttributeRule& rule) {
   if (!rule.into.empty() && (rule.sensitive || rule.write_only || rule.cls))
     return "into: what is sensitive, and the class, are said of the member as which it counts";
   if (rule.may_hold.size() > kMaxNames || rule.same.size() > kMaxNames || rule.expands.size() > kMaxWords)
-    return "may_hold, same, expands: more than " + std::to_string(kMaxNames) +
-           " (expands: " + std::to_string(kMaxWords) + ")";
+    return "may_hold, same, expands: may_hold and same have at most " + std::to_string(kMaxNames) +
+           " entries, expands at most " + std::to_string(kMaxWords);
   if (rule.at_least && !rule.between.empty()) return "between: only one of at_least and between";
   if (!rule.may_hold.empty() && rule.collection != Collection::set)
     return R"(may_hold: only "collection": "set" reads it)";

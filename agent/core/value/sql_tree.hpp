@@ -11,7 +11,7 @@ namespace driftd::core::types {
 struct SqlNode {
   enum class Kind {
     text,      ///< a literal in quotes
-    typed,     ///< a literal in quotes that lost its cast to a type that is no text
+    typed,     ///< a literal in quotes without the cast that it had to another type, such as `date`
     number,    ///< a literal
     constant,  ///< true, false, null
     name,      ///< of a column, or a word such as current_user
