@@ -7,6 +7,7 @@
 #include "base/log.hpp"
 #include "core/scope.hpp"
 #include "engine/context.hpp"
+#include "engine/kinds_in_part.hpp"
 #include "engine/ledger.hpp"
 #include "engine/resource_budget.hpp"
 
@@ -63,7 +64,7 @@ Task<CycleReport> Cycle::run(std::string cursor, std::chrono::milliseconds deadl
   close_kinds(status);
   const Status deletions = co_await confirm_missing();
   if (status && !deletions) status = deletions;
-  const Status established = co_await establish();
+  const Status established = co_await establish(status.has_value());
   if (status && !established) status = established;
   if (full && status) status = co_await withdraw_unmentioned();
   const Status stale = co_await mark_stale();
@@ -87,7 +88,9 @@ void Cycle::note_diagnostics(const std::vector<core::Diagnostic>& diagnostics) {
       of_place->complete = true;
       add_once(of_place->reasons, sentence(d));
     } else if (d.backend.empty()) {
-      add_once(kinds_[d.kind].reasons, sentence(d));
+      Kind& kind = kinds_[d.kind];
+      kind.withheld = kind.withheld || (d.id.empty() && (d.code == Code::denied || d.code == Code::unsupported));
+      add_once(kind.reasons, sentence(d));
     } else if (Kind* of = foreign(d.backend, d.kind); of != nullptr) {
       add_once(of->reasons, sentence(d));
     }
@@ -232,17 +235,22 @@ void Cycle::close_kinds(const Status& status) {
 }
 
 /// A kind has its baseline once it was listed completely and the resources of an earlier, shorter list are confirmed to
-/// be gone. From then on a declared resource that the list lacks is missing. If the list was complete but over the
-/// budget, what fits is judged from now on (semantics 6).
-Task<Status> Cycle::establish() {
+/// be gone. From then on a declared resource that the list lacks is missing. If it was listed in part and will not be
+/// whole by itself, what was read is judged from now on (semantics 6). `listed`: the run came to its end.
+Task<Status> Cycle::establish(bool listed) {
   CommitExtras extras;
   for (const auto& [name, kind] : kinds_) {
-    if (!kind.complete || ledger_.established(name)) continue;
-    const bool over = kind.left_out > 0;
-    if (!over) extras.established.push_back(name);
-    if (over == is_over_budget(ledger_.row(), name)) continue;
+    if (ledger_.established(name)) continue;
+    const InPart was = in_part(ledger_.row(), name);
+    InPart now = was;
+    if (kind.complete)
+      now = kind.left_out > 0 ? InPart::over_budget : InPart::no;
+    else if (listed && kind.withheld && kind.received > 0)
+      now = InPart::withheld;
+    if (kind.complete && now == InPart::no) extras.established.push_back(name);
+    if (now == was) continue;
     if (!extras.row) extras.row = ledger_.row();
-    note_over_budget(*extras.row, name, over);
+    note_in_part(*extras.row, name, now);
   }
   if (extras.established.empty() && !extras.row) co_return Status{};
   const std::vector<std::string> fresh = extras.established;
@@ -298,6 +306,7 @@ CycleReport Cycle::report(Status status) const {
     coverage.resources = static_cast<std::int64_t>(kind.received);
     coverage.unknown = static_cast<std::int64_t>(kind.unknown);
     coverage.reasons = kind.reasons;
+    if (!kind.complete && ledger_.partial(name)) coverage.reasons.emplace_back(kInPartReason);
     out.coverage.push_back(std::move(coverage));
   }
   out.registrations = foreign_.registrations();

@@ -98,8 +98,9 @@ class Cycle {
   Task<Result<Missing>> hold_mass_deletion(std::string kind, std::size_t present, std::vector<core::ResourceId> gone);
   /// Judges absent resources again whose open drifts are stale, expiring or under older rules.
   Task<Status> rejudge_gone(std::string kind);
-  /// Commits which kinds were listed completely for the first time: these lists are their baselines.
-  Task<Status> establish();
+  /// Commits which kinds were listed completely for the first time: these lists are their baselines. Notes those that
+  /// are judged in part until then.
+  Task<Status> establish(bool listed);
   /// Marks open drifts of resources that an incomplete list did not show. Their values are unknown now.
   Task<Status> mark_stale();
   /// Notes serial and lineage of the source's state in the row, once every kind was listed completely.

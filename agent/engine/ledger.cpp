@@ -8,8 +8,8 @@
 #include "engine/context.hpp"
 #include "engine/decision_binding.hpp"
 #include "engine/kept_digest.hpp"
+#include "engine/kinds_in_part.hpp"
 #include "engine/ledger_page.hpp"
-#include "engine/resource_budget.hpp"
 #include "engine/sources/source_hub.hpp"
 
 namespace driftd::engine {
@@ -115,7 +115,7 @@ bool Ledger::established(const std::string& kind) const {
   return found != row_.established.end() && found->second;
 }
 
-bool Ledger::partial(const std::string& kind) const { return !established(kind) && is_over_budget(row_, kind); }
+bool Ledger::partial(const std::string& kind) const { return !established(kind) && in_part(row_, kind) != InPart::no; }
 
 bool Ledger::settle(const core::Observation& seen, std::uint32_t run, Moment::Mono asked) {
   Index::Entry* entry = index_.find(seen.id);

@@ -116,7 +116,7 @@ class Ledger {
   std::vector<std::string> sinks_for(const core::BackendEvent& event) const;
   core::EventDraft draft(core::BackendEvent event) const;
   bool established(const std::string& kind) const;
-  /// Returns true if the kind has no baseline because its list is over the budget (JudgeContext::partial).
+  /// Returns true if the kind has no baseline and is judged in part (kinds_in_part.hpp, JudgeContext::partial).
   bool partial(const std::string& kind) const;
 
   const core::BackendSpec& spec() const { return spec_; }

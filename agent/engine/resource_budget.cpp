@@ -9,7 +9,6 @@
 namespace driftd::engine {
 namespace {
 
-const std::string kBudgetNote = "over_budget:";
 constexpr std::uint64_t kForgetAtLeast = 1'000;  // in one commit
 
 std::uint64_t max_resources(const Ledger& ledger) { return ledger.spec().budgets.resources; }
@@ -60,17 +59,6 @@ std::uint64_t remaining_resources(Ledger& ledger) {
 }
 
 bool can_admit(Ledger& ledger) { return remaining_resources(ledger) > 0 || ledger.index().absent() > 0; }
-
-void note_over_budget(core::BackendRow& row, const std::string& kind, bool over) {
-  if (over)
-    row.notes[kBudgetNote + kind] = "first list";
-  else
-    row.notes.erase(kBudgetNote + kind);
-}
-
-bool is_over_budget(const core::BackendRow& row, const std::string& kind) {
-  return row.notes.contains(kBudgetNote + kind);
-}
 
 std::string no_room(const Ledger& ledger, const std::string& kind) {
   const std::string first = ledger.established(kind)

@@ -27,11 +27,6 @@ Task<Result<Admission>> admit(std::shared_ptr<Context> context, Ledger& ledger, 
 std::uint64_t remaining_resources(Ledger& ledger);
 /// Returns true if there is room, or if there are resources that can be forgotten.
 bool can_admit(Ledger& ledger);
-/// Notes in the backend's row that the first whole list of a kind was over the budget, or (`over` false) that it is not
-/// any more.
-void note_over_budget(core::BackendRow& row, const std::string& kind, bool over);
-/// Returns true if that is noted.
-bool is_over_budget(const core::BackendRow& row, const std::string& kind);
 /// Returns the coverage reason of a kind whose new resources were left out.
 std::string no_room(const Ledger& ledger, const std::string& kind);
 

@@ -44,28 +44,36 @@ std::uint64_t Reader::emit(sdk::Call& call, sdk::Record record, std::int64_t sen
   return 1;
 }
 
-std::uint64_t Reader::list(sdk::Call& call, const Resource& resource) {
+std::optional<std::uint64_t> Reader::list(sdk::Call& call, const Resource& resource) {
+  bool whole = true;
   std::uint64_t count = 0;
   if (!resource.no_lists.empty()) call.diag({DRIFTD_UNSUPPORTED, resource.kind, {}, {}, resource.no_lists});
   for (const auto& space : spaces_of(resource, settings_)) {
-    if (resource.kind == kHelmRelease) {
-      count += list_releases(call, resource, space);
-      continue;
+    try {
+      count += list(call, resource, space);
+    } catch (const sdk::Failure& failure) {
+      if (!is_of_one_kind(failure)) throw;
+      call.diag(diagnostic(failure, resource.kind));
+      whole = false;
     }
-    if (resource.kind == kJob) {
-      count += list_jobs(call, resource, space);
-      continue;
-    }
-    const auto on_object = [&](const Lister::Listed& listed) {
-      if (resource.kind == kCronJob) api_.cron_jobs().note(listed.object);
-      sdk::Record record = map_or_unreadable(resource, listed.object, listed.cut, settings_);
-      if (!settings_.scope.wants(record.kind, record.id)) return;
-      tell_unreadable(call, record);
-      count += emit(call, std::move(record), listed.sent_ns);
-    };
-    versions_[version_key(resource, space)] = lister_.list(call, resource, space, on_object);
   }
+  if (!whole) return std::nullopt;
   noted_cron_jobs_ = noted_cron_jobs_ || (resource.kind == kCronJob && resource.label_selector.empty());
+  return count;
+}
+
+std::uint64_t Reader::list(sdk::Call& call, const Resource& resource, const std::string& space) {
+  if (resource.kind == kHelmRelease) return list_releases(call, resource, space);
+  if (resource.kind == kJob) return list_jobs(call, resource, space);
+  std::uint64_t count = 0;
+  const auto on_object = [&](const Lister::Listed& listed) {
+    if (resource.kind == kCronJob) api_.cron_jobs().note(listed.object);
+    sdk::Record record = map_or_unreadable(resource, listed.object, listed.cut, settings_);
+    if (!settings_.scope.wants(record.kind, record.id)) return;
+    tell_unreadable(call, record);
+    count += emit(call, std::move(record), listed.sent_ns);
+  };
+  versions_[version_key(resource, space)] = lister_.list(call, resource, space, on_object);
   return count;
 }
 
@@ -147,13 +155,9 @@ bool Reader::refresh_kind(sdk::Call& call, const std::string& kind, const Catalo
   std::uint64_t count = 0;
   for (const auto& resource : types.resources) {
     if (resource.kind != kind) continue;
-    try {
-      count += list(call, resource);
-    } catch (const sdk::Failure& failure) {
-      if (!is_of_one_kind(failure)) throw;
-      call.diag(diagnostic(failure, kind));
-      whole = false;
-    }
+    const auto listed = list(call, resource);
+    whole = whole && listed;
+    count += listed.value_or(0);
   }
   if (whole) call.complete(kind, count);
   return whole;

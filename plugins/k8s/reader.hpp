@@ -35,8 +35,11 @@ class Reader {
   void refresh_all(sdk::Call& call, const sdk::Refresh& request, const Catalog::Answer& types, bool& whole);
   /// Emits a record that was requested at `sent`, if its cluster is still the accepted one. Returns 1.
   std::uint64_t emit(sdk::Call& call, sdk::Record record, std::int64_t sent);
-  /// Returns the number of records. Throws if one namespace cannot be listed.
-  std::uint64_t list(sdk::Call& call, const Resource& resource);
+  /// Returns the number of records of all namespaces. Empty if one of them could not be listed, which a diagnostic
+  /// says; the others were.
+  std::optional<std::uint64_t> list(sdk::Call& call, const Resource& resource);
+  /// Returns the number of records of one namespace. Throws if it cannot be listed.
+  std::uint64_t list(sdk::Call& call, const Resource& resource, const std::string& space);
   /// Does the same for Helm releases.
   std::uint64_t list_releases(sdk::Call& call, const Resource& resource, const std::string& space);
   /// Does the same for Jobs, without those of CronJobs.

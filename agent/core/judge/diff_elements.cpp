@@ -13,8 +13,11 @@ namespace {
 
 constexpr std::size_t kMaxPairs = 100'000;  ///< pairs of elements in one comparison of two bodies
 
-/// Returns the text by which `open` names an element of a list without keys: only a scalar has one.
-std::string name_of_element(const Value& element) { return types::scalar_text(element).value_or(""); }
+/// Returns true if `open` names this element of a list without keys. The name is its text, which only a scalar has.
+bool allows(const AttributeRule& rule, const Value& element) {
+  const auto text = types::scalar_text(element);
+  return text ? rule.allows(*text) : rule.open;
+}
 
 struct ListElement {
   std::string form;
@@ -132,7 +135,7 @@ std::optional<Difference> Walk::match(const Path& path, const AttributeRule& rul
     append(out, std::move(*inner));
   }
   for (std::size_t i = 0; i < after.size(); ++i) {
-    if (!taken[i] && !rule.allows(name_of_element(*after[i].value))) return std::nullopt;
+    if (!taken[i] && !allows(rule, *after[i].value)) return std::nullopt;
   }
   return out;
 }
@@ -146,13 +149,13 @@ std::optional<Difference> Walk::match_in_order(const Path& path, const Attribute
     std::optional<Difference> inner;
     for (; at < right.size() && !inner; ++at) {
       inner = same_element(path, left[i], right[at], i);
-      if (!inner && !rule.allows(name_of_element(right[at]))) return std::nullopt;
+      if (!inner && !allows(rule, right[at])) return std::nullopt;
     }
     if (!inner) return std::nullopt;
     append(out, std::move(*inner));
   }
   for (; at < right.size(); ++at) {
-    if (!rule.allows(name_of_element(right[at]))) return std::nullopt;
+    if (!allows(rule, right[at])) return std::nullopt;
   }
   return out;
 }

@@ -64,8 +64,8 @@ struct JudgeContext {
   std::shared_ptr<const KindSchema> schema;
   std::shared_ptr<const Rules> rules;
   bool established = false;  ///< the kind has its baseline: one complete list was read (semantics 6)
-  /// The kind has no baseline because its list is larger than the budget: resources of that list are judged, others
-  /// become part of the baseline when they come in, because they may have been there before.
+  /// The kind has no baseline because a part of its list is denied or is over the budget: resources that were read are
+  /// judged, others become part of the baseline when they come in, because they may have been there before.
   bool partial = false;
   bool applied_state = false;  ///< a Terraform state was applied: config is `auto` by default (semantics 11)
   Nanos now_ns = 0;

@@ -18,6 +18,7 @@ struct KindReport {
   std::uint64_t received = 0, unknown = 0;  ///< records; those that could not be judged
   std::uint64_t left_out = 0;               ///< declarations or new resources that were left out, over a budget
   bool complete = false;
+  bool withheld = false;             ///< the system denied a part of the list, or cannot serve it
   std::vector<std::string> reasons;  ///< why not, or what could not be read
 };
 
@@ -25,6 +26,11 @@ struct KindReport {
 void add_once(std::vector<std::string>& reasons, const std::string& reason, std::size_t max = 100);
 /// The reason for an incomplete kind without any other reason.
 inline constexpr const char* kIncompleteReason = "not listed whole: the provider sent no COMPLETE";
+
+/// The last reason of an incomplete kind that is judged in part.
+inline constexpr const char* kInPartReason =
+    "what was read of it is compared; until all of it is listed, what comes in is taken as it is, because it may have "
+    "been there before, and only a watch sees what goes";
 
 /// Returns the name of the coverage line for one kind of another backend, as a source reports it.
 std::string declared_line(const std::string& backend, const std::string& kind);

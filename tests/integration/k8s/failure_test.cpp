@@ -65,6 +65,38 @@ TEST_F(K8sFailure, ADeniedKindIsNamedWithItsRightAndStallsNoOther) {
   EXPECT_NE(watched.diagnostic(DRIFTD_DENIED), nullptr);
 }
 
+TEST_F(K8sFailure, ADeniedNamespaceStallsNoOther) {
+  const std::string first = fresh_namespace(), denied = fresh_namespace(), last = fresh_namespace();
+  for (const auto& space : {first, denied, last}) fill(space, 2);
+  const TempDir dir;
+  const std::string token = kube().account(first, "some", json::array({rule("secrets", {"get", "list", "watch"})}));
+  kube().create(
+      "/apis/rbac.authorization.k8s.io/v1/namespaces/" + last + "/roles",
+      {{"metadata", {{"name", "some"}}}, {"rules", json::array({rule("secrets", {"get", "list", "watch"})})}});
+  kube().create("/apis/rbac.authorization.k8s.io/v1/namespaces/" + last + "/rolebindings",
+                {{"metadata", {{"name", "some"}}},
+                 {"roleRef", {{"apiGroup", "rbac.authorization.k8s.io"}, {"kind", "Role"}, {"name", "some"}}},
+                 {"subjects", json::array({{{"kind", "ServiceAccount"}, {"name", "some"}, {"namespace", first}}})}});
+  ProviderProbe k8s = probe(with(kube().settings({first, denied, last}),
+                                 {{"include", {"secret"}}, {"token_file", dir.write("token", token)}}));
+  EXPECT_TRUE(eventually([&] { return k8s.refresh().find("secret", last + "/s-0") != nullptr; }));
+  const Collected got = k8s.refresh();
+  EXPECT_EQ(got.status, DRIFTD_OK);
+  for (const auto& space : {first, last}) {
+    EXPECT_NE(got.find("secret", space + "/s-0"), nullptr) << render(got);
+    EXPECT_NE(got.find("secret", space + "/s-1"), nullptr) << render(got);
+  }
+  EXPECT_EQ(got.complete.count("secret"), 0u) << "a part of the kind is not known";
+  ASSERT_NE(got.diagnostic(DRIFTD_DENIED), nullptr);
+  EXPECT_EQ(got.diagnostic(DRIFTD_DENIED)->right, "list secrets in namespace " + denied);
+  const Collected watched = watch(k8s, "",
+                                  {{[&] {
+                                      kube().create_secret(last, "new", {{"value", "x"}});
+                                    },
+                                    [&](const Collected& w) { return w.find("secret", last + "/new") != nullptr; }}});
+  EXPECT_NE(watched.find("secret", last + "/new"), nullptr) << "the namespaces behind the denied one are watched";
+}
+
 TEST_F(K8sFailure, WithoutTheRightToAskForTypesAllOtherKindsAreStillSeen) {
   const std::string space = fresh_namespace(),
                     binding = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/system:discovery";
