@@ -94,10 +94,12 @@ template <class T>
 const T* Forms::by_member(const Path& path, const ByMember<T>& by, const Value* owner) const {
   const std::string text = text_of_member(owner, by.of);
   if (const T* found = find_value(by, text)) return found;
-  const AttributeRule& decides = schema_.rule(path.parent().child(by.of));
-  if (!decides.fold && decides.type != ValueType::enumeration) return nullptr;
+  const Path decider = path.parent().child(by.of);
+  const AttributeRule& decides = schema_.rule(decider);
+  if (!decides.fold && decides.type != ValueType::enumeration && decides.words.empty()) return nullptr;
+  const std::string meaning = leaf(decides, Value(text));
   for (const auto& [value, what] : by.values) {
-    if (types::lower(value) == types::lower(types::strip(text))) return &what;
+    if (leaf(decides, Value(value)) == meaning) return &what;
   }
   return nullptr;
 }
