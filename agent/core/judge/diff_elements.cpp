@@ -67,7 +67,8 @@ void Walk::compare_opened(const Path& path, const AttributeRule& rule, const Sid
   if (!lists && !objects) return report_change(path, rule, sides);
   const Forms::InText inside(forms_, rule);
   const auto inner = lists ? match(path, rule, *one.array(), *other.array()) : quietly(path, {&one, &other});
-  if (!inner) return report_change(path, rule, sides);
+  // what is masked was left aside, so something else differs, unless there were too many pairs to try
+  if (!inner) return report_change(path, rule, sides, pairs_ <= kMaxPairs);
   std::move(inner->unknown.begin(), inner->unknown.end(), std::back_inserter(out_.unknown));
   if (inner->filled.empty() || options_.declared_only) return equal(path, sides, rule, "equal part by part");
   fill(path, sides, rule, "equal but for what the system added");

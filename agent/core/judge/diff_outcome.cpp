@@ -8,11 +8,11 @@
 
 namespace driftd::core {
 
-void Walk::report_change(const Path& path, const AttributeRule& rule, const Sides& sides) {
+void Walk::report_change(const Path& path, const AttributeRule& rule, const Sides& sides, bool beside_masked) {
   const auto* unread = find_unread_below(path, sides.before);
   if (unread == nullptr) unread = find_unread_below(path, sides.after);
   if (unread != nullptr) return unknown(path, sides, rule, "part of it is unreadable: " + unread->reason);
-  if (sides.after != nullptr && forms_.masked_inside(path, *sides.after))
+  if (!beside_masked && sides.after != nullptr && forms_.masked_inside(path, *sides.after))
     return unknown(path, sides, rule, "part of it is masked by the system");
   if (const auto reason = beyond_bounds(path, sides))
     return unknown(path, sides, rule, "cannot be compared: " + *reason);

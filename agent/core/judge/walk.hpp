@@ -106,8 +106,9 @@ class Walk {
   /// hide a change by it.
   void compare_clear_text(const Path& path, const AttributeRule& rule, const Sides& sides);
 
-  /// Reports a change, or unknown if a part of the list or value could not be read.
-  void report_change(const Path& path, const AttributeRule& rule, const Sides& sides);
+  /// Reports a change, or unknown if a part of the list or value could not be read, or is masked. `beside_masked`: it
+  /// is known that something else than what is masked differs.
+  void report_change(const Path& path, const AttributeRule& rule, const Sides& sides, bool beside_masked = false);
 
   /// Returns why two values cannot be compared within the limits. A value that was added or removed is a change in any
   /// case.
