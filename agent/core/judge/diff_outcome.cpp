@@ -7,6 +7,11 @@
 #include "core/redact.hpp"
 
 namespace driftd::core {
+namespace {
+
+const std::string kWithheld = R"("[REDACTED]")";
+
+}  // namespace
 
 void Walk::report_change(const Path& path, const AttributeRule& rule, const Sides& sides, bool beside_masked) {
   const auto* unread = find_unread_below(path, sides.before);
@@ -96,8 +101,12 @@ void Walk::fill(const Path& path, const Sides& sides, const AttributeRule& rule,
 void Walk::note(const Path& path, const Sides& sides, const AttributeRule& rule, std::string verdict,
                 std::string reason) const {
   if (trace_ == nullptr) return;
-  const auto raw = [](const Value* v) { return v ? presentable(*v) : std::string(); };
-  const auto norm = [&](const Value* v) { return v ? presentable_json(forms_.of(path, *v)) : std::string(); };
+  // a secret is a digest, but the default of a sensitive attribute is in the schema in clear
+  const auto secret = [&](const Value& v) { return rule.sensitive && rule.default_value && v == *rule.default_value; };
+  const auto raw = [&](const Value* v) { return v == nullptr ? "" : secret(*v) ? kWithheld : presentable(*v); };
+  const auto norm = [&](const Value* v) {
+    return v == nullptr ? "" : secret(*v) ? kWithheld : presentable_json(forms_.of(path, *v));
+  };
   trace_->push_back({path.render(), raw(sides.before), raw(sides.after), norm(sides.before), norm(sides.after),
                      render(rule), std::move(verdict), std::move(reason)});
 }

@@ -65,6 +65,19 @@ TEST(Diff, ExplainsAValueThatIsNotOfItsTypeWithoutAnyPartOfIt) {
   EXPECT_THAT(outcome.out + outcome.err, Not(HasSubstr("canary")));
 }
 
+TEST(Diff, ExplainShowsNoDefaultOfASensitiveAttribute) {
+  const TempDir folder;
+  const auto schema = folder.write("s.json", R"({"schema":"driftd-schema/1","dialect":2,"kind":"k","attributes":{
+      "pw":{"type":"string","sensitive":true,"default":"canary-4711"},"n":{"type":"int","default":17}}})");
+  const auto before = folder.write("a.json", R"({"pw":"x","n":1})"), after = folder.write("b.json", "{}");
+  for (const auto& [one, other] : {std::pair(before, after), std::pair(after, before)}) {
+    const CommandResult outcome = driftd({"diff", "--explain", "--show", "**", "--schema", schema, one, other});
+    EXPECT_EQ(outcome.code, kFinding);
+    EXPECT_THAT(outcome.out, HasSubstr("17"));
+    EXPECT_THAT(outcome.out + outcome.err, Not(HasSubstr("canary")));
+  }
+}
+
 TEST(Diff, PartialTakesANameWithDotsOnceInWhateverSpelling) {
   const TempDir folder;
   const auto live = folder.write("live.json", R"({"a.b":1,"a":{"b":2}})");
