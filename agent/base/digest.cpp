@@ -99,6 +99,12 @@ std::string hmac_hex(const Key& key, std::initializer_list<std::string_view> par
   return to_hex(hmac_raw({reinterpret_cast<const char*>(key.data()), key.size()}, message));
 }
 
+std::string sha1(std::string_view bytes) {
+  unsigned char out[SHA_DIGEST_LENGTH];
+  SHA1(bytes_of(bytes), bytes.size(), out);
+  return {reinterpret_cast<const char*>(out), sizeof out};
+}
+
 std::string sha256(std::string_view bytes) {
   unsigned char out[SHA256_DIGEST_LENGTH];
   SHA256(bytes_of(bytes), bytes.size(), out);

@@ -59,6 +59,14 @@ bool same_order(const Forms::Keyed& left, const Forms::Keyed& right) {
   return std::is_sorted(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
 }
 
+/// Returns true if the later value is one that the absent earlier one has in another version (`other_defaults`).
+bool is_other_default(const Forms& forms, const Path& path, const AttributeRule& rule, const Sides& sides) {
+  const bool absent = sides.before == nullptr || sides.before->is_null();
+  if (!absent || sides.after == nullptr || as_digest(*sides.after)) return false;
+  return std::any_of(rule.other_defaults.begin(), rule.other_defaults.end(),
+                     [&](const Value& one) { return forms.same(path, one, *sides.after); });
+}
+
 }  // namespace
 
 Walk::Walk(const KindSchema& schema, const DiffOptions& options)
@@ -135,7 +143,10 @@ void Walk::compare_attribute(const Path& path, Sides sides, const Sides& owners)
     return unknown(path, sides, rule, "what is declared is hidden");
   if (const auto reason = newly_known(path, rule, sides, owners); !reason.empty())
     return fill(path, sides, rule, reason);
+  if (is_other_default(forms_, path, rule, sides)) return unknown(path, sides, rule, "a default of another version");
   sides = {forms_.effective(rule, sides.before, owners.before), forms_.effective(rule, sides.after, owners.after)};
+  if (sides.before == nullptr && sides.after != nullptr && !schema_.names(path))
+    return unknown(path, sides, rule, "neither declared nor known to the schema");
   if (const auto reason = within_bounds(forms_, schema_, path, rule, sides.before, sides.after, owners.after);
       !reason.empty())
     return rule.between.empty() ? fill(path, sides, rule, reason) : equal(path, sides, rule, reason);

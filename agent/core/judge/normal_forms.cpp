@@ -86,7 +86,8 @@ const Value* first_of_same(const AttributeRule& rule, const Value& value) {
 /// Returns true if a difference of such a member need not be a drift, so that elements are paired without it.
 bool is_left_out_of_pairing(const AttributeRule& rule) {
   return rule.computed || rule.write_only || !rule.generated_from.empty() || !rule.masked.empty() ||
-         !rule.hidden.empty() || rule.may_open() || rule.at_least || !rule.between.empty() || rule.rule_by;
+         !rule.hidden.empty() || !rule.other_defaults.empty() || rule.may_open() || rule.at_least ||
+         !rule.between.empty() || rule.rule_by;
 }
 
 }  // namespace
@@ -103,6 +104,7 @@ std::string Forms::leaf(const AttributeRule& rule, const Value& value) const {
     if (text) return render(Value(types::last_part(types::fold_and_trim(rule, *text), rule.unit)));
   }
   if (coarse_ && rule.type == ValueType::version && rule.unit == "declared") return "0";
+  if (coarse_ && rule.encoding == Encoding::sha1) return "0";
   const Value* meant = first_of_same(rule, value);
   auto normal = normalise(rule, meant != nullptr ? *meant : value);
   const bool looks_raw = normal && rule.dialect > 1 && normal->starts_with("{\"$raw\":");
@@ -156,7 +158,7 @@ Path Forms::folded_child(const Path& path, std::string_view name) const {
 
 std::optional<std::string> Forms::member_form(const Path& path, const Value& member, const Value& owner) const {
   const auto& rule = schema_.rule(path);
-  if (rule.is_volatile || (coarse_ && is_left_out_of_pairing(rule))) return std::nullopt;
+  if (rule.is_volatile || (coarse_ && (is_left_out_of_pairing(rule) || !schema_.names(path)))) return std::nullopt;
   const Value* shown = effective(rule, &member, &owner);
   const Value* usual = default_of(rule, &owner);
   if (shown == nullptr || shown == usual) return std::nullopt;

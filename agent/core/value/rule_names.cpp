@@ -24,6 +24,7 @@ std::string render(const AttributeRule& rule) {
   if (rule.closed) out += " closed";
   if (rule.may_open()) out += rule.open ? " open" : " open for some names";
   if (rule.at_least) out += " at least";
+  if (!rule.other_defaults.empty()) out += " with other defaults";
   if (!rule.between.empty()) out += " between " + render(rule.between[0]) + " and " + render(rule.between[1]);
   if (rule.collection != Collection::none) out += " " + std::string(name_of(kCollections, rule.collection));
   if (rule.split) out += rule.split->empty() ? " of characters" : " split at " + render(Value(*rule.split));

@@ -48,11 +48,18 @@ class SchemaParser {
     if (name == "revision") return store(out_->revision_, positive_of(value, place(name)));
     if (name == "source") return store(out_->source_, flag_of(value, place(name)));
     if (name == "versioned") return store(out_->versioned_, flag_of(value, place(name)));
+    if (name == "complete") return complete(value);
     if (name == "identity") return store(out_->identity_, text_of(value, place(name)));
     if (name == "class") return store_class(out_->cls_, value, place(name));
     return fail(Code::invalid, place(name) +
                                    ": unknown member; known are schema, kind, dialect, revision, class, title, "
-                                   "identity, source, versioned, attributes");
+                                   "identity, source, versioned, complete, attributes");
+  }
+
+  Status complete(const Value& value) {
+    if (out_->dialect() < 2)
+      return fail(Code::invalid, place("complete") + ": belongs to dialect 2; add \"dialect\": 2 to the document");
+    return store(out_->complete_, flag_of(value, place("complete")));
   }
 
   Status read_dialect(const Value& value) {
@@ -129,6 +136,17 @@ const AttributeRule* KindSchema::find_rule(const Path& path) const {
     if (rules_[i].path.matches(path)) matching.push_back(i);
   }
   return merged(matching);
+}
+
+bool KindSchema::names(const Path& path) const {
+  if (!complete_ || path.empty()) return true;
+  const auto& segments = path.segments();
+  const bool in_body = segments.size() == 1;
+  const bool in_element = !in_body && !std::holds_alternative<std::string>(segments[segments.size() - 2]);
+  if (!std::holds_alternative<std::string>(segments.back()) || (!in_body && !in_element)) return true;
+  return std::any_of(rules_.begin(), rules_.end(), [&](const AttributeRule& rule) {
+    return !rule.path.text().ends_with("**") && rule.path.matches(path);
+  });
 }
 
 const AttributeRule& KindSchema::scalar_rule(const Path& list, const Path& element) const {

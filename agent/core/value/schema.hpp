@@ -52,6 +52,10 @@ class KindSchema {
   /// True if the version of a record changes whenever anybody writes the resource. Two readings under one version are
   /// then of the same state, and what differs between them is filled in silently (a newer server adds defaults).
   bool versioned() const { return versioned_; }
+  /// True unless the document is complete (it names all attributes that there are), none of its patterns but those that
+  /// end with `**` is for `path`, and that is an attribute: a member of the body or of an element of a list. Members of
+  /// other objects may have names that nobody foresees (tags).
+  bool names(const Path& path) const;
   /// True if two values that are the same are always equal: no rule hides values, or gives them a default that depends
   /// on other attributes.
   bool same_values_are_equal() const { return same_values_are_equal_; }
@@ -64,7 +68,7 @@ class KindSchema {
   const AttributeRule* merged(const Patterns& patterns) const;
 
   std::string kind_, identity_;
-  bool source_ = false, versioned_ = false, same_values_are_equal_ = true, has_into_ = false;
+  bool source_ = false, versioned_ = false, complete_ = false, same_values_are_equal_ = true, has_into_ = false;
   std::uint32_t revision_ = 1;
   ChangeClass cls_ = ChangeClass::config;
   std::vector<AttributeRule> rules_;

@@ -105,9 +105,22 @@ std::string fault_of_siblings(const AttributeRule& rule) {
     return "prefixes, suffixes: a pattern of nothing but * would take the whole text";
   if (!rule.rule_by) return {};
   for (const auto& [text, variant] : rule.rule_by->values) {
-    if (variant->type == ValueType::reference || (variant->type == ValueType::version && variant->unit == "declared"))
-      return "rule_by.values." + text + ".type: one that has several equal forms cannot be chosen by a member";
+    if (variant->type == ValueType::reference || variant->encoding == Encoding::sha1 ||
+        (variant->type == ValueType::version && variant->unit == "declared"))
+      return "rule_by.values." + text + ": one that has several equal forms cannot be chosen by a member";
     if (const std::string fault = fault_of(*variant); !fault.empty()) return "rule_by.values." + text + "." + fault;
+  }
+  return {};
+}
+
+/// Returns why the attribute cannot have this default. Empty if it can.
+std::string fault_of_default(const AttributeRule& rule, const Value& given) {
+  if (given.is_null() || rule.inside) return {};
+  const AttributeRule element = element_rule(rule);
+  const auto* elements = given.array();
+  for (const auto& value : elements != nullptr ? *elements : Value::Array{given}) {
+    const auto read = normalise(elements != nullptr ? element : rule, value);
+    if (!read) return "is not of its type: " + read.error().message;
   }
   return {};
 }
@@ -137,13 +150,13 @@ std::string fault_of(const AttributeRule& rule) {
   if (rule.default_value.has_value() + rule.default_by.has_value() + !rule.default_of.empty() > 1)
     return "default: only one of default, default_by and default_of can be the default";
   if (const std::string fault = fault_of_siblings(rule); !fault.empty()) return fault;
-  if (rule.default_value && !rule.default_value->is_null() && !rule.inside) {
-    const AttributeRule element = element_rule(rule);
-    const auto* elements = rule.default_value->array();
-    for (const auto& value : elements != nullptr ? *elements : Value::Array{*rule.default_value}) {
-      const auto read = normalise(elements != nullptr ? element : rule, value);
-      if (!read) return "default: is not of its type: " + read.error().message;
-    }
+  if (rule.default_value) {
+    if (const std::string fault = fault_of_default(rule, *rule.default_value); !fault.empty())
+      return "default: " + fault;
+  }
+  if (rule.sensitive && !rule.other_defaults.empty()) return "other_defaults: only a digest is kept of a secret";
+  for (const auto& value : rule.other_defaults) {
+    if (const std::string fault = fault_of_default(rule, value); !fault.empty()) return "other_defaults: " + fault;
   }
   return {};
 }

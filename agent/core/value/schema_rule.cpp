@@ -102,6 +102,7 @@ class RuleReader {
         {"suffixes", {2, [](R& r, const Value& v) { return store(r.rule_.suffixes, texts(v, r.where_)); }}},
         {"covers", {2, [](R& r, const Value& v) { return store(r.rule_.covers, flag_of(v, r.where_)); }}},
         {"at_least", {2, [](R& r, const Value& v) { return store(r.rule_.at_least, flag_of(v, r.where_)); }}},
+        {"other_defaults", {2, [](R& r, const Value& v) { return store(r.rule_.other_defaults, list(v, r.where_)); }}},
         {"between", {2, &R::between}},
         {"expands", {2, &R::expands}},
         {"same", {2, &R::same}},

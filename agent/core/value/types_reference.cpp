@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/digest.hpp"
 #include "core/value/types.hpp"
 
 namespace driftd::core {
@@ -181,6 +182,8 @@ std::string last_part(std::string_view text, const std::string& unit) {
 
 bool equivalent(const AttributeRule& rule, const Value& a, const Value& b) {
   const bool reference = rule.type == ValueType::reference;
+  if (rule.encoding == Encoding::sha1 && a.string() != nullptr && b.string() != nullptr)
+    return *a.string() == to_hex(sha1(*b.string())) || *b.string() == to_hex(sha1(*a.string()));
   if (rule.dialect < 2 || (!reference && (rule.type != ValueType::version || rule.unit != "declared"))) return false;
   const auto first = types::scalar_text(a), second = types::scalar_text(b);
   if (!first || !second) return false;

@@ -25,8 +25,11 @@ std::string text(const Value& value, std::string_view member) {
   return found != nullptr && found->string() != nullptr ? *found->string() : "";
 }
 
-std::string document(const Value& attributes, int dialect) {
-  Value::Object out{{"schema", Value("driftd-schema/1")}, {"kind", Value("thing")}, {"attributes", attributes}};
+/// `one`: a case with its attributes in `schema`, and `complete` if the document is.
+std::string document(const Value& one, int dialect) {
+  Value::Object out{
+      {"schema", Value("driftd-schema/1")}, {"kind", Value("thing")}, {"attributes", *one.find("schema")}};
+  if (const auto* complete = one.find("complete")) out.emplace("complete", *complete);
   if (dialect > 1) out.emplace("dialect", Value(Value::Number{std::to_string(dialect)}));
   return render(Value(std::move(out)));
 }
@@ -44,7 +47,7 @@ TEST(DialectTwo, EachConstructHasPairsThatAreEqualAndTwinsThatDiffer) {
   const Value cases = load("cases.json");
   for (const auto& one : *cases.array()) {
     SCOPED_TRACE(text(one, "construct"));
-    const auto schema = KindSchema::parse(document(*one.find("schema"), 2));
+    const auto schema = KindSchema::parse(document(one, 2));
     ASSERT_TRUE(schema) << schema.error().message;
     bool quiet = false, drift = false;
     for (const auto& pair : *one.find("pairs")->array()) {
@@ -62,7 +65,7 @@ TEST(DialectTwo, EachConstructHasPairsThatAreEqualAndTwinsThatDiffer) {
 TEST(DialectTwo, ADifferenceIsFoundInBothDirections) {
   const Value cases = load("cases.json");
   for (const auto& one : *cases.array()) {
-    const auto schema = KindSchema::parse(document(*one.find("schema"), 2));
+    const auto schema = KindSchema::parse(document(one, 2));
     ASSERT_TRUE(schema);
     for (const auto& pair : *one.find("pairs")->array()) {
       if (pair.find("one_way") != nullptr || pair.find("declared") != nullptr) continue;
@@ -76,7 +79,7 @@ TEST(DialectTwo, ADifferenceIsFoundInBothDirections) {
 TEST(DialectTwo, EveryValueEqualsItself) {
   const Value cases = load("cases.json");
   for (const auto& one : *cases.array()) {
-    const auto schema = KindSchema::parse(document(*one.find("schema"), 2));
+    const auto schema = KindSchema::parse(document(one, 2));
     ASSERT_TRUE(schema);
     for (const auto& pair : *one.find("pairs")->array()) {
       for (const auto* side : {"old", "new"}) {
@@ -91,7 +94,7 @@ TEST(DialectTwo, EveryValueEqualsItself) {
 TEST(DialectTwo, ADocumentThatCannotMeanWhatItSaysIsRefusedWithItsPlace) {
   const Value refused = load("refused.json");
   for (const auto& one : *refused.array()) {
-    const auto schema = KindSchema::parse(document(*one.find("schema"), 2));
+    const auto schema = KindSchema::parse(document(one, 2));
     ASSERT_FALSE(schema) << render(one);
     EXPECT_NE(schema.error().message.find(text(one, "error")), std::string::npos)
         << schema.error().message << "\n  expected: " << text(one, "error");
@@ -102,14 +105,14 @@ TEST(DialectTwo, EachOfItsMembersIsRefusedInDialectOneWithASentence) {
   const Value cases = load("cases.json");
   for (const auto& one : *cases.array()) {
     if (one.find("also_in_dialect_1") != nullptr) continue;
-    const auto schema = KindSchema::parse(document(*one.find("schema"), 1));
+    const auto schema = KindSchema::parse(document(one, 1));
     ASSERT_FALSE(schema) << text(one, "construct");
     EXPECT_NE(schema.error().message.find("thing, attributes"), std::string::npos) << schema.error().message;
   }
 }
 
 TEST(DialectTwo, ADocumentOfALaterDialectIsRefused) {
-  const auto schema = KindSchema::parse(document(Value(Value::Object{}), 3));
+  const auto schema = KindSchema::parse(document(Value(Value::Object{{"schema", Value(Value::Object{})}}), 3));
   ASSERT_FALSE(schema);
   EXPECT_EQ(schema.error().message,
             "schema of thing, dialect: this agent knows 1 to 2, found 3; a newer agent is needed");
