@@ -141,11 +141,19 @@ const AttributeRule* KindSchema::find_rule(const Path& path) const {
 bool KindSchema::names(const Path& path) const {
   if (!complete_ || path.empty()) return true;
   const auto& segments = path.segments();
+  const auto is_member = [](const Path::Segment& one) { return std::holds_alternative<std::string>(one); };
+  if (!is_member(segments.back())) return true;
+  const auto has_pattern = [this](const Path& at) {
+    return std::any_of(rules_.begin(), rules_.end(), [&](const AttributeRule& rule) {
+      return !rule.path.text().ends_with("**") && rule.path.matches(at);
+    });
+  };
   const bool in_body = segments.size() == 1;
-  const bool in_element = !in_body && !std::holds_alternative<std::string>(segments[segments.size() - 2]);
-  if (!std::holds_alternative<std::string>(segments.back()) || (!in_body && !in_element)) return true;
-  return std::any_of(rules_.begin(), rules_.end(), [&](const AttributeRule& rule) {
-    return !rule.path.text().ends_with("**") && rule.path.matches(path);
+  const bool in_element = !in_body && !is_member(segments[segments.size() - 2]) && has_pattern(path.parent().parent());
+  if ((!in_body && !in_element) || has_pattern(path)) return true;
+  const auto here = Glob::parse_path(path.render());  // an object may be named only by patterns of its members
+  return !here || std::any_of(rules_.begin(), rules_.end(), [&](const AttributeRule& rule) {
+    return rule.path.text().find("**") == std::string::npos && rule.path.may_lie_below(*here);
   });
 }
 
