@@ -104,7 +104,7 @@ std::string Forms::leaf(const AttributeRule& rule, const Value& value) const {
     if (text) return render(Value(types::last_part(types::fold_and_trim(rule, *text), rule.unit)));
   }
   if (coarse_ && rule.type == ValueType::version && rule.unit == "declared") return "0";
-  if (coarse_ && rule.encoding == Encoding::sha1) return "0";
+  if (coarse_ && rule.or_sha1) return "0";
   const Value* meant = first_of_same(rule, value);
   auto normal = normalise(rule, meant != nullptr ? *meant : value);
   const bool looks_raw = normal && rule.dialect > 1 && normal->starts_with("{\"$raw\":");

@@ -16,7 +16,7 @@ auto second_reading(const AttributeRule& rule) {
   return std::tie(rule.open, rule.closed, rule.ordered, rule.single, rule.inside, rule.fold_names, rule.hollow,
                   rule.trim_runs, rule.trim_slash, rule.trim_dot, rule.trim_quotes, rule.prefixes, rule.suffixes,
                   rule.or_types, rule.split, rule.expands, rule.covers, rule.same, rule.words, rule.encoding,
-                  rule.unicode, rule.into, rule.netmask_of, rule.may_hold, rule.at_least, rule.between);
+                  rule.unicode, rule.into, rule.netmask_of, rule.may_hold, rule.at_least, rule.between, rule.or_sha1);
 }
 
 bool same_variants(const std::optional<RuleBy>& a, const std::optional<RuleBy>& b) {

@@ -56,7 +56,7 @@ enum class ValueType {
 std::string_view name_of(ValueType type);  ///< as schemas write it: `duration`
 bool is_document(ValueType type);          ///< a text with a structure: json, yaml, ini, xml, hcl
 enum class Collection { none, list, set, multiset, map_by_keys, scalar_or_list };
-enum class Encoding { none, base64, gzip_base64, percent, sha1 };
+enum class Encoding { none, base64, gzip_base64, percent };
 enum class UnicodeForm { none, nfc, nfkc };
 
 struct AttributeRule;
@@ -129,6 +129,7 @@ struct AttributeRule {
   std::string into;                   ///< name of the member of the same object as which this one counts
   std::string netmask_of;             ///< name of the member of the same object that has the netmask of this address
   std::vector<std::string> may_hold;  ///< names of members of the same object whose values do not count as elements
+  bool or_sha1 = false;               ///< a value may be the SHA-1 of the other one
   bool at_least = false;              ///< a larger value is no drift
   std::vector<Value> other_defaults;  ///< values that an absent one has in other versions: unknown
   std::vector<Value> between;         ///< two bounds: numbers, or names of members of the same object

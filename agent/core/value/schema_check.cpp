@@ -105,9 +105,8 @@ std::string fault_of_siblings(const AttributeRule& rule) {
     return "prefixes, suffixes: a pattern of nothing but * would take the whole text";
   if (!rule.rule_by) return {};
   for (const auto& [text, variant] : rule.rule_by->values) {
-    if (variant->type == ValueType::reference || variant->encoding == Encoding::sha1 ||
-        (variant->type == ValueType::version && variant->unit == "declared"))
-      return "rule_by.values." + text + ": one that has several equal forms cannot be chosen by a member";
+    if (variant->type == ValueType::reference || (variant->type == ValueType::version && variant->unit == "declared"))
+      return "rule_by.values." + text + ".type: one that has several equal forms cannot be chosen by a member";
     if (const std::string fault = fault_of(*variant); !fault.empty()) return "rule_by.values." + text + "." + fault;
   }
   return {};

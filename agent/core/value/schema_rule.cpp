@@ -89,6 +89,7 @@ class RuleReader {
         {"split", {2, [](R& r, const Value& v) { return store(r.rule_.split.emplace(), text_of(v, r.where_)); }}},
         {"words", {2, &R::words}},
         {"encoding", {2, [](R& r, const Value& v) { return r.named(r.rule_.encoding, kEncodings, v); }}},
+        {"digest", {2, [](R& r, const Value& v) { return r.word(r.rule_.or_sha1, "sha1", v); }}},
         {"unicode", {2, [](R& r, const Value& v) { return r.named(r.rule_.unicode, kUnicodeForms, v); }}},
         {"hidden", {2, &R::hidden}},
         {"default_by", {2, &R::default_by}},

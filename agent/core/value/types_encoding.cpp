@@ -111,7 +111,7 @@ Result<std::string> base64_bytes(std::string_view text) {
 }
 
 std::string decoded(Encoding encoding, std::string text) {
-  if (encoding == Encoding::none || encoding == Encoding::sha1 || text.empty()) return text;
+  if (encoding == Encoding::none || text.empty()) return text;
   if (encoding == Encoding::percent) return percent_decoded(text).value_or(text);
   auto bytes = decode(strip(text));
   if (!bytes) return text;

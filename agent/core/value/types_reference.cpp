@@ -182,7 +182,7 @@ std::string last_part(std::string_view text, const std::string& unit) {
 
 bool equivalent(const AttributeRule& rule, const Value& a, const Value& b) {
   const bool reference = rule.type == ValueType::reference;
-  if (rule.encoding == Encoding::sha1 && a.string() != nullptr && b.string() != nullptr)
+  if (rule.or_sha1 && a.string() != nullptr && b.string() != nullptr)
     return *a.string() == to_hex(sha1(*b.string())) || *b.string() == to_hex(sha1(*a.string()));
   if (rule.dialect < 2 || (!reference && (rule.type != ValueType::version || rule.unit != "declared"))) return false;
   const auto first = types::scalar_text(a), second = types::scalar_text(b);
