@@ -33,7 +33,8 @@ bool is_hidden(const Forms& forms, const AttributeRule& rule, const Sides& sides
     if (value == nullptr || value->is_null()) return false;
     return rule.dialect == 1 || as_digest(*value) || forms.effective(rule, value, nullptr) != nullptr;
   };
-  return !says_something(sides.after) && (says_something(sides.before) || sides.after == nullptr);
+  const bool none = rule.dialect == 1 && sides.after == nullptr;
+  return !says_something(sides.after) && (says_something(sides.before) || none);
 }
 
 /// A path that cannot be parsed covers everything, because unknown must never become a drift.
@@ -143,6 +144,10 @@ void Walk::compare_attribute(const Path& path, Sides sides, const Sides& owners)
     return unknown(path, sides, rule, "what is declared is hidden");
   if (const auto reason = newly_known(path, rule, sides, owners); !reason.empty())
     return fill(path, sides, rule, reason);
+  const bool was_null = rule.dialect > 1 && sides.before != nullptr && sides.before->is_null();
+  if (rule.computed && was_null && !options_.declared_only &&
+      forms_.effective(rule, sides.after, owners.after) != nullptr)
+    return unknown(path, sides, rule, "null before: nobody declared it, or the system did not have it");
   if (is_other_default(forms_, path, rule, sides)) return unknown(path, sides, rule, "a default of another version");
   sides = {forms_.effective(rule, sides.before, owners.before), forms_.effective(rule, sides.after, owners.after)};
   if (sides.before == nullptr && sides.after != nullptr && !schema_.names(path))

@@ -52,6 +52,7 @@ void Walk::compare_closely(const Path& path, const AttributeRule& rule, const Si
   if (names_no_version(rule, *before) || names_no_version(rule, *after))
     return unknown(path, sides, rule, "a version that names none cannot be compared");
   if (equivalent(rule, *before, *after)) return equal(path, sides, rule, "another form of the same");
+  if (accepts(rule, *before, *after)) return equal(path, sides, rule, "accepted in its place");
   if (is_known(options_.known, rule, *before, *after)) return equal(path, sides, rule, "known as names of one thing");
   compare_opened(path, rule, sides);
 }
@@ -92,7 +93,7 @@ std::optional<Difference> Walk::same_element(const Path& list, const Value& left
     if (is_masked(element, &left) || is_masked(element, &right))
       return unknown(path, {&left, &right}, element, "masked by the system");
     const bool same = forms_.leaf(element, left) == forms_.leaf(element, right) || equivalent(element, left, right) ||
-                      is_known(options_.known, element, left, right);
+                      accepts(element, left, right) || is_known(options_.known, element, left, right);
     if (!same) change(path, element, {&left, &right});
   });
   in_element_ = was_in_element;

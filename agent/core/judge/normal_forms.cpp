@@ -104,7 +104,7 @@ std::string Forms::leaf(const AttributeRule& rule, const Value& value) const {
     if (text) return render(Value(types::last_part(types::fold_and_trim(rule, *text), rule.unit)));
   }
   if (coarse_ && rule.type == ValueType::version && rule.unit == "declared") return "0";
-  if (coarse_ && rule.or_sha1) return "0";
+  if (coarse_ && (rule.or_sha1 || !rule.accepts.empty())) return "0";
   const Value* meant = first_of_same(rule, value);
   auto normal = normalise(rule, meant != nullptr ? *meant : value);
   const bool looks_raw = normal && rule.dialect > 1 && normal->starts_with("{\"$raw\":");
@@ -191,7 +191,7 @@ Result<std::optional<Value>> Forms::opened(const AttributeRule& rule, const Valu
     out = Value(Value::Array{given});
   }
   const Value& shown = out ? *out : value;
-  if (shown.array() == nullptr || (rule.expands.empty() && !rule.covers)) return out;
+  if (shown.array() == nullptr || (rule.expands.empty() && !rule.covers && !rule.unordered_runs)) return out;
   DRIFTD_TRY(Value::Array elements, elements_meant(rule, *shown.array()));
   return std::optional(Value(std::move(elements)));
 }

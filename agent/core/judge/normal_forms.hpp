@@ -44,7 +44,7 @@ class Forms {
   /// Returns the object with members that count as others (`into`) where they count; empty if it has none.
   std::optional<Value> gathered(const Path& path, const Value& object) const;
   /// Adds members of an object to the one as which they count. Returns those that contradict one that is there.
-  Value merged(const Path& place, const Value& member, Value& target) const;
+  Value merged(const Path& place, const Value& member, Value& target, bool overrides) const;
   /// Does the same as gathered() for all objects at and below `path`.
   void gather(const Path& path, Value& value) const;
   /// Returns how another member says that the value is read; nullptr if it says nothing.

@@ -88,6 +88,19 @@ Value::Array uncovered(Value::Array elements, const Text& text) {
   return out;
 }
 
+/// Sorts texts that begin with the same character and stand side by side.
+void sort_runs(Value::Array& elements) {
+  const auto front = [](const Value& one) {
+    return one.string() == nullptr || one.string()->empty() ? '\0' : one.string()->front();
+  };
+  for (auto from = elements.begin(); from != elements.end();) {
+    const auto to = std::find_if(from, elements.end(), [&](const Value& one) { return front(one) != front(*from); });
+    if (front(*from) != '\0')
+      std::sort(from, to, [](const Value& a, const Value& b) { return *a.string() < *b.string(); });
+    from = to;
+  }
+}
+
 }  // namespace
 
 template <class T>
@@ -151,24 +164,25 @@ std::optional<Value> Forms::gathered(const Path& path, const Value& object) cons
   if (!schema_.has_into() || object.object() == nullptr) return std::nullopt;
   std::optional<Value> out;
   for (const auto& [name, member] : *object.object()) {
-    const std::string& into = schema_.rule(path.child(name)).into;
+    const AttributeRule& rule = schema_.rule(path.child(name));
+    const std::string& into = rule.into;
     if (into.empty() || into == name || as_digest(member)) continue;
     const Value* there = (out ? *out : object).find(into);
     const bool free = there == nullptr || there->is_null();
     // two values of one thing: both stay and are compared, or the one that counts could be hidden behind the other
     const bool merges = !free && member.object() != nullptr && there->object() != nullptr && !as_digest(*there);
-    if (!free && !merges && !member.is_null() && !(*there == member)) continue;
+    if (!free && !merges && !rule.overrides && !member.is_null() && !(*there == member)) continue;
     if (!out) out = object;
     Value::Object& members = *out->object();
     members.erase(name);
-    if (member.is_null() || (!free && !merges)) continue;
-    const Value left = merged(path.child(into), member, members[into]);
+    if (member.is_null() || (!free && !merges && !rule.overrides)) continue;
+    const Value left = merged(path.child(into), member, members[into], rule.overrides);
     if (left.object() != nullptr && !left.object()->empty()) members[name] = left;
   }
   return out;
 }
 
-Value Forms::merged(const Path& place, const Value& member, Value& target) const {
+Value Forms::merged(const Path& place, const Value& member, Value& target, bool overrides) const {
   if (member.object() == nullptr) {
     target = member;
     return {};
@@ -179,7 +193,8 @@ Value Forms::merged(const Path& place, const Value& member, Value& target) const
     const bool encodes = one.string() != nullptr && schema_.rule(place.child(key)).encoding == Encoding::base64;
     Value made = encodes ? Value(base64(*one.string())) : one;
     const auto [at, is_new] = target.object()->try_emplace(key, made);
-    if (!is_new && !(at->second == made)) left.emplace(key, one);
+    if (!is_new && overrides) at->second = std::move(made);
+    if (!is_new && !overrides && !(at->second == made)) left.emplace(key, one);
   }
   return Value(std::move(left));
 }
@@ -211,6 +226,7 @@ Result<Value::Array> elements_meant(const AttributeRule& rule, const Value::Arra
     if (out.size() > types::kMaxElements)
       return types::too_large("more than " + std::to_string(types::kMaxElements) + " elements");
   }
+  if (rule.unordered_runs) sort_runs(out);
   return rule.covers ? uncovered(std::move(out), text) : out;
 }
 

@@ -16,7 +16,8 @@ auto second_reading(const AttributeRule& rule) {
   return std::tie(rule.open, rule.closed, rule.ordered, rule.single, rule.inside, rule.fold_names, rule.hollow,
                   rule.trim_runs, rule.trim_slash, rule.trim_dot, rule.trim_quotes, rule.prefixes, rule.suffixes,
                   rule.or_types, rule.split, rule.expands, rule.covers, rule.same, rule.words, rule.encoding,
-                  rule.unicode, rule.into, rule.netmask_of, rule.may_hold, rule.at_least, rule.between, rule.or_sha1);
+                  rule.unicode, rule.into, rule.netmask_of, rule.may_hold, rule.at_least, rule.between, rule.or_sha1,
+                  rule.overrides, rule.unordered_runs);
 }
 
 bool same_variants(const std::optional<RuleBy>& a, const std::optional<RuleBy>& b) {
@@ -36,7 +37,14 @@ bool is_document(ValueType type) {
 }
 
 bool same_interpretation(const AttributeRule& a, const AttributeRule& b) {
-  return reading(a) == reading(b) && second_reading(a) == second_reading(b) && same_variants(a.rule_by, b.rule_by);
+  const auto same_accepts = [](const auto& one, const auto& other) {
+    return one.first == other.first &&
+           std::equal(one.second.begin(), one.second.end(), other.second.begin(), other.second.end(),
+                      [](const Glob& x, const Glob& y) { return x.text() == y.text(); });
+  };
+  const bool accepts = std::equal(a.accepts.begin(), a.accepts.end(), b.accepts.begin(), b.accepts.end(), same_accepts);
+  return accepts && reading(a) == reading(b) && second_reading(a) == second_reading(b) &&
+         same_variants(a.rule_by, b.rule_by);
 }
 
 AttributeRule element_rule(const AttributeRule& list) {

@@ -11,50 +11,12 @@
 
 #include "core/value/path.hpp"
 #include "core/value/value.hpp"
+#include "core/value/value_type.hpp"
 
 namespace driftd::core {
 
 enum class ChangeClass;  // core/drift.hpp
 
-/// How an attribute's values are read before they are compared.
-enum class ValueType {
-  any,  // compared by structure, numbers as exact decimals
-  string,
-  integer,
-  decimal,
-  boolean,
-  bytes,
-  duration,
-  percent,
-  json,
-  yaml,
-  properties,
-  pem,
-  ssh_key,
-  url,
-  endpoint,
-  host,
-  inet,
-  cidr,
-  version,
-  timestamp,
-  enumeration,
-  // dialect 2
-  mode,
-  cron,
-  rate,
-  ini,
-  xml,
-  base64,
-  reference,
-  txt,    // strings of a DNS TXT record
-  image,  // of a container
-  hcl,
-  sql,
-  identifier  // of SQL
-};
-std::string_view name_of(ValueType type);  ///< as schemas write it: `duration`
-bool is_document(ValueType type);          ///< a text with a structure: json, yaml, ini, xml, hcl
 enum class Collection { none, list, set, multiset, map_by_keys, scalar_or_list };
 enum class Encoding { none, base64, gzip_base64, percent };
 enum class UnicodeForm { none, nfc, nfkc };
@@ -126,13 +88,16 @@ struct AttributeRule {
   std::string default_of;             ///< name of the member of the same object whose value is the default
   std::string generated_from;         ///< name of the member of the same object with the prefix of a generated value
   std::vector<std::string> refers;    ///< types of what a reference means; empty: any
+  bool overrides = false;             ///< a member that counts as another one takes the place of what that one has
   std::string into;                   ///< name of the member of the same object as which this one counts
   std::string netmask_of;             ///< name of the member of the same object that has the netmask of this address
   std::vector<std::string> may_hold;  ///< names of members of the same object whose values do not count as elements
-  bool or_sha1 = false;               ///< a value may be the SHA-1 of the other one
-  bool at_least = false;              ///< a larger value is no drift
-  std::vector<Value> other_defaults;  ///< values that an absent one has in other versions: unknown
-  std::vector<Value> between;         ///< two bounds: numbers, or names of members of the same object
+  std::map<std::string, std::vector<Glob>> accepts;  ///< earlier text -> patterns of later ones that are no drift
+  bool unordered_runs = false;                       ///< elements that begin alike and stand side by side have no order
+  bool or_sha1 = false;                              ///< a value may be the SHA-1 of the other one
+  bool at_least = false;                             ///< a larger value is no drift
+  std::vector<Value> other_defaults;                 ///< values that an absent one has in other versions: unknown
+  std::vector<Value> between;                        ///< two bounds: numbers, or names of members of the same object
 
   bool may_open() const { return open || !open_names.empty(); }
   /// Returns true if an element or member that only the later value has is not compared.

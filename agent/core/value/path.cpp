@@ -252,6 +252,14 @@ Glob::Elements Glob::matches_elements(const Path& list) const {
   return is_path_ ? SegmentMatch(segments_).elements(list.segments()) : Elements::some;
 }
 
+bool Glob::lies_below(const Path& path) const {
+  const std::size_t length = path.segments().size();
+  const bool deep = is_path_ && segments_.size() > length;
+  if (!deep || std::find(segments_.begin(), segments_.end(), "**") != segments_.end()) return false;
+  const std::vector<std::string> front(segments_.begin(), segments_.begin() + static_cast<std::ptrdiff_t>(length));
+  return SegmentMatch(front).run(path.segments());
+}
+
 bool Glob::matches(std::string_view name) const { return wild_match(text_, name); }
 
 namespace {

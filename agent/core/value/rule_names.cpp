@@ -33,6 +33,8 @@ std::string render(const AttributeRule& rule) {
   if (!rule.may_hold.empty()) out += " that may hold " + joined(rule.may_hold);
   if (rule.inside) out += " read inside";
   if (rule.encoding != Encoding::none) out += " or its " + std::string(name_of(kEncodings, rule.encoding));
+  if (!rule.accepts.empty()) out += " that accepts others";
+  if (rule.unordered_runs) out += " with runs in any order";
   if (rule.or_sha1) out += " or its SHA-1";
   if (rule.unicode != UnicodeForm::none) out += " in " + std::string(name_of(kUnicodeForms, rule.unicode));
   if (!rule.words.empty()) out += " of words";

@@ -55,9 +55,8 @@ inline constexpr std::array<Name<Collection>, 5> kCollections = {{{"list", Colle
                                                                   {"multiset", Collection::multiset},
                                                                   {"map", Collection::map_by_keys},
                                                                   {"scalar_or_list", Collection::scalar_or_list}}};
-inline constexpr std::array<Name<Encoding>, 3> kEncodings = {{{"base64", Encoding::base64, 2},
-                                                              {"gzip+base64", Encoding::gzip_base64, 2},
-                                                              {"percent", Encoding::percent, 2}}};
+inline constexpr std::array<Name<Encoding>, 3> kEncodings = {
+    {{"base64", Encoding::base64, 2}, {"gzip+base64", Encoding::gzip_base64, 2}, {"percent", Encoding::percent, 2}}};
 inline constexpr std::array<Name<UnicodeForm>, 2> kUnicodeForms = {
     {{"nfc", UnicodeForm::nfc, 2}, {"nfkc", UnicodeForm::nfkc, 2}}};
 

@@ -151,10 +151,9 @@ bool KindSchema::names(const Path& path) const {
   const bool in_body = segments.size() == 1;
   const bool in_element = !in_body && !is_member(segments[segments.size() - 2]) && has_pattern(path.parent().parent());
   if ((!in_body && !in_element) || has_pattern(path)) return true;
-  const auto here = Glob::parse_path(path.render());  // an object may be named only by patterns of its members
-  return !here || std::any_of(rules_.begin(), rules_.end(), [&](const AttributeRule& rule) {
-    return rule.path.text().find("**") == std::string::npos && rule.path.may_lie_below(*here);
-  });
+  const auto is_of_member = [&](const AttributeRule& rule) { return rule.path.lies_below(path); };
+  return std::any_of(rules_.begin(), rules_.end(), is_of_member);  // an object may be named by those of its members
+                                                                   // alone
 }
 
 const AttributeRule& KindSchema::scalar_rule(const Path& list, const Path& element) const {

@@ -85,6 +85,8 @@ Result<std::string> normalise(const AttributeRule& rule, const Value& value);
 /// Returns true if two texts mean the same although their normal forms differ: a reference and a longer form of it, a
 /// version and a deeper one. This is no equivalence relation: `1.2` is both `1.2.3` and `1.2.4`.
 bool equivalent(const AttributeRule& rule, const Value& a, const Value& b);
+/// Returns true if the rule `accepts` the later value in place of the earlier one.
+bool accepts(const AttributeRule& rule, const Value& before, const Value& after);
 /// Returns true if the value is a version that says nothing (`latest`), so that it equals no other and differs from
 /// none.
 bool names_no_version(const AttributeRule& rule, const Value& value);

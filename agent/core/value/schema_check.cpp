@@ -78,11 +78,14 @@ std::string fault_of_siblings(const AttributeRule& rule) {
     return "at_least, between: one type and no collection has an order";
   if (!rule.into.empty() && rule.into.find_first_of(".[*\"") != std::string::npos)
     return "into: expected the name of one member of the same object";
+  if (rule.overrides && rule.into.empty()) return R"(overrides: only "into" reads it)";
   if (!rule.into.empty() && (rule.sensitive || rule.write_only || rule.cls))
     return "into: what is sensitive, and the class, are said of the member as which it counts";
   if (rule.may_hold.size() > kMaxNames || rule.same.size() > kMaxNames || rule.expands.size() > kMaxWords)
     return "may_hold, same, expands: may_hold and same have at most " + std::to_string(kMaxNames) +
            " entries, expands at most " + std::to_string(kMaxWords);
+  if (rule.unordered_runs && rule.collection != Collection::list)
+    return R"(unordered_runs: only "collection": "list" reads it)";
   if (rule.at_least && !rule.between.empty()) return "between: only one of at_least and between";
   if (!rule.may_hold.empty() && rule.collection != Collection::set)
     return R"(may_hold: only "collection": "set" reads it)";
@@ -91,7 +94,7 @@ std::string fault_of_siblings(const AttributeRule& rule) {
   if (!rule.netmask_of.empty() && rule.type != ValueType::cidr && rule.type != ValueType::inet)
     return "netmask_of: only types cidr and inet read it";
   const bool secret = rule.sensitive || rule.write_only;
-  if (secret && (rule.rule_by || !rule.may_hold.empty() || !rule.same.empty()))
+  if (secret && (rule.rule_by || !rule.may_hold.empty() || !rule.same.empty() || !rule.accepts.empty()))
     return "sensitive: only a digest is kept of a secret, so it cannot be read beside other members or as the same";
   const auto only_stars = [](const std::string& text) { return text.find_first_not_of('*') == std::string::npos; };
   const auto two_stars = [](const std::string& text) {

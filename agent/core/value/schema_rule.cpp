@@ -89,6 +89,9 @@ class RuleReader {
         {"split", {2, [](R& r, const Value& v) { return store(r.rule_.split.emplace(), text_of(v, r.where_)); }}},
         {"words", {2, &R::words}},
         {"encoding", {2, [](R& r, const Value& v) { return r.named(r.rule_.encoding, kEncodings, v); }}},
+        {"accepts", {2, &R::accepts}},
+        {"unordered_runs",
+         {2, [](R& r, const Value& v) { return store(r.rule_.unordered_runs, flag_of(v, r.where_)); }}},
         {"digest", {2, [](R& r, const Value& v) { return r.word(r.rule_.or_sha1, "sha1", v); }}},
         {"unicode", {2, [](R& r, const Value& v) { return r.named(r.rule_.unicode, kUnicodeForms, v); }}},
         {"hidden", {2, &R::hidden}},
@@ -97,6 +100,7 @@ class RuleReader {
         {"generated_from", {2, [](R& r, const Value& v) { return store(r.rule_.generated_from, r.filled_text(v)); }}},
         {"refers", {2, [](R& r, const Value& v) { return store(r.rule_.refers, texts(v, r.where_)); }}},
         {"into", {2, [](R& r, const Value& v) { return store(r.rule_.into, r.filled_text(v)); }}},
+        {"overrides", {2, [](R& r, const Value& v) { return store(r.rule_.overrides, flag_of(v, r.where_)); }}},
         {"netmask_of", {2, [](R& r, const Value& v) { return store(r.rule_.netmask_of, r.filled_text(v)); }}},
         {"may_hold", {2, [](R& r, const Value& v) { return store(r.rule_.may_hold, texts(v, r.where_)); }}},
         {"prefixes", {2, [](R& r, const Value& v) { return store(r.rule_.prefixes, texts(v, r.where_)); }}},
@@ -238,6 +242,16 @@ class RuleReader {
     return {};
   }
   Status hidden(const Value& value) { return globs(rule_.hidden, value); }
+
+  Status accepts(const Value& value) {
+    if (value.object() == nullptr)
+      return unexpected(where_, R"({"value": [patterns of values that it accepts]})", value);
+    for (const auto& [text, patterns] : *value.object()) {
+      DRIFTD_TRY(const auto all, texts(patterns, where_ + "." + text));
+      for (const auto& pattern : all) rule_.accepts[text].push_back(Glob::of_name(pattern));
+    }
+    return {};
+  }
 
   Status expands(const Value& value) {
     if (value.object() == nullptr) return unexpected(where_, R"({"element": [elements that it stands for]})", value);

@@ -180,6 +180,15 @@ std::string last_part(std::string_view text, const std::string& unit) {
 
 }  // namespace types
 
+bool accepts(const AttributeRule& rule, const Value& before, const Value& after) {
+  if (rule.accepts.empty()) return false;
+  const auto one = types::scalar_text(before), other = types::scalar_text(after);
+  if (!one || !other) return false;
+  const auto found = rule.accepts.find(*one);
+  return found != rule.accepts.end() && std::any_of(found->second.begin(), found->second.end(),
+                                                    [&](const Glob& pattern) { return pattern.matches(*other); });
+}
+
 bool equivalent(const AttributeRule& rule, const Value& a, const Value& b) {
   const bool reference = rule.type == ValueType::reference;
   if (rule.or_sha1 && a.string() != nullptr && b.string() != nullptr)
