@@ -159,15 +159,16 @@ void Walk::compare_attribute(const Path& path, Sides sides, const Sides& owners)
 }
 
 void Walk::compare_beside(const Path& path, const AttributeRule& rule, const Sides& sides, const Sides& owners) {
-  const auto* variant = forms_.variant(path, rule, owners.before);
-  const auto* other = forms_.variant(path, rule, owners.after);
+  const auto* variant = forms_.variant(path, rule, owners.before, bodies_.before);
+  const auto* other = forms_.variant(path, rule, owners.after, bodies_.after);
   if (variant != other) return compare(path, rule, sides);  // what decides differs, and is a change of its own
   if (variant != nullptr && variant->is_volatile)
     return suppress(path, sides, rule, "volatile, as " + rule.rule_by->of + " says");
-  const auto meant = [&](const Value* value, const Value* owner) {
-    return value == nullptr ? std::nullopt : forms_.beside(path, rule, *value, owner);
+  const auto meant = [&](const Value* value, const Value* owner, const Value* body) {
+    return value == nullptr ? std::nullopt : forms_.beside(path, rule, *value, owner, body);
   };
-  const auto before = meant(sides.before, owners.before), after = meant(sides.after, owners.after);
+  const auto before = meant(sides.before, owners.before, bodies_.before);
+  const auto after = meant(sides.after, owners.after, bodies_.after);
   if (!before && !after) return compare(path, rule, sides);
   const auto effective = [&](const std::optional<Value>& value, const Value* given) {
     return value ? forms_.effective(rule, &*value, nullptr) : given;

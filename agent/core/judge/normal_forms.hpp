@@ -39,8 +39,8 @@ class Forms {
   const Value* effective(const AttributeRule& rule, const Value* value, const Value* owner) const;
   /// Returns what the value means beside the other members of its object: an address with its netmask, a list without
   /// what it may hold, a value read as another member says. Empty if it means itself.
-  std::optional<Value> beside(const Path& path, const AttributeRule& rule, const Value& value,
-                              const Value* owner) const;
+  std::optional<Value> beside(const Path& path, const AttributeRule& rule, const Value& value, const Value* owner,
+                              const Value* body = nullptr) const;
   /// Returns the object with members that count as others (`into`) where they count; empty if it has none.
   std::optional<Value> gathered(const Path& path, const Value& object) const;
   /// Adds members of an object to the one as which they count. Returns those that contradict one that is there.
@@ -48,7 +48,9 @@ class Forms {
   /// Does the same as gathered() for all objects at and below `path`.
   void gather(const Path& path, Value& value) const;
   /// Returns how another member says that the value is read; nullptr if it says nothing.
-  const AttributeRule* variant(const Path& path, const AttributeRule& rule, const Value* owner) const;
+  /// `body`: of the side, for a rule that a member of the body chooses; without it such a rule is not chosen.
+  const AttributeRule* variant(const Path& path, const AttributeRule& rule, const Value* owner,
+                               const Value* body = nullptr) const;
   /// Returns what the value is read as: the parts of a text (`split`), a list of one (`single`), the content of a text
   /// (`inside`). Empty if it is read as it is. `budget` if reading it would cost too much.
   Result<std::optional<Value>> opened(const AttributeRule& rule, const Value& value) const;

@@ -105,10 +105,16 @@ void sort_runs(Value::Array& elements) {
 
 template <class T>
 const T* Forms::by_member(const Path& path, const ByMember<T>& by, const Value* owner) const {
-  const std::string text = text_of_member(owner, by.of);
+  const bool of_body = by.of.starts_with('/');
+  const std::string name = by.of.substr(of_body ? 1 : 0);
+  std::string text = text_of_member(owner, name);
   if (const T* found = find_value(by, text)) return found;
-  const Path decider = path.parent().child(by.of);
+  const Path decider = of_body ? Path().child(name) : path.parent().child(name);
   const AttributeRule& decides = schema_.rule(decider);
+  if (text.empty() && decides.default_value) {  // an absent member is what it is by default
+    text = types::scalar_text(*decides.default_value).value_or("");
+    if (const T* found = find_value(by, text)) return found;
+  }
   if (!decides.fold && decides.type != ValueType::enumeration && decides.words.empty()) return nullptr;
   const std::string meaning = leaf(decides, Value(text));
   for (const auto& [value, what] : by.values) {
@@ -117,8 +123,11 @@ const T* Forms::by_member(const Path& path, const ByMember<T>& by, const Value* 
   return nullptr;
 }
 
-const AttributeRule* Forms::variant(const Path& path, const AttributeRule& rule, const Value* owner) const {
-  const auto* found = rule.rule_by ? by_member(path, *rule.rule_by, owner) : nullptr;
+const AttributeRule* Forms::variant(const Path& path, const AttributeRule& rule, const Value* owner,
+                                    const Value* body) const {
+  const bool of_body = rule.rule_by && rule.rule_by->of.starts_with('/');
+  if (of_body && body == nullptr) return nullptr;
+  const auto* found = rule.rule_by ? by_member(path, *rule.rule_by, of_body ? body : owner) : nullptr;
   return found == nullptr ? nullptr : found->get();
 }
 
@@ -131,10 +140,10 @@ const Value* Forms::default_of(const AttributeRule& rule, const Value* owner) co
   return rule.default_by ? find_value(*rule.default_by, text_of_member(owner, rule.default_by->of)) : nullptr;
 }
 
-std::optional<Value> Forms::beside(const Path& path, const AttributeRule& rule, const Value& value,
-                                   const Value* owner) const {
+std::optional<Value> Forms::beside(const Path& path, const AttributeRule& rule, const Value& value, const Value* owner,
+                                   const Value* body) const {
   if (owner == nullptr || as_digest(value)) return std::nullopt;
-  if (const auto* read = variant(path, rule, owner)) {
+  if (const auto* read = variant(path, rule, owner, body)) {
     auto out = read_as(*read, value);
     return out ? std::optional(*std::move(out)) : std::nullopt;
   }

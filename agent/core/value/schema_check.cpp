@@ -106,7 +106,11 @@ std::string fault_of_siblings(const AttributeRule& rule) {
   if (std::any_of(rule.prefixes.begin(), rule.prefixes.end(), only_stars) ||
       std::any_of(rule.suffixes.begin(), rule.suffixes.end(), only_stars))
     return "prefixes, suffixes: a pattern of nothing but * would take the whole text";
+  if (rule.default_by && rule.default_by->of.starts_with('/'))
+    return "default_by.of: only rule_by reads a member of the body (/name)";
   if (!rule.rule_by) return {};
+  if (rule.rule_by->of == "/" || rule.rule_by->of.find('/', 1) != std::string::npos)
+    return "rule_by.of: expected the name of a member of the same object, or /name of one of the body";
   for (const auto& [text, variant] : rule.rule_by->values) {
     if (variant->type == ValueType::reference || (variant->type == ValueType::version && variant->unit == "declared"))
       return "rule_by.values." + text + ".type: one that has several equal forms cannot be chosen by a member";
