@@ -41,7 +41,7 @@ std::string render(const AttributeRule& rule) {
   if (!rule.same.empty()) out += " with values that are the same";
   if (rule.rule_by) out += " read by " + rule.rule_by->of;
   if (!rule.netmask_of.empty()) out += " with the netmask of " + rule.netmask_of;
-  if (!rule.into.empty()) out += " counted as " + rule.into;
+  if (!rule.into.empty()) out += " counted as " + rule.into + (rule.overrides ? ", in its place" : "");
   if (rule.fold) out += " folded";
   if (rule.fold_names) out += " with folded names";
   const bool trims = rule.trim_space || rule.trim_eol || rule.trim_runs || rule.trim_slash || rule.trim_dot ||
