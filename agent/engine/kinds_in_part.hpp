@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "core/backend.hpp"
+#include "core/ports/store.hpp"
 
 namespace driftd::engine {
 

@@ -149,10 +149,12 @@ void Walk::compare_attribute(const Path& path, Sides sides, const Sides& owners)
       forms_.effective(rule, sides.after, owners.after) != nullptr)
     return unknown(path, sides, rule, "null before: nobody declared it, or the system did not have it");
   if (is_other_default(forms_, path, rule, sides)) return unknown(path, sides, rule, "a default of another version");
+  const bool only_later = sides.before == nullptr || was_null;
   sides = {forms_.effective(rule, sides.before, owners.before), forms_.effective(rule, sides.after, owners.after)};
-  if (sides.before == nullptr && sides.after != nullptr && !schema_.names(path))
+  if (only_later && sides.before == nullptr && sides.after != nullptr && !schema_.names(path))
     return unknown(path, sides, rule, "neither declared nor known to the schema");
-  if (const auto reason = within_bounds(forms_, schema_, path, rule, sides.before, sides.after, owners.after);
+  if (const auto reason =
+          within_bounds(forms_, schema_, path, rule, sides.before, sides.after, owners.before, owners.after);
       !reason.empty())
     return rule.between.empty() ? fill(path, sides, rule, reason) : equal(path, sides, rule, reason);
   compare_beside(path, rule, sides, owners);

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/judge/siblings.hpp"
 #include "core/value/types.hpp"
 
 namespace driftd::core {
@@ -72,8 +73,12 @@ std::optional<bool> less_version(const std::string& a, const std::string& b) {
 }  // namespace
 
 std::string within_bounds(const Forms& forms, const KindSchema& schema, const Path& path, const AttributeRule& given,
-                          const Value* old_value, const Value* new_value, const Value* owner) {
+                          const Value* old_value, const Value* new_value, const Value* owner_before,
+                          const Value* owner) {
   const AttributeRule* variant = forms.variant(path, given, owner);
+  const Value* decided = owner_before != nullptr && given.rule_by ? owner_before->find(given.rule_by->of) : nullptr;
+  const bool said = decided != nullptr && !is_hollow(*decided);  // else the later side says how it is meant
+  if (said && variant != forms.variant(path, given, owner_before)) variant = nullptr;
   const AttributeRule& rule = variant != nullptr && variant->at_least ? *variant : given;
   const bool bounded = rule.at_least || !rule.between.empty();
   if (!bounded || old_value == nullptr || new_value == nullptr) return {};

@@ -68,11 +68,20 @@ void Walk::compare_opened(const Path& path, const AttributeRule& rule, const Sid
   if (!lists && !objects) return report_change(path, rule, sides);
   const Forms::InText inside(forms_, rule);
   const auto inner = lists ? match(path, rule, *one.array(), *other.array()) : quietly(path, {&one, &other});
-  // what is masked was left aside, so something else differs, unless there were too many pairs to try
-  if (!inner) return report_change(path, rule, sides, pairs_ <= kMaxPairs);
+  // What is masked was left aside, so something else differs. This is not known if there were too many pairs to try, or
+  // several masked elements, which look alike.
+  if (!inner) return report_change(path, rule, sides, pairs_ <= kMaxPairs && masked_elements(path, other) < 2);
   std::move(inner->unknown.begin(), inner->unknown.end(), std::back_inserter(out_.unknown));
   if (inner->filled.empty() || options_.declared_only) return equal(path, sides, rule, "equal part by part");
   fill(path, sides, rule, "equal but for what the system added");
+}
+
+std::size_t Walk::masked_elements(const Path& path, const Value& value) const {
+  if (value.array() == nullptr) return 0;
+  std::size_t out = 0;
+  for (std::size_t i = 0; i < value.array()->size(); ++i)
+    out += forms_.masked_inside(path.child(i), (*value.array())[i]) ? 1 : 0;
+  return out;
 }
 
 std::optional<Difference> Walk::quietly(const Path& path, const Sides& sides) {
@@ -186,7 +195,15 @@ void Walk::compare_element(const Path& path, const Forms::Element* left, const F
   if (unread != nullptr)
     return unknown(named, sides, schema_.rule(named), "part of it is unreadable: " + unread->reason);
   const bool was_in_element = std::exchange(in_element_, true);
-  compare_attribute(named, sides, {});
+  const AttributeRule& rule = schema_.rule(named);
+  const bool both = left != nullptr && right != nullptr;
+  // An element that came or went is a change also if each of its members by itself were none.
+  const bool silent =
+      !both && !rule.is_volatile && !rule.computed && apart([&] { compare_attribute(named, sides, {}); });
+  if (silent)
+    report_change(named, rule, sides);
+  else
+    compare_attribute(named, sides, {});
   in_element_ = was_in_element;
 }
 

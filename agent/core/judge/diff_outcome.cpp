@@ -102,7 +102,12 @@ void Walk::note(const Path& path, const Sides& sides, const AttributeRule& rule,
                 std::string reason) const {
   if (trace_ == nullptr) return;
   // a secret is a digest, but the default of a sensitive attribute is in the schema in clear
-  const auto secret = [&](const Value& v) { return rule.sensitive && rule.default_value && v == *rule.default_value; };
+  const auto holds_secret = [&](const AttributeRule& other) { return other.sensitive && other.path.lies_below(path); };
+  const auto secret = [&](const Value& v) {
+    if (rule.sensitive) return !as_digest(v) && !v.is_null() && !forms_.masked(rule, v) && !(v == Value(""));
+    return rule.default_value && v == *rule.default_value && (v.object() != nullptr || v.array() != nullptr) &&
+           std::any_of(schema_.rules().begin(), schema_.rules().end(), holds_secret);
+  };
   const auto raw = [&](const Value* v) { return v == nullptr ? "" : secret(*v) ? kWithheld : presentable(*v); };
   const auto norm = [&](const Value* v) {
     return v == nullptr ? "" : secret(*v) ? kWithheld : presentable_json(forms_.of(path, *v));

@@ -50,16 +50,6 @@ std::optional<std::string> leaf_beyond_bounds(const AttributeRule& rule, const V
   return normal || normal.error().code != Code::budget ? std::nullopt : std::optional(normal.error().message);
 }
 
-/// Returns true if the value holds nothing, at any depth.
-bool is_hollow(const Value& value) {
-  if (value.is_null() || (value.string() && value.string()->empty())) return true;
-  if (as_digest(value)) return false;
-  if (const auto* array = value.array()) return std::all_of(array->begin(), array->end(), is_hollow);
-  const auto* object = value.object();
-  return object != nullptr &&
-         std::all_of(object->begin(), object->end(), [](const auto& member) { return is_hollow(member.second); });
-}
-
 /// Returns the path of a key below its element, and the object that holds it; nullptr if there is none. In dialect 2 a
 /// name that the object does not have is a path: `metadata.name`.
 std::pair<Path, const Value*> key_place(const AttributeRule& rule, Path at, const Value& element,
@@ -91,6 +81,15 @@ bool is_left_out_of_pairing(const AttributeRule& rule) {
 }
 
 }  // namespace
+
+bool is_hollow(const Value& value) {
+  if (value.is_null() || (value.string() && value.string()->empty())) return true;
+  if (as_digest(value)) return false;
+  if (const auto* array = value.array()) return std::all_of(array->begin(), array->end(), is_hollow);
+  const auto* object = value.object();
+  return object != nullptr &&
+         std::all_of(object->begin(), object->end(), [](const auto& member) { return is_hollow(member.second); });
+}
 
 bool Forms::has_own_form(const Path& element, const Value& value) const {
   const bool own = schema_.dialect() == 1 && schema_.find_rule(element) != nullptr;
@@ -187,8 +186,9 @@ Result<std::optional<Value>> Forms::opened(const AttributeRule& rule, const Valu
     const bool quoted = rule.trim_quotes && parts_of->size() > 1 && parts_of->front() == '"' && parts_of->back() == '"';
     DRIFTD_TRY(Value::Array parts, split(quoted ? parts_of->substr(1, parts_of->size() - 2) : *parts_of, *rule.split));
     out = Value(std::move(parts));
-  } else if (rule.single && given.array() == nullptr) {
-    out = Value(Value::Array{given});
+  } else if (given.array() == nullptr && (rule.single || (rule.split && given.object() == nullptr))) {
+    auto as_text = rule.split ? types::scalar_text(given) : Result<std::string>(fail(Code::invalid, ""));
+    out = Value(Value::Array{as_text ? Value(*std::move(as_text)) : given});
   }
   const Value& shown = out ? *out : value;
   if (shown.array() == nullptr || (rule.expands.empty() && !rule.covers && !rule.unordered_runs)) return out;

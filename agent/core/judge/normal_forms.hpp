@@ -139,6 +139,7 @@ class Forms {
   /// By rule, and by the rule of a list's elements, on which a default's form also depends.
   mutable std::map<std::pair<const AttributeRule*, const AttributeRule*>, std::string> default_forms_;
   mutable std::map<const AttributeRule*, std::set<std::string>> empty_forms_;
+  mutable std::map<const void*, std::map<std::string, std::string>> meanings_;  ///< by_member(): of its values
   mutable std::size_t rendered_schema_values_ = 0;
   mutable std::map<const AttributeRule*, AttributeRule> element_rules_;  ///< by the rule of their list; dialect 1
   mutable int rendering_default_ = 0;

@@ -108,6 +108,9 @@ const T* Forms::by_member(const Path& path, const ByMember<T>& by, const Value* 
   const bool of_body = by.of.starts_with('/');
   const std::string name = by.of.substr(of_body ? 1 : 0);
   std::string text = text_of_member(owner, name);
+  if (const auto exact = by.values.find(text); exact != by.values.end()) return &exact->second;
+  const Value* member = owner == nullptr ? nullptr : owner->find(name);
+  if (member != nullptr && is_hollow(*member)) text.clear();  // [] and {} are as absent
   if (const T* found = find_value(by, text)) return found;
   const Path decider = of_body ? Path().child(name) : path.parent().child(name);
   const AttributeRule& decides = schema_.rule(decider);
@@ -115,12 +118,14 @@ const T* Forms::by_member(const Path& path, const ByMember<T>& by, const Value* 
     text = types::scalar_text(*decides.default_value).value_or("");
     if (const T* found = find_value(by, text)) return found;
   }
-  if (!decides.fold && decides.type != ValueType::enumeration && decides.words.empty()) return nullptr;
-  const std::string meaning = leaf(decides, Value(text));
-  for (const auto& [value, what] : by.values) {
-    if (leaf(decides, Value(value)) == meaning) return &what;
+  auto& meanings = meanings_[&by];  // of its values, by their normal form under the rule of the member
+  const bool was_coarse = std::exchange(coarse_, false);
+  if (meanings.empty()) {
+    for (const auto& [value, what] : by.values) meanings.emplace(leaf(decides, Value(value)), value);
   }
-  return nullptr;
+  const auto meant = meanings.find(leaf(decides, Value(text)));
+  coarse_ = was_coarse;
+  return meant == meanings.end() ? nullptr : &by.values.find(meant->second)->second;
 }
 
 const AttributeRule* Forms::variant(const Path& path, const AttributeRule& rule, const Value* owner,
@@ -185,6 +190,7 @@ std::optional<Value> Forms::gathered(const Path& path, const Value& object) cons
     Value::Object& members = *out->object();
     members.erase(name);
     if (member.is_null() || (!free && !merges && !rule.overrides)) continue;
+    if (!free && !merges) members[into] = Value();  // it overrides a value that it cannot be merged with
     const Value left = merged(path.child(into), member, members[into], rule.overrides);
     if (left.object() != nullptr && !left.object()->empty()) members[name] = left;
   }
@@ -199,6 +205,7 @@ Value Forms::merged(const Path& place, const Value& member, Value& target, bool 
   Value::Object left;
   if (target.is_null()) target = Value(Value::Object{});
   for (const auto& [key, one] : *member.object()) {
+    if (overrides && one.is_null()) continue;  // it says nothing
     const bool encodes = one.string() != nullptr && schema_.rule(place.child(key)).encoding == Encoding::base64;
     Value made = encodes ? Value(base64(*one.string())) : one;
     const auto [at, is_new] = target.object()->try_emplace(key, made);

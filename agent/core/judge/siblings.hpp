@@ -6,6 +6,9 @@
 
 namespace driftd::core {
 
+/// Returns true if the value holds nothing, at any depth: null, an empty text, lists and objects of such.
+bool is_hollow(const Value& value);
+
 /// Returns the elements that the list stands for (`expands`), without those that another one covers (`covers`).
 /// `budget` if they are too many.
 Result<Value::Array> elements_meant(const AttributeRule& rule, const Value::Array& elements);

@@ -70,6 +70,7 @@ class Walk {
     return inner.changes.empty() ? std::optional(std::move(inner)) : std::nullopt;
   }
   std::optional<Difference> quietly(const Path& path, const Sides& sides);
+  std::size_t masked_elements(const Path& path, const Value& value) const;  ///< of a list, with a masked part
 
   std::optional<Difference> same_element(const Path& list, const Value& left, const Value& right, std::size_t at);
 

@@ -254,9 +254,9 @@ Glob::Elements Glob::matches_elements(const Path& list) const {
 
 bool Glob::lies_below(const Path& path) const {
   const std::size_t length = path.segments().size();
-  const bool deep = is_path_ && segments_.size() > length;
-  if (!deep || std::find(segments_.begin(), segments_.end(), "**") != segments_.end()) return false;
+  if (!is_path_ || segments_.size() <= length) return false;
   const std::vector<std::string> front(segments_.begin(), segments_.begin() + static_cast<std::ptrdiff_t>(length));
+  if (std::find(front.begin(), front.end(), "**") != front.end()) return false;
   return SegmentMatch(front).run(path.segments());
 }
 

@@ -61,7 +61,7 @@ class Glob {
   /// Returns which elements of a list at `list`, and of lists in it, a path glob matches. It may return `some` where
   /// there is none.
   Elements matches_elements(const Path& list) const;
-  /// Returns true if some path that this glob matches lies below `path`. A glob with `**` lies below nothing.
+  /// Returns true if some path that this glob matches lies below `path`. What is behind a `**` lies nowhere.
   bool lies_below(const Path& path) const;
   /// Returns true if some path that this glob matches may lie below one that `outer` matches. It may return true where
   /// there is none.

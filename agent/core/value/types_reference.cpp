@@ -180,6 +180,16 @@ std::string last_part(std::string_view text, const std::string& unit) {
 
 }  // namespace types
 
+namespace {
+
+/// Longer texts are not hashed: they could be compared with many.
+bool is_sha1_of(const std::string& digest, const std::string& text) {
+  constexpr std::size_t kMaxText = 64u << 10, kDigits = 40;
+  return digest.size() == kDigits && text.size() <= kMaxText && digest == to_hex(sha1(text));
+}
+
+}  // namespace
+
 bool accepts(const AttributeRule& rule, const Value& before, const Value& after) {
   if (rule.accepts.empty()) return false;
   const auto one = types::scalar_text(before), other = types::scalar_text(after);
@@ -192,7 +202,7 @@ bool accepts(const AttributeRule& rule, const Value& before, const Value& after)
 bool equivalent(const AttributeRule& rule, const Value& a, const Value& b) {
   const bool reference = rule.type == ValueType::reference;
   if (rule.or_sha1 && a.string() != nullptr && b.string() != nullptr)
-    return *a.string() == to_hex(sha1(*b.string())) || *b.string() == to_hex(sha1(*a.string()));
+    return is_sha1_of(*a.string(), *b.string()) || is_sha1_of(*b.string(), *a.string());
   if (rule.dialect < 2 || (!reference && (rule.type != ValueType::version || rule.unit != "declared"))) return false;
   const auto first = types::scalar_text(a), second = types::scalar_text(b);
   if (!first || !second) return false;

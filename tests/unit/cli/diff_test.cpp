@@ -68,8 +68,11 @@ TEST(Diff, ExplainsAValueThatIsNotOfItsTypeWithoutAnyPartOfIt) {
 TEST(Diff, ExplainShowsNoDefaultOfASensitiveAttribute) {
   const TempDir folder;
   const auto schema = folder.write("s.json", R"({"schema":"driftd-schema/1","dialect":2,"kind":"k","attributes":{
-      "pw":{"type":"string","sensitive":true,"default":"canary-4711"},"n":{"type":"int","default":17}}})");
-  const auto before = folder.write("a.json", R"({"pw":"x","n":1})"), after = folder.write("b.json", "{}");
+      "pw":{"type":"string","sensitive":true,"default":"canary-4711"},"n":{"type":"int","default":17},
+      "by":{"sensitive":true,"default_by":{"of":"n","values":{"1":"canary-4712","":"canary-4713"}}},
+      "box":{"default":{"p":"canary-4714"}},"box.p":{"sensitive":true}}})");
+  const auto before = folder.write("a.json", R"({"pw":"x","n":1,"by":"y","box":{"p":"z"}})"),
+             after = folder.write("b.json", "{}");
   for (const auto& [one, other] : {std::pair(before, after), std::pair(after, before)}) {
     const CommandResult outcome = driftd({"diff", "--explain", "--show", "**", "--schema", schema, one, other});
     EXPECT_EQ(outcome.code, kFinding);
