@@ -122,7 +122,8 @@ void Walk::compare_folded_members(const Path& path, const Value& before, const V
   for (const auto& [name, member] : *before.object()) members[types::lower(name)] = {name, {&member, nullptr}};
   const AttributeRule& rule = schema_.rule(path);
   for (const auto& [name, member] : *after.object()) {
-    const bool open = (options_.declared_only && !rule.closed) || rule.allows(name);
+    // what is expected of an element or a text is all of it
+    const bool open = (options_.declared_only && !rule.closed && !in_element_) || rule.allows(name);
     if (open && !members.contains(types::lower(name))) continue;
     auto& [shown, sides] = members[types::lower(name)];
     if (sides.before == nullptr) shown = name;
