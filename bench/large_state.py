@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Refreshes of a Terraform state of 120 MiB through the whole agent: seconds, CPU and peak memory of the agent and of its worker.
+"""Refreshes of a Terraform state of 120 MiB through the whole agent: seconds, CPU and peak memory of agent and worker.
 
 usage: large_state.py BUILD [BUILD ...] [--mib 120]
 
-Each BUILD is a build folder. Several are measured one after another on the same state, so that they can be compared.
+Each BUILD is a build folder. Several are measured one after another on equal states, so that they can be compared.
 Only sockets and files in a temporary folder are used. Exits with 1 if a refresh fails or finds another number of drifts
 than there must be.
 """
@@ -53,8 +53,9 @@ class Agent:
             f"admin: {{ socket: {self.socket} }}\n"
             "defaults: { interval: 24h, budgets: { call: 240s } }\n"
             f"backends: [{{ name: platform, provider: terraform, settings: {{ path: {state} }} }}]\n")
-        self.log = open(folder / "log", "wb")
-        self.process = subprocess.Popen([self.binary, "run", "--config", config], stdout=self.log, stderr=self.log)
+        self.log = folder / "log"
+        with open(self.log, "wb") as log:
+            self.process = subprocess.Popen([self.binary, "run", "--config", config], stdout=log, stderr=log)
 
     def ask(self, *words):
         """Returns the answer in JSON; None if the agent does not answer, as while it starts."""
@@ -68,7 +69,8 @@ class Agent:
         end = time.monotonic() + PATIENCE
         while not condition():
             if time.monotonic() > end or self.process.poll() is not None:
-                sys.exit(f"error: {what} did not come about; log: {self.log.name}")
+                last = self.log.read_text(errors="replace").splitlines()[-20:]  # the folder goes with this process
+                sys.exit("\n".join([f"error: {what} did not come about; the agent's last lines:", *last]))
             time.sleep(0.05)
 
     def row(self):
@@ -107,7 +109,7 @@ def show(build, what, seconds, before, pids, drifts):
 
 
 def measure(build, mib):
-    """Returns whether every refresh found what it must find."""
+    """Prints a line for each refresh. Returns whether every one found the drifts that there must be."""
     with tempfile.TemporaryDirectory() as name:
         folder, infra = pathlib.Path(name, "agent"), pathlib.Path(name, "infra")  # a file that is replaced beside the
         folder.mkdir()                                                            # configuration restarts the worker
@@ -121,7 +123,8 @@ def measure(build, mib):
             pids = agent.pids()
             show(build, "first, with the baseline", time.monotonic() - begin, (0, 0), pids, 0)
             right = True
-            for what, edited in (("second", 0), ("nothing changed", 0), ("one attribute changed", 1), ("every instance changed", count)):
+            for what, edited in (("second, compares each once", 0), ("nothing changed", 0), ("one attribute changed", 1),
+                                 ("every instance changed", count)):
                 if edited:
                     write_state(state, mib, edited)
                 begin, before = time.monotonic(), [cpu(pid) for pid in pids]

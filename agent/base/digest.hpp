@@ -38,8 +38,9 @@ using Key = std::array<std::uint8_t, 32>;  ///< key material of HMAC-SHA-256
 std::string hmac_hex(const Key& key, std::initializer_list<std::string_view> parts);
 /// HMAC-SHA-256 over the bytes as they are; 32 raw bytes (webhook signatures).
 std::string hmac_raw(std::string_view key, std::string_view bytes);
+/// SHA-1; 20 raw bytes. Not for integrity: for formats that have it (Terraform states).
+std::string sha1(std::string_view bytes);
 /// SHA-256; 32 raw bytes.
-std::string sha1(std::string_view bytes);    ///< not for integrity: for formats that have it (Terraform states)
 std::string sha256(std::string_view bytes);  ///< not for passwords: see slow_hash()
 /// CRC-32C (Castagnoli) as in RFC 3720; `before` is the CRC of the preceding bytes.
 std::uint32_t crc32c(std::string_view bytes, std::uint32_t before = 0);

@@ -17,6 +17,11 @@ enum class InPart : std::uint8_t {
   withheld,     ///< the system denied a part of its list, or cannot serve it
 };
 
+/// The last coverage reason of an incomplete kind that is judged in part.
+inline constexpr const char* kInPartReason =
+    "what was read of it is compared; until all of it is listed, what comes in is taken as it is, because it may have "
+    "been there before, and only a watch sees what goes";
+
 InPart in_part(const core::BackendRow& row, const std::string& kind);
 /// Notes it in the row. `no` removes the note.
 void note_in_part(core::BackendRow& row, const std::string& kind, InPart why);

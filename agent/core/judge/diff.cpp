@@ -33,8 +33,8 @@ bool is_hidden(const Forms& forms, const AttributeRule& rule, const Sides& sides
     if (value == nullptr || value->is_null()) return false;
     return rule.dialect == 1 || as_digest(*value) || forms.effective(rule, value, nullptr) != nullptr;
   };
-  const bool none = rule.dialect == 1 && sides.after == nullptr;
-  return !says_something(sides.after) && (says_something(sides.before) || none);
+  if (rule.dialect == 1 && sides.after == nullptr) return true;
+  return !says_something(sides.after) && says_something(sides.before);
 }
 
 /// A path that cannot be parsed covers everything, because unknown must never become a drift.

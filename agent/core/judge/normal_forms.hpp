@@ -43,8 +43,6 @@ class Forms {
                               const Value* body = nullptr) const;
   /// Returns the object with members that count as others (`into`) where they count; empty if it has none.
   std::optional<Value> gathered(const Path& path, const Value& object) const;
-  /// Adds members of an object to the one as which they count. Returns those that contradict one that is there.
-  Value merged(const Path& place, const Value& member, Value& target, bool overrides) const;
   /// Does the same as gathered() for all objects at and below `path`.
   void gather(const Path& path, Value& value) const;
   /// Returns how another member says that the value is read; nullptr if it says nothing.
@@ -139,7 +137,8 @@ class Forms {
   /// By rule, and by the rule of a list's elements, on which a default's form also depends.
   mutable std::map<std::pair<const AttributeRule*, const AttributeRule*>, std::string> default_forms_;
   mutable std::map<const AttributeRule*, std::set<std::string>> empty_forms_;
-  mutable std::map<const void*, std::map<std::string, std::string>> meanings_;  ///< by_member(): of its values
+  /// by_member(): by the member that decides and its rule, the meaning of each value
+  mutable std::map<std::pair<const void*, const AttributeRule*>, std::map<std::string, std::string>> meanings_;
   mutable std::size_t rendered_schema_values_ = 0;
   mutable std::map<const AttributeRule*, AttributeRule> element_rules_;  ///< by the rule of their list; dialect 1
   mutable int rendering_default_ = 0;

@@ -101,6 +101,26 @@ void sort_runs(Value::Array& elements) {
   }
 }
 
+/// Adds a value to the one at `place`, as which it counts: an object member by member. Returns the members that
+/// contradict one that is there; with `overrides` they take its place instead.
+Value merged(const KindSchema& schema, const Path& place, const Value& member, Value& target, bool overrides) {
+  if (member.object() == nullptr) {
+    target = member;
+    return {};
+  }
+  Value::Object left;
+  if (target.is_null()) target = Value(Value::Object{});
+  for (const auto& [key, one] : *member.object()) {
+    if (overrides && one.is_null()) continue;  // it says nothing
+    const bool encodes = one.string() != nullptr && schema.rule(place.child(key)).encoding == Encoding::base64;
+    Value made = encodes ? Value(base64(*one.string())) : one;
+    const auto [at, is_new] = target.object()->try_emplace(key, made);
+    if (!is_new && overrides) at->second = std::move(made);
+    if (!is_new && !overrides && !(at->second == made)) left.emplace(key, one);
+  }
+  return Value(std::move(left));
+}
+
 }  // namespace
 
 template <class T>
@@ -118,7 +138,7 @@ const T* Forms::by_member(const Path& path, const ByMember<T>& by, const Value* 
     text = types::scalar_text(*decides.default_value).value_or("");
     if (const T* found = find_value(by, text)) return found;
   }
-  auto& meanings = meanings_[&by];  // of its values, by their normal form under the rule of the member
+  auto& meanings = meanings_[{&by, &decides}];  // its values, by their normal form under the rule of the member
   const bool was_coarse = std::exchange(coarse_, false);
   if (meanings.empty()) {
     for (const auto& [value, what] : by.values) meanings.emplace(leaf(decides, Value(value)), value);
@@ -191,28 +211,10 @@ std::optional<Value> Forms::gathered(const Path& path, const Value& object) cons
     members.erase(name);
     if (member.is_null() || (!free && !merges && !rule.overrides)) continue;
     if (!free && !merges) members[into] = Value();  // it overrides a value that it cannot be merged with
-    const Value left = merged(path.child(into), member, members[into], rule.overrides);
+    const Value left = merged(schema_, path.child(into), member, members[into], rule.overrides);
     if (left.object() != nullptr && !left.object()->empty()) members[name] = left;
   }
   return out;
-}
-
-Value Forms::merged(const Path& place, const Value& member, Value& target, bool overrides) const {
-  if (member.object() == nullptr) {
-    target = member;
-    return {};
-  }
-  Value::Object left;
-  if (target.is_null()) target = Value(Value::Object{});
-  for (const auto& [key, one] : *member.object()) {
-    if (overrides && one.is_null()) continue;  // it says nothing
-    const bool encodes = one.string() != nullptr && schema_.rule(place.child(key)).encoding == Encoding::base64;
-    Value made = encodes ? Value(base64(*one.string())) : one;
-    const auto [at, is_new] = target.object()->try_emplace(key, made);
-    if (!is_new && overrides) at->second = std::move(made);
-    if (!is_new && !overrides && !(at->second == made)) left.emplace(key, one);
-  }
-  return Value(std::move(left));
 }
 
 void Forms::gather(const Path& path, Value& value) const {

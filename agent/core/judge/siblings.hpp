@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What values mean beside others, for normal_forms.cpp and siblings.cpp. No other room includes this.
+// What values mean beside others, for the files of the comparison. No other room includes this.
 #pragma once
 
 #include "core/value/schema.hpp"

@@ -112,6 +112,8 @@ std::string fault_of_siblings(const AttributeRule& rule) {
   if (rule.rule_by->of == "/" || rule.rule_by->of.find('/', 1) != std::string::npos)
     return "rule_by.of: expected the name of a member of the same object, or /name of one of the body";
   for (const auto& [text, variant] : rule.rule_by->values) {
+    if (variant->at_least && rule.rule_by->of.starts_with('/'))
+      return "rule_by.values." + text + ".at_least: only a member of the same object chooses it";
     if (variant->type == ValueType::reference || (variant->type == ValueType::version && variant->unit == "declared"))
       return "rule_by.values." + text + ".type: one that has several equal forms cannot be chosen by a member";
     if (const std::string fault = fault_of(*variant); !fault.empty()) return "rule_by.values." + text + "." + fault;

@@ -27,11 +27,6 @@ void add_once(std::vector<std::string>& reasons, const std::string& reason, std:
 /// The reason for an incomplete kind without any other reason.
 inline constexpr const char* kIncompleteReason = "not listed whole: the provider sent no COMPLETE";
 
-/// The last reason of an incomplete kind that is judged in part.
-inline constexpr const char* kInPartReason =
-    "what was read of it is compared; until all of it is listed, what comes in is taken as it is, because it may have "
-    "been there before, and only a watch sees what goes";
-
 /// Returns the name of the coverage line for one kind of another backend, as a source reports it.
 std::string declared_line(const std::string& backend, const std::string& kind);
 /// Returns the backend part of that name for everything defined in one namespace. It cannot be mistaken for a backend,
