@@ -37,6 +37,7 @@ std::optional<Duty> duty_of_sink(const Situation& s) {
 /// Events that wait behind a failing one do not stop the fetch for other keys: they have a limit of their own
 /// (at_exception_limit). If only a fetch can make room for another send (`behind`), no other limit may prevent it.
 bool must_fetch(const Situation& s) {
+  if (s.store.fetching) return false;
   if (s.waiting.behind && !s.store.exhausted && !s.stopping && s.save.at_risk >= kMaxAtRisk) return true;
   if (s.store.exhausted || s.waiting.loaded >= kLoaded || s.waiting.loaded_bytes >= kLoadedBytes ||
       s.waiting.plain >= kWindow || s.save.unwritten >= kUnwritten || s.waiting.at_exception_limit)
@@ -53,14 +54,19 @@ std::optional<Duty> duty_of_replay(const Situation& s) {
 }
 
 bool must_save(const Situation& s) {
-  if (!s.save.useful) return false;
+  if (!s.save.useful || s.save.saving) return false;
   return s.save.urgent || s.save.unsaved >= kSaveAt || s.save.unwritten >= kUnwritten || s.now >= s.save.at ||
          (s.stopping && s.in_flight == 0);
 }
 
 /// A stopping runner is done once nothing is in flight or its time is over. Events that wait for a time or for their
 /// endpoint are left for the next start.
-bool is_over(const Situation& s) { return s.stopping && (s.in_flight == 0 || s.now >= s.drain_until); }
+bool is_over(const Situation& s) {
+  return s.stopping && ((s.in_flight == 0 && !s.store.fetching) || s.now >= s.drain_until);
+}
+
+/// The cursor may be moved back once nothing is under way that was begun at its present place.
+bool may_rewind(const Situation& s) { return s.in_flight == 0 && !s.store.fetching && !s.save.saving; }
 
 Agenda sleep(const Situation& s) {
   Agenda out{Duty::sleep, s.now + std::chrono::hours(24)};
@@ -72,7 +78,7 @@ Agenda sleep(const Situation& s) {
   if (!s.store.opened || s.now < s.store.retry_at) return out;
   if (s.endpoint.state == State::circuit_open) sooner(s.endpoint.open_until);
   if (can_be_checked(s.endpoint.state)) sooner(s.endpoint.check_at);
-  if (s.save.useful) sooner(s.save.at);
+  if (s.save.useful && !s.save.saving) sooner(s.save.at);
   if (may_send(s)) {
     if (s.waiting.next_loaded) sooner(*s.waiting.next_loaded);
     if (s.waiting.next_unloaded) sooner(*s.waiting.next_unloaded);
@@ -125,7 +131,7 @@ Agenda next_duty(const Situation& s) {
   if (s.stopping && s.now >= s.drain_until) return {Duty::end, {}};
   if (s.now < s.store.retry_at) return is_over(s) ? Agenda{Duty::end, {}} : sleep(s);
   if (!s.store.opened) return {s.stopping ? Duty::end : Duty::open, {}};
-  if (s.store.rewinding) return s.in_flight == 0 ? Agenda{Duty::rewind, {}} : sleep(s);
+  if (s.store.rewinding) return may_rewind(s) ? Agenda{Duty::rewind, {}} : sleep(s);
   if (const auto duty = duty_of_sink(s)) return {*duty, {}};
   if (must_fetch(s)) return {Duty::fetch, {}};
   if (const auto duty = duty_of_live(s)) return {*duty, {}};

@@ -15,7 +15,8 @@ inline constexpr std::size_t kSaveAt = 128;       ///< a save is due at this num
 inline constexpr std::size_t kMaxAtRisk = 256;    ///< maximum of duplicates after a kill (docs/delivery.md)
 inline constexpr std::size_t kReplaysAhead = 32;  ///< events of a replay in memory
 
-/// What a runner can do, one at a time. next_duty() states the precedence.
+/// What a runner can do, one at a time, except that a fetch and a save run beside the others. next_duty() states the
+/// precedence.
 enum class Duty {
   open,    ///< reads the cursor and the exceptions of the last process
   rewind,  ///< moves the cursor back, once nothing is in flight

@@ -21,7 +21,7 @@ constexpr std::size_t kRequeueAtOnce = 512;
 
 Cursor::Cursor(SinkRun& run, ProgressWatch& progress) : run_(run), progress_(progress), saved_(run.context->core) {}
 
-StoreSituation Cursor::store_situation() const { return {opened_, rewinding(), exhausted_, retry_at_}; }
+StoreSituation Cursor::store_situation() const { return {opened_, rewinding(), exhausted_, false, retry_at_}; }
 
 WaitingSituation Cursor::waiting_situation() const {
   WaitingSituation out;

@@ -54,15 +54,36 @@ Task<void> SinkRunner::run() {
       co_await sleep(agenda.until);
       continue;
     }
+    if (agenda.duty == Duty::fetch || agenda.duty == Duty::save) {
+      perform_beside(agenda.duty, before);
+      continue;
+    }
     doing_ = agenda.duty;
     co_await perform(agenda.duty);
     doing_ = Duty::sleep;
-    Situation after = situation();
-    after.now = before.now;
-    idle_ = after == before ? idle_ + 1 : 0;
-    if (idle_ >= kMaxIdle) report_idle(agenda.duty);
+    note_effect(agenda.duty, before);
   }
   co_await finish();
+}
+
+void SinkRunner::note_effect(Duty duty, const Situation& before) {
+  Situation after = situation();
+  after.now = before.now;
+  idle_ = after == before ? idle_ + 1 : 0;
+  if (idle_ >= kMaxIdle) report_idle(duty);
+}
+
+void SinkRunner::perform_beside(Duty duty, Situation before) {
+  under_way(duty) = true;
+  asio::co_spawn(run_.context->core, run_beside(duty, before), fatal);
+}
+
+Task<void> SinkRunner::run_beside(Duty duty, Situation before) {
+  const auto self = shared_from_this();
+  co_await perform(duty);
+  under_way(duty) = false;
+  note_effect(duty, before);
+  wake();
 }
 
 Situation SinkRunner::situation() const {
@@ -72,10 +93,12 @@ Situation SinkRunner::situation() const {
   s.drain_until = drain_until_;
   s.in_flight = cursor_.window().in_flight() + replay_.in_flight();
   s.store = cursor_.store_situation();
+  s.store.fetching = fetching_;
   s.endpoint = endpoint_.situation(s.now);
   s.waiting = cursor_.waiting_situation();
   s.save = cursor_.save_situation();
   s.save.useful = s.save.useful || replay_.unsaved();
+  s.save.saving = saving_;
   s.replay = replay_.situation();
   return s;
 }
@@ -174,14 +197,17 @@ Task<void> SinkRunner::deliver_replay(ReplayQueue::Item item) {
 }
 
 Task<void> SinkRunner::finish() {
+  while (fetching_ || saving_) co_await wait_for_wake();
   if (cursor_.opened() && !cursor_.rewinding()) co_await save(true);
-  while (replay_.planning()) {
-    wake_timer_.expires_at(Time::max());
-    co_await wake_timer_.async_wait(asio::as_tuple(asio::use_awaitable));
-  }
+  while (replay_.planning()) co_await wait_for_wake();
   co_await endpoint_.stop();
   ended_ = true;
   cursor_.end_waits();
+}
+
+Task<void> SinkRunner::wait_for_wake() {
+  wake_timer_.expires_at(Time::max());
+  co_await wake_timer_.async_wait(asio::as_tuple(asio::use_awaitable));
 }
 
 Task<void> SinkRunner::sleep(Time until) {
@@ -245,7 +271,9 @@ std::string SinkRunner::why_stalled() const {
   if (window.in_flight() != 0) return std::to_string(window.in_flight()) + " of them are under way without an answer";
   if (cursor_.at_exception_limit()) return cursor_.exception_limit_text();
   if (window.retrying() != 0) return "they wait for their next attempt: " + run_.last_error;
-  if (doing_ != Duty::sleep) return "its current step (" + std::string(render(doing_)) + ") has not ended";
+  for (const Duty duty : {doing_, fetching_ ? Duty::fetch : Duty::sleep, saving_ ? Duty::save : Duty::sleep}) {
+    if (duty != Duty::sleep) return "its current step (" + std::string(render(duty)) + ") has not ended";
+  }
   return "no reason is known; this is a defect of driftd, please report it";
 }
 

@@ -10,7 +10,8 @@
 namespace driftd::delivery {
 
 /// Delivers the events routed to one sink: fetch → send → settle. It performs one duty after the other, as the agenda
-/// decides, and sleeps only when the agenda says so. It never touches another runner. Core thread.
+/// decides, and sleeps only when the agenda says so. A fetch and a save run beside the loop, so that events go on being
+/// sent while the store reads and writes. It never touches another runner. Core thread.
 class SinkRunner : public std::enable_shared_from_this<SinkRunner> {
  public:
   /// Owns the sink. `name` and `type` are those of the configuration.
@@ -39,6 +40,12 @@ class SinkRunner : public std::enable_shared_from_this<SinkRunner> {
  private:
   Situation situation() const;
   Task<void> perform(Duty duty);
+  /// Starts a fetch or a save and returns; its end wakes the loop.
+  void perform_beside(Duty duty, Situation before);
+  Task<void> run_beside(Duty duty, Situation before);
+  bool& under_way(Duty duty) { return duty == Duty::fetch ? fetching_ : saving_; }
+  /// Counts duties that changed nothing.
+  void note_effect(Duty duty, const Situation& before);
   Task<void> open();
   Task<void> save(bool all);
   void send_ready();
@@ -48,6 +55,7 @@ class SinkRunner : public std::enable_shared_from_this<SinkRunner> {
   void send_replay();
   Task<void> deliver_replay(ReplayQueue::Item item);
   Task<void> finish();
+  Task<void> wait_for_wake();
   Task<void> sleep(Time until);
   void wake();
   /// Reports a defect: one duty was done 16 times in a row and changed nothing.
@@ -66,12 +74,13 @@ class SinkRunner : public std::enable_shared_from_this<SinkRunner> {
   LiveDelivery live_;
   ReplayJob replay_;
   asio::steady_timer wake_timer_;
-  std::optional<Time> asleep_until_;  ///< empty: it is not asleep
-  Time drain_until_{};                ///< set by stop()
-  Duty doing_ = Duty::sleep;          ///< the duty that the loop is waiting for
-  int idle_ = 0;                      ///< duties in a row that changed nothing
-  std::uint64_t missed_wakeups_ = 0;  ///< defects so far; a metric
-  bool ended_ = false;                ///< the last save is done and the sink is stopped
+  std::optional<Time> asleep_until_;        ///< empty: it is not asleep
+  Time drain_until_{};                      ///< set by stop()
+  Duty doing_ = Duty::sleep;                ///< the duty that the loop is waiting for
+  bool fetching_ = false, saving_ = false;  ///< under way beside the loop
+  int idle_ = 0;                            ///< duties in a row that changed nothing
+  std::uint64_t missed_wakeups_ = 0;        ///< defects so far; a metric
+  bool ended_ = false;                      ///< the last save is done and the sink is stopped
 };
 
 }  // namespace driftd::delivery

@@ -35,6 +35,7 @@ struct StoreSituation {
   bool opened = false;     ///< the cursor is open
   bool rewinding = false;  ///< the cursor must be moved back
   bool exhausted = false;  ///< nothing newer than the last fetched event is known in the store
+  bool fetching = false;   ///< a fetch is under way
   Time retry_at{};         ///< after a failure of the store: the time of the next attempt
 
   bool operator==(const StoreSituation&) const = default;
@@ -55,6 +56,7 @@ struct WaitingSituation {
 struct SaveSituation {
   bool useful = false;        ///< a save would change what is stored
   bool urgent = false;        ///< it must not wait for `at`
+  bool saving = false;        ///< a save is under way
   Time at{};                  ///< when a useful save is due
   std::size_t unsaved = 0;    ///< settled events that a save would clear
   std::size_t unwritten = 0;  ///< exceptions that a save would write

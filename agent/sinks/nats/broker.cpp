@@ -46,8 +46,6 @@ natsStatus set_reliability(natsOptions* options, const NatsSettings& settings, I
   if (s == NATS_OK)
     s = natsOptions_SetReconnectBufSize(options, 1);  // the agent retries itself, so the library must buffer nothing
   if (s == NATS_OK) s = natsOptions_SetFailRequestsOnDisconnect(options, true);
-  if (s == NATS_OK)
-    s = natsOptions_SetSendAsap(options, true);  // otherwise a thread of the library waits 1 ms for more data
   if (s == NATS_OK) s = natsOptions_SetPingInterval(options, kPingMs);
   if (s == NATS_OK) s = natsOptions_SetMaxPingsOut(options, 2);
   if (s == NATS_OK) s = natsOptions_SetTimeout(options, settings.connect_timeout.count());

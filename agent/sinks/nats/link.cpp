@@ -37,6 +37,7 @@ void Inbox::close() {
   expected_.clear();
   const std::lock_guard lock(mutex_);
   open_ = false;
+  arrived_.clear();
   core_ = {};  // the executor's context may end before the process does
 }
 
@@ -81,7 +82,9 @@ void Inbox::on_ack(jsCtx*, natsMsg* message, jsPubAck* ack, jsPubAckErr* error, 
     natsMsg_Destroy(message);
     return;
   }
-  asio::post(inbox->core_, [self = inbox->shared_from_this(), message, out] { self->deliver(message, out); });
+  const bool posted = !inbox->arrived_.empty();
+  inbox->arrived_.emplace_back(message, std::move(out));
+  if (!posted) asio::post(inbox->core_, [self = inbox->shared_from_this()] { self->deliver_arrived(); });
 }
 
 void Inbox::watch(natsConnection* connection) {
@@ -154,8 +157,16 @@ void Inbox::answer_denied(const std::string& subject) {
   }
 }
 
+void Inbox::deliver_arrived() {
+  std::vector<std::pair<Message, Ack>> arrived;
+  {
+    const std::lock_guard lock(mutex_);
+    arrived.swap(arrived_);
+  }
+  for (const auto& [message, ack] : arrived) deliver(message.get(), ack);
+}
+
 void Inbox::deliver(natsMsg* message, const Ack& ack) {
-  const Message owned(message);
   const auto found = expected_.extract(message);
   if (found.empty() || reader_ == nullptr) return;  // the message was given up meanwhile
   Flight& flight = *found.mapped().flight;

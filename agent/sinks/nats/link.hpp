@@ -9,6 +9,8 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/task.hpp"
 #include "core/ports/sink.hpp"
@@ -95,15 +97,18 @@ class Inbox : public std::enable_shared_from_this<Inbox> {
 
  private:
   explicit Inbox(asio::any_io_executor core) : core_(std::move(core)) {}
+  /// Handles all answers that have arrived. One call serves many, for each wakes the core thread.
+  void deliver_arrived();
   void deliver(natsMsg* message, const Ack& ack);
   void changed(natsConnection* connection, bool up, bool closed);
   void answer_denied(const std::string& subject);
 
   mutable std::mutex mutex_;
-  bool open_ = false;                  ///< guarded by mutex_
-  asio::any_io_executor core_;         ///< guarded by mutex_
-  std::set<std::string> denied_;       ///< guarded by mutex_
-  natsConnection* watched_ = nullptr;  ///< guarded by mutex_
+  bool open_ = false;                             ///< guarded by mutex_
+  asio::any_io_executor core_;                    ///< guarded by mutex_
+  std::set<std::string> denied_;                  ///< guarded by mutex_
+  natsConnection* watched_ = nullptr;             ///< guarded by mutex_
+  std::vector<std::pair<Message, Ack>> arrived_;  ///< guarded by mutex_; not empty: deliver_arrived() is posted
   std::atomic<bool> up_ = false, closed_ = true;
   std::atomic<std::uint64_t> changes_ = 0;
   Reader* reader_ = nullptr;

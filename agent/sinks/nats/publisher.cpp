@@ -54,8 +54,10 @@ struct Publisher::Batch {
   void publish() {
     for (const auto& parcel : parcels) publish_parcel(*parcel);
     const auto last = parcels.back();  // earlier parcels may be on a replaced connection, which is closed
-    if (!last->stream.empty()) return;
-    const natsStatus flushed = natsConnection_FlushTimeout(last->broker->connection.get(), last->wait.count());  // PONG
+    // One write for the batch, and at once: by itself the library would wait 1 ms for more, or, with "send asap", write
+    // each message alone. The next batch gathers until the server's PONG.
+    const natsStatus flushed = natsConnection_FlushTimeout(last->broker->connection.get(), last->wait.count());
+    if (!last->stream.empty()) return;  // the acknowledgements tell what arrived
     for (const auto& parcel : parcels) {
       const natsStatus status = parcel->broker == last->broker ? flushed : NATS_CONNECTION_CLOSED;
       if (status != NATS_OK) fail_all(*parcel, status);

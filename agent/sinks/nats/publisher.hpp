@@ -37,8 +37,8 @@ struct Parcel {
 class Publisher : public std::enable_shared_from_this<Publisher> {
  public:
   Publisher(asio::any_io_executor core, asio::any_io_executor io) : core_(std::move(core)), io_(std::move(io)) {}
-  /// Returns once all pieces were given to the library, or one was refused. Core NATS: once the server has them; one
-  /// flush covers all parcels that arrived while the previous one was under way.
+  /// Returns once all pieces were given to the library, or one was refused. One flush covers all parcels that arrived
+  /// while the previous one was under way. Core NATS: the server has them then.
   Task<void> publish(std::shared_ptr<Parcel> parcel);
 
  private:

@@ -20,7 +20,7 @@ class AnySituation {
     s.stopping = chance(10);
     s.drain_until = around(s.now);
     s.in_flight = chance(40) ? 0 : number(10);
-    s.store = {!chance(10), chance(10), chance(60), chance(10) ? around(s.now) : Time{}};
+    s.store = {!chance(10), chance(10), chance(60), chance(20), chance(10) ? around(s.now) : Time{}};
     s.endpoint = {any_state(), around(s.now), around(s.now), 8};
     if (s.endpoint.state == EndpointState::circuit_open) s.endpoint.open_until = s.now + 1s;
     s.waiting.loaded = number(3'000);
@@ -32,6 +32,7 @@ class AnySituation {
     s.waiting.behind = chance(20);
     s.save.useful = chance(60);
     s.save.urgent = chance(10);
+    s.save.saving = chance(20);
     s.save.at = around(s.now);
     s.save.unsaved = number(300);
     s.save.unwritten = chance(80) ? number(kUnwritten) : number(20'000);
@@ -70,17 +71,18 @@ TEST(Agenda, ARunnerThatSleepsHasNothingToDo) {
     ASSERT_FALSE(may_send(s) && s.now >= s.store.retry_at &&
                  (due(s.waiting.next_loaded, s.now) || (due(s.waiting.next_unloaded, s.now) && room)))
         << i;
-    ASSERT_FALSE(s.store.opened && !s.store.rewinding && s.now >= s.store.retry_at && s.save.useful &&
+    ASSERT_FALSE(s.store.opened && !s.store.rewinding && s.now >= s.store.retry_at && s.save.useful && !s.save.saving &&
                  (s.save.urgent || s.save.unsaved >= kSaveAt))
         << i;
-    const bool full = s.waiting.loaded >= kLoaded || s.waiting.loaded_bytes >= kLoadedBytes ||
+    const bool full = s.store.fetching || s.waiting.loaded >= kLoaded || s.waiting.loaded_bytes >= kLoadedBytes ||
                       s.waiting.plain >= kWindow || s.waiting.at_exception_limit ||
-                      (s.save.unwritten >= kUnwritten && !s.save.useful);
+                      (s.save.unwritten >= kUnwritten && (!s.save.useful || s.save.saving));
     ASSERT_FALSE(s.store.opened && s.endpoint.state != EndpointState::not_started && !s.store.rewinding &&
                  !s.stopping && s.now >= s.store.retry_at && !s.store.exhausted && !full)
         << i;
     ASSERT_TRUE(s.store.opened || s.now < s.store.retry_at) << i;
-    ASSERT_TRUE(!s.stopping || s.in_flight > 0) << i;
+    const bool rewind_waits = s.store.rewinding && s.save.saving;
+    ASSERT_TRUE(!s.stopping || s.in_flight > 0 || s.store.fetching || rewind_waits) << i;
   }
   EXPECT_GT(asleep, 5'000) << "or the test says nothing";
 }
@@ -102,6 +104,23 @@ TEST(Agenda, ARunnerThatSleepsWakesWhenSomethingIsDue) {
     const Agenda then = next_duty(s);
     ASSERT_TRUE(then.duty != Duty::sleep || then.until > agenda.until) << i;
   }
+}
+
+/// The cursor is moved back only when nothing is under way that was begun at its present place.
+TEST(Agenda, ARewindWaitsForWhatRunsBesideTheLoop) {
+  Situation s;
+  s.now = Time{} + 1h;
+  s.endpoint.check_at = s.now + 60s;
+  s.endpoint.state = EndpointState::ready;
+  s.store.opened = s.store.rewinding = true;
+  EXPECT_EQ(next_duty(s).duty, Duty::rewind);
+  for (bool* const busy : {&s.store.fetching, &s.save.saving}) {
+    *busy = true;
+    EXPECT_EQ(next_duty(s).duty, Duty::sleep);
+    *busy = false;
+  }
+  s.in_flight = 1;
+  EXPECT_EQ(next_duty(s).duty, Duty::sleep);
 }
 
 /// Events that wait behind a failing one do not stop the fetch; only the limit of their memory does.

@@ -181,6 +181,24 @@ TEST(Live, AtMost256AreRepeatedAlsoWhenTheStoreIsSlow) {
   EXPECT_GE(world.to.got.size(), 128U);
 }
 
+/// The store may need long for a save: its disk is slow, or a large commit is before it.
+TEST(Live, EventsGoOnBeingSentWhileASaveIsUnderWay) {
+  LaneWorld world;
+  world.to.at_once = [](const auto&) { return Attempt{}; };
+  world.start();
+  world.outbox.slow_saves = true;
+  world.commit(128, 128);
+  ASSERT_EQ(world.to.got.size(), 128U);
+  world.commit(100, 100);
+  EXPECT_EQ(world.to.got.size(), 228U);
+  EXPECT_EQ(world.low_water(), 0) << "the save has not ended";
+  world.outbox.release();
+  world.settle();
+  world.pass(1s);
+  EXPECT_TRUE(world.over());
+  EXPECT_EQ(world.view().missed_wakeups, 0U);
+}
+
 TEST(Live, AtMost256AreRepeatedWhenManyFailedFirstBehindOneThatHangs) {
   LaneWorld world;
   world.to.at_once = [&world](const core::StoredEvent& event) -> std::optional<Attempt> {
