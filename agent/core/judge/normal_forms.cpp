@@ -148,11 +148,15 @@ Path Forms::folded_child(const Path& path, std::string_view name) const {
   const Path lower = path.child(types::lower(name));
   const Path as_written = path.child(name);
   // the pattern that names the member may be written in another case than the member
+  std::optional<Path> other;
   for (const auto& rule : schema_.rules()) {
-    if (rule.path.matches(as_written)) continue;
-    if (rule.path.matches(lower)) return lower;
+    const std::string spelling = spelling_of(rule.path, path, name);
+    if (spelling == name) return as_written;
+    if (other) continue;
+    if (!spelling.empty()) other = path.child(spelling);
+    if (!rule.path.matches(as_written) && rule.path.matches(lower)) other = lower;
   }
-  return as_written;
+  return other.value_or(as_written);
 }
 
 std::optional<std::string> Forms::member_form(const Path& path, const Value& member, const Value& owner) const {

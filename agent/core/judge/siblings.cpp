@@ -3,6 +3,7 @@
 #include "core/judge/siblings.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <map>
 
 #include "base/digest.hpp"
@@ -11,6 +12,19 @@
 #include "core/value/types.hpp"
 
 namespace driftd::core {
+
+std::string spelling_of(const Glob& pattern, const Path& object, std::string_view name) {
+  const std::string folded = types::lower(pattern.text()), sought = types::lower(name);
+  const auto in_name = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-'; };
+  for (auto at = folded.find(sought); at != folded.npos; at = folded.find(sought, at + 1)) {
+    const auto end = at + sought.size();
+    if ((at > 0 && in_name(folded[at - 1])) || (end < folded.size() && in_name(folded[end]))) continue;
+    std::string spelled = pattern.text().substr(at, sought.size());
+    const Path path = object.child(spelled);
+    if (pattern.matches(path) || pattern.lies_below(path)) return spelled;
+  }
+  return {};
+}
 
 Value without_digests_of_text(Value read) {
   if (auto* object = read.object()) {

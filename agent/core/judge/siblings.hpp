@@ -13,6 +13,10 @@ bool is_hollow(const Value& value);
 /// `budget` if they are too many.
 Result<Value::Array> elements_meant(const AttributeRule& rule, const Value::Array& elements);
 
+/// Returns how a pattern spells the member `name`, which it may write in another case, of the object at `object`. Empty
+/// if the pattern is for no such member and for nothing below one.
+std::string spelling_of(const Glob& pattern, const Path& object, std::string_view name);
+
 /// Returns what was read from a text, in which an object that looks like a digest is an object like any other: nobody
 /// but the agent makes digests, and whoever writes the text would hide a change by one.
 Value without_digests_of_text(Value read);
