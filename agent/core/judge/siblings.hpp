@@ -9,9 +9,9 @@ namespace driftd::core {
 /// Returns true if the value holds nothing, at any depth: null, an empty text, lists and objects of such.
 bool is_hollow(const Value& value);
 
-/// Returns the elements that the list stands for (`expands`), without those that another one covers (`covers`).
-/// `budget` if they are too many.
-Result<Value::Array> elements_meant(const AttributeRule& rule, const Value::Array& elements);
+/// Returns the elements that the list stands for (`expands`, as `version` reads it), without those that another one
+/// covers (`covers`) or that do not count any more (`in_effect`). `budget` if they are too many.
+Result<Value::Array> elements_meant(const AttributeRule& rule, const Value::Array& elements, std::size_t version);
 
 /// Returns what was read from a text, in which an object that looks like a digest is an object like any other: nobody
 /// but the agent makes digests, and whoever writes the text would hide a change by one.
