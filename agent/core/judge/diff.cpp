@@ -158,7 +158,23 @@ void Walk::compare_attribute(const Path& path, Sides sides, const Sides& owners)
           within_bounds(forms_, schema_, path, rule, sides.before, sides.after, owners.before, owners.after);
       !reason.empty())
     return rule.between.empty() ? fill(path, sides, rule, reason) : equal(path, sides, rule, reason);
-  compare_beside(path, rule, sides, owners);
+  if (!same_in_other_version(path, rule, sides, owners)) compare_beside(path, rule, sides, owners);
+}
+
+bool Walk::same_in_other_version(const Path& path, const AttributeRule& rule, const Sides& sides, const Sides& owners) {
+  const auto* variant = forms_.variant(path, rule, owners.before, bodies_.before);
+  const std::size_t others = (variant != nullptr ? variant : &rule)->other_expands.size();
+  if (others == 0 || apart([&] { compare_beside(path, rule, sides, owners); })) return false;
+  for (std::size_t version = 1; version <= others; ++version) {
+    forms_.read_as_version(version);
+    const auto inner = apart([&] { compare_beside(path, rule, sides, owners); });
+    forms_.read_as_version(0);
+    if (!inner) continue;
+    append(out_, *inner);
+    equal(path, sides, rule, "the same as another version expands it");
+    return true;
+  }
+  return false;
 }
 
 void Walk::compare_beside(const Path& path, const AttributeRule& rule, const Sides& sides, const Sides& owners) {

@@ -103,7 +103,7 @@ std::string Forms::leaf(const AttributeRule& rule, const Value& value) const {
     if (text) return render(Value(types::last_part(types::fold_and_trim(rule, *text), rule.unit)));
   }
   if (coarse_ && rule.type == ValueType::version && rule.unit == "declared") return "0";
-  if (coarse_ && (rule.or_sha1 || !rule.accepts.empty())) return "0";
+  if (coarse_ && (rule.digest != DigestForm::none || !rule.accepts.empty())) return "0";
   const Value* meant = first_of_same(rule, value);
   auto normal = normalise(rule, meant != nullptr ? *meant : value);
   const bool looks_raw = normal && rule.dialect > 1 && normal->starts_with("{\"$raw\":");
@@ -194,9 +194,13 @@ Result<std::optional<Value>> Forms::opened(const AttributeRule& rule, const Valu
     auto as_text = rule.split ? types::scalar_text(given) : Result<std::string>(fail(Code::invalid, ""));
     out = Value(Value::Array{as_text ? Value(*std::move(as_text)) : given});
   }
+  if (rule.flat && given.array() != nullptr) {
+    DRIFTD_TRY(Value::Array parts, parts_of_elements(*given.array(), *rule.split));
+    out = Value(std::move(parts));
+  }
   const Value& shown = out ? *out : value;
   if (shown.array() == nullptr || (rule.expands.empty() && !rule.covers && !rule.unordered_runs)) return out;
-  DRIFTD_TRY(Value::Array elements, elements_meant(rule, *shown.array()));
+  DRIFTD_TRY(Value::Array elements, elements_meant(rule, *shown.array(), version_));
   return std::optional(Value(std::move(elements)));
 }
 

@@ -112,7 +112,7 @@ class Forms {
   ElementPaths element_paths(const Path& list, const Value::Array& array) const;
   /// Returns the path that a digest at `path` of `body` is bound to. `path` may name elements by index or by key.
   Path stable_path(const Value& body, const Path& path) const;
-
+  void read_as_version(std::size_t version) { version_ = version; }  ///< `expands`; 0: the first
   /// Returns how many values of the schema (`default`, `empty`) were rendered.
   std::size_t rendered_schema_values() const { return rendered_schema_values_; }
 
@@ -134,6 +134,7 @@ class Forms {
 
   const KindSchema& schema_;
   bool known_names_ = false;
+  std::size_t version_ = 0;  ///< of `expands`
   /// By rule, and by the rule of a list's elements, on which a default's form also depends.
   mutable std::map<std::pair<const AttributeRule*, const AttributeRule*>, std::string> default_forms_;
   mutable std::map<const AttributeRule*, std::set<std::string>> empty_forms_;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <map>
+#include <set>
 
 #include "base/digest.hpp"
 #include "core/judge/normal_forms.hpp"
@@ -59,7 +60,7 @@ Value read_one(const AttributeRule& rule, const Value& value) {
 }
 
 /// Returns a value or the elements of a list as another member says that they are read.
-Result<Value> read_as(const AttributeRule& rule, const Value& value) {
+Result<Value> read_as(const AttributeRule& rule, const Value& value, std::size_t version) {
   std::optional<Value::Array> parts;
   if (value.array() != nullptr) parts = *value.array();
   if (value.string() != nullptr && rule.split) {
@@ -67,7 +68,7 @@ Result<Value> read_as(const AttributeRule& rule, const Value& value) {
   }
   if (!parts) return read_one(rule, value);
   if (!rule.expands.empty()) {
-    DRIFTD_TRY(parts, elements_meant(rule, *parts));
+    DRIFTD_TRY(parts, elements_meant(rule, *parts, version));
   }
   const AttributeRule element = element_rule(rule);
   for (auto& one : *parts) one = read_one(element, one);
@@ -113,6 +114,39 @@ void sort_runs(Value::Array& elements) {
       std::sort(from, to, [](const Value& a, const Value& b) { return *a.string() < *b.string(); });
     from = to;
   }
+}
+
+/// Returns what a list of `+name` and `-name` comes to: the last that names a thing counts, a name of `expands` stands
+/// for its things, or for everything (`*`). What agrees with the last that named everything is left out; before all
+/// there is nothing. Empty if a name is not known: nobody can say then what another one takes from it.
+std::optional<Value::Array> in_effect(const AttributeRule& rule, const Value::Array& elements) {
+  std::set<std::string_view> things;
+  for (const auto& [name, meaning] : rule.expands) things.insert(meaning.begin(), meaning.end());
+  std::string everything = "-";
+  std::map<std::string, char> signs;
+  for (const auto& element : elements) {
+    if (element.string() == nullptr) return std::nullopt;
+    std::string text = types::fold_and_trim(rule, *element.string());
+    if (const auto word = rule.words.find(types::lower(text)); word != rule.words.end()) text = word->second;
+    if (text.size() < 2 || (text.front() != '+' && text.front() != '-')) return std::nullopt;
+    const std::string name = text.substr(1);
+    const auto group = rule.expands.find(name);
+    if (group == rule.expands.end() && (name == "*" || !things.contains(name))) return std::nullopt;
+    if (group == rule.expands.end()) {
+      signs[name] = text.front();
+    } else if (group->second == std::vector<std::string>{"*"}) {
+      everything = text;
+      signs.clear();
+    } else {
+      for (const auto& thing : group->second) signs[thing] = text.front();
+    }
+  }
+  Value::Array out;
+  if (everything.front() == '+') out.emplace_back(everything);
+  for (const auto& [name, sign] : signs) {
+    if (sign != everything.front()) out.emplace_back(sign + name);
+  }
+  return out;
 }
 
 /// Adds a value to the one at `place`, as which it counts: an object member by member. Returns the members that
@@ -183,7 +217,7 @@ std::optional<Value> Forms::beside(const Path& path, const AttributeRule& rule, 
                                    const Value* body) const {
   if (owner == nullptr || as_digest(value)) return std::nullopt;
   if (const auto* read = variant(path, rule, owner, body)) {
-    auto out = read_as(*read, value);
+    auto out = read_as(*read, value, version_);
     return out ? std::optional(*std::move(out)) : std::nullopt;
   }
   if (!rule.netmask_of.empty()) {
@@ -242,11 +276,18 @@ void Forms::gather(const Path& path, Value& value) const {
   }
 }
 
-Result<Value::Array> elements_meant(const AttributeRule& rule, const Value::Array& elements) {
+Result<Value::Array> elements_meant(const AttributeRule& rule, const Value::Array& elements, std::size_t version) {
   const auto text = [&](const Value& one) {
     return one.string() == nullptr ? std::nullopt : std::optional(types::fold_and_trim(rule, *one.string()));
   };
+  if (rule.in_effect) {
+    if (auto out = in_effect(rule, elements)) return *std::move(out);
+  }
   std::map<std::string, const std::vector<std::string>*> meanings;
+  if (version > 0 && version <= rule.other_expands.size()) {
+    for (const auto& [word, meaning] : rule.other_expands[version - 1])
+      meanings.emplace(types::fold_and_trim(rule, word), &meaning);
+  }
   for (const auto& [word, meaning] : rule.expands) meanings.emplace(types::fold_and_trim(rule, word), &meaning);
   Value::Array out;
   for (const auto& element : elements) {

@@ -9,9 +9,9 @@ namespace driftd::core {
 /// Returns true if the value holds nothing, at any depth: null, an empty text, lists and objects of such.
 bool is_hollow(const Value& value);
 
-/// Returns the elements that the list stands for (`expands`), without those that another one covers (`covers`).
-/// `budget` if they are too many.
-Result<Value::Array> elements_meant(const AttributeRule& rule, const Value::Array& elements);
+/// Returns the elements that the list stands for (`expands`, as `version` reads it), without those that another one
+/// covers (`covers`) or that do not count any more (`in_effect`). `budget` if they are too many.
+Result<Value::Array> elements_meant(const AttributeRule& rule, const Value::Array& elements, std::size_t version);
 
 /// Returns how a pattern spells the member `name`, which it may write in another case, of the object at `object`. Empty
 /// if the pattern is for no such member and for nothing below one.

@@ -47,7 +47,7 @@ class Walk {
 
   /// Compares what the values mean beside the other members of their objects.
   void compare_beside(const Path& path, const AttributeRule& rule, const Sides& sides, const Sides& owners);
-
+  bool same_in_other_version(const Path& path, const AttributeRule& rule, const Sides& sides, const Sides& owners);
   void compare(const Path& path, const AttributeRule& rule, const Sides& sides);
 
   void compare_present(const Path& path, const AttributeRule& rule, const Sides& sides);

@@ -15,9 +15,9 @@ auto reading(const AttributeRule& rule) {
 auto second_reading(const AttributeRule& rule) {
   return std::tie(rule.open, rule.closed, rule.ordered, rule.single, rule.inside, rule.fold_names, rule.hollow,
                   rule.trim_runs, rule.trim_slash, rule.trim_dot, rule.trim_quotes, rule.prefixes, rule.suffixes,
-                  rule.or_types, rule.split, rule.expands, rule.covers, rule.same, rule.words, rule.encoding,
-                  rule.unicode, rule.into, rule.netmask_of, rule.may_hold, rule.at_least, rule.between, rule.or_sha1,
-                  rule.overrides, rule.unordered_runs);
+                  rule.or_types, rule.split, rule.flat, rule.expands, rule.other_expands, rule.in_effect, rule.covers,
+                  rule.same, rule.words, rule.encoding, rule.unicode, rule.into, rule.netmask_of, rule.may_hold,
+                  rule.at_least, rule.between, rule.digest, rule.overrides, rule.unordered_runs);
 }
 
 bool same_variants(const std::optional<RuleBy>& a, const std::optional<RuleBy>& b) {
@@ -52,9 +52,10 @@ AttributeRule element_rule(const AttributeRule& list) {
   out.collection = Collection::none;
   out.path = Glob();
   out.split.reset();
-  out.single = out.open = out.ordered = out.covers = false;
+  out.single = out.open = out.ordered = out.covers = out.flat = out.in_effect = false;
   out.open_names.clear();
   out.expands.clear();
+  out.other_expands.clear();
   out.may_hold.clear();
   return out;
 }

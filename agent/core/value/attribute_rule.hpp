@@ -20,6 +20,7 @@ enum class ChangeClass;  // core/drift.hpp
 enum class Collection { none, list, set, multiset, map_by_keys, scalar_or_list };
 enum class Encoding { none, base64, gzip_base64, percent };
 enum class UnicodeForm { none, nfc, nfkc };
+enum class DigestForm { none, sha1, sha256 };
 
 struct AttributeRule;
 
@@ -76,9 +77,12 @@ struct AttributeRule {
   std::vector<std::string> prefixes, suffixes;  ///< do not count at the ends of a text
   std::vector<ValueType> or_types;              ///< "type" is a list: tried in turn after `type`
   std::optional<std::string> split;             ///< a text is a list of the parts between this; "": its characters
-  std::map<std::string, std::vector<std::string>> expands;  ///< an element that stands for several
-  bool covers = false;                                      ///< an element with `*` covers those that it matches
-  std::vector<std::vector<Value>> same;                     ///< groups of values that mean the same
+  bool flat = false;                            ///< `split`: elements of a list are split, too
+  std::map<std::string, std::vector<std::string>> expands;                     ///< an element that stands for several
+  std::vector<std::map<std::string, std::vector<std::string>>> other_expands;  ///< the same in other versions
+  bool in_effect = false;                    ///< of `+name` and `-name`, the last counts
+  bool covers = false;                       ///< an element with `*` covers those that it matches
+  std::vector<std::vector<Value>> same;      ///< groups of values that mean the same
   std::map<std::string, std::string> words;  ///< "words": lower-case text of a value -> the word that it means
   Encoding encoding = Encoding::none;
   UnicodeForm unicode = UnicodeForm::none;
@@ -94,7 +98,7 @@ struct AttributeRule {
   std::vector<std::string> may_hold;  ///< names of members of the same object whose values do not count as elements
   std::map<std::string, std::vector<Glob>> accepts;  ///< earlier text -> patterns of later ones that are no drift
   bool unordered_runs = false;                       ///< elements that begin alike and stand side by side have no order
-  bool or_sha1 = false;                              ///< a value may be the SHA-1 of the other one
+  DigestForm digest = DigestForm::none;              ///< a value may be this digest of the other one
   bool at_least = false;                             ///< a larger value is no drift
   std::vector<Value> other_defaults;                 ///< values that an absent one has in other versions: unknown
   std::vector<Value> between;                        ///< two bounds: numbers, or names of members of the same object

@@ -28,14 +28,17 @@ std::string render(const AttributeRule& rule) {
   if (!rule.between.empty()) out += " between " + render(rule.between[0]) + " and " + render(rule.between[1]);
   if (rule.collection != Collection::none) out += " " + std::string(name_of(kCollections, rule.collection));
   if (rule.split) out += rule.split->empty() ? " of characters" : " split at " + render(Value(*rule.split));
+  if (rule.flat) out += " in elements, too";
   if (rule.covers) out += " with patterns that cover others";
   if (!rule.expands.empty()) out += " with elements that stand for several";
+  if (!rule.other_expands.empty()) out += " or, in other versions, for others";
+  if (rule.in_effect) out += " of which the last that names a thing counts";
   if (!rule.may_hold.empty()) out += " that may hold " + joined(rule.may_hold);
   if (rule.inside) out += " read inside";
   if (rule.encoding != Encoding::none) out += " or its " + std::string(name_of(kEncodings, rule.encoding));
   if (!rule.accepts.empty()) out += " that accepts others";
   if (rule.unordered_runs) out += " with runs in any order";
-  if (rule.or_sha1) out += " or its SHA-1";
+  if (rule.digest != DigestForm::none) out += " or its " + std::string(name_of(kDigestForms, rule.digest));
   if (rule.unicode != UnicodeForm::none) out += " in " + std::string(name_of(kUnicodeForms, rule.unicode));
   if (!rule.words.empty()) out += " of words";
   if (!rule.same.empty()) out += " with values that are the same";

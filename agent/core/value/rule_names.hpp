@@ -57,6 +57,9 @@ inline constexpr std::array<Name<Collection>, 5> kCollections = {{{"list", Colle
                                                                   {"scalar_or_list", Collection::scalar_or_list}}};
 inline constexpr std::array<Name<Encoding>, 3> kEncodings = {
     {{"base64", Encoding::base64, 2}, {"gzip+base64", Encoding::gzip_base64, 2}, {"percent", Encoding::percent, 2}}};
+inline constexpr std::array<Name<DigestForm>, 2> kDigestForms = {
+    {{"sha1", DigestForm::sha1, 2}, {"sha256", DigestForm::sha256, 2}}};
+
 inline constexpr std::array<Name<UnicodeForm>, 2> kUnicodeForms = {
     {{"nfc", UnicodeForm::nfc, 2}, {"nfkc", UnicodeForm::nfkc, 2}}};
 

@@ -9,8 +9,9 @@
 namespace driftd::core {
 namespace {
 
-constexpr std::size_t kMaxNames = 32;   ///< of may_hold, groups of same
-constexpr std::size_t kMaxWords = 500;  ///< of expands
+constexpr std::size_t kMaxNames = 32;    ///< of may_hold, groups of same
+constexpr std::size_t kMaxWords = 500;   ///< of expands
+constexpr std::size_t kMaxVersions = 4;  ///< of expands, besides the first
 
 /// Returns what a unit of this type may be. Empty if the type reads no unit.
 std::string_view units_of(ValueType type) {
@@ -84,6 +85,12 @@ std::string fault_of_siblings(const AttributeRule& rule) {
   if (rule.may_hold.size() > kMaxNames || rule.same.size() > kMaxNames || rule.expands.size() > kMaxWords)
     return "may_hold, same, expands: may_hold and same have at most " + std::to_string(kMaxNames) +
            " entries, expands at most " + std::to_string(kMaxWords);
+  if (rule.in_effect && (rule.collection != Collection::list || rule.expands.empty()))
+    return R"(in_effect: needs "collection": "list", and what names stand for (expands))";
+  if (!rule.other_expands.empty() && (rule.in_effect || rule.default_value || rule.other_expands.size() > kMaxVersions))
+    return "expands: only a list without in_effect and default has other versions, at most " +
+           std::to_string(kMaxVersions);
+  if (rule.flat && !rule.split) return R"(flat: only "split" reads it)";
   if (rule.unordered_runs && rule.collection != Collection::list)
     return R"(unordered_runs: only "collection": "list" reads it)";
   if (rule.at_least && !rule.between.empty()) return "between: only one of at_least and between";

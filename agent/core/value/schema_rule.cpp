@@ -92,7 +92,9 @@ class RuleReader {
         {"accepts", {2, &R::accepts}},
         {"unordered_runs",
          {2, [](R& r, const Value& v) { return store(r.rule_.unordered_runs, flag_of(v, r.where_)); }}},
-        {"digest", {2, [](R& r, const Value& v) { return r.word(r.rule_.or_sha1, "sha1", v); }}},
+        {"in_effect", {2, [](R& r, const Value& v) { return store(r.rule_.in_effect, flag_of(v, r.where_)); }}},
+        {"flat", {2, [](R& r, const Value& v) { return store(r.rule_.flat, flag_of(v, r.where_)); }}},
+        {"digest", {2, [](R& r, const Value& v) { return r.named(r.rule_.digest, kDigestForms, v); }}},
         {"unicode", {2, [](R& r, const Value& v) { return r.named(r.rule_.unicode, kUnicodeForms, v); }}},
         {"hidden", {2, &R::hidden}},
         {"default_by", {2, &R::default_by}},
@@ -255,8 +257,15 @@ class RuleReader {
 
   Status expands(const Value& value) {
     if (value.object() == nullptr) return unexpected(where_, R"({"element": [elements that it stands for]})", value);
-    for (const auto& [name, elements] : *value.object())
-      DRIFTD_CHECK(store(rule_.expands[name], texts(elements, where_ + "." + name)));
+    for (const auto& [name, elements] : *value.object()) {
+      const auto* all = elements.array();
+      const bool by_version = all != nullptr && !all->empty() && all->front().array() != nullptr;
+      const Value::Array versions = by_version ? *all : Value::Array{elements};
+      if (rule_.other_expands.size() + 1 < versions.size()) rule_.other_expands.resize(versions.size() - 1);
+      for (std::size_t i = 0; i < versions.size(); ++i)
+        DRIFTD_CHECK(store((i == 0 ? rule_.expands : rule_.other_expands[i - 1])[name],
+                           texts(versions[i], where_ + "." + name)));
+    }
     return {};
   }
 

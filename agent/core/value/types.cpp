@@ -304,7 +304,8 @@ bool splits_at_commas(ValueType type) {
 
 /// Returns the elements of a collection: those of a list, the parts of `a:1,b:2`, or a single scalar.
 Result<Value::Array> elements_of(const AttributeRule& rule, const Value& value) {
-  if (const auto* array = value.array()) return *array;
+  if (const auto* array = value.array())
+    return rule.flat ? parts_of_elements(*array, *rule.split) : Result<Value::Array>(*array);
   const auto* text = value.string();
   if (text != nullptr && rule.split) return split(*text, *rule.split);
   if (text == nullptr || !splits_at_commas(rule.type)) return Value::Array{value};
@@ -312,39 +313,6 @@ Result<Value::Array> elements_of(const AttributeRule& rule, const Value& value) 
 }
 
 }  // namespace
-
-namespace {
-
-/// Returns the characters of a UTF-8 text, without white space.
-Result<Value::Array> characters(std::string_view text) {
-  Value::Array out;
-  for (std::size_t at = 0; at < text.size();) {
-    if (out.size() > types::kMaxElements)
-      return types::too_large("more than " + std::to_string(types::kMaxElements) + " characters");
-    std::size_t end = at + 1;
-    while (end < text.size() && (static_cast<unsigned char>(text[end]) & 0xC0u) == 0x80u) ++end;
-    const auto one = text.substr(at, end - at);
-    if (!types::strip(one).empty()) out.emplace_back(std::string(one));
-    at = end;
-  }
-  return out;
-}
-
-}  // namespace
-
-Result<Value::Array> split(std::string_view text, std::string_view separator) {
-  if (separator.empty()) return characters(text);
-  Value::Array out;
-  for (std::size_t start = 0; start <= text.size();) {
-    if (out.size() > types::kMaxElements)
-      return types::too_large("more than " + std::to_string(types::kMaxElements) + " parts");
-    const auto end = std::min(text.find(separator, start), text.size());
-    const auto part = types::strip(text.substr(start, end - start));
-    if (!part.empty()) out.emplace_back(std::string(part));
-    start = end + separator.size();
-  }
-  return out;
-}
 
 std::string join_collection(Collection collection, std::vector<std::string> parts) {
   const bool unordered =

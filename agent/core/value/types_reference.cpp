@@ -183,9 +183,11 @@ std::string last_part(std::string_view text, const std::string& unit) {
 namespace {
 
 /// Longer texts are not hashed: they could be compared with many.
-bool is_sha1_of(const std::string& digest, const std::string& text) {
-  constexpr std::size_t kMaxText = 64u << 10, kDigits = 40;
-  return digest.size() == kDigits && text.size() <= kMaxText && digest == to_hex(sha1(text));
+bool is_digest_of(DigestForm form, const std::string& digest, const std::string& text) {
+  constexpr std::size_t kMaxText = 64u << 10, kSha1Digits = 40, kSha256Digits = 64;
+  const bool sha1_form = form == DigestForm::sha1;
+  if (digest.size() != (sha1_form ? kSha1Digits : kSha256Digits) || text.size() > kMaxText) return false;
+  return digest == to_hex(sha1_form ? sha1(text) : sha256(text));
 }
 
 }  // namespace
@@ -201,8 +203,13 @@ bool accepts(const AttributeRule& rule, const Value& before, const Value& after)
 
 bool equivalent(const AttributeRule& rule, const Value& a, const Value& b) {
   const bool reference = rule.type == ValueType::reference;
-  if (rule.or_sha1 && a.string() != nullptr && b.string() != nullptr)
-    return is_sha1_of(*a.string(), *b.string()) || is_sha1_of(*b.string(), *a.string());
+  if (rule.digest != DigestForm::none && a.string() != nullptr && b.string() != nullptr) {
+    const auto either = [&](const std::string& one, const std::string& other) {
+      return is_digest_of(rule.digest, one, other) || is_digest_of(rule.digest, other, one);
+    };
+    const std::string &one = *a.string(), &other = *b.string();  // what was hashed may have been the text as it is
+    return either(one, other) || either(types::fold_and_trim(rule, one), types::fold_and_trim(rule, other));
+  }
   if (rule.dialect < 2 || (!reference && (rule.type != ValueType::version || rule.unit != "declared"))) return false;
   const auto first = types::scalar_text(a), second = types::scalar_text(b);
   if (!first || !second) return false;
