@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Command credentials makes what a server in operator mode needs, in the folder given: `operator.conf` (operator,
+// resolver and accounts, to be included by the server's configuration), `user.creds` of an account with JetStream, and
+// `stranger.creds`, whose account the server does not know.
+package main
+
+import (
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+
+	"github.com/nats-io/jwt/v2"
+	"github.com/nats-io/nkeys"
+)
+
+func must[T any](value T, err error) T {
+	if err != nil {
+		log.Fatal(err)
+	}
+	return value
+}
+
+// account makes an account with JetStream that the operator has signed. It returns its public key and its JWT.
+func account(name string, operator, key nkeys.KeyPair) (string, string) {
+	public := must(key.PublicKey())
+	claims := jwt.NewAccountClaims(public)
+	claims.Name = name
+	claims.Limits.JetStreamLimits = jwt.JetStreamLimits{DiskStorage: -1, MemoryStorage: -1, Streams: -1, Consumer: -1}
+	return public, must(claims.Encode(operator))
+}
+
+// creds writes a credentials file of a new user of the account.
+func creds(path string, account nkeys.KeyPair) {
+	user := must(nkeys.CreateUser())
+	claims := jwt.NewUserClaims(must(user.PublicKey()))
+	claims.Name = "driftd"
+	token := must(claims.Encode(account))
+	text := must(jwt.FormatUserConfig(token, must(user.Seed())))
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func main() {
+	if len(os.Args) != 2 {
+		log.Fatal("usage: credentials FOLDER")
+	}
+	folder := os.Args[1]
+	operator := must(nkeys.CreateOperator())
+	claims := jwt.NewOperatorClaims(must(operator.PublicKey()))
+	claims.Name = "test"
+	systemKey, appKey, strangerKey := must(nkeys.CreateAccount()), must(nkeys.CreateAccount()), must(nkeys.CreateAccount())
+	system, systemToken := account("SYS", operator, systemKey)
+	claims.SystemAccount = system
+	app, appToken := account("APP", operator, appKey)
+	creds(filepath.Join(folder, "user.creds"), appKey)
+	creds(filepath.Join(folder, "stranger.creds"), strangerKey)
+	text := fmt.Sprintf("operator: %s\nsystem_account: %s\nresolver: MEMORY\nresolver_preload: {\n  %s: %s\n  %s: %s\n}\n",
+		must(claims.Encode(operator)), system, system, systemToken, app, appToken)
+	if err := os.WriteFile(filepath.Join(folder, "operator.conf"), []byte(text), 0o600); err != nil {
+		log.Fatal(err)
+	}
+}
