@@ -2,96 +2,16 @@
 // Events that wait in the store when a broker comes back. The store, the relay and JetStream are real, and nothing is
 // committed meanwhile that could wake a sink by chance.
 #include <gtest/gtest.h>
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/executor_work_guard.hpp>
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/post.hpp>
-#include <boost/asio/thread_pool.hpp>
-#include <boost/asio/use_future.hpp>
-#include <future>
 #include <iostream>
-#include <thread>
 
-#include "delivery/relay.hpp"
-#include "sinks/nats/nats_sink.hpp"
-#include "store/sqlite_store.hpp"
-#include "support/nats.hpp"
-#include "support/patience.hpp"
-#include "unit/store/drafts.hpp"
+#include "bus.hpp"
+#include "support/agent_run.hpp"
 
 namespace driftd::test {
 namespace {
 
 constexpr int kEvents = 20'000;
 constexpr std::chrono::seconds kBound{20};  // eventually() waits longer under a sanitizer
-
-/// The store and the relay of one run of an agent, with one sink. Only the test's thread calls it.
-class AgentRun {
- public:
-  AgentRun(const TempDir& dir, const NatsServer& server) {
-    store::Settings settings;
-    settings.data_dir = dir.path() / "data";
-    store_ = std::move(*store::SqliteStore::open(settings, store_pool_.get_executor(), io_.get_executor(), clock_));
-    relay_ = std::make_unique<delivery::Relay>(core_.get_executor(), *store_, clock_);
-    sinks::NatsSettings nats;
-    nats.servers = {server.url()};
-    nats.views = false;
-    relay_->add_sink("bus", "nats",
-                     std::move(*sinks::open_nats("bus", nats, core_.get_executor(), io_.get_executor())));
-    thread_ = std::thread([this] { core_.run(); });
-    EXPECT_TRUE(wait(relay_->start()));
-  }
-  ~AgentRun() {
-    wait(relay_->stop());
-    work_.reset();
-    thread_.join();
-    relay_.reset();
-    io_.join();
-    store_pool_.join();
-  }
-  void commit(int count) {
-    EXPECT_TRUE(wait(store_->commit(registration())));
-    for (int done = 0; done < count;) {
-      std::vector<core::EventDraft> drafts;
-      for (; drafts.size() < 500 && done < count; ++done)
-        drafts.push_back(event_draft("r" + std::to_string(done % 3'000), {"bus"}));
-      EXPECT_TRUE(wait(store_->commit(page_of({}, std::move(drafts)))));
-    }
-    on_core([this] {
-      relay_->wake();
-      return 0;
-    });
-  }
-  core::SinkTotals totals() {
-    const auto sink_totals = wait(store_->sink_totals());
-    return sink_totals && !sink_totals->empty() ? sink_totals->front() : core::SinkTotals{};
-  }
-  core::SinkView view() {
-    return on_core([this] { return relay_->views().at(0); });
-  }
-
- private:
-  template <class T>
-  T wait(Task<T> task) {
-    return asio::co_spawn(core_, std::move(task), asio::use_future).get();
-  }
-  void wait(Task<void> task) { asio::co_spawn(core_, std::move(task), asio::use_future).get(); }
-  template <class F>
-  std::invoke_result_t<F> on_core(F f) {
-    std::packaged_task<std::invoke_result_t<F>()> task(std::move(f));
-    auto result = task.get_future();
-    asio::post(core_, [&task] { task(); });
-    return result.get();
-  }
-
-  SystemClock clock_;
-  asio::io_context core_;
-  asio::executor_work_guard<asio::io_context::executor_type> work_ = asio::make_work_guard(core_);
-  asio::thread_pool store_pool_{1}, io_{4};
-  std::unique_ptr<store::SqliteStore> store_;
-  std::unique_ptr<delivery::Relay> relay_;
-  std::thread thread_;
-};
 
 class DrainTest : public ::testing::Test {
  protected:
@@ -105,13 +25,18 @@ class DrainTest : public ::testing::Test {
                          << agent.view().state << " " << agent.view().last_error;
     EXPECT_EQ(agent.view().missed_wakeups, 0U);
   }
+  AgentRun::MakeSink sink() const {
+    sinks::NatsSettings nats;
+    nats.servers = {server_.url()};
+    return nats_sink(without_views(nats));
+  }
   TempDir dir_;
   NatsServer server_;
 };
 
 TEST_F(DrainTest, TwentyThousandWaitingEventsAreAcknowledgedWithin20SecondsOfTheBrokersReturn) {
   server_.stop();
-  AgentRun agent(dir_, server_);
+  AgentRun agent(dir_, sink());
   agent.commit(kEvents);
   ASSERT_TRUE(eventually([&] { return agent.view().state.rfind("circuit open", 0) == 0; })) << agent.view().state;
   server_.start();
@@ -121,11 +46,11 @@ TEST_F(DrainTest, TwentyThousandWaitingEventsAreAcknowledgedWithin20SecondsOfThe
 TEST_F(DrainTest, TheSameAfterARestartOfTheAgent) {
   server_.stop();
   {
-    AgentRun before(dir_, server_);
+    AgentRun before(dir_, sink());
     before.commit(kEvents);
   }
   server_.start();
-  AgentRun agent(dir_, server_);
+  AgentRun agent(dir_, sink());
   expect_drained(agent);
 }
 

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sinks/kafka/transactions.hpp"
+
+#include <algorithm>
+#include <boost/asio/redirect_error.hpp>
+#include <chrono>
+
+#include "base/fatal.hpp"
+#include "sinks/kafka/failure_text.hpp"
+
+namespace driftd::sinks {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using KafkaError = std::unique_ptr<rd_kafka_error_t, decltype(&rd_kafka_error_destroy)>;
+
+constexpr std::size_t kMaxBatch = 512;
+constexpr int kMaxTries = 3;      // transactions that one record may take part in, if others made them abort
+constexpr int kAbortMs = 10'000;  // for ending a transaction that failed
+constexpr int kSliceMs = 1'000;   // of a wait that a stop of the sink ends
+
+KafkaError owned(rd_kafka_error_t* error) { return {error, &rd_kafka_error_destroy}; }
+
+int left_ms(Clock::time_point until) {
+  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - Clock::now()).count();
+  return static_cast<int>(std::clamp<std::int64_t>(left, 0, kSliceMs));
+}
+
+/// Returns true for an error that concerns the record alone.
+bool is_of_record(rd_kafka_resp_err_t error) {
+  return error != RD_KAFKA_RESP_ERR_NO_ERROR && classify_failure(error) == core::Attempt::Outcome::permanent;
+}
+
+}  // namespace
+
+/// What became of a transaction.
+struct Transactions::Verdict {
+  rd_kafka_resp_err_t error = RD_KAFKA_RESP_ERR_NO_ERROR;  ///< none: committed
+  std::string text;
+  bool aborted = false;  ///< nothing of it will ever be visible, and the client can begin another one
+};
+
+/// One transaction. [io]
+struct Transactions::Transact {
+  Transact(std::shared_ptr<KafkaClient> c, std::shared_ptr<const Batch> b, std::chrono::milliseconds w)
+      : client(std::move(c)),
+        batch(std::move(b)),
+        wait(w) {}
+
+  Verdict operator()() const {
+    rd_kafka_t* const producer = client->producer();
+    const auto until = Clock::now() + wait;
+    if (const auto begun = owned(rd_kafka_begin_transaction(producer)); begun) return verdict_of(begun.get(), false);
+    bool whole = true;
+    for (const auto& item : *batch) {
+      item->produced = client->produce(*item->record, item->id);
+      whole = whole && item->produced == RD_KAFKA_RESP_ERR_NO_ERROR;
+    }
+    if (!whole) return abort({RD_KAFKA_RESP_ERR__PARTIAL, "a record of the transaction was refused", false});
+    for (;;) {
+      const auto failed = owned(rd_kafka_commit_transaction(producer, left_ms(until)));
+      if (!failed) return {};
+      if (rd_kafka_error_txn_requires_abort(failed.get())) return abort(verdict_of(failed.get(), false));
+      if (!rd_kafka_error_is_retriable(failed.get()) || over(until)) return verdict_of(failed.get(), false);
+    }
+  }
+
+  bool over(Clock::time_point until) const { return Clock::now() >= until || client->stopping(); }
+  static Verdict verdict_of(const rd_kafka_error_t* error, bool aborted) {
+    return {rd_kafka_error_code(error), rd_kafka_error_string(error), aborted};
+  }
+  Verdict abort(Verdict why) const {
+    const auto until = Clock::now() + std::chrono::milliseconds(kAbortMs);
+    for (;;) {
+      const auto failed = owned(rd_kafka_abort_transaction(client->producer(), left_ms(until)));
+      if (!failed) {
+        why.aborted = true;
+        return why;
+      }
+      if (!rd_kafka_error_is_retriable(failed.get()) || over(until)) return verdict_of(failed.get(), false);
+    }
+  }
+
+  std::shared_ptr<KafkaClient> client;
+  std::shared_ptr<const Batch> batch;
+  std::chrono::milliseconds wait;
+};
+
+Task<Report> Transactions::send(std::shared_ptr<const KafkaRecord> record) {
+  const auto item = std::make_shared<Item>(core_, std::move(record));
+  waiting_.push_back(item);
+  if (!std::exchange(running_, true)) asio::co_spawn(core_, run(shared_from_this()), fatal);
+  boost::system::error_code woken;
+  while (!item->result.over) co_await item->result.done.async_wait(asio::redirect_error(asio::use_awaitable, woken));
+  co_return item->result.report;
+}
+
+Task<void> Transactions::run(std::shared_ptr<Transactions> self) {
+  while (!self->waiting_.empty()) {
+    const auto batch = std::make_shared<const Batch>(self->take());
+    for (const auto& item : *batch) {
+      item->flight = std::make_shared<Flight>(self->core_);
+      item->id = self->deliveries_->expect(item->flight);
+    }
+    Transact work(self->client_, batch, self->settings_.ack_wait);
+    const Verdict verdict = co_await run_on(self->io_, std::move(work));
+    self->deliveries_->serve_now();  // the reports of a committed transaction are all in the queue
+    self->settle(*batch, verdict);
+  }
+  self->running_ = false;
+}
+
+Transactions::Batch Transactions::take() {
+  Batch out;
+  while (!waiting_.empty() && out.size() < kMaxBatch) {
+    const bool alone = waiting_.front()->alone;
+    if (alone && !out.empty()) break;
+    out.push_back(std::move(waiting_.front()));
+    waiting_.pop_front();
+    if (alone) break;
+  }
+  return out;
+}
+
+void Transactions::settle(const Batch& batch, const Verdict& verdict) {
+  for (const auto& item : batch) settle_item(item, batch.size() == 1, verdict);
+}
+
+void Transactions::settle_item(const std::shared_ptr<Item>& item, bool was_alone, const Verdict& verdict) {
+  deliveries_->forget(item->id);
+  Report report = item->flight->report;
+  if (item->produced != RD_KAFKA_RESP_ERR_NO_ERROR) report = {item->produced, "", item->record->partition};
+  if (verdict.error == RD_KAFKA_RESP_ERR_NO_ERROR) {
+    if (report.error == RD_KAFKA_RESP_ERR_NO_ERROR && !item->flight->over)
+      report = {RD_KAFKA_RESP_ERR__MSG_TIMED_OUT, "committed without a report", item->record->partition};
+    return item->result.end(std::move(report));
+  }
+  const bool of_record = is_of_record(report.error);
+  if (of_record && was_alone) return item->result.end(std::move(report));
+  if (verdict.aborted && (of_record || ++item->tries < kMaxTries)) {
+    item->alone = of_record;
+    waiting_.push_back(item);
+    return;
+  }
+  item->result.end({verdict.error, verdict.text, item->record->partition});
+}
+
+}  // namespace driftd::sinks
