@@ -35,7 +35,7 @@ bool is_topic_name(std::string_view name) {
          std::all_of(name.begin(), name.end(), allowed);
 }
 
-bool is_loopback(std::string_view server) {
+bool is_loopback_server(std::string_view server) {
   return server.starts_with("127.") || server.starts_with("localhost:") || server.starts_with("[::1]");
 }
 
@@ -110,7 +110,8 @@ void read_sasl(Section& sink, const NestedText& secret, sinks::KafkaSettings& ou
 void warn_of_clear_text(Section& sink, const sinks::KafkaSettings& settings) {
   if (settings.tls || settings.sasl_mechanism.empty()) return;
   const auto& servers = settings.bootstrap_servers;
-  const auto far = std::find_if_not(servers.begin(), servers.end(), [](const auto& s) { return is_loopback(s); });
+  const auto far =
+      std::find_if_not(servers.begin(), servers.end(), [](const std::string& s) { return is_loopback_server(s); });
   if (far == servers.end()) return;
   const bool plain = settings.sasl_mechanism == "PLAIN";
   sink.report().warn(sink.at("sasl"),

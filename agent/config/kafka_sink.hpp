@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "config/config.hpp"
 #include "config/section.hpp"
-#include "sinks/kafka/settings.hpp"
 
 namespace driftd::config {
 

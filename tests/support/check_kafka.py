@@ -16,8 +16,8 @@ def main(servers: str, topic: str, count: int) -> int:
     partitions = sorted(consumer.partitions_for_topic(topic))
     consumer.assign([TopicPartition(topic, one) for one in partitions])
     wrong = 0
-    for record, _ in zip(consumer, range(count)):
-        message = KafkaMessage(headers=dict(record.headers), key=record.key, value=record.value)
+    for _, record in zip(range(count), consumer):
+        message = KafkaMessage(headers=dict(record.headers), key=record.key.decode(), value=record.value)
         structured = message.headers["content-type"].startswith(b"application/cloudevents")
         event = (from_structured(message) if structured
                  else from_binary(message, data_unmarshaller=lambda data: data))

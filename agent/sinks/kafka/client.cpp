@@ -17,9 +17,9 @@ namespace {
 constexpr std::chrono::seconds kMaxDestroy{1};
 constexpr int kJoinMs = 10'000;
 
-/// Ends a client. A thread of the library may hang in the resolver, so the thread that waits for it owns everything
-/// that it may still use.
-void destroy(rd_kafka_t* client, int fd) {
+/// Ends a client, and waits for that for a while. A thread of the library may hang in the resolver, so the thread that
+/// waits for it owns everything that it may still use.
+void destroy(rd_kafka_t* client, int fd, std::chrono::milliseconds wait) {
   if (client == nullptr) return;
   struct End {
     std::mutex mutex;
@@ -35,7 +35,7 @@ void destroy(rd_kafka_t* client, int fd) {
     end->ended.notify_all();
   }).detach();
   std::unique_lock lock(end->mutex);
-  end->ended.wait_for(lock, kMaxDestroy, [&] { return end->done; });
+  end->ended.wait_for(lock, wait, [&] { return end->done; });
 }
 
 }  // namespace
@@ -71,17 +71,26 @@ Status KafkaClient::join_transactions() const {
   const std::unique_ptr<rd_kafka_error_t, decltype(&rd_kafka_error_destroy)> error(
       rd_kafka_init_transactions(producer_, wait), &rd_kafka_error_destroy);
   if (error == nullptr) return {};
-  return fail(failure(rd_kafka_error_code(error.get()), rd_kafka_error_string(error.get()), settings_));
+  const rd_kafka_resp_err_t code = rd_kafka_error_code(error.get());
+  if (code != RD_KAFKA_RESP_ERR__TIMED_OUT) return fail(failure(code, rd_kafka_error_string(error.get()), settings_));
+  return fail(failure(code,
+                      "no transaction coordinator answered within " + std::to_string(wait) +
+                          " ms: are there as many brokers as transaction.state.log.replication.factor (3) wants?",
+                      settings_));
 }
 
-KafkaClient::~KafkaClient() {
+KafkaClient::~KafkaClient() { end(std::chrono::milliseconds(0)); }
+
+void KafkaClient::end() { end(kMaxDestroy); }
+
+void KafkaClient::end(std::chrono::milliseconds wait) {
   topic_.reset();
   reader_topic_.reset();
   if (events_) rd_kafka_queue_io_event_enable(events_.get(), -1, nullptr, 0);
   events_.reset();
-  destroy(producer_, wake_fd_);
   if (producer_ == nullptr && wake_fd_ >= 0) ::close(wake_fd_);
-  destroy(reader_, -1);
+  destroy(std::exchange(producer_, nullptr), std::exchange(wake_fd_, -1), wait);
+  destroy(std::exchange(reader_, nullptr), -1, wait);
 }
 
 Result<rd_kafka_topic_t*> KafkaClient::reader_topic() {
@@ -93,6 +102,11 @@ Result<rd_kafka_topic_t*> KafkaClient::reader_topic() {
   static_cast<void>(conf.release());
   reader_topic_.reset(rd_kafka_topic_new(reader_, settings_.topic.c_str(), nullptr));
   return reader_topic_.get();
+}
+
+void KafkaClient::pause(std::chrono::milliseconds wait) const {
+  const Queue never(rd_kafka_queue_new(producer_));  // nothing enters it
+  const Event none(rd_kafka_queue_poll(never.get(), static_cast<int>(wait.count())));
 }
 
 rd_kafka_resp_err_t KafkaClient::produce(const KafkaRecord& record, std::uint64_t id) const {

@@ -4,6 +4,7 @@
 
 #include <librdkafka/rdkafka.h>
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <string>
 
@@ -35,11 +36,14 @@ class KafkaClient {
   /// size of one batch of records. Errors contain no secret.
   static Result<std::shared_ptr<KafkaClient>> open(const KafkaSettings& settings, const std::string& name,
                                                    std::size_t batch_bytes);
-  /// Ends both handles, in at most one second for each: a thread of the library that hangs in the resolver is left
-  /// behind. [io]
+  /// Ends what end() did not end, without waiting for it.
   ~KafkaClient();
   KafkaClient(const KafkaClient&) = delete;
   KafkaClient& operator=(const KafkaClient&) = delete;
+
+  /// Ends both handles, in at most one second for each: a thread of the library that hangs in the resolver is left
+  /// behind. Nothing else may be called afterwards. [io, while nothing else uses the client]
+  void end();
 
   rd_kafka_t* producer() const { return producer_; }
   rd_kafka_topic_t* topic() const { return topic_.get(); }
@@ -52,6 +56,8 @@ class KafkaClient {
   Result<rd_kafka_topic_t*> reader_topic();
   /// Returns a queue of the consumer, which must be open.
   Queue new_reader_queue() const { return Queue(rd_kafka_queue_new(reader_)); }
+  /// Waits for a while, between two questions to brokers. [io]
+  void pause(std::chrono::milliseconds wait) const;
   /// Gives a record to the library, which copies it. Its delivery report has `id` as its opaque. Never blocks; any
   /// thread.
   rd_kafka_resp_err_t produce(const KafkaRecord& record, std::uint64_t id) const;
@@ -62,6 +68,7 @@ class KafkaClient {
   KafkaClient(KafkaSettings settings, std::string name) : settings_(std::move(settings)), name_(std::move(name)) {}
   Status open_producer(std::size_t batch_bytes);
   Status join_transactions() const;
+  void end(std::chrono::milliseconds wait);
 
   const KafkaSettings settings_;  ///< certificate checks on the library's threads read it
   const std::string name_;

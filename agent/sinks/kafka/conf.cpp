@@ -12,9 +12,9 @@ namespace {
 
 constexpr std::int64_t kMaxRecordBytes = 256 << 20;  // the topic and the broker decide, not the library
 constexpr std::int64_t kMaxQueuedKiB = 1 << 20;
-constexpr std::int64_t kReadBytes = 64 << 10;            // of one answer for one partition; a larger batch comes alone
-constexpr std::int64_t kReadAnswerBytes = 4 << 20;       // of one answer
-constexpr std::int64_t kMaxAnswerBytes = 1'000'000'000;  // the library's default is below a large batch
+constexpr std::int64_t kReadBytes = 64 << 10;        // of one answer for one partition; a larger batch comes alone
+constexpr std::int64_t kReadAnswerBytes = 4 << 20;   // of one answer
+constexpr std::int64_t kMaxAnswerBytes = 128 << 20;  // a batch that is larger is not read
 constexpr std::int64_t kMinTransactionMs = 60'000;
 
 /// Sets properties and keeps the first error.
@@ -119,7 +119,6 @@ Result<Conf> producer_conf(const KafkaSettings& settings, const std::string& nam
   to.number("message.max.bytes", kMaxRecordBytes, "topic");
   to.number("batch.size", static_cast<std::int64_t>(batch_bytes), "topic");
   to.number("queue.buffering.max.kbytes", kMaxQueuedKiB, "topic");
-  to.number("receive.message.max.bytes", kMaxAnswerBytes, "topic");
   to.set("topic.metadata.refresh.interval.ms", "60000", "topic");
   if (!settings.transactional_id.empty()) {
     to.set("transactional.id", settings.transactional_id, "transactional_id");

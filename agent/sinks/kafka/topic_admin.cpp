@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kRequestMs = 5'000;
 constexpr int kCreateMs = 10'000;
-constexpr int kLookAgainMs = 50;  // between two looks for a topic that was just created
+constexpr std::chrono::milliseconds kLookAgain{50};  // between two looks for a topic that was just created
 constexpr std::chrono::milliseconds kDefaultRetention{7LL * 86'400'000};
 
 struct FreeMetadata {
@@ -102,14 +102,13 @@ Result<TopicShape> shape_of(const KafkaClient& client, const KafkaSettings& sett
   if (absent() && settings.create_topic) {
     DRIFTD_CHECK(create(client, settings));
     // brokers learn of a new topic one after the other
-    const Queue never(rd_kafka_queue_new(client.producer()));
     const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(kRequestMs);
     const auto ready = [&look] {
       return look.error == RD_KAFKA_RESP_ERR_NO_ERROR &&
              look.shape.led.size() == static_cast<std::size_t>(look.shape.partitions);
     };
     for (look = look_at(client); !ready() && std::chrono::steady_clock::now() < until; look = look_at(client))
-      Event(rd_kafka_queue_poll(never.get(), kLookAgainMs));
+      client.pause(kLookAgain);
   }
   if (look.error == RD_KAFKA_RESP_ERR_NO_ERROR && look.shape.partitions > 0) return look.shape;
   return fail(failure(look.error == RD_KAFKA_RESP_ERR_NO_ERROR ? RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART : look.error,

@@ -10,7 +10,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::milliseconds kWait{5'000};
+constexpr std::chrono::milliseconds kWait{5'000}, kLeaderWait{2'000}, kBetweenAsks{50};
 
 struct FreeList {
   void operator()(rd_kafka_topic_partition_list_t* l) const { rd_kafka_topic_partition_list_destroy(l); }
@@ -85,14 +85,21 @@ ReadRecord record_at(rd_kafka_message_t* message, std::int64_t wanted) {
 
 }  // namespace
 
-Result<Ranges> ranges_of(const KafkaClient& client, const std::set<std::int32_t>& partitions) {
+Ranges ranges_of(const KafkaClient& client, const std::set<std::int32_t>& partitions) {
   Ranges out;
-  if (partitions.empty()) return out;
-  const auto begins = ends_of(client, partitions, RD_KAFKA_OFFSET_BEGINNING);
-  const auto ends = ends_of(client, partitions, RD_KAFKA_OFFSET_END);
-  for (const auto& [partition, begin] : begins) {
-    const auto end = ends.find(partition);
-    if (end != ends.end()) out[partition] = {begin, end->second};
+  std::set<std::int32_t> left = partitions;
+  const auto until = Clock::now() + kLeaderWait;
+  // a leader that has just begun, of a new topic for example, does not answer at once
+  for (bool again = false; !left.empty() && (!again || Clock::now() < until); again = true) {
+    if (again) client.pause(kBetweenAsks);
+    const auto begins = ends_of(client, left, RD_KAFKA_OFFSET_BEGINNING);
+    const auto ends = ends_of(client, left, RD_KAFKA_OFFSET_END);
+    for (const auto& [partition, begin] : begins) {
+      const auto end = ends.find(partition);
+      if (end == ends.end()) continue;
+      out[partition] = {begin, end->second};
+      left.erase(partition);
+    }
   }
   return out;
 }

@@ -19,8 +19,8 @@ struct Range {
 };
 using Ranges = std::map<std::int32_t, Range>;
 
-/// Returns the ranges of those partitions whose leaders answer. [io]
-Result<Ranges> ranges_of(const KafkaClient& client, const std::set<std::int32_t>& partitions);
+/// Returns the ranges of those partitions whose leaders answer, within some seconds. [io]
+Ranges ranges_of(const KafkaClient& client, const std::set<std::int32_t>& partitions);
 
 struct ReadRecord {
   Found found = Found::unchecked;  ///< ours: a record has this offset; not_ours: none has

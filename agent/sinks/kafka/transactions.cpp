@@ -48,6 +48,7 @@ struct Transactions::Transact {
         wait(w) {}
 
   Verdict operator()() const {
+    if (client->stopping()) return {RD_KAFKA_RESP_ERR__DESTROY, "the sink is stopped", false};
     rd_kafka_t* const producer = client->producer();
     const auto until = Clock::now() + wait;
     if (const auto begun = owned(rd_kafka_begin_transaction(producer)); begun) return verdict_of(begun.get(), false);

@@ -26,7 +26,8 @@ std::map<std::string, nlohmann::json> read_by_python(const std::string& address,
   std::istringstream lines(out.out);
   for (std::string line; std::getline(lines, line);) {
     auto event = nlohmann::json::parse(line);
-    events[event.at("id")] = std::move(event);
+    const std::string id = event.at("id");
+    events[id] = std::move(event);
   }
   return events;
 }

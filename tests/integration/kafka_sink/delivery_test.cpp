@@ -22,7 +22,7 @@ TEST_F(KafkaSink, AnEventIsARecordOfTheCloudEventsBinding) {
                                                        {"ce_source", "//default/driftd/kafka"},
                                                        {"ce_type", "io.driftd.backend.config.updated.v1"},
                                                        {"ce_subject", "orders-kafka/topic/t1"},
-                                                       {"ce_time", "2025-11-21T04:40:00Z"},
+                                                       {"ce_time", "2025-11-21T04:40:00.000Z"},
                                                        {"ce_partitionkey", event.key},
                                                        {"ce_driftseq", "1"}};
   EXPECT_EQ(got[0].headers, expected);
