@@ -15,7 +15,7 @@ constexpr int kEventsPerTurn = 64;  // then the core thread serves others first;
 
 }  // namespace
 
-void Flight::end(Report with) {
+void RecordFlight::end(RecordReport with) {
   if (over) return;
   report = std::move(with);
   over = true;
@@ -31,12 +31,12 @@ std::shared_ptr<Deliveries> Deliveries::open(const asio::any_io_executor& core, 
   return out;
 }
 
-std::uint64_t Deliveries::expect(std::shared_ptr<Flight> flight) {
+std::uint64_t Deliveries::expect(std::shared_ptr<RecordFlight> flight) {
   flights_[++last_] = std::move(flight);
   return last_;
 }
 
-void Deliveries::give_up(const Report& report) {
+void Deliveries::give_up(const RecordReport& report) {
   for (auto& [id, flight] : std::exchange(flights_, {})) flight->end(report);
 }
 
@@ -88,7 +88,7 @@ void Deliveries::handle(rd_kafka_event_t* event) {
   while (const rd_kafka_message_t* message = rd_kafka_event_message_next(event)) {
     const auto found = flights_.find(static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(message->_private)));
     if (found == flights_.end()) continue;  // it was given up meanwhile
-    const std::shared_ptr<Flight> flight = std::move(found->second);
+    const std::shared_ptr<RecordFlight> flight = std::move(found->second);
     flights_.erase(found);
     flight->end({message->err, "", message->partition, message->offset});
   }

@@ -13,21 +13,22 @@
 namespace driftd::sinks {
 
 /// What became of one record.
-struct Report {
+struct RecordReport {
   rd_kafka_resp_err_t error = RD_KAFKA_RESP_ERR_NO_ERROR;
   std::string text;  ///< more than the error's own text; may be empty
   std::int32_t partition = 0;
   std::int64_t offset = RD_KAFKA_OFFSET_INVALID;
+  bool client_failed = false;  ///< the client is left in a state in which it can send no more
 };
 
 /// One record in flight. Core thread.
-struct Flight {
-  explicit Flight(const asio::any_io_executor& core) : done(core, asio::steady_timer::time_point::max()) {}
-  void end(Report with);
+struct RecordFlight {
+  explicit RecordFlight(const asio::any_io_executor& core) : done(core, asio::steady_timer::time_point::max()) {}
+  void end(RecordReport with);
 
   asio::steady_timer done;
   bool over = false;
-  Report report;
+  RecordReport report;
 };
 
 /// Takes the delivery reports and errors of a client from its queue, on the core thread. Nothing of it runs on the
@@ -44,10 +45,10 @@ class Deliveries : public std::enable_shared_from_this<Deliveries> {
                                           Reader& reader);
 
   /// Returns the number to give to KafkaClient::produce(). `flight` ends when its report arrives.
-  std::uint64_t expect(std::shared_ptr<Flight> flight);
+  std::uint64_t expect(std::shared_ptr<RecordFlight> flight);
   void forget(std::uint64_t id) { flights_.erase(id); }
   /// Ends every flight with this report, because none will come.
-  void give_up(const Report& report);
+  void give_up(const RecordReport& report);
   /// Handles what is in the queue now.
   void serve_now();
   void close();
@@ -64,7 +65,7 @@ class Deliveries : public std::enable_shared_from_this<Deliveries> {
   std::shared_ptr<KafkaClient> client_;
   Reader* reader_;  ///< null once closed
   asio::posix::stream_descriptor wake_;
-  std::map<std::uint64_t, std::shared_ptr<Flight>> flights_;
+  std::map<std::uint64_t, std::shared_ptr<RecordFlight>> flights_;
   std::uint64_t last_ = 0;
 };
 

@@ -33,16 +33,16 @@ struct Identity {
   KafkaSettings settings;
   std::string name;
 };
-struct Open {
-  Open(std::shared_ptr<const Identity> i, std::size_t b) : identity(std::move(i)), batch_bytes(b) {}
+struct OpenClient {
+  OpenClient(std::shared_ptr<const Identity> i, std::size_t b) : identity(std::move(i)), batch_bytes(b) {}
   Result<std::shared_ptr<KafkaClient>> operator()() const {
     return KafkaClient::open(identity->settings, identity->name, batch_bytes);
   }
   std::shared_ptr<const Identity> identity;
   std::size_t batch_bytes;
 };
-struct Inspect {
-  Inspect(std::shared_ptr<KafkaClient> c, std::shared_ptr<const Identity> i, KnownTopic m)
+struct InspectTopic {
+  InspectTopic(std::shared_ptr<KafkaClient> c, std::shared_ptr<const Identity> i, KnownTopic m)
       : client(std::move(c)),
         identity(std::move(i)),
         memory(std::make_shared<const KnownTopic>(std::move(m))) {}
@@ -56,8 +56,8 @@ struct Probe {
   bool operator()() const { return !client->stopping() && answers(*client, kProbeMs); }
   std::shared_ptr<KafkaClient> client;
 };
-struct End {
-  explicit End(std::shared_ptr<KafkaClient> c) : client(std::move(c)) {}
+struct EndClient {
+  explicit EndClient(std::shared_ptr<KafkaClient> c) : client(std::move(c)) {}
   bool operator()() const {
     client->end();
     return true;
@@ -102,10 +102,10 @@ class KafkaSink final : public core::Sink, private Deliveries::Reader {
     topic_.doubt();
     wake_();
   }
-  Task<Report> deliver(std::shared_ptr<const KafkaRecord> record, bool alone);
-  Task<Report> produce(std::shared_ptr<const KafkaRecord> record);
-  Attempt settle(const core::StoredEvent& event, const Report& report);
-  Attempt refused(const Report& report);
+  Task<RecordReport> deliver(std::shared_ptr<const KafkaRecord> record, bool alone);
+  Task<RecordReport> produce(std::shared_ptr<const KafkaRecord> record);
+  Attempt settle(const core::StoredEvent& event, const RecordReport& report);
+  Attempt refused(const RecordReport& report);
   bool limit_batches(std::size_t bytes);
   bool limits_batches(const TopicInspection& seen);
   void close();
@@ -143,8 +143,8 @@ void KafkaSink::close() {
 Task<Status> KafkaSink::start() {
   std::shared_ptr<KafkaClient> before = client_;
   close();
-  if (before) co_await run_on(io_, End(std::move(before)));
-  auto opened = co_await run_on(io_, Open(identity_, batch_bytes_));
+  if (before) co_await run_on(io_, EndClient(std::move(before)));
+  auto opened = co_await run_on(io_, OpenClient(identity_, batch_bytes_));
   if (!opened) co_return fail(opened.error());
   client_ = std::move(*opened);
   broken_.clear();
@@ -215,14 +215,14 @@ Task<void> KafkaSink::await_return(std::shared_ptr<KafkaSink*> self, std::shared
   }
 }
 
-Task<Report> KafkaSink::produce(std::shared_ptr<const KafkaRecord> record) {
-  const auto flight = std::make_shared<Flight>(core_);
+Task<RecordReport> KafkaSink::produce(std::shared_ptr<const KafkaRecord> record) {
+  const auto flight = std::make_shared<RecordFlight>(core_);
   const auto deliveries = deliveries_;
   const std::uint64_t id = deliveries->expect(flight);
   const rd_kafka_resp_err_t error = client_->produce(*record, id);
   if (error != RD_KAFKA_RESP_ERR_NO_ERROR) {
     deliveries->forget(id);
-    co_return Report{error, "", record->partition, RD_KAFKA_OFFSET_INVALID};
+    co_return RecordReport{error, "", record->partition, RD_KAFKA_OFFSET_INVALID};
   }
   if (!flight->over) {
     boost::system::error_code woken;
@@ -231,13 +231,13 @@ Task<Report> KafkaSink::produce(std::shared_ptr<const KafkaRecord> record) {
   }
   deliveries->forget(id);
   if (!flight->over)
-    co_return Report{RD_KAFKA_RESP_ERR__MSG_TIMED_OUT, "no report", record->partition, RD_KAFKA_OFFSET_INVALID};
+    co_return RecordReport{RD_KAFKA_RESP_ERR__MSG_TIMED_OUT, "no report", record->partition, RD_KAFKA_OFFSET_INVALID};
   co_return flight->report;
 }
 
-Task<Report> KafkaSink::deliver(std::shared_ptr<const KafkaRecord> record, bool alone) {
+Task<RecordReport> KafkaSink::deliver(std::shared_ptr<const KafkaRecord> record, bool alone) {
   co_await lane_.enter(alone);
-  Report report{RD_KAFKA_RESP_ERR__DESTROY, "the sink is stopped", record->partition, RD_KAFKA_OFFSET_INVALID};
+  RecordReport report{RD_KAFKA_RESP_ERR__DESTROY, "the sink is stopped", record->partition, RD_KAFKA_OFFSET_INVALID};
   if (client_) report = co_await produce(std::move(record));
   lane_.leave();
   co_return report;
@@ -258,7 +258,7 @@ Task<Attempt> KafkaSink::send(core::StoredEvent event) {
         0};
   }
   const auto record = std::make_shared<const KafkaRecord>(std::move(*made));
-  Report report;
+  RecordReport report;
   if (const auto transactions = transactions_) {
     report = co_await transactions->send(record);
   } else {
@@ -285,7 +285,7 @@ bool KafkaSink::limits_batches(const TopicInspection& seen) {
          limit_batches(static_cast<std::size_t>(std::max<std::int64_t>(*seen.max_batch_bytes, 0)));
 }
 
-Attempt KafkaSink::settle(const core::StoredEvent& event, const Report& report) {
+Attempt KafkaSink::settle(const core::StoredEvent& event, const RecordReport& report) {
   if (report.error != RD_KAFKA_RESP_ERR_NO_ERROR) return refused(report);
   if (report.offset < 0)  // the broker calls it a duplicate and no longer knows where it is
     return {Outcome::retry_event, "topic " + settings_.topic + ": acknowledged without an offset", 0};
@@ -299,10 +299,14 @@ Attempt KafkaSink::settle(const core::StoredEvent& event, const Report& report) 
           0};
 }
 
-Attempt KafkaSink::refused(const Report& report) {
+Attempt KafkaSink::refused(const RecordReport& report) {
   Outcome outcome = classify_failure(report.error);
   if (is_topic_gone(report.error)) doubt();
   if (is_fenced(report.error) && broken_.empty()) on_fatal(report.error, report.text);
+  if (report.client_failed && broken_.empty() && client_) {
+    broken_ = describe_failure(report.error, report.text, settings_);
+    doubt();
+  }
   if (!broken_.empty() && outcome != Outcome::permanent) return {Outcome::retry_sink, broken_, 0};
   if (down_ && outcome == Outcome::refused) outcome = Outcome::retry_sink;
   std::string text = describe_failure(report.error, report.text, settings_);
@@ -319,7 +323,7 @@ Task<Result<std::optional<std::int64_t>>> KafkaSink::check(std::map<std::string,
   }
   KnownTopic memory = topic_.begin_check(notes);
   const std::uint64_t before = topic_.doubts();
-  const Inspect work(client_, identity_, std::move(memory));
+  const InspectTopic work(client_, identity_, std::move(memory));
   auto seen = co_await run_on(io_, work);
   if (!seen) {
     Error error = seen.error();
@@ -343,7 +347,7 @@ Task<Result<std::optional<std::int64_t>>> KafkaSink::check(std::map<std::string,
 Task<void> KafkaSink::stop() {
   std::shared_ptr<KafkaClient> client = client_;
   close();
-  if (client) co_await run_on(io_, End(std::move(client)));
+  if (client) co_await run_on(io_, EndClient(std::move(client)));
 }
 
 std::string KafkaSink::describe() const {

@@ -10,7 +10,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::milliseconds kWait{5'000}, kLeaderWait{2'000}, kBetweenAsks{50};
+constexpr std::chrono::milliseconds kWait{5'000}, kLeaderWait{4'000}, kBetweenAsks{50};
 
 struct FreeList {
   void operator()(rd_kafka_topic_partition_list_t* l) const { rd_kafka_topic_partition_list_destroy(l); }

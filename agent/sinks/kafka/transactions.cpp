@@ -15,7 +15,7 @@ using Clock = std::chrono::steady_clock;
 using KafkaError = std::unique_ptr<rd_kafka_error_t, decltype(&rd_kafka_error_destroy)>;
 
 constexpr std::size_t kMaxBatch = 512;
-constexpr int kMaxTries = 3;      // transactions that one record may take part in, if others made them abort
+constexpr int kMaxTries = 3;      // transactions that abort without a culprit
 constexpr int kAbortMs = 10'000;  // for ending a transaction that failed
 constexpr int kSliceMs = 1'000;   // of a wait that a stop of the sink ends
 
@@ -38,6 +38,13 @@ struct Transactions::Verdict {
   rd_kafka_resp_err_t error = RD_KAFKA_RESP_ERR_NO_ERROR;  ///< none: committed
   std::string text;
   bool aborted = false;  ///< nothing of it will ever be visible, and the client can begin another one
+};
+
+/// How the records of a transaction are settled.
+struct Transactions::Settling {
+  const Verdict& verdict;
+  bool was_alone = false;
+  bool has_culprit = false;  ///< one of its records was refused because of itself
 };
 
 /// One transaction. [io]
@@ -87,7 +94,7 @@ struct Transactions::Transact {
   std::chrono::milliseconds wait;
 };
 
-Task<Report> Transactions::send(std::shared_ptr<const KafkaRecord> record) {
+Task<RecordReport> Transactions::send(std::shared_ptr<const KafkaRecord> record) {
   const auto item = std::make_shared<Item>(core_, std::move(record));
   waiting_.push_back(item);
   if (!std::exchange(running_, true)) asio::co_spawn(core_, run(shared_from_this()), fatal);
@@ -100,7 +107,7 @@ Task<void> Transactions::run(std::shared_ptr<Transactions> self) {
   while (!self->waiting_.empty()) {
     const auto batch = std::make_shared<const Batch>(self->take());
     for (const auto& item : *batch) {
-      item->flight = std::make_shared<Flight>(self->core_);
+      item->flight = std::make_shared<RecordFlight>(self->core_);
       item->id = self->deliveries_->expect(item->flight);
     }
     Transact work(self->client_, batch, self->settings_.ack_wait);
@@ -124,26 +131,39 @@ Transactions::Batch Transactions::take() {
 }
 
 void Transactions::settle(const Batch& batch, const Verdict& verdict) {
-  for (const auto& item : batch) settle_item(item, batch.size() == 1, verdict);
+  Settling how{verdict, batch.size() == 1, false};
+  for (const auto& item : batch) {
+    deliveries_->forget(item->id);
+    how.has_culprit = how.has_culprit || is_of_record(report_of(*item).error);
+  }
+  for (const auto& item : batch) settle_item(item, how);
 }
 
-void Transactions::settle_item(const std::shared_ptr<Item>& item, bool was_alone, const Verdict& verdict) {
-  deliveries_->forget(item->id);
-  Report report = item->flight->report;
-  if (item->produced != RD_KAFKA_RESP_ERR_NO_ERROR) report = {item->produced, "", item->record->partition};
-  if (verdict.error == RD_KAFKA_RESP_ERR_NO_ERROR) {
+RecordReport Transactions::report_of(const Item& item) {
+  if (item.produced != RD_KAFKA_RESP_ERR_NO_ERROR) return {item.produced, "", item.record->partition};
+  return item.flight->report;
+}
+
+void Transactions::settle_item(const std::shared_ptr<Item>& item, const Settling& how) {
+  RecordReport report = report_of(*item);
+  if (how.verdict.error == RD_KAFKA_RESP_ERR_NO_ERROR) {
     if (report.error == RD_KAFKA_RESP_ERR_NO_ERROR && !item->flight->over)
       report = {RD_KAFKA_RESP_ERR__MSG_TIMED_OUT, "committed without a report", item->record->partition};
     return item->result.end(std::move(report));
   }
   const bool of_record = is_of_record(report.error);
-  if (of_record && was_alone) return item->result.end(std::move(report));
-  if (verdict.aborted && (of_record || ++item->tries < kMaxTries)) {
+  if (of_record && how.was_alone) return item->result.end(std::move(report));
+  // with a culprit it goes on without counting: each round takes one out
+  if (how.verdict.aborted && (how.has_culprit || ++item->tries < kMaxTries)) {
     item->alone = of_record;
     waiting_.push_back(item);
     return;
   }
-  item->result.end({verdict.error, verdict.text, item->record->partition});
+  // what made a transaction fail may be about another record, and is never the end of this one
+  const bool of_another = is_of_record(how.verdict.error);
+  report = {of_another ? RD_KAFKA_RESP_ERR__PARTIAL : how.verdict.error, how.verdict.text, item->record->partition};
+  report.client_failed = !how.verdict.aborted;
+  item->result.end(std::move(report));
 }
 
 }  // namespace driftd::sinks

@@ -24,7 +24,7 @@ class Transactions : public std::enable_shared_from_this<Transactions> {
         settings_(std::move(settings)) {}
 
   /// Returns what became of the record. A report without an error has an offset and is committed.
-  Task<Report> send(std::shared_ptr<const KafkaRecord> record);
+  Task<RecordReport> send(std::shared_ptr<const KafkaRecord> record);
 
  private:
   struct Item {
@@ -32,21 +32,23 @@ class Transactions : public std::enable_shared_from_this<Transactions> {
         : record(std::move(r)),
           result(core) {}
     std::shared_ptr<const KafkaRecord> record;
-    std::shared_ptr<Flight> flight;  ///< of the current transaction
+    std::shared_ptr<RecordFlight> flight;  ///< of the current transaction
     std::uint64_t id = 0;
     rd_kafka_resp_err_t produced = RD_KAFKA_RESP_ERR_NO_ERROR;
     bool alone = false;
     int tries = 0;
-    Flight result;
+    RecordFlight result;
   };
   using Batch = std::vector<std::shared_ptr<Item>>;
   struct Verdict;
+  struct Settling;
   struct Transact;
 
   static Task<void> run(std::shared_ptr<Transactions> self);
   Batch take();
   void settle(const Batch& batch, const Verdict& verdict);
-  void settle_item(const std::shared_ptr<Item>& item, bool was_alone, const Verdict& verdict);
+  void settle_item(const std::shared_ptr<Item>& item, const Settling& how);
+  static RecordReport report_of(const Item& item);
 
   asio::any_io_executor core_, io_;
   std::shared_ptr<KafkaClient> client_;

@@ -77,6 +77,7 @@ TEST(KafkaSinkKills, EveryChangeReachesBothSinksUnderOneIdAndInOrder) {
     agent.start();
   }
   const seconds enough(120);
+  ASSERT_TRUE(agent.running()) << agent.log();
   for (const std::string topic : {"plain", "whole"}) {
     std::string lost;
     EXPECT_TRUE(

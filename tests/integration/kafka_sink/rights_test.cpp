@@ -98,6 +98,20 @@ TEST_F(KafkaSinkRights, WithoutReadAndDescribeConfigsItDeliversAndSaysWhatCannot
   EXPECT_THAT(runner.view().state, HasSubstr("the account may not READ it"));
 }
 
+TEST_F(KafkaSinkRights, ATopicWithASmallMaximumThatCannotBeReadGetsEveryEventThatFits) {
+  server_->topics({"--create", "--topic", topic(), "--config", "max.message.bytes=6000"});
+  grant({"Write"});  // a batch of some of these events is too large, and nobody told the sink
+  RelayRunner runner(kafka_sink(settings()), kEachMinute);
+  for (std::int64_t n = 1; n <= 300; ++n) {
+    core::StoredEvent event = sample_stored(n);
+    event.payload += std::string(n == 150 ? 10'000 : 1'000, 'x');
+    runner.add(std::move(event));
+  }
+  ASSERT_TRUE(delivered(runner, 299)) << runner.view().state << runner.view().last_error;
+  EXPECT_TRUE(eventually([&] { return runner.view().dead == 1; }));
+  EXPECT_EQ(missing(server_->address(), topic(), 300), std::vector<std::int64_t>{150});
+}
+
 TEST_F(KafkaSinkRights, WithoutCreateAnAbsentTopicIsAnError) {
   grant({"Write", "Describe"});
   RelayRunner runner(kafka_sink(settings()), kEachMinute);
