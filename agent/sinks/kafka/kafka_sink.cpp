@@ -173,8 +173,8 @@ void KafkaSink::on_fatal(rd_kafka_resp_err_t error, const std::string& text) {
   broken_ = describe_failure(cause == RD_KAFKA_RESP_ERR_NO_ERROR ? error : cause,
                              detail[0] == '\0' ? text : std::string(detail), settings_);
   if (is_fenced(error) || is_fenced(cause)) fenced();
-  const auto ended = deliveries_;
-  ended->give_up({RD_KAFKA_RESP_ERR__FATAL, broken_, 0, RD_KAFKA_OFFSET_INVALID});
+  // null while it is opened: nothing is in flight yet
+  if (deliveries_) deliveries_->give_up({RD_KAFKA_RESP_ERR__FATAL, broken_, 0, RD_KAFKA_OFFSET_INVALID});
   doubt();
 }
 
