@@ -11,7 +11,9 @@
 #include <cstdio>
 #include <iostream>
 
-#include "integration/nats/agent_run.hpp"
+#include "sinks/nats/nats_sink.hpp"
+#include "support/agent_run.hpp"
+#include "support/nats.hpp"
 
 namespace driftd::bench {
 namespace {
@@ -119,18 +121,25 @@ void print(const char* what, const Figure& figure, int events) {
               events / figure.seconds, figure.cpu * 1e6 / events);
 }
 
+test::AgentRun::MakeSink sink_to(const test::NatsServer& server, bool views) {
+  sinks::NatsSettings settings;
+  settings.servers = {server.url()};
+  settings.views = views;
+  return [settings](auto core, auto io, const driftd::Clock&) { return sinks::open_nats("bus", settings, core, io); };
+}
+
 /// One turn: the broker comes back, or the agent is started again; then the bare publish. Returns the ratio of rates.
 double turn(const Options& options, bool restart) {
   const test::TempDir dir;
   test::NatsServer server;
   server.stop();
-  auto agent = std::make_unique<test::AgentRun>(dir, server, options.views);
+  auto agent = std::make_unique<test::AgentRun>(dir, sink_to(server, options.views));
   agent->commit(options.events);
   Figure ours;
   if (restart) {
     agent.reset();
     server.start();
-    agent = std::make_unique<test::AgentRun>(dir, server, options.views);
+    agent = std::make_unique<test::AgentRun>(dir, sink_to(server, options.views));
     ours = drained(*agent, options.events);
   } else {
     server.start();

@@ -32,10 +32,10 @@ void set_process_defaults() {
 }
 
 /// Returns the number of io threads. A NATS server that stops reading blocks one of them for as long as a write may
-/// take, so each NATS sink adds one.
+/// take, and so does a Kafka cluster that does not answer; so each sink of these types adds one.
 std::size_t io_threads(const config::Config& config) {
   constexpr std::ptrdiff_t kMaxMore = 28;
-  const auto blocks = [](const config::SinkSpec& sink) { return sink.type == "nats"; };
+  const auto blocks = [](const config::SinkSpec& sink) { return sink.type == "nats" || sink.type == "kafka"; };
   const auto more = std::count_if(config.sinks.begin(), config.sinks.end(), blocks);
   return Executors::kIo + static_cast<std::size_t>(std::min(more, kMaxMore));
 }

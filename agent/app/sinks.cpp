@@ -2,6 +2,7 @@
 #include "app/sinks.hpp"
 
 #include "sinks/file/file_sink.hpp"
+#include "sinks/kafka/kafka_sink.hpp"
 #include "sinks/nats/nats_sink.hpp"
 #include "sinks/notifications/notifications_sink.hpp"
 #include "sinks/webhook/webhook_sink.hpp"
@@ -17,6 +18,9 @@ struct Opener {
 
   Result<std::unique_ptr<core::Sink>> operator()(const sinks::NatsSettings& settings) const {
     return sinks::open_nats(name, settings, core, io);
+  }
+  Result<std::unique_ptr<core::Sink>> operator()(const sinks::KafkaSettings& settings) const {
+    return sinks::open_kafka(name, settings, core, io);
   }
   Result<std::unique_ptr<core::Sink>> operator()(const sinks::WebhookSettings& settings) const {
     return sinks::open_webhook(name, settings, core, io, clock);

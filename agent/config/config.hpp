@@ -21,6 +21,7 @@
 #include "core/backend.hpp"
 #include "core/event/event.hpp"
 #include "sinks/file/settings.hpp"
+#include "sinks/kafka/settings.hpp"
 #include "sinks/nats/settings.hpp"
 #include "sinks/notifications/settings.hpp"
 #include "sinks/webhook/settings.hpp"
@@ -62,13 +63,13 @@ struct Metrics {
 
 /// Settings by the sink's type. `stdout` is a FileSettings without a path. Secrets are in clear text here and never
 /// logged.
-using SinkSettings =
-    std::variant<sinks::NatsSettings, sinks::WebhookSettings, sinks::NotificationsSettings, sinks::FileSettings>;
+using SinkSettings = std::variant<sinks::NatsSettings, sinks::KafkaSettings, sinks::WebhookSettings,
+                                  sinks::NotificationsSettings, sinks::FileSettings>;
 
 /// A sink of the configuration.
 struct SinkSpec {
   std::string name;
-  std::string type;  ///< nats | webhook | notifications | file | stdout
+  std::string type;  ///< nats | kafka | webhook | notifications | file | stdout
   SinkSettings settings;
   std::string settings_json;  ///< canonical JSON of all keys except type and drop_pending; secrets are tokens
   std::map<std::string, std::string> secrets;  ///< token → bytes; never logged

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads `sinks:` into the settings of each type.
+#include "config/kafka_sink.hpp"
 #include "config/parts.hpp"
 #include "config/secrets.hpp"
 
@@ -9,7 +10,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-const std::vector<std::string> kTypes = {"nats", "webhook", "notifications", "file", "stdout"};
+const std::vector<std::string> kTypes = {"nats", "kafka", "webhook", "notifications", "file", "stdout"};
 constexpr milliseconds kDay{86'400'000};
 
 /// Reads a sink's keys: plain ones from the section, those that may be secret references from the resolved settings.
@@ -43,6 +44,14 @@ class SinkSection {
       out[member.key] = resolved(settings_.with_tokens.find(key)->find(member.key), member.value.text);
     }
     return out;
+  }
+  /// Returns the text of a key in the section that `outer` names, which may be a secret reference.
+  std::string nested_text(Section& section, std::string_view outer, std::string_view key) {
+    const Node* node = section.find(key);
+    if (node == nullptr) return "";
+    if (node->kind != Node::Kind::scalar) section.wrong(key, *node, "text");
+    const core::Value* map = settings_.with_tokens.find(outer);
+    return node->kind == Node::Kind::scalar ? resolved(map == nullptr ? nullptr : map->find(key), node->text) : "";
   }
   seconds whole_seconds(Section& section, std::string_view key, seconds fallback) {
     return std::chrono::duration_cast<seconds>(section.duration(key, fallback, milliseconds(1'000), 3650 * kDay));
@@ -194,6 +203,11 @@ sinks::FileSettings read_file(SinkSection& sink) {
 
 SinkSettings read_settings(SinkSection& sink, const std::string& type, bool resolved) {
   if (type == "nats") return read_nats(sink);
+  if (type == "kafka") {
+    return read_kafka(sink.plain, [&sink](Section& section, std::string_view outer, std::string_view key) {
+      return sink.nested_text(section, outer, key);
+    });
+  }
   if (type == "webhook") return read_webhook(sink, resolved);
   if (type == "file") return read_file(sink);
   if (type == "stdout") return sinks::FileSettings{};

@@ -153,6 +153,8 @@ void KafkaServer::write_conf() const {
       << "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL:SASL_PLAINTEXT,TLS:SASL_SSL,OTHERNAME:SASL_SSL,MTLS:SSL\nlog."
          "dirs="
       << dir_.file("data") << "\noffsets.topic.replication.factor=1\noffsets.topic.num.partitions=4\n"
+      << "transaction.state.log.replication.factor=1\ntransaction.state.log.min.isr=1\ntransaction.state.log.num."
+         "partitions=4\n"
       << "group.initial.rebalance.delay.ms=0\nbroker.rack=r" << options_.node
       << "\nlog.flush.offset.checkpoint.interval.ms=600000\n";
   if (options_.secure) {

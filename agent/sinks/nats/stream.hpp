@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "sinks/common/marks.hpp"
 #include "sinks/nats/broker.hpp"
-#include "sinks/nats/marks.hpp"
 
 namespace driftd::sinks {
 

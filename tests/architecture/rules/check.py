@@ -66,7 +66,7 @@ def includes(files):
             other = kind == '"' and head in RULES["rooms"] and "/" in target
             if other and head not in allowed(name, room):
                 yield f"{name}: room '{room}' must not include \"{target}\""
-            if other and room == "sinks" and head == "sinks" and target.split("/")[1] != name.split("/")[2] and "/" in target[6:]:
+            if other and room == "sinks" and head == "sinks" and target.split("/")[1] not in (name.split("/")[2], "common") and "/" in target[6:]:
                 yield f"{name}: one sink must not include another, \"{target}\""
             for bad in RULES["never"].get(room, []):
                 if target.startswith(bad):

@@ -4,7 +4,8 @@
 #include <gtest/gtest.h>
 #include <iostream>
 
-#include "integration/nats/agent_run.hpp"
+#include "bus.hpp"
+#include "support/agent_run.hpp"
 #include "support/patience.hpp"
 
 namespace driftd::test {
@@ -25,13 +26,18 @@ class DrainTest : public ::testing::Test {
                          << agent.view().state << " " << agent.view().last_error;
     EXPECT_EQ(agent.view().missed_wakeups, 0U);
   }
+  AgentRun::MakeSink sink() const {
+    sinks::NatsSettings nats;
+    nats.servers = {server_.url()};
+    return nats_sink(without_views(nats));
+  }
   TempDir dir_;
   NatsServer server_;
 };
 
 TEST_F(DrainTest, TwentyThousandWaitingEventsAreAcknowledgedWithin20SecondsOfTheBrokersReturn) {
   server_.stop();
-  AgentRun agent(dir_, server_);
+  AgentRun agent(dir_, sink());
   agent.commit(kEvents);
   ASSERT_TRUE(eventually([&] { return agent.view().state.rfind("circuit open", 0) == 0; })) << agent.view().state;
   server_.start();
@@ -41,11 +47,11 @@ TEST_F(DrainTest, TwentyThousandWaitingEventsAreAcknowledgedWithin20SecondsOfThe
 TEST_F(DrainTest, TheSameAfterARestartOfTheAgent) {
   server_.stop();
   {
-    AgentRun before(dir_, server_);
+    AgentRun before(dir_, sink());
     before.commit(kEvents);
   }
   server_.start();
-  AgentRun agent(dir_, server_);
+  AgentRun agent(dir_, sink());
   expect_drained(agent);
 }
 

@@ -150,7 +150,7 @@ TEST(NatsLossTest, ABacklogOfFewResourcesIsWholeAfterTheBrokerFellBackToACopyTak
   }
 }
 
-/// A mark as the sink keeps it (sinks/nats/marks.hpp): every event up to number `safe` is in the stream, at
+/// A mark as the sink keeps it (sinks/common/marks.hpp): every event up to number `safe` is in the stream, at
 /// `stream_seq` or below.
 struct Mark {
   std::size_t stream_seq;

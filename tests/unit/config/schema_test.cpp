@@ -49,7 +49,9 @@ TEST(Schema, NamesExactlyTheKeysThatAreRead) {
       "backends:\n- { name: a, provider: p, policy: [ { match: {}, action: auto } ], ignore: [ { path: a } ], expect: "
       "[ { match: {}, "
       "where: { a: 1 } } ], spoken_by: [ { source: b } ] }\n- { name: b, provider: p, policy: { config: auto } }\n"
-      "sinks: { s: { type: stdout }, n: { type: nats }, d: { type: notifications }, f: { type: file, path: a }, w: { "
+      "sinks: { s: { type: stdout }, n: { type: nats }, k: { type: kafka, bootstrap_servers: [\"h:1\"], sasl: { "
+      "mechanism: PLAIN, username: u, "
+      "password: p } }, d: { type: notifications }, f: { type: file, path: a }, w: { "
       "type: webhook, "
       "url: \"https://h\", secret: \"${env:X}\" } }\nroutes: [ { to: [s], match: {} } ]\n";
   LoadOptions options;

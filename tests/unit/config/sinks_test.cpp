@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
+#include <algorithm>
 
 #include "config/config.hpp"
 
@@ -43,6 +44,63 @@ TEST(Sinks, NatsTakesSwitchesForJetStreamAndTls) {
   const auto settings = settings_of<sinks::NatsSettings>(sink("type: nats, jetstream: false, tls: true"));
   EXPECT_FALSE(settings.jetstream);
   EXPECT_TRUE(settings.tls);
+}
+
+TEST(Sinks, KafkaTakesItsSettings) {
+  const auto loaded = sink(
+      R"(type: kafka, bootstrap_servers: ["h:9092", "[::1]:9093"], topic: t.x, create_topic: false, partitions: 12,
+      replication_factor: 3, retention: 2d, format: json, compression: zstd, transactional_id: edge-1, ack_wait: 9s,
+      tls: { ca: /ca.pem, certificate: /c.pem, key: /k.pem, key_password: "${env:S}", server_name: broker },
+      sasl: { mechanism: SCRAM-SHA-512, username: u, password: "${env:S}" })");
+  const auto settings = settings_of<sinks::KafkaSettings>(loaded);
+  EXPECT_EQ(settings.bootstrap_servers, (std::vector<std::string>{"h:9092", "[::1]:9093"}));
+  EXPECT_TRUE(settings.topic == "t.x" && !settings.create_topic && settings.json && settings.compression == "zstd");
+  EXPECT_TRUE(settings.partitions == 12 && settings.replication_factor == 3);
+  EXPECT_EQ(settings.retention, std::chrono::milliseconds(2LL * 86'400'000));
+  EXPECT_EQ(settings.transactional_id, "edge-1");
+  EXPECT_EQ(settings.ack_wait, std::chrono::milliseconds(9'000));
+  EXPECT_TRUE(settings.tls && settings.tls_verify);
+  EXPECT_EQ(settings.tls_ca + settings.tls_certificate + settings.tls_key, "/ca.pem/c.pem/k.pem");
+  EXPECT_EQ(settings.tls_key_password + settings.tls_server_name, "canary-1broker");
+  EXPECT_EQ(settings.sasl_mechanism + settings.sasl_username + settings.sasl_password, "SCRAM-SHA-512ucanary-1");
+  EXPECT_EQ(loaded->sinks.at(0).settings_json.find("canary"), std::string::npos);
+}
+
+TEST(Sinks, KafkaRefusesWhatItCannotUse) {
+  const auto with = [](const std::string& more) {
+    return refused("type: kafka, bootstrap_servers: [\"h:9092\"], " + more);
+  };
+  const std::pair<std::string, std::string> mistakes[] = {
+      {refused("type: kafka"), "driftd.yaml:1:13: sink 's' has no bootstrap_servers"},
+      {refused("type: kafka, bootstrap_servers: [h]"), "the port is missing"},
+      {refused("type: kafka, bootstrap_servers: [\"h:9092,k:9092\"]"), "it contains a space, '/', '@' or ','"},
+      {with("topic: \"a b\""), "driftd.yaml:1:66: 'topic' of sink 's' is not a name of a Kafka topic"},
+      {with("partitions: 0"), "partitions"},
+      {with("format: avro"), "expected one of protobuf, json; found 'avro'"},
+      {with("compression: lz5"), "did you mean 'lz4'?"},
+      {with("tls: { certificate: /c.pem }"), "only one of 'certificate' and 'key'"},
+      {with("tls: { verify: false, server_name: x }"), "compared with nothing"},
+      {with("sasl: { mechanism: PLAIN, username: u }"), "has no 'password'"},
+      {with("sasl: { mechanism: GSSAPI, username: u, password: p }"), "PLAIN"},
+      {with("sasl: PLAIN"), "a map with 'mechanism'"},
+      {with("acks: 1"), "unknown key 'acks'"},
+      {with("tls: { cert: /c.pem }"), "unknown key 'cert'"}};
+  for (const auto& [text, expected] : mistakes) EXPECT_NE(text.find(expected), std::string::npos) << text << expected;
+}
+
+TEST(Sinks, KafkaWarnsOfALoginWithoutTlsToAnotherMachine) {
+  const auto warns = [](const std::string& host, const std::string& more) {
+    const auto loaded = sink("type: kafka, bootstrap_servers: [\"" + host +
+                             ":1\"], sasl: { mechanism: PLAIN, username: u, password: \"${env:S}\" }" + more);
+    if (!loaded) return false;
+    return std::any_of(loaded->warnings.begin(), loaded->warnings.end(), [](const ConfigError& warning) {
+      return warning.what.find("logs in to kafka:1 without TLS: everybody on the way can read its password") !=
+             std::string::npos;
+    });
+  };
+  EXPECT_TRUE(warns("kafka", ""));
+  EXPECT_FALSE(warns("kafka", ", tls: true"));
+  EXPECT_FALSE(warns("127.0.0.1", ""));
 }
 
 TEST(Sinks, WebhookTakesSecretsNewOneFirst) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sinks/nats/marks.hpp"
+#include "sinks/common/marks.hpp"
 
 #include <gtest/gtest.h>
 #include <random>

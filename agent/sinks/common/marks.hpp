@@ -25,6 +25,9 @@ struct Mark : Position {
 /// numbers.
 class Marks {
  public:
+  static constexpr std::size_t kMaxMarks = 17;
+  /// Keeps at most `max_marks` promises, at least 3.
+  explicit Marks(std::size_t max_marks = kMaxMarks) : max_marks_(max_marks < 3 ? 3 : max_marks) {}
   /// Notes that the stream has a message of event number `event` (0: a replay, whose first message stays where it was).
   /// Returns false if a stream that kept its messages could not answer this: a new message at or below an older one.
   bool acked(std::uint64_t stream_seq, bool duplicate, const std::string& id, std::int64_t event);
@@ -36,13 +39,17 @@ class Marks {
 
   const Position& last() const { return last_; }
   const std::deque<Mark>& all() const { return marks_; }
-  void write(std::map<std::string, std::string>& notes) const;
+  /// Returns the promises as text without line breaks; parse() reads it again and skips what it cannot read.
+  std::string render() const;
+  void parse(const std::string& text);
+  void write(std::map<std::string, std::string>& notes) const { notes["marks"] = render(); }
   void read(const std::map<std::string, std::string>& notes);
 
  private:
   void thin_out();
   void lower(std::int64_t safe, std::uint64_t below);
 
+  std::size_t max_marks_;
   Position last_;
   std::deque<Mark> marks_;
 };

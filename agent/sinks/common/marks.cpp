@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sinks/nats/marks.hpp"
+#include "sinks/common/marks.hpp"
 
 #include <algorithm>
 #include <cstdlib>
@@ -9,8 +9,7 @@ namespace driftd::sinks {
 namespace {
 
 constexpr std::uint64_t kMinDistance = 256;  // messages between two promises that are kept, except the newest two
-constexpr std::size_t kMaxMarks = 17;        // promises that are kept
-constexpr std::size_t kRecent = 8;           // newest promises that are never removed
+constexpr std::size_t kRecent = 8;           // newest promises that are never removed, or half of all if that is less
 
 }  // namespace
 
@@ -41,13 +40,14 @@ void Marks::promise(std::int64_t settled_to) {
 /// Removes the promise whose neighbours are closest to each other relative to their age. The oldest promise stays: what
 /// was sent before it never has to be sent again, however far a broker falls back.
 void Marks::thin_out() {
-  while (marks_.size() > kMaxMarks) {
+  const std::size_t recent = std::min(kRecent, max_marks_ / 2);
+  while (marks_.size() > max_marks_) {
     const auto gap_for_its_age = [this](std::size_t i) {
       return static_cast<double>(marks_[i + 1].stream_seq - marks_[i - 1].stream_seq) /
              static_cast<double>(last_.stream_seq - marks_[i].stream_seq + 1);
     };
     std::size_t victim = 1;
-    for (std::size_t i = 2; i + kRecent < marks_.size(); ++i) {
+    for (std::size_t i = 2; i + recent < marks_.size(); ++i) {
       if (gap_for_its_age(i) < gap_for_its_age(victim)) victim = i;
     }
     marks_.erase(marks_.begin() + static_cast<std::ptrdiff_t>(victim));
@@ -59,20 +59,23 @@ void Marks::keep_oldest(std::size_t count) {
   last_ = marks_.empty() ? Position{} : marks_.back();
 }
 
-void Marks::write(std::map<std::string, std::string>& notes) const {
+std::string Marks::render() const {
   std::string text;
   for (const auto& mark : marks_) {
     text +=
         (text.empty() ? "" : " ") + std::to_string(mark.stream_seq) + ":" + std::to_string(mark.safe) + ":" + mark.id;
   }
-  notes["marks"] = text;
+  return text;
 }
 
 void Marks::read(const std::map<std::string, std::string>& notes) {
   const auto found = notes.find("marks");
-  if (found == notes.end()) return;
+  if (found != notes.end()) parse(found->second);
+}
+
+void Marks::parse(const std::string& text) {
   marks_.clear();
-  std::istringstream in(found->second);
+  std::istringstream in(text);
   for (std::string word; in >> word;) {
     Mark mark;
     char* end = nullptr;

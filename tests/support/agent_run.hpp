@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A real store with a real relay on a core thread of its own, for tests of what waits in a store.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -8,30 +9,28 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <boost/asio/use_future.hpp>
+#include <functional>
 #include <future>
 #include <thread>
 
 #include "delivery/relay.hpp"
-#include "sinks/nats/nats_sink.hpp"
 #include "store/sqlite_store.hpp"
-#include "support/nats.hpp"
+#include "support/process.hpp"
 #include "unit/store/drafts.hpp"
 
 namespace driftd::test {
 
-/// The store and the relay of one run of an agent, with one sink. Only the test's thread calls it.
+/// The store and the relay of one run of an agent, with one sink named `bus`. Only the test's thread calls it.
 class AgentRun {
  public:
-  AgentRun(const TempDir& dir, const NatsServer& server, bool views = false) {
+  using MakeSink = std::function<Result<std::unique_ptr<core::Sink>>(asio::any_io_executor core,
+                                                                     asio::any_io_executor io, const Clock& clock)>;
+  AgentRun(const TempDir& dir, const MakeSink& make) {
     store::Settings settings;
     settings.data_dir = dir.path() / "data";
     store_ = std::move(*store::SqliteStore::open(settings, store_pool_.get_executor(), io_.get_executor(), clock_));
     relay_ = std::make_unique<delivery::Relay>(core_.get_executor(), *store_, clock_);
-    sinks::NatsSettings nats;
-    nats.servers = {server.url()};
-    nats.views = views;
-    relay_->add_sink("bus", "nats",
-                     std::move(*sinks::open_nats("bus", nats, core_.get_executor(), io_.get_executor())));
+    relay_->add_sink("bus", "test", std::move(*make(core_.get_executor(), io_.get_executor(), clock_)));
     thread_ = std::thread([this] { core_.run(); });
     EXPECT_TRUE(wait(relay_->start()));
   }
