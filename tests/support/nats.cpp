@@ -50,16 +50,33 @@ NatsReceived copy(natsMsg* message) {
   return out;
 }
 
-Owned<natsConnection> connect_to(const std::string& url) {
+void prove(natsOptions* options, const NatsAccess& access) {
+  if (!access.ca.empty()) {
+    must(natsOptions_LoadCATrustedCertificates(options, access.ca.c_str()), access.ca);
+    must(natsOptions_LoadCertificatesChain(options, access.certificate.c_str(), access.key.c_str()), access.key);
+  }
+  if (!access.credentials.empty())
+    must(natsOptions_SetUserCredentialsFromFiles(options, access.credentials.c_str(), nullptr), access.credentials);
+  if (!access.nkey_public.empty())
+    must(natsOptions_SetNKeyFromSeed(options, access.nkey_public.c_str(), access.nkey_seed_file.c_str()),
+         access.nkey_seed_file);
+}
+
+Owned<natsConnection> connect_to(const std::vector<std::string>& urls, const NatsAccess& access = {}) {
   natsOptions* raw = nullptr;
   must(natsOptions_Create(&raw), "options");
   const Owned<natsOptions> options(raw);
-  must(natsOptions_SetURL(raw, url.c_str()), url);
+  std::vector<const char*> servers;
+  for (const auto& url : urls) servers.push_back(url.c_str());
+  must(natsOptions_SetServers(raw, servers.data(), static_cast<int>(servers.size())), urls.front());
+  prove(raw, access);
   must(natsOptions_SetTimeout(raw, kWaitMs), "time-out");
   natsConnection* connection = nullptr;
-  must(natsConnection_Connect(&connection, raw), "connect to " + url);
+  must(natsConnection_Connect(&connection, raw), "connect to " + urls.front());
   return Owned<natsConnection>(connection);
 }
+
+Owned<natsConnection> connect_to(const std::string& url) { return connect_to(std::vector<std::string>{url}); }
 
 Owned<jsCtx> jetstream_of(natsConnection* connection) {
   jsOptions options;
@@ -187,7 +204,29 @@ void change_stream(const std::string& url, const std::string& verb, const Foreig
 }
 
 std::vector<NatsReceived> stream_contents(const std::string& url, const std::string& stream) {
-  const auto connection = connect_to(url);
+  return stream_contents(std::vector<std::string>{url}, {}, stream);
+}
+
+std::optional<StreamState> stream_state(const std::vector<std::string>& urls, const NatsAccess& access,
+                                        const std::string& stream) {
+  try {
+    const auto connection = connect_to(urls, access);
+    const auto context = jetstream_of(connection.get());
+    jsStreamInfo* raw = nullptr;
+    const natsStatus found = js_GetStreamInfo(&raw, context.get(), stream.c_str(), nullptr, nullptr);
+    if (found == NATS_NOT_FOUND) return StreamState{};
+    must(found, "stream " + stream);
+    const Owned<jsStreamInfo> info(raw);
+    const bool led = info->Cluster != nullptr && info->Cluster->Leader != nullptr;
+    return StreamState{led ? info->Cluster->Leader : "", static_cast<int>(info->Config->Replicas)};
+  } catch (const std::runtime_error&) {  // no server, or no leader of JetStream at the moment
+    return std::nullopt;
+  }
+}
+
+std::vector<NatsReceived> stream_contents(const std::vector<std::string>& urls, const NatsAccess& access,
+                                          const std::string& stream) {
+  const auto connection = connect_to(urls, access);
   const auto context = jetstream_of(connection.get());
   jsStreamInfo* raw = nullptr;
   const natsStatus found = js_GetStreamInfo(&raw, context.get(), stream.c_str(), nullptr, nullptr);

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -56,6 +57,13 @@ class NatsSubscriber {
   std::unique_ptr<State> state_;
 };
 
+/// How a client proves who it is. Empty members are not used.
+struct NatsAccess {
+  std::string ca, certificate, key;  ///< files; a server that asks for certificates needs all three
+  std::string credentials;           ///< .creds file
+  std::string nkey_public, nkey_seed_file;
+};
+
 /// The configuration of a stream that somebody else made. A limit below 1 means no limit.
 struct ForeignStream {
   std::string name = "DRIFT";
@@ -69,5 +77,16 @@ void change_stream(const std::string& url, const std::string& verb, const Foreig
 /// Returns all messages of a stream in their order. Empty if there is no such stream (yet). Throws if the server does
 /// not answer.
 std::vector<NatsReceived> stream_contents(const std::string& url, const std::string& stream);
+std::vector<NatsReceived> stream_contents(const std::vector<std::string>& urls, const NatsAccess& access,
+                                          const std::string& stream);
+
+/// What a server says of a stream. Empty members: no such stream, or no leader.
+struct StreamState {
+  std::string leader;  ///< server name
+  int replicas = 0;
+};
+/// Returns nothing if no server answers for JetStream.
+std::optional<StreamState> stream_state(const std::vector<std::string>& urls, const NatsAccess& access,
+                                        const std::string& stream);
 
 }  // namespace driftd::test

@@ -74,7 +74,8 @@ Result<std::string> timestamp(std::string_view text, std::string_view unit) {
   const auto word = lower(rest);
   if (word == "infinity" || word == "-infinity") return render(Value(word));
   if (!unit.empty() && decimal(rest)) return duration(rest, unit);
-  const auto instant = parse_instant(rest);
+  constexpr std::size_t kDate = std::string_view("2027-01-01").size();
+  const auto instant = rest.size() == kDate ? parse_instant(std::string(rest) + "T00:00:00Z") : parse_instant(rest);
   if (!instant) return type_mismatch("an RFC 3339 timestamp with its zone", text);
   // years 1678–2261 fit into 64 bits of nanoseconds; for others seconds and nanoseconds are written one after the other
   const std::string nanos = std::to_string(instant->nanos);

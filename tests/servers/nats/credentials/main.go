@@ -2,7 +2,8 @@
 
 // Command credentials makes what a server in operator mode needs, in the folder given: `operator.conf` (operator,
 // resolver and accounts, to be included by the server's configuration), `user.creds` of an account with JetStream, and
-// `stranger.creds`, whose account the server does not know.
+// `stranger.creds`, whose account the server does not know. And for servers without an operator `user.nk`, the seed of a
+// user's nkey, and `user.pub`, its public half.
 package main
 
 import (
@@ -38,6 +39,11 @@ func creds(path string, account nkeys.KeyPair) {
 	claims.Name = "driftd"
 	token := must(claims.Encode(account))
 	text := must(jwt.FormatUserConfig(token, must(user.Seed())))
+	write(path, text)
+}
+
+// write writes a file that only its owner may read.
+func write(path string, text []byte) {
 	if err := os.WriteFile(path, text, 0o600); err != nil {
 		log.Fatal(err)
 	}
@@ -59,7 +65,8 @@ func main() {
 	creds(filepath.Join(folder, "stranger.creds"), strangerKey)
 	text := fmt.Sprintf("operator: %s\nsystem_account: %s\nresolver: MEMORY\nresolver_preload: {\n  %s: %s\n  %s: %s\n}\n",
 		must(claims.Encode(operator)), system, system, systemToken, app, appToken)
-	if err := os.WriteFile(filepath.Join(folder, "operator.conf"), []byte(text), 0o600); err != nil {
-		log.Fatal(err)
-	}
+	write(filepath.Join(folder, "operator.conf"), []byte(text))
+	user := must(nkeys.CreateUser())
+	write(filepath.Join(folder, "user.nk"), must(user.Seed()))
+	write(filepath.Join(folder, "user.pub"), []byte(must(user.PublicKey())))
 }
