@@ -11,13 +11,8 @@
 #include <unistd.h>
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/thread_pool.hpp>
-#include <boost/beast/core.hpp>
-#include <boost/beast/http.hpp>
 #include <cstdio>
 #include <iostream>
 
@@ -26,19 +21,16 @@
 #include "store/sqlite_store.hpp"
 #include "support/process.hpp"
 #include "unit/store/drafts.hpp"
+#include "webhook_receiver.hpp"
 
 namespace driftd::bench {
 namespace {
 
-namespace beast = boost::beast;
-namespace http = beast::http;
-using tcp = asio::ip::tcp;
 using Steady = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
 constexpr int kRuns = 3;
 constexpr double kQuiet = 3;  // the p99 of a quiet machine is at most so many times its median
-constexpr const char* kPoison = "refused-for-ever";
 
 struct Options {
   int turns = 30, events = 10;  ///< of `hang`: turns of each line, commits in a turn
@@ -48,47 +40,6 @@ struct Options {
   std::string only;  ///< hang, poison; empty: both
   std::string name;  ///< of this program
 };
-
-// --- the receiver ---------------------------------------------------------------------------------------------------
-
-/// Answers the requests of one connection: /hang after 20 s, a body with kPoison by 500, all others by 204.
-asio::awaitable<void> serve(tcp::socket socket) {
-  beast::flat_buffer buffer;
-  try {
-    while (true) {
-      http::request<http::string_body> request;
-      co_await http::async_read(socket, buffer, request, asio::use_awaitable);
-      if (request.target() == "/hang") {
-        asio::steady_timer timer(socket.get_executor(), 20s);
-        co_await timer.async_wait(asio::use_awaitable);
-      }
-      const bool poison = request.body().find(kPoison) != std::string::npos;
-      http::response<http::empty_body> response(poison ? http::status::internal_server_error : http::status::no_content,
-                                                request.version());
-      response.keep_alive(request.keep_alive());
-      response.prepare_payload();
-      co_await http::async_write(socket, response, asio::use_awaitable);
-    }
-  } catch (const boost::system::system_error&) {
-    // the other side is gone, and so is this connection
-  }
-}
-
-asio::awaitable<void> accept(tcp::acceptor acceptor) {
-  while (true) {
-    tcp::socket socket = co_await acceptor.async_accept(asio::use_awaitable);
-    socket.set_option(tcp::no_delay(true));
-    asio::co_spawn(acceptor.get_executor(), serve(std::move(socket)), asio::detached);
-  }
-}
-
-int receive(int port) {
-  asio::io_context io(1);
-  tcp::acceptor acceptor(io, tcp::endpoint(asio::ip::address_v4::loopback(), static_cast<std::uint16_t>(port)));
-  asio::co_spawn(io, accept(std::move(acceptor)), asio::detached);
-  io.run();
-  return 0;
-}
 
 // --- one line: a store, a relay, its webhooks -----------------------------------------------------------------------
 

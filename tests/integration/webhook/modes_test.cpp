@@ -139,6 +139,28 @@ INSTANTIATE_TEST_SUITE_P(Answers, PoisonedBatch, ::testing::Values(0, 302, 400, 
                            return status.param == 0 ? "TimeOut" : "Http" + std::to_string(status.param);
                          });
 
+TEST(WebhookModesTest, ARefusedEventIsAloneAlsoWhenItIsTriedAgainAmongOthers) {
+  const std::string poison = sample_stored(30).stamp.id;
+  HttpScripted refusal{500};
+  refusal.only_for = poison;
+  HttpReceiver receiver({kHeld, refusal, HttpScripted{200, {}, 60}});
+  RelayRunner runner(hook(batches(receiver)));
+  int added = 0;
+  for (; added < 60; ++added) runner.add(sample_stored(added + 1));
+  int batches = 0, alone = 0;
+  const auto tried_again = [&] {
+    for (int i = 0; i < 8; ++i) runner.add(sample_stored(++added));  // others wait at any moment
+    batches = alone = 0;
+    for (const auto& request : receiver.received()) {
+      if (request.body.find(poison) != std::string::npos) ++(ids_in(request).size() > 1 ? batches : alone);
+    }
+    return batches + alone >= 3;
+  };
+  ASSERT_TRUE(eventually(tried_again)) << runner.view().last_error;
+  EXPECT_EQ(batches, 1);
+  EXPECT_TRUE(eventually([&] { return runner.view().delivered == added - 1; })) << runner.view().state;
+}
+
 TEST(WebhookModesTest, AnEndpointThatRefusesEverythingIsNotAskedForEachEventOfABatch) {
   HttpReceiver receiver({kHeld, HttpScripted{500}});
   RelayRunner runner(hook(batches(receiver, 2)));
