@@ -346,6 +346,7 @@ Task<Answer> Api::queue() {
                           {"notifications_truncated", Value(counted > listed)},
                           {"sinks", list_of(view.sinks)},
                           {"books", list_of(*sink_totals)},
+                          {"judged", to_json(deps_.metrics.judged())},
                           {"backlog_events", number(view.backlog_events)},
                           {"backlog_bytes", number(view.backlog_bytes)}};
 }

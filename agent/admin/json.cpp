@@ -291,4 +291,17 @@ Value described(const core::SessionFactory::ScanResult& found) {
   return Value(std::move(whole));
 }
 
+Value to_json(const PrometheusMetrics::Judged& judged) {
+  std::int64_t observed = judged.drafted;
+  Value::Object suppressed;
+  for (const auto& [reason, count] : judged.suppressed) {
+    observed += count;
+    suppressed[reason] = number(count);
+  }
+  return Value::Object{{"observed", number(observed)},
+                       {"emitted", number(judged.published)},
+                       {"withdrawn", number(judged.withdrawn)},
+                       {"suppressed", Value(std::move(suppressed))}};
+}
+
 }  // namespace driftd::admin

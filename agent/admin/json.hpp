@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 
+#include "admin/metrics.hpp"
 #include "core/ports/control.hpp"
 #include "core/ports/reader.hpp"
 #include "core/ports/session.hpp"
@@ -36,6 +37,7 @@ core::Value to_json(const core::ResourceRow& row, Depth depth = Depth::whole);
 core::Value to_json(const core::StoredEvent& event);  ///< with the decoded payload as member `event`
 core::Value to_json(const core::DeadLetter& letter);
 core::Value to_json(const core::SinkTotals& totals);
+core::Value to_json(const PrometheusMetrics::Judged& judged);
 core::Value to_json(const core::AuditRow& row);
 core::Value to_json(const core::AuditProof& proof);
 core::Value to_json(const core::Step& step);

@@ -29,6 +29,7 @@ class SeriesSet {
     if (slot == nullptr) slot = &family_.Add(labels, args...);
     return *slot;
   }
+  const std::map<Labels, T*>& all() const { return series_; }  ///< valid until one is made or removed
   /// Removes all series that have this value for this label.
   void forget(const std::string& key, const std::string& value) {
     std::erase_if(series_, [&](const auto& entry) {

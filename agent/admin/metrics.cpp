@@ -27,6 +27,9 @@ struct PrometheusMetrics::Series {
   Histograms seconds{families.histogram("backend_refresh_seconds", "Durations of cycles.")};
   Counters drifts{families.counter("backend_drift_detected_total", "Drifts that were opened, by class.")};
   Counters events{families.counter("backend_event_published_total", "Events committed to the outbox.")};
+  Counters drafts{families.counter("backend_event_drafted_total", "Events that judging gave to the store.")};
+  Counters withdrawals{families.counter("backend_event_withdrawn_total",
+                                        "Events whose commit failed; what they were about is judged again.")};
   Counters received{families.counter("backend_records_total", "Records received from the provider.")};
   Counters unchanged{
       families.counter("backend_records_unchanged_total", "Records that were known by their digest and not parsed.")};
@@ -60,6 +63,30 @@ void PrometheusMetrics::observe_refresh(const std::string& backend, Seconds took
 void PrometheusMetrics::drift_detected(const std::string& backend, core::ChangeClass cls) {
   const std::lock_guard lock(series_->mutex);
   series_->drifts.at({{"backend", backend}, {"type", std::string(core::render(cls))}}).Increment();
+}
+
+void PrometheusMetrics::event_drafted(const std::string& backend, std::uint64_t count) {
+  const std::lock_guard lock(series_->mutex);
+  series_->drafts.at({{"backend", backend}}).Increment(static_cast<double>(count));
+}
+
+void PrometheusMetrics::event_withdrawn(const std::string& backend, std::uint64_t count) {
+  const std::lock_guard lock(series_->mutex);
+  series_->withdrawals.at({{"backend", backend}}).Increment(static_cast<double>(count));
+}
+
+PrometheusMetrics::Judged PrometheusMetrics::judged() const {
+  const std::lock_guard lock(series_->mutex);
+  const auto sum = [](const Counters& counters) {
+    std::int64_t out = 0;
+    for (const auto& [labels, series] : counters.all()) out += static_cast<std::int64_t>(series->Value());
+    return out;
+  };
+  Judged out{sum(series_->drafts), sum(series_->events), sum(series_->withdrawals), {}};
+  for (const auto& [labels, series] : series_->suppressions.all()) {
+    out.suppressed[labels.at("reason")] += static_cast<std::int64_t>(series->Value());
+  }
+  return out;
 }
 
 void PrometheusMetrics::event_published(const std::string& backend, const std::string& what) {
@@ -98,8 +125,8 @@ void PrometheusMetrics::secret_program(const std::string& backend, bool ok) {
 void PrometheusMetrics::forget(const std::string& backend) {
   const std::lock_guard lock(series_->mutex);
   auto& s = *series_;
-  for (auto* set :
-       {&s.refreshes, &s.failures, &s.drifts, &s.events, &s.received, &s.unchanged, &s.suppressions, &s.programs}) {
+  for (auto* set : {&s.refreshes, &s.failures, &s.drifts, &s.events, &s.drafts, &s.withdrawals, &s.received,
+                    &s.unchanged, &s.suppressions, &s.programs}) {
     set->forget("backend", backend);
   }
   s.last_seconds.forget("backend", backend);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -24,6 +25,8 @@ class PrometheusMetrics final : public core::Metrics {
   /// The rooms call these (core/ports/metrics.hpp says what each means). They only count and take one mutex.
   void observe_refresh(const std::string& backend, Seconds took, bool ok) override;
   void drift_detected(const std::string& backend, core::ChangeClass cls) override;
+  void event_drafted(const std::string& backend, std::uint64_t count) override;
+  void event_withdrawn(const std::string& backend, std::uint64_t count) override;
   void event_published(const std::string& backend, const std::string& what) override;
   void records(const std::string& backend, std::uint64_t received, std::uint64_t unchanged) override;
   void suppressed(const std::string& backend, const std::string& reason, std::uint64_t count) override;
@@ -34,6 +37,14 @@ class PrometheusMetrics final : public core::Metrics {
   void forget(const std::string& backend) override;
   /// Counts a finished run of a program of `${exec:…}`.
   void secret_program(const std::string& backend, bool ok);
+
+  /// What judging found since the agent started, of the backends that are registered now. `drafted` is what became
+  /// events; each is then `published`, `withdrawn` (the commit failed, it is judged again), or still in a commit.
+  struct Judged {
+    std::int64_t drafted = 0, published = 0, withdrawn = 0;
+    std::map<std::string, std::int64_t> suppressed;  ///< changes that became no event, by reason
+  };
+  Judged judged() const;
 
   /// Returns the text exposition (version 0.0.4) of all metrics, with the gauges of `view` and `sink_totals`.
   std::string render(const core::AgentView& view, const std::vector<core::SinkTotals>& sink_totals);

@@ -55,6 +55,7 @@ class Agent final : public core::Control {
   Task<Result<ReloadReport>> reload_now();
   void apply_hot_changes(const config::Config& next);
   Task<Status> start_new_sinks(const config::Config& next);
+  Task<Status> rekey_sinks(config::Config next, std::vector<std::string> names);
   void publish(core::SessionEvent event);
   Task<Result<core::Value>> notifications();
   Task<void> run_maintenance();

@@ -120,6 +120,14 @@ Task<Result<core::Control::ReloadReport>> Agent::reload_now() {
     DRIFTD_CO_CHECK(secrets::reveal_plain_references(spec, plugins));
   }
   const config::Comparison changes = config::compare(config_, *loaded);
+  for (const auto& spec : loaded->sinks) {  // before anything is applied: are all new secrets keys?
+    if (std::count(changes.rekeyed.begin(), changes.rekeyed.end(), spec.name) == 0) continue;
+    const auto opened = open_sink(spec);
+    if (opened) continue;
+    const config::ConfigError error{loaded->file, spec.at, opened.error().message, {}, {}, {}};
+    log::room("config").error("reload refused, the running configuration stays: {}", config::render(error));
+    co_return fail(Code::invalid, config::render(error));
+  }
   const Status started = co_await start_new_sinks(*loaded);
   if (!started) {
     log::room("config").error("reload refused, the running configuration stays: {}", started.error().message);
@@ -141,6 +149,7 @@ Task<Result<core::Control::ReloadReport>> Agent::reload_now() {
     if (std::any_of(loaded->backends.begin(), loaded->backends.end(), same)) specs.push_back(spec);
   }
   co_await engine_->reload(std::move(specs));
+  DRIFTD_CO_CHECK(co_await rekey_sinks(std::move(*loaded), changes.rekeyed));
   co_return out;
 }
 
@@ -180,6 +189,19 @@ Task<Status> Agent::start_new_sinks(const config::Config& next) {
     const auto same = [&spec](const auto& known) { return known.name == spec.name; };
     if (std::none_of(config_.sinks.begin(), config_.sinks.end(), same)) config_.sinks.push_back(spec);
   }
+  co_return Status{};
+}
+
+/// Gives webhooks their new secrets, all at once. Returns when no request is under way that only former ones signed, so
+/// that whoever reloads may then take the former ones from the receivers.
+Task<Status> Agent::rekey_sinks(config::Config next, std::vector<std::string> names) {
+  for (const auto& spec : next.sinks) {
+    if (std::count(names.begin(), names.end(), spec.name) == 0) continue;
+    DRIFTD_CO_CHECK(relay_->use_secrets(spec.name, std::get<sinks::WebhookSettings>(spec.settings).secrets));
+    const auto same = [&spec](const auto& known) { return known.name == spec.name; };
+    *std::find_if(config_.sinks.begin(), config_.sinks.end(), same) = spec;
+  }
+  for (const auto& name : names) co_await relay_->former_secrets_unused(name);
   co_return Status{};
 }
 

@@ -30,6 +30,8 @@ class DigestsSink final : public core::Sink {
   void note(std::map<std::string, std::string>& notes, std::int64_t settled_to) override {
     sink_->note(notes, settled_to);
   }
+  Status use_secrets(std::vector<std::string> secrets) override { return sink_->use_secrets(std::move(secrets)); }
+  Task<void> former_secrets_unused() override { return sink_->former_secrets_unused(); }
   Task<void> stop() override { return sink_->stop(); }
   std::string describe() const override { return sink_->describe(); }
 

@@ -87,11 +87,26 @@ void compare_backends(const Config& running, const Config& next, RestartList& re
   }
 }
 
+/// Returns true for two forms of a webhook that sign with other secrets and are the same else.
+bool only_secrets_differ(const SinkSpec& a, const SinkSpec& b) {
+  const auto* before = std::get_if<sinks::WebhookSettings>(&a.settings);
+  const auto* after = std::get_if<sinks::WebhookSettings>(&b.settings);
+  if (before == nullptr || after == nullptr || a.digests_only != b.digests_only) return false;
+  sinks::WebhookSettings rekeyed = *before;
+  rekeyed.secrets = after->secrets;
+  return rekeyed == *after && before->secrets != after->secrets;
+}
+
 void compare_sinks(const Config& running, const Config& next, RestartList& restart_list, Comparison& out) {
   for (const auto& sink : running.sinks) {
     const auto* other = find_sink(next.sinks, sink.name);
     if (other == nullptr) {
       restart_list.add_removed("sinks." + sink.name);
+      continue;
+    }
+    if (only_secrets_differ(sink, *other)) {
+      out.hot.push_back("sinks." + sink.name + " (its signing secrets)");
+      out.rekeyed.push_back(sink.name);
       continue;
     }
     const bool settings = other->type == sink.type && other->settings_json == sink.settings_json;

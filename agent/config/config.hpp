@@ -138,7 +138,8 @@ std::vector<Use> uses_by_backend(const std::vector<Use>& all, const std::string&
   return out;
 }
 
-/// What a reload would change. Policies, ignores, expectations, routes and new sinks change without a restart (`hot`).
+/// What a reload would change. Policies, ignores, expectations, routes, new sinks and the secrets of webhooks change
+/// without a restart (`hot`).
 /// Everything else needs one, except the content of `${file:…}` of backends, which the agent follows.
 struct Comparison {
   struct RestartItem {
@@ -146,7 +147,8 @@ struct Comparison {
     std::string where;  ///< `driftd.yaml:14` of the next config; empty if the setting was removed
     friend bool operator==(const RestartItem&, const RestartItem&) = default;
   };
-  std::vector<std::string> hot;  ///< `rules of backend orders-kafka`, `routes` …
+  std::vector<std::string> hot;      ///< `rules of backend orders-kafka`, `routes` …
+  std::vector<std::string> rekeyed;  ///< webhooks that sign with other secrets, and are the same else
   std::vector<RestartItem> restart;
 };
 Comparison compare(const Config& running, const Config& next);

@@ -12,6 +12,7 @@ using std::chrono::seconds;
 
 const std::vector<std::string> kTypes = {"nats", "kafka", "webhook", "notifications", "file", "stdout"};
 constexpr milliseconds kDay{86'400'000};
+constexpr std::int64_t kMaxBatchBytes = 16 << 20;
 
 /// Reads a sink's keys: plain ones from the section, those that may be secret references from the resolved settings.
 class SinkSection {
@@ -172,6 +173,50 @@ void check_url(SinkSection& sink, const sinks::WebhookSettings& settings) {
       "https://HOST/PATH", "", absent ? "" : "plain http goes to loopback only, with allow_http_loopback: true");
 }
 
+void read_mode(SinkSection& sink, sinks::WebhookSettings& out) {
+  using Mode = sinks::WebhookMode;
+  const std::string mode = sink.plain.choice("mode", "structured", {"structured", "binary", "batch"});
+  if (mode == "binary") out.mode = Mode::binary;
+  if (mode == "batch") out.mode = Mode::batch;
+  Section batch = sink.plain.section("batch");
+  if (batch.present() && out.mode != Mode::batch) {
+    batch.report().error(batch.at(), batch.title() + " is only used with 'mode: batch'",
+                         "mode: batch, if the receiver takes application/cloudevents-batch+json", "mode: " + mode);
+  }
+  const auto events = batch.integer("max_events", static_cast<std::int64_t>(out.batch.events), 2, 256);
+  const auto bytes = batch.bytes("max_bytes", static_cast<std::int64_t>(out.batch.bytes), 1 << 16);
+  if (bytes > kMaxBatchBytes) {
+    batch.report().error(batch.at("max_bytes"), "'max_bytes' of " + batch.title() + " is too large", "at most 16MiB");
+  }
+  out.batch = {static_cast<std::size_t>(events), static_cast<std::size_t>(bytes)};
+  batch.close();
+}
+
+void read_client_tls(SinkSection& sink, sinks::WebhookSettings& out) {
+  out.tls.ca = sink.plain.text("ca_file");
+  out.tls.cert = sink.plain.text("cert_file");
+  out.tls.key = sink.plain.text("key_file");
+  if (out.tls.cert.empty() != out.tls.key.empty()) {
+    sink.plain.report().error(sink.plain.at(out.tls.cert.empty() ? "key_file" : "cert_file"),
+                              sink.plain.title() + " has only one of 'cert_file' and 'key_file'", "both or none");
+  }
+}
+
+void read_proxy(SinkSection& sink, sinks::WebhookSettings& out) {
+  out.proxy = sink.text("proxy");
+  out.proxy_trusted = sink.plain.boolean("proxy_trusted", false);
+  if (!out.proxy.empty() && !out.proxy_trusted) {
+    sink.plain.report().error(
+        sink.plain.at("proxy"),
+        sink.plain.title() + " has a 'proxy', which chooses the address: private networks are no longer refused",
+        "proxy_trusted: true, if the proxy refuses them");
+  }
+  if (out.proxy.empty() && out.proxy_trusted) {
+    sink.plain.report().error(sink.plain.at("proxy_trusted"), sink.plain.title() + " has no 'proxy' to trust",
+                              "proxy: http://HOST:PORT, as that of the environment is not used");
+  }
+}
+
 sinks::WebhookSettings read_webhook(SinkSection& sink, bool resolved) {
   sinks::WebhookSettings out;
   out.url = sink.text("url");
@@ -185,7 +230,9 @@ sinks::WebhookSettings read_webhook(SinkSection& sink, bool resolved) {
   }
   out.allow = sink.plain.texts("allow");
   out.headers = sink.text_map("headers");
-  out.ca_file = sink.plain.text("ca_file");
+  read_mode(sink, out);
+  read_client_tls(sink, out);
+  read_proxy(sink, out);
   out.connect_timeout =
       sink.plain.duration("connect_timeout", out.connect_timeout, milliseconds(100), milliseconds(60'000));
   out.total_timeout = sink.plain.duration("total_timeout", out.total_timeout, milliseconds(100), milliseconds(300'000));

@@ -38,7 +38,7 @@ void LiveDelivery::settle(const core::StoredEvent& event, const core::Attempt& a
     case Outcome::delivered:
       window.settle(event.stamp.seq);
       progress_.progressed();
-      endpoint_.delivered(event.key);
+      endpoint_.delivered(event);
       break;
     case Outcome::retry_event:
       failed(event, attempt);

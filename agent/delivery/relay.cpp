@@ -50,6 +50,16 @@ Task<Status> Relay::start_sink(std::string name, std::string type, std::unique_p
   co_return Status{};
 }
 
+Status Relay::use_secrets(const std::string& name, std::vector<std::string> secrets) {
+  DRIFTD_TRY(const auto found, runner(name));
+  return found->use_secrets(std::move(secrets));
+}
+
+Task<void> Relay::former_secrets_unused(std::string name) {
+  const auto found = runner(name);
+  if (found) co_await (*found)->former_secrets_unused();
+}
+
 Task<void> Relay::stop() {
   stopping_ = true;
   for (const auto& [name, runner] : runners_) runner->stop();

@@ -33,6 +33,10 @@ class Relay {
   /// Adds and starts a sink of a reloaded configuration. It gets events from the next one on.
   Task<Status> start_sink(std::string name, std::string type, std::unique_ptr<core::Sink> sink);
   bool has(const std::string& name) const { return runners_.count(name) != 0; }  ///< false for an orphan
+  /// Sink::use_secrets() of a sink. `not_found` if there is no such sink.
+  Status use_secrets(const std::string& name, std::vector<std::string> secrets);
+  /// Sink::former_secrets_unused() of a sink that exists.
+  Task<void> former_secrets_unused(std::string name);
   /// Drains for RelaySettings::drain at most, saves the cursors and stops the sinks.
   Task<void> stop();
   /// To be called after each commit: wakes the runners.

@@ -142,7 +142,7 @@ void ReplayJob::settle(ReplayQueue::Item item, const core::Attempt& attempt) {
   const std::string key = item.event.key;
   if (attempt.outcome == Outcome::delivered) {
     replay_.done(item, true);
-    return endpoint_.delivered(key);
+    return endpoint_.delivered(item.event);
   }
   run_.last_error = attempt.detail;
   if (attempt.outcome == Outcome::retry_sink || attempt.outcome == Outcome::disabled) {

@@ -104,10 +104,15 @@ Task<void> SinkEndpoint::stop() {
   if (started_) co_await sink_->stop();
 }
 
-void SinkEndpoint::delivered(const std::string& key) {
+void SinkEndpoint::delivered(const core::StoredEvent& event) {
   unflushed_ = true;
   ++delivered_;
-  alive(key);
+  static spdlog::logger& log = log::room("delivery");
+  if (log.should_log(spdlog::level::debug)) {
+    log.debug("sink {}: published event {} {}{}", run_.name, event.stamp.id, core::subject_of(event),
+              event.replay ? " (replay)" : "");
+  }
+  alive(event.key);
 }
 
 void SinkEndpoint::alive(const std::string& key) {

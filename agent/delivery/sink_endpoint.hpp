@@ -35,6 +35,9 @@ class SinkEndpoint {
   Task<core::Attempt> send(core::StoredEvent event);
   /// Returns false if the flush failed: the cursor is then moved back, and what was not flushed is sent again.
   Task<bool> flush();
+  /// As of the sink.
+  Status use_secrets(std::vector<std::string> secrets) { return sink_->use_secrets(std::move(secrets)); }
+  Task<void> former_secrets_unused() { return sink_->former_secrets_unused(); }
   /// Stops the sink if it was started.
   Task<void> stop();
   void restore_notes() { outage_.restore(cursor_.notes()); }                           ///< after the cursor was opened
@@ -42,8 +45,9 @@ class SinkEndpoint {
 
   /// Ends the wait of an open circuit.
   void back() { health_.back(run_.now()); }
-  /// The receiver has accepted an event of this key.
-  void delivered(const std::string& key);
+  /// The receiver has accepted this event, of which its payload is not needed. Writes the line of the log at level
+  /// debug.
+  void delivered(const core::StoredEvent& event);
   /// The receiver accepted an event of this key, or refused one because of its content.
   void alive(const std::string& key);
   /// There is no connection.

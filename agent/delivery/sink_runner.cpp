@@ -235,6 +235,11 @@ void SinkRunner::stop() {
   wake_and_fetch();
 }
 
+Task<void> SinkRunner::former_secrets_unused() {
+  const auto self = shared_from_this();
+  co_await endpoint_.former_secrets_unused();
+}
+
 Task<Result<std::int64_t>> SinkRunner::replay(core::Control::Replay request) {
   const auto self = shared_from_this();
   auto count = co_await replay_.begin(std::move(request));

@@ -24,6 +24,8 @@ class SinkRunner : public std::enable_shared_from_this<SinkRunner> {
   void wake_and_fetch();
   /// Ends run(): sends what can be sent at once, waits up to `drain` for events in flight, saves, stops the sink.
   void stop();
+  Status use_secrets(std::vector<std::string> secrets) { return endpoint_.use_secrets(std::move(secrets)); }
+  Task<void> former_secrets_unused();
   bool stopped() const { return ended_; }  ///< run() is about to return
   core::SinkView view() const;
   /// To be called every few seconds. Logs a lack of progress once. A runner that sleeps although it has work is a

@@ -253,8 +253,16 @@ void Ledger::adopt(const CommitExtras& extras) {
 }
 
 Task<Result<core::CommitResult>> Ledger::store(core::PageCommit page) {
+  core::Metrics& metrics = context_->metrics;
+  const std::size_t drafts = page.events.size();
+  metrics.event_drafted(spec_.name, drafts);
   auto committed = co_await context_->store.commit(std::move(page));
-  if (!committed && committed.error().code != Code::conflict) ++unstored_;
+  if (committed) {
+    for (const auto& event : committed->events) metrics.event_published(spec_.name, event.what);
+  } else {
+    metrics.event_withdrawn(spec_.name, drafts);
+    if (committed.error().code != Code::conflict) ++unstored_;
+  }
   co_return committed;
 }
 
@@ -265,7 +273,6 @@ Task<Status> Ledger::commit(core::StoredResource before, core::Judgement judgeme
   core::PageCommit page = to_page_commit(one, extras, cause);
   DRIFTD_CO_TRY(const auto committed, co_await store(std::move(page)));
   adopt(extras);
-  for (const auto& event : committed.events) context_->metrics.event_published(spec_.name, event.what);
   const Index::Entry* known = index_.find(judgement.next.id);
   Update update;
   if (known != nullptr) update = {known->run, known->unknown, known->asked};
@@ -303,7 +310,6 @@ Task<Status> Ledger::commit_health(core::HealthReport::State health, std::vector
   page.events = std::move(events);
   DRIFTD_CO_TRY(const auto committed, co_await store(std::move(page)));
   row_.health = health;
-  for (const auto& event : committed.events) context_->metrics.event_published(spec_.name, event.what);
   if (!committed.events.empty()) context_->committed();
   co_return Status{};
 }

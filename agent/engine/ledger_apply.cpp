@@ -159,7 +159,6 @@ Task<Result<Ledger::ApplyResult>> Ledger::Page::commit(std::uint32_t run) {
   applied.written = commit.writes.size();
   if (!commit.writes.empty() || !extras_.empty()) {
     DRIFTD_CO_TRY(const auto committed, co_await ledger_.store(std::move(commit)));
-    for (const auto& event : committed.events) metrics.event_published(name, event.what);
     if (!committed.events.empty()) ledger_.context_->committed();
   }
   for (std::size_t i = 0; i < judged_.size(); ++i) {

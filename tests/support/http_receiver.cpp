@@ -40,7 +40,10 @@ std::string decode_base64(const std::string& text) {
 
 }  // namespace
 
-HttpReceiver::HttpReceiver(std::vector<HttpScripted> answers) : port_(free_port()), answers_(std::move(answers)) {
+HttpReceiver::HttpReceiver(std::vector<HttpScripted> answers, HttpReceiverTls tls)
+    : port_(free_port()),
+      answers_(std::move(answers)),
+      tls_(std::move(tls)) {
   start();
 }
 
@@ -51,8 +54,10 @@ void HttpReceiver::start() {
                                  {"headers", answer.headers},
                                  {"delay_ms", answer.delay_ms},
                                  {"size", answer.size},
+                                 {"trick", answer.trick},
                                  {"only_for", answer.only_for}});
   }
+  if (!tls_.cert.empty()) script["tls"] = {{"cert", tls_.cert}, {"key", tls_.key}, {"client_ca", tls_.client_ca}};
   const std::string file = dir_.write("script.json", script.dump());
   child_ =
       Child({"python3", DRIFTD_SOURCE_DIR "/tests/support/http_receiver.py", std::to_string(port_), file, log_file()},
@@ -61,7 +66,7 @@ void HttpReceiver::start() {
 }
 
 std::string HttpReceiver::url(const std::string& path) const {
-  return "http://127.0.0.1:" + std::to_string(port_) + path;
+  return std::string(tls_.cert.empty() ? "http" : "https") + "://127.0.0.1:" + std::to_string(port_) + path;
 }
 
 std::vector<HttpReceived> HttpReceiver::received() const {
@@ -75,6 +80,8 @@ std::vector<HttpReceived> HttpReceiver::received() const {
     request.headers = json["headers"].get<std::map<std::string, std::string>>();
     request.body = decode_base64(json["body"]);
     request.status = json["status"];
+    request.peer = json.value("peer", "");
+    request.version = json.value("version", "");
     out.push_back(std::move(request));
   }
   return out;

@@ -50,6 +50,12 @@ class RelayRunner {
       return 0;
     });
   }
+  /// Returns when no request is under way that only former secrets signed.
+  Status use_secrets(std::vector<std::string> secrets) {
+    const Status used = on_core([&] { return relay_->use_secrets("s", std::move(secrets)); });
+    on_core([this] { return asio::co_spawn(core_, relay_->former_secrets_unused("s"), asio::use_future); }).get();
+    return used;
+  }
   core::SinkView view() {
     return on_core([this] { return relay_->views().at(0); });
   }

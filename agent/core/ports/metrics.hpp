@@ -19,6 +19,10 @@ class Metrics {
   virtual void observe_refresh(const std::string& backend, Seconds took, bool ok) = 0;
   /// A drift was opened.
   virtual void drift_detected(const std::string& backend, ChangeClass cls) = 0;
+  /// Judging gave the store so many events to commit. Each is then counted by event_published() or withdrawn().
+  virtual void event_drafted(const std::string& backend, std::uint64_t count) = 0;
+  /// A commit failed with so many events: what they were about is judged again.
+  virtual void event_withdrawn(const std::string& backend, std::uint64_t count) = 0;
   /// An event was committed to the outbox; `what` as in its subject: `credentials.rotated`.
   virtual void event_published(const std::string& backend, const std::string& what) = 0;
   /// Records arrived; `unchanged` of them had a known digest and were not parsed.
@@ -38,6 +42,8 @@ class Metrics {
 class NoMetrics final : public Metrics {
   void observe_refresh(const std::string&, Seconds, bool) override {}
   void drift_detected(const std::string&, ChangeClass) override {}
+  void event_drafted(const std::string&, std::uint64_t) override {}
+  void event_withdrawn(const std::string&, std::uint64_t) override {}
   void event_published(const std::string&, const std::string&) override {}
   void records(const std::string&, std::uint64_t, std::uint64_t) override {}
   void suppressed(const std::string&, const std::string&, std::uint64_t) override {}

@@ -65,6 +65,14 @@ class Sink {
     (void)notes;
     (void)settled_to;
   }
+  /// Signs with these secrets from now on, the newest first. `unsupported` if the sink signs nothing, `invalid` if one
+  /// of them is no key; the former ones then stay in use.
+  virtual Status use_secrets(std::vector<std::string> secrets) {
+    (void)secrets;
+    return fail(Code::unsupported, "this type of sink signs nothing");
+  }
+  /// Returns when nothing is under way that only former secrets signed, at the latest after the sink's own time-out.
+  virtual Task<void> former_secrets_unused() { co_return; }
   virtual Task<void> stop() = 0;
   /// One line for `driftd status`: connected, circuit open, last error.
   virtual std::string describe() const = 0;

@@ -5,6 +5,7 @@
 #include <cctype>
 
 #include "base/clock.hpp"
+#include "base/header_value.hpp"
 
 namespace driftd::sinks {
 namespace {
@@ -48,21 +49,7 @@ std::vector<std::pair<std::string, std::string>> headers_of(const core::StoredEv
       {"ce-driftseq", std::to_string(event.stamp.sequence)}};
   if (event.stamp.incarnation != 0) out.emplace_back("ce-driftincarnation", std::to_string(event.stamp.incarnation));
   if (event.replay) out.emplace_back("ce-driftreplay", "true");
-  for (auto& [name, value] : out) value = percent_encode(value);
-  return out;
-}
-
-std::string percent_encode(std::string_view value) {
-  constexpr std::string_view kHex = "0123456789ABCDEF";
-  std::string out;
-  for (const char ch : value) {
-    const auto byte = static_cast<unsigned char>(ch);
-    if (byte > 0x20 && byte < 0x7f && ch != '"' && ch != '%') {
-      out += ch;
-    } else {
-      out += {'%', kHex[byte >> 4], kHex[byte & 15]};
-    }
-  }
+  for (auto& [name, value] : out) value = header_value(value);
   return out;
 }
 

@@ -25,7 +25,4 @@ std::vector<NatsMessage> messages_of(const core::StoredEvent& event, const NatsS
 std::vector<std::pair<std::string, std::string>> headers_of(const core::StoredEvent& event,
                                                             const NatsSettings& settings);
 
-/// Encodes a CloudEvents header value: space, `"`, `%` and everything but printable ASCII as %XX.
-std::string percent_encode(std::string_view value);
-
 }  // namespace driftd::sinks

@@ -3,8 +3,12 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <stdexcept>
+
+#include "webhook_refused_networks.hpp"
 
 namespace driftd::sinks {
 namespace {
@@ -12,37 +16,34 @@ namespace {
 /// How an IPv4 address begins as an IPv6 one: ::ffff:0:0/96.
 constexpr unsigned char kMappedPrefix[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
 
+/// A network that is not connected.
 struct Refused {
-  const char* cidr;
-  const char* why;
+  Network network;
+  std::string_view cidr, why;  ///< as in the data file
 };
-/// Networks that are not global unicast, or that tunnel to such networks.
-constexpr Refused kRefusedNetworks[] = {{"0.0.0.0/8", "this network"},
-                                        {"10.0.0.0/8", "private"},
-                                        {"100.64.0.0/10", "carrier-grade NAT"},
-                                        {"127.0.0.0/8", "loopback"},
-                                        {"169.254.0.0/16", "link-local"},
-                                        {"172.16.0.0/12", "private"},
-                                        {"192.0.0.0/24", "protocol space"},
-                                        {"192.0.2.0/24", "documentation"},
-                                        {"192.88.99.0/24", "6to4 relay"},
-                                        {"192.168.0.0/16", "private"},
-                                        {"198.18.0.0/15", "benchmarking"},
-                                        {"198.51.100.0/24", "documentation"},
-                                        {"203.0.113.0/24", "documentation"},
-                                        {"224.0.0.0/4", "multicast"},
-                                        {"240.0.0.0/4", "reserved"},
-                                        {"::/96", "unspecified or loopback"},
-                                        {"64:ff9b::/96", "NAT64"},
-                                        {"64:ff9b:1::/48", "NAT64"},
-                                        {"100::/64", "discard"},
-                                        {"2001::/32", "Teredo"},
-                                        {"2001:db8::/32", "documentation"},
-                                        {"2002::/16", "6to4"},
-                                        {"fc00::/7", "private"},
-                                        {"fe80::/10", "link-local"},
-                                        {"fec0::/10", "site-local"},
-                                        {"ff00::/8", "multicast"}};
+
+/// Returns the networks of refused_networks.txt. A test reads the file, too; a line that cannot be read ends the agent.
+std::vector<Refused> read_refused() {
+  std::vector<Refused> out;
+  std::string_view rest = webhook_refused_networks;
+  while (!rest.empty()) {
+    const std::string_view line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+    if (line.empty() || line.starts_with('#')) continue;
+    const auto first = line.find('\t'), second = line.find('\t', first + 1);
+    const auto network = Network::parse(line.substr(0, first));
+    if (first == std::string_view::npos || second == std::string_view::npos || !network) {
+      throw std::logic_error("refused_networks.txt: '" + std::string(line) + "'");
+    }
+    out.push_back({*network, line.substr(0, first), line.substr(first + 1, second - first - 1)});
+  }
+  return out;
+}
+
+const std::vector<Refused>& refused_networks() {
+  static const std::vector<Refused> networks = read_refused();
+  return networks;
+}
 
 bool to_bytes(const sockaddr* address, unsigned char (&out)[16]) {
   if (address->sa_family == AF_INET6) {
@@ -89,6 +90,8 @@ Result<Network> Network::parse(std::string_view text) {
   return out;
 }
 
+bool Network::v4() const { return bits >= 96 && std::memcmp(address, kMappedPrefix, 12) == 0; }
+
 bool Network::contains(const unsigned char (&ip)[16]) const {
   const auto whole = static_cast<std::size_t>(bits / 8);
   if (std::memcmp(ip, address, whole) != 0) return false;
@@ -99,6 +102,7 @@ bool Network::contains(const unsigned char (&ip)[16]) const {
 }
 
 Result<AddressGuard> AddressGuard::make(const std::vector<std::string>& allow, bool allow_loopback) {
+  (void)refused_networks();  // so that a wrong line ends a start, and no request
   AddressGuard guard;
   for (const auto& cidr : allow) {
     DRIFTD_TRY(auto network, Network::parse(cidr));
@@ -117,13 +121,22 @@ std::string AddressGuard::refusal(const sockaddr* address) const {
   for (const auto& network : allow_) {
     if (network.contains(ip)) return {};
   }
-  for (const auto& refused : kRefusedNetworks) {
-    const auto network = Network::parse(refused.cidr);
-    if (network && network->contains(ip)) {
-      return text_of(ip) + " is " + refused.why + " (" + refused.cidr +
-             "); allow it in the sink's `allow` if it is meant";
-    }
+  const bool v4 = std::memcmp(ip, kMappedPrefix, 12) == 0;
+  for (const auto& [network, cidr, why] : refused_networks()) {
+    if (network.v4() != v4 || !network.contains(ip)) continue;
+    return text_of(ip) + " is " + std::string(why) + " (" + std::string(cidr) +
+           "); allow it in the sink's `allow` if it is meant";
   }
+  return {};
+}
+
+std::string AddressGuard::refusal(const std::string& host) const {
+  sockaddr_in v4{};
+  v4.sin_family = AF_INET;
+  if (::inet_pton(AF_INET, host.c_str(), &v4.sin_addr) == 1) return refusal(reinterpret_cast<const sockaddr*>(&v4));
+  sockaddr_in6 v6{};
+  v6.sin6_family = AF_INET6;
+  if (::inet_pton(AF_INET6, host.c_str(), &v6.sin6_addr) == 1) return refusal(reinterpret_cast<const sockaddr*>(&v6));
   return {};
 }
 

@@ -3,10 +3,13 @@
 
 #include <curl/curl.h>
 #include <unistd.h>
+#include <algorithm>
 #include <atomic>
 #include <map>
 #include <mutex>
 #include <thread>
+
+#include "base/log.hpp"
 
 namespace driftd::sinks {
 namespace {
@@ -18,11 +21,13 @@ constexpr std::int64_t kMaxRetryAfterMs = 3'600'000;
 struct Transfer {
   HttpPost request;
   HttpSender::Done done;
-  const AddressGuard* guard = nullptr;
+  const AddressGuard* guard = nullptr;     ///< null: the proxy chooses the address
+  std::shared_ptr<const TlsMaterial> tls;  ///< lent to libcurl
   CURL* easy = nullptr;
   curl_slist* headers = nullptr;
   std::size_t received = 0, head_bytes = 0;
-  std::string refusal;
+  bool answered = false;  ///< the head of the final answer is complete
+  std::string refusal, warning;
   char error[CURL_ERROR_SIZE] = {};
 
   ~Transfer() {
@@ -34,7 +39,7 @@ struct Transfer {
 /// Checks the address here, because it is only known after every form of name and number was resolved.
 curl_socket_t open_socket(void* closure, curlsocktype, curl_sockaddr* address) {
   auto& transfer = *static_cast<Transfer*>(closure);
-  const std::string why = transfer.guard->refusal(&address->addr);
+  const std::string why = transfer.guard == nullptr ? "" : transfer.guard->refusal(&address->addr);
   transfer.refusal = why.empty() ? "" : "refused to connect: " + why;  // the reason for the last address
   if (!why.empty()) return CURL_SOCKET_BAD;
   return ::socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
@@ -48,9 +53,13 @@ std::size_t drop_body(char*, std::size_t size, std::size_t count, void* closure)
 
 /// Limits the head of the answer, including interim answers (1xx), because libcurl keeps all of it until the answer is
 /// complete.
-std::size_t take_head(char*, std::size_t size, std::size_t count, void* closure) {
+std::size_t take_head(char* line, std::size_t size, std::size_t count, void* closure) {
   auto& transfer = *static_cast<Transfer*>(closure);
   transfer.head_bytes += size * count;
+  const std::string_view text(line, size * count);
+  long status = 0;
+  curl_easy_getinfo(transfer.easy, CURLINFO_RESPONSE_CODE, &status);
+  if ((text == "\r\n" || text == "\n") && status >= 200) transfer.answered = true;
   if (transfer.head_bytes <= kMaxHead) return size * count;
   transfer.refusal = "the head of the answer has more than 64 KiB";
   return 0;
@@ -76,6 +85,25 @@ void set(CURL* easy, CURLoption option, V value) {
   curl_easy_setopt(easy, option, value);
 }
 
+/// Lends the bytes to libcurl, which compares them before it uses a connection again: new files, new connections.
+void lend(CURL* easy, CURLoption option, const std::string& bytes) {
+  if (bytes.empty()) return;
+  curl_blob blob{const_cast<char*>(bytes.data()), bytes.size(), CURL_BLOB_NOCOPY};
+  curl_easy_setopt(easy, option, &blob);
+}
+
+void set_route(Transfer& transfer, const HttpRoute& route) {
+  CURL* easy = transfer.easy;
+  set(easy, CURLOPT_PROXY, route.proxy.c_str());  // an empty one also means: not that of the environment
+  set(easy, CURLOPT_NOPROXY, route.proxy.empty() ? "*" : "");
+  set(easy, CURLOPT_HTTPPROXYTUNNEL, 1L);
+  set(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);  // else the head of the proxy's answer would be taken for the answer
+  if (!transfer.tls) return;
+  lend(easy, CURLOPT_CAINFO_BLOB, transfer.tls->ca);
+  lend(easy, CURLOPT_SSLCERT_BLOB, transfer.tls->cert);
+  lend(easy, CURLOPT_SSLKEY_BLOB, transfer.tls->key);
+}
+
 void prepare(Transfer& transfer) {
   CURL* easy = transfer.easy = curl_easy_init();
   const HttpPost& request = transfer.request;
@@ -87,7 +115,8 @@ void prepare(Transfer& transfer) {
   set(easy, CURLOPT_PROTOCOLS_STR, https ? "https" : "http");
   set(easy, CURLOPT_REDIR_PROTOCOLS_STR, "");
   set(easy, CURLOPT_FOLLOWLOCATION, 0L);
-  set(easy, CURLOPT_NOPROXY, "*");
+  // over HTTP/2 all requests would share one connection, and what one answer does to it would hit the others
+  set(easy, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
   set(easy, CURLOPT_NETRC, static_cast<long>(CURL_NETRC_IGNORED));
   set(easy, CURLOPT_NOSIGNAL, 1L);
   set(easy, CURLOPT_URL, request.url.c_str());
@@ -104,13 +133,24 @@ void prepare(Transfer& transfer) {
   set(easy, CURLOPT_HEADERFUNCTION, &take_head);
   set(easy, CURLOPT_HEADERDATA, &transfer);
   set(easy, CURLOPT_ERRORBUFFER, transfer.error);
-  if (!request.ca_file.empty()) set(easy, CURLOPT_CAINFO, request.ca_file.c_str());
+}
+
+/// Returns true if the request was not sent: no connection, no TLS session, or a proxy that refuses.
+bool never_sent(const Transfer& transfer, CURLcode code) {
+  curl_off_t sent = 0;
+  long proxy_status = 0;
+  curl_easy_getinfo(transfer.easy, CURLINFO_PRETRANSFER_TIME_T, &sent);
+  curl_easy_getinfo(transfer.easy, CURLINFO_HTTP_CONNECTCODE, &proxy_status);
+  if (code == CURLE_OK) return false;
+  return about_endpoint(code) || sent == 0 || (proxy_status != 0 && proxy_status / 100 != 2);
 }
 
 HttpAnswer answer_of(Transfer& transfer, CURLcode code) {
   HttpAnswer answer;
-  const bool too_long = code == CURLE_WRITE_ERROR && transfer.received > kMaxBody;
-  if (code == CURLE_OK || too_long) {
+  answer.warning = std::move(transfer.warning);
+  const bool too_large = transfer.head_bytes > kMaxHead;
+  // How the body ends does not change what the head says. libcurl also takes a head that is cut off for an answer.
+  if (transfer.answered && !too_large) {
     curl_easy_getinfo(transfer.easy, CURLINFO_RESPONSE_CODE, &answer.status);
     curl_off_t seconds = 0;
     curl_easy_getinfo(transfer.easy, CURLINFO_RETRY_AFTER, &seconds);
@@ -118,20 +158,31 @@ HttpAnswer answer_of(Transfer& transfer, CURLcode code) {
     answer.retry_after_ms = std::clamp<std::int64_t>(seconds, 0, kMaxRetryAfterMs / 1000) * 1000;
     return answer;
   }
-  curl_off_t connected = 0;
-  curl_easy_getinfo(transfer.easy, CURLINFO_CONNECT_TIME_T, &connected);
-  answer.about_endpoint = about_endpoint(code) || (code == CURLE_OPERATION_TIMEDOUT && connected == 0);
+  answer.about_endpoint = never_sent(transfer, code);
   answer.failure = transfer.error[0] != '\0' ? transfer.error : curl_easy_strerror(code);
+  if (code == CURLE_OK) answer.failure = "the connection ended within the head of the answer";
   if (!transfer.refusal.empty()) answer.failure = transfer.refusal;
+  return answer;
+}
+
+HttpAnswer no_answer(std::string why) {
+  HttpAnswer answer;
+  answer.about_endpoint = true;
+  answer.failure = std::move(why);
   return answer;
 }
 
 }  // namespace
 
 struct HttpSender::Loop {
-  explicit Loop(AddressGuard g) : guard(std::move(g)), multi(curl_multi_init()), thread([this] { run(); }) {}
+  explicit Loop(HttpRoute r)
+      : route(std::move(r)),
+        files(route.tls),
+        multi(curl_multi_init()),
+        thread([this] { run(); }) {}
 
   void run() {
+    if (const auto first = files.current(); !first) log::room("delivery").error("webhook: {}", first.error().message);
     while (!stopping) {
       take_queued();
       int running = 0;
@@ -141,10 +192,10 @@ struct HttpSender::Loop {
     }
     for (auto& [easy, transfer] : active) {
       curl_multi_remove_handle(multi, easy);
-      transfer->done({0, 0, true, "the sink was stopped"});
+      transfer->done(no_answer("the sink was stopped"));
     }
     active.clear();
-    for (auto& transfer : queued) transfer->done({0, 0, true, "the sink was stopped"});
+    for (auto& transfer : queued) transfer->done(no_answer("the sink was stopped"));
   }
   void take_queued() {
     std::vector<std::unique_ptr<Transfer>> taken;
@@ -153,8 +204,16 @@ struct HttpSender::Loop {
       taken.swap(queued);
     }
     for (auto& transfer : taken) {
-      transfer->guard = &guard;
+      auto tls = files.current();
+      if (!tls) {
+        transfer->done(no_answer(tls.error().message));
+        continue;
+      }
+      transfer->tls = std::move(*tls);
+      transfer->warning = files.fault();
+      transfer->guard = route.proxy.empty() ? &route.guard : nullptr;
       prepare(*transfer);
+      set_route(*transfer, route);
       curl_multi_add_handle(multi, transfer->easy);
       active[transfer->easy] = std::move(transfer);
     }
@@ -170,7 +229,8 @@ struct HttpSender::Loop {
     }
   }
 
-  const AddressGuard guard;
+  const HttpRoute route;
+  TlsFiles files;
   CURLM* multi;
   std::mutex mutex;
   std::vector<std::unique_ptr<Transfer>> queued;  ///< guarded by mutex
@@ -179,10 +239,10 @@ struct HttpSender::Loop {
   std::thread thread;  // last: it uses the others
 };
 
-HttpSender::HttpSender(AddressGuard guard) {
+HttpSender::HttpSender(HttpRoute route) {
   static const CURLcode initialised = curl_global_init(CURL_GLOBAL_DEFAULT);
   (void)initialised;
-  loop_ = std::make_unique<Loop>(std::move(guard));
+  loop_ = std::make_unique<Loop>(std::move(route));
 }
 
 HttpSender::~HttpSender() {

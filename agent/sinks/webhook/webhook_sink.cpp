@@ -7,6 +7,7 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include "proto/codec.hpp"
+#include "sinks/webhook/batcher.hpp"
 #include "sinks/webhook/sign.hpp"
 
 namespace driftd::sinks {
@@ -17,6 +18,7 @@ using Outcome = Attempt::Outcome;
 
 constexpr int kMaxRefusals = 3;  // of one event, which is then a dead letter
 constexpr std::size_t kMaxRememberedEvents = 1'024;
+constexpr std::size_t kMaxEventsInFlight = 256;  // what is sent twice after a kill (docs/delivery.md, cursor)
 
 /// Returns true if the status is about this event's content, so that sending it again may never help.
 bool is_refusal(long status) { return status == 400 || status == 413 || status == 415 || status == 422; }
@@ -28,51 +30,95 @@ bool may_concern_all(long status) {
          status == 503 || status == 504;
 }
 
+/// Returns the keys of configured secrets.
+Result<std::vector<std::string>> keys_of(const std::vector<std::string>& secrets) {
+  std::vector<std::string> out;
+  for (const auto& secret : secrets) {
+    DRIFTD_TRY(std::string key, signing_key(secret));
+    out.push_back(std::move(key));
+  }
+  return out;
+}
+
+/// What send() waits for.
 struct Exchange {
   explicit Exchange(asio::any_io_executor core) : done(core, asio::steady_timer::time_point::max()) {}
   asio::steady_timer done;
-  HttpAnswer answer;
+  BatchAnswer answer;
+
+  void end(BatchAnswer with) {
+    answer = std::move(with);
+    done.expires_at(asio::steady_timer::time_point::min());
+  }
+};
+
+/// The opened parts of the settings.
+struct Parts {
+  std::vector<std::string> keys;
+  AddressGuard guard;
 };
 
 class WebhookSink final : public core::Sink {
  public:
-  WebhookSink(std::string name, WebhookSettings settings, std::vector<std::string> keys, AddressGuard guard,
-              asio::any_io_executor core, asio::any_io_executor io, const Clock& clock)
+  WebhookSink(std::string name, WebhookSettings settings, Parts parts, asio::any_io_executor core,
+              asio::any_io_executor io, const Clock& clock)
       : name_(std::move(name)),
         settings_(std::move(settings)),
-        keys_(std::move(keys)),
-        guard_(std::move(guard)),
+        keys_(std::move(parts.keys)),
+        guard_(std::move(parts.guard)),
         core_(std::move(core)),
         io_(std::move(io)),
         clock_(clock) {}
 
   core::RetryPolicy policy() const override {
     using namespace std::chrono_literals;
-    return {false, {0s, 5s, 5min, 30min, 2h, 5h, 10h, 14h, 20h, 24h}, settings_.max_in_flight};
+    return {false, {0s, 5s, 5min, 30min, 2h, 5h, 10h, 14h, 20h, 24h}, max_events_in_flight()};
   }
-  Task<Status> start() override {
-    sender_ = std::make_shared<HttpSender>(guard_);
-    co_return Status{};
-  }
+  Task<Status> start() override;
   Task<Attempt> send(core::StoredEvent event) override;
+  Status use_secrets(std::vector<std::string> secrets) override;
+  Task<void> former_secrets_unused() override;
   Task<void> stop() override;
-  std::string describe() const override { return last_; }
+  std::string describe() const override { return warning_.empty() ? last_ : last_ + "; " + warning_; }
 
  private:
-  HttpPost request_of(const core::StoredEvent& event, std::string body) const;
-  void post(const core::StoredEvent& event, std::string body, std::shared_ptr<Exchange> exchange);
-  Attempt remember(const std::string& id, const HttpAnswer& answer);
+  int max_events_in_flight() const;
+  HttpPost request_of(Call call) const;
+  void post(Call call, std::function<void(HttpAnswer)> answered);
+  void ended(std::uint64_t keys_number);
+  Attempt remember(const std::string& id, const BatchAnswer& answer);
 
   std::string name_;
   WebhookSettings settings_;
   std::vector<std::string> keys_;
+  std::uint64_t keys_number_ = 0;                   ///< rises with each use_secrets()
+  std::map<std::uint64_t, std::size_t> under_way_;  ///< requests by the number of the keys that signed them
+  std::vector<std::shared_ptr<Exchange>> waits_;    ///< of former_secrets_unused()
   AddressGuard guard_;
   asio::any_io_executor core_, io_;
   const Clock& clock_;
   std::shared_ptr<HttpSender> sender_;
+  std::shared_ptr<Batcher> batcher_;  ///< null unless the mode is batch
   std::map<std::string, int> refusals_;
-  std::string last_ = "not tried yet";
+  std::string last_ = "not tried yet", warning_;
 };
+
+int WebhookSink::max_events_in_flight() const {
+  if (settings_.mode != WebhookMode::batch) return settings_.max_in_flight;
+  const auto events = static_cast<std::size_t>(settings_.max_in_flight) * settings_.batch.events;
+  return static_cast<int>(std::min(events, kMaxEventsInFlight));
+}
+
+Task<Status> WebhookSink::start() {
+  sender_ = std::make_shared<HttpSender>(HttpRoute{guard_, settings_.tls, settings_.proxy});
+  if (settings_.mode != WebhookMode::batch) co_return Status{};
+  auto post_call = [this](Call call, std::function<void(HttpAnswer)> answered) {
+    post(std::move(call), std::move(answered));
+  };
+  batcher_ = std::make_shared<Batcher>(settings_.batch, static_cast<std::size_t>(settings_.max_in_flight), core_,
+                                       std::move(post_call));
+  co_return Status{};
+}
 
 /// Destroys the sender on the io pool: libcurl waits up to half a minute for a resolver thread that does not answer.
 Task<void> WebhookSink::stop() {
@@ -85,45 +131,87 @@ Task<void> WebhookSink::stop() {
   co_await run_on(io_, std::move(work));
 }
 
-HttpPost WebhookSink::request_of(const core::StoredEvent& event, std::string body) const {
+HttpPost WebhookSink::request_of(Call call) const {
   const std::int64_t timestamp = clock_.wall() / 1'000'000'000;
   HttpPost post;
   post.url = settings_.url;
-  post.ca_file = settings_.ca_file;
   post.connect_timeout = settings_.connect_timeout;
   post.total_timeout = settings_.total_timeout;
-  post.headers = {{"Content-Type", "application/cloudevents+json; charset=UTF-8"},
-                  {"User-Agent", "driftd"},
-                  {"webhook-id", event.stamp.id},
-                  {"webhook-timestamp", std::to_string(timestamp)}};
-  if (!keys_.empty()) post.headers.emplace_back("webhook-signature", sign(keys_, event.stamp.id, timestamp, body));
+  post.headers = std::move(call.headers);
+  post.headers.emplace_back("User-Agent", "driftd");
+  post.headers.emplace_back("webhook-id", call.id);
+  post.headers.emplace_back("webhook-timestamp", std::to_string(timestamp));
+  if (!keys_.empty()) post.headers.emplace_back("webhook-signature", sign(keys_, call.id, timestamp, call.body));
   for (const auto& [name, value] : settings_.headers) post.headers.emplace_back(name, value);
-  post.body = std::move(body);
+  post.body = std::move(call.body);
   return post;
 }
 
-void WebhookSink::post(const core::StoredEvent& event, std::string body, std::shared_ptr<Exchange> exchange) {
-  sender_->post(request_of(event, std::move(body)), [exchange, core = core_](HttpAnswer answer) {
-    asio::post(core, [exchange, answer = std::move(answer)]() mutable {
-      exchange->answer = std::move(answer);
-      exchange->done.expires_at(asio::steady_timer::time_point::min());
-    });
-  });
+/// Calls back on the core thread.
+void WebhookSink::post(Call call, std::function<void(HttpAnswer)> answered) {
+  if (!sender_) {
+    HttpAnswer stopped;
+    stopped.about_endpoint = true;
+    stopped.failure = "the sink was stopped";
+    return asio::post(core_, [answered, stopped] { answered(stopped); });
+  }
+  ++under_way_[keys_number_];
+  sender_->post(request_of(std::move(call)),
+                [this, core = core_, answered = std::move(answered), number = keys_number_](HttpAnswer answer) {
+                  asio::post(core, [this, answered, number, answer = std::move(answer)] {
+                    ended(number);
+                    answered(answer);
+                  });
+                });
+}
+
+void WebhookSink::ended(std::uint64_t keys_number) {
+  const auto counted = under_way_.find(keys_number);
+  if (--counted->second == 0) under_way_.erase(counted);
+  if (!under_way_.empty() && under_way_.begin()->first < keys_number_) return;
+  for (const auto& wait : std::exchange(waits_, {})) wait->end({});
 }
 
 Task<Attempt> WebhookSink::send(core::StoredEvent event) {
-  auto body = proto::cloudevent_json(event);
-  if (!body) co_return Attempt{Outcome::permanent, body.error().message, 0};
-  if (!sender_) co_return Attempt{Outcome::retry_sink, "the sink was stopped", 0};
   const auto exchange = std::make_shared<Exchange>(core_);
-  post(event, std::move(*body), exchange);
+  if (batcher_) {
+    auto json = proto::cloudevent_json(event);
+    if (!json) co_return Attempt{Outcome::permanent, json.error().message, 0};
+    batcher_->add({event.stamp.id, std::move(*json)},
+                  [exchange](BatchAnswer answer) { exchange->end(std::move(answer)); });
+  } else {
+    auto call = settings_.mode == WebhookMode::binary ? binary_call(event) : structured_call(event);
+    if (!call) co_return Attempt{Outcome::permanent, call.error().message, 0};
+    post(std::move(*call), [exchange](HttpAnswer answer) { exchange->end({std::move(answer), 1}); });
+  }
   boost::system::error_code woken;
   co_await exchange->done.async_wait(asio::redirect_error(asio::use_awaitable, woken));
   co_return remember(event.stamp.id, exchange->answer);
 }
 
-Attempt WebhookSink::remember(const std::string& id, const HttpAnswer& answer) {
+Status WebhookSink::use_secrets(std::vector<std::string> secrets) {
+  DRIFTD_TRY(keys_, keys_of(secrets));
+  ++keys_number_;
+  return {};
+}
+
+/// Ends at the latest when the time-out of the requests under way ends them.
+Task<void> WebhookSink::former_secrets_unused() {
+  if (under_way_.empty() || under_way_.begin()->first == keys_number_) co_return;
+  const auto exchange = std::make_shared<Exchange>(core_);
+  waits_.push_back(exchange);
+  boost::system::error_code woken;
+  co_await exchange->done.async_wait(asio::redirect_error(asio::use_awaitable, woken));
+}
+
+Attempt WebhookSink::remember(const std::string& id, const BatchAnswer& batch) {
+  const HttpAnswer& answer = batch.http;
+  warning_ = answer.warning;
   int refusals = 0;
+  if (batch.events > 1) {
+    last_ = attempt_of(name_, answer, 0).detail + " for a batch of " + std::to_string(batch.events) + " events";
+    return {Outcome::refused, last_, answer.retry_after_ms};
+  }
   if (is_refusal(answer.status)) {
     if (refusals_.size() >= kMaxRememberedEvents) refusals_.erase(refusals_.begin());
     refusals = refusals_[id]++;
@@ -131,6 +219,7 @@ Attempt WebhookSink::remember(const std::string& id, const HttpAnswer& answer) {
   Attempt attempt = attempt_of(name_, answer, refusals);
   const bool over = attempt.outcome == Outcome::delivered || attempt.outcome == Outcome::permanent;
   if (over) refusals_.erase(id);
+  if (over && batcher_) batcher_->forget(id);
   last_ = attempt.detail;
   return attempt;
 }
@@ -160,6 +249,30 @@ Status check_url(const WebhookSettings& settings) {
                                  "; expected https (http only to loopback and with `allow_http_loopback: true`)");
 }
 
+/// With a proxy the guard sees the proxy's address only, and what the proxy connects to is its own choice. So somebody
+/// must say that it may choose. An address in the URL is known, and checked all the same.
+Status check_proxy(const WebhookSettings& settings, const AddressGuard& guard) {
+  if (settings.proxy.empty()) return {};
+  std::string scheme;
+  const auto proxy = host_of(settings.proxy, scheme);
+  if (!proxy || (scheme != "http" && scheme != "https")) {
+    return fail(Code::invalid, "the proxy cannot be used; expected http://host:port or https://host:port");
+  }
+  if (!settings.proxy_trusted) {
+    return fail(Code::invalid,
+                "a proxy chooses the address that is connected, so private networks are not refused any more; set "
+                "`proxy_trusted: true` if the proxy refuses them, or remove `proxy`");
+  }
+  if (settings.url.rfind("https://", 0) != 0) {
+    return fail(Code::invalid, "a proxy is used for https only; expected an https URL, or no `proxy`");
+  }
+  DRIFTD_TRY(std::string host, host_of(settings.url, scheme));
+  if (host.starts_with('[')) host = host.substr(1, host.size() - 2);
+  const std::string why = guard.refusal(host);
+  if (!why.empty()) return fail(Code::invalid, why);
+  return {};
+}
+
 }  // namespace
 
 Attempt attempt_of(const std::string& sink, const HttpAnswer& answer, int refusals) {
@@ -179,16 +292,13 @@ Result<std::unique_ptr<core::Sink>> open_webhook(std::string name, WebhookSettin
                                                  asio::any_io_executor io, const Clock& clock) {
   const auto named = [&name](Error error) { return fail(error.code, "webhook " + name + ": " + error.message); };
   if (const Status url = check_url(settings); !url) return named(url.error());
-  std::vector<std::string> keys;
-  for (const auto& secret : settings.secrets) {
-    auto key = signing_key(secret);
-    if (!key) return named(key.error());
-    keys.push_back(std::move(*key));
-  }
+  auto keys = keys_of(settings.secrets);
+  if (!keys) return named(keys.error());
   const bool http = settings.url.rfind("http://", 0) == 0;
   auto guard = AddressGuard::make(settings.allow, http && settings.allow_http_loopback);
   if (!guard) return named(guard.error());
-  return std::make_unique<WebhookSink>(std::move(name), std::move(settings), std::move(keys), std::move(*guard),
+  if (const Status proxy = check_proxy(settings, *guard); !proxy) return named(proxy.error());
+  return std::make_unique<WebhookSink>(std::move(name), std::move(settings), Parts{std::move(*keys), std::move(*guard)},
                                        std::move(core), std::move(io), clock);
 }
 

@@ -3,12 +3,13 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <netdb.h>
-#include <sys/resource.h>
 #include <atomic>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 
+#include "base/log.hpp"
+#include "hook.hpp"
 #include "sinks/file/file_sink.hpp"
 #include "sinks/webhook/sign.hpp"
 #include "sinks/webhook/webhook_sink.hpp"
@@ -40,13 +41,6 @@ extern "C" int getaddrinfo(const char* name, const char* service, const addrinfo
 namespace driftd::test {
 namespace {
 
-/// The largest resident size that this process ever had.
-long peak_kilobytes() {
-  rusage usage{};
-  ::getrusage(RUSAGE_SELF, &usage);
-  return usage.ru_maxrss;
-}
-
 RelayRunner::MakeSink webhook(const std::string& url, bool loopback = true,
                               std::chrono::milliseconds total_timeout = std::chrono::seconds(20)) {
   sinks::WebhookSettings settings;
@@ -70,6 +64,27 @@ TEST(WebhookSinkTest, AnEventArrivesAsSignedStructuredCloudEvent) {
   const std::vector<std::string> keys = {"0123456789abcdef01234567", "the-old-key-that-is-rotated-out"};
   EXPECT_EQ(got.headers.at("webhook-signature"),
             sinks::sign(keys, got.headers.at("webhook-id"), std::stoll(got.headers.at("webhook-timestamp")), got.body));
+}
+
+TEST(WebhookSinkTest, EachPublishedEventIsALineOfTheLogAtLevelDebug) {
+  const auto log_of = [](const std::string& level) {
+    log::configure({"info", "text", {{"delivery", level}}});
+    testing::internal::CaptureStderr();
+    {
+      HttpReceiver receiver;
+      RelayRunner runner(webhook(receiver.url()));
+      for (int i = 1; i <= 2; ++i) runner.add(sample_stored(i));
+      EXPECT_TRUE(eventually([&] { return runner.view().delivered == 2; })) << runner.view().last_error;
+    }
+    return testing::internal::GetCapturedStderr();
+  };
+  const std::string lines = log_of("debug");
+  for (int i = 1; i <= 2; ++i) {
+    const std::string line =
+        "sink s: published event " + sample_stored(i).stamp.id + " backend.orders-kafka.config.updated\n";
+    EXPECT_NE(lines.find(line), std::string::npos) << lines;
+  }
+  EXPECT_EQ(log_of("info").find("published event"), std::string::npos);
 }
 
 TEST(WebhookSinkTest, AReceiverThatIsDownGetsEveryEventWhenItIsBack) {

@@ -174,9 +174,8 @@ class FakeReader final : public core::Reader {
   Task<Result<std::vector<core::DeadLetter>>> dead_letters(std::string, int) override {
     co_return std::vector<core::DeadLetter>{{"ops", event(4), 10, "HTTP 400 from ops"}};
   }
-  Task<Result<std::vector<core::SinkTotals>>> sink_totals() override {
-    co_return std::vector<core::SinkTotals>{{"ops", 10, 8, 1, 1, 0}};
-  }
+  std::vector<core::SinkTotals> totals = {{"ops", 10, 8, 1, 1, 0}};
+  Task<Result<std::vector<core::SinkTotals>>> sink_totals() override { co_return totals; }
   Task<Result<std::vector<core::AuditRow>>> audit(int) override {
     core::AuditRow row;
     row.id = 7;

@@ -96,12 +96,29 @@ TEST(Compare, WhatStandsInAFileOfABackendIsFollowedAndTheReferenceIsNot) {
   EXPECT_EQ(waiting(compare(loaded("literal"), loaded("lateral"))), settings);
 }
 
+TEST(Compare, TheSigningSecretsOfAWebhookAreHotAndNothingElseOfIt) {
+  const auto loaded = [](const std::string& keys) {
+    return config("sinks: { s: { type: webhook, url: \"https://h/x\", " + keys + " } }\n");
+  };
+  const std::string old_key = "\"0123456789abcdef\"", new_key = "\"fedcba9876543210\"";
+  const Config running = loaded("secret: " + old_key);
+  const auto both = compare(running, loaded("secrets: [" + new_key + ", " + old_key + "]"));
+  EXPECT_EQ(both.hot, Names{"sinks.s (its signing secrets)"});
+  EXPECT_EQ(both.rekeyed, Names{"s"});
+  EXPECT_EQ(waiting(both), Names{});
+  for (const char* more : {", mode: binary", ", headers: { A: b }", ", ca_file: /ca", ", events: digests_only"}) {
+    const auto other = compare(running, loaded("secret: " + new_key + more));
+    EXPECT_EQ(other.rekeyed, Names{}) << more;
+    EXPECT_EQ(waiting(other), Names{"sinks.s@driftd.yaml:1"}) << more;
+  }
+  EXPECT_EQ(compare(running, loaded("secret: " + old_key)).rekeyed, Names{});
+}
+
 TEST(Compare, ASecretOfASinkIsNotFollowed) {
   const test::TempDir folder;
   folder.write("hook", "one");
   const auto loaded = [&] {
-    auto out = parse("sinks: { s: { type: webhook, url: \"https://h/x\", secret: \"${file:hook}\" } }\n",
-                     folder.file("driftd.yaml"));
+    auto out = parse("sinks: { s: { type: nats, password: \"${file:hook}\" } }\n", folder.file("driftd.yaml"));
     if (!out) ADD_FAILURE() << render(out.error());
     return out.value_or(Config{});
   };

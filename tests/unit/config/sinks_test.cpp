@@ -111,6 +111,40 @@ TEST(Sinks, WebhookTakesSecretsNewOneFirst) {
   EXPECT_EQ(settings.total_timeout, std::chrono::milliseconds(3'000));
 }
 
+constexpr const char* kHook = R"(type: webhook, url: "https://h/x", secret: "0123456789abcdef")";
+
+TEST(Sinks, WebhookTakesItsModeWithBoundsAndItsFiles) {
+  const auto settings = settings_of<sinks::WebhookSettings>(
+      sink(std::string(kHook) +
+           ", mode: batch, batch: { max_events: 10, max_bytes: 64KiB }, ca_file: /ca, cert_file: /c, key_file: /k"));
+  EXPECT_EQ(settings.mode, sinks::WebhookMode::batch);
+  EXPECT_EQ(settings.batch, (sinks::WebhookBatch{10, 64 << 10}));
+  EXPECT_EQ(settings.tls, (sinks::TlsPaths{"/ca", "/c", "/k"}));
+  const auto plain = settings_of<sinks::WebhookSettings>(sink(kHook));
+  EXPECT_EQ(plain.mode, sinks::WebhookMode::structured);
+  EXPECT_EQ(settings_of<sinks::WebhookSettings>(sink(std::string(kHook) + ", mode: binary")).mode,
+            sinks::WebhookMode::binary);
+}
+
+TEST(Sinks, WebhookSettingsThatWouldNotDoWhatTheySayAreRefused) {
+  const auto says = [](const std::string& more, const std::string& expected) {
+    const std::string text = refused(std::string(kHook) + ", " + more);
+    EXPECT_NE(text.find(expected), std::string::npos) << more << ": " << text;
+  };
+  says("mode: compact", "structured");
+  says("batch: { max_events: 10 }", "only used with 'mode: batch'");
+  says("mode: batch, batch: { max_events: 1 }", "max_events");
+  says("mode: batch, batch: { max_events: 257 }", "max_events");
+  says("mode: batch, batch: { max_bytes: 1KiB }", "max_bytes");
+  says("mode: batch, batch: { max_bytes: 17MiB }", "at most 16MiB");
+  says("mode: batch, batch: { events: 10 }", "unknown key 'events'");
+  says("cert_file: /c", "only one of 'cert_file' and 'key_file'");
+  says("key_file: /k", "only one of 'cert_file' and 'key_file'");
+  says("proxy: \"http://p:1\"", "proxy_trusted: true");
+  says("proxy_trusted: true", "no 'proxy' to trust");
+  EXPECT_EQ(refused(std::string(kHook) + ", proxy: \"http://p:1\", proxy_trusted: true"), "accepted");
+}
+
 TEST(Sinks, FileAndStdoutShareTheirSettings) {
   EXPECT_EQ(settings_of<sinks::FileSettings>(sink("type: file, path: /x, rotate: 1MiB, keep: 2")).rotate_bytes,
             1 << 20);
