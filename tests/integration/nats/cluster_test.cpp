@@ -129,7 +129,8 @@ TEST_P(NatsLeaderKills, LoseNothingAndKeepTheOrderOfEachResource) {
   std::int64_t count = 0;
   int kills = 0;
   while (std::chrono::steady_clock::now() < end) {
-    runner.add(event_of_topic(++count, count % 25));
+    ++count;
+    runner.add(event_of_topic(count, count % 25));
     std::this_thread::sleep_for(10ms);  // the rate: a hundred events a second
     if (std::chrono::steady_clock::now() < next_kill) continue;
     if (down) {
