@@ -71,7 +71,7 @@ class Agent final : public core::Control {
   std::vector<core::BackendSpec> specs_;  ///< its backends as they run, with plain references resolved
   std::vector<core::PendingRestart> needs_restart_;
   std::atomic<std::shared_ptr<const std::vector<core::Route>>> routes_;  ///< read by the store on its own thread
-  std::vector<core::Route> callback_routes_;  ///< beside those of the configuration
+  std::vector<core::Route> callback_routes_;                             ///< beside those of the configuration
   Executors& executors_;
   SystemClock clock_;
   admin::PrometheusMetrics metrics_;

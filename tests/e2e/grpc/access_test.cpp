@@ -139,7 +139,7 @@ TEST_F(GrpcAccess, BackendsAreListedWithoutSecrets) {
   ASSERT_TRUE(stub->ListBackends(&again, {}, &listed).ok());
   ASSERT_EQ(listed.backends_size(), 1);
   EXPECT_EQ(listed.backends(0).SerializeAsString().size(), backend.SerializeAsString().size());
-  request.set_name("platfrom");
+  request.set_name("no-such-backend");
   EXPECT_EQ(stub->GetBackend(&missing, request, &backend).error_code(), grpc::StatusCode::NOT_FOUND);
 }
 
