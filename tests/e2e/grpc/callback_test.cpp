@@ -92,8 +92,8 @@ TEST_F(GrpcLine, ARefusedEventBecomesADeadLetterAndTheOthersGoOn) {
 TEST_F(GrpcLine, TypesAndNamesOfASubscriptionChooseItsEvents) {
   Agent agent = this->agent(kCallbacks);
   start(agent);
-  CallbackServer all, none, other;
-  for (auto* server : {&all, &none, &other}) server->start();
+  CallbackServer all, none, other, updates;
+  for (auto* server : {&all, &none, &other, &updates}) server->start();
   auto of_type = subscription("rotations", none.endpoint());
   of_type.add_event_types(v1::BACKEND_CHANGE_TYPE_CREDENTIAL_ROTATED);
   auto of_name = subscription("nats", other.endpoint());
@@ -102,10 +102,15 @@ TEST_F(GrpcLine, TypesAndNamesOfASubscriptionChooseItsEvents) {
   ASSERT_TRUE(create(*stub, subscription("all", all.endpoint())).ok());
   ASSERT_TRUE(create(*stub, of_type).ok());
   ASSERT_TRUE(create(*stub, of_name).ok());
+  auto updated = subscription("updates", updates.endpoint());  // a new topic is a drift: its subject is the same
+  updated.add_event_types(v1::BACKEND_CHANGE_TYPE_UPDATED);
+  ASSERT_TRUE(create(*stub, updated).ok());
   topics_.add("a", 5);
   ASSERT_TRUE(eventually([&] { return all.topics().size() == 5; })) << agent.log();
   EXPECT_TRUE(none.received().empty());
   EXPECT_TRUE(other.received().empty());
+  EXPECT_TRUE(eventually([&] { return status_of("updates").delivered() == 5 && status_of("updates").waiting() == 0; }));
+  EXPECT_TRUE(updates.received().empty());
 }
 
 TEST_F(GrpcLine, SubscriptionsAreStoredAndTheSameAgainIsNoError) {

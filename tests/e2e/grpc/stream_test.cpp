@@ -21,8 +21,9 @@ v1::SubscribeRequest after(const std::string& token) {
   return out;
 }
 
+/// Without heartbeats, only a commit wakes a stream.
 TEST_F(GrpcLine, AStreamTellsItsPositionAndThenEachEvent) {
-  Agent agent = this->agent();
+  Agent agent = this->agent("  heartbeat: 1h\n");
   start(agent);
   Reader reader(channel(), from(v1::SubscribeRequest::START_NOW, "order-consumer"));
   ASSERT_TRUE(eventually([&] { return !reader.all().empty(); })) << agent.log();
