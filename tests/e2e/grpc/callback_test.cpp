@@ -76,7 +76,7 @@ TEST_F(GrpcLine, ACallbackGetsEachEventAlsoThoseOfTheTimeWhenItWasDown) {
   EXPECT_EQ(status_of("orders").sink(), "grpc/orders");
 }
 
-TEST_F(GrpcLine, ARefusedEventBecomesADeadLetterAndTheOthersGoOn) {
+TEST_F(GrpcLine, ARefusedEventWaitsForItsRetryAndTheOthersGoOn) {
   Agent agent = this->agent(kCallbacks);
   start(agent);
   CallbackServer server;
