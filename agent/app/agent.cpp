@@ -103,13 +103,16 @@ Result<std::unique_ptr<Agent>> Agent::build(config::Config config, Executors& ex
   relay.agent = c.agent.name;
   relay.cluster = c.agent.cluster;
   relay.routes = [agent = out.get()](const core::AgentEvent& event) { return agent->agent_routes(event); };
+  relay.appended = [agent = out.get()] {
+    if (agent->grpc_) agent->grpc_->wake();
+  };
   relay.drop_pending = c.delivery.drop_pending;
   relay.drain = c.agent.drain;
   relay.metrics = &out->metrics_;
   out->relay_ = std::make_unique<delivery::Relay>(core, *out->store_, out->clock_, std::move(relay));
   out->announcer_ = std::make_shared<delivery::Announcer>(
       core, *out->store_, [agent = out.get()](const core::AgentEvent& event) { return agent->agent_routes(event); },
-      [agent = out.get()] { agent->relay_->wake(); });
+      [agent = out.get()] { agent->wake_readers(); });
   DRIFTD_CHECK(out->add_sinks());
   secrets::RenewalOptions renewal{
       core, executors.io.get_executor(), &out->clock_, host::make_session_factory(host_options(c, executors)), {}, {}};
@@ -122,10 +125,35 @@ Result<std::unique_ptr<Agent>> Agent::build(config::Config config, Executors& ex
   const auto& key = out->store_->key();
   out->context_ = std::make_shared<engine::Context>(engine::Context{
       core, executors.diff.get_executor(), *out->store_, out->clock_, out->metrics_, key.store, c.agent.name,
-      c.agent.cluster, out->routes_.load(), [agent = out.get()] { agent->relay_->wake(); }});
+      c.agent.cluster, out->routes_.load(), [agent = out.get()] { agent->wake_readers(); }});
   out->engine_ = std::make_unique<engine::Engine>(out->context_, *out->sessions_, key.worker, key.digest_seed);
+  DRIFTD_CHECK(out->make_services());
   out->started_ns_ = out->clock_.wall();
   return out;
+}
+
+Status Agent::make_services() {
+  GrpcNeeds needs{executors_, *store_, *store_, *store_, *relay_, {}, {}, {}};
+  needs.backends = [this] { return engine_->registrations(); };
+  needs.audit = [this](core::AuditEntry entry) { return audit(std::move(entry)); };
+  needs.route = [this](std::vector<core::Route> routes) {
+    callback_routes_ = std::move(routes);
+    set_routes();
+  };
+  DRIFTD_TRY(grpc_, make_grpc(config_, std::move(needs)));
+  return {};
+}
+
+void Agent::set_routes() {
+  auto routes = config_.routes;
+  routes.insert(routes.end(), callback_routes_.begin(), callback_routes_.end());
+  routes_ = std::make_shared<const std::vector<core::Route>>(std::move(routes));
+  context_->routes = routes_.load();
+}
+
+void Agent::wake_readers() {
+  relay_->wake();
+  if (grpc_) grpc_->wake();
 }
 
 Result<std::unique_ptr<core::Sink>> Agent::open_sink(const config::SinkSpec& spec) {
@@ -152,10 +180,13 @@ Task<Status> Agent::start() {
     DRIFTD_CO_CHECK(secrets::reveal_plain_references(spec, plugins));
   }
   if (stop_asked_) co_return stopped_early();
+  if (grpc_) {
+    DRIFTD_CO_CHECK(co_await grpc_->load());
+  }
   DRIFTD_CO_CHECK(co_await relay_->start());
   relay_started_ = true;
   DRIFTD_CO_CHECK(co_await store_->announce());
-  relay_->wake();
+  wake_readers();
   if (stop_asked_) co_return stopped_early();
   DRIFTD_CO_CHECK(co_await engine_->start(specs_, true));
   if (stop_asked_) co_return stopped_early();
@@ -179,6 +210,9 @@ Task<Status> Agent::start() {
   if (!server) co_return fail(server.error());
   server_ = std::move(*server);
   server_->start();
+  if (grpc_) {
+    DRIFTD_CO_CHECK(co_await grpc_->start());
+  }
   sessions_->watch(true);
   maintenance_done_ = false;
   asio::co_spawn(executors_.core, run_maintenance(), fatal);
@@ -196,6 +230,7 @@ Task<void> Agent::stop() {
   sessions_->watch(false);
   co_await engine_->stop();  // ends the cycles that API requests wait for
   if (server_) co_await server_->stop();
+  if (grpc_) co_await grpc_->stop();
   announcer_->stop();
   if (relay_started_) co_await relay_->stop();
   while (!maintenance_done_ || !announcer_->idle()) {
@@ -238,7 +273,7 @@ Task<void> Agent::run_maintenance() {
     }
     relay_->watch();  // before wake(): a sink runner that was just woken has not run yet, and would look as if it had
                       // slept
-    relay_->wake();   // for events that the store itself appended (`gap`, `corrupt`)
+    wake_readers();   // for events that the store itself appended (`gap`, `corrupt`)
     const Status done = co_await maintain_once();
     if (!done) log::room("store").error("backlog: {}", done.error().message);
     maintenance_timer_.expires_after(kMaintenanceEvery);

@@ -7,6 +7,7 @@
 
 #include "admin/server.hpp"
 #include "app/executors.hpp"
+#include "app/grpc.hpp"
 #include "base/async_mutex.hpp"
 #include "config/config.hpp"
 #include "core/ports/control.hpp"
@@ -61,6 +62,9 @@ class Agent final : public core::Control {
   Task<void> run_maintenance();
   Task<Status> maintain_once();
   void publish_full_store();
+  Status make_services();
+  void set_routes();
+  void wake_readers();  ///< to be called after each commit
   /// [any thread]
   std::vector<std::string> agent_routes(const core::AgentEvent& event) const;
 
@@ -68,6 +72,7 @@ class Agent final : public core::Control {
   std::vector<core::BackendSpec> specs_;  ///< its backends as they run, with plain references resolved
   std::vector<core::PendingRestart> needs_restart_;
   std::atomic<std::shared_ptr<const std::vector<core::Route>>> routes_;  ///< read by the store on its own thread
+  std::vector<core::Route> callback_routes_;                             ///< beside those of the configuration
   Executors& executors_;
   SystemClock clock_;
   admin::PrometheusMetrics metrics_;
@@ -78,6 +83,7 @@ class Agent final : public core::Control {
   std::shared_ptr<engine::Context> context_;
   std::unique_ptr<engine::Engine> engine_;
   std::unique_ptr<admin::Server> server_;
+  std::unique_ptr<Grpc> grpc_;  ///< null: off
   asio::steady_timer maintenance_timer_;
   AsyncMutex reloading_;  ///< held during a reload
   core::Outbox::Backlog backlog_;

@@ -4,6 +4,7 @@
 
 #include "app/app.hpp"
 #include "app/executors.hpp"
+#include "app/grpc.hpp"
 #include "app/plugins.hpp"
 #include "app/record.hpp"
 #include "app/sinks.hpp"
@@ -130,6 +131,9 @@ CheckReport check_config(const config::Config& config) {
     if (!config.secrets_resolved) break;  // a sink cannot be opened without its secrets
     const auto made = make_sink(sink, executors.core.get_executor(), executors.io.get_executor(), clock);
     if (!made) out.errors.push_back({config.file, sink.at, made.error().message, {}, {}, {}});
+  }
+  if (const Status grpc = check_grpc(config); !grpc) {
+    out.errors.push_back({config.file, config::find_position(config.places, "grpc"), grpc.error().message, {}, {}, {}});
   }
   if (const Status workers = check_workers(config); !workers) {
     out.errors.push_back({config.file, {}, workers.error().message, {}, {}, {}});

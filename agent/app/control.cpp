@@ -162,8 +162,7 @@ void Agent::apply_hot_changes(const config::Config& next) {
     }
   }
   config_.routes = next.routes;
-  routes_ = std::make_shared<const std::vector<core::Route>>(config_.routes);
-  context_->routes = routes_.load();
+  set_routes();
 }
 
 /// Starts the sinks that are new in the configuration, because its routes may lead to them and events must not pile up

@@ -165,6 +165,7 @@ Comparison compare(const Config& running, const Config& next) {
   RestartList restart_list(next, out);
   compare_agent(running.agent, next.agent, restart_list);
   compare_admin(running.admin, next.admin, restart_list);
+  restart_list.add(running.grpc != next.grpc, "grpc");
   compare_rest(running, next, restart_list);
   compare_backends(running, next, restart_list, out);
   compare_sinks(running, next, restart_list, out);

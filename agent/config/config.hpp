@@ -20,6 +20,7 @@
 #include "config/secret_file.hpp"
 #include "core/backend.hpp"
 #include "core/event/event.hpp"
+#include "grpc/settings.hpp"
 #include "sinks/file/settings.hpp"
 #include "sinks/kafka/settings.hpp"
 #include "sinks/nats/settings.hpp"
@@ -98,6 +99,7 @@ struct Config {
   Agent agent;
   log::Settings log;
   Admin admin;
+  rpc::Settings grpc;
   Metrics metrics;
   std::vector<core::BackendSpec> backends;  ///< in the order of the file, rules compiled
   std::vector<SinkSpec> sinks;              ///< by name

@@ -19,6 +19,7 @@ Config read_root(Report& report, const Node& node, const LoadOptions& options) {
   config.agent = read_agent(root.section("agent"), options);
   config.log = read_log(root.section("log"));
   config.admin = read_admin(root.section("admin"));
+  config.grpc = read_grpc(root.section("grpc"), options);
   config.metrics = read_metrics(root.section("metrics"));
   const Defaults defaults = read_defaults(root.section("defaults"));
   read_backends(root, defaults, options, config);

@@ -12,7 +12,10 @@ namespace driftd::delivery {
 
 Relay::Relay(asio::any_io_executor core, core::Outbox& outbox, const Clock& clock, RelaySettings settings)
     : context_(std::make_shared<SinkRunnerContext>(
-          SinkRunnerContext{std::move(core), outbox, clock, std::move(settings), [this] { wake(); }})) {}
+          SinkRunnerContext{std::move(core), outbox, clock, std::move(settings), [this] {
+                              wake();
+                              if (context_->settings.appended) context_->settings.appended();
+                            }})) {}
 
 Relay::~Relay() {
   context_->wake_all = [] {};  // a runner's append may outlive the relay for a moment
@@ -63,13 +66,35 @@ Task<void> Relay::former_secrets_unused(std::string name) {
 Task<void> Relay::stop() {
   stopping_ = true;
   for (const auto& [name, runner] : runners_) runner->stop();
+  for (const auto& [name, runner] : std::map(runners_)) co_await wait_until_stopped(runner);
+}
+
+Task<void> Relay::wait_until_stopped(std::shared_ptr<SinkRunner> runner) {
   asio::steady_timer poll(context_->core);
-  for (const auto& [name, runner] : runners_) {
-    while (!runner->stopped()) {
-      poll.expires_after(std::chrono::milliseconds(2));
-      co_await poll.async_wait(asio::as_tuple(asio::use_awaitable));
-    }
+  while (!runner->stopped()) {
+    poll.expires_after(std::chrono::milliseconds(2));
+    co_await poll.async_wait(asio::as_tuple(asio::use_awaitable));
   }
+}
+
+Task<Status> Relay::stop_sink(std::string name) {
+  DRIFTD_CO_TRY(const auto found, runner(name));
+  found->stop();
+  co_await wait_until_stopped(found);
+  const auto still = runners_.find(name);
+  if (still != runners_.end() && still->second == found) runners_.erase(still);
+  co_return Status{};
+}
+
+Task<Status> Relay::remove_sink(std::string name) {
+  if (has(name)) {
+    DRIFTD_CO_CHECK(co_await stop_sink(name));
+  }
+  const Status closed = co_await context_->outbox.close_sink(name, true);
+  orphans_.erase(name);
+  if (!closed && closed.error().code != Code::not_found) co_return fail(closed.error());
+  wake();
+  co_return Status{};
 }
 
 void Relay::wake() {

@@ -32,6 +32,11 @@ class Relay {
   Task<Status> start();
   /// Adds and starts a sink of a reloaded configuration. It gets events from the next one on.
   Task<Status> start_sink(std::string name, std::string type, std::unique_ptr<core::Sink> sink);
+  /// Stops one sink, draining like stop(). Its events and its cursor stay in the store: start_sink() continues there.
+  /// Returns `not_found` if it does not run. Another sink may have its name once this has returned.
+  Task<Status> stop_sink(std::string name);
+  /// Stops a sink if it runs, gives up what waits for it (a `gap` event reports that) and closes its cursor.
+  Task<Status> remove_sink(std::string name);
   bool has(const std::string& name) const { return runners_.count(name) != 0; }  ///< false for an orphan
   /// Sink::use_secrets() of a sink. `not_found` if there is no such sink.
   Status use_secrets(const std::string& name, std::vector<std::string> secrets);
@@ -51,6 +56,7 @@ class Relay {
   Task<Result<std::int64_t>> dead_letter(std::string sink, std::string verb, std::vector<std::int64_t> seqs);
 
  private:
+  Task<void> wait_until_stopped(std::shared_ptr<SinkRunner> runner);
   /// Returns `not_found` with the known sinks. An orphan has no runner.
   Result<std::shared_ptr<SinkRunner>> runner(const std::string& name) const;
 

@@ -20,6 +20,7 @@ struct RelaySettings {
   std::string agent, cluster = "default";  ///< names for the events that the relay publishes
   /// Returns the sinks of an agent event (dead letter, gap, parked). The sink that it is about is removed.
   std::function<std::vector<std::string>(const core::AgentEvent&)> routes;
+  std::function<void()> appended;                  ///< called after the relay stored events of its own; may be empty
   std::vector<std::string> drop_pending;           ///< removed sinks whose pending events may be dropped
   Millis drain{10'000};                            ///< how long a stop waits for events in flight
   Millis check_every{60'000};                      ///< between two checks of a receiver

@@ -288,6 +288,12 @@ Result<std::vector<std::string>> Engine::resume(const std::string& name) {
   return fail(std::move(unknown));
 }
 
+std::vector<core::BackendSnapshot> Engine::registrations() const {
+  std::vector<core::BackendSnapshot> out;
+  for (const auto& [name, runner] : runners_) out.push_back(runner->ledger().event_context({}).backend);
+  return out;
+}
+
 std::vector<core::BackendView> Engine::view() {
   std::vector<core::BackendView> out;
   for (auto& [name, runner] : runners_) out.push_back(runner->view());

@@ -64,6 +64,8 @@ class Engine final : private SourceHub {
   /// Asks the backend's provider for other backends. Fails with `unsupported` if it has no driftd.discover/1.
   Task<Result<core::DiscoverOutcome>> discover(std::string backend);
   std::vector<core::BackendView> view();  ///< of all backends, by name
+  /// Returns the registrations as events carry them, by name; config_json is not redacted yet.
+  std::vector<core::BackendSnapshot> registrations() const;
   /// Returns true if every backend has finished a cycle; else `why` names one that has not.
   bool ready(std::string& why);
   /// Frees parked workers (core::Control::resume).

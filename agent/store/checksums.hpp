@@ -24,6 +24,7 @@ namespace driftd::store {
   "ended_ns, changes)"
 #define DRIFTD_CRC_DECLARATION "driftd_crc(target, kind, name, source, digest_low, digest_high, metadata, body)"
 #define DRIFTD_CRC_SINK "driftd_crc(name, closed, low_water, notes, emitted, acked, dropped)"
+#define DRIFTD_CRC_SUBSCRIPTION "driftd_crc(subscriber, backend_names, event_types, callback_endpoint)"
 #define DRIFTD_CRC_ROUTE "driftd_crc(sink, seq)"
 #define DRIFTD_CRC_DELIVERY "driftd_crc(sink, seq, dead, attempts, next_ns, error)"
 

@@ -147,6 +147,13 @@ Status mend_routes(SqliteStore::State& state) {
                              "they are rebuilt from the events, no event is lost by it");
 }
 
+/// Who subscribed must do so again: what is left of the row could send events to a wrong place.
+Status mend_subscription(SqliteStore::State& state, const Wrong& row) {
+  DRIFTD_CHECK(state.db->statement("DELETE FROM subscription WHERE id = ?").bind(row.id).run());
+  return write_corrupt_event(state, "the subscription of " + row.text,
+                             "it is removed, and its callback gets nothing until the subscriber creates it again");
+}
+
 using Mend = Status (*)(SqliteStore::State&, const Wrong&);
 
 Status mend_each(SqliteStore::State& state, std::string_view sql, Mend one) {
@@ -163,6 +170,8 @@ Status mend_each(SqliteStore::State& state, std::string_view sql, Mend one) {
 constexpr std::string_view kWrongDrifts = DRIFTD_DRIFTS "crc IS NOT " DRIFTD_CRC_DRIFT;
 constexpr std::string_view kWrongResources = DRIFTD_RESOURCES "crc IS NOT " DRIFTD_CRC_RESOURCE;
 constexpr std::string_view kWrongDeclarations = DRIFTD_DECLARATIONS "crc IS NOT " DRIFTD_CRC_DECLARATION;
+constexpr std::string_view kWrongSubscriptions =
+    "SELECT id, subscriber, '' FROM subscription WHERE crc IS NOT " DRIFTD_CRC_SUBSCRIPTION;
 
 Status mend_unreadable(SqliteStore::State& state, std::string_view sql, std::int64_t rowid, Mend one) {
   Wrong row;
@@ -225,7 +234,7 @@ Result<std::int64_t> count_wrong(Connection& db) {
   for (const auto& sql :
        {kWrongDrifts, kWrongResources, kWrongDeclarations,
         std::string_view("SELECT id, name, '' FROM sink WHERE NOT " DRIFTD_WHOLE(DRIFTD_CRC_SINK)),
-        std::string_view("SELECT sink, '', '' FROM route WHERE crc IS NOT " DRIFTD_CRC_ROUTE),
+        std::string_view("SELECT sink, '', '' FROM route WHERE crc IS NOT " DRIFTD_CRC_ROUTE), kWrongSubscriptions,
         std::string_view("SELECT sink, '', '' FROM delivery WHERE crc IS NOT " DRIFTD_CRC_DELIVERY)}) {
     DRIFTD_TRY(const auto rows, wrong_rows(db, sql));
     out += static_cast<std::int64_t>(rows.size());
@@ -252,6 +261,7 @@ Status mend(SqliteStore::State& state) {
   DRIFTD_CHECK(mend_each(state, kWrongDrifts, mend_drift));
   DRIFTD_CHECK(mend_each(state, kWrongResources, mend_resource));
   DRIFTD_CHECK(mend_each(state, kWrongDeclarations, mend_declaration));
+  DRIFTD_CHECK(mend_each(state, kWrongSubscriptions, mend_subscription));
   return sign(*state.db);
 }
 

@@ -8,6 +8,7 @@
 #include "migration_004_audit_chain.hpp"
 #include "migration_005_checksums.hpp"
 #include "migration_006_gone.hpp"
+#include "migration_007_subscriptions.hpp"
 #include "store/checksums.hpp"
 #include "store/files.hpp"
 
@@ -30,8 +31,9 @@ Status sign_all(Connection& db) {
 }
 
 constexpr Migration kMigrations[] = {
-    {1, migration_001_initial},     {2, migration_002_declarations},        {3, migration_003_incarnation},
-    {4, migration_004_audit_chain}, {5, migration_005_checksums, sign_all}, {6, migration_006_gone}};
+    {1, migration_001_initial},      {2, migration_002_declarations},        {3, migration_003_incarnation},
+    {4, migration_004_audit_chain},  {5, migration_005_checksums, sign_all}, {6, migration_006_gone},
+    {7, migration_007_subscriptions}};
 
 std::filesystem::path copy_name(const std::filesystem::path& file, int version) {
   auto name = file;

@@ -9,6 +9,7 @@
 
 #include "core/ports/reader.hpp"
 #include "core/ports/store.hpp"
+#include "core/ports/subscriptions.hpp"
 #include "store/keys.hpp"
 
 namespace driftd::store {
@@ -43,7 +44,7 @@ struct Shrunk {
 /// called from any executor and resume there. A call that meets a row with a wrong checksum has the wrong rows mended
 /// and ends the process (74), because what callers remember of them is no longer true. Destroy it when no call is in
 /// flight.
-class SqliteStore final : public core::Store, public core::Outbox, public core::Reader {
+class SqliteStore final : public core::Store, public core::Outbox, public core::Reader, public core::Subscriptions {
  public:
   struct State;
 
@@ -99,12 +100,18 @@ class SqliteStore final : public core::Store, public core::Outbox, public core::
   Task<Result<std::vector<core::ResourceRow>>> resources(std::string backend, std::string kind, int limit) override;
   Task<Result<std::vector<core::DriftRow>>> drifts(core::DriftFilter filter) override;
   Task<Result<std::vector<core::StoredEvent>>> events(std::int64_t after_seq, int limit) override;
+  Task<Result<core::LogSlice>> log(std::int64_t after_seq, int limit) override;
+  Task<Result<std::int64_t>> first_above_incarnation(std::uint64_t incarnation) override;
   Task<Result<std::vector<core::StoredEvent>>> last_events(int limit) override;
   Task<Result<std::vector<core::DeadLetter>>> dead_letters(std::string sink, int limit) override;
   Task<Result<std::vector<core::SinkTotals>>> sink_totals() override;
   Task<Result<std::vector<core::AuditRow>>> audit(int limit) override;
   Task<Result<core::AuditProof>> verify_audit() override;
   Task<Result<std::int64_t>> count(Count what) override;
+
+  Task<Result<std::vector<core::Subscription>>> subscriptions() override;
+  Task<Status> put_subscription(core::Subscription subscription) override;
+  Task<Status> delete_subscription(std::string subscriber) override;
 
  private:
   std::shared_ptr<State> state_;

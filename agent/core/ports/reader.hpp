@@ -39,6 +39,14 @@ struct SinkTotals {  ///< emitted = acked + pending + dead + dropped; exact when
   std::int64_t emitted = 0, acked = 0, pending = 0, dead = 0, dropped = 0;
 };
 
+/// A slice of the log of committed events, and where the log was when it was read.
+struct LogSlice {
+  std::vector<StoredEvent> events;  ///< in order of seq. A missing number is an event that left the store
+  std::int64_t newest = 0;          ///< the last number that was given; 0 if none was
+  std::int64_t oldest = 0;          ///< of the events in the store; newest + 1 if there are none
+  std::uint64_t incarnation = 0;    ///< of the store now
+};
+
 /// Reads the store without delaying the writer: read-only connections on the io pool, transactions of at most 1 s.
 /// Values are as stored (digests); whoever shows them calls presentable() (redact.hpp).
 class Reader {
@@ -54,8 +62,12 @@ class Reader {
   virtual Task<Result<bool>> each_drift(DriftFilter filter, RowHandler<DriftRow> take) = 0;
   virtual Task<Result<std::vector<ResourceRow>>> resources(std::string backend, std::string kind, int limit) = 0;
   virtual Task<Result<std::vector<DriftRow>>> drifts(DriftFilter filter) = 0;
-  /// The next four lists end with the row that reaches 4 MiB of text, whatever their limit.
+  /// The next five lists end with the row that reaches 4 MiB of text, whatever their limit.
   virtual Task<Result<std::vector<StoredEvent>>> events(std::int64_t after_seq, int limit) = 0;
+  /// Returns events(after_seq, limit) with the position of the log, both as of one moment.
+  virtual Task<Result<LogSlice>> log(std::int64_t after_seq, int limit) = 0;
+  /// Returns the number of the first event of an incarnation above this one; one above the newest if there is none.
+  virtual Task<Result<std::int64_t>> first_above_incarnation(std::uint64_t incarnation) = 0;
   /// Returns the last `limit` events, oldest first. If they are too large together, the oldest are left out.
   virtual Task<Result<std::vector<StoredEvent>>> last_events(int limit) = 0;
   virtual Task<Result<std::vector<DeadLetter>>> dead_letters(std::string sink, int limit) = 0;

@@ -167,6 +167,12 @@ class FakeReader final : public core::Reader {
     ++reads;
     co_return out;
   }
+  Task<Result<core::LogSlice>> log(std::int64_t after_seq, int limit) override {
+    core::LogSlice out;
+    DRIFTD_CO_TRY(out.events, co_await events(after_seq, limit));
+    co_return out;
+  }
+  Task<Result<std::int64_t>> first_above_incarnation(std::uint64_t) override { co_return 1; }
   Task<Result<std::vector<core::StoredEvent>>> last_events(int) override {
     const std::lock_guard lock(mutex);
     co_return log;

@@ -50,6 +50,7 @@ TEST(Compare, TheRestNeedsARestartAndIsNamedWithItsPlace) {
   EXPECT_EQ(from_to("provider: p,", "provider: p,\n  interval: 1m,"), Names{"backends.x.interval@driftd.yaml:4"});
   EXPECT_EQ(from_to("name: a", "name: b"), Names{"agent.name@driftd.yaml:1"});
   EXPECT_EQ(from_to("name: x", "name: y"), (Names{"backends.x (removed)", "backends.y (added)@driftd.yaml:3"}));
+  EXPECT_EQ(from_to("sinks: {", "grpc: { socket: /s }\nsinks: {"), Names{"grpc@driftd.yaml:4"});
   EXPECT_EQ(from_to("type: stdout", "type: notifications"), Names{"sinks.s@driftd.yaml:4"});
   EXPECT_EQ(
       from_to("sinks: {", "admin: { listen: \"\" }\nretention: { delivered: 2d, max_bytes: 9GiB }\nsinks: {"),

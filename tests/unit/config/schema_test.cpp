@@ -45,6 +45,7 @@ TEST(Schema, NamesExactlyTheKeysThatAreRead) {
   collect(*schema, *schema, "", written);
   const std::string full =
       "agent: { programs: [ { path: /bin/true } ] }\n"
+      "grpc: { socket: /s, tokens: [ { name: ci, token: \"${env:X}\" } ] }\n"
       "defaults: { policy: [ { match: {}, action: auto } ], ignore: [ { path: a } ] }\n"
       "backends:\n- { name: a, provider: p, policy: [ { match: {}, action: auto } ], ignore: [ { path: a } ], expect: "
       "[ { match: {}, "

@@ -45,6 +45,7 @@ class ChecksumTest : public StoreTest {
     page.declarations = {declared};
     bench.get(bench->commit(page));
     bench.get(bench->settle({"ops", 0, {{1, 2, 0, false, "HTTP 500"}}, {}, {}, {}}));
+    bench.get(bench->put_subscription({"runner-1", {"kafka-*"}, {core::ChangeType::updated}, "runner:7070"}));
   }
   void change(const std::string& sql) {
     bench.close();
@@ -149,7 +150,7 @@ TEST_F(ChecksumTest, NoColumnOfAnyRowCanChangeUnseen) {
   const std::map<std::string, std::string> tables = {
       {"meta", "key = 'hlc'"}, {"backend", "1"},     {"established", "1"}, {"resource", "name = 'plain'"},
       {"drift", "1"},          {"declaration", "1"}, {"sink", "1"},        {"delivery", "1"},
-      {"route", "1"}};
+      {"route", "1"},          {"subscription", "1"}};
   for (const auto& [table, where] : tables) {
     std::vector<std::string> columns;
     {

@@ -213,7 +213,8 @@ TEST_F(MigrationTest, StoreOfTheFirstVersionGoesOnUnderThisOne) {
   const auto seqs = emit(3);
   bench.close();
   std::string former =
-      "DROP INDEX resource_gone; DROP TABLE declaration; ALTER TABLE event DROP COLUMN incarnation; ALTER TABLE "
+      "DROP TABLE subscription; DROP INDEX resource_gone; DROP TABLE declaration; ALTER TABLE event DROP COLUMN "
+      "incarnation; ALTER TABLE "
       "quarantine DROP COLUMN incarnation; "
       "ALTER TABLE event DROP COLUMN routed; ALTER TABLE quarantine DROP COLUMN routed; "
       "DELETE FROM meta WHERE key IN ('incarnation', 'commits', 'place'); "

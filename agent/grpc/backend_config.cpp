@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "grpc/backend_config.hpp"
+
+#include "core/redact.hpp"
+#include "core/value/value.hpp"
+
+namespace driftd::rpc {
+namespace {
+
+using core::Value;
+using Object = Value::Object;
+
+/// Removes a member and returns it.
+std::optional<Value> take(Object& from, std::string_view key) {
+  const auto found = from.find(key);
+  if (found == from.end()) return std::nullopt;
+  Value out = std::move(found->second);
+  from.erase(found);
+  return out;
+}
+
+bool is_on(const Object& settings, std::string_view key) {
+  const auto found = settings.find(key);
+  if (found == settings.end()) return false;
+  return found->second.object() != nullptr || (found->second.boolean() != nullptr && *found->second.boolean());
+}
+
+/// Returns the parts of `a,b`, without blanks around them; a list as it is.
+Value::Array list_of(const Value& value) {
+  if (value.array() != nullptr) return *value.array();
+  Value::Array out;
+  std::string_view text = value.string() == nullptr ? std::string_view() : std::string_view(*value.string());
+  while (!text.empty()) {
+    std::string_view part = text.substr(0, text.find(','));
+    text.remove_prefix(std::min(part.size() + 1, text.size()));
+    while (part.starts_with(' ')) part.remove_prefix(1);
+    while (part.ends_with(' ')) part.remove_suffix(1);
+    if (!part.empty()) out.emplace_back(std::string(part));
+  }
+  return out;
+}
+
+/// Writes `host` and `port` of HOST:PORT. An address of another form, such as that of a Unix socket, stays `address`.
+void put_address(Object& out, const Value& address, std::string_view default_port) {
+  const std::string_view text = address.string() == nullptr ? std::string_view() : std::string_view(*address.string());
+  const std::size_t colon = text.rfind(':');
+  const bool has_port = colon != std::string_view::npos && text.find(']', colon) == std::string_view::npos;
+  const std::string_view port = has_port ? text.substr(colon + 1) : default_port;
+  const bool number =
+      !port.empty() && port.size() <= 5 && port.find_first_not_of("0123456789") == port.npos && port[0] != '0';
+  if (text.empty() || !number || text.find('/') != text.npos || text.starts_with('$')) {
+    out["address"] = address;
+    return;
+  }
+  out["host"] = Value(std::string(text.substr(0, has_port ? colon : text.size())));
+  out["port"] = Value(Value::Number{std::string(port)});
+}
+
+void name_kafka(Object& settings) {
+  if (const auto servers = take(settings, "bootstrap_servers")) settings["brokers"] = Value(list_of(*servers));
+  const bool tls = is_on(settings, "tls"), sasl = is_on(settings, "sasl");
+  settings["security_protocol"] = sasl ? (tls ? "SASL_SSL" : "SASL_PLAINTEXT") : tls ? "SSL" : "PLAINTEXT";
+  if (auto given = take(settings, "sasl")) settings["auth"] = Value(Object{{"sasl", std::move(*given)}});
+}
+
+void name_redis(Object& settings) {
+  if (const auto address = take(settings, "address")) put_address(settings, *address, "6379");
+  settings["tls_enabled"] = Value(is_on(settings, "tls"));
+}
+
+void name_postgres(Object& settings) {
+  const auto endpoints = take(settings, "endpoints");
+  if (endpoints && list_of(*endpoints).size() == 1) put_address(settings, list_of(*endpoints).front(), "5432");
+  if (endpoints && list_of(*endpoints).size() != 1) settings["endpoints"] = *endpoints;
+  if (auto user = take(settings, "user")) settings["username"] = std::move(*user);
+}
+
+std::string config_of(const std::string& type, const std::string& registration) {
+  const auto parsed = core::parse(core::presentable_json(registration.empty() ? "{}" : registration));
+  const Value* given = parsed ? parsed->find("settings") : nullptr;
+  Object settings = given != nullptr && given->object() != nullptr ? *given->object() : Object{};
+  if (type == "kafka") name_kafka(settings);
+  if (type == "redis") name_redis(settings);
+  if (type == "postgres" || type == "postgresql") name_postgres(settings);
+  return core::render(Value(Object{{type.empty() ? "config" : type, Value(std::move(settings))}}));
+}
+
+}  // namespace
+
+core::BackendSnapshot shown_backend(core::BackendSnapshot registration) {
+  registration.config_json = config_of(registration.type, registration.config_json);
+  return registration;
+}
+
+}  // namespace driftd::rpc
