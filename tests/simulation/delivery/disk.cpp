@@ -50,10 +50,17 @@ bool Disk::sync_plain(const std::string& path) {
     disk->sync_folder();
     return true;
   }
+  const std::string name = std::filesystem::path(path).filename();
+  if (is_database(name)) return disk->sync(name, false) == Answer::done;
   disk->look_at_plain_files();
-  File& file = disk->files_[std::filesystem::path(path).filename()];
-  file.synced = read_file(path);
+  disk->files_[name].synced = read_file(path);
   return true;
+}
+
+void Disk::wrote_plain(const std::string& path, std::int64_t offset, std::string bytes) {
+  Disk* const disk = of(path);
+  const std::string name = std::filesystem::path(path).filename();
+  if (disk != nullptr && is_database(name)) disk->wrote(name, offset, std::move(bytes));
 }
 
 bool Disk::chance(double of) { return of > 0 && std::uniform_real_distribution<double>(0, 1)(random_) < of; }

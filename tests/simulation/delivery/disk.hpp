@@ -59,6 +59,8 @@ class Disk {
   static Disk* of(const std::string& path);
   /// Syncs a plain file or a folder. Returns false if the disk failed.
   static bool sync_plain(const std::string& path);
+  /// Somebody wrote to a file without SQLite.
+  static void wrote_plain(const std::string& path, std::int64_t offset, std::string bytes);
 
   // Called by the VFS, with file names in the folder.
   Answer before_read();

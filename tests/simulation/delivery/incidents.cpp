@@ -9,8 +9,9 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Duration kLife = 1h;
-/// After the life of an hour nothing is wrong any more: the longest wait that a webhook's event can still have.
-constexpr Duration kLongestRest = 9h;
+/// After the life of an hour nothing is wrong any more. A webhook's event that was refused in several lives waits for its
+/// next attempts as long as its schedule says.
+constexpr Duration kLongestRest = 24h;
 
 }  // namespace
 
@@ -74,7 +75,7 @@ void World::finish() {
   start();
   const Time limit = now() + kLongestRest;
   while (oracle_->complaints().empty() && now() < limit && !(ready_since_ && oracle_->all_arrived()))
-    run_until(now() + 5s);
+    run_until(now() + (now() + kLongestRest - limit < 1h ? 5s : 60s));
   run_until(now() + 5s);
   oracle_->check_end();
   if (!oracle_->complaints().empty()) return;

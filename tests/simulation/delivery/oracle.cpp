@@ -2,6 +2,7 @@
 #include "simulation/delivery/oracle.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 
 namespace driftd::sim {
@@ -33,6 +34,8 @@ void Oracle::complain(const std::string& what) {
 void Oracle::note(const std::string& line) {
   const std::string dated = std::to_string(SimulatedTime::get().now().time_since_epoch().count()) + " " + line;
   for (const char byte : dated) trace_ = (trace_ ^ static_cast<unsigned char>(byte)) * 1'099'511'628'211U;
+  static const bool shown = std::getenv("DRIFTD_SIMULATION_LOG") != nullptr;
+  if (shown) std::printf("%s\n", dated.c_str());
   last_.push_back(dated);
   if (last_.size() > 2 * kShownLines) last_.erase(last_.begin(), last_.begin() + kShownLines);
 }

@@ -116,7 +116,8 @@ void Receipts::gave_up(const core::StoredEvent& event) {
 void Receipts::lose_all_but(std::size_t lines, Duration detected_in) {
   if (lines >= lines_.size()) return;
   rewound();
-  calm_since_ = SimulatedTime::get().now() + detected_in;
+  unnoticed_until_ = SimulatedTime::get().now() + detected_in;
+  if (calm_since_) calm();
   lines_.resize(lines);
   has_.clear();
   newest_.clear();

@@ -63,7 +63,7 @@ class Receipts {
   /// Its sink may send again what was acknowledged.
   void rewound() { rewound_at_ = SimulatedTime::get().now(); }
   /// Accepts everything at once from now on.
-  void calm() { calm_since_ = SimulatedTime::get().now(); }
+  void calm() { calm_since_ = std::max(SimulatedTime::get().now(), unnoticed_until_); }
   void disturbed() { calm_since_.reset(); }
   /// The agent's process ended; another one begins.
   void next_life();
@@ -92,7 +92,7 @@ class Receipts {
   std::set<std::int64_t> given_up_;
   std::map<std::int64_t, Entered> expected_;
   std::optional<Time> calm_since_ = Time{}, rewound_at_;
-  Time failed_at_{}, last_answer_{};
+  Time failed_at_{}, last_answer_{}, unnoticed_until_{};
   Duration asked_{0};
   std::multiset<std::string> open_;  ///< keys of events that were sent and not answered
   int failures_ = 0;

@@ -3,6 +3,7 @@
 
 #include <sqlite3.h>
 #include <sys/eventfd.h>
+#include <sys/stat.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 #include <cerrno>
@@ -110,6 +111,24 @@ int __wrap_fsync(int descriptor) {
   if (driftd::sim::Disk::sync_plain(driftd::sim::path_of(descriptor))) return 0;
   errno = EIO;
   return -1;
+}
+
+ssize_t __real_pwrite(int descriptor, const void* bytes, size_t size, off_t at);
+ssize_t __wrap_pwrite(int descriptor, const void* bytes, size_t size, off_t at) {
+  const ssize_t written = __real_pwrite(descriptor, bytes, size, at);
+  if (written > 0)
+    driftd::sim::Disk::wrote_plain(driftd::sim::path_of(descriptor), at,
+                                   {static_cast<const char*>(bytes), static_cast<std::size_t>(written)});
+  return written;
+}
+
+/// The store knows its file by inode and birth; what survives a power loss is written to another one.
+int __real_statx(int folder, const char* path, int flags, unsigned mask, struct statx* out);
+int __wrap_statx(int folder, const char* path, int flags, unsigned mask, struct statx* out) {
+  const int code = __real_statx(folder, path, flags, mask, out);
+  out->stx_ino = 1;
+  out->stx_btime = {};
+  return code;
 }
 
 int __wrap_RAND_bytes(unsigned char* bytes, int size) {

@@ -13,6 +13,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
+constexpr int kHandlersOfAMoment = 1'000'000;
+
 std::filesystem::path root_of_folders() {
   const std::filesystem::path memory = "/dev/shm";
   if (::access(memory.c_str(), W_OK) == 0) return memory;
@@ -74,7 +76,7 @@ World::~World() {
 /// Runs what is ready at this moment, in an order that the seed draws.
 void World::run_ready() {
   std::array<bool, 3> quiet{};
-  int quiet_count = 0;
+  int quiet_count = 0, handlers = 0;
   try {
     while (process_ && quiet_count < 3) {
       const auto which = static_cast<Executors::Which>(pick(3));
@@ -85,6 +87,7 @@ void World::run_ready() {
         ++quiet_count;
         continue;
       }
+      if (++handlers > kHandlersOfAMoment) return oracle_->complain("the agent is busy without an end");
       quiet.fill(false);
       quiet_count = 0;
       if (which == Executors::store) store_free_at_ = now() + disk_->take_latency();
