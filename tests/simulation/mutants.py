@@ -24,7 +24,7 @@ COPY = BUILD / "source"
 TREE = COPY / "build" / "release"  # as in a checkout, so that ccache knows its objects
 TARGET = "simulation_delivery_test"
 MUST_CATCH = 0.95
-SEEDS = "240"
+SEEDS = os.environ.get("DRIFTD_SIMULATION_SEEDS", "240")
 RUN_SECONDS = 300
 
 # name, file, what is there, what takes its place

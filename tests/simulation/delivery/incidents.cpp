@@ -46,7 +46,7 @@ void World::begin_incident() {
     return start_later(between(100ms, 20s));
   }
   if (what < 14) {
-    for (std::size_t i = 0; i < backends_.size(); ++i) commit(i, 100 + static_cast<int>(pick(300)));
+    for (std::size_t i = 0; i < backends_.size(); ++i) commit(i, 60 + static_cast<int>(pick(240)));
     return;
   }
   if (what == 14) return stop_gracefully();

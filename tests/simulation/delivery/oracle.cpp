@@ -144,7 +144,8 @@ void Oracle::check_progress(Time since) {
 }
 
 bool Oracle::all_arrived() const {
-  return std::all_of(receivers_.begin(), receivers_.end(), [](const auto* one) { return one->missing().empty(); });
+  return std::all_of(receivers_.begin(), receivers_.end(), 
+                     [](const auto* one) { return one->missing().empty() && one->all_answered(); });
 }
 
 void Oracle::check_dead(const Receipts& receiver) {
@@ -162,6 +163,7 @@ void Oracle::check_end() {
                std::to_string(receiver->missing().size() - 1) + " others");
       break;
     }
+    if (!receiver->all_answered()) complain(receiver->name() + " has events for which its sink has no answer yet");
     check_dead(*receiver);
   }
   for (const auto& [number, page] : pages_) {

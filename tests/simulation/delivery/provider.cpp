@@ -29,7 +29,7 @@ void World::plan_commits() {
 }
 
 void World::commit_later(std::size_t backend) {
-  const double mean = 35;
+  const double mean = 60;  // seconds
   const double wait = std::exponential_distribution<double>(1 / mean)(random_);
   at(now() + std::chrono::milliseconds(1 + static_cast<int>(wait * 1000)), [this, backend] {
     if (committing_) commit(backend, 1 + static_cast<int>(pick(4)));

@@ -68,6 +68,7 @@ void Receipts::count_repetition(const core::StoredEvent& event) {
 void Receipts::received(const core::StoredEvent& event) {
   const auto content = content_of(event);
   count_repetition(event);
+  unanswered_.insert(event.stamp.id);
   const auto [known, first] = has_.emplace(event.stamp.id, content);
   if (known->second != content) complain(name_ + " got id " + event.stamp.id + " with two contents");
   if (!first) return;
@@ -81,36 +82,37 @@ void Receipts::received(const core::StoredEvent& event) {
   forget_missing(event.stamp.seq);
 }
 
-void Receipts::acknowledged(const core::StoredEvent& event) {
+void Receipts::acknowledged(const core::StoredEvent& event, Time sent) {
   acknowledged_in_[event.stamp.id] = life_;
-  succeeded(event.key);
+  unanswered_.erase(event.stamp.id);
+  succeeded(event.stamp.id, sent);
 }
 
-void Receipts::failed(const std::string& key, std::int64_t retry_after_ms) {
+void Receipts::failed(const std::string& id, std::int64_t retry_after_ms) {
   const Duration asked = std::min<Duration>(std::chrono::milliseconds(retry_after_ms), 1h);
   failed_at_ = last_answer_ = SimulatedTime::get().now();
   ++failures_;
   asked_ = std::max(asked_, asked);
-  if (key.empty()) return;
-  KeyState& state = keys_[key];
-  ++state.failures;
-  state.failed_at = failed_at_;
-  state.asked = std::max(state.asked, asked);
+  if (id.empty()) return;
+  Failures& of = failed_[id];
+  ++of.count;
+  of.last = failed_at_;
+  of.asked = std::max(of.asked, asked);
 }
 
-void Receipts::succeeded(const std::string& key) {
+void Receipts::succeeded(const std::string& id, Time sent) {
   last_answer_ = SimulatedTime::get().now();
+  failed_.erase(id);
+  if (sent <= failed_at_) return;
+  if (failures_ != 0) recovered_at_ = last_answer_;
   failures_ = 0;
   asked_ = 0s;
-  KeyState& state = keys_[key];
-  state.failures = 0;
-  state.asked = 0s;
 }
 
-void Receipts::gave_up(const core::StoredEvent& event) {
+void Receipts::gave_up(const core::StoredEvent& event, Time sent) {
   given_up_.insert(event.stamp.seq);
   forget_missing(event.stamp.seq);
-  succeeded(event.key);
+  succeeded(event.stamp.id, sent);
 }
 
 void Receipts::lose_all_but(std::size_t lines, Duration detected_in) {
@@ -121,6 +123,7 @@ void Receipts::lose_all_but(std::size_t lines, Duration detected_in) {
   lines_.resize(lines);
   has_.clear();
   newest_.clear();
+  unanswered_.clear();
   for (const auto& line : lines_) {
     has_.emplace(line.id, line.content);
     std::int64_t& newest = newest_[line.key];
@@ -137,10 +140,16 @@ void Receipts::next_life() {
   if (rewound_at_ && missing_.empty() && SimulatedTime::get().now() - *rewound_at_ > 90s) rewound_at_.reset();
 }
 
+Receipts::Failures Receipts::failures_of(const KeyState& key) const {
+  const auto found = failed_.find(missing_.at(*key.missing.begin()).id);
+  return found == failed_.end() ? Failures{} : found->second;
+}
+
 Time Receipts::due(const KeyState& key, Time since) const {
-  Time due = std::max({since, *calm_since_, key.head_since});
+  Time due = std::max({since, *calm_since_, key.head_since, recovered_at_});
   due = std::max(due, failed_at_ + std::max(waits_.after_failures(failures_), asked_));
-  return std::max(due, key.failed_at + std::max(waits_.after_key_failures(key.failures), key.asked));
+  const Failures of = failures_of(key);
+  return std::max(due, of.last + std::max(waits_.after_key_failures(of.count), of.asked));
 }
 
 void Receipts::check_progress(Time since) {
@@ -155,8 +164,8 @@ void Receipts::check_progress(Time since) {
     if (now <= limit) continue;
     complain(name_ + (idle ? " is idle" : " starves a resource") + ": event " + std::to_string(*key.missing.begin()) +
              " of " + name + " could be sent since " + seconds(now - from) + ", " + std::to_string(missing_.size()) +
-             " events wait, failures of the endpoint " + std::to_string(failures_) + ", of the resource " +
-             std::to_string(key.failures));
+             " events wait, failures of the endpoint " + std::to_string(failures_) + ", of the event " +
+             std::to_string(failures_of(key).count));
     return;
   }
 }

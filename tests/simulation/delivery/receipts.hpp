@@ -44,6 +44,8 @@ class Receipts {
   void expect(const Entered& event);
   void check_progress(Time since);
   const std::map<std::int64_t, Entered>& missing() const { return missing_; }
+  /// True if its sink was answered for everything that it has.
+  bool all_answered() const { return unanswered_.empty(); }
   const std::set<std::int64_t>& given_up() const { return given_up_; }
   std::size_t distinct() const { return has_.size(); }
   std::size_t lines() const { return lines_.size(); }
@@ -53,11 +55,12 @@ class Receipts {
   void attempt_ends(const std::string& key) { open_.erase(open_.find(key)); }
   /// It has the event now, again or for the first time.
   void received(const core::StoredEvent& event);
-  void acknowledged(const core::StoredEvent& event);
-  void failed(const std::string& key, std::int64_t retry_after_ms = 0);
-  void succeeded(const std::string& key);
+  /// `sent`: when. What was under way when another attempt failed does not show that the endpoint works again.
+  void acknowledged(const core::StoredEvent& event, Time sent);
+  /// `id`: of the event that failed; empty if the endpoint did.
+  void failed(const std::string& id, std::int64_t retry_after_ms = 0);
   /// It refused the event in a way that makes a dead letter of it.
-  void gave_up(const core::StoredEvent& event);
+  void gave_up(const core::StoredEvent& event, Time sent);
   /// It lost all but the first `lines` of what it had received. `detected_in`: how long its sink may take to notice.
   void lose_all_but(std::size_t lines, Duration detected_in);
   /// Its sink may send again what was acknowledged.
@@ -72,11 +75,15 @@ class Receipts {
   struct KeyState {
     std::set<std::int64_t> missing;
     Time head_since{};
-    int failures = 0;
-    Time failed_at{};
+  };
+  struct Failures {
+    int count = 0;
+    Time last{};
     Duration asked{0};
   };
 
+  void succeeded(const std::string& id, Time sent);
+  Failures failures_of(const KeyState& key) const;
   void forget_missing(std::int64_t seq);
   Time due(const KeyState& key, Time since) const;
   void count_repetition(const core::StoredEvent& event);
@@ -89,10 +96,12 @@ class Receipts {
   std::map<std::int64_t, Entered> missing_;         ///< must still come
   std::map<std::string, KeyState> keys_;
   std::map<std::string, std::int64_t> acknowledged_in_;  ///< life of the last acknowledgement, by id
+  std::map<std::string, Failures> failed_;           ///< by id
+  std::set<std::string> unanswered_;                 ///< ids that it has, and that its sink may not know of
   std::set<std::int64_t> given_up_;
   std::map<std::int64_t, Entered> expected_;
   std::optional<Time> calm_since_ = Time{}, rewound_at_;
-  Time failed_at_{}, last_answer_{}, unnoticed_until_{};
+  Time failed_at_{}, last_answer_{}, unnoticed_until_{}, recovered_at_{};
   Duration asked_{0};
   std::multiset<std::string> open_;  ///< keys of events that were sent and not answered
   int failures_ = 0;

@@ -54,6 +54,11 @@ SimulatedTime& SimulatedTime::get() {
   return time;
 }
 
+void SimulatedTime::begin_again() {
+  forget_timers();
+  now_ = kFirst;
+}
+
 void SimulatedTime::move_to(Time to) {
   now_ = std::max(now_, to);
   for (auto& [descriptor, timer] : timers_) {

@@ -23,6 +23,8 @@ class SimulatedTime {
   void move_to(Time to);
   /// Returns when the next timer of an io_context is due. Empty if none is set.
   std::optional<Time> next_timer() const;
+  /// Begins again at the first moment, for another simulation. To be called when there is no io_context.
+  void begin_again();
   /// Forgets the timers of io_contexts that were destroyed. To be called when there is none.
   void forget_timers() { timers_.clear(); }
 
@@ -30,11 +32,12 @@ class SimulatedTime {
   void set_timer(int descriptor, std::optional<Duration> in);
 
  private:
+  static constexpr Time kFirst{std::chrono::hours(24)};
   struct Timer {
     std::optional<Time> due;
     bool readable = false;
   };
-  Time now_{std::chrono::hours(24)};
+  Time now_ = kFirst;
   std::map<int, Timer> timers_;  ///< by descriptor
 };
 

@@ -29,6 +29,7 @@ struct Open {
   }
   Receipts& receipts;
   std::string key;
+  const Time begun = SimulatedTime::get().now();
   bool over = false;
 };
 
@@ -68,10 +69,10 @@ class StreamSink final : public core::Sink {
     return fail(Code::unavailable, "no connection");
   }
   Attempt fails(const core::StoredEvent& event, Outcome outcome, std::string why) {
-    to_.receipts.failed(outcome == Outcome::retry_event ? event.key : "");
+    to_.receipts.failed(outcome == Outcome::retry_event ? event.stamp.id : "");
     return {outcome, std::move(why), 0};
   }
-  Attempt judge(const core::StoredEvent& event, const Stream::Ack& ack);
+  Attempt judge(const core::StoredEvent& event, const Stream::Ack& ack, Time sent);
   std::optional<std::int64_t> find_loss();
 
   Stream& to_;
@@ -97,17 +98,17 @@ Task<Attempt> StreamSink::send(core::StoredEvent event) {
   co_await wait_for(lost ? Duration(7s) : to_.time_of_ack());
   open.answered();
   if (lost || to_.connection != connection) co_return fails(event, Outcome::retry_sink, "no ack");
-  co_return judge(event, ack);
+  co_return judge(event, ack, open.begun);
 }
 
-Attempt StreamSink::judge(const core::StoredEvent& event, const Stream::Ack& ack) {
+Attempt StreamSink::judge(const core::StoredEvent& event, const Stream::Ack& ack, Time sent) {
   if (!trusted()) return fails(event, Outcome::retry_sink, "acknowledged on a connection that was not checked");
   if (!marks_.acked(ack.stream_seq, ack.duplicate, event.stamp.id, event.stamp.seq)) {
     ++doubts_;
     wake_();
     return fails(event, Outcome::retry_sink, "a sequence number was given twice");
   }
-  to_.receipts.acknowledged(event);
+  to_.receipts.acknowledged(event, sent);
   to_.oracle->note("bus acknowledged " + event.stamp.id);
   return {};
 }
@@ -158,7 +159,7 @@ class HookSink final : public core::Sink {
 
  private:
   sinks::HttpAnswer answer(const core::StoredEvent& event, bool concerned);
-  Attempt judge(const core::StoredEvent& event, const sinks::HttpAnswer& answer);
+  Attempt judge(const core::StoredEvent& event, const sinks::HttpAnswer& answer, Time sent);
 
   Hook& to_;
   std::map<std::string, int> refusals_;
@@ -175,16 +176,16 @@ sinks::HttpAnswer HookSink::answer(const core::StoredEvent& event, bool concerne
   return {204, 0, false, ""};
 }
 
-Attempt HookSink::judge(const core::StoredEvent& event, const sinks::HttpAnswer& answer) {
+Attempt HookSink::judge(const core::StoredEvent& event, const sinks::HttpAnswer& answer, Time sent) {
   const int refusals = answer.status == 400 ? refusals_[event.stamp.id]++ : 0;
   Attempt attempt = sinks::attempt_of("hook", answer, refusals);
   to_.oracle->note("hook answered " + std::to_string(answer.status) + " to " + event.stamp.id);
   if (answer.status == 204) {
-    to_.receipts.acknowledged(event);
+    to_.receipts.acknowledged(event, sent);
   } else if (answer.status == 400 && refusals == 2) {
-    to_.receipts.gave_up(event);
+    to_.receipts.gave_up(event, sent);
   } else {
-    to_.receipts.failed(event.key, answer.retry_after_ms);
+    to_.receipts.failed(event.stamp.id, answer.retry_after_ms);
   }
   if (answer.status == 410) {
     to_.disabled = true;
@@ -201,7 +202,7 @@ Task<Attempt> HookSink::send(core::StoredEvent event) {
   co_await wait_for(concerned && to_.mode == Hook::Mode::hangs ? Duration(20s) : to_.latency());
   const auto result = answer(event, concerned);
   open.answered();
-  co_return judge(event, result);
+  co_return judge(event, result, open.begun);
 }
 
 class LogSink final : public core::Sink {
@@ -214,12 +215,12 @@ class LogSink final : public core::Sink {
     co_await wait_for(to_.latency());
     open.answered();
     if (to_.write_fails) {
-      to_.receipts.failed(event.key);
+      to_.receipts.failed("");
       co_return Attempt{Outcome::retry_sink, "no space left on device", 0};
     }
     to_.oracle->sent("log", event);
     to_.receipts.received(event);
-    to_.receipts.acknowledged(event);
+    to_.receipts.acknowledged(event, open.begun);
     co_return Attempt{};
   }
   Task<Status> flush() override {

@@ -52,6 +52,7 @@ World::World(std::uint64_t seed)
       bus_(std::make_unique<Stream>(random_())),
       hook_(std::make_unique<Hook>(random_())),
       log_(std::make_unique<LogFile>(random_())) {
+  SimulatedTime::get().begin_again();
   seed_random_bytes(seed);
   register_vfs();
   oracle_ = std::make_unique<Oracle>(std::vector<Receipts*>{&bus_->receipts, &hook_->receipts, &log_->receipts});
@@ -128,7 +129,7 @@ void World::start() {
     auto opened = store::SqliteStore::open(settings_, process->executors.get(Executors::store),
                                            process->executors.get(Executors::io), clock_);
     if (opened) process->store = std::move(*opened);
-    if (!opened) oracle_->note("the store cannot be opened: " + opened.error().message);
+    if (!opened) oracle_->note("the store cannot be opened: " + std::string(render(opened.error().code)));
     const bool damaged = !opened && opened.error().code != Code::internal && opened.error().code != Code::budget;
     if (damaged) oracle_->complain("the store cannot be opened: " + opened.error().message);
   } catch (const ProcessEnded&) {
@@ -160,7 +161,7 @@ Task<void> World::begin() {
     oracle_->note("ready");
     co_return;
   }
-  oracle_->note("not ready: " + taken.error().message);
+  oracle_->note("not ready: " + std::string(render(taken.error().code)));
   at(now() + 1s, [this] {
     if (!process_ || ready_since_) return;
     end_process(false, "it could not begin");
