@@ -54,7 +54,8 @@ class Writer {
  public:
   Writer(store::Settings settings, const Clock& clock) : settings_(std::move(settings)), clock_(clock) {}
   Status open() {
-    auto opened = store::SqliteStore::open(settings_, executors_.get(Executors::store), executors_.get(Executors::io), clock_);
+    auto opened =
+        store::SqliteStore::open(settings_, executors_.get(Executors::store), executors_.get(Executors::io), clock_);
     if (!opened) return fail(opened.error());
     store_ = std::move(*opened);
     return {};
@@ -84,8 +85,8 @@ class Writer {
 struct Moment {
   Files files;
   std::uint64_t change = 0;
-  int pages = 0;               ///< answered
-  std::int64_t low_water = 0;  ///< the same
+  int pages = 0;                    ///< answered
+  std::int64_t low_water = 0;       ///< the same
   std::int64_t next_low_water = 0;  ///< if it was under way
 };
 
@@ -154,10 +155,11 @@ class CrashPoints : public testing::TestWithParam<int> {
     ASSERT_TRUE(events) << where;
     const auto count = static_cast<int>(events->size());
     const bool whole = count == 2 * moment.pages || count == 2 * (moment.pages + 1);
-    ASSERT_TRUE(whole) << where << ": " << moment.pages << " pages of 2 events were answered, and the store has " << count
-                       << " events";
+    ASSERT_TRUE(whole) << where << ": " << moment.pages << " pages of 2 events were answered, and the store has "
+                       << count << " events";
     for (int i = 0; i < count; ++i)
-      ASSERT_NE((*events)[static_cast<std::size_t>(i)].payload.find(token_of(i / 2 + 1, i % 2)), std::string::npos) << where;
+      ASSERT_NE((*events)[static_cast<std::size_t>(i)].payload.find(token_of(i / 2 + 1, i % 2)), std::string::npos)
+          << where;
     const auto stored = writer.wait(writer->load(backend().uid, {{"config", "r"}}));
     ASSERT_TRUE(stored) << where;
     EXPECT_EQ((*stored)[0].revision, count / 2) << where << ": the resource and its events are of different pages";

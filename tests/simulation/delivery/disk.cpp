@@ -65,9 +65,7 @@ void Disk::wrote_plain(const std::string& path, std::int64_t offset, std::string
 
 bool Disk::chance(double of) { return of > 0 && std::uniform_real_distribution<double>(0, 1)(random_) < of; }
 
-Disk::Answer Disk::before_read() {
-  return dead_ || chance(faults.read_fails) ? Answer::io_error : Answer::done;
-}
+Disk::Answer Disk::before_read() { return dead_ || chance(faults.read_fails) ? Answer::io_error : Answer::done; }
 
 Disk::Answer Disk::begin_change() {
   if (dead_) return Answer::io_error;
@@ -90,7 +88,9 @@ void Disk::wrote(const std::string& name, std::int64_t offset, std::string bytes
 
 Disk::Answer Disk::before_truncate() { return begin_change(); }
 
-void Disk::truncated(const std::string& name, std::int64_t size) { files_[name].changes.push_back({size, std::nullopt}); }
+void Disk::truncated(const std::string& name, std::int64_t size) {
+  files_[name].changes.push_back({size, std::nullopt});
+}
 
 /// A sync that fails leaves the pages in the cache, marked as clean: no later sync writes them (fsyncgate).
 Disk::Answer Disk::sync(const std::string& name, bool new_name) {

@@ -30,7 +30,7 @@ class Disk {
   /// Chances of a failure for one call.
   struct Faults {
     double sync_fails = 0, read_fails = 0, write_fails = 0;
-    bool full = false;   ///< no file grows
+    bool full = false;  ///< no file grows
     Duration sync_takes{std::chrono::milliseconds(2)};
   };
 
@@ -76,7 +76,7 @@ class Disk {
 
  private:
   struct Change {
-    std::int64_t offset = 0;  ///< of a write; the new size of a truncate
+    std::int64_t offset = 0;           ///< of a write; the new size of a truncate
     std::optional<std::string> bytes;  ///< empty: a truncate
   };
   struct File {

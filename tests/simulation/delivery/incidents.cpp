@@ -9,8 +9,8 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Duration kLife = 1h;
-/// After the life of an hour nothing is wrong any more. A webhook's event that was refused in several lives waits for its
-/// next attempts as long as its schedule says.
+/// After the life of an hour nothing is wrong any more. A webhook's event that was refused in several lives waits for
+/// its next attempts as long as its schedule says.
 constexpr Duration kLongestRest = 24h;
 
 }  // namespace

@@ -18,8 +18,8 @@ std::uint64_t number_from(const char* name, std::uint64_t otherwise) {
 }
 
 std::string report(std::uint64_t seed, const Oracle& oracle) {
-  std::string out = "seed " + std::to_string(seed) + " of the simulation fails. Replay it with\n  DRIFTD_SIMULATION_SEED=" +
-                    std::to_string(seed) +
+  std::string out = "seed " + std::to_string(seed) +
+                    " of the simulation fails. Replay it with\n  DRIFTD_SIMULATION_SEED=" + std::to_string(seed) +
                     " build/release/bin/simulation_delivery_test --gtest_filter='Lives.OneSeed'\n";
   for (const auto& line : oracle.complaints()) out += "  " + line + "\n";
   out += "The last lines of its trace (nanoseconds of simulated time):\n";
@@ -61,7 +61,8 @@ TEST(Lives, TheSameSeedGivesTheSameTrace) {
 TEST(Lives, OneSeed) {
   const auto seed = number_from("DRIFTD_SIMULATION_SEED", 1);
   log::configure({.level = std::getenv("DRIFTD_SIMULATION_LOG") != nullptr ? "debug" : "off"});
-  std::printf("seed %llu, trace %016llx\n", static_cast<unsigned long long>(seed), static_cast<unsigned long long>(live(seed)));
+  std::printf("seed %llu, trace %016llx\n", static_cast<unsigned long long>(seed),
+              static_cast<unsigned long long>(live(seed)));
 }
 
 }  // namespace

@@ -144,7 +144,7 @@ void Oracle::check_progress(Time since) {
 }
 
 bool Oracle::all_arrived() const {
-  return std::all_of(receivers_.begin(), receivers_.end(), 
+  return std::all_of(receivers_.begin(), receivers_.end(),
                      [](const auto* one) { return one->missing().empty() && one->all_answered(); });
 }
 
@@ -183,8 +183,8 @@ void Oracle::check_end() {
 
 void Oracle::check_totals(const std::vector<core::SinkTotals>& totals) {
   for (const auto* receiver : receivers_) {
-    const auto found = std::find_if(totals.begin(), totals.end(),
-                                    [&](const auto& one) { return one.sink == receiver->name(); });
+    const auto found =
+        std::find_if(totals.begin(), totals.end(), [&](const auto& one) { return one.sink == receiver->name(); });
     if (found == totals.end()) continue;
     std::int64_t emitted = 0;
     for (const auto& [seq, entry] : ledger_) emitted += static_cast<std::int64_t>(entry.to.count(receiver->name()));

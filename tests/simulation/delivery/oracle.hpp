@@ -39,8 +39,8 @@ class Oracle {
   void check_progress(Time since);
   /// True if each receiver has all that is known to be committed, or refused it for good.
   bool all_arrived() const;
-  /// Checks what must be true at the end: nothing is missing, no page in half, no hole in the numbers, and what was refused
-  /// for good was reported to another receiver.
+  /// Checks what must be true at the end: nothing is missing, no page in half, no hole in the numbers, and what was
+  /// refused for good was reported to another receiver.
   void check_end();
   void check_totals(const std::vector<core::SinkTotals>& totals);
 

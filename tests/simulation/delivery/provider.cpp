@@ -84,7 +84,8 @@ void World::commit(std::size_t backend, int events) {
     written.push_back(resource);
   }
   oracle_->submitted(number, page.events);
-  asio::co_spawn(process_->executors.get(Executors::core), commit_page(backend, std::move(page), number, written), fatal);
+  asio::co_spawn(process_->executors.get(Executors::core), commit_page(backend, std::move(page), number, written),
+                 fatal);
 }
 
 Task<void> World::commit_page(std::size_t backend, core::PageCommit page, Page number,

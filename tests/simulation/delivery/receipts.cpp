@@ -13,7 +13,9 @@ constexpr Duration kReaction = 4s;  // a fetch, a save and an fsync on a slow di
 constexpr Duration kPerEvent = 250ms;
 constexpr double kJitter = 1.2;
 
-Duration stretched(Duration wait) { return Duration(static_cast<Duration::rep>(static_cast<double>(wait.count()) * kJitter)); }
+Duration stretched(Duration wait) {
+  return Duration(static_cast<Duration::rep>(static_cast<double>(wait.count()) * kJitter));
+}
 
 Duration doubled(Duration first, Duration most, int count) {
   if (count <= 0) return 0s;
@@ -26,8 +28,9 @@ std::string seconds(Duration time) { return std::to_string(time / 1ms) + " ms"; 
 
 std::size_t content_of(const core::StoredEvent& event) {
   return std::hash<std::string>{}(event.payload + '\n' + event.key + '\n' + event.what + '\n' + event.backend + '\n' +
-                                  std::to_string(event.stamp.sequence) + '\n' + std::to_string(event.stamp.incarnation) +
-                                  '\n' + std::to_string(event.stamp.recorded_ns));
+                                  std::to_string(event.stamp.sequence) + '\n' +
+                                  std::to_string(event.stamp.incarnation) + '\n' +
+                                  std::to_string(event.stamp.recorded_ns));
 }
 
 Duration AllowedWaits::after_failures(int count) const {
@@ -62,7 +65,8 @@ void Receipts::count_repetition(const core::StoredEvent& event) {
   const auto before = acknowledged_in_.find(event.stamp.id);
   if (before == acknowledged_in_.end() || before->second == life_ || rewound_at_) return;
   before->second = life_;
-  if (++repetitions_ == kMaxRepetitions + 1) complain(name_ + " got more than 256 acknowledged events again after a kill");
+  if (++repetitions_ == kMaxRepetitions + 1)
+    complain(name_ + " got more than 256 acknowledged events again after a kill");
 }
 
 void Receipts::received(const core::StoredEvent& event) {
@@ -159,7 +163,8 @@ void Receipts::check_progress(Time since) {
   for (const auto& [name, key] : keys_) {
     if (key.missing.empty() || open_.count(name) != 0) continue;
     const Time from = due(key, since);
-    const Duration patience = kReaction + (idle ? Duration(0) : waits_.longest_attempt + kPerEvent * static_cast<int>(missing_.size()));
+    const Duration patience =
+        kReaction + (idle ? Duration(0) : waits_.longest_attempt + kPerEvent * static_cast<int>(missing_.size()));
     const Time limit = (idle ? std::max(from, last_answer_) : from) + patience;
     if (now <= limit) continue;
     complain(name_ + (idle ? " is idle" : " starves a resource") + ": event " + std::to_string(*key.missing.begin()) +

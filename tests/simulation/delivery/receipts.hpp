@@ -25,8 +25,8 @@ std::size_t content_of(const core::StoredEvent& event);
 /// The waits that docs/delivery.md allows after failures. Not those of the code: written down a second time.
 struct AllowedWaits {
   bool forever = true;
-  Duration longest_attempt{};  ///< until its sink takes silence for an answer
-  Duration after_failures(int count) const;     ///< of the endpoint, in a row
+  Duration longest_attempt{};                    ///< until its sink takes silence for an answer
+  Duration after_failures(int count) const;      ///< of the endpoint, in a row
   Duration after_key_failures(int count) const;  ///< of one event
 };
 
@@ -91,13 +91,13 @@ class Receipts {
   std::string name_;
   AllowedWaits waits_;
   std::vector<Entered> lines_;
-  std::map<std::string, std::size_t> has_;          ///< content by id
-  std::map<std::string, std::int64_t> newest_;      ///< by key, of what it has
-  std::map<std::int64_t, Entered> missing_;         ///< must still come
+  std::map<std::string, std::size_t> has_;      ///< content by id
+  std::map<std::string, std::int64_t> newest_;  ///< by key, of what it has
+  std::map<std::int64_t, Entered> missing_;     ///< must still come
   std::map<std::string, KeyState> keys_;
   std::map<std::string, std::int64_t> acknowledged_in_;  ///< life of the last acknowledgement, by id
-  std::map<std::string, Failures> failed_;           ///< by id
-  std::set<std::string> unanswered_;                 ///< ids that it has, and that its sink may not know of
+  std::map<std::string, Failures> failed_;               ///< by id
+  std::set<std::string> unanswered_;                     ///< ids that it has, and that its sink may not know of
   std::set<std::int64_t> given_up_;
   std::map<std::int64_t, Entered> expected_;
   std::optional<Time> calm_since_ = Time{}, rewound_at_;

@@ -92,7 +92,8 @@ void Hook::disturb() {
   const int what = static_cast<int>(random() % 8);
   oracle->note("hook is disturbed " + std::to_string(what));
   const auto some_key = [this] {
-    return keys.empty() ? std::string("none") : *std::next(keys.begin(), static_cast<std::ptrdiff_t>(random() % keys.size()));
+    return keys.empty() ? std::string("none")
+                        : *std::next(keys.begin(), static_cast<std::ptrdiff_t>(random() % keys.size()));
   };
   receipts.disturbed();
   share = chance(0.5) ? 1 : 0.4;
@@ -103,7 +104,9 @@ void Hook::disturb() {
     static constexpr long kStatus[] = {500, 503, 429, 403};
     mode = Mode::answers;
     status = kStatus[random() % 4];
-    retry_after_ms = status != 403 && chance(0.4) ? std::chrono::milliseconds(1s).count() * static_cast<std::int64_t>(1 + random() % 90) : 0;
+    retry_after_ms = status != 403 && chance(0.4)
+                         ? std::chrono::milliseconds(1s).count() * static_cast<std::int64_t>(1 + random() % 90)
+                         : 0;
   }
   if (what == 5 || what == 6) {
     only_key = some_key();

@@ -37,7 +37,10 @@ class Receiver {
     return Duration(std::uniform_int_distribution<Duration::rep>(low.count(), high.count())(random));
   }
   /// How long an answer takes.
-  Duration latency() { return between(std::chrono::microseconds(200), slow ? std::chrono::milliseconds(150) : std::chrono::milliseconds(8)); }
+  Duration latency() {
+    return between(std::chrono::microseconds(200),
+                   slow ? std::chrono::milliseconds(150) : std::chrono::milliseconds(8));
+  }
 
   Receipts receipts;
   Oracle* oracle = nullptr;
@@ -70,7 +73,7 @@ class Stream final : public Receiver {
   void reconnect();
 
   bool up = true;
-  double ack_lost = 0;        ///< chance that a message is stored and its acknowledgement never comes
+  double ack_lost = 0;  ///< chance that a message is stored and its acknowledgement never comes
   std::uint64_t connection = 1;
   std::uint64_t created = 1;
   std::function<void()> reconnected = [] {};
@@ -93,13 +96,13 @@ class Hook final : public Receiver {
 
   enum class Mode { accepts, refuses_connections, hangs, answers, loses_answers, gone };
   Mode mode = Mode::accepts;
-  long status = 503;              ///< of Mode::answers
+  long status = 503;  ///< of Mode::answers
   std::int64_t retry_after_ms = 0;
-  double share = 1;               ///< of the requests that the mode concerns
-  std::string only_key;           ///< the mode concerns events of this key only; empty: all
+  double share = 1;                ///< of the requests that the mode concerns
+  std::string only_key;            ///< the mode concerns events of this key only; empty: all
   std::set<std::string> poisoned;  ///< ids of events that it always answers with 400
-  std::set<std::string> keys;     ///< that it has seen
-  bool disabled = false;          ///< it answered 410: the sink waits for the next process
+  std::set<std::string> keys;      ///< that it has seen
+  bool disabled = false;           ///< it answered 410: the sink waits for the next process
   void next_life();
 };
 

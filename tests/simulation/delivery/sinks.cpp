@@ -37,7 +37,9 @@ struct Open {
 class StreamSink final : public core::Sink {
  public:
   explicit StreamSink(Stream& to) : to_(to) {}
-  ~StreamSink() override { to_.reconnected = [] {}; }
+  ~StreamSink() override {
+    to_.reconnected = [] {};
+  }
   core::RetryPolicy policy() const override { return {true, {}, 256}; }
   Task<Status> start() override {
     co_await wait_for(to_.latency());
@@ -149,9 +151,7 @@ Task<Result<std::optional<std::int64_t>>> StreamSink::check(std::map<std::string
 class HookSink final : public core::Sink {
  public:
   explicit HookSink(Hook& to) : to_(to) {}
-  core::RetryPolicy policy() const override {
-    return {false, {0s, 5s, 5min, 30min, 2h, 5h, 10h, 14h, 20h, 24h}, 8};
-  }
+  core::RetryPolicy policy() const override { return {false, {0s, 5s, 5min, 30min, 2h, 5h, 10h, 14h, 20h, 24h}, 8}; }
   Task<Status> start() override { co_return Status{}; }
   Task<Attempt> send(core::StoredEvent event) override;
   Task<void> stop() override { co_return; }

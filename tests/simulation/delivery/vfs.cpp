@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The VFS `driftd-simulation`: SQLite's own one, through which each call asks the disk whether it works and tells it what
-// was done. Syncs go to the simulated disk only.
+// The VFS `driftd-simulation`: SQLite's own one, through which each call asks the disk whether it works and tells it
+// what was done. Syncs go to the simulated disk only.
 #include <sqlite3.h>
 #include <cstring>
 #include <filesystem>
@@ -14,9 +14,9 @@ namespace {
 /// An open file; SQLite allocates it, with the real one behind it.
 struct OpenFile {
   sqlite3_file base;
-  Disk* disk;           ///< nullptr: on no simulated disk
-  std::string* name;    ///< in the folder of the disk
-  bool new_name;        ///< the first sync of a journal or log that was created syncs the folder, too
+  Disk* disk;         ///< nullptr: on no simulated disk
+  std::string* name;  ///< in the folder of the disk
+  bool new_name;      ///< the first sync of a journal or log that was created syncs the folder, too
   sqlite3_file* real() { return reinterpret_cast<sqlite3_file*>(this + 1); }
 };
 
@@ -90,10 +90,10 @@ int control(sqlite3_file* file, int operation, void* argument) {
   return real(file).xFileControl(self(file).real(), operation, argument);
 }
 
-constexpr sqlite3_io_methods kMethods = {2,           close_file, read_from,     write_to,      truncate_file,
-                                         sync_file,   size_of_file, lock,        unlock,          is_reserved,
-                                         control,     sector_size, characteristics, shm_map,      shm_lock,
-                                         shm_barrier, shm_unmap,  nullptr,       nullptr};
+constexpr sqlite3_io_methods kMethods = {
+    2,        close_file,  read_from,   write_to, truncate_file, sync_file,       size_of_file,
+    lock,     unlock,      is_reserved, control,  sector_size,   characteristics, shm_map,
+    shm_lock, shm_barrier, shm_unmap,   nullptr,  nullptr};
 
 int open_file(sqlite3_vfs* vfs, const char* path, sqlite3_file* file, int flags, int* out) {
   OpenFile& open = self(file);

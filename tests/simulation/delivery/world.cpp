@@ -146,7 +146,8 @@ void World::start() {
   relay.agent = settings_.agent;
   relay.seed = static_cast<unsigned>(seed_ % 1'000'000 + 1);
   relay.routes = settings_.route;
-  process->relay = std::make_unique<delivery::Relay>(process->executors.get(Executors::core), *process->store, clock_, relay);
+  process->relay =
+      std::make_unique<delivery::Relay>(process->executors.get(Executors::core), *process->store, clock_, relay);
   process->relay->add_sink("bus", "nats", bus_->connect());
   process->relay->add_sink("hook", "webhook", hook_->connect());
   process->relay->add_sink("log", "file", log_->connect());

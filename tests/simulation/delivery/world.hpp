@@ -7,9 +7,9 @@
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <filesystem>
-#include <utility>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "delivery/relay.hpp"
 #include "simulation/delivery/disk.hpp"
@@ -31,8 +31,8 @@ class Folder {
   std::filesystem::path path_;
 };
 
-/// The three executors of an agent, on one thread: whoever runs next is drawn. Destroying it drops what waits, as the end
-/// of a process does.
+/// The three executors of an agent, on one thread: whoever runs next is drawn. Destroying it drops what waits, as the
+/// end of a process does.
 class Executors {
  public:
   Executors();
@@ -76,7 +76,7 @@ class World {
  private:
   struct Resource {
     std::int64_t revision = 0;
-    std::string body;  ///< as the last answered commit wrote it
+    std::string body;      ///< as the last answered commit wrote it
     std::string in_doubt;  ///< as a commit without an answer may have written it
   };
   struct Backend {
