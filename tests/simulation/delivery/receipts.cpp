@@ -89,24 +89,27 @@ void Receipts::received(const core::StoredEvent& event) {
 void Receipts::acknowledged(const core::StoredEvent& event, Time sent) {
   acknowledged_in_[event.stamp.id] = life_;
   unanswered_.erase(event.stamp.id);
-  succeeded(event.stamp.id, sent);
+  succeeded(event, sent);
 }
 
-void Receipts::failed(const std::string& id, std::int64_t retry_after_ms) {
-  const Duration asked = std::min<Duration>(std::chrono::milliseconds(retry_after_ms), 1h);
+void Receipts::endpoint_failed() {
   failed_at_ = last_answer_ = SimulatedTime::get().now();
   ++failures_;
+}
+
+void Receipts::failed(const core::StoredEvent& event, std::int64_t retry_after_ms) {
+  endpoint_failed();
+  const Duration asked = std::min<Duration>(std::chrono::milliseconds(retry_after_ms), 1h);
   asked_ = std::max(asked_, asked);
-  if (id.empty()) return;
-  Failures& of = failed_[id];
+  Failures& of = failed_[event.key][event.stamp.id];
   ++of.count;
   of.last = failed_at_;
   of.asked = std::max(of.asked, asked);
 }
 
-void Receipts::succeeded(const std::string& id, Time sent) {
+void Receipts::succeeded(const core::StoredEvent& event, Time sent) {
   last_answer_ = SimulatedTime::get().now();
-  failed_.erase(id);
+  failed_[event.key].erase(event.stamp.id);
   if (sent <= failed_at_) return;
   if (failures_ != 0) recovered_at_ = last_answer_;
   failures_ = 0;
@@ -116,7 +119,7 @@ void Receipts::succeeded(const std::string& id, Time sent) {
 void Receipts::gave_up(const core::StoredEvent& event, Time sent) {
   given_up_.insert(event.stamp.seq);
   forget_missing(event.stamp.seq);
-  succeeded(event.stamp.id, sent);
+  succeeded(event, sent);
 }
 
 void Receipts::lose_all_but(std::size_t lines, Duration detected_in) {
@@ -144,16 +147,14 @@ void Receipts::next_life() {
   if (rewound_at_ && missing_.empty() && SimulatedTime::get().now() - *rewound_at_ > 90s) rewound_at_.reset();
 }
 
-Receipts::Failures Receipts::failures_of(const KeyState& key) const {
-  const auto found = failed_.find(missing_.at(*key.missing.begin()).id);
-  return found == failed_.end() ? Failures{} : found->second;
-}
-
-Time Receipts::due(const KeyState& key, Time since) const {
+Time Receipts::due(const std::string& name, const KeyState& key, Time since) const {
   Time due = std::max({since, *calm_since_, key.head_since, recovered_at_});
   due = std::max(due, failed_at_ + std::max(waits_.after_failures(failures_), asked_));
-  const Failures of = failures_of(key);
-  return std::max(due, of.last + std::max(waits_.after_key_failures(of.count), of.asked));
+  const auto failed = failed_.find(name);
+  if (failed == failed_.end()) return due;
+  for (const auto& [id, of] : failed->second)
+    due = std::max(due, of.last + std::max(waits_.after_key_failures(of.count), of.asked));
+  return due;
 }
 
 void Receipts::check_progress(Time since) {
@@ -162,15 +163,14 @@ void Receipts::check_progress(Time since) {
   const bool idle = open_.empty();
   for (const auto& [name, key] : keys_) {
     if (key.missing.empty() || open_.count(name) != 0) continue;
-    const Time from = due(key, since);
+    const Time from = due(name, key, since);
     const Duration patience =
         kReaction + (idle ? Duration(0) : waits_.longest_attempt + kPerEvent * static_cast<int>(missing_.size()));
     const Time limit = (idle ? std::max(from, last_answer_) : from) + patience;
     if (now <= limit) continue;
     complain(name_ + (idle ? " is idle" : " starves a resource") + ": event " + std::to_string(*key.missing.begin()) +
              " of " + name + " could be sent since " + seconds(now - from) + ", " + std::to_string(missing_.size()) +
-             " events wait, failures of the endpoint " + std::to_string(failures_) + ", of the event " +
-             std::to_string(failures_of(key).count));
+             " events wait, failures of the endpoint " + std::to_string(failures_));
     return;
   }
 }

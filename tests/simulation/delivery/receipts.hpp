@@ -57,8 +57,8 @@ class Receipts {
   void received(const core::StoredEvent& event);
   /// `sent`: when. What was under way when another attempt failed does not show that the endpoint works again.
   void acknowledged(const core::StoredEvent& event, Time sent);
-  /// `id`: of the event that failed; empty if the endpoint did.
-  void failed(const std::string& id, std::int64_t retry_after_ms = 0);
+  void failed(const core::StoredEvent& event, std::int64_t retry_after_ms);
+  void endpoint_failed();
   /// It refused the event in a way that makes a dead letter of it.
   void gave_up(const core::StoredEvent& event, Time sent);
   /// It lost all but the first `lines` of what it had received. `detected_in`: how long its sink may take to notice.
@@ -82,10 +82,9 @@ class Receipts {
     Duration asked{0};
   };
 
-  void succeeded(const std::string& id, Time sent);
-  Failures failures_of(const KeyState& key) const;
+  void succeeded(const core::StoredEvent& event, Time sent);
   void forget_missing(std::int64_t seq);
-  Time due(const KeyState& key, Time since) const;
+  Time due(const std::string& name, const KeyState& key, Time since) const;
   void count_repetition(const core::StoredEvent& event);
 
   std::string name_;
@@ -96,8 +95,9 @@ class Receipts {
   std::map<std::int64_t, Entered> missing_;     ///< must still come
   std::map<std::string, KeyState> keys_;
   std::map<std::string, std::int64_t> acknowledged_in_;  ///< life of the last acknowledgement, by id
-  std::map<std::string, Failures> failed_;               ///< by id
-  std::set<std::string> unanswered_;                     ///< ids that it has, and that its sink may not know of
+  /// By key and id. An event that it has, too, if its answer was lost: those behind it wait.
+  std::map<std::string, std::map<std::string, Failures>> failed_;
+  std::set<std::string> unanswered_;  ///< ids that it has, and that its sink may not know of
   std::set<std::int64_t> given_up_;
   std::map<std::int64_t, Entered> expected_;
   std::optional<Time> calm_since_ = Time{}, rewound_at_;

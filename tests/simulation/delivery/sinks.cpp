@@ -67,12 +67,12 @@ class StreamSink final : public core::Sink {
   Connection now() const { return {to_.connection, doubts_}; }
   bool trusted() const { return checked_ && *checked_ == now(); }
   tl::unexpected<Error> no_connection() {
-    to_.receipts.failed("");
+    to_.receipts.endpoint_failed();
     return fail(Code::unavailable, "no connection");
   }
-  Attempt fails(const core::StoredEvent& event, Outcome outcome, std::string why) {
-    to_.receipts.failed(outcome == Outcome::retry_event ? event.stamp.id : "");
-    return {outcome, std::move(why), 0};
+  Attempt fails(std::string why) {
+    to_.receipts.endpoint_failed();
+    return {Outcome::retry_sink, std::move(why), 0};
   }
   Attempt judge(const core::StoredEvent& event, const Stream::Ack& ack, Time sent);
   std::optional<std::int64_t> find_loss();
@@ -86,29 +86,29 @@ class StreamSink final : public core::Sink {
 };
 
 Task<Attempt> StreamSink::send(core::StoredEvent event) {
-  if (!to_.up || !trusted()) co_return fails(event, Outcome::retry_sink, "not connected, or not checked");
+  if (!to_.up || !trusted()) co_return fails("not connected, or not checked");
   Open open(to_.receipts, event.key);
   const auto connection = to_.connection;
   co_await wait_for(to_.latency());
   if (!to_.up || to_.connection != connection) {
     open.answered();
-    co_return fails(event, Outcome::retry_sink, "the connection was lost");
+    co_return fails("the connection was lost");
   }
   to_.oracle->sent("bus", event);
   const auto ack = to_.append(event);
   const bool lost = to_.chance(to_.ack_lost);
   co_await wait_for(lost ? Duration(7s) : to_.time_of_ack());
   open.answered();
-  if (lost || to_.connection != connection) co_return fails(event, Outcome::retry_sink, "no ack");
+  if (lost || to_.connection != connection) co_return fails("no ack");
   co_return judge(event, ack, open.begun);
 }
 
 Attempt StreamSink::judge(const core::StoredEvent& event, const Stream::Ack& ack, Time sent) {
-  if (!trusted()) return fails(event, Outcome::retry_sink, "acknowledged on a connection that was not checked");
+  if (!trusted()) return fails("acknowledged on a connection that was not checked");
   if (!marks_.acked(ack.stream_seq, ack.duplicate, event.stamp.id, event.stamp.seq)) {
     ++doubts_;
     wake_();
-    return fails(event, Outcome::retry_sink, "a sequence number was given twice");
+    return fails("a sequence number was given twice");
   }
   to_.receipts.acknowledged(event, sent);
   to_.oracle->note("bus acknowledged " + event.stamp.id);
@@ -185,7 +185,7 @@ Attempt HookSink::judge(const core::StoredEvent& event, const sinks::HttpAnswer&
   } else if (answer.status == 400 && refusals == 2) {
     to_.receipts.gave_up(event, sent);
   } else {
-    to_.receipts.failed(event.stamp.id, answer.retry_after_ms);
+    to_.receipts.failed(event, answer.retry_after_ms);
   }
   if (answer.status == 410) {
     to_.disabled = true;
@@ -215,7 +215,7 @@ class LogSink final : public core::Sink {
     co_await wait_for(to_.latency());
     open.answered();
     if (to_.write_fails) {
-      to_.receipts.failed("");
+      to_.receipts.endpoint_failed();
       co_return Attempt{Outcome::retry_sink, "no space left on device", 0};
     }
     to_.oracle->sent("log", event);
@@ -227,7 +227,7 @@ class LogSink final : public core::Sink {
     const auto lines = to_.receipts.lines();
     co_await wait_for(to_.latency());
     if (to_.flush_fails) {
-      to_.receipts.failed("");
+      to_.receipts.endpoint_failed();
       to_.receipts.rewound();
       co_return fail(Code::unavailable, "input/output error");
     }
