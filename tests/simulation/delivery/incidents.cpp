@@ -52,12 +52,21 @@ void World::begin_incident() {
   if (what == 14) return stop_gracefully();
   oracle_->note("disk incident " + std::to_string(what));
   if (what == 15) disk_->faults.full = true;
-  if (what == 16) disk_->faults.sync_takes = 400ms;
+  if (what == 16) slow_disk();
   if (what == 17) disk_->faults.sync_fails = 0.2;
   at(now() + std::min<Duration>(lasts, 2min), [this] {
     disk_->faults = {};
-    store_works_since_ = now() + 1s;
+    store_works_since_ = now() + 5s;
   });
+}
+
+/// Many events are acknowledged while a save is under way, and the process may be killed then.
+void World::slow_disk() {
+  disk_->faults.sync_takes = pick(2) == 0 ? 400ms : 2s;
+  for (std::size_t i = 0; i < backends_.size(); ++i) commit(i, 300);
+  if (pick(2) == 0) return;
+  at(now() + between(2s, 8s), [this] { end_process(false, "during a slow save"); });
+  start_later(10s);
 }
 
 void World::heal() {

@@ -183,12 +183,25 @@ void World::end_process(bool power_loss, const std::string& why) {
   ++kills_;
   oracle_->note(std::string(power_loss ? "power loss" : "kill") + ": " + why);
   disk_->kill();
+  drop_waiting_jobs();
   process_.reset();
   if (power_loss) {
     disk_->lose_power();
     log_->power_lost();
   }
   life_is_over();
+}
+
+/// Jobs that wait for the store's thread hold the store, which would keep its lock. On a dead disk each group of them
+/// ends its process, and nothing else happens.
+void World::drop_waiting_jobs() {
+  for (bool more = true; more;) {
+    try {
+      more = process_->executors.run_one(Executors::store);
+    } catch (const ProcessEnded&) {
+      continue;
+    }
+  }
 }
 
 void World::life_is_over() {
@@ -226,7 +239,7 @@ void World::stop_gracefully() {
 /// Once a second.
 void World::tick() {
   if (process_ && watched_ && now().time_since_epoch() / 1s % 5 == 0) process_->relay->watch();
-  const bool works = process_ && ready_since_ && !disk_->faults.full;
+  const bool works = process_ && ready_since_ && !disk_->faults.full && disk_->faults.sync_takes < 1s;
   if (works) oracle_->check_progress(std::max(*ready_since_, store_works_since_));
   if (oracle_->complaints().empty()) at(now() + 1s, [this] { tick(); });
 }

@@ -92,6 +92,7 @@ class World {
   void start();
   void start_later(Duration in);
   void end_process(bool power_loss, const std::string& why);
+  void drop_waiting_jobs();
   void life_is_over();
   void stop_gracefully();
   Task<void> begin();
@@ -110,6 +111,7 @@ class World {
   // incidents.cpp: what goes wrong
   void plan_incidents();
   void begin_incident();
+  void slow_disk();
   void heal();
   void finish();
   Task<void> read_totals(std::optional<std::vector<core::SinkTotals>>& out);
