@@ -25,7 +25,9 @@ class AgentRun {
  public:
   using MakeSink = std::function<Result<std::unique_ptr<core::Sink>>(asio::any_io_executor core,
                                                                      asio::any_io_executor io, const Clock& clock)>;
-  AgentRun(const TempDir& dir, const MakeSink& make) {
+  AgentRun(const TempDir& dir, const MakeSink& make) : AgentRun(dir, make, system_clock()) {}
+  /// `clock` must outlive it.
+  AgentRun(const TempDir& dir, const MakeSink& make, const Clock& clock) : clock_(clock) {
     store::Settings settings;
     settings.data_dir = dir.path() / "data";
     store_ = std::move(*store::SqliteStore::open(settings, store_pool_.get_executor(), io_.get_executor(), clock_));
@@ -77,7 +79,12 @@ class AgentRun {
     return result.get();
   }
 
-  SystemClock clock_;
+  static const Clock& system_clock() {
+    static const SystemClock clock;
+    return clock;
+  }
+
+  const Clock& clock_;
   asio::io_context core_;
   asio::executor_work_guard<asio::io_context::executor_type> work_ = asio::make_work_guard(core_);
   asio::thread_pool store_pool_{1}, io_{4};

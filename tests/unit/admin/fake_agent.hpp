@@ -161,7 +161,7 @@ class FakeReader final : public core::Reader {
   Task<Result<std::vector<core::StoredEvent>>> events(std::int64_t after_seq, int limit) override {
     std::vector<core::StoredEvent> out;
     const std::lock_guard lock(mutex);
-    for (const auto& one : log) {
+    for (const auto& one : stored) {
       if (one.stamp.seq > after_seq && static_cast<int>(out.size()) < limit) out.push_back(one);
     }
     ++reads;
@@ -175,7 +175,7 @@ class FakeReader final : public core::Reader {
   Task<Result<std::int64_t>> first_above_incarnation(std::uint64_t) override { co_return 1; }
   Task<Result<std::vector<core::StoredEvent>>> last_events(int) override {
     const std::lock_guard lock(mutex);
-    co_return log;
+    co_return stored;
   }
   Task<Result<std::vector<core::DeadLetter>>> dead_letters(std::string, int) override {
     co_return std::vector<core::DeadLetter>{{"ops", event(4), 10, "HTTP 400 from ops"}};
@@ -207,7 +207,7 @@ class FakeReader final : public core::Reader {
   }
   void append(std::int64_t seq) {
     const std::lock_guard lock(mutex);
-    log.push_back(event(seq));
+    stored.push_back(event(seq));
   }
 
   core::DriftFilter last_filter;
@@ -217,7 +217,7 @@ class FakeReader final : public core::Reader {
   std::vector<core::DriftRow> open;
   std::vector<core::ResourceRow> large;  ///< empty: one small row is listed
   std::mutex mutex;
-  std::vector<core::StoredEvent> log;
+  std::vector<core::StoredEvent> stored;
   std::atomic<int> reads = 0;
 };
 

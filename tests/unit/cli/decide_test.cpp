@@ -137,7 +137,7 @@ TEST_F(Decide, APageOfEventsThatEndedByItsSizeSaysHowToGoOn) {
   agent.reader()->append(1);
   agent.reader()->append(2);
   EXPECT_THAT(asked(agent, {"events", "--after", "0"}).err, IsEmpty());
-  agent.reader()->log.back().resource = "config_map/" + std::string(2u << 20, 'x');
+  agent.reader()->stored.back().resource = "config_map/" + std::string(2u << 20, 'x');
   agent.reader()->total = 405;
   EXPECT_THAT(asked(agent, {"events", "--after", "0"}).err,
               HasSubstr("is full with 2 events; the next ones: --after 2"));
