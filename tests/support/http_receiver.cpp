@@ -82,6 +82,8 @@ std::vector<HttpReceived> HttpReceiver::received() const {
     request.status = json["status"];
     request.peer = json.value("peer", "");
     request.version = json.value("version", "");
+    const std::chrono::duration<double> at(json.value("at", 0.0));  // both clocks are CLOCK_MONOTONIC
+    request.at += std::chrono::duration_cast<std::chrono::steady_clock::duration>(at);
     out.push_back(std::move(request));
   }
   return out;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <string>
 #include <vector>
@@ -27,9 +28,10 @@ struct HttpReceiverTls {
 struct HttpReceived {
   std::string path, body;
   std::map<std::string, std::string> headers;
-  int status = 0;       ///< the status of the answer
-  std::string peer;     ///< the common name of the client's certificate
-  std::string version;  ///< `HTTP/1.1`
+  int status = 0;                              ///< the status of the answer
+  std::string peer;                            ///< the common name of the client's certificate
+  std::string version;                         ///< `HTTP/1.1`
+  std::chrono::steady_clock::time_point at{};  ///< when it was there as a whole
 };
 
 /// A webhook receiver (http_receiver.py) on a free loopback port, in a child process that ends with the test.

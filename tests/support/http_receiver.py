@@ -13,6 +13,7 @@ import json
 import ssl
 import sys
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 PORT, SCRIPT, LOG = int(sys.argv[1]), sys.argv[2], sys.argv[3]
@@ -104,7 +105,8 @@ class Handler(BaseHTTPRequestHandler):
             with open(LOG, "a") as log:
                 log.write(json.dumps({"path": self.path, "headers": {k.lower(): v for k, v in self.headers.items()},
                                       "body": base64.b64encode(body).decode(), "status": answer["status"],
-                                      "peer": self.peer(), "version": self.request_version}) + "\n")
+                                      "peer": self.peer(), "version": self.request_version,
+                                      "at": time.monotonic()}) + "\n")
         wait(answer.get("delay_ms", 0) / 1000)
         try:
             if answer.get("trick"):

@@ -39,7 +39,7 @@ int partitions_of(rd_kafka_t* reader, rd_kafka_topic_t* topic) {
 }
 
 KafkaReceived received(rd_kafka_message_t* message) {
-  KafkaReceived out{message->partition, message->offset, {}, {}, {}};
+  KafkaReceived out{message->partition, message->offset, rd_kafka_message_timestamp(message, nullptr), {}, {}, {}};
   if (message->key != nullptr) out.key.assign(static_cast<const char*>(message->key), message->key_len);
   if (message->payload != nullptr) out.value.assign(static_cast<const char*>(message->payload), message->len);
   rd_kafka_headers_t* headers = nullptr;

@@ -12,6 +12,7 @@ namespace driftd::test {
 struct KafkaReceived {
   std::int32_t partition = 0;
   std::int64_t offset = 0;
+  std::int64_t timestamp_ms = 0;  ///< of the producer, since the epoch
   std::string key, value;
   std::map<std::string, std::string> headers;
   std::string header(const std::string& name) const {
