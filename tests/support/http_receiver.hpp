@@ -44,6 +44,7 @@ class HttpReceiver {
   std::vector<HttpReceived> received() const;
   std::string log_file() const { return dir_.file("requests.jsonl"); }
   void kill() { child_.kill(); }
+  void signal(int number) const { child_.signal(number); }
   void start();  ///< starts it again on the same port, with the first answer
 
  private:

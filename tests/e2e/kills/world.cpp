@@ -60,11 +60,11 @@ double percentile(std::vector<double> values, double part) {
 }
 
 KillWorld::KillWorld(const std::string& head, const std::string& sinks, std::map<std::string, std::string> env)
-    : writer(dir.write("infra/terraform.tfstate", ""), dir.file("events.jsonl"), kPerSecond),
+    : writer(states.file("terraform.tfstate"), dir.file("events.jsonl"), kPerSecond),
       agent(dir,
             "defaults:\n  interval: 100ms\n" + with_socket(head, dir.file("grpc.sock")) +
                 "backends:\n  - name: platform\n    provider: terraform\n    settings: { path: " +
-                dir.file("infra/terraform.tfstate") + " }\nsinks:\n  bus: { type: nats, servers: [\"" + nats.url() +
+                states.file("terraform.tfstate") + " }\nsinks:\n  bus: { type: nats, servers: [\"" + nats.url() +
                 "\"], views: false }\n  lines: { type: file, path: " + dir.file("events.jsonl") + ", rotate: 4GiB }\n" +
                 sinks,
             std::move(env)) {}

@@ -46,10 +46,15 @@ class KillWorld {
     return out;
   }
   std::string end_of_log() const;
+  /// In a folder of its own: a worker may not read folders around the agent's own files, only the state itself then,
+  /// and must be started again for each replaced state.
   std::string lines() const { return dir.file("events.jsonl"); }
   std::string socket() const { return dir.file("grpc.sock"); }
 
   TempDir dir;
+  /// Apart from the agent's own files: of a folder below theirs, a worker may read only the state itself, and another
+  /// worker must start for each state that replaces it.
+  TempDir states;
   NatsServer nats;
   StateWriter writer;
   Agent agent;
