@@ -107,10 +107,12 @@ void SlotKeeper::run() {
     const unsigned needs = std::exchange(state->needs, kNothing);
     state->due = Time::max();
     state->running = true;
+    state->doing = needs;
     lock.unlock();
     const Retry retry = attend(*state, needs);
     lock.lock();
     state->running = false;
+    state->doing = kNothing;
     if (retry.needs != kNothing) {
       state->needs |= retry.needs;
       state->due = std::min(state->due, retry.at);  // what was noted meanwhile may be due earlier

@@ -101,8 +101,9 @@ void SlotKeeper::report_broken(const std::string& slot, const std::shared_ptr<Sl
   const std::lock_guard lock(mutex_);
   for (const auto& state : slots_) {
     if (state->binding.slot != slot || state->live != connection || !connection) continue;
-    // Reported again by each operation that fails; a delay that is drawn each time would become the shortest of all.
-    if ((state->needs & kReconnect) == 0) note(*state, kReconnect, spread(state->backend));
+    // Each operation that fails reports it again. A delay that is drawn each time would become the shortest of all, and
+    // what is being replaced right now needs no second replacement.
+    if (((state->needs | state->doing) & kReconnect) == 0) note(*state, kReconnect, spread(state->backend));
   }
 }
 
