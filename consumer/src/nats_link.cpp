@@ -48,7 +48,7 @@ natsStatus set_identity(natsOptions* options, const NatsAccess& access) {
 natsStatus set_reliability(natsOptions* options, std::atomic<std::uint64_t>* connections) {
   natsStatus s = natsOptions_SetMaxReconnect(options, -1);
   if (s == NATS_OK) s = natsOptions_SetCustomReconnectDelay(options, reconnect_delay, nullptr);
-  if (s == NATS_OK) s = natsOptions_SetReconnectBufSize(options, 1);  // a request of before is of no use afterwards
+  if (s == NATS_OK) s = natsOptions_SetReconnectBufSize(options, 1);  // an earlier request is of no use afterwards
   if (s == NATS_OK) s = natsOptions_SetFailRequestsOnDisconnect(options, true);
   if (s == NATS_OK) s = natsOptions_SetPingInterval(options, kPingMs);
   if (s == NATS_OK) s = natsOptions_SetMaxPingsOut(options, 2);

@@ -22,7 +22,7 @@ namespace {
 using std::chrono::nanoseconds;
 using std::chrono::system_clock;
 
-/// The clocks of this machine and of the server may differ by so much. Events of before only cost a look.
+/// The clocks of this machine and of the server may differ by so much. Earlier events only cost a look.
 constexpr std::chrono::minutes kStartMargin{5};
 constexpr const char* kAgents = "driftd.agent";
 

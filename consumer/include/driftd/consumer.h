@@ -47,7 +47,7 @@ typedef struct driftd_slot_calls {
                    size_t error_size);
   /* Takes other credentials. Not 0: it cannot; the slots of the backend are connected again. */
   int (*update_credentials)(void* connection, const driftd_slot_config* config, char* error, size_t error_size);
-  /* Ends the connection. Uses of before may still hold it. */
+  /* Ends the connection. Uses that began earlier may still hold it. */
   void (*disconnect)(void* connection);
   /* Frees it: nobody holds it any more. Any thread. */
   void (*release)(void* connection);

@@ -62,7 +62,7 @@ TEST(FileSource, MistakesAreNamedByEntryAndMember) {
   EXPECT_EQ(error("[]"), "failed to parse backend config: B: expected an object, found array");
   EXPECT_EQ(error("{}"), "B has neither an entry for the slot store nor one for the backend cache");
   EXPECT_EQ(error(R"({"store": 1})"), "failed to parse backend config: B: store: expected an object, found number");
-  EXPECT_EQ(error(R"({"store": {"tipe": "redis"}})"), "failed to parse backend config: B: store.tipe: unknown member");
+  EXPECT_EQ(error(R"({"store": {"sort": "redis"}})"), "failed to parse backend config: B: store.sort: unknown member");
   EXPECT_EQ(error(R"({"store": {"type": 1}})"),
             "failed to parse backend config: B: store.type: expected a string, found number");
   EXPECT_EQ(error(R"({"store": {"config": {"host": "h", "port": 99999}}})"),
