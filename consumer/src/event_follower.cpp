@@ -231,8 +231,10 @@ void EventFollower::follow() {
 
 /// Returns false for a message of the server about the request.
 bool EventFollower::is_message(natsMsg* message) {
-  const std::string code = natsMsg_GetDataLength(message) == 0 ? header(message, "Status") : "";
-  if (code.empty() && natsMsg_GetReply(message) != nullptr) return true;
+  // By the reply, not by headers or an empty body: those are the publisher's choice.
+  const char* reply = natsMsg_GetReply(message);
+  if (reply != nullptr && std::strncmp(reply, "$JS.ACK.", 8) == 0) return true;
+  const std::string code = header(message, "Status");
   const std::string text = header(message, "Description");
   outstanding_ = 0;
   // 404 and 408: the request is over. 503, or a consumer that was deleted: there is nobody to ask.

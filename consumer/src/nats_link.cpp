@@ -2,6 +2,8 @@
 #include "nats_link.hpp"
 
 #include <algorithm>
+#include <list>
+#include <mutex>
 #include <random>
 #include <vector>
 
@@ -98,6 +100,13 @@ Result<std::unique_ptr<NatsLink>> NatsLink::open(const NatsAccess& access, const
   out->jetstream_.reset(context);
   if (status != NATS_OK) return fail(Code::invalid, std::string("NATS: JetStream: ") + natsStatus_GetText(status));
   return out;
+}
+
+NatsLink::NatsLink(const NatsAccess& access) : access_(access) {
+  static std::mutex mutex;
+  static auto& all = *new std::list<std::atomic<std::uint64_t>>;  // never destroyed, see connections_
+  const std::lock_guard lock(mutex);
+  connections_ = &all.emplace_back(0);
 }
 
 NatsLink::~NatsLink() { close(); }

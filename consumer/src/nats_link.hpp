@@ -42,10 +42,10 @@ class NatsLink {
   void close();  ///< ends every wait on the connection
 
  private:
-  explicit NatsLink(const NatsAccess& access) : access_(access) {}
+  explicit NatsLink(const NatsAccess& access);
   NatsAccess access_;
   /// Never freed: nats.c may call back after the connection was destroyed.
-  std::atomic<std::uint64_t>* connections_ = new std::atomic<std::uint64_t>(0);
+  std::atomic<std::uint64_t>* connections_;
   Owned<natsConnection> connection_;
   Owned<jsCtx> jetstream_;
 };

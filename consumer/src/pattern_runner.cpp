@@ -81,7 +81,8 @@ struct PatternRunner::Parts {
   SlotKeeper keeper;
   std::unique_ptr<NatsLink> link;
   std::vector<std::unique_ptr<EventFollower>> followers;
-  std::mutex handling;  ///< one event at a time
+  mutable std::mutex followers_mutex;  ///< status() may be asked while start() runs
+  std::mutex handling;                 ///< one event at a time
   std::atomic<bool> started = false;
 };
 
@@ -121,6 +122,9 @@ Status PatternRunner::Parts::handle(const BackendEvent& event) {
   }
   const std::lock_guard lock(handling);
   metrics.event_received(event.backend);
+  // What is not acted on needs no memory.
+  const auto& types = subscription.event_types;
+  if (std::find(types.begin(), types.end(), event.type) == types.end()) return {};
   const auto verdict = checkpoint->judge(event);
   if (verdict != Checkpoint::Verdict::fresh) {
     log(LogLevel::debug,
@@ -137,8 +141,6 @@ Status PatternRunner::Parts::handle(const BackendEvent& event) {
 
 /// What is noted for the slots comes after the cache was emptied, so that no slot takes what was said before.
 void PatternRunner::Parts::act(const BackendEvent& event) {
-  const auto& types = subscription.event_types;
-  if (std::find(types.begin(), types.end(), event.type) == types.end()) return;
   cache.invalidate(event.backend);
   switch (event.type) {
     case ChangeType::created:
@@ -210,6 +212,7 @@ void PatternRunner::Parts::follow(std::int64_t since_ns) {
   const auto start = [&](const std::string& name, const std::string& subject, EventFollower::Handler handler) {
     Following following{name, subject, durable_name(settings.pattern, settings.instance, name), since_ns,
                         std::chrono::duration_cast<nanoseconds>(settings.absence)};
+    const std::lock_guard lock(followers_mutex);
     followers.push_back(
         std::make_unique<EventFollower>(*link, *checkpoint, std::move(following), std::move(handler), log));
   };
@@ -287,6 +290,7 @@ void PatternRunner::resync() { parts_->resync(); }
 RunnerStatus PatternRunner::status() const {
   RunnerStatus out;
   out.slots = parts_->keeper.status();
+  const std::lock_guard lock(parts_->followers_mutex);
   for (const auto& follower : parts_->followers) out.subscriptions.push_back(follower->status());
   return out;
 }

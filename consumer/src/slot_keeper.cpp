@@ -13,7 +13,7 @@ namespace {
 using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
-constexpr milliseconds kMaxPoll{5'000};
+constexpr milliseconds kFirstPoll{1'000}, kMaxPoll{5'000};
 
 /// Equal but for the credentials.
 bool same_place(const Backend& a, const Backend& b) {
@@ -127,7 +127,12 @@ SlotKeeper::Retry SlotKeeper::attend(State& state, unsigned needs) {
     const std::lock_guard lock(mutex_);
     connected = state.live != nullptr && deleted_.count(state.backend) == 0;
   }
-  if (!connected || (needs & kReconnect) != 0) return reconnect(state, true);
+  if (!connected || (needs & kReconnect) != 0) {
+    const Retry retry = reconnect(state, true);
+    // It connected, perhaps with the value that the credential had before its event.
+    if (retry.needs == kNothing && (needs & kCredentials) != 0) return {kCredentials, Clock::now() + kFirstPoll};
+    return retry;
+  }
   Retry out;
   if ((needs & (kReload | kCredentials)) != 0) out = refresh(state, needs);
   if ((needs & kImprove) == 0) return out;
@@ -148,7 +153,8 @@ SlotKeeper::Retry SlotKeeper::refresh(State& state, unsigned needs) {
     return out;
   }
   if (!same_place(config->backend, state.config.backend)) return {kReconnect, Clock::now()};
-  if (config->credentials != state.config.credentials) return rotate(state, std::move(*config));
+  if (config->credentials != state.config.credentials)
+    return rotate(state, std::move(*config), (needs & kCredentials) != 0);
   report(state, LogLevel::debug, "");
   if ((needs & kCredentials) == 0) return {};
   if (Clock::now() - rotated_at(state) >= settings_.credential_patience) {
@@ -159,7 +165,8 @@ SlotKeeper::Retry SlotKeeper::refresh(State& state, unsigned needs) {
   return {kCredentials, Clock::now() + std::min(next_wait(state), kMaxPoll)};
 }
 
-SlotKeeper::Retry SlotKeeper::rotate(State& state, SlotConfig config) {
+/// `announced`: an event about a credential is the cause.
+SlotKeeper::Retry SlotKeeper::rotate(State& state, SlotConfig config, bool announced) {
   Status done;
   try {
     done = state.live->update_credentials(config);
@@ -173,7 +180,7 @@ SlotKeeper::Retry SlotKeeper::rotate(State& state, SlotConfig config) {
     note_backend(state.backend, kReconnect, kNothing);
     return {};
   }
-  metrics_.credential_rotated(Clock::now() - rotated_at(state));
+  if (announced) metrics_.credential_rotated(Clock::now() - rotated_at(state));
   log_(LogLevel::info, "Successfully rotated credentials for slot " + state.binding.slot);
   const std::lock_guard lock(mutex_);
   state.config = std::move(config);
@@ -234,7 +241,8 @@ SlotKeeper::Retry SlotKeeper::reconnect(State& state, bool forced) {
       put(state, name, std::move(*bound));
       const std::lock_guard lock(mutex_);
       // An alternate is in use although the better one is not known to be down: look again.
-      if (candidates(state).front() == name) return {};
+      const auto now = candidates(state);  // empty if all were deleted meanwhile; that was noted
+      if (now.empty() || now.front() == name) return {};
       return {kImprove, Clock::now() + settings_.breaker_first + spread(name)};
     }
     const std::lock_guard lock(mutex_);

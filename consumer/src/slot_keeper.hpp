@@ -59,7 +59,7 @@ class SlotKeeper {
   void run();
   Retry attend(State& state, unsigned needs);
   Retry refresh(State& state, unsigned needs);
-  Retry rotate(State& state, SlotConfig config);
+  Retry rotate(State& state, SlotConfig config, bool announced);
   Retry reconnect(State& state, bool forced);
   std::chrono::milliseconds next_wait(State& state);
   Time rotated_at(const State& state) const;

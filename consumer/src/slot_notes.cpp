@@ -24,7 +24,7 @@ void SlotKeeper::note(State& state, unsigned need, std::chrono::milliseconds del
 void SlotKeeper::note_backend(const std::string& backend, unsigned need, unsigned otherwise) {
   for (const auto& state : slots_) {
     if (!may_use(state->binding, backend)) continue;
-    const unsigned what = !state->live ? unsigned{kReconnect} : state->backend == backend ? need : otherwise;
+    const unsigned what = !state->live ? kReconnect | need : state->backend == backend ? need : otherwise;
     note(*state, what, what == kCredentials ? std::chrono::milliseconds(0) : spread(backend));
   }
 }
@@ -64,7 +64,8 @@ void SlotKeeper::health_changed(const std::string& backend, bool down) {
   if (down) {
     if (!down_.insert(backend).second) return;
     for (const auto& state : slots_) {  // a slot without an alternate keeps what it has
-      if (state->live && state->backend == backend && candidates(*state).front() != backend) {
+      const auto names = candidates(*state);
+      if (state->live && state->backend == backend && !names.empty() && names.front() != backend) {
         note(*state, kReconnect, spread(backend));
       }
     }
