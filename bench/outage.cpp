@@ -2,6 +2,7 @@
 // A sink that is down for a day while a million events are committed: real store, relay, JetStream sink and server; the
 // wall clock that they see is moved on with each commit. Expected: the memory of the process does not grow with what
 // waits, everything arrives when the server is back, and the totals add up exactly. Exit 1 if not.
+#include <unistd.h>
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
@@ -27,7 +28,7 @@ struct Options {
 class MovedClock final : public Clock {
  public:
   Nanos wall() const override { return system_.wall() + ahead_; }
-  Time mono() const override { return system_.mono(); }
+  std::chrono::steady_clock::time_point mono() const override { return system_.mono(); }
   void advance(Nanos by) { ahead_ += by; }
 
  private:

@@ -43,8 +43,8 @@ def room_of(name):
     parts = name.split("/")
     if parts[0] == "agent" and len(parts) > 2:
         return parts[1]
-    if parts[0] == "check":
-        return "check"
+    if parts[0] in ("check", "consumer"):
+        return parts[0]
     return "plugins" if parts[0] in ("plugins", "examples") else None
 
 
@@ -73,7 +73,7 @@ def includes(files):
                     yield f"{name}: room '{room}' must never see <{target}>"
             if target.startswith("driftd/") and not target.startswith("driftd/v1/") and not target.startswith(tuple(RULES["beyond_driftd"].get(room, ()))):
                 yield f"{name}: only host and plugins see plugin-api, found <{target}>"
-            if suffix(name) == ".hpp" and name.startswith(("agent/", "check/")):
+            if suffix(name) == ".hpp" and name.startswith(("agent/", "check/", "consumer/include/")):
                 for bad in RULES["never_in_headers"]:
                     if target.startswith(bad):
                         yield f"{name}: <{target}> belongs into a source, not into a header"
@@ -82,7 +82,7 @@ def includes(files):
 def depth(files):
     """The longest chain of includes of the project's own files. A long one makes every change compile far."""
     known = {n for n in files if suffix(n) in (".cpp", ".hpp", ".c", ".h")}
-    roots = ("agent/", "plugin-api/include/", "plugins/", "tests/", "")
+    roots = ("agent/", "plugin-api/include/", "consumer/include/", "plugins/", "tests/", "")
 
     def targets(name):
         beside = str(pathlib.PurePath(name).parent) + "/"
@@ -102,7 +102,7 @@ def depth(files):
         return chains[name]
 
     for name in sorted(known):
-        if name.startswith(("agent/", "check/", "plugins/", "plugin-api/")) and (
+        if name.startswith(("agent/", "check/", "consumer/", "plugins/", "plugin-api/")) and (
                 len(chain(name)) > RULES["include_depth"] or chain(name)[-1].startswith("…")):
             yield f"{len(chain(name))} files deep, at most {RULES['include_depth']}: {' > '.join(chain(name))}"
 
@@ -128,7 +128,7 @@ def headers(files):
         while str(folder) not in rooms and folder != folder.parent:
             folder = folder.parent
         compiler, flags = rooms.get(str(folder), ("c++", ["-std=c++20", "-I.", "-Iagent", "-Iplugin-api/include"]))
-        language = "c" if name.endswith("provider.h") or "/ext/" in name else "c++"
+        language = "c" if name.endswith(("provider.h", "driftd/consumer.h")) or "/ext/" in name else "c++"
         if language == "c":
             compiler, flags = "cc", ["-std=c11", "-Iplugin-api/include"]
         alone = BUILD / "alone" / (name.replace("/", "_") + (".c" if language == "c" else ".cpp"))
@@ -142,7 +142,7 @@ def headers(files):
         first = next((line for line in done.stderr.splitlines() if "error" in line), done.stderr[:200])
         return None if done.returncode == 0 else f"{name}: does not compile alone: {first}"
 
-    mine = [n for n in files if suffix(n) in (".hpp", ".h") and n.startswith(("agent/", "check/", "plugin-api/include/"))]
+    mine = [n for n in files if suffix(n) in (".hpp", ".h") and n.startswith(("agent/", "check/", "consumer/", "plugin-api/include/"))]
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         yield from filter(None, pool.map(compile_alone, mine))
 
@@ -212,7 +212,7 @@ def words(files):
     """Comments and texts of the product use none of the words that docs/naming.md replaces."""
     plain = [(re.compile(rf"\b(?:{word})\b"), instead) for word, instead in RULES["words"].items()]
     for name in files:
-        if not name.startswith(("agent/", "check/", "plugins/", "plugin-api/include/")) or suffix(name) not in (".cpp", ".hpp", ".h", ".c"):
+        if not name.startswith(("agent/", "check/", "consumer/", "plugins/", "plugin-api/include/")) or suffix(name) not in (".cpp", ".hpp", ".h", ".c"):
             continue
         for number, line in enumerate(text(name).split("\n"), 1):
             for word, instead in plain:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Models of what stands behind a sink: a stream, a webhook's endpoint, a file. Each outlives the agent's processes. The
-// sinks in front of them decide with the code of the real ones (sinks/nats/marks, attempt_of of sinks/webhook).
+// sinks in front of them decide with the code of the real ones (sinks/common/marks, attempt_of of sinks/webhook).
 #pragma once
 
 #include <map>

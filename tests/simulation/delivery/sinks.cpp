@@ -4,7 +4,7 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include "simulation/delivery/receivers.hpp"
-#include "sinks/nats/marks.hpp"
+#include "sinks/common/marks.hpp"
 #include "sinks/webhook/webhook_sink.hpp"
 
 namespace driftd::sim {
