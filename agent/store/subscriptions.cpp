@@ -73,14 +73,14 @@ Result<LogPage> read_log(Connection& db, std::int64_t after, int limit) {
   return out;
 }
 
-struct Place {
+struct LogPlace {
   std::int64_t seq = 0;  ///< 0: there is no such event
   std::uint64_t incarnation = 0;
 };
-Result<Place> first_from(Connection& db, std::int64_t seq) {
+Result<LogPlace> first_from(Connection& db, std::int64_t seq) {
   auto query = db.statement("SELECT seq, incarnation FROM event WHERE seq >= ? ORDER BY seq LIMIT 1");
   DRIFTD_TRY(const bool found, query.bind(seq).next());
-  return found ? Place{query.integer(0), static_cast<std::uint64_t>(query.integer(1))} : Place{};
+  return found ? LogPlace{query.integer(0), static_cast<std::uint64_t>(query.integer(1))} : LogPlace{};
 }
 
 /// Bisects: incarnations rise with the numbers, and no index orders by them.
@@ -89,14 +89,14 @@ Result<std::int64_t> read_first_above(Connection& db, std::uint64_t incarnation)
   std::int64_t low = 1, high = newest + 1;  // the answer is in [low, high]
   while (low < high) {
     const std::int64_t middle = low + (high - low) / 2;
-    DRIFTD_TRY(const Place place, first_from(db, middle));
+    DRIFTD_TRY(const LogPlace place, first_from(db, middle));
     if (place.seq == 0 || place.incarnation > incarnation) {
       high = middle;
     } else {
       low = place.seq + 1;
     }
   }
-  DRIFTD_TRY(const Place place, first_from(db, low));
+  DRIFTD_TRY(const LogPlace place, first_from(db, low));
   return place.seq == 0 ? newest + 1 : place.seq;
 }
 
