@@ -63,6 +63,7 @@ tidy: ## clang-tidy 16 over agent, check and plugins
 soak: everything ## clang-tidy, and the long forms of kill, storm and fuzz tests; log in docs/soak.md
 	@$(MAKE) tidy
 	@scripts/soak.sh
+	@JOBS=$(JOBS) tests/simulation/mutants.py
 	@$(MAKE) fuzz FUZZ=frames FUZZ_SECONDS=600
 	@$(MAKE) fuzz FUZZ_SECONDS=60
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Group commit: all work that was queued during the previous fsync goes into one transaction.
-#include <unistd.h>
 #include <algorithm>
 #include <boost/asio/associated_executor.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/prefer.hpp>
 
+#include "base/end_process.hpp"
 #include "base/log.hpp"
 #include "store/checksums.hpp"
 #include "store/incarnation.hpp"
@@ -26,7 +26,7 @@ constexpr int kInputOutputError = 74;  // sysexits.h, EX_IOERR
       "the disk and its file system, then start the agent again",
       error.message);
   log::room("store").flush();
-  ::_exit(kInputOutputError);
+  end_process(kInputOutputError);
 }
 
 Status checked(Connection& db, Status status) {
@@ -107,7 +107,7 @@ void stop_if_mended(const SqliteStore::State& state) {
       "and Kubernetes start it again, one that was started by hand is to be started by hand. Check the disk",
       rows);
   log::room("store").flush();
-  ::_exit(kInputOutputError);
+  end_process(kInputOutputError);
 }
 
 /// Ends the process without reporting success: what was written to a file without a name is lost with the process, and
@@ -123,7 +123,7 @@ void stop_if_moved(const SqliteStore::State& state) {
       "a backup, then start the agent again",
       moved);
   log::room("store").flush();
-  ::_exit(kInputOutputError);
+  end_process(kInputOutputError);
 }
 
 /// Called after a commit, which is durable only now, and only if its files still have their names.

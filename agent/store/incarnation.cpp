@@ -191,7 +191,8 @@ Status take_incarnation(SqliteStore::State& state, const std::filesystem::path& 
   DRIFTD_CHECK(believe_clock(state, mark ? mark->at_ns : 0));
   state.reached.at_ns = state.clock.wall();
   DRIFTD_CHECK(state.mark->write(state.reached));
-  return state.mark->sync();
+  DRIFTD_CHECK(state.mark->sync());
+  return sync(file.parent_path());  // its name too: without the mark the next start could not tell that nothing is lost
 }
 
 void keep_mark(SqliteStore::State& state) {

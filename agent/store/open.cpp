@@ -11,6 +11,7 @@
 #include "store/audit.hpp"
 #include "store/cursors.hpp"
 #include "store/incarnation.hpp"
+#include "store/log_again.hpp"
 #include "store/mend.hpp"
 #include "store/migrations.hpp"
 #include "store/rotate.hpp"
@@ -205,6 +206,7 @@ Result<StatePtr> open_state(Settings settings, asio::any_io_executor store_threa
   DRIFTD_TRY(auto lock, DirectoryLock::take(settings.data_dir, clock.wall()));
   DRIFTD_CHECK(refuse_lost_store(settings, file));
   DRIFTD_CHECK(prepare_file(file));
+  DRIFTD_CHECK(write_log_again(settings.data_dir / "store.db-wal"));
   DRIFTD_TRY(auto db, Connection::open(file.string(), Connection::Mode::read_write));
   DRIFTD_TRY(const bool is_new, is_new_store(*db, file));
   DRIFTD_TRY(auto key, find_key(settings, is_new));

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// What must be true, judged from what the simulation itself did and saw. It reads no counter and no state of the code
+// under test, except the totals of a quiet store, which it compares with its own.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/ports/reader.hpp"
+#include "core/ports/store.hpp"
+#include "simulation/delivery/receipts.hpp"
+
+namespace driftd::sim {
+
+/// A page as the provider gave it to the store: its number is in each of its events.
+struct Page {
+  int number = 0, events = 0;
+};
+
+/// The ledger: every event that the store said is committed, and every one that a receiver was sent although the answer
+/// of its commit was lost with the process.
+class Oracle {
+ public:
+  explicit Oracle(std::vector<Receipts*> receivers);
+
+  /// `drafts`: the events of the page, each with its receivers.
+  void submitted(Page page, const std::vector<core::EventDraft>& drafts);
+  void committed(int page, const std::vector<core::StoredEvent>& events, const std::vector<core::EventDraft>& drafts);
+  /// The store said that nothing of the page is stored.
+  void refused(int page) { pages_[page].refused = true; }
+  /// A receiver was sent this event: whoever sees it first, it must be one that was committed, or may have been.
+  void sent(const std::string& receiver, const core::StoredEvent& event);
+
+  /// Complains about each receiver that waits although it may be sent something. `since`: the agent and its store work
+  /// without faults since then.
+  void check_progress(Time since);
+  /// True if each receiver has all that is known to be committed, or refused it for good.
+  bool all_arrived() const;
+  /// Checks what must be true at the end: nothing is missing, no page in half, no hole in the numbers, and what was
+  /// refused for good was reported to another receiver.
+  void check_end();
+  void check_totals(const std::vector<core::SinkTotals>& totals);
+
+  void complain(const std::string& what);
+  /// Adds a line to the trace. The same seed gives the same lines.
+  void note(const std::string& line);
+  const std::vector<std::string>& complaints() const { return complaints_; }
+  const std::vector<std::string>& last_lines() const { return last_; }
+  std::uint64_t trace() const { return trace_; }
+  std::size_t events() const { return ledger_.size(); }
+
+ private:
+  struct Entry {
+    Entered what;
+    std::uint64_t sequence = 0, incarnation = 0;
+    std::string backend;
+    std::set<std::string> to;
+    std::string reports;  ///< id of the event whose dead letter it reports
+  };
+  struct KnownPage {
+    Page page;
+    bool committed = false, refused = false;
+    std::set<std::int64_t> seen;
+    std::map<int, std::set<std::string>> to;  ///< receivers by number of the event in the page
+  };
+
+  void enter(const core::StoredEvent& event, std::set<std::string> to);
+  void check_numbers(const core::StoredEvent& event);
+  std::set<std::string> receivers_of(const core::StoredEvent& event);
+  void check_dead(const Receipts& receiver);
+
+  std::vector<Receipts*> receivers_;
+  std::map<std::int64_t, Entry> ledger_;  ///< by seq
+  std::map<std::string, std::int64_t> ids_;
+  std::map<int, KnownPage> pages_;
+  std::set<std::string> reported_;  ///< ids of events that a `dead_letter` event names
+  std::vector<std::string> complaints_, last_;
+  std::uint64_t trace_ = 14'695'981'039'346'656'037U;
+};
+
+/// Returns the mark of one event, which is in its payload: `page-17-event-3;`.
+std::string token_of(int page, int event);
+
+}  // namespace driftd::sim

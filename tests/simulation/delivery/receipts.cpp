@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulation/delivery/receipts.hpp"
+
+#include <algorithm>
+
+namespace driftd::sim {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr int kMaxRepetitions = 256;
+constexpr Duration kReaction = 4s;  // a fetch, a save and an fsync on a slow disk, and the pause after a failed one
+constexpr Duration kPerEvent = 250ms;
+constexpr double kJitter = 1.2;
+
+Duration stretched(Duration wait) {
+  return Duration(static_cast<Duration::rep>(static_cast<double>(wait.count()) * kJitter));
+}
+
+Duration doubled(Duration first, Duration most, int count) {
+  if (count <= 0) return 0s;
+  return stretched(std::min<Duration>(most, first * (1LL << std::min(count - 1, 16))));
+}
+
+std::string seconds(Duration time) { return std::to_string(time / 1ms) + " ms"; }
+
+}  // namespace
+
+std::size_t content_of(const core::StoredEvent& event) {
+  return std::hash<std::string>{}(event.payload + '\n' + event.key + '\n' + event.what + '\n' + event.backend + '\n' +
+                                  std::to_string(event.stamp.sequence) + '\n' +
+                                  std::to_string(event.stamp.incarnation) + '\n' +
+                                  std::to_string(event.stamp.recorded_ns));
+}
+
+Duration AllowedWaits::after_failures(int count) const {
+  return forever ? doubled(250ms, 30s, count) : doubled(5s, 300s, count);
+}
+
+Duration AllowedWaits::after_key_failures(int count) const {
+  static constexpr Duration kSchedule[] = {0s, 5s, 5min, 30min, 2h, 5h, 10h, 14h, 20h, 24h};
+  if (forever || count <= 0) return doubled(250ms, 30s, count);
+  return std::max(doubled(5s, 300s, count), stretched(kSchedule[std::min(count, 9)]));
+}
+
+void Receipts::expect(const Entered& event) {
+  if (!expected_.emplace(event.seq, event).second) return;
+  if (has_.count(event.id) != 0 || given_up_.count(event.seq) != 0) return;
+  missing_.emplace(event.seq, event);
+  KeyState& key = keys_[event.key];
+  if (key.missing.empty()) key.head_since = SimulatedTime::get().now();
+  key.missing.insert(event.seq);
+}
+
+void Receipts::forget_missing(std::int64_t seq) {
+  const auto found = missing_.find(seq);
+  if (found == missing_.end()) return;
+  KeyState& key = keys_[found->second.key];
+  key.missing.erase(seq);
+  key.head_since = SimulatedTime::get().now();
+  missing_.erase(found);
+}
+
+void Receipts::count_repetition(const core::StoredEvent& event) {
+  const auto before = acknowledged_in_.find(event.stamp.id);
+  if (before == acknowledged_in_.end() || before->second == life_ || rewound_at_) return;
+  before->second = life_;
+  if (++repetitions_ == kMaxRepetitions + 1)
+    complain(name_ + " got more than 256 acknowledged events again after a kill");
+}
+
+void Receipts::received(const core::StoredEvent& event) {
+  const auto content = content_of(event);
+  count_repetition(event);
+  unanswered_.insert(event.stamp.id);
+  const auto [known, first] = has_.emplace(event.stamp.id, content);
+  if (known->second != content) complain(name_ + " got id " + event.stamp.id + " with two contents");
+  if (!first) return;
+  lines_.push_back({event.stamp.seq, event.stamp.id, event.key, content});
+  std::int64_t& newest = newest_[event.key];
+  if (event.stamp.seq < newest && order_matters) {
+    complain(name_ + " got event " + std::to_string(event.stamp.seq) + " after event " + std::to_string(newest) +
+             " of the same resource " + event.key);
+  }
+  newest = std::max(newest, event.stamp.seq);
+  forget_missing(event.stamp.seq);
+}
+
+void Receipts::acknowledged(const core::StoredEvent& event, Time sent) {
+  acknowledged_in_[event.stamp.id] = life_;
+  unanswered_.erase(event.stamp.id);
+  succeeded(event, sent);
+}
+
+void Receipts::endpoint_failed() {
+  failed_at_ = last_answer_ = SimulatedTime::get().now();
+  ++failures_;
+}
+
+void Receipts::failed(const core::StoredEvent& event, std::int64_t retry_after_ms) {
+  endpoint_failed();
+  const Duration asked = std::min<Duration>(std::chrono::milliseconds(retry_after_ms), 1h);
+  asked_ = std::max(asked_, asked);
+  Failures& of = failed_[event.key][event.stamp.id];
+  ++of.count;
+  of.last = failed_at_;
+  of.asked = std::max(of.asked, asked);
+}
+
+void Receipts::succeeded(const core::StoredEvent& event, Time sent) {
+  last_answer_ = SimulatedTime::get().now();
+  failed_[event.key].erase(event.stamp.id);
+  if (sent <= failed_at_) return;
+  if (failures_ != 0) recovered_at_ = last_answer_;
+  failures_ = 0;
+  asked_ = 0s;
+}
+
+void Receipts::gave_up(const core::StoredEvent& event, Time sent) {
+  given_up_.insert(event.stamp.seq);
+  forget_missing(event.stamp.seq);
+  succeeded(event, sent);
+}
+
+void Receipts::lose_all_but(std::size_t lines, Duration detected_in) {
+  if (lines >= lines_.size()) return;
+  rewound();
+  unnoticed_until_ = SimulatedTime::get().now() + detected_in;
+  if (calm_since_) calm();
+  lines_.resize(lines);
+  has_.clear();
+  newest_.clear();
+  unanswered_.clear();
+  for (const auto& line : lines_) {
+    has_.emplace(line.id, line.content);
+    std::int64_t& newest = newest_[line.key];
+    newest = std::max(newest, line.seq);
+  }
+  const auto expected = std::exchange(expected_, {});
+  for (const auto& [seq, event] : expected) expect(event);
+}
+
+void Receipts::next_life() {
+  ++life_;
+  repetitions_ = 0;
+  open_.clear();
+  if (rewound_at_ && missing_.empty() && SimulatedTime::get().now() - *rewound_at_ > 90s) rewound_at_.reset();
+}
+
+Time Receipts::due(const std::string& name, const KeyState& key, Time since) const {
+  Time due = std::max({since, *calm_since_, key.head_since, recovered_at_});
+  due = std::max(due, failed_at_ + std::max(waits_.after_failures(failures_), asked_));
+  const auto failed = failed_.find(name);
+  if (failed == failed_.end()) return due;
+  for (const auto& [id, of] : failed->second)
+    due = std::max(due, of.last + std::max(waits_.after_key_failures(of.count), of.asked));
+  return due;
+}
+
+void Receipts::check_progress(Time since) {
+  const Time now = SimulatedTime::get().now();
+  if (!calm_since_ || missing_.empty()) return;
+  const bool idle = open_.empty();
+  for (const auto& [name, key] : keys_) {
+    if (key.missing.empty() || open_.count(name) != 0) continue;
+    const Time from = due(name, key, since);
+    const Duration patience =
+        kReaction + (idle ? Duration(0) : waits_.longest_attempt + kPerEvent * static_cast<int>(missing_.size()));
+    const Time limit = (idle ? std::max(from, last_answer_) : from) + patience;
+    if (now <= limit) continue;
+    complain(name_ + (idle ? " is idle" : " starves a resource") + ": event " + std::to_string(*key.missing.begin()) +
+             " of " + name + " could be sent since " + seconds(now - from) + ", " + std::to_string(missing_.size()) +
+             " events wait, failures of the endpoint " + std::to_string(failures_));
+    return;
+  }
+}
+
+}  // namespace driftd::sim

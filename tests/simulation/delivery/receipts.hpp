@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one receiver has, what it still must get, and whether its sink may wait.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/event/event.hpp"
+#include "simulation/delivery/simulated_time.hpp"
+
+namespace driftd::sim {
+
+/// An event of the ledger as receivers know it.
+struct Entered {
+  std::int64_t seq = 0;
+  std::string id, key;
+  std::size_t content = 0;  ///< hash of everything that must never change
+};
+std::size_t content_of(const core::StoredEvent& event);
+
+/// The waits that docs/delivery.md allows after failures. Not those of the code: written down a second time.
+struct AllowedWaits {
+  bool forever = true;
+  Duration longest_attempt{};                    ///< until its sink takes silence for an answer
+  Duration after_failures(int count) const;      ///< of the endpoint, in a row
+  Duration after_key_failures(int count) const;  ///< of one event
+};
+
+/// The book of one receiver.
+class Receipts {
+ public:
+  using Complain = std::function<void(const std::string&)>;
+  Receipts(std::string name, AllowedWaits waits) : name_(std::move(name)), waits_(waits) {}
+
+  const std::string& name() const { return name_; }
+  Complain complain = [](const std::string&) {};
+  bool order_matters = true;  ///< false: the receiver lost events behind its sink's back, and newer ones came first
+
+  // By the oracle.
+  void expect(const Entered& event);
+  void check_progress(Time since);
+  const std::map<std::int64_t, Entered>& missing() const { return missing_; }
+  /// True if its sink was answered for everything that it has.
+  bool all_answered() const { return unanswered_.empty(); }
+  const std::set<std::int64_t>& given_up() const { return given_up_; }
+  std::size_t distinct() const { return has_.size(); }
+  std::size_t lines() const { return lines_.size(); }
+
+  // By the receiver's model.
+  void attempt_begins(const std::string& key) { open_.insert(key); }
+  void attempt_ends(const std::string& key) { open_.erase(open_.find(key)); }
+  /// It has the event now, again or for the first time.
+  void received(const core::StoredEvent& event);
+  /// `sent`: when. What was under way when another attempt failed does not show that the endpoint works again.
+  void acknowledged(const core::StoredEvent& event, Time sent);
+  void failed(const core::StoredEvent& event, std::int64_t retry_after_ms);
+  void endpoint_failed();
+  /// It refused the event in a way that makes a dead letter of it.
+  void gave_up(const core::StoredEvent& event, Time sent);
+  /// It lost all but the first `lines` of what it had received. `detected_in`: how long its sink may take to notice.
+  void lose_all_but(std::size_t lines, Duration detected_in);
+  /// Its sink may send again what was acknowledged.
+  void rewound() { rewound_at_ = SimulatedTime::get().now(); }
+  /// Accepts everything at once from now on.
+  void calm() { calm_since_ = std::max(SimulatedTime::get().now(), unnoticed_until_); }
+  void disturbed() { calm_since_.reset(); }
+  /// The agent's process ended; another one begins.
+  void next_life();
+
+ private:
+  struct KeyState {
+    std::set<std::int64_t> missing;
+    Time head_since{};
+  };
+  struct Failures {
+    int count = 0;
+    Time last{};
+    Duration asked{0};
+  };
+
+  void succeeded(const core::StoredEvent& event, Time sent);
+  void forget_missing(std::int64_t seq);
+  Time due(const std::string& name, const KeyState& key, Time since) const;
+  void count_repetition(const core::StoredEvent& event);
+
+  std::string name_;
+  AllowedWaits waits_;
+  std::vector<Entered> lines_;
+  std::map<std::string, std::size_t> has_;      ///< content by id
+  std::map<std::string, std::int64_t> newest_;  ///< by key, of what it has
+  std::map<std::int64_t, Entered> missing_;     ///< must still come
+  std::map<std::string, KeyState> keys_;
+  std::map<std::string, std::int64_t> acknowledged_in_;  ///< life of the last acknowledgement, by id
+  /// By key and id. An event that it has, too, if its answer was lost: those behind it wait.
+  std::map<std::string, std::map<std::string, Failures>> failed_;
+  std::set<std::string> unanswered_;  ///< ids that it has, and that its sink may not know of
+  std::set<std::int64_t> given_up_;
+  std::map<std::int64_t, Entered> expected_;
+  std::optional<Time> calm_since_ = Time{}, rewound_at_;
+  Time failed_at_{}, last_answer_{}, unnoticed_until_{}, recovered_at_{};
+  Duration asked_{0};
+  std::multiset<std::string> open_;  ///< keys of events that were sent and not answered
+  int failures_ = 0;
+  std::int64_t life_ = 0;
+  int repetitions_ = 0;  ///< in this life, of what was acknowledged in an earlier one
+};
+
+}  // namespace driftd::sim

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulation/delivery/seams.hpp"
+
+#include <sqlite3.h>
+#include <sys/eventfd.h>
+#include <sys/stat.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+#include <cerrno>
+#include <climits>
+#include <random>
+#include <string>
+
+#include "simulation/delivery/disk.hpp"
+#include "simulation/delivery/simulated_time.hpp"
+
+namespace driftd::sim {
+namespace {
+
+constexpr Nanos kBeginning = 1'790'000'000'000'000'000;
+constexpr Time kFirst{std::chrono::hours(24)};
+
+std::mt19937_64& random_bytes() {
+  static std::mt19937_64 source;
+  return source;
+}
+
+void drain(int descriptor) {
+  std::uint64_t count = 0;
+  while (::read(descriptor, &count, sizeof count) > 0) continue;
+}
+
+void make_readable(int descriptor) {
+  const std::uint64_t one = 1;
+  while (::write(descriptor, &one, sizeof one) < 0 && errno == EINTR) continue;
+}
+
+std::string path_of(int descriptor) {
+  char path[PATH_MAX];
+  const std::string link = "/proc/self/fd/" + std::to_string(descriptor);
+  const ssize_t size = ::readlink(link.c_str(), path, sizeof path);
+  return {path, size > 0 ? static_cast<std::size_t>(size) : 0};
+}
+
+}  // namespace
+
+void seed_random_bytes(std::uint64_t seed) {
+  random_bytes().seed(seed);
+  sqlite3_test_control(SQLITE_TESTCTRL_PRNG_SEED, static_cast<int>(seed % 2'000'000'000 + 1), nullptr);
+}
+
+SimulatedTime& SimulatedTime::get() {
+  static SimulatedTime time;
+  return time;
+}
+
+void SimulatedTime::begin_again() {
+  forget_timers();
+  now_ = kFirst;
+}
+
+void SimulatedTime::move_to(Time to) {
+  now_ = std::max(now_, to);
+  for (auto& [descriptor, timer] : timers_) {
+    if (!timer.due || *timer.due > now_ || timer.readable) continue;
+    timer.readable = true;
+    make_readable(descriptor);
+  }
+}
+
+std::optional<Time> SimulatedTime::next_timer() const {
+  std::optional<Time> next;
+  for (const auto& [descriptor, timer] : timers_) {
+    if (timer.due && (!next || *timer.due < *next)) next = timer.due;
+  }
+  return next;
+}
+
+void SimulatedTime::set_timer(int descriptor, std::optional<Duration> in) {
+  Timer& timer = timers_[descriptor];
+  if (std::exchange(timer.readable, false)) drain(descriptor);
+  timer.due = in ? std::optional(now_ + *in) : std::nullopt;
+  if (in) move_to(now_);
+}
+
+Nanos SimulatedClock::wall() const { return kBeginning + (SimulatedTime::get().now() - kFirst).count(); }
+
+}  // namespace driftd::sim
+
+// The names that the linker gives to the functions that take the place of others. NOLINTBEGIN
+extern "C" {
+
+std::chrono::steady_clock::time_point __wrap__ZNSt6chrono3_V212steady_clock3nowEv() {
+  return driftd::sim::SimulatedTime::get().now();
+}
+
+[[noreturn]] void __wrap__ZN6driftd11end_processEi(int status) { throw driftd::sim::ProcessEnded{status}; }
+
+int __wrap_timerfd_create(int, int) {
+  const int descriptor = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  driftd::sim::SimulatedTime::get().set_timer(descriptor, std::nullopt);
+  return descriptor;
+}
+
+int __wrap_timerfd_settime(int descriptor, int flags, const itimerspec* next, itimerspec*) {
+  const auto in = std::chrono::seconds(next->it_value.tv_sec) + std::chrono::nanoseconds(next->it_value.tv_nsec);
+  // asio sets an absolute time in the past for a timer that is due already
+  const bool past = (flags & TFD_TIMER_ABSTIME) != 0;
+  std::optional<driftd::sim::Duration> due;
+  if (past || in.count() != 0) due = past ? driftd::sim::Duration(0) : driftd::sim::Duration(in);
+  driftd::sim::SimulatedTime::get().set_timer(descriptor, due);
+  return 0;
+}
+
+int __wrap_fsync(int descriptor) {
+  if (driftd::sim::Disk::sync_plain(driftd::sim::path_of(descriptor))) return 0;
+  errno = EIO;
+  return -1;
+}
+
+ssize_t __real_pwrite(int descriptor, const void* bytes, size_t size, off_t at);
+ssize_t __wrap_pwrite(int descriptor, const void* bytes, size_t size, off_t at) {
+  const ssize_t written = __real_pwrite(descriptor, bytes, size, at);
+  if (written > 0)
+    driftd::sim::Disk::wrote_plain(driftd::sim::path_of(descriptor), at,
+                                   {static_cast<const char*>(bytes), static_cast<std::size_t>(written)});
+  return written;
+}
+
+/// The store knows its file by inode and birth; what survives a power loss is written to another one.
+int __real_statx(int folder, const char* path, int flags, unsigned mask, struct statx* out);
+int __wrap_statx(int folder, const char* path, int flags, unsigned mask, struct statx* out) {
+  const int code = __real_statx(folder, path, flags, mask, out);
+  out->stx_ino = 1;
+  out->stx_btime = {};
+  return code;
+}
+
+int __wrap_RAND_bytes(unsigned char* bytes, int size) {
+  for (int i = 0; i < size; ++i) bytes[i] = static_cast<unsigned char>(driftd::sim::random_bytes()());
+  return 1;
+}
+
+}  // extern "C" NOLINTEND

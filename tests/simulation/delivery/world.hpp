@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// One agent (the real store, relay and sink runners) in a simulated world: time, threads, disk and receivers follow one
+// seed.
+#pragma once
+
+#include <array>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "delivery/relay.hpp"
+#include "simulation/delivery/disk.hpp"
+#include "simulation/delivery/receivers.hpp"
+#include "store/sqlite_store.hpp"
+
+namespace driftd::sim {
+
+/// A folder that is gone at the end; in memory if the machine has such a place.
+class Folder {
+ public:
+  Folder();
+  ~Folder();
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+/// The three executors of an agent, on one thread: whoever runs next is drawn. Destroying it drops what waits, as the
+/// end of a process does.
+class Executors {
+ public:
+  Executors();
+  ~Executors();
+  enum Which { core, store, io };
+  asio::any_io_executor get(Which which) { return contexts_[which]->get_executor(); }
+  /// Runs one handler. Returns false if none is ready.
+  bool run_one(Which which) { return contexts_[which]->poll_one() != 0; }
+
+ private:
+  struct Context : asio::io_context {
+    Context() : asio::io_context(1) {}
+    using asio::io_context::shutdown;  // all of them are shut down before one is destroyed
+  };
+  std::array<std::unique_ptr<Context>, 3> contexts_;
+  std::vector<asio::executor_work_guard<asio::io_context::executor_type>> guards_;
+};
+
+/// What one process of the agent consists of.
+struct Process {
+  Executors executors;
+  std::unique_ptr<store::SqliteStore> store;
+  std::unique_ptr<delivery::Relay> relay;
+  bool stopped = false;  ///< Relay::stop() returned
+  ~Process() {
+    relay.reset();
+    store.reset();
+  }
+};
+
+/// Runs a life of an hour, and the time after it until everything arrived. One thread.
+class World {
+ public:
+  explicit World(std::uint64_t seed);
+  ~World();
+
+  void run();
+  const Oracle& oracle() const { return *oracle_; }
+  int kills() const { return kills_; }
+
+ private:
+  struct Resource {
+    std::int64_t revision = 0;
+    std::string body;      ///< as the last answered commit wrote it
+    std::string in_doubt;  ///< as a commit without an answer may have written it
+  };
+  struct Backend {
+    core::BackendRow row;
+    std::vector<Resource> resources;
+    bool registered = false, busy = false;
+  };
+
+  // world.cpp: time and processes
+  void at(Time when, std::function<void()> what) { plan_.emplace(when, std::move(what)); }
+  void run_until(Time end);
+  void run_ready();
+  void start();
+  void start_later(Duration in);
+  void end_process(bool power_loss, const std::string& why);
+  void drop_waiting_jobs();
+  void life_is_over();
+  void stop_gracefully();
+  Task<void> begin();
+  Task<Status> take_over();
+  Task<void> stop_relay();
+  void tick();
+
+  // provider.cpp: what is committed
+  void plan_commits();
+  void commit_later(std::size_t backend);
+  void commit(std::size_t backend, int events);
+  Task<void> commit_page(std::size_t backend, core::PageCommit page, Page number, std::vector<std::size_t> written);
+  core::EventDraft draft(std::size_t backend, std::size_t resource, const std::string& token);
+  Task<Status> load_resources(std::size_t backend);
+
+  // incidents.cpp: what goes wrong
+  void plan_incidents();
+  void begin_incident();
+  void slow_disk();
+  void heal();
+  void finish();
+  Task<void> read_totals(std::optional<std::vector<core::SinkTotals>>& out);
+
+  std::uint64_t pick(std::uint64_t below) { return random_() % below; }
+  Duration between(Duration low, Duration high) {
+    return Duration(std::uniform_int_distribution<Duration::rep>(low.count(), high.count())(random_));
+  }
+  Time now() const { return SimulatedTime::get().now(); }
+
+  std::uint64_t seed_;
+  std::mt19937_64 random_;
+  Folder folder_;
+  SimulatedClock clock_;
+  store::Settings settings_;
+  std::unique_ptr<Disk> disk_;
+  std::unique_ptr<Stream> bus_;
+  std::unique_ptr<Hook> hook_;
+  std::unique_ptr<LogFile> log_;
+  std::unique_ptr<Oracle> oracle_;
+  std::vector<Backend> backends_;
+  std::unique_ptr<Process> process_;
+  std::multimap<Time, std::function<void()>> plan_;
+  std::optional<Time> ready_since_;  ///< the agent took over its store; empty: it is down or starting
+  Time store_works_since_{}, store_free_at_{}, end_{};
+  bool watched_ = true;  ///< the relay is watched every 5 s, as in the agent
+  bool committing_ = true;
+  double poison_ = 0;  ///< share of events that the webhook refuses for good
+  int pages_ = 0, kills_ = 0, starts_ = 0;
+};
+
+}  // namespace driftd::sim
