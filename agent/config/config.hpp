@@ -141,8 +141,7 @@ std::vector<Use> uses_by_backend(const std::vector<Use>& all, const std::string&
 }
 
 /// What a reload would change. Policies, ignores, expectations, routes, new sinks and the secrets of webhooks change
-/// without a restart (`hot`).
-/// Everything else needs one, except the content of `${file:…}` of backends, which the agent follows.
+/// without a restart (`hot`); all else needs one, except the content of `${file:…}` of backends, which is followed.
 struct Comparison {
   struct RestartItem {
     std::string what;   ///< `backends.orders-kafka.settings`, `sinks.ops` …

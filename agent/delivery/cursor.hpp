@@ -65,7 +65,8 @@ class Cursor {
   bool at_exception_limit() const { return window_.exceptions() >= run_.context->settings.max_exceptions; }
   std::string exception_limit_text() const;  ///< for a log line and a view
 
-  void look_for_new() { exhausted_ = false; }             ///< the store may have newer events
+  void look_for_new() { exhausted_ = false, ++looks_; }   ///< the store may have newer events
+  std::uint64_t looks() const { return looks_; }          ///< calls of look_for_new()
   void rewind_to(std::int64_t seq) { rewind_to_ = seq; }  ///< events after `seq` are sent again
   void save_now() { save_now_ = true; }                   ///< the next save does not wait for its time
   /// An answer came: if it begins something to save, that waits for the answers of the next moment.
@@ -100,7 +101,7 @@ class Cursor {
   bool opened_ = false, exhausted_ = false, save_now_ = false;  ///< `exhausted_`: the store had nothing newer
   std::optional<std::int64_t> rewind_to_;                       ///< a seq; empty: no rewind is due
   Time next_save_{}, retry_at_{};  ///< when a save that can wait is due; when the store is asked again
-  std::uint64_t failed_saves_ = 0;
+  std::uint64_t failed_saves_ = 0, looks_ = 0;
 };
 
 }  // namespace driftd::delivery

@@ -93,7 +93,7 @@ Task<Status> Relay::remove_sink(std::string name) {
   const Status closed = co_await context_->outbox.close_sink(name, true);
   orphans_.erase(name);
   if (!closed && closed.error().code != Code::not_found) co_return fail(closed.error());
-  wake();
+  context_->wake_all();  // the store may have appended a `gap`
   co_return Status{};
 }
 

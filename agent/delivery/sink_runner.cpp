@@ -80,9 +80,12 @@ void SinkRunner::perform_beside(Duty duty, Situation before) {
 
 Task<void> SinkRunner::run_beside(Duty duty, Situation before) {
   const auto self = shared_from_this();
+  const auto looks = cursor_.looks();
   co_await perform(duty);
   under_way(duty) = false;
+  const bool overtaken = duty == Duty::fetch && looks != cursor_.looks();  // it is due again because of a commit
   note_effect(duty, before);
+  if (overtaken) idle_ = 0;
   wake();
 }
 

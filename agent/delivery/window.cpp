@@ -59,7 +59,9 @@ void Window::hold_in_memory(Entry& entry, core::StoredEvent event) {
 void Window::add(core::StoredEvent event) {
   const std::int64_t seq = event.stamp.seq;
   fetched_to_ = std::max(fetched_to_, seq);
-  if (entries_.count(seq) != 0 || dead_.count(seq) != 0 || settled_.count(seq) != 0 || cleared_.count(seq) != 0) return;
+  if (entries_.count(seq) != 0 || dead_.count(seq) != 0 || settled_.count(seq) != 0 || cleared_.count(seq) != 0 ||
+      dropped_.count(seq) != 0)
+    return;
   core::StoredEvent known;
   known.stamp.seq = seq;
   known.key = event.key;
@@ -280,6 +282,7 @@ Window::Save Window::plan(Time now, Nanos wall, bool all) {
   save.settled.assign(cleared_.begin(), cleared_.end());
   save.dropped.assign(dropped_.begin(), dropped_.end());
   unsaved_.clear();
+  saving_dead_ = dead_letters_.size();
   dead_letters_.clear();
   return save;
 }
@@ -291,10 +294,15 @@ void Window::saved(const Save& save) {
     cleared_.erase(seq);
     if (seq > low_water_) settled_.insert(seq);  // its exception is removed, but the mark has not reached it
   }
-  for (const auto seq : save.dropped) dropped_.erase(seq);
+  for (const auto seq : save.dropped) {
+    dropped_.erase(seq);
+    if (seq > low_water_) settled_.insert(seq);  // a fetch under way may bring it still
+  }
+  saving_dead_ = 0;
 }
 
 void Window::not_saved(const Save& save) {
+  saving_dead_ = 0;
   for (const auto& state : save.upsert) {
     if (state.dead && dead_.count(state.seq) != 0) dead_letters_.push_back(state);
     if (entries_.count(state.seq) != 0) unsaved_.insert(state.seq);

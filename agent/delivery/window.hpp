@@ -86,7 +86,9 @@ class Window {
   /// Dead letters that were dropped and are not saved yet.
   std::vector<std::int64_t> dropped() const { return {dropped_.begin(), dropped_.end()}; }
   /// The number of events that would be sent twice after a kill now.
-  std::size_t at_risk() const { return in_flight_ + settled_.size() + cleared_.size() + dead_letters_.size(); }
+  std::size_t at_risk() const {
+    return in_flight_ + settled_.size() + cleared_.size() + dead_letters_.size() + saving_dead_;
+  }
   std::size_t unsaved() const;  ///< how many of those, and of the dropped ones, a save would clear
   std::int64_t low_water() const { return low_water_; }
   /// Every fetched event up to this seq is settled or a dead letter. Events that wait for a retry, or behind one in
@@ -129,7 +131,8 @@ class Window {
   std::set<std::int64_t> settled_;                 ///< settled, and above the saved low-water mark
   std::set<std::int64_t> cleared_;                 ///< saved exceptions that are settled
   std::set<std::int64_t> dropped_;                 ///< dead letters that were dropped
-  std::vector<core::DeliveryState> dead_letters_;  ///< not saved yet
+  std::vector<core::DeliveryState> dead_letters_;  ///< in no save yet
+  std::size_t saving_dead_ = 0;                    ///< dead letters in the save under way
   std::set<std::int64_t> dead_;
   std::int64_t low_water_ = 0, fetched_to_ = 0, restored_to_ = 0;
   std::size_t loaded_ = 0, loaded_bytes_ = 0, in_flight_ = 0, failing_ = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "grpc/files.hpp"
 
+#include <arpa/inet.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <unistd.h>
@@ -29,7 +30,9 @@ Status wrong(const std::string& setting, const std::string& file, const std::str
 
 bool is_loopback(const std::string& host_and_port) {
   const std::string host = host_and_port.substr(0, host_and_port.rfind(':'));
-  return host == "localhost" || host == "[::1]" || host.starts_with("127.");
+  in_addr address{};  // a name may begin like an address: 127.example.com
+  const bool v4 = ::inet_pton(AF_INET, host.c_str(), &address) == 1;
+  return host == "localhost" || host == "[::1]" || (v4 && host.starts_with("127."));
 }
 
 Status check_files(const std::string& section, const std::string& cert, const std::string& key, const std::string& ca,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "grpc/peers.hpp"
 
+#include <fcntl.h>
 #include <grpcpp/grpcpp.h>
 #include <openssl/crypto.h>
 #include <sys/socket.h>
@@ -89,6 +90,15 @@ Status clear(const std::string& path, const sockaddr_un& address) {
 }
 
 }  // namespace
+
+int Peers::renumber(int socket) {
+  constexpr int kFirst = 384, kCount = 512;  // below 1,024, which may be the limit of the process
+  const int out = ::fcntl(socket, F_DUPFD_CLOEXEC, kFirst + next_);
+  if (out < 0) return socket;
+  next_ = (out - kFirst + 1) % kCount;
+  ::close(socket);
+  return out;
+}
 
 void Peers::add(int socket, Caller caller) { entries_[socket] = {std::move(caller), inode_of(socket)}; }
 

@@ -28,6 +28,10 @@ using IdentifyPeer = std::function<Result<Caller>(int socket)>;
 /// The connections of the Unix socket, by descriptor, which gRPC owns and closes. Core thread.
 class Peers {
  public:
+  /// Gives a connection a descriptor that none of the last some hundred had, and returns it; `socket` is closed.
+  /// Returns `socket` if there is no other. gRPC names a connection by its descriptor, and a call may be judged when
+  /// its connection is closed already: it must not be taken for one of whoever connected next.
+  int renumber(int socket);
   void add(int socket, Caller caller);
   /// Returns how many are open still.
   std::size_t open();
@@ -40,6 +44,7 @@ class Peers {
     std::uint64_t inode = 0;  ///< of the socket: another one under the same descriptor has another
   };
   std::map<int, Entry> entries_;
+  int next_ = 0;  ///< where renumber() looks first
 };
 
 /// Returns who makes a call: a process of the Unix socket, else the owner of a token, else that of a verified

@@ -122,6 +122,7 @@ void admit(State& state, int socket) {
     ::close(socket);
     return;
   }
+  socket = state.shared.peers.renumber(socket);
   state.shared.peers.add(socket, std::move(*caller));
   ::grpc::AddInsecureChannelFromFd(state.server.get(), socket);
 }

@@ -67,19 +67,19 @@ Result<std::vector<core::AuditRow>> read_lines(Connection& db, int limit) {
 }
 
 /// A check of the chain over several read transactions.
-struct Walk {
+struct ChainWalk {
   core::AuditProof proof;
   Link at;  ///< the last line that was checked
   bool begun = false, done = false;
 };
 
-void break_at(Walk& walk, const std::string& why) {
+void break_at(ChainWalk& walk, const std::string& why) {
   walk.proof.broken = why;
   walk.done = true;
 }
 
 /// The anchor may have moved since the last page: lines that were pruned need no check any more.
-Status begin_page(Connection& db, Walk& walk) {
+Status begin_page(Connection& db, ChainWalk& walk) {
   DRIFTD_TRY(const Link anchor, read_link(db, "anchor"));
   if (!walk.begun || anchor.id > walk.at.id) walk.at = anchor;
   walk.begun = true;
@@ -89,7 +89,7 @@ Status begin_page(Connection& db, Walk& walk) {
 }
 
 /// Checks that the chain ends at the head that was written with the last line.
-Status end_walk(Connection& db, Walk& walk) {
+Status end_walk(Connection& db, ChainWalk& walk) {
   DRIFTD_TRY(const Link head, read_link(db, "head"));
   walk.proof.head_id = head.id;
   walk.proof.head_hash = head.hash;
@@ -106,7 +106,7 @@ Status end_walk(Connection& db, Walk& walk) {
   return {};
 }
 
-Status walk_page(Connection& db, Walk& walk) {
+Status walk_page(Connection& db, ChainWalk& walk) {
   DRIFTD_CHECK(begin_page(db, walk));
   auto query = db.statement("SELECT " DRIFTD_AUDIT_COLUMNS " FROM audit WHERE id > ? ORDER BY id LIMIT ?");
   query.bind(walk.at.id, kPage);
@@ -198,7 +198,7 @@ Task<Result<std::vector<core::AuditRow>>> SqliteStore::audit(int limit) {
 }
 
 Task<Result<core::AuditProof>> SqliteStore::verify_audit() {
-  const auto walk = std::make_shared<Walk>();
+  const auto walk = std::make_shared<ChainWalk>();
   while (!walk->done) {
     auto read = [walk](Connection& db) -> Result<bool> {
       DRIFTD_CHECK(walk_page(db, *walk));

@@ -20,9 +20,12 @@ Result<std::int64_t> bytes_in_use(Connection& db) {
 }
 
 /// One slice, in a transaction. It ends as soon as the store is small enough.
-class Slice {
+class ShrinkSlice {
  public:
-  Slice(SqliteStore::State& state, std::int64_t max_bytes) : state_(state), at_(state.shrink), max_bytes_(max_bytes) {}
+  ShrinkSlice(SqliteStore::State& state, std::int64_t max_bytes)
+      : state_(state),
+        at_(state.shrink),
+        max_bytes_(max_bytes) {}
 
   /// Returns where the next slice begins once this one is committed.
   const SqliteStore::State::Shrink& at() const { return at_; }
@@ -144,7 +147,7 @@ Task<Result<Shrunk>> SqliteStore::shrink(std::int64_t max_bytes) {
   if (out->bytes <= max_bytes) co_return *out;
   const auto at = std::make_shared<State::Shrink>();
   Work work = [state, out, at, max_bytes]() -> Status {
-    Slice slice(*state, max_bytes);
+    ShrinkSlice slice(*state, max_bytes);
     DRIFTD_TRY(*out, slice.run());
     *at = out->bytes <= max_bytes ? State::Shrink{} : slice.at();
     return {};

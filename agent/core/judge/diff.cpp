@@ -180,7 +180,8 @@ bool Walk::same_in_other_version(const Path& path, const AttributeRule& rule, co
 void Walk::compare_beside(const Path& path, const AttributeRule& rule, const Sides& sides, const Sides& owners) {
   const auto* variant = forms_.variant(path, rule, owners.before, bodies_.before);
   const auto* other = forms_.variant(path, rule, owners.after, bodies_.after);
-  const bool same = variant == other || (variant != nullptr && other != nullptr && same_interpretation(*variant, *other));
+  const bool same =
+      variant == other || (variant != nullptr && other != nullptr && same_interpretation(*variant, *other));
   if (!same) return compare(path, rule, sides);  // what decides differs, and is a change of its own
   if (variant != nullptr && variant->is_volatile)
     return suppress(path, sides, rule, "volatile, as " + rule.rule_by->of + " says");

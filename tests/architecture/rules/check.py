@@ -277,7 +277,7 @@ def links(files):
 
 
 CHECKS = {f.__name__: f for f in (includes, depth, headers, spdx, sleeps, suites, sizes, paths, format, words, spelling, links)}
-for rule in (structure.names, structure.functions, structure.members):
+for rule in (structure.names, structure.functions, structure.members, structure.unique):
     CHECKS[rule.__name__] = functools.partial(rule, SOURCE, rules=RULES)
 offenders = sorted(set(CHECKS[CHECK](tracked())))
 print("\n".join(offenders) if offenders else f"{CHECK}: clean")

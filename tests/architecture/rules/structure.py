@@ -65,3 +65,40 @@ def members(source, files, rules):
     for (path, scope), count in collections.Counter((tag["path"], tag["scope"]) for tag in tags).items():
         if count > rules["class_members"]:
             yield f"{path}: class {scope} has {count} data members, at most {rules['class_members']}"
+
+
+def compiled_with(path):
+    """The folder whose sources are one library, and in a unity build one text."""
+    parts = path.split("/")
+    return "/".join(parts[:3 if parts[1] == "sinks" else 2])
+
+
+def sources_alone(source):
+    """The sources that no unity build puts together with others: ALONE of driftd_room()."""
+    for listed in (source / "agent").rglob("CMakeLists.txt"):
+        for names in re.findall(r"driftd_room\([^)]*?\bALONE\s+((?:\S+\.cpp\s*)+)", listed.read_text()):
+            yield from (str((listed.parent / name).relative_to(source)) for name in names.split())
+
+
+def unique(source, files, rules):
+    """A type, a function and a variable have one definition in their namespace: of two, the linker takes one for both, and
+    says nothing. In namespaces without a name this only matters to sources that are compiled as one."""
+    found, hidden = collections.defaultdict(dict), collections.defaultdict(dict)
+    alone = set(sources_alone(source))
+    for tag in definitions(source, files):
+        scope, name, path, kind = tag.get("scope", ""), tag["name"], tag["path"], tag["kind"]
+        is_type = kind in ("class", "struct", "union", "enum")
+        if not path.startswith("agent/") or (not is_type and kind not in ("function", "variable")):
+            continue
+        if is_type and not re.search(rf"\b(?:class|struct|union|enum)\b.*\b{name}\b", tag["pattern"]):
+            continue
+        if tag.get("scopeKind") != "namespace":  # main() has no scope
+            continue
+        what, place = f"{scope}::{name}" + ("" if is_type else tag.get("signature", "")), f"{path}:{tag['line']}"
+        if ANONYMOUS not in scope:
+            found[what].setdefault(path, place)
+        elif is_type and path.endswith(".cpp") and path not in alone:
+            hidden[re.sub(rf"::{ANONYMOUS}\w+", "::(anonymous)", what), compiled_with(path)].setdefault(path, place)
+    for what, places in [*found.items(), *((what, places) for (what, _), places in hidden.items())]:
+        if len(places) > 1:
+            yield f"{what} is defined {len(places)} times: {', '.join(sorted(places.values()))}; give each a name of its own"

@@ -14,7 +14,8 @@ constexpr const char* kPassword = "kafka-canary-9fe2";
 /// A secure broker that the tests of this suite share. `driftd` may do nothing until a test grants it.
 class KafkaSinkRights : public testing::Test {
  protected:
-  static void SetUpTestSuite() {
+  KafkaSinkRights() {
+    if (server_) return;
     KafkaServer::Options options;
     options.secure = true;
     options.plain_users = {{"driftd", kPassword}};

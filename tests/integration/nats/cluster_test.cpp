@@ -131,7 +131,8 @@ TEST_P(NatsLeaderKills, LoseNothingAndKeepTheOrderOfEachResource) {
   while (std::chrono::steady_clock::now() < end) {
     ++count;
     runner.add(event_of_topic(count, count % 25));
-    std::this_thread::sleep_for(10ms);  // the rate: a hundred events a second
+    const auto next_event = std::chrono::steady_clock::now() + 10ms;  // the rate: a hundred events a second at most
+    ASSERT_TRUE(eventually([&] { return std::chrono::steady_clock::now() >= next_event; }));
     if (std::chrono::steady_clock::now() < next_kill) continue;
     if (down) {
       cluster_.start(*down);

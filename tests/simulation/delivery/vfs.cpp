@@ -129,7 +129,7 @@ int full_path(sqlite3_vfs* vfs, const char* path, int size, char* out) {
 }
 
 /// Nobody is waited for in one thread: a lock that is held stays held.
-int sleep_for(sqlite3_vfs*, int micros) { return micros; }
+int pass_time(sqlite3_vfs*, int micros) { return micros; }
 
 int fill_random(sqlite3_vfs*, int size, char* out) {
   std::memset(out, 7, static_cast<std::size_t>(size));
@@ -157,7 +157,7 @@ void register_vfs() {
   vfs.xDelete = remove_file;
   vfs.xAccess = access_file;
   vfs.xFullPathname = full_path;
-  vfs.xSleep = sleep_for;
+  vfs.xSleep = pass_time;
   vfs.xRandomness = fill_random;
   vfs.xCurrentTimeInt64 = current_time;
   sqlite3_vfs_register(&vfs, 1);

@@ -181,6 +181,56 @@ TEST(Live, AtMost256AreRepeatedAlsoWhenTheStoreIsSlow) {
   EXPECT_GE(world.to.got.size(), 128U);
 }
 
+/// Each fetch of a sink that gets nothing is overtaken by a commit for other sinks, because the store is busy.
+TEST(Live, ASinkThatGetsNothingWhileOthersGetMuchIsNoDefect) {
+  LaneWorld world;
+  int commits = 40;
+  world.outbox.while_fetching = [&]() -> Task<void> {
+    if (commits-- > 0) world.relay->wake();
+    co_return;
+  };
+  world.start();
+  world.pass(1s);
+  EXPECT_LE(commits, 0);
+  EXPECT_EQ(world.view().missed_wakeups, 0U);
+}
+
+/// Dead letters in a save under way are not stored yet, while other events go on being sent.
+TEST(Live, AtMost256AreRepeatedAlsoWhenDeadLettersAreBeingStored) {
+  LaneWorld world;
+  world.to.at_once = [](const auto&) { return Attempt{Outcome::permanent, "HTTP 422 from ops", 0}; };
+  world.start();
+  world.outbox.slow_saves = true;
+  world.commit(5'000, 5'000);
+  EXPECT_LE(world.to.sent.size(), 256U);
+  EXPECT_GE(world.to.sent.size(), 128U);
+}
+
+/// After a restart dead letters may be newer than the last event that was fetched.
+TEST(Live, ADeadLetterThatIsDroppedWhileAFetchBringsItIsNotSent) {
+  LaneWorld world;
+  world.to.at_once = [](const core::StoredEvent& event) -> std::optional<Attempt> {
+    if (event.stamp.seq == 1) return std::nullopt;  // holds the mark back
+    return Attempt{Outcome::permanent, "HTTP 422 from ops", 0};
+  };
+  world.start();
+  world.commit(10, 10);
+  for (int i = 0; i < 3; ++i) world.pass(1s);
+  ASSERT_EQ(world.view().dead, 9);
+  ASSERT_EQ(world.low_water(), 0);
+  world.kill();
+  std::int64_t dropped = 0;
+  world.outbox.while_fetching = [&]() -> Task<void> {
+    if (dropped != 0) co_return;  // a command makes the runner fetch again
+    const auto count = co_await world.relay->dead_letter("s", "drop", {});
+    dropped = count.value_or(0);
+  };
+  world.start();
+  for (int i = 0; i < 3; ++i) world.pass(1s);
+  EXPECT_EQ(dropped, 9);
+  for (std::int64_t seq = 2; seq <= 10; ++seq) EXPECT_EQ(world.to.sent[seq], 1) << seq;
+}
+
 /// The store may need long for a save: its disk is slow, or a large commit is before it.
 TEST(Live, EventsGoOnBeingSentWhileASaveIsUnderWay) {
   LaneWorld world;

@@ -17,6 +17,7 @@ class RelayTest : public ::testing::Test {
     std::vector<std::string> names;
     for (const auto& [name, script] : sinks) names.push_back(name);
     settings.routes = [names](const core::AgentEvent&) { return names; };
+    settings.appended = [this] { ++appended_; };
     relay_ = std::make_unique<Relay>(io_.get_executor(), outbox_, clock_, settings);
     for (const auto& [name, script] : sinks) {
       relay_->add_sink(name, "fake", std::make_unique<FakeSink>(io_.get_executor(), *script));
@@ -57,7 +58,24 @@ class RelayTest : public ::testing::Test {
   Status started_;
   std::unique_ptr<Relay> relay_;
   Script a_, b_;
+  int appended_ = 0;  ///< RelaySettings::appended was called so often
 };
+
+TEST_F(RelayTest, ARemovedSinkIsGoneAndTheEventAboutItIsToldToAllReaders) {
+  start({{"a", &a_}, {"b", &b_}});
+  std::optional<Status> removed;
+  asio::co_spawn(io_, relay_->remove_sink("b"), [&](std::exception_ptr, Status value) {
+    removed = std::move(value);
+    io_.stop();
+  });
+  io_.restart();
+  io_.run_for(5s);  // it looks every 2 ms whether the runner has ended
+  ASSERT_TRUE(removed);
+  EXPECT_TRUE(*removed);
+  EXPECT_FALSE(relay_->has("b"));
+  EXPECT_EQ(outbox_.cursors.count("b"), 0U);
+  EXPECT_EQ(appended_, 1);
+}
 
 Attempt fail_event(const core::StoredEvent&) { return {Outcome::retry_event, "HTTP 500 from ops", 0}; }
 Attempt fail_sink(const core::StoredEvent&) { return {Outcome::retry_sink, "connection refused", 0}; }

@@ -43,6 +43,17 @@ TEST_F(WindowTest, AnExceptionThatIsDoneIsAtRiskUntilTheMarkHasPassedIt) {
   EXPECT_EQ(window_.at_risk(), 0U);
 }
 
+TEST_F(WindowTest, ADroppedDeadLetterIsNotSentWhenAFetchOfBeforeBringsIt) {
+  window_.restore_dead(5);
+  window_.restore_dead(6);
+  window_.drop_dead(5);
+  window_.add(event(5, "k5"));  // not stored as dropped yet
+  window_.drop_dead(6);
+  save();
+  window_.add(event(6, "k6"));  // stored as dropped after the fetch had read it
+  EXPECT_EQ(window_.take(now_), nullptr);
+}
+
 TEST_F(WindowTest, WhatHoldsBackTheMarkOfManyBecomesAnException) {
   add(300);
   for (std::int64_t seq = 2; seq <= 200; ++seq) window_.settle(seq);

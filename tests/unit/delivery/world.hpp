@@ -15,11 +15,12 @@ namespace driftd::delivery::test {
 class FaultyOutbox final : public core::Outbox {
  public:
   driftd::test::MemoryOutbox memory;
-  bool broken = false;                    ///< every call fails
-  bool save_fails = false;                ///< settle() fails
-  bool slow_saves = false;                ///< settle() waits for release()
-  bool slow_opens = false;                ///< open_sink() waits for release()
-  std::optional<int> exact_fetches_left;  ///< fetch_exact() fails after this many calls; empty: it does not
+  bool broken = false;                         ///< every call fails
+  bool save_fails = false;                     ///< settle() fails
+  bool slow_saves = false;                     ///< settle() waits for release()
+  bool slow_opens = false;                     ///< open_sink() waits for release()
+  std::optional<int> exact_fetches_left;       ///< fetch_exact() fails after this many calls; empty: it does not
+  std::function<Task<void>()> while_fetching;  ///< runs after fetch() has read and before it returns; may be empty
   std::vector<core::AgentEvent> told;
   std::size_t most_upserts = 0;  ///< largest number of upserts in one settle()
 
@@ -34,7 +35,9 @@ class FaultyOutbox final : public core::Outbox {
   Task<Result<std::vector<std::string>>> sinks() override { co_return co_await memory.sinks(); }
   Task<Result<std::vector<core::StoredEvent>>> fetch(std::string sink, std::int64_t after, int limit) override {
     if (broken) co_return fail(Code::unavailable, "disk I/O error");
-    co_return co_await memory.fetch(std::move(sink), after, limit);
+    auto page = co_await memory.fetch(std::move(sink), after, limit);
+    if (while_fetching) co_await while_fetching();
+    co_return page;
   }
   Task<Result<std::vector<core::StoredEvent>>> fetch_exact(std::string sink, std::vector<std::int64_t> seqs) override {
     const bool spent = exact_fetches_left && (*exact_fetches_left)-- <= 0;

@@ -60,6 +60,7 @@ class NotedHost final : public SinkHost {
     co_return Status{};
   }
   Task<Status> remove(std::string name) override {
+    if (std::exchange(remove_fails, false)) co_return fail(Code::unavailable, "the store is full");
     running.erase(name);
     std::erase(cursors, name);
     calls.push_back("remove " + name);
@@ -79,7 +80,7 @@ class NotedHost final : public SinkHost {
   std::set<std::string> running;
   std::vector<std::string> cursors, calls;
   std::vector<core::Route> routes;
-  bool fails = false;
+  bool fails = false, remove_fails = false;
 };
 
 class SubscribersTest : public testing::Test {
@@ -129,6 +130,16 @@ TEST_F(SubscribersTest, AStartThatFailsIsFinishedByTheSameCallAgain) {
   EXPECT_TRUE(wait(subscribers->create(orders_)));
   EXPECT_TRUE(host_.running.contains("grpc/orders"));
   EXPECT_EQ(host_.routes.size(), 1u);
+}
+
+TEST_F(SubscribersTest, ARemovalThatFailsIsFinishedByTheSameCallAgain) {
+  const auto subscribers = open();
+  ASSERT_TRUE(wait(subscribers->create(orders_)));
+  host_.remove_fails = true;
+  EXPECT_FALSE(wait(subscribers->remove("orders")));
+  EXPECT_TRUE(wait(subscribers->remove("orders")));
+  EXPECT_THAT(host_.running, IsEmpty()) << "what waits would go on being sent to somebody who unsubscribed";
+  EXPECT_THAT(host_.routes, IsEmpty());
 }
 
 TEST_F(SubscribersTest, ARestartAddsTheSinksOfStoredRowsAndRemovesThoseWithoutARow) {
