@@ -123,6 +123,23 @@ TEST(Agenda, ARewindWaitsForWhatRunsBesideTheLoop) {
   EXPECT_EQ(next_duty(s).duty, Duty::sleep);
 }
 
+/// Two fetches at once begin at the same place: what the first one brought may be settled and saved when the second one
+/// brings it again, and is then sent twice.
+TEST(Agenda, OneFetchAndOneSaveAtATime) {
+  Situation s;
+  s.now = Time{} + 1h;
+  s.endpoint.check_at = s.now + 60s;
+  s.endpoint.state = EndpointState::ready;
+  s.store.opened = true;
+  EXPECT_EQ(next_duty(s).duty, Duty::fetch);
+  s.store.fetching = true;
+  EXPECT_EQ(next_duty(s).duty, Duty::sleep);
+  s.save.useful = s.save.urgent = true;
+  EXPECT_EQ(next_duty(s).duty, Duty::save);
+  s.save.saving = true;
+  EXPECT_EQ(next_duty(s).duty, Duty::sleep);
+}
+
 /// Events that wait behind a failing one do not stop the fetch; only the limit of their memory does.
 TEST(Agenda, WhatFailsKeepsNothingNewAway) {
   Situation s;

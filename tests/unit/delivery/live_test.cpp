@@ -206,6 +206,24 @@ TEST(Live, AtMost256AreRepeatedAlsoWhenDeadLettersAreBeingStored) {
   EXPECT_GE(world.to.sent.size(), 128U);
 }
 
+TEST(Live, AStopWaitsForTheSaveUnderWayAndBeginsNoSecondOne) {
+  LaneWorld world;
+  world.to.at_once = [](const auto&) { return Attempt{}; };
+  world.start();
+  world.outbox.slow_saves = true;
+  world.commit(128, 128);
+  ASSERT_EQ(world.outbox.saves_under_way, 1);
+  bool stopped = false;
+  world.spawn(world.relay->stop(), stopped);
+  world.pass(11s);  // its time to drain is over
+  EXPECT_EQ(world.outbox.most_saves, 1);
+  EXPECT_FALSE(stopped);
+  world.outbox.release();
+  for (int i = 0; i < 100 && !stopped; ++i) world.run_for(10ms);
+  EXPECT_TRUE(stopped);
+  EXPECT_EQ(world.low_water(), 128);
+}
+
 /// After a restart dead letters may be newer than the last event that was fetched.
 TEST(Live, ADeadLetterThatIsDroppedWhileAFetchBringsItIsNotSent) {
   LaneWorld world;

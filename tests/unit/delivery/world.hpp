@@ -22,6 +22,7 @@ class FaultyOutbox final : public core::Outbox {
   std::optional<int> exact_fetches_left;       ///< fetch_exact() fails after this many calls; empty: it does not
   std::function<Task<void>()> while_fetching;  ///< runs after fetch() has read and before it returns; may be empty
   std::vector<core::AgentEvent> told;
+  int saves_under_way = 0, most_saves = 0;
   std::size_t most_upserts = 0;  ///< largest number of upserts in one settle()
 
   Task<Result<core::SinkCursor>> open_sink(std::string sink) override {
@@ -45,7 +46,9 @@ class FaultyOutbox final : public core::Outbox {
     co_return co_await memory.fetch_exact(std::move(sink), std::move(seqs));
   }
   Task<Status> settle(core::SinkSettlement settlement) override {
+    most_saves = std::max(most_saves, ++saves_under_way);
     if (slow_saves) co_await wait_for_release();
+    --saves_under_way;
     if (broken || save_fails) co_return fail(Code::unavailable, "database or disk is full");
     most_upserts = std::max(most_upserts, settlement.upsert.size());
     for (const auto& draft : settlement.events) told.push_back(std::get<core::AgentEvent>(draft.event));
