@@ -48,12 +48,13 @@ class AllSinksKills : public testing::Test {
         wire_(world_.nats.url(), "backend.>"),
         stream_(world_.socket()) {}
 
-  /// Kills the agent after some changes, of which one receiver in three of five kills got none before the last moment:
-  /// its process stood still, so that a backlog is under way when the agent dies. Two kills in three leave the workers
-  /// to end by themselves. One in ten comes during the start.
+  /// Kills the agent after some changes. In three of five kills a receiver's process stood still before, so that more
+  /// than the sink may repeat is under way when the agent dies. Two kills in three leave the workers to end by
+  /// themselves. One in ten comes during the start.
   void kill_and_restart(int kill) {
     const bool stalled = kill % 5 >= 2;
     if (stalled) pass_without_receiver(kill % 5 - 2);
+    if (HasFatalFailure()) return;
     std::uniform_int_distribution<std::size_t> changes(0, stalled || starting_ ? 25 : 120);
     ASSERT_TRUE(world_.writer.wait_for(changes(random_))) << "the file sink does not get on: " << world_.end_of_log();
     world_.kill(kill % 3 == 0);
@@ -72,8 +73,9 @@ class AllSinksKills : public testing::Test {
       if (which == 2) hook_.signal(number);
     };
     signal(SIGSTOP);
-    EXPECT_TRUE(world_.writer.wait_for(kMostRepeated + 50));
+    const bool changed = world_.writer.wait_for(kMostRepeated + 50);
     signal(SIGCONT);
+    ASSERT_TRUE(changed) << "the file sink does not get on: " << world_.end_of_log();
   }
 
   /// Expects everything that holds for one receiver, and prints its figures.

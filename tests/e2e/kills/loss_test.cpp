@@ -28,10 +28,10 @@ class JetStreamLoss : public testing::Test {
   }
   Deliveries stored() const { return from_nats(stream_contents(world_.nats.url(), "DRIFT"), Runs()); }
 
+  bool detected() const { return world_.agent.log().find(kDetected) != std::string::npos; }
   /// Waits until the agent says that its receiver lost something, and returns the seconds since `from`.
   double detection(Clock::time_point from) const {
-    const auto detected = [&] { return world_.agent.log().find(kDetected) != std::string::npos; };
-    EXPECT_TRUE(eventually(detected, seconds(90))) << world_.end_of_log();
+    EXPECT_TRUE(eventually([this] { return detected(); }, seconds(90))) << world_.end_of_log();
     return std::chrono::duration<double>(Clock::now() - from).count();
   }
 
@@ -67,6 +67,7 @@ TEST_F(JetStreamLoss, OfItsLastMinutesIsFoundAndMadeGood) {
   pass(for_seconds);
   const std::size_t before = stored().size();
   ASSERT_GT(before, kept + static_cast<std::size_t>(for_seconds) * KillWorld::kPerSecond / 2);
+  ASSERT_FALSE(detected()) << "nothing was lost so far";
   world_.nats.sigkill();
   world_.nats.put_back();
   const auto from = Clock::now();
@@ -80,6 +81,7 @@ TEST_F(JetStreamLoss, OfEverythingIsFoundAndMadeGood) {
   begin();
   pass(5);
   const std::size_t before = stored().size();
+  ASSERT_FALSE(detected()) << "nothing was lost so far";
   world_.nats.sigkill();
   world_.nats.wipe();
   const auto from = Clock::now();
@@ -98,6 +100,7 @@ TEST_F(JetStreamLoss, ByADeletedStreamIsFoundInTheQuiet) {
                                  .complete(
                                      "jetstream", [&] { return stored(); }, seconds(60))
                                  .size();
+  ASSERT_FALSE(detected()) << "nothing was lost so far";
   change_stream(world_.nats.url(), "DELETE", {});
   const double detected = detection(Clock::now());
   expect_nothing_lost("deleted", detected, before);
