@@ -127,10 +127,10 @@ def headers(files):
         folder = pathlib.PurePath(name).parent
         while str(folder) not in rooms and folder != folder.parent:
             folder = folder.parent
-        compiler, flags = rooms.get(str(folder), ("c++", ["-std=c++20", "-I.", "-Iagent", "-Iplugin-api/include"]))
+        compiler, flags = rooms.get(str(folder), ("c++", ["-std=c++20", "-I.", "-Iagent", "-Iplugin-api/include", "-Iconsumer/include"]))
         language = "c" if name.endswith(("provider.h", "driftd/consumer.h")) or "/ext/" in name else "c++"
         if language == "c":
-            compiler, flags = "cc", ["-std=c11", "-Iplugin-api/include"]
+            compiler, flags = "cc", ["-std=c11", "-Iplugin-api/include", "-Iconsumer/include"]
         alone = BUILD / "alone" / (name.replace("/", "_") + (".c" if language == "c" else ".cpp"))
         alone.parent.mkdir(exist_ok=True)
         text = f'#include "{SOURCE / name}"\n'
