@@ -95,7 +95,9 @@ TEST(Normalise, TimestampsAreOneInstantInUtc) {
             normal(ValueType::timestamp, "2026-11-21T03:39:16Z"));
   EXPECT_EQ(normal(ValueType::timestamp, "1795232356", "s"), "1795232356000000000");
   EXPECT_EQ(normal(ValueType::timestamp, "infinity"), "\"infinity\"");
-  for (const auto* text : {"2026-02-30T00:00:00Z", "2026-11-21T03:39:16", "2026-11-21", "2026-11-21T25:00:00Z", "now"})
+  EXPECT_EQ(normal(ValueType::timestamp, "2026-11-21"), normal(ValueType::timestamp, "2026-11-21 00:00:00+00"));
+  EXPECT_NE(normal(ValueType::timestamp, "2026-11-22"), normal(ValueType::timestamp, "2026-11-21T00:00:00Z"));
+  for (const auto* text : {"2026-02-30T00:00:00Z", "2026-11-21T03:39:16", "2026-02-30", "2026-11-21T25:00:00Z", "now"})
     EXPECT_EQ(normal(ValueType::timestamp, text), "invalid") << text;
 }
 

@@ -23,12 +23,15 @@ func must[T any](value T, err error) T {
 	return value
 }
 
-// account makes an account with JetStream that the operator has signed. It returns its public key and its JWT.
-func account(name string, operator, key nkeys.KeyPair) (string, string) {
+// account makes an account that the operator has signed. It returns its public key and its JWT. A server refuses
+// JetStream for its system account.
+func account(name string, operator, key nkeys.KeyPair, jetstream bool) (string, string) {
 	public := must(key.PublicKey())
 	claims := jwt.NewAccountClaims(public)
 	claims.Name = name
-	claims.Limits.JetStreamLimits = jwt.JetStreamLimits{DiskStorage: -1, MemoryStorage: -1, Streams: -1, Consumer: -1}
+	if jetstream {
+		claims.Limits.JetStreamLimits = jwt.JetStreamLimits{DiskStorage: -1, MemoryStorage: -1, Streams: -1, Consumer: -1}
+	}
 	return public, must(claims.Encode(operator))
 }
 
@@ -58,9 +61,9 @@ func main() {
 	claims := jwt.NewOperatorClaims(must(operator.PublicKey()))
 	claims.Name = "test"
 	systemKey, appKey, strangerKey := must(nkeys.CreateAccount()), must(nkeys.CreateAccount()), must(nkeys.CreateAccount())
-	system, systemToken := account("SYS", operator, systemKey)
+	system, systemToken := account("SYS", operator, systemKey, false)
 	claims.SystemAccount = system
-	app, appToken := account("APP", operator, appKey)
+	app, appToken := account("APP", operator, appKey, true)
 	creds(filepath.Join(folder, "user.creds"), appKey)
 	creds(filepath.Join(folder, "stranger.creds"), strangerKey)
 	text := fmt.Sprintf("operator: %s\nsystem_account: %s\nresolver: MEMORY\nresolver_preload: {\n  %s: %s\n  %s: %s\n}\n",
