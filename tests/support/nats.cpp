@@ -78,10 +78,10 @@ Owned<natsConnection> connect_to(const std::vector<std::string>& urls, const Nat
 
 Owned<natsConnection> connect_to(const std::string& url) { return connect_to(std::vector<std::string>{url}); }
 
-Owned<jsCtx> jetstream_of(natsConnection* connection) {
+Owned<jsCtx> jetstream_of(natsConnection* connection, std::int64_t wait_ms = kWaitMs) {
   jsOptions options;
   must(jsOptions_Init(&options), "options");
-  options.Wait = kWaitMs;
+  options.Wait = wait_ms;
   jsCtx* context = nullptr;
   must(natsConnection_JetStream(&context, connection, &options), "JetStream");
   return Owned<jsCtx>(context);
@@ -210,8 +210,9 @@ std::vector<NatsReceived> stream_contents(const std::string& url, const std::str
 std::optional<StreamState> stream_state(const std::vector<std::string>& urls, const NatsAccess& access,
                                         const std::string& stream) {
   try {
+    constexpr std::int64_t kLeaderWaitMs = 2'000;  // a cluster without a leader does not answer
     const auto connection = connect_to(urls, access);
-    const auto context = jetstream_of(connection.get());
+    const auto context = jetstream_of(connection.get(), kLeaderWaitMs);
     jsStreamInfo* raw = nullptr;
     const natsStatus found = js_GetStreamInfo(&raw, context.get(), stream.c_str(), nullptr, nullptr);
     if (found == NATS_NOT_FOUND) return StreamState{};
