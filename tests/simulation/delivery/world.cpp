@@ -151,6 +151,7 @@ void World::start() {
   process->relay->add_sink("bus", "nats", bus_->connect());
   process->relay->add_sink("hook", "webhook", hook_->connect());
   process->relay->add_sink("log", "file", log_->connect());
+  process->number = ++processes_;
   process_ = std::move(process);
   asio::co_spawn(process_->executors.get(Executors::core), begin(), fatal);
 }
@@ -226,9 +227,9 @@ void World::stop_gracefully() {
   committing_ = false;
   ready_since_.reset();
   asio::co_spawn(process_->executors.get(Executors::core), stop_relay(), fatal);
-  at(now() + 40s, [this, process = process_.get()] {
+  at(now() + 40s, [this, number = process_->number] {
     committing_ = true;
-    if (process_.get() != process) return;
+    if (!process_ || process_->number != number) return;
     if (!process_->stopped) oracle_->complain("the relay did not stop within 40 s");
     process_.reset();
     life_is_over();

@@ -53,6 +53,7 @@ class Executors {
 
 /// What one process of the agent consists of.
 struct Process {
+  std::uint64_t number = 0;  ///< of this life; the memory of an earlier process may be used again
   Executors executors;
   std::unique_ptr<store::SqliteStore> store;
   std::unique_ptr<delivery::Relay> relay;
@@ -133,6 +134,7 @@ class World {
   std::unique_ptr<LogFile> log_;
   std::unique_ptr<Oracle> oracle_;
   std::vector<Backend> backends_;
+  std::uint64_t processes_ = 0;  ///< started so far
   std::unique_ptr<Process> process_;
   std::multimap<Time, std::function<void()>> plan_;
   std::optional<Time> ready_since_;  ///< the agent took over its store; empty: it is down or starting
