@@ -67,7 +67,8 @@ void NatsCluster::write_config(std::size_t node, const std::string& login) const
                           ", key_file: " + quoted(certificates_.key("server")) +
                           ", ca_file: " + quoted(certificates_.ca()) + ", verify: true }\n";
   std::string routes;
-  for (const auto& one : nodes_) routes += (routes.empty() ? "\"" : ", \"") + ("nats-route://127.0.0.1:" + std::to_string(one.cluster_port)) + "\"";
+  for (const auto& one : nodes_)
+    routes += (routes.empty() ? "\"" : ", \"") + ("nats-route://127.0.0.1:" + std::to_string(one.cluster_port)) + "\"";
   const std::string name = "n" + std::to_string(node);
   dir_.write(name + ".conf",
              "server_name: " + name + "\nlisten: \"127.0.0.1:" + std::to_string(nodes_[node].port) +
