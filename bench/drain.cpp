@@ -5,15 +5,14 @@
 // server, with a window of 4,096 messages. Both are durable: every message is acknowledged by a stream on disk. Turns
 // alternate; judged is the median of the ratios. Exit 1: below --least.
 #include <nats/nats.h>
-#include <sys/resource.h>
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <iostream>
 
-#include "sinks/nats/nats_sink.hpp"
+#include "clock.hpp"
+#include "integration/nats/bus.hpp"
 #include "support/agent_run.hpp"
-#include "support/nats.hpp"
 
 namespace driftd::bench {
 namespace {
@@ -25,17 +24,6 @@ struct Options {
   bool views = false;
   double least = 0.5;
 };
-
-double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
-
-double own_cpu() {
-  rusage used{};
-  ::getrusage(RUSAGE_SELF, &used);
-  const auto seconds = [](const timeval& t) {
-    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) / 1e6;
-  };
-  return seconds(used.ru_utime) + seconds(used.ru_stime);
-}
 
 void must(natsStatus status, const char* doing) {
   if (status != NATS_OK) throw std::runtime_error(std::string(doing) + ": " + natsStatus_GetText(status));
@@ -124,8 +112,7 @@ void print(const char* what, const Figure& figure, int events) {
 test::AgentRun::MakeSink sink_to(const test::NatsServer& server, bool views) {
   sinks::NatsSettings settings;
   settings.servers = {server.url()};
-  settings.views = views;
-  return [settings](auto core, auto io, const driftd::Clock&) { return sinks::open_nats("bus", settings, core, io); };
+  return test::nats_sink(views ? settings : test::without_views(settings));
 }
 
 /// One turn: the broker comes back, or the agent is started again; then the bare publish. Returns the ratio of rates.

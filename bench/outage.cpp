@@ -10,9 +10,9 @@
 #include <fstream>
 #include <iostream>
 
-#include "sinks/nats/nats_sink.hpp"
+#include "clock.hpp"
+#include "integration/nats/bus.hpp"
 #include "support/agent_run.hpp"
-#include "support/nats.hpp"
 
 namespace driftd::bench {
 namespace {
@@ -43,15 +43,6 @@ double resident_mib() {
   return static_cast<double>(resident) * static_cast<double>(::sysconf(_SC_PAGESIZE)) / (1 << 20);
 }
 
-double seconds_since(Steady::time_point begin) { return std::chrono::duration<double>(Steady::now() - begin).count(); }
-
-test::AgentRun::MakeSink sink_to(const test::NatsServer& server) {
-  sinks::NatsSettings settings;
-  settings.servers = {server.url()};
-  settings.views = false;
-  return [settings](auto core, auto io, const Clock&) { return sinks::open_nats("bus", settings, core, io); };
-}
-
 /// Commits all events while the sink is down. Returns by how many MiB the process grew after the first tenth.
 double outage(test::AgentRun& agent, MovedClock& clock, const Options& options) {
   constexpr int kSteps = 100;
@@ -69,7 +60,9 @@ int measure(const Options& options) {
   test::NatsServer server;
   server.stop();
   MovedClock clock;
-  test::AgentRun agent(dir, sink_to(server), clock);
+  sinks::NatsSettings settings;
+  settings.servers = {server.url()};
+  test::AgentRun agent(dir, test::nats_sink(test::without_views(settings)), clock);
   const auto begin = Steady::now();
   const double growth = outage(agent, clock, options);
   std::printf(

@@ -2,7 +2,6 @@
 // A session of a provider whose records are settled as the engine settles them, and what a refresh of it takes.
 #pragma once
 
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <boost/asio/co_spawn.hpp>
@@ -15,23 +14,11 @@
 #include <string>
 #include <vector>
 
+#include "clock.hpp"
 #include "engine/index.hpp"
 #include "host/host.hpp"
 
 namespace driftd::bench {
-
-inline double seconds_since(std::chrono::steady_clock::time_point begun) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
-}
-
-inline double own_cpu() {
-  rusage used{};
-  ::getrusage(RUSAGE_SELF, &used);
-  const auto seconds = [](const timeval& t) {
-    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) / 1e6;
-  };
-  return seconds(used.ru_utime) + seconds(used.ru_stime);
-}
 
 /// Processor time of a process; 0 if it is gone.
 inline double cpu_of(int pid) {

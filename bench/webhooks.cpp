@@ -30,7 +30,7 @@ using Steady = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
 constexpr int kRuns = 3;
-constexpr double kQuiet = 3;  // the p99 of a quiet machine is at most so many times its median
+constexpr double kQuiet = 3;  // on a quiet machine the p99 is at most this multiple of the median
 
 struct Options {
   int turns = 30, events = 10;  ///< of `hang`: turns of each line, commits in a turn
@@ -337,7 +337,7 @@ int main(int argc, char** argv) {
   app.add_option("--events", options.events, "commits in a turn");
   app.add_option("--rate", options.rate, "commits a second");
   app.add_option("--resources", options.resources);
-  app.add_option("--most", options.most, "exit 1 when the p99 is above so many times that without the bad one");
+  app.add_option("--most", options.most, "exit 1 if the p99 is above this multiple of the p99 without the bad one");
   app.add_option("--only", options.only)->check(CLI::IsMember({"hang", "poison"}));
   app.add_option("--receive", port, "be the receiver, on this port");
   CLI11_PARSE(app, argc, argv);

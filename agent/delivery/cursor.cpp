@@ -21,7 +21,14 @@ constexpr std::size_t kRequeueAtOnce = 512;
 
 Cursor::Cursor(SinkRun& run, ProgressWatch& progress) : run_(run), progress_(progress), saved_(run.context->core) {}
 
-StoreSituation Cursor::store_situation() const { return {opened_, rewinding(), exhausted_, false, retry_at_}; }
+StoreSituation Cursor::store_situation() const {
+  StoreSituation out;
+  out.opened = opened_;
+  out.rewinding = rewinding();
+  out.exhausted = exhausted_;
+  out.retry_at = retry_at_;
+  return out;
+}
 
 WaitingSituation Cursor::waiting_situation() const {
   WaitingSituation out;

@@ -65,7 +65,10 @@ class Cursor {
   bool at_exception_limit() const { return window_.exceptions() >= run_.context->settings.max_exceptions; }
   std::string exception_limit_text() const;  ///< for a log line and a view
 
-  void look_for_new() { exhausted_ = false, ++looks_; }   ///< the store may have newer events
+  void look_for_new() {  ///< the store may have newer events
+    exhausted_ = false;
+    ++looks_;
+  }
   std::uint64_t looks() const { return looks_; }          ///< calls of look_for_new()
   void rewind_to(std::int64_t seq) { rewind_to_ = seq; }  ///< events after `seq` are sent again
   void save_now() { save_now_ = true; }                   ///< the next save does not wait for its time

@@ -83,9 +83,12 @@ Task<void> SinkRunner::run_beside(Duty duty, Situation before) {
   const auto looks = cursor_.looks();
   co_await perform(duty);
   under_way(duty) = false;
-  const bool overtaken = duty == Duty::fetch && looks != cursor_.looks();  // it is due again because of a commit
-  note_effect(duty, before);
-  if (overtaken) idle_ = 0;
+  const bool overtaken = duty == Duty::fetch && looks != cursor_.looks();
+  if (overtaken) {
+    idle_ = 0;  // it is due again because of a commit, and not because it changed nothing
+  } else {
+    note_effect(duty, before);
+  }
   wake();
 }
 

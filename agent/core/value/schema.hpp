@@ -93,7 +93,7 @@ bool names_no_version(const AttributeRule& rule, const Value& value);
 /// Returns the parts of a text, without white space at their ends; empty ones are left out. `budget` if there are too
 /// many.
 Result<Value::Array> split(std::string_view text, std::string_view separator);
-/// Returns the parts of all texts of a list, and of lists in it (`flat`). What is no text stays.
+/// Returns the parts of all texts of a list, and of lists in it (`flat`). An element that is not a text stays as it is.
 Result<Value::Array> parts_of_elements(const Value::Array& elements, std::string_view separator);
 /// Joins normal forms of elements: a set is sorted without duplicates, a multiset sorted, a list keeps its order.
 std::string join_collection(Collection collection, std::vector<std::string> parts);

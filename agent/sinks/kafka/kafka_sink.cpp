@@ -237,8 +237,10 @@ Task<RecordReport> KafkaSink::produce(std::shared_ptr<const KafkaRecord> record)
 
 Task<RecordReport> KafkaSink::deliver(std::shared_ptr<const KafkaRecord> record, bool alone) {
   co_await lane_.enter(alone);
-  RecordReport report{RD_KAFKA_RESP_ERR__DESTROY, "the sink is stopped", record->partition, RD_KAFKA_OFFSET_INVALID};
-  if (client_) report = co_await produce(std::move(record));
+  RecordReport report{RD_KAFKA_RESP_ERR__DESTROY, "the sink stopped, or its topic is to be checked first",
+                      record->partition, RD_KAFKA_OFFSET_INVALID};
+  // while it waited, the client may have been opened again
+  if (client_ && topic_.checked()) report = co_await produce(std::move(record));
   lane_.leave();
   co_return report;
 }

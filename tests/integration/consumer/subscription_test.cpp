@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a pattern hears of its backends: every change that it must act on, also of the time when it was away, once.
+// Which events of its backends a pattern receives: every change that it must act on, once, also those that were
+// published while it was away.
 #include "redis_slot.hpp"
 #include "support/redis.hpp"
 #include "world.hpp"

@@ -2,6 +2,7 @@
 // Helpers of this folder's tests: the NATS sink behind a real relay, against a real nats-server.
 #pragma once
 
+#include <gtest/gtest.h>
 #include <algorithm>
 #include <map>
 #include <set>
@@ -42,6 +43,26 @@ inline std::multiset<std::string> canonical_ids(const std::vector<NatsReceived>&
     if (message.id == message.ce_id) out.insert(message.ce_id);
   }
   return out;
+}
+
+/// Every change that a backend's subject can end with, with the event type.
+inline const std::vector<std::pair<std::string, core::ChangeType>>& all_changes() {
+  static const std::vector<std::pair<std::string, core::ChangeType>> changes = {
+      {"created", core::ChangeType::created},
+      {"updated", core::ChangeType::updated},
+      {"deleted", core::ChangeType::deleted},
+      {"credentials.rotated", core::ChangeType::credential_rotated},
+      {"endpoint.changed", core::ChangeType::endpoint_changed},
+      {"health.changed", core::ChangeType::health_changed},
+      {"config.updated", core::ChangeType::config_drift_detected},
+      {"drift.decided", core::ChangeType::unspecified}};
+  return changes;
+}
+
+/// Adds one event of each of all_changes(), numbered from 1.
+inline void add_all_changes(RelayRunner& runner) {
+  std::int64_t number = 0;
+  for (const auto& [what, type] : all_changes()) runner.add(sample_stored(++number, what, type));
 }
 
 inline bool delivered(RelayRunner& runner, std::int64_t count) {

@@ -50,18 +50,7 @@ TEST(NatsSinkTest, TheRfcsPrintedSubscriptionsReceiveTheirs) {
   NatsSubscriber one_token(server.url(), "backend.orders-kafka.*");
   NatsSubscriber all(server.url(), "backend.orders-kafka.>");
   RelayRunner runner(nats_sink(at(server)));
-  const std::vector<std::pair<std::string, core::ChangeType>> kinds = {
-      {"created", core::ChangeType::created},
-      {"updated", core::ChangeType::updated},
-      {"deleted", core::ChangeType::deleted},
-      {"credentials.rotated", core::ChangeType::credential_rotated},
-      {"endpoint.changed", core::ChangeType::endpoint_changed},
-      {"health.changed", core::ChangeType::health_changed},
-      {"config.updated", core::ChangeType::config_drift_detected},
-      {"drift.decided", core::ChangeType::unspecified}};
-  for (std::size_t i = 0; i < kinds.size(); ++i) {
-    runner.add(sample_stored(static_cast<std::int64_t>(i) + 1, kinds[i].first, kinds[i].second));
-  }
+  add_all_changes(runner);
   ASSERT_TRUE(delivered(runner, 8)) << runner.view().last_error;
   const auto subjects = [](const NatsSubscriber& subscriber) {
     std::set<std::string> out;

@@ -66,19 +66,10 @@ TEST(NatsSubscribers, EachPatternOfThePageReceivesWhatThePageSays) {
   for (const auto& row : rows) subscribers.push_back(std::make_unique<NatsSubscriber>(server.url(), row.pattern));
   const NatsSubscriber everything(server.url(), "backend.>");
   RelayRunner runner(nats_sink(at(server)));
-  const std::vector<std::pair<std::string, core::ChangeType>> kinds = {
-      {"created", core::ChangeType::created},
-      {"updated", core::ChangeType::updated},
-      {"deleted", core::ChangeType::deleted},
-      {"credentials.rotated", core::ChangeType::credential_rotated},
-      {"endpoint.changed", core::ChangeType::endpoint_changed},
-      {"health.changed", core::ChangeType::health_changed},
-      {"config.updated", core::ChangeType::config_drift_detected},
-      {"drift.decided", core::ChangeType::unspecified}};
-  std::int64_t number = 0;
-  for (const auto& [what, type] : kinds) runner.add(sample_stored(++number, what, type));
-  ASSERT_TRUE(delivered(runner, number)) << runner.view().last_error;
-  ASSERT_TRUE(eventually([&] { return everything.received().size() == 3 * kinds.size(); }));
+  add_all_changes(runner);
+  const std::size_t count = all_changes().size();
+  ASSERT_TRUE(delivered(runner, static_cast<std::int64_t>(count))) << runner.view().last_error;
+  ASSERT_TRUE(eventually([&] { return everything.received().size() == 3 * count; }));
   for (std::size_t i = 0; i < rows.size(); ++i) {
     EXPECT_TRUE(eventually([&] { return changes_of(*subscribers[i]) == rows[i].changes; }))
         << rows[i].pattern << " received " << testing::PrintToString(changes_of(*subscribers[i]));

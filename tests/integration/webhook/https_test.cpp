@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The webhook against an HTTPS receiver: whom it trusts, how it shows who it is, and what a hostile one can do to it.
+// The webhook against an HTTPS receiver: which certificates it accepts, which one it presents, and what a hostile
+// receiver can do to it.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
