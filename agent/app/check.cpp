@@ -123,6 +123,10 @@ void check_key(const config::Config& config, CheckReport& out) {
 
 CheckReport check_config(const config::Config& config) {
   CheckReport out;
+  const auto at_grpc = [&](const Error& error) {
+    out.errors.push_back({config.file, config::find_position(config.places, "grpc"), error.message, {}, {}, {}});
+  };
+  if (const Status services = become_driftd_grpc(config); !services) at_grpc(services.error());
   check_key(config, out);
   check_store(config, out);
   const SystemClock clock;
@@ -132,9 +136,7 @@ CheckReport check_config(const config::Config& config) {
     const auto made = make_sink(sink, executors.core.get_executor(), executors.io.get_executor(), clock);
     if (!made) out.errors.push_back({config.file, sink.at, made.error().message, {}, {}, {}});
   }
-  if (const Status grpc = check_grpc(config); !grpc) {
-    out.errors.push_back({config.file, config::find_position(config.places, "grpc"), grpc.error().message, {}, {}, {}});
-  }
+  if (const Status grpc = check_grpc(config); !grpc) at_grpc(grpc.error());
   if (const Status workers = check_workers(config); !workers) {
     out.errors.push_back({config.file, {}, workers.error().message, {}, {}, {}});
     return out;  // a scan would run the plugins in such a worker

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+// Of driftd-grpc only: without_grpc.cpp is its counterpart in driftd.
 #include "app/grpc.hpp"
 
-#include "config/places.hpp"
-
-#ifdef DRIFTD_GRPC
 #include "admin/peer.hpp"
+#include "config/places.hpp"
 #include "grpc/server.hpp"
 #include "host/host.hpp"
-#endif
 
 namespace driftd::app {
 namespace {
@@ -16,22 +14,6 @@ Error at_section(const config::Config& config, const Error& error) {
   const auto at = config::find_position(config.places, "grpc");
   return {Code::invalid, config::render(config::ConfigError{config.file, at, error.message, {}, {}, {}})};
 }
-
-}  // namespace
-
-Status check_grpc(const config::Config& config) {
-#ifdef DRIFTD_GRPC
-  return config.grpc.present && config.secrets_resolved ? rpc::check_settings(config.grpc) : Status{};
-#else
-  if (!config.grpc.present) return {};
-  return fail(Code::invalid,
-              "this driftd was built without gRPC, and the file has a section 'grpc'; remove it, or "
-              "install a build with -DDRIFTD_GRPC=ON");
-#endif
-}
-
-#ifdef DRIFTD_GRPC
-namespace {
 
 /// The relay as the host of callbacks.
 class RelayHost final : public rpc::SinkHost {
@@ -105,6 +87,12 @@ class Services final : public Grpc {
 
 }  // namespace
 
+Status become_driftd_grpc(const config::Config&) { return {}; }
+
+Status check_grpc(const config::Config& config) {
+  return config.grpc.present && config.secrets_resolved ? rpc::check_settings(config.grpc) : Status{};
+}
+
 Result<std::unique_ptr<Grpc>> make_grpc(const config::Config& config, GrpcNeeds needs) {
   if (!config.grpc.present) return std::unique_ptr<Grpc>();
   DRIFTD_TRY(const admin::AccessPolicy policy, policy_of(config.admin));
@@ -115,13 +103,5 @@ Result<std::unique_ptr<Grpc>> make_grpc(const config::Config& config, GrpcNeeds 
   if (server) return std::make_unique<Services>(std::move(host), std::move(*server));
   return fail(at_section(config, server.error()));
 }
-#else
-Result<std::unique_ptr<Grpc>> make_grpc(const config::Config& config, GrpcNeeds needs) {
-  (void)needs;
-  const Status without = check_grpc(config);
-  if (!without) return fail(at_section(config, without.error()));
-  return std::unique_ptr<Grpc>();
-}
-#endif
 
 }  // namespace driftd::app

@@ -25,7 +25,7 @@ struct GrpcNeeds {
   std::function<void(std::vector<core::Route>)> route;  ///< replaces the routes to callbacks
 };
 
-/// The gRPC services of the agent, or nothing in a build without them. Core thread.
+/// The gRPC services of the agent. Core thread.
 class Grpc {
  public:
   virtual ~Grpc() = default;
@@ -35,12 +35,16 @@ class Grpc {
   virtual Task<void> stop() = 0;
 };
 
-/// Returns the services; null if the configuration has no section `grpc`. Returns `invalid` for wrong settings, and if
-/// this driftd was built without gRPC.
-Result<std::unique_ptr<Grpc>> make_grpc(const config::Config& config, GrpcNeeds needs);
+/// Replaces this process by driftd-grpc, the same program with the gRPC services, and with the same arguments, if the
+/// configuration has a section `grpc` and this program lacks them: 5 MiB of gRPC are in no agent that does not serve
+/// it. The file is beside this binary. Returns only if there is nothing to do, or `invalid` if driftd-grpc is missing
+/// or may be replaced by others. Call it before anything is opened that exec() would not close.
+Status become_driftd_grpc(const config::Config& config);
 
-/// Returns `invalid`, with the setting, if the configuration has the section and it cannot be served, or if this driftd
-/// was built without gRPC.
+/// Returns `invalid`, with the setting, if the configuration has the section and this program cannot serve it.
 Status check_grpc(const config::Config& config);
+
+/// Returns the services; null if the configuration has no section `grpc`. Returns `invalid` for wrong settings.
+Result<std::unique_ptr<Grpc>> make_grpc(const config::Config& config, GrpcNeeds needs);
 
 }  // namespace driftd::app

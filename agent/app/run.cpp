@@ -13,6 +13,7 @@
 
 #include "app/agent.hpp"
 #include "app/app.hpp"
+#include "app/grpc.hpp"
 #include "base/async_mutex.hpp"
 #include "base/escape.hpp"
 #include "base/fatal.hpp"
@@ -112,6 +113,10 @@ int run(const std::string& config_file) {
   auto config = config::load(config_file);
   if (!config) {
     std::fprintf(stderr, "%s\n", config::render(config.error()).c_str());
+    return kConfig;
+  }
+  if (const Status grpc = become_driftd_grpc(*config); !grpc) {
+    std::fprintf(stderr, "driftd: %s\n", escaped(grpc.error().message).c_str());
     return kConfig;
   }
   log::configure(config->log);

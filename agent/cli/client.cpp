@@ -13,6 +13,7 @@
 #include "cli/exit_codes.hpp"
 #include "cli/fields.hpp"
 #include "core/value/parse_limits.hpp"
+#include "curl/library.hpp"
 
 namespace driftd::cli {
 namespace {
@@ -85,6 +86,7 @@ std::string escape(std::string_view text) {
 
 Outcome<Reply> Client::raw(const std::string& target, const std::string* body, std::chrono::seconds timeout) const {
   if (unknown_) return tl::unexpected(*unknown_);
+  if (const Status loaded = load_curl(); !loaded) return tl::unexpected(Failure{kUnreachable, loaded.error().message});
   const std::unique_ptr<CURL, CloseCurl> curl(curl_easy_init());
   const std::unique_ptr<curl_slist, CloseCurl> headers = make_headers();
   Reply reply;

@@ -239,11 +239,7 @@ struct HttpSender::Loop {
   std::thread thread;  // last: it uses the others
 };
 
-HttpSender::HttpSender(HttpRoute route) {
-  static const CURLcode initialised = curl_global_init(CURL_GLOBAL_DEFAULT);
-  (void)initialised;
-  loop_ = std::make_unique<Loop>(std::move(route));
-}
+HttpSender::HttpSender(HttpRoute route) : loop_(std::make_unique<Loop>(std::move(route))) {}
 
 HttpSender::~HttpSender() {
   loop_->stopping = true;

@@ -6,6 +6,7 @@
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include "curl/library.hpp"
 #include "proto/codec.hpp"
 #include "sinks/webhook/batcher.hpp"
 #include "sinks/webhook/sign.hpp"
@@ -240,6 +241,7 @@ Result<std::string> host_of(const std::string& url, std::string& scheme) {
 }
 
 Status check_url(const WebhookSettings& settings) {
+  DRIFTD_CHECK(load_curl());
   std::string scheme;
   DRIFTD_TRY(const std::string host, host_of(settings.url, scheme));
   if (scheme == "https") return Status{};
