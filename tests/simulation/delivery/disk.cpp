@@ -149,11 +149,16 @@ void Disk::apply(std::string& content, const Change& change, Survival survival, 
     return;
   }
   const auto end = change.offset + static_cast<std::int64_t>(change.bytes->size());
+  if (all) {
+    if (content.size() < static_cast<std::size_t>(end)) content.resize(static_cast<std::size_t>(end));
+    change.bytes->copy(content.data() + change.offset, change.bytes->size());
+    return;
+  }
   for (std::int64_t at = change.offset; at < end;) {
     std::int64_t to = std::min(end, (at / kSector + 1) * kSector);
     const std::int64_t next = to;
-    if (all || chance(keep)) {
-      if (!all && chance(kTorn)) to = at + static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(to - at));
+    if (chance(keep)) {
+      if (chance(kTorn)) to = at + static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(to - at));
       if (content.size() < static_cast<std::size_t>(to)) content.resize(static_cast<std::size_t>(to));
       change.bytes->copy(content.data() + at, static_cast<std::size_t>(to - at),
                          static_cast<std::size_t>(at - change.offset));

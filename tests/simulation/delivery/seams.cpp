@@ -2,12 +2,11 @@
 #include "simulation/delivery/seams.hpp"
 
 #include <sqlite3.h>
-#include <sys/eventfd.h>
 #include <sys/stat.h>
-#include <sys/timerfd.h>
 #include <unistd.h>
 #include <cerrno>
 #include <climits>
+#include <map>
 #include <random>
 #include <string>
 
@@ -25,17 +24,15 @@ std::mt19937_64& random_bytes() {
   return source;
 }
 
-void drain(int descriptor) {
-  std::uint64_t count = 0;
-  while (::read(descriptor, &count, sizeof count) > 0) continue;
-}
-
-void make_readable(int descriptor) {
-  const std::uint64_t one = 1;
-  while (::write(descriptor, &one, sizeof one) < 0 && errno == EINTR) continue;
+/// The paths of files that our objects opened by name, by descriptor.
+std::map<int, std::string>& opened_paths() {
+  static std::map<int, std::string> all;
+  return all;
 }
 
 std::string path_of(int descriptor) {
+  const auto known = opened_paths().find(descriptor);
+  if (known != opened_paths().end()) return known->second;
   char path[PATH_MAX];
   const std::string link = "/proc/self/fd/" + std::to_string(descriptor);
   const ssize_t size = ::readlink(link.c_str(), path, sizeof path);
@@ -59,28 +56,24 @@ void SimulatedTime::begin_again() {
   now_ = kFirst;
 }
 
-void SimulatedTime::move_to(Time to) {
-  now_ = std::max(now_, to);
-  for (auto& [descriptor, timer] : timers_) {
-    if (!timer.due || *timer.due > now_ || timer.readable) continue;
-    timer.readable = true;
-    make_readable(descriptor);
-  }
-}
+void SimulatedTime::move_to(Time to) { now_ = std::max(now_, to); }
 
 std::optional<Time> SimulatedTime::next_timer() const {
   std::optional<Time> next;
-  for (const auto& [descriptor, timer] : timers_) {
-    if (timer.due && (!next || *timer.due < *next)) next = timer.due;
+  for (const auto& [descriptor, due] : timers_) {
+    if (due && (!next || *due < *next)) next = due;
   }
   return next;
 }
 
+std::optional<bool> SimulatedTime::is_due(int descriptor) const {
+  const auto found = timers_.find(descriptor);
+  if (found == timers_.end()) return std::nullopt;
+  return found->second && *found->second <= now_;
+}
+
 void SimulatedTime::set_timer(int descriptor, std::optional<Duration> in) {
-  Timer& timer = timers_[descriptor];
-  if (std::exchange(timer.readable, false)) drain(descriptor);
-  timer.due = in ? std::optional(now_ + *in) : std::nullopt;
-  if (in) move_to(now_);
+  timers_[descriptor] = in ? std::optional(now_ + *in) : std::nullopt;
 }
 
 Nanos SimulatedClock::wall() const { return kBeginning + (SimulatedTime::get().now() - kFirst).count(); }
@@ -96,20 +89,17 @@ std::chrono::steady_clock::time_point __wrap__ZNSt6chrono3_V212steady_clock3nowE
 
 [[noreturn]] void __wrap__ZN6driftd11end_processEi(int status) { throw driftd::sim::ProcessEnded{status}; }
 
-int __wrap_timerfd_create(int, int) {
-  const int descriptor = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  driftd::sim::SimulatedTime::get().set_timer(descriptor, std::nullopt);
+int __real_open(const char* path, int flags, ...);
+int __wrap_open(const char* path, int flags, mode_t mode) {
+  const int descriptor = __real_open(path, flags, mode);
+  if (descriptor >= 0) driftd::sim::opened_paths()[descriptor] = path;
   return descriptor;
 }
 
-int __wrap_timerfd_settime(int descriptor, int flags, const itimerspec* next, itimerspec*) {
-  const auto in = std::chrono::seconds(next->it_value.tv_sec) + std::chrono::nanoseconds(next->it_value.tv_nsec);
-  // asio sets an absolute time in the past for a timer that is due already
-  const bool past = (flags & TFD_TIMER_ABSTIME) != 0;
-  std::optional<driftd::sim::Duration> due;
-  if (past || in.count() != 0) due = past ? driftd::sim::Duration(0) : driftd::sim::Duration(in);
-  driftd::sim::SimulatedTime::get().set_timer(descriptor, due);
-  return 0;
+int __real_close(int descriptor);
+int __wrap_close(int descriptor) {
+  driftd::sim::opened_paths().erase(descriptor);
+  return __real_close(descriptor);
 }
 
 int __wrap_fsync(int descriptor) {

@@ -19,7 +19,7 @@ class SimulatedTime {
   static SimulatedTime& get();
 
   Time now() const { return now_; }
-  /// Moves time to `to`, never back, and makes the timers that are due then readable.
+  /// Moves time to `to`, never back.
   void move_to(Time to);
   /// Returns when the next timer of an io_context is due. Empty if none is set.
   std::optional<Time> next_timer() const;
@@ -28,17 +28,15 @@ class SimulatedTime {
   /// Forgets the timers of io_contexts that were destroyed. To be called when there is none.
   void forget_timers() { timers_.clear(); }
 
+  /// Returns true if the timer behind a descriptor is due. Empty if there is no such timer.
+  std::optional<bool> is_due(int descriptor) const;
   /// The timer behind a descriptor was set, to a time from now; empty: it was switched off.
   void set_timer(int descriptor, std::optional<Duration> in);
 
  private:
   static constexpr Time kFirst{std::chrono::hours(24)};
-  struct Timer {
-    std::optional<Time> due;
-    bool readable = false;
-  };
   Time now_ = kFirst;
-  std::map<int, Timer> timers_;  ///< by descriptor
+  std::map<int, std::optional<Time>> timers_;  ///< when each is due, by descriptor
 };
 
 /// The clocks of the simulated agent. The wall clock begins at the same moment in each simulation.

@@ -4,9 +4,11 @@
 #include <sqlite3.h>
 #include <cstring>
 #include <filesystem>
+#include <string>
 #include <utility>
 
 #include "simulation/delivery/disk.hpp"
+#include "simulation/delivery/shared_memory.hpp"
 
 namespace driftd::sim {
 namespace {
@@ -16,6 +18,8 @@ struct OpenFile {
   sqlite3_file base;
   Disk* disk;         ///< nullptr: on no simulated disk
   std::string* name;  ///< in the folder of the disk
+  std::string* path;
+  SharedLocks* shared;  ///< nullptr: it uses no shared memory yet
   bool new_name;      ///< the first sync of a journal or log that was created syncs the folder, too
   sqlite3_file* real() { return reinterpret_cast<sqlite3_file*>(this + 1); }
 };
@@ -32,7 +36,10 @@ int code_of(Disk::Answer answer, int io_error) {
 int close_file(sqlite3_file* file) {
   const int code = real(file).xClose(self(file).real());
   delete self(file).name;
-  self(file).name = nullptr;
+  delete self(file).path;
+  delete self(file).shared;
+  self(file).name = self(file).path = nullptr;
+  self(file).shared = nullptr;
   return code;
 }
 
@@ -46,7 +53,7 @@ int write_to(sqlite3_file* file, const void* from, int size, sqlite3_int64 at) {
   OpenFile& open = self(file);
   if (open.disk == nullptr) return real(file).xWrite(open.real(), from, size, at);
   sqlite3_int64 length = 0;
-  real(file).xFileSize(open.real(), &length);
+  if (open.disk->faults.full) real(file).xFileSize(open.real(), &length);
   const auto answer = open.disk->before_write(*open.name, at + size, length);
   if (answer != Disk::Answer::done) return code_of(answer, SQLITE_IOERR_WRITE);
   const int code = real(file).xWrite(open.real(), from, size, at);
@@ -75,13 +82,18 @@ int unlock(sqlite3_file* file, int level) { return real(file).xUnlock(self(file)
 int is_reserved(sqlite3_file* file, int* out) { return real(file).xCheckReservedLock(self(file).real(), out); }
 int sector_size(sqlite3_file* file) { return real(file).xSectorSize(self(file).real()); }
 int characteristics(sqlite3_file*) { return SQLITE_IOCAP_POWERSAFE_OVERWRITE; }
-int shm_lock(sqlite3_file* file, int at, int count, int flags) {
-  return real(file).xShmLock(self(file).real(), at, count, flags);
+int shm_lock(sqlite3_file* file, int at, int count, int flags) { return self(file).shared->change(at, count, flags); }
+void shm_barrier(sqlite3_file*) {}
+int shm_unmap(sqlite3_file* file, int) {
+  delete self(file).shared;
+  self(file).shared = nullptr;
+  return SQLITE_OK;
 }
-void shm_barrier(sqlite3_file* file) { real(file).xShmBarrier(self(file).real()); }
-int shm_unmap(sqlite3_file* file, int remove) { return real(file).xShmUnmap(self(file).real(), remove); }
 int shm_map(sqlite3_file* file, int page, int size, int extend, void volatile** out) {
-  return real(file).xShmMap(self(file).real(), page, size, extend, out);
+  OpenFile& open = self(file);
+  if (open.shared == nullptr) open.shared = new SharedLocks(SharedMemory::of(*open.path));
+  *out = open.shared->memory().region(page, size, extend != 0);
+  return SQLITE_OK;
 }
 
 /// Growing a file in advance is not passed on: the disk would not see it.
@@ -99,12 +111,14 @@ int open_file(sqlite3_vfs* vfs, const char* path, sqlite3_file* file, int flags,
   OpenFile& open = self(file);
   open.base.pMethods = nullptr;
   open.disk = path == nullptr ? nullptr : Disk::of(path);
-  open.name = nullptr;
+  open.name = open.path = nullptr;
+  open.shared = nullptr;
   open.new_name = false;
   const bool was_there = path != nullptr && std::filesystem::exists(path);
   const int code = real_vfs(vfs).xOpen(&real_vfs(vfs), path, open.real(), flags, out);
   if (code != SQLITE_OK) return code;
   open.base.pMethods = &kMethods;
+  open.path = new std::string(path == nullptr ? "" : path);
   if (open.disk == nullptr) return code;
   open.name = new std::string(std::filesystem::path(path).filename());
   open.new_name = !was_there && (flags & (SQLITE_OPEN_MAIN_JOURNAL | SQLITE_OPEN_WAL)) != 0;
@@ -147,6 +161,8 @@ int current_time(sqlite3_vfs*, sqlite3_int64* out) {
 void register_vfs() {
   static sqlite3_vfs vfs;
   if (vfs.zName != nullptr) return;
+  sqlite3_config(SQLITE_CONFIG_SINGLETHREAD);  // no locks: there is one thread
+  sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
   sqlite3_vfs* const usual = sqlite3_vfs_find(nullptr);
   vfs = *usual;
   vfs.zName = "driftd-simulation";

@@ -44,7 +44,7 @@ class Executors {
 
  private:
   struct Context : asio::io_context {
-    Context() : asio::io_context(1) {}
+    Context() : asio::io_context(BOOST_ASIO_CONCURRENCY_HINT_UNSAFE) {}  // one thread: no locks
     using asio::io_context::shutdown;  // all of them are shut down before one is destroyed
   };
   std::array<std::unique_ptr<Context>, 3> contexts_;

@@ -123,6 +123,28 @@ TEST(Agenda, ARewindWaitsForWhatRunsBesideTheLoop) {
   EXPECT_EQ(next_duty(s).duty, Duty::sleep);
 }
 
+/// stop() looks for new events once more: what that fetch brings and can be sent at once is sent before the end.
+TEST(Agenda, AStoppingRunnerWaitsForItsLastFetch) {
+  Situation s;
+  s.now = Time{} + 1h;
+  s.stopping = s.store.opened = true;
+  s.drain_until = s.now + 10s;
+  s.endpoint.state = EndpointState::ready;
+  s.endpoint.max_in_flight = 8;
+  EXPECT_EQ(next_duty(s).duty, Duty::fetch);
+  s.store.fetching = s.store.exhausted = true;
+  EXPECT_EQ(next_duty(s).duty, Duty::sleep) << "what it brings would not be sent";
+  EXPECT_EQ(next_duty(s).until, s.drain_until) << "but a store that does not answer must not hold up the end";
+  s.store.retry_at = s.now + 1s;
+  EXPECT_EQ(next_duty(s).duty, Duty::sleep) << "also while a failed store is asked again";
+  s.store.retry_at = {};
+  s.store.fetching = false;
+  EXPECT_EQ(next_duty(s).duty, Duty::end);
+  s.store.fetching = true;
+  s.now = s.drain_until;
+  EXPECT_EQ(next_duty(s).duty, Duty::end);
+}
+
 /// Two fetches at once begin at the same place: what the first one brought may be settled and saved when the second one
 /// brings it again, and is then sent twice.
 TEST(Agenda, OneFetchAndOneSaveAtATime) {
