@@ -62,6 +62,7 @@ class Ages final : public core::Metrics {
   void observe_refresh(const std::string&, Seconds, bool) override {}
   void drift_detected(const std::string&, core::ChangeClass) override {}
   void event_drafted(const std::string&, std::uint64_t) override {}
+  void drafts_ended(const std::string&, std::uint64_t) override {}
   void event_withdrawn(const std::string&, std::uint64_t) override {}
   void event_published(const std::string&, const std::string&) override {}
   void records(const std::string&, std::uint64_t, std::uint64_t) override {}

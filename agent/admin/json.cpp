@@ -195,9 +195,15 @@ Value to_json(const core::DeadLetter& letter) {
 }
 
 Value to_json(const core::SinkTotals& totals) {
-  return Value::Object{{"sink", totals.sink},           {"emitted", number(totals.emitted)},
-                       {"acked", number(totals.acked)}, {"pending", number(totals.pending)},
-                       {"dead", number(totals.dead)},   {"dropped", number(totals.dropped)}};
+  Value::Object dropped_by;
+  for (const auto& [reason, count] : totals.dropped_by) dropped_by.emplace(reason, number(count));
+  return Value::Object{{"sink", totals.sink},
+                       {"emitted", number(totals.emitted)},
+                       {"acked", number(totals.acked)},
+                       {"pending", number(totals.pending)},
+                       {"dead", number(totals.dead)},
+                       {"dropped", number(totals.dropped)},
+                       {"dropped_by", Value(std::move(dropped_by))}};
 }
 
 Value to_json(const core::AuditRow& row) {
@@ -301,6 +307,7 @@ Value to_json(const PrometheusMetrics::Judged& judged) {
   return Value::Object{{"observed", number(observed)},
                        {"emitted", number(judged.published)},
                        {"withdrawn", number(judged.withdrawn)},
+                       {"in_commit", number(judged.in_commit)},
                        {"suppressed", Value(std::move(suppressed))}};
 }
 

@@ -28,6 +28,8 @@ struct PrometheusMetrics::Series {
   Counters drifts{families.counter("backend_drift_detected_total", "Drifts that were opened, by class.")};
   Counters events{families.counter("backend_event_published_total", "Events committed to the outbox.")};
   Counters drafts{families.counter("backend_event_drafted_total", "Events that judging gave to the store.")};
+  Counters ended{families.counter("backend_event_drafts_ended_total",
+                                  "Events that judging gave to the store, and whose commit ended.")};
   Counters withdrawals{families.counter("backend_event_withdrawn_total",
                                         "Events whose commit failed; what they were about is judged again.")};
   Counters received{families.counter("backend_records_total", "Records received from the provider.")};
@@ -70,6 +72,11 @@ void PrometheusMetrics::event_drafted(const std::string& backend, std::uint64_t 
   series_->drafts.at({{"backend", backend}}).Increment(static_cast<double>(count));
 }
 
+void PrometheusMetrics::drafts_ended(const std::string& backend, std::uint64_t count) {
+  const std::lock_guard lock(series_->mutex);
+  series_->ended.at({{"backend", backend}}).Increment(static_cast<double>(count));
+}
+
 void PrometheusMetrics::event_withdrawn(const std::string& backend, std::uint64_t count) {
   const std::lock_guard lock(series_->mutex);
   series_->withdrawals.at({{"backend", backend}}).Increment(static_cast<double>(count));
@@ -82,7 +89,8 @@ PrometheusMetrics::Judged PrometheusMetrics::judged() const {
     for (const auto& [labels, series] : counters.all()) out += static_cast<std::int64_t>(series->Value());
     return out;
   };
-  Judged out{sum(series_->drafts), sum(series_->events), sum(series_->withdrawals), {}};
+  Judged out{sum(series_->drafts), sum(series_->events), sum(series_->withdrawals), 0, {}};
+  out.in_commit = out.drafted - sum(series_->ended);
   for (const auto& [labels, series] : series_->suppressions.all()) {
     out.suppressed[labels.at("reason")] += static_cast<std::int64_t>(series->Value());
   }
@@ -125,7 +133,7 @@ void PrometheusMetrics::secret_program(const std::string& backend, bool ok) {
 void PrometheusMetrics::forget(const std::string& backend) {
   const std::lock_guard lock(series_->mutex);
   auto& s = *series_;
-  for (auto* set : {&s.refreshes, &s.failures, &s.drifts, &s.events, &s.drafts, &s.withdrawals, &s.received,
+  for (auto* set : {&s.refreshes, &s.failures, &s.drifts, &s.events, &s.drafts, &s.ended, &s.withdrawals, &s.received,
                     &s.unchanged, &s.suppressions, &s.programs}) {
     set->forget("backend", backend);
   }

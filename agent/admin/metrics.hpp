@@ -26,6 +26,7 @@ class PrometheusMetrics final : public core::Metrics {
   void observe_refresh(const std::string& backend, Seconds took, bool ok) override;
   void drift_detected(const std::string& backend, core::ChangeClass cls) override;
   void event_drafted(const std::string& backend, std::uint64_t count) override;
+  void drafts_ended(const std::string& backend, std::uint64_t count) override;
   void event_withdrawn(const std::string& backend, std::uint64_t count) override;
   void event_published(const std::string& backend, const std::string& what) override;
   void records(const std::string& backend, std::uint64_t received, std::uint64_t unchanged) override;
@@ -39,9 +40,9 @@ class PrometheusMetrics final : public core::Metrics {
   void secret_program(const std::string& backend, bool ok);
 
   /// What judging found since the agent started, of the backends that are registered now. `drafted` is what became
-  /// events; each is then `published`, `withdrawn` (the commit failed, it is judged again), or still in a commit.
+  /// events; each is then `published`, `withdrawn` (the commit failed, it is judged again), or among those `in_commit`.
   struct Judged {
-    std::int64_t drafted = 0, published = 0, withdrawn = 0;
+    std::int64_t drafted = 0, published = 0, withdrawn = 0, in_commit = 0;
     std::map<std::string, std::int64_t> suppressed;  ///< changes that became no event, by reason
   };
   Judged judged() const;

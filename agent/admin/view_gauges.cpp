@@ -60,7 +60,7 @@ void BackendGauges::set_worker(const core::BackendView& backend) {
 }
 
 void SinkGauges::set(const core::AgentView& view, const std::vector<core::SinkTotals>& all_totals) {
-  for (auto* set : {&events_, &in_flight_, &waiting_, &retrying_, &stalled_, &missed_}) set->clear();
+  for (auto* set : {&events_, &dropped_, &in_flight_, &waiting_, &retrying_, &stalled_, &missed_}) set->clear();
   for (const auto& sink : view.sinks) {
     in_flight_.at({{"sink", sink.name}}).Set(static_cast<double>(sink.in_flight));
     waiting_.at({{"sink", sink.name}}).Set(static_cast<double>(sink.waiting));
@@ -76,6 +76,9 @@ void SinkGauges::set(const core::AgentView& view, const std::vector<core::SinkTo
                                                            {"dropped", totals.dropped}};
     for (const auto& [state, count] : states) {
       events_.at({{"sink", totals.sink}, {"state", state}}).Set(static_cast<double>(count));
+    }
+    for (const auto& [reason, count] : totals.dropped_by) {
+      dropped_.at({{"sink", totals.sink}, {"reason", reason}}).Set(static_cast<double>(count));
     }
   }
 }

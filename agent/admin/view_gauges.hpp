@@ -54,6 +54,7 @@ class SinkGauges {
   MetricFamilies& families_;
   Gauges events_{
       families_.gauge("sink_events", "Events of a sink by state: emitted = acked + pending + dead + dropped.")};
+  Gauges dropped_{families_.gauge("sink_dropped_events", "Events that a sink never gets, by reason.")};
   Gauges in_flight_{families_.gauge("sink_in_flight", "Deliveries under way.")};
   Gauges waiting_{
       families_.gauge("sink_waiting", "Events of a sink in memory that are not settled; more may be in the store.")};

@@ -15,6 +15,7 @@
 #include "app/app.hpp"
 #include "app/grpc.hpp"
 #include "base/async_mutex.hpp"
+#include "base/end_process.hpp"
 #include "base/escape.hpp"
 #include "base/fatal.hpp"
 #include "base/log.hpp"
@@ -56,6 +57,7 @@ Task<void> shut_down(RunState& state) {
   state.stopping = true;
   sd_notify(0, "STOPPING=1");
   co_await state.agent.stop();
+  if (state.agent.abandoned()) end_process(state.exit);  // its threads cannot be joined; as safe as a kill
   state.reloading.cancel();
   // waits for a reload that is under way; until then a second signal still ends the process at once
   const AsyncMutex::Guard done = co_await state.listening.lock();

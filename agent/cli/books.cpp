@@ -22,21 +22,33 @@ std::int64_t sum_of(const core::Value& counts) {
   return out;
 }
 
-/// observed = emitted + suppressed, since the agent's start. What is neither is in a commit; a commit that failed is
-/// judged again.
+/// observed = emitted + suppressed, since the agent's start. What is neither must be in a commit, otherwise it is lost;
+/// a commit that failed is judged again.
 Balance balance_of_judged(const core::Value& judged) {
   const core::Value suppressed = member(judged, "suppressed");
   const std::int64_t accounted = number(judged, "emitted") + number(judged, "withdrawn") +
                                  (suppressed.object() == nullptr ? 0 : sum_of(suppressed));
   const std::int64_t left = number(judged, "observed") - accounted;
-  return {std::min<std::int64_t>(left, 0), std::max<std::int64_t>(left, 0)};
+  if (left < 0) return {left, 0};
+  const std::int64_t in_commit = std::min(left, number(judged, "in_commit"));
+  return {left - in_commit, in_commit};
 }
 
-/// emitted = acked + pending + dead + dropped, since the installation.
+/// emitted = acked + pending + dead + dropped, since the installation, and dropped is the sum of its reasons.
 Balance balance_of_sink(const core::Value& totals) {
-  const std::int64_t accounted =
-      number(totals, "acked") + number(totals, "pending") + number(totals, "dead") + number(totals, "dropped");
-  return {number(totals, "emitted") - accounted, number(totals, "pending")};
+  const std::int64_t dropped = number(totals, "dropped");
+  const std::int64_t accounted = number(totals, "acked") + number(totals, "pending") + number(totals, "dead") + dropped;
+  const std::int64_t difference = number(totals, "emitted") - accounted;
+  const std::int64_t without_reason = dropped - sum_of(member(totals, "dropped_by"));
+  return {difference != 0 ? difference : without_reason, number(totals, "pending")};
+}
+
+/// Returns ` (dead_letter 1, retention 3)`. Empty if there are no reasons.
+std::string render_reasons(const core::Value& counts) {
+  std::string out;
+  for (const auto& [reason, count] : *counts.object())
+    out += (out.empty() ? " (" : ", ") + printable(reason) + " " + text(count);
+  return out + (out.empty() ? "" : ")");
 }
 
 std::string render(const Balance& balance, const char* in_progress) {
@@ -61,18 +73,20 @@ struct Books {
     for (const auto& totals : sinks) out.push_back(balance_of_sink(totals));
     return out;
   }
+  /// Returns false for the answer of an older agent.
+  bool complete() const {
+    const auto has_reasons = [](const core::Value& totals) { return member(totals, "dropped_by").object() != nullptr; };
+    return judged.object() != nullptr && judged.object()->count("in_commit") != 0 &&
+           member(judged, "suppressed").object() != nullptr && std::all_of(sinks.begin(), sinks.end(), has_reasons);
+  }
 };
 
 void show_judged(const Context& context, const core::Value& judged) {
   const core::Value suppressed = member(judged, "suppressed");
-  std::string reasons;
-  for (const auto& [reason, count] : *suppressed.object()) {
-    reasons += (reasons.empty() ? " (" : ", ") + printable(reason) + " " + text(count);
-  }
   const Balance balance = balance_of_judged(judged);
   context.out() << "judged since the agent's start: " << number(judged, "observed")
                 << " observed = " << number(judged, "emitted") << " emitted + " << sum_of(suppressed) << " suppressed"
-                << reasons << (reasons.empty() ? "" : ")");
+                << render_reasons(suppressed);
   if (const auto again = number(judged, "withdrawn"); again != 0) context.out() << " + " << again << " to judge again";
   context.out() << ": "
                 << painted(render(balance, " in a commit"), balance.difference == 0 ? Colour::none : Colour::red,
@@ -90,7 +104,7 @@ void show(const Context& context, const Books& books) {
                text(totals, "acked"),
                text(totals, "pending"),
                text(totals, "dead"),
-               text(totals, "dropped"),
+               text(totals, "dropped") + render_reasons(member(totals, "dropped_by")),
                {render(balance, " pending"), balance.difference == 0 ? Colour::none : Colour::red}});
   }
   context.print(table, "no sinks");
@@ -110,7 +124,7 @@ int close_books(const Context& context, bool json) {
   const auto answer = context.client().get("/v1/queue");
   if (!answer) return context.fail(answer.error());
   const Books books{member(*answer, "judged"), list(*answer, "books")};
-  if (books.judged.object() == nullptr || member(books.judged, "suppressed").object() == nullptr) {
+  if (!books.complete()) {
     return context.fail(kUsage, "the agent's answer has no totals of what it judged: is it an older agent? restart it");
   }
   const auto balances = books.balances();

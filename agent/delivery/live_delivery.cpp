@@ -18,7 +18,9 @@ LiveDelivery::LiveDelivery(SinkRun& run, Cursor& cursor, SinkEndpoint& endpoint,
 std::optional<core::StoredEvent> LiveDelivery::take() {
   const Window::Entry* entry = cursor_.window().take(run_.now(), endpoint_.keys_to_avoid());
   if (entry == nullptr) return std::nullopt;
-  return *entry->event;
+  core::StoredEvent event = *entry->event;
+  event.refusals = entry->refusals;
+  return event;
 }
 
 Task<void> LiveDelivery::deliver(core::StoredEvent event) {
@@ -63,6 +65,7 @@ void LiveDelivery::settle(const core::StoredEvent& event, const core::Attempt& a
 
 void LiveDelivery::failed(const core::StoredEvent& event, const core::Attempt& attempt) {
   run_.last_error = about(event, attempt.detail);
+  if (attempt.content_refused) cursor_.window().count_refusal(event.stamp.seq);
   const int attempts = attempts_with(event);
   const auto wait = schedule_.wait_after(attempts, attempt.retry_after_ms);
   if (wait) {

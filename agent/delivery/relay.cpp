@@ -37,6 +37,12 @@ Task<Status> Relay::start() {
     orphans_[name] = closed.error().message;
     log::room("delivery").error("orphaned sink: {}", closed.error().message);
   }
+  // A commit routes nothing to a sink that is closed, and its runner opens it a moment later than the first commit.
+  for (const auto& [name, runner] : runners_) {
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    const auto opened = co_await context_->outbox.open_sink(name);
+    if (!opened) co_return fail(opened.error());
+  }
   for (const auto& [name, runner] : runners_) asio::co_spawn(context_->core, runner->run(), fatal);
   co_return Status{};
 }
@@ -75,6 +81,7 @@ Task<void> Relay::wait_until_stopped(std::shared_ptr<SinkRunner> runner) {
     poll.expires_after(std::chrono::milliseconds(2));
     co_await poll.async_wait(asio::as_tuple(asio::use_awaitable));
   }
+  abandoned_ = abandoned_ || runner->abandoned();
 }
 
 Task<Status> Relay::stop_sink(std::string name) {

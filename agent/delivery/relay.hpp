@@ -42,8 +42,10 @@ class Relay {
   Status use_secrets(const std::string& name, std::vector<std::string> secrets);
   /// Sink::former_secrets_unused() of a sink that exists.
   Task<void> former_secrets_unused(std::string name);
-  /// Drains for RelaySettings::drain at most, saves the cursors and stops the sinks.
+  /// Drains for RelaySettings::drain at most, saves the cursors and stops the sinks, which may take 5 s more.
   Task<void> stop();
+  /// Returns true if some sink did not stop in time, so that a thread may still be in it.
+  bool abandoned() const { return abandoned_; }
   /// To be called after each commit: wakes the runners.
   void wake();
   /// To be called every few seconds: calls SinkRunner::watch() of each runner.
@@ -63,7 +65,8 @@ class Relay {
   std::shared_ptr<SinkRunnerContext> context_;  ///< shared with the runners
   std::map<std::string, std::shared_ptr<SinkRunner>> runners_;
   std::map<std::string, std::string> orphans_;  ///< stored sinks without a runner, and what is pending for them
-  bool stopping_ = false;                       ///< start_sink() is refused with `cancelled`
+  bool abandoned_ = false;
+  bool stopping_ = false;  ///< start_sink() is refused with `cancelled`
 };
 
 }  // namespace driftd::delivery

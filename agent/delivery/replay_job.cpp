@@ -155,6 +155,7 @@ void ReplayJob::settle(ReplayQueue::Item item, const core::Attempt& attempt) {
     return replay_.requeue(std::move(item), run_.now());
   }
   ++item.attempts;
+  if (attempt.content_refused) ++item.event.refusals;
   if (attempt.outcome == Outcome::permanent || (!run_.policy.forever && item.attempts >= kMaxAttempts)) {
     log::room("delivery")
         .warn("sink {}: replayed event {} was refused: {}", run_.name, item.event.stamp.id, attempt.detail);

@@ -7,6 +7,9 @@
 namespace driftd::delivery {
 namespace {
 
+constexpr Millis kFirstFlushWait{250};
+constexpr Millis kMostFlushWait{30'000};
+
 using Outcome = core::Attempt::Outcome;
 
 std::string_view render(Outcome outcome) {
@@ -35,7 +38,8 @@ SinkEndpoint::SinkEndpoint(SinkRun& run, Cursor& cursor, std::unique_ptr<core::S
     : run_(run),
       cursor_(cursor),
       sink_(std::move(sink)),
-      health_(run.policy.forever, seed) {}
+      health_(run.policy.forever, seed),
+      flush_waits_(kFirstFlushWait, kMostFlushWait, seed) {}
 
 EndpointState SinkEndpoint::state(Time now) const {
   const Circuit::State circuit = health_.state(now);
@@ -94,9 +98,12 @@ Task<core::Attempt> SinkEndpoint::send(core::StoredEvent event) {
 Task<bool> SinkEndpoint::flush() {
   if (!std::exchange(unflushed_, false)) co_return true;
   const Status flushed = co_await sink_->flush();
-  if (flushed) co_return true;
+  if (flushed) {
+    flush_waits_.reset();
+    co_return true;
+  }
   cursor_.rewind_to(cursor_.window().low_water());
-  down({Outcome::retry_sink, flushed.error().message, 0});
+  down({Outcome::retry_sink, flushed.error().message, flush_waits_.next().count()});
   co_return false;
 }
 

@@ -75,6 +75,7 @@ class SinkEndpoint {
   std::unique_ptr<core::Sink> sink_;
   EndpointHealth health_;
   Outage outage_;
+  Backoff flush_waits_;                      ///< the circuit's own wait is reset by each event that is written
   bool started_ = false, disabled_ = false;  ///< `disabled_`: for this process
   bool checked_ = false;                     ///< since the circuit opened
   bool unflushed_ = false;                   ///< events were delivered since the last flush

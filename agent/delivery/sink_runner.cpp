@@ -11,7 +11,8 @@
 namespace driftd::delivery {
 namespace {
 
-constexpr int kMaxIdle = 16;  // duties in a row that change nothing
+constexpr std::chrono::seconds kFinish{5};  // for the last save and the stop of the sink, beyond `drain`
+constexpr int kMaxIdle = 16;                // duties in a row that change nothing
 
 /// A debug build aborts when an invariant is broken. A release build has logged and counted it, and goes on.
 void broken_invariant() {
@@ -36,7 +37,8 @@ SinkRunner::SinkRunner(std::shared_ptr<SinkRunnerContext> context, std::string n
       endpoint_(run_, cursor_, std::move(sink), seed_of(run_)),
       live_(run_, cursor_, endpoint_, progress_, seed_of(run_)),
       replay_(run_, cursor_, endpoint_),
-      wake_timer_(run_.context->core) {}
+      wake_timer_(run_.context->core),
+      finish_timer_(run_.context->core) {}
 
 Task<void> SinkRunner::run() {
   const auto self = shared_from_this();
@@ -163,6 +165,7 @@ Task<void> SinkRunner::save(bool all) {
   replay_.write_notes();
   Cursor::Save save = cursor_.begin_save(std::move(planned));
   const bool flushed = co_await endpoint_.flush();
+  if (ended_) co_return;  // abandoned: another runner may have the sink's cursor by now
   co_await cursor_.finish_save(std::move(save), flushed);
 }
 
@@ -203,12 +206,38 @@ Task<void> SinkRunner::deliver_replay(ReplayQueue::Item item) {
 }
 
 Task<void> SinkRunner::finish() {
-  while (fetching_ || saving_) co_await wait_for_wake();
-  if (cursor_.opened() && !cursor_.rewinding()) co_await save(true);
-  while (replay_.planning()) co_await wait_for_wake();
-  co_await endpoint_.stop();
+  finish_by_ = drain_until_ + kFinish;
+  asio::co_spawn(run_.context->core, wind_up(), fatal);
+  while (!wound_up_ && run_.now() < finish_by_) {
+    finish_timer_.expires_at(finish_by_);
+    co_await finish_timer_.async_wait(asio::as_tuple(asio::use_awaitable));
+  }
   ended_ = true;
   cursor_.end_waits();
+  if (wound_up_) co_return;
+  log::room("delivery")
+      .error(
+          "sink {}: its last step ({}) did not end in time; what it had not saved is sent again after the next start",
+          run_.name,
+          saving_     ? render(Duty::save)
+          : fetching_ ? render(Duty::fetch)
+                      : "stop the sink");
+}
+
+Task<void> SinkRunner::wind_up() {
+  const auto self = shared_from_this();
+  while (fetching_ || saving_) co_await wait_for_wake();
+  if (ended_) co_return;
+  if (cursor_.opened() && !cursor_.rewinding()) {
+    saving_ = true;
+    co_await save(true);
+    saving_ = false;
+  }
+  while (replay_.planning()) co_await wait_for_wake();
+  if (ended_) co_return;
+  co_await endpoint_.stop();
+  wound_up_ = true;
+  finish_timer_.cancel();
 }
 
 Task<void> SinkRunner::wait_for_wake() {
@@ -290,6 +319,7 @@ std::string SinkRunner::why_stalled() const {
 
 void SinkRunner::watch() {
   if (ended_) return;
+  if (run_.now() >= finish_by_) finish_timer_.cancel();
   report_stall();
   if (asleep_until_) wake_if_due();
 }

@@ -22,11 +22,14 @@ class SinkRunner : public std::enable_shared_from_this<SinkRunner> {
   Task<void> run();
   /// Wakes the runner to look for new events in the store and at the clock.
   void wake_and_fetch();
-  /// Ends run(): sends what can be sent at once, waits up to `drain` for events in flight, saves, stops the sink.
+  /// Ends run(): sends what can be sent at once, waits up to `drain` for events in flight, saves, stops the sink. Save
+  /// and stop together may take 5 s longer than `drain`; then they are abandoned.
   void stop();
   Status use_secrets(std::vector<std::string> secrets) { return endpoint_.use_secrets(std::move(secrets)); }
   Task<void> former_secrets_unused();
   bool stopped() const { return ended_; }  ///< run() is about to return
+  /// Returns true if the sink or its last save did not end in time: a thread may still be in it.
+  bool abandoned() const { return ended_ && !wound_up_; }
   core::SinkView view() const;
   /// To be called every few seconds. Logs a lack of progress once. A runner that sleeps although it has work is a
   /// defect: it is logged, counted and woken.
@@ -57,6 +60,8 @@ class SinkRunner : public std::enable_shared_from_this<SinkRunner> {
   void send_replay();
   Task<void> deliver_replay(ReplayQueue::Item item);
   Task<void> finish();
+  /// Saves for the last time and stops the sink. It may never return, and does nothing more once finish() has ended.
+  Task<void> wind_up();
   Task<void> wait_for_wake();
   Task<void> sleep(Time until);
   void wake();
@@ -75,14 +80,16 @@ class SinkRunner : public std::enable_shared_from_this<SinkRunner> {
   SinkEndpoint endpoint_;
   LiveDelivery live_;
   ReplayJob replay_;
-  asio::steady_timer wake_timer_;
+  asio::steady_timer wake_timer_, finish_timer_;
   std::optional<Time> asleep_until_;        ///< empty: it is not asleep
   Time drain_until_{};                      ///< set by stop()
   Duty doing_ = Duty::sleep;                ///< the duty that the loop is waiting for
   bool fetching_ = false, saving_ = false;  ///< under way beside the loop
   int idle_ = 0;                            ///< duties in a row that changed nothing
   std::uint64_t missed_wakeups_ = 0;        ///< defects so far; a metric
-  bool ended_ = false;                      ///< the last save is done and the sink is stopped
+  Time finish_by_ = Time::max();            ///< set by finish(): when it gives up
+  bool wound_up_ = false;                   ///< the last save is done and the sink is stopped
+  bool ended_ = false;                      ///< finish() is over
 };
 
 }  // namespace driftd::delivery

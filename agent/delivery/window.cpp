@@ -79,6 +79,7 @@ void Window::restore(core::StoredEvent event, const core::DeliveryState& state, 
   entry.failing = state.attempts > 0 || due > now;
   if (entry.failing) ++failing_;
   entry.attempts = state.attempts;
+  entry.refusals = state.refusals;
   entry.error = state.error;
 }
 
@@ -241,7 +242,7 @@ bool Window::busy(const std::string& key) const { return keys_.count(key) != 0; 
 
 core::DeliveryState Window::state_of(const Entry& entry, Time now, Nanos wall) const {
   const auto wait = std::chrono::duration_cast<std::chrono::nanoseconds>(std::max(entry.due, now) - now).count();
-  return {entry.seq, entry.attempts, wall + wait, false, entry.error};
+  return {entry.seq, entry.attempts, wall + wait, false, entry.error, entry.refusals};
 }
 
 /// Considers only fetched events: a settled one beyond the last fetched event waits for a fetch, and no exception would

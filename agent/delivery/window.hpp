@@ -29,6 +29,7 @@ class Window {
     bool persisted = false;  ///< its exception is in the store or in a save under way
     bool failing = false;    ///< the event itself failed: it and those behind it are exceptions
     int attempts = 0;        ///< that failed and count for its schedule
+    int refusals = 0;        ///< how often the receiver refused its content
     Time due{};              ///< not sent before this time
     std::string error;       ///< why the last attempt failed; empty: none did
 
@@ -58,6 +59,8 @@ class Window {
   void postpone(std::int64_t seq, Time due, const std::string& error, bool counts_attempt);
   /// Makes the first waiting event of this key due now.
   void make_due(const std::string& key, Time now);
+  /// Counts a refusal of the event's content. To be called before postpone().
+  void count_refusal(std::int64_t seq) { ++entries_.at(seq).refusals; }
   void settle(std::int64_t seq);
   void dead_letter(std::int64_t seq, const std::string& error);
   void forget(std::int64_t seq);  ///< the event has left the store

@@ -263,6 +263,7 @@ Task<Result<core::CommitResult>> Ledger::store(core::PageCommit page) {
     metrics.event_withdrawn(spec_.name, drafts);
     if (committed.error().code != Code::conflict) ++unstored_;
   }
+  metrics.drafts_ended(spec_.name, drafts);
   co_return committed;
 }
 

@@ -24,7 +24,6 @@ using Outcome = Attempt::Outcome;
 constexpr std::chrono::seconds kCallTimeout{20};
 constexpr int kMaxInFlight = 64;
 constexpr int kMaxRefusals = 3;  // then the subscriber refuses this event for good
-constexpr std::size_t kMaxRememberedEvents = 10'000;
 constexpr int kMaxAnswerBytes = 4 << 10;
 constexpr const char* kSystemCa = "/etc/ssl/certs/ca-certificates.crt";
 
@@ -104,7 +103,7 @@ class CallbackSink final : public core::Sink {
 
  private:
   bool connected() const { return channel_ && channel_->GetState(true) == GRPC_CHANNEL_READY; }
-  Attempt attempt_of(const std::string& id, const ::grpc::Status& status);
+  Attempt attempt_of(const core::StoredEvent& event, const ::grpc::Status& status) const;
 
   const std::string subscriber_, endpoint_;
   const std::set<core::ChangeType> types_;  ///< empty: all
@@ -113,8 +112,7 @@ class CallbackSink final : public core::Sink {
   std::shared_ptr<::grpc::Channel> channel_;
   std::unique_ptr<v1::BackendEventCallback::Stub> stub_;
   std::set<std::shared_ptr<Call>> calls_;
-  std::map<std::string, int> refusals_;  ///< of events that were refused and may be so again
-  std::string last_;                     ///< outcome of the last call
+  std::string last_;  ///< outcome of the last call
 };
 
 Task<Attempt> CallbackSink::send(core::StoredEvent event) {
@@ -137,7 +135,7 @@ Task<Attempt> CallbackSink::send(core::StoredEvent event) {
   boost::system::error_code woken;
   co_await call->done.async_wait(asio::redirect_error(asio::use_awaitable, woken));
   calls_.erase(call);
-  Attempt attempt = attempt_of(event.stamp.id, call->status);
+  Attempt attempt = attempt_of(event, call->status);
   last_ = attempt.detail;
   co_return attempt;
 }
@@ -153,12 +151,11 @@ std::string_view name_of(::grpc::StatusCode code) {
 }
 
 /// What an answer means: about this event, about the endpoint, or perhaps about either (docs/grpc.md).
-Attempt CallbackSink::attempt_of(const std::string& id, const ::grpc::Status& status) {
+Attempt CallbackSink::attempt_of(const core::StoredEvent& event, const ::grpc::Status& status) const {
   const std::string detail = std::string(name_of(status.error_code())) + " from " + endpoint_ +
                              (status.ok() ? "" : ": " + core::shortened(status.error_message(), 200));
   switch (status.error_code()) {
     case ::grpc::StatusCode::OK:
-      refusals_.erase(id);
       return {Outcome::delivered, detail, 0};
     case ::grpc::StatusCode::UNAVAILABLE:
       return {connected() ? Outcome::refused : Outcome::retry_sink, detail, 0};
@@ -175,9 +172,7 @@ Attempt CallbackSink::attempt_of(const std::string& id, const ::grpc::Status& st
     default:
       return {Outcome::retry_event, detail, 0};
   }
-  if (refusals_.size() >= kMaxRememberedEvents) refusals_.erase(refusals_.begin());
-  if (++refusals_[id] < kMaxRefusals) return {Outcome::retry_event, detail, 0};
-  refusals_.erase(id);
+  if (event.refusals + 1 < kMaxRefusals) return {Outcome::retry_event, detail, 0, true};
   return {Outcome::permanent, detail, 0};
 }
 

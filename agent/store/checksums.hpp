@@ -23,10 +23,10 @@ namespace driftd::store {
   "opened_ns, updated_ns, stale_since_ns, actor, reason, decided_ns, expires_ns, claimed_by, claim_until_ns, "        \
   "ended_ns, changes)"
 #define DRIFTD_CRC_DECLARATION "driftd_crc(target, kind, name, source, digest_low, digest_high, metadata, body)"
-#define DRIFTD_CRC_SINK "driftd_crc(name, closed, low_water, notes, emitted, acked, dropped)"
+#define DRIFTD_CRC_SINK "driftd_crc(name, closed, low_water, notes, emitted, acked, dropped, drop_reasons)"
 #define DRIFTD_CRC_SUBSCRIPTION "driftd_crc(subscriber, backend_names, event_types, callback_endpoint)"
 #define DRIFTD_CRC_ROUTE "driftd_crc(sink, seq)"
-#define DRIFTD_CRC_DELIVERY "driftd_crc(sink, seq, dead, attempts, next_ns, error)"
+#define DRIFTD_CRC_DELIVERY "driftd_crc(sink, seq, dead, attempts, next_ns, error, refusals)"
 
 /// To be used in an UPDATE of a backend or sink: `SET …, ` this.
 #define DRIFTD_UNSIGN(crc) "crc = CASE WHEN crc IS NULL OR crc IS " crc " THEN NULL ELSE crc END"

@@ -88,15 +88,16 @@ Status write_event(Connection& db, core::StoredEvent& event, const std::string& 
   return {};
 }
 
-/// Returns the id of an open sink. Creates a sink that was never opened; it starts with this event.
-Result<std::int64_t> sink_for(Connection& db, const std::string& name, std::int64_t seq) {
-  auto query = db.statement("SELECT id, " DRIFTD_WHOLE(DRIFTD_CRC_SINK) " FROM sink WHERE name = ? AND closed = 0");
+/// Returns the id of a sink that gets an event. Creates a sink that was never opened; it starts with this event. Empty
+/// for one that was removed since the event's routes were resolved: only register_sink() opens it again, otherwise its
+/// events would wait for a runner that does not exist.
+Result<std::optional<std::int64_t>> sink_for(Connection& db, const std::string& name, std::int64_t seq) {
+  auto query = db.statement("SELECT id, closed, " DRIFTD_WHOLE(DRIFTD_CRC_SINK) " FROM sink WHERE name = ?");
   DRIFTD_TRY(const bool found, query.bind(name).next());
-  if (found && query.integer(1) == 0) return fail(wrong_checksum("the delivery mark of sink " + name));
+  if (found && query.integer(2) == 0) return fail(wrong_checksum("the delivery mark of sink " + name));
+  if (found && query.integer(1) != 0) return std::nullopt;
   if (found) return query.integer(0);
-  auto insert = db.statement(
-      "INSERT INTO sink (name, low_water) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET "
-      "closed = 0, low_water = ?2, crc = NULL RETURNING id");
+  auto insert = db.statement("INSERT INTO sink (name, low_water) VALUES (?, ?) RETURNING id");
   DRIFTD_TRY(const bool made, insert.bind(name, seq - 1).next());
   if (!made) return fail(Code::internal, "store: sink " + name + " was not written");
   return insert.integer(0);
@@ -169,7 +170,7 @@ class EventWriter {
         DRIFTD_TRY(const auto sink, sink_for(db_, name, state_.newest_seq + 1));
         known = sinks_.emplace(name, sink).first;
       }
-      out.insert(known->second);
+      if (known->second) out.insert(*known->second);
     }
     return out;
   }
@@ -183,9 +184,9 @@ class EventWriter {
 
   SqliteStore::State& state_;
   Connection& db_;
-  std::map<std::string, std::uint64_t> sequences_;  ///< last number given, by uid of the backend
-  std::map<std::string, std::int64_t> sinks_;       ///< id by name, of those that an event was written for
-  std::map<std::int64_t, std::int64_t> emitted_;    ///< number of new events by sink
+  std::map<std::string, std::uint64_t> sequences_;            ///< last number given, by uid of the backend
+  std::map<std::string, std::optional<std::int64_t>> sinks_;  ///< id by name; empty: it is closed
+  std::map<std::int64_t, std::int64_t> emitted_;              ///< number of new events by sink
 };
 
 Result<std::vector<std::string>> open_sinks(Connection& db) {

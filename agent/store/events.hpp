@@ -53,7 +53,8 @@ struct Outstanding {
 };
 /// Returns the sinks that have not settled `seq`, including dead letters.
 Result<std::vector<Outstanding>> outstanding_of(Connection& db, std::int64_t seq);
-/// Removes an event's routes and exceptions. Outstanding ones count as dropped.
-Status drop_routes(Connection& db, std::int64_t seq, const std::vector<Outstanding>& outstanding);
+/// Removes an event's routes and exceptions. Outstanding ones count as dropped for this reason (sinks.hpp).
+Status drop_routes(Connection& db, std::int64_t seq, const std::vector<Outstanding>& outstanding,
+                   std::string_view reason);
 
 }  // namespace driftd::store

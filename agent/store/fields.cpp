@@ -9,7 +9,7 @@
 namespace driftd::store {
 namespace {
 
-using Json = nlohmann::json;  // strings only: no compared number passes through it
+using Json = nlohmann::json;  // strings and counts only: no compared number passes through it
 
 std::string dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
@@ -60,6 +60,18 @@ Result<std::map<std::string, std::string>> parse_strings(const std::string& text
   for (const auto& [name, value] : json.items()) {
     if (!value.is_string()) return corrupt("JSON object of strings");
     out.emplace(name, value.get<std::string>());
+  }
+  return out;
+}
+
+Result<std::map<std::string, std::int64_t>> parse_counts(const std::string& text) {
+  std::map<std::string, std::int64_t> out;
+  if (text == "{}") return out;
+  const Json json = Json::parse(text, nullptr, false);
+  if (!json.is_object()) return corrupt("JSON object of counts");
+  for (const auto& [name, value] : json.items()) {
+    if (!value.is_number_integer()) return corrupt("JSON object of counts");
+    out.emplace(name, value.get<std::int64_t>());
   }
   return out;
 }

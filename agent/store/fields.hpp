@@ -3,6 +3,7 @@
 // any other text.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -16,6 +17,8 @@ std::string to_text(const std::vector<std::string>& values);
 std::string to_text(const std::vector<core::Change>& values);
 
 Result<std::map<std::string, std::string>> parse_strings(const std::string& text);
+/// Of counts, as the store's own SQL writes them.
+Result<std::map<std::string, std::int64_t>> parse_counts(const std::string& text);
 Result<std::vector<std::string>> parse_list(const std::string& text);
 Result<std::vector<core::Change>> parse_changes(const std::string& text);
 

@@ -5,6 +5,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "store/events.hpp"
@@ -15,16 +16,16 @@ namespace driftd::store {
 struct Gap {
   std::int64_t from = 0, to = 0, count = 0;
 };
-using Gaps = std::map<std::string, Gap>;  ///< by the sink's name
-
-/// Deletes an event with its routes. The sinks that had not settled it lose it, which is added to `gaps`.
-Status forget_event(Connection& db, std::int64_t seq, const std::vector<Outstanding>& outstanding, Gaps& gaps);
-
-/// Why events were lost: a word for programs, and the end of the sentence for people.
-struct GapReason {
-  std::string word, sentence;
+/// What all sinks lose, and why.
+struct Gaps {
+  std::string_view reason;          ///< for programs: one of sinks.hpp
+  std::string_view sentence;        ///< for people: the end of the sentence
+  std::map<std::string, Gap> of{};  ///< by the sink's name
 };
+
+/// Deletes an event with its routes. The sinks that had not settled it lose it, which is added to `gaps` and counted.
+Status forget_event(Connection& db, std::int64_t seq, const std::vector<Outstanding>& outstanding, Gaps& gaps);
 /// Writes a `gap` event for each sink.
-Status write_gap_events(SqliteStore::State& state, const Gaps& gaps, const GapReason& reason);
+Status write_gap_events(SqliteStore::State& state, const Gaps& gaps);
 
 }  // namespace driftd::store

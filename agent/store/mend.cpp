@@ -101,7 +101,8 @@ Status rewind(Connection& db, std::int64_t sink) {
   DRIFTD_CHECK(db.statement("DELETE FROM delivery WHERE sink = ?").bind(sink).run());
   return db
       .statement(
-          "UPDATE sink SET closed = 0, low_water = 0, notes = '{}', acked = 0, dropped = 0, emitted = "
+          "UPDATE sink SET closed = 0, low_water = 0, notes = '{}', acked = 0, dropped = 0, drop_reasons = '{}', "
+          "emitted = "
           "(SELECT count(*) FROM route r WHERE r.sink = ?1), crc = NULL WHERE id = ?1")
       .bind(sink)
       .run();

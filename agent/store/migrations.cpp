@@ -9,6 +9,7 @@
 #include "migration_005_checksums.hpp"
 #include "migration_006_gone.hpp"
 #include "migration_007_subscriptions.hpp"
+#include "migration_008_drop_reasons.hpp"
 #include "store/checksums.hpp"
 #include "store/files.hpp"
 
@@ -17,23 +18,37 @@ namespace {
 
 constexpr std::int64_t kApplicationId = 0x64726674;  // "drft": identifies the file for `file` and for the next start
 
+// Checksums as versions 5 to 7 wrote them.
+#define DRIFTD_CRC_SINK_OF_5 "driftd_crc(name, closed, low_water, notes, emitted, acked, dropped)"
+#define DRIFTD_CRC_DELIVERY_OF_5 "driftd_crc(sink, seq, dead, attempts, next_ns, error)"
+
 /// Accepts existing rows as they are; from here on a change of them is detected.
 Status sign_all(Connection& db) {
   for (const char* sql :
        {"UPDATE meta SET crc = " DRIFTD_CRC_META, "UPDATE backend SET crc = " DRIFTD_CRC_BACKEND,
         "UPDATE established SET crc = " DRIFTD_CRC_ESTABLISHED, "UPDATE resource SET crc = " DRIFTD_CRC_RESOURCE,
         "UPDATE drift SET crc = " DRIFTD_CRC_DRIFT, "UPDATE declaration SET crc = " DRIFTD_CRC_DECLARATION,
-        "UPDATE sink SET crc = " DRIFTD_CRC_SINK, "UPDATE delivery SET crc = " DRIFTD_CRC_DELIVERY,
+        "UPDATE sink SET crc = " DRIFTD_CRC_SINK_OF_5, "UPDATE delivery SET crc = " DRIFTD_CRC_DELIVERY_OF_5,
         "UPDATE route SET crc = " DRIFTD_CRC_ROUTE}) {
     DRIFTD_CHECK(db.execute(sql));
   }
   return {};
 }
 
-constexpr Migration kMigrations[] = {
-    {1, migration_001_initial},      {2, migration_002_declarations},        {3, migration_003_incarnation},
-    {4, migration_004_audit_chain},  {5, migration_005_checksums, sign_all}, {6, migration_006_gone},
-    {7, migration_007_subscriptions}};
+/// Writes the checksums that have a new column in them. A row that was wrong stays wrong.
+Status sign_again(Connection& db) {
+  DRIFTD_CHECK(db.execute("UPDATE sink SET crc = " DRIFTD_CRC_SINK " WHERE crc IS " DRIFTD_CRC_SINK_OF_5));
+  return db.execute("UPDATE delivery SET crc = " DRIFTD_CRC_DELIVERY " WHERE crc IS " DRIFTD_CRC_DELIVERY_OF_5);
+}
+
+constexpr Migration kMigrations[] = {{1, migration_001_initial},
+                                     {2, migration_002_declarations},
+                                     {3, migration_003_incarnation},
+                                     {4, migration_004_audit_chain},
+                                     {5, migration_005_checksums, sign_all},
+                                     {6, migration_006_gone},
+                                     {7, migration_007_subscriptions},
+                                     {8, migration_008_drop_reasons, sign_again}};
 
 std::filesystem::path copy_name(const std::filesystem::path& file, int version) {
   auto name = file;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Event rows that the disk or a person has changed: they are kept apart, reported and never sent.
 #include "base/log.hpp"
-#include "store/checksums.hpp"
 #include "store/events.hpp"
+#include "store/sinks.hpp"
 
 namespace driftd::store {
 namespace {
@@ -26,7 +26,7 @@ Status quarantine_one(SqliteStore::State& state, std::int64_t seq) {
   DRIFTD_TRY(const auto id, move_row(state, seq));
   if (!id) return {};
   DRIFTD_TRY(const auto outstanding, outstanding_of(*state.db, seq));
-  DRIFTD_CHECK(drop_routes(*state.db, seq, outstanding));
+  DRIFTD_CHECK(drop_routes(*state.db, seq, outstanding, kCorrupt));
   std::string names;
   for (const auto& sink : outstanding) names += (names.empty() ? "" : ",") + sink.name;
   core::AgentEvent event;
@@ -57,12 +57,9 @@ Result<std::vector<Outstanding>> outstanding_of(Connection& db, std::int64_t seq
   }
 }
 
-Status drop_routes(Connection& db, std::int64_t seq, const std::vector<Outstanding>& outstanding) {
-  for (const auto& route : outstanding) {
-    DRIFTD_CHECK(db.statement("UPDATE sink SET dropped = dropped + 1, " DRIFTD_UNSIGN(DRIFTD_CRC_SINK) " WHERE id = ?")
-                     .bind(route.sink)
-                     .run());
-  }
+Status drop_routes(Connection& db, std::int64_t seq, const std::vector<Outstanding>& outstanding,
+                   std::string_view reason) {
+  for (const auto& route : outstanding) DRIFTD_CHECK(count_dropped(db, route.sink, reason, 1));
   DRIFTD_CHECK(db.statement("DELETE FROM route WHERE sink IN (SELECT id FROM sink) AND seq = ?").bind(seq).run());
   return db.statement("DELETE FROM delivery WHERE sink IN (SELECT id FROM sink) AND seq = ?").bind(seq).run();
 }

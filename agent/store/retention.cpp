@@ -3,6 +3,7 @@
 #include "base/log.hpp"
 #include "store/audit.hpp"
 #include "store/gaps.hpp"
+#include "store/sinks.hpp"
 
 namespace driftd::store {
 namespace {
@@ -49,13 +50,13 @@ Result<Slice> next_slice(SqliteStore::State& state, Nanos before) {
 
 Result<bool> prune_events(SqliteStore::State& state, Nanos delivered_before, Nanos undelivered_before) {
   DRIFTD_TRY(const auto slice, next_slice(state, std::max(delivered_before, undelivered_before)));
-  Gaps gaps;
+  Gaps gaps{kRetention, "they were not delivered before retention ended"};
   for (const auto& event : slice.old) {
     DRIFTD_TRY(const auto outstanding, outstanding_of(*state.db, event.seq));
     const Nanos before = outstanding.empty() ? delivered_before : undelivered_before;
     if (event.recorded_ns < before) DRIFTD_CHECK(forget_event(*state.db, event.seq, outstanding, gaps));
   }
-  DRIFTD_CHECK(write_gap_events(state, gaps, {"retention", "they were not delivered before retention ended"}));
+  DRIFTD_CHECK(write_gap_events(state, gaps));
   state.retention.next_seq = slice.more ? slice.last : 0;  // the next round begins at the start again
   return slice.more;
 }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "store/gaps.hpp"
+#include "store/sinks.hpp"
 
 namespace driftd::store {
 namespace {
@@ -42,8 +43,7 @@ class ShrinkSlice {
     DRIFTD_CHECK(forget_dead());
     if (at_end) DRIFTD_CHECK(forget_drifts(state_.clock.wall()));
     DRIFTD_CHECK(look());
-    DRIFTD_CHECK(write_gap_events(
-        state_, gaps_, {"store_full", "they were dead letters, and the store takes more than retention.max_bytes"}));
+    DRIFTD_CHECK(write_gap_events(state_, gaps_));
     at_.forgot += out_.events + out_.drifts;
     out_.more = !is_small() && (!at_end || begin_pass());
     return out_;
@@ -133,7 +133,7 @@ class ShrinkSlice {
   SqliteStore::State::Shrink at_;
   std::int64_t max_bytes_;
   std::vector<std::pair<OldEvent, std::vector<Outstanding>>> dead_;  ///< dead letters of this slice
-  Gaps gaps_;
+  Gaps gaps_{kStoreFull, "they were dead letters, and the store takes more than retention.max_bytes"};
   Shrunk out_;
 };
 

@@ -17,15 +17,15 @@ Result<std::int64_t> count(Statement& query) {
 
 Result<std::vector<core::DeliveryState>> read_exceptions(Connection& db, std::int64_t sink) {
   std::vector<core::DeliveryState> out;
-  auto query = db.statement("SELECT seq, attempts, next_ns, dead, error, crc IS " DRIFTD_CRC_DELIVERY
+  auto query = db.statement("SELECT seq, attempts, next_ns, dead, error, refusals, crc IS " DRIFTD_CRC_DELIVERY
                             " FROM delivery WHERE sink = ? ORDER BY seq");
   query.bind(sink);
   while (true) {
     DRIFTD_TRY(const bool more, query.next());
     if (!more) return out;
-    if (query.integer(5) == 0) return fail(wrong_checksum("a delivery of event " + std::to_string(query.integer(0))));
-    out.push_back(
-        {query.integer(0), static_cast<int>(query.integer(1)), query.integer(2), query.integer(3) != 0, query.text(4)});
+    if (query.integer(6) == 0) return fail(wrong_checksum("a delivery of event " + std::to_string(query.integer(0))));
+    out.push_back({query.integer(0), static_cast<int>(query.integer(1)), query.integer(2), query.integer(3) != 0,
+                   query.text(4), static_cast<int>(query.integer(5))});
   }
 }
 
@@ -59,11 +59,12 @@ Status drop_one(Connection& db, const SinkRow& sink, std::int64_t seq, Change& c
 Status except_one(Connection& db, const SinkRow& sink, const core::DeliveryState& state, Change& change) {
   auto known = db.statement("SELECT count(*) FROM delivery WHERE sink = ? AND seq = ?");
   DRIFTD_TRY(const auto before, count(known.bind(sink.id, state.seq)));
-  DRIFTD_CHECK(db.statement("INSERT OR REPLACE INTO delivery (sink, seq, dead, attempts, next_ns, error, crc) "
-                            "SELECT ?1, ?2, ?3, ?4, ?5, ?6, driftd_crc(?1, ?2, ?3, ?4, ?5, ?6) WHERE EXISTS "
-                            "(SELECT 1 FROM route WHERE sink = ?1 AND seq = ?2)")
-                   .bind(sink.id, state.seq, state.dead ? 1 : 0, state.attempts, state.next_ns, state.error)
-                   .run());
+  DRIFTD_CHECK(
+      db.statement("INSERT OR REPLACE INTO delivery (sink, seq, dead, attempts, next_ns, error, refusals, crc) "
+                   "SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, driftd_crc(?1, ?2, ?3, ?4, ?5, ?6, ?7) WHERE EXISTS "
+                   "(SELECT 1 FROM route WHERE sink = ?1 AND seq = ?2)")
+          .bind(sink.id, state.seq, state.dead ? 1 : 0, state.attempts, state.next_ns, state.error, state.refusals)
+          .run());
   if (db.changes() != 0 && before == 0 && state.seq <= sink.low_water) --change.acked;
   return {};
 }
@@ -115,11 +116,20 @@ Status write_dropped_event(SqliteStore::State& state, const std::string& name, c
                    {"from", std::to_string(left.first)},
                    {"to", std::to_string(left.last)},
                    {"count", std::to_string(left.pending + left.dead)},
-                   {"reason", "drop_pending"}};
+                   {"reason", std::string(kSinkRemoved)}};
   return insert_own_event(state, std::move(event), name);
 }
 
 }  // namespace
+
+Status count_dropped(Connection& db, std::int64_t sink, std::string_view reason, std::int64_t count) {
+  return db
+      .statement(
+          "UPDATE sink SET dropped = dropped + ?1, drop_reasons = json_set(drop_reasons, '$.' || ?2, "
+          "coalesce(json_extract(drop_reasons, '$.' || ?2), 0) + ?1), " DRIFTD_UNSIGN(DRIFTD_CRC_SINK) " WHERE id = ?3")
+      .bind(count, std::string(reason), sink)
+      .run();
+}
 
 Result<SinkRow> find_sink(Connection& db, const std::string& name) {
   auto query =
@@ -162,11 +172,10 @@ Status apply_settlement(SqliteStore::State& state, const core::SinkSettlement& s
                      .run());
   }
   DRIFTD_CHECK(insert_events(state, settlement.events));
-  if (change.acked == 0 && change.dropped == 0) return {};
-  return db
-      .statement(
-          "UPDATE sink SET acked = acked + ?, dropped = dropped + ?, " DRIFTD_UNSIGN(DRIFTD_CRC_SINK) " WHERE id = ?")
-      .bind(change.acked, change.dropped, sink.id)
+  if (change.dropped != 0) DRIFTD_CHECK(count_dropped(db, sink.id, kDeadLetterDropped, change.dropped));
+  if (change.acked == 0) return {};
+  return db.statement("UPDATE sink SET acked = acked + ?, " DRIFTD_UNSIGN(DRIFTD_CRC_SINK) " WHERE id = ?")
+      .bind(change.acked, sink.id)
       .run();
 }
 
@@ -183,10 +192,9 @@ Status remove_sink(SqliteStore::State& state, const std::string& name, bool drop
   DRIFTD_CHECK(db.statement("DELETE FROM route WHERE sink = ?").bind(sink.id).run());
   DRIFTD_CHECK(db.statement("DELETE FROM delivery WHERE sink = ?").bind(sink.id).run());
   DRIFTD_CHECK(
-      db.statement("UPDATE sink SET closed = 1, dropped = dropped + ?, " DRIFTD_UNSIGN(DRIFTD_CRC_SINK) " WHERE id = ?")
-          .bind(count, sink.id)
-          .run());
+      db.statement("UPDATE sink SET closed = 1, " DRIFTD_UNSIGN(DRIFTD_CRC_SINK) " WHERE id = ?").bind(sink.id).run());
   if (count == 0) return {};
+  DRIFTD_CHECK(count_dropped(db, sink.id, kSinkRemoved, count));
   return write_dropped_event(state, name, left);
 }
 
@@ -197,13 +205,14 @@ Result<std::vector<core::SinkTotals>> read_totals(Connection& db) {
       "(SELECT count(*) FROM route r WHERE r.sink = s.id AND r.seq > s.low_water) - "
       "(SELECT count(*) FROM delivery d WHERE d.sink = s.id AND d.seq > s.low_water AND d.dead = 1) + "
       "(SELECT count(*) FROM delivery d WHERE d.sink = s.id AND d.seq <= s.low_water AND d.dead = 0), "
-      "(SELECT count(*) FROM delivery d WHERE d.sink = s.id AND d.dead = 1) "
+      "(SELECT count(*) FROM delivery d WHERE d.sink = s.id AND d.dead = 1), s.drop_reasons "
       "FROM sink s WHERE s.closed = 0 OR s.dropped > 0 ORDER BY s.name");
   while (true) {
     DRIFTD_TRY(const bool more, query.next());
     if (!more) return out;
-    core::SinkTotals totals{query.text(0),    query.integer(1), query.integer(2),
-                            query.integer(4), query.integer(5), query.integer(3)};
+    core::SinkTotals totals{
+        query.text(0), query.integer(1), query.integer(2), query.integer(4), query.integer(5), query.integer(3), {}};
+    DRIFTD_TRY(totals.dropped_by, parse_counts(query.text(6)));
     out.push_back(std::move(totals));
   }
 }

@@ -3,10 +3,20 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "store/state.hpp"
 
 namespace driftd::store {
+
+/// Why events count as dropped: the labels of `driftd books` and of the metrics (docs/delivery.md, totals).
+inline constexpr std::string_view kRetention = "retention";       ///< not delivered within retention.undelivered
+inline constexpr std::string_view kStoreFull = "store_full";      ///< dead letters, beyond retention.max_bytes
+inline constexpr std::string_view kSinkRemoved = "drop_pending";  ///< its sink was removed with what it had not got
+inline constexpr std::string_view kDeadLetterDropped = "dead_letter";  ///< `driftd deadletter drop`
+inline constexpr std::string_view kCorrupt = "corrupt";                ///< its row did not match its checksum
+/// Adds events to those that a sink never gets. The caller removes their routes.
+Status count_dropped(Connection& db, std::int64_t sink, std::string_view reason, std::int64_t count);
 
 struct SinkRow {
   std::int64_t id = 0, low_water = 0;

@@ -84,6 +84,7 @@ struct StoredEvent {
   ChangeType type = ChangeType::unspecified;
   std::string payload;  ///< protobuf bytes: BackendChangeEvent or AgentEvent
   bool replay = false;  ///< `driftd replay` sends it again
+  int refusals = 0;     ///< how often the receiver refused its content before (Attempt::content_refused)
 };
 
 /// Returns the subject of an event: `backend.<name>.<what>` or `driftd.agent.<name>.<what>`.

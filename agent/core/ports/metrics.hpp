@@ -21,6 +21,8 @@ class Metrics {
   virtual void drift_detected(const std::string& backend, ChangeClass cls) = 0;
   /// Judging gave the store so many events to commit. Each is then counted by event_published() or withdrawn().
   virtual void event_drafted(const std::string& backend, std::uint64_t count) = 0;
+  /// A commit of so many drafts ended, with whatever outcome: those that were not counted by now are lost.
+  virtual void drafts_ended(const std::string& backend, std::uint64_t count) = 0;
   /// A commit failed with so many events: what they were about is judged again.
   virtual void event_withdrawn(const std::string& backend, std::uint64_t count) = 0;
   /// An event was committed to the outbox; `what` as in its subject: `credentials.rotated`.
@@ -43,6 +45,7 @@ class NoMetrics final : public Metrics {
   void observe_refresh(const std::string&, Seconds, bool) override {}
   void drift_detected(const std::string&, ChangeClass) override {}
   void event_drafted(const std::string&, std::uint64_t) override {}
+  void drafts_ended(const std::string&, std::uint64_t) override {}
   void event_withdrawn(const std::string&, std::uint64_t) override {}
   void event_published(const std::string&, const std::string&) override {}
   void records(const std::string&, std::uint64_t, std::uint64_t) override {}

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -37,6 +38,7 @@ struct DeadLetter {
 struct SinkTotals {  ///< emitted = acked + pending + dead + dropped; exact when no event is on its way
   std::string sink;
   std::int64_t emitted = 0, acked = 0, pending = 0, dead = 0, dropped = 0;
+  std::map<std::string, std::int64_t> dropped_by{};  ///< by reason: `retention`, `dead_letter` …; the sum is `dropped`
 };
 
 /// A slice of the log of committed events, and where the log was when it was read.

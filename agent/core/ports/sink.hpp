@@ -26,6 +26,9 @@ struct Attempt {
   Outcome outcome = Outcome::delivered;
   std::string detail;               ///< `HTTP 503 from ops`, `no ack within 5 s`; no secrets
   std::int64_t retry_after_ms = 0;  ///< the sink's runner waits this long, at most 1 h
+  /// The receiver refused the event's content, and might not the next time. Its number is kept, also over a restart of
+  /// the agent, and comes with the next attempt (StoredEvent::refusals): the sink decides when it is `permanent`.
+  bool content_refused = false;
 };
 
 /// How a sink wants to be retried.

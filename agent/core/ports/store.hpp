@@ -122,7 +122,8 @@ struct DeliveryState {
   int attempts = 0;
   Nanos next_ns = 0;
   bool dead = false;
-  std::string error;
+  std::string error{};
+  int refusals = 0;  ///< how often the receiver refused its content
 };
 struct SinkCursor {
   std::string sink;

@@ -17,8 +17,7 @@ namespace {
 using core::Attempt;
 using Outcome = Attempt::Outcome;
 
-constexpr int kMaxRefusals = 3;  // of one event, which is then a dead letter
-constexpr std::size_t kMaxRememberedEvents = 1'024;
+constexpr int kMaxRefusals = 3;                  // of one event, which is then a dead letter
 constexpr std::size_t kMaxEventsInFlight = 256;  // what is sent twice after a kill (docs/delivery.md, cursor)
 
 /// Returns true if the status is about this event's content, so that sending it again may never help.
@@ -87,7 +86,7 @@ class WebhookSink final : public core::Sink {
   HttpPost request_of(Call call) const;
   void post(Call call, std::function<void(HttpAnswer)> answered);
   void ended(std::uint64_t keys_number);
-  Attempt remember(const std::string& id, const BatchAnswer& answer);
+  Attempt judge(const core::StoredEvent& event, const BatchAnswer& answer);
 
   std::string name_;
   WebhookSettings settings_;
@@ -100,7 +99,6 @@ class WebhookSink final : public core::Sink {
   const Clock& clock_;
   std::shared_ptr<HttpSender> sender_;
   std::shared_ptr<Batcher> batcher_;  ///< null unless the mode is batch
-  std::map<std::string, int> refusals_;
   std::string last_ = "not tried yet", warning_;
 };
 
@@ -187,7 +185,7 @@ Task<Attempt> WebhookSink::send(core::StoredEvent event) {
   }
   boost::system::error_code woken;
   co_await exchange->done.async_wait(asio::redirect_error(asio::use_awaitable, woken));
-  co_return remember(event.stamp.id, exchange->answer);
+  co_return judge(event, exchange->answer);
 }
 
 Status WebhookSink::use_secrets(std::vector<std::string> secrets) {
@@ -205,22 +203,16 @@ Task<void> WebhookSink::former_secrets_unused() {
   co_await exchange->done.async_wait(asio::redirect_error(asio::use_awaitable, woken));
 }
 
-Attempt WebhookSink::remember(const std::string& id, const BatchAnswer& batch) {
+Attempt WebhookSink::judge(const core::StoredEvent& event, const BatchAnswer& batch) {
   const HttpAnswer& answer = batch.http;
   warning_ = answer.warning;
-  int refusals = 0;
   if (batch.events > 1) {
     last_ = attempt_of(name_, answer, 0).detail + " for a batch of " + std::to_string(batch.events) + " events";
     return {Outcome::refused, last_, answer.retry_after_ms};
   }
-  if (is_refusal(answer.status)) {
-    if (refusals_.size() >= kMaxRememberedEvents) refusals_.erase(refusals_.begin());
-    refusals = refusals_[id]++;
-  }
-  Attempt attempt = attempt_of(name_, answer, refusals);
+  Attempt attempt = attempt_of(name_, answer, event.refusals);
   const bool over = attempt.outcome == Outcome::delivered || attempt.outcome == Outcome::permanent;
-  if (over) refusals_.erase(id);
-  if (over && batcher_) batcher_->forget(id);
+  if (over && batcher_) batcher_->forget(event.stamp.id);
   last_ = attempt.detail;
   return attempt;
 }
@@ -287,7 +279,7 @@ Attempt attempt_of(const std::string& sink, const HttpAnswer& answer, int refusa
   if (status == 410) return {Outcome::disabled, detail, 0};
   if (may_concern_all(status)) return {Outcome::refused, detail, answer.retry_after_ms};
   if (is_refusal(status) && refusals + 1 >= kMaxRefusals) return {Outcome::permanent, detail, 0};
-  return {Outcome::retry_event, detail, answer.retry_after_ms};
+  return {Outcome::retry_event, detail, answer.retry_after_ms, is_refusal(status)};
 }
 
 Result<std::unique_ptr<core::Sink>> open_webhook(std::string name, WebhookSettings settings, asio::any_io_executor core,

@@ -59,7 +59,43 @@ TEST(Live, AStopWaitsForTheSaveUnderWayAndBeginsNoSecondOne) {
   world.outbox.release();
   for (int i = 0; i < 100 && !stopped; ++i) world.run_for(10ms);
   EXPECT_TRUE(stopped);
+  EXPECT_FALSE(world.relay->abandoned());
   EXPECT_EQ(world.low_water(), 128);
+}
+
+TEST(Live, AStopGivesUpASaveThatHangs) {
+  LaneWorld world;
+  world.to.at_once = [](const auto&) { return Attempt{}; };
+  world.start();
+  world.outbox.slow_saves = true;
+  world.commit(128, 128);
+  ASSERT_EQ(world.outbox.saves_under_way, 1);
+  bool stopped = false;
+  world.spawn(world.relay->stop(), stopped);
+  world.pass(11s);
+  EXPECT_FALSE(stopped);
+  world.pass(5s);
+  for (int i = 0; i < 100 && !stopped; ++i) world.run_for(10ms);
+  EXPECT_TRUE(stopped);
+  EXPECT_TRUE(world.relay->abandoned()) << "a thread may still be in it";
+  world.outbox.release();
+  world.settle();
+  EXPECT_EQ(world.outbox.most_saves, 1) << "what was abandoned saves nothing any more";
+}
+
+TEST(Live, AStopGivesUpASinkThatDoesNotEnd) {
+  LaneWorld world;
+  world.to.at_once = [](const auto&) { return Attempt{}; };
+  world.to.never_stops = true;
+  world.start();
+  world.commit(10, 10);
+  bool stopped = false;
+  world.spawn(world.relay->stop(), stopped);
+  world.pass(16s);
+  for (int i = 0; i < 100 && !stopped; ++i) world.run_for(10ms);
+  EXPECT_TRUE(stopped);
+  EXPECT_TRUE(world.relay->abandoned());
+  EXPECT_EQ(world.low_water(), 10) << "its events are saved before it is stopped";
 }
 
 /// After a restart dead letters may be newer than the last event that was fetched.

@@ -297,6 +297,43 @@ TEST_F(RelayTest, NothingIsSettledBeforeItsFlush) {
   EXPECT_EQ(a_.count("id-1"), 2);
 }
 
+/// An event that is written closes the circuit: only the waits of the flush itself may make it slower.
+TEST_F(RelayTest, AFlushThatKeepsFailingIsTriedLessAndLessOften) {
+  outbox_.add("k", {"a"});
+  a_.flush_fails = true;
+  start({{"a", &a_}});
+  for (int i = 0; i < 600; ++i) advance(200ms);  // two minutes
+  const int tried = a_.count("id-1");
+  EXPECT_GE(tried, 8);
+  EXPECT_LE(tried, 14) << "250 ms doubled to 30 s";
+  a_.flush_fails = false;
+  for (int i = 0; i < 200; ++i) advance(200ms);
+  EXPECT_EQ(outbox_.cursors["a"].low_water, 1);
+  outbox_.add("k", {"a"});
+  a_.flush_fails = true;
+  advance(1ms);
+  for (int i = 0; i < 15; ++i) advance(200ms);
+  EXPECT_GE(a_.count("id-2"), 3) << "a flush that succeeded begins with 250 ms again";
+}
+
+TEST_F(RelayTest, TheNumberOfRefusalsComesWithEachAttemptAlsoAfterAKill) {
+  a_.policy = webhook_policy();
+  std::vector<int> before;
+  a_.answer = [&before](const core::StoredEvent& event) {
+    before.push_back(event.refusals);
+    const bool refused = before.size() != 2;
+    return Attempt{event.refusals < 2 ? Outcome::retry_event : Outcome::permanent, "HTTP 400 from ops", 0, refused};
+  };
+  outbox_.add("k", {"a"});
+  start({{"a", &a_}});
+  advance(101ms);
+  kill();
+  start({{"a", &a_}});
+  for (int i = 0; i < 100; ++i) advance(60s);
+  EXPECT_EQ(before, (std::vector{0, 1, 1, 2})) << "the second answer was no refusal";
+  EXPECT_EQ(view("a").dead, 1);
+}
+
 TEST_F(RelayTest, DeadLetterThatWasDroppedStaysDroppedThroughARewind) {
   a_.policy = webhook_policy();
   a_.answer = [](const auto&) { return Attempt{Outcome::permanent, "HTTP 400 from ops", 0}; };

@@ -89,6 +89,7 @@ struct Receiver {
   std::map<std::int64_t, int> sent;
   std::set<std::string> flying;
   bool two_of_a_key = false;
+  bool never_stops = false;
   std::function<std::optional<Attempt>(const core::StoredEvent&)> at_once = [](const auto&) { return std::nullopt; };
 
   void answer(std::size_t at, Attempt attempt) {
@@ -125,7 +126,12 @@ class ReceiverSink final : public core::Sink {
     if (attempt->outcome == Outcome::delivered && !event.replay) to.got.push_back(event.stamp.seq);
     co_return *attempt;
   }
-  Task<void> stop() override { co_return; }
+  Task<void> stop() override {
+    if (!receiver_.never_stops) co_return;
+    asio::steady_timer never(core_, Time::max());
+    boost::system::error_code ignored;
+    co_await never.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+  }
   std::string describe() const override { return "connected"; }
 
  private:

@@ -213,7 +213,8 @@ TEST_F(MigrationTest, StoreOfTheFirstVersionGoesOnUnderThisOne) {
   const auto seqs = emit(3);
   bench.close();
   std::string former =
-      "DROP TABLE subscription; DROP INDEX resource_gone; DROP TABLE declaration; ALTER TABLE event DROP COLUMN "
+      "ALTER TABLE sink DROP COLUMN drop_reasons; ALTER TABLE delivery DROP COLUMN refusals; DROP TABLE subscription; "
+      "DROP INDEX resource_gone; DROP TABLE declaration; ALTER TABLE event DROP COLUMN "
       "incarnation; ALTER TABLE "
       "quarantine DROP COLUMN incarnation; "
       "ALTER TABLE event DROP COLUMN routed; ALTER TABLE quarantine DROP COLUMN routed; "
@@ -238,6 +239,32 @@ TEST_F(MigrationTest, StoreOfTheFirstVersionGoesOnUnderThisOne) {
   EXPECT_EQ(read(file(), "SELECT max(seq) FROM event"), seqs.back());
   EXPECT_EQ(read(file(), "SELECT count(*) FROM declaration"), 0);
   EXPECT_EQ(read(file() + ".before-v2", "PRAGMA user_version"), 1);
+}
+
+/// Reasons and refusals came with version 8, together with the checksums that cover them.
+TEST_F(MigrationTest, AStoreOfVersion7KeepsItsMarksAndWhatItDroppedWithoutAReason) {
+  const auto seqs = emit(3);
+  bench.get(bench->open_sink("ops"));
+  ASSERT_TRUE(bench.wait(bench->settle(
+      {"ops", seqs[1], {{seqs[0], 3, 0, false, "HTTP 503"}, {seqs[1], 9, 0, true, "HTTP 400"}}, {}, {}})));
+  ASSERT_TRUE(bench.wait(bench->settle({"ops", seqs[1], {}, {}, {}, {seqs[1]}})));
+  bench.close();
+  auto db = store::Connection::open(file(), store::Connection::Mode::read_write);
+  ASSERT_TRUE(db);
+  for (const char* sql :
+       {"ALTER TABLE sink DROP COLUMN drop_reasons", "ALTER TABLE delivery DROP COLUMN refusals",
+        "UPDATE sink SET crc = driftd_crc(name, closed, low_water, notes, emitted, acked, dropped)",
+        "UPDATE delivery SET crc = driftd_crc(sink, seq, dead, attempts, next_ns, error)", "PRAGMA user_version = 7"}) {
+    ASSERT_TRUE((*db)->execute(sql)) << sql;
+  }
+  db->reset();
+  ASSERT_TRUE(bench.open());
+  EXPECT_THAT(book("ops").dropped_by, testing::ElementsAre(testing::Pair("unrecorded", 1)));
+  EXPECT_EQ(book("ops").dropped, 1);
+  const auto cursor = bench.get(bench->open_sink("ops"));
+  EXPECT_EQ(cursor.low_water, seqs[1]) << "a mark whose checksum is wrong would go back to 0";
+  ASSERT_EQ(cursor.exceptions.size(), 1U);
+  EXPECT_EQ(cursor.exceptions[0].attempts, 3);
 }
 
 }  // namespace

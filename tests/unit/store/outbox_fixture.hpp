@@ -32,6 +32,9 @@ class OutboxTest : public StoreTest {
     EXPECT_EQ((std::vector{read.acked, read.pending, read.dead, read.dropped}),
               (std::vector{acked, pending, dead, dropped}));
     EXPECT_EQ(read.emitted, acked + pending + dead + dropped);
+    std::int64_t with_reason = 0;
+    for (const auto& [reason, count] : read.dropped_by) with_reason += count;
+    EXPECT_EQ(with_reason, dropped);
   }
   /// Returns the newest event, which must be a gap.
   std::string last_gap() {

@@ -10,7 +10,9 @@ namespace driftd::test {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Pair;
 TEST_F(OutboxTest, SinkGetsItsEventsInOrder) {
   const auto seqs = emit(5);
   emit(2, {"audit"});
@@ -77,7 +79,7 @@ TEST_F(OutboxTest, CursorWithExceptionsAndNotesSurvivesARestart) {
   const auto seqs = emit(5);
   settle({"ops",
           seqs[3],
-          {{seqs[0], 3, kNoon, false, "HTTP 503"}, {seqs[1], 10, 0, true, "HTTP 400"}},
+          {{seqs[0], 3, kNoon, false, "HTTP 503", 2}, {seqs[1], 10, 0, true, "HTTP 400"}},
           {},
           {{{"id", "x"}}}});
   restart();
@@ -89,6 +91,7 @@ TEST_F(OutboxTest, CursorWithExceptionsAndNotesSurvivesARestart) {
   EXPECT_EQ(cursor.exceptions[0].attempts, 3);
   EXPECT_EQ(cursor.exceptions[0].next_ns, kNoon);
   EXPECT_EQ(cursor.exceptions[0].error, "HTTP 503");
+  EXPECT_EQ(cursor.exceptions[0].refusals, 2);
   EXPECT_TRUE(cursor.exceptions[1].dead);
   expect_book("ops", 2, 2, 1, 0);
 }
@@ -111,6 +114,7 @@ TEST_F(OutboxTest, DroppedDeadLetterIsCountedAndNeverComesBack) {
   settle({"ops", 0, {}, {}, {}});  // a rewind
   EXPECT_EQ(fetched("ops"), (Seqs{seqs[0], seqs[2]}));
   expect_book("ops", 0, 2, 0, 1);
+  EXPECT_THAT(book("ops").dropped_by, ElementsAre(Pair("dead_letter", 1)));
 }
 
 TEST_F(OutboxTest, RevivedDeadLetterIsPendingAgain) {
@@ -206,6 +210,41 @@ TEST_F(OutboxTest, ClosingWithDropPendingTellsTheOtherSinks) {
   EXPECT_EQ(fetched("audit").size(), 1U);
   EXPECT_THAT(last_gap(),
               AllOf(HasSubstr("\"from\":\"" + std::to_string(seqs[0]) + "\""), HasSubstr("\"count\":\"3\"")));
+  EXPECT_THAT(book("ops").dropped_by, ElementsAre(Pair("drop_pending", 3)));
+}
+
+/// The routes of an event are resolved before its commit: in between its sink may be removed.
+TEST_F(OutboxTest, AnEventThatIsCommittedAfterItsSinkWasRemovedDoesNotOpenItAgain) {
+  bench.get(bench->open_sink("audit"));
+  ASSERT_TRUE(bench.wait(bench->close_sink("ops", false)));
+  const auto seqs = emit(3, {"ops", "audit"});
+  EXPECT_EQ(bench.get(bench->sinks()), std::vector<std::string>{"audit"});
+  EXPECT_EQ(bench.get(bench->backlog()).events, 3) << "they wait for audit alone";
+  settle({"audit", seqs[2], {}, {}, {}});
+  EXPECT_EQ(bench.get(bench->backlog()).events, 0);
+  EXPECT_EQ(bench.get(bench->open_sink("ops")).low_water, seqs[2]) << "it starts now when it comes back";
+  expect_book("ops", 0, 0, 0, 0);
+}
+
+TEST_F(OutboxTest, EachReasonOfADropIsCountedByItself) {
+  const auto seqs = emit(4);
+  settle({"ops", seqs[0], {{seqs[1], 10, 0, true, "HTTP 400"}}, {}, {}});
+  settle({"ops", seqs[0], {}, {}, {}, {seqs[1]}});
+  bench.clock.now += kSecond;
+  bench.get(bench->prune(0, kNoon + 1));
+  const auto more = emit(2);
+  bench.close();
+  tamper(file(), "UPDATE event SET payload = x'00' WHERE seq = " + std::to_string(more[0]));
+  ASSERT_TRUE(bench.open());
+  bench.get(bench->open_sink("ops"));
+  fetched("ops");
+  ASSERT_TRUE(bench.wait(bench->close_sink("ops", true)));
+  const auto ops = book("ops");
+  EXPECT_THAT(ops.dropped_by,
+              ElementsAre(Pair("corrupt", 1), Pair("dead_letter", 1), Pair("drop_pending", 3), Pair("retention", 2)))
+      << "3: an event, the gap of retention and the report of the damage";
+  EXPECT_EQ(ops.emitted, ops.acked + ops.dropped);
+  EXPECT_EQ(ops.dropped, 7);
 }
 
 TEST_F(OutboxTest, SettledSinkClosesQuietlyAndStartsNowWhenItComesBack) {

@@ -132,6 +132,7 @@ TEST_F(ShrinkTest, DeadLettersGoWhereNothingElseIsLeftAndThatIsTold) {
   EXPECT_THAT(gaps().front(), HasSubstr("store_full"));
   const auto ops = book("ops");
   EXPECT_EQ(ops.dropped, 20);
+  EXPECT_EQ(ops.dropped_by.at("store_full"), 20);
   EXPECT_EQ(ops.emitted, ops.acked + ops.pending + ops.dead + ops.dropped);
 }
 
