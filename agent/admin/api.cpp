@@ -115,6 +115,10 @@ Task<Response> Api::handle(Request request) {
     if (!text) co_return error_response(text.error());
     co_return Response{200, std::move(*text)};
   }
+  if (request.method == "POST" && request.path == "/v1/credentials/resolve") {
+    Response out = co_await resolve_credentials(std::move(request));
+    co_return out;
+  }
   auto answer = co_await route(std::move(request));
   if (!answer) co_return error_response(answer.error());
   co_return Response{200, core::render(*answer) + "\n"};

@@ -14,6 +14,7 @@
 #include "base/async_mutex.hpp"
 #include "base/task.hpp"
 #include "core/ports/control.hpp"
+#include "core/ports/credentials.hpp"
 #include "core/ports/reader.hpp"
 #include "core/ports/session.hpp"
 #include "core/value/value.hpp"
@@ -28,6 +29,7 @@ struct Request {
   std::string body;
   std::string actor;                     ///< user name of the caller
   core::Caller caller{};                 ///< uid, gid and pid by the kernel, and who the caller claims to be
+  std::vector<std::uint32_t> gids{};     ///< groups of the caller, by the kernel
   bool may_decide = true;                ///< false: the caller may only read
   std::shared_ptr<MemoryShare> share{};  ///< limits the memory of the answer; null: no limit
 };
@@ -37,6 +39,7 @@ struct Response {
   std::string body;
   std::string type = "application/json";  ///< for Content-Type
   int retry_after = 0;                    ///< seconds, for Retry-After; 0: no such header
+  bool secret = false;                    ///< the body is valid UTF-8 and must be wiped after it was sent
 };
 
 /// What the API needs of the agent. All of it must outlive the API.
@@ -53,6 +56,7 @@ struct ApiDependencies {
   std::function<void()> release_memory = {};
   /// Where large answers are rendered, which would block the core thread. Empty: on the core thread.
   asio::any_io_executor render_executor = {};
+  core::Credentials* credentials = nullptr;  ///< null: nobody gets a value
 };
 
 /// The HTTP/JSON API without its transport (docs/api.md). Core thread; requests may overlap.
@@ -124,6 +128,8 @@ class Api {
   Task<Answer> describe_plugin(Request request);
   /// Lets parked backends start again; each gets an audit line of its own.
   Task<Answer> resume(Request request);
+  /// Answers with the values behind references. Its right is not that of changes: it has grants of its own.
+  Task<Response> resolve_credentials(Request request);
   Task<Answer> replay(Request request);                         ///< returns the number of events
   Task<Answer> settle_dead(std::string verb, Request request);  ///< returns the number of letters
 

@@ -86,6 +86,18 @@ std::vector<std::int64_t> Fields::numbers(const std::string& name) {
   return out;
 }
 
+std::vector<std::string> Fields::texts(const std::string& name) {
+  std::vector<std::string> out;
+  const auto* value = take(name);
+  if (value == nullptr) return out;
+  if (value->array() == nullptr) wrong(name, "a list of texts");
+  for (const auto& item : value->array() == nullptr ? core::Value::Array{} : *value->array()) {
+    if (item.string() == nullptr) wrong(name, "a list of texts");
+    if (item.string() != nullptr) out.push_back(*item.string());
+  }
+  return out;
+}
+
 Status Fields::check() {
   for (const auto& [name, value] : members_) {
     if (!asked_.contains(name) && mistake_.empty()) mistake_ = "unknown member '" + name + "'";

@@ -28,6 +28,7 @@ class Fields {
   std::int64_t number(const std::string& name, std::int64_t fallback);
   bool flag(const std::string& name);
   std::vector<std::int64_t> numbers(const std::string& name);
+  std::vector<std::string> texts(const std::string& name);
   /// Returns `invalid` with the first mistake, or with a member that was never read.
   Status check();
 

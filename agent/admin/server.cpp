@@ -69,7 +69,7 @@ HttpResponse to_http(Response from, const HttpRequest& request) {
   if (from.retry_after > 0) out.set(http::field::retry_after, std::to_string(from.retry_after));
   out.keep_alive(request.keep_alive());
   const bool head = request.method() == http::verb::head;
-  from.body = valid_utf8(std::move(from.body));
+  if (!from.secret) from.body = valid_utf8(std::move(from.body));
   const std::size_t size = from.body.size();
   if (!head) out.body() = std::move(from.body);
   out.prepare_payload();
@@ -128,6 +128,8 @@ Task<Response> answer(StatePtr state, HttpRequest request, const Client& client,
   if (client.unix_socket) {
     parsed->actor = client.peer->name;
     parsed->caller = caller_of(client, request["Driftd-Sudo-User"]);
+    parsed->gids = client.peer->groups;
+    parsed->gids.push_back(client.peer->gid);
     parsed->may_decide = client.access == Access::decide;
     Response out = co_await state->api.handle(std::move(*parsed));
     co_return out;
@@ -151,10 +153,11 @@ std::optional<Error> denial_reason(const StatePtr& state, const Client& client) 
 }
 
 template <class Protocol>
-Task<bool> send(Stream<Protocol>& stream, HttpResponse response) {
+Task<bool> send(Stream<Protocol>& stream, HttpResponse response, bool secret = false) {
   boost::system::error_code code;
   const bool keep = response.keep_alive();
   co_await http::async_write(stream, response, quiet(code));
+  if (secret) wipe(response.body());
   co_return !code && keep;
 }
 
@@ -198,11 +201,12 @@ Task<bool> serve_one(StatePtr state, Stream<Protocol>& stream, beast::flat_buffe
   // nothing.
   const bool is_change = head.method() == http::verb::post && head.target().rfind("/v1/explain", 0) != 0;
   fit_answer(out, *share, !client.unix_socket || is_change);
+  const bool secret = out.secret;
   HttpResponse response = to_http(std::move(out), head);
   // the port serves one request for each connection
   if (state->stopping || !client.unix_socket) response.keep_alive(false);
   stream.expires_after(arrival);
-  const bool more = co_await send(stream, std::move(response));
+  const bool more = co_await send(stream, std::move(response), secret);
   state->connections.set_asking(id, false);
   state->api.sent(share->peak());
   co_return more;

@@ -133,7 +133,18 @@ Result<std::unique_ptr<Agent>> Agent::build(config::Config config, Executors& ex
 }
 
 Status Agent::make_services() {
-  GrpcNeeds needs{executors_, *store_, *store_, *store_, *relay_, {}, {}, {}};
+  secrets::CredentialNeeds credentials;
+  credentials.core = executors_.core.get_executor();
+  credentials.io = executors_.io.get_executor();
+  credentials.clock = &clock_;
+  credentials.uses = [this](const std::string& backend) {
+    return config::uses_by_backend(config_.credential_uses, backend);
+  };
+  credentials.audit = [this](core::AuditEntry entry) { return audit(std::move(entry)); };
+  credentials_ = std::make_unique<secrets::CredentialAnswers>(std::move(credentials));
+  DRIFTD_TRY(auto grants, find_grants(config_.resolve));
+  credentials_->set_grants(std::move(grants), config_.resolve.per_minute);
+  GrpcNeeds needs{executors_, *store_, *store_, *store_, *relay_, {}, {}, *credentials_, {}};
   needs.backends = [this] { return engine_->registrations(); };
   needs.audit = [this](core::AuditEntry entry) { return audit(std::move(entry)); };
   needs.route = [this](std::vector<core::Route> routes) {
@@ -205,7 +216,8 @@ Task<Status> Agent::start() {
                               [this] { return sessions_->scan(); },
                               [this] { return notifications(); },
                               [this] { asio::post(executors_.io, release_free_memory); },
-                              executors_.io.get_executor()};
+                              executors_.io.get_executor(),
+                              credentials_.get()};
   auto server = admin::Server::open(executors_.core.get_executor(), std::move(settings), std::move(deps));
   if (!server) co_return fail(server.error());
   server_ = std::move(*server);
@@ -284,17 +296,17 @@ Task<void> Agent::run_maintenance() {
 
 Task<Status> Agent::maintain_once() {
   DRIFTD_CO_CHECK(co_await store_->look());
-  DRIFTD_CO_TRY(backlog_, co_await store_->backlog());
+  DRIFTD_CO_TRY(fullness_.backlog, co_await store_->backlog());
   const delivery::BacklogLimits limits{config_.delivery.max_backlog_events, config_.delivery.max_backlog_bytes};
-  const delivery::Backpressure pressure = delivery::backpressure(backlog_, limits);
+  const delivery::Backpressure pressure = delivery::backpressure(fullness_.backlog, limits);
   if (pressure.warn) {
     log::room("delivery")
-        .warn("{} undelivered events ({} bytes): {:.0f} % of what may wait", backlog_.events, backlog_.bytes,
-              pressure.fullness * 100);
+        .warn("{} undelivered events ({} bytes): {:.0f} % of what may wait", fullness_.backlog.events,
+              fullness_.backlog.bytes, pressure.fullness * 100);
   }
   engine_->set_backpressure(pressure.interval_factor, pressure.holds_cycles);
   std::function<bool()> stopping = [this] { return stopping_; };
-  DRIFTD_CO_TRY(const bool full, co_await size_limit_.enforce(*store_, config_.retention.max_bytes, stopping));
+  DRIFTD_CO_TRY(const bool full, co_await fullness_.limit.enforce(*store_, config_.retention.max_bytes, stopping));
   if (full) publish_full_store();
   co_return Status{};
 }
@@ -304,14 +316,14 @@ void Agent::publish_full_store() {
   out.agent = config_.agent.name;
   out.cluster = config_.agent.cluster;
   out.what = "budget";
-  out.message = "store.db holds " + std::to_string(size_limit_.bytes()) + " bytes, more than retention.max_bytes (" +
-                std::to_string(config_.retention.max_bytes) +
-                "), and too little in it may be deleted: " + std::to_string(backlog_.events) +
+  out.message = "store.db holds " + std::to_string(fullness_.limit.bytes()) +
+                " bytes, more than retention.max_bytes (" + std::to_string(config_.retention.max_bytes) +
+                "), and too little in it may be deleted: " + std::to_string(fullness_.backlog.events) +
                 " events wait for their sinks, the rest is state of backends; see `driftd queue` and `driftd status`, "
                 "let the sinks have "
                 "their events, or raise retention.max_bytes";
   out.details = {{"budget", "store"},
-                 {"bytes", std::to_string(size_limit_.bytes())},
+                 {"bytes", std::to_string(fullness_.limit.bytes())},
                  {"max_bytes", std::to_string(config_.retention.max_bytes)}};
   out.at_ns = clock_.wall();
   log::room("store").error("{}", out.message);

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "admin/server.hpp"
+#include "app/credentials.hpp"
 #include "app/executors.hpp"
 #include "app/grpc.hpp"
 #include "base/async_mutex.hpp"
@@ -84,12 +85,15 @@ class Agent final : public core::Control {
   std::shared_ptr<delivery::Announcer> announcer_;
   std::shared_ptr<engine::Context> context_;
   std::unique_ptr<engine::Engine> engine_;
+  std::unique_ptr<secrets::CredentialAnswers> credentials_;
   std::unique_ptr<admin::Server> server_;
   std::unique_ptr<Grpc> grpc_;  ///< null: off
   asio::steady_timer maintenance_timer_;
   AsyncMutex reloading_;  ///< held during a reload
-  core::Outbox::Backlog backlog_;
-  store::SizeLimit size_limit_;
+  struct Fullness {
+    core::Outbox::Backlog backlog;
+    store::SizeLimit limit;
+  } fullness_;  ///< of the store, as maintenance found it last
   Nanos started_ns_ = 0;
   bool stop_asked_ = false, stopping_ = false, maintenance_done_ = true, relay_started_ = false;
 };

@@ -19,9 +19,9 @@ core::AgentView Agent::view() {
   out.ready = engine_->ready(out.not_ready_reason);
   out.backends = engine_->view();
   out.sinks = relay_->views();
-  out.backlog_events = backlog_.events;
-  out.backlog_bytes = backlog_.bytes;
-  out.store_bytes = size_limit_.bytes();
+  out.backlog_events = fullness_.backlog.events;
+  out.backlog_bytes = fullness_.backlog.bytes;
+  out.store_bytes = fullness_.limit.bytes();
   out.store_max_bytes = config_.retention.max_bytes;
   out.needs_restart = needs_restart_;
   return out;
@@ -114,6 +114,8 @@ Task<Result<core::Control::ReloadReport>> Agent::reload_now() {
     log::room("config").error("reload refused, the running configuration stays:\n{}", loaded.error().message);
     co_return fail(loaded.error());
   }
+  auto look_up = [resolve = loaded->resolve] { return find_grants(resolve); };
+  DRIFTD_CO_TRY(auto grants, co_await run_on(executors_.io.get_executor(), std::move(look_up)));
   const auto plugins = co_await sessions_->scan();
   if (stopping_) co_return fail(Code::cancelled, "the agent stops: nothing was reloaded");
   for (auto& spec : specs_) {  // for backends whose plugin was installed after the start
@@ -142,6 +144,7 @@ Task<Result<core::Control::ReloadReport>> Agent::reload_now() {
   out.applied = changes.hot;
   needs_restart_ = out.needs_restart;
   apply_hot_changes(*loaded);
+  credentials_->set_grants(std::move(grants), loaded->resolve.per_minute);
   std::vector<core::BackendSpec> specs;  // in both configs: a backend that was removed runs on unchanged until a
                                          // restart
   for (const auto& spec : specs_) {
@@ -162,6 +165,7 @@ void Agent::apply_hot_changes(const config::Config& next) {
     }
   }
   config_.routes = next.routes;
+  config_.resolve = next.resolve;
   set_routes();
 }
 

@@ -6,6 +6,7 @@
 
 #include "app/executors.hpp"
 #include "config/config.hpp"
+#include "core/ports/credentials.hpp"
 #include "core/ports/reader.hpp"
 #include "core/ports/store.hpp"
 #include "core/ports/subscriptions.hpp"
@@ -22,6 +23,7 @@ struct GrpcNeeds {
   delivery::Relay& relay;
   std::function<std::vector<core::BackendSnapshot>()> backends;
   std::function<Task<Status>(core::AuditEntry)> audit;
+  core::Credentials& credentials;
   std::function<void(std::vector<core::Route>)> route;  ///< replaces the routes to callbacks
 };
 

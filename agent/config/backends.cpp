@@ -59,6 +59,8 @@ void read_settings(Section& section, const LoadOptions& options, core::BackendSp
   config.backend_settings_at[spec.name] = used.at;
   if (here) std::move(settings.programs.begin(), settings.programs.end(), std::back_inserter(config.program_uses));
   if (here) std::move(settings.files.begin(), settings.files.end(), std::back_inserter(config.file_uses));
+  if (here)
+    std::move(settings.references.begin(), settings.references.end(), std::back_inserter(config.credential_uses));
   spec.registration_json = registration(spec, settings.with_references);
 }
 

@@ -172,6 +172,7 @@ Comparison compare(const Config& running, const Config& next) {
   const bool routes = std::equal(running.routes.begin(), running.routes.end(), next.routes.begin(), next.routes.end(),
                                  [](const auto& a, const auto& b) { return same(a, b); });
   if (!routes) out.hot.push_back("routes");
+  if (running.resolve != next.resolve) out.hot.push_back("resolve");
   return out;
 }
 

@@ -17,6 +17,7 @@
 #include "base/log.hpp"
 #include "config/errors.hpp"
 #include "config/programs.hpp"
+#include "config/resolve.hpp"
 #include "config/secret_file.hpp"
 #include "core/backend.hpp"
 #include "core/event/event.hpp"
@@ -100,6 +101,7 @@ struct Config {
   log::Settings log;
   Admin admin;
   rpc::Settings grpc;
+  Resolve resolve;
   Metrics metrics;
   std::vector<core::BackendSpec> backends;  ///< in the order of the file, rules compiled
   std::vector<SinkSpec> sinks;              ///< by name
@@ -109,6 +111,7 @@ struct Config {
   std::vector<std::filesystem::path> secret_files;  ///< files read for `${file:…}` and `${credential:…}`
   std::vector<ProgramUse> program_uses;             ///< each `${exec:…}`, in the order of the file; load() runs none
   std::vector<FileUse> file_uses;  ///< each `${file:…}` and `${credential:…}` of backends, in the order of the file
+  std::vector<CredentialUse> credential_uses;           ///< each reference of backends, in the order of the file
   std::map<std::string, Position> backend_settings_at;  ///< backend → position of its settings, for schema errors
   std::map<std::string, Position> places;               ///< positions of settings (config/places.hpp)
   std::vector<ConfigError> warnings;

@@ -23,6 +23,7 @@ Config read_root(Report& report, const Node& node, const LoadOptions& options) {
   config.metrics = read_metrics(root.section("metrics"));
   const Defaults defaults = read_defaults(root.section("defaults"));
   read_backends(root, defaults, options, config);
+  config.resolve = read_resolve(root.section("resolve"), config);
   read_sinks(root, options, config);
   read_routes(root, config);
   config.retention = read_retention(root.section("retention"));

@@ -43,6 +43,9 @@ void read_sinks(Section& root, const LoadOptions& options, Config& config);
 /// Reads `routes:`. Must come after backends and sinks, whose names it looks up.
 void read_routes(Section& root, Config& config);
 
+/// Reads `resolve:`. Must come after `grpc` and the backends, whose names it looks up.
+Resolve read_resolve(Section section, const Config& config);
+
 /// Adds `policy`, `ignore` and (for a backend) `expect` of a section to `rules`. Earlier rules win, so a backend's own
 /// rules go before those of the defaults.
 void read_rules(Section& section, core::Rules& rules, bool with_expectations);

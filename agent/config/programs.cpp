@@ -174,6 +174,7 @@ SettingsReader::Pair SettingsReader::convert_program(const Node& node, const std
                    "let the program take it from a file or from its environment");
     }
     out_.programs.push_back({owner_, path.substr(1), token, *command, *program, node.at});
+    out_.references.push_back({owner_, node.text, CredentialUse::Kind::program, {}, {}});
   }
   return out;
 }

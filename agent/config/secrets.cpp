@@ -185,8 +185,12 @@ SettingsReader::Pair SettingsReader::convert_text(const Node& node, const std::s
   const bool whole = alone && colon != std::string::npos && text.find('}') == text.size() - 1;
   if (whole) {
     file_.clear();
+    named_file_.clear();
     const auto bytes = resolve(node, text.substr(2, colon - 2), text.substr(colon + 1, text.size() - colon - 2));
     if (!file_.empty()) out_.files.push_back({owner_, path.substr(1), make_token(path), file_});
+    const bool variable = text.starts_with("${env:");
+    out_.references.push_back({owner_, text, variable ? CredentialUse::Kind::env : CredentialUse::Kind::file,
+                               variable ? text.substr(6, text.size() - 7) : std::string(), named_file_});
     return add_secret(path, bytes.value_or(""), text);
   }
   if (looks_like_reference(text)) {
@@ -272,6 +276,7 @@ void SettingsReader::warn_of_rights(const Node& node, const std::string& path, c
 std::optional<std::string> SettingsReader::read_file(const Node& node, const std::string& path) {
   const auto absolute = std::filesystem::absolute(path);
   report_.secret_files.push_back(absolute);
+  named_file_ = absolute;
   auto read = read_secret_file(path);
   if (read && read->mark.regular) file_ = absolute;
   if (read) warn_of_rights(node, path, read->rights);

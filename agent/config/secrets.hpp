@@ -8,6 +8,7 @@
 
 #include "config/config.hpp"
 #include "config/programs.hpp"
+#include "config/resolve.hpp"
 #include "config/rights.hpp"
 #include "config/secret_file.hpp"
 #include "config/section.hpp"
@@ -36,6 +37,7 @@ struct Settings {
   std::map<std::string, std::string> secrets;  ///< token → bytes
   std::vector<ProgramUse> programs;            ///< their tokens have no bytes until the program has run
   std::vector<FileUse> files;                  ///< files whose text is replaced by tokens
+  std::vector<CredentialUse> references;       ///< every reference
 };
 
 /// Converts free-form YAML to settings. Numbers and booleans keep their type; quoted text stays text. References become
@@ -74,7 +76,8 @@ class SettingsReader {
   const LoadOptions& options_;
   std::string owner_;
   const std::vector<Program>* programs_;
-  std::filesystem::path file_;  ///< file of the current reference, if it can be followed
+  std::filesystem::path file_;        ///< file of the current reference, if it can be followed
+  std::filesystem::path named_file_;  ///< file of the current reference, absolute
   Settings out_;
 };
 

@@ -45,7 +45,9 @@ Result<Caller> of_token(const std::string& token, const Settings& settings) {
   if (found == nullptr) {
     return fail(Code::unauthenticated, "the token is none of grpc.tokens; it may have been replaced");
   }
-  return Caller{"token:" + found->name, found->rights};
+  Caller out{"token:" + found->name, found->rights};
+  out.token = found->name;
+  return out;
 }
 
 /// Returns the first name of the certificate that has rights, with the highest of them.
@@ -54,10 +56,12 @@ Caller of_certificate(const ::grpc::AuthContext& peer, const Settings& settings)
   for (const char* property : {"x509_subject_alternative_name", "x509_common_name"}) {
     for (const auto& value : peer.FindPropertyValues(property)) {
       const std::string name(value.data(), value.size());
+      out.certificates.push_back(name);
       if (out.name.empty()) out.name = "cert:" + name;
       for (const auto& [glob, rights] : settings.clients) {
         if (rights <= out.rights || !core::Glob::of_name(glob).matches(std::string_view(name))) continue;
-        out = {"cert:" + name, rights};
+        out.name = "cert:" + name;
+        out.rights = rights;
       }
     }
   }
@@ -118,10 +122,16 @@ const Caller* Peers::find(const std::string& peer) const {
 
 Result<Caller> identify(const ::grpc::ServerContextBase& context, const Settings& settings, const Peers& peers) {
   if (const Caller* process = peers.find(context.peer())) return *process;
-  if (const auto token = bearer(context)) return of_token(*token, settings);
+  const bool tls = !settings.cert.empty();  // the TCP listener has TLS for everybody or for nobody
+  if (const auto token = bearer(context)) {
+    DRIFTD_TRY(Caller caller, of_token(*token, settings));
+    caller.confidential = tls;
+    return caller;
+  }
   const auto peer = context.auth_context();
   if (peer && peer->IsPeerAuthenticated()) {
     Caller caller = of_certificate(*peer, settings);
+    caller.confidential = tls;
     if (caller.rights != Rights::none) return caller;
     return fail(Code::denied, "certificate " + caller.name + " matches no entry of grpc.clients");
   }

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "base/result.hpp"
 #include "core/audit.hpp"
@@ -19,7 +20,11 @@ namespace driftd::rpc {
 struct Caller {
   std::string name;  ///< user, certificate `cert:order-runner` or token `token:ci`
   Rights rights = Rights::none;
-  core::Caller process{};  ///< on the Unix socket, by the kernel
+  core::Caller process{};                   ///< on the Unix socket, by the kernel
+  std::vector<std::uint32_t> gids{};        ///< of the process, its primary group too
+  std::vector<std::string> certificates{};  ///< every name of its certificate
+  std::string token{};                      ///< name of its token
+  bool confidential = false;                ///< on the Unix socket or TLS
 };
 
 /// Identifies the process behind a Unix socket; `denied` with the reason if it may not use the agent at all.

@@ -37,7 +37,7 @@ constexpr std::chrono::seconds kStopGrace{2};
 
 void log_line(gpr_log_func_args* line) { log::room("sinks").warn("grpc: {}", line->message); }
 
-std::shared_ptr<::grpc::ServerCredentials> credentials(const Settings& settings) {
+std::shared_ptr<::grpc::ServerCredentials> server_credentials(const Settings& settings) {
   if (settings.cert.empty()) return ::grpc::InsecureServerCredentials();
   namespace tls = ::grpc::experimental;
   const bool mutual = !settings.client_ca.empty();
@@ -95,12 +95,14 @@ struct Server::State {
       : shared(std::move(settings), std::move(deps)),
         events(shared),
         registry(shared),
+        credentials(shared),
         acceptor(shared.deps.core),
         ended(shared.deps.core) {}
 
   Shared shared;
   EventsService events;
   RegistryService registry;
+  CredentialsService credentials;
   std::unique_ptr<::grpc::Server> server;
   asio::basic_socket_acceptor<Local, asio::any_io_executor> acceptor;
   asio::steady_timer ended;  ///< cancelled when the loop of the acceptor ends
@@ -172,8 +174,9 @@ Task<Status> Server::start() {
   set_limits(builder);
   builder.RegisterService(&state.events);
   builder.RegisterService(&state.registry);
+  builder.RegisterService(&state.credentials);
   int port = 0;
-  if (!settings.listen.empty()) builder.AddListeningPort(settings.listen, credentials(settings), &port);
+  if (!settings.listen.empty()) builder.AddListeningPort(settings.listen, server_credentials(settings), &port);
   state.server = builder.BuildAndStart();
   if (!state.server || (!settings.listen.empty() && port == 0)) {
     co_return fail(Code::unavailable, "grpc.listen: cannot listen on " + settings.listen +
@@ -182,6 +185,7 @@ Task<Status> Server::start() {
   auto* health = state.server->GetHealthCheckService();
   health->SetServingStatus(std::string(v1::BackendEvents::service_full_name()), true);
   health->SetServingStatus(std::string(v1::BackendRegistry::service_full_name()), true);
+  health->SetServingStatus(std::string(v1::BackendCredentials::service_full_name()), true);
   if (!settings.listen.empty()) log::room("sinks").info("grpc: listening on port {}", port);
   if (settings.socket.empty()) co_return Status{};
   DRIFTD_CO_TRY(const int socket, listen_at(settings.socket, settings.socket_mode));

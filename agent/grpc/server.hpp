@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 
+#include "core/ports/credentials.hpp"
 #include "core/ports/reader.hpp"
 #include "grpc/peers.hpp"
 #include "grpc/subscribers.hpp"
@@ -19,6 +20,7 @@ struct Dependencies {
   std::function<std::vector<core::BackendSnapshot>()> backends;  ///< by name, as Engine::registrations()
   IdentifyPeer identify;                                         ///< of the Unix socket
   std::function<Task<Status>(core::AuditEntry)> audit;
+  core::Credentials& credentials;
 };
 
 /// Returns `invalid` or `denied`, with the setting, for settings that no server can have: no listener, plain TCP to

@@ -53,15 +53,6 @@ constexpr std::size_t kMaxPageBytes = 2u << 20;  // clients take 4 MiB by defaul
   return ::grpc::StatusCode::INTERNAL;
 }
 
-/// Returns the caller if it has these rights.
-Result<Caller> authorise(Shared& shared, const ::grpc::ServerContextBase& context, Rights needed) {
-  if (shared.stopping) return fail(Code::unavailable, "the agent stops; try again");
-  DRIFTD_TRY(Caller caller, identify(context, shared.settings, shared.peers));
-  if (caller.rights >= needed) return caller;
-  return fail(Code::denied, caller.name + " may " + (caller.rights == Rights::read ? "read" : "do nothing") +
-                                "; this call needs the right to decide");
-}
-
 /// One unary call on its way over the core thread. gRPC keeps what it points to until `reactor` finished.
 template <class Request, class Answer>
 struct UnaryCall {
@@ -320,6 +311,14 @@ Shared::Shared(Settings given, Dependencies dependencies)
           [this](const core::Subscription& one) { return open_callback(one, settings, deps.core); },
           [this](const std::string& endpoint) { return check_endpoint(settings, endpoint); }),
       streaming{deps.core, deps.io, deps.reader, settings.heartbeat, {AsyncMutex(deps.core), AsyncMutex(deps.core)}} {}
+
+Result<Caller> authorise(Shared& shared, const ::grpc::ServerContextBase& context, Rights needed) {
+  if (shared.stopping) return fail(Code::unavailable, "the agent stops; try again");
+  DRIFTD_TRY(Caller caller, identify(context, shared.settings, shared.peers));
+  if (caller.rights >= needed) return caller;
+  return fail(Code::denied, caller.name + " may " + (caller.rights == Rights::read ? "read" : "do nothing") +
+                                "; this call needs the right to decide");
+}
 
 ::grpc::Status to_grpc(const Status& status) {
   if (status) return ::grpc::Status::OK;

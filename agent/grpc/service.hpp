@@ -25,6 +25,8 @@ struct Shared {
 };
 
 ::grpc::Status to_grpc(const Status& status);
+/// Returns the caller if it has these rights.
+Result<Caller> authorise(Shared& shared, const ::grpc::ServerContextBase& context, Rights needed);
 
 class EventsService final
     : public v1::BackendEvents::WithRawCallbackMethod_Subscribe<v1::BackendEvents::CallbackService> {
@@ -58,6 +60,18 @@ class RegistryService final : public v1::BackendRegistry::CallbackService {
   ::grpc::ServerUnaryReactor* ListBackends(::grpc::CallbackServerContext* context,
                                            const v1::ListBackendsRequest* request,
                                            v1::ListBackendsResponse* answer) override;
+
+ private:
+  Shared& shared_;
+};
+
+class CredentialsService final
+    : public v1::BackendCredentials::WithRawCallbackMethod_ResolveCredentials<v1::BackendCredentials::CallbackService> {
+ public:
+  explicit CredentialsService(Shared& shared) : shared_(shared) {}
+  ::grpc::ServerUnaryReactor* ResolveCredentials(::grpc::CallbackServerContext* context,
+                                                 const ::grpc::ByteBuffer* request,
+                                                 ::grpc::ByteBuffer* answer) override;
 
  private:
   Shared& shared_;

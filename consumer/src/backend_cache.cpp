@@ -29,7 +29,7 @@ Result<Backend> BackendCache::get(const std::string& backend, const std::string&
   auto out = asked(source_, backend, slot);
   lock.lock();
   loading_.erase(key);
-  if (out && invalidations_ == before) kept_[key] = *out;
+  if (out && !out->provisional && invalidations_ == before) kept_[key] = *out;
   loaded_.notify_all();
   return out;
 }

@@ -15,8 +15,8 @@
 namespace driftd::consumer {
 
 /// Keeps what a source said until an event says that it changed. Fifty slots of one backend ask the source once. An
-/// answer that was under way when the event came is not kept. Bounded by the number of slots and their candidates. Any
-/// thread.
+/// answer that was under way when the event came, or that is provisional, is not kept. Bounded by the number of slots
+/// and their candidates. Any thread.
 class BackendCache {
  public:
   explicit BackendCache(BackendSource& source) : source_(source) {}

@@ -9,8 +9,10 @@ namespace {
 
 using Scheme = CredentialReference::Scheme;
 
-constexpr std::size_t kMaxVariable = 255, kMaxPath = 4'095, kMaxLabel = 63, kMaxName = 253;
-constexpr const char* kForms = "a reference is `env:NAME`, `file:/path` or `k8s:<namespace>/<name>#<key>`";
+constexpr std::size_t kMaxVariable = 255, kMaxPath = 4'095, kMaxLabel = 63, kMaxName = 253, kMaxBackend = 128,
+                      kMaxAgentReference = 4'200;
+constexpr const char* kForms =
+    "a reference is `env:NAME`, `file:/path`, `k8s:<namespace>/<name>#<key>` or `agent:<backend>#<reference>`";
 
 // Not the functions of <cctype>, which depend on the locale.
 bool digit(char c) { return c >= '0' && c <= '9'; }
@@ -85,6 +87,23 @@ Result<CredentialReference> parse_k8s(std::string_view rest) {
   return CredentialReference{Scheme::k8s, std::string(name), std::string(space), std::string(key)};
 }
 
+/// The agent knows its references; here only what could break a line or a header is refused.
+Result<CredentialReference> parse_agent(std::string_view rest) {
+  const std::size_t hash = rest.find('#');
+  if (hash == rest.npos) return wrong("`agent:` must be followed by <backend>#<reference>");
+  const std::string_view backend = rest.substr(0, hash), reference = rest.substr(hash + 1);
+  if (backend.empty() || backend.size() > kMaxBackend ||
+      !all(backend, [](char c) { return !control(c) && c != ' ' && c != '/' && c != '*' && c != '>'; })) {
+    return wrong(
+        "the backend of an `agent:` reference is not a name of 1 to 128 characters without ` `, `/`, `*`, `>`");
+  }
+  if (reference.empty() || reference.size() > kMaxAgentReference ||
+      !all(reference, [](char c) { return !control(c); }) || reference.find(':') == reference.npos) {
+    return wrong("what follows the `#` of an `agent:` reference is not a reference of driftd's configuration");
+  }
+  return CredentialReference{Scheme::agent, std::string(reference), std::string(backend), {}};
+}
+
 }  // namespace
 
 Result<CredentialReference> parse_reference(std::string_view text) {
@@ -100,6 +119,7 @@ Result<CredentialReference> parse_reference(std::string_view text) {
     return CredentialReference{Scheme::file, std::string(rest), {}, {}};
   }
   if (scheme == "k8s") return parse_k8s(rest);
+  if (scheme == "agent") return parse_agent(rest);
   return wrong(std::string("its scheme is not known; ") + kForms);
 }
 
@@ -109,6 +129,8 @@ std::string render(const CredentialReference& reference) {
       return "env:" + reference.name;
     case Scheme::file:
       return "file:" + reference.name;
+    case Scheme::agent:
+      return "agent:" + reference.space + "#" + reference.name;
     case Scheme::k8s:
       break;
   }

@@ -24,7 +24,8 @@ class EnvResolver final : public CredentialResolver {
 const char* name_of(CredentialReference::Scheme scheme) {
   return scheme == CredentialReference::Scheme::env    ? "env"
          : scheme == CredentialReference::Scheme::file ? "file"
-                                                       : "k8s";
+         : scheme == CredentialReference::Scheme::k8s  ? "k8s"
+                                                       : "agent";
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ namespace {
 using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
-constexpr milliseconds kFirstPoll{1'000}, kMaxPoll{5'000};
+constexpr milliseconds kFirstPoll{1'000}, kMaxPoll{5'000}, kProvisional{5'000};
 
 /// Equal but for the credentials.
 bool same_place(const Backend& a, const Backend& b) {
@@ -121,7 +121,23 @@ void SlotKeeper::run() {
   }
 }
 
+/// A description that is provisional is loaded again until it is not.
 SlotKeeper::Retry SlotKeeper::attend(State& state, unsigned needs) {
+  Retry out = attend_once(state, needs);
+  const std::lock_guard lock(mutex_);
+  if (state.live == nullptr || !state.config.backend.provisional || (out.needs & (kReload | kReconnect)) != 0)
+    return out;
+  const auto wait = kProvisional / 2 + milliseconds(random_() % static_cast<std::uint64_t>(kProvisional.count() / 2));
+  const Time at = out.needs == kNothing ? Clock::now() + wait : std::min(out.at, Clock::now() + wait);
+  return {out.needs | kReload, at};
+}
+
+void SlotKeeper::note_provisional(State& state, bool provisional) {
+  const std::lock_guard lock(mutex_);
+  state.config.backend.provisional = provisional;
+}
+
+SlotKeeper::Retry SlotKeeper::attend_once(State& state, unsigned needs) {
   bool connected = false;
   {
     const std::lock_guard lock(mutex_);
@@ -155,6 +171,7 @@ SlotKeeper::Retry SlotKeeper::refresh(State& state, unsigned needs) {
   if (!same_place(config->backend, state.config.backend)) return {kReconnect, Clock::now()};
   if (config->credentials != state.config.credentials)
     return rotate(state, std::move(*config), (needs & kCredentials) != 0);
+  note_provisional(state, config->backend.provisional);
   report(state, LogLevel::debug, "");
   if ((needs & kCredentials) == 0) return {};
   if (Clock::now() - rotated_at(state) >= settings_.credential_patience) {

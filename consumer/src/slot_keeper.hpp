@@ -58,6 +58,8 @@ class SlotKeeper {
 
   void run();
   Retry attend(State& state, unsigned needs);
+  Retry attend_once(State& state, unsigned needs);
+  void note_provisional(State& state, bool provisional);
   Retry refresh(State& state, unsigned needs);
   Retry rotate(State& state, SlotConfig config, bool announced);
   Retry reconnect(State& state, bool forced);

@@ -3,13 +3,21 @@
 //
 //   BACKEND_CONFIG_PATH=backends.json order_consumer nats://127.0.0.1:4222 orders-cache checkpoint.json
 //
-// It prints a line for each change of its connection. docs/consume.md goes through it.
+// It prints a line for each change of its connection. docs/consume.md goes through it. Built with -DORDERS_BY_AGENT and
+// driftd_consumer_grpc, it asks driftd's agent for the backend and its password, and needs the file only without it:
+//
+//   DRIFTD_AGENT=unix:/run/driftd/grpc.sock order_consumer nats://127.0.0.1:4222 orders-cache checkpoint.json
 #include <csignal>
 #include <cstdio>
 #include <thread>
 
 #include "driftd/consumer/pattern_runner.hpp"
 #include "redis_slot.hpp"
+#ifdef ORDERS_BY_AGENT
+#include <cstdlib>
+
+#include "driftd/consumer/agent.hpp"
+#endif
 
 namespace {
 
@@ -24,6 +32,20 @@ void count_order(dc::PatternRunner& runner) {
   if (done) return;
   std::fprintf(stderr, "order not counted: %s\n", done.error().message.c_str());
   if (done.error().code == dc::Code::unavailable) runner.report_broken("state_store", connection);
+}
+
+dc::Result<std::unique_ptr<dc::PatternRunner>> make_runner(dc::RunnerSettings settings) {
+  const auto factory = std::make_shared<example::RedisFactory>();
+#ifdef ORDERS_BY_AGENT
+  const char* agent = std::getenv("DRIFTD_AGENT");
+  const auto link = dc::link_agent({.target = agent == nullptr ? "unix:/run/driftd/grpc.sock" : agent});
+  if (!link) return tl::unexpected(link.error());
+  dc::Resolvers resolvers;
+  resolvers.set(dc::CredentialReference::Scheme::agent, dc::agent_resolver(*link));
+  return dc::PatternRunner::create(std::move(settings), dc::agent_source(*link), factory, std::move(resolvers));
+#else
+  return dc::PatternRunner::create(std::move(settings), dc::file_source(), factory);
+#endif
 }
 
 }  // namespace
@@ -48,8 +70,7 @@ int main(int count, char** words) {
     }
   };
 
-  auto runner =
-      dc::PatternRunner::create(std::move(settings), dc::file_source(), std::make_shared<example::RedisFactory>());
+  auto runner = make_runner(std::move(settings));
   if (!runner) {
     std::fprintf(stderr, "%s\n", runner.error().message.c_str());
     return 1;

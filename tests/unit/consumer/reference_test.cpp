@@ -12,13 +12,16 @@ using Scheme = CredentialReference::Scheme;
 
 TEST(CredentialReferenceTest, EachFormIsParsedAndRenderedAgain) {
   for (const char* text : {"env:REDIS_PASSWORD", "env:_x9", "file:/run/secrets/redis/password", "file:/a b/ü",
-                           "k8s:shop/cache#redis-password", "k8s:a/b.c-d.e#.dockerconfigjson", "k8s:n-1/x#A_b.c-9"}) {
+                           "k8s:shop/cache#redis-password", "k8s:a/b.c-d.e#.dockerconfigjson", "k8s:n-1/x#A_b.c-9",
+                           "agent:orders-cache#file:redis/password", "agent:a#k8s:shop/cache#password"}) {
     const auto parsed = parse_reference(text);
     ASSERT_TRUE(parsed) << text << ": " << parsed.error().message;
     EXPECT_EQ(render(*parsed), text);
   }
   const auto secret = parse_reference("k8s:shop/cache#redis-password");
   EXPECT_EQ(*secret, (CredentialReference{Scheme::k8s, "cache", "shop", "redis-password"}));
+  const auto agent = parse_reference("agent:orders#file:/a#b");
+  EXPECT_EQ(*agent, (CredentialReference{Scheme::agent, "file:/a#b", "orders", ""}));
 }
 
 TEST(CredentialReferenceTest, WhatCouldLeadElsewhereIsRefusedAndNeverQuoted) {
@@ -83,6 +86,18 @@ TEST(CredentialReferenceTest, WhatCouldLeadElsewhereIsRefusedAndNeverQuoted) {
                              "k8s:a/" + std::string(254, 'b') + "#c",
                              "k8s:a/b#" + std::string(254, 'c'),
                              "k8s:a/b\r\nX: y#c",
+                             "agent:",
+                             "agent:orders",
+                             "agent:#file:/a",
+                             "agent:orders#",
+                             "agent:orders#hunter2",
+                             "agent:a b#file:/a",
+                             "agent:a/b#file:/a",
+                             "agent:*#file:/a",
+                             "agent:a\n#file:/a",
+                             "agent:a#file:/a\r\nX: y",
+                             "agent:" + std::string(129, 'a') + "#file:/a",
+                             "agent:a#file:/" + std::string(4'200, 'a'),
                              "exec:/bin/sh",
                              "http://x/y"};
   for (const auto& text : bad) {

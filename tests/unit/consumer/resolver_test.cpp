@@ -117,8 +117,8 @@ TEST(ResolverTest, NameAndPasswordOfAMountedSecretThatIsSwappedAllTheTimeAlwaysB
 
 TEST(ResolverTest, AReferenceOfAnotherFormNamesTheMemberAndNotTheText) {
   EXPECT_EQ(error_of("hunter2"),
-            "credentials.password: credential reference: it has no scheme; a reference is `env:NAME`, `file:/path` or "
-            "`k8s:<namespace>/<name>#<key>`");
+            "credentials.password: credential reference: it has no scheme; a reference is `env:NAME`, `file:/path`, "
+            "`k8s:<namespace>/<name>#<key>` or `agent:<backend>#<reference>`");
 }
 
 TEST(ResolverTest, ASchemeCanBeTurnedOff) {

@@ -69,7 +69,7 @@ TEST(FileSource, MistakesAreNamedByEntryAndMember) {
             "failed to parse backend config: B: store.config.port: expected a number from 1 to 65535");
   EXPECT_EQ(error(R"({"cache": {"credentials": {"password": "hunter2"}}})"),
             "failed to parse backend config: B: cache.credentials.password: credential reference: it has no scheme; a "
-            "reference is `env:NAME`, `file:/path` or `k8s:<namespace>/<name>#<key>`");
+            "reference is `env:NAME`, `file:/path`, `k8s:<namespace>/<name>#<key>` or `agent:<backend>#<reference>`");
   EXPECT_EQ(
       error(R"({"store": {"config": {"password": "a"}, "credentials": {"password": "env:A"}}})"),
       "failed to parse backend config: B: store.credentials.password: config.password has a value, too; keep one");

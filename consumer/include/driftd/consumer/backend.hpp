@@ -20,6 +20,7 @@ struct Backend {
   std::map<std::string, std::string> metadata;
   std::map<std::string, std::string> credentials;  ///< member (`password`) → reference (`k8s:shop/cache#password`)
   std::map<std::string, Secret> clear;             ///< member → value, where the source has values itself
+  bool provisional = false;                        ///< the source has no better answer now: it is asked again soon
   bool operator==(const Backend&) const = default;
 };
 

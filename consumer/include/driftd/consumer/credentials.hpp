@@ -14,12 +14,13 @@
 
 namespace driftd::consumer {
 
-/// `env:NAME`, `file:/path` or `k8s:<namespace>/<name>#<key>`. It names a credential and is no secret itself.
+/// `env:NAME`, `file:/path`, `k8s:<namespace>/<name>#<key>` or `agent:<backend>#<reference>`. It names a credential and
+/// is no secret itself.
 struct CredentialReference {
-  enum class Scheme { env, file, k8s };
+  enum class Scheme { env, file, k8s, agent };
   Scheme scheme = Scheme::env;
-  std::string name;   ///< the variable, the absolute path, or the name of the Secret
-  std::string space;  ///< namespace of the Secret; empty for other schemes
+  std::string name;   ///< the variable, the absolute path, the name of the Secret, or the agent's own reference
+  std::string space;  ///< namespace of the Secret, or the backend in the agent's registry; empty for other schemes
   std::string key;    ///< key in the Secret's data; empty for other schemes
   bool operator==(const CredentialReference&) const = default;
 };
@@ -58,10 +59,11 @@ struct KubeAccess {
 /// server's certificate is checked against `ca_file`; redirects and proxies are not used. One request for each Secret.
 std::unique_ptr<CredentialResolver> kube_resolver(KubeAccess access = {});
 
-/// The resolvers of an application, one for each scheme. Any thread.
+/// The resolvers of an application, one for each scheme. `agent:` is off until agent_resolver() is set for it
+/// (driftd/consumer/agent.hpp). Any thread.
 class Resolvers {
  public:
-  /// Has all three with their defaults.
+  /// Has `env:`, `file:` and `k8s:` with their defaults.
   Resolvers();
   /// Replaces the resolver of a scheme. Null turns the scheme off. Before the first use only.
   void set(CredentialReference::Scheme scheme, std::shared_ptr<CredentialResolver> resolver);
