@@ -155,6 +155,13 @@ Result<std::shared_ptr<core::Session>> Factory::open(core::SessionSpec spec) {
   return session;
 }
 
+Status Factory::resume(const std::string& backend) {
+  for (const auto& session : sessions()) {
+    if (session->spec().backend == backend) return session->resume();
+  }
+  return fail(Code::not_found, "there is no worker of " + backend);
+}
+
 void Factory::watch(bool on) {
   if (watch_) watch_->stop();
   watch_.reset();

@@ -27,6 +27,7 @@ class Factory final : public core::SessionFactory, public std::enable_shared_fro
   /// the name; else as the file was refused. Finds an id or a type only after a scan, a path also before.
   Result<std::shared_ptr<core::Session>> open(core::SessionSpec spec) override;
   void on_event(std::function<void(core::SessionEvent)> handler) override { *handler_ = std::move(handler); }
+  Status resume(const std::string& backend) override;
   void watch(bool on) override;
 
  private:

@@ -144,6 +144,11 @@ class SessionFactory {
   virtual Task<std::vector<ScanResult>> scan() = 0;
   virtual Result<std::shared_ptr<Session>> open(SessionSpec spec) = 0;
   virtual void on_event(std::function<void(SessionEvent)> handler) = 0;
+  /// Starts the parked worker of a session by the name of its spec. Returns `not_found` if there is no such session,
+  /// `conflict` if its worker is not parked.
+  virtual Status resume(const std::string& backend) {
+    return fail(Code::not_found, "there is no worker of " + backend);
+  }
   /// Starts (true) or stops (false) watching the plugin folders. While they are watched, sessions take up files that
   /// arrive, are upgraded, or are pinned again. A running scan ends.
   virtual void watch(bool) {}
