@@ -3,7 +3,6 @@
 
 #include "config/secrets.hpp"
 #include "config/section.hpp"
-#include "sinks/plugin/settings.hpp"
 
 namespace driftd::config {
 

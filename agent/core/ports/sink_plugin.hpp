@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "core/ports/sink.hpp"
+#include "core/ports/attempt.hpp"
 
 namespace driftd::core {
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "core/event/event.hpp"
 #include "core/ports/sink_plugin.hpp"
 
 namespace driftd::sinks {

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "core/ports/session.hpp"
+#include "core/ports/sink.hpp"
 #include "sinks/plugin/settings.hpp"
 
 namespace driftd::sinks {

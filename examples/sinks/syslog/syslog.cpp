@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // A sink plugin that sends each event to a syslog server as RFC 5424 says. Read it from the end: the plugin describes
-// itself, opens an instance from its settings, and delivers batches. rfc5424.hpp has the form of a message, wire.hpp
+// itself, opens an instance from its settings, and delivers batches. rfc5424.cpp has the form of a message, wire.cpp
 // the connection.
 //
 // What counts as delivered. Syslog has no acknowledgement. Over TCP and TLS each batch has a connection of its own, at
 // whose end the server closes only after it has read everything: then the events are delivered. Over UDP an event is
 // delivered when it was sent, and may be lost without a trace (RFC 5426, section 4.1).
+#include <poll.h>
+#include <sys/socket.h>
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <ctime>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
 
 #include "driftd/sink.hpp"
@@ -17,6 +22,7 @@
 namespace {
 
 using namespace syslog_sink;
+using Json = nlohmann::json;
 namespace sink = sdk::sink;
 
 // ---- What the plugin says of itself.

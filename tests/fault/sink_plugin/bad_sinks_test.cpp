@@ -2,6 +2,7 @@
 // Whatever the plugin of a sink does, every event is delivered or a dead letter, and the books say so.
 #include <gmock/gmock.h>
 #include <csignal>
+#include <nlohmann/json.hpp>
 #include <regex>
 
 #include "fault/sink_plugin/line_receiver.hpp"
@@ -82,8 +83,6 @@ INSTANTIATE_TEST_SUITE_P(
                       Mode{"other_thread", "misuse: settle: called on another thread"},
                       Mode{"never", "misuse: deliver: answered OK without a verdict about \\d+ of \\d+ events"}),
     [](const auto& info) { return std::string(info.param.name); });
-
-using SinkPlugin = BadSinks;
 
 int pid_in(const std::string& state) {
   std::smatch found;

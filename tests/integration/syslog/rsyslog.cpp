@@ -20,7 +20,7 @@ template(name="raw" type="string" string="%rawmsg%\n")
 ruleset(name="keep" queue.type="direct") {{ action(type="omfile" file="{4}" template="raw" flushOnTXEnd="on") }}
 input(type="imtcp" address="127.0.0.1" port="{5}" ruleset="keep" streamDriver.name="ptcp")
 input(type="imtcp" address="127.0.0.1" port="{6}" ruleset="keep" streamDriver.name="ossl" streamDriver.mode="1"
-      streamDriver.authMode="{8}" permittedPeer=["driftd"])
+      streamDriver.authMode={8})
 input(type="imudp" address="127.0.0.1" port="{7}" ruleset="keep")
 )";
 
@@ -39,9 +39,10 @@ Rsyslog::Rsyslog(const Certificates& certificates, bool client_certificates)
       udp_(free_port()),
       out_(dir_.file("messages")) {
   certificates.issue("rsyslog", "localhost", "DNS:localhost,IP:127.0.0.1");
-  config_ = dir_.write("rsyslog.conf", fmt::format(kConfig, dir_.path().string(), certificates.ca(),
-                                                   certificates.certificate("rsyslog"), certificates.key("rsyslog"),
-                                                   out_, tcp_, tls_, udp_, client_certificates ? "x509/name" : "anon"));
+  config_ = dir_.write(
+      "rsyslog.conf", fmt::format(kConfig, dir_.path().string(), certificates.ca(), certificates.certificate("rsyslog"),
+                                  certificates.key("rsyslog"), out_, tcp_, tls_, udp_,
+                                  client_certificates ? R"("x509/name" permittedPeer=["driftd"])" : R"("anon")"));
   start();
 }
 
