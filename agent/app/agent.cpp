@@ -28,6 +28,9 @@ namespace {
 constexpr std::chrono::seconds kMaintenanceEvery{5};
 Status stopped_early() { return fail(Code::cancelled, "asked to stop while starting"); }
 
+/// How sessions of sink plugins are named (sinks/plugin).
+constexpr std::string_view kSinkPrefix = "sink/";
+
 constexpr int kPruneEvery = 120;  // rounds of maintenance: ten minutes
 
 Nanos before(Nanos now, std::chrono::seconds age) {
@@ -113,7 +116,7 @@ Result<std::unique_ptr<Agent>> Agent::build(config::Config config, Executors& ex
   out->announcer_ = std::make_shared<delivery::Announcer>(
       core, *out->store_, [agent = out.get()](const core::AgentEvent& event) { return agent->agent_routes(event); },
       [agent = out.get()] { agent->wake_readers(); });
-  DRIFTD_CHECK(out->add_sinks());
+  DRIFTD_CHECK(out->add_sinks(false, {}));
   secrets::RenewalOptions renewal{
       core, executors.io.get_executor(), &out->clock_, host::make_session_factory(host_options(c, executors)), {}, {}};
   renewal.on_program = [agent = out.get()](const std::string& backend, bool ok) {
@@ -167,14 +170,17 @@ void Agent::wake_readers() {
   if (grpc_) grpc_->wake();
 }
 
-Result<std::unique_ptr<core::Sink>> Agent::open_sink(const config::SinkSpec& spec) {
-  DRIFTD_TRY(auto sink, make_sink(spec, executors_.core.get_executor(), executors_.io.get_executor(), clock_));
+Result<std::unique_ptr<core::Sink>> Agent::open_sink(const config::SinkSpec& spec, const ScannedPlugins& plugins) {
+  const auto core = executors_.core.get_executor();
+  DRIFTD_TRY(auto sink, is_plugin_sink(spec) ? make_plugin_sink(spec, core, sessions_, plugins)
+                                             : make_sink(spec, core, executors_.io.get_executor(), clock_));
   return spec.digests_only ? digests_only(std::move(sink), store_->key()) : std::move(sink);
 }
 
-Status Agent::add_sinks() {
+Status Agent::add_sinks(bool of_plugins, const ScannedPlugins& plugins) {
   for (const auto& spec : config_.sinks) {
-    auto sink = open_sink(spec);
+    if (is_plugin_sink(spec) != of_plugins) continue;
+    auto sink = open_sink(spec, plugins);
     if (!sink) {
       config::ConfigError error{config_.file, spec.at, sink.error().message, {}, {}, {}};
       return fail(Code::invalid, config::render(error));
@@ -190,6 +196,7 @@ Task<Status> Agent::start() {
   for (auto& spec : specs_) {
     DRIFTD_CO_CHECK(secrets::reveal_plain_references(spec, plugins));
   }
+  DRIFTD_CO_CHECK(add_sinks(true, plugins));
   if (stop_asked_) co_return stopped_early();
   if (grpc_) {
     DRIFTD_CO_CHECK(co_await grpc_->load());
@@ -265,7 +272,11 @@ void Agent::publish(core::SessionEvent event) {
   out.agent = config_.agent.name;
   out.cluster = config_.agent.cluster;
   out.what = event.what;
-  out.backend = event.backend;
+  if (event.backend.starts_with(kSinkPrefix)) {
+    out.details["sink"] = event.backend.substr(kSinkPrefix.size());
+  } else {
+    out.backend = event.backend;
+  }
   out.message = event.message;
   out.at_ns = clock_.wall();
   announcer_->publish(std::move(out));

@@ -54,11 +54,14 @@ class Agent final : public core::Control {
 
  private:
   Agent(config::Config config, Executors& executors);
-  Result<std::unique_ptr<core::Sink>> open_sink(const config::SinkSpec& spec);
-  Status add_sinks();
+  /// `plugins` is the last scan; without one a plugin's sink cannot be opened.
+  using ScannedPlugins = std::vector<core::SessionFactory::ScanResult>;
+  Result<std::unique_ptr<core::Sink>> open_sink(const config::SinkSpec& spec, const ScannedPlugins& plugins);
+  /// Adds the sinks of plugins, which need a scan, or those that need none.
+  Status add_sinks(bool of_plugins, const ScannedPlugins& plugins);
   Task<Result<ReloadReport>> reload_now();
   void apply_hot_changes(const config::Config& next);
-  Task<Status> start_new_sinks(const config::Config& next);
+  Task<Status> start_new_sinks(const config::Config& next, const ScannedPlugins& plugins);
   Task<Status> rekey_sinks(config::Config next, std::vector<std::string> names);
   void publish(core::SessionEvent event);
   Task<Result<core::Value>> notifications();

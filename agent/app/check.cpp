@@ -24,6 +24,16 @@ using ScannedPlugins = std::vector<core::SessionFactory::ScanResult>;
 
 Task<void> scan(core::SessionFactory& sessions, ScannedPlugins& out) { out = co_await sessions.scan(); }
 
+/// Checks settings against the plugin's schema. `at` has the file, the position and the title of each mistake.
+void check_settings(const core::ProviderInfo& info, const std::string& settings_json, const config::ConfigError& at,
+                    CheckReport& out) {
+  const auto mistakes = ipc::validate_settings(info.settings_schema, settings_json);
+  if (!mistakes) out.errors.push_back({at.file, at.at, mistakes.error().message, {}, {}, {}});
+  if (!mistakes) return;
+  for (const auto& mistake : *mistakes)
+    out.errors.push_back({at.file, at.at, at.what + ": " + mistake.path + ": " + mistake.message, {}, {}, {}});
+}
+
 void check_backend(const config::Config& config, const core::BackendSpec& spec, const ScannedPlugins& found,
                    CheckReport& out) {
   const auto at = config.backend_settings_at.find(spec.name);
@@ -49,15 +59,37 @@ void check_backend(const config::Config& config, const core::BackendSpec& spec, 
     out.errors.push_back({config.file, where, revealed.error().message, {}, {}, {}});
     return;
   }
-  const auto mistakes = ipc::validate_settings(info->settings_schema, plain.settings_json);
-  if (!mistakes) {
-    out.errors.push_back({config.file, where, mistakes.error().message, {}, {}, {}});
+  check_settings(*info, plain.settings_json, {config.file, where, "backend '" + spec.name + "'", {}, {}, {}}, out);
+}
+
+/// Checks what a plugin's sink says about its plugin.
+void check_plugin_sink(const config::Config& config, const config::SinkSpec& spec, const ScannedPlugins& found,
+                       CheckReport& out) {
+  auto settings = std::get<sinks::PluginSettings>(spec.settings);
+  const core::ProviderInfo* info = secrets::find_sink_plugin(found, settings.plugin);
+  const std::string title = "sink '" + spec.name + "'";
+  if (info == nullptr) {
+    std::string known, next = "see `driftd plugin ls`";
+    for (const auto& plugin : found) {
+      if (plugin.info && (*plugin.info)->sink) known += (known.empty() ? "" : ", ") + (*plugin.info)->id;
+      if (!plugin.info) next += "; " + plugin.info.error().message;
+    }
+    out.missing.push_back({config.file,
+                           spec.at,
+                           title + ": no sink plugin '" + settings.plugin + "'",
+                           known.empty() ? "a sink plugin in agent.plugin_dirs" : known,
+                           {},
+                           next});
     return;
   }
-  for (const auto& mistake : *mistakes) {
-    out.errors.push_back(
-        {config.file, where, "backend '" + spec.name + "': " + mistake.path + ": " + mistake.message, {}, {}, {}});
+  const Status revealed = config.secrets_resolved ? ipc::resolve_plain_settings(settings.settings_json,
+                                                                                settings.secrets, info->settings_schema)
+                                                  : Status{};
+  if (!revealed) {
+    out.errors.push_back({config.file, spec.at, revealed.error().message, {}, {}, {}});
+    return;
   }
+  check_settings(*info, settings.settings_json, {config.file, spec.at, title, {}, {}, {}}, out);
 }
 
 config::ConfigError at_place(const config::Config& config, const char* section, std::string what, std::string next) {
@@ -133,6 +165,7 @@ CheckReport check_config(const config::Config& config) {
   Executors executors;
   for (const auto& sink : config.sinks) {
     if (!config.secrets_resolved) break;  // a sink cannot be opened without its secrets
+    if (is_plugin_sink(sink)) continue;   // check_plugin_sink()
     const auto made = make_sink(sink, executors.core.get_executor(), executors.io.get_executor(), clock);
     if (!made) out.errors.push_back({config.file, sink.at, made.error().message, {}, {}, {}});
   }
@@ -146,6 +179,9 @@ CheckReport check_config(const config::Config& config) {
   asio::co_spawn(executors.core, scan(*sessions, found), fatal);
   executors.core.run();
   for (const auto& spec : config.backends) check_backend(config, spec, found, out);
+  for (const auto& spec : config.sinks) {
+    if (is_plugin_sink(spec)) check_plugin_sink(config, spec, found, out);
+  }
   return out;
 }
 

@@ -80,6 +80,7 @@ Task<Result<core::DiscoverOutcome>> Agent::discover(std::string backend) {
 Task<Result<std::string>> Agent::schema(std::string provider, std::string what) {
   const auto found = co_await sessions_->scan();
   const core::ProviderInfo* info = secrets::find_plugin(found, provider);
+  if (info == nullptr) info = secrets::find_sink_plugin(found, provider);
   if (info == nullptr) {
     co_return fail(Code::not_found,
                    "no plugin for provider '" + provider + "'; `driftd plugin ls` lists what is installed");
@@ -124,13 +125,13 @@ Task<Result<core::Control::ReloadReport>> Agent::reload_now() {
   const config::Comparison changes = config::compare(config_, *loaded);
   for (const auto& spec : loaded->sinks) {  // before anything is applied: are all new secrets keys?
     if (std::count(changes.rekeyed.begin(), changes.rekeyed.end(), spec.name) == 0) continue;
-    const auto opened = open_sink(spec);
+    const auto opened = open_sink(spec, plugins);
     if (opened) continue;
     const config::ConfigError error{loaded->file, spec.at, opened.error().message, {}, {}, {}};
     log::room("config").error("reload refused, the running configuration stays: {}", config::render(error));
     co_return fail(Code::invalid, config::render(error));
   }
-  const Status started = co_await start_new_sinks(*loaded);
+  const Status started = co_await start_new_sinks(*loaded, plugins);
   if (!started) {
     log::room("config").error("reload refused, the running configuration stays: {}", started.error().message);
     co_return fail(started.error());
@@ -171,12 +172,12 @@ void Agent::apply_hot_changes(const config::Config& next) {
 
 /// Starts the sinks that are new in the configuration, because its routes may lead to them and events must not pile up
 /// for a sink that does not run. All are opened before the first one is started.
-Task<Status> Agent::start_new_sinks(const config::Config& next) {
+Task<Status> Agent::start_new_sinks(const config::Config& next, const ScannedPlugins& plugins) {
   std::map<std::string, std::unique_ptr<core::Sink>> opened;
   std::map<std::string, std::string> types;
   for (const auto& spec : next.sinks) {
     if (relay_->has(spec.name)) continue;
-    auto sink = open_sink(spec);
+    auto sink = open_sink(spec, plugins);
     if (!sink) {
       const config::ConfigError error{next.file, spec.at, sink.error().message, {}, {}, {}};
       co_return fail(Code::invalid, config::render(error));
@@ -219,6 +220,11 @@ Task<Result<std::int64_t>> Agent::dead_letter(std::string sink, std::string verb
 }
 
 Task<Result<std::vector<std::string>>> Agent::resume(std::string name) {
+  if (name.starts_with("sink/")) {
+    DRIFTD_CO_CHECK(sessions_->resume(name));
+    log::room("app").info("{}: resumed", name);
+    co_return std::vector<std::string>{name};
+  }
   const auto freed = engine_->resume(name);
   if (!freed) co_return fail(freed.error());
   for (const auto& backend : *freed) log::room("app").info("{}: resumed", backend);

@@ -30,11 +30,15 @@ std::vector<std::filesystem::path> folders(const config::Config& config) {
   return {config.agent.plugin_dirs.begin(), config.agent.plugin_dirs.end()};
 }
 
-/// Returns the plugin files that backends name.
+/// Returns the plugin files that backends and sinks name.
 std::vector<std::filesystem::path> named_files(const config::Config& config) {
   std::vector<std::filesystem::path> out;
   for (const auto& backend : config.backends) {
     if (backend.provider.find('/') != std::string::npos) out.emplace_back(backend.provider);
+  }
+  for (const auto& sink : config.sinks) {
+    const auto* of_plugin = std::get_if<sinks::PluginSettings>(&sink.settings);
+    if (of_plugin != nullptr && of_plugin->plugin.find('/') != std::string::npos) out.emplace_back(of_plugin->plugin);
   }
   return out;
 }

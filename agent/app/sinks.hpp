@@ -5,6 +5,7 @@
 
 #include "base/clock.hpp"
 #include "config/config.hpp"
+#include "core/ports/session.hpp"
 #include "core/ports/sink.hpp"
 
 namespace driftd::app {
@@ -13,5 +14,10 @@ namespace driftd::app {
 /// expected and what was found.
 Result<std::unique_ptr<core::Sink>> make_sink(const config::SinkSpec& spec, asio::any_io_executor core,
                                               asio::any_io_executor io, const Clock& clock);
+/// The same for `type: plugin`, whose worker runs in a session of `sessions`. `found` is the result of its last scan.
+Result<std::unique_ptr<core::Sink>> make_plugin_sink(const config::SinkSpec& spec, asio::any_io_executor core,
+                                                     std::shared_ptr<core::SessionFactory> sessions,
+                                                     const std::vector<core::SessionFactory::ScanResult>& found);
+bool is_plugin_sink(const config::SinkSpec& spec);
 
 }  // namespace driftd::app

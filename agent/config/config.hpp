@@ -26,6 +26,7 @@
 #include "sinks/kafka/settings.hpp"
 #include "sinks/nats/settings.hpp"
 #include "sinks/notifications/settings.hpp"
+#include "sinks/plugin/settings.hpp"
 #include "sinks/webhook/settings.hpp"
 
 namespace driftd::config {
@@ -63,15 +64,14 @@ struct Metrics {
   std::string prefix = "driftd";
 };
 
-/// Settings by the sink's type. `stdout` is a FileSettings without a path. Secrets are in clear text here and never
-/// logged.
+/// Settings by the sink's type; `stdout` is a FileSettings without a path. Their secrets are clear text: never log them.
 using SinkSettings = std::variant<sinks::NatsSettings, sinks::KafkaSettings, sinks::WebhookSettings,
-                                  sinks::NotificationsSettings, sinks::FileSettings>;
+                                  sinks::NotificationsSettings, sinks::FileSettings, sinks::PluginSettings>;
 
 /// A sink of the configuration.
 struct SinkSpec {
   std::string name;
-  std::string type;  ///< nats | kafka | webhook | notifications | file | stdout
+  std::string type;  ///< nats | kafka | webhook | notifications | file | stdout | plugin
   SinkSettings settings;
   std::string settings_json;  ///< canonical JSON of all keys except type and drop_pending; secrets are tokens
   std::map<std::string, std::string> secrets;  ///< token → bytes; never logged

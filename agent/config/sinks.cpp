@@ -2,6 +2,7 @@
 // Reads `sinks:` into the settings of each type.
 #include "config/kafka_sink.hpp"
 #include "config/parts.hpp"
+#include "config/plugin_sink.hpp"
 #include "config/secrets.hpp"
 
 namespace driftd::config {
@@ -10,7 +11,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-const std::vector<std::string> kTypes = {"nats", "kafka", "webhook", "notifications", "file", "stdout"};
+const std::vector<std::string> kTypes = {"nats", "kafka", "webhook", "notifications", "file", "stdout", "plugin"};
 constexpr milliseconds kDay{86'400'000};
 constexpr std::int64_t kMaxBatchBytes = 16 << 20;
 
@@ -248,7 +249,8 @@ sinks::FileSettings read_file(SinkSection& sink) {
   return out;
 }
 
-SinkSettings read_settings(SinkSection& sink, const std::string& type, bool resolved) {
+SinkSettings read_settings(SinkSection& sink, const std::string& type, bool resolved, const Settings& settings) {
+  if (type == "plugin") return read_plugin_sink(sink.plain, settings);
   if (type == "nats") return read_nats(sink);
   if (type == "kafka") {
     return read_kafka(sink.plain, [&sink](Section& section, std::string_view outer, std::string_view key) {
@@ -278,7 +280,7 @@ void read_sink(Report& report, const Node::Member& member, const LoadOptions& op
     spec.digests_only = sink.plain.choice("events", "whole", {"whole", "digests_only"}) == "digests_only";
   }
   if (!spec.type.empty()) {
-    spec.settings = read_settings(sink, spec.type, options.resolve_secrets);
+    spec.settings = read_settings(sink, spec.type, options.resolve_secrets, settings);
     sink.plain.close();
   }
   spec.settings_json = core::render(settings.with_tokens);

@@ -32,10 +32,12 @@ struct Call {
   const ipc::FrameType type;
   Steady::time_point deadline;                  ///< after a cancel: the end of the grace time
   std::deque<ipc::Frame> queue;                 ///< records, marks and diagnostics that are not yet in a page
+  std::deque<std::string> settled;              ///< payloads of `settled` frames that nobody has looked at yet
   std::optional<Result<ipc::CallResult>> done;  ///< the answer, or why there will be none; set once
   std::uint64_t credit_to_return = 0;           ///< credit of frames that left the queue, not yet returned; bytes
   std::uint64_t credit_used = 0;                ///< credit that the worker used and did not get back; bytes
-  std::size_t asked = 0;                        ///< number of identities in a read
+  std::size_t asked = 0;                        ///< number of identities in a read, or of events in a deliver
+  std::size_t settled_frames = 0;               ///< number of `settled` frames so far
   bool asks_permit = false;                     ///< a permit was requested and not yet granted
   bool cancelled = false, abandoned = false;    ///< the worker was asked to end it; nobody waits for it
   bool stopped_early = false;                   ///< it was cancelled before its deadline

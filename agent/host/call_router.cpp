@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "host/seconds.hpp"
+#include "ipc/limits.hpp"
 
 namespace driftd::host {
 namespace {
@@ -30,16 +31,25 @@ std::shared_ptr<Call> CallRouter::refuse(ipc::FrameType type, Error why) {
 std::shared_ptr<Call> CallRouter::begin(ipc::FrameType type, std::string payload, Steady::time_point deadline,
                                         std::chrono::milliseconds cpu) {
   if (!channel_) return refuse(type, Error{Code::unavailable, "worker not running"});
-  if (payload.size() > ipc::kMaxPayload) {
+  const std::size_t most = type == ipc::FrameType::deliver ? ipc::kMaxDelivery : ipc::kMaxPayload;
+  if (payload.size() > most) {
     return refuse(type, Error{Code::invalid, fmt::format("{}: the request has {} bytes, at most {}",
-                                                         ipc::call_name(type), payload.size(), ipc::kMaxPayload)});
+                                                         ipc::call_name(type), payload.size(), most)});
   }
   const auto call = make(type, deadline);
   call->cpu_at_begin = cpu;
   calls_[call->id] = call;
-  channel_->send(type, call->id, std::move(payload));
+  send_call(*call, std::move(payload));
   arm(*call);
   return call;
+}
+
+/// Sends a call in one frame; what is too long for one comes before it in parts.
+void CallRouter::send_call(const Call& call, std::string payload) {
+  std::size_t at = 0;
+  for (; payload.size() - at > ipc::kMaxPayload; at += ipc::kMaxPayload)
+    channel_->send(ipc::FrameType::part, call.id, payload.substr(at, ipc::kMaxPayload));
+  channel_->send(call.type, call.id, at == 0 ? std::move(payload) : payload.substr(at));
 }
 
 void CallRouter::arm(Call& call) {
@@ -139,6 +149,15 @@ Status CallRouter::enqueue(Call& call, ipc::Frame frame) {
     while (pop(call)) {
     }
   }
+  call.wake.cancel();
+  return {};
+}
+
+Status CallRouter::enqueue_settled(Call& call, std::string payload) {
+  if (call.type != ipc::FrameType::deliver)
+    return fail(Code::invalid, fmt::format("sent verdicts in {}", ipc::call_name(call.type)));
+  if (++call.settled_frames > call.asked) return fail(Code::invalid, "sent more verdicts than a batch has events");
+  if (!call.abandoned) call.settled.push_back(std::move(payload));
   call.wake.cancel();
   return {};
 }

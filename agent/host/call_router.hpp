@@ -28,7 +28,8 @@ class CallRouter : public std::enable_shared_from_this<CallRouter> {
   void fail_all(const Error& error);       ///< ends every running call with the error
 
   /// Sends a call to the worker. `cpu` is the processor time that the worker has used so far. The call is done at once
-  /// with `unavailable` if there is no worker, and with `invalid` if the payload is longer than kMaxPayload.
+  /// with `unavailable` if there is no worker, and with `invalid` if the payload is longer than kMaxPayload, of a
+  /// deliver kMaxDelivery.
   std::shared_ptr<Call> begin(ipc::FrameType type, std::string payload, Steady::time_point deadline,
                               std::chrono::milliseconds cpu);
   /// Returns a call that has failed and was never sent.
@@ -48,6 +49,8 @@ class CallRouter : public std::enable_shared_from_this<CallRouter> {
   void return_credit(Call& call, const ipc::Frame& frame);
   /// Queues a record, mark or diagnostic for its call. Returns `invalid` if that call has none.
   Status enqueue(Call& call, ipc::Frame frame);
+  /// Queues verdicts for a deliver. Returns `invalid` if it is none, or if more frames came than it has events.
+  Status enqueue_settled(Call& call, std::string payload);
   void finish(Call& call, ipc::CallResult result);  ///< the worker has answered; wakes who waits
 
   const Calls& running() const { return calls_; }
@@ -55,6 +58,7 @@ class CallRouter : public std::enable_shared_from_this<CallRouter> {
   std::string render_running() const;  ///< `refresh, read`; `watch` if nothing else is running; empty if nothing is
 
  private:
+  void send_call(const Call& call, std::string payload);
   std::shared_ptr<Call> make(ipc::FrameType type, Steady::time_point deadline);
   void cancel(Call& call);
   void arm(Call& call);  ///< starts the timer of its deadline

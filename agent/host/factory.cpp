@@ -31,6 +31,7 @@ Task<std::vector<Factory::ScanResult>> Factory::scan() {
 /// second file with the same id is marked as an error, unless the config names that file by its path.
 void Factory::index() {
   by_name_.clear();
+  sinks_.clear();
   auto in_folders = plugins_in(options_.plugin_dirs);
   const auto all = sessions();
   std::stable_partition(in_folders.begin(), in_folders.end(), [&](const std::string& file) {
@@ -42,11 +43,11 @@ void Factory::index() {
     const auto found = scanned_.find(file);
     if (found == scanned_.end() || !found->second.info) continue;
     const std::string id = (*found->second.info)->id;
-    const auto [at, fresh] = by_name_.emplace(id, file);
+    const bool sink = (*found->second.info)->sink.has_value();
+    const auto [at, fresh] = (sink ? sinks_ : by_name_).emplace(id, file);
     if (!fresh) {
-      found->second.info =
-          fail(Code::conflict,
-               fmt::format("{}: provider `{}` is already found in {}; remove one of them", file, id, at->second));
+      found->second.info = fail(Code::conflict, fmt::format("{}: {} `{}` is already found in {}; remove one of them",
+                                                            file, sink ? "sink plugin" : "provider", id, at->second));
     }
   }
   for (const auto& file : in_folders) {
@@ -97,14 +98,15 @@ Plugin Factory::plugin_of(const std::string& file) const {
   return out;
 }
 
-Result<Plugin> Factory::find(const std::string& provider) const {
-  const auto named = by_name_.find(provider);
-  if (named != by_name_.end()) return plugin_of(named->second);
+Result<Plugin> Factory::find(const std::string& provider, bool sink) const {
+  const auto& names = sink ? sinks_ : by_name_;
+  const auto named = names.find(provider);
+  if (named != names.end()) return plugin_of(named->second);
   const bool path = provider.find('/') != std::string::npos;
   const auto described = scanned_.find(provider);
   if (described != scanned_.end() && !described->second.info) return fail(described->second.info.error());
   std::error_code ignored;  // a path that cannot be examined is not a plugin
-  if (!path || !fs::is_regular_file(provider, ignored)) return fail(not_found(provider));
+  if (!path || !fs::is_regular_file(provider, ignored)) return fail(not_found(provider, sink));
   Plugin out = plugin_of(provider);
   if (out.bytes) return out;
   DRIFTD_TRY(ipc::PluginFile sealed, ipc::PluginFile::open_sealed(provider));  // opened before any scan
@@ -115,10 +117,10 @@ Result<Plugin> Factory::find(const std::string& provider) const {
   return out;
 }
 
-Error Factory::not_found(const std::string& provider) const {
+Error Factory::not_found(const std::string& provider, bool sink) const {
   std::vector<std::string> known;
   std::string list, refused, folders;
-  for (const auto& [name, file] : by_name_) {
+  for (const auto& [name, file] : sink ? sinks_ : by_name_) {
     known.push_back(name);
     list += (list.empty() ? "" : ", ") + name;
   }
@@ -127,14 +129,14 @@ Error Factory::not_found(const std::string& provider) const {
   }
   for (const auto& dir : options_.plugin_dirs) folders += (folders.empty() ? "" : " or ") + dir.string();
   const std::string meant = ipc::nearest_name(provider, known);
-  return {Code::not_found, fmt::format("no plugin for provider `{}`{}; available: {}{}{}", provider,
-                                       meant.empty() ? "" : " (did you mean `" + meant + "`?)",
+  return {Code::not_found, fmt::format("no {} `{}`{}; available: {}{}{}", sink ? "sink plugin" : "plugin for provider",
+                                       provider, meant.empty() ? "" : " (did you mean `" + meant + "`?)",
                                        list.empty() ? "none (see agent.plugin_dirs)" : list, refused,
                                        folders.empty() || !refused.empty() ? "" : "; put its .so into " + folders)};
 }
 
 Result<std::shared_ptr<core::Session>> Factory::open(core::SessionSpec spec) {
-  auto plugin = find(spec.provider);
+  auto plugin = find(spec.provider, !spec.sink.empty());
   if (!plugin && !spec.wait_for_plugin) return fail(plugin.error());
   const auto report = [handler = handler_](core::SessionEvent event) {
     if (*handler) (*handler)(std::move(event));
@@ -151,6 +153,13 @@ Result<std::shared_ptr<core::Session>> Factory::open(core::SessionSpec spec) {
   std::erase_if(sessions_, [](const auto& other) { return other.expired(); });
   sessions_.push_back(session);
   return session;
+}
+
+Status Factory::resume(const std::string& backend) {
+  for (const auto& session : sessions()) {
+    if (session->spec().backend == backend) return session->resume();
+  }
+  return fail(Code::not_found, "there is no worker of " + backend);
 }
 
 void Factory::watch(bool on) {
@@ -184,7 +193,7 @@ void Factory::reconcile() {
 
 /// Switches a session to the file that its provider's name leads to now. If the file is gone, nothing changes.
 void Factory::reconcile(const std::shared_ptr<SupervisedSession>& session) {
-  auto target = find(session->spec().provider);
+  auto target = find(session->spec().provider, !session->spec().sink.empty());
   if (session->waits_for_plugin()) {
     if (target) return session->attach(std::move(*target));
     return session->wait_for_plugin(Error{Code::unavailable, target.error().message});

@@ -27,6 +27,7 @@ class Factory final : public core::SessionFactory, public std::enable_shared_fro
   /// the name; else as the file was refused. Finds an id or a type only after a scan, a path also before.
   Result<std::shared_ptr<core::Session>> open(core::SessionSpec spec) override;
   void on_event(std::function<void(core::SessionEvent)> handler) override { *handler_ = std::move(handler); }
+  Status resume(const std::string& backend) override;
   void watch(bool on) override;
 
  private:
@@ -64,16 +65,17 @@ class Factory final : public core::SessionFactory, public std::enable_shared_fro
   void reconcile(const std::shared_ptr<SupervisedSession>& session);
   std::vector<ScanResult> found() const;                             ///< what scan() returns
   std::vector<std::shared_ptr<SupervisedSession>> sessions() const;  ///< those that are still in use
-  /// Returns the plugin of an id, a type or a path; fails as open() does.
-  Result<Plugin> find(const std::string& provider) const;
-  Error not_found(const std::string& provider) const;  ///< with the names that there are and the nearest one
-  Plugin plugin_of(const std::string& file) const;     ///< without bytes and info if it was not scanned
+  /// Returns the plugin of an id, a type or a path; fails as open() does. `sink`: a sink plugin instead of a provider.
+  Result<Plugin> find(const std::string& provider, bool sink) const;
+  Error not_found(const std::string& provider, bool sink) const;  ///< with the names that there are and the nearest one
+  Plugin plugin_of(const std::string& file) const;                ///< without bytes and info if it was not scanned
 
   const HostOptions options_;
   PluginLock plugin_lock_;                      ///< as last read without an error
   std::optional<Error> lock_broken_;            ///< why the lock cannot be used: then no file may run
   std::map<std::string, ScannedFile> scanned_;  ///< by path
   std::map<std::string, std::string> by_name_;  ///< provider id or type → file
+  std::map<std::string, std::string> sinks_;    ///< id of a sink plugin → file
   std::vector<std::weak_ptr<SupervisedSession>> sessions_;
   std::shared_ptr<FolderWatch> watch_;  ///< null while the folders are not watched
   asio::steady_timer retry_timer_;

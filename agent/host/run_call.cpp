@@ -17,18 +17,6 @@ PageBuilder::Bounds bounds_of(const Supervisor& supervisor, const Call& call) {
   return {budgets.records, budgets.bytes, ipc::kMaxDiagnostics + call.asked};
 }
 
-/// Abandons the call if the caller stops waiting for it: by an error, an exception or a cancelled coroutine.
-struct Guard {
-  std::shared_ptr<Supervisor> supervisor;
-  std::shared_ptr<Call> call;
-  Guard(std::shared_ptr<Supervisor> s, std::shared_ptr<Call> c) : supervisor(std::move(s)), call(std::move(c)) {}
-  Guard(const Guard&) = delete;
-  Guard& operator=(const Guard&) = delete;
-  ~Guard() {
-    if (!call->done) supervisor->abandon(*call);
-  }
-};
-
 Task<Status> deliver(core::PageHandler on_page, std::vector<core::RecordPage> pages) {
   if (!on_page) co_return Status{};
   for (auto& page : pages) {
@@ -38,23 +26,22 @@ Task<Status> deliver(core::PageHandler on_page, std::vector<core::RecordPage> pa
   co_return Status{};
 }
 
+}  // namespace
+
 Task<void> wait_for_more(std::shared_ptr<Call> call) {
   boost::system::error_code woken;  // each frame and the result cancel the timer
   co_await call->wake.async_wait(asio::redirect_error(asio::use_awaitable, woken));
 }
 
-/// Changes `cancelled` into `deadline` if the call was cancelled by its deadline and not by the caller.
 ipc::CallResult with_deadline_code(const Call& call, ipc::CallResult result) {
   const bool late = call.cancelled && !call.stopped_early && result.code == Code::cancelled;
   if (late) result.code = Code::deadline;
   return result;
 }
 
-}  // namespace
-
 Task<Result<ipc::CallResult>> run_call(std::shared_ptr<Supervisor> supervisor, std::shared_ptr<Call> call,
                                        core::PageHandler on_page) {
-  const Guard guard(supervisor, call);
+  const CallGuard guard(supervisor, call);
   PageBuilder builder(supervisor->described(), supervisor->scrubber(), bounds_of(*supervisor, *call));
   for (bool last = false; !last;) {
     std::vector<core::RecordPage> ready;

@@ -11,7 +11,8 @@ namespace driftd::host {
 /// A session backed by a worker. Its supervisor is replaced when the plugin is upgraded, and is null until a plugin
 /// file exists. The destructor kills the worker unless stop() ended it before. Owned by who opened it; the factory
 /// keeps a weak reference, and each running call a strong one. Core thread. Which file has what: session.cpp the calls,
-/// session_extensions.cpp those of the extensions, session_life.cpp its states, session_upgrade.cpp the upgrades.
+/// session_extensions.cpp those of the extensions, session_sink.cpp those of a sink plugin, session_life.cpp its
+/// states, session_upgrade.cpp the upgrades.
 class SupervisedSession final : public core::Session, public std::enable_shared_from_this<SupervisedSession> {
  public:
   /// `request_rescan` is called when somebody uses a session that waits for its plugin.
@@ -30,6 +31,8 @@ class SupervisedSession final : public core::Session, public std::enable_shared_
   Task<Result<core::DiscoverOutcome>> discover() override;
   Task<Result<std::string>> upgrade(std::string kind, std::uint32_t from_revision, std::string body) override;
   Task<Result<core::ApplyOutcome>> apply(core::ApplyRequest request) override;
+  Task<core::DeliverEnd> deliver(core::DeliverRequest request, core::SettledHandler on_settled) override;
+  Task<Result<std::uint64_t>> flush(std::chrono::milliseconds timeout) override;
   core::WorkerStatus status() const override;
   Status resume() override;
   void on_change(std::function<void()> changed) override { changed_ = std::move(changed); }
@@ -86,6 +89,22 @@ class SupervisedSession final : public core::Session, public std::enable_shared_
   std::function<void()> changed_;
   bool stopping_ = false;
 };
+
+/// Abandons a call if its caller stops waiting for it: by an error, an exception or a cancelled coroutine.
+struct CallGuard {
+  std::shared_ptr<Supervisor> supervisor;
+  std::shared_ptr<Call> call;
+  CallGuard(std::shared_ptr<Supervisor> s, std::shared_ptr<Call> c) : supervisor(std::move(s)), call(std::move(c)) {}
+  CallGuard(const CallGuard&) = delete;
+  CallGuard& operator=(const CallGuard&) = delete;
+  ~CallGuard() {
+    if (!call->done) supervisor->abandon(*call);
+  }
+};
+/// Waits for the next frame of a call, or its end.
+Task<void> wait_for_more(std::shared_ptr<Call> call);
+/// Changes `cancelled` into `deadline` if the call was cancelled by its deadline and not by the caller.
+ipc::CallResult with_deadline_code(const Call& call, ipc::CallResult result);
 
 /// Runs a call to its end and passes its pages on in order. An error of `on_page` ends the call with that error. The
 /// result carries the plugin's code, which may be other than ok.

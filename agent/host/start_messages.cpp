@@ -9,7 +9,7 @@ ipc::Load make_load(const SupervisorSpec& spec, const HostOptions& options, cons
 }
 
 ipc::Open make_open(const core::SessionSpec& session, Steady::time_point deadline) {
-  ipc::Open open{session.backend, session.settings_json, session.secrets};
+  ipc::Open open{session.sink.empty() ? session.backend : session.sink, session.settings_json, session.secrets};
   open.key_id = session.worker_key.id;
   open.key.assign(session.worker_key.key.begin(), session.worker_key.key.end());
   open.digest_seed = session.digest_seed;

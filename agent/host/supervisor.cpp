@@ -145,6 +145,8 @@ Status Supervisor::handle_frame(ipc::Frame frame) {
       return output_.take_log(frame);
     case ipc::FrameType::permit:
       return permits_.grant(call, frame, run_->channel());
+    case ipc::FrameType::settled:
+      return calls_->enqueue_settled(*call, std::move(frame.payload));
     case ipc::FrameType::metric:
       DRIFTD_CHECK(calls_->charge_credit(*call, frame));
       DRIFTD_CHECK(output_.take_metric(frame));

@@ -23,6 +23,17 @@ Status check_settings(const ipc::LoadAnswer& loaded, const std::string& settings
   return fail(Code::invalid, all);
 }
 
+/// Checks that a backend got a provider and a sink a sink plugin. A scan takes both.
+Status check_sort(const SupervisorSpec& spec, const core::ProviderInfo& info) {
+  if (spec.role == WorkerRole::scan || info.sink.has_value() == !spec.session.sink.empty()) return {};
+  if (info.sink)
+    return fail(Code::invalid, fmt::format("{}: is a sink plugin and no provider; name it under `sinks`, as "
+                                           "`type: plugin` with `plugin: {}`",
+                                           spec.file, info.id));
+  return fail(Code::invalid,
+              fmt::format("{}: is a provider and no sink plugin; name it as `provider` of a backend", spec.file));
+}
+
 }  // namespace
 
 Task<void> Supervisor::open(std::shared_ptr<Supervisor> self) {
@@ -58,6 +69,7 @@ Task<Status> Supervisor::open_steps(std::shared_ptr<Supervisor> self) {
   DRIFTD_CO_CHECK(loaded);
   loaded->file = self->spec_.file;
   DRIFTD_CO_TRY(self->info_, ipc::parse_info(*loaded));
+  DRIFTD_CO_CHECK(check_sort(self->spec_, *self->info_));
   self->output_.declare_metrics(ipc::declared_metrics(loaded->describe));
   DRIFTD_CO_CHECK(co_await self->jail_.verify(*loaded));
   if (self->spec_.role == WorkerRole::scan || self->jail_.renewal_pending()) co_return Status{};

@@ -14,7 +14,17 @@ namespace {
 
 constexpr std::size_t kErrorsBuffer = 64u << 10;  // bytes of stderr that are read at once
 
+std::uint64_t next_number() {
+  static std::uint64_t last = 0;  // core thread
+  return ++last;
+}
+
 }  // namespace
+
+WorkerRun::WorkerRun(asio::any_io_executor core, const ipc::Scrubber& scrubber)
+    : core_(std::move(core)),
+      scrubber_(scrubber),
+      number_(next_number()) {}
 
 Status WorkerRun::start(const SupervisorSpec& spec, const std::string& program) {
   const bool threads = spec.session.isolation == core::SessionSpec::Isolation::in_process;

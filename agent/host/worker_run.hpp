@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -16,7 +17,7 @@ namespace driftd::host {
 class WorkerRun : public std::enable_shared_from_this<WorkerRun> {
  public:
   /// Makes a run without a worker. The scrubber must outlive the worker.
-  WorkerRun(asio::any_io_executor core, const ipc::Scrubber& scrubber) : core_(std::move(core)), scrubber_(scrubber) {}
+  WorkerRun(asio::any_io_executor core, const ipc::Scrubber& scrubber);
 
   /// Starts the worker: a process of `program`, or threads of this process, as the session says. Returns `unavailable`
   /// if it cannot start.
@@ -29,6 +30,7 @@ class WorkerRun : public std::enable_shared_from_this<WorkerRun> {
   const std::shared_ptr<Worker>& worker() const { return worker_; }           ///< null if not alive
   const std::shared_ptr<WorkerChannel>& channel() const { return channel_; }  ///< null if not alive
   bool is_process() const { return worker_ && worker_->pid() != 0; }
+  std::uint64_t number() const { return number_; }  ///< unique in this process, unlike a pid
   int pid() const { return worker_ ? worker_->pid() : 0; }
   Usage usage() const { return worker_ ? worker_->usage() : Usage{}; }
   void limit_files(int max);  ///< maximum number of open descriptors
@@ -48,6 +50,7 @@ class WorkerRun : public std::enable_shared_from_this<WorkerRun> {
 
   const asio::any_io_executor core_;
   const ipc::Scrubber& scrubber_;
+  const std::uint64_t number_;
   std::shared_ptr<Worker> worker_;
   std::shared_ptr<WorkerChannel> channel_;
   std::unique_ptr<LineLog> errors_;  ///< null if its stderr is not read

@@ -84,10 +84,11 @@ struct LoadAnswer {
   std::map<std::string, std::string> kinds;     ///< kind → driftd-schema/1 document
   std::string jail;                             ///< the worker's jail: `landlock 7, seccomp`; empty: in-process
   std::vector<core::Extension> extensions;      ///< adopted by this host
+  bool sink = false;                            ///< it is a sink plugin; `kinds` is empty then
 };
 template <class A>
 void fields(A& a, LoadAnswer& v) {
-  a(v.file, v.describe, v.settings_schema, v.kinds, v.jail, v.extensions);
+  a(v.file, v.describe, v.settings_schema, v.kinds, v.jail, v.extensions, v.sink);
 }
 
 /// open: opens one instance. Secrets stay in the worker's memory.

@@ -11,6 +11,7 @@
 #include "core/value/value.hpp"
 #include "ipc/limits.hpp"
 #include "ipc/settings_schema.hpp"
+#include "ipc/sink_info.hpp"
 
 namespace driftd::ipc {
 namespace {
@@ -177,10 +178,14 @@ Result<std::shared_ptr<const core::ProviderInfo>> parse_info(const LoadAnswer& l
     info->file = loaded.file;
     DRIFTD_TRY(info->id, text_member(describe, "id", loaded.file));
     DRIFTD_TRY(info->version, text_member(describe, "version", loaded.file));
-    DRIFTD_TRY(info->types, names(describe, "types", loaded.file));
-    DRIFTD_TRY(info->kinds, names(describe, "kinds", loaded.file));
-    DRIFTD_CHECK(not_ours(info->kinds, loaded.file));
     DRIFTD_TRY(info->concurrency, concurrency(describe, loaded.file));
+    if (loaded.sink) {
+      DRIFTD_TRY(info->sink, parse_sink_info(loaded.describe, loaded.file));
+    } else {
+      DRIFTD_TRY(info->types, names(describe, "types", loaded.file));
+      DRIFTD_TRY(info->kinds, names(describe, "kinds", loaded.file));
+    }
+    DRIFTD_CHECK(not_ours(info->kinds, loaded.file));
     info->extensions = loaded.extensions;
     info->has_watch = info->offers("driftd.watch");
     info->has_diff = describe.value("diff", false);

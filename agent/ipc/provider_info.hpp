@@ -21,9 +21,9 @@ Result<std::vector<std::string>> declared_kinds(const std::string& describe, con
 std::set<core::Extension> declared_extensions(const std::string& describe);
 /// Returns the names of the gauges that describe declares. Empty if there are none or the document cannot be read.
 std::set<std::string> declared_metrics(const std::string& describe);
-/// Checks and parses all of it, the schema of each kind included. Returns `invalid` with file, member, expected and
-/// found, or `corrupt` if the settings schema has a `writeOnly` that is not true or false. The result is shared and
-/// immutable.
+/// Checks and parses all of it, the schema of each kind included. Of a sink plugin: as sink_info.hpp. Returns `invalid`
+/// with file, member, expected and found, or `corrupt` if the settings schema has a `writeOnly` that is not true or
+/// false. The result is shared and immutable.
 Result<std::shared_ptr<const core::ProviderInfo>> parse_info(const LoadAnswer& loaded);
 
 }  // namespace driftd::ipc

@@ -10,8 +10,8 @@ namespace {
 constexpr std::uint32_t kMagic = 0x31465244;  // "DRF1"
 
 bool known(std::uint64_t type) {
-  return (type >= std::uint64_t(FrameType::load) && type <= std::uint64_t(FrameType::stop)) ||
-         (type >= std::uint64_t(FrameType::result) && type <= std::uint64_t(FrameType::permit));
+  return (type >= std::uint64_t(FrameType::load) && type <= std::uint64_t(FrameType::part)) ||
+         (type >= std::uint64_t(FrameType::result) && type <= std::uint64_t(FrameType::settled));
 }
 
 std::size_t longest(FrameType type) {
@@ -89,6 +89,10 @@ std::string_view call_name(FrameType call) {
       return "upgrade";
     case FrameType::apply:
       return "apply";
+    case FrameType::deliver:
+      return "deliver";
+    case FrameType::flush:
+      return "flush";
     default:
       return "call";
   }

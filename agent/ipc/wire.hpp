@@ -12,7 +12,8 @@
 namespace driftd::ipc {
 
 /// The type of a frame between agent and worker, and the message that its payload holds (messages.hpp,
-/// ext_messages.hpp, side_messages.hpp). The numbers hold for this build only: agent and worker ship together.
+/// ext_messages.hpp, side_messages.hpp, sink_messages.hpp). The numbers hold for this build only: agent and worker ship
+/// together.
 enum class FrameType : std::uint16_t {
   // agent → worker
   load = 1,   ///< Load; the first frame, once
@@ -29,6 +30,9 @@ enum class FrameType : std::uint16_t {
   credit,     ///< Credit
   permitted,  ///< PermitAnswer
   stop,       ///< empty, of no call; the worker closes its instance and ends
+  deliver,    ///< DeliverCall of a sink plugin, or the rest of one
+  flush,      ///< PlainCall of a sink plugin
+  part,       ///< the beginning of the payload of the deliver that follows
   // worker → agent
   result = 32,  ///< CallResult; the last frame of each call, also of one that was refused
   records,      ///< a list of up to kMaxBatch core::Observation; refresh, read and watch only
@@ -36,7 +40,8 @@ enum class FrameType : std::uint16_t {
   diagnostic,   ///< core::Diagnostic
   log,          ///< LogLine
   metric,       ///< Gauge
-  permit        ///< PermitRequest
+  permit,       ///< PermitRequest
+  settled       ///< a list of Settlement; deliver only
 };
 
 /// Returns the name of a call as error messages print it: `refresh`, `read`; `diff` for demote, `call` for what is not

@@ -55,11 +55,20 @@ std::string endpoint_of(const core::BackendSpec& spec, const core::Value& settin
 const core::ProviderInfo* find_plugin(const std::vector<core::SessionFactory::ScanResult>& plugins,
                                       const std::string& provider) {
   for (const auto& plugin : plugins) {
-    if (!plugin.info) continue;
+    if (!plugin.info || (*plugin.info)->sink) continue;
     const core::ProviderInfo& info = **plugin.info;
     if (plugin.file == provider) return &info;
     const bool alias = std::find(info.types.begin(), info.types.end(), provider) != info.types.end();
     if (info.id == provider || alias) return &info;
+  }
+  return nullptr;
+}
+
+const core::ProviderInfo* find_sink_plugin(const std::vector<core::SessionFactory::ScanResult>& plugins,
+                                           const std::string& plugin) {
+  for (const auto& one : plugins) {
+    if (!one.info || !(*one.info)->sink) continue;
+    if (one.file == plugin || (*one.info)->id == plugin) return one.info->get();
   }
   return nullptr;
 }

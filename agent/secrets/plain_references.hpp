@@ -15,5 +15,8 @@ Status reveal_plain_references(core::BackendSpec& spec, const std::vector<core::
 /// Returns the plugin for a provider's id, alias or path, or nullptr.
 const core::ProviderInfo* find_plugin(const std::vector<core::SessionFactory::ScanResult>& plugins,
                                       const std::string& provider);
+/// Returns the sink plugin for an id or path, or nullptr.
+const core::ProviderInfo* find_sink_plugin(const std::vector<core::SessionFactory::ScanResult>& plugins,
+                                           const std::string& plugin);
 
 }  // namespace driftd::secrets

@@ -340,6 +340,7 @@ class RenewingFactory final : public core::SessionFactory {
     };
   }
   Task<std::vector<ScanResult>> scan() override { return options_.factory->scan(); }
+  Status resume(const std::string& backend) override { return options_.factory->resume(backend); }
   Result<std::shared_ptr<core::Session>> open(core::SessionSpec spec) override {
     const auto programs = config::uses_by_backend(programs_, spec.backend);
     auto files = config::uses_by_backend(files_, spec.backend);

@@ -62,6 +62,10 @@ class ActiveCall {
   driftd_status permit(const std::string& bucket, std::uint32_t tokens);
   /// A record was rejected: from now on this call may not send COMPLETE.
   void forbid_complete() { complete_forbidden_ = true; }
+  /// A deliver of `events` begins: each may be settled once.
+  void expect_settlements(std::size_t events) { settled_.assign(events, false); }
+  const std::vector<bool>& settled() const { return settled_; }  ///< by event; empty outside of deliver
+  void note_settled(std::size_t event) { settled_[event] = true; }
   bool accepts_records() const;                    ///< refresh, read and watch do
   bool budget_hit() const { return budget_hit_; }  ///< a record was refused
   /// Returns true if the call was asked to finish because of a budget and then left things out.
@@ -83,6 +87,7 @@ class ActiveCall {
   std::uint64_t records_ = 0, bytes_ = 0, bad_records_ = 0;
   bool budget_hit_ = false, budget_neared_ = false, by_bytes_ = false, complete_forbidden_ = false, completed_ = false;
   core::Diagnostic last_;
+  std::vector<bool> settled_;
 };
 
 /// Returns about how many bytes a record takes on the wire and in memory.

@@ -62,8 +62,10 @@ Result<ipc::LoadAnswer> ask_plugin(const Library& library) {
   loaded.file = library.file;
   const auto describe_into = [&](PushedText* into) { return library.table.describe(&keep, into); };
   DRIFTD_TRY(loaded.describe, ask_twice(library.file, "describe", describe_into));
-  DRIFTD_TRY(const auto kinds, ipc::declared_kinds(loaded.describe, library.file));
+  loaded.sink = library.sink.has_value();
   DRIFTD_TRY(loaded.settings_schema, ask_schema(library, "settings"));
+  if (loaded.sink) return loaded;
+  DRIFTD_TRY(const auto kinds, ipc::declared_kinds(loaded.describe, library.file));
   for (const auto& kind : kinds) {
     DRIFTD_TRY(loaded.kinds[kind], ask_schema(library, kind));
   }

@@ -8,6 +8,7 @@
 
 #include "base/log.hpp"
 #include "worker/abi_input.hpp"
+#include "worker/sink_input.hpp"
 
 namespace driftd::worker {
 namespace {
@@ -185,6 +186,19 @@ driftd_status secret(driftd_call handle, driftd_str token, driftd_use_fn use, vo
   return DRIFTD_OK;
 }
 
+driftd_status settle(driftd_call handle, const driftd_settlement* given, std::uint32_t count, std::uint32_t stride) {
+  return contained([&] {
+    const auto call = find_usable_call(handle, "settle");
+    if (call == nullptr) return DRIFTD_INVALID;
+    const auto taken = read_settlements(*call, given, count, stride);
+    if (!taken.empty()) {
+      const auto sent = call->send_uncredited(ipc::FrameType::settled, encode(taken));
+      if (sent != DRIFTD_OK) return sent;
+    }
+    return taken.size() == count ? DRIFTD_OK : DRIFTD_INVALID;
+  });
+}
+
 const void* query(driftd_str, std::uint32_t) { return nullptr; }
 
 }  // namespace
@@ -204,6 +218,21 @@ const driftd_host_table* host_table() {
                                             &permit,
                                             &secret,
                                             &query};
+  return &kTable;
+}
+
+const driftd_sink_host_table* sink_host_table() {
+  static constexpr driftd_sink_host_table kTable{sizeof(driftd_sink_host_table),
+                                                 DRIFTD_SINK_ABI_MINOR,
+                                                 &now,
+                                                 &log_line,
+                                                 &cancelled,
+                                                 &deadline,
+                                                 &cancel_fd,
+                                                 &settle,
+                                                 &diag,
+                                                 &secret,
+                                                 &query};
   return &kTable;
 }
 

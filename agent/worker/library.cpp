@@ -14,7 +14,8 @@
 namespace driftd::worker {
 namespace {
 
-constexpr char kEntry[] = "driftd_provider_v1";
+constexpr char kProviderEntry[] = "driftd_provider_v1";
+constexpr char kSinkEntry[] = "driftd_sink_v1";
 
 /// A file that dlopen accepted. It is kept until the process ends, because Go, Rust thread-locals and pthread keys
 /// cannot be unloaded. Its descriptor stays open too: the loader identifies a library by its name, which is that of the
@@ -58,22 +59,28 @@ Result<const OpenedLibrary*> open_code(ipc::PluginFile file) {
   return &all.emplace(key, OpenedLibrary{std::move(file), std::move(opened)}).first->second;
 }
 
-Result<EntryFunction*> find_entry(const OpenedLibrary& kept) {
-  if (!kept.code.has(kEntry)) {
-    return fail(Code::invalid,
-                fmt::format("{}: does not export {}; it is not a driftd provider, or one of another major "
-                            "version",
-                            kept.file.path(), kEntry));
+/// Negotiates with the one symbol that the library exports, and fills in its tables.
+Status negotiate_with(const OpenedLibrary& kept, bool in_process, Library& library) {
+  if (kept.code.has(kProviderEntry)) {
+    DRIFTD_TRY(library.table, negotiate(library.file, &kept.code.get<EntryFunction>(kProviderEntry), in_process));
+    return {};
   }
-  return &kept.code.get<EntryFunction>(kEntry);
+  if (kept.code.has(kSinkEntry)) {
+    DRIFTD_TRY(library.sink, negotiate_sink(library.file, &kept.code.get<SinkEntryFunction>(kSinkEntry), in_process));
+    library.table = provider_part(*library.sink);
+    return {};
+  }
+  return fail(Code::invalid,
+              fmt::format("{}: does not export {} or {}; it is neither a driftd provider nor a sink plugin, or one of "
+                          "another major version",
+                          library.file, kProviderEntry, kSinkEntry));
 }
 
 Result<std::unique_ptr<const Library>> load_fresh(const OpenedLibrary& kept, bool in_process) {
-  DRIFTD_TRY(EntryFunction* const entry, find_entry(kept));
   auto library = std::make_unique<Library>();
   library->file = kept.file.path();
   try {
-    DRIFTD_TRY(library->table, negotiate(library->file, entry, in_process));
+    DRIFTD_CHECK(negotiate_with(kept, in_process, *library));
     DRIFTD_TRY(library->loaded, ask_plugin(*library));
   } catch (const std::exception& e) {
     return fail(Code::internal, fmt::format("{}: an exception crossed the ABI: {}", library->file, e.what()));

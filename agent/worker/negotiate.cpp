@@ -12,19 +12,56 @@
 namespace driftd::worker {
 namespace {
 
-constexpr std::size_t kFirstTableSize = 88;  // driftd_provider_table of ABI 1.0
+constexpr std::size_t kFirstTableSize = 88;      // driftd_provider_table of ABI 1.0
+constexpr std::size_t kFirstSinkTableSize = 80;  // driftd_sink_table of ABI 1.0-rc
 constexpr std::size_t kHead = 2 * sizeof(std::uint32_t);
 
-Error refusal(const std::string& file, const driftd_accept& accept) {
-  if (accept.minor_needed <= DRIFTD_ABI_MINOR && accept.refusal.len > 0) {
+/// One of the two ABIs that a plugin may speak, as messages name it.
+struct AbiName {
+  const char* entry;
+  const char* accept;
+  std::uint32_t major, minor;
+};
+constexpr AbiName kProviderAbi{"driftd_provider_v1", "driftd_accept", DRIFTD_ABI_MAJOR, DRIFTD_ABI_MINOR};
+constexpr AbiName kSinkAbi{"driftd_sink_v1", "driftd_sink_accept", DRIFTD_SINK_ABI_MAJOR, DRIFTD_SINK_ABI_MINOR};
+
+template <class Accept>
+Error refusal(const std::string& file, const Accept& accept, const AbiName& abi) {
+  if (accept.minor_needed <= abi.minor && accept.refusal.len > 0) {
     return {Code::unsupported,
             fmt::format("{}: the plugin refuses: {}", file, ipc::printable(view(accept.refusal), 1024))};
   }
   return {Code::unsupported,
           fmt::format("{}: the plugin needs a host of ABI {}.{} (it was built with {}.{}), this agent speaks {}.{}; "
                       "upgrade driftd, or install a build of the plugin for {}.{}",
-                      file, DRIFTD_ABI_MAJOR, accept.minor_needed, DRIFTD_ABI_MAJOR, accept.minor_built,
-                      DRIFTD_ABI_MAJOR, DRIFTD_ABI_MINOR, DRIFTD_ABI_MAJOR, DRIFTD_ABI_MINOR)};
+                      file, abi.major, accept.minor_needed, abi.major, accept.minor_built, abi.major, abi.minor,
+                      abi.major, abi.minor)};
+}
+
+/// Offers our minor versions to a plugin. Returns its answer if it accepts and names a table.
+template <class Accept, class Host>
+Result<Accept> ask_entry(const std::string& file, const Host* host,
+                         driftd_status (*entry)(const Host*, const driftd_offer*, Accept*), bool in_process,
+                         const AbiName& abi) {
+  driftd_offer offer{};
+  offer.size = sizeof offer;
+  offer.minor_max = abi.minor;
+  offer.in_process = in_process ? 1 : 0;
+  offer.host_version = {"0.1.0", 5};
+  GuardedStruct<Accept> framed;
+  const driftd_status status = entry(host, &offer, &framed.value);
+  if (!framed.intact()) {
+    return fail(Code::invalid, fmt::format("{}: {} wrote behind the `size` of {}; it must fill in no more than the "
+                                           "smaller of its own sizeof and that size",
+                                           file, abi.entry, abi.accept));
+  }
+  const Accept& accept = framed.value;
+  if (accept.minor_needed > abi.minor || status == DRIFTD_UNSUPPORTED) return fail(refusal(file, accept, abi));
+  if (status != DRIFTD_OK)
+    return fail(code_of(status), fmt::format("{}: {} answered {}", file, abi.entry, render(code_of(status))));
+  if (accept.table == nullptr)
+    return fail(Code::invalid, fmt::format("{}: {}.table is NULL; point it at a static table", file, abi.accept));
+  return accept;
 }
 
 }  // namespace
@@ -79,25 +116,7 @@ driftd_provider_table unsupported_table() {
 }
 
 Result<driftd_provider_table> negotiate(const std::string& file, EntryFunction* entry, bool in_process) {
-  driftd_offer offer{};
-  offer.size = sizeof offer;
-  offer.minor_max = DRIFTD_ABI_MINOR;
-  offer.in_process = in_process ? 1 : 0;
-  offer.host_version = {"0.1.0", 5};
-  GuardedStruct<driftd_accept> framed;
-  const driftd_status status = entry(host_table(), &offer, &framed.value);
-  if (!framed.intact()) {
-    return fail(Code::invalid, file +
-                                   ": driftd_provider_v1 wrote behind the `size` of driftd_accept; it must fill in no "
-                                   "more than the smaller of its own sizeof and that size");
-  }
-  const driftd_accept& accept = framed.value;
-  if (accept.minor_needed > DRIFTD_ABI_MINOR || status == DRIFTD_UNSUPPORTED) return fail(refusal(file, accept));
-  if (status != DRIFTD_OK) {
-    return fail(code_of(status), fmt::format("{}: driftd_provider_v1 answered {}", file, render(code_of(status))));
-  }
-  if (accept.table == nullptr)
-    return fail(Code::invalid, file + ": driftd_accept.table is NULL; point it at a static table");
+  DRIFTD_TRY(const auto accept, ask_entry<driftd_accept>(file, host_table(), entry, in_process, kProviderAbi));
   driftd_provider_table table = unsupported_table();
   const OwnTable own{&table,
                      sizeof table,
@@ -105,6 +124,28 @@ Result<driftd_provider_table> negotiate(const std::string& file, EntryFunction* 
                      {"describe", "schema", "open", "read", "refresh", "diff", "health", "wake", "close", "query"}};
   DRIFTD_CHECK(adopt_table(own, accept.table, file));
   return table;
+}
+
+Result<driftd_sink_table> negotiate_sink(const std::string& file, SinkEntryFunction* entry, bool in_process) {
+  DRIFTD_TRY(const auto accept, ask_entry<driftd_sink_accept>(file, sink_host_table(), entry, in_process, kSinkAbi));
+  driftd_sink_table table{};  // all of its functions are in the first release
+  const OwnTable own{&table,
+                     sizeof table,
+                     kFirstSinkTableSize,
+                     {"describe", "schema", "open", "deliver", "probe", "flush", "wake", "close", "query"}};
+  DRIFTD_CHECK(adopt_table(own, accept.table, file));
+  return table;
+}
+
+driftd_provider_table provider_part(const driftd_sink_table& sink) {
+  driftd_provider_table out = unsupported_table();
+  out.describe = sink.describe;
+  out.schema = sink.schema;
+  out.health = sink.probe;
+  out.wake = sink.wake;
+  out.close = sink.close;
+  out.query = sink.query;
+  return out;
 }
 
 }  // namespace driftd::worker

@@ -36,7 +36,8 @@ void push_verdict(void* user, const driftd_verdict* given) {
 driftd_status ProviderHost::do_open(ActiveCall&, const std::string&, driftd_call handle, std::string&) {
   const driftd_open_args args{sizeof args, 0, str(loaded_.open.backend), str(loaded_.open.settings_json)};
   driftd_instance made = nullptr;
-  const driftd_status status = loaded_.library->table.open(handle, &args, &made);
+  const driftd_status status =
+      loaded_.library->sink ? open_sink(handle, &made) : loaded_.library->table.open(handle, &args, &made);
   if (status != DRIFTD_OK) return status;
   instance_ = made;
   opened_ = true;

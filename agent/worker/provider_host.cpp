@@ -68,6 +68,12 @@ bool ProviderHost::handle(ipc::Frame frame) {
       if (const auto call = find(frame.call))
         call->permitted(ipc::decode<ipc::PermitAnswer>(frame.payload).value_or(ipc::PermitAnswer{}));
       return true;
+    case ipc::FrameType::part:
+      take_part(std::move(frame));
+      return true;
+    case ipc::FrameType::deliver:
+      start(assembled(std::move(frame)));
+      return true;
     default:
       start(std::move(frame));
       return true;
@@ -86,7 +92,7 @@ void ProviderHost::load(const ipc::Frame& frame) {
   if (!asked->in_process) process_guard_ = std::make_unique<ProcessGuard>();
   const auto library = load_library(std::move(*file), asked->in_process);
   Result<Extensions> extensions = Extensions{};
-  if (library) extensions = adopt_extensions(**library, asked->experimental);
+  if (library && !(*library)->sink) extensions = adopt_extensions(**library, asked->experimental);
   if (process_guard_) process_guard_->accept_handlers();
   report_changes("load");
   if (!library) return refuse(frame.call, library.error().code, library.error().message);
@@ -139,6 +145,10 @@ void ProviderHost::start(ipc::Frame frame) {
       return post(upgrade_thread_, call, std::move(frame.payload), &ProviderHost::do_upgrade);
     case ipc::FrameType::apply:
       return post(apply_thread_, call, std::move(frame.payload), &ProviderHost::do_apply);
+    case ipc::FrameType::deliver:
+      return post(*call_threads_, call, std::move(frame.payload), &ProviderHost::do_deliver);
+    case ipc::FrameType::flush:
+      return post(flush_thread_, call, std::move(frame.payload), &ProviderHost::do_flush);
     default:
       return refuse(frame.call, Code::invalid, "not a call");
   }
@@ -243,6 +253,7 @@ void ProviderHost::finish() {
   demote_thread_.join();
   upgrade_thread_.join();
   apply_thread_.join();
+  flush_thread_.join();
   if (opened_.exchange(false)) loaded_.library->table.close(instance_);
   channel_.shut();
 }

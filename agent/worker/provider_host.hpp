@@ -16,7 +16,7 @@ namespace driftd::worker {
 
 /// Runs one plugin instance for the agent at the other end of a socket. It is the whole of a worker process and the
 /// inside of an in-process session. Calls run on threads of their own: as many as the plugin declares, and one each for
-/// watch, health, diff, upgrade and apply. Three sorts of threads: the reader (serve()), which sorts frames and
+/// watch, health, diff, upgrade, apply and flush. Three sorts of threads: the reader (serve()), which sorts frames and
 /// runs of the plugin only load, wake and close; the threads of calls; and those that the plugin makes.
 class ProviderHost {
  public:
@@ -61,6 +61,12 @@ class ProviderHost {
   driftd_status do_discover(ActiveCall&, const std::string&, driftd_call, std::string&);
   driftd_status do_upgrade(ActiveCall&, const std::string&, driftd_call, std::string&);
   driftd_status do_apply(ActiveCall&, const std::string&, driftd_call, std::string&);
+  // Of a sink plugin:
+  driftd_status open_sink(driftd_call handle, driftd_instance* made);
+  driftd_status do_deliver(ActiveCall&, const std::string&, driftd_call, std::string&);
+  driftd_status do_flush(ActiveCall&, const std::string&, driftd_call, std::string&);
+  void take_part(ipc::Frame frame);       ///< [reader]
+  ipc::Frame assembled(ipc::Frame last);  ///< [reader] with the parts that came before it
 
   AgentChannel channel_;
   int library_;  ///< -1 once load has taken it
@@ -72,7 +78,9 @@ class ProviderHost {
   std::mutex mutex_;                                            // guards calls_
   std::map<std::uint64_t, std::shared_ptr<ActiveCall>> calls_;  ///< by the agent's number, until they are answered
   std::unique_ptr<CallThreads> call_threads_;                   ///< null until loaded: describe says how many
-  CallThreads watch_thread_{1}, health_thread_{1}, demote_thread_{1}, upgrade_thread_{1}, apply_thread_{1};
+  CallThreads watch_thread_{1}, health_thread_{1}, demote_thread_{1}, upgrade_thread_{1}, apply_thread_{1},
+      flush_thread_{1};
+  std::string parts_;  ///< the beginning of a deliver; reader thread
 };
 
 }  // namespace driftd::worker

@@ -121,8 +121,9 @@ class Control {
   };
   /// Sends stored events again; returns how many.
   virtual Task<Result<std::int64_t>> replay(Replay request) = 0;
-  /// Restarts parked workers: of a backend, or all of a plugin (id, type or file). Returns the backends that were
-  /// parked. Returns `not_found` if there is no such backend or plugin, `conflict` if none of its workers is parked.
+  /// Restarts parked workers: of a backend, of the plugin of a sink (`sink/NAME`), or all of a plugin (id, type or
+  /// file). Returns the backends that were parked. Returns `not_found` if there is no such backend or plugin,
+  /// `conflict` if none of its workers is parked.
   virtual Task<Result<std::vector<std::string>>> resume(std::string name) = 0;
   /// Sends dead letters of a sink again (`verb` is `replay`) or gives them up (`drop`): those with the numbers `seqs`,
   /// or all if it is empty. Returns how many.

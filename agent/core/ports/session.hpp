@@ -5,12 +5,14 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/task.hpp"
 #include "core/extension.hpp"
 #include "core/ports/session_spec.hpp"
+#include "core/ports/sink_plugin.hpp"
 #include "core/ports/worker.hpp"
 #include "core/resource.hpp"
 #include "core/value/schema.hpp"
@@ -56,7 +58,8 @@ struct ProviderInfo {
   std::string describe;                                              ///< the whole answer of describe, JSON
   std::map<std::string, std::shared_ptr<const KindSchema>> schemas;  ///< per kind
   std::map<std::string, std::string> schema_texts;
-  std::vector<FreeForm> free_form;  ///< describe().free_form
+  std::vector<FreeForm> free_form;     ///< describe().free_form
+  std::optional<SinkPluginInfo> sink;  ///< set if it is a sink plugin, which has neither types nor kinds
 
   bool offers(std::string_view extension) const {
     return std::any_of(extensions.begin(), extensions.end(), [&](const Extension& e) { return e.id == extension; });
@@ -95,6 +98,14 @@ class Session {
   /// judged, `not_found` if it is gone, `invalid` if a credential is among the changes or the idempotency key is
   /// missing.
   virtual Task<Result<ApplyOutcome>> apply(ApplyRequest request) = 0;
+  /// Of a sink plugin: delivers a batch and passes on each verdict. What is not settled when it returns has none.
+  virtual Task<DeliverEnd> deliver(DeliverRequest, SettledHandler) {
+    co_return DeliverEnd{DeliverEnd::How::not_begun, fail(Code::unsupported, "this session has no sink plugin")};
+  }
+  /// Of a sink plugin: makes durable what was delivered before. Returns the number of the worker that did.
+  virtual Task<Result<std::uint64_t>> flush(std::chrono::milliseconds) {
+    co_return fail(Code::unsupported, "this session has no sink plugin");
+  }
   virtual WorkerStatus status() const = 0;
   /// Starts a parked worker at once. Returns `conflict` if it is not parked.
   virtual Status resume() { return fail(Code::conflict, "nothing is parked"); }
@@ -133,6 +144,11 @@ class SessionFactory {
   virtual Task<std::vector<ScanResult>> scan() = 0;
   virtual Result<std::shared_ptr<Session>> open(SessionSpec spec) = 0;
   virtual void on_event(std::function<void(SessionEvent)> handler) = 0;
+  /// Starts the parked worker of a session by the name of its spec. Returns `not_found` if there is no such session,
+  /// `conflict` if its worker is not parked.
+  virtual Status resume(const std::string& backend) {
+    return fail(Code::not_found, "there is no worker of " + backend);
+  }
   /// Starts (true) or stops (false) watching the plugin folders. While they are watched, sessions take up files that
   /// arrive, are upgraded, or are pinned again. A running scan ends.
   virtual void watch(bool) {}

@@ -24,7 +24,8 @@ struct Budgets {
 
 /// What SessionFactory::open() needs to know of a backend.
 struct SessionSpec {
-  std::string backend;
+  std::string backend;                         ///< its name; `sink/NAME` for the sink of a plugin
+  std::string sink;                            ///< NAME of the sink if `provider` is a sink plugin; empty: a backend
   std::string provider;                        ///< plugin id or backend type, as found by the library scan
   std::string settings_json;                   ///< validated against the settings schema; sensitive values are tokens
   std::map<std::string, std::string> secrets;  ///< token → bytes

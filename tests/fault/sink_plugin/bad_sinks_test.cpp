@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whatever the plugin of a sink does, every event is delivered or a dead letter, and the books say so.
+#include <gmock/gmock.h>
+#include <csignal>
+#include <nlohmann/json.hpp>
+#include <regex>
+
+#include "fault/sink_plugin/line_receiver.hpp"
+#include "host/host.hpp"
+#include "sinks/plugin/plugin_sink.hpp"
+#include "support/agent_run.hpp"
+#include "support/patience.hpp"
+
+namespace driftd::test {
+namespace {
+
+using std::chrono::milliseconds;
+using ::testing::HasSubstr;
+
+constexpr int kEvents = 300;
+constexpr int kCrashesToPark = 1'000;  // a test that kills on purpose does not want a pause of ten minutes
+
+AgentRun::MakeSink bad_sink(int port, const std::string& mode, int crashes_to_park = kCrashesToPark) {
+  return [=](asio::any_io_executor core, asio::any_io_executor io, const Clock&) {
+    host::HostOptions options;
+    options.core = core;
+    options.io = io;
+    options.worker = DRIFTD_BINARY_DIR "/bin/driftd-provider-host";
+    options.grace = milliseconds(200);
+    options.restart_first = milliseconds(5);
+    options.restart_max = milliseconds(20);
+    options.crashes_to_park = crashes_to_park;
+    sinks::PluginSettings settings;
+    settings.plugin = DRIFTD_BINARY_DIR "/tests/faulty_sinks/bad_sink.so";
+    settings.settings_json = nlohmann::json{{"port", port}, {"mode", mode}}.dump();
+    settings.timeout = mode == "hang" || mode == "spin" ? milliseconds(400) : milliseconds(20'000);
+    settings.budgets.rss_bytes = kSanitized ? 0 : 96ll << 20;
+    return sinks::open_plugin("bad", std::move(settings), host::make_session_factory(options), nullptr, core);
+  };
+}
+
+/// What status says about the sink after it misbehaved, as a regular expression.
+struct Mode {
+  const char* name;
+  const char* status;
+};
+
+class BadSinks : public ::testing::TestWithParam<Mode> {
+ protected:
+  TempDir dir_;
+};
+
+TEST_P(BadSinks, CostTimeAndNoEvent) {
+  if (kSanitized && std::string(GetParam().name) == "leak") GTEST_SKIP() << "shadow memory counts, too";
+  int bad_left = 2;
+  LineReceiver receiver([&](const ReceivedLine&) { return bad_left > 0 && bad_left-- > 0; });
+  AgentRun agent(dir_, bad_sink(receiver.port(), GetParam().name));
+  agent.commit(kEvents);
+  ASSERT_TRUE(eventually([&] { return agent.totals().acked == kEvents; }, std::chrono::seconds(60)))
+      << agent.totals().acked << " acknowledged; " << agent.view().state << "; " << agent.view().last_error;
+  EXPECT_EQ(bad_left, 0);
+  EXPECT_EQ(receiver.distinct(), static_cast<std::size_t>(kEvents));
+  EXPECT_EQ(receiver.key_out_of_order(), "");
+  const auto totals = agent.totals();
+  EXPECT_EQ(totals.emitted, totals.acked + totals.pending + totals.dead + totals.dropped);
+  EXPECT_EQ(totals.pending, 0);
+  EXPECT_EQ(totals.dead, 0);
+  EXPECT_EQ(agent.view().missed_wakeups, 0U);
+  const std::string state = agent.view().state;
+  EXPECT_TRUE(std::regex_search(state, std::regex(GetParam().status))) << state;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Each, BadSinks,
+    ::testing::Values(Mode{"segfault", "signal 11 \\(Segmentation fault\\) in deliver"},
+                      Mode{"abort", "signal 6 \\(Aborted\\) in deliver"}, Mode{"exit", "exited with 3"},
+                      Mode{"hang", "no answer within .*killed in deliver"},
+                      Mode{"spin", "no answer within .*killed in deliver"}, Mode{"leak", "RSS .* over the budget"},
+                      Mode{"garbage", "wrote garbage to the protocol"},
+                      Mode{"twice", "misuse: settle: event \\d+ is settled already"},
+                      Mode{"junk", "misuse: settle: index 1000 of a batch"},
+                      Mode{"after_return", "misuse: settle: stale or forged call handle"},
+                      Mode{"other_thread", "misuse: settle: called on another thread"},
+                      Mode{"never", "misuse: deliver: answered OK without a verdict about \\d+ of \\d+ events"}),
+    [](const auto& info) { return std::string(info.param.name); });
+
+int pid_in(const std::string& state) {
+  std::smatch found;
+  return std::regex_search(state, found, std::regex("pid (\\d+)")) ? std::stoi(found[1]) : 0;
+}
+
+class KilledSink : public ::testing::Test {
+ protected:
+  TempDir dir_;
+};
+
+TEST_F(KilledSink, AWorkerThatIsKilledAgainAndAgainDuringADrainLosesNothing) {
+  constexpr int kDrain = 10'000;
+  constexpr std::size_t kKills = 8, kTwiceForAKill = 256;
+  LineReceiver receiver([](const ReceivedLine&) { return false; });
+  AgentRun agent(dir_, bad_sink(receiver.port(), "none"));
+  agent.commit(kDrain);
+  std::size_t kills = 0;
+  std::size_t next = 200;
+  int last = 0;
+  const auto drained = [&] {
+    const int pid = pid_in(agent.view().state);
+    if (kills < kKills && receiver.accepted().size() >= next && pid != 0 && pid != last) {
+      ::kill(pid, SIGKILL);
+      last = pid;
+      ++kills;
+      next = receiver.accepted().size() + 800;
+    }
+    return agent.totals().acked == kDrain;
+  };
+  ASSERT_TRUE(eventually(drained, std::chrono::seconds(120)))
+      << agent.totals().acked << " acknowledged; " << agent.view().state << "; " << agent.view().last_error;
+  EXPECT_EQ(kills, kKills);
+  EXPECT_EQ(receiver.distinct(), static_cast<std::size_t>(kDrain));
+  EXPECT_LE(receiver.accepted().size(), kDrain + kKills * kTwiceForAKill);
+  EXPECT_EQ(receiver.key_out_of_order(), "");
+  EXPECT_EQ(agent.totals().pending, 0);
+  std::cout << kDrain << " events, " << kills << " kills of the worker: 0 lost, " << receiver.accepted().size() - kDrain
+            << " twice\n";
+}
+
+TEST_F(KilledSink, AnEventThatEndsTheWorkerEachTimeBecomesADeadLetterAndTheOthersAreDelivered) {
+  const std::string poison = "/r7";
+  LineReceiver receiver([&](const ReceivedLine& line) { return line.key.ends_with(poison); });
+  AgentRun agent(dir_, bad_sink(receiver.port(), "segfault", 5));
+  agent.commit(kEvents);
+  ASSERT_TRUE(eventually([&] { return agent.totals().pending == 0 && agent.totals().emitted == kEvents; },
+                         std::chrono::seconds(60)))
+      << agent.totals().pending << " pending; " << agent.view().state << "; " << agent.view().last_error;
+  EXPECT_EQ(agent.totals().dead, 1);
+  EXPECT_EQ(agent.totals().acked, kEvents - 1);
+  EXPECT_EQ(receiver.distinct(), static_cast<std::size_t>(kEvents - 1));
+  EXPECT_THAT(agent.view().state, HasSubstr("worker running"));
+}
+
+TEST_F(KilledSink, AReceiverThatIsAwayCostsNoAttemptAndDeliveryGoesOnWhenItIsBack) {
+  int port = 0;
+  {
+    const LineReceiver gone([](const ReceivedLine&) { return false; });
+    port = gone.port();
+  }
+  AgentRun agent(dir_, bad_sink(port, "none"));
+  agent.commit(kEvents);
+  ASSERT_TRUE(eventually([&] { return agent.view().state.starts_with("circuit open"); })) << agent.view().state;
+  EXPECT_THAT(agent.view().state, HasSubstr("connection refused"));
+  EXPECT_EQ(agent.totals().dead, 0);
+}
+
+}  // namespace
+}  // namespace driftd::test
