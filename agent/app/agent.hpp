@@ -8,7 +8,9 @@
 #include "admin/server.hpp"
 #include "app/executors.hpp"
 #include "app/grpc.hpp"
+#include "app/store_check.hpp"
 #include "base/async_mutex.hpp"
+#include "base/step_times.hpp"
 #include "config/config.hpp"
 #include "core/ports/control.hpp"
 #include "delivery/announcer.hpp"
@@ -23,8 +25,9 @@ namespace driftd::app {
 /// All rooms of one agent, built and started in order and stopped in reverse. Core thread.
 class Agent final : public core::Control {
  public:
-  /// Opens the store and builds the rooms. Nothing runs yet. Blocks.
-  static Result<std::unique_ptr<Agent>> build(config::Config config, Executors& executors);
+  /// Opens the store and builds the rooms. Nothing runs yet. Blocks. `times` has the steps before; the rest is added,
+  /// and logged once the agent is ready.
+  static Result<std::unique_ptr<Agent>> build(config::Config config, Executors& executors, StepTimes times);
 
   /// Starts relay, engine and admin.
   Task<Status> start();
@@ -50,7 +53,7 @@ class Agent final : public core::Control {
   engine::Engine& engine() { return *engine_; }
 
  private:
-  Agent(config::Config config, Executors& executors);
+  Agent(config::Config config, Executors& executors, StepTimes times);
   Result<std::unique_ptr<core::Sink>> open_sink(const config::SinkSpec& spec);
   Status add_sinks();
   Task<Result<ReloadReport>> reload_now();
@@ -63,6 +66,10 @@ class Agent final : public core::Control {
   Task<Status> maintain_once();
   void publish_full_store();
   Status make_services();
+  /// Opens the admin API and, if it is on, gRPC.
+  Task<Status> listen();
+  /// Logs how long the start took once every backend has ended its first cycle.
+  void note_ready();
   void set_routes();
   void wake_readers();  ///< to be called after each commit
   /// [any thread]
@@ -88,8 +95,11 @@ class Agent final : public core::Control {
   AsyncMutex reloading_;  ///< held during a reload
   core::Outbox::Backlog backlog_;
   store::SizeLimit size_limit_;
+  StoreCheck store_check_;
+  StepTimes times_;  ///< of the start
   Nanos started_ns_ = 0;
   bool stop_asked_ = false, stopping_ = false, maintenance_done_ = true, relay_started_ = false;
+  bool listening_ = false, ready_ = false;  ///< start() is over; the line about the start was logged
 };
 
 }  // namespace driftd::app
