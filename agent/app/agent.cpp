@@ -31,7 +31,8 @@ Status stopped_early() { return fail(Code::cancelled, "asked to stop while start
 /// How sessions of sink plugins are named (sinks/plugin).
 constexpr std::string_view kSinkPrefix = "sink/";
 
-constexpr int kPruneEvery = 120;  // rounds of maintenance: ten minutes
+constexpr int kPruneEvery = 120;      // rounds of maintenance: ten minutes
+constexpr int kCheckStoreAfter = 12;  // a minute: an agent that is started again and again only does its work
 
 Nanos before(Nanos now, std::chrono::seconds age) {
   return now - std::chrono::duration_cast<std::chrono::nanoseconds>(age).count();
@@ -76,15 +77,17 @@ std::string worker_path(const config::Config& config) {
   return (self.parent_path() / "driftd-provider-host").string();
 }
 
-Agent::Agent(config::Config config, Executors& executors)
+Agent::Agent(config::Config config, Executors& executors, StepTimes times)
     : config_(std::move(config)),
       executors_(executors),
       metrics_(config_.metrics.prefix),
       maintenance_timer_(executors.core.get_executor()),
-      reloading_(executors.core.get_executor()) {}
+      reloading_(executors.core.get_executor()),
+      store_check_(config_.agent.data_dir, executors),
+      times_(std::move(times)) {}
 
-Result<std::unique_ptr<Agent>> Agent::build(config::Config config, Executors& executors) {
-  std::unique_ptr<Agent> out(new Agent(std::move(config), executors));
+Result<std::unique_ptr<Agent>> Agent::build(config::Config config, Executors& executors, StepTimes times) {
+  std::unique_ptr<Agent> out(new Agent(std::move(config), executors, std::move(times)));
   const config::Config& c = out->config_;
   if (const Status workers = check_workers(c); !workers) {
     return fail(workers.error().code,
@@ -96,11 +99,13 @@ Result<std::unique_ptr<Agent>> Agent::build(config::Config config, Executors& ex
   if (fresh) DRIFTD_CHECK(admin::check_unix(c.admin.socket));
   const auto core = executors.core.get_executor();
   DRIFTD_TRY(store::Settings settings, store_settings(c));
+  out->times_.end("checks");
   out->routes_ = std::make_shared<const std::vector<core::Route>>(c.routes);
   // agent_routes() follows reloads
   settings.route = [agent = out.get()](const core::AgentEvent& event) { return agent->agent_routes(event); };
   DRIFTD_TRY(out->store_, store::SqliteStore::open(std::move(settings), executors.store.get_executor(),
                                                    executors.io.get_executor(), out->clock_));
+  out->times_.end("store");
   DRIFTD_CHECK(admin::check_unix(c.admin.socket));
   delivery::RelaySettings relay;
   relay.agent = c.agent.name;
@@ -129,6 +134,7 @@ Result<std::unique_ptr<Agent>> Agent::build(config::Config config, Executors& ex
   out->context_ = std::make_shared<engine::Context>(engine::Context{
       core, executors.diff.get_executor(), *out->store_, out->clock_, out->metrics_, key.store, c.agent.name,
       c.agent.cluster, out->routes_.load(), [agent = out.get()] { agent->wake_readers(); }});
+  out->context_->first_cycle_ended = [agent = out.get()] { agent->note_ready(); };
   out->engine_ = std::make_unique<engine::Engine>(out->context_, *out->sessions_, key.worker, key.digest_seed);
   DRIFTD_CHECK(out->make_services());
   out->started_ns_ = out->clock_.wall();
@@ -191,7 +197,9 @@ Status Agent::add_sinks(bool of_plugins, const ScannedPlugins& plugins) {
 }
 
 Task<Status> Agent::start() {
+  times_.end("sinks");
   const auto plugins = co_await sessions_->scan();
+  times_.end("plugins");
   specs_ = config_.backends;
   for (auto& spec : specs_) {
     DRIFTD_CO_CHECK(secrets::reveal_plain_references(spec, plugins));
@@ -205,9 +213,30 @@ Task<Status> Agent::start() {
   relay_started_ = true;
   DRIFTD_CO_CHECK(co_await store_->announce());
   wake_readers();
+  times_.end("sinks");
   if (stop_asked_) co_return stopped_early();
   DRIFTD_CO_CHECK(co_await engine_->start(specs_, true));
+  times_.end("backends");
   if (stop_asked_) co_return stopped_early();
+  DRIFTD_CO_CHECK(co_await listen());
+  sessions_->watch(true);
+  maintenance_done_ = false;
+  asio::co_spawn(executors_.core, run_maintenance(), fatal);
+  times_.end("admin");
+  listening_ = true;
+  note_ready();
+  co_return Status{};
+}
+
+void Agent::note_ready() {
+  std::string why;
+  if (ready_ || !listening_ || !engine_->ready(why)) return;
+  ready_ = true;
+  times_.end("first cycles");
+  log::room("app").info("ready after {}", times_.render());
+}
+
+Task<Status> Agent::listen() {
   admin::ServerSettings settings;
   settings.socket = config_.admin.socket;
   settings.socket_group = config_.admin.socket_group;
@@ -232,9 +261,6 @@ Task<Status> Agent::start() {
   if (grpc_) {
     DRIFTD_CO_CHECK(co_await grpc_->start());
   }
-  sessions_->watch(true);
-  maintenance_done_ = false;
-  asio::co_spawn(executors_.core, run_maintenance(), fatal);
   co_return Status{};
 }
 
@@ -251,8 +277,10 @@ Task<void> Agent::stop() {
   if (server_) co_await server_->stop();
   if (grpc_) co_await grpc_->stop();
   announcer_->stop();
+  store_check_.cancel();
   if (relay_started_) co_await relay_->stop();
-  while (!maintenance_done_ || !announcer_->idle()) {
+  while (!maintenance_done_ || !announcer_->idle() || !store_check_.idle()) {
+    store_check_.cancel();
     maintenance_timer_.cancel();
     asio::steady_timer soon(executors_.core, std::chrono::milliseconds(5));
     co_await soon.async_wait(asio::as_tuple(asio::use_awaitable));
@@ -284,6 +312,7 @@ void Agent::publish(core::SessionEvent event) {
 
 Task<void> Agent::run_maintenance() {
   for (int round = 0; !stopping_; ++round) {
+    if (round == kCheckStoreAfter && !store_->checked_whole()) store_check_.begin();
     if (round % kPruneEvery == kPruneEvery - 1) {
       const Nanos now = clock_.wall();
       bool more = true;

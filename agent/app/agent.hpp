@@ -9,7 +9,9 @@
 #include "app/credentials.hpp"
 #include "app/executors.hpp"
 #include "app/grpc.hpp"
+#include "app/store_check.hpp"
 #include "base/async_mutex.hpp"
+#include "base/step_times.hpp"
 #include "config/config.hpp"
 #include "core/ports/control.hpp"
 #include "delivery/announcer.hpp"
@@ -24,8 +26,9 @@ namespace driftd::app {
 /// All rooms of one agent, built and started in order and stopped in reverse. Core thread.
 class Agent final : public core::Control {
  public:
-  /// Opens the store and builds the rooms. Nothing runs yet. Blocks.
-  static Result<std::unique_ptr<Agent>> build(config::Config config, Executors& executors);
+  /// Opens the store and builds the rooms. Nothing runs yet. Blocks. `times` has the steps before; the rest is added,
+  /// and logged once the agent is ready.
+  static Result<std::unique_ptr<Agent>> build(config::Config config, Executors& executors, StepTimes times);
 
   /// Starts relay, engine and admin.
   Task<Status> start();
@@ -53,7 +56,7 @@ class Agent final : public core::Control {
   engine::Engine& engine() { return *engine_; }
 
  private:
-  Agent(config::Config config, Executors& executors);
+  Agent(config::Config config, Executors& executors, StepTimes times);
   /// `plugins` is the last scan; without one a plugin's sink cannot be opened.
   using ScannedPlugins = std::vector<core::SessionFactory::ScanResult>;
   Result<std::unique_ptr<core::Sink>> open_sink(const config::SinkSpec& spec, const ScannedPlugins& plugins);
@@ -69,6 +72,10 @@ class Agent final : public core::Control {
   Task<Status> maintain_once();
   void publish_full_store();
   Status make_services();
+  /// Opens the admin API and, if it is on, gRPC.
+  Task<Status> listen();
+  /// Logs how long the start took once every backend has ended its first cycle.
+  void note_ready();
   void set_routes();
   void wake_readers();  ///< to be called after each commit
   /// [any thread]
@@ -97,8 +104,11 @@ class Agent final : public core::Control {
     core::Outbox::Backlog backlog;
     store::SizeLimit limit;
   } fullness_;  ///< of the store, as maintenance found it last
+  StoreCheck store_check_;
+  StepTimes times_;  ///< of the start
   Nanos started_ns_ = 0;
   bool stop_asked_ = false, stopping_ = false, maintenance_done_ = true, relay_started_ = false;
+  bool listening_ = false, ready_ = false;  ///< start() is over; the line about the start was logged
 };
 
 }  // namespace driftd::app

@@ -54,6 +54,10 @@ Result<core::Value> back_up(const config::Config& config, const std::string& to,
 /// `unchecked` of the result: where the key comes from if it could not be checked that it fits; otherwise empty.
 /// Blocks.
 Result<core::Value> restore(const config::Config& config, const std::string& from, const std::string& key);
+/// Implements `driftd verify`: reads all of a store, also a running agent's, or of a backup. The answer's `damaged` is
+/// what was found first; empty if it is whole. `background`: with the lowest priority, and not longer than the process
+/// that started it. Returns `not_found` if there is no such file.
+Result<core::Value> verify(const std::string& file, bool background);
 
 /// Implements `driftd key`: returns ids, age and file mode of the installation's key, and whether the store uses it.
 /// `key_file`: where the key is if this process cannot find it where the config says; may be empty. Blocks.

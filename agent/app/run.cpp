@@ -33,12 +33,14 @@ void set_process_defaults() {
   std::signal(SIGPIPE, SIG_IGN);
 }
 
-/// Returns the number of io threads. A NATS server that stops reading blocks one of them for as long as a write may
-/// take, and so does a Kafka cluster that does not answer; so each sink of these types adds one.
+/// Returns the number of io threads. A NATS server that stops reading blocks two of them for as long as a write may
+/// take, and a Kafka cluster that does not answer one; so each sink of these types adds as many.
 std::size_t io_threads(const config::Config& config) {
   constexpr std::ptrdiff_t kMaxMore = 28;
-  const auto blocks = [](const config::SinkSpec& sink) { return sink.type == "nats" || sink.type == "kafka"; };
-  const auto more = std::count_if(config.sinks.begin(), config.sinks.end(), blocks);
+  const auto count = [&config](const std::string& type) {
+    return std::count_if(config.sinks.begin(), config.sinks.end(), [&](const auto& sink) { return sink.type == type; });
+  };
+  const auto more = 2 * count("nats") + count("kafka");
   return Executors::kIo + static_cast<std::size_t>(std::min(more, kMaxMore));
 }
 
@@ -109,6 +111,7 @@ void harden() {
 }
 
 int run(const std::string& config_file) {
+  StepTimes times;
   harden();
   limit_heap_growth();
   set_process_defaults();
@@ -124,7 +127,8 @@ int run(const std::string& config_file) {
   log::configure(config->log);
   for (const auto& warning : config->warnings) log::room("config").warn("{}", config::render(warning));
   Executors executors(io_threads(*config));
-  auto agent = Agent::build(std::move(*config), executors);
+  times.end("configuration");
+  auto agent = Agent::build(std::move(*config), executors, std::move(times));
   if (!agent) {
     std::fprintf(stderr, "driftd: %s\n", escaped(agent.error().message).c_str());
     return agent.error().code == Code::invalid ? kConfig : kUnreachable;

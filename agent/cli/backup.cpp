@@ -54,6 +54,16 @@ int restore(const Context& context, const std::string& from, const std::string& 
   });
 }
 
+int verify(const Context& context, const std::string& file, bool background) {
+  if (!context.hooks.verify) return context.fail(kUsage, "this binary holds no agent; use driftd");
+  const auto answer = context.hooks.verify(file, background);
+  const int printed = finish_offline(context, answer, [&](const core::Value& found) {
+    const std::string damaged = text(found, "damaged");
+    context.out() << (damaged.empty() ? "whole: " + summary_of(found) : "damaged: " + printable(damaged)) << "\n";
+  });
+  return answer && printed == kOk && !text(*answer, "damaged").empty() ? kFinding : printed;
+}
+
 }  // namespace
 
 Outcome<config::Config> load_offline_config(const Context& context, bool with_key) {
@@ -85,6 +95,13 @@ void add_backup(CLI::App& app, Context& context) {
   again->add_option("FILE", *from, "a backup")->required();
   again->add_option("--key", *key, "the installation.key that belongs to it (FILE.key, or the one of data_dir)");
   again->callback([&context, from, key] { context.exit = restore(context, *from, *key); });
+
+  auto* check = app.add_subcommand("verify", "read all of a store or backup and check it, also while the agent runs");
+  auto file = std::make_shared<std::string>();
+  auto background = std::make_shared<bool>(false);
+  check->add_option("FILE", *file, "store.db of a data_dir, or a backup")->required();
+  check->add_flag("--background", *background, "with the lowest priority; ends with the process that started it");
+  check->callback([&context, file, background] { context.exit = verify(context, *file, *background); });
 }
 
 }  // namespace driftd::cli

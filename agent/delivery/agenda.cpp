@@ -127,6 +127,10 @@ bool may_send(const Situation& s) {
   return s.endpoint.state == State::ready && s.in_flight < s.endpoint.max_in_flight;
 }
 
+bool save_follows(const Situation& s) {
+  return !s.stopping && s.store.opened && !s.store.rewinding && s.now >= s.store.retry_at && must_save(s);
+}
+
 Agenda next_duty(const Situation& s) {
   if (s.stopping && s.now >= s.drain_until) return {Duty::end, {}};
   if (s.now < s.store.retry_at) return is_over(s) ? Agenda{Duty::end, {}} : sleep(s);

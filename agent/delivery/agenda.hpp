@@ -11,7 +11,7 @@ inline constexpr std::size_t kLoaded = 1024;            ///< events that one run
 inline constexpr std::size_t kLoadedBytes = 16u << 20;  ///< payload bytes in memory
 inline constexpr std::size_t kWindow = 10'000;          ///< regular events (not exceptions), which hold the cursor back
 inline constexpr std::size_t kUnwritten = 1024;   ///< exceptions that wait to be saved; more would be one long write
-inline constexpr std::size_t kSaveAt = 128;       ///< a save is due at this number of settled events
+inline constexpr std::size_t kSaveAt = 64;        ///< a save is due at this number of settled events
 inline constexpr std::size_t kMaxAtRisk = 256;    ///< maximum of duplicates after a kill (docs/delivery.md)
 inline constexpr std::size_t kReplaysAhead = 32;  ///< events of a replay in memory
 
@@ -48,5 +48,9 @@ Agenda next_duty(const Situation& situation);
 
 /// Returns true if the situation allows sending an event now.
 bool may_send(const Situation& situation);
+
+/// Returns true if the next save may begin right after one, without waiting for the loop's turn: events that are sent
+/// and not saved hold back the next ones.
+bool save_follows(const Situation& situation);
 
 }  // namespace driftd::delivery

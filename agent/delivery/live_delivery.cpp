@@ -15,18 +15,18 @@ LiveDelivery::LiveDelivery(SinkRun& run, Cursor& cursor, SinkEndpoint& endpoint,
       progress_(progress),
       schedule_(run.policy, seed) {}
 
-std::optional<core::StoredEvent> LiveDelivery::take() {
+std::shared_ptr<const core::StoredEvent> LiveDelivery::take() {
   const Window::Entry* entry = cursor_.window().take(run_.now(), endpoint_.keys_to_avoid());
-  if (entry == nullptr) return std::nullopt;
-  core::StoredEvent event = *entry->event;
-  event.refusals = entry->refusals;
+  if (entry == nullptr || entry->refusals == 0) return entry == nullptr ? nullptr : entry->event;
+  auto event = std::make_shared<core::StoredEvent>(*entry->event);
+  event->refusals = entry->refusals;
   return event;
 }
 
-Task<void> LiveDelivery::deliver(core::StoredEvent event) {
-  const core::Attempt attempt = co_await endpoint_.send(event);
+Task<void> LiveDelivery::deliver(std::shared_ptr<const core::StoredEvent> event) {
+  const core::Attempt attempt = co_await endpoint_.send(*event);
   cursor_.save_soon();
-  settle(event, attempt);
+  settle(*event, attempt);
 }
 
 int LiveDelivery::attempts_with(const core::StoredEvent& event) const {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <optional>
+#include <memory>
 
 #include "core/ports/sink.hpp"
 #include "delivery/relay_settings.hpp"
@@ -19,10 +19,10 @@ class LiveDelivery {
   /// The references must outlive it. `seed` is for the jitter of the retries.
   LiveDelivery(SinkRun& run, Cursor& cursor, SinkEndpoint& endpoint, ProgressWatch& progress, unsigned seed);
 
-  /// Returns the next event to send, which is in flight from now on. Empty if none is due.
-  std::optional<core::StoredEvent> take();
+  /// Returns the next event to send, which is in flight from now on. Null if none is due.
+  std::shared_ptr<const core::StoredEvent> take();
   /// Sends an event of take().
-  Task<void> deliver(core::StoredEvent event);
+  Task<void> deliver(std::shared_ptr<const core::StoredEvent> event);
 
  private:
   /// Applies the answer to the window and to the endpoint's health.

@@ -85,6 +85,13 @@ Task<void> SinkRunner::run_beside(Duty duty, Situation before) {
   const auto looks = cursor_.looks();
   co_await perform(duty);
   under_way(duty) = false;
+  for (Situation next = situation(); duty == Duty::save && save_follows(next); next = situation()) {
+    note_effect(duty, before);
+    before = next;
+    saving_ = true;
+    co_await perform(duty);
+    saving_ = false;
+  }
   const bool overtaken = duty == Duty::fetch && looks != cursor_.looks();
   if (overtaken) {
     idle_ = 0;  // it is due again because of a commit, and not because it changed nothing
@@ -173,11 +180,11 @@ void SinkRunner::send_ready() {
   while (may_send(situation())) {
     auto event = live_.take();
     if (!event) return;
-    asio::co_spawn(run_.context->core, deliver(std::move(*event)), fatal);
+    asio::co_spawn(run_.context->core, deliver(std::move(event)), fatal);
   }
 }
 
-Task<void> SinkRunner::deliver(core::StoredEvent event) {
+Task<void> SinkRunner::deliver(std::shared_ptr<const core::StoredEvent> event) {
   const auto self = shared_from_this();
   co_await live_.deliver(std::move(event));
   wake();

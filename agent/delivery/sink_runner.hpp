@@ -54,7 +54,7 @@ class SinkRunner : public std::enable_shared_from_this<SinkRunner> {
   Task<void> open();
   Task<void> save(bool all);
   void send_ready();
-  Task<void> deliver(core::StoredEvent event);
+  Task<void> deliver(std::shared_ptr<const core::StoredEvent> event);
   void resume_replay();
   Task<void> run_resumed_replay();
   void send_replay();

@@ -50,7 +50,7 @@ Window::Entry& Window::add_entry(core::StoredEvent event, Time due) {
 
 void Window::hold_in_memory(Entry& entry, core::StoredEvent event) {
   unschedule(entry.seq);
-  entry.event = std::make_unique<core::StoredEvent>(std::move(event));
+  entry.event = std::make_shared<const core::StoredEvent>(std::move(event));
   ++loaded_;
   loaded_bytes_ += entry.event->payload.size();
   wait(entry.seq);
@@ -254,8 +254,11 @@ bool Window::holds_back_many() const {
 }
 
 std::size_t Window::unsaved() const {
+  const std::size_t others = cleared_.size() + dead_letters_.size() + dropped_.size();
+  // all of them as a rule; this is called for each event that is sent
+  if (settled_.empty() || *settled_.rbegin() <= fetched_to_) return settled_.size() + others;
   const auto fetched = std::distance(settled_.begin(), settled_.upper_bound(fetched_to_));
-  return static_cast<std::size_t>(fetched) + cleared_.size() + dead_letters_.size() + dropped_.size();
+  return static_cast<std::size_t>(fetched) + others;
 }
 
 bool Window::worth_saving() const {

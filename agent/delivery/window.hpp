@@ -23,8 +23,8 @@ class Window {
   struct Entry {
     std::int64_t seq = 0;                       ///< of the event, unique in the store
     const Queues::value_type* queue = nullptr;  ///< its key, and the seqs that wait in it
-    std::unique_ptr<core::StoredEvent> event;   ///< null while its payload is not in memory: there may be very many
-                                                ///< exceptions
+    /// Null while its payload is not in memory: there may be very many exceptions. An attempt under way shares it.
+    std::shared_ptr<const core::StoredEvent> event;
     bool in_flight = false;
     bool persisted = false;  ///< its exception is in the store or in a save under way
     bool failing = false;    ///< the event itself failed: it and those behind it are exceptions

@@ -34,6 +34,7 @@ struct Context {
   /// If true, a mass deletion waits for a person's approval (semantics 4). False where nobody can approve: then each
   /// missing resource is a deletion.
   bool asks_about_mass_deletions = true;
+  std::function<void()> first_cycle_ended{};  ///< called for each backend, once; may be empty
 };
 
 }  // namespace driftd::engine

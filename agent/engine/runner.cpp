@@ -143,6 +143,7 @@ Task<CycleReport> Runner::refresh(bool full) {
   report = co_await cycle(full);
   const Moment end = Moment::of(context_->clock);
   history_.record(report, start, end);
+  if (cycles() == 1 && context_->first_cycle_ended) context_->first_cycle_ended();
   Schedule& schedule = plan_.schedule();
   if (report.next.count() > 0) schedule.hint(report.next);
   const auto failed = ledger_.unstored() != unstored ? Schedule::Outcome::unstored : Schedule::Outcome::failed;

@@ -211,11 +211,14 @@ Status check_irreplaceable_rows(Connection& db, const std::filesystem::path& fil
 }
 
 Status check_indexes(Connection& db, const std::filesystem::path& file) {
-  DRIFTD_TRY(const auto found, integrity_of(db));
+  const auto answer = integrity_of(db);
+  if (!answer) return fail(damaged(file, answer.error().message));
+  const std::string& found = *answer;
   if (found == "ok") return {};
-  DRIFTD_TRY(const auto wrong, count_wrong(db));
-  if (wrong != 0)
-    return fail(damaged(file, found + ", and " + std::to_string(wrong) + " rows do not match their checksum"));
+  const auto wrong = count_wrong(db);
+  if (!wrong) return fail(damaged(file, found));  // its pages cannot be read to the end
+  if (*wrong != 0)
+    return fail(damaged(file, found + ", and " + std::to_string(*wrong) + " rows do not match their checksum"));
   const Status made = db.execute("REINDEX");
   if (!made) return fail(damaged(file, found + "; " + made.error().message));
   DRIFTD_TRY(const auto now, integrity_of(db));

@@ -149,12 +149,14 @@ Status check_version(Connection& db, const std::filesystem::path& file, std::spa
 std::span<const Migration> migrations() { return kMigrations; }
 
 Status migrate(Connection& db, const std::filesystem::path& file, std::span<const Migration> steps) {
-  DRIFTD_CHECK(check_whole(db, file));
   DRIFTD_TRY(const auto version, db.integer("PRAGMA user_version"));
   DRIFTD_CHECK(check_owner(db, file, version));
   DRIFTD_CHECK(check_newest(file, version, steps));
   const int newest = steps.back().number;
-  if (version > 0 && version < newest) DRIFTD_CHECK(copy_before(db, file, static_cast<int>(version) + 1));
+  if (version > 0 && version < newest) {
+    DRIFTD_CHECK(check_whole(db, file));
+    DRIFTD_CHECK(copy_before(db, file, static_cast<int>(version) + 1));
+  }
   for (const auto& step : steps) {
     if (step.number > version) DRIFTD_CHECK(apply(db, step));
   }

@@ -8,13 +8,16 @@
 
 #include "base/digest.hpp"
 #include "base/log.hpp"
+#include "base/step_times.hpp"
 #include "store/audit.hpp"
 #include "store/cursors.hpp"
+#include "store/events.hpp"
 #include "store/incarnation.hpp"
 #include "store/log_again.hpp"
 #include "store/mend.hpp"
 #include "store/migrations.hpp"
 #include "store/rotate.hpp"
+#include "store/start_check.hpp"
 #include "store/state.hpp"
 
 namespace driftd::store {
@@ -141,16 +144,46 @@ std::string random_text() {
                                               : std::string();
 }
 
+/// Puts the events whose checksum is wrong in quarantine. Otherwise that happens when they are read.
+Status quarantine_wrong(SqliteStore::State& state) {
+  std::vector<std::int64_t> bad;
+  {
+    auto query = state.db->statement("SELECT " DRIFTD_EVENT_COLUMNS " FROM event e ORDER BY e.seq");
+    while (true) {
+      DRIFTD_TRY(const bool more, query.next());
+      if (!more) break;
+      EventPage page;
+      if (!read_event(query, page)) bad.push_back(page.bad.front());
+    }
+  }
+  if (bad.empty()) return {};
+  return run_now(state, [&state, &bad] { return quarantine(state, bad); });
+}
+
 /// Reads the content of all rows and mends wrong ones, after their structure was checked and before anything is judged
 /// by them.
 Status mend_wrong(SqliteStore::State& state) {
+  if (is_suspect(state.settings.data_dir)) DRIFTD_CHECK(quarantine_wrong(state));
   DRIFTD_TRY(const auto wrong, count_wrong(*state.db));
   if (wrong == 0) return {};
   log::room("store").error("{} rows of the store do not match their checksum", wrong);
   return run_now(state, [&state] { return mend(state); });
 }
 
-/// Logs at each start what the store contains, so that an empty store is noticed.
+/// Checks structure and indexes of the store, or of its state alone. Returns true if all of it was checked.
+Result<bool> check_before_use(Connection& db, const Settings& settings, const std::filesystem::path& file) {
+  DRIFTD_TRY(bool whole, must_check_whole(settings));
+  if (!whole) {
+    DRIFTD_TRY(const bool sound, is_state_sound(db));
+    whole = !sound;
+  }
+  if (whole) DRIFTD_CHECK(check_indexes(db, file));
+  DRIFTD_CHECK(check_irreplaceable_rows(db, file));
+  return whole;
+}
+
+/// Logs at each start what the store contains, so that an empty store is noticed. What waits is taken from the totals:
+/// counting it would take longer the longer a sink was away.
 Status log_taken_over(Connection& db, bool is_new, const Mark& mark) {
   if (is_new) {
     log::room("store").info("new store: the first complete refresh of each kind is its baseline");
@@ -160,7 +193,8 @@ Status log_taken_over(Connection& db, bool is_new, const Mark& mark) {
   DRIFTD_TRY(const auto resources, db.integer("SELECT count(*) FROM resource WHERE present = 1"));
   DRIFTD_TRY(const auto drifts, db.integer("SELECT count(*) FROM drift WHERE open = 1"));
   DRIFTD_TRY(const auto pending,
-             db.integer("SELECT count(*) FROM sink s CROSS JOIN route r ON r.sink = s.id AND r.seq > s.low_water"));
+             db.integer("SELECT coalesce(sum(emitted - acked - dropped), 0) - (SELECT count(*) FROM delivery WHERE "
+                        "dead = 1) FROM sink WHERE closed = 0"));
   log::room("store").info(
       "the store was taken over: {} backends, {} resources, {} drifts open, {} deliveries pending; newest event {}, "
       "incarnation {}",
@@ -198,23 +232,27 @@ SqliteStore::State::~State() {
 SqliteStore::SqliteStore(std::shared_ptr<State> state) : state_(std::move(state)) {}
 SqliteStore::~SqliteStore() = default;
 const InstallationKey& SqliteStore::key() const { return state_->key; }
+bool SqliteStore::checked_whole() const { return state_->checked_whole; }
 
 Result<StatePtr> open_state(Settings settings, asio::any_io_executor store_thread, asio::any_io_executor io_pool,
                             const Clock& clock) {
   const auto file = settings.data_dir / "store.db";
+  StepTimes times;
   DRIFTD_CHECK(prepare_directory(settings.data_dir));
   DRIFTD_TRY(auto lock, DirectoryLock::take(settings.data_dir, clock.wall()));
   DRIFTD_CHECK(refuse_lost_store(settings, file));
   DRIFTD_CHECK(prepare_file(file));
   DRIFTD_CHECK(write_log_again(settings.data_dir / "store.db-wal"));
+  times.end("write-ahead log");
   DRIFTD_TRY(auto db, Connection::open(file.string(), Connection::Mode::read_write));
   DRIFTD_TRY(const bool is_new, is_new_store(*db, file));
   DRIFTD_TRY(auto key, find_key(settings, is_new));
   DRIFTD_CHECK(refuse_other_key(*db, settings, key));
   DRIFTD_CHECK(set_up(*db));
   DRIFTD_CHECK(migrate(*db, file, migrations()));
-  DRIFTD_CHECK(check_irreplaceable_rows(*db, file));
-  DRIFTD_CHECK(check_indexes(*db, file));
+  times.end("open");
+  DRIFTD_TRY(const bool whole, check_before_use(*db, settings, file));
+  times.end(whole ? "check of the whole" : "check of the state");
   DRIFTD_TRY(const bool is_behind, check_key(*db, key_name(settings), key));
   log_chain(*db, "opened");
   DRIFTD_CHECK(sync(settings.data_dir));
@@ -225,10 +263,16 @@ Result<StatePtr> open_state(Settings settings, asio::any_io_executor store_threa
   state->db = std::move(db);
   state->salt = random_text();
   DRIFTD_CHECK(take_incarnation(*state, file));
-  DRIFTD_CHECK(mend_wrong(*state));
+  times.end("mark");
+  state->checked_whole = whole;
+  if (whole) DRIFTD_CHECK(mend_wrong(*state));
+  if (whole) DRIFTD_CHECK(unmark_suspect(state->settings.data_dir));
+  times.end("checksums");
   DRIFTD_CHECK(name_key(state->settings));
   DRIFTD_CHECK(catch_up(*state, is_behind));
   DRIFTD_CHECK(log_taken_over(*state->db, is_new, state->reached));
+  times.end("summary");
+  log::room("store").debug("opened in {}", times.render());
   return state;
 }
 

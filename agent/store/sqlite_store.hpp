@@ -26,6 +26,8 @@ struct Settings {
   /// Maximum length of a reader's transaction: an open one prevents the WAL from being checkpointed. A pass that has
   /// the store for itself (`driftd once`) may read for longer.
   std::chrono::milliseconds longest_read{1'000};
+  /// A larger store.db (bytes) is not checked whole before it is used, but only its state (start_check.hpp).
+  std::int64_t checked_at_start = 16 << 20;
   /// Returns the sinks of the store's own events (`gap`, `corrupt`) [store thread]. Empty function: every open sink.
   std::function<std::vector<std::string>(const core::AgentEvent&)> route;
   std::function<void(std::string_view)> at_step;  ///< called in a key rotation; a test ends the process there
@@ -57,6 +59,8 @@ class SqliteStore final : public core::Store, public core::Outbox, public core::
   ~SqliteStore() override;
 
   const InstallationKey& key() const;
+  /// Returns true if open() read and checked all of the store, and not only its state (start_check.hpp).
+  bool checked_whole() const;
   /// Writes the `incarnation` and `key_rotated` events that open() found due, once, even if the agent was killed in
   /// between. To be called when the sinks are open.
   Task<Status> announce();

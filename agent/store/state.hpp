@@ -87,6 +87,7 @@ struct SqliteStore::State : std::enable_shared_from_this<SqliteStore::State> {
   /// Set once engine and sink runners hold state of the store in memory: rows are then not repaired behind their back,
   /// the process ends instead.
   bool in_use = false;
+  bool checked_whole = false;  ///< open() read and checked all of it; written before anything else uses the store
 
   std::mutex mutex;  ///< guards the two members below
   std::vector<Job> waiting;

@@ -166,6 +166,14 @@ void Inbox::deliver_arrived() {
   for (const auto& [message, ack] : arrived) deliver(message.get(), ack);
 }
 
+void Inbox::answer_unpublished(natsMsg* message, natsStatus status) {
+  Ack refusal;
+  refusal.status = status;
+  if (status != NATS_OK) return deliver(message, refusal);
+  const auto found = expected_.extract(message);
+  if (!found.empty() && --found.mapped().flight->left == 0) found.mapped().flight->done.cancel();
+}
+
 void Inbox::deliver(natsMsg* message, const Ack& ack) {
   const auto found = expected_.extract(message);
   if (found.empty() || reader_ == nullptr) return;  // the message was given up meanwhile

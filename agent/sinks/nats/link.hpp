@@ -46,6 +46,7 @@ struct Flight {
   std::int64_t event;  ///< its seq; 0 for a replay
   int left = 0;
   bool over = false;  ///< no further answer is awaited
+  bool sent = false;  ///< its messages were given to the library
   core::Attempt attempt;
   std::set<std::string> stored;  ///< ids of the messages that the stream has
 };
@@ -86,7 +87,9 @@ class Inbox : public std::enable_shared_from_this<Inbox> {
   void open(Reader& reader);
   void close();
   void expect(natsMsg* message, Expected expected);
-  void unexpect(natsMsg* message) { expected_.erase(message); }
+  /// The library did not take this message, with that status. NATS_OK: it was not offered, because another one of its
+  /// event was refused.
+  void answer_unpublished(natsMsg* message, natsStatus status);
   void forget(const std::shared_ptr<Flight>& flight);
   /// Ends every flight with this attempt, because its connection is gone and no answer will come.
   void give_up(const core::Attempt& attempt);

@@ -65,15 +65,15 @@ class NatsSink final : public core::Sink, private Inbox::Reader {
       : name_(std::move(name)),
         settings_(std::move(settings)),
         core_(core),
-        io_(asio::make_strand(std::move(io))),
+        io_(asio::make_strand(io)),
         inbox_(Inbox::make(core)),
         shared_(std::make_shared<const ConnectSettings>(ConnectSettings{settings_, name_})),
-        publisher_(std::make_shared<Publisher>(core_, io_)) {}
+        publisher_(std::make_shared<Publisher>(core_, io_, std::move(io), inbox_)) {}
   ~NatsSink() override { inbox_->close(); }
 
   core::RetryPolicy policy() const override { return {true, {}, settings_.jetstream ? kInFlight : kCoreInFlight}; }
   Task<Status> start() override;
-  Task<Attempt> send(core::StoredEvent event) override;
+  Task<Attempt> send(core::StoredEvent sent) override;
   bool must_check() const override { return settings_.jetstream && connected() && !trusted(); }
   void attach(std::function<void()> wake) override { wake_ = std::move(wake); }
   Task<Result<std::optional<std::int64_t>>> check(std::map<std::string, std::string>& notes) override;
@@ -94,10 +94,10 @@ class NatsSink final : public core::Sink, private Inbox::Reader {
   void acknowledged(const Expected& message, const Ack& ack);
   Attempt refused(const std::string& subject, const Ack& ack) const;
   std::string subject_refusal(const std::string& subject, const Ack& ack) const;
-  Result<std::shared_ptr<Parcel>> parcel_of(const core::StoredEvent& event) const;
+  Result<std::shared_ptr<Parcel>> parcel_of(std::shared_ptr<const core::StoredEvent> event) const;
   Result<Message> message_of(const core::StoredEvent& event, const NatsMessage& address) const;
-  Task<Status> publish(const core::StoredEvent& event, std::shared_ptr<Flight> flight);
-  Task<Attempt> send_core(core::StoredEvent event);
+  Status publish(std::shared_ptr<const core::StoredEvent> event, const std::shared_ptr<Flight>& flight);
+  Task<Attempt> send_core(core::StoredEvent sent);
   void remember_stored(const core::StoredEvent& event, const Flight& flight);
   void apply_inspection(Inspection seen, std::map<std::string, std::string>& notes);
   CheckedConnection now() const { return {inbox_->changes(), doubts_}; }
@@ -107,7 +107,8 @@ class NatsSink final : public core::Sink, private Inbox::Reader {
 
   std::string name_;
   NatsSettings settings_;
-  /// io_ is a strand, so that a broker that does not read blocks one thread of the pool and not two
+  /// io_ is a strand, so that a broker that does not read blocks two threads of the pool (the other one flushes) and
+  /// not all
   asio::any_io_executor core_, io_;
   std::shared_ptr<Inbox> inbox_;
   std::shared_ptr<const ConnectSettings> shared_;
@@ -189,53 +190,38 @@ Attempt NatsSink::refused(const std::string& subject, const Ack& ack) const {
 Result<Message> NatsSink::message_of(const core::StoredEvent& event, const NatsMessage& address) const {
   natsMsg* raw = nullptr;
   const auto size = static_cast<int>(event.payload.size());
-  natsStatus status = natsMsg_Create(&raw, address.subject.c_str(), nullptr, event.payload.data(), size);
+  const natsStatus status = natsMsg_Create(&raw, address.subject.c_str(), nullptr, event.payload.data(), size);
   Message message(raw);
-  for (const auto& [key, value] : headers_of(event, settings_)) {
-    if (status == NATS_OK) status = natsMsgHeader_Set(raw, key.c_str(), value.c_str());
-  }
-  if (status == NATS_OK) status = natsMsgHeader_Set(raw, "Nats-Msg-Id", address.message_id.c_str());
   if (status != NATS_OK) return fail(Code::internal, "event " + event.stamp.id + ": " + natsStatus_GetText(status));
   return message;
 }
 
-Result<std::shared_ptr<Parcel>> NatsSink::parcel_of(const core::StoredEvent& event) const {
+Result<std::shared_ptr<Parcel>> NatsSink::parcel_of(std::shared_ptr<const core::StoredEvent> event) const {
   const auto parcel = std::make_shared<Parcel>();
   parcel->broker = broker_;
+  parcel->settings = {shared_, &shared_->settings};
+  parcel->event = std::move(event);
   parcel->reconnects = reconnects_;
   parcel->wait = settings_.ack_wait;
   if (settings_.jetstream) parcel->stream = settings_.stream;
   const auto now = std::chrono::system_clock::now().time_since_epoch() / std::chrono::seconds(1);
-  for (auto& address : messages_of(event, settings_, settings_.jetstream ? std::to_string(now) : "")) {
+  for (auto& address : messages_of(*parcel->event, settings_, settings_.jetstream ? std::to_string(now) : "")) {
     if (stored_parts_.count(address.message_id) != 0) continue;
-    DRIFTD_TRY(Message message, message_of(event, address));
+    DRIFTD_TRY(Message message, message_of(*parcel->event, address));
     natsMsg* const key = message.get();
-    parcel->pieces.push_back({std::move(message), key, address.message_id, address.subject});
+    parcel->pieces.push_back({std::move(message), key, std::move(address.message_id), std::move(address.subject)});
   }
   return parcel;
 }
 
-/// Publishes an event. Returns an error if the event cannot be made into a message; the broker's answers go to
-/// `flight`.
-Task<Status> NatsSink::publish(const core::StoredEvent& event, std::shared_ptr<Flight> flight) {
-  auto parcel = parcel_of(event);
-  if (!parcel) co_return fail(parcel.error());
-  const auto pieces = [&]() -> std::vector<Piece>& { return (*parcel)->pieces; };
-  if (settings_.jetstream) {  // an acknowledgement may arrive before publish() returns
-    for (const auto& piece : pieces()) inbox_->expect(piece.key, {piece.id, piece.subject, flight});
-    flight->left = static_cast<int>(pieces().size());
-  }
-  std::shared_ptr<Parcel> sent = *parcel;
-  co_await publisher_->publish(std::move(sent));
-  for (const auto& piece : pieces()) {
-    const bool taken = piece.status == NATS_OK && !piece.message;
-    if (settings_.jetstream && !taken && !flight->over) {
-      inbox_->unexpect(piece.key);
-      --flight->left;
-    }
-    if (piece.status != NATS_OK) flight->attempt = refused(piece.subject, {0, false, piece.status, 0, ""});
-  }
-  co_return Status{};
+/// Queues an event for the stream. Returns an error if it cannot be made into a message; the answers go to `flight`.
+Status NatsSink::publish(std::shared_ptr<const core::StoredEvent> event, const std::shared_ptr<Flight>& flight) {
+  DRIFTD_TRY(auto parcel, parcel_of(std::move(event)));
+  parcel->flight = flight;
+  for (const auto& piece : parcel->pieces) inbox_->expect(piece.key, {piece.id, piece.subject, flight});
+  flight->left = static_cast<int>(parcel->pieces.size());
+  if (flight->left > 0) publisher_->enqueue(std::move(parcel));
+  return {};
 }
 
 /// Remembers which messages of an event the stream has. An event with one refused subject is retried for ever, and its
@@ -247,14 +233,17 @@ void NatsSink::remember_stored(const core::StoredEvent& event, const Flight& fli
   for (const auto& address : messages_of(event, settings_, "")) stored_parts_.erase(address.message_id);
 }
 
-Task<Attempt> NatsSink::send(core::StoredEvent event) {
+Task<Attempt> NatsSink::send(core::StoredEvent sent) {
   if (closed()) co_return Attempt{Outcome::retry_sink, "no connection to NATS", 0};
-  if (!settings_.jetstream) co_return co_await send_core(std::move(event));
+  if (!settings_.jetstream) co_return co_await send_core(std::move(sent));
   if (!trusted()) co_return Attempt{Outcome::retry_sink, "the stream was not checked on this connection yet", 0};
-  const auto flight = std::make_shared<Flight>(core_, event.replay ? 0 : event.stamp.seq);
-  const Status published = co_await publish(event, flight);
+  const auto event = std::make_shared<const core::StoredEvent>(std::move(sent));
+  const auto flight = std::make_shared<Flight>(core_, event->replay ? 0 : event->stamp.seq);
+  const Status published = publish(event, flight);
   if (!published) flight->attempt = {Outcome::permanent, published.error().message, 0};
-  if (flight->left > 0 && !flight->over) {
+  // a broker that does not read delays the messages; the time counts from when they were sent
+  for (bool sent = false; flight->left > 0 && !flight->over && !sent;) {
+    sent = flight->sent;
     boost::system::error_code woken;
     flight->done.expires_after(settings_.ack_wait + kAckGrace);
     co_await flight->done.async_wait(asio::redirect_error(asio::use_awaitable, woken));
@@ -265,15 +254,21 @@ Task<Attempt> NatsSink::send(core::StoredEvent event) {
       flight->attempt = {Outcome::retry_sink, "no ack within " + std::to_string(settings_.ack_wait.count()) + " ms", 0};
     }
   }
-  remember_stored(event, *flight);
+  remember_stored(*event, *flight);
   co_return flight->attempt;
 }
 
-Task<Attempt> NatsSink::send_core(core::StoredEvent event) {
-  const auto flight = std::make_shared<Flight>(core_, 0);
-  const Status published = co_await publish(event, flight);
-  if (!published) co_return Attempt{Outcome::permanent, published.error().message, 0};
-  co_return flight->attempt;
+Task<Attempt> NatsSink::send_core(core::StoredEvent sent) {
+  const auto event = std::make_shared<const core::StoredEvent>(std::move(sent));
+  auto parcel = parcel_of(event);
+  if (!parcel) co_return Attempt{Outcome::permanent, parcel.error().message, 0};
+  std::shared_ptr<Parcel> queued = *parcel;
+  co_await publisher_->publish(std::move(queued));
+  Attempt attempt;
+  for (const auto& piece : (*parcel)->pieces) {
+    if (piece.status != NATS_OK) attempt = refused(piece.subject, {0, false, piece.status, 0, ""});
+  }
+  co_return attempt;
 }
 
 Task<Result<std::optional<std::int64_t>>> NatsSink::check(std::map<std::string, std::string>& notes) {

@@ -8,13 +8,16 @@
 #include <vector>
 
 #include "base/task.hpp"
+#include "core/event/event.hpp"
 #include "sinks/nats/broker.hpp"
+#include "sinks/nats/link.hpp"
+#include "sinks/nats/settings.hpp"
 
 namespace driftd::sinks {
 
 /// One message to publish.
 struct Piece {
-  Message message;         ///< null once it is published: the library owns it then
+  Message message;         ///< without headers until it is published; null afterwards: the library owns it then
   natsMsg* key = nullptr;  ///< identifies its acknowledgement
   std::string id, subject;
   natsStatus status = NATS_OK;
@@ -23,6 +26,9 @@ struct Piece {
 /// The messages of one event. After one that fails, no further one is published.
 struct Parcel {
   std::shared_ptr<Broker> broker;
+  std::shared_ptr<Flight> flight;  ///< JetStream: gets the answers
+  std::shared_ptr<const core::StoredEvent> event;
+  std::shared_ptr<const NatsSettings> settings;
   /// JetStream: number of the connection on which the stream was checked; nothing is published on any other.
   std::uint64_t reconnects = 0;
   std::string stream;                 ///< empty: core NATS
@@ -31,23 +37,38 @@ struct Parcel {
   std::vector<Piece> pieces;
 };
 
-/// Publishes on io threads, one batch at a time. A write to a broker that does not read blocks in the kernel with the
-/// lock of its connection held. That may block one io thread but never the core thread, so the core thread calls
-/// nothing that takes this lock. Core thread.
+/// Publishes on io threads, one batch at a time, and flushes beside that. A write to a broker that does not read blocks
+/// in the kernel with the lock of its connection held. That may block two io threads but never the core thread, so the
+/// core thread calls nothing that takes this lock. Core thread.
 class Publisher : public std::enable_shared_from_this<Publisher> {
  public:
-  Publisher(asio::any_io_executor core, asio::any_io_executor io) : core_(std::move(core)), io_(std::move(io)) {}
-  /// Returns once all pieces were given to the library, or one was refused. One flush covers all parcels that arrived
-  /// while the previous one was under way. Core NATS: the server has them then.
+  /// `io` runs one piece of work at a time (a strand), `pool` several.
+  Publisher(asio::any_io_executor core, asio::any_io_executor io, asio::any_io_executor pool,
+            std::shared_ptr<Inbox> inbox)
+      : core_(std::move(core)),
+        io_(std::move(io)),
+        pool_(std::move(pool)),
+        inbox_(std::move(inbox)) {}
+  /// Core NATS: returns once the server has all pieces, or one was refused. One flush covers all parcels that arrived
+  /// while the previous one was under way.
   Task<void> publish(std::shared_ptr<Parcel> parcel);
+  /// JetStream: returns at once. Flight::sent says that the library has the pieces; the inbox answers each one that was
+  /// not published.
+  void enqueue(std::shared_ptr<Parcel> parcel);
 
  private:
   struct Batch;
   static Task<void> run(std::shared_ptr<Publisher> self);
+  /// Makes the library write what it has of the batch, unless it does so already; then it does it once more afterwards.
+  void flush(const Batch& batch);
+  static Task<void> run_flush(std::shared_ptr<Publisher> self);
+  void note_sent(Parcel& parcel);
 
-  asio::any_io_executor core_, io_;
+  asio::any_io_executor core_, io_, pool_;
+  std::shared_ptr<Inbox> inbox_;
   std::shared_ptr<Batch> next_;
-  bool running_ = false;
+  std::shared_ptr<Parcel> unflushed_;  ///< the last one that was published since the flush under way began
+  bool running_ = false, flushing_ = false;
 };
 
 }  // namespace driftd::sinks

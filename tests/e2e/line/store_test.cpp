@@ -225,13 +225,33 @@ TEST_F(StoreOfAnAgent, WhoIsRefusedAtTheSocketHasMadeNoStore) {
   EXPECT_TRUE(agent.running());
 }
 
-TEST_F(StoreOfAnAgent, StartSaysWhatItTookOver) {
+TEST_F(StoreOfAnAgent, VerifyReadsAllOfItBesideTheAgentAndNamesWhatIsWrong) {
+  const std::string file = agent.data_dir() + "/store.db";
+  const Output whole = driftd({"verify", file});
+  EXPECT_EQ(whole.code, 0) << whole.out << whole.err;
+  EXPECT_THAT(whole.out, HasSubstr("whole: 1 backends"));
+  ASSERT_EQ(agent.stop(), 0);
+  sqlite3* db = nullptr;
+  ASSERT_EQ(sqlite3_open(file.c_str(), &db), SQLITE_OK);
+  EXPECT_EQ(sqlite3_exec(db, "UPDATE event SET backend = 'of a broken disk' WHERE seq = 1", nullptr, nullptr, nullptr),
+            SQLITE_OK);
+  sqlite3_close(db);
+  const Output damaged = driftd({"verify", file});
+  EXPECT_EQ(damaged.code, 1) << damaged.out << damaged.err;
+  EXPECT_THAT(damaged.out, AllOf(HasSubstr("damaged: "), HasSubstr("event row 1 does not match its checksum")));
+  EXPECT_EQ(driftd({"verify", file + "-of-nobody"}).code, 69);
+}
+
+TEST_F(StoreOfAnAgent, StartSaysHowLongItTookAndWhatItTookOver) {
   EXPECT_THAT(agent.log(), HasSubstr("new store: the first complete refresh"));
   ASSERT_EQ(agent.stop(), 0);
   agent.start();
   EXPECT_TRUE(eventually([&] {
     return agent.log().find("the store was taken over: 1 backends,") != std::string::npos;
   })) << agent.log();
+  EXPECT_TRUE(eventually([&] { return agent.log().find("ready after ") != std::string::npos; })) << agent.log();
+  for (const char* step : {"configuration ", "store ", "plugins ", "sinks ", "backends ", "admin ", "first cycles "})
+    EXPECT_THAT(agent.log(), HasSubstr(step));
 }
 
 }  // namespace
