@@ -126,7 +126,8 @@ Task<void> Cursor::restore_exceptions(std::vector<core::DeliveryState> exception
   opened_ = true;
 }
 
-/// Reports all of them in one agent event: there may be very many.
+/// Only logs it: whoever takes an event from the store (retention, a removal, damage) writes a `gap` or `corrupt` event
+/// in the same transaction, and a second one would tell receivers of a loss that there was not.
 void Cursor::lost(const std::vector<std::int64_t>& seqs) {
   if (seqs.empty()) return;
   for (const auto seq : seqs) window_.forget(seq);
@@ -135,8 +136,6 @@ void Cursor::lost(const std::vector<std::int64_t>& seqs) {
                     count = std::to_string(seqs.size());
   const std::string what = seqs.size() == 1 ? "event " + from : count + " events (from " + from + " to " + to + ")";
   log::room("delivery").error("sink {}: {} left the store before it had them", run_.name, what);
-  publish("gap", what + " left the store before sink " + run_.name + " had it",
-          {{"sink", run_.name}, {"from", from}, {"to", to}, {"count", count}});
 }
 
 Task<void> Cursor::fetch() {

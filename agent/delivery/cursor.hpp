@@ -78,7 +78,7 @@ class Cursor {
   void retry_later(const std::string& doing, const Error& error);
   /// Makes everything wait for kStoreRetry, as after a failure of the store.
   void pause();
-  /// Reports events that have left the store before the sink had them.
+  /// Forgets events that have left the store before the sink had them. The store has announced that.
   void lost(const std::vector<std::int64_t>& seqs);
   /// The next save stores the event together with the state that it reports, in one transaction, and is repeated until
   /// it succeeds.

@@ -34,15 +34,30 @@ class Oracle {
   /// A receiver was sent this event: whoever sees it first, it must be one that was committed, or may have been.
   void sent(const std::string& receiver, const core::StoredEvent& event);
 
+  /// The store's log has this event: its commit was not answered, or it is the store's own.
+  void found(const core::StoredEvent& event);
+  /// The store deletes now what is older than this and was not delivered: from here on such an event need not come, but
+  /// then it must be announced.
+  void retention_begins(Nanos undelivered_before);
+  /// A person asks to replay the events of a receiver from this one on. Returns what must come once more.
+  std::set<std::int64_t> settled_from(const Receipts& receiver, std::int64_t seq) const;
+  /// The dead letters that a person had replayed or dropped: each may be a dead letter still, if its process was
+  /// killed.
+  void handled(const std::string& verb, const std::set<std::int64_t>& dead);
+  /// Returns the number of events that some receiver does not have.
+  std::size_t undelivered() const;
+  std::int64_t newest() const { return ledger_.empty() ? 0 : ledger_.rbegin()->first; }
+
   /// Complains about each receiver that waits although it may be sent something. `since`: the agent and its store work
   /// without faults since then.
   void check_progress(Time since);
-  /// True if each receiver has all that is known to be committed, or refused it for good.
+  /// True if each receiver has all that is known to be committed, or refused it for good, and every replay is over.
   bool all_arrived() const;
   /// Checks what must be true at the end: nothing is missing, no page in half, no hole in the numbers, and what was
   /// refused for good was reported to another receiver.
   void check_end();
   void check_totals(const std::vector<core::SinkTotals>& totals);
+  void check_dead_letters(const std::vector<core::DeadLetter>& listed);
 
   void complain(const std::string& what);
   /// Adds a line to the trace. The same seed gives the same lines.
@@ -56,9 +71,14 @@ class Oracle {
   struct Entry {
     Entered what;
     std::uint64_t sequence = 0, incarnation = 0;
+    Nanos recorded_ns = 0;
     std::string backend;
     std::set<std::string> to;
     std::string reports;  ///< id of the event whose dead letter it reports
+  };
+  /// A `gap` event: what a receiver will never get.
+  struct Announced {
+    std::int64_t from = 0, to = 0, count = 0;
   };
   struct KnownPage {
     Page page;
@@ -71,12 +91,21 @@ class Oracle {
   void check_numbers(const core::StoredEvent& event);
   std::set<std::string> receivers_of(const core::StoredEvent& event);
   void check_dead(const Receipts& receiver);
+  void read_gap(const core::StoredEvent& event);
+  void removed_with(const std::string& name, const Announced& gap);
+  void check_gaps(const Receipts& receiver);
+  std::int64_t announced(const std::string& receiver) const;
 
   std::vector<Receipts*> receivers_;
   std::map<std::int64_t, Entry> ledger_;  ///< by seq
   std::map<std::string, std::int64_t> ids_;
   std::map<int, KnownPage> pages_;
-  std::set<std::string> reported_;  ///< ids of events that a `dead_letter` event names
+  std::map<std::string, std::vector<Announced>> gaps_;             ///< by receiver
+  std::map<std::string, std::set<std::int64_t>> lost_, may_lose_;  ///< the same: what retention must, and may, have
+                                                                   ///< cost
+  std::set<std::int64_t> handled_dead_, dropped_dead_;             ///< dead letters of commands
+  std::map<std::string, std::set<std::int64_t>> still_dead_;       ///< by receiver, as listed at the end
+  std::set<std::string> reported_;                                 ///< ids of events that a `dead_letter` event names
   std::vector<std::string> complaints_, last_;
   std::uint64_t trace_ = 14'695'981'039'346'656'037U;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// epoll for the io_contexts of the simulated agent: they wait for their timer and for nothing else, so that no call of the
-// system is needed to know whether it is due. An hour of an agent asks some 50,000 times.
+// epoll for the io_contexts of the simulated agent: they wait for their timer and for nothing else, so that no call of
+// the system is needed to know whether it is due. An hour of an agent asks some 50,000 times.
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/timerfd.h>

@@ -56,12 +56,13 @@ core::EventDraft World::draft(std::size_t backend, std::size_t resource, const s
   for (std::size_t i = 0; i < kSinks.size(); ++i) {
     if ((chosen >> i & 1) != 0) sinks.emplace_back(kSinks[i]);
   }
+  if (extra_.routed && pick(2) == 0) sinks.emplace_back("extra");
   return {std::move(event), std::move(sinks)};
 }
 
 void World::commit(std::size_t backend, int events) {
   Backend& of = backends_[backend];
-  if (!process_ || !ready_since_ || of.busy || !of.registered) return;
+  if (!process_ || !ready_since_ || of.busy || !of.registered || held_) return;
   of.busy = true;
   core::PageCommit page;
   page.backend_uid = of.row.uid;

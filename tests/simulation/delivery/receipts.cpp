@@ -8,6 +8,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
+constexpr Duration kLongestUnsaved = 5min;  // a save waits for a disk that is full, and for the process that comes
+                                            // after
 constexpr int kMaxRepetitions = 256;
 constexpr Duration kReaction = 4s;  // a fetch, a save and an fsync on a slow disk, and the pause after a failed one
 constexpr Duration kPerEvent = 250ms;
@@ -45,7 +47,7 @@ Duration AllowedWaits::after_key_failures(int count) const {
 
 void Receipts::expect(const Entered& event) {
   if (!expected_.emplace(event.seq, event).second) return;
-  if (has_.count(event.id) != 0 || given_up_.count(event.seq) != 0) return;
+  if (has_.count(event.id) != 0 || given_up_.count(event.seq) != 0 || excused_.count(event.seq) != 0) return;
   missing_.emplace(event.seq, event);
   KeyState& key = keys_[event.key];
   if (key.missing.empty()) key.head_since = SimulatedTime::get().now();
@@ -61,6 +63,30 @@ void Receipts::forget_missing(std::int64_t seq) {
   missing_.erase(found);
 }
 
+bool Receipts::is_settled(const std::string& id) const {
+  const auto at = acknowledged_at_.find(id);
+  return at != acknowledged_at_.end() && SimulatedTime::get().now() - at->second > 10s && unanswered_.count(id) == 0;
+}
+
+bool Receipts::may_be_outstanding(const Entered& event) const {
+  if (missing_.count(event.seq) != 0 || given_up_.count(event.seq) != 0 || unanswered_.count(event.id) != 0)
+    return true;
+  const auto at = acknowledged_at_.find(event.id);
+  return rewound_at_ || at == acknowledged_at_.end() || SimulatedTime::get().now() - at->second < kLongestUnsaved;
+}
+
+void Receipts::excuse(std::int64_t seq) {
+  excused_.insert(seq);
+  to_replay_.erase(seq);
+  forget_missing(seq);
+}
+
+void Receipts::replay_answered(bool accepted) {
+  for (const auto seq : std::exchange(replay_asked_, {})) {
+    if (accepted && excused_.count(seq) == 0) to_replay_.insert(seq);
+  }
+}
+
 void Receipts::count_repetition(const core::StoredEvent& event) {
   const auto before = acknowledged_in_.find(event.stamp.id);
   if (before == acknowledged_in_.end() || before->second == life_ || rewound_at_) return;
@@ -71,14 +97,17 @@ void Receipts::count_repetition(const core::StoredEvent& event) {
 
 void Receipts::received(const core::StoredEvent& event) {
   const auto content = content_of(event);
-  count_repetition(event);
+  replay_asked_.erase(event.stamp.seq);
+  to_replay_.erase(event.stamp.seq);
+  if (!event.replay) count_repetition(event);
   unanswered_.insert(event.stamp.id);
   const auto [known, first] = has_.emplace(event.stamp.id, content);
   if (known->second != content) complain(name_ + " got id " + event.stamp.id + " with two contents");
   if (!first) return;
   lines_.push_back({event.stamp.seq, event.stamp.id, event.key, content});
   std::int64_t& newest = newest_[event.key];
-  if (event.stamp.seq < newest && order_matters) {
+  const bool late = event.replay || dead_once_.count(event.stamp.seq) != 0;  // a person asked for it
+  if (event.stamp.seq < newest && order_matters && !late) {
     complain(name_ + " got event " + std::to_string(event.stamp.seq) + " after event " + std::to_string(newest) +
              " of the same resource " + event.key);
   }
@@ -88,6 +117,8 @@ void Receipts::received(const core::StoredEvent& event) {
 
 void Receipts::acknowledged(const core::StoredEvent& event, Time sent) {
   acknowledged_in_[event.stamp.id] = life_;
+  acknowledged_at_[event.stamp.id] = SimulatedTime::get().now();
+  given_up_.erase(event.stamp.seq);
   unanswered_.erase(event.stamp.id);
   succeeded(event, sent);
 }
@@ -118,6 +149,7 @@ void Receipts::succeeded(const core::StoredEvent& event, Time sent) {
 
 void Receipts::gave_up(const core::StoredEvent& event, Time sent) {
   given_up_.insert(event.stamp.seq);
+  dead_once_.insert(event.stamp.seq);
   forget_missing(event.stamp.seq);
   succeeded(event, sent);
 }
@@ -144,6 +176,7 @@ void Receipts::next_life() {
   ++life_;
   repetitions_ = 0;
   open_.clear();
+  replay_asked_.clear();
   if (rewound_at_ && missing_.empty() && SimulatedTime::get().now() - *rewound_at_ > 90s) rewound_at_.reset();
 }
 
@@ -159,7 +192,7 @@ Time Receipts::due(const std::string& name, const KeyState& key, Time since) con
 
 void Receipts::check_progress(Time since) {
   const Time now = SimulatedTime::get().now();
-  if (!calm_since_ || missing_.empty()) return;
+  if (!attached || !calm_since_ || missing_.empty()) return;
   const bool idle = open_.empty();
   for (const auto& [name, key] : keys_) {
     if (key.missing.empty() || open_.count(name) != 0) continue;

@@ -38,6 +38,7 @@ class Receipts {
 
   const std::string& name() const { return name_; }
   Complain complain = [](const std::string&) {};
+  bool attached = true;       ///< a sink of the running agent is in front of it
   bool order_matters = true;  ///< false: the receiver lost events behind its sink's back, and newer ones came first
 
   // By the oracle.
@@ -47,6 +48,20 @@ class Receipts {
   /// True if its sink was answered for everything that it has.
   bool all_answered() const { return unanswered_.empty(); }
   const std::set<std::int64_t>& given_up() const { return given_up_; }
+  bool has(const std::string& id) const { return has_.count(id) != 0; }
+  /// True if it acknowledged the event at some time, also if it lost it afterwards.
+  bool had(const std::string& id) const { return acknowledged_in_.count(id) != 0; }
+  /// True if it acknowledged the event a while ago, so that its sink has saved that.
+  bool is_settled(const std::string& id) const;
+  /// Returns whether its sink may still count the event as undelivered: it was not acknowledged, or only a moment ago.
+  bool may_be_outstanding(const Entered& event) const;
+  /// The event left the store, or may have: it need not come any more.
+  void excuse(std::int64_t seq);
+  /// A person asks for a replay of these events. Once it was answered, each must come once more.
+  void replay_asked(std::set<std::int64_t> seqs) { replay_asked_ = std::move(seqs); }
+  void replay_answered(bool accepted);
+  bool all_replayed() const { return to_replay_.empty(); }
+  const std::set<std::int64_t>& to_replay() const { return to_replay_; }
   std::size_t distinct() const { return has_.size(); }
   std::size_t lines() const { return lines_.size(); }
 
@@ -61,8 +76,11 @@ class Receipts {
   void endpoint_failed();
   /// It refused the event in a way that makes a dead letter of it.
   void gave_up(const core::StoredEvent& event, Time sent);
+  /// It refused an event of a replay for good, which makes no dead letter.
+  void refused_replay(const core::StoredEvent& event, Time sent) { succeeded(event, sent); }
   /// It lost all but the first `lines` of what it had received. `detected_in`: how long its sink may take to notice.
   void lose_all_but(std::size_t lines, Duration detected_in);
+  bool was_rewound() const { return rewound_at_.has_value(); }
   /// Its sink may send again what was acknowledged.
   void rewound() { rewound_at_ = SimulatedTime::get().now(); }
   /// Accepts everything at once from now on.
@@ -95,10 +113,11 @@ class Receipts {
   std::map<std::int64_t, Entered> missing_;     ///< must still come
   std::map<std::string, KeyState> keys_;
   std::map<std::string, std::int64_t> acknowledged_in_;  ///< life of the last acknowledgement, by id
+  std::map<std::string, Time> acknowledged_at_;
   /// By key and id. An event that it has, too, if its answer was lost: those behind it wait.
   std::map<std::string, std::map<std::string, Failures>> failed_;
   std::set<std::string> unanswered_;  ///< ids that it has, and that its sink may not know of
-  std::set<std::int64_t> given_up_;
+  std::set<std::int64_t> given_up_, dead_once_, excused_, replay_asked_, to_replay_;
   std::map<std::int64_t, Entered> expected_;
   std::optional<Time> calm_since_ = Time{}, rewound_at_;
   Time failed_at_{}, last_answer_{}, unnoticed_until_{}, recovered_at_{};

@@ -13,15 +13,15 @@ constexpr Duration kCheckEvery = 60s;
 
 }  // namespace
 
-Stream::Ack Stream::append(const core::StoredEvent& event) {
+Stream::Ack Stream::append(const core::StoredEvent& event, const std::string& id) {
   const Time now = SimulatedTime::get().now();
-  const auto known = newest_of_id_.find(event.stamp.id);
+  const auto known = newest_of_id_.find(id);
   if (known != newest_of_id_.end() && now - messages_[known->second - 1].at < kDuplicateWindow) {
     receipts.received(event);
     return {known->second, true};
   }
-  messages_.push_back({event.stamp.id, now});
-  newest_of_id_[event.stamp.id] = messages_.size();
+  messages_.push_back({id, now, event.stamp.id});
+  newest_of_id_[id] = messages_.size();
   receipts.received(event);
   return {messages_.size(), false};
 }
@@ -49,7 +49,7 @@ void Stream::lose(std::size_t kept, bool created_anew, bool behind_its_back) {
   newest_of_id_.clear();
   for (std::size_t i = 0; i < kept; ++i) {
     newest_of_id_[messages_[i].id] = i + 1;
-    left.insert(messages_[i].id);
+    left.insert(messages_[i].event);
   }
   if (created_anew) ++created;
   if (behind_its_back) receipts.order_matters = false;
@@ -57,13 +57,19 @@ void Stream::lose(std::size_t kept, bool created_anew, bool behind_its_back) {
   if (!behind_its_back) reconnect();
 }
 
+void Stream::lose_tail(std::size_t count) { lose(messages_.size() - std::min(count, messages_.size()), false, false); }
+
+void Stream::go_down() {
+  up = false;
+  ++connection;
+  receipts.disturbed();
+}
+
 void Stream::disturb() {
   const int what = static_cast<int>(random() % 7);
   oracle->note("bus is disturbed " + std::to_string(what));
   if (what == 0) {
-    up = false;
-    ++connection;
-    receipts.disturbed();
+    go_down();
   } else if (what == 1) {
     ack_lost = 0.3;
     receipts.disturbed();
@@ -115,6 +121,12 @@ void Hook::disturb() {
   if (what == 7) mode = chance(0.3) ? Mode::gone : Mode::hangs;
 }
 
+void Hook::refuse() {
+  receipts.disturbed();
+  share = 1;
+  mode = Mode::refuses_connections;
+}
+
 void Hook::heal() {
   mode = Mode::accepts;
   only_key.clear();
@@ -129,11 +141,16 @@ void Hook::next_life() {
 
 void LogFile::disturb() {
   const int what = static_cast<int>(random() % 3);
-  oracle->note("log is disturbed " + std::to_string(what));
+  oracle->note(receipts.name() + " is disturbed " + std::to_string(what));
   if (what != 2) receipts.disturbed();
   flush_fails = what == 0;
   write_fails = what == 1;
   slow = what == 2;
+}
+
+void LogFile::fail_writes() {
+  receipts.disturbed();
+  write_fails = true;
 }
 
 void LogFile::heal() {

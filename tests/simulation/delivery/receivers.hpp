@@ -58,17 +58,22 @@ class Stream final : public Receiver {
   void heal() override;
 
   struct Message {
-    std::string id;
+    std::string id;  ///< of the message: that of its event, or of a replay
     Time at{};
+    std::string event;
   };
   struct Ack {
     std::uint64_t stream_seq = 0;
     bool duplicate = false;
   };
-  Ack append(const core::StoredEvent& event);
+  /// Takes a message with this id, by which it knows duplicates.
+  Ack append(const core::StoredEvent& event, const std::string& id);
+  /// Its machine died before the newest `count` messages were on its disk.
+  void lose_tail(std::size_t count);
   bool holds(std::uint64_t stream_seq, const std::string& id) const;
   /// How long the next acknowledgement takes: those of a connection come in order.
   Duration time_of_ack();
+  void go_down();
   /// Each sink in front of it is connected anew.
   void reconnect();
 
@@ -94,6 +99,7 @@ class Hook final : public Receiver {
   void disturb() override;
   void heal() override;
 
+  void refuse();
   enum class Mode { accepts, refuses_connections, hangs, answers, loses_answers, gone };
   Mode mode = Mode::accepts;
   long status = 503;  ///< of Mode::answers
@@ -109,12 +115,13 @@ class Hook final : public Receiver {
 /// A file, of which a power loss leaves what was flushed.
 class LogFile final : public Receiver {
  public:
-  explicit LogFile(std::uint64_t seed) : Receiver("log", {true, std::chrono::seconds(1)}, seed) {}
+  LogFile(std::string name, std::uint64_t seed) : Receiver(std::move(name), {true, std::chrono::seconds(1)}, seed) {}
   std::unique_ptr<core::Sink> connect() override;
   void disturb() override;
   void heal() override;
   void power_lost() override;
 
+  void fail_writes();
   bool flush_fails = false, write_fails = false;
   std::size_t flushed = 0;  ///< lines
 };

@@ -74,7 +74,11 @@ class StreamSink final : public core::Sink {
     to_.receipts.endpoint_failed();
     return {Outcome::retry_sink, std::move(why), 0};
   }
-  Attempt judge(const core::StoredEvent& event, const Stream::Ack& ack, Time sent);
+  struct Published {
+    std::string id;
+    Stream::Ack ack;
+  };
+  Attempt judge(const core::StoredEvent& event, const Published& published, Time sent);
   std::optional<std::int64_t> find_loss();
 
   Stream& to_;
@@ -84,6 +88,12 @@ class StreamSink final : public core::Sink {
   std::optional<Connection> checked_;
   std::uint64_t doubts_ = 0;
 };
+
+/// As sinks/nats/encode.cpp: a replay is no duplicate.
+std::string message_id(const core::StoredEvent& event) {
+  if (!event.replay) return event.stamp.id;
+  return event.stamp.id + "_r" + std::to_string(SimulatedTime::get().now().time_since_epoch() / 1s);
+}
 
 Task<Attempt> StreamSink::send(core::StoredEvent event) {
   if (!to_.up || !trusted()) co_return fails("not connected, or not checked");
@@ -95,17 +105,19 @@ Task<Attempt> StreamSink::send(core::StoredEvent event) {
     co_return fails("the connection was lost");
   }
   to_.oracle->sent("bus", event);
-  const auto ack = to_.append(event);
+  const std::string id = message_id(event);
+  const auto ack = to_.append(event, id);
   const bool lost = to_.chance(to_.ack_lost);
   co_await wait_for(lost ? Duration(7s) : to_.time_of_ack());
   open.answered();
   if (lost || to_.connection != connection) co_return fails("no ack");
-  co_return judge(event, ack, open.begun);
+  co_return judge(event, {id, ack}, open.begun);
 }
 
-Attempt StreamSink::judge(const core::StoredEvent& event, const Stream::Ack& ack, Time sent) {
+Attempt StreamSink::judge(const core::StoredEvent& event, const Published& published, Time sent) {
+  const auto& [id, ack] = published;
   if (!trusted()) return fails("acknowledged on a connection that was not checked");
-  if (!marks_.acked(ack.stream_seq, ack.duplicate, event.stamp.id, event.stamp.seq)) {
+  if (!marks_.acked(ack.stream_seq, ack.duplicate, id, event.replay ? 0 : event.stamp.seq)) {
     ++doubts_;
     wake_();
     return fails("a sequence number was given twice");
@@ -180,9 +192,13 @@ Attempt HookSink::judge(const core::StoredEvent& event, const sinks::HttpAnswer&
   const int refusals = answer.status == 400 ? refusals_[event.stamp.id]++ : 0;
   Attempt attempt = sinks::attempt_of("hook", answer, refusals);
   to_.oracle->note("hook answered " + std::to_string(answer.status) + " to " + event.stamp.id);
+  const bool permanent = attempt.outcome == Outcome::permanent;
+  if (permanent || answer.status == 204) refusals_.erase(event.stamp.id);
   if (answer.status == 204) {
     to_.receipts.acknowledged(event, sent);
-  } else if (answer.status == 400 && refusals == 2) {
+  } else if (permanent && event.replay) {
+    to_.receipts.refused_replay(event, sent);
+  } else if (permanent) {
     to_.receipts.gave_up(event, sent);
   } else {
     to_.receipts.failed(event, answer.retry_after_ms);
@@ -218,7 +234,7 @@ class LogSink final : public core::Sink {
       to_.receipts.endpoint_failed();
       co_return Attempt{Outcome::retry_sink, "no space left on device", 0};
     }
-    to_.oracle->sent("log", event);
+    to_.oracle->sent(to_.receipts.name(), event);
     to_.receipts.received(event);
     to_.receipts.acknowledged(event, open.begun);
     co_return Attempt{};

@@ -20,7 +20,7 @@ struct OpenFile {
   std::string* name;  ///< in the folder of the disk
   std::string* path;
   SharedLocks* shared;  ///< nullptr: it uses no shared memory yet
-  bool new_name;      ///< the first sync of a journal or log that was created syncs the folder, too
+  bool new_name;        ///< the first sync of a journal or log that was created syncs the folder, too
   sqlite3_file* real() { return reinterpret_cast<sqlite3_file*>(this + 1); }
 };
 

@@ -51,12 +51,16 @@ World::World(std::uint64_t seed)
       random_(seed),
       bus_(std::make_unique<Stream>(random_())),
       hook_(std::make_unique<Hook>(random_())),
-      log_(std::make_unique<LogFile>(random_())) {
+      log_(std::make_unique<LogFile>("log", random_())) {
+  extra_.file = std::make_unique<LogFile>("extra", random_());
+  receivers_ = {bus_.get(), hook_.get(), log_.get(), extra_.file.get()};
   SimulatedTime::get().begin_again();
   seed_random_bytes(seed);
   register_vfs();
-  oracle_ = std::make_unique<Oracle>(std::vector<Receipts*>{&bus_->receipts, &hook_->receipts, &log_->receipts});
-  for (Receiver* receiver : std::initializer_list<Receiver*>{bus_.get(), hook_.get(), log_.get()}) {
+  std::vector<Receipts*> receipts;
+  for (Receiver* receiver : receivers_) receipts.push_back(&receiver->receipts);
+  oracle_ = std::make_unique<Oracle>(std::move(receipts));
+  for (Receiver* receiver : receivers_) {
     receiver->oracle = oracle_.get();
     receiver->receipts.calm();
   }
@@ -68,6 +72,7 @@ World::World(std::uint64_t seed)
   watched_ = pick(2) == 0;
   poison_ = pick(3) == 0 ? 0.005 : 0;
   plan_commits();
+  plan_upkeep();
 }
 
 World::~World() {
@@ -146,11 +151,13 @@ void World::start() {
   relay.agent = settings_.agent;
   relay.seed = static_cast<unsigned>(seed_ % 1'000'000 + 1);
   relay.routes = settings_.route;
+  if (!extra_.wanted && pick(2) == 0) relay.drop_pending = {"extra"};
   process->relay =
       std::make_unique<delivery::Relay>(process->executors.get(Executors::core), *process->store, clock_, relay);
   process->relay->add_sink("bus", "nats", bus_->connect());
   process->relay->add_sink("hook", "webhook", hook_->connect());
   process->relay->add_sink("log", "file", log_->connect());
+  if (extra_.wanted) process->relay->add_sink("extra", "file", extra_.file->connect());
   process->number = ++processes_;
   process_ = std::move(process);
   asio::co_spawn(process_->executors.get(Executors::core), begin(), fatal);
@@ -160,6 +167,7 @@ Task<void> World::begin() {
   const Status taken = co_await take_over();
   if (taken) {
     ready_since_ = now();
+    extra_.routed = extra_.file->receipts.attached = extra_.wanted;
     oracle_->note("ready");
     co_return;
   }
@@ -189,6 +197,7 @@ void World::end_process(bool power_loss, const std::string& why) {
   if (power_loss) {
     disk_->lose_power();
     log_->power_lost();
+    extra_.file->power_lost();
   }
   life_is_over();
 }
@@ -209,9 +218,10 @@ void World::life_is_over() {
   SimulatedTime::get().forget_timers();
   (void)disk_->take_latency();
   ready_since_.reset();
+  held_ = upkeep_runs_ = false;
   for (auto& backend : backends_) backend.busy = false;
-  for (Receiver* receiver : std::initializer_list<Receiver*>{bus_.get(), hook_.get(), log_.get()})
-    receiver->receipts.next_life();
+  for (Receiver* receiver : receivers_) receiver->receipts.next_life();
+  extra_.busy = extra_.routed = extra_.file->receipts.attached = false;
   hook_->next_life();
 }
 

@@ -11,6 +11,8 @@
 #include <optional>
 #include <utility>
 
+#include "core/ports/control.hpp"
+#include "delivery/backpressure.hpp"
 #include "delivery/relay.hpp"
 #include "simulation/delivery/disk.hpp"
 #include "simulation/delivery/receivers.hpp"
@@ -86,6 +88,13 @@ class World {
     bool registered = false, busy = false;
   };
 
+  /// A second file, which a reload adds and which leaves again.
+  struct Extra {
+    std::unique_ptr<LogFile> file;
+    bool wanted = false, routed = false, busy = false;  ///< it is in the configuration; events go to it; it changes
+    bool used = false;                                  ///< it was there at some time
+  };
+
   // world.cpp: time and processes
   void at(Time when, std::function<void()> what) { plan_.emplace(when, std::move(what)); }
   void run_until(Time end);
@@ -109,13 +118,42 @@ class World {
   core::EventDraft draft(std::size_t backend, std::size_t resource, const std::string& token);
   Task<Status> load_resources(std::size_t backend);
 
+  // upkeep.cpp: what the agent does beside delivering, and what persons ask of it
+  void plan_upkeep();
+  void upkeep_later();
+  Task<void> upkeep();
+  Task<Status> keep_up();
+  void check_backpressure(std::size_t undelivered);
+  Task<Status> prune();
+  Task<Status> read_log();
+  void order_replay();
+  Task<void> replay(core::Control::Replay request);
+  void order_dead_letters();
+  Task<void> handle_dead_letters(std::string verb, bool all);
+
+  // reload.cpp: a sink that comes and goes
+  void change_extra();
+  void when_nothing_is_committed(std::function<void()> what);
+  void spawn_extra(Task<void> (World::*change)());
+  Task<void> add_extra();
+  Task<void> remove_extra();
+  Task<void> pause_extra();
+  void want_extra();
+
   // incidents.cpp: what goes wrong
   void plan_incidents();
   void begin_incident();
   void slow_disk();
+  void slow_bus_that_loses_its_tail();
+  void outage(Duration lasts);
   void heal();
   void finish();
-  Task<void> read_totals(std::optional<std::vector<core::SinkTotals>>& out);
+  struct Books {
+    std::vector<core::SinkTotals> totals;
+    std::vector<core::DeadLetter> dead;
+  };
+  Books look_at_books();
+  Task<void> read_books(std::optional<Books>& out);
 
   std::uint64_t pick(std::uint64_t below) { return random_() % below; }
   Duration between(Duration low, Duration high) {
@@ -132,6 +170,8 @@ class World {
   std::unique_ptr<Stream> bus_;
   std::unique_ptr<Hook> hook_;
   std::unique_ptr<LogFile> log_;
+  Extra extra_;
+  std::vector<Receiver*> receivers_;
   std::unique_ptr<Oracle> oracle_;
   std::vector<Backend> backends_;
   std::uint64_t processes_ = 0;  ///< started so far
@@ -141,7 +181,13 @@ class World {
   Time store_works_since_{}, store_free_at_{}, end_{};
   bool watched_ = true;  ///< the relay is watched every 5 s, as in the agent
   bool committing_ = true;
-  double poison_ = 0;  ///< share of events that the webhook refuses for good
+  std::optional<Duration> retention_;  ///< of undelivered events
+  std::optional<delivery::BacklogLimits> limits_;
+  bool held_ = false, upkeep_runs_ = false;  ///< `held_`: the backlog is full, nothing is committed
+  int upkeep_rounds_ = 0;
+  std::int64_t log_read_to_ = 0;
+  std::optional<Time> idle_since_;  ///< nothing waits
+  double poison_ = 0;               ///< share of events that the webhook refuses for good
   int pages_ = 0, kills_ = 0, starts_ = 0;
 };
 

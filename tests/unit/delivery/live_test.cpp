@@ -77,6 +77,23 @@ TEST(Live, LargeEventsThatFailedAreFetchedInPiecesAndNoneCountsAsLost) {
   EXPECT_EQ(world.outbox.told.size(), letters) << "no gap";
 }
 
+/// Retention announced them in the transaction that deleted them. The runner used to announce them once more, and every
+/// consumer then loaded everything a second time.
+TEST(Live, EventsThatRetentionDeletedAreForgottenAndNotAnnouncedAgain) {
+  LaneWorld world(webhook_policy());
+  world.to.at_once = [](const auto&) { return of(Outcome::retry_event); };
+  world.start();
+  world.commit(6, 2);
+  for (int i = 0; i < 5; ++i) world.pass(1s);
+  ASSERT_EQ(world.to.got.size(), 0U);
+  world.outbox.gone = {1, 2, 3};
+  world.to.at_once = [](const auto&) { return Attempt{}; };
+  for (int i = 0; i < 100 && !world.over(); ++i) world.pass(600s);
+  EXPECT_TRUE(world.over()) << world.view().state;
+  EXPECT_EQ(world.to.got, (std::vector<std::int64_t>{4, 5, 6}));
+  for (const auto& event : world.outbox.told) EXPECT_NE(event.what, "gap") << event.message;
+}
+
 /// The store fails after a part of the dead letters was requeued: that part is due and must not wait for a commit.
 TEST(Live, DeadLettersThatWereRequeuedBeforeTheStoreFailedAreSent) {
   LaneWorld world;

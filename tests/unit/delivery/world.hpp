@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 #include <random>
+#include <set>
 
 #include "fakes.hpp"
 #include "support/memory_outbox.hpp"
@@ -20,6 +21,7 @@ class FaultyOutbox final : public core::Outbox {
   bool slow_saves = false;                     ///< settle() waits for release()
   bool slow_opens = false;                     ///< open_sink() waits for release()
   std::optional<int> exact_fetches_left;       ///< fetch_exact() fails after this many calls; empty: it does not
+  std::set<std::int64_t> gone;                 ///< events that retention deleted
   std::function<Task<void>()> while_fetching;  ///< runs after fetch() has read and before it returns; may be empty
   std::vector<core::AgentEvent> told;
   int saves_under_way = 0, most_saves = 0;
@@ -43,6 +45,7 @@ class FaultyOutbox final : public core::Outbox {
   Task<Result<std::vector<core::StoredEvent>>> fetch_exact(std::string sink, std::vector<std::int64_t> seqs) override {
     const bool spent = exact_fetches_left && (*exact_fetches_left)-- <= 0;
     if (broken || spent) co_return fail(Code::unavailable, "disk I/O error");
+    std::erase_if(seqs, [this](std::int64_t seq) { return gone.count(seq) != 0; });
     co_return co_await memory.fetch_exact(std::move(sink), std::move(seqs));
   }
   Task<Status> settle(core::SinkSettlement settlement) override {

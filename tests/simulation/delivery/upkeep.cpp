@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the agent does beside delivering, and what persons ask of it: retention, backpressure, replays, dead letters.
+#include "base/fatal.hpp"
+#include "simulation/delivery/world.hpp"
+
+namespace driftd::sim {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Duration kUpkeepEvery = 5s;
+constexpr int kPruneEvery = 12;  // rounds
+constexpr int kLogPage = 1'000;
+
+}  // namespace
+
+/// Some agents have a retention that an outage exceeds, some a backlog that is soon full.
+void World::plan_upkeep() {
+  if (pick(4) == 0) retention_ = between(6min, 20min);
+  if (pick(4) == 0) limits_ = delivery::BacklogLimits{static_cast<std::int64_t>(100 + pick(400)), 1 << 30};
+  if (retention_ || limits_) upkeep_later();
+}
+
+void World::upkeep_later() {
+  at(now() + kUpkeepEvery, [this] {
+    const bool runs = process_ && ready_since_ && !std::exchange(upkeep_runs_, true);
+    if (runs) asio::co_spawn(process_->executors.get(Executors::core), upkeep(), fatal);
+    upkeep_later();
+  });
+}
+
+Task<void> World::upkeep() {
+  const Status done = co_await keep_up();
+  if (!done) oracle_->note("upkeep: " + std::string(render(done.error().code)));
+  upkeep_runs_ = false;
+}
+
+Task<Status> World::keep_up() {
+  if (limits_) {
+    const auto undelivered = oracle_->undelivered();
+    DRIFTD_CO_TRY(const auto backlog, co_await process_->store->backlog());
+    held_ = delivery::backpressure(backlog, *limits_).holds_cycles;
+    check_backpressure(undelivered);
+  }
+  if (retention_ && ++upkeep_rounds_ % kPruneEvery == 0) DRIFTD_CO_CHECK(co_await prune());
+  co_return Status{};
+}
+
+/// What waits by the oracle's book, before the store was asked, is what the store must have counted, but for what
+/// arrived or was committed meanwhile and for acknowledgements that are not saved.
+void World::check_backpressure(std::size_t undelivered) {
+  const bool quiet = undelivered == 0 && oracle_->undelivered() == 0;
+  idle_since_ = quiet ? idle_since_.value_or(now()) : std::optional<Time>();
+  const bool works = !disk_->faults.full && disk_->faults.sync_fails == 0 && now() > store_works_since_ + 10s;
+  if (held_ && works && idle_since_ && now() - *idle_since_ > 2min && oracle_->all_arrived())
+    oracle_->complain("commits are held though nothing has waited for two minutes");
+  const auto limit = static_cast<std::size_t>(limits_->events);
+  if (!held_ && undelivered >= limit && oracle_->undelivered() >= limit)
+    oracle_->complain("commits go on though " + std::to_string(undelivered) + " of " + std::to_string(limit) +
+                      " events wait");
+}
+
+Task<Status> World::prune() {
+  DRIFTD_CO_CHECK(co_await read_log());
+  const Nanos wall = clock_.wall();
+  const Nanos before = wall - retention_->count(),
+              delivered_before = wall - Nanos(std::chrono::nanoseconds(168h).count());
+  for (bool more = true; more;) {
+    oracle_->retention_begins(before);
+    const auto pruned = co_await process_->store->prune(delivered_before, before);
+    oracle_->retention_begins(before);
+    if (!pruned) co_return fail(pruned.error());
+    more = *pruned;
+  }
+  DRIFTD_CO_CHECK(co_await read_log());
+  process_->relay->wake();  // the store may have appended a `gap`
+  co_return Status{};
+}
+
+/// Enters what the store has and nobody was sent yet, before retention may delete it.
+Task<Status> World::read_log() {
+  for (bool more = true; more;) {
+    DRIFTD_CO_TRY(const auto events, co_await process_->store->events(log_read_to_, kLogPage));
+    for (const auto& event : events) {
+      oracle_->found(event);
+      log_read_to_ = event.stamp.seq;
+    }
+    more = events.size() == static_cast<std::size_t>(kLogPage);
+  }
+  co_return Status{};
+}
+
+void World::order_replay() {
+  if (!process_ || !ready_since_ || oracle_->newest() == 0) return;
+  Receiver* const all[] = {bus_.get(), hook_.get(), log_.get()};
+  core::Control::Replay request;
+  request.sink = all[pick(3)]->receipts.name();
+  request.from_seq = 1 + static_cast<std::int64_t>(pick(static_cast<std::uint64_t>(oracle_->newest())));
+  if (pick(2) == 0) request.rate = 5 + static_cast<int>(pick(100));
+  asio::co_spawn(process_->executors.get(Executors::core), replay(std::move(request)), fatal);
+}
+
+Task<void> World::replay(core::Control::Replay request) {
+  const bool of_hook = request.sink == "hook";  // which counts an event as refused after five attempts
+  Receipts& receipts = of_hook ? hook_->receipts : request.sink == "bus" ? bus_->receipts : log_->receipts;
+  const auto settled = oracle_->settled_from(receipts, request.from_seq);
+  const std::string asked = request.sink + " from event " + std::to_string(request.from_seq);
+  oracle_->note("a replay is asked of " + asked);
+  if (!of_hook) receipts.replay_asked(settled);
+  const auto count = co_await process_->relay->replay(std::move(request));
+  if (!of_hook) receipts.replay_answered(count.has_value());
+  oracle_->note("the replay of " + asked + ": " + (count ? std::to_string(*count) : count.error().message));
+  if (count && *count < static_cast<std::int64_t>(settled.size()) && !receipts.was_rewound() && !retention_)
+    oracle_->complain("the replay of " + asked + " sends " + std::to_string(*count) + " events; " +
+                      std::to_string(settled.size()) + " were acknowledged");
+}
+
+void World::order_dead_letters() {
+  if (!process_ || !ready_since_) return;
+  const std::string verb = pick(3) == 0 ? "drop" : "replay";
+  if (verb == "replay" && pick(2) == 0) hook_->poisoned.clear();
+  asio::co_spawn(process_->executors.get(Executors::core), handle_dead_letters(verb, pick(2) == 0), fatal);
+}
+
+Task<void> World::handle_dead_letters(std::string verb, bool all) {
+  std::set<std::int64_t> dead = hook_->receipts.given_up();
+  if (!all && !dead.empty()) dead = {*dead.begin()};
+  oracle_->handled(verb, dead);
+  std::vector<std::int64_t> seqs;
+  if (!all) seqs.assign(dead.begin(), dead.end());
+  oracle_->note("dead letters of hook: " + verb + " " + std::to_string(dead.size()));
+  if (!all && seqs.empty()) co_return;
+  const auto count = co_await process_->relay->dead_letter("hook", verb, std::move(seqs));
+  oracle_->note("dead letters of hook: " + (count ? std::to_string(*count) : count.error().message));
+  if (count && *count > static_cast<std::int64_t>(dead.size()))
+    oracle_->complain(std::to_string(*count) + " dead letters: there are " + std::to_string(dead.size()));
+}
+
+}  // namespace driftd::sim
