@@ -23,6 +23,17 @@ std::uint64_t inode_of(int socket) {
   return ::fstat(socket, &info) == 0 && S_ISSOCK(info.st_mode) ? info.st_ino : 0;
 }
 
+/// Returns whose connections count together: an IPv4 address, or the /64 of an IPv6 one, all of which one host can
+/// have.
+std::string host_of(const asio::ip::address& address) {
+  if (address.is_v4()) return address.to_string();
+  auto bytes = address.to_v6().to_bytes();
+  if (address.to_v6().is_v4_mapped())
+    return asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6()).to_string();
+  std::fill(bytes.begin() + 8, bytes.end(), static_cast<unsigned char>(0));
+  return asio::ip::make_address_v6(bytes).to_string() + "/64";
+}
+
 struct HostAndPort {
   std::string host, port;
 };
@@ -89,7 +100,7 @@ Task<void> TcpDoor::accept(Acceptor& acceptor) {
       const auto peer = socket.remote_endpoint(gone);
       if (!gone) socket.set_option(Tcp::no_delay(true), gone);
       if (!gone) socket.native_non_blocking(true, gone);
-      if (!gone) admit(socket.release(), peer.address().to_string());
+      if (!gone) admit(socket.release(), host_of(peer.address()));
       continue;
     }
     log::room("sinks").warn("grpc: cannot accept a connection: {}", error.message());

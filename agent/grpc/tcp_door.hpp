@@ -12,7 +12,8 @@
 namespace driftd::rpc {
 
 /// Accepts the TCP connections of gRPC, which itself would accept any number of them. At most 256 are open, and 64 of
-/// one address, so that one host cannot keep the others out; what is beyond is closed at once. Core thread.
+/// one address (one /64 of IPv6), so that one host cannot keep the others out; what is beyond is closed at once. Core
+/// thread.
 class TcpDoor {
  public:
   static constexpr std::size_t kMaxConnections = 256, kMaxOfAddress = 64;
@@ -32,7 +33,7 @@ class TcpDoor {
   using Acceptor = asio::basic_socket_acceptor<Tcp, asio::any_io_executor>;
   struct Connection {
     std::uint64_t inode = 0;  ///< of the socket: another one under the same descriptor has another
-    std::string address;      ///< of the peer
+    std::string address;      ///< of the peer, or its /64
   };
 
   Status listen(const Tcp::endpoint& endpoint);

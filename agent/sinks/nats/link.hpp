@@ -54,6 +54,7 @@ struct Flight {
 struct Expected {
   std::string id, subject;
   std::shared_ptr<Flight> flight;
+  std::size_t bytes = 0;  ///< of the message with its headers
 };
 
 /// Receives the callbacks of nats.c, which only post to the core thread. It is kept for the life of the process,

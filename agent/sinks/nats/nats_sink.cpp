@@ -21,6 +21,14 @@ constexpr int kInFlight = 256;
 constexpr int kCoreInFlight = 1'024;
 constexpr std::chrono::milliseconds kAckGrace{2'000};  // added to the library's own ack time-out
 
+/// Returns what the library's status does not say. Empty if it says all.
+std::string reason_of(const Piece& piece) {
+  if (piece.status != NATS_MAX_PAYLOAD) return "";
+  return "the message has " + std::to_string(piece.bytes) + " bytes with its headers, and the server takes " +
+         std::to_string(piece.max_payload) +
+         ": raise its max_payload, or `payload` of this user or account, then `driftd deadletter replay`";
+}
+
 /// Work for io holds only shared pointers and has a constructor, because g++ 12 copies closures of coroutines bit by
 /// bit.
 struct ConnectSettings {
@@ -95,7 +103,7 @@ class NatsSink final : public core::Sink, private Inbox::Reader {
   Attempt refused(const std::string& subject, const Ack& ack) const;
   std::string subject_refusal(const std::string& subject, const Ack& ack) const;
   Result<std::shared_ptr<Parcel>> parcel_of(const core::StoredEvent& event) const;
-  Result<Message> message_of(const core::StoredEvent& event, const NatsMessage& address) const;
+  Result<Piece> piece_of(const core::StoredEvent& event, const NatsMessage& address) const;
   Task<Status> publish(const core::StoredEvent& event, std::shared_ptr<Flight> flight);
   Task<Attempt> send_core(core::StoredEvent event);
   void remember_stored(const core::StoredEvent& event, const Flight& flight);
@@ -122,6 +130,7 @@ class NatsSink final : public core::Sink, private Inbox::Reader {
   bool marks_read_ = false;
   std::vector<std::string> subjects_;  ///< subjects of the stream at its last check
   std::string warnings_;
+  std::int64_t max_message_ = -1;       ///< max_msg_size of the stream at its last check
   std::set<std::string> stored_parts_;  ///< messages that the stream has of partly stored events; they are not
                                         ///< published again
 };
@@ -145,6 +154,12 @@ void NatsSink::on_ack(const Expected& message, const Ack& ack) {
   if (ack.status == NATS_OK) return acknowledged(message, ack);
   Ack shown = ack;
   shown.text = without_our_secrets(ack.text, settings_);
+  if (ack.code == JSStreamMessageExceedsMaximumErr) {
+    const bool known = max_message_ >= 0 && static_cast<std::size_t>(max_message_) < message.bytes;  // else just
+                                                                                                     // lowered
+    shown.text = "the message has " + std::to_string(message.bytes) + " bytes with its headers, and stream " +
+                 settings_.stream + " takes " + (known ? std::to_string(max_message_) : "less");
+  }
   if (attempt.outcome != Outcome::permanent) attempt = refused(message.subject, shown);
 }
 
@@ -186,17 +201,19 @@ Attempt NatsSink::refused(const std::string& subject, const Ack& ack) const {
   return {classify_failure(ack.status, ack.code), subject + ": " + text + explain(ack.code), 0};
 }
 
-Result<Message> NatsSink::message_of(const core::StoredEvent& event, const NatsMessage& address) const {
+Result<Piece> NatsSink::piece_of(const core::StoredEvent& event, const NatsMessage& address) const {
   natsMsg* raw = nullptr;
   const auto size = static_cast<int>(event.payload.size());
   natsStatus status = natsMsg_Create(&raw, address.subject.c_str(), nullptr, event.payload.data(), size);
   Message message(raw);
-  for (const auto& [key, value] : headers_of(event, settings_)) {
+  auto headers = headers_of(event, settings_);
+  headers.emplace_back("Nats-Msg-Id", address.message_id);
+  for (const auto& [key, value] : headers) {
     if (status == NATS_OK) status = natsMsgHeader_Set(raw, key.c_str(), value.c_str());
   }
-  if (status == NATS_OK) status = natsMsgHeader_Set(raw, "Nats-Msg-Id", address.message_id.c_str());
+  if (settings_.jetstream) headers.emplace_back("Nats-Expected-Stream", settings_.stream);  // the library sets it
   if (status != NATS_OK) return fail(Code::internal, "event " + event.stamp.id + ": " + natsStatus_GetText(status));
-  return message;
+  return Piece{std::move(message), raw, address.message_id, address.subject, bytes_of(headers) + event.payload.size()};
 }
 
 Result<std::shared_ptr<Parcel>> NatsSink::parcel_of(const core::StoredEvent& event) const {
@@ -208,9 +225,8 @@ Result<std::shared_ptr<Parcel>> NatsSink::parcel_of(const core::StoredEvent& eve
   const auto now = std::chrono::system_clock::now().time_since_epoch() / std::chrono::seconds(1);
   for (auto& address : messages_of(event, settings_, settings_.jetstream ? std::to_string(now) : "")) {
     if (stored_parts_.count(address.message_id) != 0) continue;
-    DRIFTD_TRY(Message message, message_of(event, address));
-    natsMsg* const key = message.get();
-    parcel->pieces.push_back({std::move(message), key, address.message_id, address.subject});
+    DRIFTD_TRY(Piece piece, piece_of(event, address));
+    parcel->pieces.push_back(std::move(piece));
   }
   return parcel;
 }
@@ -222,7 +238,7 @@ Task<Status> NatsSink::publish(const core::StoredEvent& event, std::shared_ptr<F
   if (!parcel) co_return fail(parcel.error());
   const auto pieces = [&]() -> std::vector<Piece>& { return (*parcel)->pieces; };
   if (settings_.jetstream) {  // an acknowledgement may arrive before publish() returns
-    for (const auto& piece : pieces()) inbox_->expect(piece.key, {piece.id, piece.subject, flight});
+    for (const auto& piece : pieces()) inbox_->expect(piece.key, {piece.id, piece.subject, flight, piece.bytes});
     flight->left = static_cast<int>(pieces().size());
   }
   std::shared_ptr<Parcel> sent = *parcel;
@@ -233,7 +249,8 @@ Task<Status> NatsSink::publish(const core::StoredEvent& event, std::shared_ptr<F
       inbox_->unexpect(piece.key);
       --flight->left;
     }
-    if (piece.status != NATS_OK) flight->attempt = refused(piece.subject, {0, false, piece.status, 0, ""});
+    if (piece.status != NATS_OK)
+      flight->attempt = refused(piece.subject, {0, false, piece.status, 0, reason_of(piece)});
   }
   co_return Status{};
 }
@@ -304,6 +321,7 @@ Task<Result<std::optional<std::int64_t>>> NatsSink::check(std::map<std::string, 
 void NatsSink::apply_inspection(Inspection seen, std::map<std::string, std::string>& notes) {
   notes["stream_created"] = seen.created;
   subjects_ = std::move(seen.subjects);
+  max_message_ = seen.max_message;
   if (seen.warnings != warnings_ && !seen.warnings.empty()) {
     log::room("delivery").warn("sink {}: stream {}: {}", name_, settings_.stream, seen.warnings);
   }

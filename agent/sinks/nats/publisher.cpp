@@ -31,6 +31,8 @@ natsStatus publish_to_core(Parcel& parcel, Piece& piece) {
 void publish_parcel(Parcel& parcel) {
   for (auto& piece : parcel.pieces) {
     piece.status = parcel.stream.empty() ? publish_to_core(parcel, piece) : publish_to_stream(parcel, piece);
+    if (piece.status == NATS_MAX_PAYLOAD)
+      piece.max_payload = natsConnection_GetMaxPayload(parcel.broker->connection.get());
     if (piece.status != NATS_OK) return;
   }
 }

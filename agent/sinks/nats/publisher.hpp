@@ -17,7 +17,9 @@ struct Piece {
   Message message;         ///< null once it is published: the library owns it then
   natsMsg* key = nullptr;  ///< identifies its acknowledgement
   std::string id, subject;
+  std::size_t bytes = 0;  ///< with its headers
   natsStatus status = NATS_OK;
+  std::int64_t max_payload = 0;  ///< of the server, if `status` says that the message is above it
 };
 
 /// The messages of one event. After one that fails, no further one is published.
