@@ -19,6 +19,7 @@
 #include "grpc/callback_sink.hpp"
 #include "grpc/files.hpp"
 #include "grpc/service.hpp"
+#include "grpc/tcp_door.hpp"
 
 namespace driftd::rpc {
 namespace {
@@ -68,7 +69,6 @@ void set_limits(::grpc::ServerBuilder& builder) {
   builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kIdleMs);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);  // a second agent on the port must fail
 }
 
 }  // namespace
@@ -96,14 +96,23 @@ struct Server::State {
         events(shared),
         registry(shared),
         credentials(shared),
+        door(shared.deps.core, [this](int socket) { give(socket); }),
         acceptor(shared.deps.core),
         ended(shared.deps.core) {}
+
+  void give(int socket) {
+    ::grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
+    connection.fd = socket;
+    tcp->HandleNewConnection(&connection);
+  }
 
   Shared shared;
   EventsService events;
   RegistryService registry;
   CredentialsService credentials;
   std::unique_ptr<::grpc::Server> server;
+  std::unique_ptr<::grpc::experimental::ExternalConnectionAcceptor> tcp;
+  TcpDoor door;
   asio::basic_socket_acceptor<Local, asio::any_io_executor> acceptor;
   asio::steady_timer ended;  ///< cancelled when the loop of the acceptor ends
   bool accepting = false;
@@ -176,12 +185,14 @@ Task<Status> Server::start() {
   builder.RegisterService(&state.registry);
   builder.RegisterService(&state.credentials);
   int port = 0;
-  if (!settings.listen.empty()) builder.AddListeningPort(settings.listen, server_credentials(settings), &port);
-  state.server = builder.BuildAndStart();
-  if (!state.server || (!settings.listen.empty() && port == 0)) {
-    co_return fail(Code::unavailable, "grpc.listen: cannot listen on " + settings.listen +
-                                          "; is the port taken, or is the address not of this machine?");
+  if (!settings.listen.empty()) {
+    DRIFTD_CO_TRY(port, co_await state.door.bind(settings.listen));
+    using Type = ::grpc::ServerBuilder::experimental_type::ExternalConnectionType;
+    state.tcp = builder.experimental().AddExternalConnectionAcceptor(Type::FROM_FD, server_credentials(settings));
   }
+  state.server = builder.BuildAndStart();
+  if (!state.server) co_return fail(Code::internal, "grpc: the server did not start; the log says why");
+  state.door.start();
   auto* health = state.server->GetHealthCheckService();
   health->SetServingStatus(std::string(v1::BackendEvents::service_full_name()), true);
   health->SetServingStatus(std::string(v1::BackendRegistry::service_full_name()), true);
@@ -206,6 +217,7 @@ Task<void> Server::stop() {
   boost::system::error_code ignored;  // it may never have been opened
   if (state.acceptor.is_open()) ::unlink(state.shared.settings.socket.c_str());
   state.acceptor.close(ignored);
+  co_await state.door.stop();
   const auto streams = state.shared.streams;  // each leaves the set as it ends
   for (const auto& stream : streams) stream->cancel(fail(Code::unavailable, "the agent stops; subscribe again"));
   if (state.server) {

@@ -89,14 +89,24 @@ Owned<jsCtx> jetstream_of(natsConnection* connection, std::int64_t wait_ms = kWa
 
 }  // namespace
 
-NatsServer::NatsServer(const std::string& config) : port_(free_port()), configured_(!config.empty()) {
+NatsServer::NatsServer(const std::string& config, std::string program)
+    : program_(std::move(program)),
+      port_(free_port()),
+      configured_(!config.empty()) {
   if (configured_) dir_.write("nats.conf", config);
   start();
 }
 
+void NatsServer::configure(const std::string& config) {
+  dir_.write("nats.conf", config);
+  configured_ = true;
+}
+
 void NatsServer::start() {
-  std::vector<std::string> command = {"nats-server",         "-a",  "127.0.0.1", "-p",
-                                      std::to_string(port_), "-js", "-sd",       dir_.file("js")};
+  std::vector<std::string> command = {program_, "-a", "127.0.0.1", "-p", std::to_string(port_)};
+  // A server that has JetStream by a flag alone ends it when it reloads its configuration.
+  const bool has_store = configured_ && read_file(dir_.file("nats.conf")).find("store_dir") != std::string::npos;
+  if (!has_store) command.insert(command.end(), {"-js", "-sd", dir_.file("js")});
   if (configured_) command.insert(command.end(), {"-c", dir_.file("nats.conf")});
   child_ = Child(command, {dir_.file("nats.log"), {}, {}});
   if (!eventually([this] { return reachable(); }))
@@ -182,9 +192,13 @@ std::vector<NatsReceived> NatsSubscriber::received() const {
 
 void change_stream(const std::string& url, const std::string& verb, const ForeignStream& stream) {
   nlohmann::json config = {{"name", stream.name},
-                           {"subjects", stream.subjects},
-                           {"retention", stream.work_queue ? "workqueue" : "limits"},
-                           {"storage", "file"},
+                           {"retention", stream.work_queue ? "workqueue"
+                                         : stream.interest ? "interest"
+                                                           : "limits"},
+                           {"storage", stream.memory ? "memory" : "file"},
+                           {"no_ack", stream.no_ack},
+                           {"sealed", stream.sealed},
+                           {"max_msg_size", stream.max_msg_size},
                            {"max_bytes", stream.max_bytes},
                            {"discard", stream.discard_old ? "old" : "new"},
                            {"max_msgs", stream.max_msgs},
@@ -192,7 +206,12 @@ void change_stream(const std::string& url, const std::string& verb, const Foreig
                            {"num_replicas", 1},
                            {"duplicate_window", stream.duplicate_window_ms * 1'000'000}};
   if (stream.discard_new_per_subject) config["discard_new_per_subject"] = true;
-  const std::string body = verb == "DELETE" ? "" : config.dump();
+  if (stream.mirror.empty()) {
+    config["subjects"] = stream.subjects;
+  } else {
+    config["mirror"] = {{"name", stream.mirror}};
+  }
+  const std::string body = verb == "DELETE" || verb == "PURGE" ? "" : config.dump();
   const auto connection = connect_to(url);
   natsMsg* raw = nullptr;
   const std::string subject = "$JS.API.STREAM." + verb + "." + stream.name;
@@ -202,6 +221,8 @@ void change_stream(const std::string& url, const std::string& verb, const Foreig
       nlohmann::json::parse(std::string(natsMsg_GetData(raw), static_cast<std::size_t>(natsMsg_GetDataLength(raw))));
   if (reply.contains("error")) throw std::runtime_error(subject + ": " + reply["error"].dump());
 }
+
+std::int64_t max_payload(const std::string& url) { return natsConnection_GetMaxPayload(connect_to(url).get()); }
 
 std::vector<NatsReceived> stream_contents(const std::string& url, const std::string& stream) {
   return stream_contents(std::vector<std::string>{url}, {}, stream);

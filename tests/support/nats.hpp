@@ -14,15 +14,18 @@ namespace driftd::test {
 /// A real nats-server with JetStream on a free loopback port, in a temporary folder of its own. It ends with the test.
 class NatsServer {
  public:
-  /// Returns when it answers. `config` is the text of a server configuration file (accounts, rights, limits).
-  explicit NatsServer(const std::string& config = "");
+  /// Returns when it answers. `config` is the text of a server configuration file (accounts, rights, limits). One that
+  /// is to be reloaded needs `jetstream { store_dir: … }`.
+  /// `program` is the nats-server to run.
+  explicit NatsServer(const std::string& config = "", std::string program = "nats-server");
   int port() const { return port_; }
   std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
   std::string url() const { return "nats://127.0.0.1:" + std::to_string(port_); }
   void sigkill();  ///< sends SIGKILL
   void stop();     ///< sends SIGTERM and waits for its end
   void signal(int number) { child_.signal(number); }
-  void start();  ///< starts it again on the same port and folder
+  void start();                               ///< starts it again on the same port and folder
+  void configure(const std::string& config);  ///< replaces the configuration, for the next start()
   // These four change what JetStream has stored. Call them only while the server is down.
   void wipe();      ///< removes everything
   void keep();      ///< makes a copy, like a backup
@@ -33,6 +36,7 @@ class NatsServer {
 
  private:
   TempDir dir_;
+  std::string program_;
   int port_;
   bool configured_;
   Child child_;
@@ -70,10 +74,15 @@ struct ForeignStream {
   std::vector<std::string> subjects = {"backend.>", "driftd.agent.>"};
   std::int64_t max_msgs = -1, max_msgs_per_subject = -1, max_bytes = -1, duplicate_window_ms = 600'000;
   bool discard_old = false, discard_new_per_subject = false, work_queue = false;
+  bool interest = false, memory = false, no_ack = false, sealed = false;
+  std::int64_t max_msg_size = -1;
+  std::string mirror{};  ///< the stream that it mirrors, instead of having subjects; empty: none
 };
-/// Changes a stream by the server's API. `verb` is CREATE, UPDATE or DELETE. Throws if the server refuses.
+/// Changes a stream by the server's API. `verb` is CREATE, UPDATE, PURGE or DELETE. Throws if the server refuses.
 void change_stream(const std::string& url, const std::string& verb, const ForeignStream& stream);
 
+/// Returns what the server tells a new client to be the largest message, in bytes.
+std::int64_t max_payload(const std::string& url);
 /// Returns all messages of a stream in their order. Empty if there is no such stream (yet). Throws if the server does
 /// not answer.
 std::vector<NatsReceived> stream_contents(const std::string& url, const std::string& stream);

@@ -56,6 +56,11 @@ class RelayRunner {
     on_core([this] { return asio::co_spawn(core_, relay_->former_secrets_unused("s"), asio::use_future); }).get();
     return used;
   }
+  /// Replays or drops all dead letters of the sink.
+  void dead_letters(const std::string& verb) {
+    auto done = on_core([&] { return asio::co_spawn(core_, relay_->dead_letter("s", verb, {}), asio::use_future); });
+    if (const auto count = done.get(); !count) throw std::runtime_error(count.error().message);
+  }
   core::SinkView view() {
     return on_core([this] { return relay_->views().at(0); });
   }

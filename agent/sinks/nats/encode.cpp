@@ -35,21 +35,28 @@ std::vector<NatsMessage> messages_of(const core::StoredEvent& event, const NatsS
   return out;
 }
 
-std::vector<std::pair<std::string, std::string>> headers_of(const core::StoredEvent& event,
-                                                            const NatsSettings& settings) {
-  std::vector<std::pair<std::string, std::string>> out = {
-      {"ce-specversion", "1.0"},
-      {"ce-id", event.stamp.id},
-      {"ce-source", core::cloudevent_source(event)},
-      {"ce-type", settings.kind_change_type ? kind_change_type(event) : core::cloudevent_type(event)},
-      {"ce-subject", core::cloudevent_subject(event)},
-      {"ce-time", render_time(event.stamp.recorded_ns)},
-      {"ce-datacontenttype", "application/protobuf"},
-      {"ce-partitionkey", event.key},
-      {"ce-driftseq", std::to_string(event.stamp.sequence)}};
+NatsHeaders headers_of(const core::StoredEvent& event, const NatsSettings& settings) {
+  NatsHeaders out = {{"ce-specversion", "1.0"},
+                     {"ce-id", event.stamp.id},
+                     {"ce-source", core::cloudevent_source(event)},
+                     {"ce-type", settings.kind_change_type ? kind_change_type(event) : core::cloudevent_type(event)},
+                     {"ce-subject", core::cloudevent_subject(event)},
+                     {"ce-time", render_time(event.stamp.recorded_ns)},
+                     {"ce-datacontenttype", "application/protobuf"},
+                     {"ce-partitionkey", event.key},
+                     {"ce-driftseq", std::to_string(event.stamp.sequence)}};
   if (event.stamp.incarnation != 0) out.emplace_back("ce-driftincarnation", std::to_string(event.stamp.incarnation));
   if (event.replay) out.emplace_back("ce-driftreplay", "true");
   for (auto& [name, value] : out) value = header_value(value);
+  return out;
+}
+
+std::size_t message_bytes(const core::StoredEvent& event, const NatsSettings& settings, const std::string& message_id) {
+  auto headers = headers_of(event, settings);
+  headers.emplace_back("Nats-Msg-Id", message_id);
+  if (settings.jetstream) headers.emplace_back("Nats-Expected-Stream", settings.stream);  // the library sets it
+  std::size_t out = std::string_view("NATS/1.0\r\n\r\n").size() + event.payload.size();
+  for (const auto& [name, value] : headers) out += name.size() + value.size() + std::string_view(": \r\n").size();
   return out;
 }
 

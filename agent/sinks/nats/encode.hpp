@@ -21,8 +21,10 @@ struct NatsMessage {
 std::vector<NatsMessage> messages_of(const core::StoredEvent& event, const NatsSettings& settings,
                                      const std::string& replay_marker);
 
+using NatsHeaders = std::vector<std::pair<std::string, std::string>>;
 /// Returns the CloudEvents headers (binary mode), values percent-encoded.
-std::vector<std::pair<std::string, std::string>> headers_of(const core::StoredEvent& event,
-                                                            const NatsSettings& settings);
+NatsHeaders headers_of(const core::StoredEvent& event, const NatsSettings& settings);
+/// Returns the bytes of a message with its headers, as they count towards the server's limits.
+std::size_t message_bytes(const core::StoredEvent& event, const NatsSettings& settings, const std::string& message_id);
 
 }  // namespace driftd::sinks

@@ -25,7 +25,7 @@ constexpr Advice kAdvice[] = {
     {JSNoAccountErr, "the account is not known to JetStream: check user and jetstream.domain"},
     {JSNotEnabledForAccountErr, "enable JetStream for the account of this user: `jetstream: enabled` in its block"},
     {JSStorageResourcesExceededErr, "raise max_file_store of the server or the JetStream limits of the account"},
-    {JSStreamMessageExceedsMaximumErr, "raise max_msg_size of the stream"},
+    {JSStreamMessageExceedsMaximumErr, "raise max_msg_size of the stream, then `driftd deadletter replay`"},
     {JSStreamNotFoundErr, "create the stream, or leave it to the agent with jetstream.create: true"},
     {JSStreamNotMatchErr,
      "another stream takes this subject: take it out of that one, or name that stream in jetstream.stream"},

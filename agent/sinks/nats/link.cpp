@@ -166,10 +166,8 @@ void Inbox::deliver_arrived() {
   for (const auto& [message, ack] : arrived) deliver(message.get(), ack);
 }
 
-void Inbox::answer_unpublished(natsMsg* message, natsStatus status) {
-  Ack refusal;
-  refusal.status = status;
-  if (status != NATS_OK) return deliver(message, refusal);
+void Inbox::answer_unpublished(natsMsg* message, const Ack& refusal) {
+  if (refusal.status != NATS_OK) return deliver(message, refusal);
   const auto found = expected_.extract(message);
   if (!found.empty() && --found.mapped().flight->left == 0) found.mapped().flight->done.cancel();
 }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/task.hpp"
+#include "core/event/event.hpp"
 #include "core/ports/sink.hpp"
 
 namespace driftd::sinks {
@@ -55,6 +56,7 @@ struct Flight {
 struct Expected {
   std::string id, subject;
   std::shared_ptr<Flight> flight;
+  std::shared_ptr<const core::StoredEvent> event;
 };
 
 /// Receives the callbacks of nats.c, which only post to the core thread. It is kept for the life of the process,
@@ -87,9 +89,9 @@ class Inbox : public std::enable_shared_from_this<Inbox> {
   void open(Reader& reader);
   void close();
   void expect(natsMsg* message, Expected expected);
-  /// The library did not take this message, with that status. NATS_OK: it was not offered, because another one of its
-  /// event was refused.
-  void answer_unpublished(natsMsg* message, natsStatus status);
+  /// The library did not take this message, for that reason. Status NATS_OK: it was not offered, because another one of
+  /// its event was refused.
+  void answer_unpublished(natsMsg* message, const Ack& refusal);
   void forget(const std::shared_ptr<Flight>& flight);
   /// Ends every flight with this attempt, because its connection is gone and no answer will come.
   void give_up(const core::Attempt& attempt);

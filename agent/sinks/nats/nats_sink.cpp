@@ -95,7 +95,7 @@ class NatsSink final : public core::Sink, private Inbox::Reader {
   Attempt refused(const std::string& subject, const Ack& ack) const;
   std::string subject_refusal(const std::string& subject, const Ack& ack) const;
   Result<std::shared_ptr<Parcel>> parcel_of(std::shared_ptr<const core::StoredEvent> event) const;
-  Result<Message> message_of(const core::StoredEvent& event, const NatsMessage& address) const;
+  Result<Piece> piece_of(const core::StoredEvent& event, NatsMessage address) const;
   Status publish(std::shared_ptr<const core::StoredEvent> event, const std::shared_ptr<Flight>& flight);
   Task<Attempt> send_core(core::StoredEvent sent);
   void remember_stored(const core::StoredEvent& event, const Flight& flight);
@@ -123,6 +123,7 @@ class NatsSink final : public core::Sink, private Inbox::Reader {
   bool marks_read_ = false;
   std::vector<std::string> subjects_;  ///< subjects of the stream at its last check
   std::string warnings_;
+  std::int64_t max_message_ = -1;       ///< max_msg_size of the stream at its last check
   std::set<std::string> stored_parts_;  ///< messages that the stream has of partly stored events; they are not
                                         ///< published again
 };
@@ -146,6 +147,12 @@ void NatsSink::on_ack(const Expected& message, const Ack& ack) {
   if (ack.status == NATS_OK) return acknowledged(message, ack);
   Ack shown = ack;
   shown.text = without_our_secrets(ack.text, settings_);
+  if (ack.code == JSStreamMessageExceedsMaximumErr) {
+    const std::size_t bytes = message_bytes(*message.event, settings_, message.id);
+    const bool known = max_message_ >= 0 && static_cast<std::size_t>(max_message_) < bytes;  // else just lowered
+    shown.text = "the message has " + std::to_string(bytes) + " bytes with its headers, and stream " +
+                 settings_.stream + " takes " + (known ? std::to_string(max_message_) : "less");
+  }
   if (attempt.outcome != Outcome::permanent) attempt = refused(message.subject, shown);
 }
 
@@ -187,13 +194,13 @@ Attempt NatsSink::refused(const std::string& subject, const Ack& ack) const {
   return {classify_failure(ack.status, ack.code), subject + ": " + text + explain(ack.code), 0};
 }
 
-Result<Message> NatsSink::message_of(const core::StoredEvent& event, const NatsMessage& address) const {
+Result<Piece> NatsSink::piece_of(const core::StoredEvent& event, NatsMessage address) const {
   natsMsg* raw = nullptr;
   const auto size = static_cast<int>(event.payload.size());
   const natsStatus status = natsMsg_Create(&raw, address.subject.c_str(), nullptr, event.payload.data(), size);
   Message message(raw);
   if (status != NATS_OK) return fail(Code::internal, "event " + event.stamp.id + ": " + natsStatus_GetText(status));
-  return message;
+  return Piece{std::move(message), raw, std::move(address.message_id), std::move(address.subject)};
 }
 
 Result<std::shared_ptr<Parcel>> NatsSink::parcel_of(std::shared_ptr<const core::StoredEvent> event) const {
@@ -207,9 +214,8 @@ Result<std::shared_ptr<Parcel>> NatsSink::parcel_of(std::shared_ptr<const core::
   const auto now = std::chrono::system_clock::now().time_since_epoch() / std::chrono::seconds(1);
   for (auto& address : messages_of(*parcel->event, settings_, settings_.jetstream ? std::to_string(now) : "")) {
     if (stored_parts_.count(address.message_id) != 0) continue;
-    DRIFTD_TRY(Message message, message_of(*parcel->event, address));
-    natsMsg* const key = message.get();
-    parcel->pieces.push_back({std::move(message), key, std::move(address.message_id), std::move(address.subject)});
+    DRIFTD_TRY(Piece piece, piece_of(*parcel->event, std::move(address)));
+    parcel->pieces.push_back(std::move(piece));
   }
   return parcel;
 }
@@ -218,7 +224,9 @@ Result<std::shared_ptr<Parcel>> NatsSink::parcel_of(std::shared_ptr<const core::
 Status NatsSink::publish(std::shared_ptr<const core::StoredEvent> event, const std::shared_ptr<Flight>& flight) {
   DRIFTD_TRY(auto parcel, parcel_of(std::move(event)));
   parcel->flight = flight;
-  for (const auto& piece : parcel->pieces) inbox_->expect(piece.key, {piece.id, piece.subject, flight});
+  for (const auto& piece : parcel->pieces) {
+    inbox_->expect(piece.key, {piece.id, piece.subject, flight, parcel->event});
+  }
   flight->left = static_cast<int>(parcel->pieces.size());
   if (flight->left > 0) publisher_->enqueue(std::move(parcel));
   return {};
@@ -266,7 +274,7 @@ Task<Attempt> NatsSink::send_core(core::StoredEvent sent) {
   co_await publisher_->publish(std::move(queued));
   Attempt attempt;
   for (const auto& piece : (*parcel)->pieces) {
-    if (piece.status != NATS_OK) attempt = refused(piece.subject, {0, false, piece.status, 0, ""});
+    if (piece.status != NATS_OK) attempt = refused(piece.subject, refusal_of(**parcel, piece));
   }
   co_return attempt;
 }
@@ -299,6 +307,7 @@ Task<Result<std::optional<std::int64_t>>> NatsSink::check(std::map<std::string, 
 void NatsSink::apply_inspection(Inspection seen, std::map<std::string, std::string>& notes) {
   notes["stream_created"] = seen.created;
   subjects_ = std::move(seen.subjects);
+  max_message_ = seen.max_message;
   if (seen.warnings != warnings_ && !seen.warnings.empty()) {
     log::room("delivery").warn("sink {}: stream {}: {}", name_, settings_.stream, seen.warnings);
   }

@@ -11,11 +11,9 @@
 namespace driftd::sinks {
 namespace {
 
-using Headers = std::vector<std::pair<std::string, std::string>>;
-
 /// Done here and not where the message is made: it costs a third of an event's CPU time, which the core thread spends
 /// on the other events.
-natsStatus set_headers(const Headers& headers, const Piece& piece) {
+natsStatus set_headers(const NatsHeaders& headers, const Piece& piece) {
   natsMsg* const message = piece.message.get();
   natsStatus status = natsMsgHeader_Set(message, "Nats-Msg-Id", piece.id.c_str());
   for (const auto& [name, value] : headers) {
@@ -43,11 +41,13 @@ natsStatus publish_to_core(Parcel& parcel, Piece& piece) {
 }
 
 void publish_parcel(Parcel& parcel) {
-  const Headers headers = headers_of(*parcel.event, *parcel.settings);
+  const NatsHeaders headers = headers_of(*parcel.event, *parcel.settings);
   for (auto& piece : parcel.pieces) {
     piece.status = set_headers(headers, piece);
     if (piece.status != NATS_OK) return;
     piece.status = parcel.stream.empty() ? publish_to_core(parcel, piece) : publish_to_stream(parcel, piece);
+    if (piece.status == NATS_MAX_PAYLOAD)
+      piece.max_payload = natsConnection_GetMaxPayload(parcel.broker->connection.get());
     if (piece.status != NATS_OK) return;
   }
 }
@@ -65,6 +65,16 @@ void fail_all(Parcel& parcel, natsStatus status) {
 }
 
 }  // namespace
+
+Ack refusal_of(const Parcel& parcel, const Piece& piece) {
+  Ack out;
+  out.status = piece.status;
+  if (piece.status != NATS_MAX_PAYLOAD) return out;
+  out.text = "the message has " + std::to_string(message_bytes(*parcel.event, *parcel.settings, piece.id)) +
+             " bytes with its headers, and the server takes " + std::to_string(piece.max_payload) +
+             ": raise its max_payload, or `payload` of this user or account, then `driftd deadletter replay`";
+  return out;
+}
 
 /// The parcels of one batch.
 struct Publisher::Batch {
@@ -97,7 +107,7 @@ void Publisher::note_sent(Parcel& parcel) {
   if (!parcel.flight) return;
   parcel.flight->sent = true;
   for (const auto& piece : parcel.pieces) {
-    if (piece.status != NATS_OK || piece.message) inbox_->answer_unpublished(piece.key, piece.status);
+    if (piece.status != NATS_OK || piece.message) inbox_->answer_unpublished(piece.key, refusal_of(parcel, piece));
   }
 }
 

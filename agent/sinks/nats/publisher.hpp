@@ -21,6 +21,7 @@ struct Piece {
   natsMsg* key = nullptr;  ///< identifies its acknowledgement
   std::string id, subject;
   natsStatus status = NATS_OK;
+  std::int64_t max_payload = 0;  ///< of the server, if `status` says that the message is above it
 };
 
 /// The messages of one event. After one that fails, no further one is published.
@@ -36,6 +37,9 @@ struct Parcel {
                                       ///< flush
   std::vector<Piece> pieces;
 };
+
+/// Returns why a piece was not published, in words if the library's status does not say it.
+Ack refusal_of(const Parcel& parcel, const Piece& piece);
 
 /// Publishes on io threads, one batch at a time, and flushes beside that. A write to a broker that does not read blocks
 /// in the kernel with the lock of its connection held. That may block two io threads but never the core thread, so the

@@ -40,6 +40,7 @@ class StreamCheck {
   Status read_info();
   Status create();
   Status check_configuration() const;
+  Status check_usable() const;
   Result<Found> at(const Position& position);
   Result<Found> missing(const Position& position);
   Result<std::optional<Loss>> find_loss();
@@ -96,6 +97,18 @@ Status StreamCheck::check_configuration() const {
   return fail(Code::unavailable,
               "NATS at " + shown_urls(settings_.servers) + ": its answer about stream " + settings_.stream +
                   " has no configuration; check that this is a nats-server, without a proxy in between");
+}
+
+/// A publish to such a stream is not answered, or by nobody: that would be retried for ever without the reason.
+Status StreamCheck::check_usable() const {
+  const jsStreamConfig& config = *info_->Config;
+  const char* why = config.Mirror != nullptr ? "is a mirror and takes no messages: name the stream that it mirrors"
+                    : config.Sealed          ? "is sealed and takes no messages any more: name another one"
+                    : config.NoAck           ? "acknowledges nothing (no_ack): set no_ack: false, or name another one"
+                                             : nullptr;
+  if (why == nullptr) return {};
+  return fail(Code::unavailable, "NATS at " + shown_urls(settings_.servers) + ": stream " + settings_.stream + " " +
+                                     why + " in jetstream.stream");
 }
 
 /// Returns true if the stream may lose single messages by its own rules: consumers empty it, or it keeps a limited
@@ -178,12 +191,24 @@ std::string StreamCheck::warnings() const {
   const bool limited = config.MaxMsgs > 0 || config.MaxBytes > 0;
   if (config.Discard == js_DiscardOld && limited) evicts("'discard: old' at its limit; set 'discard: new'");
   if (config.Discard == js_DiscardOld && config.MaxMsgsPerSubject > 0) evicts("'max_msgs_per_subject'; remove it");
+  if (config.Storage == js_MemoryStorage) {
+    out.push_back(
+        "the stream is in memory: what it acknowledged is lost with its servers; make one with storage: file");
+  }
+  if (config.Retention == js_WorkQueuePolicy) {
+    out.push_back("the stream is a work queue: each event goes to one consumer only; set retention: limits");
+  }
+  if (config.Retention == js_InterestPolicy && info_->State.Consumers == 0) {
+    out.push_back("the stream keeps events only for consumers that exist, and has none; set retention: limits");
+  }
   return joined(out);
 }
 
 Result<Inspection> StreamCheck::run() {
   DRIFTD_CHECK(read_info());
+  DRIFTD_CHECK(check_usable());
   Inspection out;
+  out.max_message = info_->Config->MaxMsgSize;
   DRIFTD_TRY(out.loss, find_loss());
   out.created = std::to_string(info_->Created);
   for (int i = 0; i < info_->Config->SubjectsLen; ++i) out.subjects.emplace_back(info_->Config->Subjects[i]);

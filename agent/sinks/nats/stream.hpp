@@ -28,10 +28,13 @@ struct Inspection {
   std::vector<std::string> subjects;  ///< subjects that the stream accepts
   std::optional<Loss> loss;           ///< set if the stream lost messages that it had acknowledged
   std::string warnings;               ///< what cannot be checked, or will be evicted; empty if nothing
+  std::int64_t max_message = -1;      ///< bytes of a message with its headers that the stream takes; -1: any
 };
 
 /// Creates the stream if it is absent, and checks whether it went backwards: it was created again, is shorter than it
-/// was, or has another message at our last position or at one of a sample of earlier positions. Blocks; [io].
+/// was, or has another message at our last position or at one of a sample of earlier positions. Returns `unavailable`,
+/// with what to do, for a stream that can take no event: a mirror, a sealed one, one that acknowledges nothing. Blocks;
+/// [io].
 Result<Inspection> inspect(const Broker& broker, const NatsSettings& settings, const KnownStream& memory,
                            const Inbox& inbox);
 

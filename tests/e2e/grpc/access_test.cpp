@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who may call: TLS, client certificates, tokens; and what the registry shows.
+#include <arpa/inet.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <algorithm>
 #include <filesystem>
 
 #include "support/certificates.hpp"
@@ -149,6 +154,47 @@ TEST_F(GrpcAccess, TheSocketHasTheModeOfTheConfiguration) {
   EXPECT_EQ(std::filesystem::status(socket()).permissions(), std::filesystem::perms(0600));
   EXPECT_EQ(agent.stop(), 0);
   EXPECT_FALSE(std::filesystem::exists(socket()));
+}
+
+/// Connects from this loopback address. Returns the socket; the agent may have closed it.
+int connect_from(const std::string& source, int port) {
+  const int out = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in from{}, to{};
+  from.sin_family = to.sin_family = AF_INET;
+  ::inet_pton(AF_INET, source.c_str(), &from.sin_addr);
+  ::inet_pton(AF_INET, "127.0.0.1", &to.sin_addr);
+  to.sin_port = htons(static_cast<std::uint16_t>(port));
+  EXPECT_EQ(::bind(out, reinterpret_cast<const sockaddr*>(&from), sizeof from), 0);
+  EXPECT_EQ(::connect(out, reinterpret_cast<const sockaddr*>(&to), sizeof to), 0);
+  return out;
+}
+
+/// Returns how many of them the other side has closed.
+std::size_t closed_of(const std::vector<int>& sockets) {
+  return static_cast<std::size_t>(std::count_if(sockets.begin(), sockets.end(), [](int socket) {
+    pollfd one{socket, POLLRDHUP, 0};
+    return ::poll(&one, 1, 0) == 1 && (one.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
+  }));
+}
+
+/// Without a maximum one client takes all descriptors of the agent.
+TEST_F(GrpcAccess, TcpConnectionsHaveAMaximumAlsoForOneAddressAndOthersGetIn) {
+  const std::string token = dir_.write("token", "0123456789abcdef0123");
+  Agent agent = this->agent(tls("") + "  tokens: [{ name: ci, token: \"${file:" + token + "}\" }]\n");
+  start(agent);
+  std::vector<int> sockets;
+  const auto crowd = [&](const std::string& source) {
+    for (int i = 0; i < 80; ++i) sockets.push_back(connect_from(source, port_));
+  };
+  crowd("127.0.0.2");
+  EXPECT_TRUE(eventually([&] { return closed_of(sockets) == 16; })) << closed_of(sockets);
+  EXPECT_TRUE(list(tls_channel(port(), authority_), "0123456789abcdef0123").ok()) << "one address keeps nobody out";
+  for (const char* source : {"127.0.0.3", "127.0.0.4", "127.0.0.5", "127.0.0.6"}) crowd(source);
+  EXPECT_TRUE(eventually([&] { return closed_of(sockets) >= 400 - 256; })) << closed_of(sockets);
+  EXPECT_THAT(agent.log(), HasSubstr("of this address are open, its maximum"));
+  for (const int socket : sockets) ::close(socket);
+  EXPECT_TRUE(eventually([&] { return list(tls_channel(port(), authority_), "0123456789abcdef0123").ok(); }))
+      << "who leaves makes room";
 }
 
 }  // namespace

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Subscribe streams of a real agent.
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
 #include "world.hpp"
 
 namespace driftd::test {
@@ -125,6 +130,47 @@ TEST_F(GrpcLine, ASlowReaderCostsBoundedMemoryAndDelaysNobody) {
     if (message.has_event() && !topic_of(message.event()).empty()) read.insert(topic_of(message.event()));
   }
   EXPECT_EQ(read.size(), 2u * kEvents);  // late, and complete
+  context.TryCancel();
+}
+
+/// Sends a request to the admin socket, and never reads the answer. Returns the socket.
+int ask_without_reading(const std::string& path, const std::string& target) {
+  const int out = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, sizeof address.sun_path - 1);
+  EXPECT_EQ(::connect(out, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  const std::string request = "GET " + target + " HTTP/1.1\r\nHost: driftd\r\n\r\n";
+  EXPECT_EQ(::send(out, request.data(), request.size(), MSG_NOSIGNAL), static_cast<ssize_t>(request.size()));
+  return out;
+}
+
+/// Bytes that wait in the socket for a reader.
+int unread(int socket) {
+  int bytes = 0;
+  return ::ioctl(socket, FIONREAD, &bytes) == 0 ? bytes : 0;
+}
+
+TEST_F(GrpcLine, ReadersThatDoNotReadDelayNoStop) {
+  constexpr int kEvents = 3'000;
+  Agent agent = this->agent();
+  start(agent);
+  grpc::ClientContext context;
+  const auto stub = this->stub();
+  const auto slow = stub->Subscribe(&context, from(v1::SubscribeRequest::START_NOW, "slow"));
+  v1::SubscribeResponse message;
+  ASSERT_TRUE(slow->Read(&message));
+  Reader fast(channel(), from(v1::SubscribeRequest::START_OLDEST));
+  topics_.add("warm", kEvents);
+  ASSERT_TRUE(eventually([&] { return fast.topics().size() == kEvents; }, seconds(120))) << agent.log();
+  const int deaf = ask_without_reading(agent.socket(), "/v1/resources?limit=3000");
+  ASSERT_TRUE(eventually([&] { return unread(deaf) > 100'000; }));
+  const auto begun = std::chrono::steady_clock::now();
+  EXPECT_EQ(agent.stop(), 0) << agent.log();
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begun;
+  std::printf("a stop with readers that do not read: %.2f s\n", took.count());
+  EXPECT_LT(took.count(), 6) << "2 s are the calls' grace";
+  ::close(deaf);
   context.TryCancel();
 }
 

@@ -28,5 +28,14 @@ TEST(Metrics, TheJailIsThatOfTheWorkersThatRunNow) {
   EXPECT_THAT(metrics.render(view, {}), Not(HasSubstr("agent_jail"))) << "no worker runs, so nothing is known of it";
 }
 
+TEST(Metrics, EachReasonOfADropIsASeriesOfItsOwn) {
+  PrometheusMetrics metrics("driftd");
+  const std::string text = metrics.render({}, {{"ops", 10, 6, 0, 1, 3, {{"dead_letter", 1}, {"retention", 2}}}});
+  EXPECT_THAT(text, HasSubstr("\ndriftd_sink_dropped_events{reason=\"dead_letter\",sink=\"ops\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("\ndriftd_sink_dropped_events{reason=\"retention\",sink=\"ops\"} 2\n"));
+  EXPECT_THAT(text, HasSubstr("\ndriftd_sink_events{sink=\"ops\",state=\"dropped\"} 3\n"));
+  EXPECT_THAT(metrics.render({}, {{"ops", 0, 0, 0, 0, 0}}), Not(HasSubstr("sink_dropped_events{")));
+}
+
 }  // namespace
 }  // namespace driftd::admin::test

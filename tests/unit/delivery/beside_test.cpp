@@ -83,6 +83,25 @@ TEST(Live, AStopGivesUpASaveThatHangs) {
   EXPECT_EQ(world.outbox.most_saves, 1) << "what was abandoned saves nothing any more";
 }
 
+/// Another runner may have the cursor by the time that the flush returns.
+TEST(Live, AFlushThatReturnsAfterItsRunnerWasGivenUpMovesNoCursor) {
+  LaneWorld world;
+  world.to.at_once = [](const auto&) { return Attempt{}; };
+  world.to.slow_flush = true;
+  world.start();
+  world.commit(128, 128);
+  ASSERT_TRUE(world.to.flushing);
+  bool stopped = false;
+  world.spawn(world.relay->stop(), stopped);
+  world.pass(16s);
+  for (int i = 0; i < 100 && !stopped; ++i) world.run_for(10ms);
+  ASSERT_TRUE(stopped);
+  EXPECT_TRUE(world.relay->abandoned());
+  world.to.end_flush();
+  world.settle();
+  EXPECT_EQ(world.low_water(), 0);
+}
+
 TEST(Live, AStopGivesUpASinkThatDoesNotEnd) {
   LaneWorld world;
   world.to.at_once = [](const auto&) { return Attempt{}; };

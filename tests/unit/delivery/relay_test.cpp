@@ -297,6 +297,17 @@ TEST_F(RelayTest, NothingIsSettledBeforeItsFlush) {
   EXPECT_EQ(a_.count("id-1"), 2);
 }
 
+/// The store routes nothing to a sink that was removed and is not open again yet.
+TEST_F(RelayTest, ANewSinkIsOpenWhenTheStartIsOver) {
+  relay_ = std::make_unique<Relay>(io_.get_executor(), outbox_, clock_, RelaySettings{});
+  relay_->add_sink("a", "fake", std::make_unique<FakeSink>(io_.get_executor(), a_));
+  bool open = false;
+  asio::co_spawn(io_, relay_->start(),
+                 [&](std::exception_ptr, const Status&) { open = outbox_.cursors.count("a") != 0; });
+  settle();
+  EXPECT_TRUE(open);
+}
+
 /// An event that is written closes the circuit: only the waits of the flush itself may make it slower.
 TEST_F(RelayTest, AFlushThatKeepsFailingIsTriedLessAndLessOften) {
   outbox_.add("k", {"a"});

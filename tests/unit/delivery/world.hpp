@@ -93,6 +93,8 @@ struct Receiver {
   std::set<std::string> flying;
   bool two_of_a_key = false;
   bool never_stops = false;
+  bool slow_flush = false;                         ///< a flush waits for end_flush()
+  std::shared_ptr<asio::steady_timer> flushing{};  ///< of a flush that waits
   std::function<std::optional<Attempt>(const core::StoredEvent&)> at_once = [](const auto&) { return std::nullopt; };
 
   void answer(std::size_t at, Attempt attempt) {
@@ -100,6 +102,10 @@ struct Receiver {
     open.erase(open.begin() + static_cast<std::ptrdiff_t>(at));
     *one.attempt = std::move(attempt);
     one.timer->cancel();
+  }
+  void end_flush() {
+    slow_flush = false;
+    if (flushing) flushing->cancel();
   }
   void answer_all(Attempt attempt = {}) {
     while (!open.empty()) answer(0, attempt);
@@ -128,6 +134,14 @@ class ReceiverSink final : public core::Sink {
     to.flying.erase(event.key);
     if (attempt->outcome == Outcome::delivered && !event.replay) to.got.push_back(event.stamp.seq);
     co_return *attempt;
+  }
+  Task<Status> flush() override {
+    if (!receiver_.slow_flush) co_return Status{};
+    const auto timer = std::make_shared<asio::steady_timer>(core_, Time::max());
+    receiver_.flushing = timer;
+    boost::system::error_code ignored;
+    co_await timer->async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+    co_return Status{};
   }
   Task<void> stop() override {
     if (!receiver_.never_stops) co_return;

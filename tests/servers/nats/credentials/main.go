@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command credentials makes what a server in operator mode needs, in the folder given: `operator.conf` (operator,
-// resolver and accounts, to be included by the server's configuration), `user.creds` of an account with JetStream, and
+// resolver and accounts, to be included by the server's configuration), `user.creds` of an account with JetStream,
+// `limited.creds` of a user of it that may send messages of 4,096 bytes at most, and
 // `stranger.creds`, whose account the server does not know. And for servers without an operator `user.nk`, the seed of a
 // user's nkey, and `user.pub`, its public half.
 package main
@@ -35,11 +36,12 @@ func account(name string, operator, key nkeys.KeyPair, jetstream bool) (string, 
 	return public, must(claims.Encode(operator))
 }
 
-// creds writes a credentials file of a new user of the account.
-func creds(path string, account nkeys.KeyPair) {
+// creds writes a credentials file of a new user of the account. payload is the size of its largest message, -1 for any.
+func creds(path string, account nkeys.KeyPair, payload int64) {
 	user := must(nkeys.CreateUser())
 	claims := jwt.NewUserClaims(must(user.PublicKey()))
 	claims.Name = "driftd"
+	claims.Limits.Payload = payload
 	token := must(claims.Encode(account))
 	text := must(jwt.FormatUserConfig(token, must(user.Seed())))
 	write(path, text)
@@ -64,8 +66,9 @@ func main() {
 	system, systemToken := account("SYS", operator, systemKey, false)
 	claims.SystemAccount = system
 	app, appToken := account("APP", operator, appKey, true)
-	creds(filepath.Join(folder, "user.creds"), appKey)
-	creds(filepath.Join(folder, "stranger.creds"), strangerKey)
+	creds(filepath.Join(folder, "user.creds"), appKey, jwt.NoLimit)
+	creds(filepath.Join(folder, "limited.creds"), appKey, 4096)
+	creds(filepath.Join(folder, "stranger.creds"), strangerKey, jwt.NoLimit)
 	text := fmt.Sprintf("operator: %s\nsystem_account: %s\nresolver: MEMORY\nresolver_preload: {\n  %s: %s\n  %s: %s\n}\n",
 		must(claims.Encode(operator)), system, system, systemToken, app, appToken)
 	write(filepath.Join(folder, "operator.conf"), []byte(text))
