@@ -275,6 +275,7 @@ Value to_json(const core::SessionFactory::ScanResult& found) {
   out.emplace("types", list_of(info.types));
   out.emplace("kinds", list_of(info.kinds));
   out.emplace("watch", flag(info.has_watch));
+  if (info.sink) out.emplace("sink", flag(true));  // which has neither types nor kinds
   return out;
 }
 

@@ -64,7 +64,7 @@ struct Metrics {
   std::string prefix = "driftd";
 };
 
-/// Settings by the sink's type; `stdout` is a FileSettings without a path. Their secrets are clear text: never log them.
+/// Settings by the sink's type; `stdout` is a FileSettings without a path. Secrets are clear text and never logged.
 using SinkSettings = std::variant<sinks::NatsSettings, sinks::KafkaSettings, sinks::WebhookSettings,
                                   sinks::NotificationsSettings, sinks::FileSettings, sinks::PluginSettings>;
 

@@ -37,11 +37,12 @@ struct Call {
   std::uint64_t credit_to_return = 0;           ///< credit of frames that left the queue, not yet returned; bytes
   std::uint64_t credit_used = 0;                ///< credit that the worker used and did not get back; bytes
   std::size_t asked = 0;                        ///< number of identities in a read, or of events in a deliver
-  std::size_t settled_frames = 0;               ///< number of `settled` frames so far
-  bool asks_permit = false;                     ///< a permit was requested and not yet granted
-  bool cancelled = false, abandoned = false;    ///< the worker was asked to end it; nobody waits for it
-  bool stopped_early = false;                   ///< it was cancelled before its deadline
-  Steady::duration waited{};                    ///< from its begin to the deadline that it missed
+  std::size_t settled_frames = 0;               ///< number of `settled` frames so far, and their bytes
+  std::size_t settled_bytes = 0;
+  bool asks_permit = false;                   ///< a permit was requested and not yet granted
+  bool cancelled = false, abandoned = false;  ///< the worker was asked to end it; nobody waits for it
+  bool stopped_early = false;                 ///< it was cancelled before its deadline
+  Steady::duration waited{};                  ///< from its begin to the deadline that it missed
   const Steady::time_point begun = Steady::now();
   std::chrono::milliseconds cpu_at_begin{0};  ///< CPU time of the worker when the call began
   asio::steady_timer wake, limit;             ///< cancelled by each frame and by the result; expires at the deadline

@@ -156,7 +156,9 @@ Status CallRouter::enqueue(Call& call, ipc::Frame frame) {
 Status CallRouter::enqueue_settled(Call& call, std::string payload) {
   if (call.type != ipc::FrameType::deliver)
     return fail(Code::invalid, fmt::format("sent verdicts in {}", ipc::call_name(call.type)));
-  if (++call.settled_frames > call.asked) return fail(Code::invalid, "sent more verdicts than a batch has events");
+  call.settled_bytes += payload.size();
+  if (++call.settled_frames > call.asked || call.settled_bytes > ipc::kMaxVerdictBytes)
+    return fail(Code::invalid, "sent more verdicts than a batch has events");
   if (!call.abandoned) call.settled.push_back(std::move(payload));
   call.wake.cancel();
   return {};

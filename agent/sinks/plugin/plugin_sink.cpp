@@ -170,7 +170,11 @@ std::string PluginSink::describe() const {
   if (!probe_.empty() && status.state == "running") out += ", " + probe_;
   if (!status.last_exit.empty()) out += fmt::format("; last worker: {}", status.last_exit);
   if (status.restarts > 0) out += fmt::format("; {} restarts", status.restarts);
-  if (!status.last_misuse.empty()) out += "; misuse: " + status.last_misuse;
+  if (!status.misuses.empty()) {
+    out += "; broke the rules of sink.h:";
+    for (const auto& [function, times] : status.misuses) out += fmt::format(" {} {},", function, times);
+    out += " last: " + status.last_misuse;
+  }
   if (!status.upgrade_refused.empty()) out += "; " + status.upgrade_refused;
   return out;
 }

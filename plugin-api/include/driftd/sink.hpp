@@ -96,7 +96,6 @@ struct Table {
   static driftd_status deliver(driftd_instance instance, driftd_call handle, const driftd_batch* batch) {
     return guarded<Delivery>(handle, [&](Delivery& call) { self(instance).deliver(call, Batch(batch)); });
   }
-  /// An endpoint that is down is a report, not a failure.
   static driftd_status probe(driftd_instance instance, driftd_call handle, driftd_health_fn push, void* user) {
     return guarded<Call>(handle, [&](Call& call) {
       Health h;

@@ -152,6 +152,30 @@ TEST(Sinks, FileAndStdoutShareTheirSettings) {
   settings_of<sinks::NotificationsSettings>(sink("type: notifications"));
 }
 
+TEST(Sinks, PluginTakesItsOwnKeysAndPassesItsSettingsOnWithTokens) {
+  const auto loaded = sink(R"(type: plugin, plugin: syslog, timeout: 5s, max_events: 10, max_calls: 2, retry: schedule,
+      budgets: { rss: 64MiB, files: 64 }, settings: { address: "h:6514", password: "${env:S}", anything: [1] })");
+  const auto settings = settings_of<sinks::PluginSettings>(loaded);
+  EXPECT_EQ(settings.plugin, "syslog");
+  EXPECT_EQ(settings.timeout, std::chrono::seconds(5));
+  EXPECT_TRUE(settings.max_events == 10 && settings.max_calls == 2 && settings.retry == sinks::PluginRetry::schedule);
+  EXPECT_TRUE(settings.budgets.rss_bytes == 64 << 20 && settings.budgets.files == 64);
+  EXPECT_NE(settings.settings_json.find(R"("address":"h:6514","anything":[1])"), std::string::npos);
+  EXPECT_EQ(settings.settings_json.find("canary"), std::string::npos) << "a secret is a token";
+  ASSERT_EQ(settings.secrets.size(), 1u);
+  EXPECT_EQ(settings.secrets.begin()->second, "canary-1");
+}
+
+TEST(Sinks, PluginRefusesWhatItCannotUse) {
+  EXPECT_NE(refused("type: plugin").find("plugin"), std::string::npos);
+  EXPECT_NE(refused("type: plugin, plugin: x, address: h").find("'address'"), std::string::npos);
+  EXPECT_NE(refused("type: plugin, plugin: x, settings: [1]").find("a map, see the plugin's README"),
+            std::string::npos);
+  EXPECT_NE(refused("type: plugin, plugin: x, budgets: { records: 1 }").find("'records'"), std::string::npos);
+  EXPECT_NE(refused("type: plugin, plugin: x, retry: never").find("forever"), std::string::npos);
+  EXPECT_NE(refused("type: plugin, plugin: x, max_events: 257").find("256"), std::string::npos);
+}
+
 TEST(Sinks, EachButTheDecidersMayGetEventsWithoutValues) {
   for (const char* type : {"type: stdout", "type: file, path: /x", "type: nats, servers: [\"nats://h:1\"]"}) {
     EXPECT_TRUE(sink(std::string(type) + ", events: digests_only")->sinks.at(0).digests_only) << type;
