@@ -8,6 +8,7 @@
 #include "admin/server.hpp"
 #include "app/executors.hpp"
 #include "app/grpc.hpp"
+#include "app/registry.hpp"
 #include "base/async_mutex.hpp"
 #include "config/config.hpp"
 #include "core/ports/control.hpp"
@@ -55,6 +56,8 @@ class Agent final : public core::Control {
   Status add_sinks();
   Task<Result<ReloadReport>> reload_now();
   void apply_hot_changes(const config::Config& next);
+  /// Checks that all of `next` can be used, before any of it is.
+  Status check_next(const config::Config& next, const std::vector<std::string>& rekeyed);
   Task<Status> start_new_sinks(const config::Config& next);
   Task<Status> rekey_sinks(config::Config next, std::vector<std::string> names);
   void publish(core::SessionEvent event);
@@ -68,8 +71,7 @@ class Agent final : public core::Control {
   /// [any thread]
   std::vector<std::string> agent_routes(const core::AgentEvent& event) const;
 
-  config::Config config_;                 ///< as loaded, with the hot changes of reloads
-  std::vector<core::BackendSpec> specs_;  ///< its backends as they run, with plain references resolved
+  config::Config config_;  ///< as loaded, with the hot changes of reloads
   std::vector<core::PendingRestart> needs_restart_;
   std::atomic<std::shared_ptr<const std::vector<core::Route>>> routes_;  ///< read by the store on its own thread
   std::vector<core::Route> callback_routes_;                             ///< beside those of the configuration
@@ -82,10 +84,11 @@ class Agent final : public core::Control {
   std::shared_ptr<delivery::Announcer> announcer_;
   std::shared_ptr<engine::Context> context_;
   std::unique_ptr<engine::Engine> engine_;
+  std::unique_ptr<Registry> registry_;
   std::unique_ptr<admin::Server> server_;
   std::unique_ptr<Grpc> grpc_;  ///< null: off
   asio::steady_timer maintenance_timer_;
-  AsyncMutex reloading_;  ///< held during a reload
+  AsyncMutex reloading_;  ///< held during a reload, and by calls that change the registry
   core::Outbox::Backlog backlog_;
   store::SizeLimit size_limit_;
   Nanos started_ns_ = 0;

@@ -7,6 +7,7 @@
 #include "app/executors.hpp"
 #include "config/config.hpp"
 #include "core/ports/reader.hpp"
+#include "core/ports/registry.hpp"
 #include "core/ports/store.hpp"
 #include "core/ports/subscriptions.hpp"
 #include "delivery/relay.hpp"
@@ -20,7 +21,8 @@ struct GrpcNeeds {
   core::Subscriptions& subscriptions;
   core::Outbox& outbox;
   delivery::Relay& relay;
-  std::function<std::vector<core::BackendSnapshot>()> backends;
+  core::ManualBackends& manual;
+  std::function<std::vector<core::RegisteredBackend>()> backends;
   std::function<Task<Status>(core::AuditEntry)> audit;
   std::function<void(std::vector<core::Route>)> route;  ///< replaces the routes to callbacks
 };
