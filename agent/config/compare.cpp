@@ -146,13 +146,14 @@ core::BackendEdit compare_backends(const BackendEntry& running, const BackendEnt
   note(!settings || running.programs != next.programs, "settings");
   note(a.definition.empty() != b.definition.empty(), "source");
   note(a.fault != b.fault, "references");
-  if (what.size() != before) return core::BackendEdit::reopen;
+  const bool session = what.size() != before;
   note(a.endpoint != b.endpoint, "endpoint");
   note(a.labels != b.labels, "labels");
   note(a.patterns != b.patterns, "patterns");
   note(a.interval != b.interval, "interval");
   note(a.discover != b.discover, "discover");
   note(a.rules->generation != b.rules->generation, "rules");
+  if (session) return core::BackendEdit::reopen;
   if (what.size() != before || a.definition != b.definition || a.registration_json != b.registration_json) {
     return core::BackendEdit::in_place;
   }

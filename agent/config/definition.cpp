@@ -34,7 +34,7 @@ void check_references(Report& report, const Node& node, const std::string& path,
   const std::string name = node.text.substr(2, node.text.size() - 2 - (node.text.ends_with("}") ? 1 : 0));
   const bool file = name.starts_with("file:");
   const std::filesystem::path read = file ? name.substr(5) : std::string();
-  if (file && (!read.is_absolute() || read.lexically_normal() != read)) {
+  if (file && (!read.is_absolute() || read.lexically_normal().native() != read.native())) {
     report.error({}, path + ": a manual backend names files by their absolute path, without '.', '..' and '//'",
                  "${file:/run/secrets/NAME}", node.text);
   } else if (!allowed(limits.references, name)) {

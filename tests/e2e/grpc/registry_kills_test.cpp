@@ -9,7 +9,7 @@
 namespace driftd::test {
 namespace {
 
-using std::chrono::milliseconds;
+using std::chrono::microseconds;
 using std::chrono::seconds;
 
 class RegistryKills : public GrpcRegistry {
@@ -94,7 +94,7 @@ TEST_F(RegistryKills, TheRegistryIsTheModelsAfterEveryKill) {
     if (pick(3) == 0) {
       std::atomic<bool> answered = false;
       std::thread caller([&] { answered = call(); });
-      const auto until = std::chrono::steady_clock::now() + milliseconds(pick(60));
+      const auto until = std::chrono::steady_clock::now() + microseconds(pick(12'000));
       while (std::chrono::steady_clock::now() < until && !answered) std::this_thread::yield();
       agent.kill();
       caller.join();

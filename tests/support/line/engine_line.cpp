@@ -68,6 +68,12 @@ void EngineLine::start_with(std::vector<core::BackendSpec> specs, bool loops) {
   must(wait(engine_->start(std::move(specs), loops)));
 }
 
+void EngineLine::start_from(
+    const std::function<std::vector<core::BackendSpec>(const std::vector<core::BackendRow>&)>& specs) {
+  make_engine();
+  must(wait(engine_->start(specs(must(wait(store_->backends()))), false)));
+}
+
 void EngineLine::start(bool loops, core::Rules rules, bool backends) {
   make_engine();
   core::BackendSpec spec;

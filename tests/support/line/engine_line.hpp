@@ -8,6 +8,7 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <boost/asio/use_future.hpp>
+#include <functional>
 #include <future>
 #include <thread>
 
@@ -39,6 +40,8 @@ class EngineLine {
   void start(bool loops, core::Rules rules = {}, bool backends = true);
   /// The same with these backends, instead of the one and the sources.
   void start_with(std::vector<core::BackendSpec> specs, bool loops = false);
+  /// The same with the backends that `specs` makes of the store's rows.
+  void start_from(const std::function<std::vector<core::BackendSpec>(const std::vector<core::BackendRow>&)>& specs);
   CutStore& cut() { return *cut_; }  ///< the engine's way to the store; after start()
 
   std::vector<engine::Engine::BackendRefresh> settle();

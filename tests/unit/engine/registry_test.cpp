@@ -65,14 +65,16 @@ class EngineRegistry : public EngineOnTheStore {
   /// The next process, which reads the manual backends from the store as the agent does.
   void next_process() {
     another_process();
-    std::vector<core::BackendSpec> specs;
-    for (const auto& row : rows()) {
-      const auto definition = row.notes.find(engine::kDefinitionNote);
-      if (row.deleted_ns || definition == row.notes.end()) continue;
-      const auto parsed = core::parse(definition->second);
-      specs.push_back(manual(row.name, *parsed->find("labels")->string()));
-    }
-    line_->start_with(std::move(specs));
+    line_->start_from([](const std::vector<core::BackendRow>& rows) {
+      std::vector<core::BackendSpec> specs;
+      for (const auto& row : rows) {
+        const auto definition = row.notes.find(engine::kDefinitionNote);
+        if (row.deleted_ns || definition == row.notes.end()) continue;
+        const auto parsed = core::parse(definition->second);
+        specs.push_back(manual(row.name, *parsed->find("labels")->string()));
+      }
+      return specs;
+    });
   }
   /// Returns name → team of all backends that run.
   std::map<std::string, std::string> registry() {

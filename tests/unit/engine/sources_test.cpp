@@ -281,7 +281,7 @@ TEST_F(SourceEngine, EditedRegistrationIsUpdated) {
   world().discovered.backends[0].capabilities = {"tls"};
   look();
   look();
-  EXPECT_THAT(event_types(), ElementsAre("created scripted", "updated scripted capabilities labels.team"));
+  EXPECT_THAT(event_types(), ElementsAre("created scripted", "updated scripted capabilities metadata.team"));
 }
 
 TEST_F(SourceEngine, NameThatNoSubjectTakesLowersTheCoverage) {
