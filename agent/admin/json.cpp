@@ -107,6 +107,8 @@ Value to_json(const core::BackendView& backend) {
                        {"type", backend.type},
                        {"provider", backend.provider},
                        {"endpoint", backend.endpoint},
+                       {"source", backend.source},
+                       {"defined_at", backend.defined_at},
                        {"labels", map_of(backend.labels)},
                        {"patterns", list_of(backend.patterns)},
                        {"state", backend.state},

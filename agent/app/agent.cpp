@@ -18,7 +18,6 @@
 #include "delivery/backpressure.hpp"
 #include "engine/context.hpp"
 #include "host/host.hpp"
-#include "secrets/plain_references.hpp"
 #include "secrets/renewed_session.hpp"
 #include "worker/jail.hpp"
 
@@ -122,12 +121,15 @@ Result<std::unique_ptr<Agent>> Agent::build(config::Config config, Executors& ex
       core, *out->store_, [agent = out.get()](const core::AgentEvent& event) { return agent->agent_routes(event); },
       [agent = out.get()] { agent->wake_readers(); });
   DRIFTD_CHECK(out->add_sinks(false, {}));
+  const auto uses = std::make_shared<secrets::SecretUses>(c);
+  host::HostOptions host = host_options(c, executors);
+  host.more_own = [uses] { return uses->protected_files(); };
   secrets::RenewalOptions renewal{
-      core, executors.io.get_executor(), &out->clock_, host::make_session_factory(host_options(c, executors)), {}, {}};
+      core, executors.io.get_executor(), &out->clock_, host::make_session_factory(std::move(host)), {}, {}};
   renewal.on_program = [agent = out.get()](const std::string& backend, bool ok) {
     agent->metrics_.secret_program(backend, ok);
   };
-  out->sessions_ = secrets::with_secrets(std::move(renewal), c);
+  out->sessions_ = secrets::with_secrets(std::move(renewal), uses);
   log_jail();
   out->sessions_->on_event([agent = out.get()](core::SessionEvent event) { agent->publish(std::move(event)); });
   const auto& key = out->store_->key();
@@ -136,6 +138,8 @@ Result<std::unique_ptr<Agent>> Agent::build(config::Config config, Executors& ex
       c.agent.cluster, out->routes_.load(), [agent = out.get()] { agent->wake_readers(); }});
   out->context_->first_cycle_ended = [agent = out.get()] { agent->note_ready(); };
   out->engine_ = std::make_unique<engine::Engine>(out->context_, *out->sessions_, key.worker, key.digest_seed);
+  out->registry_ = std::make_unique<Registry>(
+      c, Registry::Needs{*out->engine_, *out->sessions_, *out->store_, uses, executors, out->reloading_});
   DRIFTD_CHECK(out->make_services());
   out->started_ns_ = out->clock_.wall();
   return out;
@@ -153,7 +157,7 @@ Status Agent::make_services() {
   credentials_ = std::make_unique<secrets::CredentialAnswers>(std::move(credentials));
   DRIFTD_TRY(auto grants, find_grants(config_.resolve));
   credentials_->set_grants(std::move(grants), config_.resolve.per_minute);
-  GrpcNeeds needs{executors_, *store_, *store_, *store_, *relay_, {}, {}, *credentials_, {}};
+  GrpcNeeds needs{executors_, *store_, *store_, *store_, *relay_, *registry_, {}, {}, *credentials_, {}};
   needs.backends = [this] { return engine_->registrations(); };
   needs.audit = [this](core::AuditEntry entry) { return audit(std::move(entry)); };
   needs.route = [this](std::vector<core::Route> routes) {
@@ -200,10 +204,7 @@ Task<Status> Agent::start() {
   times_.end("sinks");
   const auto plugins = co_await sessions_->scan();
   times_.end("plugins");
-  specs_ = config_.backends;
-  for (auto& spec : specs_) {
-    DRIFTD_CO_CHECK(secrets::reveal_plain_references(spec, plugins));
-  }
+  DRIFTD_CO_TRY(auto specs, co_await registry_->start(plugins));
   DRIFTD_CO_CHECK(add_sinks(true, plugins));
   if (stop_asked_) co_return stopped_early();
   if (grpc_) {
@@ -215,7 +216,7 @@ Task<Status> Agent::start() {
   wake_readers();
   times_.end("sinks");
   if (stop_asked_) co_return stopped_early();
-  DRIFTD_CO_CHECK(co_await engine_->start(specs_, true));
+  DRIFTD_CO_CHECK(co_await engine_->start(std::move(specs), true));
   times_.end("backends");
   if (stop_asked_) co_return stopped_early();
   DRIFTD_CO_CHECK(co_await listen());
@@ -272,6 +273,7 @@ void Agent::ask_to_stop() {
 Task<void> Agent::stop() {
   if (stopping_) co_return;
   stopping_ = true;
+  registry_->stop();
   sessions_->watch(false);
   co_await engine_->stop();  // ends the cycles that API requests wait for
   if (server_) co_await server_->stop();
@@ -328,6 +330,7 @@ Task<void> Agent::run_maintenance() {
     wake_readers();   // for events that the store itself appended (`gap`, `corrupt`)
     const Status done = co_await maintain_once();
     if (!done) log::room("store").error("backlog: {}", done.error().message);
+    if (!stopping_) co_await registry_->mend();
     maintenance_timer_.expires_after(kMaintenanceEvery);
     if (!stopping_) co_await maintenance_timer_.async_wait(asio::as_tuple(asio::use_awaitable));
   }

@@ -10,6 +10,7 @@
 #include "app/executors.hpp"
 #include "app/grpc.hpp"
 #include "app/store_check.hpp"
+#include "app/registry.hpp"
 #include "base/async_mutex.hpp"
 #include "base/step_times.hpp"
 #include "config/config.hpp"
@@ -64,6 +65,8 @@ class Agent final : public core::Control {
   Status add_sinks(bool of_plugins, const ScannedPlugins& plugins);
   Task<Result<ReloadReport>> reload_now();
   void apply_hot_changes(const config::Config& next);
+  /// Checks that all of `next` can be used, before any of it is.
+  Status check_next(const config::Config& next, const std::vector<std::string>& rekeyed, const ScannedPlugins& plugins);
   Task<Status> start_new_sinks(const config::Config& next, const ScannedPlugins& plugins);
   Task<Status> rekey_sinks(config::Config next, std::vector<std::string> names);
   void publish(core::SessionEvent event);
@@ -81,8 +84,7 @@ class Agent final : public core::Control {
   /// [any thread]
   std::vector<std::string> agent_routes(const core::AgentEvent& event) const;
 
-  config::Config config_;                 ///< as loaded, with the hot changes of reloads
-  std::vector<core::BackendSpec> specs_;  ///< its backends as they run, with plain references resolved
+  config::Config config_;  ///< as loaded, with the hot changes of reloads
   std::vector<core::PendingRestart> needs_restart_;
   std::atomic<std::shared_ptr<const std::vector<core::Route>>> routes_;  ///< read by the store on its own thread
   std::vector<core::Route> callback_routes_;                             ///< beside those of the configuration
@@ -95,11 +97,12 @@ class Agent final : public core::Control {
   std::shared_ptr<delivery::Announcer> announcer_;
   std::shared_ptr<engine::Context> context_;
   std::unique_ptr<engine::Engine> engine_;
+  std::unique_ptr<Registry> registry_;
   std::unique_ptr<secrets::CredentialAnswers> credentials_;
   std::unique_ptr<admin::Server> server_;
   std::unique_ptr<Grpc> grpc_;  ///< null: off
   asio::steady_timer maintenance_timer_;
-  AsyncMutex reloading_;  ///< held during a reload
+  AsyncMutex reloading_;  ///< held during a reload, and by calls that change the registry
   struct Fullness {
     core::Outbox::Backlog backlog;
     store::SizeLimit limit;

@@ -121,7 +121,7 @@ void check_left_backend(const config::Config& config, const store::Leftovers::Ba
   out.left.push_back(
       at_place(config, "backends",
                "backend '" + left.name + "' is not in this file any more, and has " +
-                   count_of(left.open_drifts, "open drift") + ", which the next start retires undecided",
+                   count_of(left.open_drifts, "open drift") + ", which the next start or reload retires undecided",
                "decide them first (`driftd drifts`), or name it as `was` of the backend that it is now"));
 }
 

@@ -5,6 +5,7 @@
 #include "app/agent.hpp"
 #include "app/sinks.hpp"
 #include "base/log.hpp"
+#include "config/places.hpp"
 #include "engine/context.hpp"
 #include "secrets/plain_references.hpp"
 
@@ -97,74 +98,86 @@ Task<Result<core::Control::ReloadReport>> Agent::reload() {
   co_return reloaded;
 }
 
+Status Agent::check_next(const config::Config& next, const std::vector<std::string>& rekeyed,
+                         const ScannedPlugins& plugins) {
+  for (const auto& spec : next.sinks) {  // are all new secrets keys?
+    if (std::count(rekeyed.begin(), rekeyed.end(), spec.name) == 0) continue;
+    const auto opened = open_sink(spec, plugins);
+    if (opened) continue;
+    return fail(Code::invalid,
+                config::render(config::ConfigError{next.file, spec.at, opened.error().message, {}, {}, {}}));
+  }
+  for (const auto& spec : next.backends) {
+    if (!config_.agent.jail_required || spec.isolation != core::SessionSpec::Isolation::in_process) continue;
+    const auto at = config::find_position(next.places, "backends." + spec.name + ".isolation");
+    const std::string why = "'jail' of 'agent' is required, and backend '" + spec.name +
+                            "' has `isolation: in-process`, where there is none";
+    return fail(Code::invalid, config::render(config::ConfigError{next.file, at, why, {}, {}, {}}));
+  }
+  return {};
+}
+
 Task<Result<core::Control::ReloadReport>> Agent::reload_now() {
   const std::string file = config_.file;
   auto work = [file] {
-    Result<config::Config> out;
+    Result<std::shared_ptr<const config::Config>> out;
     auto next = config::load(file);
     if (next) {
-      out = std::move(*next);
+      out = std::make_shared<const config::Config>(std::move(*next));
     } else {
       out = fail(Code::invalid, config::render(next.error()));
     }
     return out;
   };
+  const auto refused = [](const Error& why) {
+    log::room("config").error("reload refused, the running configuration stays:\n{}", why.message);
+    return fail(why);
+  };
   log::room("config").info("reloading {}", file);
-  auto loaded = co_await run_on(executors_.io.get_executor(), std::move(work));
-  if (!loaded) {
-    log::room("config").error("reload refused, the running configuration stays:\n{}", loaded.error().message);
-    co_return fail(loaded.error());
-  }
-  auto look_up = [resolve = loaded->resolve] { return find_grants(resolve); };
-  DRIFTD_CO_TRY(auto grants, co_await run_on(executors_.io.get_executor(), std::move(look_up)));
+  const auto loaded = co_await run_on(executors_.io.get_executor(), std::move(work));
+  if (!loaded) co_return refused(loaded.error());
+  const config::Config& next = **loaded;
+  auto look_up = [loaded = *loaded] { return find_grants(loaded->resolve); };
+  auto grants = co_await run_on(executors_.io.get_executor(), std::move(look_up));
+  if (!grants) co_return refused(grants.error());
+  const config::Comparison changes = config::compare(config_, next);
   const auto plugins = co_await sessions_->scan();
+  auto plan = co_await registry_->plan(*loaded, plugins);
   if (stopping_) co_return fail(Code::cancelled, "the agent stops: nothing was reloaded");
-  for (auto& spec : specs_) {  // for backends whose plugin was installed after the start
-    DRIFTD_CO_CHECK(secrets::reveal_plain_references(spec, plugins));
-  }
-  const config::Comparison changes = config::compare(config_, *loaded);
-  for (const auto& spec : loaded->sinks) {  // before anything is applied: are all new secrets keys?
-    if (std::count(changes.rekeyed.begin(), changes.rekeyed.end(), spec.name) == 0) continue;
-    const auto opened = open_sink(spec, plugins);
-    if (opened) continue;
-    const config::ConfigError error{loaded->file, spec.at, opened.error().message, {}, {}, {}};
-    log::room("config").error("reload refused, the running configuration stays: {}", config::render(error));
-    co_return fail(Code::invalid, config::render(error));
-  }
-  const Status started = co_await start_new_sinks(*loaded, plugins);
-  if (!started) {
-    log::room("config").error("reload refused, the running configuration stays: {}", started.error().message);
-    co_return fail(started.error());
-  }
+  if (!plan) co_return refused(plan.error());
+  if (const Status usable = check_next(next, changes.rekeyed, plugins); !usable) co_return refused(usable.error());
+  const Status started = co_await start_new_sinks(next, plugins);
+  if (!started) co_return refused(started.error());
   ReloadReport out;
   for (const auto& [what, where] : changes.restart) {
     log::room("config").warn("reload: {} needs a restart{}{}", what, where.empty() ? "" : ": ", where);
     out.needs_restart.push_back({what, where});
   }
-  for (const auto& change : changes.hot) log::room("config").info("reload: {}", change);
-  out.applied = changes.hot;
   needs_restart_ = out.needs_restart;
-  apply_hot_changes(*loaded);
-  credentials_->set_grants(std::move(grants), loaded->resolve.per_minute);
-  std::vector<core::BackendSpec> specs;  // in both configs: a backend that was removed runs on unchanged until a
-                                         // restart
-  for (const auto& spec : specs_) {
-    const auto same = [&spec](const auto& next) { return next.name == spec.name; };
-    if (std::any_of(loaded->backends.begin(), loaded->backends.end(), same)) specs.push_back(spec);
-  }
-  co_await engine_->reload(std::move(specs));
-  DRIFTD_CO_CHECK(co_await rekey_sinks(std::move(*loaded), changes.rekeyed));
-  co_return out;
+  apply_hot_changes(next);
+  credentials_->set_grants(std::move(*grants), next.resolve.per_minute);
+  registry_->protect(next.secret_files);
+  const Registry::Outcome registry = co_await registry_->apply(std::move(*plan));
+  out.applied = registry.done;
+  out.applied.insert(out.applied.end(), changes.hot.begin(), changes.hot.end());
+  for (const auto& change : out.applied) log::room("config").info("reload: {}", change);
+  DRIFTD_CO_CHECK(co_await rekey_sinks(next, changes.rekeyed));
+  if (registry.failed.empty()) co_return out;
+  std::string failed;
+  for (const auto& line : registry.failed) failed += (failed.empty() ? "" : "; ") + line;
+  log::room("config").error("reload: not everything could be changed: {}", failed);
+  co_return fail(Code::unavailable, failed + "; this stays as it was, the rest of the file is in use: reload again");
 }
 
 void Agent::apply_hot_changes(const config::Config& next) {
-  for (auto* backends : {&config_.backends, &specs_}) {
-    for (auto& spec : *backends) {
-      const auto same = [&spec](const auto& other) { return other.name == spec.name; };
-      const auto other = std::find_if(next.backends.begin(), next.backends.end(), same);
-      if (other != next.backends.end()) spec.rules = other->rules;
-    }
-  }
+  config_.backends = next.backends;
+  config_.backend_settings_at = next.backend_settings_at;
+  config_.program_uses = next.program_uses;
+  config_.file_uses = next.file_uses;
+  config_.credential_uses = next.credential_uses;
+  config_.agent.programs = next.agent.programs;
+  config_.defaults = next.defaults;
+  config_.places = next.places;
   config_.routes = next.routes;
   config_.resolve = next.resolve;
   set_routes();

@@ -8,6 +8,7 @@
 #include "config/config.hpp"
 #include "core/ports/credentials.hpp"
 #include "core/ports/reader.hpp"
+#include "core/ports/registry.hpp"
 #include "core/ports/store.hpp"
 #include "core/ports/subscriptions.hpp"
 #include "delivery/relay.hpp"
@@ -21,7 +22,8 @@ struct GrpcNeeds {
   core::Subscriptions& subscriptions;
   core::Outbox& outbox;
   delivery::Relay& relay;
-  std::function<std::vector<core::BackendSnapshot>()> backends;
+  core::ManualBackends& manual;
+  std::function<std::vector<core::RegisteredBackend>()> backends;
   std::function<Task<Status>(core::AuditEntry)> audit;
   core::Credentials& credentials;
   std::function<void(std::vector<core::Route>)> route;  ///< replaces the routes to callbacks

@@ -7,14 +7,15 @@ namespace driftd::cli {
 namespace {
 
 void show_backends(const Context& context, const core::Value& answer) {
-  Table table({"BACKEND", "PROVIDER", "ENDPOINT", "STATE", "HEALTH", "WORKER", "KIND", "RESOURCES", "UNKNOWN",
+  Table table({"BACKEND", "SOURCE", "PROVIDER", "ENDPOINT", "STATE", "HEALTH", "WORKER", "KIND", "RESOURCES", "UNKNOWN",
                "COVERAGE", "REASON"});
   for (const auto& backend : list(answer, "backends")) {
     const std::string state = text(backend, "state");
     const std::string health = text(member(backend, "health"), "state");
     const std::string worker = text(member(backend, "worker"), "state");
-    std::vector<Cell> first = {text(backend, "name"),     text(backend, "provider"),   text(backend, "endpoint"),
-                               {state, colour_of(state)}, {health, colour_of(health)}, {worker, colour_of(worker)}};
+    std::vector<Cell> first = {text(backend, "name"),      text(backend, "source"),   text(backend, "provider"),
+                               text(backend, "endpoint"),  {state, colour_of(state)}, {health, colour_of(health)},
+                               {worker, colour_of(worker)}};
     const auto coverage = list(backend, "coverage");
     for (const auto& kind : coverage) {
       auto row = first;
@@ -25,9 +26,12 @@ void show_backends(const Context& context, const core::Value& answer) {
                              {seen, seen == "seen" ? Colour::green : Colour::yellow},
                              join(list(kind, "reasons"))});
       table.add(std::move(row));
-      first = {"", "", "", "", "", ""};
+      first.assign(first.size(), Cell(""));
     }
-    if (coverage.empty()) table.add({first[0], first[1], first[2], first[3], first[4], first[5], "", "", "", "", ""});
+    if (coverage.empty()) {
+      first.insert(first.end(), 5, Cell(""));
+      table.add(std::move(first));
+    }
   }
   context.print(table, "no backends");
 }

@@ -94,6 +94,22 @@ std::vector<core::RedactRule> read_redact(Section redact, std::vector<core::Reda
   return out;
 }
 
+void check_former_names(Report& report, const std::vector<const Node*>& items, const std::set<std::string>& names) {
+  std::set<std::string> former;
+  for (const Node* item : items) {
+    const Node* was = item->find("was");
+    if (was == nullptr || was->kind != Node::Kind::scalar) continue;
+    if (names.contains(was->text)) {
+      report.error(was->at, "'was: " + was->text + "' names a backend that is still there", "the name it had before",
+                   "", "remove 'was' or the other backend");
+    } else if (!former.insert(was->text).second) {
+      report.error(was->at, "two backends were '" + was->text + "'", "each former name once");
+    }
+  }
+}
+
+}  // namespace
+
 core::BackendSpec read_backend(Section section, const Defaults& defaults, const LoadOptions& options, Config& config,
                                bool& here) {
   core::BackendSpec spec;
@@ -124,22 +140,6 @@ core::BackendSpec read_backend(Section section, const Defaults& defaults, const 
   section.close();
   return spec;
 }
-
-void check_former_names(Report& report, const std::vector<const Node*>& items, const std::set<std::string>& names) {
-  std::set<std::string> former;
-  for (const Node* item : items) {
-    const Node* was = item->find("was");
-    if (was == nullptr || was->kind != Node::Kind::scalar) continue;
-    if (names.contains(was->text)) {
-      report.error(was->at, "'was: " + was->text + "' names a backend that is still there", "the name it had before",
-                   "", "remove 'was' or the other backend");
-    } else if (!former.insert(was->text).second) {
-      report.error(was->at, "two backends were '" + was->text + "'", "each former name once");
-    }
-  }
-}
-
-}  // namespace
 
 core::SessionSpec::Isolation read_isolation(Section& section, core::SessionSpec::Isolation fallback) {
   using Isolation = core::SessionSpec::Isolation;

@@ -3,14 +3,11 @@
 
 #include "config/config.hpp"
 #include "config/places.hpp"
+#include "config/registry.hpp"
 
 namespace driftd::config {
 namespace {
 
-const core::BackendSpec* find_backend(const std::vector<core::BackendSpec>& all, const std::string& name) {
-  const auto at = std::find_if(all.begin(), all.end(), [&](const auto& spec) { return spec.name == name; });
-  return at == all.end() ? nullptr : &*at;
-}
 const SinkSpec* find_sink(const std::vector<SinkSpec>& all, const std::string& name) {
   const auto at = std::find_if(all.begin(), all.end(), [&](const auto& sink) { return sink.name == name; });
   return at == all.end() ? nullptr : &*at;
@@ -47,45 +44,6 @@ class RestartList {
   const Config& next_;
   Comparison& out_;
 };
-
-bool same_settings(const Config& running, const core::BackendSpec& a, const Config& next, const core::BackendSpec& b) {
-  const auto before = uses_by_backend(running.file_uses, a.name), after = uses_by_backend(next.file_uses, b.name);
-  return a.settings_json == b.settings_json && before == after && fixed_secrets(a, before) == fixed_secrets(b, after);
-}
-
-void compare_backend(const core::BackendSpec& a, const core::BackendSpec& b, RestartList& restart_list) {
-  const std::string at = "backends." + a.name + ".";
-  restart_list.add(a.was != b.was, at + "was");
-  restart_list.add(a.provider != b.provider, at + "provider");
-  restart_list.add(a.endpoint != b.endpoint, at + "endpoint");
-  restart_list.add(a.redact != b.redact, at + "redact");
-  restart_list.add(a.labels != b.labels, at + "labels");
-  restart_list.add(a.patterns != b.patterns, at + "patterns");
-  restart_list.add(a.interval != b.interval, at + "interval");
-  restart_list.add(a.isolation != b.isolation, at + "isolation");
-  restart_list.add(a.discover != b.discover, at + "discover");
-  restart_list.add(a.spoken_by != b.spoken_by, at + "spoken_by");
-  restart_list.add(!same(a.budgets, b.budgets), at + "budgets");
-}
-
-void compare_backends(const Config& running, const Config& next, RestartList& restart_list, Comparison& out) {
-  for (const auto& spec : running.backends) {
-    const std::string at = "backends." + spec.name;
-    const auto* other = find_backend(next.backends, spec.name);
-    if (other == nullptr) {
-      restart_list.add_removed(at);
-      continue;
-    }
-    compare_backend(spec, *other, restart_list);
-    restart_list.add(!same_settings(running, spec, next, *other), at + ".settings");
-    restart_list.add(uses_by_backend(running.program_uses, spec.name) != uses_by_backend(next.program_uses, spec.name),
-                     at + ".settings", " (${exec:…})");
-    if (spec.rules->generation != other->rules->generation) out.hot.push_back("rules of backend " + spec.name);
-  }
-  for (const auto& spec : next.backends) {
-    restart_list.add(find_backend(running.backends, spec.name) == nullptr, "backends." + spec.name, " (added)");
-  }
-}
 
 /// Returns true for two forms of a webhook that sign with other secrets and are the same else.
 bool only_secrets_differ(const SinkSpec& a, const SinkSpec& b) {
@@ -130,7 +88,6 @@ void compare_agent(const Agent& a, const Agent& b, RestartList& restart_list) {
   restart_list.add(a.worker != b.worker, "agent.worker");
   restart_list.add(a.jail_required != b.jail_required, "agent.jail");
   restart_list.add(a.experimental != b.experimental, "agent.experimental");
-  restart_list.add(a.programs != b.programs, "agent.programs");
   restart_list.add(a.drain != b.drain, "agent.drain");
 }
 
@@ -160,6 +117,49 @@ void compare_rest(const Config& a, const Config& b, RestartList& restart_list) {
 
 }  // namespace
 
+std::vector<BackendEntry> entries_of(const Config& config) {
+  std::vector<BackendEntry> out;
+  for (const auto& spec : config.backends) {
+    const Position at = find_position(config.places, "backends." + spec.name);
+    out.push_back(
+        {spec, uses_by_backend(config.program_uses, spec.name), uses_by_backend(config.file_uses, spec.name), {}});
+    out.back().spec.defined_at = config.file + ":" + std::to_string(at.line) + ":" + std::to_string(at.column);
+  }
+  return out;
+}
+
+core::BackendEdit compare_backends(const BackendEntry& running, const BackendEntry& next,
+                                   std::vector<std::string>& what) {
+  const core::BackendSpec &a = running.spec, &b = next.spec;
+  const std::size_t before = what.size();
+  const auto note = [&what](bool differs, const char* name) {
+    if (differs) what.emplace_back(name);
+  };
+  note(a.name != b.name, "name");
+  note(a.provider != b.provider, "provider");
+  note(a.redact != b.redact, "redact");
+  note(a.isolation != b.isolation, "isolation");
+  note(a.spoken_by != b.spoken_by, "spoken_by");
+  note(!same(a.budgets, b.budgets), "budgets");
+  const bool settings = a.settings_json == b.settings_json && running.files == next.files &&
+                        fixed_secrets(a, running.files) == fixed_secrets(b, next.files);
+  note(!settings || running.programs != next.programs, "settings");
+  note(a.definition.empty() != b.definition.empty(), "source");
+  note(a.fault != b.fault, "references");
+  const bool session = what.size() != before;
+  note(a.endpoint != b.endpoint, "endpoint");
+  note(a.labels != b.labels, "labels");
+  note(a.patterns != b.patterns, "patterns");
+  note(a.interval != b.interval, "interval");
+  note(a.discover != b.discover, "discover");
+  note(a.rules->generation != b.rules->generation, "rules");
+  if (session) return core::BackendEdit::reopen;
+  if (what.size() != before || a.definition != b.definition || a.registration_json != b.registration_json) {
+    return core::BackendEdit::in_place;
+  }
+  return core::BackendEdit::none;
+}
+
 Comparison compare(const Config& running, const Config& next) {
   Comparison out;
   RestartList restart_list(next, out);
@@ -167,7 +167,6 @@ Comparison compare(const Config& running, const Config& next) {
   compare_admin(running.admin, next.admin, restart_list);
   restart_list.add(running.grpc != next.grpc, "grpc");
   compare_rest(running, next, restart_list);
-  compare_backends(running, next, restart_list, out);
   compare_sinks(running, next, restart_list, out);
   const bool routes = std::equal(running.routes.begin(), running.routes.end(), next.routes.begin(), next.routes.end(),
                                  [](const auto& a, const auto& b) { return same(a, b); });

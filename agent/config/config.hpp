@@ -8,6 +8,7 @@
 #include <functional>
 #include <iterator>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <tl/expected.hpp>
@@ -30,6 +31,8 @@
 #include "sinks/webhook/settings.hpp"
 
 namespace driftd::config {
+
+struct Defaults;  // config/parts.hpp
 
 struct Agent {
   std::string name;  ///< default: the host's name
@@ -112,6 +115,7 @@ struct Config {
   std::vector<ProgramUse> program_uses;             ///< each `${exec:…}`, in the order of the file; load() runs none
   std::vector<FileUse> file_uses;  ///< each `${file:…}` and `${credential:…}` of backends, in the order of the file
   std::vector<CredentialUse> credential_uses;           ///< each reference of backends, in the order of the file
+  std::shared_ptr<const Defaults> defaults;             ///< for manual backends
   std::map<std::string, Position> backend_settings_at;  ///< backend → position of its settings, for schema errors
   std::map<std::string, Position> places;               ///< positions of settings (config/places.hpp)
   std::vector<ConfigError> warnings;
@@ -122,6 +126,7 @@ using Loaded = tl::expected<Config, std::vector<ConfigError>>;
 
 struct LoadOptions {
   bool resolve_secrets = true;  ///< false (`driftd validate --no-secrets`): checks only the form of references
+  bool literal_secrets = true;  ///< false: a secret in clear text is an error, not a warning
   bool resolve_key = false;     ///< resolves agent.installation_key anyway, if this process can read it
   /// The environment for `${env:…}` and $CREDENTIALS_DIRECTORY. If empty, the process's environment is used.
   std::function<std::optional<std::string>(const std::string&)> environment;
@@ -143,15 +148,15 @@ std::vector<Use> uses_by_backend(const std::vector<Use>& all, const std::string&
   return out;
 }
 
-/// What a reload would change. Policies, ignores, expectations, routes, new sinks and the secrets of webhooks change
-/// without a restart (`hot`); all else needs one, except the content of `${file:…}` of backends, which is followed.
+/// What a reload would change beside backends. Routes, new sinks and the secrets of webhooks change without a restart
+/// (`hot`); all else needs one.
 struct Comparison {
   struct RestartItem {
-    std::string what;   ///< `backends.orders-kafka.settings`, `sinks.ops` …
+    std::string what;   ///< `agent.drain`, `sinks.ops` …
     std::string where;  ///< `driftd.yaml:14` of the next config; empty if the setting was removed
     friend bool operator==(const RestartItem&, const RestartItem&) = default;
   };
-  std::vector<std::string> hot;      ///< `rules of backend orders-kafka`, `routes` …
+  std::vector<std::string> hot;      ///< `routes`, `sinks.ops (added)` …
   std::vector<std::string> rekeyed;  ///< webhooks that sign with other secrets, and are the same else
   std::vector<RestartItem> restart;
 };

@@ -83,6 +83,13 @@ void read_tls(Section section, rpc::Settings& out) {
   section.close();
 }
 
+void read_register(Section section, rpc::Settings& out) {
+  out.manual_on = section.present();
+  if (section.find("providers") != nullptr) out.manual.providers = section.texts("providers");
+  out.manual.references = section.texts("references");
+  section.close();
+}
+
 }  // namespace
 
 rpc::Settings read_grpc(Section section, const LoadOptions& options) {
@@ -103,6 +110,7 @@ rpc::Settings read_grpc(Section section, const LoadOptions& options) {
   if (out.clients.empty() && !out.client_ca.empty()) out.clients["*"] = rpc::Rights::read;
   read_tokens(section, options, out);
   read_callbacks(section.section("callbacks"), out);
+  read_register(section.section("register"), out);
   out.max_streams = static_cast<int>(section.integer("max_streams", out.max_streams, 1, 4'096));
   out.heartbeat = section.duration("heartbeat", out.heartbeat, milliseconds(1'000), milliseconds(3'600'000));
   section.close();

@@ -21,8 +21,8 @@ Config read_root(Report& report, const Node& node, const LoadOptions& options) {
   config.admin = read_admin(root.section("admin"));
   config.grpc = read_grpc(root.section("grpc"), options);
   config.metrics = read_metrics(root.section("metrics"));
-  const Defaults defaults = read_defaults(root.section("defaults"));
-  read_backends(root, defaults, options, config);
+  config.defaults = std::make_shared<const Defaults>(read_defaults(root.section("defaults")));
+  read_backends(root, *config.defaults, options, config);
   config.resolve = read_resolve(root.section("resolve"), config);
   read_sinks(root, options, config);
   read_routes(root, config);

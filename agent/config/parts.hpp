@@ -34,6 +34,10 @@ Delivery read_delivery(Section section);
 Defaults read_defaults(Section section);
 /// Reads `backends:` into Config::backends and backend_settings_at.
 void read_backends(Section& root, const Defaults& defaults, const LoadOptions& options, Config& config);
+/// Reads one item of `backends:`. `here` is set to whether this agent runs it; then Config has the programs and files
+/// that it names, and the position of its settings.
+core::BackendSpec read_backend(Section section, const Defaults& defaults, const LoadOptions& options, Config& config,
+                               bool& here);
 /// Reads `spoken_by` of one backend. Once all backends are read, resolve_registrars() reports sources that do not exist
 /// and replaces the others by their names on this node.
 std::vector<core::Registrar> read_registrars(Section& backend);

@@ -201,8 +201,12 @@ SettingsReader::Pair SettingsReader::convert_text(const Node& node, const std::s
   core::Value value = scalar_value(node);
   const bool is_text = value.boolean() == nullptr && !text.empty();
   if (is_text && (is_secret_name(key) || (value.string() != nullptr && holds_credentials(text)))) {
-    report_.warn(node.at, "a secret is in clear text in setting '" + path.substr(1) + "' of '" + owner_ + "'",
-                 "use " + reference_forms());
+    const std::string what = "a secret is in clear text in setting '" + path.substr(1) + "' of '" + owner_ + "'";
+    if (!options_.literal_secrets) {
+      report_.error(node.at, what, reference_forms(), "a text", "put the secret where the reference leads");
+      return {};
+    }
+    report_.warn(node.at, what, "use " + reference_forms());
     return add_secret(path, text, "[REDACTED]");
   }
   return {value, value};

@@ -34,6 +34,12 @@ struct BackendSpec {
   std::map<std::string, std::string> labels;
   std::vector<std::string> patterns, capabilities;
   std::map<std::string, std::string> metadata;  ///< copied into its events
+  /// Where it is defined: `driftd.yaml:14:5`, or for a manual backend who registered it. Empty if it was discovered.
+  std::string defined_at;
+  /// Of a manual backend, which was registered by gRPC: one item of `backends:` as canonical JSON, with references as
+  /// written. Empty if the backend is from the config, or was discovered.
+  std::string definition;
+  std::string fault;          ///< why a manual backend cannot be read at present; empty: it can
   std::string discovered_by;  ///< the backend that discovered this one (registered, not read); empty if from the config
   std::vector<Registrar> spoken_by;            ///< whose reports about its registration are accepted (ADR 0015)
   bool discover = true;                        ///< register what its own provider discovers
@@ -42,5 +48,9 @@ struct BackendSpec {
   Budgets budgets;
   std::shared_ptr<const Rules> rules;
 };
+
+/// What a change of a backend's spec needs: nothing; other rules, interval or registration, while its session goes on;
+/// or another session.
+enum class BackendEdit { none, in_place, reopen };
 
 }  // namespace driftd::core

@@ -2,6 +2,7 @@
 #include "engine/backend_rows.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <limits>
 
@@ -45,6 +46,42 @@ std::optional<core::BackendRow> extract_row(std::vector<core::BackendRow>& rows,
 const std::string* discovered_by(const core::BackendRow& row) {
   const auto note = row.notes.find(kDiscovererNote);
   return note == row.notes.end() ? nullptr : &note->second;
+}
+
+void note_definition(core::BackendRow& row, const core::BackendSpec& spec) {
+  row.notes.erase(kUnregisteredNote);
+  if (spec.definition.empty()) {
+    row.notes.erase(kDefinitionNote);
+    row.notes.erase(kRegisteredByNote);
+    return;
+  }
+  const auto known = row.notes.find(kDefinitionNote);
+  if (known != row.notes.end() && known->second == spec.definition) return;
+  std::uint64_t revision = 0;
+  const auto counted = row.notes.find(kRevisionNote);
+  if (counted != row.notes.end()) {
+    const std::string& text = counted->second;
+    std::from_chars(text.data(), text.data() + text.size(), revision);
+  }
+  row.notes[kDefinitionNote] = spec.definition;
+  row.notes[kRegisteredByNote] = spec.defined_at;
+  row.notes[kRevisionNote] = std::to_string(revision + 1);
+}
+
+std::string etag_of(const core::BackendRow& row) {
+  const auto revision = row.notes.find(kRevisionNote);
+  if (!row.notes.contains(kDefinitionNote) || revision == row.notes.end()) return {};
+  return row.uid + "-" + revision->second;
+}
+
+std::string source_of(const core::BackendSpec& spec) {
+  if (!spec.definition.empty()) return "manual";
+  return spec.discovered_by.empty() ? "file" : "discovered";
+}
+
+std::string registration_cause(const core::BackendSpec& spec) {
+  if (!spec.definition.empty()) return "registered by " + spec.defined_at;
+  return spec.discovered_by.empty() ? "configuration" : "discovered by " + spec.discovered_by;
 }
 
 void restore_from_registration(const std::string& registration, core::BackendSpec& spec) {

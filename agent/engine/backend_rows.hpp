@@ -24,6 +24,27 @@ std::optional<core::BackendRow> extract_row(std::vector<core::BackendRow>& rows,
 /// the row.
 const std::string* discovered_by(const core::BackendRow& row);
 
+/// Notes in the row of a manual backend: its definition, who registered it, and how often it was changed since.
+inline const std::string kDefinitionNote = "definition";
+inline const std::string kRegisteredByNote = "registered_by";
+inline const std::string kRevisionNote = "revision";
+/// Note in the row of a manual backend that is being unregistered: the cause of its DELETED event.
+inline const std::string kUnregisteredNote = "unregistered";
+
+/// Writes the definition of a manual backend into its row, and counts the revision if it is another one. The row of any
+/// other backend loses it.
+void note_definition(core::BackendRow& row, const core::BackendSpec& spec);
+
+/// Returns what a change of a manual backend must name to be about what its caller saw: another text after each change,
+/// and after the backend was deleted and registered again. Empty for other backends.
+std::string etag_of(const core::BackendRow& row);
+
+/// Returns where a backend comes from: `file`, `discovered` or `manual`.
+std::string source_of(const core::BackendSpec& spec);
+
+/// Returns the cause of a backend's registration events: `configuration`, `discovered by cluster`, `registered by ops`.
+std::string registration_cause(const core::BackendSpec& spec);
+
 /// Reads labels, patterns and endpoint of a backend that only its row describes into `spec`. `registration` is JSON;
 /// what it lacks stays as it was.
 void restore_from_registration(const std::string& registration, core::BackendSpec& spec);

@@ -16,6 +16,7 @@
 #include "engine/runner.hpp"
 #include "engine/sources/registration_session.hpp"
 #include "engine/unregistration.hpp"
+#include "engine/unusable_session.hpp"
 
 namespace driftd::engine {
 namespace {
@@ -32,16 +33,6 @@ constexpr int kRounds = 8;  // of settle(); sources that declare each other's re
 Task<void> refresh_into(std::shared_ptr<Runner> runner, bool full, Engine::BackendRefresh& out, int& left,
                         asio::steady_timer& done) {
   out.report = co_await runner->refresh(full);
-  if (--left == 0) done.cancel();
-}
-
-/// Returns the cause of a registration event.
-std::string registration_cause(const core::BackendSpec& spec) {
-  return spec.discovered_by.empty() ? "configuration" : "discovered by " + spec.discovered_by;
-}
-
-Task<void> reload_one(std::shared_ptr<Runner> runner, core::BackendSpec spec, int& left, asio::steady_timer& done) {
-  co_await runner->reload(std::move(spec));
   if (--left == 0) done.cancel();
 }
 
@@ -97,12 +88,14 @@ Task<Status> Engine::start(std::vector<core::BackendSpec> specs, bool loops) {
   }
   std::vector<core::BackendRow> found;
   for (auto& row : rows) {
-    if (row.deleted_ns) continue;
+    // A manual backend that is not among `specs` (`driftd once` has none) stays registered, but does not run.
+    if (row.deleted_ns || row.notes.contains(kDefinitionNote)) continue;
     Runner* source = discoverer_of(row);
     if (source != nullptr) {
       found.push_back(std::move(row));
     } else {
-      DRIFTD_CO_CHECK(co_await unregister_backend(context_, std::move(row)));
+      const Unregistration why;
+      DRIFTD_CO_CHECK(co_await unregister_backend(context_, std::move(row), why));
     }
   }
   for (auto& row : found) {
@@ -114,55 +107,73 @@ Task<Status> Engine::start(std::vector<core::BackendSpec> specs, bool loops) {
   co_return Status{};
 }
 
-Task<Status> Engine::register_backend(core::BackendSpec spec, std::vector<core::BackendRow>& rows) {
+/// Returns null for a discovered backend, which is registered but not read.
+Result<std::shared_ptr<core::Session>> Engine::open_session(const core::BackendSpec& spec) {
+  if (!spec.discovered_by.empty()) return std::shared_ptr<core::Session>();
+  if (!spec.fault.empty()) return std::make_shared<UnusableSession>(spec.fault);
+  core::SessionSpec opened = session_spec(spec);
+  opened.worker_key = worker_key_;
+  opened.digest_seed = digest_seed_;
+  return factory_.open(std::move(opened));
+}
+
+Task<Status> Engine::commit_registration(std::shared_ptr<Runner> runner, std::optional<core::BackendRow> before,
+                                         std::vector<core::AuditEntry> audit) {
+  const core::BackendRow& row = runner->ledger().row();
+  const core::BackendSpec& spec = runner->ledger().spec();
+  const bool created = !before || before->deleted_ns;
+  const bool edited = !created && (before->registration != row.registration || before->name != row.name);
+  if (!created && !edited && before->notes == row.notes) co_return Status{};
+  CommitExtras extras;
+  extras.row = row;
+  extras.audit = std::move(audit);
+  if (created || edited) {
+    std::optional<core::BackendSnapshot> old_state;
+    std::vector<std::string> fields;
+    if (edited) old_state = snapshot_of(*before);
+    if (edited) fields = changed_fields(*before, row);
+    core::BackendEvent event = core::registration_event(edited ? core::ChangeType::updated : core::ChangeType::created,
+                                                        runner->ledger().event_context(registration_cause(spec)),
+                                                        std::move(old_state), fields, context_->clock.wall());
+    extras.events.push_back(runner->ledger().draft(std::move(event)));
+  }
+  const auto status = co_await runner->ledger().commit_extras(std::move(extras));
+  co_return status;
+}
+
+Task<Status> Engine::register_backend(core::BackendSpec spec, std::vector<core::BackendRow>& rows,
+                                      std::vector<core::AuditEntry> audit) {
   const std::optional<core::BackendRow> known = extract_row(rows, spec, context_->clock.wall());
   core::BackendRow row;
   if (known) row = *known;
   if (!known) row.uid = new_uid();
   // Another kind of system has other identities, or none.
   if (row.provider != spec.provider) row.system_identity.clear();
-  const bool created = !known || known->deleted_ns;
   row.deleted_ns.reset();
-  const bool edited = !created && (row.registration != spec.registration_json || row.name != spec.name);
-  core::BackendSnapshot before;
-  before.name = row.name;
-  before.type = row.type;
-  before.config_json = row.registration;
   row.name = spec.name;
   row.type = spec.type.empty() ? canonical_type(spec.provider) : spec.type;
   row.provider = spec.provider;
   row.registration = spec.registration_json;
   set_discoverer(row, spec);
-  std::shared_ptr<core::Session> own;
-  if (spec.discovered_by.empty()) {
-    core::SessionSpec opened = session_spec(spec);
-    opened.worker_key = worker_key_;
-    opened.digest_seed = digest_seed_;
-    DRIFTD_CO_TRY(own, factory_.open(std::move(opened)));
-  }
+  note_definition(row, spec);
+  DRIFTD_CO_TRY(auto own, open_session(spec));
   RegistrationSession::SourceRead read_source = [this, name = spec.name] { return ask_registrar(name); };
   auto session = std::make_shared<RegistrationSession>(spec.name, std::move(own), std::move(read_source),
                                                        spec.discovered_by, spec.provider);
   auto runner = std::make_shared<Runner>(context_, spec, row, std::move(session));
-  if (created || edited) {
-    CommitExtras extras;
-    extras.row = row;
-    std::vector<std::string> fields;
-    if (edited) fields = changed_fields(before.config_json, row.registration);
-    std::optional<core::BackendSnapshot> old_state;
-    if (edited) old_state = before;
-    const auto type = edited ? core::ChangeType::updated : core::ChangeType::created;
-    core::BackendEvent event = core::registration_event(type, runner->ledger().event_context(registration_cause(spec)),
-                                                        old_state, fields, context_->clock.wall());
-    extras.events.push_back(runner->ledger().draft(std::move(event)));
-    DRIFTD_CO_CHECK(co_await runner->ledger().commit_extras(std::move(extras)));
+  Status ready = co_await commit_registration(runner, known, std::move(audit));
+  if (ready) ready = co_await runner->load();
+  if (ready) {
+    std::vector<core::ResourceId> left = runner->ledger().out_of_scope();
+    ready = co_await retire(*context_, runner->ledger(), std::move(left),
+                            "out of scope since include or exclude were edited");
   }
-  DRIFTD_CO_CHECK(co_await runner->load());
-  std::vector<core::ResourceId> left = runner->ledger().out_of_scope();
-  if (!left.empty()) {
-    DRIFTD_CO_CHECK(co_await retire(*context_, runner->ledger(), std::move(left),
-                                    "out of scope since include or exclude were edited"));
+  if (!ready) {
+    co_await runner->stop();
+    co_return fail(ready.error());
   }
+  runner->set_stretch(interval_factor_);
+  runner->hold(holds_cycles_);
   runners_[spec.name] = std::move(runner);
   co_return Status{};
 }
@@ -173,20 +184,6 @@ Task<void> Engine::stop() {
   int left = static_cast<int>(runners_.size());
   asio::steady_timer done(context_->core, asio::steady_timer::time_point::max());
   for (auto& [name, runner] : runners_) asio::co_spawn(context_->core, stop_one(runner, left, done), fatal);
-  while (left > 0) co_await done.async_wait(asio::as_tuple(asio::use_awaitable));
-}
-
-/// Reloads all backends side by side, so that a hanging cycle of one does not delay the new rules of others.
-Task<void> Engine::reload(std::vector<core::BackendSpec> specs) {
-  int left = 1;
-  asio::steady_timer done(context_->core, asio::steady_timer::time_point::max());
-  for (auto& spec : specs) {
-    const auto found = runners_.find(spec.name);
-    if (found == runners_.end()) continue;
-    ++left;
-    asio::co_spawn(context_->core, reload_one(found->second, std::move(spec), left, done), fatal);
-  }
-  --left;
   while (left > 0) co_await done.async_wait(asio::as_tuple(asio::use_awaitable));
 }
 
@@ -288,10 +285,32 @@ Result<std::vector<std::string>> Engine::resume(const std::string& name) {
   return fail(std::move(unknown));
 }
 
-std::vector<core::BackendSnapshot> Engine::registrations() const {
-  std::vector<core::BackendSnapshot> out;
-  for (const auto& [name, runner] : runners_) out.push_back(runner->ledger().event_context({}).backend);
+core::RegisteredBackend Engine::registered_backend(const std::string& name) const {
+  core::RegisteredBackend out;
+  const auto found = runners_.find(name);
+  if (found == runners_.end()) return out;
+  const Ledger& ledger = found->second->ledger();
+  const core::BackendSpec& spec = ledger.spec();
+  out.snapshot = ledger.event_context({}).backend;
+  out.snapshot.config_json = spec.registration_json;
+  out.source = source_of(spec);
+  out.defined_at = spec.discovered_by.empty() ? spec.defined_at : spec.discovered_by;
+  out.etag = etag_of(ledger.row());
   return out;
+}
+
+std::vector<core::RegisteredBackend> Engine::registrations() const {
+  std::vector<core::RegisteredBackend> out;
+  for (const auto& [name, runner] : runners_) out.push_back(registered_backend(name));
+  return out;
+}
+
+void Engine::set_defined_at(const std::string& name, const std::string& place) {
+  Runner* runner = find(name);
+  if (runner == nullptr || runner->ledger().spec().defined_at == place) return;
+  core::BackendSpec spec = runner->ledger().spec();
+  spec.defined_at = place;
+  runner->ledger().reload(std::move(spec));
 }
 
 std::vector<core::BackendView> Engine::view() {
@@ -301,15 +320,19 @@ std::vector<core::BackendView> Engine::view() {
 }
 
 bool Engine::ready(std::string& why) {
+  if (was_ready_) return true;
   for (auto& [name, runner] : runners_) {
     if (runner->cycles() > 0) continue;
     why = "backend " + name + " has not finished its first cycle";
     return false;
   }
+  was_ready_ = true;
   return true;
 }
 
 void Engine::set_backpressure(int interval_factor, bool holds_cycles) {
+  interval_factor_ = interval_factor;
+  holds_cycles_ = holds_cycles;
   for (auto& [name, runner] : runners_) {
     runner->set_stretch(interval_factor);
     runner->hold(holds_cycles);

@@ -10,16 +10,19 @@
 
 #include "base/async_mutex.hpp"
 #include "core/backend.hpp"
+#include "core/ports/registry.hpp"
 #include "core/redact.hpp"
 #include "engine/cycle_report.hpp"
+#include "engine/registry_change.hpp"
 #include "engine/sources/newcomers.hpp"
 #include "engine/sources/pending_reports.hpp"
 #include "engine/sources/reported_bytes.hpp"
 #include "engine/sources/source_hub.hpp"
 
 namespace driftd::core {
+class Session;
 class SessionFactory;
-}
+}  // namespace driftd::core
 
 namespace driftd::engine {
 
@@ -42,8 +45,13 @@ class Engine final : private SourceHub {
   Task<Status> start(std::vector<core::BackendSpec> specs, bool loops);
   /// Stops all runners side by side and returns when they have ended.
   Task<void> stop();
-  /// Applies new policies, ignore rules and expectations to the named backends. Other backends stay unchanged.
-  Task<void> reload(std::vector<core::BackendSpec> specs);
+  using Change = RegistryChange;
+  /// Makes these changes side by side, so that a hanging cycle of one backend delays no other. Other backends are not
+  /// touched. Returns the outcome of each, in order. A backend whose change failed runs on as it was, if the store lets
+  /// it; else restart_stopped() starts it again.
+  Task<std::vector<Status>> apply(std::vector<Change> changes);
+  /// Starts backends again that a failed change has stopped. Not beside apply().
+  Task<Status> restart_stopped();
 
   /// Returns the drift after the decision. `not_found`: no such drift, or its backend is gone; `conflict`: the decision
   /// does not fit its value or status.
@@ -64,9 +72,13 @@ class Engine final : private SourceHub {
   /// Asks the backend's provider for other backends. Fails with `unsupported` if it has no driftd.discover/1.
   Task<Result<core::DiscoverOutcome>> discover(std::string backend);
   std::vector<core::BackendView> view();  ///< of all backends, by name
-  /// Returns the registrations as events carry them, by name; config_json is not redacted yet.
-  std::vector<core::BackendSnapshot> registrations() const;
-  /// Returns true if every backend has finished a cycle; else `why` names one that has not.
+  /// Returns the registrations, by name.
+  std::vector<core::RegisteredBackend> registrations() const;
+  core::RegisteredBackend registered_backend(const std::string& name) const;  ///< empty if there is none
+  /// Notes where the configuration defines a backend that is the same else. Not an error if there is none.
+  void set_defined_at(const std::string& name, const std::string& place);
+  /// Returns true if every backend has finished a cycle since the start, from then on for good: a backend that is added
+  /// later does not make the agent unready. Else `why` names one that has not.
   bool ready(std::string& why);
   /// Frees parked workers (core::Control::resume).
   Result<std::vector<std::string>> resume(const std::string& name);
@@ -113,13 +125,32 @@ class Engine final : private SourceHub {
   bool may_retract(const RegistrationReport& report);
   /// Returns true if the configuration or a person's decision says so.
   bool is_trusted(const std::string& backend, const core::Registrar& who) const;
-  Task<Status> restore_registrars();                             ///< from the notes in the rows
-  Task<Status> drop_registrar(Runner& runner, std::string why);  ///< and retires the drifts of the registration
+  Task<Status> restore_registrars();  ///< from the notes in the rows
+  Task<Status> restore_registrar(std::shared_ptr<Runner> runner);
+
+  /// Changes of the registry while it runs (engine_registry.cpp).
+  Task<void> apply_one(Change change, Status& out, int& left, asio::steady_timer& done);
+  Task<Status> change_in_place(std::shared_ptr<Runner> runner, Change change);
+  Task<Status> reopen(Change change);
+  /// The part of reopen() under the mutex: `runner`, which has stopped, makes way for another one.
+  Task<Status> replace(std::shared_ptr<Runner> runner, Change change);
+  Task<Status> remove(Change change);
+  Task<Status> remove_found_by(std::string uid);  ///< the backends that this source discovered
+  Task<Status> go_on(std::string name);           ///< starts a runner that was registered while the others run
+  Task<void> run_again(std::shared_ptr<Runner> runner);
+  void forget(const std::string& name);
+  void rename(const std::string& former, const std::string& name);
   Runner* discoverer_of(const core::BackendRow& row);
   void set_discoverer(core::BackendRow& row, const core::BackendSpec& spec);
   Task<Status> restore_discovered(core::BackendRow row);  ///< registers it again after a restart
 
-  Task<Status> register_backend(core::BackendSpec spec, std::vector<core::BackendRow>& rows);
+  /// `audit` is part of the commit, if something is to be committed.
+  Task<Status> register_backend(core::BackendSpec spec, std::vector<core::BackendRow>& rows,
+                                std::vector<core::AuditEntry> audit = {});
+  Result<std::shared_ptr<core::Session>> open_session(const core::BackendSpec& spec);
+  /// Commits what register_backend() changes of the row `before`, with a CREATED or UPDATED event.
+  Task<Status> commit_registration(std::shared_ptr<Runner> runner, std::optional<core::BackendRow> before,
+                                   std::vector<core::AuditEntry> audit);
   Error unknown_backend(const std::string& name) const;  ///< `not_found` with the configured ones
 
   std::shared_ptr<Context> context_;
@@ -137,6 +168,9 @@ class Engine final : private SourceHub {
   std::map<std::string, std::set<std::string>> rejected_sources_;  ///< backend → sources whose report was rejected
   AsyncMutex registry_mutex_;              ///< locked while discovered backends are registered or removed
   bool loops_ = false, stopping_ = false;  ///< `loops_`: runners start their loops
+  bool was_ready_ = false;
+  int interval_factor_ = 1;  ///< the last backpressure, for runners that are added later
+  bool holds_cycles_ = false;
 };
 
 }  // namespace driftd::engine

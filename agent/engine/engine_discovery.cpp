@@ -367,10 +367,11 @@ Task<Status> Engine::count_misses(std::string source, std::string uid, std::set<
 Task<Status> Engine::remove_discovered(std::string name) {
   const auto runner = runners_.at(name);
   co_await runner->stop();
-  Status down = co_await unregister_backend(context_, runner->ledger().row());
+  const Unregistration why;
+  Status down = co_await unregister_backend(context_, runner->ledger().row(), why);
   // A conflict means that a decision was committed meanwhile. The runner has stopped, so one retry is enough.
   if (!down && down.error().code == Code::conflict)
-    down = co_await unregister_backend(context_, runner->ledger().row());
+    down = co_await unregister_backend(context_, runner->ledger().row(), why);
   if (!down) co_return fail(down.error());
   runners_.erase(name);
   discovered_.erase(name);

@@ -5,6 +5,7 @@
 
 #include "base/log.hpp"
 #include "core/ports/session.hpp"
+#include "core/registration_names.hpp"
 #include "engine/context.hpp"
 #include "engine/decision_binding.hpp"
 #include "engine/kept_digest.hpp"
@@ -161,7 +162,7 @@ core::EventContext Ledger::event_context(std::string cause) const {
   out.backend.name = spec_.name;
   out.backend.type = row_.type;
   out.backend.endpoint = spec_.endpoint;
-  out.backend.config_json = spec_.registration_json;
+  out.backend.config_json = core::event_config(row_.type, spec_.registration_json);
   out.backend.metadata = spec_.metadata;
   for (const auto& [name, label] : spec_.labels) out.backend.metadata[name] = label;
   out.backend.capabilities = spec_.capabilities;

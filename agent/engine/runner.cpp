@@ -224,15 +224,18 @@ std::chrono::milliseconds Runner::cycle_deadline() const {
   return std::max(kMinCycleDeadline, std::chrono::milliseconds(ledger_.spec().budgets.call));
 }
 
-Task<void> Runner::reload(core::BackendSpec spec) {
+Task<Status> Runner::reload(core::BackendSpec spec, std::vector<core::AuditEntry> audit) {
   const auto self = shared_from_this();
+  const auto interval = spec.interval;
   {
     const AsyncMutex::Guard held = co_await cycle_mutex_.lock();
-    plan_.schedule().set_interval(spec.interval);
-    ledger_.reload(std::move(spec));
+    if (stopping_) co_return fail(Code::cancelled, "backend " + spec.name + " is stopping: it was not changed");
+    DRIFTD_CO_CHECK(co_await registration_.update(std::move(spec), std::move(audit)));
+    plan_.schedule().set_interval(interval);
     plan_.require_full();
   }
   plan_.hint();
+  co_return Status{};
 }
 
 Task<Result<std::vector<core::Step>>> Runner::explain(core::ResourceId id, std::string path) {

@@ -39,8 +39,9 @@ class Runner : public std::enable_shared_from_this<Runner> {
   Task<CycleReport> refresh(bool full);
   /// Starts the next cycle at once, because the backend may have changed.
   void hint() { plan_.hint(); }
-  /// Applies new rules. The next cycle judges every known resource again.
-  Task<void> reload(core::BackendSpec spec);
+  /// Applies a spec that needs no other session: rules, interval, registration. An UPDATED event and `audit` are part
+  /// of the commit. The next cycle judges every known resource again. After an error the former spec stays.
+  Task<Status> reload(core::BackendSpec spec, std::vector<core::AuditEntry> audit = {});
   /// Call it when declarations about this backend changed: everything is read again at once.
   void declared();
   /// True until a cycle has judged the backend under its current declarations.
@@ -50,6 +51,8 @@ class Runner : public std::enable_shared_from_this<Runner> {
 
   /// Brings the drift of `claim/<backend>` in line with the claims on its registration.
   Task<Status> update_claim_drift();
+  /// Gives up the registrar of this backend's registration, and retires the drifts of it.
+  Task<Status> drop_registrar(std::string why);
   /// Takes a report on this backend's registration. Returns true if the caller must call judge_report(), which judges
   /// the newest report.
   bool receive_report(RegistrationReport report, const std::string& registrar_uid);

@@ -5,6 +5,7 @@
 #include "engine/runner.hpp"
 #include "engine/sources/registration_session.hpp"
 #include "engine/sources/source_hub.hpp"
+#include "engine/unregistration.hpp"
 
 namespace driftd::engine {
 
@@ -53,6 +54,20 @@ Task<Status> Runner::update_claim_drift() {
   const AsyncMutex::Guard held = co_await cycle_mutex_.lock();
   if (stopping_) co_return Status{};
   const auto status = co_await registration_.write_claim_drift();
+  co_return status;
+}
+
+Task<Status> Runner::drop_registrar(std::string why) {
+  const auto self = shared_from_this();
+  const AsyncMutex::Guard held = co_await cycle_mutex_.lock();
+  if (stopping_) co_return Status{};
+  CommitExtras extras;
+  extras.row = ledger_.row();
+  extras.row->notes.erase(kRegistrarNote);
+  extras.row->notes.erase(kRegistrarPlaceNote);
+  DRIFTD_CO_CHECK(co_await ledger_.commit_extras(std::move(extras)));
+  std::vector<core::ResourceId> ids(1, core::ResourceId{std::string(core::kRegistration), ledger_.spec().name});
+  const auto status = co_await retire(*context_, ledger_, std::move(ids), std::move(why));
   co_return status;
 }
 

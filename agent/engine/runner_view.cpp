@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How one backend looks to status, API and metrics.
+#include "engine/backend_rows.hpp"
 #include "engine/context.hpp"
 #include "engine/runner.hpp"
 #include "engine/sources/registration_session.hpp"
@@ -26,6 +27,8 @@ core::BackendView Runner::view() {
   out.type = ledger_.row().type;
   out.provider = ledger_.info() != nullptr ? ledger_.info()->id : spec.provider;
   out.endpoint = spec.endpoint;
+  out.source = source_of(spec);
+  out.defined_at = spec.discovered_by.empty() ? spec.defined_at : spec.discovered_by;
   out.labels = spec.labels;
   out.patterns = spec.patterns;
   out.state = state();

@@ -64,7 +64,7 @@ Task<Status> drop_former_kinds(std::shared_ptr<Context> context, Ledger& ledger)
   co_return Status{};
 }
 
-Task<Status> unregister_backend(std::shared_ptr<Context> context, core::BackendRow row) {
+Task<Status> unregister_backend(std::shared_ptr<Context> context, core::BackendRow row, Unregistration why) {
   core::BackendSpec gone;
   gone.name = row.name;
   gone.provider = row.provider;
@@ -73,6 +73,14 @@ Task<Status> unregister_backend(std::shared_ptr<Context> context, core::BackendR
   gone.rules = std::make_shared<core::Rules>();
   Ledger ledger(context, gone, row);
   DRIFTD_CO_CHECK(co_await ledger.load());
+  if (row.notes.contains(kDefinitionNote)) {
+    note_definition(row, gone);
+    row.notes[kUnregisteredNote] = why.cause;
+    CommitExtras decided;
+    decided.row = row;
+    decided.audit = std::move(why.audit);
+    DRIFTD_CO_CHECK(co_await ledger.commit_extras(std::move(decided)));
+  }
   DRIFTD_CO_TRY(auto open, co_await resources_with_open_drifts(context->store, row.uid));
   DRIFTD_CO_CHECK(co_await retire(*context, ledger, std::move(open), "backend unregistered"));
   // An approval belongs to this backend, not to the next one of the same name.
@@ -83,12 +91,14 @@ Task<Status> unregister_backend(std::shared_ptr<Context> context, core::BackendR
     core::Judgement over = core::judge_claims(row.uid, claims.front(), {}, context->clock.wall());
     DRIFTD_CO_CHECK(co_await ledger.commit(std::move(claims.front()), std::move(over), "backend unregistered"));
   }
+  const auto begun = row.notes.extract(kUnregisteredNote);  // an earlier process may have begun it
   CommitExtras extras;
   extras.declarations = ledger.declarations().unmentioned({}, row.uid);  // withdraws all of them
   extras.row = row;
   extras.row->deleted_ns = context->clock.wall();
-  const std::string cause = discovered_by(row) != nullptr ? "discovered no more" : "configuration";
-  core::BackendEvent event = core::registration_event(core::ChangeType::deleted, ledger.event_context(cause),
+  std::string cause = begun ? begun.mapped() : std::move(why.cause);
+  if (cause.empty()) cause = discovered_by(row) != nullptr ? "discovered no more" : "configuration";
+  core::BackendEvent event = core::registration_event(core::ChangeType::deleted, ledger.event_context(std::move(cause)),
                                                       std::nullopt, {}, context->clock.wall());
   extras.events.push_back(ledger.draft(std::move(event)));
   context->metrics.forget(row.name);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/task.hpp"
+#include "core/audit.hpp"
 #include "core/ports/store.hpp"
 #include "core/resource.hpp"
 
@@ -26,9 +27,16 @@ Task<Status> retire(Context& context, Ledger& ledger, std::vector<core::Resource
 /// failure. Core thread.
 Task<Status> drop_former_kinds(std::shared_ptr<Context> context, Ledger& ledger);
 
+/// Why a backend is unregistered.
+struct Unregistration {
+  std::string cause = {};                    ///< of the DELETED event; empty: the configuration or the discovery
+  std::vector<core::AuditEntry> audit = {};  ///< written with the first commit
+};
+
 /// Unregisters a backend that has no runner, or whose runner has stopped: retires its open drifts, withdraws what it
-/// declares of others, and commits its row as deleted with a DELETED event. Fails with `conflict` if a decision was
+/// declares of others, and commits its row as deleted with a DELETED event. The definition of a manual backend is
+/// removed first, so that the next start finishes what a kill interrupts. Fails with `conflict` if a decision was
 /// committed meanwhile; it can be called again after any failure. Core thread.
-Task<Status> unregister_backend(std::shared_ptr<Context> context, core::BackendRow row);
+Task<Status> unregister_backend(std::shared_ptr<Context> context, core::BackendRow row, Unregistration why);
 
 }  // namespace driftd::engine

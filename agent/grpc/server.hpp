@@ -6,6 +6,7 @@
 
 #include "core/ports/credentials.hpp"
 #include "core/ports/reader.hpp"
+#include "core/ports/registry.hpp"
 #include "grpc/peers.hpp"
 #include "grpc/subscribers.hpp"
 
@@ -17,8 +18,9 @@ struct Dependencies {
   core::Reader& reader;
   core::Subscriptions& subscriptions;
   SinkHost& sinks;
-  std::function<std::vector<core::BackendSnapshot>()> backends;  ///< by name, as Engine::registrations()
-  IdentifyPeer identify;                                         ///< of the Unix socket
+  core::ManualBackends& manual;
+  std::function<std::vector<core::RegisteredBackend>()> backends;  ///< by name, as Engine::registrations()
+  IdentifyPeer identify;                                           ///< of the Unix socket
   std::function<Task<Status>(core::AuditEntry)> audit;
   core::Credentials& credentials;
 };

@@ -6,7 +6,7 @@
 #include "base/escape.hpp"
 #include "base/fatal.hpp"
 #include "base/log.hpp"
-#include "grpc/backend_config.hpp"
+#include "core/registration_names.hpp"
 #include "grpc/callback_sink.hpp"
 
 namespace driftd::rpc {
@@ -112,15 +112,6 @@ core::Subscription subscription_of(const v1::BackendEventSubscription& from) {
   return out;
 }
 
-void fill(const core::BackendSnapshot& from, v1::Backend* to) {
-  to->set_name(from.name);
-  to->set_type(from.type);
-  to->set_endpoint(from.endpoint);
-  to->mutable_metadata()->insert(from.metadata.begin(), from.metadata.end());
-  for (const auto& capability : from.capabilities) to->add_capabilities(capability);
-  to->set_config_json(from.config_json);
-}
-
 /// Writes to the audit log what the caller does; if that fails, it is not done.
 Task<Status> audit(Shared& shared, const Caller& caller, std::string verb, const core::Subscription& about) {
   core::AuditEntry entry;
@@ -172,8 +163,8 @@ Task<Status> list(UnaryCall<v1::ListSubscriptionsRequest, v1::ListSubscriptionsR
 Task<Status> get_backend(UnaryCall<v1::GetBackendRequest, v1::Backend> call, Caller) {
   const std::string& name = call.request->name();
   for (auto& backend : call.shared.deps.backends()) {
-    if (backend.name != name) continue;
-    fill(shown_backend(std::move(backend)), call.answer);
+    if (backend.snapshot.name != name) continue;
+    rpc::fill(std::move(backend), call.answer);
     co_return Status{};
   }
   co_return fail(Code::not_found, "there is no backend '" + core::shortened(name, 64) +
@@ -189,13 +180,13 @@ Task<Status> list_backends(UnaryCall<v1::ListBackendsRequest, v1::ListBackendsRe
   const int max = asked == 0 ? kDefaultPage : asked;
   std::size_t bytes = 0;
   for (auto& backend : call.shared.deps.backends()) {
-    if (backend.name <= call.request->page_token()) continue;
+    if (backend.snapshot.name <= call.request->page_token()) continue;
     if (call.answer->backends_size() >= max || bytes >= kMaxPageBytes) {
       call.answer->set_next_page_token(call.answer->backends().rbegin()->name());
       break;
     }
     v1::Backend* out = call.answer->add_backends();
-    fill(shown_backend(std::move(backend)), out);
+    rpc::fill(std::move(backend), out);
     bytes += out->ByteSizeLong();
   }
   co_return Status{};

@@ -28,6 +28,12 @@ struct Shared {
 /// Returns the caller if it has these rights.
 Result<Caller> authorise(Shared& shared, const ::grpc::ServerContextBase& context, Rights needed);
 
+/// Returns the caller if it has these rights.
+Result<Caller> authorise(Shared& shared, const ::grpc::ServerContextBase& context, Rights needed);
+
+/// Writes a backend of the registry as an answer shows it.
+void fill(core::RegisteredBackend from, v1::Backend* to);
+
 class EventsService final
     : public v1::BackendEvents::WithRawCallbackMethod_Subscribe<v1::BackendEvents::CallbackService> {
  public:
@@ -60,6 +66,13 @@ class RegistryService final : public v1::BackendRegistry::CallbackService {
   ::grpc::ServerUnaryReactor* ListBackends(::grpc::CallbackServerContext* context,
                                            const v1::ListBackendsRequest* request,
                                            v1::ListBackendsResponse* answer) override;
+  ::grpc::ServerUnaryReactor* RegisterBackend(::grpc::CallbackServerContext* context,
+                                              const v1::RegisterBackendRequest* request, v1::Backend* answer) override;
+  ::grpc::ServerUnaryReactor* UpdateBackend(::grpc::CallbackServerContext* context,
+                                            const v1::UpdateBackendRequest* request, v1::Backend* answer) override;
+  ::grpc::ServerUnaryReactor* DeleteBackend(::grpc::CallbackServerContext* context,
+                                            const v1::DeleteBackendRequest* request,
+                                            v1::DeleteBackendResponse* answer) override;
 
  private:
   Shared& shared_;

@@ -10,6 +10,13 @@ namespace driftd::rpc {
 
 enum class Rights { none, read, decide };  ///< each one includes the one before it
 
+/// What the definition of a backend may name that a caller registers (`grpc.register`).
+struct ManualLimits {
+  std::vector<std::string> providers{"*"};  ///< globs of ids and types; never a path
+  std::vector<std::string> references;      ///< globs of `file:/run/secrets/redis`; empty: no reference at all
+  friend bool operator==(const ManualLimits&, const ManualLimits&) = default;
+};
+
 /// The section `grpc` of the configuration (docs/grpc.md). It holds no secret: tokens are digests.
 struct Settings {
   bool present = false;         ///< the configuration has the section
@@ -28,8 +35,10 @@ struct Settings {
   std::vector<Token> tokens;
   std::vector<std::string> callback_allow;  ///< globs of HOST:PORT that callbacks may go to; empty: callbacks are off
   std::string callback_ca, callback_cert, callback_key;  ///< PEM files; empty: the system's CAs, no certificate of ours
-  int max_streams = 128;                                 ///< open Subscribe calls
-  std::chrono::milliseconds heartbeat{30'000};           ///< the longest silence of a stream
+  bool manual_on = false;  ///< the section `register` is there: callers may register backends
+  ManualLimits manual;
+  int max_streams = 128;                        ///< open Subscribe calls
+  std::chrono::milliseconds heartbeat{30'000};  ///< the longest silence of a stream
   friend bool operator==(const Settings&, const Settings&) = default;
 };
 

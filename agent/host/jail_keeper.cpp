@@ -39,6 +39,10 @@ Task<std::optional<JailPaths>> JailKeeper::look_up() {
   if (schema_.empty()) co_return JailPaths();
   const auto worker = worker_number_;
   JailPathLookup::Request asked{spec_.session.backend, schema_, spec_.session.settings_json, options_.own};
+  if (options_.more_own) {
+    const auto more = options_.more_own();
+    asked.own.insert(asked.own.end(), more.begin(), more.end());
+  }
   auto found = co_await JailPathLookup::find_paths(options_.path_lookup, options_.core, std::move(asked));
   if (worker_number_ != worker) co_return std::nullopt;
   co_return found;

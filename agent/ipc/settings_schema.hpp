@@ -34,6 +34,12 @@ Result<std::vector<std::string>> sensitive_settings(std::string_view schema_json
 Status resolve_plain_settings(std::string& settings_json, const std::map<std::string, std::string>& secrets,
                               std::string_view schema_json);
 
+/// Returns the paths of texts and numbers that stand in sensitive settings (writeOnly) in the place of a reference:
+/// they are secrets in clear text. `secrets` has the tokens of references. Fails as resolve_plain_settings() does.
+Result<std::vector<std::string>> sensitive_literals(std::string_view settings_json,
+                                                    const std::map<std::string, std::string>& secrets,
+                                                    std::string_view schema_json);
+
 /// Returns what people may see of a setting that was given by reference: an address (URLs, host:port, dotted names, an
 /// absolute path) without user-info and query; [REDACTED] for anything else.
 std::string displayed_setting(std::string_view value);

@@ -327,14 +327,10 @@ namespace {
 
 class RenewingFactory final : public core::SessionFactory {
  public:
-  RenewingFactory(RenewalOptions options, const config::Config& config)
+  RenewingFactory(RenewalOptions options, std::shared_ptr<const SecretUses> uses)
       : options_(std::move(options)),
-        programs_(config.program_uses),
-        files_(config.file_uses),
+        uses_(std::move(uses)),
         handler_(std::make_shared<Handler>()) {
-    for (const auto& backend : config.backends) {
-      if (!config::uses_by_backend(files_, backend.name).empty()) settings_[backend.name] = backend.settings_json;
-    }
     options_.on_event = [handler = handler_](core::SessionEvent event) {
       if (*handler) (*handler)(std::move(event));
     };
@@ -342,13 +338,12 @@ class RenewingFactory final : public core::SessionFactory {
   Task<std::vector<ScanResult>> scan() override { return options_.factory->scan(); }
   Status resume(const std::string& backend) override { return options_.factory->resume(backend); }
   Result<std::shared_ptr<core::Session>> open(core::SessionSpec spec) override {
-    const auto programs = config::uses_by_backend(programs_, spec.backend);
-    auto files = config::uses_by_backend(files_, spec.backend);
-    if (programs.empty() && files.empty()) return options_.factory->open(std::move(spec));
-    if (const auto settings = settings_.find(spec.backend); settings != settings_.end())
-      spec.settings_json = settings->second;
+    const config::BackendEntry* uses = uses_->find(spec.backend);
+    if (uses == nullptr) return options_.factory->open(std::move(spec));
+    // with a token for each reference, also in plain settings
+    if (!uses->files.empty()) spec.settings_json = uses->spec.settings_json;
     const auto session = std::make_shared<RenewedSession>(options_, std::move(spec));
-    DRIFTD_CHECK(session->start(programs, std::move(files)));
+    DRIFTD_CHECK(session->start(uses->programs, uses->files));
     return session;
   }
   void on_event(std::function<void(core::SessionEvent)> handler) override {
@@ -360,17 +355,18 @@ class RenewingFactory final : public core::SessionFactory {
  private:
   using Handler = std::function<void(core::SessionEvent)>;
   RenewalOptions options_;
-  const std::vector<config::ProgramUse> programs_;
-  const std::vector<config::FileUse> files_;
-  std::map<std::string, std::string> settings_;  ///< settings of backends with files, with a token for each reference
+  const std::shared_ptr<const SecretUses> uses_;
   const std::shared_ptr<Handler> handler_;
 };
 
 }  // namespace
 
+std::shared_ptr<core::SessionFactory> with_secrets(RenewalOptions options, std::shared_ptr<const SecretUses> uses) {
+  return std::make_shared<RenewingFactory>(std::move(options), std::move(uses));
+}
+
 std::shared_ptr<core::SessionFactory> with_secrets(RenewalOptions options, const config::Config& config) {
-  if (config.program_uses.empty() && config.file_uses.empty()) return options.factory;
-  return std::make_shared<RenewingFactory>(std::move(options), config);
+  return with_secrets(std::move(options), std::make_shared<const SecretUses>(config));
 }
 
 }  // namespace driftd::secrets

@@ -8,6 +8,7 @@
 #include "core/ports/session.hpp"
 #include "secrets/file_secrets.hpp"
 #include "secrets/program_values.hpp"
+#include "secrets/secret_uses.hpp"
 
 namespace driftd::secrets {
 
@@ -130,8 +131,8 @@ class RenewedSession final : public core::Session, public std::enable_shared_fro
 };
 
 /// Wraps `options.factory` so that each backend whose secrets come from programs or files gets a RenewedSession.
-/// `config` must be as it was loaded, with references in plain settings unresolved, because their files are followed
-/// too.
+std::shared_ptr<core::SessionFactory> with_secrets(RenewalOptions options, std::shared_ptr<const SecretUses> uses);
+/// The same for backends that do not change.
 std::shared_ptr<core::SessionFactory> with_secrets(RenewalOptions options, const config::Config& config);
 
 }  // namespace driftd::secrets

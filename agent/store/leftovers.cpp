@@ -18,7 +18,8 @@ namespace fs = std::filesystem;
 constexpr const char* kOpenDrifts =
     "SELECT b.name, count(*), coalesce((SELECT f.name FROM backend f WHERE f.uid = json_extract(b.notes, "
     "'$.discovered_by')), '') "
-    "FROM drift d JOIN backend b ON b.uid = d.backend WHERE d.open = 1 AND b.deleted_ns IS NULL GROUP BY b.uid ORDER "
+    "FROM drift d JOIN backend b ON b.uid = d.backend WHERE d.open = 1 AND b.deleted_ns IS NULL "
+    "AND json_extract(b.notes, '$.definition') IS NULL GROUP BY b.uid ORDER "
     "BY b.name";
 
 /// A database in WAL mode without a log is complete, but SQLite would create a log to read it, which would belong to

@@ -28,6 +28,8 @@ std::string_view coverage_state(const Coverage& coverage);
 /// What is shown of one backend.
 struct BackendView {
   std::string uid, name, type, provider, endpoint;
+  std::string source;      ///< file | discovered | manual (registered by gRPC)
+  std::string defined_at;  ///< `driftd.yaml:14:5`, the backend that discovered it, or who registered it
   std::map<std::string, std::string> labels;
   std::vector<std::string> patterns;
   std::string state;    ///< starting | ok | late | backoff | denied | failed | held (system identity) | no plugin |

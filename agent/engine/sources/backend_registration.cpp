@@ -5,7 +5,9 @@
 #include <utility>
 
 #include "core/ports/session.hpp"
+#include "core/registration_names.hpp"
 #include "core/scope.hpp"
+#include "engine/backend_rows.hpp"
 #include "engine/context.hpp"
 #include "engine/ledger.hpp"
 #include "engine/sources/registration_session.hpp"
@@ -23,14 +25,26 @@ const std::string& registration_kind() {
 
 }  // namespace
 
-std::vector<std::string> changed_fields(const std::string& before, const std::string& after) {
-  const auto old_value = core::parse(before);
-  const auto new_value = core::parse(after);
+std::vector<std::string> changed_fields(const core::BackendRow& before, const core::BackendRow& after) {
+  const auto old_value = core::registration_fields(before.type, before.registration);
+  const auto new_value = core::registration_fields(after.type, after.registration);
   std::vector<std::string> out;
   if (!old_value || !new_value) return out;
   const core::Difference difference =
       core::diff(*old_value, *new_value, *core::KindSchema::unknown(std::string(core::kRegistration)), {});
   for (const auto& change : difference.changes) out.push_back(change.path);
+  return out;
+}
+
+core::BackendSnapshot snapshot_of(const core::BackendRow& row) {
+  core::BackendSpec known;
+  restore_from_registration(row.registration, known);
+  core::BackendSnapshot out;
+  out.name = row.name;
+  out.type = row.type;
+  out.endpoint = known.endpoint;
+  out.metadata = known.labels;
+  out.config_json = core::event_config(row.type, row.registration);
   return out;
 }
 
@@ -142,21 +156,20 @@ Task<Status> BackendRegistration::write_claim_drift() {
   co_return Status{};
 }
 
-Task<Status> BackendRegistration::update(core::BackendSpec spec) {
-  core::BackendSnapshot before;
-  before.name = ledger_.row().name;
-  before.type = ledger_.row().type;
-  before.endpoint = ledger_.spec().endpoint;
-  before.config_json = ledger_.row().registration;
-  const auto fields = changed_fields(before.config_json, spec.registration_json);
-  const std::string cause = "discovered by " + spec.discovered_by;
+Task<Status> BackendRegistration::update(core::BackendSpec spec, std::vector<core::AuditEntry> audit) {
+  const core::BackendSpec former = ledger_.spec();
+  core::BackendSnapshot before = ledger_.event_context({}).backend;
   CommitExtras extras;
   extras.row = ledger_.row();
   extras.row->registration = spec.registration_json;
-  extras.row->type = spec.type;
+  if (!spec.type.empty()) extras.row->type = spec.type;
   extras.row->provider = spec.provider;
-  note_found(*extras.row, spec);
+  if (!spec.discovered_by.empty()) note_found(*extras.row, spec);
+  note_definition(*extras.row, spec);
+  extras.audit = std::move(audit);
+  const auto fields = changed_fields(ledger_.row(), *extras.row);
   const bool noted = extras.row->notes != ledger_.row().notes;
+  const std::string cause = registration_cause(spec);
   ledger_.reload(std::move(spec));
   if (fields.empty() && !noted) co_return Status{};
   if (!fields.empty()) {
@@ -164,6 +177,7 @@ Task<Status> BackendRegistration::update(core::BackendSpec spec) {
         core::ChangeType::updated, ledger_.event_context(cause), std::move(before), fields, context_->clock.wall())));
   }
   const auto status = co_await ledger_.commit_extras(std::move(extras));
+  if (!status) ledger_.reload(former);
   co_return status;
 }
 

@@ -63,9 +63,9 @@ class BackendRegistration {
   /// Call it with the cycle mutex locked. Brings the drift of `claim/<backend>` in line with claims(). Writes only if
   /// they changed or could not be written before.
   Task<Status> write_claim_drift();
-  /// Call it with the cycle mutex locked. Updates a discovered backend, with an UPDATED event if its registration
-  /// changed.
-  Task<Status> update(core::BackendSpec spec);
+  /// Call it with the cycle mutex locked. Replaces the backend's spec, with an UPDATED event if its registration
+  /// changed; both and `audit` are one commit. After an error the former spec stays.
+  Task<Status> update(core::BackendSpec spec, std::vector<core::AuditEntry> audit = {});
 
   /// Corrects the coverage lines of the registration for a view: its last report may no longer be current, or an
   /// earlier process knew it and its source has not reported on it since.

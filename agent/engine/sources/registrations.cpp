@@ -66,45 +66,41 @@ std::string Engine::declaration_error(const std::string& backend, const std::str
          "': declarations of this kind are not checked";
 }
 
-/// Restores the registrars of configured backends from their rows, whichever source starts first. Drops a registrar
-/// that is no longer configured or trusted.
-Task<Status> Engine::restore_registrars() {
-  for (auto& [name, runner] : runners_) {
-    BackendRegistration& registration = runner->registration();
-    for (const auto& source : registration.claims().sources()) {
-      if (runners_.contains(source) || !registration.claims().drop_unlisted(source, {})) continue;
-      DRIFTD_CO_CHECK(co_await runner->update_claim_drift());
-    }
-    const auto& notes = runner->ledger().row().notes;
-    const auto note = notes.find(kRegistrarNote), in = notes.find(kRegistrarPlaceNote);
-    if (note == notes.end() || discovered_.contains(name)) continue;
-    const auto is_it = [&](const auto& item) { return item.second->ledger().row().uid == note->second; };
-    const auto registrar = std::find_if(runners_.begin(), runners_.end(), is_it);
-    const bool there = registrar != runners_.end();
-    const core::Registrar who{there ? registrar->first : std::string(), in == notes.end() ? std::string() : in->second};
-    const auto& named = runner->ledger().spec().spoken_by;
-    const auto of_it = [&](const core::Registrar& one) { return one.source == who.source; };
-    // An older store has no namespace. Then the first trusted registrar of that source stays.
-    const bool anywhere = in == notes.end() && std::any_of(named.begin(), named.end(), of_it);
-    if (there && (anywhere || registration.trusts(who) || registration.claims().accepts(who))) {
-      registrars_[name] = who;
-    } else {
-      DRIFTD_CO_CHECK(co_await drop_registrar(*runner, there ? "the configuration lets nobody speak of it who did"
-                                                             : "the source that spoke of it left the configuration"));
-    }
+/// Restores the registrar of a backend from its row, whichever source starts first. Drops one that is no longer there
+/// or not trusted, and claims of sources that are no longer there.
+Task<Status> Engine::restore_registrar(std::shared_ptr<Runner> runner) {
+  const std::string name = runner->ledger().spec().name;
+  BackendRegistration& registration = runner->registration();
+  for (const auto& source : registration.claims().sources()) {
+    if (runners_.contains(source) || !registration.claims().drop_unlisted(source, {})) continue;
+    DRIFTD_CO_CHECK(co_await runner->update_claim_drift());
   }
-  co_return Status{};
+  const auto& notes = runner->ledger().row().notes;
+  const auto note = notes.find(kRegistrarNote), in = notes.find(kRegistrarPlaceNote);
+  if (note == notes.end() || discovered_.contains(name)) co_return Status{};
+  const auto is_it = [&](const auto& item) { return item.second->ledger().row().uid == note->second; };
+  const auto registrar = std::find_if(runners_.begin(), runners_.end(), is_it);
+  const bool there = registrar != runners_.end();
+  const core::Registrar who{there ? registrar->first : std::string(), in == notes.end() ? std::string() : in->second};
+  const auto& named = runner->ledger().spec().spoken_by;
+  const auto of_it = [&](const core::Registrar& one) { return one.source == who.source; };
+  // An older store has no namespace. Then the first trusted registrar of that source stays.
+  const bool anywhere = in == notes.end() && std::any_of(named.begin(), named.end(), of_it);
+  if (there && (anywhere || registration.trusts(who) || registration.claims().accepts(who))) {
+    registrars_[name] = who;
+    co_return Status{};
+  }
+  release_registrar(name);
+  const auto status = co_await runner->drop_registrar(there ? "the configuration lets nobody speak of it who did"
+                                                            : "the source that spoke of it left the configuration");
+  co_return status;
 }
 
-Task<Status> Engine::drop_registrar(Runner& runner, std::string why) {
-  CommitExtras extras;
-  extras.row = runner.ledger().row();
-  extras.row->notes.erase(kRegistrarNote);
-  extras.row->notes.erase(kRegistrarPlaceNote);
-  DRIFTD_CO_CHECK(co_await runner.ledger().commit_extras(std::move(extras)));
-  std::vector<core::ResourceId> ids(1, core::ResourceId{std::string(core::kRegistration), runner.ledger().spec().name});
-  const auto status = co_await retire(*context_, runner.ledger(), std::move(ids), std::move(why));
-  co_return status;
+Task<Status> Engine::restore_registrars() {
+  std::vector<std::shared_ptr<Runner>> all;
+  for (const auto& [name, runner] : runners_) all.push_back(runner);
+  for (auto& runner : all) DRIFTD_CO_CHECK(co_await restore_registrar(std::move(runner)));
+  co_return Status{};
 }
 
 /// Records a claim on a backend that does not trust `who`, and opens the question about it. Returns why the report is

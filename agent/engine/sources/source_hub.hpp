@@ -27,8 +27,10 @@ inline const std::string kFoundAt = "found_at";
 /// Writes both notes of a discovered backend, so that a restart has them before the next discovery.
 void note_found(core::BackendRow& row, const core::BackendSpec& spec);
 
-/// Returns the paths in which two registrations (canonical JSON) differ.
-std::vector<std::string> changed_fields(const std::string& before, const std::string& after);
+/// Returns the fields, by the RFC's names, in which the registrations of two backends differ.
+std::vector<std::string> changed_fields(const core::BackendRow& before, const core::BackendRow& after);
+/// Returns the backend of a row as an event's old_state shows it.
+core::BackendSnapshot snapshot_of(const core::BackendRow& row);
 
 /// Returns true if a diagnostic about something unreadable concerns that namespace of its source. Where many may write,
 /// the provider names the namespace in `path`.

@@ -52,14 +52,30 @@ void EngineLine::add_sink(std::string name, std::unique_ptr<core::Sink> sink) {
   relay_->add_sink(std::move(name), "test", std::move(sink));
 }
 
-void EngineLine::start(bool loops, core::Rules rules, bool backends) {
-  context_ = std::make_shared<engine::Context>(engine::Context{core_.get_executor(), diff_.get_executor(), *store_,
+void EngineLine::make_engine() {
+  cut_ = std::make_unique<CutStore>(*store_);
+  context_ = std::make_shared<engine::Context>(engine::Context{core_.get_executor(), diff_.get_executor(), *cut_,
                                                                *clock, metrics_, store_->key().store, "agent",
                                                                "cluster", routes_, [this] { relay_->wake(); }});
   engine_ = std::make_unique<engine::Engine>(context_, factory_, store_->key().worker, store_->key().digest_seed);
   for (const auto& each : {world, source, other}) each->clock = clock;
   thread_ = std::thread([this] { core_.run(); });
   must(wait(relay_->start()));
+}
+
+void EngineLine::start_with(std::vector<core::BackendSpec> specs, bool loops) {
+  make_engine();
+  must(wait(engine_->start(std::move(specs), loops)));
+}
+
+void EngineLine::start_from(
+    const std::function<std::vector<core::BackendSpec>(const std::vector<core::BackendRow>&)>& specs) {
+  make_engine();
+  must(wait(engine_->start(specs(must(wait(store_->backends()))), false)));
+}
+
+void EngineLine::start(bool loops, core::Rules rules, bool backends) {
+  make_engine();
   core::BackendSpec spec;
   spec.budgets = budgets;
   spec.name = name;

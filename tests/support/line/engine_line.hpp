@@ -8,12 +8,14 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <boost/asio/use_future.hpp>
+#include <functional>
 #include <future>
 #include <thread>
 
 #include "delivery/relay.hpp"
 #include "engine/engine.hpp"
 #include "store/sqlite_store.hpp"
+#include "support/line/cut_store.hpp"
 #include "support/line/scripted.hpp"
 #include "support/line/stepped_clock.hpp"
 #include "support/process.hpp"
@@ -36,6 +38,11 @@ class EngineLine {
   /// With `loops`, cycles and the watch run by themselves; otherwise only refresh() runs a cycle. Without `backends`,
   /// the config has none.
   void start(bool loops, core::Rules rules = {}, bool backends = true);
+  /// The same with these backends, instead of the one and the sources.
+  void start_with(std::vector<core::BackendSpec> specs, bool loops = false);
+  /// The same with the backends that `specs` makes of the store's rows.
+  void start_from(const std::function<std::vector<core::BackendSpec>(const std::vector<core::BackendRow>&)>& specs);
+  CutStore& cut() { return *cut_; }  ///< the engine's way to the store; after start()
 
   std::vector<engine::Engine::BackendRefresh> settle();
   /// Runs one cycle of a backend. Empty means the backend `name`.
@@ -82,6 +89,8 @@ class EngineLine {
   std::shared_ptr<ScriptedWorld> source = std::make_shared<ScriptedWorld>(), other = std::make_shared<ScriptedWorld>();
 
  private:
+  void make_engine();
+
   core::NoMetrics metrics_;
   asio::io_context core_{1};
   asio::executor_work_guard<asio::io_context::executor_type> work_ = asio::make_work_guard(core_);
@@ -89,6 +98,7 @@ class EngineLine {
   std::shared_ptr<std::vector<core::Route>> routes_ = std::make_shared<std::vector<core::Route>>();
   ScriptedFactory factory_;
   std::unique_ptr<store::SqliteStore> store_;
+  std::unique_ptr<CutStore> cut_;
   std::unique_ptr<delivery::Relay> relay_;
   std::shared_ptr<engine::Context> context_;
   std::unique_ptr<engine::Engine> engine_;

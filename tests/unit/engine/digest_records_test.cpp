@@ -60,7 +60,9 @@ TEST_F(DigestRecords, NewRulesJudgeEveryResourceAgain) {
   strict.expect.push_back(four);
   core::BackendSpec spec = line_->on_core([&] { return line_->engine().find("b")->ledger().spec(); });
   spec.rules = std::make_shared<const core::Rules>(strict);
-  line_->wait(line_->engine().reload({spec}));
+  std::vector<engine::Engine::Change> changes;
+  changes.push_back({spec, core::BackendEdit::in_place});
+  for (const auto& done : line_->wait(line_->engine().apply(std::move(changes)))) EXPECT_TRUE(done.has_value());
   refresh();
   EXPECT_THAT(line_->drifts(), SizeIs(30)) << reasons();
   EXPECT_TRUE(report_.complete()) << reasons();

@@ -65,19 +65,20 @@ TEST_F(EngineUnderPressure, ReloadReachesTheOthersWhileOneBackendHangs) {
   ASSERT_TRUE(eventually(busy, seconds(10)));  // while the only cycle hangs
   core::Rules rules;
   rules.generation = 9;
-  std::vector<core::BackendSpec> specs;
+  std::vector<engine::Engine::Change> changes;
   for (const char* name : {"b", "other"}) {
-    specs.push_back(line_->on_core([&] { return line_->engine().find(name)->ledger().spec(); }));
-    specs.back().rules = std::make_shared<const core::Rules>(rules);
+    changes.push_back(
+        {line_->on_core([&] { return line_->engine().find(name)->ledger().spec(); }), core::BackendEdit::in_place});
+    changes.back().spec.rules = std::make_shared<const core::Rules>(rules);
   }
-  auto reloaded = asio::co_spawn(line_->core(), line_->engine().reload(std::move(specs)), asio::use_future);
+  auto reloaded = asio::co_spawn(line_->core(), line_->engine().apply(std::move(changes)), asio::use_future);
   EXPECT_TRUE(eventually(
       [&] {
         return line_->on_core([&] { return line_->engine().find("other")->ledger().spec().rules->generation; }) == 9;
       },
       seconds(10)));
   line_.reset();  // ends the cycle that hangs, and the reload with it
-  reloaded.get();
+  EXPECT_THAT(reloaded.get(), testing::SizeIs(2));
   (void)hangs.get();
 }
 

@@ -124,6 +124,30 @@ TEST_F(SourceEngine, ItIsGoneAfterTwoCompleteDiscoveriesWithoutIt) {
   EXPECT_FALSE(line_->on_core([&] { return line_->engine().find("orders") != nullptr; }));
 }
 
+TEST_F(SourceEngine, ASourceThatLeavesTakesItsBackendsAlongAndOneThatIsReopenedDoesNot) {
+  line_->start(false);
+  look();
+  const auto source = [&] { return line_->on_core([&] { return line_->engine().find("source")->ledger().spec(); }); };
+  const auto apply = [&](core::BackendSpec spec, bool leaves) {
+    std::vector<engine::Engine::Change> changes;
+    changes.push_back({std::move(spec), core::BackendEdit::reopen, leaves});
+    return line_->wait(line_->engine().apply(std::move(changes))).at(0);
+  };
+  const auto uid = [&] { return line_->on_core([&] { return line_->engine().find("orders")->ledger().row().uid; }); };
+  const std::string before = uid();
+  ASSERT_TRUE(apply(source(), false));
+  look();
+  EXPECT_EQ(uid(), before);
+  say("orders", R"({"config":{"kafka":{"password":"two"}},"discovery":{"service":{"port":9092}}})");
+  look();
+  EXPECT_THAT(event_types(), ElementsAre("created scripted", "credentials.rotated scripted config.kafka.password"));
+  ASSERT_TRUE(apply(source(), true));
+  EXPECT_EQ(event_types().back(), "deleted scripted");
+  EXPECT_EQ(line_->on_core([&] { return line_->engine().view().size(); }), 1u) << "the one of the configuration";
+  again(false);
+  EXPECT_EQ(event_types().back(), "deleted scripted");
+}
+
 /// Its loops have ended by then, so the backend that comes back has a new runner.
 TEST_F(SourceEngine, OneThatCouldNotBeUnregisteredAndComesBackIsReadAndHeardAgain) {
   line_->start(false);
@@ -257,7 +281,7 @@ TEST_F(SourceEngine, EditedRegistrationIsUpdated) {
   world().discovered.backends[0].capabilities = {"tls"};
   look();
   look();
-  EXPECT_THAT(event_types(), ElementsAre("created scripted", "updated scripted capabilities labels.team"));
+  EXPECT_THAT(event_types(), ElementsAre("created scripted", "updated scripted capabilities metadata.team"));
 }
 
 TEST_F(SourceEngine, NameThatNoSubjectTakesLowersTheCoverage) {

@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 #include <boost/asio/io_context.hpp>
 
+#include "core/registration_names.hpp"
 #include "core/value/path.hpp"
-#include "grpc/backend_config.hpp"
 #include "grpc/subscribers.hpp"
 #include "support/sink_events.hpp"
 
@@ -221,7 +221,7 @@ std::string shown(const std::string& type, const std::string& settings) {
   core::BackendSnapshot registration;
   registration.type = type;
   registration.config_json = R"({"name":"x","settings":)" + settings + "}";
-  return shown_backend(registration).config_json;
+  return core::shown_backend(registration).config_json;
 }
 
 TEST(BackendConfigTest, SettingsHaveTheRfcsNames) {

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "grpc/backend_config.hpp"
+// The RFC's names of what a registration holds.
+#include "core/registration_names.hpp"
+
+#include <algorithm>
 
 #include "core/redact.hpp"
 #include "core/value/value.hpp"
 
-namespace driftd::rpc {
+namespace driftd::core {
 namespace {
 
-using core::Value;
 using Object = Value::Object;
 
 /// Removes a member and returns it.
@@ -75,21 +77,41 @@ void name_postgres(Object& settings) {
   if (auto user = take(settings, "user")) settings["username"] = std::move(*user);
 }
 
-std::string config_of(const std::string& type, const std::string& registration) {
-  const auto parsed = core::parse(core::presentable_json(registration.empty() ? "{}" : registration));
-  const Value* given = parsed ? parsed->find("settings") : nullptr;
-  Object settings = given != nullptr && given->object() != nullptr ? *given->object() : Object{};
+/// Returns the settings as `{"<type>":{…}}`.
+Value named_settings(const std::string& type, const Value& given) {
+  Object settings = given.object() != nullptr ? *given.object() : Object{};
   if (type == "kafka") name_kafka(settings);
   if (type == "redis") name_redis(settings);
   if (type == "postgres" || type == "postgresql") name_postgres(settings);
-  return core::render(Value(Object{{type.empty() ? "config" : type, Value(std::move(settings))}}));
+  return Value(Object{{type.empty() ? "config" : type, Value(std::move(settings))}});
 }
 
 }  // namespace
 
-core::BackendSnapshot shown_backend(core::BackendSnapshot registration) {
-  registration.config_json = config_of(registration.type, registration.config_json);
+BackendSnapshot shown_backend(BackendSnapshot registration) {
+  const std::string text = presentable_json(registration.config_json.empty() ? "{}" : registration.config_json);
+  const auto parsed = parse(text);
+  const Value* settings = parsed ? parsed->find("settings") : nullptr;
+  const Value* config = parsed ? parsed->find("config") : nullptr;  // of a discovered backend: named so already
+  const bool named = settings == nullptr && config != nullptr && config->object() != nullptr;
+  registration.config_json =
+      render(named ? *config : named_settings(registration.type, settings == nullptr ? Value() : *settings));
   return registration;
 }
 
-}  // namespace driftd::rpc
+std::string event_config(const std::string& type, const std::string& registration) {
+  const auto parsed = parse(presentable_json(registration.empty() ? "{}" : registration));
+  const Value* settings = parsed ? parsed->find("settings") : nullptr;
+  return settings == nullptr ? registration : render(named_settings(type, *settings));
+}
+
+Result<Value> registration_fields(const std::string& type, const std::string& registration) {
+  DRIFTD_TRY(const Value parsed, parse(registration));
+  if (parsed.object() == nullptr) return fail(Code::corrupt, "a registration is not an object");
+  Object out = *parsed.object();
+  if (auto labels = take(out, "labels")) out["metadata"] = std::move(*labels);
+  if (auto settings = take(out, "settings")) out["config"] = named_settings(type, *settings);
+  return Value(std::move(out));
+}
+
+}  // namespace driftd::core

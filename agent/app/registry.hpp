@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "app/executors.hpp"
+#include "base/async_mutex.hpp"
+#include "config/registry.hpp"
+#include "core/ports/registry.hpp"
+#include "core/ports/session.hpp"
+#include "core/ports/store.hpp"
+#include "engine/engine.hpp"
+#include "secrets/renewed_session.hpp"
+
+namespace driftd::app {
+
+/// The backends that the agent runs and why: those of the configuration, and those that callers of gRPC registered,
+/// whose definitions the store keeps. Whatever changes them (a start, a reload, a call) becomes a list of changes for
+/// the engine, which is the only one to register, change and unregister. Core thread.
+class Registry final : public core::ManualBackends {
+ public:
+  struct Needs {
+    engine::Engine& engine;
+    core::SessionFactory& sessions;
+    core::Store& store;
+    std::shared_ptr<secrets::SecretUses> uses;
+    Executors& executors;
+    AsyncMutex& changing;  ///< held by whoever changes the registry: a reload holds it already
+  };
+  /// `config` is the running configuration, which the agent replaces in place. All must outlive it.
+  Registry(const config::Config& config, Needs needs);
+
+  using Plugins = std::vector<core::SessionFactory::ScanResult>;  ///< a scan
+  /// Reads the manual backends and returns all that shall run, for Engine::start(). Call it once.
+  Task<Result<std::vector<core::BackendSpec>>> start(const Plugins& plugins);
+
+  /// What a reload would change of the registry. Nothing is changed yet.
+  struct Plan {
+    std::map<std::string, config::BackendEntry> entries;  ///< all that shall run afterwards
+    std::vector<engine::Engine::Change> changes;
+    std::vector<std::string> unchanged;  ///< names; only their place in the file may differ
+    std::vector<std::string> lines;      ///< for each change: what it is: `backends.orders (added)`
+  };
+  /// Compares with `next` and checks the settings of what changes. Returns `invalid` with file, line and column.
+  Task<Result<Plan>> plan(std::shared_ptr<const config::Config> next, const Plugins& plugins);
+  /// Makes the changes. Returns what was done; `failed` is why not, for the others, which stay as they were.
+  struct Outcome {
+    std::vector<std::string> done, failed;
+  };
+  Task<Outcome> apply(Plan plan);
+  /// Starts what a failed change has stopped, and manual backends whose definition can be used again. Called by
+  /// maintenance.
+  Task<void> mend();
+
+  Task<Result<core::ManualAnswer>> register_backend(core::ManualCall call) override;
+  Task<Result<core::ManualAnswer>> update_backend(core::ManualCall call) override;
+  Task<Result<core::ManualAnswer>> delete_backend(core::ManualCall call) override;
+  /// Adds files that no plugin may read from now on.
+  void protect(const std::vector<std::filesystem::path>& files) { needs_.uses->protect(files); }
+  void stop() { stopping_ = true; }
+
+ private:
+  Task<config::BackendEntry> read_stored(std::shared_ptr<const config::Config> config, core::BackendRow row);
+  Task<Result<std::map<std::string, config::BackendEntry>>> manual(std::shared_ptr<const config::Config> config);
+  Task<Result<core::ManualAnswer>> put(core::ManualCall call, bool update);
+  /// A definition as it is stored, and as it runs: with plain references resolved.
+  struct Checked {
+    config::BackendEntry entry;
+    core::BackendSpec plain;
+  };
+  Task<Result<Checked>> check(core::ManualCall call, core::ManualAnswer& answer);
+  Task<void> retry_faulty();
+  Status may_change() const;
+  core::ManualAnswer refuse(core::ManualAnswer::Refusal refusal, std::string why) const;
+  std::string place_of(const std::string& name) const;
+
+  const config::Config& config_;
+  Needs needs_;
+  std::map<std::string, config::BackendEntry> entries_;  ///< as they run, references unresolved; without discovered
+  std::chrono::steady_clock::time_point tried_{};        ///< last attempt of retry_faulty()
+  bool stopping_ = false;
+};
+
+}  // namespace driftd::app

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// RegisterBackend, UpdateBackend and DeleteBackend.
+#include <algorithm>
+
+#include "app/registry.hpp"
+#include "ipc/settings_schema.hpp"
+#include "secrets/plain_references.hpp"
+
+namespace driftd::app {
+namespace {
+
+using core::ManualAnswer;
+using core::ManualCall;
+
+constexpr std::size_t kMaxDefinition = 64u << 10;  // bytes
+constexpr std::ptrdiff_t kMaxManual = 1'000;
+
+core::AuditEntry audit_line(const ManualCall& call, std::string verb, const std::string& name) {
+  core::AuditEntry out;
+  out.actor = call.actor;
+  out.caller = call.caller;
+  out.verb = std::move(verb);
+  out.subject = name;
+  out.backend = name;
+  return out;
+}
+
+/// Returns `invalid` with the path if a setting that the plugin calls a secret stands in clear text, or if the settings
+/// do not fit its schema. `spec` has plain references resolved.
+Status check_settings(const core::BackendSpec& spec, const core::ProviderInfo& info) {
+  DRIFTD_TRY(const auto literals, ipc::sensitive_literals(spec.settings_json, spec.secrets, info.settings_schema));
+  std::string out;
+  for (const auto& path : literals) {
+    out += (out.empty() ? "" : "; and ") + path + ": a secret is in clear text; expected a reference such as " +
+           "${file:/run/secrets/NAME}; found a text";
+  }
+  DRIFTD_TRY(const auto mistakes, ipc::validate_settings(info.settings_schema, spec.settings_json));
+  for (const auto& one : mistakes) out += (out.empty() ? "" : "; and ") + one.path + ": " + one.message;
+  if (out.empty()) return {};
+  return fail(Code::invalid, "backend '" + spec.name + "': " + out);
+}
+
+}  // namespace
+
+Status Registry::may_change() const {
+  if (stopping_) return fail(Code::unavailable, "the agent stops; try again");
+  if (config_.grpc.manual_on) return {};
+  return fail(Code::denied,
+              "backends cannot be registered by gRPC: the configuration has no section grpc.register; an operator of "
+              "the agent can add it");
+}
+
+ManualAnswer Registry::refuse(ManualAnswer::Refusal refusal, std::string why) const {
+  ManualAnswer out;
+  out.refusal = refusal;
+  out.why = std::move(why);
+  return out;
+}
+
+/// Returns where a backend comes from that cannot be changed by gRPC; empty if it can, or if there is none.
+std::string Registry::place_of(const std::string& name) const {
+  const core::RegisteredBackend known = needs_.engine.registered_backend(name);
+  if (known.source == "file") return "is defined by the configuration at " + known.defined_at;
+  if (known.source == "discovered") return "was discovered by " + known.defined_at;
+  return {};
+}
+
+/// Reads a definition and checks it. `answer` gets the refusal if there is no plugin for it.
+Task<Result<Registry::Checked>> Registry::check(ManualCall call, ManualAnswer& answer) {
+  if (call.definition.size() > kMaxDefinition) {
+    co_return fail(Code::invalid, "the definition has " + std::to_string(call.definition.size()) +
+                                      " bytes; expected at most " + std::to_string(kMaxDefinition));
+  }
+  const auto config = std::make_shared<const config::Config>(config_);
+  auto work = [config, json = std::move(call.definition)] {
+    Result<config::BackendEntry> out;
+    auto read = config::read_definition(*config, json, config->grpc.manual);
+    if (read) {
+      out = std::move(*read);
+    } else {
+      out = fail(Code::invalid, config::render_definition(read.error()));
+    }
+    return out;
+  };
+  Checked out;
+  DRIFTD_CO_TRY(out.entry, co_await run_on(needs_.executors.io.get_executor(), std::move(work)));
+  out.entry.spec.defined_at = call.actor;
+  out.plain = out.entry.spec;
+  const auto plugins = co_await needs_.sessions.scan();
+  const core::ProviderInfo* info = secrets::find_plugin(plugins, out.plain.provider);
+  if (info == nullptr) {
+    answer = refuse(ManualAnswer::Refusal::no_plugin,
+                    "no plugin for provider '" + out.plain.provider +
+                        "' is installed, so the settings cannot be checked; `driftd plugin ls` lists what is");
+    co_return out;
+  }
+  DRIFTD_CO_CHECK(secrets::reveal_plain_references(out.plain, plugins));
+  DRIFTD_CO_CHECK(check_settings(out.plain, *info));
+  co_return out;
+}
+
+Task<Result<ManualAnswer>> Registry::put(ManualCall call, bool update) {
+  DRIFTD_CO_CHECK(may_change());
+  const AsyncMutex::Guard held = co_await needs_.changing.lock();
+  DRIFTD_CO_CHECK(may_change());
+  ManualAnswer answer;
+  DRIFTD_CO_TRY(Checked checked, co_await check(call, answer));
+  if (answer.refusal != ManualAnswer::Refusal::none) co_return answer;
+  config::BackendEntry& entry = checked.entry;
+  const std::string name = entry.spec.name;
+  if (const std::string place = place_of(name); !place.empty()) {
+    const auto refusal = update ? ManualAnswer::Refusal::other_source : ManualAnswer::Refusal::exists;
+    co_return refuse(refusal, "backend '" + name + "' " + place + "; " +
+                                  (update ? "change it there" : "choose another name, or change it there"));
+  }
+  const auto known = entries_.find(name);
+  const bool there = known != entries_.end();
+  if (update && !there) {
+    co_return fail(Code::not_found, "there is no backend '" + name + "'; use RegisterBackend to register it");
+  }
+  const core::RegisteredBackend now = needs_.engine.registered_backend(name);
+  const bool same = there && known->second.spec.definition == entry.spec.definition;
+  if (same && known->second.spec.fault.empty()) {
+    answer.backend = now;
+    co_return answer;
+  }
+  if (there && !update && !same) {
+    co_return refuse(ManualAnswer::Refusal::exists, "backend '" + name + "' is registered with another definition by " +
+                                                        now.defined_at + "; use UpdateBackend to change it");
+  }
+  if (update && !call.etag.empty() && call.etag != now.etag) {
+    co_return refuse(ManualAnswer::Refusal::etag_mismatch, "backend '" + name + "' changed: its etag is " + now.etag +
+                                                               "; found " + core::shortened(call.etag, 64) +
+                                                               "; read it again");
+  }
+  const auto manual = std::count_if(entries_.begin(), entries_.end(),
+                                    [](const auto& one) { return !one.second.spec.definition.empty(); });
+  if (!there && manual >= kMaxManual) {
+    co_return fail(Code::budget, std::to_string(manual) +
+                                     " backends are registered by gRPC, which is the maximum; delete those that nobody "
+                                     "needs");
+  }
+  Plan plan;
+  std::vector<std::string> what;
+  engine::Engine::Change change{std::move(checked.plain)};
+  if (there) change.edit = config::compare_backends(known->second, entry, what);
+  change.audit.push_back(audit_line(call, there ? "change backend" : "register backend", name));
+  plan.changes.push_back(std::move(change));
+  plan.lines.push_back(name);
+  plan.entries[name] = std::move(entry);
+  const Outcome outcome = co_await apply(std::move(plan));
+  if (!outcome.failed.empty()) co_return fail(Code::unavailable, "nothing was changed: " + outcome.failed.front());
+  answer.backend = needs_.engine.registered_backend(name);
+  co_return answer;
+}
+
+Task<Result<ManualAnswer>> Registry::register_backend(ManualCall call) {
+  auto answer = co_await put(std::move(call), false);
+  co_return answer;
+}
+
+Task<Result<ManualAnswer>> Registry::update_backend(ManualCall call) {
+  auto answer = co_await put(std::move(call), true);
+  co_return answer;
+}
+
+Task<Result<ManualAnswer>> Registry::delete_backend(ManualCall call) {
+  DRIFTD_CO_CHECK(may_change());
+  const AsyncMutex::Guard held = co_await needs_.changing.lock();
+  DRIFTD_CO_CHECK(may_change());
+  if (const std::string place = place_of(call.name); !place.empty()) {
+    co_return refuse(ManualAnswer::Refusal::other_source,
+                     "backend '" + call.name + "' " + place + "; take it out there");
+  }
+  ManualAnswer answer;
+  const auto known = entries_.find(call.name);
+  answer.existed = known != entries_.end();
+  if (!answer.existed) co_return answer;
+  const core::RegisteredBackend now = needs_.engine.registered_backend(call.name);
+  if (!call.etag.empty() && call.etag != now.etag) {
+    co_return refuse(ManualAnswer::Refusal::etag_mismatch, "backend '" + call.name + "' changed: its etag is " +
+                                                               now.etag + "; found " + core::shortened(call.etag, 64) +
+                                                               "; read it again");
+  }
+  Plan plan;
+  engine::Engine::Change change{known->second.spec};
+  change.leaves = true;
+  change.cause = "unregistered by " + call.actor;
+  change.audit.push_back(audit_line(call, "unregister backend", call.name));
+  plan.changes.push_back(std::move(change));
+  plan.lines.push_back(call.name);
+  const Outcome outcome = co_await apply(std::move(plan));
+  if (!outcome.failed.empty()) co_return fail(Code::unavailable, "it is not deleted yet: " + outcome.failed.front());
+  co_return answer;
+}
+
+}  // namespace driftd::app
