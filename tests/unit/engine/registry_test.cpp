@@ -205,6 +205,18 @@ TEST_F(EngineRegistry, AnUnregistrationThatFailsLeavesTheBackendRunning) {
   EXPECT_THAT(events_of("m"), ElementsAre("created"));
 }
 
+TEST_F(EngineRegistry, AStartThatKnowsNothingOfManualBackendsLeavesThemRegistered) {
+  line_->start_with({});
+  ASSERT_NO_FATAL_FAILURE(with_drifts());
+  another_process();
+  line_->start_with({});  // as `driftd once` does
+  EXPECT_THAT(registry(), IsEmpty());
+  EXPECT_THAT(line_->drifts(), SizeIs(5));
+  next_process();
+  EXPECT_THAT(registry(), ElementsAre(std::pair("m", "a")));
+  EXPECT_THAT(events_of("m"), ElementsAre("created"));
+}
+
 TEST_F(EngineRegistry, ABackendWhoseDefinitionCannotBeUsedIsShownAndCanGo) {
   line_->start_with({});
   core::BackendSpec broken = manual("m", "a");

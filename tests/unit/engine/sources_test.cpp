@@ -148,6 +148,29 @@ TEST_F(SourceEngine, ASourceThatLeavesTakesItsBackendsAlongAndOneThatIsReopenedD
   EXPECT_EQ(event_types().back(), "deleted scripted");
 }
 
+/// A cycle that discovers waits for the registry while the registry waits for the cycle's end.
+TEST_F(SourceEngine, ASourceIsReopenedInTheMiddleOfItsDiscoveries) {
+  line_->start(true);
+  const auto known = [&](const std::string& name) {
+    return line_->on_core([&] { return line_->engine().find(name) != nullptr; });
+  };
+  ASSERT_TRUE(eventually([&] { return known("orders"); }));
+  for (int round = 0; round < 40; ++round) {
+    std::vector<engine::Engine::Change> changes;
+    for (const char* name : {"source", "b"}) {
+      changes.push_back(
+          {line_->on_core([&] { return line_->engine().find(name)->ledger().spec(); }), core::BackendEdit::reopen});
+    }
+    for (const auto& done : line_->wait(line_->engine().apply(std::move(changes)))) {
+      ASSERT_TRUE(done.has_value()) << done.error().message;
+    }
+  }
+  EXPECT_TRUE(known("orders"));
+  const auto cycles = [&] { return line_->on_core([&] { return line_->engine().find("source")->cycles(); }); };
+  EXPECT_TRUE(eventually([&] { return cycles() > 1; })) << "its loop runs";
+  EXPECT_EQ(event_types().front(), "created scripted");
+}
+
 /// Its loops have ended by then, so the backend that comes back has a new runner.
 TEST_F(SourceEngine, OneThatCouldNotBeUnregisteredAndComesBackIsReadAndHeardAgain) {
   line_->start(false);
