@@ -34,6 +34,11 @@ std::string host_of(const asio::ip::address& address) {
   return asio::ip::make_address_v6(bytes).to_string() + "/64";
 }
 
+/// Returns true if this machine does not have such an address: `localhost` may be ::1 too where there is no IPv6.
+bool is_absent(const boost::system::error_code& error) {
+  return error == boost::system::errc::address_not_available || error == asio::error::address_family_not_supported;
+}
+
 struct HostAndPort {
   std::string host, port;
 };
@@ -57,21 +62,20 @@ Task<Result<int>> TcpDoor::bind(std::string host_and_port) {
   auto [error, found] = co_await resolver.async_resolve(at.host, at.port, flags, asio::as_tuple(asio::use_awaitable));
   if (error) co_return fail(Code::unavailable, "grpc.listen: " + at.host + ": " + error.message());
   int port = 0;
+  boost::system::error_code failed;
   for (const auto& entry : found) {
     Tcp::endpoint endpoint = entry.endpoint();
     if (endpoint.port() == 0) endpoint.port(static_cast<unsigned short>(port));  // all of them on the port of the first
-    const Status listening = listen(endpoint);
-    if (!listening) {
-      co_return fail(Code::unavailable, "grpc.listen: cannot listen on " + host_and_port + ": " +
-                                            listening.error().message +
-                                            "; is the port taken, or is the address not of this machine?");
-    }
-    port = acceptors_.back().local_endpoint().port();
+    failed = listen(endpoint);
+    if (!failed) port = acceptors_.back().local_endpoint().port();
+    if (failed && !is_absent(failed)) break;
   }
-  co_return port;
+  if (!acceptors_.empty() && (!failed || is_absent(failed))) co_return port;
+  co_return fail(Code::unavailable, "grpc.listen: cannot listen on " + host_and_port + ": " + failed.message() +
+                                        "; is the port taken, or is the address not of this machine?");
 }
 
-Status TcpDoor::listen(const Tcp::endpoint& endpoint) {
+boost::system::error_code TcpDoor::listen(const Tcp::endpoint& endpoint) {
   boost::system::error_code error;
   Acceptor acceptor(core_);
   acceptor.open(endpoint.protocol(), error);
@@ -80,9 +84,8 @@ Status TcpDoor::listen(const Tcp::endpoint& endpoint) {
   if (!error && endpoint.address().is_v6()) acceptor.set_option(asio::ip::v6_only(false), error);
   if (!error) acceptor.bind(endpoint, error);
   if (!error) acceptor.listen(kBacklog, error);
-  if (error) return fail(Code::unavailable, error.message());
-  acceptors_.push_back(std::move(acceptor));
-  return {};
+  if (!error) acceptors_.push_back(std::move(acceptor));
+  return error;
 }
 
 void TcpDoor::start() {

@@ -21,8 +21,8 @@ class TcpDoor {
   using Take = std::function<void(int socket)>;
   TcpDoor(asio::any_io_executor core, Take take) : core_(std::move(core)), take_(std::move(take)) {}
 
-  /// Binds HOST:PORT, each address that HOST has. Returns the port. Nothing is accepted before start(). `invalid` for
-  /// another form, `unavailable` if the name is not known or the port cannot be had.
+  /// Binds HOST:PORT, each address that HOST has and this machine too. Returns the port. Nothing is accepted before
+  /// start(). `invalid` for another form, `unavailable` if the name is not known or the port cannot be had.
   Task<Result<int>> bind(std::string host_and_port);
   void start();
   /// Ends accepting; open connections stay. Returns when no coroutine of the door is left. Idempotent.
@@ -36,7 +36,7 @@ class TcpDoor {
     std::string address;      ///< of the peer, or its /64
   };
 
-  Status listen(const Tcp::endpoint& endpoint);
+  boost::system::error_code listen(const Tcp::endpoint& endpoint);
   Task<void> accept(Acceptor& acceptor);
   void admit(int socket, const std::string& address);
   /// Returns why one more connection of this address is too many; empty if it is not.

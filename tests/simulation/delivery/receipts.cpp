@@ -128,6 +128,11 @@ void Receipts::endpoint_failed() {
   ++failures_;
 }
 
+void Receipts::flush_failed() {
+  endpoint_failed();
+  ++flush_failures_;
+}
+
 void Receipts::failed(const core::StoredEvent& event, std::int64_t retry_after_ms) {
   endpoint_failed();
   const Duration asked = std::min<Duration>(std::chrono::milliseconds(retry_after_ms), 1h);
@@ -175,6 +180,7 @@ void Receipts::lose_all_but(std::size_t lines, Duration detected_in) {
 void Receipts::next_life() {
   ++life_;
   repetitions_ = 0;
+  flush_failures_ = 0;
   open_.clear();
   replay_asked_.clear();
   if (rewound_at_ && missing_.empty() && SimulatedTime::get().now() - *rewound_at_ > 90s) rewound_at_.reset();
@@ -182,7 +188,7 @@ void Receipts::next_life() {
 
 Time Receipts::due(const std::string& name, const KeyState& key, Time since) const {
   Time due = std::max({since, *calm_since_, key.head_since, recovered_at_});
-  due = std::max(due, failed_at_ + std::max(waits_.after_failures(failures_), asked_));
+  due = std::max(due, failed_at_ + std::max(waits_.after_failures(std::max(failures_, flush_failures_)), asked_));
   const auto failed = failed_.find(name);
   if (failed == failed_.end()) return due;
   for (const auto& [id, of] : failed->second)

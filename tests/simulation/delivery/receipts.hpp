@@ -74,6 +74,9 @@ class Receipts {
   void acknowledged(const core::StoredEvent& event, Time sent);
   void failed(const core::StoredEvent& event, std::int64_t retry_after_ms);
   void endpoint_failed();
+  /// What was written could not be synced. Waits grow until a sync succeeds, although events are written in between.
+  void flush_failed();
+  void flush_succeeded() { flush_failures_ = 0; }
   /// It refused the event in a way that makes a dead letter of it.
   void gave_up(const core::StoredEvent& event, Time sent);
   /// It refused an event of a replay for good, which makes no dead letter.
@@ -123,7 +126,7 @@ class Receipts {
   Time failed_at_{}, last_answer_{}, unnoticed_until_{}, recovered_at_{};
   Duration asked_{0};
   std::multiset<std::string> open_;  ///< keys of events that were sent and not answered
-  int failures_ = 0;
+  int failures_ = 0, flush_failures_ = 0;
   std::int64_t life_ = 0;
   int repetitions_ = 0;  ///< in this life, of what was acknowledged in an earlier one
 };

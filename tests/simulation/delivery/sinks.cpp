@@ -243,10 +243,11 @@ class LogSink final : public core::Sink {
     const auto lines = to_.receipts.lines();
     co_await wait_for(to_.latency());
     if (to_.flush_fails) {
-      to_.receipts.endpoint_failed();
+      to_.receipts.flush_failed();
       to_.receipts.rewound();
       co_return fail(Code::unavailable, "input/output error");
     }
+    to_.receipts.flush_succeeded();
     to_.flushed = std::max(to_.flushed, lines);
     co_return Status{};
   }
