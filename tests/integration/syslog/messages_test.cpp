@@ -41,7 +41,7 @@ TEST(SyslogMessage, KeepsHostileValuesWithinTheirParameter) {
   event.attributes["resource"] = hostile;
   const json read = parsed(message(event, {}));
   EXPECT_EQ(read.at("sd").size(), 1u);
-  const std::string escaped = R"(a\"\] [evil@1 x=\"y\)";  // this parser leaves the escapes as they are
+  const std::string escaped = R"(a\"\] [evil@1 x=\"y\\)";  // this parser leaves the escapes as they are
   EXPECT_EQ(read.at("sd").at("driftd@32473").at("resource"), escaped);
 }
 
