@@ -112,7 +112,10 @@ Task<void> Batches::send(std::shared_ptr<Batches> self, std::shared_ptr<Items> i
   const core::DeliverEnd end = co_await session->deliver(std::move(request), settled);
   --self->calls_;
   if (alone) self->alone_ = false;
+  const core::Attempt left = attempt_without_verdict(end);
+  const bool endpoint_failed = end.how != core::DeliverEnd::How::lost && left.outcome == Outcome::retry_sink;
   self->answer_rest(*items, end, alone);
+  if (endpoint_failed) self->answer_waiting(left);
   self->send_soon();
 }
 
@@ -123,6 +126,10 @@ void Batches::settle(Item& item, core::SettledEvent settled) {
   if (delivered && !suspects_.contains(item.id)) suspects_.delivered();
   suspects_.settled(item.id);
   std::exchange(item.answered, nullptr)(std::move(settled.attempt));
+}
+
+void Batches::answer_waiting(const core::Attempt& failed) {
+  for (auto& item : std::exchange(waiting_, {})) item.answered(failed);
 }
 
 void Batches::answer_rest(Items& items, const core::DeliverEnd& end, bool alone) {

@@ -52,6 +52,8 @@ class Batches : public std::enable_shared_from_this<Batches> {
   static Task<void> send(std::shared_ptr<Batches> self, std::shared_ptr<Items> items, bool alone);
   void settle(Item& item, core::SettledEvent settled);
   void answer_rest(Items& items, const core::DeliverEnd& end, bool alone);
+  /// Answers what waits as the call that failed: the sink pauses, instead of trying each event for its whole time-out.
+  void answer_waiting(const core::Attempt& failed);
 
   const asio::any_io_executor core_;
   std::shared_ptr<core::Session> session_;

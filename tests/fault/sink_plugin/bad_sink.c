@@ -18,6 +18,7 @@ typedef struct bad_sink {
   int port;
   char mode[32];
   driftd_call stale; /* of the call before */
+  char secret[128];  /* what its setting `token` stands for */
 } bad_sink;
 
 static driftd_status describe(driftd_push_fn push, void* user) {
@@ -34,8 +35,11 @@ static driftd_status schema(driftd_str what, driftd_push_fn push, void* user) {
   return DRIFTD_OK;
 }
 
+static void keep_secret(void* user, const uint8_t* data, uint64_t len) {
+  snprintf(user, 128, "%.*s", (int)len, (const char*)data);
+}
+
 static driftd_status open_sink(driftd_call call, const driftd_sink_open_args* args, driftd_instance* out) {
-  (void)call;
   bad_sink* self = calloc(1, sizeof *self);
   char text[512];
   if (self == NULL || args->settings.len >= sizeof text) return DRIFTD_INTERNAL;
@@ -45,6 +49,10 @@ static driftd_status open_sink(driftd_call call, const driftd_sink_open_args* ar
   const char* mode = strstr(text, "\"mode\":\"");
   if (port != NULL) self->port = atoi(port + 7);
   if (mode != NULL) sscanf(mode + 8, "%31[a-z_]", self->mode);
+  const char* token = strstr(text, "\"token\":\"");
+  char name[128];
+  if (token != NULL && sscanf(token + 9, "%127[^\"]", name) == 1)
+    host->secret(call, (driftd_str){name, strlen(name)}, &keep_secret, self->secret);
   *out = self;
   return DRIFTD_OK;
 }
@@ -101,6 +109,7 @@ static void misbehave(bad_sink* self, driftd_call call, uint32_t index) {
     pthread_t thread;
     if (pthread_create(&thread, NULL, settle_elsewhere, &call) == 0) pthread_join(thread, NULL);
   }
+  if (strcmp(mode, "tells_secret") == 0) settle(call, index, DRIFTD_OUTCOME_PERMANENT, self->secret);
   if (strcmp(mode, "permanent") == 0) settle(call, index, DRIFTD_OUTCOME_PERMANENT, "unwanted");
   /* never: no verdict */
 }

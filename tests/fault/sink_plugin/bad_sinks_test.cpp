@@ -18,6 +18,7 @@ using std::chrono::milliseconds;
 using ::testing::HasSubstr;
 
 constexpr int kEvents = 300;
+constexpr const char* kCanary = "canary-7f3a9b-of-the-receiver";
 constexpr int kCrashesToPark = 1'000;  // a test that kills on purpose does not want a pause of ten minutes
 
 AgentRun::MakeSink bad_sink(int port, const std::string& mode, int crashes_to_park = kCrashesToPark) {
@@ -32,7 +33,8 @@ AgentRun::MakeSink bad_sink(int port, const std::string& mode, int crashes_to_pa
     options.crashes_to_park = crashes_to_park;
     sinks::PluginSettings settings;
     settings.plugin = DRIFTD_BINARY_DIR "/tests/faulty_sinks/bad_sink.so";
-    settings.settings_json = nlohmann::json{{"port", port}, {"mode", mode}}.dump();
+    settings.settings_json = nlohmann::json{{"port", port}, {"mode", mode}, {"token", "token-1"}}.dump();
+    settings.secrets = {{"token-1", kCanary}};
     settings.timeout = mode == "hang" || mode == "spin" ? milliseconds(400) : milliseconds(20'000);
     settings.budgets.rss_bytes = kSanitized ? 0 : 96ll << 20;
     return sinks::open_plugin("bad", std::move(settings), host::make_session_factory(options), nullptr, core);
@@ -137,6 +139,21 @@ TEST_F(KilledSink, AnEventThatEndsTheWorkerEachTimeBecomesADeadLetterAndTheOther
   EXPECT_EQ(receiver.distinct(), static_cast<std::size_t>(kEvents - 1));
   EXPECT_TRUE(eventually([&] { return agent.view().state.find("worker running") != std::string::npos; }))
       << agent.view().state;
+}
+
+TEST_F(KilledSink, ASecretThatThePluginTellsIsNotShown) {
+  int bad_left = 1;
+  LineReceiver receiver([&](const ReceivedLine&) { return bad_left > 0 && bad_left-- > 0; });
+  AgentRun agent(dir_, bad_sink(receiver.port(), "tells_secret"));
+  ::testing::internal::CaptureStderr();
+  agent.commit(kEvents);
+  const bool done = eventually([&] { return agent.totals().acked + agent.totals().dead == kEvents; });
+  const std::string log = ::testing::internal::GetCapturedStderr();
+  ASSERT_TRUE(done) << agent.view().state;
+  EXPECT_EQ(agent.totals().dead, 1);
+  EXPECT_THAT(log, HasSubstr("is a dead letter"));
+  for (const auto& text : {log, agent.view().state, agent.view().last_error})
+    EXPECT_EQ(text.find("canary-7f3a9b"), std::string::npos) << text;
 }
 
 TEST_F(KilledSink, AReceiverThatIsAwayCostsNoAttemptAndDeliveryGoesOnWhenItIsBack) {

@@ -68,9 +68,11 @@ std::size_t Rsyslog::count() const {
   return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
 }
 
-std::vector<nlohmann::json> Rsyslog::messages() const {
+std::vector<nlohmann::json> Rsyslog::messages() const { return parse_messages(out_); }
+
+std::vector<nlohmann::json> parse_messages(const std::string& file) {
   static const std::string interpreter = python();
-  const Output parsed = run({interpreter, DRIFTD_SOURCE_DIR "/tests/integration/syslog/parse_messages.py", out_});
+  const Output parsed = run({interpreter, DRIFTD_SOURCE_DIR "/tests/integration/syslog/parse_messages.py", file});
   if (parsed.code != 0) throw std::runtime_error("a message is not RFC 5424: " + parsed.err);
   std::vector<nlohmann::json> out;
   std::istringstream lines(parsed.out);

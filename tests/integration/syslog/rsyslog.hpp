@@ -10,6 +10,9 @@
 
 namespace driftd::test {
 
+/// Returns the messages of a file, one a line, as an independent parser reads them. Throws if it refuses one.
+std::vector<nlohmann::json> parse_messages(const std::string& file);
+
 /// A real rsyslogd in a temporary folder, with ports for TCP, TLS and UDP. It writes what it received, byte for byte,
 /// one message a line.
 class Rsyslog {

@@ -164,7 +164,8 @@ class SyslogAgent : public SyslogSink {
 TEST_F(SyslogAgent, FindsThePluginBesideTheProvidersAndEachSinkIsOnItsOwn) {
   const Rsyslog server(certificates_);
   Agent agent(dir_, body(server), {}, {Agent::build("providers"), Agent::build("sinks-examples")});
-  EXPECT_EQ(agent.cli({"validate"}).code, 0) << agent.cli({"validate"}).out;
+  const Output valid = agent.cli({"validate", agent.config()});
+  EXPECT_EQ(valid.code, 0) << valid.out << valid.err;
   agent.start();
   ASSERT_TRUE(eventually([&] { return server.count() >= 1; })) << agent.log();
   const auto copy = [&] { return read_file(dir_.file("events.jsonl")); };

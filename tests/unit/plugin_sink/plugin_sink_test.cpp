@@ -113,6 +113,17 @@ TEST_F(PluginSink, TakesNoEventForDeliveredThatHasNoVerdict) {
   }
 }
 
+TEST_F(PluginSink, TriesNotEachWaitingEventWhenTheEndpointFails) {
+  session_->answers_later = true;
+  session_->deliver_with = [](const auto&, const auto&) {
+    return DeliverEnd{How::returned, fail(Code::unavailable, "connection refused")};
+  };
+  const auto attempts = send(1, 20);
+  EXPECT_THAT(sizes(), ElementsAre(4u));
+  EXPECT_THAT(attempts, SizeIs(20));
+  for (const auto& [n, attempt] : attempts) EXPECT_EQ(attempt.outcome, Outcome::retry_sink) << n;
+}
+
 TEST_F(PluginSink, SendsAloneWhatWasUnderWayWhenAWorkerEnded) {
   session_->described().concurrency = 4;
   run(sink_->start(), [](const Status&) {});
