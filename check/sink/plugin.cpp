@@ -51,11 +51,12 @@ std::uint64_t number(const Json& of, const char* member, std::uint64_t least, st
 SinkInfo parse_sink_info(const std::string& describe) {
   constexpr std::uint64_t kMaxEvents = 256, kLeastBytes = 1024, kMaxBytes = 16u << 20;
   const Json json = expect_object("describe", describe);
-  for (const char* member : {"id", "version", "title"}) expect_text_member(json, member);
+  for (const char* member : {"id", "version"}) expect_text_member(json, member);
+  if (json.contains("title")) expect_text_member(json, "title");
   SinkInfo out;
   out.id = json["id"];
   out.version = json["version"];
-  out.title = json["title"];
+  out.title = json.value("title", out.id);
   out.bodies = expect_names(json, "bodies");
   const Json batch = json.value("batch", Json::object());
   if (!batch.is_object()) throw RuleBroken("describe: `batch` must be an object with `events` and `bytes`");
