@@ -179,11 +179,13 @@ Run run_all(const std::vector<Check>& checks, const Subject& subject, std::vecto
 /// Returns the kind that the file's exported symbols name. A file that cannot be read is checked as a provider.
 PluginKind kind_of(const std::string& file) {
   const Outcome read = run_in_child(kSchemaLimit, [&] {
-    std::string names;
+    std::string names = "\n";
     for (const auto& name : read_elf(file).exported) names += name + '\n';
     return names;
   });
-  const auto exports = [&](PluginKind kind) { return read.text.find(entry_symbol(kind)) != std::string::npos; };
+  const auto exports = [&](PluginKind kind) {
+    return read.text.find('\n' + std::string(entry_symbol(kind)) + '\n') != std::string::npos;
+  };
   const bool sink = read.ending == Ending::passed && exports(PluginKind::sink) && !exports(PluginKind::provider);
   return sink ? PluginKind::sink : PluginKind::provider;
 }

@@ -34,7 +34,7 @@ class Stand {
   /// Throws RuleBroken, with `when` in its text, unless the sink delivers `rounds` batches, and they arrive.
   void expect_delivers(const SinkInstance& instance, const std::string& when, int rounds = 1,
                        const CallFaults& faults = {});
-  /// Throws RuleBroken if an event of the batch that was settled as delivered does not arrive within two seconds. Does
+  /// Throws RuleBroken if an event of the batch that was settled as delivered does not arrive within five seconds. Does
   /// nothing if the receiver sees no ids: then nothing can be told.
   void expect_arrived(const Batch& batch, const CallTrace& trace, const std::string& when);
 

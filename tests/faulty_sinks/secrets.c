@@ -20,6 +20,7 @@ static void copy(void* user, const uint8_t* data, uint64_t len) {
 }
 DELIVER {
   char line[200] = "";
+  if (((base_sink*)self)->token[0] == '\0') return base_deliver(self, call, batch);
   base_host.secret(call, base_str(((base_sink*)self)->token), copy, line);
   const driftd_status status = base_deliver(self, call, batch);
   if (status == DRIFTD_UNAVAILABLE) base_settle(call, 0, DRIFTD_OUTCOME_RETRY_SINK, line);

@@ -17,7 +17,7 @@ using nlohmann::json;
 using ::testing::IsEmpty;
 
 const std::string kFaultySinks = DRIFTD_BINARY_DIR "/tests/checked_sinks/";
-constexpr std::chrono::minutes kLongest{5};
+constexpr std::chrono::minutes kLongestSinkRun{5};
 /// These judge the heap of the process, or fail its malloc, which a sanitizer replaces.
 const std::set<std::string> kNeedOwnMalloc{"memory.failing_allocations"};
 
@@ -50,7 +50,7 @@ SinkVerdict check_sink(const std::string& sink, const std::vector<std::string>& 
                                       "--settings",
                                       folder.write("settings.yaml", "address: 127.0.0.1:${tcp}\n")};
   for (const auto& id : only) command.insert(command.end(), {"--only", id});
-  const Output done = run(command, {}, kLongest * kPatience);
+  const Output done = run(command, {}, kLongestSinkRun * kPatience);
   if (sink == "lock_file") remove_sink_locks();
   SinkVerdict out{done.code, {}, done.out + done.err};
   const json report = json::parse(done.out, nullptr, false);
