@@ -26,6 +26,12 @@ void push_document(void* user, driftd_str text) {
   static_cast<CallTrace*>(user)->pushed.push_back(parse_text(text, "pushed text", 16u << 20));
 }
 
+Json parse_object(const std::string& name, const std::string& text) {
+  Json json = Json::parse(text, nullptr, false);
+  if (!json.is_object()) throw RuleBroken(name + " pushed no JSON object: " + ipc::printable(text.substr(0, 120), 120));
+  return json;
+}
+
 /// Rejects keywords that the host does not follow: settings behind them would not be validated, and secret ones would
 /// not become tokens.
 void understood(const Json& schema, const std::string& path) {
@@ -113,20 +119,16 @@ std::string expect_document(const std::string& name, const CallTrace& first, con
   return text;
 }
 
-Json expect_object(const std::string& name, const std::string& text) {
-  Json json = Json::parse(text, nullptr, false);
-  if (!json.is_object()) throw RuleBroken(name + " pushed no JSON object: " + ipc::printable(text.substr(0, 120), 120));
-  return json;
-}
-
-void expect_text_member(const Json& describe, const char* member) {
+void expect_text_member(const std::string& text, const char* member) {
+  const Json describe = parse_object("describe", text);
   const auto found = describe.find(member);
   if (found == describe.end() || !found->is_string() || found->get_ref<const std::string&>().empty()) {
     throw RuleBroken(fmt::format("describe: `{}` must be a text that is not empty", member));
   }
 }
 
-std::vector<std::string> expect_names(const Json& describe, const char* member) {
+std::vector<std::string> expect_names(const std::string& text, const char* member) {
+  const Json describe = parse_object("describe", text);
   const auto found = describe.find(member);
   if (found == describe.end() || !found->is_array() || found->empty()) {
     throw RuleBroken(fmt::format("describe: `{}` must be a list of at least one name", member));
@@ -145,7 +147,8 @@ std::vector<std::string> expect_names(const Json& describe, const char* member) 
   return out;
 }
 
-void expect_objects(const Json& describe, const char* list, std::initializer_list<const char*> members) {
+void expect_objects(const std::string& text, const char* list, std::initializer_list<const char*> members) {
+  const Json describe = parse_object("describe", text);
   const auto found = describe.find(list);
   if (found == describe.end()) return;
   if (!found->is_array()) throw RuleBroken(fmt::format("describe: `{}` must be a list", list));
@@ -161,7 +164,8 @@ void expect_objects(const Json& describe, const char* list, std::initializer_lis
   }
 }
 
-void expect_concurrency(const Json& describe) {
+void expect_concurrency(const std::string& text) {
+  const Json describe = parse_object("describe", text);
   const auto found = describe.find("concurrency");
   if (found == describe.end()) return;
   if (!found->is_number_integer() || *found < 1 || *found > 64) {
@@ -171,7 +175,7 @@ void expect_concurrency(const Json& describe) {
 
 void expect_settings_schema(const std::string& text, const std::vector<std::string>& samples) {
   const std::string name = "schema(\"settings\")";
-  const Json schema = expect_object(name, text);
+  const Json schema = parse_object(name, text);
   if (schema.value("type", Json("object")) != "object") {
     throw RuleBroken(fmt::format("{}: expected the type object, found {}", name, schema["type"].dump()));
   }

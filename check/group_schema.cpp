@@ -19,17 +19,18 @@ using Json = nlohmann::json;
 
 void describe(const Subject& subject) {
   const auto& provider = Provider::load(subject);
-  const Json json = expect_object("describe", expect_document("describe", provider.describe(), provider.describe()));
-  expect_text_member(json, "id");
-  expect_text_member(json, "version");
-  (void)expect_names(json, "types");
-  for (const auto& kind : expect_names(json, "kinds")) {
+  const std::string text = expect_document("describe", provider.describe(), provider.describe());
+  expect_text_member(text, "id");
+  expect_text_member(text, "version");
+  (void)expect_names(text, "types");
+  for (const auto& kind : expect_names(text, "kinds")) {
     if (kind == "settings")
       throw RuleBroken("describe: a kind cannot be called `settings`: schema(\"settings\") is taken");
   }
-  expect_objects(json, "metrics", {"name", "unit"});
-  expect_objects(json, "extensions", {"id", "revision"});
-  expect_concurrency(json);
+  expect_objects(text, "metrics", {"name", "unit"});
+  expect_objects(text, "extensions", {"id", "revision"});
+  expect_concurrency(text);
+  const Json json = Json::parse(text);
   if (json.contains("diff") && !json["diff"].is_boolean()) throw RuleBroken("describe: `diff` must be true or false");
 }
 
@@ -42,8 +43,8 @@ void settings(const Subject& subject) {
 
 void each_kind(const Subject& subject) {
   const auto& provider = Provider::load(subject);
-  const Json json = expect_object("describe", expect_document("describe", provider.describe(), provider.describe()));
-  for (const auto& kind : expect_names(json, "kinds")) {
+  const std::string description = expect_document("describe", provider.describe(), provider.describe());
+  for (const auto& kind : expect_names(description, "kinds")) {
     const std::string name = "schema(\"" + kind + "\")";
     const std::string text = expect_document(name, provider.schema(kind), provider.schema(kind));
     const auto schema = core::KindSchema::parse(text);

@@ -78,10 +78,10 @@ void jail(const Subject& subject) {
   (void)deliver_in_child(subject);
   const std::string schema =
       text_or_rethrow(run_in_child(seconds(20), [&] { return SinkPlugin::load(subject).settings_schema(); }));
+  const Receiver receiver({subject.answer, 0, true});  // outside of the jail
+  Subject inside = subject;
+  inside.settings_json = with_ports(subject.settings_json, receiver.ports());
   (void)text_or_rethrow(run_in_child(seconds(100), [&] {
-    Receiver receiver({subject.answer, 0, true});  // outside of the jail
-    Subject inside = subject;
-    inside.settings_json = with_ports(subject.settings_json, receiver.ports());
     enter_jail(inside, schema, inside.settings_json);
     auto [trace, instance] = SinkInstance::open(inside, {inside.settings_json, subject.secrets});
     if (instance == nullptr) throw RuleBroken("inside the worker's jail open answered " + trace.why() + kNoEscape);

@@ -14,6 +14,31 @@ namespace {
 
 using namespace std::chrono_literals;
 
+constexpr std::chrono::milliseconds kWhole{3000};
+
+/// Delivers the batches at once, and probes. The calls meet in their first host functions. All must be delivered.
+void deliver_at_once(Stand& stand, const SinkInstance& instance, const std::vector<Batch>& batches,
+                     const std::string& when) {
+  const auto meeting = std::make_shared<Rendezvous>(batches.size());
+  CallFaults faults;
+  faults.hook = [meeting](HostCall& call) {
+    if (call.trace.callbacks <= 40) meeting->meet();
+  };
+  std::vector<RunningCall> running;
+  for (const auto& batch : batches) running.push_back(instance.start_deliver(batch, faults));
+  RunningCall probe = instance.start_probe();
+  std::vector<CallTrace> traces;
+  for (auto& call : running) traces.push_back(call.wait());
+  (void)probe.wait();
+  for (std::size_t i = 0; i < batches.size(); ++i) {
+    if (!all_delivered(traces[i], batches[i].size())) {
+      throw RuleBroken(
+          fmt::format("{}: expected all delivered, found {}", when, describe_failure(traces[i], batches[i].size())));
+    }
+    stand.expect_arrived(batches[i], traces[i], when);
+  }
+}
+
 void concurrent(const Subject& subject) {
   Stand stand(subject, "threads.concurrent");
   stand.expect_works_at_all();
@@ -21,26 +46,23 @@ void concurrent(const Subject& subject) {
   const auto calls = static_cast<std::size_t>(std::clamp(stand.plugin().info().concurrency, 1, 16));
   const std::string when =
       fmt::format("{} deliveries at once, as describe declares (guard what calls share, or declare fewer)", calls);
+  const Batch plain = stand.events().full_batch(8);
+  stand.expect_arrived(plain, instance->deliver(plain), "a plain batch");
+  const std::size_t times = stand.receiver().count(number_of(plain.back()));  // how often one event names its id
   for (int round = 0; round < 8; ++round) {
-    const auto meeting = std::make_shared<Rendezvous>(calls);
-    CallFaults faults;
-    faults.hook = [meeting](HostCall& call) {
-      if (call.trace.callbacks <= 40) meeting->meet();
-    };
     std::vector<Batch> batches;
-    std::vector<RunningCall> running;
-    const std::size_t size = stand.events().full_batch(8).size();
-    for (std::size_t i = 0; i < calls; ++i) batches.push_back(stand.events().batch(size, i * size));
-    for (const auto& batch : batches) running.push_back(instance->start_deliver(batch, faults));
-    RunningCall probe = instance->start_probe();
-    std::vector<CallTrace> traces;
-    for (auto& call : running) traces.push_back(call.wait());
-    (void)probe.wait();
-    for (std::size_t i = 0; i < calls; ++i) {
-      if (!all_delivered(traces[i], size))
-        throw RuleBroken(fmt::format("{}: expected all delivered, found {}", when, describe_failure(traces[i], size)));
-      stand.expect_arrived(batches[i], traces[i], when);
+    for (std::size_t i = 0; i < calls; ++i) batches.push_back(stand.events().batch(plain.size(), i * plain.size()));
+    deliver_at_once(stand, *instance, batches, when);
+    std::vector<std::size_t> all;
+    for (const auto& batch : batches) {
+      for (const auto& event : batch) all.push_back(number_of(event));
     }
+    const long mixed = stand.receiver().await(all, kWhole, times);
+    if (mixed < 0) continue;
+    throw RuleBroken(fmt::format(
+        "{}: event {}-{:06} arrived in part: its id did not come {} times, as that of an event that is sent alone; the "
+        "rest of it is of another event",
+        when, stand.events().prefix(), mixed, times));
   }
 }
 

@@ -51,19 +51,19 @@ std::uint64_t number(const Json& of, const char* member, std::uint64_t least, st
 
 SinkInfo parse_sink_info(const std::string& describe) {
   constexpr std::uint64_t kMaxEvents = 256, kLeastBytes = 1024, kMaxBytes = 16u << 20;
-  const Json json = expect_object("describe", describe);
-  for (const char* member : {"id", "version"}) expect_text_member(json, member);
-  if (json.contains("title")) expect_text_member(json, "title");
+  for (const char* member : {"id", "version"}) expect_text_member(describe, member);
+  const Json json = Json::parse(describe);
+  if (json.contains("title")) expect_text_member(describe, "title");
   SinkInfo out;
   out.id = json["id"];
   out.version = json["version"];
   out.title = json.value("title", out.id);
-  out.bodies = expect_names(json, "bodies");
+  out.bodies = expect_names(describe, "bodies");
   const Json batch = json.value("batch", Json::object());
   if (!batch.is_object()) throw RuleBroken("describe: `batch` must be an object with `events` and `bytes`");
   out.batch_events = static_cast<std::uint32_t>(number(batch, "events", 1, kMaxEvents, 1));
   out.batch_bytes = number(batch, "bytes", kLeastBytes, kMaxBytes, kMaxBytes);
-  expect_concurrency(json);
+  expect_concurrency(describe);
   out.concurrency = json.value("concurrency", 1);
   const Json retry = json.value("retry", Json("forever"));
   if (retry != "forever" && retry != "schedule")
@@ -71,7 +71,7 @@ SinkInfo parse_sink_info(const std::string& describe) {
   if (json.contains("flush") && !json["flush"].is_boolean())
     throw RuleBroken("describe: `flush` must be true or false");
   out.has_flush = json.value("flush", false);
-  expect_objects(json, "extensions", {"id", "revision"});
+  expect_objects(describe, "extensions", {"id", "revision"});
   return out;
 }
 

@@ -17,7 +17,6 @@
 #include <csignal>
 #include <cstring>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "check/check.hpp"
 #include "check/sink/events.hpp"
@@ -141,9 +140,10 @@ const std::vector<Receiver::Arrival>& Receiver::arrivals() {
   return arrivals_;
 }
 
-bool Receiver::has(std::size_t event) {
+std::size_t Receiver::count(std::size_t event) {
   update();
-  return std::any_of(arrivals_.begin(), arrivals_.end(), [&](const Arrival& a) { return a.event == event; });
+  return static_cast<std::size_t>(
+      std::count_if(arrivals_.begin(), arrivals_.end(), [&](const Arrival& a) { return a.event == event; }));
 }
 
 template <class Holds>
@@ -161,13 +161,13 @@ bool Receiver::wait_until(const Holds& holds, std::chrono::milliseconds time_lim
   }
 }
 
-long Receiver::await(const std::vector<std::size_t>& events, std::chrono::milliseconds time_limit) {
+long Receiver::await(const std::vector<std::size_t>& events, std::chrono::milliseconds time_limit, std::size_t times) {
   long missing = -1;
   (void)wait_until(
       [&] {
-        std::set<std::size_t> here;
-        for (const auto& arrival : arrivals_) here.insert(arrival.event);
-        const auto first = std::find_if(events.begin(), events.end(), [&](std::size_t e) { return !here.contains(e); });
+        std::map<std::size_t, std::size_t> here;
+        for (const auto& arrival : arrivals_) ++here[arrival.event];
+        const auto first = std::find_if(events.begin(), events.end(), [&](std::size_t e) { return here[e] < times; });
         missing = first == events.end() ? -1 : static_cast<long>(*first);
         return missing < 0;
       },

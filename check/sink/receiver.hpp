@@ -47,9 +47,10 @@ class Receiver {
   /// Returns all ids that have arrived, in the order in which their last bytes were read. Throws CheckNotMade if more
   /// arrived than the receiver can keep.
   const std::vector<Arrival>& arrivals();
-  bool has(std::size_t event);  ///< this event's id has arrived
-  /// Waits until these events' ids have arrived. Returns the first that has not, or -1 if there is none.
-  long await(const std::vector<std::size_t>& events, std::chrono::milliseconds time_limit);
+  /// Waits until each of these events' ids has arrived `times` times. Returns the first that has not, or -1 if there is
+  /// none.
+  long await(const std::vector<std::size_t>& events, std::chrono::milliseconds time_limit, std::size_t times = 1);
+  std::size_t count(std::size_t event);  ///< how often this event's id has arrived
   /// Returns true if this text has arrived on one connection. Waits for it if it has not.
   bool await_text(const std::string& text, std::chrono::milliseconds time_limit);
   std::uint64_t bytes() const;  ///< how many bytes have arrived, kept or not

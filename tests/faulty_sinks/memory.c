@@ -71,8 +71,7 @@ OPEN {
 #elif defined(FAULTY_alloc_blind)
 DELIVER {
   char* line = malloc(200);
-  memset(line, 'x', 200);
-  kept = line;
+  *(volatile char*)line = 'x';
   free(line);
   return base_deliver(self, call, batch);
 }

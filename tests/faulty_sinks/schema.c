@@ -16,8 +16,8 @@ driftd_status faulty_describe(driftd_push_fn push, void* user) {
 driftd_status faulty_schema(driftd_str what, driftd_push_fn push, void* user) {
   if (!base_is(what, "settings")) return base_schema(what, push, user);
   return base_push(push, user,
-                   "{\"type\":\"object\",\"required\":[\"address\"],\"properties\":{\"address\":{\"type\":\"objekt\"},"
-                   "\"password\":{\"type\":\"string\",\"writeOnly\":true}}}");
+                   "{\"type\":\"object\",\"allOf\":[{\"required\":[\"address\"]}],\"properties\":{\"address\":{"
+                   "\"type\":\"string\"},\"password\":{\"type\":\"string\",\"writeOnly\":true}}}");
 }
 
 #elif defined(FAULTY_schema_of_anything)

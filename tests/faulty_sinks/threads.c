@@ -12,13 +12,13 @@
 #define SEND int faulty_send(base_sink* self, driftd_call call, int fd, const driftd_event* event)
 
 #if defined(FAULTY_shared_buffer)
-static char shared[256]; /* the id, shared by all calls */
+static char shared[4096]; /* the body, shared by all calls */
 SEND {
   driftd_event copied = *event;
-  if (event->id.len >= sizeof shared) return kGone;
-  memcpy(shared, event->id.data, event->id.len);
+  if (event->body.len > sizeof shared) return base_send(self, call, fd, event);
+  memcpy(shared, event->body.data, event->body.len);
   base_host.cancelled(call); /* another call may come in between */
-  copied.id.data = shared;
+  copied.body.data = shared;
   return base_send(self, call, fd, &copied);
 }
 
