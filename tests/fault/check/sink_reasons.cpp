@@ -63,7 +63,7 @@ std::string reason_of_sink(const std::string& sink) {
       {"segfault", "(deliver"},
       {"sends_nothing", "was settled as delivered and did not arrive"},
       {"settings_crash", "(open; settings made from the schema"},
-      {"settles_first", "to a peer that reads nothing: all were settled as delivered"},
+      {"settles_first", "to a peer that reads nothing was settled as delivered"},
       {"settles_late", "settle: handle"},
       {"settles_twice", "was settled as delivered and then as retry_event"},
       {"shared_buffer", "of another event"},
