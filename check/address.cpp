@@ -14,7 +14,6 @@
 #include <nlohmann/json.hpp>
 #include <regex>
 
-#include "check/subject.hpp"
 #include "ipc/settings_schema.hpp"
 
 namespace driftd::check {
@@ -96,7 +95,7 @@ int open_listener(BlackHole::Kind kind, int& port) {
   socklen_t size = sizeof at;
   auto* address = reinterpret_cast<sockaddr*>(&at);
   const int backlog = kind == BlackHole::Kind::full ? 0 : 1024;
-  if (fd < 0 || ::bind(fd, address, size) != 0 || ::listen(fd, backlog) != 0 ||
+  if (fd < 0 || ::bind(fd, address, size) != 0 || (kind != BlackHole::Kind::refusing && ::listen(fd, backlog) != 0) ||
       ::getsockname(fd, address, &size) != 0) {
     throw CheckNotMade(fmt::format("no listening socket on loopback: {}", std::strerror(errno)));
   }
@@ -138,12 +137,12 @@ std::string replace_peer(const std::string& text, const std::string& host, int p
   return out;
 }
 
-std::string settings_with_peer(const Subject& subject, const Provider& provider, const std::string& host, int port) {
+std::string settings_with_peer(const Subject& subject, const std::string& schema_text, const std::string& host,
+                               int port) {
   const PeerReplacer replacer(subject, host, port);
   const Json given = Json::parse(subject.settings_json.empty() ? "{}" : subject.settings_json, nullptr, false);
   Json settings = given;
   if (replacer.replace(settings)) return settings.dump();
-  const std::string& schema_text = provider.loaded().settings_schema;
   const Json schema = Json::parse(schema_text, nullptr, false);
   bool any = false;
   const Json properties = schema.value("properties", Json::object());

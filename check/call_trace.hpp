@@ -52,7 +52,14 @@ struct Verdict {
   std::string reason;
 };
 
-/// Everything that a provider emitted during one call, and how the call ended.
+/// One verdict of a sink about an event.
+struct Settlement {
+  std::uint32_t outcome = 0;  ///< DRIFTD_OUTCOME_*
+  std::int64_t retry_after_ms = 0;
+  std::string detail;
+};
+
+/// Everything that a plugin emitted during one call, and how the call ended.
 struct CallTrace {
   driftd_status status = DRIFTD_INTERNAL;
   bool threw = false;  ///< an exception left the provider's function
@@ -65,11 +72,12 @@ struct CallTrace {
   std::vector<std::string> tokens;   ///< the tokens that secret() was asked for
   std::vector<core::HealthReport> health;
   std::vector<Verdict> verdicts;
-  std::vector<std::string> pushed;     ///< texts that describe, schema and extensions pushed
-  std::vector<const char*> functions;  ///< the first 100,000 host functions, in the order of their calls
-  std::uint64_t callbacks = 0;         ///< how many host functions were called
-  bool unchanged = false;              ///< refresh only
-  std::int64_t next_ms = 0;            ///< refresh only
+  std::vector<std::string> pushed;              ///< texts that describe, schema and extensions pushed
+  std::vector<const char*> functions;           ///< the first 100,000 host functions, in the order of their calls
+  std::map<std::uint32_t, Settlement> settled;  ///< deliver: the first verdict about each event, by index
+  std::uint64_t callbacks = 0;                  ///< how many host functions were called
+  bool unchanged = false;                       ///< refresh only
+  std::int64_t next_ms = 0;                     ///< refresh only
 
   /// Returns the count of each COMPLETE mark, by kind and backend.
   std::map<std::pair<std::string, std::string>, std::uint64_t> complete() const;

@@ -11,9 +11,10 @@
 #include <filesystem>
 
 #include "check/elf.hpp"
+#include "check/host.hpp"
+#include "check/negotiate.hpp"
 #include "check/process_state.hpp"
 #include "check/progress.hpp"
-#include "check/raw_instance.hpp"
 #include "check/runner.hpp"
 
 namespace driftd::check {
@@ -21,8 +22,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
-
-constexpr char kEntry[] = "driftd_provider_v1";
 
 void loads(const Subject& subject) {
   set_progress("dlopen: its constructors run; they must not end the process");
@@ -34,26 +33,28 @@ void loads(const Subject& subject) {
 }
 
 void entry(const Subject& subject) {
+  const char* wanted = entry_symbol(subject.plugin);
   const auto exported = read_elf(subject.file).exported;
-  if (std::find(exported.begin(), exported.end(), kEntry) != exported.end()) return;
+  if (std::find(exported.begin(), exported.end(), wanted) != exported.end()) return;
   throw RuleBroken(fmt::format(
       "expected the exported symbol {}, found {}; define it as DRIFTD_EXPORT (C: extern; C++: extern \"C\"; Rust: "
       "#[no_mangle] extern \"C\"; Go: //export)",
-      kEntry, exported.empty() ? "no symbol at all" : exported.front()));
+      wanted, exported.empty() ? "no symbol at all" : exported.front()));
 }
 
 void one_symbol(const Subject& subject) {
+  const std::string wanted = entry_symbol(subject.plugin);
   std::vector<std::string> others;
   for (const auto& name : read_elf(subject.file).exported) {
-    if (name != kEntry) others.push_back(name);
+    if (name != wanted) others.push_back(name);
   }
   if (others.empty()) return;
   std::string first;
   for (std::size_t i = 0; i < std::min<std::size_t>(others.size(), 5); ++i) first += (i == 0 ? "" : ", ") + others[i];
-  throw RuleBroken(fmt::format(
-      "expected {} as the only exported symbol, found {} more ({}); a library of the same name in another "
-      "provider would clash: link with --version-script={{ global: {}; local: *; }} and -fvisibility=hidden",
-      kEntry, others.size(), first, kEntry));
+  throw RuleBroken(
+      fmt::format("expected {} as the only exported symbol, found {} more ({}); a library of the same name in another "
+                  "plugin would clash: link with --version-script={{ global: {}; local: *; }} and -fvisibility=hidden",
+                  wanted, others.size(), first, wanted));
 }
 
 void no_textrel(const Subject& subject) {
@@ -173,13 +174,14 @@ void load_time(const Subject& subject) {
   if (best <= 100) return;
   throw RuleBroken(fmt::format(
       "expected dlopen and {} within 100 ms, found {:.0f} ms at best of five; load and connect in open or later",
-      kEntry, best));
+      entry_symbol(subject.plugin), best));
 }
 
 constexpr Check kBinaryChecks[] = {
     {"binary.loads", Level::must,
      "dlopen (RTLD_NOW, RTLD_LOCAL) returns: no undefined symbol, no constructor that exits or crashes", 20s, &loads},
-    {"binary.entry", Level::must, "driftd_provider_v1 is exported", 20s, &entry},
+    {"binary.entry", Level::must,
+     "the entry symbol of this kind of plugin (driftd_provider_v1, driftd_sink_v1) is exported", 20s, &entry},
     {"binary.one_symbol", Level::must, "nothing else is exported", 20s, &one_symbol},
     {"binary.no_textrel", Level::must, "no relocations in code (DT_TEXTREL)", 20s, &no_textrel},
     {"binary.no_exec_stack", Level::must, "PT_GNU_STACK without execute", 20s, &no_exec_stack},

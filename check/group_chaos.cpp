@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Group chaos: what happens in production and not in an author's tests.
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/resource.h>
-#include <unistd.h>
-
-#include <cstring>
 
 #include "check/group_chaos.hpp"
 #include "check/listing.hpp"
 #include "check/progress.hpp"
+#include "check/scarcity.hpp"
 
 namespace driftd::check {
 namespace {
@@ -184,25 +180,6 @@ void clock(const Subject& subject) {
   Host::get().set_clock(nullptr);
   (void)list(instance);
 }
-
-/// Lowers the limit of open files so that `left` descriptors can be opened while this object lives.
-class FewDescriptors {
- public:
-  explicit FewDescriptors(rlim_t left) {
-    ::getrlimit(RLIMIT_NOFILE, &before_);
-    const int next = ::fcntl(0, F_DUPFD_CLOEXEC, 3);
-    if (next >= 0) ::close(next);
-    const rlimit few{static_cast<rlim_t>(std::max(next, 3)) + left, before_.rlim_max};
-    if (::setrlimit(RLIMIT_NOFILE, &few) != 0)
-      throw CheckNotMade(fmt::format("RLIMIT_NOFILE: {}", std::strerror(errno)));
-  }
-  ~FewDescriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
-  FewDescriptors(const FewDescriptors&) = delete;
-  FewDescriptors& operator=(const FewDescriptors&) = delete;
-
- private:
-  rlimit before_{};
-};
 
 void few_descriptors(const Subject& subject) {
   const Instance instance(subject);

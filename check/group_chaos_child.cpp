@@ -5,28 +5,17 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <filesystem>
 
 #include "check/group_chaos.hpp"
+#include "check/own_jail.hpp"
 #include "check/progress.hpp"
 #include "check/runner.hpp"
 #include "check/shared_listing.hpp"
-#include "host/jail_paths.hpp"
-#include "ipc/plugin_file.hpp"
-#include "worker/jail.hpp"
 
 namespace driftd::check {
 namespace {
 
 using std::chrono::seconds;
-
-/// Returns the text of a child that passed. Otherwise ends this check in the same way.
-std::string text_or_rethrow(const Outcome& outcome) {
-  if (outcome.ending == Ending::broken) throw RuleBroken(outcome.text);
-  if (outcome.ending == Ending::not_made) throw CheckNotMade(outcome.text);
-  if (outcome.ending == Ending::not_applicable) throw CheckNotApplicable(outcome.text);
-  return outcome.text;
-}
 
 /// Lists in a child process and stores the listing. Returns how many host functions were called.
 std::uint64_t list_in_child(const Subject& subject, SharedListing& shared) {
@@ -82,26 +71,8 @@ std::string difference_after_kill(const Subject& subject, SharedListing& shared)
   return text_or_rethrow(outcome);
 }
 
-constexpr const char* kNoEscape =
-    "; a worker starts no program, forks nothing, writes no file and reads only what settings of format path or socket "
-    "name";
-
 std::string settings_schema_in_child(const Subject& subject) {
   return text_or_rethrow(run_in_child(seconds(20), [&] { return Provider::load(subject).loaded().settings_schema; }));
-}
-
-/// Puts this process into a worker's jail. The provider must not be loaded yet.
-void enter_jail(const Subject& subject) {
-  if (const Status rights = ipc::check_file_rights(subject.file); !rights)
-    throw CheckNotMade(rights.error().message);  // the file's location is not the provider's fault
-  const auto paths = host::jail_paths(settings_schema_in_child(subject), subject.settings_json);
-  worker::JailSpec spec;
-  spec.read_paths = paths.read;
-  spec.read_paths.push_back(std::filesystem::canonical(subject.file).string());  // unlike a worker, this process loads
-                                                                                 // the file by its path
-  spec.unix_sockets = paths.unix_sockets;
-  const auto held = worker::lock_process(spec);
-  if (!held) throw CheckNotMade("the worker's jail cannot be entered here: " + held.error().message);
 }
 
 }  // namespace
@@ -124,13 +95,11 @@ void kill_and_list(const Subject& subject) {
 }
 
 void inside_jail(const Subject& subject) {
-  if (worker::jail::landlock_version() == 0 && !worker::jail::has_seccomp()) {
-    throw CheckNotMade("this kernel has neither landlock nor seccomp filters: " + worker::describe_kernel_jail());
-  }
+  expect_jail();
   SharedListing shared;
   (void)list_in_child(subject, shared);
   const std::string found = text_or_rethrow(run_in_child(seconds(100), [&] {
-    enter_jail(subject);
+    enter_jail(subject, settings_schema_in_child(subject), subject.settings_json);
     auto [trace, instance] = Instance::open(subject, subject.settings_json, subject.secrets);
     if (instance == nullptr) throw RuleBroken("open answered inside the worker's jail: " + trace.why());
     const CallTrace listed = instance->refresh();

@@ -198,7 +198,8 @@ CallTrace health_in_time(const Instance& instance, const char* when) {
 }
 
 std::unique_ptr<Instance> pointed(const Subject& subject, const BlackHole& hole) {
-  const std::string settings = settings_with_peer(subject, Provider::load(subject), hole.host(), hole.port());
+  const std::string settings =
+      settings_with_peer(subject, Provider::load(subject).loaded().settings_schema, hole.host(), hole.port());
   auto [trace, instance] = Instance::open(subject, settings, subject.secrets);
   if (instance == nullptr) throw CheckNotMade(fmt::format("open with a peer of loopback answered {}", trace.why()));
   return std::move(instance);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Group memory: who owns which memory, and whether it is freed.
 #include <fmt/format.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <cstring>
@@ -10,6 +9,7 @@
 #include "check/process_state.hpp"
 #include "check/progress.hpp"
 #include "check/raw_instance.hpp"
+#include "check/scarcity.hpp"
 
 namespace driftd::check {
 namespace {
@@ -83,14 +83,6 @@ void page_end(const Subject& subject) {
   (void)odd.query("driftd.watch", 1);
 }
 
-/// Raises the limit of open files to its maximum, so that a leak shows as growth and not as an open that fails.
-void raise_descriptors() {
-  rlimit limit{};
-  ::getrlimit(RLIMIT_NOFILE, &limit);
-  limit.rlim_cur = limit.rlim_max;
-  ::setrlimit(RLIMIT_NOFILE, &limit);
-}
-
 void open_close(const Subject& subject) {
   raise_descriptors();
   RawInstance instance(subject, {});
@@ -161,41 +153,23 @@ void failed_open(const Subject& subject) {
   if (failed == 0) throw CheckNotApplicable("open accepted everything that was tried");
 }
 
-/// The host's table, with functions whose own allocations never fail.
-template <auto Slot>
-struct Sheltered;
-template <class R, class... A, R (*driftd_host_table::*Slot)(A...)>
-struct Sheltered<Slot> {
-  static R call(A... arguments) {
-    const HostAllocates shelter;
-    return (Host::own_table()->*Slot)(arguments...);
-  }
-};
-
 const driftd_host_table* sheltered_table() {
   using T = driftd_host_table;
   static constexpr T kTable = {sizeof(T),
                                DRIFTD_ABI_MINOR,
-                               &Sheltered<&T::now>::call,
-                               &Sheltered<&T::log>::call,
-                               &Sheltered<&T::metric>::call,
-                               &Sheltered<&T::cancelled>::call,
-                               &Sheltered<&T::deadline>::call,
-                               &Sheltered<&T::cancel_fd>::call,
-                               &Sheltered<&T::emit>::call,
-                               &Sheltered<&T::mark>::call,
-                               &Sheltered<&T::diag>::call,
-                               &Sheltered<&T::permit>::call,
-                               &Sheltered<&T::secret>::call,
-                               &Sheltered<&T::query>::call};
+                               &Sheltered<&Host::own_table, &T::now>::call,
+                               &Sheltered<&Host::own_table, &T::log>::call,
+                               &Sheltered<&Host::own_table, &T::metric>::call,
+                               &Sheltered<&Host::own_table, &T::cancelled>::call,
+                               &Sheltered<&Host::own_table, &T::deadline>::call,
+                               &Sheltered<&Host::own_table, &T::cancel_fd>::call,
+                               &Sheltered<&Host::own_table, &T::emit>::call,
+                               &Sheltered<&Host::own_table, &T::mark>::call,
+                               &Sheltered<&Host::own_table, &T::diag>::call,
+                               &Sheltered<&Host::own_table, &T::permit>::call,
+                               &Sheltered<&Host::own_table, &T::secret>::call,
+                               &Sheltered<&Host::own_table, &T::query>::call};
   return &kTable;
-}
-
-/// Returns numbers from 1 to `last`: all small ones, then ever fewer.
-std::vector<std::uint64_t> sample(std::uint64_t last) {
-  std::vector<std::uint64_t> out;
-  for (std::uint64_t n = 1; n <= last; n += 1 + n / 24) out.push_back(n);
-  return out;
 }
 
 /// Calls open, refresh and close with the `number`-th allocation failing. Returns how many allocations there were.
@@ -220,7 +194,7 @@ void failing_allocations(const Subject& subject) {
   (void)plain_listing(plain);
   plain.close();
   const auto until = mono_ns() + 30'000'000'000;
-  for (const std::uint64_t number : sample(try_with(subject, ~0ULL, false))) {
+  for (const std::uint64_t number : allocation_numbers(try_with(subject, ~0ULL, false))) {
     for (const bool spare_open : {false, true}) {  // an open that fails never reaches the refresh
       if (mono_ns() < until) (void)try_with(subject, number, spare_open);
     }

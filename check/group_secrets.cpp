@@ -1,52 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Group secrets: a provider keeps the secrets of its settings to itself.
 #include <fmt/format.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cstring>
 
-#include "check/fuzz.hpp"
 #include "check/listing.hpp"
+#include "check/planted.hpp"
 #include "check/progress.hpp"
 #include "check/secret_finder.hpp"
 #include "core/redact.hpp"
-#include "ipc/settings_schema.hpp"
 
 namespace driftd::check {
 namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-
-/// Settings, and the secrets that their tokens stand for.
-struct SecretSettings {
-  std::string settings;
-  std::map<std::string, std::string> secrets;
-};
-
-/// Returns the given settings, and the same settings with wrong secrets. If no secrets were given, returns settings
-/// with tokens planted into the sensitive settings of the schema. Throws CheckNotApplicable if nothing is sensitive.
-std::vector<SecretSettings> secret_settings(const Subject& subject, const char* id) {
-  auto random = random_of(subject, id);
-  std::vector<SecretSettings> out;
-  SecretSettings planted{subject.settings_json, {}};
-  if (!subject.secrets.empty()) {
-    out.push_back({subject.settings_json, subject.secrets});
-    for (const auto& [token, bytes] : subject.secrets) planted.secrets[token] = "wrong-" + random_word(random, 20);
-  } else {
-    const auto& schema = Provider::load(subject).loaded().settings_schema;
-    planted.settings = plant_tokens(schema, subject.settings_json, random, planted.secrets);
-    if (planted.secrets.empty()) throw CheckNotApplicable("has no sensitive setting");
-    const auto errors = ipc::validate_settings(schema, planted.settings);
-    if (!errors || !errors->empty()) {
-      throw CheckNotMade("secrets could not be planted into its sensitive settings; give settings with one");
-    }
-  }
-  out.push_back(std::move(planted));
-  return out;
-}
 
 /// Returns all texts of one call that leave the worker in clear text, each with the name of its place.
 std::vector<std::pair<std::string, std::string>> visible_texts(const Provider& provider, const CallTrace& trace) {
@@ -119,7 +87,8 @@ void own_tokens(const Subject& subject) {
 
 void not_told(const Subject& subject) {
   bool any = false;
-  for (const auto& given : secret_settings(subject, "secrets.not_told")) {
+  for (const auto& given :
+       secret_settings(subject, Provider::load(subject).loaded().settings_schema, "secrets.not_told")) {
     const SecretFinder finder(given.secrets, given.settings);
     any |= !finder.empty();
     for (const auto& trace : Script(subject, given).run()) {
@@ -135,28 +104,19 @@ void not_told(const Subject& subject) {
   if (!any) throw CheckNotMade("no secret of the settings has at least 8 bytes that are not also public");
 }
 
-/// Passes the bytes on pages of their own, which become inaccessible when `use` returns.
-void deliver_on_own_page(const std::string& bytes, driftd_use_fn use, void* user) {
-  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-  const std::size_t size = (bytes.size() / page + 1) * page;
-  void* at = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (at == MAP_FAILED)
-    throw CheckNotMade(fmt::format("no memory for the bytes of a secret: {}", std::strerror(errno)));
-  std::memcpy(at, bytes.data(), bytes.size());
-  (void)::mprotect(at, size, PROT_READ);
-  use(user, static_cast<const std::uint8_t*>(at), bytes.size());
-  (void)::mprotect(at, size, PROT_NONE);  // never unmapped, so that nothing else is placed here
-}
-
 void not_kept(const Subject& subject) {
   set_progress_note("the bytes of a secret cannot be read any more once `use` returned: copy what is needed inside it");
   CallFaults faults;
   faults.deliver_secret = &deliver_on_own_page;
-  for (const auto& given : secret_settings(subject, "secrets.not_kept")) (void)Script(subject, given, faults).run();
+  for (const auto& given :
+       secret_settings(subject, Provider::load(subject).loaded().settings_schema, "secrets.not_kept"))
+    (void)Script(subject, given, faults).run();
 }
 
 void quiet_use(const Subject& subject) {
-  for (const auto& given : secret_settings(subject, "secrets.quiet_use")) (void)Script(subject, given).run();
+  for (const auto& given :
+       secret_settings(subject, Provider::load(subject).loaded().settings_schema, "secrets.quiet_use"))
+    (void)Script(subject, given).run();
   Host::get().expect_no_violation("secrets.quiet_use");
 }
 

@@ -4,40 +4,14 @@
 #include <poll.h>
 
 #include <algorithm>
-#include <condition_variable>
-#include <mutex>
 
-#include "check/process_state.hpp"
-#include "check/progress.hpp"
+#include "check/process_rules.hpp"
 #include "check/raw_instance.hpp"
 
 namespace driftd::check {
 namespace {
 
 using namespace std::chrono_literals;
-
-/// Calls wait here for each other inside a host function, so that they overlap. The wait is short.
-class Rendezvous {
- public:
-  explicit Rendezvous(std::size_t all) : all_(all) {}
-  void meet() {
-    std::unique_lock lock(mutex_);
-    const std::size_t round = round_;
-    if (++here_ == all_) return next();
-    if (!changed_.wait_for(lock, 20ms, [&] { return round_ != round; }) && round_ == round) next();
-  }
-
- private:
-  void next() {
-    here_ = 0;
-    ++round_;
-    changed_.notify_all();
-  }
-  const std::size_t all_;
-  std::size_t here_ = 0, round_ = 0;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-};
 
 Listing plain(const Instance& instance) {
   Listing out = listing_of(list(instance));
@@ -107,26 +81,14 @@ void drive(const Subject& subject) {
   (void)::poll(nullptr, 0, kLeftBehindMs);
 }
 
-/// Throws RuleBroken, with the advice `mend`, if a rule of the host's table was violated.
-void expect_no_violation(const char* rule, const char* mend) {
-  try {
-    Host::get().expect_no_violation(rule);
-  } catch (const RuleBroken& e) {
-    throw RuleBroken(fmt::format("{}; {}", e.what(), mend));
-  }
-}
-
 void own_thread(const Subject& subject) {
   drive(subject);
-  expect_no_violation("threads.own_thread",
-                      "expected host functions to be called on the call's own thread: let other threads queue what "
-                      "they have to say (the SDK's log queue) for the thread that runs the call");
+  expect_own_thread();
 }
 
 void live_handles(const Subject& subject) {
   drive(subject);
-  expect_no_violation("threads.live_handles",
-                      "expected the handle that the running call was given: never keep one behind its return");
+  expect_live_handles();
 }
 
 void no_exception(const Subject& subject) {
@@ -137,36 +99,12 @@ void no_exception(const Subject& subject) {
 void process_state(const Subject& subject) {
   RawInstance instance(subject, {});
   (void)instance.provider().info();  // the runtime of a language may finish its start in the first call
-  auto before = ProcessState::capture();
-  call_every_function(instance, [&](const std::string& call) {
-    const auto now = ProcessState::capture();
-    const std::string differs = before.difference(now), signals = before.signal_difference(now);
-    if (differs.empty() && signals.empty()) return;
-    throw RuleBroken(fmt::format(
-        "after {}: {}; these belong to the whole process and to the host: use what works without them (uselocale, "
-        "openat, a child's own environment)",
-        call, differs.empty() ? signals : differs));
-  });
+  expect_process_state([&](const AfterCall& after) { call_every_function(instance, after); });
 }
 
 void stdio(const Subject& subject) {
   RawInstance instance(subject, {});
-  std::string redirected, printed, at;
-  {
-    const Stdio watched(false);
-    call_every_function(instance, [&](const std::string& call) {
-      if (!redirected.empty() || !printed.empty()) return;
-      redirected = watched.redirected();
-      printed = watched.printed();
-      at = call;
-    });
-  }
-  if (!redirected.empty())
-    throw RuleBroken(fmt::format("after {}: expected descriptors 0 to 2 as they were, found: {}", at, redirected));
-  if (printed.empty()) return;
-  throw RuleBroken(fmt::format(
-      "{} printed: expected nothing on stdout, found \"{}\"; it may be a pipe that somebody parses: use the host's log",
-      at, printed));
+  expect_quiet_stdio([&](const AfterCall& after) { call_every_function(instance, after); });
 }
 
 constexpr Check kThreadsChecks[] = {

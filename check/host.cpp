@@ -154,7 +154,8 @@ const void* query(driftd_str, std::uint32_t) { return nullptr; }
 std::int64_t mono_ns() { return duration_cast<nanoseconds>(steady_clock::now().time_since_epoch()).count(); }
 
 const char* name_of(Function function) {
-  static constexpr const char* kNames[] = {"open", "read", "refresh", "watch", "health", "discover", "apply"};
+  static constexpr const char* kNames[] = {"open",     "read",  "refresh", "watch", "health",
+                                           "discover", "apply", "deliver", "probe", "flush"};
   return kNames[static_cast<int>(function)];
 }
 

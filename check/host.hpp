@@ -25,7 +25,8 @@ struct Declarations {
   std::map<std::string, std::string> secrets;  ///< token → its bytes
 };
 
-enum class Function { open, read, refresh, watch, health, discover, apply };
+/// A function of a plugin's table that has a call. The last three are a sink's, which also has `open`.
+enum class Function { open, read, refresh, watch, health, discover, apply, deliver, probe, flush };
 const char* name_of(Function function);
 
 class HostCall;
@@ -74,6 +75,7 @@ class HostCall {
   const Function function;
   const CallFaults faults;
   const std::shared_ptr<const Declarations> declared;
+  std::uint32_t events = 0;  ///< deliver: how many events its batch has
   CallTrace trace;
 
  private:

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <random>
-
+#include "check/random.hpp"
 #include "check/subject.hpp"
 
 namespace driftd::check {
@@ -31,27 +30,5 @@ std::string difference_over_time(const Subject& subject);
 /// again, since it may have changed meanwhile.
 void expect_true_completes(const Instance& instance, const Listing& whole, const CallTrace& trace,
                            const std::string& when, const Listing& before = {});
-
-/// Returns the random generator of one check. The same seed gives the same numbers.
-std::mt19937_64 random_of(const Subject& subject, const char* id);
-std::size_t below(std::mt19937_64& random, std::size_t end);  ///< a number from 0 to end - 1
-/// Returns `count` different numbers from 1 to `last` in ascending order: the first and last ones, and random ones
-/// between them.
-std::vector<std::uint64_t> spread(std::mt19937_64& random, std::uint64_t last, std::size_t count);
-std::string random_bytes(std::mt19937_64& random, std::size_t size);
-std::string random_word(std::mt19937_64& random, std::size_t size);  ///< [a-z0-9]
-
-/// Blocks every thread in pass() until open() is called. [any thread]
-class Gate {
- public:
-  void pass();                                         ///< blocks until open() was called
-  bool reached(std::chrono::milliseconds time_limit);  ///< waits until a thread has called pass(); false on timeout
-  void open();
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool open_ = false, reached_ = false;
-};
 
 }  // namespace driftd::check

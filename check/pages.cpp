@@ -31,6 +31,7 @@ char* map_guarded(std::size_t size) {
 }  // namespace
 
 Inputs::~Inputs() {
+  if (layout_.kept) return;
   for (const auto& block : blocks_) {
     if (!layout_.poison) {
       ::munmap(block.at, block.size + page_size());

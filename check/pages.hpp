@@ -16,6 +16,7 @@ struct InputLayout {
   bool guard_texts = false;    ///< an inaccessible page directly behind each text, which has no final NUL
   bool read_only = false;      ///< structs and texts lie in read-only pages
   bool poison = false;         ///< inputs are overwritten with 0xDD after the call
+  bool kept = false;           ///< inputs stay readable, and as they are, after the call
   std::uint32_t longer = 0;  ///< bytes of garbage at the end of each struct, as a newer header would add; a multiple of
                              ///< 8
   std::uint64_t fail_allocation = 0;  ///< number of the allocation that fails in each call; 0: none

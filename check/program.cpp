@@ -16,10 +16,12 @@
 #include <iterator>
 #include <random>
 
+#include "check/elf.hpp"
 #include "check/interrupt.hpp"
 #include "check/registry.hpp"
 #include "check/report.hpp"
 #include "check/settings.hpp"
+#include "check/sink/plugin.hpp"
 #include "check/subject.hpp"
 
 namespace driftd::check {
@@ -29,10 +31,10 @@ constexpr int kWrongCommandLine = 2;
 constexpr std::chrono::seconds kSchemaLimit{20};
 
 struct Arguments {
-  std::string provider, settings, seed_text;
+  std::string plugin, settings, seed_text, answer;
   std::vector<std::string> only;
   std::uint64_t seed = 0;
-  bool json = false, junit = false, list = false;
+  bool json = false, junit = false, list = false, sink = false;
 };
 
 std::uint64_t random_seed() {
@@ -41,8 +43,10 @@ std::uint64_t random_seed() {
 }
 
 void add_options(CLI::App& app, Arguments& to) {
-  app.add_option("provider", to.provider, "the provider, a .so");
-  app.add_option("--settings", to.settings, "YAML or JSON: what stands under `settings:` of a backend");
+  app.add_option("plugin", to.plugin, "the plugin, a .so: a provider or a sink");
+  app.add_option("--settings", to.settings, "YAML or JSON: what stands under `settings:` of a backend or a sink");
+  app.add_flag("--sink", to.sink, "check it as a sink; without this option its exported symbol decides");
+  app.add_option("--answer", to.answer, "sinks: what the check's receiver answers to each line (`ok\\n`)");
   auto* json = app.add_flag("--json", to.json, "report as JSON");
   app.add_flag("--junit", to.junit, "report as JUnit XML")->excludes(json);
   app.add_flag("--list", to.list, "show all checks and run none");
@@ -58,6 +62,26 @@ Status parse_seed(Arguments& args) {
   return fail(Code::invalid,
               fmt::format("--seed {}: expected a whole number from 0 to {}; a report prints the seed of its run", text,
                           ~std::uint64_t{0}));
+}
+
+/// Replaces \n, \r, \t and \\ in the text of --answer.
+Status parse_answer(std::string& text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '\\') {
+      out += text[i];
+      continue;
+    }
+    const char code = ++i < text.size() ? text[i] : ' ';
+    const std::size_t known = std::string_view("nrt\\").find(code);
+    if (known == std::string_view::npos) {
+      return fail(Code::invalid,
+                  fmt::format("--answer {}: expected \\n, \\r, \\t or \\\\ after a backslash, found `{}`", text, code));
+    }
+    out += "\n\r\t\\"[known];
+  }
+  text = std::move(out);
+  return {};
 }
 
 Result<std::string> read_text(const std::string& file) {
@@ -80,7 +104,8 @@ Result<std::string> read_text(const std::string& file) {
 /// Asks for the settings schema in a child, because the parent never loads a provider.
 Outcome ask_schema(const Subject& subject) {
   return run_in_child(kSchemaLimit, [&] {
-    const CallTrace trace = Provider::load(subject).schema("settings");
+    const CallTrace trace = subject.plugin == PluginKind::sink ? SinkPlugin::load(subject).schema("settings")
+                                                               : Provider::load(subject).schema("settings");
     if (trace.status != DRIFTD_OK || trace.pushed.size() != 1)
       throw RuleBroken("schema(\"settings\") answered " + trace.why());
     return trace.pushed.front();
@@ -95,7 +120,7 @@ Status load_settings(const Arguments& args, Subject& subject, std::vector<std::s
   Settings settings = default_settings(known ? schema.text : "{}");
   if (!args.settings.empty()) {
     DRIFTD_TRY(const std::string text, read_text(args.settings));
-    DRIFTD_TRY(settings, read_settings(text, args.settings, known ? schema.text : "", args.seed));
+    DRIFTD_TRY(settings, read_settings(text, args.settings, known ? schema.text : "", args.seed, subject.plugin));
   }
   subject.settings_json = std::move(settings.json);
   subject.no_settings = std::move(settings.missing);
@@ -151,19 +176,47 @@ Run run_all(const std::vector<Check>& checks, const Subject& subject, std::vecto
   return out;
 }
 
+/// Returns the kind that the file's exported symbols name. A file that cannot be read is checked as a provider.
+PluginKind kind_of(const std::string& file) {
+  const Outcome read = run_in_child(kSchemaLimit, [&] {
+    std::string names = "\n";
+    for (const auto& name : read_elf(file).exported) names += name + '\n';
+    return names;
+  });
+  const auto exports = [&](PluginKind kind) {
+    return read.text.find('\n' + std::string(entry_symbol(kind)) + '\n') != std::string::npos;
+  };
+  const bool sink = read.ending == Ending::passed && exports(PluginKind::sink) && !exports(PluginKind::provider);
+  return sink ? PluginKind::sink : PluginKind::provider;
+}
+
+/// Fills file, kind, seed and answer of the subject. Without a plugin (--list) its file stays empty.
+Status find_plugin(const Arguments& args, Subject& subject) {
+  subject.seed = args.seed;
+  subject.answer = args.answer;
+  subject.plugin = args.sink ? PluginKind::sink : PluginKind::provider;
+  if (args.plugin.empty()) return {};
+  std::error_code failed;
+  subject.file = std::filesystem::canonical(args.plugin, failed).string();
+  if (failed) {
+    return fail(Code::invalid, fmt::format("{}: {}; give the path of a plugin's .so", args.plugin, failed.message()));
+  }
+  if (!args.sink) subject.plugin = kind_of(subject.file);
+  if (subject.plugin == PluginKind::sink || args.answer.empty()) return {};
+  return fail(Code::invalid, fmt::format("--answer: expected a sink, found a provider ({})", args.plugin));
+}
+
 int run_with(Arguments& args) {
   if (const auto ready = prepare_descriptors(); !ready) return refuse(ready.error().message);
   if (const auto taken = parse_seed(args); !taken) return refuse(taken.error().message);
+  if (const auto taken = parse_answer(args.answer); !taken) return refuse(taken.error().message);
   watch_interrupts();
-  const auto checks = select_checks(all_checks(), args.only);
+  Subject subject;
+  if (const auto found = find_plugin(args, subject); !found) return refuse(found.error().message);
+  const auto checks = select_checks(all_checks(subject.plugin), args.only);
   if (!checks) return refuse(checks.error().message);
   if (args.list) return print(args.json ? list_json(*checks) : list_text(*checks), 0);
-  if (args.provider.empty()) return refuse("no provider given; usage: driftd-check provider.so [--settings FILE]");
-  std::error_code failed;
-  Subject subject;
-  subject.file = std::filesystem::canonical(args.provider, failed).string();
-  if (failed) return refuse(fmt::format("{}: {}; give the path of a provider's .so", args.provider, failed.message()));
-  subject.seed = args.seed;
+  if (subject.file.empty()) return refuse("no plugin given; usage: driftd-check plugin.so [--settings FILE]");
   std::vector<std::string> notes;
   if (const auto given = load_settings(args, subject, notes); !given) return refuse(given.error().message);
   const Run done = run_all(*checks, subject, std::move(notes));
@@ -175,8 +228,8 @@ int run_with(Arguments& args) {
 int run(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);  // a worker does the same
   CLI::App app(
-      "driftd-check: an adversarial host for a driftd provider. It loads the provider and treats it worse than "
-      "the agent ever will. docs/driftd-check.md explains each check.");
+      "driftd-check: an adversarial host for a plugin of driftd, a provider or a sink. It loads the plugin and treats "
+      "it worse than the agent ever will. docs/driftd-check.md explains each check.");
   Arguments args;
   app.set_version_flag("--version", "driftd-check " DRIFTD_VERSION);
   add_options(app, args);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "check/raw_instance.hpp"
 
-#include <dlfcn.h>
 #include <driftd/ext/watch.h>
 #include <fmt/format.h>
 
@@ -17,45 +16,6 @@ namespace {
 void* const kNoInstance = reinterpret_cast<void*>(0xD0D0D0D0D0D0D0D0);  // the value of open's `out` before the call
 
 }  // namespace
-
-Entry find_entry(const Subject& subject) {
-  set_progress("dlopen: its constructors run");
-  void* library = ::dlopen(subject.file.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) throw CheckNotMade(fmt::format("it cannot be loaded ({}); see binary.loads", ::dlerror()));
-  void* entry = ::dlsym(library, "driftd_provider_v1");
-  if (entry == nullptr) throw CheckNotMade("driftd_provider_v1 is not exported; see binary.entry");
-  set_progress("after dlopen");
-  return reinterpret_cast<Entry>(entry);
-}
-
-Answer negotiate(const Subject& subject, const Offer& offer, InputLayout layout) {
-  const Entry entry = find_entry(subject);
-  Inputs inputs(layout);
-  const auto* given =
-      inputs.put(driftd_offer{sizeof(driftd_offer), 0, offer.minor_max, offer.in_process, inputs.text("driftd-check")});
-  inputs.ready();
-  const std::uint32_t size = offer.accept_size + layout.longer;
-  const Output accept(size, layout.guard_structs);
-  std::memset(accept.at(), 0, size);
-  std::memcpy(accept.at(), &size, sizeof size);
-  set_progress(fmt::format("driftd_provider_v1, offered minor {} in structs of {} and {} bytes", offer.minor_max,
-                           sizeof(driftd_offer) + layout.longer, size));
-  const auto* host = offer.host != nullptr ? offer.host : Host::get().table();
-  Answer out;
-  try {
-    out.status = entry(host, given, reinterpret_cast<driftd_accept*>(accept.at()));
-  } catch (...) {
-    throw RuleBroken("driftd_provider_v1: an exception crossed the border; expected a status");
-  }
-  driftd_accept answer{};
-  std::memcpy(&answer, accept.at(), std::min<std::size_t>(size, sizeof answer));
-  out.minor_built = answer.minor_built;
-  out.minor_needed = answer.minor_needed;
-  out.table = answer.table;
-  out.written_behind = accept.written_behind();
-  set_progress("after driftd_provider_v1");
-  return out;
-}
 
 RawInstance::RawInstance(const Subject& subject, InputLayout layout)
     : subject_(subject),

@@ -8,31 +8,11 @@
 
 #include "check/check.hpp"
 #include "check/listing.hpp"
+#include "check/negotiate.hpp"
 #include "check/pages.hpp"
 #include "check/subject.hpp"
 
 namespace driftd::check {
-
-using Entry = decltype(&driftd_provider_v1);
-
-/// Loads the library and finds its entry, and calls nothing. Throws CheckNotMade with the id of the check that explains
-/// the failure.
-Entry find_entry(const Subject& subject);
-
-/// The answer of the entry function. `table` is the provider's own; its `size` member says how large it is.
-struct Answer {
-  driftd_status status = DRIFTD_INTERNAL;
-  std::uint32_t minor_built = 0, minor_needed = 0;
-  const driftd_provider_table* table = nullptr;
-  std::size_t written_behind = 0;  ///< number of bytes behind driftd_accept that the provider overwrote
-};
-struct Offer {
-  std::uint32_t minor_max = DRIFTD_ABI_MINOR;
-  std::uint32_t in_process = 0;
-  std::uint32_t accept_size = sizeof(driftd_accept);
-  const driftd_host_table* host = nullptr;  ///< null: the adversarial host's table
-};
-Answer negotiate(const Subject& subject, const Offer& offer = {}, InputLayout layout = {});
 
 /// One instance of the provider. Every call runs on the caller's thread.
 class RawInstance {

@@ -31,8 +31,14 @@ Error unknown(const std::string& word, const std::vector<Check>& all) {
 
 }  // namespace
 
-std::vector<Check> all_checks() {
+std::vector<Check> all_checks(PluginKind kind) {
   std::vector<Check> out;
+  if (kind == PluginKind::sink) {
+    out.assign(binary_checks().begin(), binary_checks().end());
+    const auto further = sink_checks();
+    out.insert(out.end(), further.begin(), further.end());
+    return out;
+  }
   for (const auto group : {binary_checks(), negotiation_checks(), memory_checks(), threads_checks(), deadline_checks(),
                            refresh_checks(), schema_checks(), secrets_checks(), chaos_checks()}) {
     out.insert(out.end(), group.begin(), group.end());

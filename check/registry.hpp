@@ -9,8 +9,8 @@
 
 namespace driftd::check {
 
-/// All checks in the order of the groups.
-std::vector<Check> all_checks();
+/// All checks for one kind of plugin, in the order of the groups.
+std::vector<Check> all_checks(PluginKind kind = PluginKind::provider);
 
 /// Returns the checks that `wanted` names by id, by group or by `group.*`, each once and in the order of `all`. Returns
 /// all if `wanted` is empty. Returns `invalid` if a name matches no check; the message suggests the nearest one.

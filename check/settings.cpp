@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/digest.hpp"
+#include "check/sink/receiver.hpp"
 #include "config/secrets.hpp"
 #include "config/yaml.hpp"
 #include "core/value/value.hpp"
@@ -93,7 +94,7 @@ Status validate(const std::string& schema_json, const std::string& json, const s
 }  // namespace
 
 Result<Settings> read_settings(std::string_view text, const std::string& file, std::string_view schema_json,
-                               std::uint64_t seed) {
+                               std::uint64_t seed, PluginKind kind) {
   DRIFTD_TRY(Json json, parse_object(text, file));
   if (schema_json.empty()) return Settings{json.dump(), {}, {}};
   const Json schema = Json::parse(schema_json, nullptr, false);
@@ -102,7 +103,9 @@ Result<Settings> read_settings(std::string_view text, const std::string& file, s
     return fail(replaced.error().code, fmt::format("{}: {}", file, replaced.error().message));
   }
   out.json = json.dump();
-  DRIFTD_CHECK(validate(std::string(schema_json), out.json, file));
+  constexpr Ports kAnyPorts{9, 9};
+  const std::string valid = kind == PluginKind::sink ? with_ports(out.json, kAnyPorts) : out.json;
+  DRIFTD_CHECK(validate(std::string(schema_json), valid, file));
   return out;
 }
 

@@ -54,28 +54,10 @@ struct Instance::Opened {
   driftd_instance self = nullptr;
   std::shared_ptr<const Declarations> declared;
   std::atomic<int> calls{0};
-  std::mutex mutex;
-  std::condition_variable changed;
-  int waking = 0;       // guarded by mutex
-  bool closed = false;  // guarded by mutex
+  WakeGate gate;
 
-  /// Wakes the instance. Does nothing after close, so that a late wake touches no closed instance. [any thread]
   void wake() {
-    {
-      const std::lock_guard lock(mutex);
-      if (closed) return;
-      ++waking;
-    }
-    provider->table.wake(self);
-    const std::lock_guard lock(mutex);
-    --waking;
-    changed.notify_all();
-  }
-  /// Prevents further wakes and waits for those in progress. Returns false if one does not return within kGrace.
-  bool end() {
-    std::unique_lock lock(mutex);
-    closed = true;
-    return changed.wait_for(lock, kGrace, [this] { return waking == 0; });
+    gate.wake([this] { provider->table.wake(self); });
   }
 
   driftd_status call(Function function, driftd_call handle, const CallArguments& arguments, CallTrace& trace) const {
@@ -108,7 +90,7 @@ Instance::Instance(const Subject& subject) {
 }
 
 Instance::~Instance() {
-  if (opened_ == nullptr || opened_->closed || opened_->calls > 0) return;
+  if (opened_ == nullptr || opened_->gate.closed() || opened_->calls > 0) return;
   try {
     close();
   } catch (const std::exception& e) {
@@ -146,50 +128,14 @@ RunningCall Instance::start(Function function, const CallArguments& arguments, C
 }
 
 RunningCall Instance::start(Function function, CallFaults faults, RunningCall::Body body) const {
-  RunningCall out;
-  out.name_ = name_of(function);
-  out.call_ = std::make_shared<HostCall>(function, std::move(faults), opened_->declared);
-  out.wake_ = [opened = opened_, function] {
-    if (function != Function::open) opened->wake();
-  };
+  auto call = std::make_shared<HostCall>(function, std::move(faults), opened_->declared);
   ++opened_->calls;
-  out.job_ = Job::start([call = out.call_, opened = opened_, name = out.name_, body = std::move(body)] {
-    const driftd_call handle = call->begin();
-    call_guarded(call->trace, name, [&] { return body(handle, call->trace); });
-    call->end();
-    --opened->calls;
-  });
-  return out;
-}
-
-void RunningCall::cancel() const {
-  call_->cancel();
-  (void)Job::start(wake_);
-}
-
-CallTrace RunningCall::wait() {
-  constexpr std::chrono::milliseconds kSlice{20};
-  std::chrono::milliseconds over{0};
-  bool woken = false;
-  while (!job_->wait(kSlice)) {
-    if (!call_->over() && !call_->finishing()) continue;
-    if (call_->over() && !std::exchange(woken, true)) cancel();
-    over += kSlice;
-    if (over < kGrace) continue;
-    throw RuleBroken(
-        fmt::format("{} did not return within {} ms after {}; look at cancelled() between steps, wait on "
-                    "cancel_fd() and never without a time limit",
-                    name_, kGrace.count(), reason()));
-  }
-  return call_->trace;
-}
-
-std::string RunningCall::reason() const {
-  const auto& at = call_->faults.cancel_at;
-  if (!call_->over()) return "emit answered FINISH_SOON";
-  if (at)
-    return *at == 0 ? "it was called, cancelled already" : fmt::format("it was cancelled at host function {}", *at);
-  return mono_ns() >= call_->deadline_ns() ? "its deadline" : "it was cancelled";
+  return RunningCall(
+      std::move(call),
+      [opened = opened_, function] {
+        if (function != Function::open) opened->wake();
+      },
+      std::move(body), [opened = opened_] { --opened->calls; });
 }
 
 CallTrace Instance::diff(const driftd_diff_args& args) const {
@@ -206,7 +152,7 @@ CallTrace Instance::diff(const driftd_diff_args& args) const {
 void Instance::wake() const { opened_->wake(); }
 
 void Instance::close() {
-  if (!opened_->end()) throw RuleBroken(fmt::format("wake did not return within {} ms", kGrace.count()));
+  if (!opened_->gate.close()) throw RuleBroken(fmt::format("wake did not return within {} ms", kGrace.count()));
   const auto job = Job::start([opened = opened_] {
     CallTrace trace;
     call_guarded(trace, "close", [&] { return opened->provider->table.close(opened->self), DRIFTD_OK; });

@@ -1,32 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <condition_variable>
 #include <map>
 #include <utility>
 
 #include "check/check.hpp"
 #include "check/host.hpp"
+#include "check/running_call.hpp"
 #include "core/ports/session.hpp"
 #include "ipc/messages.hpp"
 
 namespace driftd::check {
-
-/// A function that runs on a thread of a pool. Time limits are counted in short slices of waiting, so that a busy
-/// machine does not make a provider look late. A thread that never returns is left behind: the process ends by _exit.
-class Job {
- public:
-  static std::shared_ptr<Job> start(std::function<void()> function);
-  bool done() const { return done_; }
-  bool wait(std::chrono::milliseconds time_limit);  ///< true if the function has returned
-
- private:
-  friend class PooledThread;
-  std::function<void()> function_;
-  std::atomic<bool> done_{false};
-  std::mutex mutex_;
-  std::condition_variable changed_;
-};
 
 /// The provider, loaded into this process once and never unloaded. Throws CheckNotMade, with the id of the check that
 /// explains it, if the provider cannot be loaded or its answers cannot be parsed. [any thread]
@@ -45,27 +29,6 @@ class Provider {
   const void* query(const char* id, std::uint32_t revision) const;
   /// Returns the kinds and metrics of describe, and the given tokens.
   std::shared_ptr<const Declarations> declared(const std::map<std::string, std::string>& secrets) const;
-};
-
-/// A call in progress on a thread of the pool. It belongs to the thread that started it.
-class RunningCall {
- public:
-  using Body = std::function<driftd_status(driftd_call, CallTrace&)>;
-  HostCall& call() const { return *call_; }
-  bool returned() const { return job_->done(); }
-  bool returned_within(std::chrono::milliseconds time_limit) const { return job_->wait(time_limit); }
-  void cancel() const;  ///< also wakes the instance, as the agent does
-  /// Waits until the call returns. Throws RuleBroken, with the call's name, if it does not return within kGrace after a
-  /// cancel, its deadline or FINISH_SOON.
-  CallTrace wait();
-
- private:
-  friend class Instance;
-  std::string reason() const;
-  std::shared_ptr<HostCall> call_;
-  std::shared_ptr<Job> job_;
-  std::function<void()> wake_;
-  std::string name_;
 };
 
 /// The arguments of a call.

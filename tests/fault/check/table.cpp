@@ -43,8 +43,8 @@ const std::map<std::string, std::string>& unlisted_providers() {
 
 }  // namespace
 
-std::vector<DocumentedCheck> documented_checks() {
-  std::ifstream page(DRIFTD_SOURCE_DIR "/docs/driftd-check.md");
+std::vector<DocumentedCheck> documented_checks(const std::string& name) {
+  std::ifstream page(DRIFTD_SOURCE_DIR "/docs/" + name);
   std::vector<DocumentedCheck> out;
   for (std::string line; std::getline(page, line);) {
     const auto cells = split(line, '|');
@@ -52,7 +52,7 @@ std::vector<DocumentedCheck> documented_checks() {
     if (is_row && (cells[2] == "must" || cells[2] == "should"))
       out.push_back({cells[1], cells[2], split(cells[4], ',')});
   }
-  if (out.empty()) throw std::runtime_error("docs/driftd-check.md has no table of checks");
+  if (out.empty()) throw std::runtime_error("docs/" + name + " has no table of checks");
   return out;
 }
 
@@ -70,6 +70,19 @@ std::vector<FaultyProvider> providers() {
   std::vector<FaultyProvider> list;
   for (const auto& [name, provider] : out) list.push_back(provider);
   return list;
+}
+
+std::vector<FaultyProvider> sinks() {
+  std::map<std::string, FaultyProvider> named;
+  for (const auto& row : documented_checks("driftd-check-sinks.md")) {
+    for (const auto& name : row.providers) {
+      named[name].name = name;
+      named[name].breaks[row.id] = row.level;
+    }
+  }
+  std::vector<FaultyProvider> out;
+  for (const auto& [name, sink] : named) out.push_back(sink);
+  return out;
 }
 
 const std::vector<std::string>& without_findings() {

@@ -55,6 +55,38 @@ TEST(Registry, ThePageAndTheListAgree) {
   EXPECT_EQ(rows_of_the_page(test::read_file(DRIFTD_SOURCE_DIR "/docs/driftd-check.md")), listed);
 }
 
+TEST(Registry, HasAtLeastSixtyChecksOfSinksWithAnIdEach) {
+  std::set<std::string> seen;
+  for (const auto& check : all_checks(PluginKind::sink)) {
+    EXPECT_TRUE(std::regex_match(check.id, std::regex("[a-z]+\\.[a-z_]+"))) << check.id;
+    seen.insert(check.id);
+  }
+  EXPECT_EQ(seen.size(), all_checks(PluginKind::sink).size());
+  EXPECT_GE(seen.size(), 60u);
+}
+
+TEST(Registry, ThePageOfSinksAndTheListAgree) {
+  std::vector<std::string> listed;
+  for (const auto& check : all_checks(PluginKind::sink))
+    listed.push_back(std::string(check.id) + " " + render(check.level) + " " + check.title);
+  EXPECT_EQ(rows_of_the_page(test::read_file(DRIFTD_SOURCE_DIR "/docs/driftd-check-sinks.md")), listed);
+}
+
+/// A check that both kinds of plugin have is explained in the page of providers, unless that of sinks says more.
+TEST(Registry, EachCheckOfSinksIsExplained) {
+  const std::string providers = test::read_file(DRIFTD_SOURCE_DIR "/docs/driftd-check.md");
+  const std::string sinks = test::read_file(DRIFTD_SOURCE_DIR "/docs/driftd-check-sinks.md");
+  for (const auto& check : all_checks(PluginKind::sink)) {
+    const std::string heading = std::string("\n### ") + check.id + "\n";
+    const std::string& page = sinks.find(heading) == std::string::npos ? providers : sinks;
+    const std::size_t at = page.find(heading);
+    ASSERT_NE(at, std::string::npos) << check.id << " has no paragraph";
+    const std::string paragraph = page.substr(at, page.find("\n#", at + 4) - at);
+    EXPECT_THAT(paragraph, HasSubstr("*Why:*")) << check.id;
+    EXPECT_THAT(paragraph, HasSubstr("*Fix:*")) << check.id;
+  }
+}
+
 TEST(Registry, ThePageExplainsEachCheck) {
   const std::string page = test::read_file(DRIFTD_SOURCE_DIR "/docs/driftd-check.md");
   for (const auto& check : all_checks()) {

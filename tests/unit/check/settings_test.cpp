@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
+#include "check/sink/receiver.hpp"
+
 namespace driftd::check {
 namespace {
 
@@ -84,6 +86,18 @@ TEST(CheckSettings, WhatIsRequiredIsTheReasonThatThereAreNone) {
   const auto settings = default_settings(kSchema);
   EXPECT_EQ(settings.json, "");
   EXPECT_EQ(settings.missing, "needs --settings FILE: `address` is required");
+}
+
+TEST(CheckSettings, PlaceholdersOfASinkStayAndAreValidatedAsPorts) {
+  const auto settings =
+      read_settings("address: 127.0.0.1:${tcp}\nport: ${tcp}\n", "s.yaml", kSchema, 7, PluginKind::sink);
+  ASSERT_TRUE(settings) << settings.error().message;
+  EXPECT_TRUE(names_port(settings->json, "tcp"));
+  EXPECT_FALSE(names_port(settings->json, "udp"));
+  const json got = json::parse(with_ports(settings->json, {4711, 0}));
+  EXPECT_EQ(got["address"], "127.0.0.1:4711");
+  EXPECT_EQ(got["port"], 4711);
+  EXPECT_FALSE(read_settings("address: a\nport: ${tcp}\n", "s.yaml", kSchema, 7));  // a provider has no receiver
 }
 
 }  // namespace

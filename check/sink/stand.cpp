@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "check/sink/stand.hpp"
+
+#include <fmt/format.h>
+
+#include "check/process_rules.hpp"
+#include "check/random.hpp"
+#include "check/sink/host_table.hpp"
+
+namespace driftd::check {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kArrival{5000};  // long: a busy machine is not the sink's fault
+
+Subject with_receiver(Subject subject, const Ports& ports) {
+  subject.settings_json = with_ports(subject.settings_json, ports);
+  return subject;
+}
+
+CallFaults cancelled_before() {
+  CallFaults out;
+  out.cancel_at = 0;
+  return out;
+}
+
+}  // namespace
+
+Stand::Stand(const Subject& subject, const char* id, Answers answers, bool keeps)
+    : receiver_({answers == Answers::as_told ? subject.answer : "", 0, keeps}),
+      subject_(with_receiver(subject, receiver_.ports())),
+      watched_(names_port(subject.settings_json, "tcp") || names_port(subject.settings_json, "udp")),
+      connects_(names_port(subject.settings_json, "tcp") || !names_port(subject.settings_json, "udp")),
+      plugin_(SinkPlugin::load(subject)),
+      events_(plugin_.info(), random_of(subject, id)()) {
+  receiver_.look_for(events_.prefix());
+}
+
+void Stand::expect_watched() const {
+  if (watched_) return;
+  throw CheckNotMade(
+      "the settings do not lead to the check's receiver; write ${tcp} or ${udp} where its port belongs "
+      "(`port: ${tcp}`, `address: 127.0.0.1:${tcp}`)");
+}
+
+void Stand::expect_connects() const {
+  if (!connects_) throw CheckNotApplicable("its settings lead to a UDP port; nobody can tell whether a peer listens");
+}
+
+Subject Stand::pointed_at(const BlackHole& peer) const {
+  Subject out = subject_;
+  out.settings_json = settings_with_peer(subject_, plugin_.settings_schema(), peer.host(), peer.port());
+  return out;
+}
+
+void Stand::expect_works_at_all() {
+  // A sink that keeps borrowed inputs works like this. memory.inputs_borrowed judges it.
+  const auto instance = SinkInstance::open_plain(subject_, {{.kept = true}});
+  const Batch batch = events_.full_batch(8);
+  const CallTrace trace = instance->deliver(batch);
+  if (!all_delivered(trace, batch.size()))
+    throw CheckNotMade(
+        fmt::format("deliver to the receiver: {}; see verdicts.works", describe_failure(trace, batch.size())));
+}
+
+void Stand::expect_delivers(const SinkInstance& instance, const std::string& when, int rounds,
+                            const CallFaults& faults) {
+  for (int round = 0; round < rounds; ++round) {
+    const Batch batch = events_.full_batch(8);
+    const CallTrace trace = instance.deliver(batch, faults);
+    if (!all_delivered(trace, batch.size())) {
+      throw RuleBroken(fmt::format("{}: expected {} events delivered, as otherwise, found {}", when, batch.size(),
+                                   describe_failure(trace, batch.size())));
+    }
+    expect_arrived(batch, trace, when);
+  }
+}
+
+bool Stand::shows_ids() { return !receiver_.arrivals().empty(); }
+
+void Stand::expect_arrived(const Batch& batch, const CallTrace& trace, const std::string& when) {
+  if (!watched_) return;
+  std::vector<std::size_t> delivered;
+  for (const auto& [index, settlement] : trace.settled) {
+    if (settlement.outcome == DRIFTD_OUTCOME_DELIVERED) delivered.push_back(number_of(batch[index]));
+  }
+  const long missing = receiver_.await(delivered, kArrival);
+  if (missing < 0 || (receiver_.bytes() > 0 && !shows_ids())) return;
+  throw RuleBroken(
+      fmt::format("{}: event {}-{:06} was settled as delivered and did not arrive within {} ms ({} bytes did); settle "
+                  "as DELIVERED only what the receiver has acknowledged, or what was sent whole if it cannot",
+                  when, events_.prefix(), missing, kArrival.count(), receiver_.bytes()));
+}
+
+unsigned outcome_of(const CallTrace& trace, std::uint32_t index) {
+  const auto found = trace.settled.find(index);
+  if (found != trace.settled.end()) return found->second.outcome;
+  switch (trace.status) {
+    case DRIFTD_UNAVAILABLE:
+    case DRIFTD_UNAUTHENTICATED:
+    case DRIFTD_DENIED:
+    case DRIFTD_THROTTLED:
+      return DRIFTD_OUTCOME_RETRY_SINK;
+    case DRIFTD_DEADLINE:
+      return DRIFTD_OUTCOME_REFUSED;
+    default:
+      return DRIFTD_OUTCOME_RETRY_EVENT;
+  }
+}
+
+bool all_delivered(const CallTrace& trace, std::size_t events) {
+  for (std::uint32_t i = 0; i < events; ++i) {
+    if (outcome_of(trace, i) != DRIFTD_OUTCOME_DELIVERED) return false;
+  }
+  return !trace.threw;
+}
+
+std::string describe_failure(const CallTrace& trace, std::size_t events) {
+  std::string out = trace.threw ? "an exception" : trace.status == DRIFTD_OK ? "ok" : trace.why();
+  for (std::uint32_t i = 0; i < events; ++i) {
+    const auto found = trace.settled.find(i);
+    if (found != trace.settled.end() && found->second.outcome == DRIFTD_OUTCOME_DELIVERED) continue;
+    const Settlement none;
+    const Settlement& settlement = found == trace.settled.end() ? none : found->second;
+    out += fmt::format("; event {} of {}: {}", i, events, outcome_name(settlement.outcome));
+    return settlement.detail.empty() ? out : out + " (" + settlement.detail + ")";
+  }
+  return out;
+}
+
+std::size_t number_of(const Event& event) {
+  return static_cast<std::size_t>(std::stoul(event.id.substr(event.id.size() - EventMaker::kDigits)));
+}
+
+void exercise(Stand& stand) {
+  CallFaults late, denied;
+  late.time = milliseconds(-1000);
+  denied.deny_secrets = true;
+  const auto instance = SinkInstance::open_plain(stand.subject());
+  for (int i = 0; i < 3; ++i) (void)instance->deliver(stand.events().full_batch(16));
+  for (const auto& faults : {cancelled_before(), late, denied})
+    (void)instance->deliver(stand.events().full_batch(4), faults);
+  Event unknown = stand.events().next(0);
+  unknown.content_type = "application/x-nobody-knows";
+  (void)instance->deliver({unknown});
+  (void)instance->probe();
+  (void)instance->probe(cancelled_before());
+  if (instance->has_flush()) (void)instance->flush();
+  instance->wake();
+  try {
+    const BlackHole refusing(BlackHole::Kind::refusing);
+    CallFaults brief;
+    brief.time = milliseconds(1000);
+    const auto lost = SinkInstance::open_plain(stand.pointed_at(refusing));
+    (void)lost->deliver(stand.events().full_batch(4), brief);
+    (void)lost->probe(brief);
+  } catch (const CheckNotMade&) {
+    return;  // it has no peer that could refuse; the rest was exercised
+  }
+}
+
+void call_every_sink_function(Stand& stand, const std::function<void(const std::string&)>& after) {
+  constexpr CallMode kHere{{}, false};
+  const auto did = [&](const CallTrace&, const char* what) { after(what); };
+  did(stand.plugin().schema("settings"), "schema(\"settings\")");
+  did(stand.plugin().schema("no such document"), "schema of an unknown name");
+  {
+    auto [trace, instance] = SinkInstance::open(stand.subject(), {"[]", {}}, {}, kHere);
+    did(trace, "open with settings that are no object");
+  }
+  const auto instance = SinkInstance::open_plain(stand.subject(), kHere);
+  after("open");
+  (void)instance->query("driftd.nothing", 1);
+  after("query");
+  CallFaults denied;
+  denied.deny_secrets = true;
+  did(instance->deliver(stand.events().full_batch(8)), "deliver");
+  did(instance->deliver(stand.events().full_batch(8), denied), "deliver with its secrets denied");
+  did(instance->deliver(stand.events().full_batch(8), cancelled_before()), "deliver, cancelled already");
+  did(instance->probe(), "probe");
+  if (instance->has_flush()) did(instance->flush(), "flush");
+  instance->wake();
+  after("wake");
+  instance->close();
+  after("close");
+}
+
+}  // namespace driftd::check
