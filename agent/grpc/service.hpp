@@ -28,9 +28,6 @@ struct Shared {
 /// Returns the caller if it has these rights.
 Result<Caller> authorise(Shared& shared, const ::grpc::ServerContextBase& context, Rights needed);
 
-/// Returns the caller if it has these rights.
-Result<Caller> authorise(Shared& shared, const ::grpc::ServerContextBase& context, Rights needed);
-
 /// Writes a backend of the registry as an answer shows it.
 void fill(core::RegisteredBackend from, v1::Backend* to);
 
