@@ -2,8 +2,8 @@
 // How fast events that wait reach JetStream: the store, the relay and the sink are real, the sink was down while the
 // events were committed, and nothing is committed meanwhile. Beside it nats.c's own asynchronous publish of the same
 // messages (subjects, headers, payloads, as they lie in the stream) into a stream of the same configuration on the same
-// server, with a window of 4,096 messages, and with the agent's own of 256, which shows what that promise costs. All are
-// durable: every message is acknowledged by a stream on disk; the agent also saves its cursor with an fsync. Turns
+// server, with a window of 4,096 messages, and with the agent's own of 256, which shows what that promise costs. All
+// are durable: every message is acknowledged by a stream on disk; the agent also saves its cursor with an fsync. Turns
 // alternate; judged is the median of the ratios to the wide window. Exit 1: below --least.
 #include <nats/nats.h>
 #include <CLI/CLI.hpp>
@@ -47,8 +47,8 @@ Figure drained(test::AgentRun& agent, int events) {
   return {seconds_since(begin), own_cpu() - cpu};
 }
 
-constexpr int kWide = 4'096;   // messages under way, the library's default
-constexpr int kNarrow = 256;   // as many as the agent may have sent and not saved (docs/delivery.md, cursor)
+constexpr int kWide = 4'096;  // messages under way, the library's default
+constexpr int kNarrow = 256;  // as many as the agent may have sent and not saved (docs/delivery.md, cursor)
 
 /// A connection of our own to the server, with a JetStream context and this many messages under way.
 class Bare {

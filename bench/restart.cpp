@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long the agent's start takes, from exec to its line "ready after …", when its store holds 1,000 events and when it
-// holds a hundred or a thousand times as many: events of the past, each delivered to five sinks, with the drifts that
-// ended. Each start follows a SIGKILL. Judged is the median of the largest store beside that of the smallest.
-// Exit 1: above --most.
+// How long the agent's start takes, from exec to its line "ready after …", when its store holds 1,000 events and when
+// it holds a hundred or a thousand times as many: events of the past, each delivered to five sinks, with the drifts
+// that ended. Each start follows a SIGKILL. Judged is the median of the largest store beside that of the smallest. Exit
+// 1: above --most.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
@@ -34,8 +34,9 @@ std::vector<std::string> sink_names() {
 }
 
 std::string body(const test::TempDir& dir, const std::string& state) {
-  std::string out = "defaults:\n  interval: 100ms\nlog: { level: debug }\nbackends:\n  - name: platform\n    provider: " +
-                    std::string("terraform\n    settings: { path: ") + state + " }\nsinks:\n";
+  std::string out =
+      "defaults:\n  interval: 100ms\nlog: { level: debug }\nbackends:\n  - name: platform\n    provider: " +
+      std::string("terraform\n    settings: { path: ") + state + " }\nsinks:\n";
   for (const auto& name : sink_names()) {
     out += "  ";
     out += name + ": { type: file, path: " + dir.file(name + ".jsonl") + " }\n";

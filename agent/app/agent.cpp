@@ -206,33 +206,33 @@ Task<Status> Agent::start() {
   times_.end("plugins");
   DRIFTD_CO_TRY(auto specs, co_await registry_->start(plugins));
   DRIFTD_CO_CHECK(add_sinks(true, plugins));
-  if (stop_asked_) co_return stopped_early();
+  if (phase_.stop_asked) co_return stopped_early();
   if (grpc_) {
     DRIFTD_CO_CHECK(co_await grpc_->load());
   }
   DRIFTD_CO_CHECK(co_await relay_->start());
-  relay_started_ = true;
+  phase_.relay_started = true;
   DRIFTD_CO_CHECK(co_await store_->announce());
   wake_readers();
   times_.end("sinks");
-  if (stop_asked_) co_return stopped_early();
+  if (phase_.stop_asked) co_return stopped_early();
   DRIFTD_CO_CHECK(co_await engine_->start(std::move(specs), true));
   times_.end("backends");
-  if (stop_asked_) co_return stopped_early();
+  if (phase_.stop_asked) co_return stopped_early();
   DRIFTD_CO_CHECK(co_await listen());
   sessions_->watch(true);
-  maintenance_done_ = false;
+  phase_.maintenance_done = false;
   asio::co_spawn(executors_.core, run_maintenance(), fatal);
   times_.end("admin");
-  listening_ = true;
+  phase_.listening = true;
   note_ready();
   co_return Status{};
 }
 
 void Agent::note_ready() {
   std::string why;
-  if (ready_ || !listening_ || !engine_->ready(why)) return;
-  ready_ = true;
+  if (phase_.ready || !phase_.listening || !engine_->ready(why)) return;
+  phase_.ready = true;
   times_.end("first cycles");
   log::room("app").info("ready after {}", times_.render());
 }
@@ -266,13 +266,13 @@ Task<Status> Agent::listen() {
 }
 
 void Agent::ask_to_stop() {
-  stop_asked_ = true;
+  phase_.stop_asked = true;
   sessions_->watch(false);  // also ends the scan that start() may wait for
 }
 
 Task<void> Agent::stop() {
-  if (stopping_) co_return;
-  stopping_ = true;
+  if (phase_.stopping) co_return;
+  phase_.stopping = true;
   registry_->stop();
   sessions_->watch(false);
   co_await engine_->stop();  // ends the cycles that API requests wait for
@@ -280,8 +280,8 @@ Task<void> Agent::stop() {
   if (grpc_) co_await grpc_->stop();
   announcer_->stop();
   store_check_.cancel();
-  if (relay_started_) co_await relay_->stop();
-  while (!maintenance_done_ || !announcer_->idle() || !store_check_.idle()) {
+  if (phase_.relay_started) co_await relay_->stop();
+  while (!phase_.maintenance_done || !announcer_->idle() || !store_check_.idle()) {
     store_check_.cancel();
     maintenance_timer_.cancel();
     asio::steady_timer soon(executors_.core, std::chrono::milliseconds(5));
@@ -313,12 +313,12 @@ void Agent::publish(core::SessionEvent event) {
 }
 
 Task<void> Agent::run_maintenance() {
-  for (int round = 0; !stopping_; ++round) {
+  for (int round = 0; !phase_.stopping; ++round) {
     if (round == kCheckStoreAfter && !store_->checked_whole()) store_check_.begin();
     if (round % kPruneEvery == kPruneEvery - 1) {
       const Nanos now = clock_.wall();
       bool more = true;
-      while (more && !stopping_) {
+      while (more && !phase_.stopping) {
         const auto pruned = co_await store_->prune(before(now, config_.retention.delivered),
                                                    before(now, config_.retention.undelivered));
         if (!pruned) log::room("store").error("retention: {}", pruned.error().message);
@@ -330,11 +330,11 @@ Task<void> Agent::run_maintenance() {
     wake_readers();   // for events that the store itself appended (`gap`, `corrupt`)
     const Status done = co_await maintain_once();
     if (!done) log::room("store").error("backlog: {}", done.error().message);
-    if (!stopping_) co_await registry_->mend();
+    if (!phase_.stopping) co_await registry_->mend();
     maintenance_timer_.expires_after(kMaintenanceEvery);
-    if (!stopping_) co_await maintenance_timer_.async_wait(asio::as_tuple(asio::use_awaitable));
+    if (!phase_.stopping) co_await maintenance_timer_.async_wait(asio::as_tuple(asio::use_awaitable));
   }
-  maintenance_done_ = true;
+  phase_.maintenance_done = true;
 }
 
 Task<Status> Agent::maintain_once() {
@@ -348,7 +348,7 @@ Task<Status> Agent::maintain_once() {
               fullness_.backlog.bytes, pressure.fullness * 100);
   }
   engine_->set_backpressure(pressure.interval_factor, pressure.holds_cycles);
-  std::function<bool()> stopping = [this] { return stopping_; };
+  std::function<bool()> stopping = [this] { return phase_.stopping; };
   DRIFTD_CO_TRY(const bool full, co_await fullness_.limit.enforce(*store_, config_.retention.max_bytes, stopping));
   if (full) publish_full_store();
   co_return Status{};

@@ -9,8 +9,8 @@
 #include "app/credentials.hpp"
 #include "app/executors.hpp"
 #include "app/grpc.hpp"
-#include "app/store_check.hpp"
 #include "app/registry.hpp"
+#include "app/store_check.hpp"
 #include "base/async_mutex.hpp"
 #include "base/step_times.hpp"
 #include "config/config.hpp"
@@ -110,8 +110,10 @@ class Agent final : public core::Control {
   StoreCheck store_check_;
   StepTimes times_;  ///< of the start
   Nanos started_ns_ = 0;
-  bool stop_asked_ = false, stopping_ = false, maintenance_done_ = true, relay_started_ = false;
-  bool listening_ = false, ready_ = false;  ///< start() is over; the line about the start was logged
+  struct Phase {
+    bool stop_asked = false, stopping = false, maintenance_done = true, relay_started = false;
+    bool listening = false, ready = false;  ///< start() is over; the line about the start was logged
+  } phase_;
 };
 
 }  // namespace driftd::app

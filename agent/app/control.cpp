@@ -143,7 +143,7 @@ Task<Result<core::Control::ReloadReport>> Agent::reload_now() {
   const config::Comparison changes = config::compare(config_, next);
   const auto plugins = co_await sessions_->scan();
   auto plan = co_await registry_->plan(*loaded, plugins);
-  if (stopping_) co_return fail(Code::cancelled, "the agent stops: nothing was reloaded");
+  if (phase_.stopping) co_return fail(Code::cancelled, "the agent stops: nothing was reloaded");
   if (!plan) co_return refused(plan.error());
   if (const Status usable = check_next(next, changes.rekeyed, plugins); !usable) co_return refused(usable.error());
   const Status started = co_await start_new_sinks(next, plugins);

@@ -101,10 +101,10 @@ Result<std::unique_ptr<Grpc>> make_grpc(const config::Config& config, GrpcNeeds 
   if (!config.grpc.present) return std::unique_ptr<Grpc>();
   DRIFTD_TRY(const admin::AccessPolicy policy, policy_of(config.admin));
   auto host = std::make_unique<RelayHost>(needs.outbox, needs.relay, std::move(needs.route));
-  auto server = rpc::Server::open(config.grpc, {needs.executors.core.get_executor(), needs.executors.io.get_executor(),
-                                                needs.reader, needs.subscriptions, *host, needs.manual,
-                                                std::move(needs.backends), peers_of(policy), std::move(needs.audit),
-                                                needs.credentials});
+  auto server =
+      rpc::Server::open(config.grpc, {needs.executors.core.get_executor(), needs.executors.io.get_executor(),
+                                      needs.reader, needs.subscriptions, *host, needs.manual, std::move(needs.backends),
+                                      peers_of(policy), std::move(needs.audit), needs.credentials});
   if (server) return std::make_unique<Services>(std::move(host), std::move(*server));
   return fail(at_section(config, server.error()));
 }

@@ -86,7 +86,7 @@ struct Publisher::Batch {
   /// [io]
   void publish() {
     for (const auto& parcel : parcels) publish_parcel(*parcel);
-    const auto last = parcels.back();  // earlier parcels may be on a replaced connection, which is closed
+    const auto last = parcels.back();   // earlier parcels may be on a replaced connection, which is closed
     if (!last->stream.empty()) return;  // see flush(); the acknowledgements tell what arrived
     const natsStatus flushed = flush_now(*last);
     for (const auto& parcel : parcels) {
