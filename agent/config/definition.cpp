@@ -26,7 +26,7 @@ std::string list_of(const std::vector<std::string>& globs) {
   return out.empty() ? "none" : out;
 }
 
-/// Reports each reference of the settings that `limits` does not allow. It comes before any of them is read.
+/// Reports each reference of a definition that `limits` does not allow. It comes before any of them is read.
 void check_references(Report& report, const Node& node, const std::string& path, const ManualLimits& limits) {
   for (const auto& member : node.members) check_references(report, member.value, path + "." + member.key, limits);
   for (const auto& item : node.items) check_references(report, item, path + "[]", limits);
@@ -66,7 +66,7 @@ void check_definition(Report& report, const Node& node, const ManualLimits& limi
       report.error({}, "a backend cannot be named '" + name->text + "': " + fault, "letters, digits, - _ .");
     }
   }
-  if (const Node* settings = node.find("settings")) check_references(report, *settings, "settings", limits);
+  for (const auto& member : node.members) check_references(report, member.value, member.key, limits);
 }
 
 }  // namespace

@@ -131,14 +131,6 @@ Task<void> serve_delete(Shared& shared, CallbackServerContext* context, ServerUn
 
 }  // namespace
 
-Result<Caller> authorise(Shared& shared, const ::grpc::ServerContextBase& context, Rights needed) {
-  if (shared.stopping) return fail(Code::unavailable, "the agent stops; try again");
-  DRIFTD_TRY(Caller caller, identify(context, shared.settings, shared.peers));
-  if (caller.rights >= needed) return caller;
-  return fail(Code::denied, caller.name + " may " + (caller.rights == Rights::read ? "read" : "do nothing") +
-                                "; this call needs the right to decide");
-}
-
 void fill(core::RegisteredBackend from, v1::Backend* to) {
   const core::BackendSnapshot shown = core::shown_backend(std::move(from.snapshot));
   to->set_name(shown.name);

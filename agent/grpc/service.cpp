@@ -303,6 +303,14 @@ Shared::Shared(Settings given, Dependencies dependencies)
           [this](const std::string& endpoint) { return check_endpoint(settings, endpoint); }),
       streaming{deps.core, deps.io, deps.reader, settings.heartbeat, {AsyncMutex(deps.core), AsyncMutex(deps.core)}} {}
 
+Result<Caller> authorise(Shared& shared, const ::grpc::ServerContextBase& context, Rights needed) {
+  if (shared.stopping) return fail(Code::unavailable, "the agent stops; try again");
+  DRIFTD_TRY(Caller caller, identify(context, shared.settings, shared.peers));
+  if (caller.rights >= needed) return caller;
+  return fail(Code::denied, caller.name + " may " + (caller.rights == Rights::read ? "read" : "do nothing") +
+                                "; this call needs the right to decide");
+}
+
 ::grpc::Status to_grpc(const Status& status) {
   if (status) return ::grpc::Status::OK;
   return {to_grpc(status.error().code), valid_utf8(status.error().message)};

@@ -25,7 +25,6 @@ struct Shared {
 };
 
 ::grpc::Status to_grpc(const Status& status);
-
 /// Returns the caller if it has these rights.
 Result<Caller> authorise(Shared& shared, const ::grpc::ServerContextBase& context, Rights needed);
 
