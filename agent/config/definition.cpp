@@ -11,8 +11,9 @@
 namespace driftd::config {
 namespace {
 
-// What only the operator of the agent may say: which machine runs it, whose state it takes over, where it runs.
-constexpr std::array<std::string_view, 3> kKeysOfTheFile = {"node", "was", "isolation"};
+// What only the operator of the agent may say: which machine runs it, whose state it takes over, where it runs, how
+// much of the machine it may use, and which of its values may be shown.
+constexpr std::array<std::string_view, 5> kKeysOfTheFile = {"node", "was", "isolation", "budgets", "redact"};
 
 bool allowed(const std::vector<std::string>& globs, const std::string& text) {
   return std::any_of(globs.begin(), globs.end(), [&](const std::string& glob) {
