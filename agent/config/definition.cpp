@@ -11,8 +11,9 @@
 namespace driftd::config {
 namespace {
 
-// What only the operator of the agent may say: which machine runs it, whose state it takes over, where it runs.
-constexpr std::array<std::string_view, 3> kKeysOfTheFile = {"node", "was", "isolation"};
+// What only the operator of the agent may say: which machine runs it, whose state it takes over, where it runs, how
+// much of the machine it may use, and which of its values may be shown.
+constexpr std::array<std::string_view, 5> kKeysOfTheFile = {"node", "was", "isolation", "budgets", "redact"};
 
 bool allowed(const std::vector<std::string>& globs, const std::string& text) {
   return std::any_of(globs.begin(), globs.end(), [&](const std::string& glob) {
@@ -26,7 +27,7 @@ std::string list_of(const std::vector<std::string>& globs) {
   return out.empty() ? "none" : out;
 }
 
-/// Reports each reference of the settings that `limits` does not allow. It comes before any of them is read.
+/// Reports each reference of a definition that `limits` does not allow. It comes before any of them is read.
 void check_references(Report& report, const Node& node, const std::string& path, const ManualLimits& limits) {
   for (const auto& member : node.members) check_references(report, member.value, path + "." + member.key, limits);
   for (const auto& item : node.items) check_references(report, item, path + "[]", limits);
@@ -66,7 +67,7 @@ void check_definition(Report& report, const Node& node, const ManualLimits& limi
       report.error({}, "a backend cannot be named '" + name->text + "': " + fault, "letters, digits, - _ .");
     }
   }
-  if (const Node* settings = node.find("settings")) check_references(report, *settings, "settings", limits);
+  for (const auto& member : node.members) check_references(report, member.value, member.key, limits);
 }
 
 }  // namespace

@@ -29,9 +29,9 @@ core::BackendEdit compare_backends(const BackendEntry& running, const BackendEnt
 
 using ManualLimits = rpc::ManualLimits;
 /// Reads the definition of a manual backend: one item of `backends:` as JSON, with the defaults of `config`. A secret
-/// in clear text, a path as provider, a `node`, a `was` and an `isolation` are errors, as is what `limits` does not
-/// allow. `spec.definition` is its canonical form. Returns all mistakes, without a place in a file. Reads files that it
-/// names. [any thread]
+/// in clear text, a path as provider, `node`, `was`, `isolation`, `budgets` and `redact` are errors, as is what
+/// `limits` does not allow. `spec.definition` is its canonical form. Returns all mistakes, without a place in a file.
+/// Reads files that it names. [any thread]
 tl::expected<BackendEntry, std::vector<ConfigError>> read_definition(const Config& config, const std::string& json,
                                                                      const ManualLimits& limits,
                                                                      const LoadOptions& options = {});

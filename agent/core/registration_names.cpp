@@ -93,9 +93,13 @@ BackendSnapshot shown_backend(BackendSnapshot registration) {
   const auto parsed = parse(text);
   const Value* settings = parsed ? parsed->find("settings") : nullptr;
   const Value* config = parsed ? parsed->find("config") : nullptr;  // of a discovered backend: named so already
-  const bool named = settings == nullptr && config != nullptr && config->object() != nullptr;
-  registration.config_json =
-      render(named ? *config : named_settings(registration.type, settings == nullptr ? Value() : *settings));
+  if (settings != nullptr) {
+    registration.config_json = render(named_settings(registration.type, *settings));
+  } else if (config != nullptr && config->object() != nullptr) {
+    registration.config_json = render(*config);
+  } else {
+    registration.config_json = render(Value(Object{{registration.type, Value(Object{})}}));
+  }
   return registration;
 }
 

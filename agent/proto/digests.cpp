@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proto/digests.hpp"
 
+#include <set>
+
 #include "core/value/path.hpp"
 #include "core/value/value.hpp"
 #include "driftd/v1/event.pb.h"
@@ -10,6 +12,10 @@ namespace driftd::proto {
 namespace {
 
 constexpr std::string_view kRedacted = "[REDACTED]";
+
+/// Members of a registration that name the backend and say nothing of its settings.
+const std::set<std::string_view> kKept = {"name",   "type",     "provider",  "origin",      "endpoint",
+                                          "labels", "patterns", "endpoints", "capabilities"};
 
 class Digester {
  public:
@@ -38,14 +44,20 @@ class Digester {
     }
     return digest_of(path.render(), value);
   }
-  /// A state that cannot be parsed is left out, because its contents are not known.
+  /// What names a backend stays; every other member holds values. A state that cannot be parsed is left out, because
+  /// its contents are not known.
   std::string digest_state(const std::string& json) const {
     auto config = core::parse(json);
     auto* members = config ? config->object() : nullptr;
     if (members == nullptr) return "{}";
+    const auto named = members->find("name");  // without it, the settings stand under the backend's type
+    const bool registration = named != members->end() && named->second.string() != nullptr;
     for (auto& [name, member] : *members) {
-      if (name == "sha256") member = digest_of("sha256", member);  // stands for a state that is too long
-      if (name == "settings") member = digest_leaves(core::Path().child("settings"), member);
+      if (name == "sha256") {
+        member = digest_of("sha256", member);  // stands for a state that is too long
+      } else if (name != "resource" && (!registration || kKept.count(name) == 0)) {
+        member = digest_leaves(core::Path().child(name), member);
+      }
       if (name != "resource" || member.object() == nullptr) continue;
       for (auto& [part, value] : *member.object()) {
         if (part == "body") value = digest_leaves(core::Path(), value);

@@ -93,7 +93,8 @@ TEST_F(Definition, ASecretInClearTextIsRefusedAndNotRepeated) {
 }
 
 TEST_F(Definition, WhatIsForTheFileOnlyIsRefused) {
-  for (const char* key : {R"("node":"n1")", R"("was":"y")", R"("isolation":"in-process")"}) {
+  for (const char* key : {R"("node":"n1")", R"("was":"y")", R"("isolation":"in-process")",
+                          R"("budgets":{"rss":"100GiB"})", R"("redact":{"show":["**"]})"}) {
     EXPECT_THAT(refused(std::string(R"({"name":"x","provider":"p",)") + key + "}"), HasSubstr("configuration only"));
   }
   EXPECT_THAT(refused(R"({"name":"x","provider":"/tmp/p.so"})"), HasSubstr("path"));

@@ -181,6 +181,7 @@ TEST_F(EngineRegistry, AKillBehindAnyCommitOfAChangeLeavesTheOldOrTheNew) {
       const bool done = apply(put(manual("m", "b"), edit)).has_value();
       EXPECT_EQ(done, commits > 0);
       EXPECT_THAT(registry(), ElementsAre(std::pair("m", done ? "b" : "a"))) << "it runs as the store has it";
+      EXPECT_FALSE(line_->on_core([&] { return line_->engine().find("m")->is_stopping(); }));
       next_process();
       EXPECT_THAT(registry(), ElementsAre(std::pair("m", done ? "b" : "a")));
       ASSERT_TRUE(apply(put(manual("m", "b"), edit))) << "the caller tries again";

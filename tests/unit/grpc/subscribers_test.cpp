@@ -224,6 +224,16 @@ std::string shown(const std::string& type, const std::string& settings) {
   return core::shown_backend(registration).config_json;
 }
 
+TEST(BackendConfigTest, WhatWasDiscoveredHasThemAlready) {
+  core::BackendSnapshot found;
+  found.type = "kafka";
+  found.config_json = R"({"config":{"kafka":{"brokers":["k:9092"]}},"labels":{"a":"b"},"name":"x"})";
+  EXPECT_EQ(core::shown_backend(found).config_json, R"({"kafka":{"brokers":["k:9092"]}})");
+  EXPECT_EQ(core::event_config("kafka", found.config_json), found.config_json);
+  found.config_json.clear();
+  EXPECT_EQ(core::shown_backend(found).config_json, R"({"kafka":{}})") << "nothing is known of it";
+}
+
 TEST(BackendConfigTest, SettingsHaveTheRfcsNames) {
   EXPECT_EQ(
       shown("kafka",
