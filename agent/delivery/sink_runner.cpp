@@ -213,26 +213,6 @@ Task<void> SinkRunner::deliver_replay(ReplayQueue::Item item) {
 }
 
 Task<void> SinkRunner::finish() {
-  finish_by_ = drain_until_ + kFinish;
-  asio::co_spawn(run_.context->core, wind_up(), fatal);
-  while (!wound_up_ && run_.now() < finish_by_) {
-    finish_timer_.expires_at(finish_by_);
-    co_await finish_timer_.async_wait(asio::as_tuple(asio::use_awaitable));
-  }
-  ended_ = true;
-  cursor_.end_waits();
-  if (wound_up_) co_return;
-  log::room("delivery")
-      .error(
-          "sink {}: its last step ({}) did not end in time; what it had not saved is sent again after the next start",
-          run_.name,
-          saving_     ? render(Duty::save)
-          : fetching_ ? render(Duty::fetch)
-                      : "stop the sink");
-}
-
-Task<void> SinkRunner::wind_up() {
-  const auto self = shared_from_this();
   while (fetching_ || saving_) co_await wait_for_wake();
   if (ended_) co_return;
   if (cursor_.opened() && !cursor_.rewinding()) {
@@ -243,8 +223,27 @@ Task<void> SinkRunner::wind_up() {
   while (replay_.planning()) co_await wait_for_wake();
   if (ended_) co_return;
   co_await endpoint_.stop();
-  wound_up_ = true;
+  if (ended_) co_return;
+  wound_up_ = ended_ = true;
   finish_timer_.cancel();
+  cursor_.end_waits();
+}
+
+/// Its own coroutine: the loop itself may wait for a start or a check that does not return.
+Task<void> SinkRunner::give_up_when_late() {
+  const auto self = shared_from_this();
+  while (!ended_ && run_.now() < finish_by_) {
+    finish_timer_.expires_at(finish_by_);
+    co_await finish_timer_.async_wait(asio::as_tuple(asio::use_awaitable));
+  }
+  if (ended_) co_return;
+  ended_ = true;
+  cursor_.end_waits();
+  const Duty step = saving_ ? Duty::save : fetching_ ? Duty::fetch : doing_;
+  log::room("delivery")
+      .error(
+          "sink {}: its last step ({}) did not end in time; what it had not saved is sent again after the next start",
+          run_.name, step == Duty::sleep ? "stop the sink" : render(step));
 }
 
 Task<void> SinkRunner::wait_for_wake() {
@@ -273,6 +272,8 @@ void SinkRunner::stop() {
   if (run_.stopping) return;
   run_.stopping = true;
   drain_until_ = run_.now() + run_.context->settings.drain;
+  finish_by_ = drain_until_ + kFinish;
+  asio::co_spawn(run_.context->core, give_up_when_late(), fatal);
   cursor_.end_waits();
   wake_and_fetch();
 }

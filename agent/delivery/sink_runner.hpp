@@ -22,8 +22,8 @@ class SinkRunner : public std::enable_shared_from_this<SinkRunner> {
   Task<void> run();
   /// Wakes the runner to look for new events in the store and at the clock.
   void wake_and_fetch();
-  /// Ends run(): sends what can be sent at once, waits up to `drain` for events in flight, saves, stops the sink. Save
-  /// and stop together may take 5 s longer than `drain`; then they are abandoned.
+  /// Ends run(): sends what can be sent at once, waits up to `drain` for events in flight, saves, stops the sink. All
+  /// this may take 5 s longer than `drain`; then whatever hangs is abandoned.
   void stop();
   Status use_secrets(std::vector<std::string> secrets) { return endpoint_.use_secrets(std::move(secrets)); }
   Task<void> former_secrets_unused();
@@ -59,9 +59,10 @@ class SinkRunner : public std::enable_shared_from_this<SinkRunner> {
   Task<void> run_resumed_replay();
   void send_replay();
   Task<void> deliver_replay(ReplayQueue::Item item);
+  /// Saves for the last time and stops the sink. It may never return, and does nothing more once it was given up.
   Task<void> finish();
-  /// Saves for the last time and stops the sink. It may never return, and does nothing more once finish() has ended.
-  Task<void> wind_up();
+  /// Ends the runner if it has not ended by itself when its time is over.
+  Task<void> give_up_when_late();
   Task<void> wait_for_wake();
   Task<void> sleep(Time until);
   void wake();
@@ -87,9 +88,9 @@ class SinkRunner : public std::enable_shared_from_this<SinkRunner> {
   bool fetching_ = false, saving_ = false;  ///< under way beside the loop
   int idle_ = 0;                            ///< duties in a row that changed nothing
   std::uint64_t missed_wakeups_ = 0;        ///< defects so far; a metric
-  Time finish_by_ = Time::max();            ///< set by finish(): when it gives up
+  Time finish_by_ = Time::max();            ///< set by stop(): when the runner is given up
   bool wound_up_ = false;                   ///< the last save is done and the sink is stopped
-  bool ended_ = false;                      ///< finish() is over
+  bool ended_ = false;                      ///< finish() is over, or was given up
 };
 
 }  // namespace driftd::delivery

@@ -228,6 +228,13 @@ void World::life_is_over() {
 Task<void> World::stop_relay() {
   co_await process_->relay->stop();
   process_->stopped = true;
+  if (!process_->relay->abandoned()) co_return;
+  at(now(), [this, number = process_->number] {  // as agent/app/run.cpp
+    if (!process_ || process_->number != number) return;
+    end_process(false, "a sink did not stop in time");
+    committing_ = true;
+    start();
+  });
 }
 
 /// As SIGTERM: drains, and closes the store.

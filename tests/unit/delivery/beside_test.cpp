@@ -83,6 +83,21 @@ TEST(Live, AStopGivesUpASaveThatHangs) {
   EXPECT_EQ(world.outbox.most_saves, 1) << "what was abandoned saves nothing any more";
 }
 
+TEST(Live, AStopGivesUpASinkThatIsStillStarting) {
+  LaneWorld world;
+  world.to.never_starts = true;
+  world.start();
+  world.commit(10, 10);
+  bool stopped = false;
+  world.spawn(world.relay->stop(), stopped);
+  world.pass(11s);
+  EXPECT_FALSE(stopped);
+  world.pass(5s);
+  for (int i = 0; i < 100 && !stopped; ++i) world.run_for(10ms);
+  EXPECT_TRUE(stopped);
+  EXPECT_TRUE(world.relay->abandoned());
+}
+
 /// Another runner may have the cursor by the time that the flush returns.
 TEST(Live, AFlushThatReturnsAfterItsRunnerWasGivenUpMovesNoCursor) {
   LaneWorld world;

@@ -92,7 +92,7 @@ struct Receiver {
   std::map<std::int64_t, int> sent;
   std::set<std::string> flying;
   bool two_of_a_key = false;
-  bool never_stops = false;
+  bool never_stops = false, never_starts = false;
   bool slow_flush = false;                         ///< a flush waits for end_flush()
   std::shared_ptr<asio::steady_timer> flushing{};  ///< of a flush that waits
   std::function<std::optional<Attempt>(const core::StoredEvent&)> at_once = [](const auto&) { return std::nullopt; };
@@ -116,7 +116,10 @@ class ReceiverSink final : public core::Sink {
  public:
   ReceiverSink(asio::any_io_executor core, Receiver& receiver) : core_(std::move(core)), receiver_(receiver) {}
   core::RetryPolicy policy() const override { return receiver_.policy; }
-  Task<Status> start() override { co_return Status{}; }
+  Task<Status> start() override {
+    if (receiver_.never_starts) co_await never();
+    co_return Status{};
+  }
   Task<Attempt> send(core::StoredEvent event) override {
     Receiver& to = receiver_;
     ++to.sent[event.stamp.seq];
@@ -144,14 +147,16 @@ class ReceiverSink final : public core::Sink {
     co_return Status{};
   }
   Task<void> stop() override {
-    if (!receiver_.never_stops) co_return;
-    asio::steady_timer never(core_, Time::max());
-    boost::system::error_code ignored;
-    co_await never.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+    if (receiver_.never_stops) co_await never();
   }
   std::string describe() const override { return "connected"; }
 
  private:
+  Task<void> never() {
+    asio::steady_timer timer(core_, Time::max());
+    boost::system::error_code ignored;
+    co_await timer.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+  }
   asio::any_io_executor core_;
   Receiver& receiver_;
 };
