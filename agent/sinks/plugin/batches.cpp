@@ -123,7 +123,7 @@ void Batches::settle(Item& item, core::SettledEvent settled) {
   if (!item.answered) return;
   const bool delivered = settled.attempt.outcome == Outcome::delivered;
   if (delivered) unflushed_.insert(settled.worker);
-  if (delivered && !suspects_.contains(item.id)) suspects_.delivered();
+  if (delivered) suspects_.delivered();
   suspects_.settled(item.id);
   std::exchange(item.answered, nullptr)(std::move(settled.attempt));
 }

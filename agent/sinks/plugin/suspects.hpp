@@ -16,7 +16,7 @@ class Suspects {
   /// A worker ended while it had this event. Returns true if the event is found to be the cause.
   bool worker_lost(const std::string& id, bool alone);
   void settled(const std::string& id) { by_id_.erase(id); }  ///< by a verdict of the plugin, whatever it is
-  void delivered() { ++successes_; }                         ///< an event that is no suspect was delivered
+  void delivered() { ++successes_; }                         ///< some event was delivered
   std::size_t size() const { return by_id_.size(); }
 
  private:

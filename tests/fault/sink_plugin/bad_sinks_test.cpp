@@ -152,6 +152,7 @@ TEST_F(KilledSink, ASecretThatThePluginTellsIsNotShown) {
   ASSERT_TRUE(done) << agent.view().state;
   EXPECT_EQ(agent.totals().dead, 1);
   EXPECT_THAT(log, HasSubstr("is a dead letter"));
+  EXPECT_THAT(log, HasSubstr("[REDACTED]"));
   for (const auto& text : {log, agent.view().state, agent.view().last_error})
     EXPECT_EQ(text.find("canary-7f3a9b"), std::string::npos) << text;
 }

@@ -36,13 +36,15 @@ json parsed(const std::string& text) {
 }
 
 TEST(SyslogMessage, KeepsHostileValuesWithinTheirParameter) {
-  const std::string hostile = R"(a"] [evil@1 x="y\)";
+  const std::string hostile = R"(a"] [evil@1 x="y\z)";
   auto event = event_with("{}");
   event.attributes["resource"] = hostile;
   const json read = parsed(message(event, {}));
   EXPECT_EQ(read.at("sd").size(), 1u);
-  const std::string escaped = R"(a\"\] [evil@1 x=\"y\\)";  // this parser leaves the escapes as they are
+  const std::string escaped = R"(a\"\] [evil@1 x=\"y\\z)";  // this parser leaves the escapes as they are
   EXPECT_EQ(read.at("sd").at("driftd@32473").at("resource"), escaped);
+  event.attributes["resource"] = "ends with \\";
+  EXPECT_NE(message(event, {}).find(R"(resource="ends with \\" change=)"), std::string::npos);
 }
 
 TEST(SyslogMessage, IsOneLineWhateverTheEventContains) {

@@ -149,7 +149,7 @@ TEST_F(PluginSink, GivesUpAnEventThatEndsThreeWorkersAloneWhileOthersAreDelivere
   EXPECT_EQ(send(2, 2).at(2).outcome, Outcome::delivered);
   for (int alone = 1; alone <= 2; ++alone) {
     EXPECT_EQ(send(1, 1).at(1).outcome, Outcome::retry_sink) << alone;
-    send(2 + alone, 2 + alone);
+    EXPECT_EQ(send(2 + alone, 2 + alone).at(2 + alone).outcome, Outcome::delivered);
   }
   const Attempt last = send(1, 1).at(1);
   EXPECT_EQ(last.outcome, Outcome::permanent);
