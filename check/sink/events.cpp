@@ -82,9 +82,15 @@ const driftd_batch* put_batch(Inputs& inputs, const Batch& batch) {
   return inputs.put(out);
 }
 
-EventMaker::EventMaker(const SinkInfo& info, std::uint64_t seed) : batch_events_(info.batch_events) {
+std::string EventMaker::prefix_of(std::uint64_t seed) {
   std::mt19937_64 random(seed);
-  prefix_ = "chk" + random_word(random, 9);
+  return "chk" + random_word(random, 9);
+}
+
+EventMaker::EventMaker(const SinkInfo& info, std::uint64_t seed, std::size_t first)
+    : prefix_(prefix_of(seed)),
+      batch_events_(info.batch_events),
+      made_(first) {
   for (const auto& form : info.bodies) {
     json_ = form == DRIFTD_BODY_CLOUDEVENTS_JSON;
     if (json_ || form == DRIFTD_BODY_PROTOBUF) return;
