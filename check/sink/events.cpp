@@ -15,6 +15,7 @@ namespace driftd::check {
 namespace {
 
 constexpr std::int64_t kTimeNs = 1'790'000'000'000'000'000;
+constexpr std::size_t kEventBytes = 1024;         // more than a plain event has
 constexpr char kTime[] = "2026-09-21T14:13:20Z";  // kTimeNs as text
 
 driftd_event place(Inputs& inputs, const Event& event) {
@@ -82,9 +83,15 @@ const driftd_batch* put_batch(Inputs& inputs, const Batch& batch) {
   return inputs.put(out);
 }
 
-EventMaker::EventMaker(const SinkInfo& info, std::uint64_t seed) : batch_events_(info.batch_events) {
+std::string EventMaker::prefix_of(std::uint64_t seed) {
   std::mt19937_64 random(seed);
-  prefix_ = "chk" + random_word(random, 9);
+  return "chk" + random_word(random, 9);
+}
+
+EventMaker::EventMaker(const SinkInfo& info, std::uint64_t seed, std::size_t first)
+    : prefix_(prefix_of(seed)),
+      batch_events_(std::clamp<std::size_t>(info.batch_bytes / kEventBytes, 1, info.batch_events)),
+      made_(first) {
   for (const auto& form : info.bodies) {
     json_ = form == DRIFTD_BODY_CLOUDEVENTS_JSON;
     if (json_ || form == DRIFTD_BODY_PROTOBUF) return;

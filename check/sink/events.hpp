@@ -31,7 +31,9 @@ const driftd_batch* put_batch(Inputs& inputs, const Batch& batch);
 class EventMaker {
  public:
   static constexpr std::size_t kDigits = 6;
-  EventMaker(const SinkInfo& info, std::uint64_t seed);
+  /// The same seed gives the same prefix. `first` is the number of the first id.
+  EventMaker(const SinkInfo& info, std::uint64_t seed, std::size_t first = 0);
+  static std::string prefix_of(std::uint64_t seed);
   /// Returns the next event of the key with this number. `text` is the value of one attribute of its data.
   Event next(std::size_t key, const std::string& text = "on");
   /// Returns `count` events of the keys from `first_key` on.
@@ -45,7 +47,7 @@ class EventMaker {
   std::string body(const Event& event, const std::string& text) const;
   std::string prefix_;
   bool json_ = true;
-  std::size_t batch_events_ = 1, made_ = 0;
+  std::size_t batch_events_ = 1, made_;
   std::map<std::size_t, std::uint64_t> sequences_;
 };
 

@@ -108,7 +108,7 @@ std::size_t affordable_keys(Stand& stand, const SinkInstance& instance, std::siz
 void keys(const Subject& subject) {
   constexpr std::size_t kKeys = 10'000, kRounds = 4;
   constexpr long kPerKey = 16;  // bytes; less than any table needs for a key
-  Stand stand(subject, "content.keys", Stand::Answers::as_told, false);
+  Stand stand(subject, "content.keys", Stand::Answers::as_given, false);
   const auto instance = SinkInstance::open_plain(stand.subject(), {{}, false});
   const std::size_t size = stand.events().full_batch().size();
   const std::size_t keys = affordable_keys(stand, *instance, size, kKeys);

@@ -57,7 +57,7 @@ void page_end(const Subject& subject) {
 
 void open_close(const Subject& subject) {
   raise_descriptors();
-  Stand stand(subject, "memory.open_close", Stand::Answers::as_told, false);
+  Stand stand(subject, "memory.open_close", Stand::Answers::as_given, false);
   const Batch batch = stand.events().batch(1);
   expect_flat("open, deliver and close", 60, 200, [&] {
     const auto instance = SinkInstance::open_plain(stand.subject(), {{}, false});
@@ -68,7 +68,7 @@ void open_close(const Subject& subject) {
 
 void deliver_flat(const Subject& subject) {
   raise_descriptors();
-  Stand stand(subject, "memory.deliver_flat", Stand::Answers::as_told, false);
+  Stand stand(subject, "memory.deliver_flat", Stand::Answers::as_given, false);
   const auto instance = SinkInstance::open_plain(stand.subject(), {{}, false});
   const Batch batch = stand.events().full_batch(16);
   int times = 0;

@@ -1,8 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Group verdicts: what a sink says of an event is true. A false "delivered" is an event lost for ever.
 #include <fmt/format.h>
+#include <sys/mman.h>
+
+#include <atomic>
+#include <csignal>
+#include <new>
 
 #include "check/progress.hpp"
+#include "check/random.hpp"
+#include "check/runner.hpp"
 #include "check/sink/groups.hpp"
 #include "check/sink/host_table.hpp"
 #include "check/sink/stand.hpp"
@@ -163,6 +170,63 @@ void reset(const Subject& subject) {
   }
 }
 
+/// The events that a child settled as delivered before it was killed, in memory that both processes share.
+class DeliveredEvents {
+ public:
+  DeliveredEvents() {
+    void* at = ::mmap(nullptr, sizeof *page_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (at == MAP_FAILED) throw CheckNotMade("no memory for what a child delivers");
+    page_ = new (at) Page;
+  }
+  ~DeliveredEvents() { ::munmap(page_, sizeof *page_); }
+  DeliveredEvents(const DeliveredEvents&) = delete;
+  DeliveredEvents& operator=(const DeliveredEvents&) = delete;
+  void add(const Batch& batch, const CallTrace& trace) {
+    for (const auto& [index, settlement] : trace.settled) {
+      if (settlement.outcome == DRIFTD_OUTCOME_DELIVERED && page_->count < kMax)
+        page_->events[page_->count++] = number_of(batch[index]);
+    }
+  }
+  std::vector<std::size_t> all() const { return {page_->events, page_->events + page_->count}; }
+
+ private:
+  static constexpr std::size_t kMax = 1000;
+  struct Page {
+    std::atomic<std::size_t> count{0};
+    std::size_t events[kMax] = {};
+  };
+  Page* page_ = nullptr;
+};
+
+void durable(const Subject& subject) {
+  constexpr int kKills = 5;
+  expect_placeholder(subject);
+  const std::uint64_t seed = random_of(subject, "verdicts.durable")();
+  Receiver receiver({subject.answer, 0, true});  // it outlives the processes that are killed
+  receiver.look_for(EventMaker::prefix_of(seed));
+  Subject inside = subject;
+  inside.settings_json = with_ports(subject.settings_json, receiver.ports());
+  DeliveredEvents delivered;
+  for (std::size_t kill = 0; kill < kKills; ++kill) {
+    (void)run_in_child(seconds(30), [&] {
+      const auto instance = SinkInstance::open_plain(inside, {{}, false});
+      const Batch batch = EventMaker(SinkPlugin::load(inside).info(), seed, kill * 1000).full_batch(16);
+      delivered.add(batch, instance->deliver(batch));
+      ::raise(SIGKILL);
+      return std::string();
+    });
+  }
+  if (delivered.all().empty()) throw CheckNotMade("no event was delivered; see verdicts.works");
+  const long missing = receiver.await(delivered.all(), seconds(3));
+  if (missing < 0) return;
+  if (receiver.bytes() > 0 && receiver.arrivals().empty())
+    throw CheckNotMade("no event id can be found in what the receiver got; see verdicts.arrives");
+  throw RuleBroken(
+      fmt::format("the process was killed as soon as deliver had returned: {} events were settled as delivered, and "
+                  "event {}-{:06} never arrived; keep no queue of your own: settle when it was sent, in deliver",
+                  delivered.all().size(), EventMaker::prefix_of(seed), missing));
+}
+
 constexpr Check kVerdictsChecks[] = {
     {"verdicts.works", Level::must, "an event is delivered to a receiver that takes everything", seconds(90), &works},
     {"verdicts.complete", Level::should, "deliver that answers OK has settled each event", seconds(200), &complete},
@@ -171,6 +235,8 @@ constexpr Check kVerdictsChecks[] = {
     {"verdicts.once", Level::must, "no event gets two verdicts", seconds(120), &once},
     {"verdicts.reason", Level::should, "a verdict other than delivered comes with a detail", seconds(120), &reason},
     {"verdicts.arrives", Level::must, "what was settled as delivered has arrived", seconds(120), &arrives},
+    {"verdicts.durable", Level::must,
+     "what was settled as delivered arrives, also if the process is killed right after", seconds(120), &durable},
     {"verdicts.unreachable", Level::must,
      "an endpoint that cannot be reached makes events wait: none is delivered, a dead letter or one attempt poorer",
      seconds(90), &unreachable},

@@ -28,7 +28,7 @@ CallFaults cancelled_before() {
 }  // namespace
 
 Stand::Stand(const Subject& subject, const char* id, Answers answers, bool keeps)
-    : receiver_({answers == Answers::as_told ? subject.answer : "", 0, keeps}),
+    : receiver_({answers == Answers::as_given ? subject.answer : "", 0, keeps}),
       subject_(with_receiver(subject, receiver_.ports())),
       watched_(names_port(subject.settings_json, "tcp") || names_port(subject.settings_json, "udp")),
       connects_(names_port(subject.settings_json, "tcp") || !names_port(subject.settings_json, "udp")),
@@ -37,11 +37,16 @@ Stand::Stand(const Subject& subject, const char* id, Answers answers, bool keeps
   receiver_.look_for(events_.prefix());
 }
 
-void Stand::expect_watched() const {
-  if (watched_) return;
+void expect_placeholder(const Subject& subject) {
+  if (subject.settings_json.empty() && !subject.no_settings.empty()) throw CheckNotMade(subject.no_settings);
+  if (names_port(subject.settings_json, "tcp") || names_port(subject.settings_json, "udp")) return;
   throw CheckNotMade(
       "the settings do not lead to the check's receiver; write ${tcp} or ${udp} where its port belongs "
       "(`port: ${tcp}`, `address: 127.0.0.1:${tcp}`)");
+}
+
+void Stand::expect_watched() const {
+  if (!watched_) expect_placeholder(subject_);
 }
 
 void Stand::expect_connects() const {

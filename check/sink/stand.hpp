@@ -10,9 +10,9 @@ namespace driftd::check {
 /// A sink, and the receiver that its settings lead to if they name `${tcp}` or `${udp}`.
 class Stand {
  public:
-  enum class Answers { as_told, none };
+  enum class Answers { as_given, none };
   /// Starts the receiver and loads the sink. `id` is the check's, for its random numbers.
-  Stand(const Subject& subject, const char* id, Answers answers = Answers::as_told, bool keeps = true);
+  Stand(const Subject& subject, const char* id, Answers answers = Answers::as_given, bool keeps = true);
 
   const Subject& subject() const { return subject_; }  ///< its settings lead to the receiver
   const SinkPlugin& plugin() const { return plugin_; }
@@ -20,8 +20,7 @@ class Stand {
   EventMaker& events() { return events_; }
 
   bool watched() const { return watched_; }  ///< what the sink sends arrives at receiver()
-  /// Throws CheckNotMade unless watched().
-  void expect_watched() const;
+  void expect_watched() const;               ///< throws CheckNotMade unless watched()
   /// Throws CheckNotApplicable if the settings lead to a UDP port only: nobody can tell whether such a peer listens.
   void expect_connects() const;
   /// Returns the subject with settings that lead to this peer. Throws CheckNotApplicable or CheckNotMade if the
@@ -46,6 +45,9 @@ class Stand {
   const SinkPlugin& plugin_;
   EventMaker events_;
 };
+
+/// Throws CheckNotMade unless the settings name `${tcp}` or `${udp}`.
+void expect_placeholder(const Subject& subject);
 
 /// What the host makes of an event: the verdict, or what follows from the status if there is none.
 unsigned outcome_of(const CallTrace& trace, std::uint32_t index);

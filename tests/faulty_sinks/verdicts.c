@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* These say of an event what is not true, or too much or too little. */
+#include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,6 +58,50 @@ SEND {
   static unsigned sent;
   if (++sent % 40 == 0) return 0;
   return base_send(self, call, fd, event);
+}
+
+#elif defined(FAULTY_queues) /* settles at once, and sends from a thread of its own a moment later */
+typedef struct queued {
+  int port;
+  uint32_t count;
+  size_t len;
+  char lines[];
+} queued;
+static void* send_later(void* given) {
+  queued* batch = given;
+  poll(NULL, 0, 100);
+  const int fd = base_connect(batch->port, 0, 1000);
+  if (fd >= 0 && base_write(0, fd, batch->lines, batch->len) == 0) {
+    for (uint32_t i = 0; i < batch->count && base_answer(0, fd, 1000) == 0; ++i) continue;
+  }
+  if (fd >= 0) close(fd);
+  free(batch);
+  return NULL;
+}
+DELIVER {
+  size_t len = 0;
+  for (uint32_t i = 0; i < batch->event_count; ++i)
+    len += base_event(batch, i)->id.len + base_event(batch, i)->body.len + 2;
+  queued* copy = malloc(sizeof *copy + len);
+  if (copy == NULL) return base_fail(call, DRIFTD_INTERNAL, "out of memory");
+  *copy = (queued){((base_sink*)self)->port, batch->event_count, 0};
+  for (uint32_t i = 0; i < batch->event_count; ++i) {
+    const driftd_event* event = base_event(batch, i);
+    memcpy(copy->lines + copy->len, event->id.data, event->id.len);
+    copy->len += event->id.len;
+    copy->lines[copy->len++] = ' ';
+    memcpy(copy->lines + copy->len, event->body.data, event->body.len);
+    copy->len += event->body.len;
+    copy->lines[copy->len++] = '\n';
+  }
+  pthread_t thread;
+  if (pthread_create(&thread, NULL, send_later, copy) != 0) {
+    free(copy);
+    return base_fail(call, DRIFTD_UNAVAILABLE, "no thread can be started");
+  }
+  pthread_detach(thread);
+  settle_all(call, batch, DRIFTD_OUTCOME_DELIVERED, "");
+  return DRIFTD_OK;
 }
 
 #elif defined(FAULTY_gives_up) /* an endpoint that is down makes dead letters */

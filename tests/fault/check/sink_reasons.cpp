@@ -55,6 +55,7 @@ std::string reason_of_sink(const std::string& sink) {
       {"own_stride", "structs that are 40 bytes longer"},
       {"patient_probe", "probe did not answer within 1000 ms of a peer that never accepts"},
       {"prints_stdout", "deliver printed: expected nothing on stdout"},
+      {"queues", "the process was killed as soon as deliver had returned"},
       {"reads_past", "a page without access lies right behind each struct"},
       {"remembers_keys", "keep nothing per key"},
       {"retries_unknown", "unknown content type: expected it delivered or PERMANENT"},
