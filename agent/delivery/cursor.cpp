@@ -19,7 +19,10 @@ constexpr std::size_t kRequeueAtOnce = 512;
 
 }  // namespace
 
-Cursor::Cursor(SinkRun& run, ProgressWatch& progress) : run_(run), progress_(progress), saved_(run.context->core) {}
+Cursor::Cursor(SinkRun& run, ProgressWatch& progress)
+    : run_(run),
+      progress_(progress),
+      saved_(run.context->core, Time::max()) {}
 
 StoreSituation Cursor::store_situation() const {
   StoreSituation out;
@@ -221,10 +224,8 @@ Task<void> Cursor::finish_save(Save save, bool flushed) {
   if (!save.settlement.events.empty()) run_.context->wake_all();
 }
 
-Task<void> Cursor::wait_for_save() {
-  saved_.expires_at(Time::max());
-  co_await saved_.async_wait(asio::as_tuple(asio::use_awaitable));
-}
+/// There may be several who wait: setting the timer again would wake the others, and they in turn this one, for ever.
+Task<void> Cursor::wait_for_save() { co_await saved_.async_wait(asio::as_tuple(asio::use_awaitable)); }
 
 void Cursor::publish(std::string what, std::string message, std::map<std::string, std::string> details) {
   const RelaySettings& settings = run_.context->settings;

@@ -100,7 +100,8 @@ void Receipts::rewound_far() {
 }
 
 void Receipts::excuse(std::int64_t seq) {
-  excused_.insert(seq);
+  if (!excused_.insert(seq).second) return;
+  std::erase_if(unanswered_, [seq](const auto& one) { return one.second == seq; });
   to_replay_.erase(seq);
   forget_missing(seq);
 }
@@ -124,7 +125,7 @@ void Receipts::received(const core::StoredEvent& event) {
   replay_asked_.erase(event.stamp.seq);
   to_replay_.erase(event.stamp.seq);
   if (!event.replay) count_repetition(event);
-  unanswered_.emplace(event.stamp.id, event.stamp.seq);
+  if (excused_.count(event.stamp.seq) == 0) unanswered_.emplace(event.stamp.id, event.stamp.seq);
   const auto [known, first] = has_.emplace(event.stamp.id, content);
   if (known->second != content) complain(name_ + " got id " + event.stamp.id + " with two contents");
   if (!first) return;
