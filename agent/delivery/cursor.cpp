@@ -19,7 +19,10 @@ constexpr std::size_t kRequeueAtOnce = 512;
 
 }  // namespace
 
-Cursor::Cursor(SinkRun& run, ProgressWatch& progress) : run_(run), progress_(progress), saved_(run.context->core) {}
+Cursor::Cursor(SinkRun& run, ProgressWatch& progress)
+    : run_(run),
+      progress_(progress),
+      saved_(run.context->core, Time::max()) {}
 
 StoreSituation Cursor::store_situation() const {
   StoreSituation out;
@@ -81,6 +84,8 @@ Task<void> Cursor::open() {
     co_return;
   }
   window_ = Window(cursor->low_water);
+  ++openings_;
+  end_waits();
   notes_ = cursor->notes;
   saved_notes_ = notes_;
   exhausted_ = false;
@@ -198,7 +203,7 @@ Cursor::Save Cursor::begin_save(core::SinkSettlement settlement) {
   settlement.events = unsaved_events_;
   next_save_ = run_.now() + kSaveEvery;
   save_now_ = false;
-  return {std::move(settlement), notes_};
+  return {std::move(settlement), notes_, ++saves_};
 }
 
 Task<void> Cursor::finish_save(Save save, bool flushed) {
@@ -212,16 +217,15 @@ Task<void> Cursor::finish_save(Save save, bool flushed) {
     co_return;
   }
   window_.saved(save.settlement);
+  stored_save_ = save.number;
   saved_notes_ = std::move(save.notes);
   forget_published(save.settlement.events.size());
   end_waits();
   if (!save.settlement.events.empty()) run_.context->wake_all();
 }
 
-Task<void> Cursor::wait_for_save() {
-  saved_.expires_at(Time::max());
-  co_await saved_.async_wait(asio::as_tuple(asio::use_awaitable));
-}
+/// There may be several who wait: setting the timer again would wake the others, and they in turn this one, for ever.
+Task<void> Cursor::wait_for_save() { co_await saved_.async_wait(asio::as_tuple(asio::use_awaitable)); }
 
 void Cursor::publish(std::string what, std::string message, std::map<std::string, std::string> details) {
   const RelaySettings& settings = run_.context->settings;
@@ -246,6 +250,11 @@ Task<Result<std::int64_t>> Cursor::dead_letter(std::string verb, std::vector<std
     co_return fail(Code::invalid,
                    "dead letters of sink " + run_.name + ": unknown verb '" + verb + "'; expected replay or drop");
   }
+  if (!opened_ || run_.stopping) {
+    co_return fail(Code::unavailable, "sink " + run_.name + ": its cursor is not open" +
+                                          (run_.last_error.empty() ? std::string() : " (" + run_.last_error + ")") +
+                                          "; try again later");
+  }
   if (seqs.empty()) seqs.assign(window_.dead().begin(), window_.dead().end());
   std::erase_if(seqs, [this](std::int64_t seq) { return window_.dead().count(seq) == 0; });
   const auto count = static_cast<std::int64_t>(seqs.size());
@@ -254,7 +263,25 @@ Task<Result<std::int64_t>> Cursor::dead_letter(std::string verb, std::vector<std
   } else {
     for (const auto seq : seqs) window_.drop_dead(seq);
   }
+  if (count != 0) {
+    DRIFTD_CO_CHECK(co_await wait_until_stored());
+  }
   co_return count;
+}
+
+Task<Status> Cursor::wait_until_stored() {
+  const auto needed = saves_ + 1, failures = failed_saves_, opening = openings_;
+  save_now_ = true;
+  run_.wake();
+  while (stored_save_ < needed) {
+    if (failed_saves_ != failures || openings_ != opening || run_.stopping) {
+      co_return fail(Code::unavailable, "sink " + run_.name + ": what was asked could not be stored" +
+                                            (run_.last_error.empty() ? std::string() : " (" + run_.last_error + ")") +
+                                            ", and may be forgotten; list the dead letters, then ask again");
+    }
+    co_await wait_for_save();
+  }
+  co_return Status{};
 }
 
 Task<Status> Cursor::requeue_dead(std::vector<std::int64_t> seqs) {

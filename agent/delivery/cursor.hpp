@@ -33,13 +33,14 @@ class Cursor {
   Task<void> load_due();
   /// Moves the stored cursor back to what rewind_to() named. It must be opened again afterwards.
   Task<void> rewind();
-  /// Replays or drops dead letters; see SinkRunner::dead_letter().
+  /// Replays or drops dead letters; see SinkRunner::dead_letter(). Returns when that is stored.
   Task<Result<std::int64_t>> dead_letter(std::string verb, std::vector<std::int64_t> seqs);
 
-  /// One save under way: what is stored, and the notes as they were when it began.
+  /// One save under way: what is stored, the notes as they were when it began, and its number.
   struct Save {
     core::SinkSettlement settlement;
     Notes notes;
+    std::uint64_t number = 0;
   };
   /// Returns what to save. Its notes are added by begin_save(), so that they may be written in between.
   core::SinkSettlement plan_save(bool all);
@@ -90,6 +91,8 @@ class Cursor {
   /// Reads the events of the saved exceptions, 256 at a time, so that their keys are known. Opens the cursor at the
   /// end, unless the store failed or the runner stops.
   Task<void> restore_exceptions(std::vector<core::DeliveryState> exceptions);
+  /// Returns once a save that began after this call is stored. Returns `unavailable` if that did not succeed.
+  Task<Status> wait_until_stored();
   /// Makes dead letters regular events. Those that have left the store are reported as lost.
   Task<Status> requeue_dead(std::vector<std::int64_t> seqs);
   /// Drops the first `count` of the unsaved events: they are stored.
@@ -105,6 +108,9 @@ class Cursor {
   std::optional<std::int64_t> rewind_to_;                       ///< a seq; empty: no rewind is due
   Time next_save_{}, retry_at_{};  ///< when a save that can wait is due; when the store is asked again
   std::uint64_t failed_saves_ = 0, looks_ = 0;
+  std::uint64_t saves_ = 0, stored_save_ = 0;  ///< number of the last save that began, and of the last one that is
+                                               ///< stored
+  std::uint64_t openings_ = 0;                 ///< each one begins with what is stored, and forgets what was not
 };
 
 }  // namespace driftd::delivery

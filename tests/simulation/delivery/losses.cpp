@@ -15,21 +15,28 @@ void Oracle::found(const core::StoredEvent& event) {
 /// An old event that any receiver does not have leaves the store for all of them, so that none of them can get it
 /// again.
 void Oracle::retention_begins(Nanos undelivered_before) {
-  for (const auto& [seq, entry] : ledger_) {
-    if (entry.recorded_ns >= undelivered_before) continue;
-    bool goes = false;
-    for (const auto* receiver : receivers_) {
-      if (entry.to.count(receiver->name()) == 0 || !receiver->may_be_outstanding(entry.what)) continue;
-      may_lose_[receiver->name()].insert(seq);
-      goes = true;
-    }
-    for (auto* receiver : receivers_) {
-      if (!goes || entry.to.count(receiver->name()) == 0) continue;
-      const bool never = !receiver->has(entry.what.id) && !receiver->had(entry.what.id);
-      if (never) lost_[receiver->name()].insert(seq);
-      receiver->excuse(seq);
+  std::set<std::int64_t> going;
+  for (auto* receiver : receivers_) {
+    for (const auto seq : receiver->outstanding()) {
+      const Entry& entry = ledger_.at(seq);
+      if (entry.recorded_ns >= undelivered_before || entry.to.count(receiver->name()) == 0) continue;
+      may_never_come(*receiver, entry);
+      going.insert(seq);
     }
   }
+  for (const auto seq : going) {
+    for (auto* receiver : receivers_) {
+      if (ledger_.at(seq).to.count(receiver->name()) != 0) receiver->excuse(seq);
+    }
+  }
+}
+
+/// What it had is lost by itself, and what a person dropped is not lost.
+void Oracle::may_never_come(const Receipts& receiver, const Entry& entry) {
+  const auto seq = entry.what.seq;
+  may_lose_[receiver.name()].insert(seq);
+  const bool dropped = receiver.name() == "hook" && dropped_dead_.count(seq) != 0;
+  if (!dropped && !receiver.has(entry.what.id) && !receiver.had(entry.what.id)) lost_[receiver.name()].insert(seq);
 }
 
 /// Two sentences say which receiver never gets how many events, from where to where.
@@ -58,11 +65,10 @@ void Oracle::removed_with(const std::string& name, const Announced& gap) {
   gaps_[name].push_back(gap);
   for (auto* receiver : receivers_) {
     if (receiver->name() != name) continue;
-    auto& may = may_lose_[name];
-    for (const auto& [seq, entry] : ledger_) {
-      if (seq > gap.to || entry.to.count(name) == 0 || !receiver->may_be_outstanding(entry.what)) continue;
-      may.insert(seq);
-      if (!receiver->has(entry.what.id) && !receiver->had(entry.what.id)) lost_[name].insert(seq);
+    for (const auto seq : receiver->outstanding()) {
+      const Entry& entry = ledger_.at(seq);
+      if (seq > gap.to || entry.to.count(name) == 0) continue;
+      may_never_come(*receiver, entry);
       receiver->excuse(seq);
     }
   }
@@ -119,6 +125,12 @@ void Oracle::handled(const std::string& verb, const std::set<std::int64_t>& dead
   if (verb == "drop") dropped_dead_.insert(dead.begin(), dead.end());
 }
 
+std::set<std::int64_t> Oracle::dead_letters_of(const Receipts& receiver) const {
+  std::set<std::int64_t> out = receiver.given_up();
+  std::erase_if(out, [this](std::int64_t seq) { return dropped_for_good_.count(seq) != 0; });
+  return out;
+}
+
 std::size_t Oracle::undelivered() const {
   std::set<std::int64_t> out;
   for (const auto* receiver : receivers_) {
@@ -140,6 +152,9 @@ void Oracle::check_dead_letters(const std::vector<core::DeadLetter>& listed) {
         complain("event " + std::to_string(seq) + " was given up by " + name + " and is not listed as a dead letter");
     }
     for (const auto seq : still_dead_[name]) {
+      if (name == "hook" && dropped_for_good_.count(seq) != 0)
+        complain("the dead letter of event " + std::to_string(seq) +
+                 " is listed, though a person was told that it is dropped");
       if (receiver->given_up().count(seq) == 0 && handled_dead_.count(seq) == 0)
         complain("event " + std::to_string(seq) + " of " + name + " is listed as a dead letter and was not refused");
     }

@@ -44,6 +44,10 @@ class Oracle {
   /// The dead letters that a person had replayed or dropped: each may be a dead letter still, if its process was
   /// killed.
   void handled(const std::string& verb, const std::set<std::int64_t>& dead);
+  /// Returns what the receiver gave up and nobody dropped.
+  std::set<std::int64_t> dead_letters_of(const Receipts& receiver) const;
+  /// A command was answered that drops this dead letter.
+  void dropped_for_good(std::int64_t seq) { dropped_for_good_.insert(seq); }
   /// Returns the number of events that some receiver does not have.
   std::size_t undelivered() const;
   std::int64_t newest() const { return ledger_.empty() ? 0 : ledger_.rbegin()->first; }
@@ -92,6 +96,7 @@ class Oracle {
   std::set<std::string> receivers_of(const core::StoredEvent& event);
   void check_dead(const Receipts& receiver);
   void read_gap(const core::StoredEvent& event);
+  void may_never_come(const Receipts& receiver, const Entry& entry);
   void removed_with(const std::string& name, const Announced& gap);
   void check_gaps(const Receipts& receiver);
   std::int64_t announced(const std::string& receiver) const;
@@ -103,9 +108,9 @@ class Oracle {
   std::map<std::string, std::vector<Announced>> gaps_;             ///< by receiver
   std::map<std::string, std::set<std::int64_t>> lost_, may_lose_;  ///< the same: what retention must, and may, have
                                                                    ///< cost
-  std::set<std::int64_t> handled_dead_, dropped_dead_;             ///< dead letters of commands
-  std::map<std::string, std::set<std::int64_t>> still_dead_;       ///< by receiver, as listed at the end
-  std::set<std::string> reported_;                                 ///< ids of events that a `dead_letter` event names
+  std::set<std::int64_t> handled_dead_, dropped_dead_, dropped_for_good_;  ///< dead letters of commands
+  std::map<std::string, std::set<std::int64_t>> still_dead_;               ///< by receiver, as listed at the end
+  std::set<std::string> reported_;  ///< ids of events that a `dead_letter` event names
   std::vector<std::string> complaints_, last_;
   std::uint64_t trace_ = 14'695'981'039'346'656'037U;
 };

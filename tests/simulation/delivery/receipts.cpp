@@ -48,10 +48,24 @@ Duration AllowedWaits::after_key_failures(int count) const {
 void Receipts::expect(const Entered& event) {
   if (!expected_.emplace(event.seq, event).second) return;
   if (has_.count(event.id) != 0 || given_up_.count(event.seq) != 0 || excused_.count(event.seq) != 0) return;
+  must_come(event);
+}
+
+void Receipts::must_come(const Entered& event) {
   missing_.emplace(event.seq, event);
   KeyState& key = keys_[event.key];
   if (key.missing.empty()) key.head_since = SimulatedTime::get().now();
   key.missing.insert(event.seq);
+}
+
+int Receipts::times_given_up(std::int64_t seq) const {
+  const auto found = times_given_up_.find(seq);
+  return found == times_given_up_.end() ? 0 : found->second;
+}
+
+void Receipts::requeued(std::int64_t seq) {
+  if (given_up_.erase(seq) == 0 || excused_.count(seq) != 0) return;
+  must_come(expected_.at(seq));
 }
 
 void Receipts::forget_missing(std::int64_t seq) {
@@ -68,15 +82,26 @@ bool Receipts::is_settled(const std::string& id) const {
   return at != acknowledged_at_.end() && SimulatedTime::get().now() - at->second > 10s && unanswered_.count(id) == 0;
 }
 
-bool Receipts::may_be_outstanding(const Entered& event) const {
-  if (missing_.count(event.seq) != 0 || given_up_.count(event.seq) != 0 || unanswered_.count(event.id) != 0)
-    return true;
-  const auto at = acknowledged_at_.find(event.id);
-  return rewound_at_ || at == acknowledged_at_.end() || SimulatedTime::get().now() - at->second < kLongestUnsaved;
+std::set<std::int64_t> Receipts::outstanding() {
+  std::set<std::int64_t> out = doubtful_;
+  for (const auto& [seq, event] : missing_) out.insert(seq);
+  for (const auto& [id, seq] : unanswered_) out.insert(seq);
+  out.insert(given_up_.begin(), given_up_.end());
+  const Time long_ago = SimulatedTime::get().now() - kLongestUnsaved;
+  while (!lately_acknowledged_.empty() && lately_acknowledged_.front().first < long_ago)
+    lately_acknowledged_.pop_front();
+  for (const auto& [at, seq] : lately_acknowledged_) out.insert(seq);
+  return out;
+}
+
+void Receipts::rewound_far() {
+  rewound();
+  for (const auto& [seq, event] : expected_) doubtful_.insert(seq);
 }
 
 void Receipts::excuse(std::int64_t seq) {
-  excused_.insert(seq);
+  if (!excused_.insert(seq).second) return;
+  std::erase_if(unanswered_, [seq](const auto& one) { return one.second == seq; });
   to_replay_.erase(seq);
   forget_missing(seq);
 }
@@ -100,13 +125,13 @@ void Receipts::received(const core::StoredEvent& event) {
   replay_asked_.erase(event.stamp.seq);
   to_replay_.erase(event.stamp.seq);
   if (!event.replay) count_repetition(event);
-  unanswered_.insert(event.stamp.id);
+  if (excused_.count(event.stamp.seq) == 0) unanswered_.emplace(event.stamp.id, event.stamp.seq);
   const auto [known, first] = has_.emplace(event.stamp.id, content);
   if (known->second != content) complain(name_ + " got id " + event.stamp.id + " with two contents");
   if (!first) return;
   lines_.push_back({event.stamp.seq, event.stamp.id, event.key, content});
   std::int64_t& newest = newest_[event.key];
-  const bool late = event.replay || dead_once_.count(event.stamp.seq) != 0;  // a person asked for it
+  const bool late = event.replay || times_given_up(event.stamp.seq) != 0;  // a person asked for it
   if (event.stamp.seq < newest && order_matters && !late) {
     complain(name_ + " got event " + std::to_string(event.stamp.seq) + " after event " + std::to_string(newest) +
              " of the same resource " + event.key);
@@ -118,6 +143,8 @@ void Receipts::received(const core::StoredEvent& event) {
 void Receipts::acknowledged(const core::StoredEvent& event, Time sent) {
   acknowledged_in_[event.stamp.id] = life_;
   acknowledged_at_[event.stamp.id] = SimulatedTime::get().now();
+  lately_acknowledged_.emplace_back(SimulatedTime::get().now(), event.stamp.seq);
+  doubtful_.erase(event.stamp.seq);
   given_up_.erase(event.stamp.seq);
   unanswered_.erase(event.stamp.id);
   succeeded(event, sent);
@@ -154,7 +181,7 @@ void Receipts::succeeded(const core::StoredEvent& event, Time sent) {
 
 void Receipts::gave_up(const core::StoredEvent& event, Time sent) {
   given_up_.insert(event.stamp.seq);
-  dead_once_.insert(event.stamp.seq);
+  ++times_given_up_[event.stamp.seq];
   forget_missing(event.stamp.seq);
   succeeded(event, sent);
 }

@@ -2,6 +2,7 @@
 // What one receiver has, what it still must get, and whether its sink may wait.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <set>
@@ -53,10 +54,15 @@ class Receipts {
   bool had(const std::string& id) const { return acknowledged_in_.count(id) != 0; }
   /// True if it acknowledged the event a while ago, so that its sink has saved that.
   bool is_settled(const std::string& id) const;
-  /// Returns whether its sink may still count the event as undelivered: it was not acknowledged, or only a moment ago.
-  bool may_be_outstanding(const Entered& event) const;
+  /// Returns the events that its sink may count as undelivered: those that it did not acknowledge, or only a moment
+  /// ago, and those that may be sent again because it lost something.
+  std::set<std::int64_t> outstanding();
   /// The event left the store, or may have: it need not come any more.
   void excuse(std::int64_t seq);
+  /// How often it gave the event up.
+  int times_given_up(std::int64_t seq) const;
+  /// The event is a dead letter no more: it must come, or be given up again.
+  void requeued(std::int64_t seq);
   /// A person asks for a replay of these events. Once it was answered, each must come once more.
   void replay_asked(std::set<std::int64_t> seqs) { replay_asked_ = std::move(seqs); }
   void replay_answered(bool accepted);
@@ -84,8 +90,10 @@ class Receipts {
   /// It lost all but the first `lines` of what it had received. `detected_in`: how long its sink may take to notice.
   void lose_all_but(std::size_t lines, Duration detected_in);
   bool was_rewound() const { return rewound_at_.has_value(); }
-  /// Its sink may send again what was acknowledged.
+  /// Its sink may send again what was acknowledged a moment ago.
   void rewound() { rewound_at_ = SimulatedTime::get().now(); }
+  /// Its sink may send again all that was ever acknowledged.
+  void rewound_far();
   /// Accepts everything at once from now on.
   void calm() { calm_since_ = std::max(SimulatedTime::get().now(), unnoticed_until_); }
   void disturbed() { calm_since_.reset(); }
@@ -104,6 +112,7 @@ class Receipts {
   };
 
   void succeeded(const core::StoredEvent& event, Time sent);
+  void must_come(const Entered& event);
   void forget_missing(std::int64_t seq);
   Time due(const std::string& name, const KeyState& key, Time since) const;
   void count_repetition(const core::StoredEvent& event);
@@ -117,10 +126,13 @@ class Receipts {
   std::map<std::string, KeyState> keys_;
   std::map<std::string, std::int64_t> acknowledged_in_;  ///< life of the last acknowledgement, by id
   std::map<std::string, Time> acknowledged_at_;
+  std::deque<std::pair<Time, std::int64_t>> lately_acknowledged_;
+  std::set<std::int64_t> doubtful_;  ///< acknowledged, and perhaps sent again
   /// By key and id. An event that it has, too, if its answer was lost: those behind it wait.
   std::map<std::string, std::map<std::string, Failures>> failed_;
-  std::set<std::string> unanswered_;  ///< ids that it has, and that its sink may not know of
-  std::set<std::int64_t> given_up_, dead_once_, excused_, replay_asked_, to_replay_;
+  std::map<std::string, std::int64_t> unanswered_;  ///< ids that it has, and that its sink may not know of; their seqs
+  std::map<std::int64_t, int> times_given_up_;
+  std::set<std::int64_t> given_up_, excused_, replay_asked_, to_replay_;
   std::map<std::int64_t, Entered> expected_;
   std::optional<Time> calm_since_ = Time{}, rewound_at_;
   Time failed_at_{}, last_answer_{}, unnoticed_until_{}, recovered_at_{};

@@ -154,7 +154,7 @@ Task<Result<std::optional<std::int64_t>>> StreamSink::check(std::map<std::string
     loss = 0;
     marks_.keep_oldest(0);
   }
-  if (loss) to_.receipts.rewound();
+  if (loss) to_.receipts.rewound_far();
   to_.oracle->note("bus was checked, loss " + std::to_string(loss.value_or(-1)));
   co_return Answer(loss);
 }

@@ -123,17 +123,25 @@ void World::order_dead_letters() {
 }
 
 Task<void> World::handle_dead_letters(std::string verb, bool all) {
-  std::set<std::int64_t> dead = hook_->receipts.given_up();
+  Receipts& receipts = hook_->receipts;
+  std::set<std::int64_t> dead = oracle_->dead_letters_of(receipts);
   if (!all && !dead.empty()) dead = {*dead.begin()};
   oracle_->handled(verb, dead);
+  std::map<std::int64_t, int> times;
+  for (const auto seq : dead) times[seq] = receipts.times_given_up(seq);
   std::vector<std::int64_t> seqs;
   if (!all) seqs.assign(dead.begin(), dead.end());
   oracle_->note("dead letters of hook: " + verb + " " + std::to_string(dead.size()));
   if (!all && seqs.empty()) co_return;
   const auto count = co_await process_->relay->dead_letter("hook", verb, std::move(seqs));
   oracle_->note("dead letters of hook: " + (count ? std::to_string(*count) : count.error().message));
-  if (count && *count > static_cast<std::int64_t>(dead.size()))
+  if (!count) co_return;
+  if (*count > static_cast<std::int64_t>(dead.size()))
     oracle_->complain(std::to_string(*count) + " dead letters: there are " + std::to_string(dead.size()));
+  for (const auto seq : dead) {
+    if (verb == "drop") oracle_->dropped_for_good(seq);
+    if (verb == "replay" && times[seq] == receipts.times_given_up(seq)) receipts.requeued(seq);
+  }
 }
 
 }  // namespace driftd::sim

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "simulation/delivery/disk.hpp"
+#include "simulation/delivery/memory.hpp"
 #include "simulation/delivery/shared_memory.hpp"
 
 namespace driftd::sim {
@@ -163,6 +164,7 @@ void register_vfs() {
   if (vfs.zName != nullptr) return;
   sqlite3_config(SQLITE_CONFIG_SINGLETHREAD);  // no locks: there is one thread
   sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+  give_sqlite_memory();
   sqlite3_vfs* const usual = sqlite3_vfs_find(nullptr);
   vfs = *usual;
   vfs.zName = "driftd-simulation";

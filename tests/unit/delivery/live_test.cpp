@@ -94,6 +94,56 @@ TEST(Live, EventsThatRetentionDeletedAreForgottenAndNotAnnouncedAgain) {
   for (const auto& event : world.outbox.told) EXPECT_NE(event.what, "gap") << event.message;
 }
 
+/// The answer used to come before anything was stored: after a kill the dead letters were there again, and those that a
+/// person had been told are sent again never were.
+TEST(Live, ACommandAboutDeadLettersIsAnsweredOnceItIsStored) {
+  for (const std::string verb : {"drop", "replay"}) {
+    LaneWorld world;
+    world.to.at_once = [](const auto&) { return Attempt{Outcome::permanent, "HTTP 422 from ops", 0}; };
+    world.start();
+    world.commit(3, 3);
+    for (int i = 0; i < 3; ++i) world.pass(1s);
+    ASSERT_EQ(world.outbox.memory.cursors["s"].exceptions.size(), 3U);
+    world.to.at_once = [](const auto&) { return std::nullopt; };  // no answer yet
+    world.outbox.slow_saves = true;
+    const auto answer = world.spawn(world.relay->dead_letter("s", verb, {}));
+    EXPECT_FALSE(answer->has_value()) << verb << ": a kill now would make it untrue";
+    world.outbox.release();
+    world.settle();
+    ASSERT_TRUE(answer->has_value()) << verb;
+    EXPECT_EQ(answer->value().value(), 3);
+    world.kill();
+    world.to.at_once = [](const auto&) { return Attempt{}; };
+    world.start();
+    for (int i = 0; i < 3; ++i) world.pass(1s);
+    EXPECT_EQ(world.view().dead, 0) << verb;
+    EXPECT_EQ(world.to.got.size(), verb == "replay" ? 3U : 0U);
+  }
+}
+
+TEST(Live, ACommandAboutDeadLettersThatCannotBeStoredIsAnError) {
+  LaneWorld world;
+  world.to.at_once = [](const auto&) { return Attempt{Outcome::permanent, "HTTP 422 from ops", 0}; };
+  world.start();
+  world.commit(3, 3);
+  for (int i = 0; i < 3; ++i) world.pass(1s);
+  world.outbox.save_fails = true;
+  const auto answer = world.ask(world.relay->dead_letter("s", "drop", {}));
+  ASSERT_TRUE(answer.has_value()) << "it waits for ever";
+  ASSERT_FALSE(answer->has_value());
+  EXPECT_EQ(answer->error().code, Code::unavailable);
+  EXPECT_NE(answer->error().message.find("database or disk is full"), std::string::npos) << answer->error().message;
+}
+
+TEST(Live, DeadLettersAreUnknownUntilTheCursorIsOpen) {
+  LaneWorld world;
+  world.outbox.slow_opens = true;
+  world.start();
+  const auto answer = world.ask(world.relay->dead_letter("s", "replay", {}));
+  ASSERT_TRUE(answer.has_value());
+  EXPECT_FALSE(answer->has_value()) << "0 would mean that there are none";
+}
+
 /// The store fails after a part of the dead letters was requeued: that part is due and must not wait for a commit.
 TEST(Live, DeadLettersThatWereRequeuedBeforeTheStoreFailedAreSent) {
   LaneWorld world;
