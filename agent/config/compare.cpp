@@ -59,6 +59,7 @@ void compare_backend(const core::BackendSpec& a, const core::BackendSpec& b, Res
   restart_list.add(a.provider != b.provider, at + "provider");
   restart_list.add(a.endpoint != b.endpoint, at + "endpoint");
   restart_list.add(a.redact != b.redact, at + "redact");
+  restart_list.add(a.credentials_json != b.credentials_json, at + "credentials");
   restart_list.add(a.labels != b.labels, at + "labels");
   restart_list.add(a.patterns != b.patterns, at + "patterns");
   restart_list.add(a.interval != b.interval, at + "interval");

@@ -75,13 +75,44 @@ void name_postgres(Object& settings) {
   if (auto user = take(settings, "user")) settings["username"] = std::move(*user);
 }
 
+bool is_login(const std::string& key, const Value& value) {
+  if (key == "user" || key == "username") return true;
+  const std::string* text = value.string();
+  return text != nullptr && (*text == "[REDACTED]" || (text->starts_with("${") && text->ends_with('}')));
+}
+
+/// Removes driftd's own login: applications have another one.
+void strip_login(Object& settings) {
+  std::erase_if(settings, [](const auto& member) { return is_login(member.first, member.second); });
+  for (auto& [key, value] : settings) {
+    if (value.object() != nullptr) strip_login(*value.object());
+  }
+}
+
+/// Puts the logins of applications where those of driftd were.
+void put_credentials(Object& settings, const Object& credentials) {
+  Object* to = &settings;
+  const auto auth = settings.find("auth");
+  if (auth != settings.end() && auth->second.object() != nullptr) {
+    const auto sasl = auth->second.object()->find("sasl");
+    if (sasl != auth->second.object()->end() && sasl->second.object() != nullptr) to = sasl->second.object();
+  }
+  for (const auto& [key, value] : credentials) (*to)[key] = value;
+}
+
 std::string config_of(const std::string& type, const std::string& registration) {
   const auto parsed = core::parse(core::presentable_json(registration.empty() ? "{}" : registration));
   const Value* given = parsed ? parsed->find("settings") : nullptr;
   Object settings = given != nullptr && given->object() != nullptr ? *given->object() : Object{};
+  const Value* credentials = parsed ? parsed->find("credentials") : nullptr;
+  const bool own = credentials != nullptr && credentials->object() != nullptr;
   if (type == "kafka") name_kafka(settings);
   if (type == "redis") name_redis(settings);
   if (type == "postgres" || type == "postgresql") name_postgres(settings);
+  if (own) {
+    strip_login(settings);
+    put_credentials(settings, *credentials->object());
+  }
   return core::render(Value(Object{{type.empty() ? "config" : type, Value(std::move(settings))}}));
 }
 
