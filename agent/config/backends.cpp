@@ -25,13 +25,12 @@ core::Value map_value(const std::map<std::string, std::string>& texts) {
 }
 
 /// Returns what an UPDATED event compares: everything that defines the backend, but not how often it is refreshed.
-std::string registration(const core::BackendSpec& spec, const core::Value& settings) {
-  return core::render(core::Value::Object{{"name", spec.name},
-                                          {"provider", spec.provider},
-                                          {"endpoint", spec.endpoint},
-                                          {"settings", settings},
-                                          {"labels", map_value(spec.labels)},
-                                          {"patterns", list_value(spec.patterns)}});
+std::string registration(const core::BackendSpec& spec, const core::Value& settings, const core::Value& credentials) {
+  core::Value::Object out{
+      {"name", spec.name},    {"provider", spec.provider},        {"endpoint", spec.endpoint},
+      {"settings", settings}, {"labels", map_value(spec.labels)}, {"patterns", list_value(spec.patterns)}};
+  if (!credentials.is_null()) out.emplace("credentials", credentials);
+  return core::render(std::move(out));
 }
 
 void check_name(Section& section, const std::string& name, std::set<std::string>& names) {
@@ -43,6 +42,29 @@ void check_name(Section& section, const std::string& name, std::set<std::string>
     report.error(section.at("name"), "two backends are named '" + name + "'", "each name once", "",
                  "rename one of them");
   }
+}
+
+/// Reads the logins of applications: one level of names, each with a reference, or a user name in clear. They replace
+/// the references of the settings as what `resolve` gives.
+core::Value read_credentials(Section& section, const LoadOptions& options, const std::string& backend,
+                             const std::vector<Program>& programs, std::vector<CredentialUse>& uses) {
+  const Node* node = section.find("credentials");
+  if (node == nullptr) return nullptr;
+  if (node->kind != Node::Kind::map) {
+    section.wrong("credentials", *node, "a map of names and references");
+    return nullptr;
+  }
+  Report& report = section.report();
+  for (const auto& member : node->members) {
+    if (member.value.kind == Node::Kind::scalar) continue;
+    report.error(member.value.at, "credential '" + member.key + "' of '" + backend + "' is not a text", "a reference");
+  }
+  Settings read = SettingsReader(report, options, backend, &programs).read(*node);
+  for (const auto& use : read.programs) {
+    report.error(use.at, "a program gives no credential to applications", "${file:…}, ${env:…} or ${credential:…}");
+  }
+  uses = std::move(read.references);
+  return std::move(read.with_references);
 }
 
 void read_settings(Section& section, const LoadOptions& options, core::BackendSpec& spec, Config& config, bool here) {
@@ -59,9 +81,12 @@ void read_settings(Section& section, const LoadOptions& options, core::BackendSp
   config.backend_settings_at[spec.name] = used.at;
   if (here) std::move(settings.programs.begin(), settings.programs.end(), std::back_inserter(config.program_uses));
   if (here) std::move(settings.files.begin(), settings.files.end(), std::back_inserter(config.file_uses));
+  const core::Value credentials =
+      read_credentials(section, options, spec.name, config.agent.programs, settings.references);
+  spec.credentials_json = core::render(credentials);
   if (here)
     std::move(settings.references.begin(), settings.references.end(), std::back_inserter(config.credential_uses));
-  spec.registration_json = registration(spec, settings.with_references);
+  spec.registration_json = registration(spec, settings.with_references, credentials);
 }
 
 /// Returns true if this agent runs the backend. `node:` of a backend is the pattern of the agents that do, in a fleet

@@ -148,6 +148,7 @@ core::BackendEdit compare_backends(const BackendEntry& running, const BackendEnt
   note(a.fault != b.fault, "references");
   const bool session = what.size() != before;
   note(a.endpoint != b.endpoint, "endpoint");
+  note(a.credentials_json != b.credentials_json, "credentials");
   note(a.labels != b.labels, "labels");
   note(a.patterns != b.patterns, "patterns");
   note(a.interval != b.interval, "interval");

@@ -31,6 +31,7 @@ struct BackendSpec {
   std::map<std::string, std::string> secrets;  ///< token → bytes; never logged
   std::vector<RedactRule> redact;  ///< the config's `redact`: the backend's own rules, then those of the defaults
   std::string registration_json;   ///< canonical, secrets as references; a change is an UPDATED event
+  std::string credentials_json;    ///< logins of applications, as references; `null`: none of their own
   std::map<std::string, std::string> labels;
   std::vector<std::string> patterns, capabilities;
   std::map<std::string, std::string> metadata;  ///< copied into its events

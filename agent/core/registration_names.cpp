@@ -77,12 +77,41 @@ void name_postgres(Object& settings) {
   if (auto user = take(settings, "user")) settings["username"] = std::move(*user);
 }
 
-/// Returns the settings as `{"<type>":{…}}`.
-Value named_settings(const std::string& type, const Value& given) {
+bool is_login(const std::string& key, const Value& value) {
+  if (key == "user" || key == "username") return true;
+  const std::string* text = value.string();
+  return text != nullptr && (*text == "[REDACTED]" || (text->starts_with("${") && text->ends_with('}')));
+}
+
+/// Removes driftd's own login: applications have another one.
+void strip_login(Object& settings) {
+  std::erase_if(settings, [](const auto& member) { return is_login(member.first, member.second); });
+  for (auto& [key, value] : settings) {
+    if (value.object() != nullptr) strip_login(*value.object());
+  }
+}
+
+/// Puts the logins of applications where those of driftd were.
+void put_credentials(Object& settings, const Object& credentials) {
+  Object* to = &settings;
+  const auto auth = settings.find("auth");
+  if (auth != settings.end() && auth->second.object() != nullptr) {
+    const auto sasl = auth->second.object()->find("sasl");
+    if (sasl != auth->second.object()->end() && sasl->second.object() != nullptr) to = sasl->second.object();
+  }
+  for (const auto& [key, value] : credentials) (*to)[key] = value;
+}
+
+/// Returns the settings as `{"<type>":{…}}`. `credentials`, if it is an object, takes the place of driftd's own login.
+Value named_settings(const std::string& type, const Value& given, const Value* credentials) {
   Object settings = given.object() != nullptr ? *given.object() : Object{};
   if (type == "kafka") name_kafka(settings);
   if (type == "redis") name_redis(settings);
   if (type == "postgres" || type == "postgresql") name_postgres(settings);
+  if (credentials != nullptr && credentials->object() != nullptr) {
+    strip_login(settings);
+    put_credentials(settings, *credentials->object());
+  }
   return Value(Object{{type.empty() ? "config" : type, Value(std::move(settings))}});
 }
 
@@ -94,7 +123,7 @@ BackendSnapshot shown_backend(BackendSnapshot registration) {
   const Value* settings = parsed ? parsed->find("settings") : nullptr;
   const Value* config = parsed ? parsed->find("config") : nullptr;  // of a discovered backend: named so already
   if (settings != nullptr) {
-    registration.config_json = render(named_settings(registration.type, *settings));
+    registration.config_json = render(named_settings(registration.type, *settings, parsed->find("credentials")));
   } else if (config != nullptr && config->object() != nullptr) {
     registration.config_json = render(*config);
   } else {
@@ -106,7 +135,7 @@ BackendSnapshot shown_backend(BackendSnapshot registration) {
 std::string event_config(const std::string& type, const std::string& registration) {
   const auto parsed = parse(presentable_json(registration.empty() ? "{}" : registration));
   const Value* settings = parsed ? parsed->find("settings") : nullptr;
-  return settings == nullptr ? registration : render(named_settings(type, *settings));
+  return settings == nullptr ? registration : render(named_settings(type, *settings, parsed->find("credentials")));
 }
 
 Result<Value> registration_fields(const std::string& type, const std::string& registration) {
@@ -114,7 +143,10 @@ Result<Value> registration_fields(const std::string& type, const std::string& re
   if (parsed.object() == nullptr) return fail(Code::corrupt, "a registration is not an object");
   Object out = *parsed.object();
   if (auto labels = take(out, "labels")) out["metadata"] = std::move(*labels);
-  if (auto settings = take(out, "settings")) out["config"] = named_settings(type, *settings);
+  const auto credentials = take(out, "credentials");
+  if (auto settings = take(out, "settings")) {
+    out["config"] = named_settings(type, *settings, credentials ? &*credentials : nullptr);
+  }
   return Value(std::move(out));
 }
 

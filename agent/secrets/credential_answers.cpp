@@ -190,7 +190,7 @@ Task<void> CredentialAnswers::audit_refusal(core::AuditEntry line, std::string c
   const auto now = RateLimiter::Clock::now();
   const auto found = accounts_.find(caller);
   if (found == accounts_.end()) co_return;
-  if (!found->second.refusal_lines.try_take(now)) {
+  if (!found->second.refusal_lines.try_take(now) || !refusal_lines_.try_take(now)) {
     ++found->second.unwritten;
     co_return;
   }

@@ -57,7 +57,8 @@ class CredentialAnswers final : public core::Credentials {
   CredentialFiles files_;
   std::vector<CredentialGrant> grants_;
   int per_minute_ = 1;
-  std::map<std::string, Account> accounts_;  ///< by caller, a maximum of 1,024
+  RateLimiter refusal_lines_{std::chrono::milliseconds(2'000), 30};  ///< of all callers
+  std::map<std::string, Account> accounts_;                          ///< by caller, a maximum of 1,024
 };
 
 }  // namespace driftd::secrets

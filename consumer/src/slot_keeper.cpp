@@ -13,7 +13,7 @@ namespace {
 using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
-constexpr milliseconds kFirstPoll{1'000}, kMaxPoll{5'000}, kProvisional{5'000};
+constexpr milliseconds kFirstPoll{1'000}, kMaxPoll{5'000}, kProvisional{10'000};
 
 /// Equal but for the credentials.
 bool same_place(const Backend& a, const Backend& b) {

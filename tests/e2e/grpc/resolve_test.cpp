@@ -40,7 +40,10 @@ class GrpcResolve : public GrpcLine {
     return Agent(dir_,
                  "backends:\n  - name: cache\n    provider: redis\n    settings: { username: \"${env:CACHE_USER}\", " +
                      nowhere + reference("cache") + "\" }\n  - name: other\n    provider: redis\n    settings: { " +
-                     nowhere + reference("other") + "\" }\ngrpc:\n  socket: " + socket() + "\n" + grpc + resolve,
+                     nowhere + reference("other") +
+                     "\" }\n  - name: apps\n    provider: redis\n    settings: { username: driftd, " + nowhere +
+                     reference("cache") + "\" }\n    credentials: { username: app, password: \"" + reference("other") +
+                     "\" }\ngrpc:\n  socket: " + socket() + "\n" + grpc + resolve,
                  {{"CACHE_USER", "env-canary"}});
   }
   static std::string mine(const std::string& backends = "cache", const std::string& more = {}) {
@@ -133,6 +136,21 @@ TEST_F(GrpcResolve, TheValuesOfOneBackendGoToItsCallersAndNowhereElse) {
   std::string all = agent.log();
   for (const auto& file : fs::directory_iterator(agent.data_dir())) all += read_file(file.path());
   EXPECT_THAT(all, Not(HasSubstr("canary"))) << "no value is logged or stored";
+}
+
+TEST_F(GrpcResolve, LoginsOfApplicationsAreShownAndGivenInThePlaceOfTheAgentsOwn) {
+  Agent agent = this->agent(mine("apps"));
+  up(agent);
+  grpc::ClientContext context;
+  v1::GetBackendRequest request;
+  request.set_name("apps");
+  v1::Backend backend;
+  ASSERT_TRUE(v1::BackendRegistry::NewStub(channel())->GetBackend(&context, request, &backend).ok());
+  const auto config = nlohmann::json::parse(backend.config_json())["redis"];
+  EXPECT_EQ(config["username"], "app");
+  EXPECT_EQ(config["password"], reference("other"));
+  EXPECT_EQ(ask({reference("other")}, "apps").values, std::vector<std::string>{"other-canary"});
+  EXPECT_EQ(ask({reference("cache")}, "apps").status.error_code(), StatusCode::NOT_FOUND) << "the agent's own login";
 }
 
 TEST_F(GrpcResolve, TheHttpApiGivesTheSameToTheSameCallers) {

@@ -53,6 +53,14 @@ Comparison against_base(const std::string& from, const std::string& to) {
   return compare(config(kBase), config(text));
 }
 
+TEST(Compare, LoginsOfApplicationsNeedARestartAndWhoMayHaveThemDoesNot) {
+  const auto logins = against_base("settings: { k: 1 }", "settings: { k: 1 }, credentials: { username: app }");
+  EXPECT_EQ(waiting(logins), Names{"backends.x.credentials@driftd.yaml:3"});
+  const auto grants = against_base("sinks:", "resolve: { grants: [ { uid: 1, backends: [x] } ] }\nsinks:");
+  EXPECT_EQ(waiting(grants), Names{});
+  EXPECT_EQ(grants.hot, Names{"resolve"});
+}
+
 TEST(Compare, SameFileChangesNothing) {
   const auto same = compare(config(kBase), config("# moved\n" + kBase));
   EXPECT_EQ(same.hot, Names{});

@@ -51,6 +51,36 @@ TEST(Secrets, RegistrationShowsTheReference) {
   EXPECT_TRUE(config.warnings.empty());
 }
 
+TEST(Secrets, EachReferenceOfABackendIsListedAndLoginsOfApplicationsReplaceThem) {
+  test::TempDir folder;
+  folder.write("own", "own-text");
+  folder.write("app", "app-text");
+  const auto load = [&](const std::string& credentials) {
+    LoadOptions options;
+    options.environment = [](const std::string&) { return std::optional<std::string>("env-text"); };
+    return parse("backends: [ { name: a, provider: p, settings: { x: \"${file:own}\", y: [ \"${env:Y}\" ] } " +
+                     credentials + " } ]\n",
+                 folder.file("f.yaml"), options);
+  };
+  const auto own = load("");
+  ASSERT_TRUE(own) << render(own.error());
+  ASSERT_EQ(own->credential_uses.size(), 2u);
+  EXPECT_EQ(own->credential_uses[0].reference, "${file:own}");
+  EXPECT_EQ(own->credential_uses[0].file, folder.file("own"));
+  EXPECT_EQ(own->credential_uses[1].variable, "Y");
+  EXPECT_EQ(own->backends[0].registration_json.find("credentials"), std::string::npos);
+  const auto apps = load(", credentials: { username: app, password: \"${file:app}\" }");
+  ASSERT_TRUE(apps) << render(apps.error());
+  ASSERT_EQ(apps->credential_uses.size(), 1u);
+  EXPECT_EQ(apps->credential_uses[0].file, folder.file("app"));
+  EXPECT_NE(apps->backends[0].registration_json.find(R"("credentials":{"password":"${file:app}","username":"app"})"),
+            std::string::npos);
+  EXPECT_EQ(apps->file_uses.size(), 1u) << "the session of the provider does not follow it";
+  const auto wrong = load(", credentials: { password: { a: 1 } }");
+  ASSERT_FALSE(wrong);
+  EXPECT_NE(render(wrong.error()).find("credential 'password' of 'a' is not a text"), std::string::npos);
+}
+
 TEST(Secrets, LiteralsWarnAndBecomeTokens) {
   const test::TempDir folder;
   for (const std::string settings :

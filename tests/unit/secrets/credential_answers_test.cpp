@@ -269,6 +269,7 @@ TEST_F(Answers, RefusalsOfOneCallerAreCountedInItsNextLine) {
 TEST_F(Answers, AThousandCallersAreRememberedAndMoreAreToldToWait) {
   grant({.uid = 1001, .backends = {"*"}});
   for (int uid = 2'000; uid < 2'000 + 1'023; ++uid) EXPECT_EQ(code(ask_as(process(uid))), Code::denied);
+  EXPECT_LT(lines_.size(), 60u) << "30 refusals a minute of all callers";
   EXPECT_EQ(code(ask({"${env:DRIFTD_TEST_USER}"})), Code::ok);
   EXPECT_EQ(code(ask_as(process(5'000))), Code::throttled);
   EXPECT_EQ(code(ask({"${env:DRIFTD_TEST_USER}"})), Code::ok) << "who is known is still served";
