@@ -2,8 +2,8 @@
 // How fast events that wait reach JetStream: the store, the relay and the sink are real, the sink was down while the
 // events were committed, and nothing is committed meanwhile. Beside it nats.c's own asynchronous publish of the same
 // messages (subjects, headers, payloads, as they lie in the stream) into a stream of the same configuration on the same
-// server, with a window of 4,096 messages, and with the agent's own of 256, which shows what that promise costs. All are
-// durable: every message is acknowledged by a stream on disk; the agent also saves its cursor with an fsync. Turns
+// server, with a window of 4,096 messages, and with the agent's own of 256, which shows what that promise costs. All
+// are durable: every message is acknowledged by a stream on disk; the agent also saves its cursor with an fsync. Turns
 // alternate; judged is the median of the ratios to the wide window. Exit 1: below --least.
 #include <nats/nats.h>
 #include <CLI/CLI.hpp>
@@ -22,7 +22,7 @@ using Clock = std::chrono::steady_clock;
 
 struct Options {
   int events = 100'000, turns = 3;
-  bool views = false;
+  bool views = false, alone = false;
   double least = 0.5;
 };
 
@@ -47,8 +47,8 @@ Figure drained(test::AgentRun& agent, int events) {
   return {seconds_since(begin), own_cpu() - cpu};
 }
 
-constexpr int kWide = 4'096;   // messages under way, the library's default
-constexpr int kNarrow = 256;   // as many as the agent may have sent and not saved (docs/delivery.md, cursor)
+constexpr int kWide = 4'096;  // messages under way, the library's default
+constexpr int kNarrow = 256;  // as many as the agent may have sent and not saved (docs/delivery.md, cursor)
 
 /// A connection of our own to the server, with a JetStream context and this many messages under way.
 class Bare {
@@ -138,6 +138,10 @@ double turn(const Options& options, bool restart) {
     ours = drained(*agent, options.events);
   }
   agent.reset();
+  if (options.alone) {
+    print(restart ? "agent, right after its restart" : "agent, when the broker is back", ours, options.events);
+    return 1;
+  }
   const auto messages = test::stream_contents(server.url(), "DRIFT");
   const Figure bare = Bare(server.url(), kWide).publish(messages);
   const Figure narrow = Bare(server.url(), kNarrow).publish(messages);
@@ -172,6 +176,7 @@ int main(int argc, char** argv) {
   app.add_option("--events", options.events);
   app.add_option("--turns", options.turns);
   app.add_flag("--views", options.views, "three messages an event, as by default");
+  app.add_flag("--alone", options.alone, "only the agent, for a profile; nothing is judged");
   app.add_option("--least", options.least, "exit 1 when the median of the ratios is below it");
   CLI11_PARSE(app, argc, argv);
   try {

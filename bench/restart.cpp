@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long the agent's start takes, from exec to its line "ready after …", when its store holds 1,000 events and when it
-// holds a hundred or a thousand times as many: events of the past, each delivered to five sinks, with the drifts that
-// ended. Each start follows a SIGKILL. Judged is the median of the largest store beside that of the smallest.
-// Exit 1: above --most.
+// How long the agent's start takes, from exec to its line "ready after …", when its store holds 1,000 events and when
+// it holds a hundred or a thousand times as many: events of the past, each delivered to five sinks, with the drifts
+// that ended. Each start follows a SIGKILL. Judged is the median of the largest store beside that of the smallest. Exit
+// 1: above --most.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <fstream>
 #include <iostream>
 #include <thread>
 
@@ -24,7 +25,7 @@ struct Options {
   std::vector<int> events = {1'000, 100'000};
   int kills = 9, waiting = 0;
   double most = 1.5;
-  bool log = false;
+  bool log = false, whole = false;
 };
 
 std::vector<std::string> sink_names() {
@@ -34,8 +35,9 @@ std::vector<std::string> sink_names() {
 }
 
 std::string body(const test::TempDir& dir, const std::string& state) {
-  std::string out = "defaults:\n  interval: 100ms\nlog: { level: debug }\nbackends:\n  - name: platform\n    provider: " +
-                    std::string("terraform\n    settings: { path: ") + state + " }\nsinks:\n";
+  std::string out =
+      "defaults:\n  interval: 100ms\nlog: { level: debug }\nbackends:\n  - name: platform\n    provider: " +
+      std::string("terraform\n    settings: { path: ") + state + " }\nsinks:\n";
   for (const auto& name : sink_names()) {
     out += "  ";
     out += name + ": { type: file, path: " + dir.file(name + ".jsonl") + " }\n";
@@ -113,6 +115,7 @@ double median_start(const Options& options, int events) {
   std::vector<double> starts;
   for (int i = 0; i < options.kills; ++i) {
     agent.kill();
+    if (options.whole) std::ofstream(agent.data_dir() + "/store.suspect").flush();
     starts.push_back(start(agent));
   }
   std::sort(starts.begin(), starts.end());
@@ -143,6 +146,7 @@ int main(int argc, char** argv) {
   app.add_option("--kills", options.kills);
   app.add_option("--waiting", options.waiting, "the newest ones, which no sink has yet");
   app.add_option("--most", options.most, "exit 1 when the ratio is above it");
+  app.add_flag("--whole", options.whole, "make each start check the whole store, as after damage was found");
   app.add_flag("--log", options.log, "print the agent's own times");
   CLI11_PARSE(app, argc, argv);
   try {

@@ -96,10 +96,13 @@ class Agent final : public core::Control {
   core::Outbox::Backlog backlog_;
   store::SizeLimit size_limit_;
   StoreCheck store_check_;
-  StepTimes times_;  ///< of the start
-  Nanos started_ns_ = 0;
-  bool stop_asked_ = false, stopping_ = false, maintenance_done_ = true, relay_started_ = false;
-  bool listening_ = false, ready_ = false;  ///< start() is over; the line about the start was logged
+  struct Start {
+    StepTimes times;
+    Nanos at_ns = 0;
+    bool relay_runs = false, over = false;  ///< the relay was started; start() has ended
+    bool ready = false;                     ///< and so has the first cycle of every backend, which was logged
+  } start_;
+  bool stop_asked_ = false, stopping_ = false, maintenance_done_ = true;
 };
 
 }  // namespace driftd::app

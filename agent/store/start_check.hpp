@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // How much of a store is read before it is used. Its state (what judging and delivery rest on) always is: backends,
-// resources, open drifts, sinks, what waits for a sink. Its history (events, delivered routes, ended drifts, audit) only
-// grows, and a start must not take longer with it: in a large store, it is checked while the agent runs (store::verify()
-// in a process of its own), and whenever a row is used.
+// resources, open drifts, sinks, what waits for a sink. Its history (events, delivered routes, ended drifts, audit)
+// only grows, and a start must not take longer with it: in a large store, it is checked while the agent runs
+// (store::verify() in a process of its own), and whenever a row is used.
 #pragma once
 
 #include "store/sqlite.hpp"
