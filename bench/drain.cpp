@@ -22,7 +22,7 @@ using Clock = std::chrono::steady_clock;
 
 struct Options {
   int events = 100'000, turns = 3;
-  bool views = false;
+  bool views = false, alone = false;
   double least = 0.5;
 };
 
@@ -138,6 +138,10 @@ double turn(const Options& options, bool restart) {
     ours = drained(*agent, options.events);
   }
   agent.reset();
+  if (options.alone) {
+    print(restart ? "agent, right after its restart" : "agent, when the broker is back", ours, options.events);
+    return 1;
+  }
   const auto messages = test::stream_contents(server.url(), "DRIFT");
   const Figure bare = Bare(server.url(), kWide).publish(messages);
   const Figure narrow = Bare(server.url(), kNarrow).publish(messages);
@@ -172,6 +176,7 @@ int main(int argc, char** argv) {
   app.add_option("--events", options.events);
   app.add_option("--turns", options.turns);
   app.add_flag("--views", options.views, "three messages an event, as by default");
+  app.add_flag("--alone", options.alone, "only the agent, for a profile; nothing is judged");
   app.add_option("--least", options.least, "exit 1 when the median of the ratios is below it");
   CLI11_PARSE(app, argc, argv);
   try {

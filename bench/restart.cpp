@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <fstream>
 #include <iostream>
 #include <thread>
 
@@ -24,7 +25,7 @@ struct Options {
   std::vector<int> events = {1'000, 100'000};
   int kills = 9, waiting = 0;
   double most = 1.5;
-  bool log = false;
+  bool log = false, whole = false;
 };
 
 std::vector<std::string> sink_names() {
@@ -114,6 +115,7 @@ double median_start(const Options& options, int events) {
   std::vector<double> starts;
   for (int i = 0; i < options.kills; ++i) {
     agent.kill();
+    if (options.whole) std::ofstream(agent.data_dir() + "/store.suspect").flush();
     starts.push_back(start(agent));
   }
   std::sort(starts.begin(), starts.end());
@@ -144,6 +146,7 @@ int main(int argc, char** argv) {
   app.add_option("--kills", options.kills);
   app.add_option("--waiting", options.waiting, "the newest ones, which no sink has yet");
   app.add_option("--most", options.most, "exit 1 when the ratio is above it");
+  app.add_flag("--whole", options.whole, "make each start check the whole store, as after damage was found");
   app.add_flag("--log", options.log, "print the agent's own times");
   CLI11_PARSE(app, argc, argv);
   try {

@@ -83,7 +83,7 @@ Agent::Agent(config::Config config, Executors& executors, StepTimes times)
       maintenance_timer_(executors.core.get_executor()),
       reloading_(executors.core.get_executor()),
       store_check_(config_.agent.data_dir, executors),
-      times_(std::move(times)) {}
+      start_{std::move(times)} {}
 
 Result<std::unique_ptr<Agent>> Agent::build(config::Config config, Executors& executors, StepTimes times) {
   std::unique_ptr<Agent> out(new Agent(std::move(config), executors, std::move(times)));
@@ -98,13 +98,13 @@ Result<std::unique_ptr<Agent>> Agent::build(config::Config config, Executors& ex
   if (fresh) DRIFTD_CHECK(admin::check_unix(c.admin.socket));
   const auto core = executors.core.get_executor();
   DRIFTD_TRY(store::Settings settings, store_settings(c));
-  out->times_.end("checks");
+  out->start_.times.end("checks");
   out->routes_ = std::make_shared<const std::vector<core::Route>>(c.routes);
   // agent_routes() follows reloads
   settings.route = [agent = out.get()](const core::AgentEvent& event) { return agent->agent_routes(event); };
   DRIFTD_TRY(out->store_, store::SqliteStore::open(std::move(settings), executors.store.get_executor(),
                                                    executors.io.get_executor(), out->clock_));
-  out->times_.end("store");
+  out->start_.times.end("store");
   DRIFTD_CHECK(admin::check_unix(c.admin.socket));
   delivery::RelaySettings relay;
   relay.agent = c.agent.name;
@@ -141,7 +141,7 @@ Result<std::unique_ptr<Agent>> Agent::build(config::Config config, Executors& ex
   out->registry_ = std::make_unique<Registry>(
       c, Registry::Needs{*out->engine_, *out->sessions_, *out->store_, uses, executors, out->reloading_});
   DRIFTD_CHECK(out->make_services());
-  out->started_ns_ = out->clock_.wall();
+  out->start_.at_ns = out->clock_.wall();
   return out;
 }
 
@@ -201,9 +201,9 @@ Status Agent::add_sinks(bool of_plugins, const ScannedPlugins& plugins) {
 }
 
 Task<Status> Agent::start() {
-  times_.end("sinks");
+  start_.times.end("sinks");
   const auto plugins = co_await sessions_->scan();
-  times_.end("plugins");
+  start_.times.end("plugins");
   DRIFTD_CO_TRY(auto specs, co_await registry_->start(plugins));
   DRIFTD_CO_CHECK(add_sinks(true, plugins));
   if (phase_.stop_asked) co_return stopped_early();
@@ -211,30 +211,30 @@ Task<Status> Agent::start() {
     DRIFTD_CO_CHECK(co_await grpc_->load());
   }
   DRIFTD_CO_CHECK(co_await relay_->start());
-  phase_.relay_started = true;
+  start_.relay_runs = true;
   DRIFTD_CO_CHECK(co_await store_->announce());
   wake_readers();
-  times_.end("sinks");
+  start_.times.end("sinks");
   if (phase_.stop_asked) co_return stopped_early();
   DRIFTD_CO_CHECK(co_await engine_->start(std::move(specs), true));
-  times_.end("backends");
+  start_.times.end("backends");
   if (phase_.stop_asked) co_return stopped_early();
   DRIFTD_CO_CHECK(co_await listen());
   sessions_->watch(true);
   phase_.maintenance_done = false;
   asio::co_spawn(executors_.core, run_maintenance(), fatal);
-  times_.end("admin");
-  phase_.listening = true;
+  start_.times.end("admin");
+  start_.over = true;
   note_ready();
   co_return Status{};
 }
 
 void Agent::note_ready() {
   std::string why;
-  if (phase_.ready || !phase_.listening || !engine_->ready(why)) return;
-  phase_.ready = true;
-  times_.end("first cycles");
-  log::room("app").info("ready after {}", times_.render());
+  if (start_.ready || !start_.over || !engine_->ready(why)) return;
+  start_.ready = true;
+  start_.times.end("first cycles");
+  log::room("app").info("ready after {}", start_.times.render());
 }
 
 Task<Status> Agent::listen() {
@@ -280,7 +280,7 @@ Task<void> Agent::stop() {
   if (grpc_) co_await grpc_->stop();
   announcer_->stop();
   store_check_.cancel();
-  if (phase_.relay_started) co_await relay_->stop();
+  if (start_.relay_runs) co_await relay_->stop();
   while (!phase_.maintenance_done || !announcer_->idle() || !store_check_.idle()) {
     store_check_.cancel();
     maintenance_timer_.cancel();

@@ -108,11 +108,14 @@ class Agent final : public core::Control {
     store::SizeLimit limit;
   } fullness_;  ///< of the store, as maintenance found it last
   StoreCheck store_check_;
-  StepTimes times_;  ///< of the start
-  Nanos started_ns_ = 0;
+  struct Start {
+    StepTimes times;
+    Nanos at_ns = 0;
+    bool relay_runs = false, over = false;  ///< the relay was started; start() has ended
+    bool ready = false;                     ///< and so has the first cycle of every backend, which was logged
+  } start_;
   struct Phase {
-    bool stop_asked = false, stopping = false, maintenance_done = true, relay_started = false;
-    bool listening = false, ready = false;  ///< start() is over; the line about the start was logged
+    bool stop_asked = false, stopping = false, maintenance_done = true;
   } phase_;
 };
 

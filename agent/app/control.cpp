@@ -16,7 +16,7 @@ core::AgentView Agent::view() {
   out.name = config_.agent.name;
   out.cluster = config_.agent.cluster;
   out.version = DRIFTD_VERSION;
-  out.started_ns = started_ns_;
+  out.started_ns = start_.at_ns;
   out.ready = engine_->ready(out.not_ready_reason);
   out.backends = engine_->view();
   out.sinks = relay_->views();

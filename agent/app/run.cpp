@@ -33,14 +33,12 @@ void set_process_defaults() {
   std::signal(SIGPIPE, SIG_IGN);
 }
 
-/// Returns the number of io threads. A NATS server that stops reading blocks two of them for as long as a write may
-/// take, and a Kafka cluster that does not answer one; so each sink of these types adds as many.
+/// Returns the number of io threads. A NATS server that stops reading blocks one of them for as long as a write may
+/// take, and so does a Kafka cluster that does not answer; so each sink of these types adds one.
 std::size_t io_threads(const config::Config& config) {
   constexpr std::ptrdiff_t kMaxMore = 28;
-  const auto count = [&config](const std::string& type) {
-    return std::count_if(config.sinks.begin(), config.sinks.end(), [&](const auto& sink) { return sink.type == type; });
-  };
-  const auto more = 2 * count("nats") + count("kafka");
+  const auto blocks = [](const config::SinkSpec& sink) { return sink.type == "nats" || sink.type == "kafka"; };
+  const auto more = std::count_if(config.sinks.begin(), config.sinks.end(), blocks);
   return Executors::kIo + static_cast<std::size_t>(std::min(more, kMaxMore));
 }
 

@@ -24,7 +24,7 @@ std::shared_ptr<const core::StoredEvent> LiveDelivery::take() {
 }
 
 Task<void> LiveDelivery::deliver(std::shared_ptr<const core::StoredEvent> event) {
-  const core::Attempt attempt = co_await endpoint_.send(*event);
+  const core::Attempt attempt = co_await endpoint_.send(event);
   cursor_.save_soon();
   settle(*event, attempt);
 }

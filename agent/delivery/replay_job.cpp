@@ -130,7 +130,8 @@ std::optional<ReplayQueue::Item> ReplayJob::take() {
 }
 
 Task<void> ReplayJob::deliver(ReplayQueue::Item item) {
-  const core::Attempt attempt = co_await endpoint_.send(item.event);
+  auto event = std::make_shared<const core::StoredEvent>(item.event);
+  const core::Attempt attempt = co_await endpoint_.send(std::move(event));
   cursor_.window().release(item.event.key);
   settle(std::move(item), attempt);
   unsaved_ = true;

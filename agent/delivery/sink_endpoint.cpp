@@ -88,9 +88,9 @@ Task<void> SinkEndpoint::check() {
   }
 }
 
-Task<core::Attempt> SinkEndpoint::send(core::StoredEvent event) {
-  const Nanos recorded_ns = event.stamp.recorded_ns;
-  core::Attempt attempt = co_await sink_->send(std::move(event));
+Task<core::Attempt> SinkEndpoint::send(std::shared_ptr<const core::StoredEvent> event) {
+  const Nanos recorded_ns = event->stamp.recorded_ns;
+  core::Attempt attempt = co_await sink_->send_shared(std::move(event));
   count(recorded_ns, attempt);
   co_return attempt;
 }

@@ -32,7 +32,7 @@ class SinkEndpoint {
   /// Asks the receiver whether it still has what it acknowledged. If not, the cursor is moved back.
   Task<void> check();
   /// Sends one event and counts the attempt in the metrics.
-  Task<core::Attempt> send(core::StoredEvent event);
+  Task<core::Attempt> send(std::shared_ptr<const core::StoredEvent> event);
   /// Returns false if the flush failed: the cursor is then moved back, and what was not flushed is sent again.
   Task<bool> flush();
   /// As of the sink.

@@ -30,6 +30,9 @@ class Sink {
   virtual Task<Status> start() = 0;
   /// Sends one event. Returns when the outcome is known, at the latest after the sink's own time-out.
   virtual Task<Attempt> send(StoredEvent event) = 0;
+  /// Does the same without a copy of the event, for a sink whose receiver is faster than copies are made. The runner
+  /// calls this one.
+  virtual Task<Attempt> send_shared(std::shared_ptr<const StoredEvent> event) { return send(*event); }
   /// Called after each batch of deliveries; the file sink calls fdatasync here.
   virtual Task<Status> flush() { co_return Status{}; }
   /// Checks whether the broker lost events that it had acknowledged. Returns the seq after which all events must be

@@ -44,12 +44,12 @@ struct Ack {
 struct Flight {
   Flight(const asio::any_io_executor& core, std::int64_t number) : done(core), event(number) {}
   asio::steady_timer done;
-  std::int64_t event;  ///< its seq; 0 for a replay
-  int left = 0;
-  bool over = false;  ///< no further answer is awaited
-  bool sent = false;  ///< its messages were given to the library
+  std::int64_t event;       ///< its seq; 0 for a replay
+  int left = 0, parts = 0;  ///< messages without an answer; all of them
+  bool over = false;        ///< no further answer is awaited
+  bool sent = false;        ///< its messages were given to the library
   core::Attempt attempt;
-  std::set<std::string> stored;  ///< ids of the messages that the stream has
+  std::set<std::string> stored;  ///< ids of the messages that the stream has, if there are several
 };
 
 /// A message that waits for its answer.

@@ -65,15 +65,16 @@ class NatsSink final : public core::Sink, private Inbox::Reader {
       : name_(std::move(name)),
         settings_(std::move(settings)),
         core_(core),
-        io_(asio::make_strand(io)),
+        io_(asio::make_strand(std::move(io))),
         inbox_(Inbox::make(core)),
         shared_(std::make_shared<const ConnectSettings>(ConnectSettings{settings_, name_})),
-        publisher_(std::make_shared<Publisher>(core_, io_, std::move(io), inbox_)) {}
+        publisher_(std::make_shared<Publisher>(core_, io_, inbox_)) {}
   ~NatsSink() override { inbox_->close(); }
 
   core::RetryPolicy policy() const override { return {true, {}, settings_.jetstream ? kInFlight : kCoreInFlight}; }
   Task<Status> start() override;
-  Task<Attempt> send(core::StoredEvent sent) override;
+  Task<Attempt> send(core::StoredEvent event) override;
+  Task<Attempt> send_shared(std::shared_ptr<const core::StoredEvent> event) override;
   bool must_check() const override { return settings_.jetstream && connected() && !trusted(); }
   void attach(std::function<void()> wake) override { wake_ = std::move(wake); }
   Task<Result<std::optional<std::int64_t>>> check(std::map<std::string, std::string>& notes) override;
@@ -97,7 +98,7 @@ class NatsSink final : public core::Sink, private Inbox::Reader {
   Result<std::shared_ptr<Parcel>> parcel_of(std::shared_ptr<const core::StoredEvent> event) const;
   Result<Piece> piece_of(const core::StoredEvent& event, NatsMessage address) const;
   Status publish(std::shared_ptr<const core::StoredEvent> event, const std::shared_ptr<Flight>& flight);
-  Task<Attempt> send_core(core::StoredEvent sent);
+  Task<Attempt> send_core(std::shared_ptr<const core::StoredEvent> event);
   void remember_stored(const core::StoredEvent& event, const Flight& flight);
   void apply_inspection(Inspection seen, std::map<std::string, std::string>& notes);
   CheckedConnection now() const { return {inbox_->changes(), doubts_}; }
@@ -107,8 +108,7 @@ class NatsSink final : public core::Sink, private Inbox::Reader {
 
   std::string name_;
   NatsSettings settings_;
-  /// io_ is a strand, so that a broker that does not read blocks two threads of the pool (the other one flushes) and
-  /// not all
+  /// io_ is a strand, so that a broker that does not read blocks one thread of the pool and not two
   asio::any_io_executor core_, io_;
   std::shared_ptr<Inbox> inbox_;
   std::shared_ptr<const ConnectSettings> shared_;
@@ -170,7 +170,7 @@ void NatsSink::acknowledged(const Expected& message, const Ack& ack) {
                0};
     wake_();
   } else {
-    message.flight->stored.insert(message.id);
+    if (message.flight->parts > 1) message.flight->stored.insert(message.id);
   }
 }
 
@@ -227,7 +227,7 @@ Status NatsSink::publish(std::shared_ptr<const core::StoredEvent> event, const s
   for (const auto& piece : parcel->pieces) {
     inbox_->expect(piece.key, {piece.id, piece.subject, flight, parcel->event});
   }
-  flight->left = static_cast<int>(parcel->pieces.size());
+  flight->left = flight->parts = static_cast<int>(parcel->pieces.size());
   if (flight->left > 0) publisher_->enqueue(std::move(parcel));
   return {};
 }
@@ -241,11 +241,14 @@ void NatsSink::remember_stored(const core::StoredEvent& event, const Flight& fli
   for (const auto& address : messages_of(event, settings_, "")) stored_parts_.erase(address.message_id);
 }
 
-Task<Attempt> NatsSink::send(core::StoredEvent sent) {
+Task<Attempt> NatsSink::send(core::StoredEvent event) {
+  return send_shared(std::make_shared<const core::StoredEvent>(std::move(event)));
+}
+
+Task<Attempt> NatsSink::send_shared(std::shared_ptr<const core::StoredEvent> event) {
   if (closed()) co_return Attempt{Outcome::retry_sink, "no connection to NATS", 0};
-  if (!settings_.jetstream) co_return co_await send_core(std::move(sent));
+  if (!settings_.jetstream) co_return co_await send_core(std::move(event));
   if (!trusted()) co_return Attempt{Outcome::retry_sink, "the stream was not checked on this connection yet", 0};
-  const auto event = std::make_shared<const core::StoredEvent>(std::move(sent));
   const auto flight = std::make_shared<Flight>(core_, event->replay ? 0 : event->stamp.seq);
   const Status published = publish(event, flight);
   if (!published) flight->attempt = {Outcome::permanent, published.error().message, 0};
@@ -266,8 +269,7 @@ Task<Attempt> NatsSink::send(core::StoredEvent sent) {
   co_return flight->attempt;
 }
 
-Task<Attempt> NatsSink::send_core(core::StoredEvent sent) {
-  const auto event = std::make_shared<const core::StoredEvent>(std::move(sent));
+Task<Attempt> NatsSink::send_core(std::shared_ptr<const core::StoredEvent> event) {
   auto parcel = parcel_of(event);
   if (!parcel) co_return Attempt{Outcome::permanent, parcel.error().message, 0};
   std::shared_ptr<Parcel> queued = *parcel;

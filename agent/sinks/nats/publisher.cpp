@@ -52,12 +52,6 @@ void publish_parcel(Parcel& parcel) {
   }
 }
 
-/// Makes the library write at once what it has, and waits for the server's PONG. By itself it would wait 1 ms for more
-/// or, with "send asap", write each message alone.
-natsStatus flush_now(const Parcel& last) {
-  return natsConnection_FlushTimeout(last.broker->connection.get(), last.wait.count());
-}
-
 void fail_all(Parcel& parcel, natsStatus status) {
   for (auto& piece : parcel.pieces) {
     if (piece.status == NATS_OK) piece.status = status;
@@ -86,9 +80,11 @@ struct Publisher::Batch {
   /// [io]
   void publish() {
     for (const auto& parcel : parcels) publish_parcel(*parcel);
-    const auto last = parcels.back();   // earlier parcels may be on a replaced connection, which is closed
-    if (!last->stream.empty()) return;  // see flush(); the acknowledgements tell what arrived
-    const natsStatus flushed = flush_now(*last);
+    const auto last = parcels.back();  // earlier parcels may be on a replaced connection, which is closed
+    // One write for the batch, and at once: by itself the library would wait 1 ms for more, or, with "send asap", write
+    // each message alone. The next batch gathers until the server's PONG.
+    const natsStatus flushed = natsConnection_FlushTimeout(last->broker->connection.get(), last->wait.count());
+    if (!last->stream.empty()) return;  // the acknowledgements tell what arrived
     for (const auto& parcel : parcels) {
       const natsStatus status = parcel->broker == last->broker ? flushed : NATS_CONNECTION_CLOSED;
       if (status != NATS_OK) fail_all(*parcel, status);
@@ -96,10 +92,12 @@ struct Publisher::Batch {
   }
 };
 
-void Publisher::enqueue(std::shared_ptr<Parcel> parcel) {
+std::shared_ptr<Publisher::Batch> Publisher::add(std::shared_ptr<Parcel> parcel) {
   if (!next_) next_ = std::make_shared<Batch>(core_);
-  next_->parcels.push_back(std::move(parcel));
+  auto batch = next_;  // run() may take it at once
+  batch->parcels.push_back(std::move(parcel));
   if (!std::exchange(running_, true)) asio::co_spawn(core_, run(shared_from_this()), fatal);
+  return batch;
 }
 
 /// The answers to published messages come by themselves.
@@ -111,24 +109,8 @@ void Publisher::note_sent(Parcel& parcel) {
   }
 }
 
-/// The next batches are published meanwhile: the server must not be without work until a PONG has come back.
-void Publisher::flush(const Batch& batch) {
-  if (batch.parcels.back()->stream.empty()) return;
-  unflushed_ = batch.parcels.back();
-  if (!std::exchange(flushing_, true)) asio::co_spawn(core_, run_flush(shared_from_this()), fatal);
-}
-
-Task<void> Publisher::run_flush(std::shared_ptr<Publisher> self) {
-  while (self->unflushed_) {
-    auto work = [last = std::exchange(self->unflushed_, nullptr)] { return flush_now(*last) == NATS_OK; };
-    co_await run_on(self->pool_, std::move(work));  // a failure shows in the acknowledgements that do not come
-  }
-  self->flushing_ = false;
-}
-
 Task<void> Publisher::publish(std::shared_ptr<Parcel> parcel) {
-  enqueue(std::move(parcel));
-  const auto mine = next_;
+  const auto mine = add(std::move(parcel));
   boost::system::error_code woken;
   if (!mine->done) co_await mine->over.async_wait(asio::redirect_error(asio::use_awaitable, woken));
 }
@@ -142,7 +124,6 @@ Task<void> Publisher::run(std::shared_ptr<Publisher> self) {
     };
     co_await run_on(self->io_, std::move(work));
     for (const auto& parcel : batch->parcels) self->note_sent(*parcel);
-    self->flush(*batch);
     batch->done = true;
     batch->over.cancel();
   }

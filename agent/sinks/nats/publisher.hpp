@@ -41,38 +41,32 @@ struct Parcel {
 /// Returns why a piece was not published, in words if the library's status does not say it.
 Ack refusal_of(const Parcel& parcel, const Piece& piece);
 
-/// Publishes on io threads, one batch at a time, and flushes beside that. A write to a broker that does not read blocks
-/// in the kernel with the lock of its connection held. That may block two io threads but never the core thread, so the
-/// core thread calls nothing that takes this lock. Core thread.
+/// Publishes on io threads, one batch at a time. A write to a broker that does not read blocks in the kernel with the
+/// lock of its connection held. That may block one io thread but never the core thread, so the core thread calls
+/// nothing that takes this lock. Core thread.
 class Publisher : public std::enable_shared_from_this<Publisher> {
  public:
-  /// `io` runs one piece of work at a time (a strand), `pool` several.
-  Publisher(asio::any_io_executor core, asio::any_io_executor io, asio::any_io_executor pool,
-            std::shared_ptr<Inbox> inbox)
+  Publisher(asio::any_io_executor core, asio::any_io_executor io, std::shared_ptr<Inbox> inbox)
       : core_(std::move(core)),
         io_(std::move(io)),
-        pool_(std::move(pool)),
         inbox_(std::move(inbox)) {}
   /// Core NATS: returns once the server has all pieces, or one was refused. One flush covers all parcels that arrived
   /// while the previous one was under way.
   Task<void> publish(std::shared_ptr<Parcel> parcel);
   /// JetStream: returns at once. Flight::sent says that the library has the pieces; the inbox answers each one that was
   /// not published.
-  void enqueue(std::shared_ptr<Parcel> parcel);
+  void enqueue(std::shared_ptr<Parcel> parcel) { add(std::move(parcel)); }
 
  private:
   struct Batch;
+  std::shared_ptr<Batch> add(std::shared_ptr<Parcel> parcel);  ///< returns the batch that has it
   static Task<void> run(std::shared_ptr<Publisher> self);
-  /// Makes the library write what it has of the batch, unless it does so already; then it does it once more afterwards.
-  void flush(const Batch& batch);
-  static Task<void> run_flush(std::shared_ptr<Publisher> self);
   void note_sent(Parcel& parcel);
 
-  asio::any_io_executor core_, io_, pool_;
+  asio::any_io_executor core_, io_;
   std::shared_ptr<Inbox> inbox_;
   std::shared_ptr<Batch> next_;
-  std::shared_ptr<Parcel> unflushed_;  ///< the last one that was published since the flush under way began
-  bool running_ = false, flushing_ = false;
+  bool running_ = false;
 };
 
 }  // namespace driftd::sinks

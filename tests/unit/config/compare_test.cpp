@@ -53,9 +53,10 @@ Comparison against_base(const std::string& from, const std::string& to) {
   return compare(config(kBase), config(text));
 }
 
-TEST(Compare, LoginsOfApplicationsNeedARestartAndWhoMayHaveThemDoesNot) {
-  const auto logins = against_base("settings: { k: 1 }", "settings: { k: 1 }, credentials: { username: app }");
-  EXPECT_EQ(waiting(logins), Names{"backends.x.credentials@driftd.yaml:3"});
+TEST(Compare, LoginsOfApplicationsReopenNothingAndWhoMayHaveThemIsHot) {
+  std::string text = kBase;
+  text.replace(text.find("settings"), 0, "credentials: { username: app }, ");
+  EXPECT_EQ(edits(config(kBase), config(text)), Names{"x: in place credentials"});
   const auto grants = against_base("sinks:", "resolve: { grants: [ { uid: 1, backends: [x] } ] }\nsinks:");
   EXPECT_EQ(waiting(grants), Names{});
   EXPECT_EQ(grants.hot, Names{"resolve"});
