@@ -17,10 +17,11 @@
  *   [any]        any thread at any time while the instance lives
  *
  * What the plugin does and what the host does. The plugin only sends. The host stores events, chooses them by routes,
- * retries, and keeps dead letters. It never hands out two events of one order key at the same time: not in one batch,
- * and not in two batches that are under way. The next event of a key comes after the one before it was settled as
- * DELIVERED or PERMANENT, so per key the receiver sees commit order if it keeps the order of what it is sent. Between
- * keys there is no order.
+ * retries, and keeps dead letters. It never hands out two unsettled events of one order key at the same time: not in
+ * one batch, and not in two batches that are under way. The next event of a key comes only after the one before it was
+ * settled as DELIVERED or PERMANENT, which may be while the call that settled it still runs. So settle an event when
+ * the receiver has it, and not before; then the receiver sees the events of each key in commit order. Between keys
+ * there is no order.
  *
  * At least once. After a crash, a lost answer or a restart the same event comes again, under the same id. A receiver
  * that can drop duplicates should be given the id.
