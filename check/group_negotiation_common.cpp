@@ -111,14 +111,15 @@ void slots(const Subject& subject) {
 }
 
 void expect_no_write_behind_accept(const Subject& subject) {
+  const char* type = subject.plugin == PluginKind::sink ? "driftd_sink_accept" : "driftd_accept";
   for (const std::uint32_t size : {std::uint32_t{sizeof(driftd_accept)}, kFirstAccept}) {
     if (subject.plugin == PluginKind::sink && size == kFirstAccept) continue;  // sinks never had the shorter form
     const Answer answer = negotiate(subject, {.accept_size = size});
     if (answer.written_behind == 0) continue;
-    throw RuleBroken(fmt::format(
-        "the accept struct of {} bytes: expected nothing written behind it, found {} changed bytes; write only "
-        "fields that lie inside the `size` that the host gave",
-        size, answer.written_behind));
+    throw RuleBroken(
+        fmt::format("{} of {} bytes: expected nothing written behind it, found {} changed bytes; write only "
+                    "fields that lie inside the `size` that the host gave",
+                    type, size, answer.written_behind));
   }
 }
 

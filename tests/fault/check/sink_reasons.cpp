@@ -81,7 +81,7 @@ std::string reason_of_sink(const std::string& sink) {
       {"two_symbols", "found 1 more (second_symbol)"},
       {"undefined_symbol", "nobody_defines_this"},
       {"writes_input", "inputs lie in read-only pages"},
-      {"writes_past", "expected nothing written behind it"},
+      {"writes_past", "driftd_sink_accept of "},
       {"wrong_version", "it was built with 1.4 and needs 1.3"},
       {"yes_to_all", "expected NULL, found a table"},
   };
