@@ -94,6 +94,19 @@ std::set<std::int64_t> Receipts::outstanding() {
   return out;
 }
 
+/// What was not saved is sent again, and its receiver may fail for long before it is.
+void Receipts::doubt_lately_acknowledged() {
+  const Time long_ago = SimulatedTime::get().now() - kLongestUnsaved;
+  for (const auto& [at, seq] : lately_acknowledged_) {
+    if (at >= long_ago) doubtful_.insert(seq);
+  }
+}
+
+void Receipts::rewound() {
+  rewound_at_ = SimulatedTime::get().now();
+  doubt_lately_acknowledged();
+}
+
 void Receipts::rewound_far() {
   rewound();
   for (const auto& [seq, event] : expected_) doubtful_.insert(seq);
@@ -208,6 +221,7 @@ void Receipts::next_life() {
   ++life_;
   repetitions_ = 0;
   flush_failures_ = 0;
+  doubt_lately_acknowledged();
   open_.clear();
   replay_asked_.clear();
   if (rewound_at_ && missing_.empty() && SimulatedTime::get().now() - *rewound_at_ > 90s) rewound_at_.reset();

@@ -91,7 +91,7 @@ class Receipts {
   void lose_all_but(std::size_t lines, Duration detected_in);
   bool was_rewound() const { return rewound_at_.has_value(); }
   /// Its sink may send again what was acknowledged a moment ago.
-  void rewound() { rewound_at_ = SimulatedTime::get().now(); }
+  void rewound();
   /// Its sink may send again all that was ever acknowledged.
   void rewound_far();
   /// Accepts everything at once from now on.
@@ -113,6 +113,7 @@ class Receipts {
 
   void succeeded(const core::StoredEvent& event, Time sent);
   void must_come(const Entered& event);
+  void doubt_lately_acknowledged();
   void forget_missing(std::int64_t seq);
   Time due(const std::string& name, const KeyState& key, Time since) const;
   void count_repetition(const core::StoredEvent& event);

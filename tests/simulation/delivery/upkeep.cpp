@@ -8,7 +8,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Duration kUpkeepEvery = 5s;
+constexpr Duration kUpkeepEvery = 5s, kUpkeepAtRest = 60s;
 constexpr int kPruneEvery = 12;  // rounds
 constexpr int kLogPage = 1'000;
 
@@ -22,7 +22,7 @@ void World::plan_upkeep() {
 }
 
 void World::upkeep_later() {
-  at(now() + kUpkeepEvery, [this] {
+  at(now() + (now() < end_ ? kUpkeepEvery : kUpkeepAtRest), [this] {
     const bool runs = process_ && ready_since_ && !std::exchange(upkeep_runs_, true);
     if (runs) asio::co_spawn(process_->executors.get(Executors::core), upkeep(), fatal);
     upkeep_later();
