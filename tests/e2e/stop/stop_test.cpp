@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A stop of the agent while a receiver stands still.
-#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 #include <csignal>
 #include <fstream>
 #include <set>
@@ -13,7 +13,6 @@ namespace driftd::test {
 namespace {
 
 using std::chrono::seconds;
-using testing::HasSubstr;
 
 constexpr int kResources = 400;
 
@@ -33,7 +32,7 @@ void write_state(const std::string& path, char letter) {
   std::filesystem::rename(path + ".next", path);
 }
 
-/// TLS has no limit for a write in nats.c: a thread of the agent stays in it until the connection ends.
+/// Over TLS, nats.c has no limit of its own for a write to a server that does not read.
 class StandingServer : public testing::Test {
  protected:
   StandingServer() {
@@ -88,7 +87,6 @@ TEST_F(StandingServer, DoesNotHoldTheAgentBeyondItsTimeAndGetsAllAfterTheNextSta
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begun;
   std::printf("a stop while the server stands still: %.1f s\n", took.count());
   EXPECT_LT(took.count(), 12) << "1 s of drain and 5 s for the sink";
-  EXPECT_THAT(agent.log(), HasSubstr("did not end in time"));
   server_->signal(SIGCONT);
   agent.start();
   EXPECT_TRUE(eventually([&] { return stored().size() == kResources; }, seconds(60))) << stored().size() << agent.log();
