@@ -34,15 +34,14 @@ constexpr Check kChecks[] = {
     {"deliveries", "SELECT count(*) FROM delivery WHERE crc IS NOT " DRIFTD_CRC_DELIVERY},
     {"subscriptions", "SELECT count(*) FROM subscription WHERE crc IS NOT " DRIFTD_CRC_SUBSCRIPTION},
     {"open drifts", "SELECT count(*) FROM drift INDEXED BY drift_open WHERE open = 1 AND crc IS NOT " DRIFTD_CRC_DRIFT},
-    {"resources whose open drifts are not there",
+    {"open drifts that resources name",
      "SELECT count(*) FROM resource r WHERE r.has_open = 1 AND NOT EXISTS (SELECT 1 FROM drift d INDEXED BY drift_open "
      "WHERE d.resource = r.id AND d.open = 1)"},
     // a route that left its sink or went below the mark is missing from the sum
-    {"sinks whose routes do not add up to their totals",
+    {"totals of sinks beside their routes",
      "SELECT count(*) FROM sink s WHERE s.closed = 0 AND s.emitted <> s.acked + s.dropped + "
-     "(SELECT count(*) FROM route r WHERE r.sink = s.id AND r.seq > s.low_water AND r.crc IS driftd_crc(r.sink, "
-     "r.seq)) "
-     "+ (SELECT count(*) FROM delivery d WHERE d.sink = s.id AND d.seq <= s.low_water)"}};
+     "(SELECT count(*) FROM route r WHERE r.sink = s.id AND r.seq > s.low_water AND r.crc "
+     "IS driftd_crc(r.sink, r.seq)) + (SELECT count(*) FROM delivery d WHERE d.sink = s.id AND d.seq <= s.low_water)"}};
 
 void warn(const std::string& why) { log::room("store").warn("the whole store is checked before it is used: {}", why); }
 
@@ -57,7 +56,7 @@ Result<bool> is_sound(Connection& db) {
   for (const auto& [what, sql] : kChecks) {
     DRIFTD_TRY(const auto wrong, db.integer(sql));
     if (wrong == 0) continue;
-    warn(std::to_string(wrong) + " " + std::string(what) + " are wrong");
+    warn(std::string(what) + ": " + std::to_string(wrong) + " wrong");
     return false;
   }
   return true;
