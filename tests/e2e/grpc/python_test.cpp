@@ -19,9 +19,10 @@ TEST_F(GrpcLine, PythonFindsTheServicesByReflectionAndFollowsTheStream) {
   const Output ran = run({python, std::string(DRIFTD_SOURCE_DIR) + "/tests/e2e/grpc/python_client.py", socket(), "30"});
   ASSERT_EQ(ran.code, 0) << ran.err << agent.log();
   const auto found = nlohmann::json::parse(ran.out);
-  EXPECT_EQ(found["services"],
-            nlohmann::json::parse(R"(["driftd.v1.BackendEvents","driftd.v1.BackendRegistry",)"
-                                  R"("grpc.health.v1.Health","grpc.reflection.v1alpha.ServerReflection"])"));
+  EXPECT_EQ(
+      found["services"],
+      nlohmann::json::parse(R"(["driftd.v1.BackendCredentials","driftd.v1.BackendEvents","driftd.v1.BackendRegistry",)"
+                            R"("grpc.health.v1.Health","grpc.reflection.v1alpha.ServerReflection"])"));
   EXPECT_TRUE(found["serving"].get<bool>());
   EXPECT_EQ(found["subscription"], nlohmann::json::parse(R"({"subscriber_id":1,"backend_names":2,"event_types":3,)"
                                                          R"("callback_endpoint":4})"));

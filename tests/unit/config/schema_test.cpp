@@ -46,6 +46,7 @@ TEST(Schema, NamesExactlyTheKeysThatAreRead) {
   const std::string full =
       "agent: { programs: [ { path: /bin/true } ] }\n"
       "grpc: { socket: /s, tokens: [ { name: ci, token: \"${env:X}\" } ] }\n"
+      "resolve: { grants: [ { uid: 1, backends: [a] } ] }\n"
       "defaults: { policy: [ { match: {}, action: auto } ], ignore: [ { path: a } ] }\n"
       "backends:\n- { name: a, provider: p, policy: [ { match: {}, action: auto } ], ignore: [ { path: a } ], expect: "
       "[ { match: {}, "

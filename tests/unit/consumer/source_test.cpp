@@ -124,5 +124,28 @@ TEST(BackendCacheTest, ManySlotsAskOnceAndAnAnswerFromBeforeTheEventIsNotKept) {
   EXPECT_EQ(cache.get("cache", "b")->endpoint, "answer:2");
 }
 
+/// Has nothing better than a fallback twice, then an answer.
+class ProvisionalSource final : public BackendSource {
+ public:
+  Result<Backend> get(const std::string& backend, const std::string&) override {
+    Backend out;
+    out.name = backend;
+    out.provisional = ++asked < 3;
+    return out;
+  }
+  bool differs_by_slot() const override { return false; }
+  bool follows_events() const override { return true; }
+  int asked = 0;
+};
+
+TEST(BackendCacheTest, AProvisionalAnswerIsNotKept) {
+  ProvisionalSource source;
+  BackendCache cache(source);
+  EXPECT_TRUE(cache.get("cache", "a")->provisional);
+  EXPECT_TRUE(cache.get("cache", "b")->provisional);
+  for (int i = 0; i < 9; ++i) EXPECT_FALSE(cache.get("cache", "a")->provisional);
+  EXPECT_EQ(source.asked, 3);
+}
+
 }  // namespace
 }  // namespace driftd::consumer
