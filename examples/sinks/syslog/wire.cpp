@@ -28,11 +28,11 @@ void unavailable(const std::string& text) { throw sdk::Failure(DRIFTD_UNAVAILABL
 
 void wait_for(sdk::sink::Call& call, int fd, short events, std::int64_t until_ns, const std::string& what) {
   for (;;) {
-    if (call.cancelled()) throw sdk::Failure(DRIFTD_CANCELLED, what + ": the host ended the call");
     timespec now{};
     ::clock_gettime(CLOCK_MONOTONIC, &now);
     const std::int64_t left_ms = (until_ns - (now.tv_sec * 1'000'000'000ll + now.tv_nsec)) / 1'000'000;
-    if (left_ms <= 0) unavailable(what + ": no answer in time");
+    if (left_ms <= 0) unavailable(what + ": no answer in time");  // first: at the deadline the call is cancelled, too
+    if (call.cancelled()) throw sdk::Failure(DRIFTD_CANCELLED, what + ": the host ended the call");
     pollfd on[2] = {{fd, events, 0}, {call.cancel_fd(), POLLIN, 0}};
     const int ready = ::poll(on, 2, static_cast<int>(std::min<std::int64_t>(left_ms, 1'000)));
     if (ready < 0 && errno != EINTR) unavailable(what + ": " + std::strerror(errno));

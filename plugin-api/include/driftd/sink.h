@@ -160,8 +160,9 @@ typedef struct driftd_sink_table {
   driftd_status (*open)(driftd_call call, const driftd_sink_open_args* args, driftd_instance* out);
   /* [concurrent] sends the events and settles each. `batch` {call}. An event that has no verdict when it returns is
    * never taken for delivered. Its verdict then follows from the status: RETRY_SINK after UNAVAILABLE,
-   * UNAUTHENTICATED, DENIED and THROTTLED, REFUSED after DEADLINE, RETRY_EVENT after everything else, also OK. If the
-   * worker ends during the call, RETRY_SINK. -> common; OK if every event was settled, whatever the verdicts */
+   * UNAUTHENTICATED, DENIED, THROTTLED and CANCELLED, REFUSED after DEADLINE, RETRY_EVENT after everything else, also
+   * OK. If the worker ends during the call, RETRY_SINK. -> common; OK if every event was settled, whatever the
+   * verdicts */
   driftd_status (*deliver)(driftd_instance self, driftd_call call, const driftd_batch* batch);
   /* [concurrent] can the endpoint be reached? Pushes one health report within 1 s, also while deliver is blocked; it
    * does not count as one of the declared calls. It sends no event. An endpoint that is down is OK with
