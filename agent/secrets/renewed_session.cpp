@@ -341,7 +341,8 @@ class RenewingFactory final : public core::SessionFactory {
     const config::BackendEntry* uses = uses_->find(spec.backend);
     if (uses == nullptr) return options_.factory->open(std::move(spec));
     // with a token for each reference, also in plain settings
-    if (!uses->files.empty()) spec.settings_json = uses->spec.settings_json;
+    const std::string& as_loaded = uses->spec.settings_json;
+    if (!uses->files.empty() && !as_loaded.empty()) spec.settings_json = as_loaded;
     const auto session = std::make_shared<RenewedSession>(options_, std::move(spec));
     DRIFTD_CHECK(session->start(uses->programs, uses->files));
     return session;

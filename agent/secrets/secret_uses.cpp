@@ -4,7 +4,11 @@
 namespace driftd::secrets {
 
 SecretUses::SecretUses(const config::Config& config) {
-  for (const auto& entry : config::entries_of(config)) set(entry);
+  for (const auto& use : config.program_uses) uses_[use.backend].programs.push_back(use);
+  for (const auto& use : config.file_uses) uses_[use.backend].files.push_back(use);
+  for (const auto& spec : config.backends) {
+    if (const auto used = uses_.find(spec.name); used != uses_.end()) used->second.spec = spec;
+  }
 }
 
 void SecretUses::set(const config::BackendEntry& entry) {
