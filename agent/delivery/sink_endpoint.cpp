@@ -126,6 +126,7 @@ void SinkEndpoint::alive(const std::string& key) {
   const auto before = circuit();
   const auto waiting = health_.alive(key, run_.now());
   if (before == Circuit::State::open) return;
+  cursor_.window().rest(disabled_);
   if (before == Circuit::State::half_open) log::room("delivery").info("sink {}: circuit closed", run_.name);
   for (const auto& other : waiting) cursor_.window().make_due(other, run_.now());
   outage_.over(cursor_.notes());
@@ -152,6 +153,7 @@ EndpointHealth::Blame SinkEndpoint::refused(const std::string& key, std::int64_t
 
 void SinkEndpoint::circuit_opened(Circuit::State before) {
   checked_ = false;
+  cursor_.window().rest(true);
   if (before == Circuit::State::closed) {
     log::room("delivery").warn("sink {}: {}; circuit open", run_.name, run_.last_error);
   }
@@ -167,6 +169,7 @@ void SinkEndpoint::count_outage() {
 void SinkEndpoint::disable(const std::string& why) {
   if (disabled_) return;
   disabled_ = true;
+  cursor_.window().rest(true);
   run_.last_error = why;
   log::room("delivery")
       .error("sink {} is disabled: {}; its events are kept, a restart of the agent tries again", run_.name, why);

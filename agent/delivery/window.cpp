@@ -248,9 +248,10 @@ core::DeliveryState Window::state_of(const Entry& entry, Time now, Nanos wall) c
 /// Considers only fetched events: a settled one beyond the last fetched event waits for a fetch, and no exception would
 /// move its mark.
 bool Window::holds_back_many() const {
-  if (plain_.empty() || settled_.size() < kHeldBack) return false;
+  const std::size_t many = resting_ ? 1 : kHeldBack;
+  if (plain_.empty() || settled_.size() < many) return false;
   const auto end = settled_.upper_bound(fetched_to_);
-  return static_cast<std::size_t>(std::distance(settled_.upper_bound(mark()), end)) >= kHeldBack;
+  return static_cast<std::size_t>(std::distance(settled_.upper_bound(mark()), end)) >= many;
 }
 
 std::size_t Window::unsaved() const {

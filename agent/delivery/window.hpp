@@ -102,6 +102,9 @@ class Window {
   /// it passes them.
   bool behind() const { return fetched_to_ < restored_to_; }
 
+  /// While the sink rests (its circuit is open, or it is disabled), even one settled event above the mark is worth an
+  /// exception: the mark may not move for a long time, and what retention then deletes would be called undelivered.
+  void rest(bool resting) { resting_ = resting; }
   /// Returns true if a save would change what is stored.
   bool worth_saving() const;
   /// Returns what to save now. Events that hold back the low-water mark of many settled ones become exceptions, and
@@ -139,6 +142,7 @@ class Window {
   std::set<std::int64_t> dead_;
   std::int64_t low_water_ = 0, fetched_to_ = 0, restored_to_ = 0;
   std::size_t loaded_ = 0, loaded_bytes_ = 0, in_flight_ = 0, failing_ = 0;
+  bool resting_ = false;
 };
 
 }  // namespace driftd::delivery

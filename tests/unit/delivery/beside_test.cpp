@@ -44,6 +44,18 @@ TEST(Live, AtMost256AreRepeatedAlsoWhenDeadLettersAreBeingStored) {
   EXPECT_GE(world.to.sent.size(), 128U);
 }
 
+// Found by the simulation (seed 219): retention then called them undelivered.
+TEST(Live, WhatWasDeliveredBehindAnEventThatWaitsForADisabledSinkIsSaved) {
+  for (const Outcome outcome : {Outcome::disabled, Outcome::retry_sink}) {
+    LaneWorld world;
+    world.to.at_once = [outcome](const auto& event) { return of(event.stamp.seq == 1 ? outcome : Outcome::delivered); };
+    world.start();
+    world.commit(10, 10);
+    world.run_for(2s);
+    EXPECT_EQ(world.low_water(), 10) << "the first one is an exception of the cursor";
+  }
+}
+
 TEST(Live, AStopWaitsForTheSaveUnderWayAndBeginsNoSecondOne) {
   LaneWorld world;
   world.to.at_once = [](const auto&) { return Attempt{}; };

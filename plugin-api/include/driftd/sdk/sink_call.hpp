@@ -35,8 +35,15 @@ class Batch {
   Event operator[](std::size_t i) const {
     const auto* at = reinterpret_cast<const char*>(batch_.events) + i * batch_.event_stride;
     const auto e = adopt(reinterpret_cast<const driftd_event*>(at));
-    Event out{view(e.id),    view(e.source),    view(e.type),         view(e.subject),
-              view(e.topic), view(e.order_key), view(e.content_type), view(e.body)};
+    Event out;
+    out.id = view(e.id);
+    out.source = view(e.source);
+    out.type = view(e.type);
+    out.subject = view(e.subject);
+    out.topic = view(e.topic);
+    out.order_key = view(e.order_key);
+    out.content_type = view(e.content_type);
+    out.body = view(e.body);
     out.sequence = e.sequence;
     out.incarnation = e.incarnation;
     out.time_ns = e.time_ns;
