@@ -10,7 +10,8 @@ namespace driftd::core {
 
 /// Returns a registration as GetBackend shows it: redacted, and with the settings in config_json as {"<type>":{…}}
 /// under the RFC's names (`kafka.brokers`, `redis.host`), where it has one; other settings keep their names.
-/// `credentials` of the backend take the place of driftd's own login. References such as `${file:/run/secrets/kafka}` stay; secrets are never in it.
+/// `credentials` of the backend take the place of driftd's own login. References such as `${file:/run/secrets/kafka}`
+/// stay; secrets are never in it.
 BackendSnapshot shown_backend(BackendSnapshot registration);
 
 /// Returns a registration (canonical JSON) as events carry it in config_json: what has settings as shown_backend()
