@@ -174,7 +174,6 @@ class HookSink final : public core::Sink {
   Attempt judge(const core::StoredEvent& event, const sinks::HttpAnswer& answer, Time sent);
 
   Hook& to_;
-  std::map<std::string, int> refusals_;
 };
 
 sinks::HttpAnswer HookSink::answer(const core::StoredEvent& event, bool concerned) {
@@ -189,11 +188,9 @@ sinks::HttpAnswer HookSink::answer(const core::StoredEvent& event, bool concerne
 }
 
 Attempt HookSink::judge(const core::StoredEvent& event, const sinks::HttpAnswer& answer, Time sent) {
-  const int refusals = answer.status == 400 ? refusals_[event.stamp.id]++ : 0;
-  Attempt attempt = sinks::attempt_of("hook", answer, refusals);
+  Attempt attempt = sinks::attempt_of("hook", answer, event.refusals);
   to_.oracle->note("hook answered " + std::to_string(answer.status) + " to " + event.stamp.id);
   const bool permanent = attempt.outcome == Outcome::permanent;
-  if (permanent || answer.status == 204) refusals_.erase(event.stamp.id);
   if (answer.status == 204) {
     to_.receipts.acknowledged(event, sent);
   } else if (permanent && event.replay) {

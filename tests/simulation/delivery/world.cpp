@@ -167,7 +167,8 @@ Task<void> World::begin() {
   const Status taken = co_await take_over();
   if (taken) {
     ready_since_ = now();
-    extra_.routed = extra_.file->receipts.attached = extra_.wanted;
+    // what was put into the configuration meanwhile is for the next process
+    extra_.routed = extra_.file->receipts.attached = extra_.wanted && process_->relay->has("extra");
     oracle_->note("ready");
     co_return;
   }
