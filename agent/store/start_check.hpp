@@ -5,6 +5,8 @@
 // (store::verify() in a process of its own), and whenever a row is used.
 #pragma once
 
+#include <filesystem>
+
 #include "store/sqlite.hpp"
 
 namespace driftd::store {

@@ -108,15 +108,20 @@ def depth(files):
 
 
 def flags_of_rooms():
-    """Compiler and include flags per room, from compile_commands.json."""
+    """Compiler and include flags per room, from compile_commands.json: those of all programs that a file is part of."""
     out = {}
     for entry in json.loads((BUILD / "compile_commands.json").read_text()):
         path = pathlib.Path(entry["file"])
         if SOURCE not in path.parents:
             continue
         words = shlex.split(entry["command"])
-        keep = [w for i, w in enumerate(words) if w.startswith(("-I", "-D", "-std", "-isystem")) or words[i - 1] == "-isystem"]
-        out.setdefault(str(path.relative_to(SOURCE).parent), (next(w for w in words if w.endswith(("++", "cc"))), keep))
+        compiler = next(w for w in words if w.endswith(("++", "cc")))
+        flags = out.setdefault(str(path.relative_to(SOURCE).parent), (compiler, []))[1]
+        for i, word in enumerate(words):
+            if words[i - 1] == "-isystem" and word not in flags:
+                flags += ["-isystem", word]
+            elif word.startswith(("-I", "-D", "-std")) and word not in flags:
+                flags.append(word)
     return out
 
 
