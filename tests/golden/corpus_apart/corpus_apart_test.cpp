@@ -111,7 +111,7 @@ INSTANTIATE_TEST_SUITE_P(Sets, CorpusApart,
                                          Bound{"ninth", 408, 2, 0, 1, 23}, Bound{"tenth", 408, 0, 0, 0, 37},
                                          Bound{"eleventh", 408, 1, 0, 2, 31}, Bound{"twelfth", 460, 0, 0, 0, 40},
                                          Bound{"thirteenth", 272, 0, 0, 1, 30}, Bound{"fourteenth", 112, 1, 0, 2, 30},
-                                         Bound{"fifteenth", 112, 0, 0, 1, 30}),
+                                         Bound{"fifteenth", 112, 0, 0, 1, 30}, Bound{"sixteenth", 112, 1, 0, 2, 30}),
                          [](const auto& info) { return std::string(info.param.folder); });
 
 }  // namespace
