@@ -32,6 +32,17 @@ Error cannot(const std::string& file, const std::string& why) {
                              "; install it beside driftd, or remove the section"};
 }
 
+/// Returns the first of the files that a second reading would find empty, such as a pipe; empty if there is none.
+std::string read_only_once(const config::Config& config) {
+  std::vector<std::filesystem::path> files = config.secret_files;
+  files.emplace_back(config.file);
+  for (const auto& file : files) {
+    std::error_code unknown;
+    if (!std::filesystem::is_regular_file(file, unknown) && !unknown) return file.string();
+  }
+  return {};
+}
+
 }  // namespace
 
 Status become_driftd_grpc(const config::Config& config) {
@@ -43,6 +54,14 @@ Status become_driftd_grpc(const config::Config& config) {
   for (const auto& step : resolve_path(file).steps) {
     const std::string why = tamper_risk(step);
     if (!why.empty()) return fail(cannot(file, why));
+  }
+  if (const std::string pipe = read_only_once(config); !pipe.empty()) {
+    return fail(Code::invalid,
+                "the configuration has a section 'grpc', so it and the files of its secrets are read by two "
+                "programs, and " +
+                    pipe +
+                    " is not a file that can be read twice; put it into a file, or start "
+                    "driftd-grpc with the same arguments");
   }
   std::vector<std::string> arguments = own_arguments();
   std::vector<char*> pointers;

@@ -89,6 +89,7 @@ Task<void> SinkRunner::run_beside(Duty duty, Situation before) {
     note_effect(duty, before);
     before = next;
     saving_ = true;
+    wake();  // the save that is over made room to send in
     co_await perform(duty);
     saving_ = false;
   }

@@ -49,7 +49,7 @@ Task<Status> Engine::change_in_place(std::shared_ptr<Runner> runner, Change chan
   DRIFTD_CO_CHECK(co_await runner->reload(std::move(change.spec), std::move(change.audit)));
   if (discovers) co_return Status{};
   const AsyncMutex::Guard held = co_await registry_mutex_.lock();
-  if (stopping_) co_return stopping();
+  if (stopping_) co_return Status{};  // the change is durable, and the next start does the rest
   const auto status = co_await remove_found_by(runner->ledger().row().uid);
   co_return status;
 }
@@ -112,7 +112,7 @@ Task<Status> Engine::go_on(std::string name) {
   Status out;
   if (!runner->ledger().spec().discover) {
     const AsyncMutex::Guard held = co_await registry_mutex_.lock();
-    if (stopping_) co_return stopping();
+    if (stopping_) co_return Status{};  // the change is durable, and the next start does the rest
     out = co_await remove_found_by(uid);
   }
   std::vector<std::shared_ptr<Runner>> found;
@@ -128,7 +128,7 @@ Task<Status> Engine::go_on(std::string name) {
   }
   const Status trusted = co_await restore_registrars();
   if (!trusted && out) out = trusted;
-  if (stopping_) co_return stopping();
+  if (stopping_) co_return out;
   if (loops_) runner->start();
   for (auto& report : pending_reports_.extract(name)) (void)receive_report(std::move(report));
   const auto registrar = registrars_.find(name);

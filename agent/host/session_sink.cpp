@@ -67,6 +67,19 @@ Task<core::DeliverEnd> run_deliver(std::shared_ptr<Supervisor> supervisor, std::
   co_return core::DeliverEnd{How::returned, fail(Error{result.code, result.message, result.retry_after_ms})};
 }
 
+/// Returns false if these events were gathered for another version of the plugin, which asked for another content type
+/// or for more of them in one batch.
+bool fits(const core::ProviderInfo* info, const std::vector<core::PluginEvent>& events) {
+  if (info == nullptr || !info->sink) return true;
+  const core::SinkPluginInfo& sink = *info->sink;
+  std::size_t bytes = 0;
+  for (const auto& event : events) {
+    if (event.content_type != sink.content_type) return false;
+    bytes += event.body.size();
+  }
+  return events.size() <= sink.max_events && (events.size() == 1 || bytes <= sink.max_bytes);
+}
+
 }  // namespace
 
 Task<core::DeliverEnd> SupervisedSession::deliver(core::DeliverRequest request, core::SettledHandler on_settled) {
@@ -75,6 +88,10 @@ Task<core::DeliverEnd> SupervisedSession::deliver(core::DeliverRequest request, 
   const auto ready_supervisor = co_await ready(Steady::now() + request.timeout);
   if (!ready_supervisor) co_return core::DeliverEnd{How::not_begun, fail(ready_supervisor.error())};
   const auto supervisor = *ready_supervisor;
+  if (!fits(supervisor->described().get(), request.events)) {
+    Error upgraded{Code::unavailable, "the plugin was upgraded, and takes other batches"};
+    co_return core::DeliverEnd{How::not_begun, fail(std::move(upgraded))};
+  }
   const auto deadline = Steady::now() + request.timeout;
   const std::size_t events = request.events.size();
   const ipc::DeliverCall asked{nanos_of(deadline), std::move(request.events)};

@@ -106,6 +106,7 @@ unsigned outcome_of(const CallTrace& trace, std::uint32_t index) {
     case DRIFTD_UNAUTHENTICATED:
     case DRIFTD_DENIED:
     case DRIFTD_THROTTLED:
+    case DRIFTD_CANCELLED:
       return DRIFTD_OUTCOME_RETRY_SINK;
     case DRIFTD_DEADLINE:
       return DRIFTD_OUTCOME_REFUSED;

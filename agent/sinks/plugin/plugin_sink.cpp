@@ -76,6 +76,7 @@ class PluginSink final : public core::Sink {
   std::shared_ptr<core::Session> session_;          ///< null before start()
   std::shared_ptr<const core::ProviderInfo> info_;  ///< null until the plugin was described
   std::string probe_;                               ///< what the last probe said; empty: there was none
+  std::int64_t probed_ = 0;                         ///< pid of the worker that was asked
   const std::shared_ptr<bool> plugin_changed_ = std::make_shared<bool>(false);  ///< an upgrade may declare other bounds
 };
 
@@ -151,7 +152,9 @@ Task<Status> PluginSink::flush() {
 /// Asks the plugin whether it reaches its endpoint, for `driftd status` only: a probe that errs must not stop delivery.
 Task<Result<std::optional<std::int64_t>>> PluginSink::check(std::map<std::string, std::string>&) {
   const auto session = session_;
+  if (std::exchange(*plugin_changed_, false)) (void)co_await look_at_plugin();  // else the next send() says why
   const auto report = co_await session->health();
+  probed_ = session->status().pid;
   probe_ = report ? render_probe(*report) : report.error().message;
   co_return std::optional<std::int64_t>{};
 }
@@ -167,7 +170,7 @@ std::string PluginSink::describe() const {
   std::string out = info_ ? info_->id + " " + info_->version : settings_.plugin;
   out += ": worker " + status.state;
   if (status.pid != 0) out += fmt::format(" (pid {})", status.pid);
-  if (!probe_.empty() && status.state == "running") out += ", " + probe_;
+  if (!probe_.empty() && status.state == "running" && status.pid == probed_) out += ", " + probe_;
   if (!status.last_exit.empty()) out += fmt::format("; last worker: {}", status.last_exit);
   if (status.restarts > 0) out += fmt::format("; {} restarts", status.restarts);
   if (!status.misuses.empty()) {

@@ -77,6 +77,18 @@ TEST_F(GrpcImage, AMissingProgramIsNamedBeforeAnythingRuns) {
   }
 }
 
+// Found by an attack: the second program read an empty pipe, and ran with a configuration of nothing.
+TEST_F(GrpcImage, AConfigurationThatCanBeReadOnceOnlyIsRefused) {
+  const Agent agent = this->agent();
+  const auto piped = [&](const std::string& program) {
+    return run({"sh", "-c", "cat " + agent.config() + " | " + Agent::build("bin/" + program) + " validate /dev/stdin"});
+  };
+  const Output refused = piped("driftd");
+  EXPECT_EQ(refused.code, 78) << refused.out;
+  EXPECT_THAT(refused.err, HasSubstr("/dev/stdin is not a file that can be read twice"));
+  EXPECT_EQ(piped("driftd-grpc").code, 0);
+}
+
 TEST_F(GrpcImage, AProgramThatOthersMayReplaceIsNotRun) {
   const std::string driftd = copy("driftd"), grpc = copy("driftd-grpc");
   copy("driftd-provider-host");

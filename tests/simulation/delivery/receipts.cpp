@@ -158,7 +158,7 @@ void Receipts::acknowledged(const core::StoredEvent& event, Time sent) {
   acknowledged_at_[event.stamp.id] = SimulatedTime::get().now();
   lately_acknowledged_.emplace_back(SimulatedTime::get().now(), event.stamp.seq);
   doubtful_.erase(event.stamp.seq);
-  given_up_.erase(event.stamp.seq);
+  if (!event.replay) given_up_.erase(event.stamp.seq);  // `driftd replay` leaves the dead letter where it is
   unanswered_.erase(event.stamp.id);
   succeeded(event, sent);
 }
