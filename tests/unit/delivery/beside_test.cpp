@@ -44,6 +44,24 @@ TEST(Live, AtMost256AreRepeatedAlsoWhenDeadLettersAreBeingStored) {
   EXPECT_GE(world.to.sent.size(), 128U);
 }
 
+// Found by an attack: with a slow disk the sink slept through every second save, at half its rate.
+TEST(Live, ASaveThatFollowsAnotherHoldsUpNoSending) {
+  LaneWorld world;
+  world.to.at_once = [](const auto&) { return Attempt{}; };
+  world.start();
+  world.outbox.slow_saves = true;
+  world.commit(1'000, 1'000);
+  ASSERT_EQ(world.to.got.size(), 256U) << "as many as may be sent and unsaved";
+  world.outbox.release_one();
+  world.settle();
+  EXPECT_GT(world.to.got.size(), 256U) << "the first save made room, and the second one is under way";
+  world.outbox.release();
+  world.settle();
+  world.pass(1s);
+  EXPECT_TRUE(world.over());
+  EXPECT_EQ(world.view().missed_wakeups, 0U);
+}
+
 // Found by the simulation (seed 219): retention then called them undelivered.
 TEST(Live, WhatWasDeliveredBehindAnEventThatWaitsForADisabledSinkIsSaved) {
   for (const Outcome outcome : {Outcome::disabled, Outcome::retry_sink}) {

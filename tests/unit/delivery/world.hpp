@@ -64,6 +64,12 @@ class FaultyOutbox final : public core::Outbox {
   }
   Task<Result<bool>> prune(Nanos, Nanos) override { co_return false; }
   Task<Result<Backlog>> backlog() override { co_return Backlog{}; }
+  /// Ends the wait of the save under way; the next one waits again.
+  void release_one() {
+    const bool slow = std::exchange(slow_saves, true);
+    release();
+    slow_saves = slow;
+  }
   void release() {
     slow_saves = slow_opens = false;
     for (const auto& timer : std::exchange(waiting_, {})) timer->cancel();
