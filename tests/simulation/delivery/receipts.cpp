@@ -171,6 +171,7 @@ void Receipts::endpoint_failed() {
 void Receipts::flush_failed() {
   endpoint_failed();
   ++flush_failures_;
+  flush_due_ = failed_at_ + waits_.after_failures(flush_failures_);
 }
 
 void Receipts::failed(const core::StoredEvent& event, std::int64_t retry_after_ms) {
@@ -221,6 +222,7 @@ void Receipts::next_life() {
   ++life_;
   repetitions_ = 0;
   flush_failures_ = 0;
+  flush_due_ = {};
   doubt_lately_acknowledged();
   open_.clear();
   replay_asked_.clear();
@@ -230,6 +232,7 @@ void Receipts::next_life() {
 Time Receipts::due(const std::string& name, const KeyState& key, Time since) const {
   Time due = std::max({since, *calm_since_, key.head_since, recovered_at_});
   due = std::max(due, failed_at_ + std::max(waits_.after_failures(std::max(failures_, flush_failures_)), asked_));
+  due = std::max(due, flush_due_);  // also if a flush for another reason succeeds meanwhile
   const auto failed = failed_.find(name);
   if (failed == failed_.end()) return due;
   for (const auto& [id, of] : failed->second)

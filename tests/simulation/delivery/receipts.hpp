@@ -136,7 +136,7 @@ class Receipts {
   std::set<std::int64_t> given_up_, excused_, replay_asked_, to_replay_;
   std::map<std::int64_t, Entered> expected_;
   std::optional<Time> calm_since_ = Time{}, rewound_at_;
-  Time failed_at_{}, last_answer_{}, unnoticed_until_{}, recovered_at_{};
+  Time failed_at_{}, last_answer_{}, unnoticed_until_{}, recovered_at_{}, flush_due_{};
   Duration asked_{0};
   std::multiset<std::string> open_;  ///< keys of events that were sent and not answered
   int failures_ = 0, flush_failures_ = 0;
