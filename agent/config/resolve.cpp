@@ -55,7 +55,7 @@ ResolveGrant read_grant(Section section, const Config& config) {
   const int callers =
       (out.uid ? 1 : 0) + (out.group.empty() ? 0 : 1) + (out.certificate.empty() ? 0 : 1) + (out.token.empty() ? 0 : 1);
   if (callers != 1) {
-    section.report().error(section.at(), section.title() + " must say for whom it is", kCallers,
+    section.report().error(section.at(), section.title() + " must name its caller", kCallers,
                            std::to_string(callers) + " of them");
   }
   if (out.backends.empty()) {

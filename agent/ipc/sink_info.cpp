@@ -14,8 +14,6 @@ using Json = nlohmann::json;
 
 constexpr std::size_t kMaxTitle = 128;
 constexpr std::size_t kMaxBodies = 32;
-constexpr std::int64_t kLeastBytes = 1024;
-constexpr std::int64_t kMostBytes = 16 << 20;
 
 tl::unexpected<Error> bad_member(const std::string& file, const std::string& member, const std::string& expected,
                                  const Json& found) {
@@ -77,7 +75,7 @@ Result<core::SinkPluginInfo> parse_sink_info(const std::string& text, const std:
   const Json bounds = batch == describe.end() ? Json::object() : *batch;
   if (!bounds.is_object()) return bad_member(file, "batch", "an object with `events` and `bytes`", bounds);
   DRIFTD_TRY(const auto events, batch_bound(bounds, "events", 1, kMaxBatchEvents, 1, file));
-  DRIFTD_TRY(const auto bytes, batch_bound(bounds, "bytes", kLeastBytes, kMostBytes, kMostBytes, file));
+  DRIFTD_TRY(const auto bytes, batch_bound(bounds, "bytes", kLeastBatchBytes, kMaxBatchBytes, kMaxBatchBytes, file));
   out.max_events = static_cast<std::size_t>(events);
   out.max_bytes = static_cast<std::size_t>(bytes);
   const auto flush = describe.find("flush");

@@ -250,6 +250,10 @@ Status insert_own_event(SqliteStore::State& state, core::AgentEvent event, const
 }
 
 bool read_event(const Statement& row, EventPage& page) {
+  if (row.is_null(1)) {
+    page.bad.push_back(row.integer(0));
+    return false;
+  }
   core::StoredEvent event;
   event.stamp = {row.text(1), row.integer(0), static_cast<std::uint64_t>(row.integer(2)), row.integer(3),
                  static_cast<std::uint64_t>(row.integer(16))};

@@ -27,19 +27,23 @@ std::string resource_hash(const std::string& key);
   "e.seq, e.id, e.sequence, e.recorded_ns, e.agent_event, e.key, e.backend, e.backend_type, e.source, e.what, " \
   "e.cluster, e.provider, e.resource, e.type, e.crc, e.payload, e.incarnation, e.routed"
 inline constexpr int kEventColumns = 18;
+/// The same for an event that a route leads to. Its row may be missing: retention deletes both, so the disk lost it.
+#define DRIFTD_ROUTED_COLUMNS                                                                                   \
+  "r.seq, e.id, e.sequence, e.recorded_ns, e.agent_event, e.key, e.backend, e.backend_type, e.source, e.what, " \
+  "e.cluster, e.provider, e.resource, e.type, e.crc, e.payload, e.incarnation, e.routed"
 
-/// Events that were read, and the seqs of rows whose checksum was wrong.
+/// Events that were read, and the seqs of rows whose checksum was wrong or that are missing.
 struct EventPage {
   std::vector<core::StoredEvent> events;
   std::vector<std::int64_t> bad;
 };
-/// Adds a row to the page. Returns false if its checksum is wrong; its seq is then in `bad`.
+/// Adds a row to the page. Returns false if its checksum is wrong, or if it is missing; its seq is then in `bad`.
 bool read_event(const Statement& row, EventPage& page);
 /// Reads from `query` until there are `limit` good events, or until their payload reaches `bytes`.
 Result<EventPage> read_events(Statement& query, std::size_t limit, std::size_t bytes = SIZE_MAX);
 
-/// Moves rows with a wrong checksum to the quarantine, settles their routes as dropped and writes a `corrupt` event for
-/// each. Skips rows that are gone. To be called in a transaction.
+/// Moves rows with a wrong checksum to the quarantine, settles their routes and those of missing rows as dropped, and
+/// writes a `corrupt` event for each. Skips what was settled so before. To be called in a transaction.
 Status quarantine(SqliteStore::State& state, const std::vector<std::int64_t>& seqs);
 /// Puts the bad events of a page in quarantine and returns the good ones.
 Task<Result<std::vector<core::StoredEvent>>> quarantine_bad(StatePtr state, Result<EventPage> page);

@@ -12,8 +12,8 @@ using Events = std::vector<core::StoredEvent>;
 
 Result<EventPage> read_routed(Connection& db, const std::string& sink, std::int64_t after, int limit) {
   DRIFTD_TRY(const auto row, find_sink(db, sink));
-  auto query = db.statement("SELECT " DRIFTD_EVENT_COLUMNS
-                            " FROM route r JOIN event e ON e.seq = r.seq "
+  auto query = db.statement("SELECT " DRIFTD_ROUTED_COLUMNS
+                            " FROM route r LEFT JOIN event e ON e.seq = r.seq "
                             "WHERE r.sink = ? AND r.seq > ? ORDER BY r.seq");
   query.bind(row.id, after);
   return read_events(query, static_cast<std::size_t>(std::max(limit, 0)), core::Outbox::kMaxAnswerBytes);
@@ -25,8 +25,8 @@ Result<EventPage> read_exact(Connection& db, const std::string& sink, const std:
   std::size_t bytes = 0;
   for (const auto seq : seqs) {
     if (bytes >= core::Outbox::kMaxAnswerBytes) break;
-    auto query = db.statement("SELECT " DRIFTD_EVENT_COLUMNS
-                              " FROM route r JOIN event e ON e.seq = r.seq "
+    auto query = db.statement("SELECT " DRIFTD_ROUTED_COLUMNS
+                              " FROM route r LEFT JOIN event e ON e.seq = r.seq "
                               "WHERE r.sink = ? AND r.seq = ?");
     DRIFTD_TRY(const bool found, query.bind(row.id, seq).next());
     if (found && read_event(query, page)) bytes += page.events.back().payload.size();

@@ -24,18 +24,18 @@ Result<std::optional<std::string>> move_row(SqliteStore::State& state, std::int6
 
 Status quarantine_one(SqliteStore::State& state, std::int64_t seq) {
   DRIFTD_TRY(const auto id, move_row(state, seq));
-  if (!id) return {};
   DRIFTD_TRY(const auto outstanding, outstanding_of(*state.db, seq));
+  if (!id && outstanding.empty()) return {};  // it was moved before
   DRIFTD_CHECK(drop_routes(*state.db, seq, outstanding, kCorrupt));
   std::string names;
   for (const auto& sink : outstanding) names += (names.empty() ? "" : ",") + sink.name;
   core::AgentEvent event;
   event.what = "corrupt";
-  event.message = "event row " + std::to_string(seq) +
-                  " of the store does not match its checksum; it is in quarantine and is "
-                  "not delivered" +
+  event.message = "event row " + std::to_string(seq) + " of the store " +
+                  (id ? "does not match its checksum; it is in quarantine and is not delivered"
+                      : "is missing, although it was not delivered") +
                   (names.empty() ? std::string() : " to " + names) + "; check the disk";
-  event.details = {{"seq", std::to_string(seq)}, {"event_id", *id}, {"undelivered", names}};
+  event.details = {{"seq", std::to_string(seq)}, {"event_id", id.value_or("")}, {"undelivered", names}};
   return insert_own_event(state, std::move(event));
 }
 

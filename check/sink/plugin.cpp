@@ -9,6 +9,7 @@
 
 #include "check/documents.hpp"
 #include "check/negotiate.hpp"
+#include "ipc/limits.hpp"
 
 namespace driftd::check {
 namespace {
@@ -50,7 +51,6 @@ std::uint64_t number(const Json& of, const char* member, std::uint64_t least, st
 }  // namespace
 
 SinkInfo parse_sink_info(const std::string& describe) {
-  constexpr std::uint64_t kMaxEvents = 256, kLeastBytes = 1024, kMaxBytes = 16u << 20;
   for (const char* member : {"id", "version"}) expect_text_member(describe, member);
   const Json json = Json::parse(describe);
   if (json.contains("title")) expect_text_member(describe, "title");
@@ -61,8 +61,8 @@ SinkInfo parse_sink_info(const std::string& describe) {
   out.bodies = expect_names(describe, "bodies");
   const Json batch = json.value("batch", Json::object());
   if (!batch.is_object()) throw RuleBroken("describe: `batch` must be an object with `events` and `bytes`");
-  out.batch_events = static_cast<std::uint32_t>(number(batch, "events", 1, kMaxEvents, 1));
-  out.batch_bytes = number(batch, "bytes", kLeastBytes, kMaxBytes, kMaxBytes);
+  out.batch_events = static_cast<std::uint32_t>(number(batch, "events", 1, ipc::kMaxBatchEvents, 1));
+  out.batch_bytes = number(batch, "bytes", ipc::kLeastBatchBytes, ipc::kMaxBatchBytes, ipc::kMaxBatchBytes);
   expect_concurrency(describe);
   out.concurrency = json.value("concurrency", 1);
   const Json retry = json.value("retry", Json("forever"));

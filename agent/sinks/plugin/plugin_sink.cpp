@@ -6,6 +6,7 @@
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include "base/log.hpp"
 #include "sinks/plugin/batches.hpp"
 #include "sinks/plugin/encode.hpp"
 
@@ -66,6 +67,8 @@ class PluginSink final : public core::Sink {
  private:
   core::SessionSpec spec() const;
   Task<Status> look_at_plugin();
+  /// Looks at the plugin again if it was upgraded since the last time; if that fails, the next call tries it again.
+  Task<Status> look_if_changed();
 
   const std::string name_;
   const PluginSettings settings_;
@@ -119,11 +122,16 @@ Task<Status> PluginSink::look_at_plugin() {
   co_return Status{};
 }
 
+Task<Status> PluginSink::look_if_changed() {
+  if (!std::exchange(*plugin_changed_, false)) co_return Status{};
+  auto looked = co_await look_at_plugin();
+  if (!looked) *plugin_changed_ = true;
+  co_return looked;
+}
+
 Task<Attempt> PluginSink::send(core::StoredEvent event) {
-  if (std::exchange(*plugin_changed_, false)) {
-    const Status looked = co_await look_at_plugin();
-    if (!looked) probe_ = looked.error().message;  // deliver then fails for the same reason
-  }
+  const Status looked = co_await look_if_changed();
+  if (!looked) co_return Attempt{Outcome::retry_sink, looked.error().message, 0};
   auto encoded = plugin_event(event, info_->sink->content_type);
   if (!encoded) co_return Attempt{Outcome::permanent, encoded.error().message, 0};
   if (encoded->body.size() > kMaxBody) {
@@ -152,7 +160,9 @@ Task<Status> PluginSink::flush() {
 /// Asks the plugin whether it reaches its endpoint, for `driftd status` only: a probe that errs must not stop delivery.
 Task<Result<std::optional<std::int64_t>>> PluginSink::check(std::map<std::string, std::string>&) {
   const auto session = session_;
-  if (std::exchange(*plugin_changed_, false)) (void)co_await look_at_plugin();  // else the next send() says why
+  const Status looked = co_await look_if_changed();
+  if (!looked)
+    log::room("sinks").warn("{}: the plugin that was upgraded cannot be described: {}", name_, looked.error().message);
   const auto report = co_await session->health();
   probed_ = session->status().pid;
   probe_ = report ? render_probe(*report) : report.error().message;

@@ -47,7 +47,7 @@ std::string param(std::string_view name, std::string_view value) {
   return out + '"';
 }
 
-// Returns the text of a member, empty if there is none or it is no text.
+// Returns the text of a member. Empty if it is absent or is not a string.
 std::string text_of(const Json& object, const char* member) {
   const auto found = object.find(member);
   return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();

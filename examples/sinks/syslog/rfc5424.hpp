@@ -19,7 +19,7 @@ struct Form {
   std::size_t max_bytes = 8192;        // of one message; what is longer is cut in MSG
 };
 
-// Returns a whole message without a frame. A body that is no JSON object still gives a message, of the attributes.
+// Returns a whole message without a frame. If the body is not a JSON object, the message holds the attributes only.
 std::string message(const driftd::sdk::sink::Event& event, const Form& form);
 
 }  // namespace syslog_sink

@@ -17,7 +17,7 @@ namespace syslog_sink {
 
 namespace sdk = driftd::sdk;
 
-// Where to send, and as whom.
+// The address of the server, and the certificate to show to it.
 struct Endpoint {
   std::string host, port;
   bool tls = false, udp = false;

@@ -222,7 +222,7 @@ TEST_F(GrpcResolve, GrantsThatCannotWorkAreRefusedBeforeAnythingRuns) {
     const Output checked = run({Agent::binary(), "validate", "--config", agent.config()}, {{"CACHE_USER", "x"}});
     return checked.out + checked.err;
   };
-  EXPECT_THAT(said("grants: [{ backends: [cache] }]"), HasSubstr("must say for whom"));
+  EXPECT_THAT(said("grants: [{ backends: [cache] }]"), HasSubstr("must name its caller"));
   EXPECT_THAT(said("grants: [{ uid: 1, group: x, backends: [cache] }]"), HasSubstr("2 of them"));
   EXPECT_THAT(said("grants: [{ uid: 1 }]"), HasSubstr("names no backend"));
   EXPECT_THAT(said("grants: [{ uid: -1, backends: [cache] }]"), HasSubstr("uid"));

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A sink plugin that sends each event as a line over TCP and reads a line for each: `ok` settles it as delivered, at
- * `bad` it does what its setting `mode` names. So the test's receiver decides when it misbehaves. */
+ * `bad` it does what its setting `mode` names. So the test's receiver decides when it misbehaves. Compiled again with
+ * other VERSION, BODY and BATCH it is another version of the same plugin: each refuses for good what it did not ask
+ * for. */
 #include <arpa/inet.h>
 #include <driftd/sink.h>
 #include <pthread.h>
@@ -12,6 +14,14 @@
 
 #define TEXT(literal) ((driftd_str){literal, sizeof(literal) - 1})
 
+#ifndef VERSION
+#define VERSION "1.0.0"
+#define BODY DRIFTD_BODY_CLOUDEVENTS_JSON
+#define BATCH 64
+#endif
+#define TEXT_OF(number) #number
+#define NUMBER(number) TEXT_OF(number)
+
 static const driftd_sink_host_table* host;
 
 typedef struct bad_sink {
@@ -22,8 +32,8 @@ typedef struct bad_sink {
 } bad_sink;
 
 static driftd_status describe(driftd_push_fn push, void* user) {
-  push(user, TEXT("{\"id\":\"bad_sink\",\"version\":\"1.0.0\",\"bodies\":[\"application/x-none\","
-                  "\"application/cloudevents+json\"],\"batch\":{\"events\":64},\"concurrency\":4,\"flush\":true}"));
+  push(user, TEXT("{\"id\":\"bad_sink\",\"version\":\"" VERSION "\",\"bodies\":[\"application/x-none\",\"" BODY
+                  "\"],\"batch\":{\"events\":" NUMBER(BATCH) "},\"concurrency\":4,\"flush\":true}"));
   return DRIFTD_OK;
 }
 
@@ -73,7 +83,7 @@ static void leak(void) {
     char* more = malloc(4 << 20);
     if (more == NULL) continue;
     for (size_t at = 0; at < (4u << 20); at += 4096) *(volatile char*)(more + at) = 1;
-    usleep(2000);
+    usleep(2000); /* as slow as real leaks are, so that the budget is what ends it */
   }
 }
 
@@ -129,8 +139,18 @@ static driftd_status fail_with(driftd_call call, const char* text) {
   return DRIFTD_UNAVAILABLE;
 }
 
+/* Refuses for good a batch that this version did not ask for. */
+static int is_unwanted(driftd_call call, const driftd_batch* batch) {
+  const size_t length = sizeof BODY - 1;
+  const driftd_str type = batch->events->content_type;
+  if (batch->event_count <= BATCH && type.len == length && memcmp(type.data, BODY, length) == 0) return 0;
+  for (uint32_t i = 0; i < batch->event_count; ++i) settle(call, i, DRIFTD_OUTCOME_PERMANENT, "not asked for");
+  return 1;
+}
+
 static driftd_status deliver(driftd_instance instance, driftd_call call, const driftd_batch* batch) {
   bad_sink* self = instance;
+  if (is_unwanted(call, batch)) return DRIFTD_OK;
   const int fd = connect_to(self->port);
   if (fd < 0) return fail_with(call, "connection refused");
   FILE* lines = fdopen(fd, "r+");

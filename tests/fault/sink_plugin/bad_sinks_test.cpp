@@ -2,6 +2,8 @@
 // Whatever the plugin of a sink does, every event is delivered or a dead letter, and the books say so.
 #include <gmock/gmock.h>
 #include <csignal>
+#include <filesystem>
+#include <future>
 #include <nlohmann/json.hpp>
 #include <regex>
 
@@ -21,23 +23,34 @@ constexpr int kEvents = 300;
 constexpr const char* kCanary = "canary-7f3a9b-of-the-receiver";
 constexpr int kCrashesToPark = 1'000;  // a test that kills on purpose does not want a pause of ten minutes
 
+const std::string kPlugins = DRIFTD_BINARY_DIR "/tests/faulty_sinks/";
+
+host::HostOptions host_options(asio::any_io_executor core, asio::any_io_executor io, int crashes_to_park) {
+  host::HostOptions options;
+  options.core = std::move(core);
+  options.io = std::move(io);
+  options.worker = DRIFTD_BINARY_DIR "/bin/driftd-provider-host";
+  options.grace = milliseconds(200);
+  options.restart_first = milliseconds(5);
+  options.restart_max = milliseconds(20);
+  options.crashes_to_park = crashes_to_park;
+  return options;
+}
+
+sinks::PluginSettings settings_of(const std::string& plugin, int port, const std::string& mode) {
+  sinks::PluginSettings settings;
+  settings.plugin = plugin;
+  settings.settings_json = nlohmann::json{{"port", port}, {"mode", mode}, {"token", "token-1"}}.dump();
+  settings.secrets = {{"token-1", kCanary}};
+  settings.timeout = mode == "hang" || mode == "spin" ? milliseconds(400) : milliseconds(20'000);
+  settings.budgets.rss_bytes = kSanitized ? 0 : 96ll << 20;
+  return settings;
+}
+
 AgentRun::MakeSink bad_sink(int port, const std::string& mode, int crashes_to_park = kCrashesToPark) {
   return [=](asio::any_io_executor core, asio::any_io_executor io, const Clock&) {
-    host::HostOptions options;
-    options.core = core;
-    options.io = io;
-    options.worker = DRIFTD_BINARY_DIR "/bin/driftd-provider-host";
-    options.grace = milliseconds(200);
-    options.restart_first = milliseconds(5);
-    options.restart_max = milliseconds(20);
-    options.crashes_to_park = crashes_to_park;
-    sinks::PluginSettings settings;
-    settings.plugin = DRIFTD_BINARY_DIR "/tests/faulty_sinks/bad_sink.so";
-    settings.settings_json = nlohmann::json{{"port", port}, {"mode", mode}, {"token", "token-1"}}.dump();
-    settings.secrets = {{"token-1", kCanary}};
-    settings.timeout = mode == "hang" || mode == "spin" ? milliseconds(400) : milliseconds(20'000);
-    settings.budgets.rss_bytes = kSanitized ? 0 : 96ll << 20;
-    return sinks::open_plugin("bad", std::move(settings), host::make_session_factory(options), nullptr, core);
+    return sinks::open_plugin("bad", settings_of(kPlugins + "bad_sink.so", port, mode),
+                              host::make_session_factory(host_options(core, io, crashes_to_park)), nullptr, core);
   };
 }
 
@@ -155,6 +168,52 @@ TEST_F(KilledSink, ASecretThatThePluginTellsIsNotShown) {
   EXPECT_THAT(log, HasSubstr("[REDACTED]"));
   for (const auto& text : {log, agent.view().state, agent.view().last_error})
     EXPECT_EQ(text.find("canary-7f3a9b"), std::string::npos) << text;
+}
+
+/// A plugin in a folder that is watched for upgrades.
+class UpgradedSink : public ::testing::Test {
+ protected:
+  void install(const std::string& version) const {
+    std::filesystem::copy_file(kPlugins + version + ".so", dir_.file("next"));
+    std::filesystem::rename(dir_.file("next"), plugins_.file("bad_sink.so"));
+  }
+  AgentRun::MakeSink sink(int port) {
+    return [this, port](asio::any_io_executor core, asio::any_io_executor io, const Clock&) {
+      host::HostOptions options = host_options(core, io, kCrashesToPark);
+      options.plugin_dirs = {plugins_.path()};
+      const auto sessions = host::make_session_factory(options);
+      sessions->watch(true);
+      stop_watching_ = [sessions, core] { asio::post(core, [sessions] { sessions->watch(false); }); };
+      return sinks::open_plugin("bad", settings_of(plugins_.file("bad_sink.so"), port, "none"), sessions, nullptr,
+                                core);
+    };
+  }
+  TempDir dir_, plugins_;
+  std::function<void()> stop_watching_;  ///< an agent's core thread does not end before
+};
+
+// Found by an attack: what waited for the old version was given to the new one, which refused it for good.
+TEST_F(UpgradedSink, GetsNoBatchThatOnlyTheVersionBeforeItAskedFor) {
+  std::promise<void> answer;
+  const std::shared_future<void> answers = answer.get_future().share();
+  LineReceiver receiver([answers](const ReceivedLine&) { return answers.wait(), false; });
+  install("bad_sink_few");
+  AgentRun agent(dir_, sink(receiver.port()));
+  agent.commit(kEvents);
+  EXPECT_TRUE(eventually([&] { return pid_in(agent.view().state) != 0; })) << agent.view().state;
+  const int before = pid_in(agent.view().state);
+  EXPECT_TRUE(eventually([&] { return agent.view().in_flight > 4 * 8; })) << "as many as its four calls do not take";
+  install("bad_sink_next");
+  const auto upgraded = [&] { return pid_in(agent.view().state) != before && pid_in(agent.view().state) != 0; };
+  EXPECT_TRUE(eventually(upgraded, std::chrono::seconds(30))) << agent.view().state;
+  answer.set_value();
+  EXPECT_TRUE(eventually([&] { return agent.totals().pending == 0; }, std::chrono::seconds(60)))
+      << agent.totals().pending << " pending; " << agent.view().state << "; " << agent.view().last_error;
+  EXPECT_EQ(agent.totals().dead, 0) << agent.view().last_error;
+  EXPECT_EQ(receiver.distinct(), static_cast<std::size_t>(kEvents));
+  EXPECT_TRUE(eventually([&] { return agent.view().state.find("bad_sink 3.0.0") != std::string::npos; }))
+      << agent.view().state;
+  stop_watching_();
 }
 
 TEST_F(KilledSink, AReceiverThatIsAwayCostsNoAttemptAndDeliveryGoesOnWhenItIsBack) {

@@ -154,7 +154,7 @@ void Oracle::check_dead_letters(const std::vector<core::DeadLetter>& listed) {
     for (const auto seq : still_dead_[name]) {
       if (name == "hook" && dropped_for_good_.count(seq) != 0)
         complain("the dead letter of event " + std::to_string(seq) +
-                 " is listed, though a person was told that it is dropped");
+                 " is listed, although the command answered that it was dropped");
       if (receiver->given_up().count(seq) == 0 && handled_dead_.count(seq) == 0)
         complain("event " + std::to_string(seq) + " of " + name + " is listed as a dead letter and was not refused");
     }

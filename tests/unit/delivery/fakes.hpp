@@ -57,7 +57,9 @@ class FakeOutbox final : public core::Outbox {
     return static_cast<std::int64_t>(rows.size());
   }
   bool slow = false;  ///< fetch() lets other coroutines run first
+  int opens = 0;      ///< calls of open_sink()
   Task<Result<core::SinkCursor>> open_sink(std::string sink) override {
+    ++opens;
     cursors[sink].sink = sink;
     co_return cursors[sink];
   }

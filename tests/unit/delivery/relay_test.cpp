@@ -1,84 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gtest/gtest.h>
-
-#include "fakes.hpp"
+// What a relay sends, in which order, and when it tries again.
+#include "relay_fixture.hpp"
 
 namespace driftd::delivery::test {
 namespace {
 
 using namespace std::chrono_literals;
-
-class RelayTest : public ::testing::Test {
- protected:
-  void start(std::map<std::string, Script*> sinks) {
-    RelaySettings settings;
-    settings.agent = "a";
-    settings.seed = 7;
-    std::vector<std::string> names;
-    for (const auto& [name, script] : sinks) names.push_back(name);
-    settings.routes = [names](const core::AgentEvent&) { return names; };
-    settings.appended = [this] { ++appended_; };
-    relay_ = std::make_unique<Relay>(io_.get_executor(), outbox_, clock_, settings);
-    for (const auto& [name, script] : sinks) {
-      relay_->add_sink(name, "fake", std::make_unique<FakeSink>(io_.get_executor(), *script));
-    }
-    started_ = wait(relay_->start());
-    settle();
-  }
-  template <class T>
-  T wait(Task<T> task) {
-    std::optional<T> out;
-    asio::co_spawn(io_, std::move(task), [&out](std::exception_ptr, T value) { out = std::move(value); });
-    settle();
-    return std::move(*out);
-  }
-  void settle() {
-    io_.restart();
-    while (io_.poll() != 0) io_.restart();
-  }
-  void advance(std::chrono::nanoseconds by) {
-    clock_.advance(by);
-    relay_->wake();
-    settle();
-  }
-  void kill() {  // nothing is drained or saved
-    settle();
-    relay_.reset();
-  }
-  core::SinkView view(const std::string& name) {
-    for (auto& view : relay_->views()) {
-      if (view.name == name) return view;
-    }
-    throw std::runtime_error("no sink " + name);
-  }
-
-  asio::io_context io_;
-  FakeClock clock_;
-  FakeOutbox outbox_;
-  Status started_;
-  std::unique_ptr<Relay> relay_;
-  Script a_, b_;
-  int appended_ = 0;  ///< RelaySettings::appended was called so often
-};
-
-TEST_F(RelayTest, ARemovedSinkIsGoneAndTheEventAboutItIsToldToAllReaders) {
-  start({{"a", &a_}, {"b", &b_}});
-  std::optional<Status> removed;
-  asio::co_spawn(io_, relay_->remove_sink("b"), [&](std::exception_ptr, Status value) {
-    removed = std::move(value);
-    io_.stop();
-  });
-  io_.restart();
-  io_.run_for(5s);  // it looks every 2 ms whether the runner has ended
-  ASSERT_TRUE(removed);
-  EXPECT_TRUE(*removed);
-  EXPECT_FALSE(relay_->has("b"));
-  EXPECT_EQ(outbox_.cursors.count("b"), 0U);
-  EXPECT_EQ(appended_, 1);
-}
-
-Attempt fail_event(const core::StoredEvent&) { return {Outcome::retry_event, "HTTP 500 from ops", 0}; }
-Attempt fail_sink(const core::StoredEvent&) { return {Outcome::retry_sink, "connection refused", 0}; }
 
 TEST_F(RelayTest, EveryRoutedEventIsSentOnceAndTheCursorFollowsWithin100Milliseconds) {
   for (int i = 0; i < 50; ++i) outbox_.add("k" + std::to_string(i % 7), {"a"});
@@ -188,21 +115,6 @@ TEST_F(RelayTest, AWebhookEventIsTriedTenTimesOverItsScheduleThenBecomesADeadLet
   EXPECT_EQ(view("a").dead, 1);
 }
 
-TEST_F(RelayTest, WhatADeadLetterTellsWakesTheOtherSinks) {
-  a_.policy = webhook_policy();
-  a_.answer = [](const auto&) { return Attempt{Outcome::permanent, "HTTP 400 from ops", 0}; };
-  a_.hold = true;
-  start({{"a", &a_}, {"b", &b_}});
-  outbox_.add("k", {"a"});
-  relay_->wake();
-  settle();  // b has found nothing and sleeps; only the outcome of this answer can wake it
-  ASSERT_EQ(a_.count("id-1"), 1);
-  ASSERT_TRUE(outbox_.appended.empty());
-  a_.release();
-  settle();
-  EXPECT_EQ(b_.count("id-2"), 1) << "nothing was committed by anybody else";
-}
-
 TEST_F(RelayTest, TheCircuitBurnsNoAttemptsAndProbesWithOneEvent) {
   a_.policy = webhook_policy();
   a_.answer = fail_sink;
@@ -298,14 +210,12 @@ TEST_F(RelayTest, NothingIsSettledBeforeItsFlush) {
 }
 
 /// The store routes nothing to a sink that was removed and is not open again yet.
-TEST_F(RelayTest, ANewSinkIsOpenWhenTheStartIsOver) {
-  relay_ = std::make_unique<Relay>(io_.get_executor(), outbox_, clock_, RelaySettings{});
-  relay_->add_sink("a", "fake", std::make_unique<FakeSink>(io_.get_executor(), a_));
-  bool open = false;
-  asio::co_spawn(io_, relay_->start(),
-                 [&](std::exception_ptr, const Status&) { open = outbox_.cursors.count("a") != 0; });
-  settle();
-  EXPECT_TRUE(open);
+TEST_F(RelayTest, TheStartOpensANewSinkBeforeItsRunnerDoes) {
+  start({{"a", &a_}});
+  EXPECT_EQ(outbox_.opens, 2);
+  kill();
+  start({{"a", &a_}});
+  EXPECT_EQ(outbox_.opens, 3) << "a sink that is open in the store is left to its runner";
 }
 
 /// An event that is written closes the circuit: only the waits of the flush itself may make it slower.
@@ -345,21 +255,6 @@ TEST_F(RelayTest, TheNumberOfRefusalsComesWithEachAttemptAlsoAfterAKill) {
   EXPECT_EQ(view("a").dead, 1);
 }
 
-TEST_F(RelayTest, DeadLetterThatWasDroppedStaysDroppedThroughARewind) {
-  a_.policy = webhook_policy();
-  a_.answer = [](const auto&) { return Attempt{Outcome::permanent, "HTTP 400 from ops", 0}; };
-  outbox_.add("k", {"a"});
-  start({{"a", &a_}});
-  advance(101ms);
-  ASSERT_EQ(view("a").dead, 1);
-  a_.lost_after = 1;
-  EXPECT_EQ(wait(relay_->dead_letter("a", "drop", {})).value(), 1);
-  advance(60s);
-  advance(101ms);
-  EXPECT_EQ(view("a").dead, 0);
-  EXPECT_TRUE(outbox_.cursors["a"].exceptions.empty());
-}
-
 TEST_F(RelayTest, ASinkThatDoesNotStartIsTriedUntilItDoes) {
   outbox_.add("k", {"a"});
   a_.start_fails = true;
@@ -369,91 +264,6 @@ TEST_F(RelayTest, ASinkThatDoesNotStartIsTriedUntilItDoes) {
   a_.start_fails = false;
   advance(2s);
   EXPECT_EQ(a_.sent.size(), 1U);
-}
-
-TEST_F(RelayTest, AReplayIsMarkedKeepsItsIdsAndLetsLiveTrafficGoFirst) {
-  for (int i = 0; i < 6; ++i) outbox_.add("k" + std::to_string(i), {"a"});
-  start({{"a", &a_}});
-  a_.sent.clear();
-  core::Control::Replay request;
-  request.sink = "a";
-  request.from_seq = 4;
-  request.rate = 1;
-  EXPECT_EQ(wait(relay_->replay(request)).value(), 3);
-  outbox_.add("live", {"a"});
-  advance(1s);
-  EXPECT_EQ(a_.sent, (std::vector<std::string>{"id-4+", "id-7", "id-5+"}));
-  advance(1s);
-  EXPECT_EQ(a_.sent.back(), "id-6+");
-}
-
-TEST_F(RelayTest, ASecondReplayIsRefusedAlsoWhileTheFirstIsStillBeingPlanned) {
-  for (int i = 0; i < 6; ++i) outbox_.add("k" + std::to_string(i), {"a"});
-  start({{"a", &a_}});
-  a_.sent.clear();
-  outbox_.slow = true;
-  std::vector<Result<std::int64_t>> answers;
-  for (const std::int64_t from : {5, 1}) {
-    core::Control::Replay request;
-    request.sink = "a";
-    request.from_seq = from;
-    asio::co_spawn(io_, relay_->replay(request),
-                   [&answers](std::exception_ptr, auto answer) { answers.push_back(std::move(answer)); });
-  }
-  settle();
-  advance(1s);
-  ASSERT_EQ(answers.size(), 2u);
-  const auto refused = std::find_if(answers.begin(), answers.end(), [](const auto& answer) { return !answer; });
-  ASSERT_NE(refused, answers.end());
-  EXPECT_EQ(refused->error().code, Code::conflict);
-  const auto taken =
-      std::find_if(answers.begin(), answers.end(), [](const auto& answer) { return answer.has_value(); });
-  ASSERT_NE(taken, answers.end());
-  EXPECT_EQ(a_.sent.size(), static_cast<std::size_t>(**taken));
-}
-
-TEST_F(RelayTest, ADeadLetterIsSentAgainOrDroppedByCommand) {
-  a_.policy = webhook_policy();
-  a_.answer = [](const auto&) { return Attempt{Outcome::permanent, "HTTP 400 from ops", 0}; };
-  outbox_.add("k", {"a"});
-  outbox_.add("l", {"a"});
-  start({{"a", &a_}});
-  advance(101ms);
-  ASSERT_EQ(view("a").dead, 2);
-  a_.answer = [](const auto&) { return Attempt{}; };
-  EXPECT_EQ(wait(relay_->dead_letter("a", "replay", {1})).value(), 1);
-  EXPECT_EQ(wait(relay_->dead_letter("a", "drop", {})).value(), 1);
-  EXPECT_EQ(a_.count("id-1"), 2);
-  advance(101ms);
-  EXPECT_EQ(view("a").dead, 0);
-  EXPECT_TRUE(outbox_.cursors["a"].exceptions.empty());
-}
-
-TEST_F(RelayTest, DeadLettersOfTwoBrokenSinksDoNotTellOfEachOtherForEver) {
-  const auto refuse = [](const auto&) { return Attempt{Outcome::permanent, "HTTP 400", 0}; };
-  a_.policy = b_.policy = webhook_policy();
-  a_.answer = b_.answer = refuse;
-  outbox_.add("k", {"a"});
-  start({{"a", &a_}, {"b", &b_}});
-  for (int i = 0; i < 20; ++i) advance(1s);
-  EXPECT_EQ(outbox_.appended.size(), 1U);
-}
-
-TEST_F(RelayTest, ARemovedSinkWithPendingEventsIsKeptAsAnOrphanAndTheOthersStart) {
-  outbox_.cursors["gone"].sink = "gone";
-  outbox_.add("k", {"a"});
-  start({{"a", &a_}});
-  ASSERT_TRUE(started_) << started_.error().message;
-  EXPECT_EQ(a_.sent.size(), 1U);
-  EXPECT_EQ(view("gone").state, "orphaned: sink gone has pending events");
-  EXPECT_EQ(outbox_.cursors.count("gone"), 1U);
-}
-
-TEST_F(RelayTest, AnUnknownSinkIsNamedWithThoseThatExist) {
-  start({{"a", &a_}, {"b", &b_}});
-  core::Control::Replay request;
-  request.sink = "c";
-  EXPECT_EQ(wait(relay_->replay(request)).error().message, "no sink 'c'; available: a, b");
 }
 
 }  // namespace

@@ -31,6 +31,9 @@ class FakeSession final : public core::Session {
   std::size_t running = 0, most_running = 0;      ///< calls of deliver
   std::uint64_t flushing_worker = 1;
   bool answers_later = false;  ///< each call ends in a later turn of the executor
+  bool hidden = false;         ///< it cannot be described
+  std::function<void()> changed;
+  void on_change(std::function<void()> handler) override { changed = std::move(handler); }
 
   Task<core::DeliverEnd> deliver(core::DeliverRequest request, core::SettledHandler settled) override {
     most_running = std::max(most_running, ++running);
@@ -43,6 +46,7 @@ class FakeSession final : public core::Session {
   }
   Task<Result<std::uint64_t>> flush(std::chrono::milliseconds) override { co_return flushing_worker; }
   Task<Result<std::shared_ptr<const core::ProviderInfo>>> info() override {
+    if (hidden) co_return fail(Code::unavailable, "its worker ended");
     co_return std::shared_ptr<const core::ProviderInfo>(info_);
   }
   Task<Result<core::HealthReport>> health() override { co_return core::HealthReport{}; }

@@ -88,6 +88,22 @@ TEST_F(PluginSink, SendsAnEventThatIsLargerThanABatchAlone) {
   EXPECT_THAT(sizes(), ElementsAre(1u, 1u, 1u));
 }
 
+TEST_F(PluginSink, LooksAtAnUpgradedPluginUntilItCanBeDescribed) {
+  session_->described().sink->content_type = core::kProtobuf;
+  session_->hidden = true;
+  session_->changed();
+  EXPECT_EQ(send(1, 1).at(1).outcome, Outcome::retry_sink) << "what it takes now is not known";
+  EXPECT_THAT(session_->batches, SizeIs(0));
+  session_->hidden = false;
+  std::string got;
+  session_->deliver_with = [&](const core::DeliverRequest& request, const core::SettledHandler& settled) {
+    got = request.events.front().content_type;
+    return deliver_all(request, settled);
+  };
+  EXPECT_EQ(send(1, 1).at(1).outcome, Outcome::delivered);
+  EXPECT_EQ(got, core::kProtobuf);
+}
+
 TEST_F(PluginSink, TakesNoEventForDeliveredThatHasNoVerdict) {
   const std::vector<std::pair<DeliverEnd, Outcome>> ends = {
       {{How::returned, Status{}}, Outcome::retry_event},

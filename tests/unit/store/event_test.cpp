@@ -203,6 +203,22 @@ TEST_F(CorruptEventTest, BooksCountTheRowAsDropped) {
   EXPECT_EQ(read.emitted, read.acked + read.pending + read.dead + read.dropped);
 }
 
+// Found by an attack: a page of events that the disk had lost was skipped, and the books were exact.
+TEST_F(CorruptEventTest, AMissingRowIsToldOnceAndCountedAsDropped) {
+  tamper(file(), "DELETE FROM event WHERE seq IN (" + std::to_string(seqs[0]) + ", " + std::to_string(seqs[1]) + ")");
+  EXPECT_EQ(fetched(), std::vector<std::int64_t>{seqs[2]});
+  EXPECT_EQ(bench.get(bench->fetch_exact("ops", {seqs[0], seqs[2]})).size(), 1U);
+  const auto after = bench.get(bench->fetch("ops", seqs[2], 100));
+  ASSERT_EQ(after.size(), 2U) << "one for each, told once";
+  EXPECT_EQ(after[0].what, "corrupt");
+  EXPECT_THAT(proto::to_json(after[0]).value(),
+              HasSubstr("event row " + std::to_string(seqs[0]) +
+                        " of the store is missing, although it was not delivered to ops"));
+  const auto read = book("ops");
+  EXPECT_EQ(read.dropped, 2);
+  EXPECT_EQ(read.emitted, read.acked + read.pending + read.dead + read.dropped);
+}
+
 TEST_F(CorruptEventTest, PageIsFullDespiteABadRow) {
   break_row(seqs[0]);
   EXPECT_EQ(bench.get(bench->fetch("ops", 0, 2)).size(), 2U);
