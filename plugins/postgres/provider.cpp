@@ -2,6 +2,7 @@
 #include "driftd/provider.hpp"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
@@ -22,6 +23,17 @@ namespace {
 
 using std::chrono::milliseconds;
 constexpr milliseconds kHealth{900};
+
+/// Kinds that may change without a transaction, and back. The others that may, `instance` and `setting`, do not go back
+/// unseen: their cursor has the time of the last reload and of the start.
+constexpr std::array<std::string_view, 4> kOutsideTransactions{"file_setting", "hba", "ident", "slot"};
+
+std::size_t digest_of(const Listing& listing) {
+  std::size_t out = 0;
+  for (const auto& record : listing.records)
+    out = out * 31 + std::hash<std::string>()(record.kind + "/" + record.id + record.body);
+  return out;
+}
 
 /// One PostgreSQL server. Any number of calls at once: each borrows a connection; one idle connection is kept for reads
 /// and one for health, so a blocked refresh never delays a health report.
@@ -56,8 +68,9 @@ class Server final : public sdk::Instance {
   };
 
   sdk::RefreshResult refresh_with(sdk::Call& call, const sdk::Refresh& request, Client& client);
-  bool emit_kind(sdk::Call& call, const Listing& listing, const std::string& kind, std::size_t& digest);
+  bool emit_kind(sdk::Call& call, const Listing& listing, const std::string& kind);
   static void answer(sdk::Call& call, Reader& reader, const std::string& kind, std::set<std::string> left);
+  static bool same_outside_transactions(Reader& now, const std::map<std::string, std::size_t>& listed);
   bool listed_twice(const std::string& cursor, std::size_t digest);
   void note_guc_types(Reader& reader);
   sdk::Health probe(sdk::Call& call);
@@ -130,15 +143,22 @@ sdk::RefreshResult Server::refresh_with(sdk::Call& call, const sdk::Refresh& req
   if (!request.full && !cursor.empty() && cursor == request.cursor) return {true, 0};
   note_guc_types(reader);
   std::size_t digest = 0;
+  std::map<std::string, std::size_t> listed;  // digest of each kind that changes without a transaction
   for (const auto& kind : kinds) {
-    if (!emit_kind(call, reader.list(kind), kind, digest)) return {};
+    const Listing listing = reader.list(kind);
+    const std::size_t of_kind = digest_of(listing);
+    if (std::find(kOutsideTransactions.begin(), kOutsideTransactions.end(), kind) != kOutsideTransactions.end())
+      listed[kind] = of_kind;
+    digest = digest * 31 + of_kind;
+    if (!emit_kind(call, listing, kind)) return {};
   }
   // The cursor hashes values. A cursor from before the rows were read would match again once a change that they show is
   // undone.
   bool stood = false;
   if (!cursor.empty()) {
     Reader after(call, client, settings_, kinds, schedule_);
-    stood = after.cursor() == cursor && (after.snapshot() == reader.snapshot() || listed_twice(cursor, digest));
+    stood = after.cursor() == cursor && same_outside_transactions(after, listed) &&
+            (after.snapshot() == reader.snapshot() || listed_twice(cursor, digest));
   }
   if (stood && request.kinds.empty() && missed_changes_.detect(cursor, digest)) {
     call.log(DRIFTD_LOG_WARN, "a full sweep found a change that the hashes of the catalogue had not shown");
@@ -146,6 +166,13 @@ sdk::RefreshResult Server::refresh_with(sdk::Call& call, const sdk::Refresh& req
   call.metric("cursor_missed", missed_changes_.count());
   call.checkpoint(stood ? cursor : std::string());
   return {};
+}
+
+/// A change that ends no transaction, such as an edit of a file, may have come and gone between two equal cursors, with
+/// the rows read in between. Then the rows are others now.
+bool Server::same_outside_transactions(Reader& now, const std::map<std::string, std::size_t>& listed) {
+  return std::all_of(listed.begin(), listed.end(),
+                     [&](const auto& each) { return digest_of(now.list(each.first)) == each.second; });
 }
 
 /// If transactions ended meanwhile, a change may have come and gone between two equal cursors, with the rows read in
@@ -156,12 +183,11 @@ bool Server::listed_twice(const std::string& cursor, std::size_t digest) {
   return now == std::exchange(listed_, now);
 }
 
-bool Server::emit_kind(sdk::Call& call, const Listing& listing, const std::string& kind, std::size_t& digest) {
+bool Server::emit_kind(sdk::Call& call, const Listing& listing, const std::string& kind) {
   std::uint64_t count = 0;
   for (const auto& record : listing.records) {
     if (!settings_.scope.wants(kind, record.id)) continue;
     if (!call.emit(record)) return false;
-    digest = digest * 31 + std::hash<std::string>()(record.kind + "/" + record.id + record.body);
     ++count;
   }
   for (const auto& failure : listing.missing) {

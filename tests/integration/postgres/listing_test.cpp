@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Changes that are made while a refresh lists everything: its cursor must not vouch for them.
+#include <fstream>
 #include <thread>
 
 #include "fixture.hpp"
@@ -9,21 +10,22 @@ namespace {
 
 using std::chrono::seconds;
 
+void write(const std::string& file, const std::string& text) { std::ofstream(file, std::ios::trunc) << text; }
+
 class PostgresListing : public testing::Test {
  protected:
   PostgresListing() { server_.sql(readme_grants("postgres", "sql")); }
   /// Replaces driftd.hba_file_modified() by a function that waits in these of its calls, each until let_go() of that
-  /// call. The provider calls it once for each cursor and once for the kind hba, which it reads before schema.
-  /// Its session may not write, so it counts its calls by the advisory locks that it holds.
+  /// call. The provider calls it once for each cursor and once for each list of the kind hba, which it reads before
+  /// ident and schema. Its session may not write, so it counts its calls by the advisory locks that it holds.
   void hold(const std::string& calls) const {
     server_.sql(
-        "CREATE TABLE public.go (call int); "
         "CREATE OR REPLACE FUNCTION driftd.hba_file_modified() RETURNS timestamptz LANGUAGE plpgsql VOLATILE SECURITY "
         "DEFINER AS $$ DECLARE mine int := 1 + (SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'); BEGIN "
         "PERFORM "
         "pg_advisory_lock(77, mine); WHILE mine IN (" +
         calls +
-        ") AND NOT EXISTS (SELECT FROM public.go WHERE call = mine) LOOP PERFORM pg_sleep(0.01); END LOOP; RETURN "
+        ") AND (pg_stat_file('go-' || mine, true)).size IS NULL LOOP PERFORM pg_sleep(0.01); END LOOP; RETURN "
         "NULL; END $$");
   }
   /// Waits until call number `call` was begun.
@@ -32,10 +34,11 @@ class PostgresListing : public testing::Test {
       return server_.value("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'") == std::to_string(call);
     });
   }
-  void let_go(int call) const { server_.sql("INSERT INTO public.go VALUES (" + std::to_string(call) + ")"); }
+  /// Ends no transaction that the provider could notice.
+  void let_go(int call) const { write(server_.data_folder() + "/go-" + std::to_string(call), "go"); }
 
   PostgresServer server_;
-  ProviderProbe probe_ = postgres_probe(server_.endpoint(), {{"include", {"hba", "schema"}}});
+  ProviderProbe probe_ = postgres_probe(server_.endpoint(), {{"include", {"hba", "ident", "schema"}}});
 };
 
 TEST_F(PostgresListing, AChangeThatComesAndGoesInsideOfARefreshIsListedAgain) {
@@ -74,6 +77,27 @@ TEST_F(PostgresListing, AChangeDuringARefreshThatIsTakenBackAfterItIsSeen) {
   EXPECT_FALSE(after.unchanged) << "the catalogue is as it was before the change, but not as the refresh listed it";
   EXPECT_EQ(after.complete.count("schema"), 1u);
   EXPECT_EQ(after.find("schema", "postgres.passing"), nullptr);
+  EXPECT_TRUE(probe_.refresh(after.cursor).unchanged);
+}
+
+/// A file is written without a transaction.
+TEST_F(PostgresListing, AnEditOfAFileThatComesAndGoesInsideOfARefreshIsListedAgain) {
+  const std::string file = server_.data_folder() + "/pg_ident.conf", before = read_file(file);
+  ASSERT_EQ(probe_.refresh().status, DRIFTD_OK);
+  hold("2, 3");
+  Collected during;
+  std::jthread refreshing([&] { during = probe_.refresh({}, seconds(30)); });
+  EXPECT_TRUE(await_call(2));
+  write(file, before + "m intruder postgres\n");
+  let_go(2);
+  EXPECT_TRUE(await_call(3));
+  write(file, before);
+  let_go(3);
+  refreshing.join();
+  ASSERT_EQ(during.body("ident", "pg_ident.conf")["mappings"].size(), 1U);
+  const Collected after = probe_.refresh(during.cursor);
+  EXPECT_FALSE(after.unchanged) << "the file is as it was when the refresh began, but not as the refresh listed it";
+  EXPECT_EQ(after.body("ident", "pg_ident.conf")["mappings"].size(), 0U);
   EXPECT_TRUE(probe_.refresh(after.cursor).unchanged);
 }
 
