@@ -137,21 +137,10 @@ LeafTrials::Stored LeafTrials::post(const std::string& name, json object) const 
     const auto answer = decided(kube_, "POST", path_ + "?fieldManager=author", object);
     if (answer.status == 201) return {true, answer.body, {}};
     if (answer.status != 409) return {false, {}, reason_of(answer)};
-    if (!remove(one)) return {false, {}, "an object of this name stays: " + kube_.request("GET", one).text};
+    if (!kube_.remove_wholly(one))
+      return {false, {}, "an object of this name stays: " + kube_.request("GET", one).text};
   }
   return {false, {}, "an object of this name is there again and again"};
-}
-
-/// Deletes an object and waits until it is gone. The finalizers that would keep it are taken away before and after: the
-/// server itself sets one at the DELETE of a CustomResourceDefinition, and its controller may forget to remove it until
-/// its resync minutes later. (Its attempt fails with "storage is (re)initializing"; the next one finds a cache that is
-/// behind, and stops at the conflict; the event that follows is ignored, as only the condition of the deletion
-/// changed.)
-bool LeafTrials::remove(const std::string& one) const {
-  return eventually([&] {
-    kube_.request("PATCH", one, R"({"metadata":{"finalizers":null}})");
-    return kube_.request("DELETE", one + "?propagationPolicy=Background").status == 404;
-  });
 }
 
 void LeafTrials::own_group(const Trial& trial, std::size_t index, json& object) const {

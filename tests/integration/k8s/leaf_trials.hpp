@@ -54,7 +54,6 @@ class LeafTrials {
   };
   /// Creates an object. If one of its name exists, deletes that first.
   Stored post(const std::string& name, nlohmann::json object) const;
-  bool remove(const std::string& one) const;
   Stored put(const nlohmann::json& object) const;
   /// The API server demands that a CustomResourceDefinition is called after its group: so each leaf has a group.
   void own_group(const Trial& trial, std::size_t index, nlohmann::json& object) const;
