@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """failed_tests_are_told.py SOURCE: scripts/test.sh over tests that fail; the end of what it prints must tell why."""
+import os
 import pathlib
 import re
 import shutil
@@ -35,7 +36,8 @@ def end_of_run(tests):
         if "slow" in tests:
             text += "set_tests_properties(slow PROPERTIES TIMEOUT 1)\nadd_test(absent no-such-program)\n"
         (root / "build/release/CTestTestfile.cmake").write_text(text)
-        done = subprocess.run([root / "scripts/test.sh"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        settings = {**os.environ, "PRESET": "release", "JOBS": "2"}
+        done = subprocess.run([root / "scripts/test.sh"], env=settings, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         return done.returncode, done.stdout.splitlines()[-KEPT:]
 
 
