@@ -63,4 +63,5 @@ def main(junit):
         print(f"--- and {len(told) - fit - NAMES} more")
 
 
+sys.stdout.reconfigure(errors="replace")  # whatever a test printed
 main(sys.argv[1])
