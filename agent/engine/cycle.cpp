@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
 
 #include "base/log.hpp"
 #include "core/scope.hpp"
@@ -178,6 +179,8 @@ Task<Status> Cycle::judge_records(std::vector<ResourceReading> records, CommitEx
 }
 
 Task<Status> Cycle::process_page(core::RecordPage page) {
+  // The rows become others than those that the cursor of an earlier list stands for. This list may end without one.
+  if (!std::exchange(listing_, true)) ledger_.row().cursor.clear();
   note_diagnostics(page.diagnostics);
   std::vector<core::Observation> own;
   CommitExtras extras;
