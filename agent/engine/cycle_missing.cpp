@@ -101,7 +101,7 @@ void Cycle::note_dispute(const std::vector<core::ResourceId>& ids, const core::R
   for (const auto& gone : answer.not_found) silent.erase(gone);
   for (const auto& found : answer.found) silent.erase(found.id);
   // What a watch called gone and a read finds is there again, which the watch tells, too.
-  disputed_ = disputed_ || !silent.empty() || (!in_watch_ && !answer.found.empty());
+  list_again_ = list_again_ || !silent.empty() || (!in_watch_ && !answer.found.empty());
   if (silent.empty() || !answer.diagnostics.empty()) return;
   add_once(kind->reasons, render(*silent.begin()) + (silent.size() > 1 ? " and others are" : " is") +
                               " missing from the list, and no read answered whether it is gone");

@@ -30,7 +30,7 @@ Task<Status> Runner::judge_page(core::RecordPage page, Moment before, Moment rec
   // Dropped records are older than what a cycle has read. In case that is wrong (a clock, a server whose list lags
   // behind its watch), a full list checks it soon. A refresh with a cursor would not: the provider would answer
   // "unchanged" because it has already sent the change.
-  if (one.dropped() > 0 || one.coverage_moved() || one.disputed()) plan_.list_again(received.mono);
+  if (one.dropped() > 0 || one.must_list_again()) plan_.list_again(received.mono);
   co_return status;
 }
 

@@ -13,6 +13,13 @@ class CursorOfAList : public EngineOnTheStore {
  protected:
   CursorOfAList() { line_->world->cursors = true; }
   engine::CycleReport by_cursor(const std::string& backend = {}) { return line_->refresh(false, backend); }
+  /// Makes the source report this registration of the backend.
+  void report(const std::string& topic) {
+    line_->source->kinds = {"registration", "object"};
+    line_->source->schemas["registration"] = R"({"schema":"driftd-schema/1","kind":"registration","attributes":{}})";
+    line_->source->declared_kinds = {{"b", "registration"}};
+    line_->source->declared[{"b", {"registration", "b"}}] = R"({"topic":")" + topic + R"("})";
+  }
 };
 
 TEST_F(CursorOfAList, EndsWithTheNextListEvenIfThatHasNone) {
@@ -117,13 +124,21 @@ TEST_F(CursorOfALoop, DoesNotStandForAPageOfTheWatchThatTheStoreRefused) {
   EXPECT_TRUE(eventually([&] { return line_->drifts().size() == 1; }));
 }
 
+TEST_F(CursorOfAList, DoesNotStandForAReportOfASourceThatIsTrustedOnlyNow) {
+  report("one");
+  line_->spoken_by = {};
+  line_->source->cursors = true;
+  line_->start(false);
+  for (const char* name : {"source", "b", "source"}) (void)line_->refresh(true, name);
+  ASSERT_TRUE(by_cursor("source").unchanged);
+  engine::Engine::Change trusted{line_->on_core([&] { return line_->engine().find("b")->ledger().spec(); })};
+  trusted.spec.spoken_by = {{"source", ""}};
+  std::vector<engine::Engine::Change> changes(1, trusted);
+  for (const auto& done : line_->wait(line_->engine().apply(std::move(changes)))) EXPECT_TRUE(done.has_value());
+  EXPECT_FALSE(by_cursor("source").unchanged);
+}
+
 TEST_F(CursorOfAList, DoesNotStandForAReportThatTheStoreRefused) {
-  const auto report = [this](const std::string& topic) {
-    line_->source->declared[{"b", {"registration", "b"}}] = R"({"topic":")" + topic + R"("})";
-  };
-  line_->source->kinds = {"registration", "object"};
-  line_->source->schemas["registration"] = R"({"schema":"driftd-schema/1","kind":"registration","attributes":{}})";
-  line_->source->declared_kinds = {{"b", "registration"}};
   report("one");
   line_->start(false);
   for (const char* name : {"source", "b", "source", "b"}) (void)line_->refresh(true, name);
