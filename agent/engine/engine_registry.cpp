@@ -134,6 +134,7 @@ Task<Status> Engine::go_on(std::string name) {
   const auto registrar = registrars_.find(name);
   // Its session has not got the last report: the source reports it again.
   if (registrar != registrars_.end()) declared(registrar->second.source);
+  claims_decided(name);  // it may trust more sources now, whose cursors say nothing about reports that it rejected
   co_return out;
 }
 

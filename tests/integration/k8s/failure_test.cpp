@@ -296,6 +296,25 @@ TEST_F(K8sFailure, AWatchWithACursorOfBeforeTheLastListBeginsBehindTheList) {
                                     << render(all);
 }
 
+/// After a restore of etcd the server counts again from an earlier version.
+TEST_F(K8sFailure, AWatchFromAVersionThatTheServerDoesNotHaveYetIsExpired) {
+  const std::string space = fresh_namespace();
+  ProviderProbe k8s = probe(only_secrets(space));
+  const Collected listed = k8s.refresh();
+  json ahead = json::parse(listed.cursor);
+  for (auto& [key, version] : ahead.at("at").items())
+    version = std::to_string(std::stoll(version.get<std::string>()) + 1'000'000);
+  bool made = false, hidden = false;
+  const Collected watched = k8s.watch(
+      ahead.dump(), [&](const Collected&) { return hidden; }, std::chrono::seconds(20),
+      [&] {
+        if (!std::exchange(made, true)) kube().create_secret(space, "unseen", {{"a", "b"}});
+        hidden = hidden || k8s.refresh(listed.cursor).unchanged;
+      });
+  EXPECT_FALSE(hidden) << "the new Secret is neither pushed nor listed";
+  EXPECT_EQ(watched.status, DRIFTD_CURSOR_EXPIRED) << render(watched);
+}
+
 TEST_F(K8sFailure, AnUnbrokenWatchAnswersForTheListWithoutARequest) {
   const std::string space = fresh_namespace();
   ProviderProbe k8s = probe(only_secrets(space));
