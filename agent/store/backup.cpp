@@ -12,6 +12,7 @@
 #include "store/keys.hpp"
 #include "store/mend.hpp"
 #include "store/migrations.hpp"
+#include "store/routes.hpp"
 
 namespace driftd::store {
 namespace {
@@ -88,8 +89,10 @@ Status check_events(Connection& db, const fs::path& file) {
 Status check_rows(Connection& db, const fs::path& file) {
   DRIFTD_CHECK(check_events(db, file));
   DRIFTD_TRY(const auto wrong, count_wrong(db));
-  if (wrong == 0) return {};
-  return fail(not_whole(file, std::to_string(wrong) + " rows do not match their checksum"));
+  if (wrong != 0) return fail(not_whole(file, std::to_string(wrong) + " rows do not match their checksum"));
+  DRIFTD_TRY(const auto unaccounted, count_unaccounted(db));
+  if (unaccounted == 0) return {};
+  return fail(not_whole(file, "routes or deliveries are missing, because the totals of a sink do not add up"));
 }
 
 Status check_structure(Connection& db, const fs::path& file) {
