@@ -70,7 +70,14 @@ class Draft {
 };
 
 Result<ConnectionPtr> open_reading(const fs::path& file) {
+  std::error_code error;
   if (!is_there(file)) return fail(Code::not_found, "there is no " + file.string());
+  if (!fs::is_regular_file(file, error)) {
+    const bool folder = fs::is_directory(file, error);
+    return fail(Code::invalid, file.string() + (folder ? " is a folder" : " is not a regular file") +
+                                   "; expected the file of a store or of a backup, such as " +
+                                   (folder ? file / "store.db" : fs::path("/var/lib/driftd/store.db")).string());
+  }
   return Connection::open(file.string(), Connection::Mode::read_only);
 }
 
