@@ -121,8 +121,11 @@ std::vector<BackendEntry> entries_of(const Config& config) {
   std::vector<BackendEntry> out;
   for (const auto& spec : config.backends) {
     const Position at = find_position(config.places, "backends." + spec.name);
-    out.push_back(
-        {spec, uses_by_backend(config.program_uses, spec.name), uses_by_backend(config.file_uses, spec.name), {}});
+    out.push_back({spec,
+                   uses_by_backend(config.program_uses, spec.name),
+                   uses_by_backend(config.file_uses, spec.name),
+                   {},
+                   uses_by_backend(config.credential_uses, spec.name)});
     out.back().spec.defined_at = config.file + ":" + std::to_string(at.line) + ":" + std::to_string(at.column);
   }
   return out;

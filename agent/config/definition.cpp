@@ -4,9 +4,11 @@
 #include <array>
 
 #include "base/escape.hpp"
+#include "base/secret_text.hpp"
 #include "config/parts.hpp"
 #include "config/registry.hpp"
 #include "config/secrets.hpp"
+#include "core/disclosure.hpp"
 
 namespace driftd::config {
 namespace {
@@ -45,6 +47,30 @@ void check_references(Report& report, const Node& node, const std::string& path,
   }
 }
 
+/// Reports a text that everybody may read who reads backends, and that may hold a secret. It is not repeated.
+void check_public_text(Report& report, const std::string& text, const std::string& what, const std::string& expected) {
+  if (!may_hold_secret(text) && without_credentials(text) == text) return;
+  report.error({}, what + " may hold a secret in clear text, and whoever reads backends sees it", expected, "a text",
+               "put the secret into 'settings' or 'credentials', as a reference");
+}
+
+void check_public_texts(Report& report, const Node& node) {
+  const Node* endpoint = node.find("endpoint");
+  if (endpoint != nullptr) {
+    check_public_text(report, endpoint->text, "'endpoint'", "an address without user, password, query and fragment");
+  }
+  const Node *labels = node.find("labels"), *patterns = node.find("patterns");
+  for (const auto& member : labels == nullptr ? std::vector<Node::Member>() : labels->members) {
+    const bool named = core::suspicious_name(member.key) && !core::harmless_value(member.value.text);
+    check_public_text(report, member.key, "the name of one of 'labels'", "a name");
+    check_public_text(report, named ? "password=" + member.value.text : member.value.text,
+                      "label '" + without_credentials(member.key) + "'", "a text without a secret");
+  }
+  for (const auto& item : patterns == nullptr ? std::vector<Node>() : patterns->items) {
+    check_public_text(report, item.text, "one of 'patterns'", "a pattern without a secret");
+  }
+}
+
 void check_definition(Report& report, const Node& node, const ManualLimits& limits) {
   for (const auto key : kKeysOfTheFile) {
     if (node.find(std::string(key)) == nullptr) continue;
@@ -67,6 +93,7 @@ void check_definition(Report& report, const Node& node, const ManualLimits& limi
       report.error({}, "a backend cannot be named '" + name->text + "': " + fault, "letters, digits, - _ .");
     }
   }
+  check_public_texts(report, node);
   for (const auto& member : node.members) check_references(report, member.value, member.key, limits);
 }
 
@@ -105,6 +132,7 @@ tl::expected<BackendEntry, std::vector<ConfigError>> read_definition(const Confi
   out.programs = std::move(scratch.program_uses);
   out.files = std::move(scratch.file_uses);
   out.secret_files = std::move(report.secret_files);
+  out.references = std::move(scratch.credential_uses);
   return out;
 }
 

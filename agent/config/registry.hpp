@@ -18,6 +18,7 @@ struct BackendEntry {
   std::vector<FileUse> files;
   std::vector<std::filesystem::path> secret_files = {};  ///< read for a manual backend, whether they are followed or
                                                          ///< not
+  std::vector<CredentialUse> references = {};            ///< what `resolve` may give of it
 };
 /// Returns the backends of a configuration, in the order of the file. `spec.defined_at` is the place in it.
 std::vector<BackendEntry> entries_of(const Config& config);

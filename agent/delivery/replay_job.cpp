@@ -100,8 +100,8 @@ Task<void> ReplayJob::resume() {
   auto seqs = co_await plan(std::move(order), std::move(from_start));
   planning_ = false;
   if (seqs) {
-    log::room("delivery").info("sink {}: going on with a replay, {} events are left", run_.name, seqs->size());
-    replay_.begin(ReplayQueue::Order(*replay_.order()), std::move(*seqs));
+    replay_.resume(std::move(*seqs));
+    log::room("delivery").info("sink {}: going on with a replay, {} events are left", run_.name, replay_.size());
     end_if_finished();
   } else if (!run_.stopping) {
     cursor_.retry_later("plan the replay", seqs.error());

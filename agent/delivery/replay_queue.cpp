@@ -8,6 +8,24 @@ namespace {
 
 constexpr const char* kReplayNote = "replay";
 
+using Left = ReplayQueue::Left;
+
+/// Reads `NEXT SEQ SEQ …`. Empty if the text is anything else: then all events of the order are sent.
+std::optional<Left> parse_left(const std::string& text) {
+  std::istringstream in(text);
+  Left out;
+  if (!(in >> out.next)) return std::nullopt;
+  for (std::int64_t seq = 0; in >> seq;) out.before.insert(seq);
+  if (!in.eof()) return std::nullopt;
+  return out;
+}
+
+std::string render(const Left& left) {
+  std::string out = std::to_string(left.next);
+  for (const auto seq : left.before) out += " " + std::to_string(seq);
+  return out;
+}
+
 }  // namespace
 
 void ReplayQueue::restore(const std::map<std::string, std::string>& notes) {
@@ -18,7 +36,10 @@ void ReplayQueue::restore(const std::map<std::string, std::string>& notes) {
   if (!(in >> order.from >> order.to >> order.from_ns >> order.rate)) return;
   in.get();  // skips the space before the key, which may contain spaces itself
   std::getline(in, order.key, '\0');
+  std::string left;
+  std::getline(in, left);
   order_ = std::move(order);
+  left_ = parse_left(left);
 }
 
 void ReplayQueue::begin(Order order, std::vector<std::int64_t> seqs) {
@@ -28,19 +49,38 @@ void ReplayQueue::begin(Order order, std::vector<std::int64_t> seqs) {
   planned_ = true;
 }
 
+void ReplayQueue::resume(std::vector<std::int64_t> seqs) {
+  if (left_)
+    std::erase_if(seqs, [this](std::int64_t seq) { return seq < left_->next && left_->before.count(seq) == 0; });
+  begin(Order(*order_), std::move(seqs));
+}
+
+std::optional<Left> ReplayQueue::left() const {
+  if (!planned_) return left_;
+  Left out{has_unfetched() ? seqs_[at_] : order_->to + 1, flying_};
+  for (const auto& item : ready_) out.before.insert(item.event.stamp.seq);
+  return out;
+}
+
+/// What follows the byte 0 is not read by versions that do not know it: they begin again at the first event that is
+/// left.
 void ReplayQueue::note(std::map<std::string, std::string>& notes) const {
   if (!order_ || finished()) {
     notes.erase(kReplayNote);
     return;
   }
+  const auto rest = left();
   std::int64_t from = order_->from;
+  bool some_sent = rest.has_value();
   if (planned_) {
-    from = has_unfetched() ? seqs_[at_] : order_->to + 1;
-    for (const auto& item : ready_) from = std::min(from, item.event.stamp.seq);
-    if (!flying_.empty()) from = std::min(from, *flying_.begin());
+    from = rest->before.empty() ? rest->next : *rest->before.begin();
+    const auto end = seqs_.begin() + static_cast<std::ptrdiff_t>(at_);
+    some_sent = std::distance(std::lower_bound(seqs_.begin(), end, from), end) != std::ssize(rest->before);
   }
-  notes[kReplayNote] = std::to_string(from) + " " + std::to_string(order_->to) + " " + std::to_string(order_->from_ns) +
-                       " " + std::to_string(order_->rate) + " " + order_->key;
+  std::string note = std::to_string(from) + " " + std::to_string(order_->to) + " " + std::to_string(order_->from_ns) +
+                     " " + std::to_string(order_->rate) + " " + order_->key;
+  if (some_sent) note += '\0' + render(*rest);
+  notes[kReplayNote] = std::move(note);
 }
 
 std::vector<std::int64_t> ReplayQueue::unfetched(std::size_t max) {

@@ -31,6 +31,11 @@ class ReplayQueue {
     int attempts = 0;  ///< that failed, except those for which the endpoint was to blame
     Time due{};        ///< not sent before this time
   };
+  /// What is left of an order: all of its events from `next` on, and some before.
+  struct Left {
+    std::int64_t next = 0;
+    std::set<std::int64_t> before;
+  };
   using Place = std::deque<Item>::const_iterator;
 
   bool active() const { return order_.has_value(); }
@@ -40,6 +45,8 @@ class ReplayQueue {
   void restore(const std::map<std::string, std::string>& notes);
   /// Replaces whatever was there. `seqs` are ascending.
   void begin(Order order, std::vector<std::int64_t> seqs);
+  /// Continues a restored order. `seqs` are those of the whole order, ascending; what was sent before is left out.
+  void resume(std::vector<std::int64_t> seqs);
   void cancel() { *this = ReplayQueue(); }
   /// Writes what is left to be sent into the cursor's notes.
   void note(std::map<std::string, std::string>& notes) const;
@@ -51,6 +58,7 @@ class ReplayQueue {
   /// Adds the `events` that the store returned for `asked`. The others of `asked` have left the store.
   void fetched(const std::vector<std::int64_t>& asked, std::vector<core::StoredEvent> events);
   bool has_unfetched() const { return at_ < seqs_.size(); }
+  std::size_t size() const { return seqs_.size(); }  ///< events of this process, sent ones included
   std::size_t ready() const { return ready_.size(); }
   std::size_t bytes() const;  ///< payload bytes of the ready events and of those in flight
   /// Returns when the next event may be sent. Considers the first event of each key that is not in flight here and
@@ -83,6 +91,7 @@ class ReplayQueue {
   std::string summary() const;
 
  private:
+  std::optional<Left> left() const;  ///< empty if it is not known
   Item taken(Place item, Time now);  ///< moves it from the ready events to those in flight
   template <class Free, class Visit>
   /// Visits the first ready event of each key that has none in flight and passes `free`.
@@ -95,6 +104,7 @@ class ReplayQueue {
   }
 
   std::optional<Order> order_;
+  std::optional<Left> left_;  ///< of the last process, until it is planned
   bool planned_ = false;
   std::vector<std::int64_t> seqs_;  ///< ascending; `at_` is the index of the next to fetch
   std::size_t at_ = 0;

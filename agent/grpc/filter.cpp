@@ -28,7 +28,7 @@ std::string class_of(core::ChangeType type) {
 
 std::string globless(std::string name) {
   std::erase(name, '*');
-  return name;
+  return name == "." || name == ".." ? name + "x" : name;
 }
 
 }  // namespace

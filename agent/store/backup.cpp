@@ -12,6 +12,7 @@
 #include "store/keys.hpp"
 #include "store/mend.hpp"
 #include "store/migrations.hpp"
+#include "store/routes.hpp"
 
 namespace driftd::store {
 namespace {
@@ -69,7 +70,14 @@ class Draft {
 };
 
 Result<ConnectionPtr> open_reading(const fs::path& file) {
+  std::error_code error;
   if (!is_there(file)) return fail(Code::not_found, "there is no " + file.string());
+  if (!fs::is_regular_file(file, error)) {
+    const bool folder = fs::is_directory(file, error);
+    return fail(Code::invalid, file.string() + (folder ? " is a folder" : " is not a regular file") +
+                                   "; expected the file of a store or of a backup, such as " +
+                                   (folder ? file / "store.db" : fs::path("/var/lib/driftd/store.db")).string());
+  }
   return Connection::open(file.string(), Connection::Mode::read_only);
 }
 
@@ -88,8 +96,10 @@ Status check_events(Connection& db, const fs::path& file) {
 Status check_rows(Connection& db, const fs::path& file) {
   DRIFTD_CHECK(check_events(db, file));
   DRIFTD_TRY(const auto wrong, count_wrong(db));
-  if (wrong == 0) return {};
-  return fail(not_whole(file, std::to_string(wrong) + " rows do not match their checksum"));
+  if (wrong != 0) return fail(not_whole(file, std::to_string(wrong) + " rows do not match their checksum"));
+  DRIFTD_TRY(const auto unaccounted, count_unaccounted(db));
+  if (unaccounted == 0) return {};
+  return fail(not_whole(file, "routes or deliveries are missing, because the totals of a sink do not add up"));
 }
 
 Status check_structure(Connection& db, const fs::path& file) {

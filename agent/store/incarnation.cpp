@@ -8,6 +8,7 @@
 #include "base/log.hpp"
 #include "store/events.hpp"
 #include "store/fields.hpp"
+#include "store/migrations.hpp"
 
 namespace driftd::store {
 namespace {
@@ -169,7 +170,9 @@ Status take_incarnation(SqliteStore::State& state, const std::filesystem::path& 
   const auto mark_file = file.parent_path() / "store.mark";
   Connection& db = *state.db;
   DRIFTD_TRY(const auto place, birth_of(file));
-  DRIFTD_TRY(const auto store, read_reached(db));
+  const auto read = read_reached(db);
+  if (!read) return fail(read.error().code == Code::corrupt ? damaged(file, read.error().message) : read.error());
+  const Reached& store = *read;
   const auto mark = read_mark(mark_file);
   if (!mark && mark.error().code == Code::denied) return fail(mark.error());
   const auto beginning = beginning_of(store, mark, place);

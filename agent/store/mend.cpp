@@ -5,6 +5,7 @@
 #include "store/checksums.hpp"
 #include "store/events.hpp"
 #include "store/migrations.hpp"
+#include "store/routes.hpp"
 
 namespace driftd::store {
 namespace {
@@ -126,26 +127,37 @@ Status mend_sinks(SqliteStore::State& state) {
   return {};
 }
 
-/// Rebuilds routes from the events, which record where they were routed. Rows of older versions stay if they are right.
-/// At worst a dropped dead letter is sent.
-Status mend_routes(SqliteStore::State& state) {
-  Connection& db = *state.db;
-  DRIFTD_TRY(const auto wrong, db.integer("SELECT count(*) FROM route WHERE crc IS NOT " DRIFTD_CRC_ROUTE));
-  if (wrong == 0) return {};
-  for (const char* sql :
-       {"CREATE TEMP TABLE whole_route AS SELECT sink, seq FROM route WHERE crc IS " DRIFTD_CRC_ROUTE,
-        "DELETE FROM route", "INSERT INTO route SELECT sink, seq, " DRIFTD_CRC_ROUTE " FROM whole_route",
-        "INSERT OR IGNORE INTO route SELECT s.id, e.seq, driftd_crc(s.id, e.seq) FROM event e JOIN sink s ON s.closed "
-        "= 0 "
-        "AND instr(',' || e.routed || ',', ',' || s.id || ',') > 0",
-        "DROP TABLE whole_route",
-        "UPDATE sink SET emitted = acked + dropped + (SELECT count(*) FROM route r WHERE r.sink = sink.id AND r.seq > "
-        "low_water) + (SELECT count(*) FROM delivery d WHERE d.sink = sink.id AND d.seq <= low_water), " DRIFTD_UNSIGN(
-            DRIFTD_CRC_SINK)}) {
-    DRIFTD_CHECK(db.execute(sql));
+Status report_routes(SqliteStore::State& state, const RebuiltRoutes& routes) {
+  if (routes.wrong != 0) {
+    return write_corrupt_event(state, std::to_string(routes.wrong) + " routes",
+                               "they are rebuilt from the events, no event is lost by it");
   }
-  return write_corrupt_event(state, std::to_string(wrong) + " routes",
-                             "they are rebuilt from the events, no event is lost by it");
+  if (routes.restored == 0) return {};
+  return write_corrupt_event(state, std::to_string(routes.restored) + " routes",
+                             "they are rebuilt from the events, and sinks that had not got these events get them",
+                             "are missing");
+}
+
+/// What an event was routed to and where it was acknowledged is not certain for a sink that still misses deliveries, so
+/// it gets everything again.
+Status mend_totals(SqliteStore::State& state) {
+  DRIFTD_TRY(const auto short_of, balance_totals(*state.db));
+  for (const auto& one : short_of) DRIFTD_CHECK(rewind(*state.db, one.sink));
+  for (const auto& one : short_of) {
+    DRIFTD_CHECK(write_corrupt_event(state, std::to_string(one.missing) + " deliveries of sink " + one.name,
+                                     "the sink gets again all events that the store still has, under the same ids",
+                                     "are missing"));
+  }
+  return {};
+}
+
+/// The totals of the sinks say what is missing, so they are read before a mark is taken back; the marks are taken back
+/// before the first event reports anything, because it goes to the sinks.
+Status mend_deliveries(SqliteStore::State& state) {
+  DRIFTD_TRY(const auto routes, rebuild_routes(*state.db));
+  DRIFTD_CHECK(mend_sinks(state));
+  DRIFTD_CHECK(mend_totals(state));
+  return report_routes(state, routes);
 }
 
 /// Who subscribed must do so again: what is left of the row could send events to a wrong place.
@@ -260,8 +272,7 @@ Status mend_unreadable(SqliteStore::State& state, Holder of, std::int64_t rowid)
 
 Status mend(SqliteStore::State& state) {
   DRIFTD_CHECK(check_irreplaceable_rows(*state.db, state.settings.data_dir / "store.db"));
-  DRIFTD_CHECK(mend_sinks(state));  // first: the events of all others go to them
-  DRIFTD_CHECK(mend_routes(state));
+  DRIFTD_CHECK(mend_deliveries(state));  // first: the events of all others go to the sinks
   DRIFTD_CHECK(mend_each(state, kWrongDrifts, mend_drift));
   DRIFTD_CHECK(mend_each(state, kWrongResources, mend_resource));
   DRIFTD_CHECK(mend_each(state, kWrongDeclarations, mend_declaration));

@@ -17,6 +17,7 @@
 #include "store/mend.hpp"
 #include "store/migrations.hpp"
 #include "store/rotate.hpp"
+#include "store/routes.hpp"
 #include "store/start_check.hpp"
 #include "store/state.hpp"
 
@@ -165,8 +166,10 @@ Status quarantine_wrong(SqliteStore::State& state) {
 Status mend_wrong(SqliteStore::State& state) {
   if (is_suspect(state.settings.data_dir)) DRIFTD_CHECK(quarantine_wrong(state));
   DRIFTD_TRY(const auto wrong, count_wrong(*state.db));
-  if (wrong == 0) return {};
-  log::room("store").error("{} rows of the store do not match their checksum", wrong);
+  DRIFTD_TRY(const auto unaccounted, count_unaccounted(*state.db));
+  if (wrong == 0 && unaccounted == 0) return {};
+  if (wrong != 0) log::room("store").error("{} rows of the store do not match their checksum", wrong);
+  if (unaccounted != 0) log::room("store").error("routes or deliveries of the store are missing");
   return run_now(state, [&state] { return mend(state); });
 }
 

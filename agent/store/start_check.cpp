@@ -6,6 +6,7 @@
 #include "base/log.hpp"
 #include "store/checksums.hpp"
 #include "store/files.hpp"
+#include "store/routes.hpp"
 #include "store/sqlite_store.hpp"
 
 namespace driftd::store {
@@ -37,11 +38,8 @@ constexpr Check kChecks[] = {
     {"open drifts that resources name",
      "SELECT count(*) FROM resource r WHERE r.has_open = 1 AND NOT EXISTS (SELECT 1 FROM drift d INDEXED BY drift_open "
      "WHERE d.resource = r.id AND d.open = 1)"},
-    // a route that left its sink or went below the mark is missing from the sum
-    {"totals of sinks beside their routes",
-     "SELECT count(*) FROM sink s WHERE s.closed = 0 AND s.emitted <> s.acked + s.dropped + "
-     "(SELECT count(*) FROM route r WHERE r.sink = s.id AND r.seq > s.low_water AND r.crc "
-     "IS driftd_crc(r.sink, r.seq)) + (SELECT count(*) FROM delivery d WHERE d.sink = s.id AND d.seq <= s.low_water)"}};
+    {"totals of sinks beside their routes", kUnbalancedSinks},
+    {"deliveries without a route", kUnroutedDeliveries}};
 
 void warn(const std::string& why) { log::room("store").warn("the whole store is checked before it is used: {}", why); }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The subject of an event, such as `backend.orders-db.credentials.rotated`, and the names that may be in it. Its
 // last part is StoredEvent::what; for drifts it comes from event_drift.cpp.
+#include "base/escape.hpp"
 #include "core/event/event.hpp"
 
 namespace driftd::core {
@@ -22,9 +23,13 @@ bool is_reserved_name(std::string_view name) { return name == "type" || name == 
 std::string invalid_name_reason(std::string_view name) {
   if (is_reserved_name(name)) return "the name is reserved (subjects backend.type.… and backend.source.…)";
   if (name.size() > 128) return "it is longer than 128 bytes";
+  if (name == "." || name == "..") return "it names a folder";
   for (const char c : name) {
     if (static_cast<unsigned char>(c) <= ' ' || c == 0x7F) return "it contains a space or control character";
     if (c == '/' || c == '*' || c == '>') return std::string("it contains '") + c + "'";
+  }
+  if (escaped(name) != name) {
+    return "it contains a control character, a mark of the writing direction, or bytes that are not UTF-8";
   }
   return "";
 }

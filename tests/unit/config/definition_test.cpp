@@ -92,6 +92,39 @@ TEST_F(Definition, ASecretInClearTextIsRefusedAndNotRepeated) {
   }
 }
 
+TEST_F(Definition, ASecretInWhatEverybodyMayReadIsRefusedAndNotRepeated) {
+  for (const char* text : {R"("endpoint":"redis://u:canary@h:1/")", R"("endpoint":"https://h/?token=canary9")",
+                           R"("labels":{"a":"https://u:canary@h/"})", R"("labels":{"note":"password=canary9"})",
+                           R"("labels":{"db_password":"canary9x!"})", R"("labels":{"https://u:canary@h/":"a"})",
+                           R"("patterns":["https://u:canary@h/*"])"}) {
+    const std::string why = refused(std::string(R"({"name":"x","provider":"p",)") + text + "}");
+    EXPECT_THAT(why, HasSubstr("clear text")) << text;
+    EXPECT_THAT(why, Not(HasSubstr("canary"))) << text;
+  }
+  const BackendEntry entry = read(
+      R"({"name":"x","provider":"p","endpoint":"redis://h:6379","labels":{"team":"orders","docs":"https://wiki/x","tokens":"3"}})");
+  EXPECT_EQ(entry.spec.endpoint, "redis://h:6379");
+}
+
+TEST_F(Definition, ANameIsOneOfTheFile) {
+  for (const char* name : {"", ".", "..", "a/b", "a b", "a\\u0001b", "a\\u007fb", "a\\u0085b", "a\\u202eb", "type"}) {
+    EXPECT_THAT(refused(std::string(R"({"name":")") + name + R"(","provider":"p"})"),
+                testing::AnyOf(HasSubstr("name"), HasSubstr("control character")))
+        << name;
+    const auto file = parse(std::string("backends: [{ name: \"") + name + "\", provider: p }]\n", dir_.file("d.yaml"));
+    EXPECT_FALSE(file.has_value()) << name << ": the file refuses it too";
+  }
+  EXPECT_EQ(read(R"({"name":"bücher-1.x","provider":"p"})").spec.name, "bücher-1.x");
+}
+
+TEST_F(Definition, ItsReferencesAreKnownToResolve) {
+  const BackendEntry entry = read(
+      R"({"name":"x","provider":"p","settings":{"password":"${env:CACHE_P}"},"credentials":{"password":"${env:CACHE_APP}"}})");
+  ASSERT_EQ(entry.references.size(), 1u) << "credentials replace the references of the settings";
+  EXPECT_EQ(entry.references[0].reference, "${env:CACHE_APP}");
+  EXPECT_EQ(entry.references[0].backend, "x");
+}
+
 TEST_F(Definition, WhatIsForTheFileOnlyIsRefused) {
   for (const char* key : {R"("node":"n1")", R"("was":"y")", R"("isolation":"in-process")",
                           R"("budgets":{"rss":"100GiB"})", R"("redact":{"show":["**"]})"}) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include "delivery/replay_queue.hpp"
 #include "world.hpp"
@@ -21,7 +21,8 @@ class ReplayTest : public ::testing::Test {
     replay_.note(notes);
     return notes["replay"];
   }
-  void begin(std::vector<std::string> keys) {
+  /// Of the events, the first `fetched` are in memory.
+  void begin(std::vector<std::string> keys, std::size_t fetched = SIZE_MAX) {
     std::vector<std::int64_t> seqs;
     std::vector<core::StoredEvent> events;
     for (const auto& key : keys) {
@@ -29,7 +30,9 @@ class ReplayTest : public ::testing::Test {
       events.push_back(stored(seqs.back(), key));
     }
     replay_.begin({1, seqs.back(), 7, 0, "shop/topic a"}, seqs);
-    replay_.fetched(replay_.unfetched(seqs.size()), std::move(events));
+    const auto asked = replay_.unfetched(std::min(fetched, seqs.size()));
+    events.resize(asked.size());
+    replay_.fetched(asked, std::move(events));
   }
   Time now_ = Time{} + std::chrono::hours(1);
   ReplayQueue replay_;
@@ -40,7 +43,7 @@ TEST_F(ReplayTest, WhatIsUnderWayIsStillToBeDoneAfterAKill) {
   auto first = replay_.take(now_, any);
   auto second = replay_.take(now_, any);
   replay_.done(*second, true);
-  EXPECT_EQ(note(), "1 3 7 0 shop/topic a");
+  EXPECT_EQ(note(), std::string("1 3 7 0 shop/topic a") + '\0' + "4 1 3") << "the second was sent";
   replay_.done(*first, true);
   EXPECT_EQ(note(), "3 3 7 0 shop/topic a");
   replay_.done(*replay_.take(now_, any), true);
@@ -59,6 +62,43 @@ TEST_F(ReplayTest, ANoteIsReadAsItWasWritten) {
   EXPECT_EQ(next.order()->key, "shop/topic a");
   EXPECT_EQ(next.order()->to, 2);
   EXPECT_EQ(next.order()->from_ns, 7);
+}
+
+/// One event that waits must not bring back all that were sent after it.
+TEST_F(ReplayTest, WhatWasSentAfterAWaitingEventIsNotSentAgainAfterAKill) {
+  begin({"a", "b", "c", "a", "d", "e"}, 5);
+  const auto waiting = replay_.take(now_, any);
+  for (int i = 0; i < 3; ++i) replay_.done(*replay_.take(now_, any), true);
+  replay_.requeue(*waiting, now_ + std::chrono::minutes(5));
+  std::map<std::string, std::string> notes;
+  replay_.note(notes);
+  ReplayQueue next;
+  next.restore(notes);
+  ASSERT_TRUE(next.active());
+  next.resume({1, 2, 3, 4, 5, 6});
+  EXPECT_EQ(next.unfetched(10), (std::vector<std::int64_t>{1, 4, 6}));
+}
+
+/// An agent before this form of the note reads the key up to a byte 0, and begins at the first that is left.
+TEST_F(ReplayTest, AnOlderAgentFindsItsOwnNoteInIt) {
+  begin({"a", "b", "c"});
+  const auto waiting = replay_.take(now_, any);
+  replay_.done(*replay_.take(now_, any), true);
+  EXPECT_EQ(note().substr(0, note().find('\0')), "1 3 7 0 shop/topic a");
+  ReplayQueue next;
+  next.restore({{"replay", "1 3 7 0 shop/topic a"}});
+  next.resume({1, 2, 3});
+  EXPECT_EQ(next.unfetched(10), (std::vector<std::int64_t>{1, 2, 3})) << "and its note is read as it was meant";
+}
+
+TEST_F(ReplayTest, ANoteThatIsCutSendsRatherTooMuch) {
+  for (const char* rest : {"", "x", "4 1", "4 1 x", "99999999999999999999 1"}) {
+    ReplayQueue next;
+    next.restore({{"replay", std::string("1 3 7 0 k") + '\0' + rest}});
+    ASSERT_TRUE(next.active());
+    next.resume({1, 2, 3});
+    EXPECT_THAT(next.unfetched(10), ::testing::Contains(1)) << rest;
+  }
 }
 
 TEST_F(ReplayTest, OneKeyThatIsNotFreeHoldsBackNoOtherAndKeepsItsOrder) {
@@ -109,6 +149,32 @@ TEST(ReplayOfAWebhook, ADisabledReceiverKeepsWhatIsLeftForTheNextStart) {
   world.start();
   for (int i = 0; i < 3; ++i) world.pass(std::chrono::seconds(1));
   for (std::int64_t seq = 1; seq <= 50; ++seq) EXPECT_GE(world.to.sent[seq], 2) << seq;
+}
+
+/// The cursor is stored while one resource waits for its next attempt, and the agent is killed then.
+TEST(ReplayOfAWebhook, AWaitingResourceDoesNotMakeAKillSendEverythingAgain) {
+  LaneWorld world(webhook_policy());
+  world.to.at_once = [](const auto&) { return Attempt{}; };
+  world.start();
+  world.commit(1000, 1000);
+  for (int i = 0; i < 10; ++i) world.pass(std::chrono::seconds(1));
+  world.to.at_once = [](const core::StoredEvent& event) -> std::optional<Attempt> {
+    if (event.stamp.seq == 1) return Attempt{Outcome::retry_event, "HTTP 500 from ops", 0};
+    return Attempt{};
+  };
+  core::Control::Replay request;
+  request.sink = "s";
+  EXPECT_EQ(world.ask(world.relay->replay(request)).value().value(), 1000);
+  for (int i = 0; i < 10; ++i) world.pass(std::chrono::seconds(1));
+  for (std::int64_t seq = 2; seq <= 1000; ++seq) ASSERT_EQ(world.to.sent[seq], 2) << seq;
+  world.kill();
+  world.to.at_once = [](const auto&) { return Attempt{}; };
+  world.start();
+  for (int i = 0; i < 10; ++i) world.pass(std::chrono::minutes(5));
+  std::int64_t again = 0;
+  for (std::int64_t seq = 2; seq <= 1000; ++seq) again += world.to.sent[seq] - 2;
+  EXPECT_LE(again, 256);
+  EXPECT_GE(world.to.sent[1], 3);
 }
 
 }  // namespace

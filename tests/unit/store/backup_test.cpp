@@ -81,6 +81,14 @@ TEST_F(BackupTest, FileThatIsNoBackupIsNotReplaced) {
   EXPECT_EQ(read_file(dir.file("letter.txt")), "dear me");
 }
 
+TEST_F(BackupTest, FolderInPlaceOfAFileIsNamedWithTheFileInIt) {
+  const auto found = store::verify(dir.file("data"));
+  ASSERT_FALSE(found);
+  EXPECT_EQ(found.error().code, Code::invalid);
+  EXPECT_EQ(found.error().message,
+            dir.file("data") + " is a folder; expected the file of a store or of a backup, such as " + file());
+}
+
 TEST_F(BackupTest, RestoredStoreIsTheBackupInANewIncarnationAndTheFormerIsKept) {
   bench.get(bench->open_sink("ops"));
   const auto before = bench.get(bench->commit(page_of({}, {event_draft("a")}))).events[0];

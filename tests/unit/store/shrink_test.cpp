@@ -14,7 +14,7 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 using Seqs = std::vector<std::int64_t>;
 
-constexpr std::size_t kLarge = 64u << 10;  // bytes of an event in these tests
+constexpr std::size_t kLargePayload = 64u << 10;  // bytes of an event in these tests
 
 class ShrinkTest : public StoreTest {
  protected:
@@ -27,7 +27,7 @@ class ShrinkTest : public StoreTest {
   Seqs emit_large(int count, const std::vector<std::string>& sinks = {"ops"}) {
     Seqs out;
     for (int i = 0; i < count; ++i) {
-      core::EventDraft draft = large_draft("r" + std::to_string(i), kLarge);
+      core::EventDraft draft = large_draft("r" + std::to_string(i), kLargePayload);
       draft.sinks = sinks;
       for (const auto& event : bench.get(bench->commit(page_of({}, {draft}))).events) out.push_back(event.stamp.seq);
     }
@@ -73,7 +73,7 @@ TEST_F(ShrinkTest, AStoreThatIsSmallEnoughKeepsAll) {
 }
 
 TEST_F(ShrinkTest, DeliveredEventsGoAndTheirRoomIsUsedAgain) {
-  const std::int64_t max = empty_ + 40 * static_cast<std::int64_t>(kLarge);
+  const std::int64_t max = empty_ + 40 * static_cast<std::int64_t>(kLargePayload);
   std::int64_t most = 0;
   for (int round = 0; round < 6; ++round) {
     const auto seqs = emit_large(30);
@@ -81,7 +81,7 @@ TEST_F(ShrinkTest, DeliveredEventsGoAndTheirRoomIsUsedAgain) {
     EXPECT_LE(shrink_to(max).bytes, max);
     most = std::max(most, static_cast<std::int64_t>(std::filesystem::file_size(file())));
   }
-  EXPECT_LT(most, empty_ + 100 * static_cast<std::int64_t>(kLarge)) << "the file grows with every round";
+  EXPECT_LT(most, empty_ + 100 * static_cast<std::int64_t>(kLargePayload)) << "the file grows with every round";
   EXPECT_EQ(book("ops").dropped, 0) << "what was delivered is no loss";
 }
 
@@ -114,7 +114,7 @@ TEST_F(ShrinkTest, WhatIsDeliveredLaterGoesThen) {
 TEST_F(ShrinkTest, DeadLettersAreSparedWhileAnythingElseMayGo) {
   const auto seqs = emit_large(20);
   settle({"ops", seqs.back(), {{seqs[0], 10, 0, true, "HTTP 422"}, {seqs[1], 10, 0, true, "HTTP 422"}}, {}, {}});
-  const auto done = shrink_to(empty_ + 10 * static_cast<std::int64_t>(kLarge));
+  const auto done = shrink_to(empty_ + 10 * static_cast<std::int64_t>(kLargePayload));
   EXPECT_GT(done.events, 0);
   EXPECT_THAT(bench.get(bench->dead_letters("ops", 10)), SizeIs(2));
   EXPECT_THAT(gaps(), IsEmpty());
@@ -180,7 +180,7 @@ TEST_F(ShrinkTest, WhatIsDeliveredWhileDeadLettersGoIsTakenFirst) {
   core::SinkSettlement some{"ops", dead.back(), {}, {}, {}};
   for (const auto seq : dead) some.upsert.push_back({seq, 10, 0, true, "HTTP 422"});
   settle(std::move(some));
-  const std::int64_t max = bytes() - 2 * static_cast<std::int64_t>(kLarge);
+  const std::int64_t max = bytes() - 2 * static_cast<std::int64_t>(kLargePayload);
   ASSERT_TRUE(bench.get(bench->shrink(max)).more) << "nothing but dead letters may go: the next pass takes them";
   settle({"ops", waiting.back(), {}, {}, {}});  // delivered between the passes
   shrink_to(max);
@@ -214,7 +214,7 @@ TEST_F(ShrinkTest, DriftsThatEndedGoAndOpenOnesStay) {
     out.id = id;
     out.backend_uid = backend_row().uid;
     out.resource = {"config", "a"};
-    out.reason = std::string(kLarge, 'r');
+    out.reason = std::string(kLargePayload, 'r');
     return out;
   };
   core::ResourceWrite write = resource_write("a");

@@ -181,6 +181,21 @@ TEST_F(StartCheckTest, WrongHistoryIsFoundByVerifyAndMendedByTheStartAfterIt) {
   }
 }
 
+TEST_F(StartCheckTest, NewestEventThatCannotBeReadIsRefusedWithAWayOut) {
+  live_through(2'000);
+  const std::string newest = bench.get(bench->last_events(1)).front().payload;
+  bench.close();
+  std::string bytes = read_file(file());
+  const auto at = bytes.find(newest);
+  ASSERT_NE(at, std::string::npos);
+  bytes.replace(at / 4096 * 4096, 100, std::string(100, 'x'));
+  std::ofstream(file(), std::ios::binary | std::ios::trunc) << bytes;
+  const auto opened = bench.open();
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code, Code::corrupt);
+  EXPECT_THAT(opened.error().message, AllOf(HasSubstr(file() + " is damaged"), HasSubstr("driftd restore")));
+}
+
 TEST_F(StartCheckTest, BrokenPagesOfTheHistoryAreRefusedByTheStartAfterTheyWereFound) {
   live_through(20'000);
   bench.close();
