@@ -34,7 +34,8 @@ class Reader {
   bool end_array() {
     const std::string items = std::to_string(levels_.back().items);
     levels_.pop_back();
-    return keep(items);
+    if (!levels_.empty() && wanted_(levels_.back().name)) out_[path() + "[]"] = items;
+    return step();
   }
   bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception&) { return false; }
 

@@ -12,7 +12,8 @@
 
 namespace syslog_sink {
 
-// Texts and integers by their path, such as `data.changes.0.path`; under the path of an array, the number of its items.
+// Texts and integers by their path, such as `data.changes.0.path`. Of an array `data.changes`, the number of its items
+// is under `data.changes[]`.
 using Fields = std::map<std::string, std::string, std::less<>>;
 
 // Returns true if a member or item of this name is to be kept.

@@ -63,7 +63,7 @@ Fields read_body(std::string_view body) {
 // Returns the path of each change.
 std::vector<std::string> changes_of(const Fields& body) {
   std::vector<std::string> out;
-  const std::string count = get(body, "data.changes", "0");
+  const std::string count = get(body, "data.changes[]", "0");
   for (std::size_t i = 0; std::to_string(i) != count; ++i) out.push_back("data.changes." + std::to_string(i));
   return out;
 }
@@ -103,8 +103,9 @@ std::string summary(const Event& event, const Fields& body) {
   const auto changes = changes_of(body);
   if (changes.empty()) out += " " + std::string(event.attribute("change"));
   for (const auto& change : changes) {
-    out += " " + get(body, change + ".path") + " " + get(body, change + ".old_value", "(absent)") + " -> " +
-           get(body, change + ".new_value", "(absent)");
+    const std::string before = get(body, change + ".old_value"), after = get(body, change + ".new_value");
+    out += " " + get(body, change + ".path") + " " + (before.empty() ? "(absent)" : before) + " -> " +
+           (after.empty() ? "(absent)" : after);
   }
   const std::string status = get(body, "data.reconciliation_status"), drift = get(body, "data.drift_id");
   if (!status.empty()) out += " (" + status + (drift.empty() ? "" : ", " + drift) + ")";
