@@ -6,6 +6,7 @@
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include "base/clock.hpp"
 #include "base/log.hpp"
 #include "sinks/plugin/batches.hpp"
 #include "sinks/plugin/encode.hpp"
@@ -117,6 +118,7 @@ Task<Status> PluginSink::look_at_plugin() {
   bounds.bytes = info_->sink->max_bytes;
   bounds.calls = least(settings_.max_calls, static_cast<std::size_t>(info_->concurrency));
   bounds.timeout = settings_.timeout;
+  bounds.flushes = info_->sink->has_flush;
   bounds.content_type = info_->sink->content_type;
   batches_->use(session, std::move(bounds));
   co_return Status{};
@@ -149,12 +151,13 @@ Task<Attempt> PluginSink::send(core::StoredEvent event) {
 }
 
 Task<Status> PluginSink::flush() {
-  const auto workers = batches_->drain_unflushed();
-  if (workers.empty() || !info_->sink->has_flush) co_return Status{};
+  const auto workers = batches_->begin_flush();
+  if (workers.empty()) co_return Status{};
   const auto session = session_;
-  DRIFTD_CO_TRY(const std::uint64_t flushed, co_await session->flush(settings_.timeout));
-  if (workers.size() == 1 && *workers.begin() == flushed) co_return Status{};
-  co_return fail(Code::unavailable, "the plugin's worker ended before it had flushed what it delivered");
+  Status flushed = fail(Code::unavailable, "the plugin's worker ended before it had flushed what it delivered");
+  if (workers.size() == 1) flushed = co_await session->flush(settings_.timeout, *workers.begin());
+  batches_->end_flush();
+  co_return flushed;
 }
 
 /// Asks the plugin whether it reaches its endpoint, for `driftd status` only: a probe that errs must not stop delivery.
@@ -180,6 +183,9 @@ std::string PluginSink::describe() const {
   std::string out = info_ ? info_->id + " " + info_->version : settings_.plugin;
   out += ": worker " + status.state;
   if (status.pid != 0) out += fmt::format(" (pid {})", status.pid);
+  if (status.parked_until_ns != 0) {
+    out += fmt::format(" until {}, or `driftd plugin resume sink/{}`", render_time(status.parked_until_ns), name_);
+  }
   if (!probe_.empty() && status.state == "running" && status.pid == probed_) out += ", " + probe_;
   if (!status.last_exit.empty()) out += fmt::format("; last worker: {}", status.last_exit);
   if (status.restarts > 0) out += fmt::format("; {} restarts", status.restarts);

@@ -25,6 +25,10 @@
  *
  * At least once. After a crash, a lost answer or a restart the same event comes again, under the same id. A receiver
  * that can drop duplicates should be given the id.
+ *
+ * What a receiver loses later. This ABI has no function that asks whether the receiver still has what it acknowledged:
+ * the host takes DELIVERED as final and notices nothing if the receiver is wiped or restored from an older copy. Then
+ * an operator sends the events again (`driftd replay`), which come with DRIFTD_EVENT_REPLAY.
  */
 #ifndef DRIFTD_SINK_H
 #define DRIFTD_SINK_H
@@ -170,7 +174,8 @@ typedef struct driftd_sink_table {
   driftd_status (*probe)(driftd_instance self, driftd_call call, driftd_health_fn push, void* user);
   /* [concurrent] optional: returns OK when every event that was settled as DELIVERED before it was called is durable
    * at the receiver. Called before the host stores that they are delivered; on failure, and if the worker ended in
-   * between, they are sent again. Never two at once; does not count as one of the declared calls. -> common */
+   * between, they are sent again. Until then no other worker is given an event. Never two at once; does not count as
+   * one of the declared calls. -> common */
   driftd_status (*flush)(driftd_instance self, driftd_call call);
   /* [any] makes blocked calls of the instance check cancelled(); no I/O, returns at once. */
   void (*wake)(driftd_instance self);

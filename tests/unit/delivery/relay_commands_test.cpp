@@ -23,9 +23,6 @@ TEST_F(RelayTest, ARemovedSinkIsGoneAndTheEventAboutItIsToldToAllReaders) {
   EXPECT_EQ(appended_, 1);
 }
 
-Attempt fail_event(const core::StoredEvent&) { return {Outcome::retry_event, "HTTP 500 from ops", 0}; }
-Attempt fail_sink(const core::StoredEvent&) { return {Outcome::retry_sink, "connection refused", 0}; }
-
 TEST_F(RelayTest, WhatADeadLetterTellsWakesTheOtherSinks) {
   a_.policy = webhook_policy();
   a_.answer = [](const auto&) { return Attempt{Outcome::permanent, "HTTP 400 from ops", 0}; };

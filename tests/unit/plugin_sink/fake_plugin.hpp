@@ -29,7 +29,8 @@ class FakeSession final : public core::Session {
   FakeDeliver deliver_with;
   std::vector<std::vector<std::string>> batches;  ///< ids, one list for each call
   std::size_t running = 0, most_running = 0;      ///< calls of deliver
-  std::uint64_t flushing_worker = 1;
+  std::uint64_t serving_worker = 1;
+  int flushes = 0;             ///< that a worker made
   bool answers_later = false;  ///< each call ends in a later turn of the executor
   bool hidden = false;         ///< it cannot be described
   std::function<void()> changed;
@@ -40,17 +41,25 @@ class FakeSession final : public core::Session {
     auto& ids = batches.emplace_back();
     for (const auto& event : request.events) ids.push_back(event.id);
     if (answers_later) co_await asio::post(core_, asio::use_awaitable);
-    core::DeliverEnd end = deliver_with(request, settled);
+    using How = core::DeliverEnd::How;
+    const bool other = request.only_by != 0 && request.only_by != serving_worker;
+    core::DeliverEnd end{How::not_begun, fail(Code::unavailable, "another worker serves")};
+    if (!other) end = deliver_with(request, settled);
     --running;
     co_return end;
   }
-  Task<Result<std::uint64_t>> flush(std::chrono::milliseconds) override { co_return flushing_worker; }
+  Task<Status> flush(std::chrono::milliseconds, std::uint64_t worker) override {
+    if (worker != serving_worker) co_return fail(Code::unavailable, "its worker ended before it had flushed");
+    ++flushes;
+    co_return Status{};
+  }
   Task<Result<std::shared_ptr<const core::ProviderInfo>>> info() override {
     if (hidden) co_return fail(Code::unavailable, "its worker ended");
     co_return std::shared_ptr<const core::ProviderInfo>(info_);
   }
   Task<Result<core::HealthReport>> health() override { co_return core::HealthReport{}; }
-  core::WorkerStatus status() const override { return {}; }
+  core::WorkerStatus worker;  ///< as status() tells it
+  core::WorkerStatus status() const override { return worker; }
   Task<void> stop() override { co_return; }
 
   Task<Result<core::RefreshOutcome>> refresh(core::RefreshRequest, core::PageHandler) override { co_return no(); }
