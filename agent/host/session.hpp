@@ -32,7 +32,7 @@ class SupervisedSession final : public core::Session, public std::enable_shared_
   Task<Result<std::string>> upgrade(std::string kind, std::uint32_t from_revision, std::string body) override;
   Task<Result<core::ApplyOutcome>> apply(core::ApplyRequest request) override;
   Task<core::DeliverEnd> deliver(core::DeliverRequest request, core::SettledHandler on_settled) override;
-  Task<Status> flush(std::chrono::milliseconds timeout, std::uint64_t worker) override;
+  Task<Result<std::uint64_t>> flush(std::chrono::milliseconds timeout) override;
   core::WorkerStatus status() const override;
   Status resume() override;
   void on_change(std::function<void()> changed) override { changed_ = std::move(changed); }

@@ -80,10 +80,6 @@ bool fits(const core::ProviderInfo* info, const std::vector<core::PluginEvent>& 
   return events.size() <= sink.max_events && (events.size() == 1 || bytes <= sink.max_bytes);
 }
 
-Error worker_replaced() {
-  return {Code::unavailable, "the plugin's worker ended before it had flushed what it delivered; that is sent again"};
-}
-
 }  // namespace
 
 Task<core::DeliverEnd> SupervisedSession::deliver(core::DeliverRequest request, core::SettledHandler on_settled) {
@@ -96,8 +92,6 @@ Task<core::DeliverEnd> SupervisedSession::deliver(core::DeliverRequest request, 
     Error upgraded{Code::unavailable, "the plugin was upgraded, and takes other batches"};
     co_return core::DeliverEnd{How::not_begun, fail(std::move(upgraded))};
   }
-  if (request.only_by != 0 && supervisor->worker_number() != request.only_by)
-    co_return core::DeliverEnd{How::not_begun, fail(worker_replaced())};
   const auto deadline = Steady::now() + request.timeout;
   const std::size_t events = request.events.size();
   const ipc::DeliverCall asked{nanos_of(deadline), std::move(request.events)};
@@ -118,15 +112,15 @@ Task<core::DeliverEnd> SupervisedSession::deliver(core::DeliverRequest request, 
   co_return end;
 }
 
-Task<Status> SupervisedSession::flush(std::chrono::milliseconds timeout, std::uint64_t worker) {
+Task<Result<std::uint64_t>> SupervisedSession::flush(std::chrono::milliseconds timeout) {
   const auto self = shared_from_this();
   DRIFTD_CO_TRY(const auto supervisor, co_await ready(Steady::now() + timeout));
-  if (supervisor->worker_number() != worker) co_return fail(worker_replaced());
   const auto deadline = Steady::now() + timeout;
+  const std::uint64_t worker = supervisor->worker_number();
   const auto call = supervisor->begin(ipc::FrameType::flush, encode(ipc::PlainCall{nanos_of(deadline), {}}), deadline);
   DRIFTD_CO_TRY(const ipc::CallResult result, co_await run_call(supervisor, call, kNoPages));
   if (result.code != Code::ok) co_return fail(Error{result.code, result.message, result.retry_after_ms});
-  co_return Status{};
+  co_return worker;
 }
 
 }  // namespace driftd::host

@@ -102,10 +102,8 @@ class Session {
   virtual Task<DeliverEnd> deliver(DeliverRequest, SettledHandler) {
     co_return DeliverEnd{DeliverEnd::How::not_begun, fail(Code::unsupported, "this session has no sink plugin")};
   }
-  /// Of a sink plugin: makes durable what this worker delivered before. Returns `unavailable`, and flushes nothing, if
-  /// another worker serves by now.
-  virtual Task<Status> flush(std::chrono::milliseconds timeout, std::uint64_t worker) {
-    (void)timeout, (void)worker;
+  /// Of a sink plugin: makes durable what was delivered before. Returns the number of the worker that did.
+  virtual Task<Result<std::uint64_t>> flush(std::chrono::milliseconds) {
     co_return fail(Code::unsupported, "this session has no sink plugin");
   }
   virtual WorkerStatus status() const = 0;

@@ -43,9 +43,6 @@ struct PluginEvent {
 struct DeliverRequest {
   std::vector<PluginEvent> events;
   std::chrono::milliseconds timeout{20'000};  ///< of the call, and before it for a worker that can take it
-  /// If not 0, only this worker may take it: it has not flushed what it delivered, and that must not become durable
-  /// after these events.
-  std::uint64_t only_by = 0;
 };
 /// The verdict about one event of a batch, as soon as the plugin gave it.
 struct SettledEvent {

@@ -104,11 +104,9 @@ Batches::Items Batches::take() {
 Task<void> Batches::send(std::shared_ptr<Batches> self, std::shared_ptr<Items> items, bool alone) {
   core::DeliverRequest request;
   request.timeout = self->bounds_.timeout;
-  request.only_by = self->only_worker();
-  const bool flushes = self->bounds_.flushes;
   for (auto& item : *items) request.events.push_back(std::move(item.event));
-  const core::SettledHandler settled = [self, items, flushes](core::SettledEvent one) {
-    if (one.index < items->size()) self->settle((*items)[one.index], std::move(one), flushes);
+  const core::SettledHandler settled = [self, items](core::SettledEvent one) {
+    if (one.index < items->size()) self->settle((*items)[one.index], std::move(one));
   };
   const auto session = self->session_;
   const core::DeliverEnd end = co_await session->deliver(std::move(request), settled);
@@ -121,15 +119,10 @@ Task<void> Batches::send(std::shared_ptr<Batches> self, std::shared_ptr<Items> i
   self->send_soon();
 }
 
-std::uint64_t Batches::only_worker() const {
-  if (!flushing_.empty()) return *flushing_.begin();
-  return unflushed_.empty() ? 0 : *unflushed_.begin();
-}
-
-void Batches::settle(Item& item, core::SettledEvent settled, bool flushes) {
+void Batches::settle(Item& item, core::SettledEvent settled) {
   if (!item.answered) return;
   const bool delivered = settled.attempt.outcome == Outcome::delivered;
-  if (delivered && flushes) unflushed_.insert(settled.worker);
+  if (delivered) unflushed_.insert(settled.worker);
   if (delivered) suspects_.delivered();
   suspects_.settled(item.id);
   std::exchange(item.answered, nullptr)(std::move(settled.attempt));

@@ -17,7 +17,6 @@ namespace driftd::sinks {
 struct BatchBounds {
   std::size_t events = 1, bytes = 16u << 20, calls = 1;
   std::chrono::milliseconds timeout{20'000};
-  bool flushes = false;      ///< what it delivered is durable only after a flush
   std::string content_type;  ///< that the plugin takes now; an upgrade may change it
 };
 
@@ -34,10 +33,9 @@ class Batches : public std::enable_shared_from_this<Batches> {
   /// retry_sink, and come again in the new one.
   void use(std::shared_ptr<core::Session> session, BatchBounds bounds);
   void add(core::PluginEvent event, Answered answered);
-  /// Returns the numbers of the workers that delivered something which no flush followed: it ends with them. Until
-  /// end_flush() no other worker is given an event, so that none becomes durable before an earlier one of its key.
-  std::set<std::uint64_t> begin_flush() { return flushing_ = std::exchange(unflushed_, {}); }
-  void end_flush() { flushing_.clear(); }  ///< it succeeded, or everything unflushed is sent again
+  /// Returns the numbers of the workers that delivered something since the last time: what they have not flushed ends
+  /// with them.
+  std::set<std::uint64_t> drain_unflushed() { return std::exchange(unflushed_, {}); }
 
  private:
   struct Item {
@@ -52,8 +50,7 @@ class Batches : public std::enable_shared_from_this<Batches> {
   Items take();
   bool suspect_waits() const;
   static Task<void> send(std::shared_ptr<Batches> self, std::shared_ptr<Items> items, bool alone);
-  void settle(Item& item, core::SettledEvent settled, bool flushes);
-  std::uint64_t only_worker() const;  ///< that may be given an event; 0: any
+  void settle(Item& item, core::SettledEvent settled);
   void answer_rest(Items& items, const core::DeliverEnd& end, bool alone);
   /// Answers what waits as the call that failed: the sink pauses, instead of trying each event for its whole time-out.
   void answer_waiting(const core::Attempt& failed);
@@ -63,7 +60,7 @@ class Batches : public std::enable_shared_from_this<Batches> {
   BatchBounds bounds_;
   std::deque<Item> waiting_;
   Suspects suspects_;
-  std::set<std::uint64_t> unflushed_, flushing_;
+  std::set<std::uint64_t> unflushed_;
   std::size_t calls_ = 0;  ///< under way
   bool alone_ = false;     ///< a suspect is under way
   bool woken_ = false;

@@ -118,7 +118,6 @@ Task<Status> PluginSink::look_at_plugin() {
   bounds.bytes = info_->sink->max_bytes;
   bounds.calls = least(settings_.max_calls, static_cast<std::size_t>(info_->concurrency));
   bounds.timeout = settings_.timeout;
-  bounds.flushes = info_->sink->has_flush;
   bounds.content_type = info_->sink->content_type;
   batches_->use(session, std::move(bounds));
   co_return Status{};
@@ -151,13 +150,12 @@ Task<Attempt> PluginSink::send(core::StoredEvent event) {
 }
 
 Task<Status> PluginSink::flush() {
-  const auto workers = batches_->begin_flush();
-  if (workers.empty()) co_return Status{};
+  const auto workers = batches_->drain_unflushed();
+  if (workers.empty() || !info_->sink->has_flush) co_return Status{};
   const auto session = session_;
-  Status flushed = fail(Code::unavailable, "the plugin's worker ended before it had flushed what it delivered");
-  if (workers.size() == 1) flushed = co_await session->flush(settings_.timeout, *workers.begin());
-  batches_->end_flush();
-  co_return flushed;
+  DRIFTD_CO_TRY(const std::uint64_t flushed, co_await session->flush(settings_.timeout));
+  if (workers.size() == 1 && *workers.begin() == flushed) co_return Status{};
+  co_return fail(Code::unavailable, "the plugin's worker ended before it had flushed what it delivered");
 }
 
 /// Asks the plugin whether it reaches its endpoint, for `driftd status` only: a probe that errs must not stop delivery.

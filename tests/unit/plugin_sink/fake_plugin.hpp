@@ -29,8 +29,7 @@ class FakeSession final : public core::Session {
   FakeDeliver deliver_with;
   std::vector<std::vector<std::string>> batches;  ///< ids, one list for each call
   std::size_t running = 0, most_running = 0;      ///< calls of deliver
-  std::uint64_t serving_worker = 1;
-  int flushes = 0;             ///< that a worker made
+  std::uint64_t flushing_worker = 1;
   bool answers_later = false;  ///< each call ends in a later turn of the executor
   bool hidden = false;         ///< it cannot be described
   std::function<void()> changed;
@@ -41,18 +40,11 @@ class FakeSession final : public core::Session {
     auto& ids = batches.emplace_back();
     for (const auto& event : request.events) ids.push_back(event.id);
     if (answers_later) co_await asio::post(core_, asio::use_awaitable);
-    using How = core::DeliverEnd::How;
-    const bool other = request.only_by != 0 && request.only_by != serving_worker;
-    core::DeliverEnd end{How::not_begun, fail(Code::unavailable, "another worker serves")};
-    if (!other) end = deliver_with(request, settled);
+    core::DeliverEnd end = deliver_with(request, settled);
     --running;
     co_return end;
   }
-  Task<Status> flush(std::chrono::milliseconds, std::uint64_t worker) override {
-    if (worker != serving_worker) co_return fail(Code::unavailable, "its worker ended before it had flushed");
-    ++flushes;
-    co_return Status{};
-  }
+  Task<Result<std::uint64_t>> flush(std::chrono::milliseconds) override { co_return flushing_worker; }
   Task<Result<std::shared_ptr<const core::ProviderInfo>>> info() override {
     if (hidden) co_return fail(Code::unavailable, "its worker ended");
     co_return std::shared_ptr<const core::ProviderInfo>(info_);

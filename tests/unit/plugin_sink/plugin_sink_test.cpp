@@ -179,12 +179,12 @@ TEST_F(PluginSink, BlamesNoEventIfNothingElseIsDelivered) {
 
 TEST_F(PluginSink, FlushFailsIfTheWorkerThatDeliveredIsNotTheOneThatFlushes) {
   send(1, 2);
-  session_->serving_worker = 2;
+  session_->flushing_worker = 2;
   run(sink_->flush(), [](const Status& flushed) {
     ASSERT_FALSE(flushed);
     EXPECT_THAT(flushed.error().message, HasSubstr("ended before it had flushed"));
   });
-  session_->serving_worker = 1;
+  session_->flushing_worker = 1;
   send(1, 2);
   run(sink_->flush(), [](const Status& flushed) { EXPECT_TRUE(flushed); });
 }
@@ -239,28 +239,6 @@ TEST_F(PluginSink, SaysUntilWhenItsWorkerIsParkedAndHowToStartItBefore) {
   session_->worker.parked_until_ns = 1'700'000'000'000'000'000;
   EXPECT_EQ(sink_->describe(),
             "fake 1: worker parked until 2023-11-14T22:13:20.000Z, or `driftd plugin resume sink/s`");
-}
-
-// Found by reading: the next worker could make an event durable before an earlier one of its key, which its predecessor
-// had delivered and not flushed.
-TEST_F(PluginSink, AnotherWorkerGetsNothingBeforeWhatItsPredecessorDidNotFlushIsSentAgain) {
-  EXPECT_EQ(send(1, 1)[1].outcome, Outcome::delivered);
-  session_->serving_worker = 2;
-  EXPECT_EQ(send(2, 2)[2].outcome, Outcome::retry_sink);
-  run(sink_->flush(), [](const Status& flushed) { EXPECT_FALSE(flushed) << "so that event 1 is sent again"; });
-  EXPECT_EQ(session_->flushes, 0) << "nothing of the other worker became durable before";
-  EXPECT_EQ(send(1, 2)[2].outcome, Outcome::delivered);
-}
-
-TEST_F(PluginSink, WhatAFlushingVersionDeliveredIsNotDurableBecauseTheNextVersionHasNoFlush) {
-  EXPECT_EQ(send(1, 1)[1].outcome, Outcome::delivered);
-  session_->serving_worker = 2;
-  session_->described().sink->has_flush = false;
-  session_->changed();
-  EXPECT_EQ(send(2, 2)[2].outcome, Outcome::retry_sink);
-  run(sink_->flush(), [](const Status& flushed) { EXPECT_FALSE(flushed) << "so that event 1 is sent again"; });
-  EXPECT_EQ(send(1, 2)[2].outcome, Outcome::delivered);
-  run(sink_->flush(), [](const Status& flushed) { EXPECT_TRUE(flushed) << "this version flushes nothing"; });
 }
 
 }  // namespace
