@@ -107,9 +107,7 @@ int open_listener(BlackHole::Kind kind, int& port) {
 
 }  // namespace
 
-BlackHole::BlackHole(Kind kind) : listener_(open_listener(kind, port_)) {
-  if (kind == Kind::full) fill_tcp();
-}
+BlackHole::BlackHole(Kind kind) : BlackHole(kind, Network::tcp, {}) {}
 
 /// Fills the listener's accept queue.
 void BlackHole::fill_tcp() {

@@ -133,10 +133,10 @@ TEST_F(K8sMany, SecretsThroughARestartOfTheApiServerNoneMissedNoneTwice) {
                          seconds(120)))
       << read_file(dir.file("informer.log"));
   std::cout << "10,000 Secrets of " << value.size() << " bytes: baseline in " << listed << " s\n";
-  // The goal is a third of the informer's memory, and is printed: where the informer's garbage collection stands moves
-  // that between 96 and 107 MiB. So ours is bounded by itself. What a list needed is returned to the kernel a moment
-  // later.
-  constexpr double most = 38;  // MiB
+  // The goal is a third of the informer's memory. That is between 96 and 107 MiB, depending on when it last collected
+  // garbage, so the ratio is printed, and agent and worker together must stay below a third of 108 MiB. What a list
+  // needed is returned to the kernel a moment later.
+  constexpr double most = 36;  // MiB
   Memory of_worker, of_informer, of_agent;
   const bool small = eventually([&] {
     of_worker = memory(pid);

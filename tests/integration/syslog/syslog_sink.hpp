@@ -15,20 +15,22 @@ namespace driftd::test {
 inline constexpr std::size_t kEvents = 400;
 inline constexpr const char* kPlugin = DRIFTD_BINARY_DIR "/sinks-examples/driftd-sink-syslog.so";
 
-/// Makes the example sink plugin, in a real worker.
-inline AgentRun::MakeSink syslog_sink(const nlohmann::json& settings) {
-  return [settings](asio::any_io_executor core, asio::any_io_executor io, const Clock&) {
+/// Makes the sink plugin of this file, in a real worker.
+inline AgentRun::MakeSink plugin_sink(const std::string& plugin, const nlohmann::json& settings) {
+  return [plugin, settings](asio::any_io_executor core, asio::any_io_executor io, const Clock&) {
     host::HostOptions options;
     options.core = core;
     options.io = io;
     options.worker = DRIFTD_BINARY_DIR "/bin/driftd-provider-host";
     options.jail_kills = true;
     sinks::PluginSettings sink;
-    sink.plugin = kPlugin;
+    sink.plugin = plugin;
     sink.settings_json = settings.dump();
     return sinks::open_plugin("log", std::move(sink), host::make_session_factory(options), nullptr, core);
   };
 }
+
+inline AgentRun::MakeSink syslog_sink(const nlohmann::json& settings) { return plugin_sink(kPlugin, settings); }
 
 inline std::string address(int port) { return "127.0.0.1:" + std::to_string(port); }
 
