@@ -151,7 +151,7 @@ void Receipts::received(const core::StoredEvent& event) {
     complain(name_ + " got event " + std::to_string(event.stamp.seq) + " after event " + std::to_string(newest) +
              " of the same resource " + event.key);
   }
-  newest = std::max(newest, event.stamp.seq);
+  if (!late) newest = std::max(newest, event.stamp.seq);  // a replay may go before what a rewind brings again
   forget_missing(event.stamp.seq);
 }
 
