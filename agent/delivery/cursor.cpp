@@ -195,12 +195,18 @@ Task<void> Cursor::rewind() {
   if (event_count != 0) run_.context->wake_all();
 }
 
-core::SinkSettlement Cursor::plan_save(bool all) { return window_.plan(run_.now(), run_.wall(), all); }
+core::SinkSettlement Cursor::plan_save(bool all) {
+  core::SinkSettlement plan = window_.plan(run_.now(), run_.wall(), all);
+  plan.durable = all;
+  return plan;
+}
 
 Cursor::Save Cursor::begin_save(core::SinkSettlement settlement) {
   settlement.sink = run_.name;
   if (notes_ != saved_notes_) settlement.notes = notes_;
   settlement.events = unsaved_events_;
+  if (save_now_ || !settlement.upsert.empty() || !settlement.dropped.empty() || !settlement.events.empty())
+    settlement.durable = true;
   next_save_ = run_.now() + kSaveEvery;
   save_now_ = false;
   return {std::move(settlement), notes_, ++saves_};

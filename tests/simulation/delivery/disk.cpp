@@ -95,6 +95,7 @@ void Disk::truncated(const std::string& name, std::int64_t size) {
 /// A sync that fails leaves the pages in the cache, marked as clean: no later sync writes them (fsyncgate).
 Disk::Answer Disk::sync(const std::string& name, bool new_name) {
   if (begin_change() != Answer::done) return Answer::io_error;
+  ++syncs_;
   latency_ += faults.sync_takes;
   File& file = files_[name];
   if (chance(faults.sync_fails)) {

@@ -53,6 +53,7 @@ class Disk {
   std::map<std::string, std::string> after_power_loss(Survival survival);
   /// Returns the time that the syncs since the last call took.
   Duration take_latency() { return std::exchange(latency_, Duration{0}); }
+  std::uint64_t syncs() const { return syncs_; }      ///< of SQLite's files
   std::uint64_t changes() const { return changes_; }  ///< writes, truncates, deletes and syncs so far
 
   /// Returns the disk of a file, nullptr if it is on none.
@@ -98,7 +99,7 @@ class Disk {
   std::map<std::string, File> files_;
   bool dead_ = false;
   Duration latency_{0};
-  std::uint64_t changes_ = 0;
+  std::uint64_t changes_ = 0, syncs_ = 0;
 };
 
 /// Registers the VFS as SQLite's default. To be called before SQLite is used; does nothing the second time.

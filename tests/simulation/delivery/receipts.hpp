@@ -98,7 +98,7 @@ class Receipts {
   void calm() { calm_since_ = std::max(SimulatedTime::get().now(), unnoticed_until_); }
   void disturbed() { calm_since_.reset(); }
   /// The agent's process ended; another one begins.
-  void next_life();
+  void next_life(bool power_loss);
 
  private:
   struct KeyState {
@@ -114,6 +114,7 @@ class Receipts {
   void succeeded(const core::StoredEvent& event, Time sent);
   void must_come(const Entered& event);
   void doubt_lately_acknowledged();
+  int most_acknowledged_within(Duration span) const;
   void forget_missing(std::int64_t seq);
   Time due(const std::string& name, const KeyState& key, Time since) const;
   void count_repetition(const core::StoredEvent& event);
@@ -142,6 +143,7 @@ class Receipts {
   int failures_ = 0, flush_failures_ = 0;
   std::int64_t life_ = 0;
   int repetitions_ = 0;  ///< in this life, of what was acknowledged in an earlier one
+  int unsynced_ = 0;     ///< acknowledgements that the last power loss may have taken, beyond those of a kill
 };
 
 }  // namespace driftd::sim

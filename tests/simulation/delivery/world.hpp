@@ -103,7 +103,7 @@ class World {
   void start_later(Duration in);
   void end_process(bool power_loss, const std::string& why);
   void drop_waiting_jobs();
-  void life_is_over();
+  void life_is_over(bool power_loss);
   void stop_gracefully();
   Task<void> begin();
   Task<Status> take_over();
