@@ -52,6 +52,8 @@ class Receipts {
   bool has(const std::string& id) const { return has_.count(id) != 0; }
   /// True if it acknowledged the event at some time, also if it lost it afterwards.
   bool had(const std::string& id) const { return acknowledged_in_.count(id) != 0; }
+  /// What it lost after it had it, and when (wall clock) it lost it last, by seq. It may have it again by now.
+  const std::map<std::int64_t, Nanos>& lost() const { return lost_; }
   /// True if it acknowledged the event a while ago, so that its sink has saved that.
   bool is_settled(const std::string& id) const;
   /// Returns the events that its sink may count as undelivered: those that it did not acknowledge, or only a moment
@@ -135,6 +137,7 @@ class Receipts {
   std::map<std::int64_t, int> times_given_up_;
   std::set<std::int64_t> given_up_, excused_, replay_asked_, to_replay_;
   std::map<std::int64_t, Entered> expected_;
+  std::map<std::int64_t, Nanos> lost_;
   std::optional<Time> calm_since_ = Time{}, rewound_at_;
   Time failed_at_{}, last_answer_{}, unnoticed_until_{}, recovered_at_{}, flush_due_{};
   Duration asked_{0};
