@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -119,7 +120,7 @@ class Oracle {
 
   std::vector<Receipts*> receivers_;
   std::map<std::int64_t, Entry> ledger_;  ///< by seq
-  std::map<std::string, std::int64_t> ids_;
+  std::unordered_map<std::string, std::int64_t> ids_;
   std::map<int, KnownPage> pages_;
   std::map<std::string, std::vector<Announced>> gaps_;             ///< by receiver
   std::map<std::string, std::vector<Announced>> not_again_;        ///< the same: what it had and lost

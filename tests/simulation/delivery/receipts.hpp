@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -123,12 +124,12 @@ class Receipts {
   std::string name_;
   AllowedWaits waits_;
   std::vector<Entered> lines_;
-  std::map<std::string, std::size_t> has_;      ///< content by id
-  std::map<std::string, std::int64_t> newest_;  ///< by key, of what it has
-  std::map<std::int64_t, Entered> missing_;     ///< must still come
+  std::unordered_map<std::string, std::size_t> has_;  ///< content by id
+  std::map<std::string, std::int64_t> newest_;        ///< by key, of what it has
+  std::map<std::int64_t, Entered> missing_;           ///< must still come
   std::map<std::string, KeyState> keys_;
-  std::map<std::string, std::int64_t> acknowledged_in_;  ///< life of the last acknowledgement, by id
-  std::map<std::string, Time> acknowledged_at_;
+  std::unordered_map<std::string, std::int64_t> acknowledged_in_;  ///< life of the last acknowledgement, by id
+  std::unordered_map<std::string, Time> acknowledged_at_;
   std::deque<std::pair<Time, std::int64_t>> lately_acknowledged_;
   std::set<std::int64_t> doubtful_;  ///< acknowledged, and perhaps sent again
   /// By key and id. An event that it has, too, if its answer was lost: those behind it wait.

@@ -43,7 +43,7 @@ Task<Status> World::prune() {
 }
 
 void World::retention_begins(Nanos undelivered_before, Nanos delivered_before) {
-  oracle_->retention_begins(undelivered_before);
+  if (retention_) oracle_->retention_begins(undelivered_before);
   if (delivered_) leaving_.merge(oracle_->delivered_before(delivered_before));
 }
 
