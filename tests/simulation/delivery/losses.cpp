@@ -147,14 +147,14 @@ bool Oracle::told(const Receipts& receiver, std::int64_t seq) const {
                                             [seq](const auto& gap) { return gap.from <= seq && seq <= gap.to; });
 }
 
-/// What a receiver lost after it had acknowledged it was sent again, or a later gap says that it was not.
+/// What a receiver lost after it had acknowledged it was sent again, or a gap says that it was not. Also a gap of an
+/// earlier loss: by it, nobody knows of these events whether the receiver has them.
 void Oracle::check_not_again(const Receipts& receiver) {
   const auto& gaps = not_again_[receiver.name()];
   for (const auto& [seq, at] : receiver.lost()) {
     const Entry& entry = ledger_.at(seq);
-    const bool known = std::any_of(gaps.begin(), gaps.end(), [seq = seq, at = at](const auto& gap) {
-      return gap.from <= seq && seq <= gap.to && gap.recorded_ns >= at;
-    });
+    const bool known = std::any_of(gaps.begin(), gaps.end(),
+                                   [seq = seq](const auto& gap) { return gap.from <= seq && seq <= gap.to; });
     if (known || receiver.has(entry.what.id) || !receiver.had(entry.what.id) || told(receiver, seq)) continue;
     return complain(receiver.name() + " lost event " + std::to_string(seq) + ", " + entry.what.id +
                     ", which is not in the store any more, and no gap says so");
