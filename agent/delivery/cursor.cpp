@@ -192,7 +192,7 @@ Task<void> Cursor::rewind() {
   forget_published(event_count);
   rewind_to_.reset();
   opened_ = false;
-  if (event_count != 0) run_.context->wake_all();
+  run_.context->wake_all();  // for these events, and for a `gap` of the store
 }
 
 core::SinkSettlement Cursor::plan_save(bool all) {

@@ -207,6 +207,7 @@ void Receipts::lose_all_but(std::size_t lines, Duration detected_in) {
   rewound();
   unnoticed_until_ = SimulatedTime::get().now() + detected_in;
   if (calm_since_) calm();
+  for (auto line = lines; line < lines_.size(); ++line) lost_[lines_[line].seq] = SimulatedClock().wall();
   lines_.resize(lines);
   has_.clear();
   newest_.clear();

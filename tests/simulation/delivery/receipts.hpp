@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -52,6 +53,8 @@ class Receipts {
   bool has(const std::string& id) const { return has_.count(id) != 0; }
   /// True if it acknowledged the event at some time, also if it lost it afterwards.
   bool had(const std::string& id) const { return acknowledged_in_.count(id) != 0; }
+  /// What it lost after it had it, and when (wall clock) it lost it last, by seq. It may have it again by now.
+  const std::map<std::int64_t, Nanos>& lost() const { return lost_; }
   /// True if it acknowledged the event a while ago, so that its sink has saved that.
   bool is_settled(const std::string& id) const;
   /// Returns the events that its sink may count as undelivered: those that it did not acknowledge, or only a moment
@@ -122,12 +125,12 @@ class Receipts {
   std::string name_;
   AllowedWaits waits_;
   std::vector<Entered> lines_;
-  std::map<std::string, std::size_t> has_;      ///< content by id
-  std::map<std::string, std::int64_t> newest_;  ///< by key, of what it has
-  std::map<std::int64_t, Entered> missing_;     ///< must still come
+  std::unordered_map<std::string, std::size_t> has_;  ///< content by id
+  std::map<std::string, std::int64_t> newest_;        ///< by key, of what it has
+  std::map<std::int64_t, Entered> missing_;           ///< must still come
   std::map<std::string, KeyState> keys_;
-  std::map<std::string, std::int64_t> acknowledged_in_;  ///< life of the last acknowledgement, by id
-  std::map<std::string, Time> acknowledged_at_;
+  std::unordered_map<std::string, std::int64_t> acknowledged_in_;  ///< life of the last acknowledgement, by id
+  std::unordered_map<std::string, Time> acknowledged_at_;
   std::deque<std::pair<Time, std::int64_t>> lately_acknowledged_;
   std::set<std::int64_t> doubtful_;  ///< acknowledged, and perhaps sent again
   /// By key and id. An event that it has, too, if its answer was lost: those behind it wait.
@@ -136,6 +139,7 @@ class Receipts {
   std::map<std::int64_t, int> times_given_up_;
   std::set<std::int64_t> given_up_, excused_, replay_asked_, to_replay_;
   std::map<std::int64_t, Entered> expected_;
+  std::map<std::int64_t, Nanos> lost_;
   std::optional<Time> calm_since_ = Time{}, rewound_at_;
   Time failed_at_{}, last_answer_{}, unnoticed_until_{}, recovered_at_{}, flush_due_{};
   Duration asked_{0};

@@ -220,6 +220,7 @@ void World::life_is_over(bool power_loss) {
   (void)disk_->take_latency();
   ready_since_.reset();
   held_ = upkeep_runs_ = false;
+  they_may_have_left();
   for (auto& backend : backends_) backend.busy = false;
   for (Receiver* receiver : receivers_) receiver->receipts.next_life(power_loss);
   extra_.busy = extra_.routed = extra_.file->receipts.attached = false;
