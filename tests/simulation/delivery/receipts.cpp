@@ -12,6 +12,7 @@ constexpr Duration kLongestUnsaved = 5min;  // a save waits for a disk that is f
                                             // after
 constexpr int kMaxRepetitions = 256;
 constexpr auto kLongestUnsynced = 100ms;
+constexpr Duration kSaved = 10s;  // after so long, an acknowledgement was saved
 constexpr Duration kReaction = 4s;  // a fetch, a save and an fsync on a slow disk, and the pause after a failed one
 constexpr Duration kPerEvent = 250ms;
 constexpr double kJitter = 1.2;
@@ -80,7 +81,7 @@ void Receipts::forget_missing(std::int64_t seq) {
 
 bool Receipts::is_settled(const std::string& id) const {
   const auto at = acknowledged_at_.find(id);
-  return at != acknowledged_at_.end() && SimulatedTime::get().now() - at->second > 10s && unanswered_.count(id) == 0;
+  return at != acknowledged_at_.end() && SimulatedTime::get().now() - at->second > kSaved && unanswered_.count(id) == 0;
 }
 
 std::set<std::int64_t> Receipts::outstanding() {
@@ -101,6 +102,14 @@ void Receipts::doubt_lately_acknowledged() {
   for (const auto& [at, seq] : lately_acknowledged_) {
     if (at >= long_ago) doubtful_.insert(seq);
   }
+}
+
+/// What it acknowledged last was perhaps not saved, or the save was lost with the power: however long ago that was, if
+/// nothing was committed since (ADR 0023).
+void Receipts::unsettle() {
+  if (lately_acknowledged_.empty()) return;
+  const Time unsaved = lately_acknowledged_.back().first - kSaved;
+  std::erase_if(acknowledged_at_, [unsaved](const auto& one) { return one.second >= unsaved; });
 }
 
 void Receipts::rewound() {
@@ -238,6 +247,7 @@ void Receipts::next_life(bool power_loss) {
   flush_failures_ = 0;
   flush_due_ = {};
   doubt_lately_acknowledged();
+  unsettle();
   open_.clear();
   replay_asked_.clear();
   if (rewound_at_ && missing_.empty() && SimulatedTime::get().now() - *rewound_at_ > 90s) rewound_at_.reset();

@@ -93,6 +93,8 @@ class Receipts {
   /// It lost all but the first `lines` of what it had received. `detected_in`: how long its sink may take to notice.
   void lose_all_but(std::size_t lines, Duration detected_in);
   bool was_rewound() const { return rewound_at_.has_value(); }
+  /// True if nothing that it acknowledged was lost or sent again for so long.
+  bool is_steady(Duration since) const { return !rewound_at_ || SimulatedTime::get().now() - *rewound_at_ > since; }
   /// Its sink may send again what was acknowledged a moment ago.
   void rewound();
   /// Its sink may send again all that was ever acknowledged.
@@ -117,6 +119,7 @@ class Receipts {
   void succeeded(const core::StoredEvent& event, Time sent);
   void must_come(const Entered& event);
   void doubt_lately_acknowledged();
+  void unsettle();
   int most_acknowledged_within(Duration span) const;
   void forget_missing(std::int64_t seq);
   Time due(const std::string& name, const KeyState& key, Time since) const;

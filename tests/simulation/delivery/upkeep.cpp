@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the agent does beside delivering, and what persons ask of it: backpressure, replays, dead letters.
+#include <algorithm>
+
 #include "base/fatal.hpp"
 #include "simulation/delivery/world.hpp"
 
@@ -52,7 +54,9 @@ Task<Status> World::keep_up() {
 /// What waits by the oracle's book, before the store was asked, is what the store must have counted, but for what
 /// arrived or was committed meanwhile and for acknowledgements that are not saved.
 void World::check_backpressure(std::size_t undelivered) {
-  const bool quiet = undelivered == 0 && oracle_->undelivered() == 0;
+  const bool steady = std::all_of(receivers_.begin(), receivers_.end(),
+                                  [](const Receiver* one) { return one->receipts.is_steady(2min); });
+  const bool quiet = steady && undelivered == 0 && oracle_->undelivered() == 0;
   idle_since_ = quiet ? idle_since_.value_or(now()) : std::optional<Time>();
   const bool works = !disk_->faults.full && disk_->faults.sync_fails == 0 && now() > store_works_since_ + 10s;
   if (held_ && works && idle_since_ && now() - *idle_since_ > 2min && oracle_->all_arrived())
