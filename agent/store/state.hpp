@@ -62,20 +62,18 @@ struct SqliteStore::State : std::enable_shared_from_this<SqliteStore::State> {
   ReaderPool readers;
   std::optional<DirectoryLock> lock;
   InstallationKey key;
-  std::unique_ptr<Connection> db;  ///< store strand only
-  WatchedFiles files;              ///< store strand only
-  std::optional<MarkFile> mark;    ///< store strand only
-  Mark reached;                    ///< the durable progress; store strand only
-  bool mark_kept = true;           ///< the last write of the mark succeeded
-  bool log_stuck = false;          ///< the last checkpoint failed, and that was logged
-  std::uint64_t hlc = 0;           ///< last clock value given; store strand only
-  std::uint64_t stored_hlc = 0;
+  std::unique_ptr<Connection> db;                     ///< store strand only
+  WatchedFiles files;                                 ///< store strand only
+  std::optional<MarkFile> mark;                       ///< store strand only
+  Mark reached;                                       ///< the durable progress; store strand only
+  bool mark_kept = true;                              ///< the last write of the mark succeeded
+  bool log_stuck = false;                             ///< the last checkpoint failed, and that was logged
+  std::uint64_t hlc = 0, stored_hlc = 0;              ///< last clock value given, and stored; store strand only
   std::chrono::steady_clock::time_point synced_at{};  ///< begin of the last commit that waited for the disk
   bool syncs = true;                                  ///< COMMIT waits for the disk; store strand only
-  std::int64_t newest_seq = 0;  ///< newest inserted event; store strand only
-  std::string salt;             ///< salt of the ids that this opening of the store gives; new each time
-  /// Where shrink() continues [shrink.cpp]. Only shrink() reads and writes it, and the agent awaits each call before
-  /// the next.
+  std::int64_t newest_seq = 0;                        ///< newest inserted event; store strand only
+  std::string salt;  ///< salt of the ids that this opening of the store gives; new each time
+  /// Where shrink() continues [shrink.cpp], which alone uses it. The agent awaits each call before the next.
   struct Shrink {
     std::int64_t looked_to = 0, forgot = 0;  ///< of this pass: where the next slice begins; number of deleted rows
     bool spares_dead = true;                 ///< this pass keeps dead letters
