@@ -2,6 +2,7 @@
 // What one receiver has, what it still must get, and whether its sink may wait.
 #pragma once
 
+#include <algorithm>
 #include <deque>
 #include <functional>
 #include <map>
@@ -93,8 +94,10 @@ class Receipts {
   /// It lost all but the first `lines` of what it had received. `detected_in`: how long its sink may take to notice.
   void lose_all_but(std::size_t lines, Duration detected_in);
   bool was_rewound() const { return rewound_at_.has_value(); }
-  /// True if nothing that it acknowledged was lost or sent again for so long.
-  bool is_steady(Duration since) const { return !rewound_at_ || SimulatedTime::get().now() - *rewound_at_ > since; }
+  /// True if it answered nothing and lost nothing for so long.
+  bool is_silent(Duration since) const {
+    return SimulatedTime::get().now() - std::max(last_answer_, rewound_at_.value_or(Time{})) > since;
+  }
   /// Its sink may send again what was acknowledged a moment ago.
   void rewound();
   /// Its sink may send again all that was ever acknowledged.

@@ -54,12 +54,10 @@ Task<Status> World::keep_up() {
 /// What waits by the oracle's book, before the store was asked, is what the store must have counted, but for what
 /// arrived or was committed meanwhile and for acknowledgements that are not saved.
 void World::check_backpressure(std::size_t undelivered) {
-  const bool steady = std::all_of(receivers_.begin(), receivers_.end(),
-                                  [](const Receiver* one) { return one->receipts.is_steady(2min); });
-  const bool quiet = steady && undelivered == 0 && oracle_->undelivered() == 0;
-  idle_since_ = quiet ? idle_since_.value_or(now()) : std::optional<Time>();
+  const bool silent = std::all_of(receivers_.begin(), receivers_.end(),
+                                  [](const Receiver* one) { return one->receipts.is_silent(2min); });
   const bool works = !disk_->faults.full && disk_->faults.sync_fails == 0 && now() > store_works_since_ + 10s;
-  if (held_ && works && idle_since_ && now() - *idle_since_ > 2min && oracle_->all_arrived())
+  if (held_ && works && silent && undelivered == 0 && oracle_->all_arrived())
     oracle_->complain("commits are held though nothing has waited for two minutes");
   const auto limit = static_cast<std::size_t>(limits_->events);
   if (!held_ && undelivered >= limit && oracle_->undelivered() >= limit)
