@@ -12,7 +12,7 @@ constexpr Duration kLongestUnsaved = 5min;  // a save waits for a disk that is f
                                             // after
 constexpr int kMaxRepetitions = 256;
 constexpr auto kLongestUnsynced = 100ms;
-constexpr Duration kSaved = 10s;  // after so long, an acknowledgement was saved
+constexpr Duration kSaved = 10s;    // after so long, an acknowledgement was saved
 constexpr Duration kReaction = 4s;  // a fetch, a save and an fsync on a slow disk, and the pause after a failed one
 constexpr Duration kPerEvent = 250ms;
 constexpr double kJitter = 1.2;

@@ -197,7 +197,7 @@ class World {
   bool held_ = false, upkeep_runs_ = false;  ///< `held_`: the backlog is full, nothing is committed
   int upkeep_rounds_ = 0;
   std::int64_t log_read_to_ = 0;
-  double poison_ = 0;               ///< share of events that the webhook refuses for good
+  double poison_ = 0;  ///< share of events that the webhook refuses for good
   int pages_ = 0, kills_ = 0, starts_ = 0;
 };
 
