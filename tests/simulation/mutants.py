@@ -35,6 +35,10 @@ MUTANTS = [
   note_commit(state);""",
      """  note_commit(state);
   DRIFTD_CHECK(checked(db, db.statement("COMMIT").run()));"""),
+    ("mark_ahead_of_the_disk", "agent/store/group.cpp", "if (state.syncs) keep_mark(state);", "keep_mark(state);"),
+    ("never_synced_between_saves", "agent/store/group.cpp", "now - state.synced_at >= kLongestUnsynced ||", ""),
+    ("dead_letters_need_not_be_on_the_disk", "agent/delivery/cursor.cpp", "    settlement.durable = true;\n  next_save_",
+     "    settlement.durable = false;\n  next_save_"),
     ("log_after_a_failed_fsync_is_trusted", "agent/store/open.cpp",
      """  DRIFTD_CHECK(write_log_again(settings.data_dir / "store.db-wal"));\n""", ""),
     ("goes_on_after_a_failed_fsync", "agent/store/group.cpp",
