@@ -24,6 +24,8 @@ constexpr std::int64_t kWriteDeadlineMs = 10'000;
 constexpr std::int64_t kMaxPending = 4'096;  // messages; more than a sink runner has in flight, so this limit is never
                                              // reached
 
+/// A thread that spins for a lock of the library takes the core from the thread that holds it (its default is 2,000).
+constexpr std::int64_t kLockSpins = 0;
 constexpr double kFirstReconnectMs = 250;
 constexpr double kMaxReconnectMs = 5'000;  // waiting events should arrive within seconds after the broker returns
 
@@ -109,8 +111,9 @@ Error failure(const NatsSettings& settings, natsStatus status, int code, const s
 }
 
 Result<Broker> connect(const NatsSettings& settings, const std::string& name, Inbox& inbox) {
+  static const natsStatus library = nats_Open(kLockSpins);
   natsOptions* raw = nullptr;
-  if (natsOptions_Create(&raw) != NATS_OK) return fail(Code::internal, "NATS: no memory for options");
+  if (library != NATS_OK || natsOptions_Create(&raw) != NATS_OK) return fail(Code::internal, "NATS: no memory for options");
   const Options options(raw);
   std::vector<const char*> servers;
   for (const auto& server : settings.servers) servers.push_back(server.c_str());
