@@ -113,7 +113,8 @@ Error failure(const NatsSettings& settings, natsStatus status, int code, const s
 Result<Broker> connect(const NatsSettings& settings, const std::string& name, Inbox& inbox) {
   static const natsStatus library = nats_Open(kLockSpins);
   natsOptions* raw = nullptr;
-  if (library != NATS_OK || natsOptions_Create(&raw) != NATS_OK) return fail(Code::internal, "NATS: no memory for options");
+  if (library != NATS_OK || natsOptions_Create(&raw) != NATS_OK)
+    return fail(Code::internal, "NATS: no memory for options");
   const Options options(raw);
   std::vector<const char*> servers;
   for (const auto& server : settings.servers) servers.push_back(server.c_str());
