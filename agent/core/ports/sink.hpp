@@ -39,7 +39,7 @@ class Sink {
   /// Returns why what was delivered since the last flush() is lost, as its worker ended or its file was removed. Empty:
   /// it is not. From that moment until begin_again() no send() makes anything durable: it might be a later event of a
   /// resource. The runner moves its cursor back once nothing is in flight. Computed from the present state, for it is
-  /// asked before each send; the sink also calls `wake` of attach().
+  /// asked before each send. The sink also wakes the runner (attach), unless an answer of send() or flush() does.
   virtual std::string_view unflushed_loss() const { return {}; }
   /// The runner begins at its stored cursor: nothing is in flight, and what no flush followed is sent again. Called at
   /// the start and after each move back.
