@@ -127,6 +127,7 @@ Task<void> SinkRunner::perform(Duty duty) {
       break;
     case Duty::rewind:
       if (!cursor_.rewinding()) endpoint_.give_up_unflushed();
+      replay_.revert_notes();
       co_await cursor_.rewind();
       break;
     case Duty::start:

@@ -176,6 +176,53 @@ TEST_F(Unflushed, AWorkerThatEndsInItsFlushDelaysOnly) {
   expect_all_in_order();
 }
 
+/// Orders a replay of everything, at most `rate` events a second.
+class UnflushedReplay : public Unflushed {
+ protected:
+  void replay_all(int rate) {
+    for (const char* key : {"a", "b", "c"}) commit(key);
+    settle();
+    pass(1s);
+    ASSERT_THAT(durable(), ElementsAre(1U, 2U, 3U));
+    core::Control::Replay request;
+    request.sink = "s";
+    request.from_seq = 1;
+    request.rate = rate;
+    asio::co_spawn(core_, relay_->replay(request), [](std::exception_ptr, const Result<std::int64_t>& count) {
+      ASSERT_TRUE(count);
+      EXPECT_EQ(*count, 3);
+    });
+    for (int i = 0; i < 5 && kept_.empty(); ++i) pass(10ms);
+  }
+  void expect_sent_again() {
+    for (int i = 0; i < 10; ++i) pass(1s);
+    EXPECT_THAT(durable(), ElementsAre(1U, 2U, 3U, 1U, 2U, 3U));
+    EXPECT_FALSE(outbox_.cursors["s"].notes.contains("replay")) << "it is over";
+    EXPECT_EQ(relay_->views().at(0).missed_wakeups, 0U);
+  }
+};
+
+// Found by reading: the end of the replay was stored together with the way back.
+TEST_F(UnflushedReplay, IsNotOverForAWorkerThatEndsInItsFlush) {
+  replay_all(0);
+  ASSERT_EQ(kept_.size(), 3U);
+  dies_in_flush_ = true;
+  pass(1s);
+  ASSERT_EQ(session_->serving, 0U);
+  dies_in_flush_ = false;
+  next_worker();
+  expect_sent_again();
+}
+
+// Found by reading: what it had sent counted as done for the rest of the replay.
+TEST_F(UnflushedReplay, BeginsAgainAtWhatAWorkerDidNotFlush) {
+  replay_all(1);
+  ASSERT_EQ(kept_.size(), 1U);
+  end_worker();
+  next_worker();
+  expect_sent_again();
+}
+
 /// Random lives: commits, ends of workers at any moment, upgrades, failures of the flush.
 class UnflushedLives : public Unflushed, public ::testing::WithParamInterface<unsigned> {};
 
