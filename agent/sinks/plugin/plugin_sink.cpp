@@ -106,8 +106,9 @@ Task<Status> PluginSink::start() {
   if (!session_) {
     DRIFTD_CO_TRY(session_, sessions_->open(spec()));
     session_->on_change([changed = plugin_changed_] { *changed = true; });
-    session_->on_worker_change([batches = batches_, wake = wake_] {
-      if (batches->unflushed().holder() != 0) wake();
+    session_->on_worker_change([weak = std::weak_ptr<Batches>(batches_), wake = wake_] {
+      const auto batches = weak.lock();  // which has the session
+      if (batches && batches->unflushed().holder() != 0) wake();
     });
   }
   DRIFTD_CO_CHECK(co_await look_at_plugin());

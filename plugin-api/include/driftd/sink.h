@@ -179,7 +179,8 @@ typedef struct driftd_sink_table {
   driftd_status (*flush)(driftd_instance self, driftd_call call);
   /* [any] makes blocked calls of the instance check cancelled(); no I/O, returns at once. */
   void (*wake)(driftd_instance self);
-  /* [serial] ends an instance; no other call is in progress. Returns within the grace time. */
+  /* [serial] ends an instance; no other call is in progress. Returns within the grace time. Drops what no flush
+   * followed: it is sent again, and by now another worker may have sent it and later events. */
   void (*close)(driftd_instance self);
   /* [pure] an extension table by id and revision, {process}; NULL for every other id or revision. */
   const void* (*query)(driftd_str id, uint32_t revision);

@@ -212,6 +212,13 @@ TEST_F(PluginSink, FlushesAlsoIfTheVersionThatServesByNowHasNoFlush) {
   run(sink_->flush(), [](const Status& flushed) { EXPECT_FALSE(flushed) << "what worker 1 kept is lost"; });
 }
 
+TEST_F(PluginSink, LeavesItsSessionBehind) {
+  const auto before = session_.use_count();
+  sink_.reset();
+  EXPECT_LT(session_.use_count(), before);
+  EXPECT_EQ(session_.use_count(), 2) << "the test's and its factory's";
+}
+
 TEST_F(PluginSink, GivesThePluginItsNameAndWaitsForIt) {
   EXPECT_EQ(sessions_->opened.sink, "s");
   EXPECT_EQ(sessions_->opened.backend, "sink/s");
