@@ -22,6 +22,8 @@ class DigestsSink final : public core::Sink {
     co_return attempt;
   }
   Task<Status> flush() override { return sink_->flush(); }
+  std::string_view unflushed_loss() const override { return sink_->unflushed_loss(); }
+  void begin_again() override { sink_->begin_again(); }
   Task<Result<std::optional<std::int64_t>>> check(std::map<std::string, std::string>& notes) override {
     return sink_->check(notes);
   }

@@ -175,6 +175,12 @@ void Cursor::forget_published(std::size_t count) {
   unsaved_events_.erase(unsaved_events_.begin(), unsaved_events_.begin() + static_cast<std::ptrdiff_t>(count));
 }
 
+void Cursor::revert_note(const std::string& name) {
+  notes_.erase(name);
+  const auto stored = saved_notes_.find(name);
+  if (stored != saved_notes_.end()) notes_.insert(*stored);
+}
+
 Task<void> Cursor::rewind() {
   core::SinkSettlement back;
   back.sink = run_.name;

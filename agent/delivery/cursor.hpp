@@ -61,6 +61,7 @@ class Cursor {
   bool has_work() const { return opened_ && (window_.size() != 0 || !exhausted_); }
   /// Returns true if this note is in the store.
   bool stored_note(const std::string& name) const { return saved_notes_.contains(name); }
+  void revert_note(const std::string& name);                    ///< to what is in the store
   std::uint64_t failed_saves() const { return failed_saves_; }  ///< since the process started
   /// Returns true if the sink takes nothing new.
   bool at_exception_limit() const { return window_.exceptions() >= run_.context->settings.max_exceptions; }

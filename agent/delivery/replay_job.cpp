@@ -30,7 +30,10 @@ ReplaySituation ReplayJob::situation() const {
   return out;
 }
 
-void ReplayJob::restore_notes() { replay_.restore(cursor_.notes()); }
+void ReplayJob::restore_notes() {
+  if (!planning_ && cursor_.stored_note(ReplayQueue::kNote)) replay_.cancel();
+  replay_.restore(cursor_.notes());
+}
 
 void ReplayJob::write_notes() {
   replay_.note(cursor_.notes());
@@ -64,7 +67,7 @@ Task<Result<std::int64_t>> ReplayJob::store_order(ReplayQueue::Order order, std:
   unsaved_ = true;
   cursor_.save_now();
   run_.wake();
-  while (!cursor_.stored_note("replay") && replay_.active()) {
+  while (!cursor_.stored_note(ReplayQueue::kNote) && replay_.active()) {
     if (cursor_.failed_saves() != failures || run_.stopping) {
       replay_.cancel();
       unsaved_ = true;

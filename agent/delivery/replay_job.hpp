@@ -21,9 +21,12 @@ class ReplayJob {
   std::size_t in_flight() const { return replay_.in_flight(); }
   bool planning() const { return planning_; }  ///< begin() or resume() is under way
   bool unsaved() const { return unsaved_; }    ///< a save would change what is stored of it
-  /// Takes the order from the cursor's notes. Call it after the cursor was opened.
+  /// Takes the order from the cursor's notes, and forgets what was sent since they were stored. Call it after the
+  /// cursor was opened.
   void restore_notes();
   void write_notes();
+  /// The cursor is about to be moved back: what was sent since its notes were stored may not be flushed.
+  void revert_notes() { cursor_.revert_note(ReplayQueue::kNote); }
 
   /// Returns the number of events once the order is stored.
   /// Returns `unavailable` if the cursor is not open or the order cannot be stored, `conflict` if a replay is under

@@ -6,8 +6,6 @@
 namespace driftd::delivery {
 namespace {
 
-constexpr const char* kReplayNote = "replay";
-
 using Left = ReplayQueue::Left;
 
 /// Reads `NEXT SEQ SEQ …`. Empty if the text is anything else: then all events of the order are sent.
@@ -29,7 +27,7 @@ std::string render(const Left& left) {
 }  // namespace
 
 void ReplayQueue::restore(const std::map<std::string, std::string>& notes) {
-  const auto found = notes.find(kReplayNote);
+  const auto found = notes.find(kNote);
   if (found == notes.end() || active()) return;
   Order order;
   std::istringstream in(found->second);
@@ -66,7 +64,7 @@ std::optional<Left> ReplayQueue::left() const {
 /// left.
 void ReplayQueue::note(std::map<std::string, std::string>& notes) const {
   if (!order_ || finished()) {
-    notes.erase(kReplayNote);
+    notes.erase(kNote);
     return;
   }
   const auto rest = left();
@@ -80,7 +78,7 @@ void ReplayQueue::note(std::map<std::string, std::string>& notes) const {
   std::string note = std::to_string(from) + " " + std::to_string(order_->to) + " " + std::to_string(order_->from_ns) +
                      " " + std::to_string(order_->rate) + " " + order_->key;
   if (some_sent) note += '\0' + render(*rest);
-  notes[kReplayNote] = std::move(note);
+  notes[kNote] = std::move(note);
 }
 
 std::vector<std::int64_t> ReplayQueue::unfetched(std::size_t max) {

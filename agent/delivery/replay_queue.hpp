@@ -18,6 +18,7 @@ namespace driftd::delivery {
 /// after a kill: only the events that were under way then may be sent twice. Core thread.
 class ReplayQueue {
  public:
+  static constexpr const char* kNote = "replay";  ///< name of its note in the cursor
   /// The events that were requested and are still to be sent.
   struct Order {
     std::int64_t from = 0, to = 0;  ///< event seqs, both included

@@ -119,9 +119,21 @@ Task<bool> SinkEndpoint::flush() {
     flush_waits_.reset();
     co_return true;
   }
-  cursor_.rewind_to(cursor_.window().low_water());
-  down({Outcome::retry_sink, flushed.error().message, flush_waits_.next().count()});
+  flush_failed(flushed.error().message);
   co_return false;
+}
+
+void SinkEndpoint::flush_failed(std::string why) {
+  cursor_.rewind_to(cursor_.window().low_water());
+  down({Outcome::retry_sink, std::move(why), flush_waits_.next().count()});
+}
+
+void SinkEndpoint::give_up_unflushed() { flush_failed(std::string(sink_->unflushed_loss())); }
+
+void SinkEndpoint::begin_again() {
+  unflushed_ = false;
+  sink_->begin_again();
+  outage_.restore(cursor_.notes());
 }
 
 Task<void> SinkEndpoint::stop() {

@@ -39,12 +39,17 @@ class SinkEndpoint {
   Task<core::Attempt> send(std::shared_ptr<const core::StoredEvent> event);
   /// Returns false if the flush failed: the cursor is then moved back, and what was not flushed is sent again.
   Task<bool> flush();
+  /// Returns true if a flush can only fail: what was delivered since the last one is lost (Sink::unflushed_loss).
+  bool lost_unflushed() const { return !sink_->unflushed_loss().empty(); }
+  /// Does what follows a failed flush, because of such a loss.
+  void give_up_unflushed();
   /// As of the sink.
   Status use_secrets(std::vector<std::string> secrets) { return sink_->use_secrets(std::move(secrets)); }
   Task<void> former_secrets_unused() { return sink_->former_secrets_unused(); }
   /// Stops the sink if it was started.
   Task<void> stop();
-  void restore_notes() { outage_.restore(cursor_.notes()); }                           ///< after the cursor was opened
+  /// The cursor was opened: nothing is in flight, and what was not flushed is sent again.
+  void begin_again();
   void write_notes() { sink_->note(cursor_.notes(), cursor_.window().settled_to()); }  ///< before a save
 
   /// Ends the wait of an open circuit.
@@ -70,6 +75,8 @@ class SinkEndpoint {
 
  private:
   Circuit::State circuit() const { return health_.state(run_.now()); }
+  /// The cursor is moved back, and the sink pauses.
+  void flush_failed(std::string why);
   /// Logs it if it was closed before, and counts the outage. The sink must be checked before it is used again.
   void circuit_opened(Circuit::State before);
   void count(Nanos recorded_ns, const core::Attempt& attempt);  ///< in the metrics, with the age of the event

@@ -45,7 +45,7 @@ Task<void> SinkRunner::run() {
   endpoint_.attach([weak = weak_from_this()] {
     const auto runner = weak.lock();
     if (!runner) return;
-    runner->endpoint_.back();
+    if (!runner->endpoint_.lost_unflushed()) runner->endpoint_.back();
     runner->wake();
   });
   while (true) {
@@ -110,6 +110,7 @@ Situation SinkRunner::situation() const {
   s.in_flight = cursor_.window().in_flight() + replay_.in_flight();
   s.store = cursor_.store_situation();
   s.store.fetching = fetching_;
+  s.store.rewinding = s.store.rewinding || endpoint_.lost_unflushed();
   s.endpoint = endpoint_.situation(s.now);
   s.waiting = cursor_.waiting_situation();
   s.save = cursor_.save_situation();
@@ -125,6 +126,8 @@ Task<void> SinkRunner::perform(Duty duty) {
       co_await open();
       break;
     case Duty::rewind:
+      if (!cursor_.rewinding()) endpoint_.give_up_unflushed();
+      replay_.revert_notes();
       co_await cursor_.rewind();
       break;
     case Duty::start:
@@ -164,7 +167,7 @@ Task<void> SinkRunner::open() {
   co_await cursor_.open();
   if (!cursor_.opened()) co_return;
   replay_.restore_notes();
-  endpoint_.restore_notes();
+  endpoint_.begin_again();
 }
 
 Task<void> SinkRunner::save(bool all) {
@@ -348,8 +351,8 @@ void SinkRunner::wake_if_due() {
   const Agenda agenda = next_duty(situation());
   const bool due = agenda.duty != Duty::sleep || agenda.until < *asleep_until_;
   const bool timer_late = run_.now() >= *asleep_until_;
-  // the threads of the sink's library set must_check() a moment before the runner is woken
-  const bool by_sink = endpoint_.asks_for_check();
+  // the threads of the sink's library set must_check() or a loss a moment before the runner is woken
+  const bool by_sink = endpoint_.asks_for_check() || endpoint_.lost_unflushed();
   if (due && !timer_late && !by_sink) {
     ++missed_wakeups_;
     log::room("delivery")

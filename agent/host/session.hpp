@@ -32,7 +32,9 @@ class SupervisedSession final : public core::Session, public std::enable_shared_
   Task<Result<std::string>> upgrade(std::string kind, std::uint32_t from_revision, std::string body) override;
   Task<Result<core::ApplyOutcome>> apply(core::ApplyRequest request) override;
   Task<core::DeliverEnd> deliver(core::DeliverRequest request, core::SettledHandler on_settled) override;
-  Task<Result<std::uint64_t>> flush(std::chrono::milliseconds timeout) override;
+  Task<Status> flush(std::chrono::milliseconds timeout, std::uint64_t worker) override;
+  std::uint64_t worker() const override { return supervisor_ ? supervisor_->worker_number() : 0; }
+  void on_worker_change(std::function<void()> changed) override { worker_changed_ = std::move(changed); }
   core::WorkerStatus status() const override;
   Status resume() override;
   void on_change(std::function<void()> changed) override { changed_ = std::move(changed); }
@@ -86,7 +88,7 @@ class SupervisedSession final : public core::Session, public std::enable_shared_
   std::vector<std::shared_ptr<Supervisor>> other_supervisors_;  ///< on trial, or finishing their calls
   std::optional<Error> missing_;                                ///< why there is no plugin
   std::string upgrade_refused_;  ///< why another version on disk does not serve; empty if none was refused
-  std::function<void()> changed_;
+  std::function<void()> changed_, worker_changed_ = [] {};
   bool stopping_ = false;
 };
 

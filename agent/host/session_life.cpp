@@ -38,6 +38,9 @@ std::shared_ptr<Supervisor> SupervisedSession::make(const Plugin& plugin, bool t
     const auto self = weak.lock();
     if (self && self->changed_) self->changed_();
   };
+  supervised.worker_ended = [weak] {
+    if (const auto self = weak.lock()) self->worker_changed_();
+  };
   const auto handle_event = [weak, on_event = on_event_, bytes = plugin.bytes](core::SessionEvent event) {
     const auto self = weak.lock();
     const bool serves = self && event.what == "crashed" && self->plugin_.bytes == bytes;

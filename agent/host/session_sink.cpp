@@ -14,10 +14,14 @@ const core::PageHandler kNoPages;
 
 std::int64_t nanos_of(Steady::time_point at) { return at.time_since_epoch() / std::chrono::nanoseconds(1); }
 
+Error worker_ended() {
+  return {Code::unavailable, "the plugin's worker ended before it had flushed what it delivered"};
+}
+
 /// The verdicts of one deliver, as the worker sends them.
 struct Verdicts {
   core::SettledHandler to;
-  std::uint64_t worker = 0;
+  std::uint64_t worker = 0;      ///< SettledEvent::worker
   std::vector<bool> settled{};   ///< by event
   bool endpoint_failed = false;  ///< one of them is about the endpoint
 };
@@ -85,9 +89,12 @@ bool fits(const core::ProviderInfo* info, const std::vector<core::PluginEvent>& 
 Task<core::DeliverEnd> SupervisedSession::deliver(core::DeliverRequest request, core::SettledHandler on_settled) {
   using How = core::DeliverEnd::How;
   const auto self = shared_from_this();  // the call may outlive its caller's reference to the session
+  const auto fits_worker = [this, &request] { return request.only_by == 0 || request.only_by == worker(); };
+  if (!fits_worker()) co_return core::DeliverEnd{How::not_begun, fail(worker_ended())};
   const auto ready_supervisor = co_await ready(Steady::now() + request.timeout);
   if (!ready_supervisor) co_return core::DeliverEnd{How::not_begun, fail(ready_supervisor.error())};
   const auto supervisor = *ready_supervisor;
+  if (!fits_worker()) co_return core::DeliverEnd{How::not_begun, fail(worker_ended())};
   if (!fits(supervisor->described().get(), request.events)) {
     Error upgraded{Code::unavailable, "the plugin was upgraded, and takes other batches"};
     co_return core::DeliverEnd{How::not_begun, fail(std::move(upgraded))};
@@ -100,7 +107,8 @@ Task<core::DeliverEnd> SupervisedSession::deliver(core::DeliverRequest request, 
   call->asked = events;
   const auto verdicts = std::make_shared<Verdicts>();
   verdicts->to = std::move(on_settled);
-  verdicts->worker = supervisor->worker_number();
+  const auto& described = supervisor->described();
+  if (described && described->sink && described->sink->has_flush) verdicts->worker = supervisor->worker_number();
   verdicts->settled.resize(events, false);
   core::DeliverEnd end = co_await run_deliver(supervisor, call, verdicts);
   if (end.how == How::returned && end.status && supervisor == supervisor_) fallback_.reset();
@@ -112,15 +120,16 @@ Task<core::DeliverEnd> SupervisedSession::deliver(core::DeliverRequest request, 
   co_return end;
 }
 
-Task<Result<std::uint64_t>> SupervisedSession::flush(std::chrono::milliseconds timeout) {
+/// Does not wait for ready(): the worker that must flush takes calls, or it ends and another one cannot flush for it.
+Task<Status> SupervisedSession::flush(std::chrono::milliseconds timeout, std::uint64_t worker) {
   const auto self = shared_from_this();
-  DRIFTD_CO_TRY(const auto supervisor, co_await ready(Steady::now() + timeout));
+  const auto supervisor = supervisor_;
+  if (worker == 0 || this->worker() != worker) co_return fail(worker_ended());
   const auto deadline = Steady::now() + timeout;
-  const std::uint64_t worker = supervisor->worker_number();
   const auto call = supervisor->begin(ipc::FrameType::flush, encode(ipc::PlainCall{nanos_of(deadline), {}}), deadline);
   DRIFTD_CO_TRY(const ipc::CallResult result, co_await run_call(supervisor, call, kNoPages));
   if (result.code != Code::ok) co_return fail(Error{result.code, result.message, result.retry_after_ms});
-  co_return worker;
+  co_return Status{};
 }
 
 }  // namespace driftd::host

@@ -61,6 +61,7 @@ Task<void> SupervisedSession::try_upgrade(std::shared_ptr<SupervisedSession> sel
                          before);
   if (self->on_event_) self->on_event_({self->spec_.backend, "upgraded", before + " → " + after});
   if (self->changed_) self->changed_();
+  self->worker_changed_();
   co_await retire(self, old);
 }
 
@@ -107,6 +108,7 @@ Task<void> SupervisedSession::revert_upgrade(std::shared_ptr<SupervisedSession> 
   log::room("host").warn("[{}] upgrade reverted: {}", self->spec_.backend, self->upgrade_refused_);
   if (self->on_event_) self->on_event_({self->spec_.backend, "upgrade_reverted", self->upgrade_refused_});
   if (self->changed_) self->changed_();
+  self->worker_changed_();
   co_await retire(self, failed);
 }
 

@@ -233,6 +233,7 @@ void Supervisor::on_worker_exit(const std::string& how) {
   stop_limit_.cancel();
   run_->end();
   calls_->disconnect();
+  if (spec_.worker_ended) spec_.worker_ended();
   jail_.note_end();
   const bool retired = spec_.role == WorkerRole::retired;
   if (jail_.renewal_pending() && !stopping_ && !retired)

@@ -59,7 +59,7 @@ class Supervisor : public std::enable_shared_from_this<Supervisor> {
   /// Kills a worker that did what our own code never does, because its plugin may have taken it over, and reports it.
   /// `what` continues a sentence that begins with "the worker".
   void kill_misbehaving(const std::string& what);
-  std::uint64_t worker_number() const { return run_->number(); }  ///< of the current worker, or the last one
+  std::uint64_t worker_number() const { return run_->alive() ? run_->number() : 0; }  ///< 0: there is none
 
   core::WorkerStatus status() const;
   const core::SessionSpec& spec() const { return spec_.session; }

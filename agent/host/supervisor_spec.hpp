@@ -26,6 +26,7 @@ struct SupervisorSpec {
   std::string schema;                            ///< settings schema as last seen; empty: unknown
   WorkerRole role = WorkerRole::serving;
   std::function<void()> jail_changed;  ///< called when a worker with a new jail runs, which may read other files
+  std::function<void()> worker_ended;  ///< called when there is no worker any more; the next one may follow
 };
 
 }  // namespace driftd::host

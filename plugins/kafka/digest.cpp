@@ -3,15 +3,12 @@
 
 namespace driftd::kafka {
 
-Digest::Digest(const std::string& scope) : context_(EVP_MD_CTX_new(), &EVP_MD_CTX_free) {
-  EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr);
-  put(scope);
-}
+Digest::Digest(const std::string& scope) { put(scope); }
 
 void Digest::put(const std::string& part) {
   const std::uint64_t size = part.size();
-  EVP_DigestUpdate(context_.get(), &size, sizeof size);
-  EVP_DigestUpdate(context_.get(), part.data(), part.size());
+  common::require_digest(EVP_DigestUpdate(context_.get(), &size, sizeof size) == 1 &&
+                         EVP_DigestUpdate(context_.get(), part.data(), part.size()) == 1);
 }
 
 void Digest::add(const sdk::Record& record) {
@@ -23,7 +20,7 @@ void Digest::add(const sdk::Record& record) {
 std::string Digest::text() {
   unsigned char bytes[EVP_MAX_MD_SIZE];
   unsigned size = 0;
-  EVP_DigestFinal_ex(context_.get(), bytes, &size);
+  common::require_digest(EVP_DigestFinal_ex(context_.get(), bytes, &size) == 1);
   std::string out;
   constexpr char kHex[] = "0123456789abcdef";
   for (unsigned i = 0; i < size; ++i) {

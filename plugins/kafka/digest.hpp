@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <openssl/evp.h>
-#include <memory>
 #include <string>
 
+#include "common/checked_digest.hpp"
 #include "driftd/sdk/types.hpp"
 
 namespace driftd::kafka {
@@ -19,7 +18,7 @@ class Digest {
 
  private:
   void put(const std::string& part);  ///< with its length in front
-  std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context_;
+  common::DigestContext context_ = common::begin_sha256();
 };
 
 }  // namespace driftd::kafka

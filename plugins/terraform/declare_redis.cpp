@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // ACL users as three Terraform providers keep them. What their rules allow depends on the server's own categories:
 // commands are not declared.
-#include <openssl/evp.h>
 #include <string.h>
 #include <iterator>
 #include <map>
 #include <set>
 #include <sstream>
 
+#include "common/checked_digest.hpp"
 #include "terraform/declare_custom.hpp"
 
 namespace driftd::terraform {
@@ -73,8 +73,9 @@ void put_enabled(const CustomMapping& of) {
 
 std::string redis_digest(std::string password) {
   unsigned char sum[EVP_MAX_MD_SIZE];
-  EVP_Digest(password.data(), password.size(), sum, nullptr, EVP_sha256(), nullptr);
+  const int computed = EVP_Digest(password.data(), password.size(), sum, nullptr, EVP_sha256(), nullptr);
   explicit_bzero(password.data(), password.size());
+  common::require_digest(computed == 1);
   std::string hex;
   for (int i = 0; i < 32; ++i) {
     hex += "0123456789abcdef"[sum[i] >> 4];

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "terraform/sigv4.hpp"
 
-#include <openssl/evp.h>
 #include <openssl/hmac.h>
 #include <ctime>
+
+#include "common/checked_digest.hpp"
 
 namespace driftd::terraform {
 namespace {
@@ -22,15 +23,15 @@ std::string hex(const unsigned char* bytes, unsigned size) {
 std::string sha256(const std::string& text) {
   unsigned char sum[EVP_MAX_MD_SIZE];
   unsigned size = 0;
-  EVP_Digest(text.data(), text.size(), sum, &size, EVP_sha256(), nullptr);
+  common::require_digest(EVP_Digest(text.data(), text.size(), sum, &size, EVP_sha256(), nullptr) == 1);
   return hex(sum, size);
 }
 
 std::string hmac(const std::string& key, const std::string& text) {
   unsigned char sum[EVP_MAX_MD_SIZE];
   unsigned size = 0;
-  HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()), reinterpret_cast<const unsigned char*>(text.data()),
-       text.size(), sum, &size);
+  common::require_digest(HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()),
+                              reinterpret_cast<const unsigned char*>(text.data()), text.size(), sum, &size) != nullptr);
   return {reinterpret_cast<const char*>(sum), size};
 }
 

@@ -2,7 +2,6 @@
 #include "terraform/state.hpp"
 
 #define XXH_INLINE_ALL
-#include <openssl/evp.h>
 #include <xxhash.h>
 #include <algorithm>
 #include <cctype>
@@ -11,6 +10,7 @@
 #include <utility>
 
 #include "common/bounded_json.hpp"
+#include "common/checked_digest.hpp"
 #include "driftd/sdk/types.hpp"
 #include "terraform/scanner.hpp"
 #include "terraform/text_members.hpp"
@@ -79,16 +79,15 @@ bool take_top(const std::string& key, std::string_view value, Head& out) {
 /// SHA-256, cut to 64 bits: a cursor holds it, and a cursor must not reveal anything of a secret.
 class Digest {
  public:
-  Digest() : context_(EVP_MD_CTX_new(), &EVP_MD_CTX_free) { EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr); }
   /// Adds a name, or JSON of which white space between tokens does not count.
   void add_name(std::string_view name) {
-    EVP_DigestUpdate(context_.get(), name.data(), name.size());
-    EVP_DigestUpdate(context_.get(), "\n", 1);
+    common::require_digest(EVP_DigestUpdate(context_.get(), name.data(), name.size()) == 1 &&
+                           EVP_DigestUpdate(context_.get(), "\n", 1) == 1);
   }
   void add_json(std::string_view text) { add_name(minified(text, minified_)); }
   std::string take() {
     unsigned char sum[EVP_MAX_MD_SIZE];
-    EVP_DigestFinal_ex(context_.get(), sum, nullptr);
+    common::require_digest(EVP_DigestFinal_ex(context_.get(), sum, nullptr) == 1);
     std::string out;
     for (int i = 0; i < 8; ++i) {
       out += "0123456789abcdef"[sum[i] >> 4];
@@ -98,7 +97,7 @@ class Digest {
   }
 
  private:
-  std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context_;
+  common::DigestContext context_ = common::begin_sha256();
   std::string minified_;
 };
 

@@ -102,10 +102,13 @@ class Session {
   virtual Task<DeliverEnd> deliver(DeliverRequest, SettledHandler) {
     co_return DeliverEnd{DeliverEnd::How::not_begun, fail(Code::unsupported, "this session has no sink plugin")};
   }
-  /// Of a sink plugin: makes durable what was delivered before. Returns the number of the worker that did.
-  virtual Task<Result<std::uint64_t>> flush(std::chrono::milliseconds) {
+  /// Of a sink plugin: makes durable what the worker of that number delivered before. Returns `unavailable` at once,
+  /// and flushes nothing, if it does not serve any more.
+  virtual Task<Status> flush(std::chrono::milliseconds, std::uint64_t) {
     co_return fail(Code::unsupported, "this session has no sink plugin");
   }
+  virtual std::uint64_t worker() const { return 0; }       ///< number of the one that serves, unique here; 0: none does
+  virtual void on_worker_change(std::function<void()>) {}  ///< sets what is called when it has become another or 0
   virtual WorkerStatus status() const = 0;
   /// Starts a parked worker at once. Returns `conflict` if it is not parked.
   virtual Status resume() { return fail(Code::conflict, "nothing is parked"); }

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/task.hpp"
@@ -35,6 +36,14 @@ class Sink {
   virtual Task<Attempt> send_shared(std::shared_ptr<const StoredEvent> event) { return send(*event); }
   /// Called after each batch of deliveries; the file sink calls fdatasync here.
   virtual Task<Status> flush() { co_return Status{}; }
+  /// Returns why what was delivered since the last flush() is lost, as its worker ended or its file was removed. Empty:
+  /// it is not. From that moment until begin_again() no send() makes anything durable: it might be a later event of a
+  /// resource. The runner moves its cursor back once nothing is in flight. Computed from the present state, for it is
+  /// asked before each send. The sink also wakes the runner (attach), unless an answer of send() or flush() does.
+  virtual std::string_view unflushed_loss() const { return {}; }
+  /// The runner begins at its stored cursor: nothing is in flight, and what no flush followed is sent again. Called at
+  /// the start and after each move back.
+  virtual void begin_again() {}
   /// Checks whether the broker lost events that it had acknowledged. Returns the seq after which all events must be
   /// sent again, empty if none was lost. Called on connect, every 60 s and when must_check() is true. `notes` is stored
   /// with the cursor.
@@ -46,7 +55,7 @@ class Sink {
   /// that should be impossible. Called before each send.
   virtual bool must_check() const { return false; }
   /// Called once, before start(). The sink calls `wake` on the core thread when its endpoint is back or must_check()
-  /// became true, so that its runner does not wait for its circuit.
+  /// became true, so that its runner does not wait for its circuit, and when it has an unflushed_loss().
   virtual void attach(std::function<void()> wake) { (void)wake; }
   /// Called before each save of the cursor: writes to `notes` what check() needs after a restart. Every event up to and
   /// including `settled_to` is settled; events that wait for their turn or a retry are above it.

@@ -43,12 +43,13 @@ struct PluginEvent {
 struct DeliverRequest {
   std::vector<PluginEvent> events;
   std::chrono::milliseconds timeout{20'000};  ///< of the call, and before it for a worker that can take it
+  std::uint64_t only_by = 0;  ///< number of the only worker that may take it; 0: any. Another one serves: not_begun
 };
 /// The verdict about one event of a batch, as soon as the plugin gave it.
 struct SettledEvent {
   std::size_t index = 0;     ///< in DeliverRequest::events; each at most once
   Attempt attempt;           ///< its texts are scrubbed
-  std::uint64_t worker = 0;  ///< number of the worker that delivered it, unique in this process
+  std::uint64_t worker = 0;  ///< number of the worker that must flush it; 0: its plugin has no flush
 };
 using SettledHandler = std::function<void(SettledEvent)>;
 /// How a call of deliver ended.

@@ -12,6 +12,7 @@ namespace {
 using core::Attempt;
 
 constexpr int kMaxInFlight = 512;
+constexpr std::string_view kLoss = "its file was removed or renamed by somebody else, or could not be synced";
 
 class FileSink final : public core::Sink {
  public:
@@ -33,6 +34,8 @@ class FileSink final : public core::Sink {
     auto work = [file = file_] { return file->sync(); };
     co_return co_await run_on(strand_, std::move(work));
   }
+  std::string_view unflushed_loss() const override { return file_->lost() ? kLoss : std::string_view(); }
+  void begin_again() override { file_->begin_again(); }  // nothing is in flight, so nothing runs on strand_
   Task<void> stop() override {
     const Status synced = co_await flush();
     if (!synced) error_ = synced.error().message;
@@ -41,7 +44,7 @@ class FileSink final : public core::Sink {
 
  private:
   std::string name_, where_, error_;
-  std::shared_ptr<LogFile> file_;  ///< used on strand_ only
+  std::shared_ptr<LogFile> file_;  ///< used on strand_ only, but for lost() and begin_again()
   asio::any_io_executor strand_;
 };
 

@@ -50,7 +50,7 @@ Status LogFile::open_stdout() {
 Status LogFile::reopen() {
   if (ours_) ::close(fd_);
   ours_ = false;
-  misplaced_ = misplaced_ || unsynced_;  // it can no longer be known whether those lines were synced
+  if (unsynced_) lost_ = true;  // it can no longer be known whether those lines were synced
   unsynced_ = false;
   stream_.reset();
   fd_ = ::open(settings_.path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0640);
@@ -98,11 +98,13 @@ Status LogFile::follow_path() {
 
 Status LogFile::write(std::string_view line) {
   DRIFTD_CHECK(follow_path());
+  DRIFTD_CHECK(refuse_if_lost());
   if (stream_) return stream_->write(line);
   std::string text(line);
   text += '\n';
   const auto length = static_cast<std::int64_t>(text.size());
   if (ours_ && size_ > 0 && size_ + length > settings_.rotate_bytes) DRIFTD_CHECK(rotate());
+  DRIFTD_CHECK(refuse_if_lost());
   std::size_t written = 0;
   while (written < text.size()) {
     const ssize_t n = ::write(fd_, text.data() + written, text.size() - written);
@@ -121,15 +123,23 @@ Status LogFile::write(std::string_view line) {
 
 Status LogFile::sync() {
   if (settings_.path.empty()) return Status{};
-  if (ours_ && ::fdatasync(fd_) != 0 && errno != EINVAL) return failure("fdatasync");
-  if (unsynced_ && !is_at_its_path()) misplaced_ = true;
+  if (ours_ && ::fdatasync(fd_) != 0 && errno != EINVAL) return sync_failure();
+  if (unsynced_ && !is_at_its_path()) lost_ = true;
   unsynced_ = false;
-  if (!misplaced_) return Status{};
-  DRIFTD_CHECK(follow_path());
-  misplaced_ = false;
+  return refuse_if_lost();
+}
+
+/// The next fdatasync may succeed although those lines never reached the disk.
+Status LogFile::sync_failure() {
+  lost_ = true;
+  return failure("fdatasync");
+}
+
+Status LogFile::refuse_if_lost() const {
+  if (!lost_) return Status{};
   return fail(Code::unavailable, settings_.path.string() +
-                                     " was removed or renamed by somebody else: what was not synced "
-                                     "before is written again");
+                                     " was removed or renamed by somebody else, or could not be synced: what was not "
+                                     "synced before is written again");
 }
 
 /// Moves path.1 to path.2 and so on, up to the first free number, so that repeating a rotation that failed half-way
@@ -148,7 +158,7 @@ Status LogFile::shift_rotated() const {
 }
 
 Status LogFile::rotate() {
-  if (::fdatasync(fd_) != 0 && errno != EINVAL) return failure("fdatasync");
+  if (::fdatasync(fd_) != 0 && errno != EINVAL) return sync_failure();
   unsynced_ = false;  // only the name of the synced file changes
   DRIFTD_CHECK(shift_rotated());
   std::error_code error;
@@ -158,7 +168,7 @@ Status LogFile::rotate() {
     std::filesystem::remove(settings_.path, error);
   }
   const bool gone = error == std::errc::no_such_file_or_directory;  // somebody else moved it already
-  if (gone) misplaced_ = true;
+  if (gone) lost_ = true;
   if (error && !gone) return fail(Code::unavailable, "rotate " + settings_.path.string() + ": " + error.message());
   DRIFTD_CHECK(reopen());
   sync_folder(settings_.path);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,8 +14,8 @@ namespace driftd::sinks {
 
 /// A file to which lines are appended. Invariant: between calls it ends with a complete line: open() cuts off an
 /// incomplete last line (a kill during a write), a short write (disk full) is cut off at once. A file that somebody
-/// removes or moves is created again; what was not synced before then counts as lost, and the next sync() fails. Not
-/// thread-safe.
+/// removes or moves is created again; what was not synced before then counts as lost: nothing is written any more, and
+/// every sync() fails, until begin_again(). Otherwise a later line could be in the file before those. Not thread-safe.
 class LogFile {
  public:
   explicit LogFile(FileSettings settings) : settings_(std::move(settings)) {}
@@ -25,11 +26,13 @@ class LogFile {
   /// Opens or creates the file (0640). Without a path: stdout. Something that is not a regular file (a pipe, a FIFO, a
   /// terminal) is not cut, rotated or synced, and a reader that has stopped is not waited for (Stream).
   Status open();
-  /// Writes one line (given without its newline). Rotates first if the file would exceed the limit.
+  /// Writes one line (given without its newline). Rotates first if the file would exceed the limit. Fails if lost().
   Status write(std::string_view line);
-  /// Calls fdatasync. Fails if lines since the last sync went to a file that is no longer at its path: they must be
-  /// written again.
+  /// Calls fdatasync. Fails if lines since the last sync are lost: they must be written again.
   Status sync();
+  /// Lines since the last sync went to a file that is no longer at its path, or could not be synced. Any thread.
+  bool lost() const { return lost_; }
+  void begin_again() { lost_ = unsynced_ = false; }  ///< they are written again from now on
 
  private:
   Status open_stdout();
@@ -40,14 +43,16 @@ class LogFile {
   Status rotate();
   Status shift_rotated() const;
   Status failure(const std::string& doing) const;
+  Status sync_failure();
+  Status refuse_if_lost() const;
 
   FileSettings settings_;
   int fd_ = -1;
   bool ours_ = false;             ///< open() opened the descriptor, so it must be closed
   std::optional<Stream> stream_;  ///< set if it is not a regular file
   std::int64_t size_ = 0;
-  bool unsynced_ = false;   ///< there are lines since the last sync
-  bool misplaced_ = false;  ///< unsynced lines are in a file that is no longer at its path
+  bool unsynced_ = false;  ///< there are lines since the last sync
+  std::atomic<bool> lost_ = false;
 };
 
 }  // namespace driftd::sinks

@@ -104,6 +104,7 @@ Batches::Items Batches::take() {
 Task<void> Batches::send(std::shared_ptr<Batches> self, std::shared_ptr<Items> items, bool alone) {
   core::DeliverRequest request;
   request.timeout = self->bounds_.timeout;
+  request.only_by = self->unflushed_.holder();
   for (auto& item : *items) request.events.push_back(std::move(item.event));
   const core::SettledHandler settled = [self, items](core::SettledEvent one) {
     if (one.index < items->size()) self->settle((*items)[one.index], std::move(one));
@@ -122,7 +123,7 @@ Task<void> Batches::send(std::shared_ptr<Batches> self, std::shared_ptr<Items> i
 void Batches::settle(Item& item, core::SettledEvent settled) {
   if (!item.answered) return;
   const bool delivered = settled.attempt.outcome == Outcome::delivered;
-  if (delivered) unflushed_.insert(settled.worker);
+  if (delivered && settled.worker != 0) unflushed_.delivered(settled.worker);
   if (delivered) suspects_.delivered();
   suspects_.settled(item.id);
   std::exchange(item.answered, nullptr)(std::move(settled.attempt));

@@ -4,12 +4,12 @@
 #include <deque>
 #include <functional>
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "core/ports/session.hpp"
 #include "sinks/plugin/suspects.hpp"
+#include "sinks/plugin/unflushed.hpp"
 
 namespace driftd::sinks {
 
@@ -33,9 +33,7 @@ class Batches : public std::enable_shared_from_this<Batches> {
   /// retry_sink, and come again in the new one.
   void use(std::shared_ptr<core::Session> session, BatchBounds bounds);
   void add(core::PluginEvent event, Answered answered);
-  /// Returns the numbers of the workers that delivered something since the last time: what they have not flushed ends
-  /// with them.
-  std::set<std::uint64_t> drain_unflushed() { return std::exchange(unflushed_, {}); }
+  Unflushed& unflushed() { return unflushed_; }
 
  private:
   struct Item {
@@ -60,7 +58,7 @@ class Batches : public std::enable_shared_from_this<Batches> {
   BatchBounds bounds_;
   std::deque<Item> waiting_;
   Suspects suspects_;
-  std::set<std::uint64_t> unflushed_;
+  Unflushed unflushed_;
   std::size_t calls_ = 0;  ///< under way
   bool alone_ = false;     ///< a suspect is under way
   bool woken_ = false;

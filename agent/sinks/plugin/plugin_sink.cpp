@@ -19,6 +19,7 @@ using Outcome = Attempt::Outcome;
 
 constexpr int kMaxInFlight = 256;  // events that may arrive twice after a kill (docs/delivery.md, cursor)
 constexpr std::size_t kMaxBody = 32u << 20;
+constexpr std::string_view kLoss = "the plugin's worker ended before it had flushed what it delivered";
 
 std::string render_probe(const core::HealthReport& report) {
   using State = core::HealthReport::State;
@@ -61,6 +62,9 @@ class PluginSink final : public core::Sink {
   Task<Status> start() override;
   Task<Attempt> send(core::StoredEvent event) override;
   Task<Status> flush() override;
+  std::string_view unflushed_loss() const override;
+  void begin_again() override { batches_->unflushed().forget(); }
+  void attach(std::function<void()> wake) override { wake_ = std::move(wake); }
   Task<Result<std::optional<std::int64_t>>> check(std::map<std::string, std::string>& notes) override;
   Task<void> stop() override;
   std::string describe() const override;
@@ -77,6 +81,7 @@ class PluginSink final : public core::Sink {
   const bool forever_;
   const asio::any_io_executor core_;
   const std::shared_ptr<Batches> batches_;
+  std::function<void()> wake_ = [] {};
   std::shared_ptr<core::Session> session_;          ///< null before start()
   std::shared_ptr<const core::ProviderInfo> info_;  ///< null until the plugin was described
   std::string probe_;                               ///< what the last probe said; empty: there was none
@@ -101,6 +106,10 @@ Task<Status> PluginSink::start() {
   if (!session_) {
     DRIFTD_CO_TRY(session_, sessions_->open(spec()));
     session_->on_change([changed = plugin_changed_] { *changed = true; });
+    session_->on_worker_change([weak = std::weak_ptr<Batches>(batches_), wake = wake_] {
+      const auto batches = weak.lock();  // which has the session
+      if (batches && batches->unflushed().holder() != 0) wake();
+    });
   }
   DRIFTD_CO_CHECK(co_await look_at_plugin());
   co_return Status{};
@@ -150,12 +159,19 @@ Task<Attempt> PluginSink::send(core::StoredEvent event) {
 }
 
 Task<Status> PluginSink::flush() {
-  const auto workers = batches_->drain_unflushed();
-  if (workers.empty() || !info_->sink->has_flush) co_return Status{};
+  const auto batches = batches_;
   const auto session = session_;
-  DRIFTD_CO_TRY(const std::uint64_t flushed, co_await session->flush(settings_.timeout));
-  if (workers.size() == 1 && *workers.begin() == flushed) co_return Status{};
-  co_return fail(Code::unavailable, "the plugin's worker ended before it had flushed what it delivered");
+  const auto workers = batches->unflushed().begin_flush();
+  if (workers.empty()) co_return Status{};
+  Status flushed = fail(Code::unavailable, std::string(kLoss));
+  if (workers.size() == 1) flushed = co_await session->flush(settings_.timeout, *workers.begin());
+  batches->unflushed().end_flush(flushed.has_value());
+  co_return flushed;
+}
+
+std::string_view PluginSink::unflushed_loss() const {
+  const std::uint64_t holder = batches_->unflushed().holder();
+  return holder == 0 || session_->worker() == holder ? std::string_view() : kLoss;
 }
 
 /// Asks the plugin whether it reaches its endpoint, for `driftd status` only: a probe that errs must not stop delivery.

@@ -174,11 +174,13 @@ typedef struct driftd_sink_table {
   driftd_status (*probe)(driftd_instance self, driftd_call call, driftd_health_fn push, void* user);
   /* [concurrent] optional: returns OK when every event that was settled as DELIVERED before it was called is durable
    * at the receiver. Called before the host stores that they are delivered; on failure, and if the worker ended in
-   * between, they are sent again. Never two at once; does not count as one of the declared calls. -> common */
+   * between, they are sent again, before any later event of their order keys is given to another worker. Never two at
+   * once; does not count as one of the declared calls. -> common */
   driftd_status (*flush)(driftd_instance self, driftd_call call);
   /* [any] makes blocked calls of the instance check cancelled(); no I/O, returns at once. */
   void (*wake)(driftd_instance self);
-  /* [serial] ends an instance; no other call is in progress. Returns within the grace time. */
+  /* [serial] ends an instance; no other call is in progress. Returns within the grace time. Drops what no flush
+   * followed: it is sent again, and by now another worker may have sent it and later events. */
   void (*close)(driftd_instance self);
   /* [pure] an extension table by id and revision, {process}; NULL for every other id or revision. */
   const void* (*query)(driftd_str id, uint32_t revision);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A sink plugin that sends each event as a line over TCP and reads a line for each: `ok` settles it as delivered, at
- * `bad` it does what its setting `mode` names. So the test's receiver decides when it misbehaves. Compiled again with
- * other VERSION, BODY and BATCH it is another version of the same plugin: each refuses for good what it did not ask
- * for. */
+ * `bad` it does what its setting `mode` names. So the test's receiver decides when it misbehaves. In mode `keeps` it
+ * settles each event at once and sends it in flush, if this version has one. Compiled again with other VERSION, BODY,
+ * BATCH and FLUSH it is another version of the same plugin: each refuses for good what it did not ask for. */
 #include <arpa/inet.h>
 #include <driftd/sink.h>
 #include <pthread.h>
@@ -19,6 +19,9 @@
 #define BODY DRIFTD_BODY_CLOUDEVENTS_JSON
 #define BATCH 64
 #endif
+#ifndef FLUSH
+#define FLUSH "true"
+#endif
 #define TEXT_OF(number) #number
 #define NUMBER(number) TEXT_OF(number)
 
@@ -29,11 +32,15 @@ typedef struct bad_sink {
   char mode[32];
   driftd_call stale; /* of the call before */
   char secret[128];  /* what its setting `token` stands for */
+  pthread_mutex_t lock;
+  char* kept; /* lines that wait for a flush, under the lock */
+  size_t kept_size;
+  FILE* keeping; /* writes to `kept`; NULL before the first line */
 } bad_sink;
 
 static driftd_status describe(driftd_push_fn push, void* user) {
   push(user, TEXT("{\"id\":\"bad_sink\",\"version\":\"" VERSION "\",\"bodies\":[\"application/x-none\",\"" BODY
-                  "\"],\"batch\":{\"events\":" NUMBER(BATCH) "},\"concurrency\":4,\"flush\":true}"));
+                  "\"],\"batch\":{\"events\":" NUMBER(BATCH) "},\"concurrency\":4,\"flush\":" FLUSH "}"));
   return DRIFTD_OK;
 }
 
@@ -53,6 +60,7 @@ static driftd_status open_sink(driftd_call call, const driftd_sink_open_args* ar
   bad_sink* self = calloc(1, sizeof *self);
   char text[512];
   if (self == NULL || args->settings.len >= sizeof text) return DRIFTD_INTERNAL;
+  pthread_mutex_init(&self->lock, NULL);
   memcpy(text, args->settings.data, args->settings.len);
   text[args->settings.len] = 0;
   const char* port = strstr(text, "\"port\":");
@@ -148,18 +156,36 @@ static int is_unwanted(driftd_call call, const driftd_batch* batch) {
   return 1;
 }
 
+static void write_line(FILE* to, const driftd_event* event) {
+  fprintf(to, "%.*s %llu %.*s\n", (int)event->order_key.len, event->order_key.data, (unsigned long long)event->sequence,
+          (int)event->id.len, event->id.data);
+}
+
+/* Settles the events as delivered, although the receiver gets them in flush only. */
+static driftd_status keep(bad_sink* self, driftd_call call, const driftd_batch* batch) {
+  const char* at = (const char*)batch->events;
+  for (uint32_t i = 0; i < batch->event_count; ++i, at += batch->event_stride) {
+    pthread_mutex_lock(&self->lock);
+    if (self->keeping == NULL) self->keeping = open_memstream(&self->kept, &self->kept_size);
+    if (self->keeping == NULL) abort();
+    write_line(self->keeping, (const driftd_event*)at);
+    pthread_mutex_unlock(&self->lock);
+    settle(call, i, DRIFTD_OUTCOME_DELIVERED, "");
+  }
+  return DRIFTD_OK;
+}
+
 static driftd_status deliver(driftd_instance instance, driftd_call call, const driftd_batch* batch) {
   bad_sink* self = instance;
   if (is_unwanted(call, batch)) return DRIFTD_OK;
+  if (strcmp(self->mode, "keeps") == 0 && strcmp(FLUSH, "true") == 0) return keep(self, call, batch);
   const int fd = connect_to(self->port);
   if (fd < 0) return fail_with(call, "connection refused");
   FILE* lines = fdopen(fd, "r+");
   if (lines == NULL) return DRIFTD_INTERNAL;
   const char* at = (const char*)batch->events;
   for (uint32_t i = 0; i < batch->event_count; ++i, at += batch->event_stride) {
-    const driftd_event* event = (const driftd_event*)at;
-    fprintf(lines, "%.*s %llu %.*s\n", (int)event->order_key.len, event->order_key.data,
-            (unsigned long long)event->sequence, (int)event->id.len, event->id.data);
+    write_line(lines, (const driftd_event*)at);
   }
   fflush(lines);
   driftd_status status = DRIFTD_OK;
@@ -189,10 +215,33 @@ static driftd_status probe(driftd_instance instance, driftd_call call, driftd_he
   return DRIFTD_OK;
 }
 
+static size_t count_lines(const char* text, size_t size) {
+  size_t lines = 0;
+  for (size_t i = 0; i < size; ++i) lines += text[i] == '\n';
+  return lines;
+}
+
+/* Sends what was kept, and drops it if that fails: the host sends it again. */
 static driftd_status flush(driftd_instance instance, driftd_call call) {
-  (void)instance;
-  (void)call;
-  return DRIFTD_OK;
+  bad_sink* self = instance;
+  pthread_mutex_lock(&self->lock);
+  FILE* keeping = self->keeping;
+  self->keeping = NULL;
+  if (keeping != NULL) fclose(keeping); /* makes `kept` valid */
+  char* kept = self->kept;
+  const size_t size = self->kept_size;
+  pthread_mutex_unlock(&self->lock);
+  if (keeping == NULL) return DRIFTD_OK;
+  const int fd = connect_to(self->port);
+  FILE* lines = fd < 0 ? NULL : fdopen(fd, "r+");
+  size_t left = count_lines(kept, size);
+  if (lines != NULL && fwrite(kept, 1, size, lines) == size && fflush(lines) == 0) {
+    char answer[16];
+    while (left > 0 && fgets(answer, sizeof answer, lines) != NULL && strcmp(answer, "ok\n") == 0) --left;
+  }
+  free(kept);
+  if (lines != NULL) fclose(lines);
+  return left == 0 ? DRIFTD_OK : fail_with(call, "the receiver did not take what was kept");
 }
 static void wake(driftd_instance instance) { (void)instance; }
 static void close_sink(driftd_instance instance) { free(instance); }

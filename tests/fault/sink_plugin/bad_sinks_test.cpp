@@ -2,57 +2,17 @@
 // Whatever the plugin of a sink does, every event is delivered or a dead letter, and the books say so.
 #include <gmock/gmock.h>
 #include <csignal>
-#include <filesystem>
 #include <future>
-#include <nlohmann/json.hpp>
-#include <regex>
 
+#include "fault/sink_plugin/bad_sinks.hpp"
 #include "fault/sink_plugin/line_receiver.hpp"
-#include "host/host.hpp"
-#include "sinks/plugin/plugin_sink.hpp"
-#include "support/agent_run.hpp"
-#include "support/patience.hpp"
 
 namespace driftd::test {
 namespace {
 
-using std::chrono::milliseconds;
 using ::testing::HasSubstr;
 
 constexpr int kEvents = 300;
-constexpr const char* kCanary = "canary-7f3a9b-of-the-receiver";
-constexpr int kCrashesToPark = 1'000;  // a test that kills on purpose does not want a pause of ten minutes
-
-const std::string kPlugins = DRIFTD_BINARY_DIR "/tests/faulty_sinks/";
-
-host::HostOptions host_options(asio::any_io_executor core, asio::any_io_executor io, int crashes_to_park) {
-  host::HostOptions options;
-  options.core = std::move(core);
-  options.io = std::move(io);
-  options.worker = DRIFTD_BINARY_DIR "/bin/driftd-provider-host";
-  options.grace = milliseconds(200);
-  options.restart_first = milliseconds(5);
-  options.restart_max = milliseconds(20);
-  options.crashes_to_park = crashes_to_park;
-  return options;
-}
-
-sinks::PluginSettings settings_of(const std::string& plugin, int port, const std::string& mode) {
-  sinks::PluginSettings settings;
-  settings.plugin = plugin;
-  settings.settings_json = nlohmann::json{{"port", port}, {"mode", mode}, {"token", "token-1"}}.dump();
-  settings.secrets = {{"token-1", kCanary}};
-  settings.timeout = mode == "hang" || mode == "spin" ? milliseconds(400) : milliseconds(20'000);
-  settings.budgets.rss_bytes = kSanitized ? 0 : 96ll << 20;
-  return settings;
-}
-
-AgentRun::MakeSink bad_sink(int port, const std::string& mode, int crashes_to_park = kCrashesToPark) {
-  return [=](asio::any_io_executor core, asio::any_io_executor io, const Clock&) {
-    return sinks::open_plugin("bad", settings_of(kPlugins + "bad_sink.so", port, mode),
-                              host::make_session_factory(host_options(core, io, crashes_to_park)), nullptr, core);
-  };
-}
 
 /// What status says about the sink after it misbehaved, as a regular expression.
 struct Mode {
@@ -98,11 +58,6 @@ INSTANTIATE_TEST_SUITE_P(
         Mode{"never",
              "rules of sink.h: deliver \\d+, last: deliver: answered OK without a verdict about \\d+ of \\d+"}),
     [](const auto& info) { return std::string(info.param.name); });
-
-int pid_in(const std::string& state) {
-  std::smatch found;
-  return std::regex_search(state, found, std::regex("pid (\\d+)")) ? std::stoi(found[1]) : 0;
-}
 
 class KilledSink : public ::testing::Test {
  protected:
@@ -169,28 +124,6 @@ TEST_F(KilledSink, ASecretThatThePluginTellsIsNotShown) {
   for (const auto& text : {log, agent.view().state, agent.view().last_error})
     EXPECT_EQ(text.find("canary-7f3a9b"), std::string::npos) << text;
 }
-
-/// A plugin in a folder that is watched for upgrades.
-class UpgradedSink : public ::testing::Test {
- protected:
-  void install(const std::string& version) const {
-    std::filesystem::copy_file(kPlugins + version + ".so", dir_.file("next"));
-    std::filesystem::rename(dir_.file("next"), plugins_.file("bad_sink.so"));
-  }
-  AgentRun::MakeSink sink(int port) {
-    return [this, port](asio::any_io_executor core, asio::any_io_executor io, const Clock&) {
-      host::HostOptions options = host_options(core, io, kCrashesToPark);
-      options.plugin_dirs = {plugins_.path()};
-      const auto sessions = host::make_session_factory(options);
-      sessions->watch(true);
-      stop_watching_ = [sessions, core] { asio::post(core, [sessions] { sessions->watch(false); }); };
-      return sinks::open_plugin("bad", settings_of(plugins_.file("bad_sink.so"), port, "none"), sessions, nullptr,
-                                core);
-    };
-  }
-  TempDir dir_, plugins_;
-  std::function<void()> stop_watching_;  ///< an agent's core thread does not end before
-};
 
 // Found by an attack: what waited for the old version was given to the new one, which refused it for good.
 TEST_F(UpgradedSink, GetsNoBatchThatOnlyTheVersionBeforeItAskedFor) {

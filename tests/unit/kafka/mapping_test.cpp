@@ -2,7 +2,10 @@
 #include "kafka/mapping.hpp"
 
 #include <gmock/gmock.h>
+#include <openssl/evp.h>
 #include <nlohmann/json.hpp>
+
+#include "kafka/digest.hpp"
 
 namespace driftd::kafka {
 namespace {
@@ -237,6 +240,14 @@ TEST(KafkaMapping, NamesOfAnyBytesAndLengthMakeARecord) {
   acl.name = "\xff";
   EXPECT_EQ(nlohmann::json::parse(map_acl(acl).body)["resource_name"], "\\xff");
   EXPECT_EQ(nlohmann::json::parse(map_acl(acl).body)["principal"], "User:\\xfe");
+}
+
+// As if memory had run out: driftd-check's memory.failing_allocations ended the worker.
+TEST(KafkaDigest, ThatCannotBeComputedIsAnError) {
+  EVP_set_default_properties(nullptr, "provider=none");
+  EXPECT_THROW(Digest("scope"), sdk::Failure);
+  EVP_set_default_properties(nullptr, "");
+  EXPECT_EQ(Digest("scope").text().size(), 64u);
 }
 
 }  // namespace

@@ -29,29 +29,41 @@ class FakeSession final : public core::Session {
   FakeDeliver deliver_with;
   std::vector<std::vector<std::string>> batches;  ///< ids, one list for each call
   std::size_t running = 0, most_running = 0;      ///< calls of deliver
-  std::uint64_t flushing_worker = 1;
+  std::uint64_t serving = 1;                      ///< number of the worker; 0: none
+  std::function<Status()> flush_with = [] { return Status{}; };
   bool answers_later = false;  ///< each call ends in a later turn of the executor
   bool hidden = false;         ///< it cannot be described
   std::function<void()> changed;
   void on_change(std::function<void()> handler) override { changed = std::move(handler); }
+  std::uint64_t worker() const override { return serving; }
+  void on_worker_change(std::function<void()> handler) override { worker_changed_ = std::move(handler); }
+  void serve(std::uint64_t number) {
+    serving = number;
+    worker_changed_();
+  }
 
   Task<core::DeliverEnd> deliver(core::DeliverRequest request, core::SettledHandler settled) override {
     most_running = std::max(most_running, ++running);
     auto& ids = batches.emplace_back();
     for (const auto& event : request.events) ids.push_back(event.id);
     if (answers_later) co_await asio::post(core_, asio::use_awaitable);
-    core::DeliverEnd end = deliver_with(request, settled);
+    const bool fits = request.only_by == 0 || request.only_by == serving;
+    core::DeliverEnd end{core::DeliverEnd::How::not_begun, fail(Code::unavailable, "another worker serves")};
+    if (fits) end = deliver_with(request, settled);
     --running;
     co_return end;
   }
-  Task<Result<std::uint64_t>> flush(std::chrono::milliseconds) override { co_return flushing_worker; }
+  Task<Status> flush(std::chrono::milliseconds, std::uint64_t worker) override {
+    if (worker != serving) co_return fail(Code::unavailable, "its worker ended before it had flushed");
+    co_return flush_with();
+  }
   Task<Result<std::shared_ptr<const core::ProviderInfo>>> info() override {
     if (hidden) co_return fail(Code::unavailable, "its worker ended");
     co_return std::shared_ptr<const core::ProviderInfo>(info_);
   }
   Task<Result<core::HealthReport>> health() override { co_return core::HealthReport{}; }
-  core::WorkerStatus worker;  ///< as status() tells it
-  core::WorkerStatus status() const override { return worker; }
+  core::WorkerStatus told;  ///< as status() tells it
+  core::WorkerStatus status() const override { return told; }
   Task<void> stop() override { co_return; }
 
   Task<Result<core::RefreshOutcome>> refresh(core::RefreshRequest, core::PageHandler) override { co_return no(); }
@@ -68,6 +80,7 @@ class FakeSession final : public core::Session {
 
  private:
   static tl::unexpected<Error> no() { return fail(Code::unsupported, "a sink plugin has no such call"); }
+  std::function<void()> worker_changed_ = [] {};
   const asio::any_io_executor core_;
   const std::shared_ptr<core::ProviderInfo> info_ = std::make_shared<core::ProviderInfo>();
 };

@@ -179,14 +179,44 @@ TEST_F(PluginSink, BlamesNoEventIfNothingElseIsDelivered) {
 
 TEST_F(PluginSink, FlushFailsIfTheWorkerThatDeliveredIsNotTheOneThatFlushes) {
   send(1, 2);
-  session_->flushing_worker = 2;
+  session_->serve(2);
   run(sink_->flush(), [](const Status& flushed) {
     ASSERT_FALSE(flushed);
     EXPECT_THAT(flushed.error().message, HasSubstr("ended before it had flushed"));
   });
-  session_->flushing_worker = 1;
-  send(1, 2);
+  EXPECT_FALSE(sink_->unflushed_loss().empty()) << "until it is sent again";
+  sink_->begin_again();
+  EXPECT_TRUE(sink_->unflushed_loss().empty());
+  EXPECT_EQ(send(1, 2).at(2).outcome, Outcome::delivered);
+  run(sink_->flush(), [](const Status& flushed) { EXPECT_FALSE(flushed) << "deliver_all names worker 1"; });
+}
+
+TEST_F(PluginSink, GivesNothingToAnotherWorkerBeforeWhatWasNotFlushedIsSentAgain) {
+  send(1, 1);
+  session_->flush_with = [] { return fail(Code::deadline, "no answer in time"); };
+  run(sink_->flush(), [](const Status& flushed) { EXPECT_FALSE(flushed); });
+  EXPECT_EQ(send(2, 2).at(2).outcome, Outcome::delivered) << "its worker still serves";
+  session_->serve(2);
+  EXPECT_EQ(send(3, 3).at(3).outcome, Outcome::retry_sink);
+  sink_->begin_again();
+  EXPECT_EQ(send(3, 3).at(3).outcome, Outcome::delivered);
+}
+
+TEST_F(PluginSink, FlushesAlsoIfTheVersionThatServesByNowHasNoFlush) {
+  send(1, 1);
+  session_->described().sink->has_flush = false;
+  session_->changed();
   run(sink_->flush(), [](const Status& flushed) { EXPECT_TRUE(flushed); });
+  send(2, 2);
+  session_->serve(2);
+  run(sink_->flush(), [](const Status& flushed) { EXPECT_FALSE(flushed) << "what worker 1 kept is lost"; });
+}
+
+TEST_F(PluginSink, LeavesItsSessionBehind) {
+  const auto before = session_.use_count();
+  sink_.reset();
+  EXPECT_LT(session_.use_count(), before);
+  EXPECT_EQ(session_.use_count(), 2) << "the test's and its factory's";
 }
 
 TEST_F(PluginSink, GivesThePluginItsNameAndWaitsForIt) {
@@ -235,8 +265,8 @@ TEST(SinkInfo, NamesWhatIsWrong) {
 }
 
 TEST_F(PluginSink, SaysUntilWhenItsWorkerIsParkedAndHowToStartItBefore) {
-  session_->worker.state = "parked";
-  session_->worker.parked_until_ns = 1'700'000'000'000'000'000;
+  session_->told.state = "parked";
+  session_->told.parked_until_ns = 1'700'000'000'000'000'000;
   EXPECT_EQ(sink_->describe(),
             "fake 1: worker parked until 2023-11-14T22:13:20.000Z, or `driftd plugin resume sink/s`");
 }

@@ -3,10 +3,12 @@
 #include "terraform/declare.hpp"
 
 #include <gmock/gmock.h>
+#include <openssl/evp.h>
 #include <fstream>
 #include <iterator>
 
 #include "states.hpp"
+#include "terraform/declare_custom.hpp"
 #include "terraform/discover.hpp"
 #include "terraform/document.hpp"
 #include "terraform/sigv4.hpp"
@@ -207,6 +209,22 @@ TEST(TerraformSigV4, SignsAsTheExampleOfTheDocumentation) {
   EXPECT_THAT(headers, Contains("x-amz-date: 20130524T000000Z"));
   EXPECT_THAT(headers,
               Contains(HasSubstr("Signature=fea454ca298b7da1c68078a5d1bdbfbbe0d65c699e0f91ac7a200a0136783543")));
+}
+
+/// As long as it lives OpenSSL has no algorithm, as if memory had run out.
+struct NoAlgorithms {
+  NoAlgorithms() { EVP_set_default_properties(nullptr, "provider=none"); }
+  ~NoAlgorithms() { EVP_set_default_properties(nullptr, ""); }
+};
+
+// Found by driftd-check (memory.failing_allocations): a state ended the worker, and what lay on the stack was declared
+// as the digest of a password.
+TEST(TerraformDigest, ThatCannotBeComputedIsAnErrorAndNoOtherText) {
+  const Spool spool = spool_of(R"({"version": 4, "serial": 1, "lineage": "abc", "outputs": {}, "resources": []})");
+  const NoAlgorithms none;
+  EXPECT_THROW(redis_digest("secret"), sdk::Failure);
+  EXPECT_THROW(sign_v4({}, {"key", "secret", ""}), sdk::Failure);
+  EXPECT_THROW(read_head(spool), sdk::Failure);
 }
 
 }  // namespace
