@@ -150,9 +150,7 @@ Status Agent::make_services() {
   credentials.core = executors_.core.get_executor();
   credentials.io = executors_.io.get_executor();
   credentials.clock = &clock_;
-  credentials.uses = [this](const std::string& backend) {
-    return config::uses_by_backend(config_.credential_uses, backend);
-  };
+  credentials.uses = [this](const std::string& backend) { return registry_->references(backend); };
   credentials.audit = [this](core::AuditEntry entry) { return audit(std::move(entry)); };
   credentials_ = std::make_unique<secrets::CredentialAnswers>(std::move(credentials));
   DRIFTD_TRY(auto grants, find_grants(config_.resolve));
@@ -281,7 +279,7 @@ Task<void> Agent::stop() {
   announcer_->stop();
   store_check_.cancel();
   if (start_.relay_runs) co_await relay_->stop();
-  while (!phase_.maintenance_done || !announcer_->idle() || !store_check_.idle()) {
+  while (!phase_.maintenance_done || !registry_->idle() || !announcer_->idle() || !store_check_.idle()) {
     store_check_.cancel();
     maintenance_timer_.cancel();
     asio::steady_timer soon(executors_.core, std::chrono::milliseconds(5));

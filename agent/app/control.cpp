@@ -159,6 +159,7 @@ Task<Result<core::Control::ReloadReport>> Agent::reload_now() {
   registry_->protect(next.secret_files);
   const Registry::Outcome registry = co_await registry_->apply(std::move(*plan));
   out.applied = registry.done;
+  for (const auto& line : registry.later) out.applied.push_back(line + ": " + std::string(Registry::kLater));
   out.applied.insert(out.applied.end(), changes.hot.begin(), changes.hot.end());
   for (const auto& change : out.applied) log::room("config").info("reload: {}", change);
   DRIFTD_CO_CHECK(co_await rekey_sinks(next, changes.rekeyed));

@@ -25,6 +25,11 @@ core::AuditEntry audit_line(const ManualCall& call, std::string verb, const std:
   return out;
 }
 
+Error under_way(const std::string& name) {
+  return {Code::unavailable, "backend '" + name + "': a change is under way, and is " + std::string(Registry::kLater) +
+                                 ", which its deadline bounds; read the backend then, or try again"};
+}
+
 /// Returns `invalid` with the path if a setting that the plugin calls a secret stands in clear text, or if the settings
 /// do not fit its schema. `spec` has plain references resolved.
 Status check_settings(const core::BackendSpec& spec, const core::ProviderInfo& info) {
@@ -118,6 +123,7 @@ Task<Result<ManualAnswer>> Registry::put(ManualCall call, bool update) {
   if (update && !there) {
     co_return fail(Code::not_found, "there is no backend '" + name + "'; use RegisterBackend to register it");
   }
+  if (busy_.contains(name)) co_return fail(under_way(name));
   const core::RegisteredBackend now = needs_.engine.registered_backend(name);
   const bool same = there && known->second.spec.definition == entry.spec.definition;
   if (same && known->second.spec.fault.empty()) {
@@ -147,9 +153,15 @@ Task<Result<ManualAnswer>> Registry::put(ManualCall call, bool update) {
   change.audit.push_back(audit_line(call, there ? "change backend" : "register backend", name));
   plan.changes.push_back(std::move(change));
   plan.lines.push_back(name);
+  std::string definition = entry.spec.definition;
   plan.entries[name] = std::move(entry);
   const Outcome outcome = co_await apply(std::move(plan));
-  if (!outcome.failed.empty()) co_return fail(Code::unavailable, "nothing was changed: " + outcome.failed.front());
+  if (!outcome.later.empty()) co_return fail(under_way(name));
+  if (!outcome.failed.empty()) {
+    std::string backend = name, why = outcome.failed.front();
+    Error error = co_await failure(std::move(backend), std::move(definition), std::move(why));
+    co_return fail(std::move(error));
+  }
   answer.backend = needs_.engine.registered_backend(name);
   co_return answer;
 }
@@ -176,6 +188,7 @@ Task<Result<ManualAnswer>> Registry::delete_backend(ManualCall call) {
   const auto known = entries_.find(call.name);
   answer.existed = known != entries_.end();
   if (!answer.existed) co_return answer;
+  if (busy_.contains(call.name)) co_return fail(under_way(call.name));
   const core::RegisteredBackend now = needs_.engine.registered_backend(call.name);
   if (!call.etag.empty() && call.etag != now.etag) {
     co_return refuse(ManualAnswer::Refusal::etag_mismatch, "backend '" + call.name + "' changed: its etag is " +
@@ -190,7 +203,12 @@ Task<Result<ManualAnswer>> Registry::delete_backend(ManualCall call) {
   plan.changes.push_back(std::move(change));
   plan.lines.push_back(call.name);
   const Outcome outcome = co_await apply(std::move(plan));
-  if (!outcome.failed.empty()) co_return fail(Code::unavailable, "it is not deleted yet: " + outcome.failed.front());
+  if (!outcome.later.empty()) co_return fail(under_way(call.name));
+  if (!outcome.failed.empty()) {
+    std::string backend = call.name, none, why = outcome.failed.front();
+    Error error = co_await failure(std::move(backend), std::move(none), std::move(why));
+    co_return fail(std::move(error));
+  }
   co_return answer;
 }
 
