@@ -13,7 +13,9 @@
 #include <array>
 #include <nlohmann/json.hpp>
 #include <regex>
+#include <utility>
 
+#include "check/unix_socket.hpp"
 #include "ipc/settings_schema.hpp"
 
 namespace driftd::check {
@@ -105,12 +107,15 @@ int open_listener(BlackHole::Kind kind, int& port) {
 
 }  // namespace
 
-BlackHole::BlackHole(Kind kind) : listener_(open_listener(kind, port_)) {
+BlackHole::BlackHole(Kind kind) : BlackHole(kind, Network::tcp, {}) {}
+
+/// Fills the listener's accept queue.
+void BlackHole::fill_tcp() {
   sockaddr_in at{};
   at.sin_family = AF_INET;
   at.sin_addr.s_addr = ::htonl(INADDR_LOOPBACK);
   at.sin_port = ::htons(static_cast<std::uint16_t>(port_));
-  for (int i = 0; kind == Kind::full && i < 4; ++i) {  // fills the listener's accept queue
+  for (int i = 0; i < 4; ++i) {
     const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     fillers_.push_back(fd);
     (void)::connect(fd, reinterpret_cast<const sockaddr*>(&at), sizeof at);
@@ -119,9 +124,38 @@ BlackHole::BlackHole(Kind kind) : listener_(open_listener(kind, port_)) {
   }
 }
 
+BlackHole::BlackHole(Kind kind, Network network, const std::string& folder) {
+  if (network == Network::tcp) {
+    listener_ = open_listener(kind, port_);
+    if (kind == Kind::full) fill_tcp();
+    return;
+  }
+  static int number = 0;
+  path_ = fmt::format("{}/{}-{}.hole", folder, ::getpid(), ++number);
+  listen_at_unix_socket(kind, network);
+}
+
+void BlackHole::listen_at_unix_socket(Kind kind, Network network) {
+  constexpr int kMaxFillers = 10'000;  // the kernel takes fewer
+  const bool stream = network == Network::unix_stream;
+  const int type = stream ? SOCK_STREAM : SOCK_DGRAM;
+  listener_ = bind_unix_socket(path_, type);
+  if (kind == Kind::refusing) {  // the file stays, and nobody is behind it
+    ::close(std::exchange(listener_, -1));
+    return;
+  }
+  if (stream) (void)::listen(listener_, kind == Kind::full ? 0 : 1024);
+  if (kind != Kind::full) return;
+  for (int fd = -1; stream && (fd = connect_unix_socket(path_, type)) >= 0;) fillers_.push_back(fd);
+  if (stream) return;
+  fillers_.push_back(connect_unix_socket(path_, type));
+  for (int i = 0; i < kMaxFillers && ::send(fillers_.back(), "x", 1, MSG_NOSIGNAL) == 1; ++i) continue;
+}
+
 BlackHole::~BlackHole() {
   for (const int fd : fillers_) ::close(fd);
-  ::close(listener_);
+  if (listener_ >= 0) ::close(listener_);
+  if (!path_.empty()) ::unlink(path_.c_str());
 }
 
 std::string replace_peer(const std::string& text, const std::string& host, int port) {

@@ -8,21 +8,28 @@
 
 namespace driftd::check {
 
-/// A network peer on loopback that never answers. It exists as long as this object.
+/// A peer that never answers, on loopback or at a Unix socket. It exists as long as this object.
 class BlackHole {
  public:
-  /// deaf: accepts and never reads or writes; full: connecting never succeeds; refusing: connecting is refused
+  /// deaf: accepts and never reads or writes; full: connecting never succeeds, or of a datagram socket sending;
+  /// refusing: connecting is refused
   enum class Kind { deaf, full, refusing };
-  explicit BlackHole(Kind kind);
+  enum class Network { tcp, unix_stream, unix_datagram };
+  explicit BlackHole(Kind kind);                                     ///< over TCP
+  BlackHole(Kind kind, Network network, const std::string& folder);  ///< its Unix socket is made in the folder
   ~BlackHole();
   BlackHole(const BlackHole&) = delete;
   BlackHole& operator=(const BlackHole&) = delete;
   std::string host() const { return "127.0.0.1"; }
   int port() const { return port_; }
+  const std::string& path() const { return path_; }  ///< of its Unix socket; empty over TCP
 
  private:
+  void fill_tcp();
+  void listen_at_unix_socket(Kind kind, Network network);
   int port_ = 0;
-  int listener_;
+  std::string path_;
+  int listener_ = -1;
   std::vector<int> fillers_;
 };
 

@@ -26,7 +26,8 @@ struct Subject {
   std::string no_settings;    ///< why there are none: "needs --settings FILE: `address` is required"
   std::map<std::string, std::string> secrets;  ///< token → planted bytes
   std::uint64_t seed = 0;                      ///< seeds everything random; the report prints it
-  std::string answer;  ///< sinks: what the check's receiver answers to each line; empty: nothing
+  std::string answer;         ///< sinks: what the check's receiver answers to each line; empty: nothing
+  std::string socket_folder;  ///< sinks: where Unix sockets of the check are made; empty if the settings name none
 };
 
 /// Ends a check because the plugin broke the rule. The text says what was expected, what was found and how to fix it.

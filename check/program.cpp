@@ -14,6 +14,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <random>
 
 #include "check/elf.hpp"
@@ -22,7 +23,9 @@
 #include "check/report.hpp"
 #include "check/settings.hpp"
 #include "check/sink/plugin.hpp"
+#include "check/sink/receiver.hpp"
 #include "check/subject.hpp"
+#include "check/unix_socket.hpp"
 
 namespace driftd::check {
 namespace {
@@ -219,6 +222,9 @@ int run_with(Arguments& args) {
   if (subject.file.empty()) return refuse("no plugin given; usage: driftd-check plugin.so [--settings FILE]");
   std::vector<std::string> notes;
   if (const auto given = load_settings(args, subject, notes); !given) return refuse(given.error().message);
+  std::optional<SocketFolder> sockets;
+  if (subject.plugin == PluginKind::sink && names_unix_address(subject.settings_json))
+    subject.socket_folder = sockets.emplace().path();
   const Run done = run_all(*checks, subject, std::move(notes));
   return print(args.json ? render_json(done) : args.junit ? render_junit(done) : render_text(done), exit_code(done));
 }

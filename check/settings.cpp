@@ -103,8 +103,8 @@ Result<Settings> read_settings(std::string_view text, const std::string& file, s
     return fail(replaced.error().code, fmt::format("{}: {}", file, replaced.error().message));
   }
   out.json = json.dump();
-  constexpr Ports kAnyPorts{9, 9};
-  const std::string valid = kind == PluginKind::sink ? with_ports(out.json, kAnyPorts) : out.json;
+  const Addresses any{9, 9, "/run/stream", "/run/datagram"};
+  const std::string valid = kind == PluginKind::sink ? with_addresses(out.json, any) : out.json;
   DRIFTD_CHECK(validate(std::string(schema_json), valid, file));
   return out;
 }

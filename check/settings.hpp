@@ -21,7 +21,8 @@ struct Settings {
 /// Reads a settings file: YAML or JSON, with the content of a backend's `settings:`. Literal values of `writeOnly`
 /// settings become tokens, which `seed` makes reproducible. Returns `invalid` with the file, the setting, what was
 /// expected and what was found, but never with a value. If `schema_json` is empty (the plugin did not deliver one),
-/// values stay as they are. For a sink `${tcp}` and `${udp}` stay in the text, and are validated as ports.
+/// values stay as they are. For a sink `${tcp}`, `${udp}`, `${unix}` and `${unixgram}` stay in the text, and are
+/// validated as ports and paths.
 Result<Settings> read_settings(std::string_view text, const std::string& file, std::string_view schema_json,
                                std::uint64_t seed, PluginKind kind = PluginKind::provider);
 

@@ -3,6 +3,7 @@
 # `make test`, `make test-asan`, `make test-tsan`: the tests of the build PRESET (release), in a temporary folder of this run
 # that is gone afterwards. Does not start if the disk has no room. Fails if a test left a folder behind, because such
 # folders fill the disk, and if a sanitizer reported something in any process. JOBS tests run at once; arguments go to ctest.
+# Ends with what the failed tests said.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -36,7 +37,7 @@ fi
 
 failed=0
 ctest --test-dir "build/$preset" --output-on-failure -j "${JOBS:-$(nproc)}" --no-tests=error \
-  --output-junit "$TMPDIR/tests.xml" "$@" || failed=$?
+  --test-output-truncation middle --output-junit "$TMPDIR/tests.xml" "$@" || failed=$?
 [ ! -e "$TMPDIR/tests.xml" ] || python3 scripts/slow_tests.py "$TMPDIR/tests.xml" docs/testing.md
 for report in "$TMPDIR"/report.*; do
   [ -e "$report" ] || continue
@@ -44,6 +45,7 @@ for report in "$TMPDIR"/report.*; do
   cat "$report" >&2
   [ "$failed" -ne 0 ] || failed=1
 done
+[ ! -e "$TMPDIR/tests.xml" ] || python3 scripts/failed_tests.py "$TMPDIR/tests.xml"
 [ "$failed" -eq 0 ] || exit "$failed"
 left=$(cd "$TMPDIR" && ls -d driftd-test-* 2>/dev/null) || exit 0
 echo "$what: every test passed, but these folders were left in $TMPDIR:" >&2

@@ -138,6 +138,7 @@ Value to_json(const core::SinkView& sink) {
                        {"waiting", number(sink.waiting)},
                        {"stalled_seconds", number(static_cast<std::int64_t>(sink.stalled_seconds))},
                        {"missed_wakeups", number(static_cast<std::int64_t>(sink.missed_wakeups))},
+                       {"paused_until", time(sink.paused_until_ns)},
                        {"last_error", sink.last_error}};
 }
 

@@ -192,15 +192,21 @@ Task<void> Cursor::rewind() {
   forget_published(event_count);
   rewind_to_.reset();
   opened_ = false;
-  if (event_count != 0) run_.context->wake_all();
+  run_.context->wake_all();  // for these events, and for a `gap` of the store
 }
 
-core::SinkSettlement Cursor::plan_save(bool all) { return window_.plan(run_.now(), run_.wall(), all); }
+core::SinkSettlement Cursor::plan_save(bool all) {
+  core::SinkSettlement plan = window_.plan(run_.now(), run_.wall(), all);
+  plan.durable = all;
+  return plan;
+}
 
 Cursor::Save Cursor::begin_save(core::SinkSettlement settlement) {
   settlement.sink = run_.name;
   if (notes_ != saved_notes_) settlement.notes = notes_;
   settlement.events = unsaved_events_;
+  if (save_now_ || !settlement.upsert.empty() || !settlement.dropped.empty() || !settlement.events.empty())
+    settlement.durable = true;
   next_save_ = run_.now() + kSaveEvery;
   save_now_ = false;
   return {std::move(settlement), notes_, ++saves_};

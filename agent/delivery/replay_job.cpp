@@ -4,6 +4,7 @@
 #include "base/log.hpp"
 #include "delivery/agenda.hpp"
 #include "delivery/answer.hpp"
+#include "delivery/failure_text.hpp"
 #include "delivery/sink_endpoint.hpp"
 
 namespace driftd::delivery {
@@ -145,11 +146,11 @@ void ReplayJob::settle(ReplayQueue::Item item, const core::Attempt& attempt) {
     replay_.done(item, true);
     return endpoint_.delivered(item.event);
   }
-  run_.last_error = attempt.detail;
+  run_.last_error = about(item.event, attempt.detail);
   if (attempt.outcome == Outcome::retry_sink || attempt.outcome == Outcome::disabled) {
     replay_.requeue(std::move(item), run_.now());
     if (attempt.outcome == Outcome::retry_sink) return endpoint_.down(attempt);
-    return endpoint_.disable("the receiver asked not to be called again (" + attempt.detail + ")");
+    return endpoint_.disable("the receiver asked not to be called again (" + brief(attempt.detail) + ")");
   }
   if (attempt.outcome == Outcome::refused &&
       endpoint_.refused(key, attempt.retry_after_ms) == EndpointHealth::Blame::endpoint) {

@@ -57,6 +57,23 @@ EndpointSituation SinkEndpoint::situation(Time now) const {
 
 bool SinkEndpoint::fails() const { return !started_ || circuit() != Circuit::State::closed; }
 
+std::string SinkEndpoint::describe() const {
+  switch (state(run_.now())) {
+    case EndpointState::disabled:
+      return "disabled: " + why_ + "; nothing is sent until the agent restarts, its events are kept";
+    case EndpointState::circuit_open:
+      return "circuit open: " + why_ + "; next attempt at " + render_time(paused_until());
+    default:
+      return sink_->describe() + (circuit() == Circuit::State::closed ? "" : "; it is tried again after: " + why_);
+  }
+}
+
+Nanos SinkEndpoint::paused_until() const {
+  const Time now = run_.now();
+  if (state(now) != EndpointState::circuit_open) return 0;
+  return run_.wall() + std::chrono::duration_cast<std::chrono::nanoseconds>(health_.open_until() - now).count();
+}
+
 std::set<std::string> SinkEndpoint::keys_to_avoid() const {
   return circuit() == Circuit::State::half_open ? health_.failing() : std::set<std::string>();
 }
@@ -153,6 +170,7 @@ EndpointHealth::Blame SinkEndpoint::refused(const std::string& key, std::int64_t
 
 void SinkEndpoint::circuit_opened(Circuit::State before) {
   checked_ = false;
+  if (!disabled_) why_ = run_.last_error;
   cursor_.window().rest(true);
   if (before == Circuit::State::closed) {
     log::room("delivery").warn("sink {}: {}; circuit open", run_.name, run_.last_error);
@@ -170,7 +188,7 @@ void SinkEndpoint::disable(const std::string& why) {
   if (disabled_) return;
   disabled_ = true;
   cursor_.window().rest(true);
-  run_.last_error = why;
+  why_ = run_.last_error = why;
   log::room("delivery")
       .error("sink {} is disabled: {}; its events are kept, a restart of the agent tries again", run_.name, why);
   cursor_.publish("parked", "sink " + run_.name + " is disabled: " + why, {{"sink", run_.name}, {"reason", why}});

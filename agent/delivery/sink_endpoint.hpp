@@ -24,7 +24,11 @@ class SinkEndpoint {
   void attach(std::function<void()> changed) { sink_->attach(std::move(changed)); }
   /// Returns true if the sink asks for a check. Its library's threads may cause that at any moment.
   bool asks_for_check() const { return started_ && sink_->must_check(); }
-  std::string describe() const { return sink_->describe(); }   ///< by the sink, for a view
+  /// Returns its state for a view: if it is given no events, why and until when; else what the sink says of itself.
+  std::string describe() const;
+  /// Returns when the wait of its open circuit ends, as wall-clock time. 0 if no such wait holds it up.
+  Nanos paused_until() const;
+  const std::string& why_paused() const { return why_; }  ///< why it was disabled, or its circuit opened the last time
   std::int64_t delivered_count() const { return delivered_; }  ///< in this process, replays included
 
   /// Starts the sink. A failure opens the circuit; it is tried again when the circuit's wait is over.
@@ -76,6 +80,7 @@ class SinkEndpoint {
   EndpointHealth health_;
   Outage outage_;
   Backoff flush_waits_;                      ///< the circuit's own wait is reset by each event that is written
+  std::string why_;                          ///< why it is paused; kept when later answers replace run_.last_error
   bool started_ = false, disabled_ = false;  ///< `disabled_`: for this process
   bool checked_ = false;                     ///< since the circuit opened
   bool unflushed_ = false;                   ///< events were delivered since the last flush

@@ -314,9 +314,9 @@ void SinkRunner::report_idle(Duty duty) {
 
 std::string SinkRunner::why_stalled() const {
   const Window& window = cursor_.window();
-  if (endpoint_.state(run_.now()) == EndpointState::disabled) return "it is disabled: " + run_.last_error;
+  if (endpoint_.state(run_.now()) == EndpointState::disabled) return "it is disabled: " + endpoint_.why_paused();
   if (cursor_.waits_for_store()) return run_.last_error;
-  if (endpoint_.fails()) return "its endpoint fails: " + run_.last_error;
+  if (endpoint_.fails()) return "its endpoint fails: " + endpoint_.why_paused();
   if (window.in_flight() != 0) return std::to_string(window.in_flight()) + " of them are under way without an answer";
   if (cursor_.at_exception_limit()) return cursor_.exception_limit_text();
   if (window.retrying() != 0) return "they wait for their next attempt: " + run_.last_error;
@@ -370,15 +370,13 @@ core::SinkView SinkRunner::view() const {
   view.retrying = static_cast<std::int64_t>(window.retrying());
   view.dead = static_cast<std::int64_t>(window.dead().size());
   view.delivered = endpoint_.delivered_count();
-  view.last_error = run_.last_error;
   view.waiting = static_cast<std::int64_t>(window.size());
   view.stalled_seconds = progress_.stalled_seconds(cursor_.has_work());
   view.missed_wakeups = missed_wakeups_;
+  const bool disabled = endpoint_.state(run_.now()) == EndpointState::disabled;
   view.state = endpoint_.describe();
-  const EndpointState state = endpoint_.state(run_.now());
-  const bool disabled = state == EndpointState::disabled;
-  if (disabled || state == EndpointState::circuit_open)
-    view.state = std::string(render(state)) + ": " + run_.last_error;
+  view.paused_until_ns = endpoint_.paused_until();
+  view.last_error = disabled ? endpoint_.why_paused() : run_.last_error;
   if (!disabled && cursor_.at_exception_limit()) view.state += "; " + cursor_.exception_limit_text();
   if (progress_.stall_reported()) {
     view.state += "; no progress for " + std::to_string(static_cast<long>(view.stalled_seconds)) + " s over " +

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
 
 #include "base/log.hpp"
 #include "core/scope.hpp"
@@ -44,6 +45,8 @@ Task<CycleReport> Cycle::run(std::string cursor, std::chrono::milliseconds deadl
   core::RefreshRequest request;
   request.full = cursor.empty();
   const bool full = request.full;
+  // What is listed makes other rows than those that the cursor of an earlier list stands for. It may end without one.
+  std::string before = std::exchange(ledger_.row().cursor, {});
   request.cursor = std::move(cursor);
   request.deadline = deadline;
   auto whole = ledger_.to_read_whole();
@@ -54,6 +57,7 @@ Task<CycleReport> Cycle::run(std::string cursor, std::chrono::milliseconds deadl
   if (needs_records_)
     co_return report(fail(outcome ? Error{Code::unavailable, "records came as digests alone"} : outcome.error()));
   if (outcome && outcome->unchanged) {
+    ledger_.row().cursor = std::move(before);
     CycleReport out = report(Status{});
     out.unchanged = true;
     out.next = outcome->next;
@@ -165,7 +169,7 @@ Task<Status> Cycle::judge_records(std::vector<ResourceReading> records, CommitEx
   const auto known = unknown_now(in_watch_ ? room->admitted : std::vector<ResourceReading>());
   const auto applied = co_await ledger_.apply(std::move(room->admitted), std::move(extras), applied_, run_, &session_);
   if (!applied) co_return fail(applied.error());
-  for (const auto& [id, unknown] : known) coverage_moved_ = coverage_moved_ || is_unknown(id) != unknown;
+  for (const auto& [id, unknown] : known) list_again_ = list_again_ || is_unknown(id) != unknown;
   transitions_ += applied->transitions;
   dropped_ += applied->dropped;
   unsettled_ += applied->unsettled;

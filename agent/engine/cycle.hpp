@@ -44,11 +44,13 @@ class Cycle {
   /// True if no read could confirm that missing resources are gone. Then the next cycle must read everything, whatever
   /// its cursor says.
   bool unconfirmed() const { return unconfirmed_; }
+  /// True if everything must be listed again, whatever a cursor says: a read found a resource that the list lacks, or
+  /// did not answer about one, or a page of a watch made a resource unreadable, or readable again (the coverage is that
+  /// of the last list).
+  bool must_list_again() const { return list_again_; }
   /// True if new resources were left out because the budget is used up. Known resources were judged, so a cursor may be
   /// stored.
   bool left_out() const { return left_out_; }
-  /// True if a page of a watch made a resource unreadable, or readable again. The coverage is that of the last list.
-  bool coverage_moved() const { return coverage_moved_; }
   /// Number of records that were left out: those read before what is applied already, and those over a budget.
   std::uint64_t dropped() const { return dropped_ + foreign_.left_out() + declarations_left_out_; }
 
@@ -84,6 +86,8 @@ class Cycle {
   Task<Status> confirm_missing();
   Task<Status> confirm_declared_absent(std::string kind);
   Task<Status> confirm(std::vector<core::ResourceId> ids, Kind* kind);
+  /// Notes whether the read of `ids` disputes the list that lacks them, with a reason for those without an answer.
+  void note_dispute(const std::vector<core::ResourceId>& ids, const core::ReadOutcome& answer, Kind* kind);
   /// Returns false, with a reason in `kind`, if a system was accepted and a probe does not find it now.
   Task<bool> is_the_same_system(Kind* kind);
   /// `sent` is when the read that confirmed it was requested.
@@ -125,8 +129,8 @@ class Cycle {
   std::set<std::string> reported_backends_, rejected_backends_;
   std::vector<std::string> general_;  ///< reasons that concern every kind
   std::uint64_t received_ = 0, settled_ = 0, transitions_ = 0, dropped_ = 0, unsettled_ = 0, declarations_left_out_ = 0;
-  bool applied_ = false, unconfirmed_ = false, left_out_ = false, needs_records_ = false, in_watch_ = false,
-       coverage_moved_ = false;
+  bool applied_ = false, unconfirmed_ = false, list_again_ = false, left_out_ = false, needs_records_ = false,
+       in_watch_ = false;
   std::string serial_, lineage_;  ///< metadata of the records; empty: the provider has none
 };
 

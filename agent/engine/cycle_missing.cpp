@@ -3,6 +3,7 @@
 // by a read.
 #include <algorithm>
 #include <iterator>
+#include <set>
 
 #include "core/scope.hpp"
 #include "core/stand_in.hpp"
@@ -76,7 +77,7 @@ Task<Status> Cycle::confirm(std::vector<core::ResourceId> ids, Kind* kind) {
     std::vector<core::ResourceId> some(ids.begin() + static_cast<std::ptrdiff_t>(at),
                                        ids.begin() + static_cast<std::ptrdiff_t>(end));
     const Moment sent = Moment::of(context_->clock);
-    auto answer = co_await session_.read(std::move(some), kReadDeadline);
+    auto answer = co_await session_.read(some, kReadDeadline);
     if (!answer) {
       unconfirmed_ = true;
       add_once(kind->reasons, "a missing resource could not be confirmed: " + answer.error().message);
@@ -85,6 +86,7 @@ Task<Status> Cycle::confirm(std::vector<core::ResourceId> ids, Kind* kind) {
     for (const auto& d : answer->diagnostics) {
       if (d.code != Code::not_found) add_once(kind->reasons, sentence(d));
     }
+    note_dispute(some, *answer, kind);
     if (!answer->not_found.empty() && !(co_await is_the_same_system(kind))) co_return Status{};
     DRIFTD_CO_CHECK(co_await judge_gone(std::move(answer->not_found), sent));
     CommitExtras also_none;
@@ -92,6 +94,17 @@ Task<Status> Cycle::confirm(std::vector<core::ResourceId> ids, Kind* kind) {
     DRIFTD_CO_CHECK(co_await judge_records(std::move(found), std::move(also_none)));
   }
   co_return Status{};
+}
+
+void Cycle::note_dispute(const std::vector<core::ResourceId>& ids, const core::ReadOutcome& answer, Kind* kind) {
+  std::set<core::ResourceId> silent(ids.begin(), ids.end());
+  for (const auto& gone : answer.not_found) silent.erase(gone);
+  for (const auto& found : answer.found) silent.erase(found.id);
+  // What a watch called gone and a read finds is there again, which the watch tells, too.
+  list_again_ = list_again_ || !silent.empty() || (!in_watch_ && !answer.found.empty());
+  if (silent.empty() || !answer.diagnostics.empty()) return;
+  add_once(kind->reasons, render(*silent.begin()) + (silent.size() > 1 ? " and others are" : " is") +
+                              " missing from the list, and no read answered whether it is gone");
 }
 
 /// Called after a read found something gone. A failover may have put another system behind the endpoint since the cycle

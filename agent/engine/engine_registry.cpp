@@ -172,6 +172,7 @@ Task<void> Engine::go_on(std::string name) {
   const auto registrar = registrars_.find(name);
   // Its session has not got the last report: the source reports it again.
   if (registrar != registrars_.end()) declared(registrar->second.source);
+  claims_decided(name);  // it may trust more sources now, whose cursors say nothing about reports that it rejected
 }
 
 /// After a failed change. If this fails too, the runner stays stopped, and restart_stopped() tries again.

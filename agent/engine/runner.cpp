@@ -179,6 +179,7 @@ Task<CycleReport> Runner::list(std::string cursor) {
   }
   digests_ = out.status && !one.left_out() && one.dropped() == 0;
   if (one.unconfirmed()) plan_.require_full();
+  if (one.must_list_again()) plan_.list_again(context_->clock.mono());
   if (one.left_out()) plan_.note_left_out();
   if (out.status && !out.unchanged && session_->inner_listed() && !out.registrations.left_out) {
     one.retract_unmentioned();

@@ -12,6 +12,7 @@ namespace driftd::engine {
 Task<Status> Runner::judge_under_lock(core::RecordPage page, Moment before, Moment received) {
   const AsyncMutex::Guard held = co_await cycle_mutex_.lock();
   const auto status = co_await judge_page(std::move(page), before, received, true);
+  if (!status) plan_.require_full();  // the provider has sent it, so by its cursor nothing changed
   co_return status;
 }
 
@@ -29,7 +30,7 @@ Task<Status> Runner::judge_page(core::RecordPage page, Moment before, Moment rec
   // Dropped records are older than what a cycle has read. In case that is wrong (a clock, a server whose list lags
   // behind its watch), a full list checks it soon. A refresh with a cursor would not: the provider would answer
   // "unchanged" because it has already sent the change.
-  if (one.dropped() > 0 || one.coverage_moved()) plan_.list_again(received.mono);
+  if (one.dropped() > 0 || one.must_list_again()) plan_.list_again(received.mono);
   co_return status;
 }
 
@@ -44,7 +45,9 @@ Task<Status> Runner::judge_report() {
   const AsyncMutex::Guard held = co_await cycle_mutex_.lock();
   core::RecordPage page = registration_.take_report();
   const Moment any;  // whenever the source read it, this is its newest report
-  DRIFTD_CO_CHECK(co_await judge_page(std::move(page), any, Moment::of(context_->clock), registration_.can_judge()));
+  const auto judged = co_await judge_page(std::move(page), any, Moment::of(context_->clock), registration_.can_judge());
+  if (!judged) plan_.require_full();  // a list has the report, and the provider's cursor says nothing about it
+  DRIFTD_CO_CHECK(judged);
   const auto status = co_await registration_.persist_registrar();
   co_return status;
 }

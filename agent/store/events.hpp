@@ -57,8 +57,9 @@ struct Outstanding {
 };
 /// Returns the sinks that have not settled `seq`, including dead letters.
 Result<std::vector<Outstanding>> outstanding_of(Connection& db, std::int64_t seq);
-/// Removes an event's routes and exceptions. Outstanding ones count as dropped for this reason (sinks.hpp).
-Status drop_routes(Connection& db, std::int64_t seq, const std::vector<Outstanding>& outstanding,
-                   std::string_view reason);
+/// Removes an event's routes and exceptions. Outstanding ones count as dropped for this reason (sinks.hpp). Returns the
+/// sinks that had settled it.
+Result<std::vector<std::int64_t>> drop_routes(Connection& db, std::int64_t seq,
+                                              const std::vector<Outstanding>& outstanding, std::string_view reason);
 
 }  // namespace driftd::store

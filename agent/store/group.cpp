@@ -17,6 +17,7 @@ namespace {
 constexpr std::size_t kGroup = 128;    // pages in one transaction: bounds the memory of the WAL's dirty pages
 constexpr int kLogPages = 1'000;       // 4 MiB: at this size the write-ahead log is brought into store.db
 constexpr int kInputOutputError = 74;  // sysexits.h, EX_IOERR
+constexpr std::chrono::milliseconds kLongestUnsynced{100};
 
 /// A repeated fsync may report success for pages that the kernel dropped (PostgreSQL's fsync finding of 2018). What is
 /// on the disk is only known after a restart, so the process ends.
@@ -32,6 +33,19 @@ constexpr int kInputOutputError = 74;  // sysexits.h, EX_IOERR
 Status checked(Connection& db, Status status) {
   if (!status && db.io_failed()) stop_at_once(status.error());
   return status;
+}
+
+/// Decides whether the next COMMIT waits for the disk: if one of the group must be there, or if none has waited for
+/// 100 ms. SQLite executes this PRAGMA when it compiles it, so it cannot be a cached statement.
+Status choose_sync(SqliteStore::State& state, const std::vector<Job>& group) {
+  const auto now = std::chrono::steady_clock::now();
+  const bool sync = now - state.synced_at >= kLongestUnsynced ||
+                    std::any_of(group.begin(), group.end(), [](const Job& job) { return job.durable; });
+  if (sync) state.synced_at = now;
+  if (sync == state.syncs) return {};
+  DRIFTD_CHECK(state.db->execute(sync ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL"));
+  state.syncs = sync;
+  return {};
 }
 
 Status begin(Connection& db) { return checked(db, db.statement("BEGIN IMMEDIATE").run()); }
@@ -126,20 +140,22 @@ void stop_if_moved(const SqliteStore::State& state) {
   end_process(kInputOutputError);
 }
 
-/// Called after a commit, which is durable only now, and only if its files still have their names.
+/// Called after a commit, which is durable only now, and only if it waited for the disk and its files still have their
+/// names.
 void note_commit(SqliteStore::State& state) {
   state.stored_hlc = state.hlc;
   ++state.reached.commits;
   state.reached.hlc = state.hlc;
   state.reached.seq = std::max(state.reached.seq, state.newest_seq);
   state.reached.at_ns = state.clock.wall();
-  keep_mark(state);
+  if (state.syncs) keep_mark(state);  // the mark must not be ahead of the disk
   stop_if_moved(state);
 }
 
 Status run_group(SqliteStore::State& state, std::vector<Job>& group) {
   Connection& db = *state.db;
   state.mended.clear();
+  DRIFTD_CHECK(choose_sync(state, group));
   DRIFTD_CHECK(begin(db));
   for (auto& job : group) {
     DRIFTD_CHECK(run_or_mend(state, job, &job == &group.front()));
@@ -207,13 +223,13 @@ void enqueue(const StatePtr& state, Job job) {
 
 struct Initiate {
   template <class Handler>
-  void operator()(Handler handler, StatePtr state, Work work) const {
+  void operator()(Handler handler, StatePtr state, Work work, bool durable) const {
     auto shared = std::make_shared<Handler>(std::move(handler));
     auto executor = asio::prefer(asio::get_associated_executor(*shared), asio::execution::outstanding_work.tracked);
     auto complete = [shared, executor](Status status) {
       asio::post(executor, [shared, status = std::move(status)]() mutable { (*shared)(std::move(status)); });
     };
-    enqueue(state, Job{std::move(work), std::move(complete), {}});
+    enqueue(state, Job{std::move(work), std::move(complete), {}, durable});
   }
 };
 
@@ -236,9 +252,9 @@ Task<Status> SqliteStore::look() {
   co_return outcome;
 }
 
-Task<Status> in_group(StatePtr state, Work work) {
+Task<Status> in_group(StatePtr state, Work work, bool durable) {
   auto outcome = co_await asio::async_initiate<const asio::use_awaitable_t<>&, void(Status)>(
-      Initiate{}, asio::use_awaitable, std::move(state), std::move(work));
+      Initiate{}, asio::use_awaitable, std::move(state), std::move(work), durable);
   co_return outcome;
 }
 

@@ -18,8 +18,7 @@ Result<std::int64_t> count_wrong(Connection& db);
 /// Repairs wrong rows, in a transaction, and writes a `corrupt` event for each. A resource loses its baseline and takes
 /// the next observation for it; a drift is removed and its resource is judged again; a declaration is removed until its
 /// source repeats it; a sink gets everything again that the store still has; a route is rebuilt from its event.
-/// State::mended names the rows. Returns
-/// `corrupt` as check_irreplaceable_rows() does.
+/// State::mended names the rows. Returns `corrupt` as check_irreplaceable_rows() does.
 Status mend(SqliteStore::State& state);
 
 /// Tables that contain digests.

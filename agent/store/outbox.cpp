@@ -120,7 +120,7 @@ Task<Status> SqliteStore::settle(core::SinkSettlement settlement) {
   const auto state = state_;
   const auto in = std::make_shared<core::SinkSettlement>(std::move(settlement));
   Work work = [state, in] { return apply_settlement(*state, *in); };
-  auto outcome = co_await in_group(state, std::move(work));
+  auto outcome = co_await in_group(state, std::move(work), in->durable);
   co_return outcome;
 }
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Event rows that the disk or a person has changed: they are kept apart, reported and never sent.
+#include <algorithm>
+
 #include "base/log.hpp"
 #include "store/events.hpp"
 #include "store/sinks.hpp"
@@ -57,11 +59,21 @@ Result<std::vector<Outstanding>> outstanding_of(Connection& db, std::int64_t seq
   }
 }
 
-Status drop_routes(Connection& db, std::int64_t seq, const std::vector<Outstanding>& outstanding,
-                   std::string_view reason) {
+Result<std::vector<std::int64_t>> drop_routes(Connection& db, std::int64_t seq,
+                                              const std::vector<Outstanding>& outstanding, std::string_view reason) {
   for (const auto& route : outstanding) DRIFTD_CHECK(count_dropped(db, route.sink, reason, 1));
-  DRIFTD_CHECK(db.statement("DELETE FROM route WHERE sink IN (SELECT id FROM sink) AND seq = ?").bind(seq).run());
-  return db.statement("DELETE FROM delivery WHERE sink IN (SELECT id FROM sink) AND seq = ?").bind(seq).run();
+  std::vector<std::int64_t> settled;
+  auto remove = db.statement("DELETE FROM route WHERE sink IN (SELECT id FROM sink) AND seq = ? RETURNING sink");
+  remove.bind(seq);
+  while (true) {
+    DRIFTD_TRY(const bool more, remove.next());
+    if (!more) break;
+    const auto sink = remove.integer(0);
+    const auto is_it = [sink](const Outstanding& one) { return one.sink == sink; };
+    if (std::none_of(outstanding.begin(), outstanding.end(), is_it)) settled.push_back(sink);
+  }
+  DRIFTD_CHECK(db.statement("DELETE FROM delivery WHERE sink IN (SELECT id FROM sink) AND seq = ?").bind(seq).run());
+  return settled;
 }
 
 Status quarantine(SqliteStore::State& state, const std::vector<std::int64_t>& seqs) {

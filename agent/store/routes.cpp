@@ -4,7 +4,7 @@
 namespace driftd::store {
 namespace {
 
-/// The events of an open sink `sink` that it has not got, and those that it has.
+/// How many events an open sink `sink` has settled, and how many it has not: together as many as were routed to it.
 #define DRIFTD_ACCOUNTED                                                                                     \
   "(sink.acked + sink.dropped + (SELECT count(*) FROM route r WHERE r.sink = sink.id AND r.seq > low_water)" \
   " + (SELECT count(*) FROM delivery d WHERE d.sink = sink.id AND d.seq <= low_water))"

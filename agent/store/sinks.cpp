@@ -4,6 +4,7 @@
 #include "store/checksums.hpp"
 #include "store/events.hpp"
 #include "store/fields.hpp"
+#include "store/gaps.hpp"
 
 namespace driftd::store {
 namespace {
@@ -89,6 +90,13 @@ Status move_mark(Connection& db, const SinkRow& sink, std::int64_t to, Change& c
       .run();
 }
 
+/// Returns what cannot be sent again if the mark goes back.
+Result<Gap> deleted_behind(Connection& db, const SinkRow& sink, std::int64_t to, const Change& change) {
+  if (to >= sink.low_water) return Gap{};
+  DRIFTD_TRY(const auto acked, count(db.statement("SELECT acked FROM sink WHERE id = ?").bind(sink.id)));
+  return deleted_after(db, sink.id, to, acked + change.acked);
+}
+
 struct Left {
   std::int64_t pending = 0, dead = 0, first = 0, last = 0;
 };
@@ -165,6 +173,7 @@ Status apply_settlement(SqliteStore::State& state, const core::SinkSettlement& s
   for (const auto seq : settlement.settled) DRIFTD_CHECK(settle_one(db, sink, seq, change));
   for (const auto& state : settlement.upsert) DRIFTD_CHECK(except_one(db, sink, state, change));
   for (const auto seq : settlement.dropped) DRIFTD_CHECK(drop_one(db, sink, seq, change));
+  DRIFTD_TRY(const auto deleted, deleted_behind(db, sink, settlement.low_water, change));
   DRIFTD_CHECK(move_mark(db, sink, settlement.low_water, change));
   if (settlement.notes) {
     DRIFTD_CHECK(db.statement("UPDATE sink SET notes = ?, " DRIFTD_UNSIGN(DRIFTD_CRC_SINK) " WHERE id = ?")
@@ -172,6 +181,7 @@ Status apply_settlement(SqliteStore::State& state, const core::SinkSettlement& s
                      .run());
   }
   DRIFTD_CHECK(insert_events(state, settlement.events));
+  if (deleted.count != 0) DRIFTD_CHECK(write_loss_event(state, settlement.sink, deleted));
   if (change.dropped != 0) DRIFTD_CHECK(count_dropped(db, sink.id, kDeadLetterDropped, change.dropped));
   if (change.acked == 0) return {};
   return db.statement("UPDATE sink SET acked = acked + ?, " DRIFTD_UNSIGN(DRIFTD_CRC_SINK) " WHERE id = ?")

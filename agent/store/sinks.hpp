@@ -15,6 +15,8 @@ inline constexpr std::string_view kStoreFull = "store_full";      ///< dead lett
 inline constexpr std::string_view kSinkRemoved = "drop_pending";  ///< its sink was removed with what it had not got
 inline constexpr std::string_view kDeadLetterDropped = "dead_letter";  ///< `driftd deadletter drop`
 inline constexpr std::string_view kCorrupt = "corrupt";                ///< its row did not match its checksum
+/// Of a `gap` event only: they were delivered, so that they count as acknowledged and not as dropped.
+inline constexpr std::string_view kLostByReceiver = "lost_by_receiver";
 /// Adds events to those that a sink never gets. The caller removes their routes.
 Status count_dropped(Connection& db, std::int64_t sink, std::string_view reason, std::int64_t count);
 
@@ -29,7 +31,7 @@ Result<core::SinkCursor> register_sink(Connection& db, const std::string& name);
 /// otherwise the result is `conflict`.
 Status remove_sink(SqliteStore::State& state, const std::string& name, bool drop_pending);
 /// Moves the low-water mark (also back), writes and removes exceptions, updates the totals and appends the agent events
-/// that report it.
+/// that report it, and a `gap` event if the mark goes back over events that were deleted.
 Status apply_settlement(SqliteStore::State& state, const core::SinkSettlement& settlement);
 /// Returns the totals of the open sinks and of closed ones that dropped something.
 Result<std::vector<core::SinkTotals>> read_totals(Connection& db);

@@ -39,6 +39,7 @@ struct Job {
   Work work;
   std::function<void(Status)> complete;  ///< posts to the caller's executor
   Status outcome;
+  bool durable = true;  ///< must be on the disk when `complete` is called
 };
 
 /// Shared by each job and each read, so that a store may be destroyed while they still run.
@@ -69,6 +70,8 @@ struct SqliteStore::State : std::enable_shared_from_this<SqliteStore::State> {
   bool log_stuck = false;          ///< the last checkpoint failed, and that was logged
   std::uint64_t hlc = 0;           ///< last clock value given; store strand only
   std::uint64_t stored_hlc = 0;
+  std::chrono::steady_clock::time_point synced_at{};  ///< begin of the last commit that waited for the disk
+  bool syncs = true;                                  ///< COMMIT waits for the disk; store strand only
   std::int64_t newest_seq = 0;  ///< newest inserted event; store strand only
   std::string salt;             ///< salt of the ids that this opening of the store gives; new each time
   /// Where shrink() continues [shrink.cpp]. Only shrink() reads and writes it, and the agent awaits each call before
@@ -103,10 +106,11 @@ using StatePtr = std::shared_ptr<SqliteStore::State>;
 Result<StatePtr> open_state(Settings settings, asio::any_io_executor store_thread, asio::any_io_executor io_pool,
                             const Clock& clock);
 
-/// Runs `work` in the next transaction and returns its status once that is durable. An error undoes this work only.
+/// Runs `work` in the next transaction and returns its status once that is durable, or, if `durable` is false, once a
+/// kill of the process cannot undo it any more. An error undoes this work only.
 /// Callers name `work` before they pass it, because g++ 12 destroys temporary closures of a co_await expression twice.
 /// [group.cpp]
-Task<Status> in_group(StatePtr state, Work work);
+Task<Status> in_group(StatePtr state, Work work, bool durable = true);
 
 /// Does the same at once, for open(), before anything else uses the store. [group.cpp]
 Status run_now(SqliteStore::State& state, Work work);

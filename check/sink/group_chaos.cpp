@@ -78,9 +78,9 @@ void jail(const Subject& subject) {
   (void)deliver_in_child(subject);
   const std::string schema =
       text_or_rethrow(run_in_child(seconds(20), [&] { return SinkPlugin::load(subject).settings_schema(); }));
-  const Receiver receiver({subject.answer, 0, true});  // outside of the jail
+  const Receiver receiver({subject.answer, 0, true, subject.socket_folder});  // outside of the jail
   Subject inside = subject;
-  inside.settings_json = with_ports(subject.settings_json, receiver.ports());
+  inside.settings_json = with_addresses(subject.settings_json, receiver.addresses());
   (void)text_or_rethrow(run_in_child(seconds(100), [&] {
     enter_jail(inside, schema, inside.settings_json);
     auto [trace, instance] = SinkInstance::open(inside, {inside.settings_json, subject.secrets});

@@ -106,7 +106,7 @@ void wake(const Subject& subject) {
 }
 
 void fall_into(Stand& stand, BlackHole::Kind kind) {
-  const BlackHole hole(kind);
+  const BlackHole hole = stand.black_hole(kind);
   const auto instance = SinkInstance::open_plain(stand.pointed_at(hole));
   const std::string large(8u << 20, 'x');  // more than the buffers of two sockets hold, so that sending blocks as well
   RunningCall deliver = instance->start_deliver({stand.events().next(0, large)});

@@ -55,7 +55,7 @@ void in_time(const Subject& subject) {
 void silent_peer(const Subject& subject) {
   Stand stand(subject, "probe.silent_peer");
   for (const auto kind : {BlackHole::Kind::deaf, BlackHole::Kind::full}) {
-    const BlackHole peer(kind);
+    const BlackHole peer = stand.black_hole(kind);
     const char* what = kind == BlackHole::Kind::deaf ? "of a peer that never answers" : "of a peer that never accepts";
     const auto instance = SinkInstance::open_plain(stand.pointed_at(peer));
     (void)probe_in_time(*instance, what);
@@ -70,7 +70,7 @@ void silent_peer(const Subject& subject) {
 void says_down(const Subject& subject) {
   Stand stand(subject, "probe.says_down");
   stand.expect_connects();
-  const BlackHole refusing(BlackHole::Kind::refusing);
+  const BlackHole refusing = stand.black_hole(BlackHole::Kind::refusing);
   const auto instance = SinkInstance::open_plain(stand.pointed_at(refusing));
   for (int i = 0; i < 2; ++i) {
     const CallTrace trace = probe_in_time(*instance, "of a peer that refuses connections");

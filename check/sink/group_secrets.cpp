@@ -33,7 +33,7 @@ std::vector<CallTrace> run_script(Stand& stand, const Subject& subject, const Se
 template <class F>
 void with_secrets(Stand& stand, const char* id, const CallFaults& faults, const F& look) {
   std::vector<Subject> subjects{stand.subject()};
-  const BlackHole refusing(BlackHole::Kind::refusing);
+  const BlackHole refusing = stand.black_hole(BlackHole::Kind::refusing);
   try {
     subjects.push_back(stand.pointed_at(refusing));
   } catch (const CheckNotMade&) {

@@ -92,7 +92,8 @@ void expect_waits(const CallTrace& trace, std::size_t events, const std::string&
 void unreachable(const Subject& subject) {
   Stand stand(subject, "verdicts.unreachable");
   stand.expect_connects();
-  const BlackHole refusing(BlackHole::Kind::refusing), full(BlackHole::Kind::full);
+  const BlackHole refusing = stand.black_hole(BlackHole::Kind::refusing);
+  const BlackHole full = stand.black_hole(BlackHole::Kind::full);
   const auto refused = SinkInstance::open_plain(stand.pointed_at(refusing));
   for (int i = 0; i < 3; ++i) {
     const Batch batch = stand.events().full_batch(8);
@@ -118,10 +119,10 @@ void not_read(const Subject& subject) {
   constexpr std::size_t kBytes = 30u << 20;  // more than the buffers of two sockets hold
   Stand stand(subject, "verdicts.not_read");
   stand.expect_watched();
-  stand.expect_connects();
+  stand.expect_streams();
   stand.expect_works_at_all();
   if (!sends_bodies(stand)) throw CheckNotApplicable("it sends no large bodies; small messages fit into the socket");
-  const BlackHole deaf(BlackHole::Kind::deaf);
+  const BlackHole deaf = stand.black_hole(BlackHole::Kind::deaf);
   const auto instance = SinkInstance::open_plain(stand.pointed_at(deaf));
   for (int i = 0; i < 2; ++i) {
     const CallTrace trace = instance->deliver({stand.events().next(0, std::string(kBytes, 'x'))}, within(seconds(1)));
@@ -154,7 +155,7 @@ void answered(const Subject& subject) {
 void reset(const Subject& subject) {
   Stand stand(subject, "verdicts.reset");
   stand.expect_watched();
-  stand.expect_connects();
+  stand.expect_streams();
   stand.expect_works_at_all();
   const Batch sample = stand.events().full_batch(16);
   const std::uint64_t before = stand.receiver().bytes();
@@ -202,10 +203,10 @@ void durable(const Subject& subject) {
   constexpr int kKills = 5;
   expect_placeholder(subject);
   const std::uint64_t seed = random_of(subject, "verdicts.durable")();
-  Receiver receiver({subject.answer, 0, true});  // it outlives the processes that are killed
+  Receiver receiver({subject.answer, 0, true, subject.socket_folder});  // it outlives the processes that are killed
   receiver.look_for(EventMaker::prefix_of(seed));
   Subject inside = subject;
-  inside.settings_json = with_ports(subject.settings_json, receiver.ports());
+  inside.settings_json = with_addresses(subject.settings_json, receiver.addresses());
   DeliveredEvents delivered;
   for (std::size_t kill = 0; kill < kKills; ++kill) {
     (void)run_in_child(seconds(30), [&] {

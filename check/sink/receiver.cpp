@@ -21,6 +21,7 @@
 #include "check/check.hpp"
 #include "check/sink/events.hpp"
 #include "check/sink/receiver_memory.hpp"
+#include "check/unix_socket.hpp"
 
 namespace driftd::check {
 namespace {
@@ -35,20 +36,22 @@ void replace(std::string& in, const std::string& what, const std::string& by) {
     in.replace(at, what.size(), by);
 }
 
-void fill_in(Json& value, const Ports& ports) {
+void fill_in(Json& value, const Addresses& addresses) {
   if (value.is_structured()) {
-    for (auto& item : value.items()) fill_in(item.value(), ports);
+    for (auto& item : value.items()) fill_in(item.value(), addresses);
     return;
   }
   if (!value.is_string()) return;
   auto text = value.get<std::string>();
-  for (const auto& [protocol, port] : {std::pair("tcp", ports.tcp), std::pair("udp", ports.udp)}) {
-    if (text == placeholder(protocol)) {
+  for (const auto& [name, port] : {std::pair("tcp", addresses.tcp), std::pair("udp", addresses.udp)}) {
+    if (text == placeholder(name)) {
       value = port;
       return;
     }
-    replace(text, placeholder(protocol), std::to_string(port));
+    replace(text, placeholder(name), std::to_string(port));
   }
+  replace(text, placeholder("unix"), addresses.unix_stream);
+  replace(text, placeholder("unixgram"), addresses.unix_datagram);
   value = text;
 }
 
@@ -69,28 +72,49 @@ int open_socket(int type, int& port) {
   return fd;
 }
 
+int open_unix_socket(int type, const std::string& folder, const char* name, std::string& path) {
+  if (folder.empty()) return -1;
+  static int number = 0;
+  path = fmt::format("{}/{}-{}.{}", folder, ::getpid(), ++number, name);
+  const int fd = bind_unix_socket(path, type | SOCK_NONBLOCK);
+  if (type == SOCK_STREAM) (void)::listen(fd, 1024);
+  return fd;
+}
+
 }  // namespace
 
-std::string with_ports(const std::string& settings_json, const Ports& ports) {
-  if (!names_port(settings_json, "tcp") && !names_port(settings_json, "udp")) return settings_json;
+std::string with_addresses(const std::string& settings_json, const Addresses& addresses) {
+  if (!names_address(settings_json)) return settings_json;
   Json settings = Json::parse(settings_json, nullptr, false);
-  fill_in(settings, ports);
+  fill_in(settings, addresses);
   return settings.dump();
 }
 
-bool names_port(const std::string& settings_json, const char* protocol) {
-  return settings_json.find(placeholder(protocol)) != std::string::npos;
+bool names_address(const std::string& settings_json, const char* name) {
+  return settings_json.find(placeholder(name)) != std::string::npos;
+}
+
+bool names_address(const std::string& settings_json) {
+  return names_address(settings_json, "tcp") || names_address(settings_json, "udp") ||
+         names_unix_address(settings_json);
+}
+
+bool names_unix_address(const std::string& settings_json) {
+  return names_address(settings_json, "unix") || names_address(settings_json, "unixgram");
 }
 
 Receiver::Receiver(const Behaviour& behaviour)
     : shared_(Shared::map()),
       arrived_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-  const int listener = open_socket(SOCK_STREAM, ports_.tcp), udp = open_socket(SOCK_DGRAM, ports_.udp);
+  const Sockets sockets{open_socket(SOCK_STREAM, addresses_.tcp), open_socket(SOCK_DGRAM, addresses_.udp),
+                        open_unix_socket(SOCK_STREAM, behaviour.folder, "stream", addresses_.unix_stream),
+                        open_unix_socket(SOCK_DGRAM, behaviour.folder, "datagram", addresses_.unix_datagram)};
   shared_->reset_after = behaviour.reset_after;
   pid_ = ::fork();
-  if (pid_ == 0) serve(*shared_, listener, udp, arrived_, behaviour);
-  ::close(listener);
-  ::close(udp);
+  if (pid_ == 0) serve(*shared_, sockets, arrived_, behaviour);
+  for (const int fd : {sockets.tcp, sockets.udp, sockets.unix_stream, sockets.unix_datagram}) {
+    if (fd >= 0) ::close(fd);
+  }
   if (pid_ < 0) throw CheckNotMade(fmt::format("the receiver cannot be started: {}", std::strerror(errno)));
 }
 
@@ -99,6 +123,9 @@ Receiver::~Receiver() {
     ::kill(pid_, SIGKILL);
     while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
     }
+  }
+  for (const auto& path : {addresses_.unix_stream, addresses_.unix_datagram}) {
+    if (!path.empty()) ::unlink(path.c_str());
   }
   if (arrived_ >= 0) ::close(arrived_);
   Shared::unmap(shared_);

@@ -11,30 +11,37 @@
 
 namespace driftd::check {
 
-/// The ports that stand for `${tcp}` and `${udp}` in settings.
-struct Ports {
-  int tcp = 0, udp = 0;
+/// Where a receiver listens: what stands for `${tcp}`, `${udp}`, `${unix}` and `${unixgram}` in settings.
+struct Addresses {
+  int tcp = 0, udp = 0;  ///< ports on loopback
+  /// Paths of Unix sockets; empty if there are none.
+  std::string unix_stream, unix_datagram;
 };
-/// Returns the settings with the ports in place of `${tcp}` and `${udp}`. A value that is nothing but the placeholder
-/// becomes a number.
-std::string with_ports(const std::string& settings_json, const Ports& ports);
-bool names_port(const std::string& settings_json, const char* protocol);  ///< `tcp`, `udp`
+/// Returns the settings with the addresses in place of the placeholders. A value that is nothing but the placeholder of
+/// a port becomes a number.
+std::string with_addresses(const std::string& settings_json, const Addresses& addresses);
+/// Returns true if the settings contain this placeholder; `name` is `tcp`, `udp`, `unix` or `unixgram`.
+bool names_address(const std::string& settings_json, const char* name);
+bool names_address(const std::string& settings_json);       ///< any of the four
+bool names_unix_address(const std::string& settings_json);  ///< `unix` or `unixgram`
 
-/// A receiver of events on loopback, TCP and UDP. It keeps every byte that arrives. It is a process of its own, so that
-/// its threads, memory and descriptors are not taken for the sink's; it dies with this process. Construct it before
-/// the sink is loaded and before any thread is started. Only one thread at a time may use it.
+/// A receiver of events over TCP and UDP on loopback, and over Unix sockets. It keeps every byte that arrives. It is a
+/// process of its own, so that its threads, memory and descriptors are not taken for the sink's; it dies with this
+/// process. Construct it before the sink is loaded and before any thread is started. Only one thread at a time may use
+/// it.
 class Receiver {
  public:
   struct Behaviour {
-    std::string answer;             ///< sent after each line that arrives over TCP; empty: nothing is ever answered
-    std::uint64_t reset_after = 0;  ///< resets each TCP connection after so many bytes; 0: never
+    std::string answer;             ///< sent after each line of a connection; empty: nothing is ever answered
+    std::uint64_t reset_after = 0;  ///< resets each connection after so many bytes; 0: never
     bool keeps = true;              ///< false: what arrives is read and forgotten
+    std::string folder;             ///< where its Unix sockets are made; empty: it has none
   };
   explicit Receiver(const Behaviour& behaviour);
   ~Receiver();
   Receiver(const Receiver&) = delete;
   Receiver& operator=(const Receiver&) = delete;
-  const Ports& ports() const { return ports_; }
+  const Addresses& addresses() const { return addresses_; }
   void set_reset_after(std::uint64_t bytes);  ///< for connections from now on and for those that exist
 
   /// One event id that arrived.
@@ -57,18 +64,22 @@ class Receiver {
 
  private:
   struct Shared;
+  /// Sockets of the receiver's process.
+  struct Sockets {
+    int tcp = -1, udp = -1, unix_stream = -1, unix_datagram = -1;  ///< -1: there is none
+  };
   struct Stream {
     std::string text;
     std::size_t looked_at = 0;
   };
-  [[noreturn]] static void serve(Shared& shared, int listener, int udp, int arrived, const Behaviour& behaviour);
+  [[noreturn]] static void serve(Shared& shared, const Sockets& sockets, int arrived, const Behaviour& behaviour);
   void update();
   void look(std::uint32_t connection, Stream& stream);
   template <class Holds>
   bool wait_until(const Holds& holds, std::chrono::milliseconds time_limit);
 
   Shared* shared_ = nullptr;
-  Ports ports_;
+  Addresses addresses_;
   pid_t pid_ = -1;
   int arrived_ = -1;  ///< eventfd that the receiver writes after each chunk
   std::uint64_t read_ = 0;

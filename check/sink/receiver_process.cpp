@@ -53,27 +53,27 @@ std::uint64_t Receiver::Shared::read(std::uint64_t at, Chunk& out) const {
 
 namespace {
 
-constexpr std::size_t kBuffer = 64u << 10;
+constexpr std::size_t kBuffer = 1u << 20;  // no datagram of a Unix socket is larger where limits are the usual ones
 
-/// One TCP connection of the receiver.
+/// One connection of the receiver.
 struct Connection {
   std::uint32_t number = 0;
   std::uint64_t bytes = 0;
 };
 
 /// The loop of the receiver's process. It ends when it is killed.
-template <class Memory>
+template <class Memory, class Sockets>
 class Server {
  public:
-  Server(Memory& memory, int listener, int udp, int arrived, const Receiver::Behaviour& behaviour)
+  Server(Memory& memory, const Sockets& sockets, int arrived, const Receiver::Behaviour& behaviour)
       : memory_(memory),
-        listener_(listener),
-        udp_(udp),
+        sockets_(sockets),
         arrived_(arrived),
         behaviour_(behaviour),
         epoll_(::epoll_create1(EPOLL_CLOEXEC)) {
-    watch(listener_);
-    watch(udp_);
+    for (const int fd : {sockets_.tcp, sockets_.udp, sockets_.unix_stream, sockets_.unix_datagram}) {
+      if (fd >= 0) watch(fd);
+    }
   }
 
   [[noreturn]] void run() {
@@ -94,21 +94,21 @@ class Server {
   }
 
   void handle(int fd) {
-    if (fd == listener_) return accept_all();
-    if (fd == udp_) return read_datagrams();
+    if (fd == sockets_.tcp || fd == sockets_.unix_stream) return accept_all(fd);
+    if (fd == sockets_.udp || fd == sockets_.unix_datagram) return read_datagrams(fd);
     read_stream(fd);
   }
 
-  void accept_all() {
-    for (int fd = 0; (fd = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0;) {
+  void accept_all(int listener) {
+    for (int fd = 0; (fd = ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0;) {
       connections_[fd] = {++numbers_, 0};
       watch(fd);
     }
   }
 
-  void read_datagrams() {
+  void read_datagrams(int socket) {
     ssize_t n = 0;
-    while ((n = ::recv(udp_, buffer_.data(), buffer_.size(), 0)) >= 0) take(++numbers_, static_cast<std::size_t>(n));
+    while ((n = ::recv(socket, buffer_.data(), buffer_.size(), 0)) >= 0) take(++numbers_, static_cast<std::size_t>(n));
   }
 
   void read_stream(int fd) {
@@ -149,6 +149,7 @@ class Server {
     ::close(fd);
   }
 
+  /// A Unix socket has no reset of its own: its peer sees one if it is closed while unread bytes are left.
   void reset(int fd) {
     const linger now{1, 0};
     (void)::setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
@@ -156,7 +157,8 @@ class Server {
   }
 
   Memory& memory_;
-  const int listener_, udp_, arrived_;
+  const Sockets& sockets_;
+  const int arrived_;
   const Receiver::Behaviour& behaviour_;
   const int epoll_;
   std::uint32_t numbers_ = 0;
@@ -166,9 +168,9 @@ class Server {
 
 }  // namespace
 
-void Receiver::serve(Shared& shared, int listener, int udp, int arrived, const Behaviour& behaviour) {
+void Receiver::serve(Shared& shared, const Sockets& sockets, int arrived, const Behaviour& behaviour) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  Server(shared, listener, udp, arrived, behaviour).run();
+  Server(shared, sockets, arrived, behaviour).run();
 }
 
 }  // namespace driftd::check

@@ -14,8 +14,8 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kArrival{5000};  // long: a busy machine is not the sink's fault
 
-Subject with_receiver(Subject subject, const Ports& ports) {
-  subject.settings_json = with_ports(subject.settings_json, ports);
+Subject with_receiver(Subject subject, const Addresses& addresses) {
+  subject.settings_json = with_addresses(subject.settings_json, addresses);
   return subject;
 }
 
@@ -28,10 +28,9 @@ CallFaults cancelled_before() {
 }  // namespace
 
 Stand::Stand(const Subject& subject, const char* id, Answers answers, bool keeps)
-    : receiver_({answers == Answers::as_given ? subject.answer : "", 0, keeps}),
-      subject_(with_receiver(subject, receiver_.ports())),
-      watched_(names_port(subject.settings_json, "tcp") || names_port(subject.settings_json, "udp")),
-      connects_(names_port(subject.settings_json, "tcp") || !names_port(subject.settings_json, "udp")),
+    : receiver_({answers == Answers::as_given ? subject.answer : "", 0, keeps, subject.socket_folder}),
+      given_settings_(subject.settings_json),
+      subject_(with_receiver(subject, receiver_.addresses())),
       plugin_(SinkPlugin::load(subject)),
       events_(plugin_.info(), random_of(subject, id)()) {
   receiver_.look_for(events_.prefix());
@@ -39,23 +38,45 @@ Stand::Stand(const Subject& subject, const char* id, Answers answers, bool keeps
 
 void expect_placeholder(const Subject& subject) {
   if (subject.settings_json.empty() && !subject.no_settings.empty()) throw CheckNotMade(subject.no_settings);
-  if (names_port(subject.settings_json, "tcp") || names_port(subject.settings_json, "udp")) return;
+  if (names_address(subject.settings_json)) return;
   throw CheckNotMade(
       "the settings do not lead to the check's receiver; write ${tcp} or ${udp} where its port belongs "
-      "(`port: ${tcp}`, `address: 127.0.0.1:${tcp}`)");
+      "(`port: ${tcp}`, `address: 127.0.0.1:${tcp}`), ${unix} or ${unixgram} where the path of its Unix socket does");
 }
 
 void Stand::expect_watched() const {
-  if (!watched_) expect_placeholder(subject_);
+  if (!watched()) expect_placeholder(subject_);
 }
 
 void Stand::expect_connects() const {
-  if (!connects_) throw CheckNotApplicable("its settings lead to a UDP port; nobody can tell whether a peer listens");
+  const bool udp_only = names_address(given_settings_, "udp") && !names_address(given_settings_, "tcp") &&
+                        !names_unix_address(given_settings_);
+  if (udp_only) throw CheckNotApplicable("its settings lead to a UDP port; nobody can tell whether a peer listens");
 }
+
+void Stand::expect_streams() const {
+  expect_connects();
+  if (network() == BlackHole::Network::unix_datagram)
+    throw CheckNotApplicable("its settings lead to a datagram socket, which has no connection");
+}
+
+BlackHole::Network Stand::network() const {
+  if (names_address(given_settings_, "unix")) return BlackHole::Network::unix_stream;
+  if (names_address(given_settings_, "unixgram")) return BlackHole::Network::unix_datagram;
+  return BlackHole::Network::tcp;
+}
+
+BlackHole Stand::black_hole(BlackHole::Kind kind) const { return BlackHole(kind, network(), subject_.socket_folder); }
 
 Subject Stand::pointed_at(const BlackHole& peer) const {
   Subject out = subject_;
-  out.settings_json = settings_with_peer(subject_, plugin_.settings_schema(), peer.host(), peer.port());
+  if (peer.path().empty()) {
+    out.settings_json = settings_with_peer(subject_, plugin_.settings_schema(), peer.host(), peer.port());
+  } else {
+    Addresses addresses = receiver_.addresses();
+    addresses.unix_stream = addresses.unix_datagram = peer.path();
+    out.settings_json = with_addresses(given_settings_, addresses);
+  }
   return out;
 }
 
@@ -85,7 +106,7 @@ void Stand::expect_delivers(const SinkInstance& instance, const std::string& whe
 bool Stand::shows_ids() { return !receiver_.arrivals().empty(); }
 
 void Stand::expect_arrived(const Batch& batch, const CallTrace& trace, const std::string& when) {
-  if (!watched_) return;
+  if (!watched()) return;
   std::vector<std::size_t> delivered;
   for (const auto& [index, settlement] : trace.settled) {
     if (settlement.outcome == DRIFTD_OUTCOME_DELIVERED) delivered.push_back(number_of(batch[index]));
@@ -155,7 +176,7 @@ void exercise(Stand& stand) {
   if (instance->has_flush()) (void)instance->flush();
   instance->wake();
   try {
-    const BlackHole refusing(BlackHole::Kind::refusing);
+    const BlackHole refusing = stand.black_hole(BlackHole::Kind::refusing);
     CallFaults brief;
     brief.time = milliseconds(1000);
     const auto lost = SinkInstance::open_plain(stand.pointed_at(refusing));

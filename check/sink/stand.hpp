@@ -7,7 +7,7 @@
 
 namespace driftd::check {
 
-/// A sink, and the receiver that its settings lead to if they name `${tcp}` or `${udp}`.
+/// A sink, and the receiver that its settings lead to if they have a placeholder.
 class Stand {
  public:
   enum class Answers { as_given, none };
@@ -19,10 +19,13 @@ class Stand {
   Receiver& receiver() { return receiver_; }
   EventMaker& events() { return events_; }
 
-  bool watched() const { return watched_; }  ///< what the sink sends arrives at receiver()
-  void expect_watched() const;               ///< throws CheckNotMade unless watched()
+  bool watched() const { return names_address(given_settings_); }  ///< what the sink sends arrives at receiver()
+  void expect_watched() const;                                     ///< throws CheckNotMade unless watched()
   /// Throws CheckNotApplicable if the settings lead to a UDP port only: nobody can tell whether such a peer listens.
   void expect_connects() const;
+  void expect_streams() const;  ///< throws CheckNotApplicable if they lead to datagram sockets only
+  /// Returns a peer that never answers, on the network that the settings lead to.
+  BlackHole black_hole(BlackHole::Kind kind) const;
   /// Returns the subject with settings that lead to this peer. Throws CheckNotApplicable or CheckNotMade if the
   /// settings name no peer.
   Subject pointed_at(const BlackHole& peer) const;
@@ -39,14 +42,15 @@ class Stand {
 
  private:
   bool shows_ids();
-  Receiver receiver_;  // first: it must start before the sink is loaded
+  BlackHole::Network network() const;
+  Receiver receiver_;                 // first: it must start before the sink is loaded
+  const std::string given_settings_;  ///< with placeholders
   Subject subject_;
-  const bool watched_, connects_;
   const SinkPlugin& plugin_;
   EventMaker events_;
 };
 
-/// Throws CheckNotMade unless the settings name `${tcp}` or `${udp}`.
+/// Throws CheckNotMade unless the settings have a placeholder.
 void expect_placeholder(const Subject& subject);
 
 /// What the host makes of an event: the verdict, or what follows from the status if there is none.

@@ -49,6 +49,11 @@ std::string name_of(const Request& request) {
   return request.method + " " + (parsed ? common::shown_url(request.url) : "(no URL)");
 }
 
+std::optional<std::int64_t> parse_date(const std::string& text) {
+  const auto seconds = text.empty() ? -1 : static_cast<std::int64_t>(::curl_getdate(text.c_str(), nullptr));
+  return seconds < 0 ? std::nullopt : std::optional(seconds);
+}
+
 std::string escape(std::string_view text) {
   static constexpr char kHex[] = "0123456789ABCDEF";
   std::string out;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -85,6 +86,9 @@ std::string name_of(const Request& request);
 
 /// Escapes all but the unreserved characters of RFC 3986 as %XX.
 std::string escape(std::string_view text);
+
+/// Returns the seconds since 1970 of a date in a header. Empty if it is none.
+std::optional<std::int64_t> parse_date(const std::string& text);
 
 /// Overwrites a text that may be secret, in a way that the optimiser keeps.
 void wipe(std::string& text);

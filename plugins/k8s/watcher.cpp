@@ -2,6 +2,7 @@
 #include "k8s/watcher.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "k8s/helm.hpp"
 #include "k8s/json_access.hpp"
@@ -62,6 +63,7 @@ void Watcher::restore_versions(const std::string& cursor) {
     stream.version = listed;  // older changes are in the list; emitting them again would report changes that nobody
                               // made
     stream.since = last->sent;
+    stream.fresh = true;
   }
 }
 
@@ -99,7 +101,8 @@ void Watcher::open_due(sdk::Call& call) {
     if (stream.request != 0 || stream.retry_at > Clock::now()) continue;
     try {
       if (stream.version.empty()) ask_position(call, stream);
-      open(call, stream);
+      stream.expired = is_ahead(call, stream);
+      if (!stream.expired) open(call, stream);
     } catch (const sdk::Failure& failure) {
       if (failure.code == DRIFTD_CANCELLED || failure.code == DRIFTD_DEADLINE) throw;
       report_failure(call, stream, failure);
@@ -111,6 +114,12 @@ void Watcher::open_due(sdk::Call& call) {
 void Watcher::ask_position(sdk::Call& call, Stream& stream) {
   stream.version = lister_.current_version(call, *stream.resource, stream.space);
   stream.since = Clock::now();
+  stream.fresh = true;
+}
+
+bool Watcher::is_ahead(sdk::Call& call, Stream& stream) {
+  if (std::exchange(stream.fresh, false)) return false;
+  return is_later(stream.version, lister_.current_version(call, *stream.resource, stream.space));
 }
 
 void Watcher::open(sdk::Call& call, Stream& stream) {
@@ -262,7 +271,8 @@ void Watcher::check_expired() {
     list_cache_.forget();
     throw sdk::Failure(DRIFTD_CURSOR_EXPIRED,
                        "watch " + stream.resource->plural +
-                           ": the API server no longer knows where this watch was; everything is listed again",
+                           ": the API server no longer knows where this watch was, or was restored to before that; "
+                           "everything is listed again",
                        stream.resource->kind);
   }
 }

@@ -28,6 +28,7 @@ struct Stream {
   bool emits = true;                                      ///< false: only watched for the definitions of backends
   bool expired = false;                                   ///< the server no longer knows `version`
   bool reported = false;                                  ///< its failure was already reported
+  bool fresh = false;                                     ///< the server has just given `version`
   Clock::time_point since = Clock::time_point::min();     ///< every change since then was seen
   Clock::time_point received_at{}, opened{}, retry_at{};  ///< last data; last request; next request
   std::chrono::milliseconds backoff{0};                   ///< of the last failure; 0: none
@@ -63,7 +64,10 @@ class Watcher {
   void run_once(sdk::Call& call);  ///< waits for data, handles it, emits what follows from it
   void open_due(sdk::Call& call);  ///< streams without a request whose time has come
   void open(sdk::Call& call, Stream& stream);
-  void ask_position(sdk::Call& call, Stream& stream);                    ///< the stream starts from now
+  void ask_position(sdk::Call& call, Stream& stream);  ///< the stream starts from now
+  /// Returns true if the server is not at the stream's version yet: it was restored from a backup. From there it would
+  /// push nothing until it gets to that version, and not say so.
+  bool is_ahead(sdk::Call& call, Stream& stream);
   void on_line(sdk::Call& call, Stream& stream, std::string_view line);  ///< one event of a stream
   /// An ERROR may mark the stream as expired.
   void on_event(sdk::Call& call, Stream& stream, const nlohmann::json& event, const std::string& cut);

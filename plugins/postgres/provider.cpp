@@ -24,8 +24,9 @@ namespace {
 using std::chrono::milliseconds;
 constexpr milliseconds kHealth{900};
 
-/// Kinds that may change without a transaction, and back. The others that may, `instance` and `setting`, do not go back
-/// unseen: their cursor has the time of the last reload and of the start.
+/// Kinds that may change without a transaction, and back. Two others may change so: `setting`, whose cursor has the
+/// times of the last reload and of the start, and `instance`, which can miss that a standby lost its upstream and got
+/// it back during a refresh, until the next full one.
 constexpr std::array<std::string_view, 4> kOutsideTransactions{"file_setting", "hba", "ident", "slot"};
 
 std::size_t digest_of(const Listing& listing) {

@@ -116,7 +116,14 @@ std::string change_stamp(const Info& info, const std::string& scope) {
   return out;
 }
 
-long long commands_processed(const Info& info) { return std::atoll(get(info, "total_commands_processed").c_str()); }
+Counters counters_of(const Info& info) {
+  constexpr std::string_view kCalls = "calls=";
+  Counters out{{"", std::atoll(get(info, "total_commands_processed").c_str())}};
+  for (auto at = info.lower_bound("cmdstat_"); at != info.end() && at->first.starts_with("cmdstat_"); ++at) {
+    if (at->second.starts_with(kCalls)) out[at->first] = std::atoll(at->second.c_str() + kCalls.size());
+  }
+  return out;
+}
 
 sdk::Health health_of(const Info& info) {
   sdk::Health out;

@@ -32,8 +32,9 @@ std::string primary_of(const Info& info);  ///< `host:port` of a replica's prima
 /// whose INFO does not count subcommands, and at a Sentinel, whose INFO counts none: then every cycle reads everything.
 std::string change_stamp(const Info& info, const std::string& scope);
 
-/// Returns the number of commands that this server has counted; it falls if the counters were reset.
-long long commands_processed(const Info& info);
+using Counters = std::map<std::string, long long>;
+/// Returns how many commands this server has counted, in all and of each name. They fall if the counters were reset.
+Counters counters_of(const Info& info);
 
 sdk::Health health_of(const Info& info);
 

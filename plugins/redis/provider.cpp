@@ -39,8 +39,7 @@ class RedisInstance final : public sdk::Instance {
   sdk::RefreshResult refresh(sdk::Call& call, const sdk::Refresh& request) override {
     Deployment deployment(call, settings_, &pool_, settings_.call);
     Reader reader(call, deployment, settings_, known_directives());
-    const bool fell =
-        missed_changes_.counters_fell(get(deployment.info(), "run_id"), commands_processed(deployment.info()));
+    const bool fell = missed_changes_.counters_fell(get(deployment.info(), "run_id"), counters_of(deployment.info()));
     const std::string now = reader.change_stamp();  // read before the rest, so that a change in between alters it
     if (!request.full && !fell && !now.empty() && request.cursor == now) return {true, 0};
     bool whole = true;
@@ -53,7 +52,7 @@ class RedisInstance final : public sdk::Instance {
       call.log(DRIFTD_LOG_WARN, "a full sweep found a change that the counters of INFO had not shown");
     }
     call.metric("cursor_missed", missed_changes_.count());
-    call.checkpoint(whole ? now : std::string());
+    call.checkpoint(whole && request.kinds.empty() ? now : std::string());
     return {};
   }
 

@@ -44,7 +44,7 @@ class TerraformInstance final : public sdk::Instance {
                {{"serial", reading.head.serial}, {"lineage", reading.head.lineage}});
     }
     last_reading_.remember(now);
-    call.checkpoint(render(now, settings_.fingerprint));
+    call.checkpoint(request.kinds.empty() ? render(now, settings_.fingerprint) : std::string());
     return {false, settings_.poll.count()};
   }
 

@@ -67,8 +67,8 @@ class ConsulSource final : public Source {
     const http::Response answer = get(call, path_);
     Fetched out;
     out.sent_ns = answer.sent_ns;
-    out.stamp = index_of(answer);
-    out.unchanged = !known.empty() && out.stamp == known;
+    out.stamp = hash_of(answer.body);
+    out.unchanged = out.stamp == known;
     if (out.unchanged) return out;
     MaybeGzip to(out.state);
     const auto chunks = chunks_of(answer.body);
@@ -113,8 +113,14 @@ class ConsulSource final : public Source {
   }
 
  private:
-  /// Index 0 is not valid (Consul's documentation of blocking queries). A proxy that returns it for every state would
-  /// hide each change.
+  /// Not the index: after the restore of a snapshot it goes back, and comes again with other values.
+  static std::string hash_of(const std::string& value) {
+    Spool bytes;
+    bytes.write(value);
+    bytes.finish();
+    return "hash " + bytes.hash();
+  }
+  /// Index 0 is not valid (Consul's documentation of blocking queries).
   static std::string index_of(const http::Response& answer) {
     const std::string index = answer.header("x-consul-index");
     return index == "0" ? "" : index;

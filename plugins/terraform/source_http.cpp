@@ -8,6 +8,13 @@
 namespace driftd::terraform {
 namespace {
 
+/// Returns true if a server that makes its ETags of a time in seconds, as nginx does, could give the same to another
+/// state: this one was written within the second that the answer is of (RFC 9110, 8.8.2.2).
+bool is_recent(const http::Response& answer) {
+  const auto written = http::parse_date(answer.header("last-modified")), now = http::parse_date(answer.header("date"));
+  return written && now && *now - *written < 2;
+}
+
 class HttpSource final : public Source {
  public:
   HttpSource(const Settings& settings, common::SettingsReader& from)
@@ -34,7 +41,7 @@ class HttpSource final : public Source {
     out.state.finish();
     if (out.state.size() == 0) no_state(shown_);
     const std::string etag = answer.header("etag");
-    out.stamp = etag.empty() ? "hash " + out.state.hash() : "etag " + etag;
+    out.stamp = etag.empty() || is_recent(answer) ? "hash " + out.state.hash() : "etag " + etag;
     out.unchanged = out.stamp == known;
     return out;
   }

@@ -17,7 +17,7 @@ namespace driftd::terraform {
 namespace {
 
 constexpr int kTries = 5;
-constexpr long long kTicksNs = 20'000'000;
+constexpr long long kTicksNs = 20'000'000, kSecondsNs = 3'000'000'000;
 
 /// A descriptor that closes itself.
 struct Fd {
@@ -38,14 +38,16 @@ std::string stamp(const struct stat& s) {
   return out;
 }
 
-/// Returns true if another write may still get the same times: Linux before 6.13 counts them in ticks of up to 10 ms.
+/// Returns true if another write may still get the same times: Linux before 6.13 counts them in ticks of up to 10 ms,
+/// and some file systems in seconds (ext3, ext4 with small inodes) or in two (FAT).
 bool young(const struct stat& s) {
   timespec now{};
   ::clock_gettime(CLOCK_REALTIME, &now);
   const auto since = [&now](const timespec& at) {
     return (now.tv_sec - at.tv_sec) * 1'000'000'000LL + (now.tv_nsec - at.tv_nsec);
   };
-  return since(s.st_ctim) < kTicksNs && since(s.st_ctim) > -kTicksNs;
+  const auto step = s.st_ctim.tv_nsec == 0 && s.st_mtim.tv_nsec == 0 ? kSecondsNs : kTicksNs;
+  return since(s.st_ctim) < step && since(s.st_ctim) > -step;
 }
 
 [[noreturn]] void refuse(const std::string& path, int error) {

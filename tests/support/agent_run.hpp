@@ -57,6 +57,17 @@ class AgentRun {
       return 0;
     });
   }
+  /// Commits one event of slightly more than `bytes`.
+  void commit_large(std::size_t bytes) {
+    EXPECT_TRUE(wait(store_->commit(registration())));
+    core::EventDraft draft = large_draft("large", bytes);
+    draft.sinks = {"bus"};
+    EXPECT_TRUE(wait(store_->commit(page_of({}, {std::move(draft)}))));
+    on_core([this] {
+      relay_->wake();
+      return 0;
+    });
+  }
   core::SinkTotals totals() {
     const auto sink_totals = wait(store_->sink_totals());
     return sink_totals && !sink_totals->empty() ? sink_totals->front() : core::SinkTotals{};

@@ -247,6 +247,17 @@ void KubeServer::remove(const std::string& path) const {
     throw std::runtime_error("DELETE " + path + ": " + std::to_string(answer.status) + answer.body.dump());
 }
 
+/// The finalizers are taken away before and after the DELETE: of a CustomResourceDefinition the server itself sets one
+/// then, and its controller may forget to remove it until its resync minutes later. (An attempt fails with "storage is
+/// (re)initializing"; the next one finds a cache that is behind, and stops at the conflict; the event that follows is
+/// ignored, because only the condition of the deletion changed.)
+bool KubeServer::remove_wholly(const std::string& path) const {
+  return eventually([&] {
+    request("PATCH", path, R"({"metadata":{"finalizers":null}})");
+    return request("DELETE", path + "?propagationPolicy=Background").status == 404;
+  });
+}
+
 void KubeServer::apply(const std::string& yaml) const {
   for (std::size_t from = 0; from < yaml.size();) {
     const auto end = std::min(yaml.find("\n---\n", from), yaml.size());

@@ -57,6 +57,9 @@ class KubeServer {
   nlohmann::json patch(const std::string& path, const nlohmann::json& change) const;
   nlohmann::json get(const std::string& path) const;
   void remove(const std::string& path) const;
+  /// Deletes an object, takes its finalizers away, and returns true when it is gone. The objects of a
+  /// CustomResourceDefinition may stay in the server's store.
+  bool remove_wholly(const std::string& path) const;
   /// Creates the objects of YAML documents that are separated by `---`. Existing ones stay. Returns when the rights
   /// that a binding grants to a service account are in force.
   void apply(const std::string& yaml) const;

@@ -206,6 +206,20 @@ Collected ProviderProbe::refresh(const std::string& cursor, std::chrono::millise
   return call.out;
 }
 
+Collected ProviderProbe::refresh_kind(const std::string& kind) {
+  Call call(secrets_, std::chrono::seconds(20));
+  const driftd_str only = sdk::str(kind);
+  driftd_refresh_args args{};
+  args.size = sizeof args;
+  args.flags = DRIFTD_REFRESH_FULL;
+  args.kinds = &only;
+  args.kind_count = 1;
+  driftd_refresh_result result{sizeof result, 0, 0};
+  call.out.status = table_->refresh(instance_, call.handle(), &args, &result);
+  call.out.unchanged = result.unchanged != 0;
+  return call.out;
+}
+
 Collected ProviderProbe::refresh_ok() {
   Collected out;
   if (eventually([&] { return (out = refresh()).status == DRIFTD_OK; })) return out;

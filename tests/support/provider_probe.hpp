@@ -47,6 +47,7 @@ class ProviderProbe {
   ProviderProbe& operator=(const ProviderProbe&) = delete;
 
   Collected refresh(const std::string& cursor = {}, std::chrono::milliseconds deadline = std::chrono::seconds(20));
+  Collected refresh_kind(const std::string& kind);  ///< a full refresh of this kind alone
   /// Runs `work` from now on before each request of a refresh (when the provider asks for a permit), on the thread of
   /// the refresh. A test can so change the system between two requests.
   void before_each_request(std::function<void()> work) { before_request_ = std::move(work); }

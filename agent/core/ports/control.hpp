@@ -49,7 +49,8 @@ struct BackendView {
 struct SinkView {
   std::string name, type, state;  ///< state: Sink::describe()
   std::int64_t low_water = 0, in_flight = 0, retrying = 0, dead = 0, delivered = 0;
-  std::string last_error;
+  std::string last_error;      ///< of a disabled sink why it is disabled
+  Nanos paused_until_ns = 0;   ///< the endpoint failed, and nothing is sent to it before this time; 0 if not paused
   std::int64_t waiting = 0;    ///< unsettled events in memory; more may be in the store
   double stalled_seconds = 0;  ///< how long events have waited without one being settled; 0 if none waits
   /// how often the sink's runner slept although it had work, or repeated work that changed nothing. Any number but 0 is

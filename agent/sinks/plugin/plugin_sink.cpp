@@ -6,6 +6,7 @@
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include "base/clock.hpp"
 #include "base/log.hpp"
 #include "sinks/plugin/batches.hpp"
 #include "sinks/plugin/encode.hpp"
@@ -180,6 +181,9 @@ std::string PluginSink::describe() const {
   std::string out = info_ ? info_->id + " " + info_->version : settings_.plugin;
   out += ": worker " + status.state;
   if (status.pid != 0) out += fmt::format(" (pid {})", status.pid);
+  if (status.parked_until_ns != 0) {
+    out += fmt::format(" until {}, or `driftd plugin resume sink/{}`", render_time(status.parked_until_ns), name_);
+  }
   if (!probe_.empty() && status.state == "running" && status.pid == probed_) out += ", " + probe_;
   if (!status.last_exit.empty()) out += fmt::format("; last worker: {}", status.last_exit);
   if (status.restarts > 0) out += fmt::format("; {} restarts", status.restarts);

@@ -5,13 +5,14 @@
 #include <array>
 #include <cstdint>
 #include <ctime>
-#include <nlohmann/json.hpp>
 #include <string_view>
+#include <vector>
+
+#include "fields.hpp"
 
 namespace syslog_sink {
 namespace {
 
-using Json = nlohmann::json;
 using driftd::sdk::sink::Event;
 
 // The severities of RFC 5424, section 6.2.1, as far as this sink uses them.
@@ -47,58 +48,66 @@ std::string param(std::string_view name, std::string_view value) {
   return out + '"';
 }
 
-// Returns the text of a member. Empty if it is absent or is not a string.
-std::string text_of(const Json& object, const char* member) {
-  const auto found = object.find(member);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+// The members of a body that a message shows.
+constexpr std::array<std::string_view, 10> kShown = {
+    "changes", "change_class",          "path", "old_value", "new_value", "operation", "drift_id",
+    "message", "reconciliation_status", "what"};
+
+// Returns what the body tells. Empty if it is not a JSON object.
+Fields read_body(std::string_view body) {
+  const auto read = read_fields(
+      body, [](std::string_view name) { return std::find(kShown.begin(), kShown.end(), name) != kShown.end(); });
+  return read.value_or(Fields());
+}
+
+// Returns the path of each change.
+std::vector<std::string> changes_of(const Fields& body) {
+  std::vector<std::string> out;
+  const std::string count = get(body, "data.changes[]", "0");
+  for (std::size_t i = 0; std::to_string(i) != count; ++i) out.push_back("data.changes." + std::to_string(i));
+  return out;
 }
 
 // Returns the value that a `health` change leads to, empty if the event is about something else.
-std::string new_health(const Json& data) {
-  const auto changes = data.find("changes");
-  if (changes == data.end() || !changes->is_array()) return {};
-  for (const auto& change : *changes) {
-    if (change.is_object() && text_of(change, "change_class") == "health") return text_of(change, "new_value");
+std::string new_health(const Fields& body) {
+  for (const auto& change : changes_of(body)) {
+    if (get(body, change + ".change_class") == "health") return get(body, change + ".new_value");
   }
   return {};
 }
 
 // How urgent an event is. Pending drifts wait for somebody and are warnings; what was decided is a notice; a system
 // that does not answer, and trouble of the agent itself, is an error.
-Severity severity_of(const Event& event, const Json& data) {
+Severity severity_of(const Event& event, const Fields& body) {
   if (event.agent_event) {
-    const std::string what = text_of(data, "what");
+    const std::string what = get(body, "data.what");
     return what == "budget" || what == "upgrade_refused" || what == "incarnation" || what == "key_rotated" ? kWarning
                                                                                                            : kError;
   }
-  const std::string health = new_health(data);
+  const std::string health = new_health(body);
   if (health == "\"down\"") return kError;
   if (health == "\"degraded\"") return kWarning;
   if (!health.empty()) return kNotice;
-  const std::string status = text_of(data, "reconciliation_status");
+  const std::string status = get(body, "data.reconciliation_status");
   if (status == "pending" || status == "held") return kWarning;
   return status.empty() ? kInfo : kNotice;
 }
 
 // Returns one readable line: `cache server/server: config.timeout "0" -> "77" (pending, d-0226a87c84d812c8)`.
-std::string summary(const Event& event, const Json& data) {
-  if (event.agent_event) return text_of(data, "what") + ": " + text_of(data, "message");
+std::string summary(const Event& event, const Fields& body) {
+  if (event.agent_event) return get(body, "data.what") + ": " + get(body, "data.message");
   std::string out = std::string(event.attribute("backend"));
   const std::string_view resource = event.attribute("resource");
   if (!resource.empty()) out += " " + std::string(resource);
   out += ":";
-  const auto changes = data.find("changes");
-  if (changes == data.end() || !changes->is_array() || changes->empty()) {
-    out += " " + std::string(event.attribute("change"));
-  } else {
-    for (const auto& change : *changes) {
-      if (!change.is_object()) continue;
-      const std::string before = text_of(change, "old_value"), after = text_of(change, "new_value");
-      out += " " + text_of(change, "path") + " " + (before.empty() ? "(absent)" : before) + " -> " +
-             (after.empty() ? "(absent)" : after);
-    }
+  const auto changes = changes_of(body);
+  if (changes.empty()) out += " " + std::string(event.attribute("change"));
+  for (const auto& change : changes) {
+    const std::string before = get(body, change + ".old_value"), after = get(body, change + ".new_value");
+    out += " " + get(body, change + ".path") + " " + (before.empty() ? "(absent)" : before) + " -> " +
+           (after.empty() ? "(absent)" : after);
   }
-  const std::string status = text_of(data, "reconciliation_status"), drift = text_of(data, "drift_id");
+  const std::string status = get(body, "data.reconciliation_status"), drift = get(body, "data.drift_id");
   if (!status.empty()) out += " (" + status + (drift.empty() ? "" : ", " + drift) + ")";
   return out;
 }
@@ -111,7 +120,7 @@ void cut(std::string& text, std::size_t most) {
 }
 
 // Returns the structured data: what a receiver can filter by without parsing the text.
-std::string structured_data(const Event& event, const Json& data, const Form& form) {
+std::string structured_data(const Event& event, const Fields& body, const Form& form) {
   std::string out = "[" + form.sd_id;
   out += param("id", event.id);
   out += param("type", event.type);
@@ -122,7 +131,7 @@ std::string structured_data(const Event& event, const Json& data, const Form& fo
     if (const auto value = event.attribute(name); !value.empty()) out += param(name, value);
   }
   for (const char* name : {"reconciliation_status", "drift_id", "operation"}) {
-    const std::string value = text_of(data, name);
+    const std::string value = get(body, std::string("data.") + name);
     if (!value.empty()) out += param(name, value);
   }
   if (event.replay) out += param("replay", "true");
@@ -132,14 +141,12 @@ std::string structured_data(const Event& event, const Json& data, const Form& fo
 }  // namespace
 
 std::string message(const Event& event, const Form& form) {
-  const Json body = Json::parse(event.body, nullptr, false);
-  const auto found = body.is_object() ? body.find("data") : body.end();
-  const Json data = body.is_object() && found != body.end() && found->is_object() ? *found : Json::object();
-  const int priority = form.facility * 8 + severity_of(event, data);
+  const Fields body = read_body(event.body);
+  const int priority = form.facility * 8 + severity_of(event, body);
   std::string out = "<" + std::to_string(priority) + ">1 " + timestamp(event.time_ns) + " " +
                     header_field(form.hostname, 255) + " " + header_field(form.app_name, 48) + " - " +
-                    header_field(event.attribute("change"), 32) + " " + structured_data(event, data, form);
-  std::string text = form.whole_event ? std::string(event.body) : summary(event, data);
+                    header_field(event.attribute("change"), 32) + " " + structured_data(event, body, form);
+  std::string text = form.whole_event ? std::string(event.body) : summary(event, body);
   for (char& c : text) {
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
   }

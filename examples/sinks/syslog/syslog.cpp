@@ -5,24 +5,26 @@
 //
 // What counts as delivered. Syslog has no acknowledgement. Over TCP and TLS each batch has a connection of its own, at
 // whose end the server closes only after it has read everything: then the events are delivered. Over UDP an event is
-// delivered when it was sent, and may be lost without a trace (RFC 5426, section 4.1).
+// delivered when it was sent, and may be lost without a trace (RFC 5426, section 4.1). Over a Unix socket it is
+// delivered when it is in the receiver's queue: the kernel loses nothing on the way, and makes a sender wait if the
+// queue is full, but a receiver that ends takes what it has not read with it.
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <ctime>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "driftd/sink.hpp"
+#include "fields.hpp"
 #include "rfc5424.hpp"
 #include "wire.hpp"
 
 namespace {
 
 using namespace syslog_sink;
-using Json = nlohmann::json;
 namespace sink = sdk::sink;
 
 // ---- What the plugin says of itself.
@@ -33,9 +35,12 @@ constexpr const char* kDescribe = R"json({"id": "syslog", "version": "0.1.0", "t
   "retry": "forever"})json";
 
 constexpr const char* kSettings = R"json({
-  "type": "object", "required": ["address"], "additionalProperties": false, "properties": {
+  "type": "object", "oneOf": [{"required": ["address"]}, {"required": ["socket"]}], "additionalProperties": false,
+  "properties": {
     "address": {"type": "string", "description": "host:port; the port of TLS is 6514, of TCP and UDP 514"},
-    "transport": {"type": "string", "enum": ["tls", "tcp", "udp"], "description": "default: tls"},
+    "socket": {"type": "string", "format": "socket", "description": "Unix datagram socket, such as /dev/log"},
+    "transport": {"type": "string", "enum": ["tls", "tcp", "udp", "unix"],
+                  "description": "default: tls to an address, unix to a socket"},
     "server_name": {"type": "string", "description": "name in the server's certificate; default: the host"},
     "ca": {"type": "string", "format": "path", "description": "authorities in PEM; default: the system's"},
     "cert": {"type": "string", "format": "path", "description": "client certificate with its chain, PEM"},
@@ -55,7 +60,7 @@ class Syslog final : public sink::Instance {
   Syslog(Endpoint endpoint, Form form) : endpoint_(std::move(endpoint)), form_(std::move(form)) {}
 
   void deliver(sink::Delivery& call, const sink::Batch& batch) override {
-    if (endpoint_.udp) return deliver_datagrams(call, batch);
+    if (endpoint_.datagrams()) return deliver_datagrams(call, batch);
     // What is thrown here is about the endpoint: no event of the batch is settled, and the host sends all again.
     Stream stream(call, endpoint_, call.deadline_ns());
     for (std::size_t i = 0; i < batch.size(); ++i) {
@@ -73,11 +78,12 @@ class Syslog final : public sink::Instance {
     ::clock_gettime(CLOCK_MONOTONIC, &now);
     const std::int64_t begun = now.tv_sec * 1'000'000'000ll + now.tv_nsec;
     const std::int64_t until = std::min(call.deadline_ns(), begun + 800'000'000);
-    if (endpoint_.udp) {
+    if (endpoint_.datagrams()) {
       connect_to(call, endpoint_, until);
-      return {DRIFTD_HEALTH_UNKNOWN, 0, "UDP gives no answer"};
+      if (endpoint_.udp) return {DRIFTD_HEALTH_UNKNOWN, 0, "UDP gives no answer"};
+    } else {
+      const Stream stream(call, endpoint_, until);
     }
-    const Stream stream(call, endpoint_, until);
     ::clock_gettime(CLOCK_MONOTONIC, &now);
     return {DRIFTD_HEALTH_UP, (now.tv_sec * 1'000'000'000ll + now.tv_nsec - begun) / 1'000, {}};
   }
@@ -91,7 +97,7 @@ class Syslog final : public sink::Instance {
         call.delivered(i);
       } else {
         call.permanent(i, "a message of " + std::to_string(text.size()) + " bytes fits into no datagram to " +
-                              endpoint_.shown() + "; lower max_bytes, or use tcp");
+                              endpoint_.shown() + "; lower max_bytes, or use tls or tcp");
       }
     }
   }
@@ -100,7 +106,7 @@ class Syslog final : public sink::Instance {
   bool send_datagram(sink::Call& call, int fd, const std::string& text) const {
     while (::send(fd, text.data(), text.size(), MSG_NOSIGNAL) < 0) {
       if (errno == EMSGSIZE) return false;
-      // ECONNREFUSED is the answer to an earlier datagram: nobody listens there.
+      // ECONNREFUSED: nobody listens there any more. Of UDP it is the answer to an earlier datagram.
       if (errno != EAGAIN && errno != EINTR) unavailable(endpoint_.shown() + ": " + std::strerror(errno));
       wait_for(call, fd, POLLOUT, call.deadline_ns(), endpoint_.shown() + ": sending");
     }
@@ -130,33 +136,53 @@ void read_address(const std::string& address, Endpoint& out) {
   if (out.host.front() == '[' && out.host.back() == ']') out.host = out.host.substr(1, out.host.size() - 2);
 }
 
-// The host has checked the settings against the schema: types and names are right.
-std::unique_ptr<sink::Instance> open(sink::Call&, std::string_view, std::string_view text) {
-  const Json settings = Json::parse(text);
-  Endpoint endpoint;
-  read_address(settings.at("address").get<std::string>(), endpoint);
-  const std::string transport = settings.value("transport", "tls");
-  endpoint.tls = transport == "tls";
-  endpoint.udp = transport == "udp";
-  endpoint.server_name = settings.value("server_name", "");
-  endpoint.ca = settings.value("ca", "");
-  endpoint.cert = settings.value("cert", "");
-  endpoint.key = settings.value("key", "");
-  if (endpoint.cert.empty() != endpoint.key.empty())
-    invalid(endpoint.cert.empty() ? "cert" : "key", "is missing: a client certificate needs both");
-  for (const char* name : {"server_name", "ca", "cert", "key"}) {
-    if (!endpoint.tls && settings.contains(name)) invalid(name, "is only used with transport: tls");
+// Returns where the settings lead to.
+Endpoint read_endpoint(const Fields& settings) {
+  Endpoint out;
+  out.socket = get(settings, "socket");
+  const std::string transport = get(settings, "transport", out.socket.empty() ? "tls" : "unix");
+  out.tls = transport == "tls";
+  out.udp = transport == "udp";
+  if (transport == "unix") {
+    if (out.socket.empty() || out.socket.size() >= sizeof(sockaddr_un::sun_path))
+      invalid("socket", "expected the path of a Unix socket, 1 to 107 bytes, found `" + out.socket + "`");
+  } else if (!out.socket.empty()) {
+    invalid("socket", "is only used with transport: unix");
+  } else {
+    read_address(get(settings, "address"), out);
   }
-  Form form;
-  form.facility = settings.value("facility", form.facility);
+  out.server_name = get(settings, "server_name");
+  out.ca = get(settings, "ca");
+  out.cert = get(settings, "cert");
+  out.key = get(settings, "key");
+  if (out.cert.empty() != out.key.empty())
+    invalid(out.cert.empty() ? "cert" : "key", "is missing: a client certificate needs both");
+  for (const char* name : {"server_name", "ca", "cert", "key"}) {
+    if (!out.tls && settings.contains(name)) invalid(name, "is only used with transport: tls");
+  }
+  return out;
+}
+
+Form read_form(const Fields& settings, std::size_t max_bytes) {
+  Form out;
+  out.facility = std::stoi(get(settings, "facility", std::to_string(out.facility)));
   char host_name[256] = "-";
   ::gethostname(host_name, sizeof host_name - 1);
-  form.hostname = settings.value("hostname", std::string(host_name));
-  form.app_name = settings.value("app_name", form.app_name);
-  form.sd_id = "driftd@" + std::to_string(settings.value("enterprise", 32473));
-  form.whole_event = settings.value("message", "summary") == "event";
-  form.max_bytes = settings.value("max_bytes", endpoint.udp ? std::size_t{2'048} : form.max_bytes);
-  return std::make_unique<Syslog>(std::move(endpoint), std::move(form));
+  out.hostname = get(settings, "hostname", host_name);
+  out.app_name = get(settings, "app_name", out.app_name);
+  out.sd_id = "driftd@" + get(settings, "enterprise", "32473");
+  out.whole_event = get(settings, "message") == "event";
+  out.max_bytes = std::stoul(get(settings, "max_bytes", std::to_string(max_bytes)));
+  return out;
+}
+
+// The host has checked the settings against the schema: types and names are right.
+std::unique_ptr<sink::Instance> open(sink::Call&, std::string_view, std::string_view text) {
+  const auto settings = read_fields(text, [](std::string_view) { return true; });
+  if (!settings) throw sdk::Failure(DRIFTD_INVALID, "settings: expected one JSON object");
+  Endpoint endpoint = read_endpoint(*settings);
+  const std::size_t max_bytes = endpoint.udp ? 2'048 : 8'192;
+  return std::make_unique<Syslog>(std::move(endpoint), read_form(*settings, max_bytes));
 }
 
 const sink::Plugin& plugin() {

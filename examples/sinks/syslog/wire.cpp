@@ -6,6 +6,7 @@
 #include <openssl/x509v3.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -20,6 +21,16 @@ std::string reason() {
   ERR_clear_error();
   const char* text = code == 0 ? nullptr : ERR_reason_error_string(code);
   return text == nullptr ? "unknown error" : text;
+}
+
+// Returns at once: a Unix socket has somebody behind it or not.
+Fd connect_to_socket(const Endpoint& endpoint) {
+  sockaddr_un at{};
+  at.sun_family = AF_UNIX;
+  endpoint.socket.copy(at.sun_path, sizeof at.sun_path - 1);
+  Fd fd(::socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (fd.get() >= 0 && ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&at), sizeof at) == 0) return fd;
+  unavailable(endpoint.shown() + ": " + (errno == EPROTOTYPE ? "is not a datagram socket" : std::strerror(errno)));
 }
 
 }  // namespace
@@ -41,6 +52,7 @@ void wait_for(sdk::sink::Call& call, int fd, short events, std::int64_t until_ns
 }
 
 Fd connect_to(sdk::sink::Call& call, const Endpoint& endpoint, std::int64_t until_ns) {
+  if (!endpoint.socket.empty()) return connect_to_socket(endpoint);
   addrinfo hints{};
   hints.ai_socktype = endpoint.udp ? SOCK_DGRAM : SOCK_STREAM;
   addrinfo* found = nullptr;

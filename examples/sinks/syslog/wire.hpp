@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sending to a syslog server: TCP (RFC 6587), TLS (RFC 5425) and UDP (RFC 5426). Every wait ends when the call is
-// cancelled or its deadline passes. A failure of the endpoint is thrown as UNAVAILABLE: the host pauses the sink.
+// Sending to a syslog server: TCP (RFC 6587), TLS (RFC 5425), UDP (RFC 5426) and a Unix datagram socket. Every wait
+// ends when the call is cancelled or its deadline passes. A failure of the endpoint is thrown as UNAVAILABLE: the host
+// pauses the sink.
 #pragma once
 
 #include <openssl/ssl.h>
@@ -20,10 +21,12 @@ namespace sdk = driftd::sdk;
 // The address of the server, and the certificate to show to it.
 struct Endpoint {
   std::string host, port;
+  std::string socket;  // path of a Unix socket; then there is no host
   bool tls = false, udp = false;
   std::string server_name;    // checked against the certificate and sent as SNI; empty: `host`
   std::string ca, cert, key;  // files in PEM; `ca` empty: the system's authorities
-  std::string shown() const { return host + ":" + port; }
+  bool datagrams() const { return udp || !socket.empty(); }
+  std::string shown() const { return socket.empty() ? host + ":" + port : socket; }
 };
 
 // A descriptor that is closed at the end of its scope.

@@ -25,6 +25,10 @@
  *
  * At least once. After a crash, a lost answer or a restart the same event comes again, under the same id. A receiver
  * that can drop duplicates should be given the id.
+ *
+ * What a receiver loses later. This ABI has no function that asks whether the receiver still has what it acknowledged:
+ * the host takes DELIVERED as final and notices nothing if the receiver is wiped or restored from an older copy. Then
+ * an operator sends the events again (`driftd replay`), which come with DRIFTD_EVENT_REPLAY.
  */
 #ifndef DRIFTD_SINK_H
 #define DRIFTD_SINK_H

@@ -2,6 +2,8 @@
 // The command line of driftd-check for sinks: how it tells them from providers, and what their settings may name.
 #include <gmock/gmock.h>
 
+#include <cstdlib>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "support/process.hpp"
@@ -48,7 +50,7 @@ TEST(DriftdCheckSink, WithoutAPlaceholderWhatArrivesIsNotJudged) {
   const std::string settings = folder.write("settings.yaml", "address: 127.0.0.1:1\n");
   const Output done = check_sink({kSink, "--settings", settings, "--only", "verdicts.arrives"});
   EXPECT_EQ(done.code, 3) << done.out << done.err;
-  EXPECT_THAT(done.out, HasSubstr("write ${tcp} or ${udp} where its port belongs"));
+  EXPECT_THAT(done.out, HasSubstr("${unix} or ${unixgram} where the path of its Unix socket does"));
 }
 
 TEST(DriftdCheckSink, WithoutAnAnswerASinkThatWaitsForOneDeliversNothing) {
@@ -59,6 +61,26 @@ TEST(DriftdCheckSink, WithoutAnAnswerASinkThatWaitsForOneDeliversNothing) {
   EXPECT_EQ(done.code, 1) << done.out << done.err;
   EXPECT_THAT(done.out, HasSubstr("one event to a receiver that takes everything: expected delivered, found"));
   EXPECT_THAT(done.out, HasSubstr("no --answer was given"));
+}
+
+// The receiver at the Unix socket of the wrong type takes nothing, and the folder of the sockets is gone afterwards.
+TEST(DriftdCheckSink, AUnixSocketIsAStreamOrADatagramSocketAsItsPlaceholderSays) {
+  const TempDir folder;
+  const TempDir sockets;
+  ::setenv("TMPDIR", sockets.path().c_str(), 1);
+  const auto result_over = [&](const std::string& placeholder) {
+    const std::string settings = folder.write("settings.yaml", "socket: ${" + placeholder + "}\n");
+    return run({DRIFTD_BINARY_DIR "/bin/driftd-check", DRIFTD_LINES_SINK, "--settings", settings, "--answer", R"(ok\n)",
+                "--only", "verdicts.works"},
+               {}, std::chrono::minutes(4));
+  };
+  const Output stream = result_over("unix");
+  EXPECT_EQ(stream.code, 0) << stream.out << stream.err;
+  const Output datagram = result_over("unixgram");
+  EXPECT_EQ(datagram.code, 1) << datagram.out << datagram.err;
+  EXPECT_THAT(datagram.out, HasSubstr("one event to a receiver that takes everything: expected delivered, found"));
+  EXPECT_TRUE(std::filesystem::is_empty(sockets.path()));
+  ::unsetenv("TMPDIR");
 }
 
 TEST(DriftdCheckSink, TheReportsAreThoseOfProviders) {

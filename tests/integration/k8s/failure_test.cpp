@@ -62,25 +62,33 @@ TEST_F(K8sFailure, AListInPagesIsNotNewerThanWhatItShows) {
   constexpr int kPages = 100;
   const std::string space = fresh_namespace(), name = "s-99";  // the last in the list
   fill(space, kPages);
-  ProviderProbe k8s = probe(with(only_secrets(space), {{"page", 1}, {"streaming_lists", false}}));
+  Relay relay(kube().port());
+  ProviderProbe k8s = probe(
+      with(only_secrets(space),
+           {{"server", "https://127.0.0.1:" + std::to_string(relay.port())}, {"page", 1}, {"streaming_lists", false}}));
   ASSERT_EQ(k8s.refresh().status, DRIFTD_OK);
+  // So the pages take some seconds: a busy machine delays the writer, too.
+  relay.slow(100'000);
   struct Change {
     std::int64_t done_ns;  ///< the server had answered; while it works, a list may be sent that does not show it
     std::string version;
   };
   std::vector<Change> changes;
-  std::atomic<bool> listed = false;
+  std::atomic<bool> writes = false, listed = false;
   auto writer = std::async(std::launch::async, [&] {
     while (!listed || changes.empty()) {
       kube().patch(secrets(space) + "/" + name, {{"stringData", {{"value", std::to_string(changes.size())}}}});
       const auto now = std::chrono::system_clock::now().time_since_epoch();
       const std::int64_t done = std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
       changes.push_back({done, text(kube().get(secrets(space) + "/" + name), "resourceVersion")});
+      writes = true;
     }
   });
+  const bool begun = eventually([&] { return writes.load(); });
   const Collected got = k8s.refresh();
   listed = true;
   writer.get();
+  ASSERT_TRUE(begun);
   ASSERT_EQ(got.complete.count("secret"), 1u) << render(got);
   const sdk::Record* last = got.find("secret", space + "/" + name);
   ASSERT_NE(last, nullptr) << render(got);
@@ -286,6 +294,25 @@ TEST_F(K8sFailure, AWatchWithACursorOfBeforeTheLastListBeginsBehindTheList) {
   const Collected all = watch(another, also_old, {{[] {}, later}});
   EXPECT_EQ(all.records.size(), 3u) << "a provider that made no list since then pushes all changes since the cursor: "
                                     << render(all);
+}
+
+/// After a restore of etcd the server counts again from an earlier version.
+TEST_F(K8sFailure, AWatchFromAVersionThatTheServerDoesNotHaveYetIsExpired) {
+  const std::string space = fresh_namespace();
+  ProviderProbe k8s = probe(only_secrets(space));
+  const Collected listed = k8s.refresh();
+  json ahead = json::parse(listed.cursor);
+  for (auto& [key, version] : ahead.at("at").items())
+    version = std::to_string(std::stoll(version.get<std::string>()) + 1'000'000);
+  bool made = false, hidden = false;
+  const Collected watched = k8s.watch(
+      ahead.dump(), [&](const Collected&) { return hidden; }, std::chrono::seconds(20),
+      [&] {
+        if (!std::exchange(made, true)) kube().create_secret(space, "unseen", {{"a", "b"}});
+        hidden = hidden || k8s.refresh(listed.cursor).unchanged;
+      });
+  EXPECT_FALSE(hidden) << "the new Secret is neither pushed nor listed";
+  EXPECT_EQ(watched.status, DRIFTD_CURSOR_EXPIRED) << render(watched);
 }
 
 TEST_F(K8sFailure, AnUnbrokenWatchAnswersForTheListWithoutARequest) {

@@ -44,6 +44,17 @@ std::string reason_of(const KubeServer::Answer& answer) {
   return std::to_string(answer.status) + " " + answer.text.substr(0, 300);
 }
 
+/// Writes an object until the API server decides about it: no answer, 429, 503 and 504 say that it is busy.
+KubeServer::Answer decided(const KubeServer& kube, const std::string& method, const std::string& path,
+                           const json& object) {
+  KubeServer::Answer answer;
+  (void)eventually([&] {
+    answer = kube.request(method, path, object.dump());
+    return answer.status != 0 && answer.status != 429 && answer.status != 503 && answer.status != 504;
+  });
+  return answer;
+}
+
 }  // namespace
 
 void for_each_index(std::size_t count, const std::function<void(std::size_t)>& work) {
@@ -123,14 +134,13 @@ LeafTrials::Stored LeafTrials::post(const std::string& name, json object) const 
     chosen = object.at(plural).get<std::string>() + "." + object.at(group).get<std::string>();
   const std::string one = path_ + "/" + chosen.get<std::string>();
   for (int i = 0; i < 20; ++i) {
-    const auto answer = kube_.request("POST", path_ + "?fieldManager=author", object.dump());
+    const auto answer = decided(kube_, "POST", path_ + "?fieldManager=author", object);
     if (answer.status == 201) return {true, answer.body, {}};
     if (answer.status != 409) return {false, {}, reason_of(answer)};
-    kube_.request("PATCH", one, R"({"metadata":{"finalizers":null}})");  // they would keep it
-    kube_.request("DELETE", one + "?propagationPolicy=Background");
-    if (!eventually([&] { return kube_.request("GET", one).status == 404; })) break;
+    if (!kube_.remove_wholly(one))
+      return {false, {}, "an object of this name stays: " + kube_.request("GET", one).text};
   }
-  return {false, {}, "an object of this name stays"};
+  return {false, {}, "an object of this name is there again and again"};
 }
 
 void LeafTrials::own_group(const Trial& trial, std::size_t index, json& object) const {
@@ -142,7 +152,7 @@ LeafTrials::Stored LeafTrials::put(const json& object) const {
   json sent = object;
   const std::string path = path_ + "/" + object.at("metadata").at("name").get<std::string>();
   for (int i = 0; i < 20; ++i) {
-    const auto answer = kube_.request("PUT", path + "?fieldManager=editor", sent.dump());
+    const auto answer = decided(kube_, "PUT", path + "?fieldManager=editor", sent);
     if (answer.status == 200) return {true, answer.body, {}};
     if (answer.status != 409) return {false, {}, reason_of(answer)};
     sent["metadata"]["resourceVersion"] = kube_.get(path).at("metadata").at("resourceVersion");  // the server wrote to

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 #include <sstream>
+#include <stdexcept>
 
 #include "cluster.hpp"
 #include "judged.hpp"
@@ -21,6 +22,14 @@ struct Counts {
 
 const std::set<std::string> kWorkloads = {"deployment", "stateful_set", "daemon_set"}, kJobs = {"cron_job", "job"},
                             kCustom = {"gateway", "http_route", "prism_backend", "object"};
+
+/// Refreshes. Throws if that fails, because every object would seem to be missing.
+Collected refreshed(ProviderProbe& k8s) {
+  Collected out = k8s.refresh({}, std::chrono::minutes(2));
+  if (out.status == DRIFTD_OK) return out;
+  throw std::runtime_error("the refresh failed with " + std::to_string(out.status) + ": " +
+                           (out.diagnostics.empty() ? "no diagnostic" : out.diagnostics[0].text));
+}
 
 /// The latest record of each id.
 std::map<std::string, const sdk::Record*> by_id(const Collected& got) {
@@ -56,11 +65,11 @@ struct K8sLeaves : ::testing::Test {
     if (!schema) ADD_FAILURE() << kind.kind << ": " << schema.error().message;
     LeafTrials trials(kube, table, kind, space, LeafTrials::What::changes);
     trials.create();
-    const Collected before = k8s.refresh({}, std::chrono::minutes(2));
+    const Collected before = refreshed(k8s);
     trials.change();
-    const Collected after = k8s.refresh({}, std::chrono::minutes(2));
+    const Collected after = refreshed(k8s);
     trials.reset();
-    const Collected last = k8s.refresh({}, std::chrono::minutes(2));
+    const Collected last = refreshed(k8s);
     const auto was = by_id(before), is = by_id(after), then = by_id(last);
     const std::string front = kind.id_front(space);
     const auto verdict = [&](const std::string& name, const std::string& then) {
@@ -92,9 +101,9 @@ struct K8sLeaves : ::testing::Test {
     const auto schema = core::KindSchema::parse(k8s.schema(kind.kind)).value();
     LeafTrials trials(kube, table, kind, space, LeafTrials::What::empties);
     trials.create();
-    const Collected before = k8s.refresh({}, std::chrono::minutes(2));
+    const Collected before = refreshed(k8s);
     trials.change();
-    const Collected after = k8s.refresh({}, std::chrono::minutes(2));
+    const Collected after = refreshed(k8s);
     const auto was = by_id(before), is = by_id(after);
     const ApiTypes types(kube.get("/openapi/v3/" + kind.document));
     std::set<std::string> untried = LeafTable::hollow_exceptions(kind);

@@ -142,7 +142,7 @@ TEST_F(K8sListTypes, ATypeThatIsNoLongerServedLeavesItsKindIncomplete) {
   const json types = json::array({{{"group", type.group}, {"kind", type.kind}}});
   ProviderProbe k8s = probe(with(kube().settings({space}), {{"include", {"object"}}, {"objects", types}}));
   EXPECT_EQ(k8s.refresh().complete.count("object"), 1u);
-  kube().remove("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/losts.lost.example");
+  ASSERT_TRUE(kube().remove_wholly("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/losts.lost.example"));
   ASSERT_TRUE(eventually([&] { return kube().request("GET", "/apis/" + type.group).status == 404; }));
   const Collected lost = k8s.refresh();
   EXPECT_EQ(lost.complete.count("object"), 0u) << render(lost);

@@ -164,6 +164,36 @@ TEST_F(RedisFailure, ResetCountersAreNoSilence) {
   EXPECT_EQ(after.body("server", "server")["config"]["maxmemory"], "2097152");
 }
 
+/// The time of the calls is in microseconds, so what is counted after a reset soon reads as before it.
+TEST_F(RedisFailure, CountersThatWereResetAndReadAsBeforeAreNoSilence) {
+  auto probe = redis_probe({{"address", server_.address()}});
+  const auto counted = [&](const std::string& section, const std::string& name) {
+    const std::string info = server_.command({"INFO", section});
+    const auto at = info.find(name + ":");
+    return at == std::string::npos ? std::string() : info.substr(at, info.find('\r', at) - at);
+  };
+  const auto reset = [&] {
+    server_.command({"CONFIG", "RESETSTAT"});
+    return counted("commandstats", "cmdstat_config|resetstat");
+  };
+  const std::string once = reset();
+  const auto before = probe.refresh();
+  ASSERT_TRUE(probe.refresh(before.cursor).unchanged);
+  server_.command({"CONFIG", "SET", "maxmemory", "2mb"});
+  ASSERT_TRUE(eventually([&] { return reset() == once; })) << once;
+  for (int i = 0; i < 100; ++i) server_.command({"PING"});  // more than were processed at the refresh
+  const auto after = probe.refresh(before.cursor);
+  EXPECT_FALSE(after.unchanged);
+  EXPECT_EQ(after.body("server", "server")["config"]["maxmemory"], "2097152");
+}
+
+TEST_F(RedisFailure, ARefreshOfOneKindLeavesNoCursorThatStandsForTheOthers) {
+  auto probe = redis_probe({{"address", server_.address()}});
+  const auto one = probe.refresh_kind("server");
+  ASSERT_EQ(one.complete.size(), 1u);
+  EXPECT_EQ(probe.refresh(one.cursor).complete.size(), 5u);
+}
+
 TEST_F(RedisFailure, DirectivesByNameWhereTheWholeMapIsNotAskedFor) {
   auto probe = redis_probe({{"address", server_.address()}, {"config", {"maxmemory*", "appendonly"}}});
   server_.command({"CONFIG", "SET", "requirepass", ""});

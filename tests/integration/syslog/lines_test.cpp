@@ -10,9 +10,7 @@
 #include <set>
 #include <thread>
 
-#include "host/host.hpp"
-#include "sinks/plugin/plugin_sink.hpp"
-#include "support/agent_run.hpp"
+#include "integration/syslog/syslog_sink.hpp"
 
 namespace driftd::test {
 namespace {
@@ -71,17 +69,7 @@ TEST(LinesSink, WritesEachEventToTheSocketThatItsSettingsOpenInTheJail) {
   const TempDir dir;
   const std::string path = dir.file("lines.sock");
   const LineProgram program(path, "/r7");
-  AgentRun agent(dir, [&](asio::any_io_executor core, asio::any_io_executor io, const Clock&) {
-    host::HostOptions options;
-    options.core = core;
-    options.io = io;
-    options.worker = DRIFTD_BINARY_DIR "/bin/driftd-provider-host";
-    options.jail_kills = true;
-    sinks::PluginSettings settings;
-    settings.plugin = DRIFTD_BINARY_DIR "/sinks-examples/driftd-sink-lines.so";
-    settings.settings_json = nlohmann::json{{"socket", path}}.dump();
-    return sinks::open_plugin("lines", std::move(settings), host::make_session_factory(options), nullptr, core);
-  });
+  AgentRun agent(dir, plugin_sink(DRIFTD_BINARY_DIR "/sinks-examples/driftd-sink-lines.so", {{"socket", path}}));
   agent.commit(kEvents);
   ASSERT_TRUE(eventually([&] { return agent.totals().acked + agent.totals().dead == kEvents; }))
       << agent.totals().acked << " acknowledged; " << agent.view().state << "; " << agent.view().last_error;

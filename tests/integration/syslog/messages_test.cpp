@@ -66,6 +66,23 @@ TEST(SyslogMessage, SaysWhatChangedAndHowUrgentItIs) {
   EXPECT_EQ(read.at("msg"), "cache server/server: config.timeout 0 -> 77 (pending, d-1)");
 }
 
+TEST(SyslogMessage, SaysAbsentOfAValueThatIsNotThereOrEmpty) {
+  const json added = {{"path", "a"}, {"old_value", ""}, {"new_value", "1"}},
+             removed = {{"path", "b"}, {"old_value", "2"}};
+  EXPECT_EQ(parsed(message(event_with(body_with({{"changes", {added, removed}}})), {})).at("msg"),
+            "cache server/server: a (absent) -> 1 b 2 -> (absent)");
+}
+
+TEST(SyslogMessage, OfABodyOfAnotherShapeHasTheAttributesOnly) {
+  for (const json& changes : {json("abc"), json("99"), json(7), json::object(), json::array(), json(nullptr)}) {
+    EXPECT_EQ(parsed(message(event_with(body_with({{"changes", changes}})), {})).at("msg"),
+              "cache server/server: config.updated")
+        << changes;
+  }
+  EXPECT_EQ(parsed(message(event_with(std::string(100'000, '[')), {})).at("msg"),
+            "cache server/server: config.updated");
+}
+
 TEST(SyslogMessage, HasTheSeverityOfWhatHappened) {
   const auto health = [](const char* state) {
     return body_with({{"changes", {{{"change_class", "health"}, {"new_value", std::string("\"") + state + "\""}}}}});

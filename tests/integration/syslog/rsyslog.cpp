@@ -16,12 +16,14 @@ global(workDirectory="{0}" maxMessageSize="256k" defaultNetstreamDriver="ossl"
        defaultNetstreamDriverCAFile="{1}" defaultNetstreamDriverCertFile="{2}" defaultNetstreamDriverKeyFile="{3}")
 module(load="imtcp")
 module(load="imudp")
+module(load="imuxsock" SysSock.Use="off")
 template(name="raw" type="string" string="%rawmsg%\n")
 ruleset(name="keep" queue.type="direct") {{ action(type="omfile" file="{4}" template="raw" flushOnTXEnd="on") }}
 input(type="imtcp" address="127.0.0.1" port="{5}" ruleset="keep" streamDriver.name="ptcp")
 input(type="imtcp" address="127.0.0.1" port="{6}" ruleset="keep" streamDriver.name="ossl" streamDriver.mode="1"
       streamDriver.authMode={8})
 input(type="imudp" address="127.0.0.1" port="{7}" ruleset="keep")
+input(type="imuxsock" Socket="{9}" UseSpecialParser="off" ruleset="keep")
 )";
 
 std::string python() {
@@ -37,12 +39,14 @@ Rsyslog::Rsyslog(const Certificates& certificates, bool client_certificates)
     : tcp_(free_port()),
       tls_(free_port()),
       udp_(free_port()),
+      socket_(dir_.file("log.sock")),
       out_(dir_.file("messages")) {
   certificates.issue("rsyslog", "localhost", "DNS:localhost,IP:127.0.0.1");
-  config_ = dir_.write(
-      "rsyslog.conf", fmt::format(kConfig, dir_.path().string(), certificates.ca(), certificates.certificate("rsyslog"),
-                                  certificates.key("rsyslog"), out_, tcp_, tls_, udp_,
-                                  client_certificates ? R"("x509/name" permittedPeer=["driftd"])" : R"("anon")"));
+  config_ =
+      dir_.write("rsyslog.conf",
+                 fmt::format(kConfig, dir_.path().string(), certificates.ca(), certificates.certificate("rsyslog"),
+                             certificates.key("rsyslog"), out_, tcp_, tls_, udp_,
+                             client_certificates ? R"("x509/name" permittedPeer=["driftd"])" : R"("anon")", socket_));
   start();
 }
 

@@ -14,6 +14,14 @@ inline std::string resource(int value) {
   return "resource \"terraform_data\" \"a\" { input = " + std::to_string(value) + " }\n";
 }
 
+/// A state of version 4 with `terraform_data.a`, whose input is this value.
+inline std::string small_state(int value) {
+  return R"({"version":4,"terraform_version":"1.9.0","serial":1,"lineage":"abc","outputs":{},"resources":[)"
+         R"({"mode":"managed","type":"terraform_data","name":"a","provider":"p","instances":[)"
+         R"({"attributes":{"input":{"value":)" +
+         std::to_string(value) + "}}}]}]}";
+}
+
 inline const std::map<std::string, std::string> kSecrets = {
     {"token-of-password", "password-canary"}, {"token-of-token", "token-canary"}, {"token-of-wrong", "wrong-canary"}};
 

@@ -44,6 +44,35 @@ TEST(TerraformBackends, HttpIsReadByItsEtagWithTheUserOfTheSettings) {
   expect_failures_conclude_nothing(probe, server, first.cursor);
 }
 
+/// As nginx makes it: two writes of the same size within one second have the same.
+TEST(TerraformBackends, AnEtagMadeOfATimeInSecondsStandsForNoWriteWithinThatSecond) {
+  StateServer server;
+  server.control({{"etag", "seconds"}});
+  const std::string address = server.url("/state/platform");
+  const auto put = [&](int value) {
+    EXPECT_EQ(run({"curl", "-sf", "--data-binary", small_state(value), address}).code, 0);
+    return run({"curl", "-sf", "-o", "/dev/null", "-w", "%header{etag}", address}).out;
+  };
+  auto probe = probe_of({{"type", "http"}, {"address", address}});
+  Collected first;
+  bool same = false;
+  for (int i = 0; i < 20 && !same; ++i) {
+    const std::string etag = put(1);
+    first = probe.refresh();
+    same = put(2) == etag;
+  }
+  ASSERT_TRUE(same) << "no two writes within one second";
+  ASSERT_EQ(input_of(first), 1);
+  Collected last = probe.refresh(first.cursor);
+  EXPECT_EQ(input_of(last), 2);
+  server.requests();
+  EXPECT_TRUE(eventually([&] {
+    const Collected next = probe.refresh(last.cursor);
+    if (!next.unchanged) last = next;
+    return server.requests() == std::vector<std::string>{"GET /state/platform 304"};
+  })) << "a state that was written long ago is not transferred again";
+}
+
 class TerraformS3 : public testing::Test {
  protected:
   static json backend(const Moto& moto, const std::string& user) {

@@ -99,22 +99,32 @@ TEST(TerraformBackends, ConsulHintsWithinASecondOfAChange) {
   EXPECT_LT(hinted - changed, kPatience * std::chrono::seconds(1));
 }
 
+void put(const StateServer& server, int value) {
+  const std::string url = server.url("/v1/kv/tf/p");
+  ASSERT_EQ(run({"curl", "-sf", "-X", "PUT", "--data-binary", small_state(value), url}).code, 0);
+}
+
 TEST(TerraformBackends, ConsulsIndexOfZeroHidesNoChange) {
   StateServer server;
   server.control({{"index", "zero"}});
-  const auto put = [&](int value) {
-    const std::string state =
-        R"({"version":4,"terraform_version":"1.9.0","serial":1,"lineage":"abc","outputs":{},"resources":[)"
-        R"({"mode":"managed","type":"terraform_data","name":"a","provider":"p","instances":[)"
-        R"({"attributes":{"input":{"value":)" +
-        std::to_string(value) + "}}}]}]}";
-    ASSERT_EQ(run({"curl", "-sf", "-X", "PUT", "--data-binary", state, server.url("/v1/kv/tf/p")}).code, 0);
-  };
-  put(1);
+  put(server, 1);
   auto probe = probe_of({{"type", "consul"}, {"address", server.address()}, {"path", "tf/p"}});
   const auto first = probe.refresh();
   EXPECT_EQ(input_of(first), 1);
-  put(2);
+  put(server, 2);
+  EXPECT_EQ(input_of(probe.refresh(first.cursor)), 2);
+}
+
+TEST(TerraformBackends, ConsulsIndexThatComesAgainAfterARestoreHidesNoChange) {
+  StateServer server;
+  server.control({{"restored", 41}});
+  put(server, 1);
+  auto probe = probe_of({{"type", "consul"}, {"address", server.address()}, {"path", "tf/p"}});
+  const auto first = probe.refresh();
+  EXPECT_EQ(input_of(first), 1);
+  EXPECT_TRUE(probe.refresh(first.cursor).unchanged);
+  server.control({{"restored", 41}});  // the snapshot is older than that write
+  put(server, 2);
   EXPECT_EQ(input_of(probe.refresh(first.cursor)), 2);
 }
 

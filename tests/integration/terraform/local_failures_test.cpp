@@ -94,6 +94,59 @@ TEST_F(TerraformFile, AWriteRightBehindTheReadIsSeen) {
   }
 }
 
+/// A file system that keeps times in seconds, as ext4 with inodes of 128 bytes, ext3 and FAT do.
+class DiskOfSeconds {
+ public:
+  explicit DiskOfSeconds(const TempDir& dir)
+      : folder_(fs::path(dir.write("disk/image", std::string(4 << 20, '\0'))).parent_path().string()) {
+    fs::create_directory(folder_ + "/mounted");
+    const auto image = folder_ + "/image";
+    mounted_ = run({"mkfs.ext4", "-q", "-I", "128", "-O", "^has_journal", image}).code == 0 &&
+               run({"mount", "-o", "loop", image, folder_ + "/mounted"}).code == 0;
+  }
+  ~DiskOfSeconds() { EXPECT_TRUE(!mounted_ || run({"umount", folder_ + "/mounted"}).code == 0); }
+  DiskOfSeconds(const DiskOfSeconds&) = delete;
+  DiskOfSeconds& operator=(const DiskOfSeconds&) = delete;
+  bool mounted() const { return mounted_; }
+  std::string file(const std::string& name) const { return folder_ + "/mounted/" + name; }
+
+ private:
+  std::string folder_;
+  bool mounted_ = false;
+};
+
+TEST_F(TerraformFile, AWriteWithinTheSameSecondIsSeenWhereTimesAreKeptInSeconds) {
+  const DiskOfSeconds disk(dir_);
+  if (!disk.mounted()) GTEST_SKIP() << "LOUD: no file system can be mounted here, times in seconds are not tested";
+  const std::string path = disk.file("terraform.tfstate");
+  ProviderProbe p("providers/terraform.so", {{"path", path}});
+  const auto write_and_stat = [&](int value) {
+    std::ofstream(path, fs::exists(path) ? std::ios::in : std::ios::out) << state_text(1, value);
+    struct stat out {};
+    EXPECT_EQ(::stat(path.c_str(), &out), 0);
+    return out;
+  };
+  Collected first;
+  bool same = false;
+  for (int i = 0; i < 20 && !same; ++i) {
+    const auto before = write_and_stat(1);
+    first = p.refresh();
+    const auto after = write_and_stat(2);
+    same = before.st_size == after.st_size && before.st_ctim.tv_sec == after.st_ctim.tv_sec;
+  }
+  ASSERT_TRUE(same) << "no two writes within one second";
+  EXPECT_FALSE(p.refresh(first.cursor).unchanged);
+  EXPECT_EQ(settled(p).body("instance", "terraform_data.a")["input"]["value"], 2);
+}
+
+TEST_F(TerraformFile, ARefreshOfOneKindLeavesNoCursorThatStandsForTheOthers) {
+  ProviderProbe p = probe();
+  settled(p);  // a file that was just written is read again in any case
+  const auto one = p.refresh_kind("output");
+  ASSERT_TRUE(one.complete.contains("output") && !one.complete.contains("instance"));
+  EXPECT_TRUE(p.refresh(one.cursor).complete.contains("instance"));
+}
+
 TEST_F(TerraformFile, ARightThatIsTakenIsNamed) {
   if (::geteuid() != 0)
     GTEST_SKIP() << "LOUD: only root can read as another user, the missing right to a file is not tested";

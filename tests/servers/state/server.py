@@ -10,6 +10,8 @@
 
 POST /_control changes how requests are answered: {"user", "password"} asks for them; {"status", "headers", "body"}
 answers so whatever is asked; {"cut": true} closes each body in its middle; {"token"} asks for that token;
+{"etag": "seconds"} makes the ETag of the time of the last write, in seconds, and the size, as nginx does; {"restored": n}
+sets Consul's index to n, as the restore of a snapshot does;
 {"index": "missing"} sends no X-Consul-Index, {"index": "zero"} sends 0, {"index": "hasty"} answers blocking queries at once;
 {"state_version", "run", "state"} is what /api/v2 has, its downloads at {"origin"} if that is not here. {} takes all that
 back. FOLDER/requests.jsonl gets one line for each request but those."""
@@ -20,6 +22,7 @@ import json
 import pathlib
 import sys
 import threading
+import time
 import urllib.parse
 
 PORT, FOLDER = int(sys.argv[1]), pathlib.Path(sys.argv[2])
@@ -31,7 +34,7 @@ class World:
 
     def __init__(self):
         self.changed = threading.Condition()
-        self.states, self.locks = {}, {}  # http backend
+        self.states, self.locks, self.written = {}, {}, {}  # http backend
         self.kv, self.index = {}, 1  # consul: key -> (index, value)
         self.control = {}
         self.cloud = {}
@@ -76,6 +79,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if url.path == "/_control":
             with WORLD.changed:
                 WORLD.control = json.loads(body)
+                WORLD.index = WORLD.control.pop("restored", WORLD.index)
                 WORLD.cloud.update({k: v for k, v in WORLD.control.items() if k in ("state_version", "run", "state", "serial", "origin")})
                 WORLD.changed.notify_all()
             self.send_response(204)
@@ -115,19 +119,22 @@ class Handler(http.server.BaseHTTPRequestHandler):
             elif self.command == "UNLOCK":
                 held = WORLD.locks.pop(name, None) and None
             elif self.command == "POST":
-                WORLD.states[name], held = body, None
+                WORLD.states[name], WORLD.written[name], held = body, int(time.time()), None
             elif self.command == "DELETE":
                 WORLD.states.pop(name, None)
                 held = None
-            kept = WORLD.states.get(name)
+            kept, written = WORLD.states.get(name), WORLD.written.get(name)
         if self.command != "GET":
             self.answer(423 if held else 200, held or b"")
         elif kept is None:
             self.answer(404)
         else:
             etag = '"' + hashlib.sha256(kept).hexdigest()[:20] + '"'
-            same = self.headers.get("If-None-Match") == etag
-            self.answer(304 if same else 200, b"" if same else kept, {"ETag": etag})
+            headers = {"ETag": etag}
+            if WORLD.control.get("etag") == "seconds":
+                headers = {"ETag": f'"{written:x}-{len(kept):x}"', "Last-Modified": self.date_time_string(written)}
+            same = self.headers.get("If-None-Match") == headers["ETag"]
+            self.answer(304 if same else 200, b"" if same else kept, headers)
 
     # ---- Consul's KV
     def consul(self, url, query, body):

@@ -52,15 +52,26 @@ bool Disk::sync_plain(const std::string& path) {
   }
   const std::string name = std::filesystem::path(path).filename();
   if (is_database(name)) return disk->sync(name, false) == Answer::done;
-  disk->look_at_plain_files();
-  disk->files_[name].synced = read_file(path);
+  ++disk->durable_changes_;
+  File& file = disk->files_[name];
+  file.exists = true;
+  file.synced = read_file(path);
   return true;
 }
 
-void Disk::wrote_plain(const std::string& path, std::int64_t offset, std::string bytes) {
+std::optional<std::int64_t> Disk::read_plain(const std::string& path, char* to, std::int64_t size, std::int64_t at) {
   Disk* const disk = of(path);
   const std::string name = std::filesystem::path(path).filename();
-  if (disk != nullptr && is_database(name)) disk->wrote(name, offset, std::move(bytes));
+  if (disk == nullptr || !is_database(name)) return std::nullopt;
+  return disk->read(name, to, size, at);
+}
+
+bool Disk::write_plain(const std::string& path, const char* from, std::int64_t size, std::int64_t at) {
+  Disk* const disk = of(path);
+  const std::string name = std::filesystem::path(path).filename();
+  if (disk == nullptr || !is_database(name)) return false;
+  disk->put(name, from, size, at);
+  return true;
 }
 
 bool Disk::chance(double of) { return of > 0 && std::uniform_real_distribution<double>(0, 1)(random_) < of; }
@@ -74,33 +85,57 @@ Disk::Answer Disk::begin_change() {
   return Answer::done;
 }
 
-Disk::Answer Disk::before_write(const std::string&, std::int64_t end, std::int64_t size) {
+std::int64_t Disk::read(const std::string& name, char* to, std::int64_t size, std::int64_t at) {
+  const std::string& live = files_[name].live;
+  if (at >= static_cast<std::int64_t>(live.size())) return 0;
+  return static_cast<std::int64_t>(live.copy(to, static_cast<std::size_t>(size), static_cast<std::size_t>(at)));
+}
+
+Disk::Answer Disk::write(const std::string& name, const char* from, std::int64_t size, std::int64_t at) {
   if (begin_change() != Answer::done || chance(faults.write_fails)) return Answer::io_error;
-  return faults.full && end > size ? Answer::full : Answer::done;
+  if (faults.full && at + size > size_of(name)) return Answer::full;
+  put(name, from, size, at);
+  return Answer::done;
 }
 
-void Disk::wrote(const std::string& name, std::int64_t offset, std::string bytes) {
-  if (is_shared_memory(name)) return;
+void Disk::put(const std::string& name, const char* from, std::int64_t size, std::int64_t at) {
   File& file = files_[name];
-  file.exists = true;
-  file.changes.push_back({offset, std::move(bytes)});
+  if (!std::exchange(file.exists, true)) ++durable_changes_;
+  const auto end = static_cast<std::size_t>(at + size);
+  if (file.live.size() < end) file.live.resize(end);
+  file.live.replace(static_cast<std::size_t>(at), static_cast<std::size_t>(size), from, static_cast<std::size_t>(size));
+  if (loses_power) file.changes.push_back({at, std::string(from, static_cast<std::size_t>(size))});
 }
 
-Disk::Answer Disk::before_truncate() { return begin_change(); }
+Disk::Answer Disk::truncate(const std::string& name, std::int64_t size) {
+  if (begin_change() != Answer::done) return Answer::io_error;
+  File& file = files_[name];
+  file.live.resize(static_cast<std::size_t>(size));
+  if (loses_power) file.changes.push_back({size, std::nullopt});
+  return Answer::done;
+}
 
-void Disk::truncated(const std::string& name, std::int64_t size) {
-  files_[name].changes.push_back({size, std::nullopt});
+std::int64_t Disk::size_of(const std::string& name) const {
+  const auto found = files_.find(name);
+  return found == files_.end() ? 0 : static_cast<std::int64_t>(found->second.live.size());
+}
+
+void Disk::closed(const std::string& name) {
+  std::error_code gone;  // it was removed
+  std::filesystem::resize_file(std::filesystem::path(folder_) / name, static_cast<std::uintmax_t>(size_of(name)), gone);
 }
 
 /// A sync that fails leaves the pages in the cache, marked as clean: no later sync writes them (fsyncgate).
 Disk::Answer Disk::sync(const std::string& name, bool new_name) {
   if (begin_change() != Answer::done) return Answer::io_error;
+  ++syncs_;
   latency_ += faults.sync_takes;
   File& file = files_[name];
   if (chance(faults.sync_fails)) {
     file.changes.clear();
     return Answer::io_error;
   }
+  ++durable_changes_;
   for (const auto& change : file.changes) apply(file.synced, change, Survival::everything, 1);
   file.changes.clear();
   if (new_name) sync_folder();
@@ -112,16 +147,20 @@ Disk::Answer Disk::before_remove() { return begin_change(); }
 void Disk::created(const std::string& name) {
   File& file = files_[name];
   if (file.exists) return;
+  ++durable_changes_;
   file.exists = true;
   file.name_synced = false;
+  file.live.clear();
   file.synced.clear();
   file.changes.clear();
 }
 
 void Disk::removed(const std::string& name, bool folder_synced) {
+  ++durable_changes_;
   File& file = files_[name];
   if (file.name_synced) file.former = std::move(file.synced);
   file.exists = file.name_synced = false;
+  file.live.clear();
   file.synced.clear();
   file.changes.clear();
   if (folder_synced) sync_folder();
@@ -134,6 +173,7 @@ void Disk::look_at_plain_files() {
 }
 
 void Disk::sync_folder() {
+  ++durable_changes_;
   look_at_plain_files();
   for (auto& [name, file] : files_) {
     file.former.reset();
@@ -198,13 +238,23 @@ void Disk::lose_power() {
     if (left.count(entry.path().filename()) == 0) std::filesystem::remove(entry.path());
   }
   files_.clear();
-  for (const auto& [name, content] : left) {
+  install(left);
+}
+
+void Disk::install(const std::map<std::string, std::string>& files) {
+  ++durable_changes_;
+  for (const auto& [name, content] : files) {
     const auto path = std::filesystem::path(folder_) / name;
-    std::ofstream(path, std::ios::binary | std::ios::trunc) << content;
+    std::ofstream out(path, std::ios::binary | std::ios::trunc);
+    if (!is_database(name)) out << content;
+    out.close();
     std::filesystem::permissions(path, std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
     File& file = files_[name];
     file.exists = file.name_synced = true;
-    file.synced = content;
+    if (loses_power) file.synced = content;
+    if (!is_database(name)) continue;
+    file.live = content;
+    closed(name);
   }
 }
 

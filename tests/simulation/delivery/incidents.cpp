@@ -128,6 +128,7 @@ void World::finish() {
   }
   oracle_->check_end();
   if (!oracle_->complaints().empty()) return;
+  if (books.log) oracle_->check_log(*books.log);
   oracle_->check_dead_letters(books.dead);
   oracle_->check_totals(books.totals);
 }
@@ -143,7 +144,14 @@ World::Books World::look_at_books() {
 Task<void> World::read_books(std::optional<Books>& out) {
   auto totals = co_await process_->store->sink_totals();
   auto dead = co_await process_->store->dead_letters("hook", 10'000);
-  if (totals && dead) out = Books{std::move(*totals), std::move(*dead)};
+  if (!totals || !dead) co_return;
+  Books books{std::move(*totals), std::move(*dead), {}};
+  if (deletes()) {
+    auto seqs = co_await numbers_in_log();
+    if (!seqs) co_return;
+    books.log = std::move(*seqs);
+  }
+  out = std::move(books);
 }
 
 }  // namespace driftd::sim

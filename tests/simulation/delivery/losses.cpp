@@ -24,10 +24,64 @@ void Oracle::retention_begins(Nanos undelivered_before) {
       going.insert(seq);
     }
   }
-  for (const auto seq : going) {
+  may_have_left(going);
+}
+
+bool Oracle::nobody_waits(const Entry& entry, bool dead_letters) const {
+  const auto seq = entry.what.seq;
+  return std::all_of(receivers_.begin(), receivers_.end(), [&](const auto* receiver) {
+    if (entry.to.count(receiver->name()) == 0 || receiver->had(entry.what.id)) return true;
+    if (receiver->name() == "hook" && dropped_dead_.count(seq) != 0) return true;
+    if (dead_letters && receiver->given_up().count(seq) != 0) return true;
+    const auto lost = may_lose_.find(receiver->name());
+    return lost != may_lose_.end() && lost->second.count(seq) != 0;
+  });
+}
+
+std::set<std::int64_t> Oracle::delivered_before(Nanos before) const {
+  std::set<std::int64_t> out;
+  for (const auto& [seq, entry] : ledger_) {
+    if (entry.recorded_ns >= before) break;
+    if (may_have_left_.count(seq) == 0 && nobody_waits(entry, false)) out.insert(out.end(), seq);
+  }
+  return out;
+}
+
+std::set<std::int64_t> Oracle::removable() const {
+  std::set<std::int64_t> out;
+  for (const auto& [seq, entry] : ledger_) {
+    if (may_have_left_.count(seq) == 0 && nobody_waits(entry, true)) out.insert(out.end(), seq);
+  }
+  return out;
+}
+
+void Oracle::may_have_left(const std::set<std::int64_t>& seqs) {
+  for (const auto seq : seqs) {
+    const Entry& entry = ledger_.at(seq);
+    may_have_left_.insert(seq);
     for (auto* receiver : receivers_) {
-      if (ledger_.at(seq).to.count(receiver->name()) != 0) receiver->excuse(seq);
+      if (entry.to.count(receiver->name()) == 0) continue;
+      if (receiver->given_up().count(seq) != 0) may_lose_[receiver->name()].insert(seq);
+      receiver->excuse(seq);
     }
+  }
+}
+
+void Oracle::check_log(const std::set<std::int64_t>& seqs) {
+  for (const auto& [seq, entry] : ledger_) {
+    if (seqs.count(seq) != 0 || may_have_left_.count(seq) != 0) continue;
+    return complain("event " + std::to_string(seq) + ", " + entry.what.id + ", left the store before it might");
+  }
+}
+
+void Oracle::check_removable(const std::set<std::int64_t>& seqs) {
+  std::set<std::int64_t> waiting;
+  for (auto* receiver : receivers_) waiting.merge(receiver->outstanding());
+  for (const auto seq : seqs) {
+    const auto found = ledger_.find(seq);
+    if (found == ledger_.end() || waiting.count(seq) != 0) continue;
+    return complain("the store is larger than it may be, and keeps event " + std::to_string(seq) + ", " +
+                    found->second.what.id + ", for which nobody waits");
   }
 }
 
@@ -46,6 +100,7 @@ void Oracle::read_gap(const core::StoredEvent& event) {
   const char* const text = event.payload.c_str() + at;
   char name[32] = {};
   Announced gap;
+  gap.recorded_ns = event.stamp.recorded_ns;
   std::int64_t dead = 0;
   if (std::sscanf(text, "sink %31s never gets %ld events (from %ld to %ld)", name, &gap.count, &gap.from, &gap.to) ==
       4) {
@@ -54,6 +109,9 @@ void Oracle::read_gap(const core::StoredEvent& event) {
                          name, &gap.count, &dead, &gap.from, &gap.to) == 5) {
     gap.count += dead;
     removed_with(name, gap);
+  } else if (std::sscanf(text, "sink %31s does not get again up to %ld events (from %ld to %ld)", name, &gap.count,
+                         &gap.from, &gap.to) == 4) {
+    not_again_[name].push_back(gap);
   } else {
     return complain("the gap " + event.stamp.id + " does not say what is lost: " + event.payload);
   }
@@ -82,6 +140,47 @@ std::int64_t Oracle::announced(const std::string& receiver) const {
   return count;
 }
 
+/// True if a gap says that the receiver never gets this event.
+bool Oracle::told(const Receipts& receiver, std::int64_t seq) const {
+  const auto gaps = gaps_.find(receiver.name());
+  return gaps != gaps_.end() && std::any_of(gaps->second.begin(), gaps->second.end(),
+                                            [seq](const auto& gap) { return gap.from <= seq && seq <= gap.to; });
+}
+
+/// What a receiver lost after it had acknowledged it was sent again, or a gap says that it was not. Also a gap of an
+/// earlier loss: by it, nobody knows of these events whether the receiver has them.
+void Oracle::check_not_again(const Receipts& receiver) {
+  const auto& gaps = not_again_[receiver.name()];
+  for (const auto& [seq, at] : receiver.lost()) {
+    const Entry& entry = ledger_.at(seq);
+    const bool known = std::any_of(gaps.begin(), gaps.end(),
+                                   [seq = seq](const auto& gap) { return gap.from <= seq && seq <= gap.to; });
+    if (known || receiver.has(entry.what.id) || !receiver.had(entry.what.id) || told(receiver, seq)) continue;
+    return complain(receiver.name() + " lost event " + std::to_string(seq) + ", " + entry.what.id +
+                    ", which is not in the store any more, and no gap says so");
+  }
+  for (const auto& gap : gaps) check_most(receiver, gap);
+}
+
+/// A gap names no fewer events than the receiver lost by then and does not have, and no more than may have left the
+/// store, or lie in its range.
+void Oracle::check_most(const Receipts& receiver, const Announced& gap) {
+  std::int64_t least = 0, most = 0;
+  for (auto at = receiver.lost().lower_bound(gap.from); at != receiver.lost().end() && at->first <= gap.to; ++at) {
+    const auto& id = ledger_.at(at->first).what.id;
+    const bool gone = at->second <= gap.recorded_ns && receiver.had(id) && !receiver.has(id);
+    if (gone && !told(receiver, at->first)) ++least;
+  }
+  for (const auto seq : may_have_left_) {
+    if (seq <= gap.to) most += static_cast<std::int64_t>(ledger_.at(seq).to.count(receiver.name()));
+  }
+  most = std::min(most, gap.to - gap.from + 1);
+  if (gap.count >= std::max<std::int64_t>(least, 1) && gap.count <= most) return;
+  complain("a gap says that " + receiver.name() + " does not get again up to " + std::to_string(gap.count) +
+           " events from " + std::to_string(gap.from) + " to " + std::to_string(gap.to) + "; expected " +
+           std::to_string(least) + " to " + std::to_string(most));
+}
+
 /// Every event that retention cost a receiver is in a gap of it, and no gap names others.
 void Oracle::check_gaps(const Receipts& receiver) {
   const auto& may = may_lose_[receiver.name()];
@@ -90,10 +189,7 @@ void Oracle::check_gaps(const Receipts& receiver) {
     const Entry& entry = ledger_.at(seq);
     if (receiver.has(entry.what.id) || receiver.had(entry.what.id)) continue;
     ++never;
-    const auto& gaps = gaps_[receiver.name()];
-    const bool told =
-        std::any_of(gaps.begin(), gaps.end(), [&](const auto& gap) { return gap.from <= seq && seq <= gap.to; });
-    if (told) continue;
+    if (told(receiver, seq)) continue;
     return complain(receiver.name() + " never got event " + std::to_string(seq) + ", " + entry.what.id +
                     ", which retention deleted, and no gap says so");
   }
@@ -150,6 +246,8 @@ void Oracle::check_dead_letters(const std::vector<core::DeadLetter>& listed) {
       const bool gone = dropped_dead_.count(seq) != 0 || may_lose_[name].count(seq) != 0;
       if (!gone && still_dead_[name].count(seq) == 0)
         complain("event " + std::to_string(seq) + " was given up by " + name + " and is not listed as a dead letter");
+      if (gone && dropped_dead_.count(seq) == 0 && still_dead_[name].count(seq) == 0 && !told(*receiver, seq))
+        complain("the dead letter of event " + std::to_string(seq) + " was deleted, and no gap says so");
     }
     for (const auto seq : still_dead_[name]) {
       if (name == "hook" && dropped_for_good_.count(seq) != 0)

@@ -9,7 +9,6 @@ namespace driftd::sim {
 namespace {
 
 constexpr std::size_t kShownLines = 40;
-constexpr const char* kByRetention = "they were not delivered before retention ended";
 
 /// Returns the number after `before` in the payload, -1 if it is not there.
 int number_in(const std::string& payload, const std::string& before) {
@@ -115,11 +114,12 @@ void Oracle::enter(const core::StoredEvent& event, std::set<std::string> to) {
 }
 
 /// Returns the receivers of an event whose commit was not answered, from its page; those of an agent event are the
-/// bus and the log, but the one that it is about, unless the store wrote it.
+/// bus and the log, but the one that it is about, unless it is about events that the store deleted.
 std::set<std::string> Oracle::receivers_of(const core::StoredEvent& event) {
   if (event.agent_event) {
     std::set<std::string> out;
-    const bool by_store = event.what == "gap" && event.payload.find(kByRetention) != std::string::npos;
+    const bool removed = event.payload.find(" was removed with ") != std::string::npos;
+    const bool by_store = event.what == "gap" && !removed;  // of what it deleted
     for (const auto* receiver : receivers_) {
       const bool about = !by_store && event.payload.find("sink " + receiver->name() + " ") != std::string::npos;
       const bool gets_them = receiver->name() == "bus" || receiver->name() == "log";  // as Settings::route says
@@ -180,6 +180,7 @@ void Oracle::check_end() {
                " and " + std::to_string(receiver->to_replay().size() - 1) + " others of an answered replay");
     check_dead(*receiver);
     check_gaps(*receiver);
+    check_not_again(*receiver);
   }
   for (const auto& [number, page] : pages_) {
     const auto seen = static_cast<int>(page.seen.size());

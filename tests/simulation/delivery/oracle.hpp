@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -39,6 +40,17 @@ class Oracle {
   /// The store deletes now what is older than this and was not delivered: from here on such an event need not come, but
   /// then it must be announced.
   void retention_begins(Nanos undelivered_before);
+  /// Returns what the store may delete now because it was delivered and is older than this: each of its receivers
+  /// acknowledged it, or will never get it.
+  std::set<std::int64_t> delivered_before(Nanos before) const;
+  /// Returns what it may delete because it is too large: the same of any age, and dead letters that nobody waits for.
+  std::set<std::int64_t> removable() const;
+  /// The store may have deleted these: a receiver that loses one need not get it again, but then it must be announced.
+  void may_have_left(const std::set<std::int64_t>& seqs);
+  /// These are in the store's log: everything else was allowed to leave it.
+  void check_log(const std::set<std::int64_t>& seqs);
+  /// The store says that it is too large and that nothing more may be deleted: each of these may wait for a receiver.
+  void check_removable(const std::set<std::int64_t>& seqs);
   /// A person asks to replay the events of a receiver from this one on. Returns what must come once more.
   std::set<std::int64_t> settled_from(const Receipts& receiver, std::int64_t seq) const;
   /// The dead letters that a person had replayed or dropped: each may be a dead letter still, if its process was
@@ -83,6 +95,7 @@ class Oracle {
   /// A `gap` event: what a receiver will never get.
   struct Announced {
     std::int64_t from = 0, to = 0, count = 0;
+    Nanos recorded_ns = 0;
   };
   struct KnownPage {
     Page page;
@@ -99,13 +112,19 @@ class Oracle {
   void may_never_come(const Receipts& receiver, const Entry& entry);
   void removed_with(const std::string& name, const Announced& gap);
   void check_gaps(const Receipts& receiver);
+  void check_not_again(const Receipts& receiver);
+  void check_most(const Receipts& receiver, const Announced& gap);
+  bool told(const Receipts& receiver, std::int64_t seq) const;
+  bool nobody_waits(const Entry& entry, bool dead_letters) const;
   std::int64_t announced(const std::string& receiver) const;
 
   std::vector<Receipts*> receivers_;
   std::map<std::int64_t, Entry> ledger_;  ///< by seq
-  std::map<std::string, std::int64_t> ids_;
+  std::unordered_map<std::string, std::int64_t> ids_;
   std::map<int, KnownPage> pages_;
   std::map<std::string, std::vector<Announced>> gaps_;             ///< by receiver
+  std::map<std::string, std::vector<Announced>> not_again_;        ///< the same: what it had and lost
+  std::set<std::int64_t> may_have_left_;                           ///< the store
   std::map<std::string, std::set<std::int64_t>> lost_, may_lose_;  ///< the same: what retention must, and may, have
                                                                    ///< cost
   std::set<std::int64_t> handled_dead_, dropped_dead_, dropped_for_good_;  ///< dead letters of commands

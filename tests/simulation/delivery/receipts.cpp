@@ -11,6 +11,7 @@ using namespace std::chrono_literals;
 constexpr Duration kLongestUnsaved = 5min;  // a save waits for a disk that is full, and for the process that comes
                                             // after
 constexpr int kMaxRepetitions = 256;
+constexpr auto kLongestUnsynced = 100ms;
 constexpr Duration kReaction = 4s;  // a fetch, a save and an fsync on a slow disk, and the pause after a failed one
 constexpr Duration kPerEvent = 250ms;
 constexpr double kJitter = 1.2;
@@ -129,8 +130,9 @@ void Receipts::count_repetition(const core::StoredEvent& event) {
   const auto before = acknowledged_in_.find(event.stamp.id);
   if (before == acknowledged_in_.end() || before->second == life_ || rewound_at_) return;
   before->second = life_;
-  if (++repetitions_ == kMaxRepetitions + 1)
-    complain(name_ + " got more than 256 acknowledged events again after a kill");
+  if (++repetitions_ == kMaxRepetitions + unsynced_ + 1)
+    complain(name_ + " got " + std::to_string(repetitions_) + " acknowledged events again after " +
+             (unsynced_ == 0 ? "a kill" : "a power loss"));
 }
 
 void Receipts::received(const core::StoredEvent& event) {
@@ -149,7 +151,7 @@ void Receipts::received(const core::StoredEvent& event) {
     complain(name_ + " got event " + std::to_string(event.stamp.seq) + " after event " + std::to_string(newest) +
              " of the same resource " + event.key);
   }
-  newest = std::max(newest, event.stamp.seq);
+  if (!late) newest = std::max(newest, event.stamp.seq);  // a replay may go before what a rewind brings again
   forget_missing(event.stamp.seq);
 }
 
@@ -205,6 +207,7 @@ void Receipts::lose_all_but(std::size_t lines, Duration detected_in) {
   rewound();
   unnoticed_until_ = SimulatedTime::get().now() + detected_in;
   if (calm_since_) calm();
+  for (auto line = lines; line < lines_.size(); ++line) lost_[lines_[line].seq] = SimulatedClock().wall();
   lines_.resize(lines);
   has_.clear();
   newest_.clear();
@@ -218,9 +221,20 @@ void Receipts::lose_all_but(std::size_t lines, Duration detected_in) {
   for (const auto& [seq, event] : expected) expect(event);
 }
 
-void Receipts::next_life() {
+int Receipts::most_acknowledged_within(Duration span) const {
+  std::ptrdiff_t most = 0;
+  auto first = lately_acknowledged_.begin();
+  for (auto last = first; last != lately_acknowledged_.end(); ++last) {
+    while (last->first - first->first > span) ++first;
+    most = std::max(most, last - first + 1);
+  }
+  return static_cast<int>(most);
+}
+
+void Receipts::next_life(bool power_loss) {
   ++life_;
   repetitions_ = 0;
+  unsynced_ = power_loss ? most_acknowledged_within(kLongestUnsynced) : 0;
   flush_failures_ = 0;
   flush_due_ = {};
   doubt_lately_acknowledged();

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -52,6 +53,8 @@ class Receipts {
   bool has(const std::string& id) const { return has_.count(id) != 0; }
   /// True if it acknowledged the event at some time, also if it lost it afterwards.
   bool had(const std::string& id) const { return acknowledged_in_.count(id) != 0; }
+  /// What it lost after it had it, and when (wall clock) it lost it last, by seq. It may have it again by now.
+  const std::map<std::int64_t, Nanos>& lost() const { return lost_; }
   /// True if it acknowledged the event a while ago, so that its sink has saved that.
   bool is_settled(const std::string& id) const;
   /// Returns the events that its sink may count as undelivered: those that it did not acknowledge, or only a moment
@@ -98,7 +101,7 @@ class Receipts {
   void calm() { calm_since_ = std::max(SimulatedTime::get().now(), unnoticed_until_); }
   void disturbed() { calm_since_.reset(); }
   /// The agent's process ended; another one begins.
-  void next_life();
+  void next_life(bool power_loss);
 
  private:
   struct KeyState {
@@ -114,6 +117,7 @@ class Receipts {
   void succeeded(const core::StoredEvent& event, Time sent);
   void must_come(const Entered& event);
   void doubt_lately_acknowledged();
+  int most_acknowledged_within(Duration span) const;
   void forget_missing(std::int64_t seq);
   Time due(const std::string& name, const KeyState& key, Time since) const;
   void count_repetition(const core::StoredEvent& event);
@@ -121,12 +125,12 @@ class Receipts {
   std::string name_;
   AllowedWaits waits_;
   std::vector<Entered> lines_;
-  std::map<std::string, std::size_t> has_;      ///< content by id
-  std::map<std::string, std::int64_t> newest_;  ///< by key, of what it has
-  std::map<std::int64_t, Entered> missing_;     ///< must still come
+  std::unordered_map<std::string, std::size_t> has_;  ///< content by id
+  std::map<std::string, std::int64_t> newest_;        ///< by key, of what it has
+  std::map<std::int64_t, Entered> missing_;           ///< must still come
   std::map<std::string, KeyState> keys_;
-  std::map<std::string, std::int64_t> acknowledged_in_;  ///< life of the last acknowledgement, by id
-  std::map<std::string, Time> acknowledged_at_;
+  std::unordered_map<std::string, std::int64_t> acknowledged_in_;  ///< life of the last acknowledgement, by id
+  std::unordered_map<std::string, Time> acknowledged_at_;
   std::deque<std::pair<Time, std::int64_t>> lately_acknowledged_;
   std::set<std::int64_t> doubtful_;  ///< acknowledged, and perhaps sent again
   /// By key and id. An event that it has, too, if its answer was lost: those behind it wait.
@@ -135,6 +139,7 @@ class Receipts {
   std::map<std::int64_t, int> times_given_up_;
   std::set<std::int64_t> given_up_, excused_, replay_asked_, to_replay_;
   std::map<std::int64_t, Entered> expected_;
+  std::map<std::int64_t, Nanos> lost_;
   std::optional<Time> calm_since_ = Time{}, rewound_at_;
   Time failed_at_{}, last_answer_{}, unnoticed_until_{}, recovered_at_{}, flush_due_{};
   Duration asked_{0};
@@ -142,6 +147,7 @@ class Receipts {
   int failures_ = 0, flush_failures_ = 0;
   std::int64_t life_ = 0;
   int repetitions_ = 0;  ///< in this life, of what was acknowledged in an earlier one
+  int unsynced_ = 0;     ///< acknowledgements that the last power loss may have taken, beyond those of a kill
 };
 
 }  // namespace driftd::sim

@@ -108,13 +108,18 @@ int __wrap_fsync(int descriptor) {
   return -1;
 }
 
+ssize_t __real_pread(int descriptor, void* bytes, size_t size, off_t at);
+ssize_t __wrap_pread(int descriptor, void* bytes, size_t size, off_t at) {
+  const auto read = driftd::sim::Disk::read_plain(driftd::sim::path_of(descriptor), static_cast<char*>(bytes),
+                                                  static_cast<std::int64_t>(size), at);
+  return read ? static_cast<ssize_t>(*read) : __real_pread(descriptor, bytes, size, at);
+}
+
 ssize_t __real_pwrite(int descriptor, const void* bytes, size_t size, off_t at);
 ssize_t __wrap_pwrite(int descriptor, const void* bytes, size_t size, off_t at) {
-  const ssize_t written = __real_pwrite(descriptor, bytes, size, at);
-  if (written > 0)
-    driftd::sim::Disk::wrote_plain(driftd::sim::path_of(descriptor), at,
-                                   {static_cast<const char*>(bytes), static_cast<std::size_t>(written)});
-  return written;
+  const bool taken = driftd::sim::Disk::write_plain(driftd::sim::path_of(descriptor), static_cast<const char*>(bytes),
+                                                    static_cast<std::int64_t>(size), at);
+  return taken ? static_cast<ssize_t>(size) : __real_pwrite(descriptor, bytes, size, at);
 }
 
 /// The store knows its file by inode and birth; what survives a power loss is written to another one.

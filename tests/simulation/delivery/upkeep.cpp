@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the agent does beside delivering, and what persons ask of it: retention, backpressure, replays, dead letters.
+// What the agent does beside delivering, and what persons ask of it: backpressure, replays, dead letters.
 #include "base/fatal.hpp"
 #include "simulation/delivery/world.hpp"
 
@@ -10,15 +10,16 @@ using namespace std::chrono_literals;
 
 constexpr Duration kUpkeepEvery = 5s, kUpkeepAtRest = 60s;
 constexpr int kPruneEvery = 12;  // rounds
-constexpr int kLogPage = 1'000;
 
 }  // namespace
 
-/// Some agents have a retention that an outage exceeds, some a backlog that is soon full.
+/// Some agents have a retention that an outage exceeds, some a backlog that is soon full, some delete early what was
+/// delivered, or have little room.
 void World::plan_upkeep() {
   if (pick(4) == 0) retention_ = between(6min, 20min);
   if (pick(4) == 0) limits_ = delivery::BacklogLimits{static_cast<std::int64_t>(100 + pick(400)), 1 << 30};
-  if (retention_ || limits_) upkeep_later();
+  plan_deletions();
+  if (deletes() || limits_) upkeep_later();
 }
 
 void World::upkeep_later() {
@@ -42,7 +43,9 @@ Task<Status> World::keep_up() {
     held_ = delivery::backpressure(backlog, *limits_).holds_cycles;
     check_backpressure(undelivered);
   }
-  if (retention_ && ++upkeep_rounds_ % kPruneEvery == 0) DRIFTD_CO_CHECK(co_await prune());
+  if (!deletes() || ++upkeep_rounds_ % kPruneEvery != 0) co_return Status{};
+  DRIFTD_CO_CHECK(co_await prune());
+  if (max_bytes_) DRIFTD_CO_CHECK(co_await shrink());
   co_return Status{};
 }
 
@@ -58,36 +61,6 @@ void World::check_backpressure(std::size_t undelivered) {
   if (!held_ && undelivered >= limit && oracle_->undelivered() >= limit)
     oracle_->complain("commits go on though " + std::to_string(undelivered) + " of " + std::to_string(limit) +
                       " events wait");
-}
-
-Task<Status> World::prune() {
-  DRIFTD_CO_CHECK(co_await read_log());
-  const Nanos wall = clock_.wall();
-  const Nanos before = wall - retention_->count(),
-              delivered_before = wall - Nanos(std::chrono::nanoseconds(168h).count());
-  for (bool more = true; more;) {
-    oracle_->retention_begins(before);
-    const auto pruned = co_await process_->store->prune(delivered_before, before);
-    oracle_->retention_begins(before);
-    if (!pruned) co_return fail(pruned.error());
-    more = *pruned;
-  }
-  DRIFTD_CO_CHECK(co_await read_log());
-  process_->relay->wake();  // the store may have appended a `gap`
-  co_return Status{};
-}
-
-/// Enters what the store has and nobody was sent yet, before retention may delete it.
-Task<Status> World::read_log() {
-  for (bool more = true; more;) {
-    DRIFTD_CO_TRY(const auto events, co_await process_->store->events(log_read_to_, kLogPage));
-    for (const auto& event : events) {
-      oracle_->found(event);
-      log_read_to_ = event.stamp.seq;
-    }
-    more = events.size() == static_cast<std::size_t>(kLogPage);
-  }
-  co_return Status{};
 }
 
 void World::order_replay() {
@@ -110,7 +83,7 @@ Task<void> World::replay(core::Control::Replay request) {
   const auto count = co_await process_->relay->replay(std::move(request));
   if (!of_hook) receipts.replay_answered(count.has_value());
   oracle_->note("the replay of " + asked + ": " + (count ? std::to_string(*count) : count.error().message));
-  if (count && *count < static_cast<std::int64_t>(settled.size()) && !receipts.was_rewound() && !retention_)
+  if (count && *count < static_cast<std::int64_t>(settled.size()) && !receipts.was_rewound() && !deletes())
     oracle_->complain("the replay of " + asked + " sends " + std::to_string(*count) + " events; " +
                       std::to_string(settled.size()) + " were acknowledged");
 }
@@ -138,6 +111,7 @@ Task<void> World::handle_dead_letters(std::string verb, bool all) {
   if (!count) co_return;
   if (*count > static_cast<std::int64_t>(dead.size()))
     oracle_->complain(std::to_string(*count) + " dead letters: there are " + std::to_string(dead.size()));
+  if (*count < static_cast<std::int64_t>(dead.size())) co_return;  // some are being replayed; the answer says not which
   for (const auto seq : dead) {
     if (verb == "drop") oracle_->dropped_for_good(seq);
     if (verb == "replay" && times[seq] == receipts.times_given_up(seq)) receipts.requeued(seq);

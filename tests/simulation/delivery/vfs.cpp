@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The VFS `driftd-simulation`: SQLite's own one, through which each call asks the disk whether it works and tells it
-// what was done. Syncs go to the simulated disk only.
+// The VFS `driftd-simulation`: names, locks and everything that is on no simulated disk are of SQLite's own one; what
+// files of a disk hold is kept by it.
 #include <sqlite3.h>
 #include <cstring>
 #include <filesystem>
@@ -35,40 +35,37 @@ int code_of(Disk::Answer answer, int io_error) {
 }
 
 int close_file(sqlite3_file* file) {
-  const int code = real(file).xClose(self(file).real());
-  delete self(file).name;
-  delete self(file).path;
-  delete self(file).shared;
-  self(file).name = self(file).path = nullptr;
-  self(file).shared = nullptr;
+  OpenFile& open = self(file);
+  const int code = real(file).xClose(open.real());
+  if (open.disk != nullptr) open.disk->closed(*open.name);
+  delete open.name;
+  delete open.path;
+  delete open.shared;
+  open.name = open.path = nullptr;
+  open.shared = nullptr;
   return code;
 }
 
 int read_from(sqlite3_file* file, void* to, int size, sqlite3_int64 at) {
-  Disk* const disk = self(file).disk;
-  if (disk != nullptr && disk->before_read() != Disk::Answer::done) return SQLITE_IOERR_READ;
-  return real(file).xRead(self(file).real(), to, size, at);
+  OpenFile& open = self(file);
+  if (open.disk == nullptr) return real(file).xRead(open.real(), to, size, at);
+  if (open.disk->before_read() != Disk::Answer::done) return SQLITE_IOERR_READ;
+  const auto read = open.disk->read(*open.name, static_cast<char*>(to), size, at);
+  if (read == size) return SQLITE_OK;
+  std::memset(static_cast<char*>(to) + read, 0, static_cast<std::size_t>(size - read));
+  return SQLITE_IOERR_SHORT_READ;
 }
 
 int write_to(sqlite3_file* file, const void* from, int size, sqlite3_int64 at) {
   OpenFile& open = self(file);
   if (open.disk == nullptr) return real(file).xWrite(open.real(), from, size, at);
-  sqlite3_int64 length = 0;
-  if (open.disk->faults.full) real(file).xFileSize(open.real(), &length);
-  const auto answer = open.disk->before_write(*open.name, at + size, length);
-  if (answer != Disk::Answer::done) return code_of(answer, SQLITE_IOERR_WRITE);
-  const int code = real(file).xWrite(open.real(), from, size, at);
-  if (code == SQLITE_OK)
-    open.disk->wrote(*open.name, at, {static_cast<const char*>(from), static_cast<std::size_t>(size)});
-  return code;
+  return code_of(open.disk->write(*open.name, static_cast<const char*>(from), size, at), SQLITE_IOERR_WRITE);
 }
 
 int truncate_file(sqlite3_file* file, sqlite3_int64 size) {
   OpenFile& open = self(file);
-  if (open.disk != nullptr && open.disk->before_truncate() != Disk::Answer::done) return SQLITE_IOERR_TRUNCATE;
-  const int code = real(file).xTruncate(open.real(), size);
-  if (code == SQLITE_OK && open.disk != nullptr) open.disk->truncated(*open.name, size);
-  return code;
+  if (open.disk == nullptr) return real(file).xTruncate(open.real(), size);
+  return code_of(open.disk->truncate(*open.name, size), SQLITE_IOERR_TRUNCATE);
 }
 
 int sync_file(sqlite3_file* file, int) {
@@ -77,7 +74,12 @@ int sync_file(sqlite3_file* file, int) {
   return code_of(open.disk->sync(*open.name, std::exchange(open.new_name, false)), SQLITE_IOERR_FSYNC);
 }
 
-int size_of_file(sqlite3_file* file, sqlite3_int64* size) { return real(file).xFileSize(self(file).real(), size); }
+int size_of_file(sqlite3_file* file, sqlite3_int64* size) {
+  OpenFile& open = self(file);
+  if (open.disk == nullptr) return real(file).xFileSize(open.real(), size);
+  *size = open.disk->size_of(*open.name);
+  return SQLITE_OK;
+}
 int lock(sqlite3_file* file, int level) { return real(file).xLock(self(file).real(), level); }
 int unlock(sqlite3_file* file, int level) { return real(file).xUnlock(self(file).real(), level); }
 int is_reserved(sqlite3_file* file, int* out) { return real(file).xCheckReservedLock(self(file).real(), out); }
@@ -136,6 +138,11 @@ int remove_file(sqlite3_vfs* vfs, const char* path, int sync_folder) {
 }
 
 int access_file(sqlite3_vfs* vfs, const char* path, int flags, int* out) {
+  Disk* const disk = Disk::of(path);
+  if (disk != nullptr && flags == SQLITE_ACCESS_EXISTS) {  // an empty file is none, as in SQLite's own VFS
+    *out = disk->size_of(std::filesystem::path(path).filename()) > 0 ? 1 : 0;
+    return SQLITE_OK;
+  }
   return real_vfs(vfs).xAccess(&real_vfs(vfs), path, flags, out);
 }
 

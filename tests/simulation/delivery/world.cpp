@@ -200,7 +200,7 @@ void World::end_process(bool power_loss, const std::string& why) {
     log_->power_lost();
     extra_.file->power_lost();
   }
-  life_is_over();
+  life_is_over(power_loss);
 }
 
 /// Jobs that wait for the store's thread hold the store, which would keep its lock. On a dead disk each group of them
@@ -215,13 +215,14 @@ void World::drop_waiting_jobs() {
   }
 }
 
-void World::life_is_over() {
+void World::life_is_over(bool power_loss) {
   SimulatedTime::get().forget_timers();
   (void)disk_->take_latency();
   ready_since_.reset();
   held_ = upkeep_runs_ = false;
+  they_may_have_left();
   for (auto& backend : backends_) backend.busy = false;
-  for (Receiver* receiver : receivers_) receiver->receipts.next_life();
+  for (Receiver* receiver : receivers_) receiver->receipts.next_life(power_loss);
   extra_.busy = extra_.routed = extra_.file->receipts.attached = false;
   hook_->next_life();
 }
@@ -250,7 +251,7 @@ void World::stop_gracefully() {
     if (!process_ || process_->number != number) return;
     if (!process_->stopped) oracle_->complain("the relay did not stop within 40 s");
     process_.reset();
-    life_is_over();
+    life_is_over(false);
     start();
   });
 }

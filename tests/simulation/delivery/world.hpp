@@ -103,7 +103,7 @@ class World {
   void start_later(Duration in);
   void end_process(bool power_loss, const std::string& why);
   void drop_waiting_jobs();
-  void life_is_over();
+  void life_is_over(bool power_loss);
   void stop_gracefully();
   Task<void> begin();
   Task<Status> take_over();
@@ -124,12 +124,20 @@ class World {
   Task<void> upkeep();
   Task<Status> keep_up();
   void check_backpressure(std::size_t undelivered);
-  Task<Status> prune();
-  Task<Status> read_log();
   void order_replay();
   Task<void> replay(core::Control::Replay request);
   void order_dead_letters();
   Task<void> handle_dead_letters(std::string verb, bool all);
+
+  // retention.cpp: what leaves the store
+  void plan_deletions();
+  bool deletes() const { return retention_ || delivered_ || max_bytes_; }
+  Task<Status> prune();
+  Task<Status> shrink();
+  void retention_begins(Nanos undelivered_before, Nanos delivered_before);
+  void they_may_have_left();
+  Task<Status> read_log();
+  Task<Result<std::set<std::int64_t>>> numbers_in_log();
 
   // reload.cpp: a sink that comes and goes
   void change_extra();
@@ -151,6 +159,7 @@ class World {
   struct Books {
     std::vector<core::SinkTotals> totals;
     std::vector<core::DeadLetter> dead;
+    std::optional<std::set<std::int64_t>> log;  ///< the events in the store; only if any was deleted
   };
   Books look_at_books();
   Task<void> read_books(std::optional<Books>& out);
@@ -181,7 +190,9 @@ class World {
   Time store_works_since_{}, store_free_at_{}, end_{};
   bool watched_ = true;  ///< the relay is watched every 5 s, as in the agent
   bool committing_ = true;
-  std::optional<Duration> retention_;  ///< of undelivered events
+  std::optional<Duration> retention_, delivered_;  ///< of undelivered and of delivered events
+  std::optional<std::int64_t> max_bytes_;
+  std::set<std::int64_t> leaving_;  ///< what the store may be deleting now
   std::optional<delivery::BacklogLimits> limits_;
   bool held_ = false, upkeep_runs_ = false;  ///< `held_`: the backlog is full, nothing is committed
   int upkeep_rounds_ = 0;

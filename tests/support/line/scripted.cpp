@@ -97,6 +97,7 @@ Task<Result<core::RefreshOutcome>> ScriptedSession::refresh(core::RefreshRequest
   core::RefreshOutcome outcome;
   outcome.unchanged =
       world_->cursors && !request.cursor.empty() && (world_->always_unchanged || request.cursor == cursor());
+  world_->unchanged += outcome.unchanged ? 1 : 0;
   if (outcome.unchanged) co_return outcome;
   const std::string cursor_now = world_->cursors ? cursor() : std::string();
   std::size_t left = world_->max_delivered;
@@ -118,7 +119,7 @@ Task<Result<core::RefreshOutcome>> ScriptedSession::refresh(core::RefreshRequest
     if (!taken) co_return fail(taken.error());
   }
   if (world_->refresh_fails) co_return fail(*world_->refresh_fails);
-  if (world_->cursors) {
+  if (world_->cursors && world_->checkpoints) {
     core::RecordPage last;
     last.marks.push_back({core::Mark::Type::checkpoint});
     last.marks.back().cursor = cursor_now;

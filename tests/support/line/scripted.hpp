@@ -60,6 +60,8 @@ struct ScriptedWorld {
   std::string worker = "running";  ///< `state` of WorkerStatus
   bool cursors = false;            ///< a refresh with the current cursor answers "unchanged"
   bool always_unchanged = false;   ///< a refresh with any cursor answers so; needs `cursors`
+  bool checkpoints = true;         ///< false: a refresh ends without a cursor
+  std::size_t unchanged = 0;       ///< number of refreshes that answered "unchanged"
   std::shared_ptr<const Clock> clock = std::make_shared<SystemClock>();  ///< gives `observed_ns` of the records
   std::size_t digests = 0;                           ///< records of the last list that came as digests
   std::map<core::ResourceId, std::string> versions;  ///< `version` of these records

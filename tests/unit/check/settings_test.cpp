@@ -92,12 +92,25 @@ TEST(CheckSettings, PlaceholdersOfASinkStayAndAreValidatedAsPorts) {
   const auto settings =
       read_settings("address: 127.0.0.1:${tcp}\nport: ${tcp}\n", "s.yaml", kSchema, 7, PluginKind::sink);
   ASSERT_TRUE(settings) << settings.error().message;
-  EXPECT_TRUE(names_port(settings->json, "tcp"));
-  EXPECT_FALSE(names_port(settings->json, "udp"));
-  const json got = json::parse(with_ports(settings->json, {4711, 0}));
+  EXPECT_TRUE(names_address(settings->json, "tcp"));
+  EXPECT_FALSE(names_address(settings->json, "udp"));
+  const json got = json::parse(with_addresses(settings->json, {4711, 0, {}, {}}));
   EXPECT_EQ(got["address"], "127.0.0.1:4711");
   EXPECT_EQ(got["port"], 4711);
   EXPECT_FALSE(read_settings("address: a\nport: ${tcp}\n", "s.yaml", kSchema, 7));  // a provider has no receiver
+}
+
+TEST(CheckSettings, PathsOfUnixSocketsStandWhereTheirPlaceholdersDo) {
+  constexpr const char* kPaths =
+      R"({"type": "object", "properties": {"socket": {"type": "string"}, "url": {"type": "string"}}})";
+  const auto settings =
+      read_settings("socket: ${unixgram}\nurl: unix:${unix}\n", "s.yaml", kPaths, 7, PluginKind::sink);
+  ASSERT_TRUE(settings) << settings.error().message;
+  EXPECT_TRUE(names_unix_address(settings->json));
+  EXPECT_FALSE(names_address(settings->json, "tcp"));
+  const json got = json::parse(with_addresses(settings->json, {1, 2, "/run/stream", "/run/datagram"}));
+  EXPECT_EQ(got["socket"], "/run/datagram");
+  EXPECT_EQ(got["url"], "unix:/run/stream");
 }
 
 }  // namespace

@@ -88,10 +88,12 @@ class FakeOutbox final : public core::Outbox {
     for (const auto seq : seqs) out.push_back(rows.at(static_cast<std::size_t>(seq - 1)).event);
     co_return out;
   }
-  bool full = false;  ///< nothing can be written
+  bool full = false;     ///< nothing can be written
+  bool durable = false;  ///< the last settlement had to be on the disk
   Task<Status> settle(core::SinkSettlement settlement) override {
     if (full) co_return fail(Code::unavailable, "database or disk is full");
     ++saves;
+    durable = settlement.durable;
     auto& cursor = cursors[settlement.sink];
     cursor.low_water = settlement.low_water;
     const auto remove = [&cursor](std::int64_t seq) {

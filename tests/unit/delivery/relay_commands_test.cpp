@@ -23,9 +23,6 @@ TEST_F(RelayTest, ARemovedSinkIsGoneAndTheEventAboutItIsToldToAllReaders) {
   EXPECT_EQ(appended_, 1);
 }
 
-Attempt fail_event(const core::StoredEvent&) { return {Outcome::retry_event, "HTTP 500 from ops", 0}; }
-Attempt fail_sink(const core::StoredEvent&) { return {Outcome::retry_sink, "connection refused", 0}; }
-
 TEST_F(RelayTest, WhatADeadLetterTellsWakesTheOtherSinks) {
   a_.policy = webhook_policy();
   a_.answer = [](const auto&) { return Attempt{Outcome::permanent, "HTTP 400 from ops", 0}; };
@@ -139,6 +136,35 @@ TEST_F(RelayTest, AnUnknownSinkIsNamedWithThoseThatExist) {
   core::Control::Replay request;
   request.sink = "c";
   EXPECT_EQ(wait(relay_->replay(request)).error().message, "no sink 'c'; available: a, b");
+}
+
+/// ADR 0023: only what was delivered may be forgotten by a power loss.
+TEST_F(RelayTest, OnlyASaveOfWhatWasDeliveredNeedNotBeOnTheDisk) {
+  a_.policy = webhook_policy();
+  start({{"a", &a_}});
+  const auto saved = [&](const std::string& key) {
+    outbox_.durable = true;
+    const int before = outbox_.saves;
+    outbox_.add(key, {"a"});
+    advance(101ms);
+    advance(5s);
+    return outbox_.saves > before && outbox_.durable;
+  };
+  EXPECT_FALSE(saved("k1"));
+  a_.answer = fail_event;
+  EXPECT_TRUE(saved("k2")) << "how often it was tried";
+  a_.answer = [](const auto&) { return Attempt{Outcome::permanent, "HTTP 400 from ops", 0}; };
+  EXPECT_TRUE(saved("k3")) << "a dead letter";
+  a_.answer = [](const auto&) { return Attempt{}; };
+  outbox_.durable = false;
+  EXPECT_EQ(wait(relay_->dead_letter("a", "drop", {})).value(), 2);
+  EXPECT_TRUE(outbox_.durable) << "somebody was told that it is stored";
+  outbox_.durable = false;
+  core::Control::Replay request;
+  request.sink = "a";
+  request.from_seq = 1;
+  EXPECT_GT(wait(relay_->replay(request)).value(), 0);
+  EXPECT_TRUE(outbox_.durable) << "somebody was told that it is stored";
 }
 
 }  // namespace

@@ -7,6 +7,9 @@
 
 namespace driftd::delivery::test {
 
+inline Attempt fail_event(const core::StoredEvent&) { return {Outcome::retry_event, "HTTP 500 from ops", 0}; }
+inline Attempt fail_sink(const core::StoredEvent&) { return {Outcome::retry_sink, "connection refused", 0}; }
+
 /// A relay over a store in memory, with sinks that answer as their scripts say and a clock that the test moves.
 class RelayTest : public ::testing::Test {
  protected:

@@ -50,7 +50,8 @@ class FakeSession final : public core::Session {
     co_return std::shared_ptr<const core::ProviderInfo>(info_);
   }
   Task<Result<core::HealthReport>> health() override { co_return core::HealthReport{}; }
-  core::WorkerStatus status() const override { return {}; }
+  core::WorkerStatus worker;  ///< as status() tells it
+  core::WorkerStatus status() const override { return worker; }
   Task<void> stop() override { co_return; }
 
   Task<Result<core::RefreshOutcome>> refresh(core::RefreshRequest, core::PageHandler) override { co_return no(); }

@@ -234,5 +234,12 @@ TEST(SinkInfo, NamesWhatIsWrong) {
   }
 }
 
+TEST_F(PluginSink, SaysUntilWhenItsWorkerIsParkedAndHowToStartItBefore) {
+  session_->worker.state = "parked";
+  session_->worker.parked_until_ns = 1'700'000'000'000'000'000;
+  EXPECT_EQ(sink_->describe(),
+            "fake 1: worker parked until 2023-11-14T22:13:20.000Z, or `driftd plugin resume sink/s`");
+}
+
 }  // namespace
 }  // namespace driftd::test

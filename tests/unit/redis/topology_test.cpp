@@ -85,10 +85,16 @@ TEST(RedisSweeps, CountsWhatStoodBehindTheSameCursorAndWasAnother) {
 
 TEST(RedisSweeps, CountersOfOneRunThatFallWereReset) {
   MissedChanges sweeps;
-  EXPECT_FALSE(sweeps.counters_fell("run", 100));
-  EXPECT_TRUE(sweeps.counters_fell("run", 3));
-  EXPECT_FALSE(sweeps.counters_fell("run", 4));
-  EXPECT_FALSE(sweeps.counters_fell("another run", 1));
+  const auto counted = [](const std::string& commands) {
+    return counters_of(parse_info("total_commands_processed:100\r\n# Replication\r\n# Commandstats\r\n" + commands));
+  };
+  EXPECT_FALSE(sweeps.counters_fell("run", counted("cmdstat_get:calls=9,usec=1\r\ncmdstat_auth:calls=1,usec=1\r\n")));
+  EXPECT_FALSE(sweeps.counters_fell("run", counted("cmdstat_get:calls=9,usec=1\r\ncmdstat_auth:calls=2,usec=1\r\n")));
+  EXPECT_TRUE(sweeps.counters_fell("run", counted("cmdstat_get:calls=10,usec=1\r\n"))) << "one is gone";
+  EXPECT_TRUE(sweeps.counters_fell("run", counted("cmdstat_get:calls=8,usec=1\r\n")));
+  EXPECT_FALSE(sweeps.counters_fell("run", counted("cmdstat_get:calls=8,usec=1\r\n")));
+  EXPECT_FALSE(sweeps.counters_fell("another run", counted("cmdstat_get:calls=1,usec=1\r\n")));
+  EXPECT_TRUE(sweeps.counters_fell("another run", {{"", 3}})) << "all of them together";
 }
 
 }  // namespace

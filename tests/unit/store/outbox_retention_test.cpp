@@ -165,5 +165,48 @@ TEST_F(OutboxTest, UndeliveredPastRetentionIsAGap) {
   EXPECT_TRUE(bench.get(bench->open_sink("ops")).exceptions.empty());
 }
 
+/// A stream that is wiped after `retention.delivered` deleted events: they cannot be sent again, which must not be
+/// silent.
+TEST_F(OutboxTest, WhatAReceiverLostAfterItWasDeletedIsAGap) {
+  const auto seqs = emit(4);
+  emit(3, {"audit"});
+  settle({"ops", seqs[3], {}, {}, {}});
+  bench.clock.now += kSecond;
+  const auto young = emit(2);
+  settle({"ops", young[1], {}, {}, {}});
+  EXPECT_FALSE(bench.get(bench->prune(kNoon + 1, 0)));
+  restart();
+  const auto before = bench.get(bench->last_events(1)).front().stamp.seq;
+  settle({"ops", seqs[3], {}, {}, {}});
+  EXPECT_EQ(bench.get(bench->last_events(1)).front().stamp.seq, before) << "all that it lost is sent again";
+  settle({"ops", 0, {}, {}, {}});
+  EXPECT_THAT(last_gap(), AllOf(HasSubstr("\"sink\":\"ops\""), HasSubstr("\"from\":\"1\""),
+                                HasSubstr("\"to\":\"" + std::to_string(seqs[3]) + "\""), HasSubstr("\"count\":\"4\""),
+                                HasSubstr("lost_by_receiver")));
+  const auto gap = bench.get(bench->last_events(1)).front().stamp.seq;
+  EXPECT_EQ(fetched("ops"), (Seqs{young[0], young[1], gap})) << "the receiver's own consumers must know of it";
+  EXPECT_EQ(fetched("audit").back(), gap);
+  expect_book("ops", 4, 3, 0, 0);
+}
+
+TEST_F(OutboxTest, OfWhatWasDeletedOnlyWhatAReceiverLostIsAGap) {
+  const auto seqs = emit(6);
+  settle({"ops", seqs[5], {}, {}, {}});
+  bench.get(bench->prune(kNoon + 1, 0));
+  settle({"ops", seqs[1], {}, {}, {}});
+  EXPECT_THAT(last_gap(), AllOf(HasSubstr("\"from\":\"" + std::to_string(seqs[1] + 1) + "\""),
+                                HasSubstr("\"to\":\"" + std::to_string(seqs[5]) + "\""), HasSubstr("\"count\":\"4\"")));
+}
+
+/// The mark of a store whose events an older driftd deleted is its oldest event.
+TEST_F(OutboxTest, ALossIsToldAlsoIfAnOlderDriftdDeletedTheEvents) {
+  const auto seqs = emit(5);
+  settle({"ops", seqs[2], {}, {}, {}});
+  bench.get(bench->prune(kNoon + 1, 0));
+  tamper(file(), "DELETE FROM meta WHERE key LIKE 'settled_and_deleted_to/%'");
+  settle({"ops", 0, {}, {}, {}});
+  EXPECT_THAT(last_gap(), AllOf(HasSubstr("\"to\":\"" + std::to_string(seqs[2]) + "\""), HasSubstr("\"count\":\"3\"")));
+}
+
 }  // namespace
 }  // namespace driftd::test
