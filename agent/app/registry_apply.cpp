@@ -9,6 +9,7 @@
 #include "base/fatal.hpp"
 #include "base/log.hpp"
 #include "engine/backend_rows.hpp"
+#include "engine/runner.hpp"
 
 namespace driftd::app {
 namespace {
@@ -97,6 +98,8 @@ void Registry::settle(Applying& all, std::size_t at, const Status& changed) {
   busy_.erase(was);
   all.under_way.erase(at);
   all.woken.cancel();
+  const engine::Runner* runner = needs_.engine.find(name);
+  behind_ = behind_ || (!changed && runner != nullptr && runner->is_stopping());  // the store failed in the middle
   if (!all.answered) {
     changed ? all.outcome.done.push_back(line) : all.outcome.failed.push_back(line + ": " + changed.error().message);
     return;
@@ -140,10 +143,15 @@ Task<void> Registry::retry_faulty() {
   const bool was_behind = std::exchange(behind_, false);
   const auto plugins = co_await needs_.sessions.scan();
   auto again = co_await plan(std::make_shared<const config::Config>(config_), plugins);
-  if (!again) behind_ = behind_ || was_behind;
-  if (!again || again->changes.empty()) co_return;
+  if (!again) {
+    behind_ = behind_ || was_behind;
+    log::room("config").error("what runs cannot be compared with what should run: {}; it is tried again in {} seconds",
+                              again.error().message, kRetry.count());
+    co_return;
+  }
   const Outcome outcome = co_await apply(std::move(*again));
   behind_ = behind_ || (was_behind && !outcome.failed.empty());
+  for (const auto& line : outcome.failed) log::room("config").error("{}", line);
   for (const auto& line : outcome.done)
     log::room("config").info("{}: {}", line, was_behind ? "done" : "it can be used again");
 }

@@ -50,7 +50,8 @@ class Engine final : private SourceHub {
   /// touched. Returns the outcome of each, in order. A backend whose change failed runs on as it was, if the store lets
   /// it; else restart_stopped() starts it again.
   Task<std::vector<Status>> apply(std::vector<Change> changes);
-  /// Starts backends again that a failed change has stopped, and does the rest of durable ones. Not beside apply().
+  /// Starts backends again that a failed change has stopped, and does the rest of durable ones. Those that the store
+  /// has otherwise than they ran stay stopped: the change must be made again. Not beside apply().
   Task<Status> restart_stopped();
 
   /// Returns the drift after the decision. `not_found`: no such drift, or its backend is gone; `conflict`: the decision

@@ -18,6 +18,19 @@ namespace {
 
 Status stopping() { return fail(Code::cancelled, "the agent stops: the registry was not changed"); }
 
+std::string definition_of(const core::BackendRow& row) {
+  const auto note = row.notes.find(kDefinitionNote);
+  return note == row.notes.end() ? std::string() : note->second;
+}
+
+/// Returns false if a change of this backend, or the beginning of its end, is durable that its runner knows nothing of.
+bool is_as_stored(const core::BackendRow& ran, const std::vector<core::BackendRow>& rows) {
+  return std::any_of(rows.begin(), rows.end(), [&](const core::BackendRow& row) {
+    return row.uid == ran.uid && !row.deleted_ns && row.name == ran.name && row.registration == ran.registration &&
+           definition_of(row) == definition_of(ran);
+  });
+}
+
 }  // namespace
 
 Task<std::vector<Status>> Engine::apply(std::vector<Change> changes) {
@@ -192,9 +205,11 @@ Task<void> Engine::run_again(std::shared_ptr<Runner> runner) {
 Task<Status> Engine::restart_stopped() {
   if (stopping_) co_return Status{};
   DRIFTD_CO_CHECK(co_await do_rest());
+  DRIFTD_CO_TRY(const auto rows, co_await context_->store.backends());
   std::vector<std::shared_ptr<Runner>> all;
   for (const auto& [name, runner] : runners_) {
-    if (runner->is_stopping() && !discovered_.contains(name)) all.push_back(runner);
+    if (runner->is_stopping() && !discovered_.contains(name) && is_as_stored(runner->ledger().row(), rows))
+      all.push_back(runner);
   }
   for (const auto& runner : all) {
     Change change{runner->ledger().spec()};
