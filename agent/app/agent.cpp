@@ -82,6 +82,7 @@ Agent::Agent(config::Config config, Executors& executors, StepTimes times)
       metrics_(config_.metrics.prefix),
       maintenance_timer_(executors.core.get_executor()),
       reloading_(executors.core.get_executor()),
+      changing_(executors.core.get_executor()),
       store_check_(config_.agent.data_dir, executors),
       start_{std::move(times)} {}
 
@@ -139,7 +140,7 @@ Result<std::unique_ptr<Agent>> Agent::build(config::Config config, Executors& ex
   out->context_->first_cycle_ended = [agent = out.get()] { agent->note_ready(); };
   out->engine_ = std::make_unique<engine::Engine>(out->context_, *out->sessions_, key.worker, key.digest_seed);
   out->registry_ = std::make_unique<Registry>(
-      c, Registry::Needs{*out->engine_, *out->sessions_, *out->store_, uses, executors, out->reloading_});
+      c, Registry::Needs{*out->engine_, *out->sessions_, *out->store_, uses, executors, out->changing_});
   DRIFTD_CHECK(out->make_services());
   out->start_.at_ns = out->clock_.wall();
   return out;

@@ -32,7 +32,7 @@ class Registry final : public core::ManualBackends {
     core::Store& store;
     std::shared_ptr<secrets::SecretUses> uses;
     Executors& executors;
-    AsyncMutex& changing;  ///< held by whoever changes the registry: a reload holds it already
+    AsyncMutex& changing;  ///< held by whoever changes the registry: a reload that applies a plan holds it already
   };
   /// `config` is the running configuration, which the agent replaces in place. All must outlive it.
   Registry(const config::Config& config, Needs needs);

@@ -25,9 +25,16 @@ core::AuditEntry audit_line(const ManualCall& call, std::string verb, const std:
   return out;
 }
 
-Error under_way(const std::string& name) {
-  return {Code::unavailable, "backend '" + name + "': a change is under way, and is " + std::string(Registry::kLater) +
-                                 ", which its deadline bounds; read the backend then, or try again"};
+/// `own`: it is the caller's change.
+Error under_way(const std::string& name, bool own) {
+  const std::string later(Registry::kLater);
+  if (own) {
+    return {Code::unavailable, "backend '" + name + "': this change is " + later +
+                                   ", which its deadline bounds, unless the agent is stopped before; read the backend "
+                                   "then, or call again"};
+  }
+  return {Code::unavailable, "backend '" + name + "': another change of it is under way, and is " + later +
+                                 "; this call changed nothing, try again then"};
 }
 
 /// Returns `invalid` with the path if a setting that the plugin calls a secret stands in clear text, or if the settings
@@ -118,12 +125,12 @@ Task<Result<ManualAnswer>> Registry::put(ManualCall call, bool update) {
     co_return refuse(refusal, "backend '" + name + "' " + place + "; " +
                                   (update ? "change it there" : "choose another name, or change it there"));
   }
+  if (busy_.contains(name)) co_return fail(under_way(name, false));
   const auto known = entries_.find(name);
   const bool there = known != entries_.end();
   if (update && !there) {
     co_return fail(Code::not_found, "there is no backend '" + name + "'; use RegisterBackend to register it");
   }
-  if (busy_.contains(name)) co_return fail(under_way(name));
   const core::RegisteredBackend now = needs_.engine.registered_backend(name);
   const bool same = there && known->second.spec.definition == entry.spec.definition;
   if (same && known->second.spec.fault.empty()) {
@@ -139,8 +146,10 @@ Task<Result<ManualAnswer>> Registry::put(ManualCall call, bool update) {
                                                                "; found " + core::shortened(call.etag, 64) +
                                                                "; read it again");
   }
-  const auto manual = std::count_if(entries_.begin(), entries_.end(),
-                                    [](const auto& one) { return !one.second.spec.definition.empty(); });
+  const auto manual =
+      std::count_if(entries_.begin(), entries_.end(),
+                    [](const auto& one) { return !one.second.spec.definition.empty(); }) +
+      std::count_if(busy_.begin(), busy_.end(), [this](const auto& one) { return !entries_.contains(one); });
   if (!there && manual >= kMaxManual) {
     co_return fail(Code::budget, std::to_string(manual) +
                                      " backends are registered by gRPC, which is the maximum; delete those that nobody "
@@ -156,7 +165,7 @@ Task<Result<ManualAnswer>> Registry::put(ManualCall call, bool update) {
   std::string definition = entry.spec.definition;
   plan.entries[name] = std::move(entry);
   const Outcome outcome = co_await apply(std::move(plan));
-  if (!outcome.later.empty()) co_return fail(under_way(name));
+  if (!outcome.later.empty()) co_return fail(under_way(name, true));
   if (!outcome.failed.empty()) {
     std::string backend = name, why = outcome.failed.front();
     Error error = co_await failure(std::move(backend), std::move(definition), std::move(why));
@@ -184,11 +193,11 @@ Task<Result<ManualAnswer>> Registry::delete_backend(ManualCall call) {
     co_return refuse(ManualAnswer::Refusal::other_source,
                      "backend '" + call.name + "' " + place + "; take it out there");
   }
+  if (busy_.contains(call.name)) co_return fail(under_way(call.name, false));
   ManualAnswer answer;
   const auto known = entries_.find(call.name);
   answer.existed = known != entries_.end();
   if (!answer.existed) co_return answer;
-  if (busy_.contains(call.name)) co_return fail(under_way(call.name));
   const core::RegisteredBackend now = needs_.engine.registered_backend(call.name);
   if (!call.etag.empty() && call.etag != now.etag) {
     co_return refuse(ManualAnswer::Refusal::etag_mismatch, "backend '" + call.name + "' changed: its etag is " +
@@ -203,7 +212,7 @@ Task<Result<ManualAnswer>> Registry::delete_backend(ManualCall call) {
   plan.changes.push_back(std::move(change));
   plan.lines.push_back(call.name);
   const Outcome outcome = co_await apply(std::move(plan));
-  if (!outcome.later.empty()) co_return fail(under_way(call.name));
+  if (!outcome.later.empty()) co_return fail(under_way(call.name, true));
   if (!outcome.failed.empty()) {
     std::string backend = call.name, none, why = outcome.failed.front();
     Error error = co_await failure(std::move(backend), std::move(none), std::move(why));

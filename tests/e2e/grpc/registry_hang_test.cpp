@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A backend whose server never answers holds up no call that changes the registry, and no reload.
-#include <arpa/inet.h>
-#include <poll.h>
-#include <sys/socket.h>
-#include <unistd.h>
+// A backend whose server never answers holds up no call that changes the registry, and no reload; nor does a sink.
+#include <sys/stat.h>
+#include <filesystem>
+#include <fstream>
+#include <future>
 
 #include "registry_world.hpp"
 
@@ -16,41 +16,6 @@ using std::chrono::seconds;
 using testing::HasSubstr;
 
 constexpr milliseconds kAnswer{5'000};  // the promise is 2.5 s; a busy machine gets as much again
-
-/// A server whose kernel accepts connections, and which never reads or writes.
-class DeafServer {
- public:
-  DeafServer() : listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof address;
-    auto* any = reinterpret_cast<sockaddr*>(&address);
-    if (::bind(listener_, any, size) != 0 || ::listen(listener_, 64) != 0 || ::getsockname(listener_, any, &size) != 0)
-      throw std::runtime_error("no listening socket");
-    port_ = ntohs(address.sin_port);
-  }
-  ~DeafServer() { ::close(listener_); }
-  DeafServer(const DeafServer&) = delete;
-  DeafServer& operator=(const DeafServer&) = delete;
-  std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
-  /// True once a client is connected, and waits.
-  bool called() const {
-    pollfd waiting{listener_, POLLIN, 0};
-    return ::poll(&waiting, 1, 0) == 1;
-  }
-
- private:
-  int listener_, port_ = 0;
-};
-
-/// Returns how long a call takes.
-template <class Call>
-milliseconds time_of(Call call) {
-  const auto start = std::chrono::steady_clock::now();
-  call();
-  return std::chrono::duration_cast<milliseconds>(std::chrono::steady_clock::now() - start);
-}
 
 class GrpcRegistryHang : public GrpcRegistry {
  protected:
@@ -74,11 +39,12 @@ TEST_F(GrpcRegistryHang, ItsChangeIsMadeLaterAndNobodyWaitsForIt) {
   Changed changed, other, again;
   EXPECT_LT(time_of([&] { changed = update(hanging("b")); }), kAnswer);
   EXPECT_EQ(changed.code(), StatusCode::UNAVAILABLE) << changed.status.error_message();
-  EXPECT_THAT(changed.status.error_message(), HasSubstr("as soon as its refresh in progress has ended"));
+  EXPECT_THAT(changed.status.error_message(), HasSubstr("this change is made as soon as its refresh in progress"));
   EXPECT_LT(time_of([&] { other = add(terraform("more", topics_.path())); }), kAnswer);
   EXPECT_TRUE(other.ok()) << other.status.error_message();
   EXPECT_LT(time_of([&] { again = update(hanging("c")); }), kAnswer);
   EXPECT_EQ(again.code(), StatusCode::UNAVAILABLE) << "one change after the other";
+  EXPECT_THAT(again.status.error_message(), HasSubstr("this call changed nothing"));
   EXPECT_LT(time_of([&] { EXPECT_EQ(run({Agent::binary(), "reload", "--config", agent.config()}).code, 0); }), kAnswer);
   EXPECT_TRUE(agent.established({"more"}) || eventually([&] { return agent.established({"more"}); }, seconds(30)));
 
@@ -95,8 +61,70 @@ TEST_F(GrpcRegistryHang, ItCanBeDeleted) {
   ASSERT_TRUE(eventually([&] { return deaf_.called(); }, seconds(30))) << agent.log();
   Changed gone;
   EXPECT_LT(time_of([&] { gone = remove("deaf"); }), kAnswer);
-  EXPECT_TRUE(gone.ok() || gone.code() == StatusCode::UNAVAILABLE) << gone.status.error_message();
-  EXPECT_TRUE(eventually([&] { return !get("deaf").has_value(); }, seconds(30))) << agent.log();
+  EXPECT_TRUE(gone.ok() && gone.existed) << gone.status.error_message();
+  EXPECT_FALSE(get("deaf").has_value());
+}
+
+/// The reload itself waits until no request is under way that only the former secret signed.
+TEST_F(GrpcRegistryHang, AReceiverThatNeverAnswersDelaysOnlyTheReload) {
+  const std::string old_key = "the-old-secret-of-24-byt", new_key = "the-new-secret-of-24-byt";
+  Agent agent = registrar("  hook: { type: webhook, url: \"http://" + deaf_.address() +
+                          "/\", allow_http_loopback: true, secrets: [" + old_key + "] }\n");
+  start(agent);
+  ASSERT_TRUE(eventually([&] { return deaf_.called(); }, seconds(30))) << agent.log();
+  std::string text = read_file(agent.config());
+  text.replace(text.find(old_key), old_key.size(), new_key);
+  std::ofstream(agent.config()) << text;
+  auto reload = std::async(std::launch::async, [&] {
+    return run({Agent::binary(), "reload", "--config", agent.config()}).code;
+  });
+  ASSERT_TRUE(eventually([&] { return agent.log().find("reload: sinks.hook") != std::string::npos; })) << agent.log();
+  Changed other;
+  EXPECT_LT(time_of([&] { other = add(terraform("more", topics_.path())); }), kAnswer);
+  EXPECT_TRUE(other.ok()) << other.status.error_message();
+  EXPECT_EQ(reload.wait_for(seconds(0)), std::future_status::timeout) << "the request is under way";
+  EXPECT_EQ(reload.get(), 0);
+}
+
+TEST_F(GrpcRegistryHang, ASecretThatIsAFifoIsRefusedAndNotWaitedFor) {
+  Agent agent = registrar();
+  start(agent);
+  std::filesystem::create_directories(dir_.file("secrets"));
+  ASSERT_EQ(::mkfifo(dir_.file("secrets/password").c_str(), 0600), 0);
+  Changed refused, other;
+  EXPECT_LT(time_of([&] { refused = add(redis("cache", "password")); }), kAnswer);
+  EXPECT_EQ(refused.code(), StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(refused.status.error_message(), HasSubstr("is not a regular file"));
+  EXPECT_LT(time_of([&] { other = add(terraform("more", topics_.path())); }), kAnswer);
+  EXPECT_TRUE(other.ok()) << other.status.error_message();
+}
+
+/// The file of the configuration may name one. The reload waits for its writer, and nobody else does.
+TEST_F(GrpcRegistryHang, AReloadThatWaitsForItsFilesDelaysNoOtherChange) {
+  Agent agent = registrar();
+  start(agent);
+  std::filesystem::create_directories(dir_.file("secrets"));
+  const std::string fifo = dir_.file("secrets/fifo");
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  std::string text = read_file(agent.config());
+  const std::string before = "backends:\n";
+  text.insert(text.find(before) + before.size(), "  - { name: cache, provider: redis, settings: { address: \"" +
+                                                     server_.address() + "\", password: \"${file:" + fifo +
+                                                     "}\" } }\n");
+  std::ofstream(agent.config()) << text;
+  auto reload = std::async(std::launch::async, [&] {
+    return run({Agent::binary(), "reload", "--socket", agent.socket()});
+  });
+  ASSERT_TRUE(eventually([&] { return agent.log().find("reloading ") != std::string::npos; })) << agent.log();
+  Changed other;
+  EXPECT_LT(time_of([&] { other = add(terraform("more", topics_.path())); }), kAnswer);
+  EXPECT_TRUE(other.ok()) << other.status.error_message();
+  EXPECT_EQ(reload.wait_for(seconds(0)), std::future_status::timeout) << "it waits for the FIFO";
+  std::ofstream(fifo) << "password";
+  const Output reloaded = reload.get();
+  EXPECT_EQ(reloaded.code, 0) << reloaded.err;
+  EXPECT_THAT(reloaded.out, HasSubstr("backends.cache (added)"));
+  EXPECT_TRUE(get("more").has_value() && get("cache").has_value());
 }
 
 }  // namespace
