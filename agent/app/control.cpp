@@ -138,7 +138,9 @@ Task<Result<Agent::LoadedConfig>> Agent::load_next() {
   const std::string file = config_.file;
   auto work = [file] {
     Result<LoadedConfig> out;
-    auto next = config::load(file);
+    config::LoadOptions options;
+    options.regular_files = true;  // a writer that does not come would hold up the agent's stop, too
+    auto next = config::load(file, options);
     if (next) {
       out = std::make_shared<const config::Config>(std::move(*next));
     } else {
