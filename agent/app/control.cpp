@@ -161,7 +161,7 @@ Task<Result<core::Control::ReloadReport>> Agent::apply_next(LoadedConfig loaded,
   auto grants = co_await run_on(executors_.io.get_executor(), std::move(look_up));
   if (!grants) co_return refused(grants.error());
   const config::Comparison changes = config::compare(config_, next);
-  const auto plugins = co_await sessions_->scan();
+  const ScannedPlugins plugins = co_await registry_->scan();
   auto plan = co_await registry_->plan(loaded, plugins);
   if (phase_.stopping) co_return fail(Code::cancelled, "the agent stops: nothing was reloaded");
   if (!plan) co_return refused(plan.error());

@@ -107,6 +107,7 @@ Task<Result<std::map<std::string, BackendEntry>>> Registry::manual(std::shared_p
 
 Task<Result<std::vector<core::BackendSpec>>> Registry::start(const Plugins& plugins) {
   const auto config = std::make_shared<const config::Config>(config_);
+  plugins_ = plugins;
   DRIFTD_CO_TRY(entries_, co_await manual(config));
   std::vector<core::BackendSpec> out;
   needs_.uses->protect(config_.secret_files);

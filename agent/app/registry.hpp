@@ -38,6 +38,8 @@ class Registry final : public core::ManualBackends {
   Registry(const config::Config& config, Needs needs);
 
   using Plugins = std::vector<core::SessionFactory::ScanResult>;  ///< a scan
+  /// Scans. If a plugin hangs when it is described, this returns what the last scan found, and the scan goes on.
+  Task<Plugins> scan();
   /// Reads the manual backends and returns all that shall run, for Engine::start(). Call it once.
   Task<Result<std::vector<core::BackendSpec>>> start(const Plugins& plugins);
 
@@ -68,7 +70,7 @@ class Registry final : public core::ManualBackends {
   /// Adds files that no plugin may read from now on.
   void protect(const std::vector<std::filesystem::path>& files) { needs_.uses->protect(files); }
   void stop() { stopping_ = true; }
-  bool idle() const { return busy_.empty(); }  ///< no change is under way
+  bool idle() const { return busy_.empty() && scans_ == 0; }  ///< no change or scan is under way
   /// Returns the references of a backend that runs, which `resolve` may give. Empty if there are none.
   std::vector<config::CredentialUse> references(const std::string& backend) const;
 
@@ -82,6 +84,8 @@ class Registry final : public core::ManualBackends {
     core::BackendSpec plain;
   };
   Task<Result<Checked>> check(core::ManualCall call, core::ManualAnswer& answer);
+  struct Scanning;
+  Task<void> scan_into(std::shared_ptr<Scanning> to);
   /// The changes of one apply(), which may outlive it.
   struct Applying;
   Task<void> change_one(std::shared_ptr<Applying> all, std::size_t at);
@@ -98,6 +102,8 @@ class Registry final : public core::ManualBackends {
   std::map<std::string, config::BackendEntry> entries_;  ///< as they run, references unresolved; without discovered
   std::chrono::steady_clock::time_point tried_{};        ///< last attempt of retry_faulty()
   std::set<std::string> busy_;                           ///< backends with a change under way
+  Plugins plugins_;                                      ///< the last scan that has ended
+  int scans_ = 0;                                        ///< number of those under way
   bool behind_ = false;  ///< what runs may differ from the configuration and the store: maintenance compares them
   bool stopping_ = false;
 };

@@ -19,6 +19,31 @@ constexpr std::chrono::seconds kRetry{30};
 
 }  // namespace
 
+struct Registry::Scanning {
+  explicit Scanning(asio::any_io_executor core) : ended(std::move(core)) {}
+  bool over = false;
+  asio::steady_timer ended;
+};
+
+Task<void> Registry::scan_into(std::shared_ptr<Scanning> to) {
+  plugins_ = co_await needs_.sessions.scan();
+  --scans_;
+  to->over = true;
+  to->ended.cancel();
+}
+
+Task<Registry::Plugins> Registry::scan() {
+  const auto to = std::make_shared<Scanning>(needs_.executors.core.get_executor());
+  ++scans_;
+  asio::co_spawn(needs_.executors.core, scan_into(to), fatal);
+  const auto until = std::chrono::steady_clock::now() + kPatience;
+  while (!to->over && std::chrono::steady_clock::now() < until) {
+    to->ended.expires_at(until);
+    co_await to->ended.async_wait(asio::as_tuple(asio::use_awaitable));
+  }
+  co_return plugins_;
+}
+
 struct Registry::Applying {
   struct Names {
     std::string is, was;  ///< `was`: empty unless it is renamed
@@ -141,7 +166,7 @@ Task<void> Registry::retry_faulty() {
   if ((!faulty && !behind_) || now - tried_ < kRetry) co_return;
   tried_ = now;
   const bool was_behind = std::exchange(behind_, false);
-  const auto plugins = co_await needs_.sessions.scan();
+  const Plugins plugins = co_await scan();
   auto again = co_await plan(std::make_shared<const config::Config>(config_), plugins);
   if (!again) {
     behind_ = behind_ || was_behind;

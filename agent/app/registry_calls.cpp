@@ -98,12 +98,13 @@ Task<Result<Registry::Checked>> Registry::check(ManualCall call, ManualAnswer& a
   DRIFTD_CO_TRY(out.entry, co_await run_on(needs_.executors.io.get_executor(), std::move(work)));
   out.entry.spec.defined_at = call.actor;
   out.plain = out.entry.spec;
-  const auto plugins = co_await needs_.sessions.scan();
+  const Plugins plugins = co_await scan();
   const core::ProviderInfo* info = secrets::find_plugin(plugins, out.plain.provider);
   if (info == nullptr) {
     answer = refuse(ManualAnswer::Refusal::no_plugin,
                     "no plugin for provider '" + out.plain.provider +
-                        "' is installed, so the settings cannot be checked; `driftd plugin ls` lists what is");
+                        "' is installed, so the settings cannot be checked; `driftd plugin ls` lists what is" +
+                        (scans_ > 0 ? "; another plugin has not described itself yet: try again in a minute" : ""));
     co_return out;
   }
   DRIFTD_CO_CHECK(secrets::reveal_plain_references(out.plain, plugins));

@@ -50,8 +50,8 @@ class Engine final : private SourceHub {
   /// touched. Returns the outcome of each, in order. A backend whose change failed runs on as it was, if the store lets
   /// it; else restart_stopped() starts it again.
   Task<std::vector<Status>> apply(std::vector<Change> changes);
-  /// Starts backends again that a failed change has stopped, and does the rest of durable ones. Those that the store
-  /// has otherwise than they ran stay stopped: the change must be made again. Not beside apply().
+  /// Starts backends again that a failed change has stopped, unless it is durable: it must be made again. Does the rest
+  /// of durable changes. Not beside apply().
   Task<Status> restart_stopped();
 
   /// Returns the drift after the decision. `not_found`: no such drift, or its backend is gone; `conflict`: the decision
@@ -173,7 +173,7 @@ class Engine final : private SourceHub {
   AsyncMutex registry_mutex_;              ///< locked while discovered backends are registered or removed
   bool loops_ = false, stopping_ = false;  ///< `loops_`: runners start their loops
   bool was_ready_ = false;
-  bool has_rest_ = false;    ///< of a change that is durable: do_rest()
+  bool has_rest_ = false;    ///< do_rest() has something to do
   int interval_factor_ = 1;  ///< the last backpressure, for runners that are added later
   bool holds_cycles_ = false;
 };

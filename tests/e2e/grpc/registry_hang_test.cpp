@@ -137,5 +137,35 @@ TEST_F(GrpcRegistryHang, AReloadThatWaitsForItsFileDelaysNoOtherChange) {
   EXPECT_TRUE(get("more").has_value());
 }
 
+/// Somebody puts a plugin into the folder that hangs when it is loaded, which each scan tries anew for a while.
+TEST_F(GrpcRegistryHang, APluginThatHangsAtLoadDelaysNoChange) {
+  const std::string plugins = dir_.file("plugins"), source = dir_.write("hangs.c", R"(#include <poll.h>
+__attribute__((constructor)) static void at_load(void) { for (;;) poll(0, 0, -1); }
+__attribute__((visibility("default"))) int driftd_provider_v1(void) { return 0; })");
+  std::filesystem::create_directories(plugins);
+  const Output built = run({DRIFTD_CC, "-fPIC", "-shared", "-fvisibility=hidden", "-Wl,-z,relro,-z,now", "-o",
+                            dir_.file("hangs.so"), source});
+  ASSERT_EQ(built.code, 0) << built.err;
+  Agent agent = registrar();
+  std::string text = read_file(agent.config());
+  const std::string own = "\"" + Agent::build("providers") + "\"";
+  text.replace(text.find(own), own.size(), own + ", \"" + plugins + "\"");
+  std::ofstream(agent.config()) << text;
+  start(agent);
+  std::filesystem::rename(dir_.file("hangs.so"), plugins + "/hangs.so");
+  Changed added, other;
+  Output reloaded;
+  EXPECT_LT(time_of([&] { added = add(terraform("more", topics_.path())); }), kAnswer);
+  EXPECT_TRUE(added.ok()) << added.status.error_message();
+  EXPECT_LT(time_of([&] { reloaded = run({Agent::binary(), "reload", "--socket", agent.socket()}); }), kAnswer);
+  EXPECT_EQ(reloaded.code, 0) << reloaded.err;
+  auto unknown = terraform("other", topics_.path());
+  unknown.set_provider("hangs");
+  EXPECT_LT(time_of([&] { other = add(unknown); }), kAnswer);
+  EXPECT_EQ(other.code(), StatusCode::FAILED_PRECONDITION) << other.status.error_message();
+  EXPECT_TRUE(eventually([&] { return agent.log().find("hangs.so") != std::string::npos; }, seconds(40)));
+  EXPECT_EQ(agent.stop(), 0);
+}
+
 }  // namespace
 }  // namespace driftd::test
