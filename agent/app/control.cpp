@@ -188,7 +188,8 @@ Task<Result<core::Control::ReloadReport>> Agent::apply_next(LoadedConfig loaded,
   std::string failed;
   for (const auto& line : registry.failed) failed += (failed.empty() ? "" : "; ") + line;
   log::room("config").error("reload: not everything could be changed: {}", failed);
-  co_return fail(Code::unavailable, failed + "; this stays as it was, the rest of the file is in use: reload again");
+  co_return fail(Code::unavailable,
+                 failed + "; this was not made or does not run yet, the rest of the file is in use: reload again");
 }
 
 void Agent::apply_hot_changes(const config::Config& next) {

@@ -52,12 +52,12 @@ class Registry final : public core::ManualBackends {
   };
   /// Compares with `next` and checks the settings of what changes. Returns `invalid` with file, line and column.
   Task<Result<Plan>> plan(std::shared_ptr<const config::Config> next, const Plugins& plugins);
-  /// `failed` says why not; these stay as they were. What hangs on a refresh in progress is made `later`, without the
-  /// caller.
+  /// `failed` says why not; these stay as they were. What a refresh in progress or the store holds up is made `later`,
+  /// without the caller.
   struct Outcome {
     std::vector<std::string> done, failed, later;
   };
-  static constexpr std::string_view kLater = "made as soon as its refresh in progress has ended";
+  static constexpr std::string_view kLater = "made as soon as a refresh in progress and the store let it";
   /// Makes the changes side by side. Returns within some seconds, whatever a provider does.
   Task<Outcome> apply(Plan plan);
   /// Starts what a failed change has stopped, and manual backends whose definition can be used again. Called by

@@ -131,7 +131,7 @@ void Registry::settle(Applying& all, std::size_t at, const Status& changed) {
   }
   tried_ = {};
   behind_ = behind_ || !changed;
-  if (changed) log::room("config").info("{}: done, its refresh has ended", line);
+  if (changed) log::room("config").info("{}: done now", line);
   if (!changed && !stopping_) log::room("config").error("{}: {}; it is tried again", line, changed.error().message);
 }
 

@@ -30,8 +30,7 @@ Error under_way(const std::string& name, bool own) {
   const std::string later(Registry::kLater);
   if (own) {
     return {Code::unavailable, "backend '" + name + "': this change is " + later +
-                                   ", which its deadline bounds, unless the agent is stopped before; read the backend "
-                                   "then, or call again"};
+                                   ", unless the agent is stopped before; read the backend then, or call again"};
   }
   return {Code::unavailable, "backend '" + name + "': another change of it is under way, and is " + later +
                                  "; this call changed nothing, try again then"};

@@ -205,12 +205,13 @@ Task<void> Engine::run_again(std::shared_ptr<Runner> runner) {
 Task<Status> Engine::restart_stopped() {
   if (stopping_) co_return Status{};
   DRIFTD_CO_CHECK(co_await do_rest());
-  DRIFTD_CO_TRY(const auto rows, co_await context_->store.backends());
   std::vector<std::shared_ptr<Runner>> all;
   for (const auto& [name, runner] : runners_) {
-    if (runner->is_stopping() && !discovered_.contains(name) && is_as_stored(runner->ledger().row(), rows))
-      all.push_back(runner);
+    if (runner->is_stopping() && !discovered_.contains(name)) all.push_back(runner);
   }
+  if (all.empty()) co_return Status{};
+  DRIFTD_CO_TRY(const auto rows, co_await context_->store.backends());
+  std::erase_if(all, [&](const auto& runner) { return !is_as_stored(runner->ledger().row(), rows); });
   for (const auto& runner : all) {
     Change change{runner->ledger().spec()};
     DRIFTD_CO_CHECK(co_await reopen(std::move(change)));
