@@ -50,8 +50,7 @@ class Engine final : private SourceHub {
   /// touched. Returns the outcome of each, in order. A backend whose change failed runs on as it was, if the store lets
   /// it; else restart_stopped() starts it again.
   Task<std::vector<Status>> apply(std::vector<Change> changes);
-  /// Starts backends again that a failed change has stopped, unless it is durable: it must be made again. Does the rest
-  /// of durable changes. Not beside apply().
+  /// Starts again what a failed change stopped, unless that is durable, whose rest it does. Not beside apply().
   Task<Status> restart_stopped();
 
   /// Returns the drift after the decision. `not_found`: no such drift, or its backend is gone; `conflict`: the decision
