@@ -81,8 +81,8 @@ TEST_F(GrpcRegistry, ABackendIsRegisteredReadChangedAndDeleted) {
   server_.command({"CLIENT", "KILL", "TYPE", "normal"});
   const auto cycles = [&] { return agent.backend("cache")->at("cycles").get<int>(); };
   const auto failures = [&] { return agent.backend("cache")->at("failures").get<int>(); };
-  ASSERT_TRUE(eventually([&] { return agent.backend("cache")->at("state") == "ok" && cycles() - failures() > 2; }))
-      << agent.log();
+  const auto reads = [&] { return agent.backend("cache")->at("state") == "ok" && cycles() - failures() > 2; };
+  ASSERT_TRUE(eventually(reads, seconds(60))) << agent.log();
 
   const Changed stale = update(redis("cache", "first"), added.backend.etag());
   EXPECT_EQ(stale.code(), StatusCode::ABORTED) << stale.status.error_message();
