@@ -82,6 +82,7 @@ Agent::Agent(config::Config config, Executors& executors, StepTimes times)
       metrics_(config_.metrics.prefix),
       maintenance_timer_(executors.core.get_executor()),
       reloading_(executors.core.get_executor()),
+      changing_(executors.core.get_executor()),
       store_check_(config_.agent.data_dir, executors),
       start_{std::move(times)} {}
 
@@ -139,7 +140,7 @@ Result<std::unique_ptr<Agent>> Agent::build(config::Config config, Executors& ex
   out->context_->first_cycle_ended = [agent = out.get()] { agent->note_ready(); };
   out->engine_ = std::make_unique<engine::Engine>(out->context_, *out->sessions_, key.worker, key.digest_seed);
   out->registry_ = std::make_unique<Registry>(
-      c, Registry::Needs{*out->engine_, *out->sessions_, *out->store_, uses, executors, out->reloading_});
+      c, Registry::Needs{*out->engine_, *out->sessions_, *out->store_, uses, executors, out->changing_});
   DRIFTD_CHECK(out->make_services());
   out->start_.at_ns = out->clock_.wall();
   return out;
@@ -150,9 +151,7 @@ Status Agent::make_services() {
   credentials.core = executors_.core.get_executor();
   credentials.io = executors_.io.get_executor();
   credentials.clock = &clock_;
-  credentials.uses = [this](const std::string& backend) {
-    return config::uses_by_backend(config_.credential_uses, backend);
-  };
+  credentials.uses = [this](const std::string& backend) { return registry_->references(backend); };
   credentials.audit = [this](core::AuditEntry entry) { return audit(std::move(entry)); };
   credentials_ = std::make_unique<secrets::CredentialAnswers>(std::move(credentials));
   DRIFTD_TRY(auto grants, find_grants(config_.resolve));
@@ -281,7 +280,7 @@ Task<void> Agent::stop() {
   announcer_->stop();
   store_check_.cancel();
   if (start_.relay_runs) co_await relay_->stop();
-  while (!phase_.maintenance_done || !announcer_->idle() || !store_check_.idle()) {
+  while (!phase_.maintenance_done || !registry_->idle() || !announcer_->idle() || !store_check_.idle()) {
     store_check_.cancel();
     maintenance_timer_.cancel();
     asio::steady_timer soon(executors_.core, std::chrono::milliseconds(5));

@@ -63,12 +63,14 @@ class Agent final : public core::Control {
   Result<std::unique_ptr<core::Sink>> open_sink(const config::SinkSpec& spec, const ScannedPlugins& plugins);
   /// Adds the sinks of plugins, which need a scan, or those that need none.
   Status add_sinks(bool of_plugins, const ScannedPlugins& plugins);
-  Task<Result<ReloadReport>> reload_now();
+  using LoadedConfig = std::shared_ptr<const config::Config>;
+  Task<Result<LoadedConfig>> load_next();
+  Task<Result<ReloadReport>> apply_next(LoadedConfig loaded, std::vector<std::string>& rekeyed);
   void apply_hot_changes(const config::Config& next);
   /// Checks that all of `next` can be used, before any of it is.
   Status check_next(const config::Config& next, const std::vector<std::string>& rekeyed, const ScannedPlugins& plugins);
   Task<Status> start_new_sinks(const config::Config& next, const ScannedPlugins& plugins);
-  Task<Status> rekey_sinks(config::Config next, std::vector<std::string> names);
+  Status rekey_sinks(const config::Config& next, const std::vector<std::string>& names);
   void publish(core::SessionEvent event);
   Task<Result<core::Value>> notifications();
   Task<void> run_maintenance();
@@ -102,7 +104,8 @@ class Agent final : public core::Control {
   std::unique_ptr<admin::Server> server_;
   std::unique_ptr<Grpc> grpc_;  ///< null: off
   asio::steady_timer maintenance_timer_;
-  AsyncMutex reloading_;  ///< held during a reload, and by calls that change the registry
+  AsyncMutex reloading_;  ///< held during a reload, which may have to wait for files and receivers
+  AsyncMutex changing_;   ///< held by a reload that applies what it has read, and by calls that change the registry
   struct Fullness {
     core::Outbox::Backlog backlog;
     store::SizeLimit limit;

@@ -39,8 +39,9 @@ struct CheckReport {
   std::vector<config::ConfigError> left{};   ///< stored sinks and backends that are no longer in the config
   std::vector<config::ConfigError> notes{};  ///< what could not be checked
 };
-/// Checks what only other rooms know: the installation key; the worker program; sink settings; backend settings against
-/// the schemas of the plugins that are found; and the store if there is one, read only and without its lock. Blocks.
+/// Checks what only other rooms know: the installation key; the groups of users; the worker program; sink settings;
+/// backend settings against the schemas of the plugins that are found; and the store if there is one, read only and
+/// without its lock. Blocks.
 CheckReport check_config(const config::Config& config);
 
 /// Implements `driftd validate --run-programs`: runs each program of `${exec:…}` once, all at the same time, and

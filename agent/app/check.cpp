@@ -2,7 +2,9 @@
 // What `driftd validate` checks beyond the config's syntax.
 #include <algorithm>
 
+#include "admin/peer.hpp"
 #include "app/app.hpp"
+#include "app/credentials.hpp"
 #include "app/executors.hpp"
 #include "app/grpc.hpp"
 #include "app/plugins.hpp"
@@ -151,6 +153,22 @@ void check_key(const config::Config& config, CheckReport& out) {
       at_place(config, "agent.installation_key", store::key_fault((*given)->from, ids, "the store", *stored), {}));
 }
 
+/// Reports groups that the start of the agent would look for in vain. Without secrets, this may be another machine than
+/// the agent's, where they need not exist.
+void check_groups(const config::Config& config, CheckReport& out) {
+  const auto& admin = config.admin;
+  auto& to = config.secrets_resolved ? out.errors : out.notes;
+  for (const auto& [key, name] :
+       {std::pair("admin.socket_group", admin.socket_group), std::pair("admin.read_group", admin.read_group),
+        std::pair("admin.decide_group", admin.decide_group)}) {
+    if (name.empty()) continue;
+    const auto found = admin::group_id(name, key);
+    if (!found) to.push_back(at_place(config, key, found.error().message, {}));
+  }
+  const auto grants = find_grants(config.resolve);
+  if (!grants) to.push_back(at_place(config, "resolve.grants", grants.error().message, {}));
+}
+
 }  // namespace
 
 CheckReport check_config(const config::Config& config) {
@@ -160,6 +178,7 @@ CheckReport check_config(const config::Config& config) {
   };
   if (const Status services = become_driftd_grpc(config); !services) at_grpc(services.error());
   check_key(config, out);
+  check_groups(config, out);
   check_store(config, out);
   const SystemClock clock;
   Executors executors;

@@ -10,6 +10,14 @@
 #include "secrets/plain_references.hpp"
 
 namespace driftd::app {
+namespace {
+
+tl::unexpected<Error> refused(const Error& why) {
+  log::room("config").error("reload refused, the running configuration stays:\n{}", why.message);
+  return fail(why);
+}
+
+}  // namespace
 
 core::AgentView Agent::view() {
   core::AgentView out;
@@ -93,8 +101,17 @@ Task<Result<std::string>> Agent::schema(std::string provider, std::string what) 
 }
 
 Task<Result<core::Control::ReloadReport>> Agent::reload() {
-  const AsyncMutex::Guard held = co_await reloading_.lock();
-  auto reloaded = co_await reload_now();
+  const AsyncMutex::Guard one_at_a_time = co_await reloading_.lock();
+  DRIFTD_CO_TRY(auto next, co_await load_next());
+  std::vector<std::string> rekeyed;
+  Result<ReloadReport> reloaded;
+  {
+    const AsyncMutex::Guard held = co_await changing_.lock();
+    reloaded = co_await apply_next(std::move(next), rekeyed);
+  }
+  // No other change of the registry waits for the file, for a secret's, or for a receiver. Whoever reloads may take the
+  // former secrets from the receivers once this has returned: no request is under way any more that only they signed.
+  for (const auto& name : rekeyed) co_await relay_->former_secrets_unused(name);
   co_return reloaded;
 }
 
@@ -117,11 +134,13 @@ Status Agent::check_next(const config::Config& next, const std::vector<std::stri
   return {};
 }
 
-Task<Result<core::Control::ReloadReport>> Agent::reload_now() {
+Task<Result<Agent::LoadedConfig>> Agent::load_next() {
   const std::string file = config_.file;
   auto work = [file] {
-    Result<std::shared_ptr<const config::Config>> out;
-    auto next = config::load(file);
+    Result<LoadedConfig> out;
+    config::LoadOptions options;
+    options.regular_files = true;  // a writer that does not come would hold up the agent's stop, too
+    auto next = config::load(file, options);
     if (next) {
       out = std::make_shared<const config::Config>(std::move(*next));
     } else {
@@ -129,20 +148,21 @@ Task<Result<core::Control::ReloadReport>> Agent::reload_now() {
     }
     return out;
   };
-  const auto refused = [](const Error& why) {
-    log::room("config").error("reload refused, the running configuration stays:\n{}", why.message);
-    return fail(why);
-  };
   log::room("config").info("reloading {}", file);
-  const auto loaded = co_await run_on(executors_.io.get_executor(), std::move(work));
+  auto loaded = co_await run_on(executors_.io.get_executor(), std::move(work));
   if (!loaded) co_return refused(loaded.error());
-  const config::Config& next = **loaded;
-  auto look_up = [loaded = *loaded] { return find_grants(loaded->resolve); };
+  co_return loaded;
+}
+
+/// `rekeyed` gets the sinks that sign with new secrets from now on.
+Task<Result<core::Control::ReloadReport>> Agent::apply_next(LoadedConfig loaded, std::vector<std::string>& rekeyed) {
+  const config::Config& next = *loaded;
+  auto look_up = [loaded] { return find_grants(loaded->resolve); };
   auto grants = co_await run_on(executors_.io.get_executor(), std::move(look_up));
   if (!grants) co_return refused(grants.error());
   const config::Comparison changes = config::compare(config_, next);
-  const auto plugins = co_await sessions_->scan();
-  auto plan = co_await registry_->plan(*loaded, plugins);
+  const ScannedPlugins plugins = co_await registry_->scan();
+  auto plan = co_await registry_->plan(loaded, plugins);
   if (phase_.stopping) co_return fail(Code::cancelled, "the agent stops: nothing was reloaded");
   if (!plan) co_return refused(plan.error());
   if (const Status usable = check_next(next, changes.rekeyed, plugins); !usable) co_return refused(usable.error());
@@ -159,14 +179,17 @@ Task<Result<core::Control::ReloadReport>> Agent::reload_now() {
   registry_->protect(next.secret_files);
   const Registry::Outcome registry = co_await registry_->apply(std::move(*plan));
   out.applied = registry.done;
+  for (const auto& line : registry.later) out.applied.push_back(line + ": " + std::string(Registry::kLater));
   out.applied.insert(out.applied.end(), changes.hot.begin(), changes.hot.end());
   for (const auto& change : out.applied) log::room("config").info("reload: {}", change);
-  DRIFTD_CO_CHECK(co_await rekey_sinks(next, changes.rekeyed));
+  DRIFTD_CO_CHECK(rekey_sinks(next, changes.rekeyed));
+  rekeyed = changes.rekeyed;
   if (registry.failed.empty()) co_return out;
   std::string failed;
   for (const auto& line : registry.failed) failed += (failed.empty() ? "" : "; ") + line;
   log::room("config").error("reload: not everything could be changed: {}", failed);
-  co_return fail(Code::unavailable, failed + "; this stays as it was, the rest of the file is in use: reload again");
+  co_return fail(Code::unavailable,
+                 failed + "; this was not made or does not run yet, the rest of the file is in use: reload again");
 }
 
 void Agent::apply_hot_changes(const config::Config& next) {
@@ -209,17 +232,15 @@ Task<Status> Agent::start_new_sinks(const config::Config& next, const ScannedPlu
   co_return Status{};
 }
 
-/// Gives webhooks their new secrets, all at once. Returns when no request is under way that only former ones signed, so
-/// that whoever reloads may then take the former ones from the receivers.
-Task<Status> Agent::rekey_sinks(config::Config next, std::vector<std::string> names) {
+/// Gives webhooks their new secrets, all at once.
+Status Agent::rekey_sinks(const config::Config& next, const std::vector<std::string>& names) {
   for (const auto& spec : next.sinks) {
     if (std::count(names.begin(), names.end(), spec.name) == 0) continue;
-    DRIFTD_CO_CHECK(relay_->use_secrets(spec.name, std::get<sinks::WebhookSettings>(spec.settings).secrets));
+    DRIFTD_CHECK(relay_->use_secrets(spec.name, std::get<sinks::WebhookSettings>(spec.settings).secrets));
     const auto same = [&spec](const auto& known) { return known.name == spec.name; };
     *std::find_if(config_.sinks.begin(), config_.sinks.end(), same) = spec;
   }
-  for (const auto& name : names) co_await relay_->former_secrets_unused(name);
-  co_return Status{};
+  return {};
 }
 
 Task<Result<std::int64_t>> Agent::replay(Replay request) {

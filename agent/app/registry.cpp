@@ -2,7 +2,6 @@
 // The registry of a start and of a reload. Calls of gRPC: registry_calls.cpp.
 #include "app/registry.hpp"
 
-#include <algorithm>
 #include <set>
 
 #include "base/log.hpp"
@@ -14,8 +13,6 @@ namespace driftd::app {
 namespace {
 
 using config::BackendEntry;
-
-constexpr std::chrono::seconds kRetryFaulty{30};
 
 /// Returns `settings of FILE:LINE:COL: backend 'x': PATH: …` for settings that the plugin does not accept.
 Status check_settings(const config::Config& config, const core::BackendSpec& spec,
@@ -110,6 +107,7 @@ Task<Result<std::map<std::string, BackendEntry>>> Registry::manual(std::shared_p
 
 Task<Result<std::vector<core::BackendSpec>>> Registry::start(const Plugins& plugins) {
   const auto config = std::make_shared<const config::Config>(config_);
+  plugins_ = plugins;
   DRIFTD_CO_TRY(entries_, co_await manual(config));
   std::vector<core::BackendSpec> out;
   needs_.uses->protect(config_.secret_files);
@@ -173,64 +171,6 @@ Task<Result<Registry::Plan>> Registry::plan(std::shared_ptr<const config::Config
     out.changes.push_back(std::move(change));
   }
   co_return out;
-}
-
-Task<Registry::Outcome> Registry::apply(Plan plan) {
-  for (const auto& name : plan.unchanged) {
-    const config::BackendEntry& entry = plan.entries.at(name);
-    entries_.at(name).spec.defined_at = entry.spec.defined_at;
-    needs_.engine.set_defined_at(name, entry.spec.defined_at);
-  }
-  std::vector<std::string> names;
-  for (const auto& change : plan.changes) {
-    const std::string& name = change.spec.name;
-    names.push_back(name);
-    const auto entry = plan.entries.find(name);
-    if (entry == plan.entries.end()) continue;
-    needs_.uses->set(entry->second);
-    needs_.uses->protect(entry->second.secret_files);
-  }
-  const auto results = co_await needs_.engine.apply(std::move(plan.changes));
-  Outcome out;
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    const auto next = plan.entries.find(names[i]);
-    const auto known = entries_.find(names[i]);
-    if (!results[i]) {
-      out.failed.push_back(plan.lines[i] + ": " + results[i].error().message);
-      needs_.uses->erase(names[i]);
-      if (known != entries_.end()) needs_.uses->set(known->second);
-    } else if (next != plan.entries.end()) {
-      if (known == entries_.end()) entries_.erase(next->second.spec.was);
-      entries_[names[i]] = next->second;
-      out.done.push_back(plan.lines[i]);
-    } else {
-      entries_.erase(names[i]);
-      needs_.uses->erase(names[i]);
-      out.done.push_back(plan.lines[i]);
-    }
-  }
-  co_return out;
-}
-
-Task<void> Registry::retry_faulty() {
-  const auto now = std::chrono::steady_clock::now();
-  const bool faulty =
-      std::any_of(entries_.begin(), entries_.end(), [](const auto& one) { return !one.second.spec.fault.empty(); });
-  if (!faulty || now - tried_ < kRetryFaulty) co_return;
-  tried_ = now;
-  const auto plugins = co_await needs_.sessions.scan();
-  auto again = co_await plan(std::make_shared<const config::Config>(config_), plugins);
-  if (!again || again->changes.empty()) co_return;
-  const Outcome outcome = co_await apply(std::move(*again));
-  for (const auto& line : outcome.done) log::room("config").info("{}: it can be used again", line);
-}
-
-Task<void> Registry::mend() {
-  if (needs_.changing.locked() || stopping_) co_return;
-  const AsyncMutex::Guard held = co_await needs_.changing.lock();
-  co_await retry_faulty();
-  const Status again = co_await needs_.engine.restart_stopped();
-  if (!again) log::room("engine").error("a backend that has stopped cannot go on: {}", again.error().message);
 }
 
 }  // namespace driftd::app

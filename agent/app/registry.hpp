@@ -5,7 +5,9 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "app/executors.hpp"
@@ -30,12 +32,14 @@ class Registry final : public core::ManualBackends {
     core::Store& store;
     std::shared_ptr<secrets::SecretUses> uses;
     Executors& executors;
-    AsyncMutex& changing;  ///< held by whoever changes the registry: a reload holds it already
+    AsyncMutex& changing;  ///< held by whoever changes the registry: a reload that applies a plan holds it already
   };
   /// `config` is the running configuration, which the agent replaces in place. All must outlive it.
   Registry(const config::Config& config, Needs needs);
 
   using Plugins = std::vector<core::SessionFactory::ScanResult>;  ///< a scan
+  /// Scans. If a plugin hangs when it is described, this returns what the last scan found, and the scan goes on.
+  Task<Plugins> scan();
   /// Reads the manual backends and returns all that shall run, for Engine::start(). Call it once.
   Task<Result<std::vector<core::BackendSpec>>> start(const Plugins& plugins);
 
@@ -48,10 +52,13 @@ class Registry final : public core::ManualBackends {
   };
   /// Compares with `next` and checks the settings of what changes. Returns `invalid` with file, line and column.
   Task<Result<Plan>> plan(std::shared_ptr<const config::Config> next, const Plugins& plugins);
-  /// Makes the changes. Returns what was done; `failed` is why not, for the others, which stay as they were.
+  /// `failed` says why not; these stay as they were. What a refresh in progress or the store holds up is made `later`,
+  /// without the caller.
   struct Outcome {
-    std::vector<std::string> done, failed;
+    std::vector<std::string> done, failed, later;
   };
+  static constexpr std::string_view kLater = "made as soon as a refresh in progress and the store let it";
+  /// Makes the changes side by side. Returns within some seconds, whatever a provider does.
   Task<Outcome> apply(Plan plan);
   /// Starts what a failed change has stopped, and manual backends whose definition can be used again. Called by
   /// maintenance.
@@ -63,6 +70,9 @@ class Registry final : public core::ManualBackends {
   /// Adds files that no plugin may read from now on.
   void protect(const std::vector<std::filesystem::path>& files) { needs_.uses->protect(files); }
   void stop() { stopping_ = true; }
+  bool idle() const { return busy_.empty() && scans_ == 0; }  ///< no change or scan is under way
+  /// Returns the references of a backend that runs, which `resolve` may give. Empty if there are none.
+  std::vector<config::CredentialUse> references(const std::string& backend) const;
 
  private:
   Task<config::BackendEntry> read_stored(std::shared_ptr<const config::Config> config, core::BackendRow row);
@@ -74,6 +84,14 @@ class Registry final : public core::ManualBackends {
     core::BackendSpec plain;
   };
   Task<Result<Checked>> check(core::ManualCall call, core::ManualAnswer& answer);
+  struct Scanning;
+  Task<void> scan_into(std::shared_ptr<Scanning> to);
+  /// The changes of one apply(), which may outlive it.
+  struct Applying;
+  Task<void> change_one(std::shared_ptr<Applying> all, std::size_t at);
+  void settle(Applying& all, std::size_t at, const Status& changed);
+  /// Returns why a change failed, as a caller is told: whether the store has it all the same is read from there.
+  Task<Error> failure(std::string name, std::string definition, std::string why);
   Task<void> retry_faulty();
   Status may_change() const;
   core::ManualAnswer refuse(core::ManualAnswer::Refusal refusal, std::string why) const;
@@ -83,6 +101,10 @@ class Registry final : public core::ManualBackends {
   Needs needs_;
   std::map<std::string, config::BackendEntry> entries_;  ///< as they run, references unresolved; without discovered
   std::chrono::steady_clock::time_point tried_{};        ///< last attempt of retry_faulty()
+  std::set<std::string> busy_;                           ///< backends with a change under way
+  Plugins plugins_;                                      ///< the last scan that has ended
+  int scans_ = 0;                                        ///< number of those under way
+  bool behind_ = false;  ///< what runs may differ from the configuration and the store: maintenance compares them
   bool stopping_ = false;
 };
 

@@ -25,6 +25,17 @@ core::AuditEntry audit_line(const ManualCall& call, std::string verb, const std:
   return out;
 }
 
+/// `own`: it is the caller's change.
+Error under_way(const std::string& name, bool own) {
+  const std::string later(Registry::kLater);
+  if (own) {
+    return {Code::unavailable, "backend '" + name + "': this change is " + later +
+                                   ", unless the agent is stopped before; read the backend then, or call again"};
+  }
+  return {Code::unavailable, "backend '" + name + "': another change of it is under way, and is " + later +
+                                 "; this call changed nothing, try again then"};
+}
+
 /// Returns `invalid` with the path if a setting that the plugin calls a secret stands in clear text, or if the settings
 /// do not fit its schema. `spec` has plain references resolved.
 Status check_settings(const core::BackendSpec& spec, const core::ProviderInfo& info) {
@@ -86,12 +97,13 @@ Task<Result<Registry::Checked>> Registry::check(ManualCall call, ManualAnswer& a
   DRIFTD_CO_TRY(out.entry, co_await run_on(needs_.executors.io.get_executor(), std::move(work)));
   out.entry.spec.defined_at = call.actor;
   out.plain = out.entry.spec;
-  const auto plugins = co_await needs_.sessions.scan();
+  const Plugins plugins = co_await scan();
   const core::ProviderInfo* info = secrets::find_plugin(plugins, out.plain.provider);
   if (info == nullptr) {
     answer = refuse(ManualAnswer::Refusal::no_plugin,
                     "no plugin for provider '" + out.plain.provider +
-                        "' is installed, so the settings cannot be checked; `driftd plugin ls` lists what is");
+                        "' is installed, so the settings cannot be checked; `driftd plugin ls` lists what is" +
+                        (scans_ > 0 ? "; another plugin has not described itself yet: try again in a minute" : ""));
     co_return out;
   }
   DRIFTD_CO_CHECK(secrets::reveal_plain_references(out.plain, plugins));
@@ -113,6 +125,7 @@ Task<Result<ManualAnswer>> Registry::put(ManualCall call, bool update) {
     co_return refuse(refusal, "backend '" + name + "' " + place + "; " +
                                   (update ? "change it there" : "choose another name, or change it there"));
   }
+  if (busy_.contains(name)) co_return fail(under_way(name, false));
   const auto known = entries_.find(name);
   const bool there = known != entries_.end();
   if (update && !there) {
@@ -133,8 +146,10 @@ Task<Result<ManualAnswer>> Registry::put(ManualCall call, bool update) {
                                                                "; found " + core::shortened(call.etag, 64) +
                                                                "; read it again");
   }
-  const auto manual = std::count_if(entries_.begin(), entries_.end(),
-                                    [](const auto& one) { return !one.second.spec.definition.empty(); });
+  const auto manual =
+      std::count_if(entries_.begin(), entries_.end(),
+                    [](const auto& one) { return !one.second.spec.definition.empty(); }) +
+      std::count_if(busy_.begin(), busy_.end(), [this](const auto& one) { return !entries_.contains(one); });
   if (!there && manual >= kMaxManual) {
     co_return fail(Code::budget, std::to_string(manual) +
                                      " backends are registered by gRPC, which is the maximum; delete those that nobody "
@@ -147,9 +162,15 @@ Task<Result<ManualAnswer>> Registry::put(ManualCall call, bool update) {
   change.audit.push_back(audit_line(call, there ? "change backend" : "register backend", name));
   plan.changes.push_back(std::move(change));
   plan.lines.push_back(name);
+  std::string definition = entry.spec.definition;
   plan.entries[name] = std::move(entry);
   const Outcome outcome = co_await apply(std::move(plan));
-  if (!outcome.failed.empty()) co_return fail(Code::unavailable, "nothing was changed: " + outcome.failed.front());
+  if (!outcome.later.empty()) co_return fail(under_way(name, true));
+  if (!outcome.failed.empty()) {
+    std::string backend = name, why = outcome.failed.front();
+    Error error = co_await failure(std::move(backend), std::move(definition), std::move(why));
+    co_return fail(std::move(error));
+  }
   answer.backend = needs_.engine.registered_backend(name);
   co_return answer;
 }
@@ -172,6 +193,7 @@ Task<Result<ManualAnswer>> Registry::delete_backend(ManualCall call) {
     co_return refuse(ManualAnswer::Refusal::other_source,
                      "backend '" + call.name + "' " + place + "; take it out there");
   }
+  if (busy_.contains(call.name)) co_return fail(under_way(call.name, false));
   ManualAnswer answer;
   const auto known = entries_.find(call.name);
   answer.existed = known != entries_.end();
@@ -190,7 +212,12 @@ Task<Result<ManualAnswer>> Registry::delete_backend(ManualCall call) {
   plan.changes.push_back(std::move(change));
   plan.lines.push_back(call.name);
   const Outcome outcome = co_await apply(std::move(plan));
-  if (!outcome.failed.empty()) co_return fail(Code::unavailable, "it is not deleted yet: " + outcome.failed.front());
+  if (!outcome.later.empty()) co_return fail(under_way(call.name, true));
+  if (!outcome.failed.empty()) {
+    std::string backend = call.name, none, why = outcome.failed.front();
+    Error error = co_await failure(std::move(backend), std::move(none), std::move(why));
+    co_return fail(std::move(error));
+  }
   co_return answer;
 }
 

@@ -115,6 +115,7 @@ tl::expected<BackendEntry, std::vector<ConfigError>> read_definition(const Confi
   if (!report.errors.empty()) return tl::unexpected(report.errors);
   LoadOptions strict = options;
   strict.literal_secrets = false;
+  strict.regular_files = true;  // whoever opens the other end of a FIFO would decide when the agent goes on
   Config scratch;
   scratch.file = config.file;
   scratch.agent.programs = config.agent.programs;

@@ -32,6 +32,7 @@ void check_token(Section& section, const ResolveGrant& grant, const Config& conf
   }
 }
 
+/// Without `grpc.register`, under which any name may be registered later.
 void check_backends(Section& section, const ResolveGrant& grant, const std::vector<core::BackendSpec>& backends) {
   for (const auto& glob : grant.backends) {
     const core::Glob names = core::Glob::of_name(glob);
@@ -63,7 +64,7 @@ ResolveGrant read_grant(Section section, const Config& config) {
   }
   check_certificate(section, out, config.grpc);
   check_token(section, out, config);
-  check_backends(section, out, config.backends);
+  if (!config.grpc.manual_on) check_backends(section, out, config.backends);
   return out;
 }
 

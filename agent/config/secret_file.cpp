@@ -64,7 +64,10 @@ Result<SecretText> check_secret(const std::filesystem::path& file, SecretText re
   return read;
 }
 
-Reading read_once(const std::filesystem::path& file, int flags, bool reread) {
+enum class Kinds { any, regular, still_regular };  ///< of files: a FIFO or device is refused, and not waited for
+
+Reading read_once(const std::filesystem::path& file, Kinds kinds) {
+  const int flags = kinds == Kinds::any ? 0 : O_NONBLOCK | O_NOCTTY;
   const std::string named = "secret file " + file.string();
   const auto unreadable = [&] { return fail(Code::unavailable, named + " cannot be read: " + std::strerror(errno)); };
   SecretText out;
@@ -72,8 +75,10 @@ Reading read_once(const std::filesystem::path& file, int flags, bool reread) {
   struct stat after {};
   const Descriptor opened{::open(file.c_str(), O_RDONLY | O_CLOEXEC | flags)};
   if (opened.fd < 0 || ::fstat(opened.fd, &before) != 0) return {unreadable(), std::nullopt};
-  if (reread && !S_ISREG(before.st_mode))
-    return {fail(Code::invalid, named + " is not a regular file any more"), mark(before)};
+  if (kinds != Kinds::any && !S_ISREG(before.st_mode)) {
+    const char* more = kinds == Kinds::still_regular ? " any more" : "";
+    return {fail(Code::invalid, named + " is not a regular file" + more), mark(before)};
+  }
   if (!read_bytes(opened.fd, out.text) || ::fstat(opened.fd, &after) != 0) return {unreadable(), mark(before)};
   out.mark = mark(after);
   const auto whole = std::min<std::size_t>(static_cast<std::size_t>(after.st_size), kMaxSecretBytes + 1);
@@ -93,6 +98,24 @@ bool is_old(const FileMark& mark) {
   return now.count() - mark.written_ns >= kSettledAgeNs;
 }
 
+using Wait = std::function<void(milliseconds)>;
+
+Result<SecretText> read_settled(const std::filesystem::path& file, Kinds kinds, const Wait& wait) {
+  Reading now = read_once(file, kinds);
+  for (auto waited = milliseconds(0); waited < kMaxSettleTime; waited += kSettleTime) {
+    if (!now.mark || !now.mark->regular || (!now.torn && is_old(*now.mark))) return std::move(now.text);
+    if (wait) {
+      wait(kSettleTime);
+    } else {
+      std::this_thread::sleep_for(kSettleTime);
+    }
+    Reading later = read_once(file, kinds);
+    if (!later.torn && later.mark == now.mark) return std::move(later.text);
+    now = std::move(later);
+  }
+  return fail(unsettled_error(file));
+}
+
 }  // namespace
 
 Error unsettled_error(const std::filesystem::path& file) {
@@ -110,24 +133,16 @@ std::optional<FileMark> mark_of(const std::filesystem::path& file) {
   return mark(st);
 }
 
-Result<SecretText> read_secret_file(const std::filesystem::path& file, const std::function<void(milliseconds)>& wait) {
-  Reading now = read_once(file, 0, false);
-  for (auto waited = milliseconds(0); waited < kMaxSettleTime; waited += kSettleTime) {
-    if (!now.mark || !now.mark->regular || (!now.torn && is_old(*now.mark))) return std::move(now.text);
-    if (wait) {
-      wait(kSettleTime);
-    } else {
-      std::this_thread::sleep_for(kSettleTime);
-    }
-    Reading later = read_once(file, 0, false);
-    if (!later.torn && later.mark == now.mark) return std::move(later.text);
-    now = std::move(later);
-  }
-  return fail(unsettled_error(file));
+Result<SecretText> read_secret_file(const std::filesystem::path& file, const Wait& wait) {
+  return read_settled(file, Kinds::any, wait);
+}
+
+Result<SecretText> read_regular_secret_file(const std::filesystem::path& file) {
+  return read_settled(file, Kinds::regular, {});
 }
 
 Result<SecretText> reread_secret_file(const std::filesystem::path& file) {
-  return read_once(file, O_NONBLOCK | O_NOCTTY, true).text;
+  return read_once(file, Kinds::still_regular).text;
 }
 
 }  // namespace driftd::config

@@ -54,6 +54,8 @@ std::string replaceable_warning(const std::filesystem::path& file, const Rights&
 /// sleeps). [any thread]
 Result<SecretText> read_secret_file(const std::filesystem::path& file,
                                     const std::function<void(std::chrono::milliseconds)>& wait = {});
+/// Does the same, but returns `invalid` for a FIFO or device, which it never waits for.
+Result<SecretText> read_regular_secret_file(const std::filesystem::path& file);
 /// Reads a followed file once. Returns `invalid` if it is not a regular file any more. The caller must check whether it
 /// has settled. Never waits for a writer. [any thread]
 Result<SecretText> reread_secret_file(const std::filesystem::path& file);

@@ -281,14 +281,14 @@ std::optional<std::string> SettingsReader::read_file(const Node& node, const std
   const auto absolute = std::filesystem::absolute(path);
   report_.secret_files.push_back(absolute);
   named_file_ = absolute;
-  auto read = read_secret_file(path);
+  auto read = options_.regular_files ? read_regular_secret_file(path) : read_secret_file(path);
   if (read && read->mark.regular) file_ = absolute;
   if (read) warn_of_rights(node, path, read->rights);
   if (read) return std::move(read->text);
   const bool unreadable = read.error().code == Code::unavailable, unfit = read.error().code == Code::invalid;
   report_.error(node.at, read.error().message,
                 unreadable ? "a file that the agent's user may read"
-                : unfit    ? "1 byte to 64 KiB"
+                : unfit    ? "a regular file of 1 byte to 64 KiB"
                            : "",
                 "", unreadable ? "check that it exists and its owner and mode" : "");
   return std::nullopt;

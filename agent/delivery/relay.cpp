@@ -9,6 +9,11 @@
 #include <boost/asio/as_tuple.hpp>
 
 namespace driftd::delivery {
+namespace {
+
+constexpr Millis kDrainOne{1'000};  // somebody waits for the answer, and what is not settled is sent again
+
+}  // namespace
 
 Relay::Relay(asio::any_io_executor core, core::Outbox& outbox, const Clock& clock, RelaySettings settings)
     : context_(std::make_shared<SinkRunnerContext>(
@@ -70,7 +75,7 @@ Task<void> Relay::former_secrets_unused(std::string name) {
 
 Task<void> Relay::stop() {
   stopping_ = true;
-  for (const auto& [name, runner] : runners_) runner->stop();
+  for (const auto& [name, runner] : runners_) runner->stop(context_->settings.drain);
   for (const auto& [name, runner] : std::map(runners_)) co_await wait_until_stopped(runner);
 }
 
@@ -85,7 +90,7 @@ Task<void> Relay::wait_until_stopped(std::shared_ptr<SinkRunner> runner) {
 
 Task<Status> Relay::stop_sink(std::string name) {
   DRIFTD_CO_TRY(const auto found, runner(name));
-  found->stop();
+  found->stop(std::min(context_->settings.drain, kDrainOne));
   co_await wait_until_stopped(found);
   const auto still = runners_.find(name);
   if (still != runners_.end() && still->second == found) runners_.erase(still);

@@ -32,7 +32,8 @@ class Relay {
   Task<Status> start();
   /// Adds and starts a sink of a reloaded configuration. It gets events from the next one on.
   Task<Status> start_sink(std::string name, std::string type, std::unique_ptr<core::Sink> sink);
-  /// Stops one sink, draining like stop(). Its events and its cursor stay in the store: start_sink() continues there.
+  /// Stops one sink like stop(), but drains for a second at most. Its events and its cursor stay in the store:
+  /// start_sink() continues there.
   /// Returns `not_found` if it does not run. Another sink may have its name once this has returned.
   Task<Status> stop_sink(std::string name);
   /// Stops a sink if it runs, gives up what waits for it (a `gap` event reports that) and closes its cursor.

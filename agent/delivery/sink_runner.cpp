@@ -272,10 +272,10 @@ void SinkRunner::wake_and_fetch() {
   wake();
 }
 
-void SinkRunner::stop() {
+void SinkRunner::stop(Millis drain) {
   if (run_.stopping) return;
   run_.stopping = true;
-  drain_until_ = run_.now() + run_.context->settings.drain;
+  drain_until_ = run_.now() + drain;
   finish_by_ = drain_until_ + kFinish;
   asio::co_spawn(run_.context->core, give_up_when_late(), fatal);
   cursor_.end_waits();

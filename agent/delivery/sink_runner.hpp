@@ -24,7 +24,7 @@ class SinkRunner : public std::enable_shared_from_this<SinkRunner> {
   void wake_and_fetch();
   /// Ends run(): sends what can be sent at once, waits up to `drain` for events in flight, saves, stops the sink. All
   /// this may take 5 s longer than `drain`; then whatever hangs is abandoned.
-  void stop();
+  void stop(Millis drain);
   Status use_secrets(std::vector<std::string> secrets) { return endpoint_.use_secrets(std::move(secrets)); }
   Task<void> former_secrets_unused();
   bool stopped() const { return ended_; }  ///< run() is about to return

@@ -50,7 +50,7 @@ class Engine final : private SourceHub {
   /// touched. Returns the outcome of each, in order. A backend whose change failed runs on as it was, if the store lets
   /// it; else restart_stopped() starts it again.
   Task<std::vector<Status>> apply(std::vector<Change> changes);
-  /// Starts backends again that a failed change has stopped. Not beside apply().
+  /// Starts again what a failed change stopped, unless that is durable, whose rest it does. Not beside apply().
   Task<Status> restart_stopped();
 
   /// Returns the drift after the decision. `not_found`: no such drift, or its backend is gone; `conflict`: the decision
@@ -136,7 +136,10 @@ class Engine final : private SourceHub {
   Task<Status> replace(std::shared_ptr<Runner> runner, Change change);
   Task<Status> remove(Change change);
   Task<Status> remove_found_by(std::string uid);  ///< the backends that this source discovered
-  Task<Status> go_on(std::string name);           ///< starts a runner that was registered while the others run
+  Task<void> go_on(std::string name);             ///< starts a runner that was registered while the others run
+  void leave_rest(const Status& rest);            ///< after a durable change: if it failed, do_rest() does it later
+  Task<Status> do_rest();
+  Task<Status> follow_name(std::shared_ptr<Runner> source);
   Task<void> run_again(std::shared_ptr<Runner> runner);
   void forget(const std::string& name);
   void rename(const std::string& former, const std::string& name);
@@ -169,6 +172,7 @@ class Engine final : private SourceHub {
   AsyncMutex registry_mutex_;              ///< locked while discovered backends are registered or removed
   bool loops_ = false, stopping_ = false;  ///< `loops_`: runners start their loops
   bool was_ready_ = false;
+  bool has_rest_ = false;    ///< do_rest() has something to do
   int interval_factor_ = 1;  ///< the last backpressure, for runners that are added later
   bool holds_cycles_ = false;
 };

@@ -18,6 +18,19 @@ namespace {
 
 Status stopping() { return fail(Code::cancelled, "the agent stops: the registry was not changed"); }
 
+std::string definition_of(const core::BackendRow& row) {
+  const auto note = row.notes.find(kDefinitionNote);
+  return note == row.notes.end() ? std::string() : note->second;
+}
+
+/// Returns false if a change of this backend, or the beginning of its end, is durable that its runner knows nothing of.
+bool is_as_stored(const core::BackendRow& ran, const std::vector<core::BackendRow>& rows) {
+  return std::any_of(rows.begin(), rows.end(), [&](const core::BackendRow& row) {
+    return row.uid == ran.uid && !row.deleted_ns && row.name == ran.name && row.registration == ran.registration &&
+           definition_of(row) == definition_of(ran);
+  });
+}
+
 }  // namespace
 
 Task<std::vector<Status>> Engine::apply(std::vector<Change> changes) {
@@ -50,8 +63,56 @@ Task<Status> Engine::change_in_place(std::shared_ptr<Runner> runner, Change chan
   if (discovers) co_return Status{};
   const AsyncMutex::Guard held = co_await registry_mutex_.lock();
   if (stopping_) co_return Status{};  // the change is durable, and the next start does the rest
-  const auto status = co_await remove_found_by(runner->ledger().row().uid);
-  co_return status;
+  const Status rest = co_await remove_found_by(runner->ledger().row().uid);
+  leave_rest(rest);
+  co_return Status{};
+}
+
+void Engine::leave_rest(const Status& rest) {
+  if (rest) return;
+  has_rest_ = true;
+  log::room("engine").error(
+      "the registry was changed, but what follows from it failed: {}; it is tried again, and the next start does it "
+      "too",
+      rest.error().message);
+}
+
+Task<Status> Engine::do_rest() {
+  if (!has_rest_) co_return Status{};
+  const auto all = runners_;
+  {
+    const AsyncMutex::Guard held = co_await registry_mutex_.lock();
+    if (stopping_) co_return Status{};
+    std::set<std::string> uids;
+    for (const auto& [name, entry] : discovered_) uids.insert(entry.source_uid);
+    for (const auto& [name, runner] : runners_) {
+      if (runner->ledger().spec().discover) uids.erase(runner->ledger().row().uid);
+    }
+    for (const auto& uid : uids) DRIFTD_CO_CHECK(co_await remove_found_by(uid));
+  }
+  for (const auto& [name, runner] : all) {
+    if (runners_.contains(name)) DRIFTD_CO_CHECK(co_await follow_name(runner));
+  }
+  DRIFTD_CO_CHECK(co_await restore_registrars());
+  has_rest_ = false;
+  co_return Status{};
+}
+
+/// Tells the backends that a source discovered its name, if it was renamed.
+Task<Status> Engine::follow_name(std::shared_ptr<Runner> source) {
+  const std::string name = source->ledger().spec().name;
+  std::vector<std::shared_ptr<Runner>> found;
+  for (const auto& [other, entry] : discovered_) {
+    const auto& child = runners_.at(other);
+    if (entry.source_uid == source->ledger().row().uid && child->ledger().spec().discovered_by != name)
+      found.push_back(child);
+  }
+  for (const auto& child : found) {
+    core::BackendSpec spec = child->ledger().spec();
+    spec.discovered_by = name;
+    DRIFTD_CO_CHECK(co_await child->reregister(std::move(spec)));
+  }
+  co_return Status{};
 }
 
 Task<Status> Engine::reopen(Change change) {
@@ -65,8 +126,8 @@ Task<Status> Engine::reopen(Change change) {
     if (stopping_) co_return stopping();
     DRIFTD_CO_CHECK(co_await replace(runner, std::move(change)));
   }
-  const auto status = co_await go_on(name);
-  co_return status;
+  co_await go_on(name);
+  co_return Status{};
 }
 
 Task<Status> Engine::replace(std::shared_ptr<Runner> runner, Change change) {
@@ -106,36 +167,25 @@ void Engine::rename(const std::string& former, const std::string& name) {
 }
 
 /// What a start does once all are registered: trust, then the loops, then what was waiting for this backend.
-Task<Status> Engine::go_on(std::string name) {
+Task<void> Engine::go_on(std::string name) {
   const auto runner = runners_.at(name);
-  const std::string uid = runner->ledger().row().uid;
-  Status out;
   if (!runner->ledger().spec().discover) {
     const AsyncMutex::Guard held = co_await registry_mutex_.lock();
-    if (stopping_) co_return Status{};  // the change is durable, and the next start does the rest
-    out = co_await remove_found_by(uid);
+    if (stopping_) co_return;  // the change is durable, and the next start does the rest
+    const Status removed = co_await remove_found_by(runner->ledger().row().uid);
+    leave_rest(removed);
   }
-  std::vector<std::shared_ptr<Runner>> found;
-  for (const auto& [other, entry] : discovered_) {
-    const auto& child = runners_.at(other);
-    if (entry.source_uid == uid && child->ledger().spec().discovered_by != name) found.push_back(child);
-  }
-  for (const auto& child : found) {  // the source was renamed
-    core::BackendSpec spec = child->ledger().spec();
-    spec.discovered_by = name;
-    const Status told = co_await child->reregister(std::move(spec));
-    if (!told && out) out = told;
-  }
+  const Status followed = co_await follow_name(runner);
+  leave_rest(followed);
   const Status trusted = co_await restore_registrars();
-  if (!trusted && out) out = trusted;
-  if (stopping_) co_return out;
+  leave_rest(trusted);
+  if (stopping_) co_return;
   if (loops_) runner->start();
   for (auto& report : pending_reports_.extract(name)) (void)receive_report(std::move(report));
   const auto registrar = registrars_.find(name);
   // Its session has not got the last report: the source reports it again.
   if (registrar != registrars_.end()) declared(registrar->second.source);
   claims_decided(name);  // it may trust more sources now, whose cursors say nothing about reports that it rejected
-  co_return out;
 }
 
 /// After a failed change. If this fails too, the runner stays stopped, and restart_stopped() tries again.
@@ -154,10 +204,14 @@ Task<void> Engine::run_again(std::shared_ptr<Runner> runner) {
 
 Task<Status> Engine::restart_stopped() {
   if (stopping_) co_return Status{};
+  DRIFTD_CO_CHECK(co_await do_rest());
   std::vector<std::shared_ptr<Runner>> all;
   for (const auto& [name, runner] : runners_) {
     if (runner->is_stopping() && !discovered_.contains(name)) all.push_back(runner);
   }
+  if (all.empty()) co_return Status{};
+  DRIFTD_CO_TRY(const auto rows, co_await context_->store.backends());
+  std::erase_if(all, [&](const auto& runner) { return !is_as_stored(runner->ledger().row(), rows); });
   for (const auto& runner : all) {
     Change change{runner->ledger().spec()};
     DRIFTD_CO_CHECK(co_await reopen(std::move(change)));
@@ -190,8 +244,9 @@ Task<Status> Engine::remove(Change change) {
     }
     forget(name);
   }
-  const auto status = co_await restore_registrars();  // those that it was are given up
-  co_return status;
+  const Status rest = co_await restore_registrars();  // those that it was are given up
+  leave_rest(rest);
+  co_return Status{};
 }
 
 Task<Status> Engine::remove_found_by(std::string uid) {

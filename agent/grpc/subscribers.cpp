@@ -16,6 +16,11 @@ constexpr std::size_t kMaxCallbacks = 100;  // each is a sink with a window of i
 
 bool calls_back(const core::Subscription& one) { return !one.callback_endpoint.empty(); }
 
+/// Returns what a caller is told whose change is durable, although `why` stopped what follows from it.
+Error half_done(const char* what, const Error& why) {
+  return {why.code, std::string(what) + ": " + why.message + "; the same call again does the rest"};
+}
+
 /// Returns the endings of the subjects of events of this type. `config.updated` is that of two types: the sink leaves
 /// out the one that was not asked for.
 std::vector<std::string> endings_of(core::ChangeType type) {
@@ -165,17 +170,16 @@ Task<Result<SubscriberState>> Subscribers::store(core::Subscription next) {
   blocked_.erase(id);
   if (!calls_back(next)) {
     route();  // first: nothing may be routed to a sink that is closed
-    if (running) {
-      DRIFTD_CO_CHECK(co_await sinks_.remove(name));
-    }
+    Status removed;
+    if (running) removed = co_await sinks_.remove(name);
+    if (!removed)
+      co_return fail(half_done("the subscription is stored, but its former callback goes on", removed.error()));
     co_return get(id);
   }
-  if (sink && running) {
-    DRIFTD_CO_CHECK(co_await sinks_.stop(name));  // the next one continues with its cursor
-  }
-  if (sink) {
-    DRIFTD_CO_CHECK(co_await sinks_.start(name, std::move(sink)));
-  }
+  Status started;
+  if (sink && running) started = co_await sinks_.stop(name);  // the next one continues with its cursor
+  if (sink && started) started = co_await sinks_.start(name, std::move(sink));
+  if (!started) co_return fail(half_done("the subscription is stored, but its callback does not run", started.error()));
   route();
   co_return get(id);
 }
@@ -190,9 +194,9 @@ Task<Result<bool>> Subscribers::remove(std::string subscriber) {
   stored_.erase(subscriber);
   blocked_.erase(subscriber);
   route();
-  if (had_sink) {
-    DRIFTD_CO_CHECK(co_await sinks_.remove(sink_name(subscriber)));
-  }
+  Status removed;
+  if (had_sink) removed = co_await sinks_.remove(sink_name(subscriber));
+  if (!removed) co_return fail(half_done("the subscription is deleted, but its callback goes on", removed.error()));
   co_return true;
 }
 

@@ -113,6 +113,24 @@ TEST_F(GrpcLine, TypesAndNamesOfASubscriptionChooseItsEvents) {
   EXPECT_TRUE(updates.received().empty());
 }
 
+TEST_F(GrpcLine, AnEndpointThatNeverAnswersHoldsUpNoCallAboutSubscriptions) {
+  constexpr seconds kAnswer{5};  // the promise is a second; agent.drain is 10 s
+  Agent agent = this->agent(kCallbacks);
+  start(agent);
+  const DeafServer deaf, other;
+  CallbackServer server;
+  server.start();
+  const auto stub = this->stub();
+  ASSERT_TRUE(create(*stub, subscription("orders", deaf.address())).ok());
+  ASSERT_TRUE(create(*stub, subscription("gone", other.address())).ok());
+  topics_.add("a", 5);
+  ASSERT_TRUE(eventually([&] { return deaf.called() && other.called() && status_of("gone").waiting() > 0; }));
+  EXPECT_LT(time_of([&] { EXPECT_TRUE(remove(*stub, "gone")); }), kAnswer);
+  EXPECT_LT(time_of([&] { EXPECT_TRUE(update(*stub, subscription("orders", server.endpoint())).ok()); }), kAnswer);
+  EXPECT_TRUE(eventually([&] { return server.topics().size() == 5; }, seconds(30))) << agent.log();
+  EXPECT_TRUE(books(agent, "grpc/gone").is_null());
+}
+
 TEST_F(GrpcLine, SubscriptionsAreStoredAndTheSameAgainIsNoError) {
   Agent agent = this->agent(kCallbacks);
   start(agent);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Manual backends of a real Redis: registered, read, changed and deleted by gRPC, and what is refused.
+#include <unistd.h>
 #include <fstream>
 
 #include "registry_world.hpp"
@@ -80,8 +81,8 @@ TEST_F(GrpcRegistry, ABackendIsRegisteredReadChangedAndDeleted) {
   server_.command({"CLIENT", "KILL", "TYPE", "normal"});
   const auto cycles = [&] { return agent.backend("cache")->at("cycles").get<int>(); };
   const auto failures = [&] { return agent.backend("cache")->at("failures").get<int>(); };
-  ASSERT_TRUE(eventually([&] { return agent.backend("cache")->at("state") == "ok" && cycles() - failures() > 2; }))
-      << agent.log();
+  const auto reads = [&] { return agent.backend("cache")->at("state") == "ok" && cycles() - failures() > 2; };
+  ASSERT_TRUE(eventually(reads, seconds(60))) << agent.log();
 
   const Changed stale = update(redis("cache", "first"), added.backend.etag());
   EXPECT_EQ(stale.code(), StatusCode::ABORTED) << stale.status.error_message();
@@ -147,6 +148,13 @@ TEST_F(GrpcRegistry, WhatIsWrongIsRefusedByNameAndChangesNothing) {
               HasSubstr("missing"));
   EXPECT_THAT(refused(named("")), HasSubstr("name"));
   EXPECT_THAT(refused(named("a/b")), HasSubstr("a/b"));
+  EXPECT_THAT(refused(named("..")), HasSubstr("it names a folder"));
+  EXPECT_THAT(refused(named("a\u0085b")), HasSubstr("control character"));
+  auto labelled = redis("cache", "password"), addressed = labelled;
+  (*labelled.mutable_labels())["link"] = "redis://u:canary-4@h:1/";
+  addressed.set_endpoint("redis://u:canary-5@h:1/");
+  EXPECT_THAT(refused(labelled), AllOf(HasSubstr("label 'link'"), HasSubstr("clear text"), Not(HasSubstr("canary"))));
+  EXPECT_THAT(refused(addressed), AllOf(HasSubstr("'endpoint'"), HasSubstr("clear text"), Not(HasSubstr("canary"))));
   EXPECT_THAT(refused(options(R"({"intervals":"1s"})")), HasSubstr("did you mean 'interval'"));
   EXPECT_THAT(refused(options(R"({"interval":"1 day"})")), HasSubstr("interval"));
   EXPECT_THAT(refused(options(R"({"isolation":"in-process"})")), HasSubstr("isolation"));
@@ -169,6 +177,36 @@ TEST_F(GrpcRegistry, WhatIsWrongIsRefusedByNameAndChangesNothing) {
   EXPECT_EQ(agent.rows({"backends"}).size(), 1u);
   EXPECT_THAT(agent.cli({"audit"}).out, Not(HasSubstr("register")));
   EXPECT_THAT(agent.log(), Not(HasSubstr("canary")));
+}
+
+/// Callers with the right `resolve` get the values of a manual backend as they get those of the file, and after a
+/// restart too.
+TEST_F(GrpcRegistry, ReferencesOfAManualBackendAreResolved) {
+  secret("password", "manual-canary");
+  std::filesystem::permissions(dir_.file("secrets/password"), std::filesystem::perms(0600));
+  Agent agent = this->agent("  register: { references: [\"file:" + dir_.file("secrets") + "/*\"] }\nresolve:\n" +
+                            "  grants: [{ uid: " + std::to_string(::getuid()) + ", backends: [\"*\"] }]\n");
+  start(agent);
+  const auto resolve = [&](const std::string& name) {
+    grpc::ClientContext context;
+    context.set_wait_for_ready(true);
+    context.set_deadline(std::chrono::system_clock::now() + seconds(60));
+    v1::ResolveCredentialsRequest request;
+    request.set_backend("cache");
+    request.add_references("${file:" + dir_.file("secrets/" + name) + "}");
+    v1::ResolveCredentialsResponse answer;
+    const auto status = v1::BackendCredentials::NewStub(channel())->ResolveCredentials(&context, request, &answer);
+    return status.ok() ? answer.credentials(0).value() : status.error_message();
+  };
+  EXPECT_THAT(resolve("password"), Not(HasSubstr("canary"))) << "it is not registered yet";
+  ASSERT_TRUE(add(redis("cache", "password")).ok());
+  EXPECT_EQ(resolve("password"), "manual-canary");
+  EXPECT_THAT(resolve("other"), HasSubstr("cache")) << "only what the backend names";
+  agent.kill();
+  agent.start();
+  ASSERT_TRUE(eventually([&] { return resolve("password") == "manual-canary"; }, seconds(60))) << agent.log();
+  ASSERT_TRUE(remove("cache").ok());
+  EXPECT_THAT(resolve("password"), Not(HasSubstr("canary")));
 }
 
 TEST_F(GrpcRegistry, WithoutItsSectionNobodyMayRegister) {

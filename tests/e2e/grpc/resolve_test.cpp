@@ -230,6 +230,9 @@ TEST_F(GrpcResolve, GrantsThatCannotWorkAreRefusedBeforeAnythingRuns) {
   EXPECT_THAT(said("grants: [{ token: ci, backends: [cache] }]"), HasSubstr("grpc.tokens"));
   EXPECT_THAT(said("grants: [{ certificate: x, backends: [cache] }]"), HasSubstr("client_ca"));
   EXPECT_THAT(said("grants: [{ uid: 1, backends: [cash] }]"), HasSubstr("matches no backend"));
+  EXPECT_THAT(said("grants: [{ uid: 1, backends: [cash] }]", "  register: { references: [] }\n"),
+              Not(HasSubstr("matches no backend")))
+      << "it may be registered";
   EXPECT_THAT(said("per_minute: 0"), HasSubstr("per_minute"));
   const std::string token = dir_.write("token", "0123456789abcdef0123");
   EXPECT_THAT(

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "world.hpp"
 
+#include <arpa/inet.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
 #include <filesystem>
 #include <fstream>
 
@@ -123,6 +127,25 @@ std::set<std::string> CallbackServer::topics() const {
     if (!topic_of(one.event()).empty()) out.insert(topic_of(one.event()));
   }
   return out;
+}
+
+DeafServer::DeafServer() : listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  auto* any = reinterpret_cast<sockaddr*>(&address);
+  if (::bind(listener_, any, size) != 0 || ::listen(listener_, 64) != 0 || ::getsockname(listener_, any, &size) != 0) {
+    throw std::runtime_error("no listening socket");
+  }
+  port_ = ntohs(address.sin_port);
+}
+
+DeafServer::~DeafServer() { ::close(listener_); }
+
+bool DeafServer::called() const {
+  pollfd waiting{listener_, POLLIN, 0};
+  return ::poll(&waiting, 1, 0) == 1;
 }
 
 Agent GrpcLine::agent(const std::string& body, const std::string& sinks) const {

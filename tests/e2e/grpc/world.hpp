@@ -77,6 +77,29 @@ class CallbackServer final : public v1::BackendEventCallback::Service {
   std::unique_ptr<grpc::Server> server_;
 };
 
+/// A server whose kernel accepts connections, and which never reads or writes.
+class DeafServer {
+ public:
+  DeafServer();
+  ~DeafServer();
+  DeafServer(const DeafServer&) = delete;
+  DeafServer& operator=(const DeafServer&) = delete;
+  std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
+  bool called() const;  ///< a client is connected, and waits
+
+ private:
+  const int listener_;
+  int port_ = 0;
+};
+
+/// Returns how long a call takes.
+template <class Call>
+std::chrono::milliseconds time_of(Call call) {
+  const auto start = std::chrono::steady_clock::now();
+  call();
+  return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - start);
+}
+
 class GrpcLine : public testing::Test {
  protected:
   GrpcLine() : topics_(dir_), port_(free_port()) {}

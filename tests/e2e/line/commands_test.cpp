@@ -104,6 +104,25 @@ TEST_F(Line, ValidateNeedsNoSecretsAndNamesThePluginsThatItRefuses) {
   EXPECT_THAT(strict.err, testing::HasSubstr("is writable by others"));
 }
 
+TEST_F(Line, ValidateNamesTheGroupsThatTheStartWouldNotFind) {
+  const auto validate = [&](const std::string& admin, const std::string& more = {}, const char* how = "--strict") {
+    return run({Agent::binary(), "validate", how, "--config",
+                dir_.write("groups.yaml", "agent: { plugin_dirs: [\"" + Agent::build("providers") + "\"] }\nadmin: { " +
+                                              admin + " }\n" + more)});
+  };
+  for (const char* key : {"socket_group", "read_group", "decide_group"}) {
+    const Output wrong = validate(std::string(key) + ": no-such-group");
+    EXPECT_EQ(wrong.code, 78) << key;
+    EXPECT_THAT(wrong.err, testing::AllOf(HasSubstr("groups.yaml:2:"), HasSubstr("no-such-group"), HasSubstr(key)));
+    EXPECT_EQ(validate(std::string(key) + ": nogroup").code, 0) << key;
+    EXPECT_EQ(validate(std::string(key) + ": no-such-group", {}, "--no-secrets").code, 0) << "not the agent's machine";
+  }
+  const Output grant =
+      validate("read_group: nogroup", "resolve: { grants: [{ group: no-such-group, backends: [\"*\"] }] }\n");
+  EXPECT_EQ(grant.code, 78);
+  EXPECT_THAT(grant.err, testing::AllOf(HasSubstr("no-such-group"), HasSubstr("resolve.grants")));
+}
+
 TEST_F(Line, ExamplesAreValidForTheirSinksAndPlugins) {
   dir_.write("secrets/billing-db", "billing-secret");
   dir_.write("secrets/redis", "redis-secret");
@@ -111,7 +130,9 @@ TEST_F(Line, ExamplesAreValidForTheirSinksAndPlugins) {
     std::string text = read_file(std::string(DRIFTD_SOURCE_DIR) + "/examples/" + name);
     for (const auto& [from, to] :
          std::map<std::string, std::string>{{"/usr/lib/driftd/providers", Agent::build("providers")},
-                                            {"/run/secrets/redis", dir_.file("secrets/redis")}}) {
+                                            {"/run/secrets/redis", dir_.file("secrets/redis")},
+                                            {"driftd-read", "nogroup"},
+                                            {"driftd-decide", "nogroup"}}) {
       if (const auto at = text.find(from); at != std::string::npos) text.replace(at, from.size(), to);
     }
     if (text.find("\nagent:") == std::string::npos) {

@@ -191,10 +191,10 @@ TEST_F(EngineRegistry, AKillBehindAnyCommitOfAChangeLeavesTheOldOrTheNew) {
   }
 }
 
-TEST_F(EngineRegistry, AnUnregistrationThatFailsLeavesTheBackendRunning) {
+TEST_F(EngineRegistry, AnUnregistrationThatFailsBeforeItIsDurableLeavesTheBackendRunning) {
   line_->start_with({});
   ASSERT_NO_FATAL_FAILURE(with_drifts());
-  cut_after(2);
+  cut_after(0);
   ASSERT_FALSE(apply(leave("m")));
   cut_after(-1);
   ASSERT_TRUE(line_->wait(line_->engine().restart_stopped()));
@@ -204,6 +204,34 @@ TEST_F(EngineRegistry, AnUnregistrationThatFailsLeavesTheBackendRunning) {
   next_process();
   EXPECT_THAT(registry(), ElementsAre(std::pair("m", "a")));
   EXPECT_THAT(events_of("m"), ElementsAre("created"));
+}
+
+/// Whoever asked was told that the change is stored. Only the same change again may start the backend, or end it.
+TEST_F(EngineRegistry, WhatIsDurableAndDoesNotRunIsNotTakenBackByARestart) {
+  for (const bool leaves : {true, false}) {
+    fresh();
+    line_->start_with({});
+    ASSERT_NO_FATAL_FAILURE(with_drifts());
+    core::BackendSpec narrower = manual("m", "b");  // registers first, and ends drifts then
+    narrower.settings_json = R"({"exclude":["thing/*"]})";
+    const auto ask = [&] { return apply(leaves ? leave("m") : put(narrower)); };
+    cut_after(1);
+    ASSERT_FALSE(ask());
+    cut_after(-1);
+    ASSERT_TRUE(line_->wait(line_->engine().restart_stopped()));
+    EXPECT_TRUE(line_->on_core([&] { return line_->engine().find("m")->is_stopping(); })) << leaves;
+    std::vector<std::string> events{"created"};
+    if (!leaves) events.emplace_back("updated");
+    EXPECT_EQ(events_of("m"), events);
+    ASSERT_TRUE(ask());
+    EXPECT_EQ(registry().count("m"), leaves ? 0u : 1u);
+    if (leaves) events.emplace_back("deleted");
+    EXPECT_EQ(events_of("m"), events);
+    if (!leaves) {
+      EXPECT_EQ(registry().at("m"), "b");
+      EXPECT_THAT(line_->drifts(), IsEmpty());
+    }
+  }
 }
 
 TEST_F(EngineRegistry, AStartThatKnowsNothingOfManualBackendsLeavesThemRegistered) {

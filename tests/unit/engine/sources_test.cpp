@@ -72,6 +72,33 @@ class SourceEngine : public EngineOnTheStore {
   }
 };
 
+/// The caller must not be told that nothing was changed: the next start would run the change.
+TEST_F(SourceEngine, WhatFollowsFromADurableChangeAndFailsIsDoneLater) {
+  line_->start(false);
+  look();
+  ASSERT_TRUE(line_->on_core([&] { return line_->engine().find("orders") != nullptr; }));
+  std::vector<engine::Engine::Change> one(1);
+  one[0].spec = line_->on_core([&] { return line_->engine().find("source")->ledger().spec(); });
+  one[0].spec.discover = false;
+  one[0].spec.labels = {{"team", "b"}};
+  one[0].spec.registration_json = R"({"labels":{"team":"b"},"name":"source","settings":{}})";
+  one[0].edit = core::BackendEdit::in_place;
+  const auto cut_after = [&](int commits) {
+    line_->on_core([&] {
+      line_->cut().commits_left = commits;
+      return 0;
+    });
+  };
+  cut_after(1);
+  const Status changed = line_->wait(line_->engine().apply(std::move(one))).at(0);
+  EXPECT_TRUE(changed) << changed.error().message;
+  EXPECT_TRUE(line_->on_core([&] { return line_->engine().find("orders") != nullptr; })) << "the store is away";
+  EXPECT_FALSE(line_->wait(line_->engine().restart_stopped())) << "it still is";
+  cut_after(-1);
+  ASSERT_TRUE(line_->wait(line_->engine().restart_stopped()));
+  EXPECT_FALSE(line_->on_core([&] { return line_->engine().find("orders") != nullptr; }));
+}
+
 TEST_F(SourceEngine, DiscoveredBackendIsRegisteredAndNotRead) {
   line_->start(false);
   look();

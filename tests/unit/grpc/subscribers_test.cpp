@@ -14,6 +14,7 @@ namespace {
 using core::ChangeType;
 using core::Subscription;
 using testing::ElementsAre;
+using testing::HasSubstr;
 using testing::IsEmpty;
 
 /// A store in memory that can fail.
@@ -125,7 +126,9 @@ TEST_F(SubscribersTest, CreatingTwiceStartsOneSinkAndOneRoute) {
 TEST_F(SubscribersTest, AStartThatFailsIsFinishedByTheSameCallAgain) {
   const auto subscribers = open();
   host_.fails = true;
-  EXPECT_FALSE(wait(subscribers->create(orders_)));
+  const auto half = wait(subscribers->create(orders_));
+  ASSERT_FALSE(half);
+  EXPECT_THAT(half.error().message, HasSubstr("the subscription is stored, but its callback does not run"));
   EXPECT_THAT(host_.routes, IsEmpty());
   EXPECT_TRUE(wait(subscribers->create(orders_)));
   EXPECT_TRUE(host_.running.contains("grpc/orders"));
@@ -136,7 +139,9 @@ TEST_F(SubscribersTest, ARemovalThatFailsIsFinishedByTheSameCallAgain) {
   const auto subscribers = open();
   ASSERT_TRUE(wait(subscribers->create(orders_)));
   host_.remove_fails = true;
-  EXPECT_FALSE(wait(subscribers->remove("orders")));
+  const auto half = wait(subscribers->remove("orders"));
+  ASSERT_FALSE(half);
+  EXPECT_THAT(half.error().message, HasSubstr("the subscription is deleted, but its callback goes on"));
   EXPECT_TRUE(wait(subscribers->remove("orders")));
   EXPECT_THAT(host_.running, IsEmpty()) << "what waits would go on being sent to somebody who unsubscribed";
   EXPECT_THAT(host_.routes, IsEmpty());
