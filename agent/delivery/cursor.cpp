@@ -270,19 +270,20 @@ Task<Result<std::int64_t>> Cursor::dead_letter(std::string verb, std::vector<std
   if (seqs.empty()) seqs.assign(window_.dead().begin(), window_.dead().end());
   std::erase_if(seqs, [this](std::int64_t seq) { return window_.dead().count(seq) == 0; });
   const auto count = static_cast<std::int64_t>(seqs.size());
+  const auto opening = openings_;
   if (verb == "replay") {
     DRIFTD_CO_CHECK(co_await requeue_dead(std::move(seqs)));
   } else {
     for (const auto seq : seqs) window_.drop_dead(seq);
   }
   if (count != 0) {
-    DRIFTD_CO_CHECK(co_await wait_until_stored());
+    DRIFTD_CO_CHECK(co_await wait_until_stored(opening));
   }
   co_return count;
 }
 
-Task<Status> Cursor::wait_until_stored() {
-  const auto needed = saves_ + 1, failures = failed_saves_, opening = openings_;
+Task<Status> Cursor::wait_until_stored(std::uint64_t opening) {
+  const auto needed = saves_ + 1, failures = failed_saves_;
   save_now_ = true;
   run_.wake();
   while (stored_save_ < needed) {

@@ -63,6 +63,7 @@ class Cursor {
   bool stored_note(const std::string& name) const { return saved_notes_.contains(name); }
   void revert_note(const std::string& name);                    ///< to what is in the store
   std::uint64_t failed_saves() const { return failed_saves_; }  ///< since the process started
+  std::uint64_t openings() const { return openings_; }          ///< the same; moving it back opens it again
   /// Returns true if the sink takes nothing new.
   bool at_exception_limit() const { return window_.exceptions() >= run_.context->settings.max_exceptions; }
   std::string exception_limit_text() const;  ///< for a log line and a view
@@ -92,8 +93,9 @@ class Cursor {
   /// Reads the events of the saved exceptions, 256 at a time, so that their keys are known. Opens the cursor at the
   /// end, unless the store failed or the runner stops.
   Task<void> restore_exceptions(std::vector<core::DeliveryState> exceptions);
-  /// Returns once a save that began after this call is stored. Returns `unavailable` if that did not succeed.
-  Task<Status> wait_until_stored();
+  /// Returns once a save that began after this call is stored. Returns `unavailable` if that did not succeed, or if the
+  /// cursor was opened again since it was opened for the `opening`th time.
+  Task<Status> wait_until_stored(std::uint64_t opening);
   /// Makes dead letters regular events. Those that have left the store are reported as lost.
   Task<Status> requeue_dead(std::vector<std::int64_t> seqs);
   /// Drops the first `count` of the unsaved events: they are stored.

@@ -53,6 +53,7 @@ Task<Result<std::int64_t>> ReplayJob::begin(core::Control::Replay request) {
   ReplayQueue::Order order{request.from_seq, cursor_.window().fetched_to(), request.from_ns, request.rate, request.key};
   auto count = co_await store_order(std::move(order), std::move(request.from_id));
   planning_ = false;
+  end_if_finished();
   co_return count;
 }
 
@@ -62,13 +63,14 @@ Task<Result<std::int64_t>> ReplayJob::store_order(ReplayQueue::Order order, std:
   const auto count = static_cast<std::int64_t>(seqs.size());
   if (seqs.empty()) co_return count;
   order.from = seqs.front();
-  const auto failures = cursor_.failed_saves();
+  const auto failures = cursor_.failed_saves(), openings = cursor_.openings();
   replay_.begin(std::move(order), std::move(seqs));
   unsaved_ = true;
   cursor_.save_now();
   run_.wake();
-  while (!cursor_.stored_note(ReplayQueue::kNote) && replay_.active()) {
-    if (cursor_.failed_saves() != failures || run_.stopping) {
+  const auto begun_anew = [&] { return cursor_.openings() != openings; };  // what was sent may be lost unflushed
+  while (begun_anew() || (!cursor_.stored_note(ReplayQueue::kNote) && replay_.active())) {
+    if (begun_anew() || cursor_.failed_saves() != failures || run_.stopping) {
       replay_.cancel();
       unsaved_ = true;
       co_return fail(Code::unavailable, "sink " + run_.name + ": the replay could not be stored (" + run_.last_error +
@@ -172,8 +174,9 @@ void ReplayJob::settle(ReplayQueue::Item item, const core::Attempt& attempt) {
   replay_.requeue(std::move(item), run_.now() + wait);
 }
 
+/// One that is over before it was stored is stored first: until then its events may be lost unflushed.
 void ReplayJob::end_if_finished() {
-  if (!replay_.finished()) return;
+  if (planning_ || !replay_.finished()) return;
   log::room("delivery").info("sink {}: the replay is over: {}", run_.name, replay_.summary());
   replay_.cancel();
   unsaved_ = true;

@@ -41,10 +41,19 @@ void ReplayQueue::restore(const std::map<std::string, std::string>& notes) {
 }
 
 void ReplayQueue::begin(Order order, std::vector<std::int64_t> seqs) {
-  *this = ReplayQueue();
+  cancel();
   order_ = std::move(order);
   seqs_ = std::move(seqs);
   planned_ = true;
+}
+
+void ReplayQueue::cancel() {
+  ReplayQueue next;
+  next.orders_ = orders_ + 1;
+  next.keys_ = std::move(keys_);
+  next.flying_ = std::move(flying_);
+  next.flying_bytes_ = flying_bytes_;
+  *this = std::move(next);
 }
 
 void ReplayQueue::resume(std::vector<std::int64_t> seqs) {
@@ -63,7 +72,7 @@ std::optional<Left> ReplayQueue::left() const {
 /// What follows the byte 0 is not read by versions that do not know it: they begin again at the first event that is
 /// left.
 void ReplayQueue::note(std::map<std::string, std::string>& notes) const {
-  if (!order_ || finished()) {
+  if (!order_) {
     notes.erase(kNote);
     return;
   }
@@ -92,7 +101,7 @@ void ReplayQueue::fetched(const std::vector<std::int64_t>& asked, std::vector<co
   missing_ += static_cast<std::int64_t>(asked.size() - events.size());
   for (auto& event : events) {
     event.replay = true;
-    ready_.push_back({std::move(event), 0, {}});
+    ready_.push_back({std::move(event), 0, {}, orders_});
   }
 }
 
@@ -112,15 +121,19 @@ ReplayQueue::Item ReplayQueue::taken(Place item, Time now) {
   return out;
 }
 
-void ReplayQueue::done(const Item& item, bool delivered) {
+void ReplayQueue::landed(const Item& item) {
   keys_.erase(item.event.key);
   if (flying_.erase(item.event.stamp.seq) != 0) flying_bytes_ -= item.event.payload.size();
-  ++(delivered ? sent_ : refused_);
+}
+
+void ReplayQueue::done(const Item& item, bool delivered) {
+  landed(item);
+  if (item.order == orders_) ++(delivered ? sent_ : refused_);
 }
 
 void ReplayQueue::requeue(Item item, Time due) {
-  keys_.erase(item.event.key);
-  if (flying_.erase(item.event.stamp.seq) != 0) flying_bytes_ -= item.event.payload.size();
+  landed(item);
+  if (item.order != orders_) return;
   item.due = due;
   ready_.push_front(std::move(item));  // keeps the order: no event of its key was sent meanwhile
 }

@@ -29,8 +29,9 @@ class ReplayQueue {
   /// One event of the replay in memory.
   struct Item {
     core::StoredEvent event;
-    int attempts = 0;  ///< that failed, except those for which the endpoint was to blame
-    Time due{};        ///< not sent before this time
+    int attempts = 0;         ///< that failed, except those for which the endpoint was to blame
+    Time due{};               ///< not sent before this time
+    std::uint64_t order = 0;  ///< number of its order
   };
   /// What is left of an order: all of its events from `next` on, and some before.
   struct Left {
@@ -48,7 +49,8 @@ class ReplayQueue {
   void begin(Order order, std::vector<std::int64_t> seqs);
   /// Continues a restored order. `seqs` are those of the whole order, ascending; what was sent before is left out.
   void resume(std::vector<std::int64_t> seqs);
-  void cancel() { *this = ReplayQueue(); }
+  /// Forgets the order. What is in flight stays so until it is done(), or requeue() drops it.
+  void cancel();
   /// Writes what is left to be sent into the cursor's notes.
   void note(std::map<std::string, std::string>& notes) const;
 
@@ -83,7 +85,7 @@ class ReplayQueue {
   }
   /// The event is settled. `delivered` is false if the receiver refused it for good.
   void done(const Item& item, bool delivered);
-  /// The event is sent again at `due`, before the others of its key.
+  /// The event is sent again at `due`, before the others of its key; if its order is still that of the queue.
   void requeue(Item item, Time due);
   std::size_t in_flight() const { return keys_.size(); }
   /// Returns false if there is no order.
@@ -94,6 +96,7 @@ class ReplayQueue {
  private:
   std::optional<Left> left() const;  ///< empty if it is not known
   Item taken(Place item, Time now);  ///< moves it from the ready events to those in flight
+  void landed(const Item& item);     ///< it is in flight no more
   template <class Free, class Visit>
   /// Visits the first ready event of each key that has none in flight and passes `free`.
   void each_first(Free free, Visit visit) const {
@@ -105,6 +108,7 @@ class ReplayQueue {
   }
 
   std::optional<Order> order_;
+  std::uint64_t orders_ = 0;  ///< so far, cancelled ones counted twice
   std::optional<Left> left_;  ///< of the last process, until it is planned
   bool planned_ = false;
   std::vector<std::int64_t> seqs_;  ///< ascending; `at_` is the index of the next to fetch

@@ -91,10 +91,12 @@ Task<core::DeliverEnd> SupervisedSession::deliver(core::DeliverRequest request, 
   const auto self = shared_from_this();  // the call may outlive its caller's reference to the session
   const auto fits_worker = [this, &request] { return request.only_by == 0 || request.only_by == worker(); };
   if (!fits_worker()) co_return core::DeliverEnd{How::not_begun, fail(worker_ended())};
-  const auto ready_supervisor = co_await ready(Steady::now() + request.timeout);
-  if (!ready_supervisor) co_return core::DeliverEnd{How::not_begun, fail(ready_supervisor.error())};
-  const auto supervisor = *ready_supervisor;
-  if (!fits_worker()) co_return core::DeliverEnd{How::not_begun, fail(worker_ended())};
+  auto supervisor = supervisor_;  // the only worker that may take it takes calls, or it ends: it is not waited for
+  if (request.only_by == 0) {
+    const auto ready_supervisor = co_await ready(Steady::now() + request.timeout);
+    if (!ready_supervisor) co_return core::DeliverEnd{How::not_begun, fail(ready_supervisor.error())};
+    supervisor = *ready_supervisor;
+  }
   if (!fits(supervisor->described().get(), request.events)) {
     Error upgraded{Code::unavailable, "the plugin was upgraded, and takes other batches"};
     co_return core::DeliverEnd{How::not_begun, fail(std::move(upgraded))};

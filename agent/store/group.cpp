@@ -38,12 +38,11 @@ Status checked(Connection& db, Status status) {
 /// Decides whether the next COMMIT waits for the disk: if one of the group must be there, or if none has waited for
 /// 100 ms. SQLite executes this PRAGMA when it compiles it, so it cannot be a cached statement.
 Status choose_sync(SqliteStore::State& state, const std::vector<Job>& group) {
-  const auto now = std::chrono::steady_clock::now();
-  const bool sync = now - state.synced_at >= kLongestUnsynced ||
+  const bool sync = std::chrono::steady_clock::now() - state.synced_at >= kLongestUnsynced ||
                     std::any_of(group.begin(), group.end(), [](const Job& job) { return job.durable; });
-  if (sync) state.synced_at = now;
   if (sync == state.syncs) return {};
-  DRIFTD_CHECK(state.db->execute(sync ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL"));
+  Connection& db = *state.db;
+  DRIFTD_CHECK(checked(db, db.execute(sync ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL")));
   state.syncs = sync;
   return {};
 }
@@ -105,7 +104,7 @@ Status run_or_mend(SqliteStore::State& state, Job& job, bool alone) {
 }
 
 /// Ends the process. No other part of it knows which rows were repaired, and the next open() gives everything to
-/// everybody. This cannot repeat for ever: what was mended is durable, and a mended row is right.
+/// everybody. This cannot repeat for ever: a kill does not undo what was mended, and a mended row is right.
 void stop_if_mended(const SqliteStore::State& state) {
   if (!must_begin_anew(state)) return;
   constexpr std::size_t kNamed = 5;
@@ -148,7 +147,10 @@ void note_commit(SqliteStore::State& state) {
   state.reached.hlc = state.hlc;
   state.reached.seq = std::max(state.reached.seq, state.newest_seq);
   state.reached.at_ns = state.clock.wall();
-  if (state.syncs) keep_mark(state);  // the mark must not be ahead of the disk
+  if (state.syncs) {
+    state.synced_at = std::chrono::steady_clock::now();
+    keep_mark(state);  // which must not be ahead of the disk
+  }
   stop_if_moved(state);
 }
 

@@ -65,11 +65,11 @@ struct SqliteStore::State : std::enable_shared_from_this<SqliteStore::State> {
   std::unique_ptr<Connection> db;                     ///< store strand only
   WatchedFiles files;                                 ///< store strand only
   std::optional<MarkFile> mark;                       ///< store strand only
-  Mark reached;                                       ///< the durable progress; store strand only
+  Mark reached;                                       ///< what was committed; store strand only
   bool mark_kept = true;                              ///< the last write of the mark succeeded
   bool log_stuck = false;                             ///< the last checkpoint failed, and that was logged
   std::uint64_t hlc = 0, stored_hlc = 0;              ///< last clock value given, and stored; store strand only
-  std::chrono::steady_clock::time_point synced_at{};  ///< begin of the last commit that waited for the disk
+  std::chrono::steady_clock::time_point synced_at{};  ///< end of the last commit that waited for the disk
   bool syncs = true;                                  ///< COMMIT waits for the disk; store strand only
   std::int64_t newest_seq = 0;                        ///< newest inserted event; store strand only
   std::string salt;  ///< salt of the ids that this opening of the store gives; new each time

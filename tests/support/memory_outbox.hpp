@@ -2,6 +2,10 @@
 #pragma once
 
 #include <algorithm>
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <map>
 #include <vector>
 
@@ -17,6 +21,13 @@ class MemoryOutbox final : public core::Outbox {
   std::map<std::string, core::SinkCursor> cursors;
   std::size_t most_bytes = 0;  ///< the maximum of the payload bytes that one fetch() returned
 
+  bool hold_settle = false;  ///< a settlement is not answered until release_settle(); one at a time
+  asio::steady_timer* held_settle = nullptr;
+
+  void release_settle() {
+    hold_settle = false;
+    if (held_settle != nullptr) held_settle->cancel();
+  }
   void add(core::StoredEvent event) {
     event.stamp.seq = static_cast<std::int64_t>(events.size()) + 1;
     events.push_back(std::move(event));
@@ -57,6 +68,12 @@ class MemoryOutbox final : public core::Outbox {
     co_return out;
   }
   Task<Status> settle(core::SinkSettlement settlement) override {
+    if (hold_settle) {
+      asio::steady_timer held(co_await asio::this_coro::executor, asio::steady_timer::time_point::max());
+      held_settle = &held;
+      co_await held.async_wait(asio::as_tuple(asio::use_awaitable));
+      held_settle = nullptr;
+    }
     auto& cursor = cursors[settlement.sink];
     cursor.low_water = settlement.low_water;
     const auto remove = [&cursor](std::int64_t seq) {

@@ -48,6 +48,8 @@ TEST_F(ReplayTest, WhatIsUnderWayIsStillToBeDoneAfterAKill) {
   EXPECT_EQ(note(), "3 3 7 0 shop/topic a");
   replay_.done(*replay_.take(now_, any), true);
   EXPECT_TRUE(replay_.finished());
+  EXPECT_EQ(note(), "4 3 7 0 shop/topic a") << "nothing is left of it";
+  replay_.cancel();
   EXPECT_EQ(note(), "");
 }
 
@@ -112,6 +114,24 @@ TEST_F(ReplayTest, OneKeyThatIsNotFreeHoldsBackNoOtherAndKeepsItsOrder) {
   replay_.requeue(*first, now_ + std::chrono::seconds(5));
   EXPECT_FALSE(replay_.take(now_, any).has_value());
   EXPECT_EQ(*replay_.next(any), now_ + std::chrono::seconds(5));
+}
+
+// Found by reading: nothing counted as in flight any more, and a cursor was moved back under it; an event that came
+// back asked an order that was gone for its rate.
+TEST_F(ReplayTest, WhatIsInFlightStaysSoWhenItsOrderIsCancelled) {
+  begin({"a", "b"});
+  const auto first = replay_.take(now_, any), second = replay_.take(now_, any);
+  replay_.cancel();
+  EXPECT_EQ(replay_.in_flight(), 2U);
+  replay_.requeue(*first, now_);
+  EXPECT_EQ(replay_.ready(), 0U) << "nothing more is sent again";
+  begin({"b"});
+  EXPECT_FALSE(replay_.take(now_, any).has_value()) << "an event of this key is still in flight";
+  EXPECT_FALSE(replay_.finished());
+  replay_.done(*second, true);
+  replay_.done(*replay_.take(now_, any), true);
+  EXPECT_TRUE(replay_.finished());
+  EXPECT_EQ(replay_.summary(), "1 events were sent again");
 }
 
 TEST(ReplayOfAWebhook, AnEventThatIsRefusedForEverIsGivenUpAndTheOthersGo) {

@@ -223,6 +223,37 @@ TEST_F(UnflushedReplay, BeginsAgainAtWhatAWorkerDidNotFlush) {
   expect_sent_again();
 }
 
+// Found by reading: the caller was told how many are sent again, and those that the worker did not flush were not.
+TEST_F(UnflushedReplay, WhoseWorkerEndsBeforeItIsStoredIsRefusedOrSentWhole) {
+  for (const char* key : {"a", "b", "c"}) commit(key);
+  settle();
+  pass(1s);
+  ASSERT_THAT(durable(), ElementsAre(1U, 2U, 3U));
+  outbox_.hold_settle = true;
+  commit("d");
+  settle();
+  pass(1s);
+  core::Control::Replay request;
+  request.sink = "s";
+  request.from_seq = 1;
+  std::optional<Result<std::int64_t>> answer;
+  asio::co_spawn(core_, relay_->replay(request),
+                 [&](std::exception_ptr, Result<std::int64_t> count) { answer = std::move(count); });
+  settle();
+  ASSERT_FALSE(kept_.empty()) << "it is sent while an earlier save is under way";
+  end_worker();
+  next_worker();
+  outbox_.release_settle();
+  for (int i = 0; i < 10; ++i) pass(1s);
+  ASSERT_TRUE(answer);
+  if (*answer) {
+    EXPECT_EQ(durable().size(), 4U + static_cast<std::size_t>(**answer)) << "each once more";
+  } else {
+    EXPECT_THAT(answer->error().message, ::testing::HasSubstr("nothing more is sent again"));
+  }
+  EXPECT_FALSE(outbox_.cursors["s"].notes.contains("replay")) << "it is over";
+}
+
 /// Random lives: commits, ends of workers at any moment, upgrades, failures of the flush.
 class UnflushedLives : public Unflushed, public ::testing::WithParamInterface<unsigned> {};
 
