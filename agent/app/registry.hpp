@@ -49,6 +49,7 @@ class Registry final : public core::ManualBackends {
     std::vector<engine::Engine::Change> changes;
     std::vector<std::string> unchanged;  ///< names; only their place in the file may differ
     std::vector<std::string> lines;      ///< for each change: what it is: `backends.orders (added)`
+    std::vector<std::string> later;      ///< the same of those that wait for a change under way; see mend()
   };
   /// Compares with `next` and checks the settings of what changes. Returns `invalid` with file, line and column.
   Task<Result<Plan>> plan(std::shared_ptr<const config::Config> next, const Plugins& plugins);
