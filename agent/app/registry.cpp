@@ -6,6 +6,7 @@
 
 #include "base/log.hpp"
 #include "engine/backend_rows.hpp"
+#include "engine/runner.hpp"
 #include "ipc/settings_schema.hpp"
 #include "secrets/plain_references.hpp"
 
@@ -133,6 +134,7 @@ Task<Result<std::vector<core::BackendSpec>>> Registry::start(const Plugins& plug
 
 Task<Result<Registry::Plan>> Registry::plan(std::shared_ptr<const config::Config> next, const Plugins& plugins) {
   Plan out;
+  const std::set<std::string> were_busy = busy_;  // before the rows are read: a change may settle behind them
   DRIFTD_CO_TRY(out.entries, co_await manual(next));
   for (auto& entry : config::entries_of(*next)) out.entries[entry.spec.name] = std::move(entry);
   std::set<std::string> kept;
@@ -151,6 +153,15 @@ Task<Result<Registry::Plan>> Registry::plan(std::shared_ptr<const config::Config
       kept.insert(known->first);
       edit = config::compare_backends(known->second, entry, what);
     }
+    const bool was_busy = were_busy.contains(name) || were_busy.contains(entry.spec.was);
+    behind_ = behind_ || was_busy;
+    if (was_busy && !entry.spec.definition.empty()) continue;  // its row says nothing of the change under way
+    const engine::Runner* runner = added ? nullptr : needs_.engine.find(known->first);
+    const bool stopped = !was_busy && runner != nullptr && runner->is_stopping();  // by a change that failed
+    if (edit == core::BackendEdit::none && stopped) {
+      what.emplace_back("started again");
+      edit = core::BackendEdit::reopen;
+    }
     if (edit == core::BackendEdit::none) {
       out.unchanged.push_back(name);
       continue;
@@ -160,11 +171,20 @@ Task<Result<Registry::Plan>> Registry::plan(std::shared_ptr<const config::Config
     if (!plain && entry.spec.definition.empty()) co_return fail(plain.error());
     if (!plain) change.spec.fault = plain.error().message;
     DRIFTD_CO_CHECK(check_settings(*next, change.spec, plugins));
+    if (was_busy) {
+      out.later.push_back(line_of(name, what));
+      continue;
+    }
     out.lines.push_back(line_of(name, what));
     out.changes.push_back(std::move(change));
   }
   for (const auto& [name, entry] : entries_) {
     if (kept.contains(name)) continue;
+    if (were_busy.contains(name)) {
+      behind_ = true;
+      if (entry.spec.definition.empty()) out.later.push_back("backends." + name + " (removed)");
+      continue;
+    }
     engine::Engine::Change change{entry.spec};
     change.leaves = true;
     out.lines.push_back("backends." + name + " (removed)");

@@ -62,6 +62,7 @@ struct Registry::Applying {
 
 Task<Registry::Outcome> Registry::apply(Plan plan) {
   const auto all = std::make_shared<Applying>(needs_.executors.core.get_executor(), std::move(plan));
+  all->outcome.later = std::move(all->plan.later);
   for (const auto& name : all->plan.unchanged) {
     behind_ = behind_ || busy_.contains(name);
     const config::BackendEntry& entry = all->plan.entries.at(name);

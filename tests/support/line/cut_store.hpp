@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
+#include <set>
+#include <string>
+#include <utility>
+
 #include "core/ports/store.hpp"
 
 namespace driftd::test {
@@ -11,16 +16,29 @@ class CutStore final : public core::Store {
  public:
   /// `inner` must outlive it. It takes everything until `commits_left` is set.
   explicit CutStore(core::Store& inner) : inner_(inner) {}
-  int commits_left = -1;  ///< -1: no limit. Core thread
+  int commits_left = -1;                       ///< -1: no limit. Core thread, as is what follows
+  std::function<Task<void>()> before_commit;   ///< awaited before each commit; may be empty
+  std::function<Task<void>()> after_backends;  ///< awaited once, after rows were read; then empty
+  std::set<std::string> unreadable;            ///< uids of backends whose index cannot be read; `*`: of all
 
   Task<Result<core::CommitResult>> commit(core::PageCommit page) override {
+    if (before_commit) co_await before_commit();
     if (commits_left == 0) co_return fail(Code::unavailable, "the process is gone");
     if (commits_left > 0) --commits_left;
     auto done = co_await inner_.commit(std::move(page));
     co_return done;
   }
-  Task<Result<std::vector<core::BackendRow>>> backends() override { return inner_.backends(); }
-  Task<Result<std::vector<core::IndexEntry>>> index(std::string uid) override { return inner_.index(std::move(uid)); }
+  Task<Result<std::vector<core::BackendRow>>> backends() override {
+    auto rows = co_await inner_.backends();
+    if (const auto then = std::exchange(after_backends, {})) co_await then();
+    co_return rows;
+  }
+  Task<Result<std::vector<core::IndexEntry>>> index(std::string uid) override {
+    if (unreadable.contains(uid) || unreadable.contains("*"))
+      co_return fail(Code::unavailable, "the index of " + uid + " cannot be read");
+    auto entries = co_await inner_.index(std::move(uid));
+    co_return entries;
+  }
   Task<Result<std::vector<core::StoredResource>>> load(std::string uid, std::vector<core::ResourceId> ids) override {
     return inner_.load(std::move(uid), std::move(ids));
   }
