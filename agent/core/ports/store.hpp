@@ -141,7 +141,7 @@ struct SinkSettlement {
   std::vector<std::int64_t> dropped;  ///< dead letters that a person gave up, also if low_water goes back
   std::vector<EventDraft> events;     ///< events about it (`dead_letter`, `gap`), written in the same transaction
   /// False: it only says what was delivered, and need not be on the disk when settle() returns (ADR 0023). A killed
-  /// process loses nothing of it. After a power loss, what was delivered within 100 ms may be delivered again.
+  /// process loses nothing of it. After a power loss, what was saved within 100 ms may be delivered again.
   bool durable = true;
 };
 

@@ -11,7 +11,7 @@ namespace driftd::sinks {
 /// Which workers delivered events that no flush followed: those events end with their worker. While there are any, only
 /// the first of these workers may be given events, because another one could make a later event of a resource durable
 /// before an earlier one. If that worker ends, everything unflushed is lost at once: the runner moves its cursor back
-/// and calls forget() when nothing is under way (docs/delivery.md, plugin). Core thread.
+/// and calls forget() when nothing is under way (docs/delivery.md, flush). Core thread.
 class Unflushed {
  public:
   void delivered(std::uint64_t worker) { workers_.insert(worker); }
