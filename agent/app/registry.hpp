@@ -72,6 +72,7 @@ class Registry final : public core::ManualBackends {
   void protect(const std::vector<std::filesystem::path>& files) { needs_.uses->protect(files); }
   void stop() { stopping_ = true; }
   bool idle() const { return busy_.empty() && scans_ == 0; }  ///< no change or scan is under way
+  bool scanning() const { return scans_ > 0; }
   /// Returns the references of a backend that runs, which `resolve` may give. Empty if there are none.
   std::vector<config::CredentialUse> references(const std::string& backend) const;
 
@@ -85,6 +86,7 @@ class Registry final : public core::ManualBackends {
     core::BackendSpec plain;
   };
   Task<Result<Checked>> check(core::ManualCall call, core::ManualAnswer& answer);
+  Task<Result<bool>> stored_only(std::string name, std::string wanted);
   struct Scanning;
   Task<void> scan_into(std::shared_ptr<Scanning> to);
   /// The changes of one apply(), which may outlive it.

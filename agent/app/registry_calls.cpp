@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "app/registry.hpp"
+#include "engine/backend_rows.hpp"
+#include "engine/runner.hpp"
 #include "ipc/settings_schema.hpp"
 #include "secrets/plain_references.hpp"
 
@@ -76,6 +78,37 @@ std::string Registry::place_of(const std::string& name) const {
   return {};
 }
 
+/// A change can be stored and not run, until mend() has run. Then returns true if the store has what the caller wants:
+/// `wanted` is a definition, or empty for no backend. If it has something else, returns `unavailable`, because what the
+/// call would be answered from is out of date.
+Task<Result<bool>> Registry::stored_only(std::string name, std::string wanted) {
+  if (!behind_) co_return false;
+  const std::string start = "backend '" + name + "': ", end = "; this call changed nothing, try again then";
+  const bool taken = std::any_of(config_.backends.begin(), config_.backends.end(),
+                                 [&](const core::BackendSpec& spec) { return spec.name == name; });
+  if (taken) {
+    co_return fail(Code::unavailable, start + "the configuration defines it, which is not in use for it yet: the " +
+                                          "agent tries again every 30 seconds" + end);
+  }
+  const auto rows = co_await needs_.store.backends();
+  if (!rows) {
+    co_return fail(Code::unavailable, start + "what the store has of it could not be read: " + rows.error().message +
+                                          "; this call changed nothing, try again");
+  }
+  std::string stored;
+  for (const auto& row : *rows) {
+    const auto note = row.notes.find(engine::kDefinitionNote);
+    if (row.name == name && !row.deleted_ns && note != row.notes.end()) stored = note->second;
+  }
+  const auto known = entries_.find(name);
+  const std::string runs = known == entries_.end() ? std::string() : known->second.spec.definition;
+  if (stored == runs) co_return false;
+  if (stored == wanted) co_return true;
+  co_return fail(Code::unavailable, start +
+                                        "an earlier change of it is stored, but does not run yet: the agent tries " +
+                                        "again every 30 seconds" + end);
+}
+
 /// Reads a definition and checks it. `answer` gets the refusal if there is no plugin for it.
 Task<Result<Registry::Checked>> Registry::check(ManualCall call, ManualAnswer& answer) {
   if (call.definition.size() > kMaxDefinition) {
@@ -126,22 +159,26 @@ Task<Result<ManualAnswer>> Registry::put(ManualCall call, bool update) {
                                   (update ? "change it there" : "choose another name, or change it there"));
   }
   if (busy_.contains(name)) co_return fail(under_way(name, false));
+  std::string asked = name, wanted = entry.spec.definition;
+  DRIFTD_CO_TRY(bool again, co_await stored_only(std::move(asked), std::move(wanted)));
   const auto known = entries_.find(name);
   const bool there = known != entries_.end();
-  if (update && !there) {
+  if (update && !there && !again) {
     co_return fail(Code::not_found, "there is no backend '" + name + "'; use RegisterBackend to register it");
   }
   const core::RegisteredBackend now = needs_.engine.registered_backend(name);
   const bool same = there && known->second.spec.definition == entry.spec.definition;
-  if (same && known->second.spec.fault.empty()) {
+  const engine::Runner* runner = needs_.engine.find(name);
+  again = again || (same && runner != nullptr && runner->is_stopping());
+  if (same && known->second.spec.fault.empty() && !again) {
     answer.backend = now;
     co_return answer;
   }
-  if (there && !update && !same) {
+  if (there && !update && !same && !again) {
     co_return refuse(ManualAnswer::Refusal::exists, "backend '" + name + "' is registered with another definition by " +
                                                         now.defined_at + "; use UpdateBackend to change it");
   }
-  if (update && !call.etag.empty() && call.etag != now.etag) {
+  if (update && !again && !call.etag.empty() && call.etag != now.etag) {
     co_return refuse(ManualAnswer::Refusal::etag_mismatch, "backend '" + name + "' changed: its etag is " + now.etag +
                                                                "; found " + core::shortened(call.etag, 64) +
                                                                "; read it again");
@@ -158,7 +195,7 @@ Task<Result<ManualAnswer>> Registry::put(ManualCall call, bool update) {
   Plan plan;
   std::vector<std::string> what;
   engine::Engine::Change change{std::move(checked.plain)};
-  if (there) change.edit = config::compare_backends(known->second, entry, what);
+  if (there && !again) change.edit = config::compare_backends(known->second, entry, what);
   change.audit.push_back(audit_line(call, there ? "change backend" : "register backend", name));
   plan.changes.push_back(std::move(change));
   plan.lines.push_back(name);
@@ -194,12 +231,14 @@ Task<Result<ManualAnswer>> Registry::delete_backend(ManualCall call) {
                      "backend '" + call.name + "' " + place + "; take it out there");
   }
   if (busy_.contains(call.name)) co_return fail(under_way(call.name, false));
+  std::string asked = call.name, nothing;
+  DRIFTD_CO_TRY(const bool again, co_await stored_only(std::move(asked), std::move(nothing)));
   ManualAnswer answer;
   const auto known = entries_.find(call.name);
   answer.existed = known != entries_.end();
   if (!answer.existed) co_return answer;
   const core::RegisteredBackend now = needs_.engine.registered_backend(call.name);
-  if (!call.etag.empty() && call.etag != now.etag) {
+  if (!again && !call.etag.empty() && call.etag != now.etag) {
     co_return refuse(ManualAnswer::Refusal::etag_mismatch, "backend '" + call.name + "' changed: its etag is " +
                                                                now.etag + "; found " + core::shortened(call.etag, 64) +
                                                                "; read it again");

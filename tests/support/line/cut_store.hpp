@@ -19,7 +19,7 @@ class CutStore final : public core::Store {
   int commits_left = -1;                       ///< -1: no limit. Core thread, as is what follows
   std::function<Task<void>()> before_commit;   ///< awaited before each commit; may be empty
   std::function<Task<void>()> after_backends;  ///< awaited once, after rows were read; then empty
-  std::set<std::string> unreadable;            ///< uids of backends whose index cannot be read
+  std::set<std::string> unreadable;            ///< uids of backends whose index cannot be read; `*`: of all
 
   Task<Result<core::CommitResult>> commit(core::PageCommit page) override {
     if (before_commit) co_await before_commit();
@@ -34,7 +34,8 @@ class CutStore final : public core::Store {
     co_return rows;
   }
   Task<Result<std::vector<core::IndexEntry>>> index(std::string uid) override {
-    if (unreadable.contains(uid)) co_return fail(Code::unavailable, "the index of " + uid + " cannot be read");
+    if (unreadable.contains(uid) || unreadable.contains("*"))
+      co_return fail(Code::unavailable, "the index of " + uid + " cannot be read");
     auto entries = co_await inner_.index(std::move(uid));
     co_return entries;
   }

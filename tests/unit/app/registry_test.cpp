@@ -18,17 +18,17 @@ namespace driftd::app {
 namespace {
 
 using core::ManualCall;
-using testing::AnyOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Pair;
+using testing::SizeIs;
 
 /// Opens scripted sessions. A scan finds the one plugin, unless it hangs.
 class OnePlugin final : public core::SessionFactory {
  public:
   OnePlugin(std::shared_ptr<test::ScriptedWorld> world, asio::any_io_executor core)
-      : sessions_(std::move(world), {}, core),
+      : sessions_(std::move(world), {{"deaf", deaf}}, core),
         hanging_(core, asio::steady_timer::time_point::max()) {}
   Task<std::vector<ScanResult>> scan() override {
     ++scans;
@@ -48,6 +48,7 @@ class OnePlugin final : public core::SessionFactory {
     hangs = false;
     hanging_.cancel();
   }
+  const std::shared_ptr<test::ScriptedWorld> deaf = std::make_shared<test::ScriptedWorld>();  ///< of backend `deaf`
   bool hangs = false;
   int scans = 0;
 
@@ -133,6 +134,20 @@ class RegistryOverTheStore : public testing::Test {
     go_on_ = false;
     cut_->before_commit = [this] { return until([this] { return go_on_; }); };
   }
+  /// One commit is made, and what is to be loaded afterwards cannot be read, until recover().
+  void fail_behind_the_commit() {
+    cut_->unreadable.clear();
+    cut_->commits_left = 1;
+    cut_->before_commit = [this]() -> Task<void> {
+      cut_->unreadable = {"*"};
+      co_return;
+    };
+  }
+  void recover() {
+    cut_->commits_left = -1;
+    cut_->before_commit = {};
+    cut_->unreadable.clear();
+  }
   /// A reload with this configuration, with what it says of the registry.
   Registry::Outcome reload(const config::Config& next) {
     const auto plugins = wait(plugin_.scan());
@@ -216,6 +231,52 @@ TEST_F(RegistryOverTheStore, AReloadSaysThatAChangeOfTheFileWaitsForTheOneUnderW
   EXPECT_THAT(outcome.later, ElementsAre(HasSubstr("backends.m")));
   wait(registry_->mend());
   EXPECT_THAT(running(), ElementsAre(Pair("m", "c")));
+}
+
+/// Whether a call finds its backend is decided by what is stored, although that does not run yet.
+TEST_F(RegistryOverTheStore, WhatIsStoredAndDoesNotRunIsNeitherMissingNorAsItWas) {
+  start();
+  const auto loading_fails = [&](auto change) {
+    fail_behind_the_commit();
+    EXPECT_THAT(change(), HasSubstr("the change is stored, but does not run yet"));
+    recover();
+  };
+  const auto untouched = HasSubstr("an earlier change of it is stored, but does not run yet");
+  loading_fails([&] { return add(call("added", "a")); });
+  EXPECT_THAT(remove(call("added", "")), untouched);
+  EXPECT_THAT(update(call("added", "b")), untouched);
+  EXPECT_THAT(add(call("added", "b")), untouched);
+  EXPECT_EQ(add(call("other", "a")), "ok") << "each backend for itself";
+  EXPECT_EQ(update(call("added", "a")), "ok") << "the same again";
+
+  ASSERT_EQ(add(call("changed", "a")), "ok");
+  loading_fails([&] { return update(call("changed", "a", R"({"exclude":["x/*"]})")); });
+  EXPECT_THAT(update(call("changed", "a")), untouched) << "it is not as it was";
+  EXPECT_EQ(update(call("changed", "a", R"({"exclude":["x/*"]})")), "ok");
+
+  ASSERT_EQ(add(call("deleted", "a")), "ok");
+  cut_->commits_left = 1;
+  EXPECT_THAT(remove(call("deleted", "")), HasSubstr("the change is stored, but does not run yet"));
+  cut_->commits_left = -1;
+  EXPECT_THAT(add(call("deleted", "a")), untouched) << "it is going";
+  EXPECT_EQ(remove(call("deleted", "")), "ok");
+  EXPECT_EQ(remove(call("deleted", "")), "there was none");
+  EXPECT_THAT(running(), ElementsAre(Pair("added", "a"), Pair("changed", "a"), Pair("other", "a")));
+  EXPECT_TRUE(reads("added") && reads("changed"));
+}
+
+TEST_F(RegistryOverTheStore, MaintenanceRunsWhatIsStored) {
+  start();
+  ASSERT_EQ(add(call("changed", "a")), "ok");
+  fail_behind_the_commit();
+  EXPECT_THAT(update(call("changed", "b", R"({"exclude":["x/*"]})")), HasSubstr("is stored, but does not run yet"));
+  fail_behind_the_commit();
+  EXPECT_THAT(add(call("added", "a")), HasSubstr("is stored, but does not run yet"));
+  recover();
+  EXPECT_THAT(running(), IsEmpty());
+  wait(registry_->mend());
+  EXPECT_THAT(running(), ElementsAre(Pair("added", "a"), Pair("changed", "b")));
+  EXPECT_EQ(update(call("changed", "a")), "ok");
 }
 
 }  // namespace
