@@ -6,6 +6,7 @@
 
 #include "base/log.hpp"
 #include "engine/backend_rows.hpp"
+#include "engine/runner.hpp"
 #include "ipc/settings_schema.hpp"
 #include "secrets/plain_references.hpp"
 
@@ -155,6 +156,12 @@ Task<Result<Registry::Plan>> Registry::plan(std::shared_ptr<const config::Config
     const bool was_busy = were_busy.contains(name) || were_busy.contains(entry.spec.was);
     behind_ = behind_ || was_busy;
     if (was_busy && !entry.spec.definition.empty()) continue;  // its row says nothing of the change under way
+    const engine::Runner* runner = added ? nullptr : needs_.engine.find(known->first);
+    const bool stopped = !was_busy && runner != nullptr && runner->is_stopping();  // by a change that failed
+    if (edit == core::BackendEdit::none && stopped) {
+      what.emplace_back("started again");
+      edit = core::BackendEdit::reopen;
+    }
     if (edit == core::BackendEdit::none) {
       out.unchanged.push_back(name);
       continue;

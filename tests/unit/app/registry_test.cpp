@@ -279,5 +279,21 @@ TEST_F(RegistryOverTheStore, MaintenanceRunsWhatIsStored) {
   EXPECT_EQ(update(call("changed", "a")), "ok");
 }
 
+/// The row has the new form by then, and the engine starts only what runs as it is stored.
+TEST_F(RegistryOverTheStore, AFileThatIsPutBackStartsWhatAFailedReloadHasStopped) {
+  const config::Config before = with(line("f", "a"));
+  config_ = before;
+  start();
+  fail_behind_the_commit();
+  EXPECT_THAT(reload(with(line("f", "b", ", settings: { exclude: [x/*] }"))).failed, SizeIs(1));
+  recover();
+  EXPECT_THAT(wait(cut_->backends())->at(0).registration, HasSubstr(R"("team":"b")"));
+  EXPECT_THAT(running(), IsEmpty());
+  EXPECT_THAT(reload(before).done, ElementsAre("backends.f (started again)"));
+  EXPECT_THAT(running(), ElementsAre(Pair("f", "a")));
+  EXPECT_TRUE(reads("f"));
+  EXPECT_THAT(reload(before).done, IsEmpty());
+}
+
 }  // namespace
 }  // namespace driftd::app
