@@ -50,7 +50,8 @@ class Engine final : private SourceHub {
   /// touched. Returns the outcome of each, in order. A backend whose change failed runs on as it was, if the store lets
   /// it; else restart_stopped() starts it again.
   Task<std::vector<Status>> apply(std::vector<Change> changes);
-  /// Starts again what a failed change stopped, unless that is durable, whose rest it does. Not beside apply().
+  /// Starts again what a failed change stopped, unless that is durable, whose rest it does. What fails is logged, and
+  /// stops nothing else. Fails if the store cannot be read. Not beside apply().
   Task<Status> restart_stopped();
 
   /// Returns the drift after the decision. `not_found`: no such drift, or its backend is gone; `conflict`: the decision

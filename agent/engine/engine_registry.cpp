@@ -204,7 +204,8 @@ Task<void> Engine::run_again(std::shared_ptr<Runner> runner) {
 
 Task<Status> Engine::restart_stopped() {
   if (stopping_) co_return Status{};
-  DRIFTD_CO_CHECK(co_await do_rest());
+  const Status rest = co_await do_rest();
+  leave_rest(rest);
   std::vector<std::shared_ptr<Runner>> all;
   for (const auto& [name, runner] : runners_) {
     if (runner->is_stopping() && !discovered_.contains(name)) all.push_back(runner);
@@ -214,8 +215,8 @@ Task<Status> Engine::restart_stopped() {
   std::erase_if(all, [&](const auto& runner) { return !is_as_stored(runner->ledger().row(), rows); });
   for (const auto& runner : all) {
     Change change{runner->ledger().spec()};
-    DRIFTD_CO_CHECK(co_await reopen(std::move(change)));
-    log::room("engine").info("{}: it runs again", runner->ledger().spec().name);
+    const Status again = co_await reopen(std::move(change));  // a failure was logged
+    if (again) log::room("engine").info("{}: it runs again", runner->ledger().spec().name);
   }
   co_return Status{};
 }
