@@ -61,8 +61,8 @@ class Registry final : public core::ManualBackends {
   static constexpr std::string_view kLater = "made as soon as a refresh in progress and the store let it";
   /// Makes the changes side by side. Returns within some seconds, whatever a provider does.
   Task<Outcome> apply(Plan plan);
-  /// Starts what a failed change has stopped, and manual backends whose definition can be used again. Called by
-  /// maintenance.
+  /// Starts what a failed change has stopped, and manual backends whose definition can be used again. Leaves those with
+  /// a change under way alone. Called by maintenance.
   Task<void> mend();
 
   Task<Result<core::ManualAnswer>> register_backend(core::ManualCall call) override;

@@ -183,11 +183,12 @@ Task<void> Registry::retry_faulty() {
 }
 
 Task<void> Registry::mend() {
-  if (needs_.changing.locked() || stopping_ || !idle()) co_return;
+  if (needs_.changing.locked() || stopping_) co_return;
   const AsyncMutex::Guard held = co_await needs_.changing.lock();
   co_await retry_faulty();
-  if (!idle()) co_return;
-  const Status again = co_await needs_.engine.restart_stopped();
+  if (stopping_) co_return;
+  std::set<std::string> under_way = busy_;  // nothing joins them while this holds `changing`
+  const Status again = co_await needs_.engine.restart_stopped(std::move(under_way));
   if (!again) log::room("engine").error("a backend that has stopped cannot go on: {}", again.error().message);
 }
 

@@ -51,8 +51,8 @@ class Engine final : private SourceHub {
   /// it; else restart_stopped() starts it again.
   Task<std::vector<Status>> apply(std::vector<Change> changes);
   /// Starts again what a failed change stopped, unless that is durable, whose rest it does. What fails is logged, and
-  /// stops nothing else. Fails if the store cannot be read. Not beside apply().
-  Task<Status> restart_stopped();
+  /// stops nothing else. Fails if the store cannot be read. Beside apply(), `except` are the names of its changes.
+  Task<Status> restart_stopped(std::set<std::string> except = {});
 
   /// Returns the drift after the decision. `not_found`: no such drift, or its backend is gone; `conflict`: the decision
   /// does not fit its value or status.

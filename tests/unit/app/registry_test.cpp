@@ -295,5 +295,23 @@ TEST_F(RegistryOverTheStore, AFileThatIsPutBackStartsWhatAFailedReloadHasStopped
   EXPECT_THAT(reload(before).done, IsEmpty());
 }
 
+TEST_F(RegistryOverTheStore, AHangingRefreshKeepsNoOtherBackendStopped) {
+  start();
+  ASSERT_EQ(add(call("deaf", "a")), "ok");
+  ASSERT_EQ(add(call("m", "a")), "ok");
+  plugin_.deaf->refresh_hangs = true;
+  const auto hanging = asio::co_spawn(executors_.core, engine_->refresh("deaf", true), asio::use_future);
+  wait(until([this] { return engine_->find("deaf")->busy(); }));
+  EXPECT_THAT(update(call("deaf", "b")), HasSubstr("this change is made as soon as"));
+  cut_->unreadable = {"*"};
+  EXPECT_THAT(remove(call("m", "")), HasSubstr("nothing was changed"));
+  cut_->unreadable.clear();
+  EXPECT_EQ(running().count("m"), 0u);
+  EXPECT_FALSE(registry_->idle());
+  wait(registry_->mend());
+  EXPECT_EQ(running().count("m"), 1u);
+  EXPECT_FALSE(registry_->idle()) << "the change of the other one is under way all the same";
+}
+
 }  // namespace
 }  // namespace driftd::app
