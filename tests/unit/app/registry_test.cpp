@@ -313,5 +313,20 @@ TEST_F(RegistryOverTheStore, AHangingRefreshKeepsNoOtherBackendStopped) {
   EXPECT_FALSE(registry_->idle()) << "the change of the other one is under way all the same";
 }
 
+TEST_F(RegistryOverTheStore, OneScanThatHangsIsSharedAndNotWaitedForAtTheEnd) {
+  start();
+  plugin_.hangs = true;
+  const int before = plugin_.scans;
+  EXPECT_EQ(add(call("a", "a")), "ok");
+  EXPECT_EQ(add(call("b", "a")), "ok");
+  EXPECT_EQ(plugin_.scans, before + 1);
+  EXPECT_TRUE(registry_->idle());
+  EXPECT_TRUE(registry_->scanning());
+  plugin_.go_on();
+  EXPECT_EQ(add(call("c", "a")), "ok");
+  EXPECT_EQ(plugin_.scans, before + 2) << "a call is not answered from a scan that began before it";
+  EXPECT_FALSE(registry_->scanning());
+}
+
 }  // namespace
 }  // namespace driftd::app
