@@ -54,8 +54,8 @@ class Registry final : public core::ManualBackends {
   };
   /// Compares with `next` and checks the settings of what changes. Returns `invalid` with file, line and column.
   Task<Result<Plan>> plan(std::shared_ptr<const config::Config> next, const Plugins& plugins);
-  /// `failed` says why not; these stay as they were. What a refresh in progress or the store holds up is made `later`,
-  /// without the caller.
+  /// `failed` says why not; these run on as they were, or have stopped until mend() has run, which may make the change.
+  /// What a refresh in progress or the store holds up is made `later`, without the caller.
   struct Outcome {
     std::vector<std::string> done, failed, later;
   };
