@@ -170,11 +170,10 @@ class Engine final : private SourceHub {
   PendingReports pending_reports_;                                 ///< for backends that are not registered yet
   ReportedBytes reported_bytes_;                                   ///< for registered backends
   std::map<std::string, std::set<std::string>> rejected_sources_;  ///< backend → sources whose report was rejected
-  AsyncMutex registry_mutex_;              ///< locked while discovered backends are registered or removed
-  bool loops_ = false, stopping_ = false;  ///< `loops_`: runners start their loops
-  bool was_ready_ = false;
-  bool has_rest_ = false;    ///< do_rest() has something to do
-  int interval_factor_ = 1;  ///< the last backpressure, for runners that are added later
+  AsyncMutex registry_mutex_;                  ///< locked while discovered backends are registered or removed
+  bool loops_ = false, stopping_ = false;      ///< `loops_`: runners start their loops
+  bool was_ready_ = false, has_rest_ = false;  ///< `has_rest_`: do_rest() has something to do
+  int interval_factor_ = 1;                    ///< the last backpressure, for runners that are added later
   bool holds_cycles_ = false;
 };
 

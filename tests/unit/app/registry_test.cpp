@@ -313,6 +313,20 @@ TEST_F(RegistryOverTheStore, AHangingRefreshKeepsNoOtherBackendStopped) {
   EXPECT_FALSE(registry_->idle()) << "the change of the other one is under way all the same";
 }
 
+/// Its runner has stopped, which is none of maintenance's business.
+TEST_F(RegistryOverTheStore, MaintenanceDoesNotStartWhatAChangeUnderWayHasStopped) {
+  start();
+  ASSERT_EQ(add(call("m", "a")), "ok");
+  hold();
+  EXPECT_THAT(update(call("m", "b", R"({"exclude":["x/*"]})")), HasSubstr("this change is made as soon as"));
+  ASSERT_THAT(running(), IsEmpty());
+  wait(registry_->mend());  // returns, although the change holds the engine's registry
+  EXPECT_FALSE(registry_->idle());
+  go_on_ = true;
+  wait(until([this] { return registry_->idle(); }));
+  EXPECT_THAT(running(), ElementsAre(Pair("m", "b")));
+}
+
 TEST_F(RegistryOverTheStore, OneScanThatHangsIsSharedAndNotWaitedForAtTheEnd) {
   start();
   plugin_.hangs = true;
