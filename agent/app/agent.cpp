@@ -25,6 +25,7 @@ namespace driftd::app {
 namespace {
 
 constexpr std::chrono::seconds kMaintenanceEvery{5};
+constexpr std::chrono::seconds kScanEnds{3};  // a worker that hangs is stopped within 2 s; a disk may hang for ever
 Status stopped_early() { return fail(Code::cancelled, "asked to stop while starting"); }
 
 /// How sessions of sink plugins are named (sinks/plugin).
@@ -280,7 +281,9 @@ Task<void> Agent::stop() {
   announcer_->stop();
   store_check_.cancel();
   if (start_.relay_runs) co_await relay_->stop();
-  while (!phase_.maintenance_done || !registry_->idle() || !announcer_->idle() || !store_check_.idle()) {
+  const auto patience = std::chrono::steady_clock::now() + kScanEnds;
+  const auto scans = [&] { return registry_->scanning() && std::chrono::steady_clock::now() < patience; };
+  while (!phase_.maintenance_done || !registry_->idle() || !announcer_->idle() || !store_check_.idle() || scans()) {
     store_check_.cancel();
     maintenance_timer_.cancel();
     asio::steady_timer soon(executors_.core, std::chrono::milliseconds(5));

@@ -37,8 +37,9 @@ class Agent final : public core::Control {
   void ask_to_stop();
   /// Stops everything; waits for events in flight for agent.drain at most. Idempotent.
   Task<void> stop();
-  /// Returns true after stop() if a thread may still be in a sink that did not stop in time: nobody must wait for it.
-  bool abandoned() const { return relay_->abandoned(); }
+  /// Returns true after stop() if a thread may still be in a sink that did not stop in time, or in a scan: nobody must
+  /// wait for it.
+  bool abandoned() const { return relay_->abandoned() || registry_->scanning(); }
 
   core::AgentView view() override;
   Task<Result<core::Drift>> decide(std::string drift_id, core::Decision decision) override;

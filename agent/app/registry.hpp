@@ -38,7 +38,8 @@ class Registry final : public core::ManualBackends {
   Registry(const config::Config& config, Needs needs);
 
   using Plugins = std::vector<core::SessionFactory::ScanResult>;  ///< a scan
-  /// Scans. If a plugin hangs when it is described, this returns what the last scan found, and the scan goes on.
+  /// Scans. If a plugin hangs when it is described, this returns what the last scan found; the scan goes on, and the
+  /// next call waits for it too. For one caller at a time, who holds `changing`.
   Task<Plugins> scan();
   /// Reads the manual backends and returns all that shall run, for Engine::start(). Call it once.
   Task<Result<std::vector<core::BackendSpec>>> start(const Plugins& plugins);
@@ -53,16 +54,16 @@ class Registry final : public core::ManualBackends {
   };
   /// Compares with `next` and checks the settings of what changes. Returns `invalid` with file, line and column.
   Task<Result<Plan>> plan(std::shared_ptr<const config::Config> next, const Plugins& plugins);
-  /// `failed` says why not; these stay as they were. What a refresh in progress or the store holds up is made `later`,
-  /// without the caller.
+  /// `failed` says why not; these run on as they were, or have stopped until mend() has run, which may make the change.
+  /// What a refresh in progress or the store holds up is made `later`, without the caller.
   struct Outcome {
     std::vector<std::string> done, failed, later;
   };
   static constexpr std::string_view kLater = "made as soon as a refresh in progress and the store let it";
   /// Makes the changes side by side. Returns within some seconds, whatever a provider does.
   Task<Outcome> apply(Plan plan);
-  /// Starts what a failed change has stopped, and manual backends whose definition can be used again. Called by
-  /// maintenance.
+  /// Starts what a failed change has stopped, and manual backends whose definition can be used again. Leaves those with
+  /// a change under way alone. Called by maintenance.
   Task<void> mend();
 
   Task<Result<core::ManualAnswer>> register_backend(core::ManualCall call) override;
@@ -71,8 +72,8 @@ class Registry final : public core::ManualBackends {
   /// Adds files that no plugin may read from now on.
   void protect(const std::vector<std::filesystem::path>& files) { needs_.uses->protect(files); }
   void stop() { stopping_ = true; }
-  bool idle() const { return busy_.empty() && scans_ == 0; }  ///< no change or scan is under way
-  bool scanning() const { return scans_ > 0; }
+  bool idle() const { return busy_.empty(); }  ///< no change is under way
+  bool scanning() const { return scanning_ != nullptr; }
   /// Returns the references of a backend that runs, which `resolve` may give. Empty if there are none.
   std::vector<config::CredentialUse> references(const std::string& backend) const;
 
@@ -106,7 +107,7 @@ class Registry final : public core::ManualBackends {
   std::chrono::steady_clock::time_point tried_{};        ///< last attempt of retry_faulty()
   std::set<std::string> busy_;                           ///< backends with a change under way
   Plugins plugins_;                                      ///< the last scan that has ended
-  int scans_ = 0;                                        ///< number of those under way
+  std::shared_ptr<Scanning> scanning_;                   ///< the one under way; null: none is
   bool behind_ = false;  ///< what runs may differ from the configuration and the store: maintenance compares them
   bool stopping_ = false;
 };

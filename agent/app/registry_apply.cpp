@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes the changes that a reload or a call wants. A backend whose provider hangs delays no other one and no caller:
-// its change goes on by itself, and until then another change of it waits.
+// Makes the changes that a reload or a call wants. A backend whose provider hangs delays its caller, and the changes
+// behind it, for kPatience at most: its change goes on by itself, and until then another change of it waits.
 #include <algorithm>
 #include <boost/asio/as_tuple.hpp>
 #include <utility>
@@ -27,19 +27,23 @@ struct Registry::Scanning {
 
 Task<void> Registry::scan_into(std::shared_ptr<Scanning> to) {
   plugins_ = co_await needs_.sessions.scan();
-  --scans_;
+  scanning_.reset();
   to->over = true;
   to->ended.cancel();
 }
 
 Task<Registry::Plugins> Registry::scan() {
-  const auto to = std::make_shared<Scanning>(needs_.executors.core.get_executor());
-  ++scans_;
-  asio::co_spawn(needs_.executors.core, scan_into(to), fatal);
   const auto until = std::chrono::steady_clock::now() + kPatience;
-  while (!to->over && std::chrono::steady_clock::now() < until) {
-    to->ended.expires_at(until);
-    co_await to->ended.async_wait(asio::as_tuple(asio::use_awaitable));
+  for (bool own = false, late = false; !own && !late;) {  // one that began earlier may not know the newest files
+    own = scanning_ == nullptr;
+    if (own) scanning_ = std::make_shared<Scanning>(needs_.executors.core.get_executor());
+    const auto to = scanning_;  // it may be over at once
+    if (own) asio::co_spawn(needs_.executors.core, scan_into(to), fatal);
+    while (!to->over && std::chrono::steady_clock::now() < until) {
+      to->ended.expires_at(until);
+      co_await to->ended.async_wait(asio::as_tuple(asio::use_awaitable));
+    }
+    late = !to->over;
   }
   co_return plugins_;
 }
@@ -183,11 +187,12 @@ Task<void> Registry::retry_faulty() {
 }
 
 Task<void> Registry::mend() {
-  if (needs_.changing.locked() || stopping_ || !idle()) co_return;
+  if (needs_.changing.locked() || stopping_) co_return;
   const AsyncMutex::Guard held = co_await needs_.changing.lock();
   co_await retry_faulty();
-  if (!idle()) co_return;
-  const Status again = co_await needs_.engine.restart_stopped();
+  if (stopping_) co_return;
+  std::set<std::string> under_way = busy_;  // nothing joins them while this holds `changing`
+  const Status again = co_await needs_.engine.restart_stopped(std::move(under_way));
   if (!again) log::room("engine").error("a backend that has stopped cannot go on: {}", again.error().message);
 }
 

@@ -136,7 +136,7 @@ Task<Result<Registry::Checked>> Registry::check(ManualCall call, ManualAnswer& a
     answer = refuse(ManualAnswer::Refusal::no_plugin,
                     "no plugin for provider '" + out.plain.provider +
                         "' is installed, so the settings cannot be checked; `driftd plugin ls` lists what is" +
-                        (scans_ > 0 ? "; another plugin has not described itself yet: try again in a minute" : ""));
+                        (scanning() ? "; another plugin has not described itself yet: try again in a minute" : ""));
     co_return out;
   }
   DRIFTD_CO_CHECK(secrets::reveal_plain_references(out.plain, plugins));

@@ -50,8 +50,9 @@ class Engine final : private SourceHub {
   /// touched. Returns the outcome of each, in order. A backend whose change failed runs on as it was, if the store lets
   /// it; else restart_stopped() starts it again.
   Task<std::vector<Status>> apply(std::vector<Change> changes);
-  /// Starts again what a failed change stopped, unless that is durable, whose rest it does. Not beside apply().
-  Task<Status> restart_stopped();
+  /// Starts again what a failed change stopped, unless that is durable, whose rest it does. What fails is logged, and
+  /// stops nothing else. Fails if the store cannot be read. Beside apply(), `except` are the names of its changes.
+  Task<Status> restart_stopped(std::set<std::string> except = {});
 
   /// Returns the drift after the decision. `not_found`: no such drift, or its backend is gone; `conflict`: the decision
   /// does not fit its value or status.
@@ -169,11 +170,10 @@ class Engine final : private SourceHub {
   PendingReports pending_reports_;                                 ///< for backends that are not registered yet
   ReportedBytes reported_bytes_;                                   ///< for registered backends
   std::map<std::string, std::set<std::string>> rejected_sources_;  ///< backend → sources whose report was rejected
-  AsyncMutex registry_mutex_;              ///< locked while discovered backends are registered or removed
-  bool loops_ = false, stopping_ = false;  ///< `loops_`: runners start their loops
-  bool was_ready_ = false;
-  bool has_rest_ = false;    ///< do_rest() has something to do
-  int interval_factor_ = 1;  ///< the last backpressure, for runners that are added later
+  AsyncMutex registry_mutex_;                  ///< locked while discovered backends are registered or removed
+  bool loops_ = false, stopping_ = false;      ///< `loops_`: runners start their loops
+  bool was_ready_ = false, has_rest_ = false;  ///< `has_rest_`: do_rest() has something to do
+  int interval_factor_ = 1;                    ///< the last backpressure, for runners that are added later
   bool holds_cycles_ = false;
 };
 

@@ -4,6 +4,7 @@
 // locked, because its cycle may wait for the mutex.
 #include <algorithm>
 #include <boost/asio/as_tuple.hpp>
+#include <utility>
 
 #include "base/fatal.hpp"
 #include "base/log.hpp"
@@ -78,7 +79,7 @@ void Engine::leave_rest(const Status& rest) {
 }
 
 Task<Status> Engine::do_rest() {
-  if (!has_rest_) co_return Status{};
+  if (!std::exchange(has_rest_, false)) co_return Status{};  // a change beside this may leave more
   const auto all = runners_;
   {
     const AsyncMutex::Guard held = co_await registry_mutex_.lock();
@@ -91,10 +92,10 @@ Task<Status> Engine::do_rest() {
     for (const auto& uid : uids) DRIFTD_CO_CHECK(co_await remove_found_by(uid));
   }
   for (const auto& [name, runner] : all) {
-    if (runners_.contains(name)) DRIFTD_CO_CHECK(co_await follow_name(runner));
+    const auto now = runners_.find(name);
+    if (now != runners_.end() && now->second == runner) DRIFTD_CO_CHECK(co_await follow_name(runner));
   }
   DRIFTD_CO_CHECK(co_await restore_registrars());
-  has_rest_ = false;
   co_return Status{};
 }
 
@@ -202,20 +203,21 @@ Task<void> Engine::run_again(std::shared_ptr<Runner> runner) {
   if (!again) log::room("engine").error("{}: it has stopped, and cannot go on: {}", spec.name, again.error().message);
 }
 
-Task<Status> Engine::restart_stopped() {
+Task<Status> Engine::restart_stopped(std::set<std::string> except) {
   if (stopping_) co_return Status{};
-  DRIFTD_CO_CHECK(co_await do_rest());
+  const Status rest = co_await do_rest();
+  leave_rest(rest);
   std::vector<std::shared_ptr<Runner>> all;
   for (const auto& [name, runner] : runners_) {
-    if (runner->is_stopping() && !discovered_.contains(name)) all.push_back(runner);
+    if (runner->is_stopping() && !discovered_.contains(name) && !except.contains(name)) all.push_back(runner);
   }
   if (all.empty()) co_return Status{};
   DRIFTD_CO_TRY(const auto rows, co_await context_->store.backends());
   std::erase_if(all, [&](const auto& runner) { return !is_as_stored(runner->ledger().row(), rows); });
   for (const auto& runner : all) {
     Change change{runner->ledger().spec()};
-    DRIFTD_CO_CHECK(co_await reopen(std::move(change)));
-    log::room("engine").info("{}: it runs again", runner->ledger().spec().name);
+    const Status again = co_await reopen(std::move(change));  // a failure was logged
+    if (again) log::room("engine").info("{}: it runs again", runner->ledger().spec().name);
   }
   co_return Status{};
 }

@@ -234,6 +234,46 @@ TEST_F(EngineRegistry, WhatIsDurableAndDoesNotRunIsNotTakenBackByARestart) {
   }
 }
 
+TEST_F(EngineRegistry, WhatCannotGoOnKeepsNothingElseStopped) {
+  core::BackendSpec source = manual("source", "a");
+  source.discover = true;
+  line_->source->extensions = {"driftd.discover"};
+  line_->source->discovered.complete = true;
+  line_->source->discovered.backends.resize(1);
+  line_->source->discovered.backends[0].name = "found";
+  line_->source->discovered.backends[0].type = "kafka";
+  line_->start_with({source, manual("m", "a"), manual("n", "a")});
+  ASSERT_TRUE(line_->refresh(true, "source").status);
+  std::map<std::string, std::string> uids;
+  for (const auto& row : rows()) uids[row.name] = row.uid;
+  ASSERT_EQ(uids.count("found"), 1u);
+  const auto cannot_read = [&](std::set<std::string> names) {
+    line_->on_core([&] {
+      line_->cut().unreadable.clear();
+      for (const auto& name : names) line_->cut().unreadable.insert(uids.at(name));
+      return 0;
+    });
+  };
+  const auto stopped = [&](const std::string& name) {
+    return line_->on_core([&] { return line_->engine().find(name)->is_stopping(); });
+  };
+  cannot_read({"found", "m", "n"});
+  source.discover = false;
+  ASSERT_TRUE(apply(put(source, BackendEdit::in_place))) << "what follows from it fails";
+  ASSERT_FALSE(apply(leave("m")));
+  ASSERT_FALSE(apply(leave("n")));
+  ASSERT_TRUE(stopped("m") && stopped("n"));
+  cannot_read({"found", "m"});
+  (void)line_->wait(line_->engine().restart_stopped());
+  EXPECT_TRUE(stopped("m"));
+  EXPECT_FALSE(stopped("n"));
+  EXPECT_TRUE(line_->refresh(true, "n").status);
+  cannot_read({});
+  ASSERT_TRUE(line_->wait(line_->engine().restart_stopped()));
+  EXPECT_FALSE(stopped("m"));
+  EXPECT_EQ(events_of("found"), (std::vector<std::string>{"created", "deleted"})) << "and the rest was done";
+}
+
 TEST_F(EngineRegistry, AStartThatKnowsNothingOfManualBackendsLeavesThemRegistered) {
   line_->start_with({});
   ASSERT_NO_FATAL_FAILURE(with_drifts());
