@@ -50,8 +50,8 @@ class Engine final : private SourceHub {
   /// touched. Returns the outcome of each, in order. A backend whose change failed runs on as it was, if the store lets
   /// it; else restart_stopped() starts it again.
   Task<std::vector<Status>> apply(std::vector<Change> changes);
-  /// Starts again what a failed change stopped, unless that is durable, whose rest it does. What fails is logged, and
-  /// stops nothing else. Fails if the store cannot be read. Beside apply(), `except` are the names of its changes.
+  /// Starts again what a failed change stopped, unless that is durable, whose rest it does. What fails keeps
+  /// nothing else stopped; returns the rest's or the store's error. Beside apply(), `except` names its changes.
   Task<Status> restart_stopped(std::set<std::string> except = {});
 
   /// Returns the drift after the decision. `not_found`: no such drift, or its backend is gone; `conflict`: the decision

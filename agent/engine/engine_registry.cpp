@@ -206,12 +206,12 @@ Task<void> Engine::run_again(std::shared_ptr<Runner> runner) {
 Task<Status> Engine::restart_stopped(std::set<std::string> except) {
   if (stopping_) co_return Status{};
   const Status rest = co_await do_rest();
-  leave_rest(rest);
+  has_rest_ = has_rest_ || !rest;
   std::vector<std::shared_ptr<Runner>> all;
   for (const auto& [name, runner] : runners_) {
     if (runner->is_stopping() && !discovered_.contains(name) && !except.contains(name)) all.push_back(runner);
   }
-  if (all.empty()) co_return Status{};
+  if (all.empty()) co_return rest;
   DRIFTD_CO_TRY(const auto rows, co_await context_->store.backends());
   std::erase_if(all, [&](const auto& runner) { return !is_as_stored(runner->ledger().row(), rows); });
   for (const auto& runner : all) {
@@ -219,7 +219,7 @@ Task<Status> Engine::restart_stopped(std::set<std::string> except) {
     const Status again = co_await reopen(std::move(change));  // a failure was logged
     if (again) log::room("engine").info("{}: it runs again", runner->ledger().spec().name);
   }
-  co_return Status{};
+  co_return rest;
 }
 
 Task<Status> Engine::remove(Change change) {
