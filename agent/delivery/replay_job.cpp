@@ -40,6 +40,8 @@ void ReplayJob::write_notes() {
   unsaved_ = false;
 }
 
+void ReplayJob::revert_notes() { cursor_.revert_note(ReplayQueue::kNote); }
+
 Task<Result<std::int64_t>> ReplayJob::begin(core::Control::Replay request) {
   if (!cursor_.opened() || run_.stopping) {
     co_return fail(Code::unavailable, "sink " + run_.name + ": its cursor is not open" +

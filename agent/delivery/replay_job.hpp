@@ -26,7 +26,7 @@ class ReplayJob {
   void restore_notes();
   void write_notes();
   /// The cursor is about to be moved back: what was sent since its notes were stored may not be flushed.
-  void revert_notes() { cursor_.revert_note(ReplayQueue::kNote); }
+  void revert_notes();
 
   /// Returns the number of events once the order is stored.
   /// Returns `unavailable` if the cursor is not open or the order cannot be stored, `conflict` if a replay is under
