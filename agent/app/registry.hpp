@@ -94,7 +94,8 @@ class Registry final : public core::ManualBackends {
   struct Applying;
   Task<void> change_one(std::shared_ptr<Applying> all, std::size_t at);
   void settle(Applying& all, std::size_t at, const Status& changed);
-  /// Returns why a change failed, as a caller is told: whether the store has it all the same is read from there.
+  /// Returns the error for the caller of a change that failed with `why`. It says whether the change is stored, which
+  /// is read from the store. `definition`: the wanted one; empty for a deletion.
   Task<Error> failure(std::string name, std::string definition, std::string why);
   Task<void> retry_faulty();
   Status may_change() const;

@@ -152,13 +152,8 @@ Task<Error> Registry::failure(std::string name, std::string definition, std::str
     co_return Error{Code::unavailable, "whether it was changed is not known: " + why +
                                            "; and the store: " + rows.error().message + "; read the backend again"};
   }
-  const auto is_it = [&](const core::BackendRow& row) {
-    const auto note = row.notes.find(engine::kDefinitionNote);
-    return row.name == name && !row.deleted_ns && note != row.notes.end() &&
-           (definition.empty() || note->second == definition);
-  };
-  const bool stored = std::any_of(rows->begin(), rows->end(), is_it);
-  if (definition.empty() ? stored : !stored) co_return Error{Code::unavailable, "nothing was changed: " + why};
+  if (engine::stored_definition(*rows, name) != definition)
+    co_return Error{Code::unavailable, "nothing was changed: " + why};
   behind_ = true;
   co_return Error{Code::unavailable, "the change is stored, but does not run yet: " + why +
                                          "; the agent tries again every 30 seconds, and the next start does it too"};

@@ -95,11 +95,7 @@ Task<Result<bool>> Registry::stored_only(std::string name, std::string wanted) {
     co_return fail(Code::unavailable, start + "what the store has of it could not be read: " + rows.error().message +
                                           "; this call changed nothing, try again");
   }
-  std::string stored;
-  for (const auto& row : *rows) {
-    const auto note = row.notes.find(engine::kDefinitionNote);
-    if (row.name == name && !row.deleted_ns && note != row.notes.end()) stored = note->second;
-  }
+  const std::string stored = engine::stored_definition(*rows, name);
   const auto known = entries_.find(name);
   const std::string runs = known == entries_.end() ? std::string() : known->second.spec.definition;
   if (stored == runs) co_return false;

@@ -176,7 +176,8 @@ void ReplayJob::settle(ReplayQueue::Item item, const core::Attempt& attempt) {
   replay_.requeue(std::move(item), run_.now() + wait);
 }
 
-/// One that is over before it was stored is stored first: until then its events may be lost unflushed.
+/// A replay that is over before its order was stored ends only when that is stored, because until then what it sent may
+/// be lost before a flush.
 void ReplayJob::end_if_finished() {
   if (planning_ || !replay_.finished()) return;
   log::room("delivery").info("sink {}: the replay is over: {}", run_.name, replay_.summary());

@@ -85,7 +85,7 @@ class ReplayQueue {
   }
   /// The event is settled. `delivered` is false if the receiver refused it for good.
   void done(const Item& item, bool delivered);
-  /// The event is sent again at `due`, before the others of its key; if its order is still that of the queue.
+  /// The event is sent again at `due`, before the others of its key. If its order was cancelled, it is dropped.
   void requeue(Item item, Time due);
   std::size_t in_flight() const { return keys_.size(); }
   /// Returns false if there is no order.
@@ -108,7 +108,7 @@ class ReplayQueue {
   }
 
   std::optional<Order> order_;
-  std::uint64_t orders_ = 0;  ///< so far, cancelled ones counted twice
+  std::uint64_t orders_ = 0;  ///< number of the present order: rises with begin() and with cancel()
   std::optional<Left> left_;  ///< of the last process, until it is planned
   bool planned_ = false;
   std::vector<std::int64_t> seqs_;  ///< ascending; `at_` is the index of the next to fetch

@@ -68,6 +68,18 @@ void note_definition(core::BackendRow& row, const core::BackendSpec& spec) {
   row.notes[kRevisionNote] = std::to_string(revision + 1);
 }
 
+std::string definition_of(const core::BackendRow& row) {
+  const auto note = row.notes.find(kDefinitionNote);
+  return note == row.notes.end() ? std::string() : note->second;
+}
+
+std::string stored_definition(const std::vector<core::BackendRow>& rows, const std::string& name) {
+  for (const auto& row : rows) {
+    if (row.name == name && !row.deleted_ns && row.notes.contains(kDefinitionNote)) return definition_of(row);
+  }
+  return {};
+}
+
 std::string etag_of(const core::BackendRow& row) {
   const auto revision = row.notes.find(kRevisionNote);
   if (!row.notes.contains(kDefinitionNote) || revision == row.notes.end()) return {};

@@ -35,6 +35,11 @@ inline const std::string kUnregisteredNote = "unregistered";
 /// other backend loses it.
 void note_definition(core::BackendRow& row, const core::BackendSpec& spec);
 
+/// Returns the definition of a manual backend; empty for any other.
+std::string definition_of(const core::BackendRow& row);
+/// Returns the definition of the present manual backend of this name; empty if `rows` have none.
+std::string stored_definition(const std::vector<core::BackendRow>& rows, const std::string& name);
+
 /// Returns what a change of a manual backend must name to be about what its caller saw: another text after each change,
 /// and after the backend was deleted and registered again. Empty for other backends.
 std::string etag_of(const core::BackendRow& row);

@@ -19,11 +19,6 @@ namespace {
 
 Status stopping() { return fail(Code::cancelled, "the agent stops: the registry was not changed"); }
 
-std::string definition_of(const core::BackendRow& row) {
-  const auto note = row.notes.find(kDefinitionNote);
-  return note == row.notes.end() ? std::string() : note->second;
-}
-
 /// Returns false if a change of this backend, or the beginning of its end, is durable that its runner knows nothing of.
 bool is_as_stored(const core::BackendRow& ran, const std::vector<core::BackendRow>& rows) {
   return std::any_of(rows.begin(), rows.end(), [&](const core::BackendRow& row) {

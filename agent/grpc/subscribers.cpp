@@ -16,7 +16,7 @@ constexpr std::size_t kMaxCallbacks = 100;  // each is a sink with a window of i
 
 bool calls_back(const core::Subscription& one) { return !one.callback_endpoint.empty(); }
 
-/// Returns what a caller is told whose change is durable, although `why` stopped what follows from it.
+/// Returns the error for a change that is stored, but whose next step failed with `why`.
 Error half_done(const char* what, const Error& why) {
   return {why.code, std::string(what) + ": " + why.message + "; the same call again does the rest"};
 }

@@ -139,8 +139,7 @@ void stop_if_moved(const SqliteStore::State& state) {
   end_process(kInputOutputError);
 }
 
-/// Called after a commit, which is durable only now, and only if it waited for the disk and its files still have their
-/// names.
+/// Called after a commit. It is durable only if it waited for the disk, and if the files still have their names.
 void note_commit(SqliteStore::State& state) {
   state.stored_hlc = state.hlc;
   ++state.reached.commits;

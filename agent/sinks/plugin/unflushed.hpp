@@ -21,7 +21,7 @@ class Unflushed {
     if (flushing_.empty()) return later;
     return later == 0 ? *flushing_.begin() : std::min(later, *flushing_.begin());
   }
-  /// Begins to flush what was delivered before, and returns by whom. Never two at once.
+  /// Begins a flush. Returns the workers whose events it is about. Never two at once.
   std::set<std::uint64_t> begin_flush() { return flushing_ = std::exchange(workers_, {}); }
   /// After a failure everything stays unflushed.
   void end_flush(bool flushed) {

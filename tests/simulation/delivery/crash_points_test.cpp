@@ -224,94 +224,93 @@ TEST_P(CrashPoints, LoseNoCommittedEvent) {
 }
 INSTANTIATE_TEST_SUITE_P(Lives, CrashPoints, testing::Range(0, kCrashShards));
 
-/// ADR 0023: what was delivered is written at once, and is on the disk after 100 ms.
-TEST(Settlement, OfDeliveredEventsOutlivesAKillAndIsSoonOnTheDisk) {
-  log::configure({.level = "off"});
-  seed_random_bytes(kSeed);
-  Folder folder;
-  SimulatedClock clock;
-  store::Settings settings;
-  settings.data_dir = folder.path() / "data";
-  settings.given = store::GivenKey{store::make_key().value(), "the simulation"};
-  Disk disk(settings.data_dir, kSeed);
-  auto writer = std::make_unique<Writer>(settings, clock);
-  std::int64_t at = 0;
-  const auto open = [&] {
-    writer = std::make_unique<Writer>(settings, clock);
+/// One store and its processes, one after the other.
+class OneStore : public testing::Test {
+ protected:
+  OneStore() : disk((folder_.path() / "data").string(), kSeed) {
+    log::configure({.level = "off"});
+    seed_random_bytes(kSeed);
+    settings_.data_dir = folder_.path() / "data";
+    settings_.given = store::GivenKey{store::make_key().value(), "the simulation"};
+  }
+  ~OneStore() override {
+    disk.kill();
+    writer.reset();
+  }
+  void open() {
+    writer = std::make_unique<Writer>(settings_, clock_);
     ASSERT_TRUE(writer->open());
-    at = writer->wait((*writer)->open_sink("bus"))->low_water;
-  };
-  const auto settle = [&](std::int64_t low_water) {
-    core::SinkSettlement settlement;
-    settlement.sink = "bus";
-    settlement.low_water = low_water;
-    settlement.durable = false;
-    ASSERT_TRUE(writer->wait((*writer)->settle(std::move(settlement))));
-  };
-  const auto end = [&](bool power_loss) {
+  }
+  /// Kills the process.
+  void end() {
     disk.kill();
     writer.reset();
     disk.boot();
-    if (power_loss) disk.lose_power();
+  }
+
+ private:
+  Folder folder_;
+  SimulatedClock clock_;
+  store::Settings settings_;
+
+ protected:
+  Disk disk;
+  std::unique_ptr<Writer> writer;
+};
+class Settlement : public OneStore {};
+class FailedSync : public OneStore {};
+
+/// ADR 0023: a kill undoes nothing of what was delivered, a power loss nothing that was saved 100 ms after a sync.
+TEST_F(Settlement, OfDeliveredEventsOutlivesAKillAndIsSoonOnTheDisk) {
+  const auto low_water = [&] { return writer->wait((*writer)->open_sink("bus"))->low_water; };
+  const auto settle = [&](std::int64_t to) {
+    core::SinkSettlement settlement;
+    settlement.sink = "bus";
+    settlement.low_water = to;
+    settlement.durable = false;
+    ASSERT_TRUE(writer->wait((*writer)->settle(std::move(settlement))));
   };
   ASSERT_NO_FATAL_FAILURE(open());
+  (void)low_water();
   ASSERT_TRUE(writer->wait((*writer)->commit(registration())));
   for (int number = 1; number <= 5; ++number) ASSERT_TRUE(writer->wait((*writer)->commit(page_of(number, number - 1))));
   const auto syncs = disk.syncs();
   settle(1);
   EXPECT_EQ(disk.syncs(), syncs) << "it waited for the disk";
-  end(false);
+  end();
   ASSERT_NO_FATAL_FAILURE(open());
-  EXPECT_EQ(at, 1);
+  EXPECT_EQ(low_water(), 1);
   SimulatedTime::get().move_to(SimulatedTime::get().now() + std::chrono::milliseconds(101));
   settle(2);
   settle(3);
-  end(true);
+  end();
+  disk.lose_power();
   ASSERT_NO_FATAL_FAILURE(open());
+  const std::int64_t at = low_water();
   EXPECT_GE(at, 2);
   const auto events = writer->wait((*writer)->fetch("bus", at, 100));
   ASSERT_TRUE(events);
   EXPECT_EQ(events->size(), static_cast<std::size_t>(10 - at));
-  disk.kill();
-  writer.reset();
 }
 
 /// The reason of write_log_again(): a commit behind a page that the kernel takes for written.
-TEST(FailedSync, LeavesNoHoleThatALaterPowerLossFinds) {
-  log::configure({.level = "off"});
-  seed_random_bytes(kSeed);
-  Folder folder;
-  SimulatedClock clock;
-  store::Settings settings;
-  settings.data_dir = folder.path() / "data";
-  settings.given = store::GivenKey{store::make_key().value(), "the simulation"};
-  Disk disk(settings.data_dir, kSeed);
-  auto writer = std::make_unique<Writer>(settings, clock);
-  ASSERT_TRUE(writer->open());
+TEST_F(FailedSync, LeavesNoHoleThatALaterPowerLossFinds) {
+  ASSERT_NO_FATAL_FAILURE(open());
   ASSERT_TRUE(writer->wait((*writer)->commit(registration())));
-  const auto next_process = [&] {
-    disk.kill();
-    writer.reset();
-    disk.boot();
-  };
   disk.faults.sync_fails = 1;
   EXPECT_THROW((void)writer->wait((*writer)->commit(page_of(1, 0))), ProcessEnded);
   disk.faults = {};
-  next_process();
-  writer = std::make_unique<Writer>(settings, clock);
-  ASSERT_TRUE(writer->open());
+  end();
+  ASSERT_NO_FATAL_FAILURE(open());
   const auto stored = writer->wait((*writer)->load(backend().uid, {{"config", "r"}}));
   const auto revision = (*stored)[0].revision;
   ASSERT_TRUE(writer->wait((*writer)->commit(page_of(2, revision))));
-  next_process();
+  end();
   disk.lose_power();
-  writer = std::make_unique<Writer>(settings, clock);
-  ASSERT_TRUE(writer->open());
+  ASSERT_NO_FATAL_FAILURE(open());
   const auto events = writer->wait((*writer)->fetch("bus", 0, 100));
   ASSERT_TRUE(events) << "the page that was answered is gone, with the sink that its events created";
   EXPECT_EQ(events->size(), static_cast<std::size_t>(2 * revision + 2));
-  disk.kill();
-  writer.reset();
 }
 
 }  // namespace

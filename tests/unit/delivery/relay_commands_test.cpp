@@ -158,13 +158,13 @@ TEST_F(RelayTest, OnlyASaveOfWhatWasDeliveredNeedNotBeOnTheDisk) {
   a_.answer = [](const auto&) { return Attempt{}; };
   outbox_.durable = false;
   EXPECT_EQ(wait(relay_->dead_letter("a", "drop", {})).value(), 2);
-  EXPECT_TRUE(outbox_.durable) << "somebody was told that it is stored";
+  EXPECT_TRUE(outbox_.durable) << "the answer says that it is stored";
   outbox_.durable = false;
   core::Control::Replay request;
   request.sink = "a";
   request.from_seq = 1;
   EXPECT_GT(wait(relay_->replay(request)).value(), 0);
-  EXPECT_TRUE(outbox_.durable) << "somebody was told that it is stored";
+  EXPECT_TRUE(outbox_.durable) << "the answer says that it is stored";
 }
 
 }  // namespace

@@ -206,7 +206,7 @@ TEST_F(EngineRegistry, AnUnregistrationThatFailsBeforeItIsDurableLeavesTheBacken
   EXPECT_THAT(events_of("m"), ElementsAre("created"));
 }
 
-/// Whoever asked was told that the change is stored. Only the same change again may start the backend, or end it.
+/// The answer of the change says that it is stored. Only the same change again may start the backend, or end it.
 TEST_F(EngineRegistry, WhatIsDurableAndDoesNotRunIsNotTakenBackByARestart) {
   for (const bool leaves : {true, false}) {
     fresh();

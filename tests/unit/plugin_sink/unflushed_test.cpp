@@ -223,7 +223,7 @@ TEST_F(UnflushedReplay, BeginsAgainAtWhatAWorkerDidNotFlush) {
   expect_sent_again();
 }
 
-// Found by reading: the caller was told how many are sent again, and those that the worker did not flush were not.
+// Found by reading: the answer counted events that the worker had not flushed, and these were not sent again.
 TEST_F(UnflushedReplay, WhoseWorkerEndsBeforeItIsStoredIsRefusedOrSentWhole) {
   for (const char* key : {"a", "b", "c"}) commit(key);
   settle();
