@@ -74,6 +74,7 @@ void add_plugin(CLI::App& app, Context& context);
 void add_new_provider(CLI::App& app, Context& context);
 void add_plugin_describe(CLI::App& plugin, Context& context);  ///< a subcommand of plugin
 void add_plugin_files(CLI::App& plugin, Context& context);     ///< lock and check, below plugin
+void add_policy(CLI::App& app, Context& context);              ///< policy test, policy explain
 void add_audit(CLI::App& app, Context& context);
 void add_backup(CLI::App& app, Context& context);  ///< backup, restore, verify
 void add_key(CLI::App& app, Context& context);     ///< key, key rotate, key new

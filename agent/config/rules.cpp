@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads policy, ignore and expect into core::Rules.
+#include "base/clock.hpp"
 #include "base/digest.hpp"
+#include "base/instant.hpp"
 #include "config/parts.hpp"
 #include "config/secrets.hpp"
 #include "core/judge/expected.hpp"
@@ -69,6 +71,31 @@ void read_class_policies(Report& report, const Node& map, const std::string& pat
   }
 }
 
+/// Reads `from` or `until` of a policy rule.
+std::optional<Nanos> read_moment(Section& rule, const std::string& key) {
+  const std::string text = rule.text(key);
+  if (text.empty()) return std::nullopt;
+  constexpr std::int64_t kSecond = 1'000'000'000, kYears1970To2262 = 9'223'372'036;
+  const auto instant = parse_instant(text);
+  if (instant && instant->seconds >= 0 && instant->seconds < kYears1970To2262)
+    return instant->seconds * kSecond + instant->nanos;
+  rule.report().error(rule.at(key), "'" + key + "' of a policy rule is no moment",
+                      "a time with its zone, such as 2026-12-24T18:00:00+01:00", "'" + text + "'");
+  return std::nullopt;
+}
+
+void read_times(Section& rule, core::PolicyRule& to) {
+  to.from_ns = read_moment(rule, "from");
+  to.until_ns = read_moment(rule, "until");
+  if (!to.until_ns) return;
+  if (to.from_ns && *to.from_ns >= *to.until_ns) {
+    rule.report().error(rule.at("until"), "a policy rule ends before it begins", "an 'until' after its 'from'",
+                        "from " + render_time(*to.from_ns) + " until " + render_time(*to.until_ns));
+  } else if (*to.until_ns <= SystemClock().wall()) {
+    rule.report().warn(rule.at("until"), "this policy rule ended at " + render_time(*to.until_ns), "remove the rule");
+  }
+}
+
 void read_policy_rule(Section rule, std::vector<core::PolicyRule>& to) {
   core::PolicyRule out;
   out.match = read_match(rule.section("match"), true);
@@ -78,6 +105,7 @@ void read_policy_rule(Section rule, std::vector<core::PolicyRule>& to) {
     rule.report().error(rule.at(), "a policy rule has no 'action'", one_of(kActions));
   std::optional<core::Action> read;
   if (action != nullptr) read = read_action(rule.report(), *action, "a rule");
+  read_times(rule, out);
   rule.close();
   if (!read) return;
   out.action = *read;
@@ -167,6 +195,8 @@ std::uint64_t generation_of(const core::Rules& rules) {
   for (const auto& rule : rules.policy) {
     text += "policy:" + std::string(core::render(rule.action)) + ":";
     append(text, rule.match);
+    if (rule.from_ns) text += "from:" + std::to_string(*rule.from_ns);
+    if (rule.until_ns) text += "until:" + std::to_string(*rule.until_ns);
   }
   for (const auto& rule : rules.ignore) {
     text += "ignore:";

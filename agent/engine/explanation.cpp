@@ -168,7 +168,7 @@ Task<Result<Steps>> explain(std::shared_ptr<Context> context, Ledger& ledger, co
                  std::move(rows.front()),
                  std::move(declarations),
                  ledger.schema(id.kind),
-                 ledger.spec().rules,
+                 ledger.rules(),
                  context->keys,
                  ledger.unread().of(id, ledger.index().find(id))};
   const UnreadNotes::Paths unread = about.unread;

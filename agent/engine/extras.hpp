@@ -45,7 +45,8 @@ struct CommitExtras {
   std::vector<core::DeclarationWrite> declarations;  ///< declared by this source; bodies are not sealed yet
   std::vector<core::AuditEntry> audit;               ///< lines of the audit log
   bool empty() const {
-    return !cursor && !watch_cursor && established.empty() && !row && events.empty() && declarations.empty();
+    return !cursor && !watch_cursor && established.empty() && !row && events.empty() && declarations.empty() &&
+           audit.empty();
   }
 };
 

@@ -115,11 +115,11 @@ Task<void> Runner::cycle_loop() {
       if (!report.status) log::room("engine").warn("{}: {}", ledger_.spec().name, report.status.error().message);
     }
     while (!stopping_ && clock.mono() < plan_.next()) {
-      co_await plan_.wait_until(std::min(plan_.next(), next_expiry(clock.mono())));
-      co_await expire_decisions_in_time();
+      co_await plan_.wait_until(std::min(plan_.next(), next_time(clock.mono())));
+      co_await keep_times();
     }
     if (plan_.held_back() && !stopping_) co_await plan_.wait_until(clock.mono() + kProbeHeldBack);
-    co_await expire_decisions_in_time();
+    co_await keep_times();
   }
   loop_ended();
 }
@@ -191,7 +191,8 @@ Task<CycleReport> Runner::list(std::string cursor) {
 Task<CycleReport> Runner::cycle(bool full) {
   CycleReport report;
   const Status expired = co_await expire_decisions();
-  report.status = co_await prepare();
+  report.status = co_await turn_rules();
+  if (report.status) report.status = co_await prepare();
   if (report.status) report.status = co_await identity_.check(cycle_deadline());
   if (report.status && std::exchange(declarations_changed_, false)) {
     report.status = co_await ledger_.load_declared();

@@ -94,8 +94,10 @@ class Runner : public std::enable_shared_from_this<Runner> {
   Task<Status> judge_under_lock(core::RecordPage page, Moment before, Moment received);
   Task<Status> judge_page(core::RecordPage page, Moment before, Moment received, bool ready);
   Task<Status> expire_decisions();  ///< sets decisions whose time is over back to pending
-  Task<void> expire_decisions_in_time();
-  CyclePlan::Time next_expiry(CyclePlan::Time now) const;
+  /// Lets policy rules begin and end.
+  Task<Status> turn_rules();
+  Task<void> keep_times();  ///< what the clock alone changes: decisions that expire, rules that begin or end
+  CyclePlan::Time next_time(CyclePlan::Time now) const;  ///< when keep_times() has something to do
   std::optional<core::BackendRow> row_accepting(const core::Drift& drift, const core::Decision& decision) const;
   std::chrono::milliseconds cycle_deadline() const;  ///< a minute, or budgets.call if that is longer
   std::string state() const;                         ///< for a view
@@ -116,7 +118,7 @@ class Runner : public std::enable_shared_from_this<Runner> {
   asio::steady_timer all_ended_;
   int loops_ = 0;          ///< number of loops that run
   std::uint32_t run_ = 0;  ///< number of the last cycle; the index notes it with each resource that it saw
-  CyclePlan::Time next_expiry_check_{};
+  CyclePlan::Time next_time_check_{};
   bool digests_ = false;  ///< the last cycle took in every record, so the next may get digests of them
   bool declarations_changed_ = false;
   bool stopping_ = false;

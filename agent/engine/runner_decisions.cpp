@@ -2,7 +2,6 @@
 // Decisions of people on drifts of one backend, and their expiry.
 #include <algorithm>
 
-#include "base/log.hpp"
 #include "engine/context.hpp"
 #include "engine/decision_binding.hpp"
 #include "engine/runner.hpp"
@@ -12,7 +11,6 @@ namespace driftd::engine {
 namespace {
 
 constexpr int kDecisionTries = 8;  // a reading between load and commit is rare
-constexpr std::chrono::milliseconds kExpiryRetry{1'000};
 
 core::ResourceId identity_of(const core::BackendSpec& spec) { return {"backend", spec.name}; }
 
@@ -68,27 +66,6 @@ Task<Status> Runner::expire_decisions() {
   const bool is_open_again = std::find(expired.begin(), expired.end(), identity) != expired.end();
   if (is_open_again) identity_.note_expiry();
   co_return Status{};
-}
-
-/// Returns when the first decision expires. The wall clock may be set, so the result is at most an hour ahead.
-CyclePlan::Time Runner::next_expiry(CyclePlan::Time now) const {
-  const auto first = ledger_.first_expiry();
-  if (!first) return CyclePlan::Time::max();
-  const std::chrono::nanoseconds left(*first - context_->clock.wall());
-  const auto wait = std::clamp<std::chrono::nanoseconds>(left, std::chrono::nanoseconds(0), std::chrono::hours(1));
-  return std::max(now + std::chrono::duration_cast<CyclePlan::Time::duration>(wait), next_expiry_check_);
-}
-
-/// Expires decisions between cycles, and while nothing may be read.
-Task<void> Runner::expire_decisions_in_time() {
-  const auto now = context_->clock.mono();
-  if (stopping_ || next_expiry(now) > now) co_return;
-  next_expiry_check_ = now + kExpiryRetry;
-  const auto self = shared_from_this();
-  const AsyncMutex::Guard held = co_await cycle_mutex_.lock();
-  if (stopping_) co_return;
-  const Status expired = co_await expire_decisions();
-  if (!expired) log::room("engine").warn("{}: {}", ledger_.spec().name, expired.error().message);
 }
 
 /// Returns the backend's row with what an approval of a pseudo-resource accepts. It is committed together with the

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/judge/rules.hpp"
 
+#include <algorithm>
+
+#include "base/digest.hpp"
+
 namespace driftd::core {
 namespace {
 
@@ -30,6 +34,26 @@ PolicyChoice choose_policy(const Rules& rules, const ResourceId& id, const Path&
   }
   const auto found = rules.class_policy.find(cls);
   return {found == rules.class_policy.end() ? default_of(cls) : found->second, where};
+}
+
+Rules rules_at(const Rules& rules, Nanos now_ns) {
+  Rules out = rules;
+  std::erase_if(out.policy, [now_ns](const PolicyRule& rule) { return !rule.holds(now_ns); });
+  if (out.policy.size() == rules.policy.size()) return out;
+  std::string held;
+  for (const auto& rule : rules.policy) held += rule.holds(now_ns) ? '1' : '0';
+  out.generation = digest(rules.generation, {held}).low;
+  return out;
+}
+
+std::optional<Nanos> next_turn(const Rules& rules, Nanos now_ns) {
+  std::optional<Nanos> next;
+  for (const auto& rule : rules.policy) {
+    for (const auto& edge : {rule.from_ns, rule.until_ns}) {
+      if (edge && *edge > now_ns) next = std::min(next.value_or(*edge), *edge);
+    }
+  }
+  return next;
 }
 
 const IgnoreRule* find_ignore(const Rules& rules, const ResourceId& id, const Path& path, ChangeClass cls) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "core/drift.hpp"
 #include "core/value/path.hpp"
 #include "core/value/value.hpp"
@@ -24,7 +25,9 @@ struct Match {
 struct PolicyRule {
   Match match;
   Action action = Action::manual;
-  std::string where;  ///< position in the config, `driftd.yaml:14:17`
+  std::string where;                       ///< position in the config, `driftd.yaml:14:17`
+  std::optional<Nanos> from_ns, until_ns;  ///< when it holds: from the first on, and before the second; absent: always
+  bool holds(Nanos now_ns) const { return (!from_ns || *from_ns <= now_ns) && (!until_ns || now_ns < *until_ns); }
 };
 
 struct IgnoreRule {
@@ -55,6 +58,12 @@ struct PolicyChoice {
 };
 PolicyChoice choose_policy(const Rules& rules, const ResourceId& id, const Path& path, ChangeClass cls,
                            bool applied_state);
+/// Returns the rules that hold at a moment: those without the policy rules that have not begun or have ended. Their
+/// generation differs from that of the rules that hold at a moment with other ones.
+Rules rules_at(const Rules& rules, Nanos now_ns);
+/// Returns when the next policy rule begins or ends after `now_ns`; absent if none does.
+std::optional<Nanos> next_turn(const Rules& rules, Nanos now_ns);
+
 /// Returns the ignore rule that covers `path`, or nullptr.
 const IgnoreRule* find_ignore(const Rules& rules, const ResourceId& id, const Path& path, ChangeClass cls);
 

@@ -120,6 +120,32 @@ TEST(Load, PoliciesOfTheBackendStandBeforeThoseOfTheDefaults) {
   EXPECT_FALSE(rules.config_policy_set);
 }
 
+TEST(Load, APolicyRuleMayHoldForATime) {
+  const Config config = good(
+      "backends:\n- name: a\n  provider: p\n  policy:\n"
+      "  - { action: auto, from: 2099-01-01T00:00:00Z, until: \"2099-01-02T02:00:00+02:00\" }\n");
+  const auto& rule = config.backends.at(0).rules->policy.at(0);
+  EXPECT_EQ(rule.from_ns, 4'070'908'800'000'000'000);
+  EXPECT_EQ(rule.until_ns, 4'070'995'200'000'000'000);
+  EXPECT_NE(
+      config.backends.at(0).rules->generation,
+      good("backends:\n- name: a\n  provider: p\n  policy:\n  - { action: auto }\n").backends.at(0).rules->generation);
+}
+
+TEST(Load, TimesOfAPolicyRuleAreChecked) {
+  const auto rule = [](const std::string& times) {
+    return "backends:\n- name: a\n  provider: p\n  policy:\n  - { action: auto, " + times + " }\n";
+  };
+  const auto says = [&](const std::string& times, const std::string& text) {
+    EXPECT_NE(render(bad(rule(times))).find(text), std::string::npos) << render(bad(rule(times)));
+  };
+  says("until: tomorrow", "driftd.yaml:5:28: 'until' of a policy rule is no moment");
+  says("until: 2099-01-01T00:00:00", "a time with its zone");
+  says("from: 2099-01-02T00:00:00Z, until: 2099-01-01T00:00:00Z", "ends before it begins");
+  const std::string warned = render(good(rule("until: 2001-01-01T00:00:00Z")).warnings);
+  EXPECT_NE(warned.find("this policy rule ended at 2001-01-01T00:00:00"), std::string::npos) << warned;
+}
+
 TEST(Load, ClassPoliciesHaveTheDefaultsOfTheSemantics) {
   const Config config =
       good("defaults: { policy: { endpoint: manual, config: auto } }\nbackends: [ { name: a, provider: p } ]\n");
