@@ -9,8 +9,6 @@ using core::Action;
 using std::chrono::hours;
 using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::SizeIs;
 
 constexpr Nanos kHour = 3'600'000'000'000;
 
@@ -66,8 +64,8 @@ TEST_F(TimedPolicy, JudgesWhatIsOpenAgainWhenItBeginsAndWhenItEnds) {
 
 TEST_F(TimedPolicy, TurnsWithoutWaitingForTheInterval) {
   line_->interval = hours(24);
+  line_->world->watches = true;
   start(true);
-  core::Rules soon = in_an_hour();
   line_->clock->step(hours(1) - std::chrono::seconds(1));
   line_->hint();  // the loop looks at the clock again: the test set it
   EXPECT_TRUE(eventually([&] { return actions() == std::vector<Action>{Action::ignore}; }));
