@@ -168,7 +168,7 @@ Task<Result<Steps>> explain(std::shared_ptr<Context> context, Ledger& ledger, co
                  std::move(rows.front()),
                  std::move(declarations),
                  ledger.schema(id.kind),
-                 ledger.rules(),
+                 ledger.rules().held(),
                  context->keys,
                  ledger.unread().of(id, ledger.index().find(id))};
   const UnreadNotes::Paths unread = about.unread;

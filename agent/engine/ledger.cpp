@@ -40,7 +40,7 @@ Ledger::Ledger(std::shared_ptr<Context> context, core::BackendSpec spec, core::B
       scope_(core::Scope::of_settings(spec_.settings_json)),
       deletions_(deletion_seed(context_->store_key)) {
   set_row(std::move(row));
-  take_rules(context_->clock.wall());
+  rules_.replace(spec_.rules, context_->clock.wall());
 }
 
 Task<Status> Ledger::load() {
@@ -70,27 +70,13 @@ Task<Status> Ledger::load() {
 
 void Ledger::reload(core::BackendSpec spec) {
   spec_ = std::move(spec);
-  rules_.reset();
-  take_rules(context_->clock.wall());
-}
-
-void Ledger::take_rules(Nanos now_ns) {
-  const bool same = rules_ && turning(now_ns).empty();
-  rules_taken_ns_ = now_ns;
-  if (same || !spec_.rules) return;
-  rules_ = std::make_shared<const core::Rules>(core::rules_at(*spec_.rules, now_ns));
+  rules_.replace(spec_.rules, context_->clock.wall());
   generations_.clear();
 }
 
-std::vector<std::pair<core::PolicyRule, bool>> Ledger::turning(Nanos now_ns) const {
-  std::vector<std::pair<core::PolicyRule, bool>> out;
-  for (const auto& rule : spec_.rules->policy) {
-    if (rule.holds(rules_taken_ns_) != rule.holds(now_ns)) out.emplace_back(rule, rule.holds(now_ns));
-  }
-  return out;
+void Ledger::take_rules(Nanos now_ns) {
+  if (rules_.take(now_ns)) generations_.clear();
 }
-
-std::optional<Nanos> Ledger::next_turn() const { return core::next_turn(*spec_.rules, rules_taken_ns_); }
 
 void Ledger::set_info(std::shared_ptr<const core::ProviderInfo> info) {
   info_ = std::move(info);
@@ -161,7 +147,7 @@ core::JudgeContext Ledger::judge_context(const std::string& kind, bool applied_s
   core::JudgeContext out;
   out.backend_uid = row_.uid;
   out.schema = schema(kind);
-  out.rules = rules_;
+  out.rules = rules_.held();
   out.established = established(kind);
   out.partial = partial(kind);
   out.applied_state = applied_state;

@@ -11,13 +11,13 @@
 
 #include "core/backend.hpp"
 #include "core/judge/judge.hpp"
-#include "core/judge/rules.hpp"
 #include "core/scope.hpp"
 #include "engine/approved_deletions.hpp"
 #include "engine/extras.hpp"
 #include "engine/index.hpp"
 #include "engine/schema_notes.hpp"
 #include "engine/sources/declarations.hpp"
+#include "engine/timed_rules.hpp"
 #include "engine/unread_notes.hpp"
 
 namespace driftd::core {
@@ -47,11 +47,8 @@ class Ledger {
   DeclarationSet& declarations() { return declarations_; }
   /// Replaces the rules. Every resource is judged again in its next reading.
   void reload(core::BackendSpec spec);
-  /// Returns the policy rules that began (true) or ended between the moment for which rules were taken and `now_ns`.
-  std::vector<std::pair<core::PolicyRule, bool>> turning(Nanos now_ns) const;
-  /// Takes the rules that hold at `now_ns`. If they are other ones, every resource is judged again in its next reading.
+  /// Takes the policy rules that hold now. If they are other ones, every resource is judged again in its next reading.
   void take_rules(Nanos now_ns);
-  std::optional<Nanos> next_turn() const;  ///< when the next policy rule begins or ends
   void set_info(std::shared_ptr<const core::ProviderInfo> info);
 
   /// Returns true if this observation changes nothing and needs no judgement. Marks the resource as seen by `run`.
@@ -126,7 +123,7 @@ class Ledger {
   bool partial(const std::string& kind) const;
 
   const core::BackendSpec& spec() const { return spec_; }
-  const std::shared_ptr<const core::Rules>& rules() const { return rules_; }  ///< of the spec, those that hold
+  const TimedRules& rules() const { return rules_; }
   core::BackendRow& row() { return row_; }
   const core::BackendRow& row() const { return row_; }
   Index& index() { return index_; }
@@ -155,8 +152,7 @@ class Ledger {
   void note_expiry(const core::StoredResource& next);
   std::shared_ptr<Context> context_;
   core::BackendSpec spec_;
-  std::shared_ptr<const core::Rules> rules_;  ///< of the spec, those that held when they were taken
-  Nanos rules_taken_ns_ = 0;
+  TimedRules rules_;
   core::Scope scope_;
   std::vector<core::ResourceId> out_of_scope_;
   core::BackendRow row_;

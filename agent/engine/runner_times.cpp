@@ -30,7 +30,7 @@ core::AuditEntry turn_entry(const core::PolicyRule& rule, bool holds, Nanos now)
 /// The wall clock may be set, so the result is at most an hour ahead.
 CyclePlan::Time Runner::next_time(CyclePlan::Time now) const {
   std::optional<Nanos> first = ledger_.first_expiry();
-  if (const auto turn = ledger_.next_turn()) first = std::min(first.value_or(*turn), *turn);
+  if (const auto turn = ledger_.rules().next_turn()) first = std::min(first.value_or(*turn), *turn);
   if (!first) return CyclePlan::Time::max();
   const std::chrono::nanoseconds left(*first - context_->clock.wall());
   const auto wait = std::clamp<std::chrono::nanoseconds>(left, std::chrono::nanoseconds(0), std::chrono::hours(1));
@@ -52,7 +52,7 @@ Task<void> Runner::keep_times() {
 /// What is known is judged again, under the rules that hold now, by a list of everything.
 Task<Status> Runner::turn_rules() {
   const Nanos now = context_->clock.wall();
-  const auto turning = ledger_.turning(now);
+  const auto turning = ledger_.rules().turning(now);
   if (!turning.empty()) {
     CommitExtras extras;
     for (const auto& [rule, holds] : turning) {
