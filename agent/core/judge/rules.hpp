@@ -24,6 +24,7 @@ struct Match {
 struct PolicyRule {
   Match match;
   Action action = Action::manual;
+  int approvals = 1;  ///< how many persons must approve what it matches
   std::string where;  ///< position in the config, `driftd.yaml:14:17`
 };
 
@@ -52,9 +53,12 @@ struct Rules {
 struct PolicyChoice {
   Action action;
   std::string where;  ///< the rule, or `default for class config`
+  int approvals = 1;
 };
 PolicyChoice choose_policy(const Rules& rules, const ResourceId& id, const Path& path, ChangeClass cls,
                            bool applied_state);
+/// Returns how many persons must approve a drift: the most that the rule of one of its changes asks for. [approvals.cpp]
+int approvals_needed(const Rules& rules, const Drift& drift);
 /// Returns the ignore rule that covers `path`, or nullptr.
 const IgnoreRule* find_ignore(const Rules& rules, const ResourceId& id, const Path& path, ChangeClass cls);
 
