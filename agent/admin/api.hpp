@@ -118,7 +118,7 @@ class Api {
   /// Makes the change of a POST whose path was accepted. It has its audit line already, except for a decision, whose
   /// line is committed with it.
   Task<Answer> do_change(Request request);
-  /// `verb` is approve, reject, ignore or undo.
+  /// `verb` is approve, reject, ignore, undo, claim or release.
   Task<Answer> decide(std::string drift_id, std::string verb, Request request);
   Task<Answer> refresh(Request request);  ///< one result for each backend
   /// Returns the steps that led to the verdict on one resource. Changes nothing, so it has no audit line.

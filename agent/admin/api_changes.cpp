@@ -28,6 +28,7 @@ Result<core::Decision> parse_decision(const std::string& verb, const Request& re
   out.actor = request.actor;
   out.reason = fields.reason();
   if (auto digest = fields.text("digest"); !digest.empty()) out.digest = std::move(digest);
+  out.take_over = fields.flag("take_over");
   const std::int64_t lasts = fields.number("expires_seconds", 0);
   DRIFTD_CHECK(fields.check());
   if (!out.digest && out.verb != Verb::undo) {
@@ -40,6 +41,26 @@ Result<core::Decision> parse_decision(const std::string& verb, const Request& re
   if (lasts < 0 || lasts > 3650ll * 86'400) return fail(Code::invalid, "'expires_seconds' must be from 1 to 315360000");
   if (lasts > 0) out.expires_ns = now + lasts * 1'000'000'000;
   out.at_ns = now;
+  return out;
+}
+
+/// `verb` is claim or release.
+Result<core::Claim> parse_claim(const std::string& verb, const Request& request, Nanos now) {
+  constexpr std::int64_t kDefault = 15 * 60, kLongest = 7 * 86'400;
+  DRIFTD_TRY(Fields fields, Fields::parse(request.body));
+  core::Claim out;
+  out.actor = request.actor;
+  out.caller = request.caller;
+  out.reason = fields.reason();
+  out.at_ns = now;
+  out.take_over = fields.flag("take_over");
+  const std::int64_t lasts = verb == "claim" ? fields.number("seconds", kDefault) : 0;
+  DRIFTD_CHECK(fields.check());
+  if (verb == "release") return out;
+  if (lasts < 1 || lasts > kLongest) {
+    return fail(Code::invalid, "'seconds' must be from 1 to 604800 (7 days): how long you look after the drift");
+  }
+  out.until_ns = now + lasts * 1'000'000'000;
   return out;
 }
 
@@ -66,7 +87,8 @@ Result<core::Control::Replay> parse_replay(const Request& request) {
 Value count_of(std::int64_t count) { return Value::Object{{"count", number(count)}}; }
 
 bool is_decision_verb(const std::string& verb) {
-  return verb == "approve" || verb == "reject" || verb == "ignore" || verb == "undo";
+  return verb == "approve" || verb == "reject" || verb == "ignore" || verb == "undo" || verb == "claim" ||
+         verb == "release";
 }
 
 bool is_decision(const std::vector<std::string>& parts) {
@@ -199,6 +221,12 @@ Task<Answer> Api::do_change(Request request) {
 }
 
 Task<Answer> Api::decide(std::string drift_id, std::string verb, Request request) {
+  if (verb == "claim" || verb == "release") {
+    DRIFTD_CO_TRY(core::Claim claim, parse_claim(verb, request, SystemClock().wall()));
+    const auto claimed = co_await deps_.control.claim(std::move(drift_id), std::move(claim));
+    if (!claimed) co_return fail(claimed.error());
+    co_return Value::Object{{"drift", shown_drift(*claimed)}};
+  }
   DRIFTD_CO_TRY(core::Decision decision, parse_decision(verb, request, SystemClock().wall()));
   const auto drift = co_await deps_.control.decide(std::move(drift_id), std::move(decision));
   if (!drift) co_return fail(drift.error());

@@ -91,6 +91,19 @@ Value some_of(const std::vector<std::string>& texts, Values& values) {
   return out;
 }
 
+/// Adds who has approved a drift that several persons must approve. An approval that ran out is still in the list, with
+/// its time.
+void put_approvals(Value::Object& out, const core::Drift& drift) {
+  Value::Array given;
+  for (const auto& approval : drift.approvals) {
+    given.push_back(Value::Object{{"actor", approval.actor},
+                                  {"at", time(approval.at_ns)},
+                                  {"expires", time(approval.expires_ns.value_or(0))}});
+  }
+  out.emplace("approvals", std::move(given));
+  out.emplace("approvals_needed", number(drift.approvals_needed));
+}
+
 }  // namespace
 
 Value to_json(const core::Drift& drift, Depth depth) {
@@ -118,7 +131,9 @@ Value to_json(const core::Drift& drift, Depth depth) {
                     {"reason", drift.reason},
                     {"decided", time(drift.decided_ns.value_or(0))},
                     {"expires", time(drift.expires_ns.value_or(0))},
-                    {"claimed_by", drift.claimed_by}};
+                    {"claimed_by", drift.claimed_by},
+                    {"claimed_until", time(drift.claim_until_ns.value_or(0))}};
+  if (drift.approvals_needed > 1) put_approvals(out, drift);
   if (listed < drift.changes.size())
     out.emplace("changes_total", number(static_cast<std::int64_t>(drift.changes.size())));
   return out;

@@ -43,6 +43,7 @@ class Agent final : public core::Control {
 
   core::AgentView view() override;
   Task<Result<core::Drift>> decide(std::string drift_id, core::Decision decision) override;
+  Task<Result<core::Drift>> claim(std::string drift_id, core::Claim claim) override;
   Task<Result<std::vector<BackendRefresh>>> refresh(std::string backend, bool full) override;
   Task<Result<std::vector<core::Step>>> explain(std::string backend, core::ResourceId id, std::string path) override;
   Task<Result<core::DiscoverOutcome>> discover(std::string backend) override;

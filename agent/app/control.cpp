@@ -37,7 +37,7 @@ core::AgentView Agent::view() {
 }
 
 Task<Result<core::Value>> Agent::notifications() {
-  delivery::ApprovalQueue queue(*store_, *store_, clock_);
+  delivery::ApprovalQueue queue(*store_, clock_);
   DRIFTD_CO_TRY(const auto waiting, co_await queue.list(std::string(), 1000));
   core::Value::Array out;
   for (const auto& one : waiting) {
@@ -53,6 +53,8 @@ Task<Result<core::Value>> Agent::notifications() {
     note["digest"] = core::Value(binding(named));
     note["ref"] = core::Value(one.id + "@" + binding(named).substr(0, 12));
     note["claimed_by"] = core::Value(one.claimed_by);
+    note["claimed_until"] = core::Value(one.claim_until_ns ? render_time(*one.claim_until_ns) : "");
+    note["approvals"] = core::Value(one.approvals);
     note["stale"] = core::Value(one.stale);
     core::Value::Array actions;
     for (const auto& action : one.actions) actions.emplace_back(action);
@@ -65,6 +67,11 @@ Task<Result<core::Value>> Agent::notifications() {
 Task<Result<core::Drift>> Agent::decide(std::string drift_id, core::Decision decision) {
   auto decided = co_await engine_->decide(std::move(drift_id), std::move(decision));
   co_return decided;
+}
+
+Task<Result<core::Drift>> Agent::claim(std::string drift_id, core::Claim claim) {
+  auto claimed = co_await engine_->claim(std::move(drift_id), std::move(claim));
+  co_return claimed;
 }
 
 Task<Result<std::vector<core::Control::BackendRefresh>>> Agent::refresh(std::string backend, bool full) {

@@ -16,6 +16,8 @@ struct DecideOptions {
   std::vector<std::string> drifts;
   std::string reason, digest;
   std::int64_t expires_seconds = 0;
+  std::int64_t claim_seconds = 0;  ///< of `claim`
+  bool take_over = false;
 };
 
 /// A drift as given on the command line.
@@ -35,6 +37,8 @@ core::Value body_of(const DecideOptions& options, const std::string& digest) {
   if (options.expires_seconds > 0) {
     body.emplace("expires_seconds", core::Value::Number{std::to_string(options.expires_seconds)});
   }
+  if (options.claim_seconds > 0) body.emplace("seconds", core::Value::Number{std::to_string(options.claim_seconds)});
+  if (options.take_over) body.emplace("take_over", core::Value(true));
   return body;
 }
 
@@ -104,6 +108,15 @@ Outcome<std::string> confirm_digest(const Context& context, const Client& client
                   verb + " " + text(*drift, "ref")});
 }
 
+/// Returns what else there is to say of a drift after a decision or a claim: `, approved by 1 of 2`.
+std::string progress_of(const core::Value& drift) {
+  const std::string holder = text(drift, "claimed_by"), until = text(drift, "claimed_until");
+  if (!holder.empty()) return ", claimed by " + printable(holder) + " until " + printable(until);
+  const auto needed = number(drift, "approvals_needed");
+  if (needed < 2 || text(drift, "status") != "pending") return {};
+  return ", approved by " + std::to_string(list(drift, "approvals").size()) + " of " + std::to_string(needed);
+}
+
 /// Decides one drift. Raises `exit` if the agent refuses.
 void decide_one(const Context& context, const Client& client, const std::string& verb, const std::string& given,
                 const DecideOptions& options, int& exit) {
@@ -111,7 +124,9 @@ void decide_one(const Context& context, const Client& client, const std::string&
     exit = std::max(exit, context.fail(failure.exit, given + ": " + failure.message));
   };
   Reference drift = parse(given, options.digest);
-  if (drift.digest.empty() && verb != "undo") {
+  const bool claims = verb == "claim" || verb == "release";
+  if (claims) drift.digest.clear();  // a claim is about the drift, whatever its value
+  if (drift.digest.empty() && verb != "undo" && !claims) {
     auto digest = confirm_digest(context, client, verb, drift.id);
     if (!digest) return refuse(digest.error());
     drift.digest = *digest;
@@ -125,7 +140,7 @@ void decide_one(const Context& context, const Client& client, const std::string&
   }
   const std::string status = text(decided, "status");
   context.out() << printable(text(decided, "id")) << "  " << printable(text(decided, "resource")) << "  "
-                << painted(printable(status), colour_of(status), context.streams.colour) << "\n";
+                << painted(printable(status), colour_of(status), context.streams.colour) << progress_of(decided) << "\n";
 }
 
 /// Decides each drift, continues after a refusal, and returns the highest exit code.
@@ -139,13 +154,28 @@ int decide(const Context& context, const std::string& verb, const DecideOptions&
 void add_verb(CLI::App& app, Context& context, const std::string& verb, const std::string& about) {
   auto* command = app.add_subcommand(verb, about);
   auto options = std::make_shared<DecideOptions>();
-  const std::string form = verb == "undo" ? "ids as `driftd drifts` prints them, or their beginnings"
+  const bool by_id = verb == "undo" || verb == "claim" || verb == "release";
+  const std::string form = by_id ? "ids as `driftd drifts` prints them, or their beginnings"
                                           : "ID@DIGEST as `driftd drifts` prints them, ids also by their beginnings";
   command->add_option("DRIFT", options->drifts, form)->required();
   command->add_option("--reason", options->reason, "kept with the decision");
-  command->add_option("--digest", options->digest, "the digest for ids that are given without one");
-  if (verb == "reject" || verb == "ignore") {
-    command->add_option("--expires-seconds", options->expires_seconds, "after this time the drift is pending again")
+  command->add_flag("--take-over", options->take_over, "although somebody else has claimed the drift");
+  if (verb == "claim") {
+    command
+        ->add_option("--for", options->claim_seconds, "how long you look after it, such as 15m (the default), 2h or 1d")
+        ->transform(CLI::AsNumberWithUnit(std::map<std::string, std::int64_t>{
+            {"s", 1}, {"m", 60}, {"h", 3'600}, {"d", 86'400}}))
+        ->check(CLI::PositiveNumber);
+  }
+  if (verb != "claim" && verb != "release") {
+    command->add_option("--digest", options->digest, "the digest for ids that are given without one");
+  }
+  if (verb == "reject" || verb == "ignore" || verb == "approve") {
+    command
+        ->add_option("--expires-seconds", options->expires_seconds,
+                     verb == "approve" ? "how long this approval waits for that of another person, if the policy asks "
+                                         "for several"
+                                       : "after this time the drift is pending again")
         ->check(CLI::PositiveNumber);
   }
   command->callback([&context, verb, options] { context.exit = decide(context, verb, *options); });
@@ -158,7 +188,10 @@ void add_decisions(CLI::App& app, Context& context) {
   add_verb(app, context, "reject",
            "keep the baseline; the drift stays open and is reported again only with another value");
   add_verb(app, context, "ignore", "leave this value alone; the drift is reported again only with another value");
-  add_verb(app, context, "undo", "revoke a decision");
+  add_verb(app, context, "undo",
+           "revoke a decision; of an approval as long as its value is still the baseline and has not moved");
+  add_verb(app, context, "claim", "say that you look after a drift; others then cannot decide it by mistake");
+  add_verb(app, context, "release", "end your claim of a drift");
 }
 
 }  // namespace driftd::cli

@@ -6,14 +6,20 @@
 namespace driftd::cli {
 namespace {
 
+std::string claim_of(const core::Value& note) {
+  const std::string holder = text(note, "claimed_by");
+  return holder.empty() ? "" : holder + " until " + when(text(note, "claimed_until"));
+}
+
 void show_notifications(const Context& context, const core::Value& answer) {
-  Table table({"DRIFT", "TITLE", "ACTIONS", "CLAIMED BY"});
+  Table table({"DRIFT", "TITLE", "RESOURCE", "ACTIONS", "APPROVALS", "CLAIMED BY"});
   for (const auto& note : list(answer, "notifications")) {
     std::string actions;
     for (const auto& action : list(note, "actions")) {
       if (action.string() != nullptr) actions += (actions.empty() ? "" : " ") + *action.string();
     }
-    table.add({text(note, "ref"), text(note, "title"), actions, text(note, "claimed_by")});
+    table.add({text(note, "ref"), text(note, "title"), text(note, "resource"), actions, text(note, "approvals"),
+               claim_of(note)});
   }
   context.print(table, "nothing waits for a decision");
   const auto total = number(answer, "notifications_total"),

@@ -106,6 +106,13 @@ void read_policy_rule(Section rule, std::vector<core::PolicyRule>& to) {
   std::optional<core::Action> read;
   if (action != nullptr) read = read_action(rule.report(), *action, "a rule");
   read_times(rule, out);
+  out.approvals = static_cast<int>(rule.integer("approvals", 1, 1, 10));
+  if (out.approvals > 1 && read && *read != core::Action::manual) {
+    rule.report().error(
+        rule.at("approvals"),
+        "'approvals' of a rule whose action is '" + std::string(core::render(*read)) + "': nobody is asked there",
+        "action: manual", "", "remove 'approvals', or use manual");
+  }
   rule.close();
   if (!read) return;
   out.action = *read;
@@ -194,6 +201,7 @@ std::uint64_t generation_of(const core::Rules& rules) {
   }
   for (const auto& rule : rules.policy) {
     text += "policy:" + std::string(core::render(rule.action)) + ":";
+    if (rule.approvals > 1) text += "approvals=" + std::to_string(rule.approvals) + ":";
     append(text, rule.match);
     if (rule.from_ns) text += "from:" + std::to_string(*rule.from_ns);
     if (rule.until_ns) text += "until:" + std::to_string(*rule.until_ns);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "core/approval.hpp"
 #include "core/resource.hpp"
 
 namespace driftd::core {
@@ -61,6 +62,9 @@ struct Drift {
   std::optional<Nanos> decided_ns, expires_ns;
   std::string claimed_by;  ///< who has claimed it (notifications); empty if nobody has
   std::optional<Nanos> claim_until_ns;
+  int approvals_needed = 1;              ///< how many persons must approve it, as its policy says
+  std::vector<Approval> approvals;       ///< those given so far, and after it ended those that approved it
+  std::optional<FormerBaseline> former;  ///< of an approved drift: how to undo it
   bool open() const {  ///< true if the difference still exists
     return status == DriftStatus::pending || status == DriftStatus::rejected || status == DriftStatus::ignored;
   }

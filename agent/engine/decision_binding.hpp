@@ -22,6 +22,13 @@ std::string decision_binding(const core::RedactionKey& store_key, const core::Dr
 Result<core::Decision> resolve_binding(const core::RedactionKey& store_key, const core::StoredResource& stored,
                                        const std::string& drift_id, core::Decision decision);
 
+/// The same for a decision about a drift that ended.
+Result<core::Decision> resolve_binding(const core::RedactionKey& store_key, const core::Drift& drift,
+                                       core::Decision decision);
+
+/// Makes the audit line of a claim, or of its end.
+core::AuditEntry claim_entry(const core::RedactionKey& store_key, const core::Drift& drift, const core::Claim& claim,
+                             const std::string& backend);
 /// Makes the audit line of a decision that was applied; `from` is the drift's status before it.
 core::AuditEntry decision_entry(const core::RedactionKey& store_key, const core::Drift& drift, core::DriftStatus from,
                                 const core::Decision& decision, const std::string& backend);

@@ -198,14 +198,35 @@ Error Engine::unknown_backend(const std::string& name) const {
   return {Code::not_found, "no backend '" + name + "'; configured: " + (known.empty() ? "none" : known)};
 }
 
-Task<Result<core::Drift>> Engine::decide(std::string drift_id, core::Decision decision) {
-  DRIFTD_CO_TRY(auto owner, co_await context_->store.owner_of(drift_id));
-  for (auto& [name, runner] : runners_) {
-    if (runner->ledger().row().uid != owner.backend_uid) continue;
-    auto decided = co_await runner->decide(std::move(owner.resource), owner.drift_id, decision);
-    co_return decided;
+Result<std::shared_ptr<Runner>> Engine::runner_of(const core::Store::Owner& owner) const {
+  for (const auto& [name, runner] : runners_) {
+    if (runner->ledger().row().uid == owner.backend_uid) return runner;
   }
-  co_return fail(Code::not_found, "the backend of drift " + drift_id + " is not registered any more");
+  return fail(Code::not_found, "the backend of drift " + owner.drift_id + " is not registered any more");
+}
+
+Task<Result<core::Drift>> Engine::decide(std::string drift_id, core::Decision decision) {
+  auto owner = co_await context_->store.owner_of(drift_id);
+  const bool may_be_approved = decision.verb == core::Decision::Verb::undo && !owner &&
+                               (owner.error().code == Code::conflict || owner.error().code == Code::not_found);
+  if (may_be_approved) {
+    auto ended = co_await context_->store.ended_drift(drift_id);
+    if (!ended) co_return fail(owner.error());
+    DRIFTD_CO_TRY(const auto former_runner, runner_of(ended->owner));
+    auto undone = co_await former_runner->undo_approval(std::move(*ended), std::move(decision));
+    co_return undone;
+  }
+  if (!owner) co_return fail(owner.error());
+  DRIFTD_CO_TRY(const auto runner, runner_of(*owner));
+  auto decided = co_await runner->decide(std::move(owner->resource), owner->drift_id, std::move(decision));
+  co_return decided;
+}
+
+Task<Result<core::Drift>> Engine::claim(std::string drift_id, core::Claim claim) {
+  DRIFTD_CO_TRY(auto owner, co_await context_->store.owner_of(drift_id));
+  DRIFTD_CO_TRY(const auto runner, runner_of(owner));
+  auto claimed = co_await runner->claim(std::move(owner.resource), owner.drift_id, std::move(claim));
+  co_return claimed;
 }
 
 std::string Engine::binding(const core::Drift& drift) const { return decision_binding(context_->store_key, drift); }

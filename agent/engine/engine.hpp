@@ -57,6 +57,7 @@ class Engine final : private SourceHub {
   /// Returns the drift after the decision. `not_found`: no such drift, or its backend is gone; `conflict`: the decision
   /// does not fit its value or status.
   Task<Result<core::Drift>> decide(std::string drift_id, core::Decision decision);
+  Task<Result<core::Drift>> claim(std::string drift_id, core::Claim claim);
   /// Returns what a decision on the drift must name (decision_binding.hpp).
   std::string binding(const core::Drift& drift) const;
   struct BackendRefresh {
@@ -155,6 +156,7 @@ class Engine final : private SourceHub {
   /// Commits what register_backend() changes of the row `before`, with a CREATED or UPDATED event.
   Task<Status> commit_registration(std::shared_ptr<Runner> runner, std::optional<core::BackendRow> before,
                                    std::vector<core::AuditEntry> audit);
+  Result<std::shared_ptr<Runner>> runner_of(const core::Store::Owner& owner) const;
   Error unknown_backend(const std::string& name) const;  ///< `not_found` with the configured ones
 
   std::shared_ptr<Context> context_;

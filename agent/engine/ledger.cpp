@@ -27,9 +27,15 @@ std::uint64_t deletion_seed(const core::RedactionKey& key) {
   return std::stoull(hmac_hex(key.newest(), {"driftd names of deletions 1"}).substr(0, 16), nullptr, 16);
 }
 
+bool same_claims(const std::vector<core::Drift>& a, const std::vector<core::Drift>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const core::Drift& one, const core::Drift& other) {
+    return one.claimed_by == other.claimed_by && one.claim_until_ns == other.claim_until_ns;
+  });
+}
+
 bool same_row(const core::StoredResource& a, const core::StoredResource& b, const Digest& kept) {
   return a.digest == kept && a.rules_generation == b.rules_generation && a.observed == b.observed &&
-         a.baseline == b.baseline && needs_attention(a) == needs_attention(b) && a.revision != 0;
+         a.baseline == b.baseline && needs_attention(a) == needs_attention(b) && same_claims(a.open, b.open) && a.revision != 0;
 }
 
 }  // namespace

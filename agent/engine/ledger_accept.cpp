@@ -35,10 +35,14 @@ Task<Status> Ledger::note_expiries(std::vector<core::ResourceId> open) {
 
 void Ledger::note_expiry(const core::StoredResource& next) {
   expiring_.erase(next.id);
+  const auto note = [&](std::optional<Nanos> expires_ns) {
+    if (!expires_ns) return;
+    const auto [first, fresh] = expiring_.try_emplace(next.id, *expires_ns);
+    if (!fresh) first->second = std::min(first->second, *expires_ns);
+  };
   for (const auto& drift : next.open) {
-    if (!drift.expires_ns) continue;
-    const auto [first, fresh] = expiring_.try_emplace(next.id, *drift.expires_ns);
-    if (!fresh) first->second = std::min(first->second, *drift.expires_ns);
+    note(drift.expires_ns);
+    for (const auto& approval : drift.approvals) note(approval.expires_ns);
   }
 }
 

@@ -66,6 +66,10 @@ class Runner : public std::enable_shared_from_this<Runner> {
 
   /// Applies a person's decision to a drift of this backend.
   Task<Result<core::Drift>> decide(core::StoredResource resource, std::string drift_id, core::Decision decision);
+  /// Takes back the approval that ended a drift of this backend.
+  Task<Result<core::Drift>> undo_approval(core::Store::EndedDrift ended, core::Decision decision);
+  /// Claims or releases an open drift of this backend.
+  Task<Result<core::Drift>> claim(core::StoredResource resource, std::string drift_id, core::Claim claim);
   Task<Result<std::vector<core::Step>>> explain(core::ResourceId id, std::string path);
   core::BackendView view();  ///< of this moment
   /// As a source: returns why its report on `backend`, received at `reported_at`, may no longer be current. Empty if it
@@ -98,6 +102,7 @@ class Runner : public std::enable_shared_from_this<Runner> {
   Task<Status> turn_rules();
   Task<void> keep_times();  ///< what the clock alone changes: decisions that expire, rules that begin or end
   CyclePlan::Time next_time(CyclePlan::Time now) const;  ///< when keep_times() has something to do
+  int approvals_needed(const core::StoredResource& resource, const std::string& drift_id) const;
   std::optional<core::BackendRow> row_accepting(const core::Drift& drift, const core::Decision& decision) const;
   std::chrono::milliseconds cycle_deadline() const;  ///< a minute, or budgets.call if that is longer
   std::string state() const;                         ///< for a view

@@ -2,6 +2,8 @@
 // Decisions of people on drifts of one backend, and their expiry.
 #include <algorithm>
 
+#include "core/judge/rules.hpp"
+#include "core/scope.hpp"
 #include "engine/context.hpp"
 #include "engine/decision_binding.hpp"
 #include "engine/runner.hpp"
@@ -27,6 +29,7 @@ Task<Result<core::Drift>> Runner::decide(core::StoredResource resource, std::str
     if (stopping_)
       co_return fail(Code::conflict,
                      "backend " + ledger_.spec().name + " is ending: nothing of it is decided any more");
+    decision.approvals_needed = approvals_needed(resource, drift_id);
     DRIFTD_CO_TRY(const core::Decision exact, resolve_binding(context_->store_key, resource, drift_id, decision));
     DRIFTD_CO_TRY(core::Judgement judgement, core::decide(resource, drift_id, exact));
     if (judgement.transitions.empty()) {
@@ -52,6 +55,70 @@ Task<Result<core::Drift>> Runner::decide(core::StoredResource resource, std::str
       context_->sources->claims_decided(ledger_.spec().name);
     }
     if (done) co_return decided;
+    if (done.error().code != Code::conflict) co_return fail(done.error());
+    DRIFTD_CO_TRY(auto again, co_await context_->store.owner_of(drift_id));
+    resource = std::move(again.resource);
+  }
+  co_return fail(Code::conflict, "drift " + drift_id + " keeps moving; look at it again");
+}
+
+/// Returns how many persons must approve the drift under the rules of this moment: it may have been judged under
+/// others.
+int Runner::approvals_needed(const core::StoredResource& resource, const std::string& drift_id) const {
+  const core::JudgeContext judged = ledger_.judge_context(resource.id.kind, false);
+  int needed = 1;
+  for (const auto& drift : resource.open) {
+    if (drift.id == drift_id && judged.rules) needed = core::approvals_needed(*judged.rules, drift);
+  }
+  return needed;
+}
+
+Task<Result<core::Drift>> Runner::undo_approval(core::Store::EndedDrift ended, core::Decision decision) {
+  const auto self = shared_from_this();
+  core::Drift approved = std::move(ended.drift);
+  core::StoredResource resource = std::move(ended.owner.resource);
+  const std::string& kind = approved.resource.kind;
+  if (core::is_own_kind(kind)) {
+    co_return fail(Code::conflict,
+                   "drift " + approved.id + " of " + core::render(approved.resource) +
+                       ": what its approval accepted is in use already (deletions, another system or who may define " +
+                       "a backend) and cannot be undone");
+  }
+  DRIFTD_CO_TRY(const core::Decision exact, resolve_binding(context_->store_key, approved, decision));
+  for (int attempt = 0; attempt < kDecisionTries; ++attempt) {
+    if (stopping_) {
+      co_return fail(Code::conflict,
+                     "backend " + ledger_.spec().name + " is ending: nothing of it is decided any more");
+    }
+    DRIFTD_CO_TRY(core::Judgement judgement, core::undo_approval(resource, approved, exact));
+    const core::Drift open_again = judgement.transitions.front().drift;
+    CommitExtras extras;
+    extras.audit.push_back(
+        decision_entry(context_->store_key, open_again, approved.status, decision, ledger_.spec().name));
+    const Status done = co_await ledger_.commit(std::move(resource), std::move(judgement),
+                                                "decision of " + decision.actor, std::move(extras));
+    if (done) co_return open_again;
+    if (done.error().code != Code::conflict) co_return fail(done.error());
+    DRIFTD_CO_TRY(auto again, co_await context_->store.ended_drift(approved.id));
+    approved = std::move(again.drift);
+    resource = std::move(again.owner.resource);
+  }
+  co_return fail(Code::conflict, "drift " + approved.id + ": its resource keeps moving; look at it again");
+}
+
+Task<Result<core::Drift>> Runner::claim(core::StoredResource resource, std::string drift_id, core::Claim claim) {
+  const auto self = shared_from_this();
+  for (int attempt = 0; attempt < kDecisionTries; ++attempt) {
+    core::Judgement judgement;
+    DRIFTD_CO_TRY(judgement.next, core::claim(resource, drift_id, claim));
+    const auto& open = judgement.next.open;
+    const auto claimed =
+        *std::find_if(open.begin(), open.end(), [&](const core::Drift& drift) { return drift.id == drift_id; });
+    CommitExtras extras;
+    extras.audit.push_back(claim_entry(context_->store_key, claimed, claim, ledger_.spec().name));
+    const Status done = co_await ledger_.commit(std::move(resource), std::move(judgement), "claim of " + claim.actor,
+                                                std::move(extras));
+    if (done) co_return claimed;
     if (done.error().code != Code::conflict) co_return fail(done.error());
     DRIFTD_CO_TRY(auto again, co_await context_->store.owner_of(drift_id));
     resource = std::move(again.resource);

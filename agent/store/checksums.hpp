@@ -21,7 +21,7 @@ namespace driftd::store {
 #define DRIFTD_CRC_DRIFT                                                                                              \
   "driftd_crc(id, open, resource, position, backend, kind, name, class, against, action, operation, status, digest, " \
   "opened_ns, updated_ns, stale_since_ns, actor, reason, decided_ns, expires_ns, claimed_by, claim_until_ns, "        \
-  "ended_ns, changes)"
+  "ended_ns, changes, approvals_needed, approvals, former)"
 #define DRIFTD_CRC_DECLARATION "driftd_crc(target, kind, name, source, digest_low, digest_high, metadata, body)"
 #define DRIFTD_CRC_SINK "driftd_crc(name, closed, low_water, notes, emitted, acked, dropped, drop_reasons)"
 #define DRIFTD_CRC_SUBSCRIPTION "driftd_crc(subscriber, backend_names, event_types, callback_endpoint)"

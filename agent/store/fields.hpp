@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,11 +16,15 @@ namespace driftd::store {
 std::string to_text(const std::map<std::string, std::string>& values);
 std::string to_text(const std::vector<std::string>& values);
 std::string to_text(const std::vector<core::Change>& values);
+std::string to_text(const std::vector<core::Approval>& values);       ///< empty if there are none
+std::string to_text(const std::optional<core::FormerBaseline>& value);  ///< empty if it is absent
 
 Result<std::map<std::string, std::string>> parse_strings(const std::string& text);
 /// Of counts, as the store's own SQL writes them.
 Result<std::map<std::string, std::int64_t>> parse_counts(const std::string& text);
 Result<std::vector<std::string>> parse_list(const std::string& text);
 Result<std::vector<core::Change>> parse_changes(const std::string& text);
+Result<std::vector<core::Approval>> parse_approvals(const std::string& text);
+Result<std::optional<core::FormerBaseline>> parse_former(const std::string& text);
 
 }  // namespace driftd::store

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "store/checksums.hpp"
 #include "store/rows.hpp"
 #include "store/state.hpp"
 
@@ -93,14 +94,14 @@ Result<Rows> read_rows(Connection& db, const std::string& uid, const std::vector
 
 constexpr std::size_t kMinPrefix = 6;  // `d-` and four characters
 
-/// Returns the id of the only open drift that begins with `given`. Returns `given` itself if it is a complete id or too
-/// short for a prefix.
-Result<std::string> whole_id(Connection& db, const std::string& given) {
+/// Returns the id of the only open (`open` is 1) or ended drift that begins with `given`. Returns `given` itself if it
+/// is a complete id or too short for a prefix.
+Result<std::string> whole_id(Connection& db, const std::string& given, int open) {
   const bool plain = given.find_first_not_of("0123456789abcdef", 2) == std::string::npos && given.starts_with("d-");
   if (given.size() < kMinPrefix || !plain) return given;
   auto query =
-      db.statement("SELECT id FROM drift WHERE id = ?1 OR (open = 1 AND id > ?1 AND id < ?2) ORDER BY id LIMIT 3");
-  query.bind(given, given + "g");  // sorts after every hex digit
+      db.statement("SELECT id FROM drift WHERE id = ?1 OR (open = ?3 AND id > ?1 AND id < ?2) ORDER BY id LIMIT 3");
+  query.bind(given, given + "g", open);  // sorts after every hex digit
   std::vector<std::string> found;
   while (true) {
     DRIFTD_TRY(const bool more, query.next());
@@ -109,12 +110,12 @@ Result<std::string> whole_id(Connection& db, const std::string& given) {
   }
   if (found.empty() || found.front() == given) return given;
   if (found.size() == 1) return found.front();
-  return fail(Code::conflict, "several open drifts begin with " + given + ", such as " + found[0] + " and " + found[1] +
+  return fail(Code::conflict, std::string("several ") + (open == 1 ? "open" : "ended") + " drifts begin with " + given + ", such as " + found[0] + " and " + found[1] +
                                   "; give more of the id");
 }
 
 Result<core::Store::Owner> read_owner(Connection& db, const std::string& given) {
-  DRIFTD_TRY(const std::string drift_id, whole_id(db, given));
+  DRIFTD_TRY(const std::string drift_id, whole_id(db, given, 1));
   auto query = db.statement("SELECT open, backend, kind, name, status, ended_ns FROM drift WHERE id = ?");
   DRIFTD_TRY(const bool found, query.bind(drift_id).next());
   if (!found) return fail(Code::not_found, "no drift " + drift_id + "; `driftd drifts` lists the open ones");
@@ -128,6 +129,25 @@ Result<core::Store::Owner> read_owner(Connection& db, const std::string& given) 
   DRIFTD_TRY(const auto backend, backend_id(db, owner.backend_uid));
   DRIFTD_TRY(owner.resource, read_resource(db, backend, {query.text(2), query.text(3)}));
   return owner;
+}
+
+Result<core::Store::EndedDrift> read_ended(Connection& db, const std::string& given) {
+  DRIFTD_TRY(const std::string drift_id, whole_id(db, given, 0));
+  core::Store::EndedDrift out;
+  {
+    auto query = db.statement("SELECT " DRIFTD_DRIFT_COLUMNS ", d.open, crc IS " DRIFTD_CRC_DRIFT
+                              " FROM drift d WHERE d.id = ?");
+    DRIFTD_TRY(const bool found, query.bind(drift_id).next());
+    if (!found) return fail(Code::not_found, "no drift " + drift_id + "; `driftd drifts --all` lists those that ended");
+    if (query.integer(kDriftColumns) != 0) return fail(Code::conflict, "drift " + drift_id + " is open");
+    if (query.integer(kDriftColumns + 1) == 0) return fail(wrong_checksum("drift " + drift_id));
+    DRIFTD_TRY(out.drift, read_drift(query));
+  }
+  out.owner.drift_id = drift_id;
+  out.owner.backend_uid = out.drift.backend_uid;
+  DRIFTD_TRY(const auto backend, backend_id(db, out.owner.backend_uid));
+  DRIFTD_TRY(out.owner.resource, read_resource(db, backend, out.drift.resource));
+  return out;
 }
 
 /// Runs `read` on the store thread. If it meets a row with a wrong checksum, runs it once more as work of a
@@ -198,6 +218,12 @@ Task<Result<core::Store::Owner>> SqliteStore::owner_of(std::string drift_id) {
   auto read = [id = std::move(drift_id)](Connection& db) { return read_owner(db, id); };
   auto owner = co_await on_whole_rows(state_, std::move(read));
   co_return owner;
+}
+
+Task<Result<core::Store::EndedDrift>> SqliteStore::ended_drift(std::string drift_id) {
+  auto read = [id = std::move(drift_id)](Connection& db) { return read_ended(db, id); };
+  auto ended = co_await on_whole_rows(state_, std::move(read));
+  co_return ended;
 }
 
 }  // namespace driftd::store

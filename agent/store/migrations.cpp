@@ -10,6 +10,7 @@
 #include "migration_006_gone.hpp"
 #include "migration_007_subscriptions.hpp"
 #include "migration_008_drop_reasons.hpp"
+#include "migration_011_decisions.hpp"
 #include "store/checksums.hpp"
 #include "store/files.hpp"
 
@@ -20,6 +21,10 @@ constexpr std::int64_t kApplicationId = 0x64726674;  // "drft": identifies the f
 
 // Checksums as versions 5 to 7 wrote them.
 #define DRIFTD_CRC_SINK_OF_5 "driftd_crc(name, closed, low_water, notes, emitted, acked, dropped)"
+#define DRIFTD_CRC_DRIFT_OF_5 \
+  "driftd_crc(id, open, resource, position, backend, kind, name, class, against, action, operation, status, digest, " \
+  "opened_ns, updated_ns, stale_since_ns, actor, reason, decided_ns, expires_ns, claimed_by, claim_until_ns, " \
+  "ended_ns, changes)"
 #define DRIFTD_CRC_DELIVERY_OF_5 "driftd_crc(sink, seq, dead, attempts, next_ns, error)"
 
 /// Accepts existing rows as they are; from here on a change of them is detected.
@@ -27,7 +32,7 @@ Status sign_all(Connection& db) {
   for (const char* sql :
        {"UPDATE meta SET crc = " DRIFTD_CRC_META, "UPDATE backend SET crc = " DRIFTD_CRC_BACKEND,
         "UPDATE established SET crc = " DRIFTD_CRC_ESTABLISHED, "UPDATE resource SET crc = " DRIFTD_CRC_RESOURCE,
-        "UPDATE drift SET crc = " DRIFTD_CRC_DRIFT, "UPDATE declaration SET crc = " DRIFTD_CRC_DECLARATION,
+        "UPDATE drift SET crc = " DRIFTD_CRC_DRIFT_OF_5, "UPDATE declaration SET crc = " DRIFTD_CRC_DECLARATION,
         "UPDATE sink SET crc = " DRIFTD_CRC_SINK_OF_5, "UPDATE delivery SET crc = " DRIFTD_CRC_DELIVERY_OF_5,
         "UPDATE route SET crc = " DRIFTD_CRC_ROUTE}) {
     DRIFTD_CHECK(db.execute(sql));
@@ -41,6 +46,10 @@ Status sign_again(Connection& db) {
   return db.execute("UPDATE delivery SET crc = " DRIFTD_CRC_DELIVERY " WHERE crc IS " DRIFTD_CRC_DELIVERY_OF_5);
 }
 
+Status sign_drifts_again(Connection& db) {
+  return db.execute("UPDATE drift SET crc = " DRIFTD_CRC_DRIFT " WHERE crc IS " DRIFTD_CRC_DRIFT_OF_5);
+}
+
 constexpr Migration kMigrations[] = {{1, migration_001_initial},
                                      {2, migration_002_declarations},
                                      {3, migration_003_incarnation},
@@ -48,7 +57,8 @@ constexpr Migration kMigrations[] = {{1, migration_001_initial},
                                      {5, migration_005_checksums, sign_all},
                                      {6, migration_006_gone},
                                      {7, migration_007_subscriptions},
-                                     {8, migration_008_drop_reasons, sign_again}};
+                                     {8, migration_008_drop_reasons, sign_again},
+                                     {11, migration_011_decisions, sign_drifts_again}};
 
 std::filesystem::path copy_name(const std::filesystem::path& file, int version) {
   auto name = file;

@@ -111,7 +111,8 @@ Status rewrap_drift(Connection& db, const core::RedactionKeys& keys, std::int64_
     DRIFTD_CHECK(rewrap_text(change.old_value, keys));
     DRIFTD_CHECK(rewrap_text(change.new_value, keys));
   }
-  DRIFTD_CHECK(db.statement("UPDATE drift SET changes = ?, digest = ? WHERE rowid = ?")
+  // The former baseline has digests under the old key, too. Without it the approval cannot be undone; see docs/cli.md.
+  DRIFTD_CHECK(db.statement("UPDATE drift SET changes = ?, digest = ?, former = '' WHERE rowid = ?")
                    .bind(to_text(changes), core::digest_of(changes, against), row)
                    .run());
   return db.statement("UPDATE drift SET crc = " DRIFTD_CRC_DRIFT " WHERE rowid = ?").bind(row).run();
@@ -169,7 +170,7 @@ Status rewrap_resources(SqliteStore::State& state) {
 
 /// Converts open and ended drifts.
 Status rewrap_drifts(SqliteStore::State& state) {
-  return rewrap_rows(state, {Holder::drift, "SELECT rowid FROM drift WHERE instr(changes, '$hmac')",
+  return rewrap_rows(state, {Holder::drift, "SELECT rowid FROM drift WHERE instr(changes || former, '$hmac')",
                              "SELECT changes FROM drift WHERE rowid BETWEEN ?1 AND ?2", rewrap_drift});
 }
 

@@ -34,8 +34,8 @@ Status write_declaration(Connection& db, const core::DeclarationWrite& write);
 #define DRIFTD_DRIFT_COLUMNS                                                                                        \
   "d.id, d.backend, d.kind, d.name, d.class, d.against, d.action, d.operation, d.status, d.digest, d.opened_ns, "   \
   "d.updated_ns, d.stale_since_ns, d.actor, d.reason, d.decided_ns, d.expires_ns, d.claimed_by, d.claim_until_ns, " \
-  "d.changes"
-inline constexpr int kDriftColumns = 20;
+  "d.changes, d.approvals_needed, d.approvals, d.former"
+inline constexpr int kDriftColumns = 23;
 Result<core::Drift> read_drift(const Statement& row);
 
 /// Columns of read_resource_row(), for a table or alias called `r`; its open drifts are read apart.

@@ -67,15 +67,18 @@ Status write_drift(Connection& db, const Place& place, const std::string& backen
       .statement(
           "INSERT OR REPLACE INTO drift (id, open, resource, position, backend, kind, name, class, against, "
           "action, operation, status, digest, opened_ns, updated_ns, stale_since_ns, actor, reason, "
-          "decided_ns, expires_ns, claimed_by, claim_until_ns, ended_ns, changes, crc) VALUES "
-          "(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21,?22,?23,?24,"
-          "driftd_crc(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21,?22,?23,?24))")
+          "decided_ns, expires_ns, claimed_by, claim_until_ns, ended_ns, changes, approvals_needed, approvals, former, "
+          "crc) VALUES "
+          "(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21,?22,?23,?24,?25,?26,?27,"
+          "driftd_crc(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21,?22,?23,?24,?25,?26,"
+          "?27))")
       .bind(drift.id, place.ended_ns ? 0 : 1, place.resource, place.position,
             drift.backend_uid.empty() ? backend_uid : drift.backend_uid, drift.resource.kind, drift.resource.id,
             core::render(drift.cls), core::render(drift.against), core::render(drift.action),
             core::render(drift.operation), core::render(drift.status), drift.digest, drift.opened_ns, drift.updated_ns,
             drift.stale_since_ns, drift.actor, drift.reason, drift.decided_ns, drift.expires_ns, drift.claimed_by,
-            drift.claim_until_ns, place.ended_ns, to_text(drift.changes))
+            drift.claim_until_ns, place.ended_ns, to_text(drift.changes), drift.approvals_needed, to_text(drift.approvals),
+            to_text(drift.former))
       .run();
 }
 
@@ -146,6 +149,9 @@ Result<core::Drift> read_drift(const Statement& row) {
   drift.claimed_by = row.text(17);
   drift.claim_until_ns = row.maybe_integer(18);
   DRIFTD_TRY(drift.changes, parse_changes(row.text(19)));
+  drift.approvals_needed = static_cast<int>(row.integer(20));
+  DRIFTD_TRY(drift.approvals, parse_approvals(row.text(21)));
+  DRIFTD_TRY(drift.former, parse_former(row.text(22)));
   return drift;
 }
 

@@ -81,6 +81,7 @@ class SqliteStore final : public core::Store, public core::Outbox, public core::
                                                             std::vector<core::ResourceId> ids) override;
   Task<Result<core::CommitResult>> commit(core::PageCommit page) override;
   Task<Result<Owner>> owner_of(std::string drift_id) override;
+  Task<Result<EndedDrift>> ended_drift(std::string drift_id) override;
   Task<Status> audit(core::AuditEntry entry) override;
 
   Task<Result<core::SinkCursor>> open_sink(std::string sink) override;

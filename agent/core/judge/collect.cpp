@@ -122,6 +122,7 @@ bool ChangeCollector::add_to_group(Change change, Against against, Operation ope
   DriftGroup& group = change_set_.groups[{change.cls, against, action}];
   group.operation = operation;
   if (!reason.empty()) group.reason = reason;
+  group.approvals = std::max(group.approvals, chosen.approvals);
   group.changes.push_back(std::move(change));
   return true;
 }

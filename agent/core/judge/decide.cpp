@@ -25,8 +25,10 @@ Status check_decision(const Drift& drift, const Decision& decision) {
                                     render_changes(drift) + "; look again, then decide");
   }
   if (!decision.expires_ns) return {};
-  if (decision.verb != Verb::reject && decision.verb != Verb::ignore) {
-    return fail(Code::invalid, name_of(drift) + ": only a rejection or an ignore can expire; leave the expiry out");
+  const bool waits = decision.verb == Verb::approve && drift.approvals_needed > 1;  // for the approval of another
+  if (decision.verb != Verb::reject && decision.verb != Verb::ignore && !waits) {
+    return fail(Code::invalid, name_of(drift) + ": only a rejection or an ignore can expire, or an approval that " +
+                                   "waits for another one; leave the expiry out");
   }
   if (*decision.expires_ns <= decision.at_ns) {
     return fail(Code::invalid, name_of(drift) + ": the decision would expire before it is made (" +
@@ -38,8 +40,13 @@ Status check_decision(const Drift& drift, const Decision& decision) {
 /// Checks that the state of the drift allows the decision.
 Status check_state(const Drift& drift, const Decision& decision) {
   if (decision.verb == Verb::retire) return {};
+  if (is_claimed(drift, decision.at_ns) && drift.claimed_by != decision.actor && !decision.take_over) {
+    return fail(Code::conflict, name_of(drift) + " is claimed by " + drift.claimed_by + " until " +
+                                    render_time(*drift.claim_until_ns) +
+                                    "; ask them, or decide all the same with --take-over");
+  }
   if (decision.verb == Verb::undo) {
-    if (drift.decided_ns) return {};
+    if (drift.decided_ns || !drift.approvals.empty()) return {};
     return fail(Code::conflict, name_of(drift) + " is not decided: there is nothing to undo");
   }
   if (drift.decided_ns) {
@@ -80,20 +87,27 @@ DriftStatus status_of(Verb verb) {
 }
 
 /// Writes the decision into the drift. Undo restores the state from before the decision; actor and reason of the undo
-/// are kept for the transition and the audit log.
-void apply_decision(Drift& drift, const Decision& decision) {
-  if (decision.verb == Verb::undo) {
+/// are kept for the transition and the audit log. An approval that waits for others changes no status.
+Status apply_decision(Drift& drift, const StoredResource& row, const Decision& decision) {
+  const bool several = decision.verb == Verb::approve && drift.approvals_needed > 1;
+  if (several) DRIFTD_CHECK(add_approval(drift, row, decision));
+  const bool waits = several && approvals_given(drift, decision.at_ns) < drift.approvals_needed;
+  if (decision.verb == Verb::undo && !drift.decided_ns) {
+    DRIFTD_CHECK(withdraw_approval(drift, decision));
+  } else if (decision.verb == Verb::undo) {
     clear_decision(drift);
-  } else {
+  } else if (!waits) {
     drift.status = status_of(decision.verb);
     drift.decided_ns = decision.at_ns;
-    drift.expires_ns = decision.expires_ns;
+    drift.expires_ns = decision.verb == Verb::approve ? std::nullopt : decision.expires_ns;
+    if (decision.verb != Verb::approve) drift.approvals.clear();
   }
   drift.actor = decision.actor;
   drift.reason = decision.reason;
   drift.updated_ns = decision.at_ns;
   drift.claimed_by.clear();
   drift.claim_until_ns.reset();
+  return {};
 }
 
 std::string shown_or_absent(const Change& change, const std::optional<std::string>& json) {
@@ -131,10 +145,15 @@ Result<Judgement> decide(const StoredResource& stored, const std::string& drift_
   const DriftStatus from = found->status;
   Drift drift = *found;
   if (is_expired(drift, decision.at_ns)) clear_decision(drift);
+  drop_void_approvals(drift, decision.at_ns);
+  drift.approvals_needed = std::max(drift.approvals_needed, decision.approvals_needed);
   DRIFTD_CHECK(check_decision(drift, decision));
   DRIFTD_CHECK(check_state(drift, decision));
-  apply_decision(drift, decision);
-  if (drift.status == DriftStatus::approved) DRIFTD_CHECK(accept(out.next, drift));
+  DRIFTD_CHECK(apply_decision(drift, stored, decision));
+  if (drift.status == DriftStatus::approved) {
+    DRIFTD_TRY(drift.former, former_baseline(stored, drift));
+    DRIFTD_CHECK(accept(out.next, drift));
+  }
   if (drift.open()) {
     *found = drift;
   } else {

@@ -161,9 +161,10 @@ Judgement expire_decisions(const StoredResource& stored, Nanos now_ns) {
   Judgement out;
   out.next = stored;
   for (auto& drift : out.next.open) {
-    if (!is_expired(drift, now_ns)) continue;
     const DriftStatus from = drift.status;
-    clear_decision(drift);
+    const bool withdrawn = drop_void_approvals(drift, now_ns);
+    if (!is_expired(drift, now_ns) && !withdrawn) continue;
+    if (!withdrawn) clear_decision(drift);
     drift.updated_ns = now_ns;
     out.transitions.push_back({drift, from, false, drift.changes});
   }

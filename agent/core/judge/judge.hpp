@@ -8,8 +8,8 @@
 #include <variant>
 #include <vector>
 
-#include "core/audit.hpp"
 #include "core/drift.hpp"
+#include "core/judge/decision.hpp"
 #include "core/judge/declaration.hpp"
 #include "core/judge/diff.hpp"
 #include "core/resource.hpp"
@@ -135,25 +135,5 @@ struct ClaimState {
   std::vector<std::string> registrars, accepted;
 };
 ClaimState claim_state(const StoredResource& stored);
-
-/// A decision on a drift.
-struct Decision {
-  enum class Verb { approve, reject, ignore, undo, retire };
-  Verb verb = Verb::approve;
-  std::string actor, reason;
-  std::optional<std::string> digest;  ///< of the values that the person saw
-  std::optional<Nanos> expires_ns;    ///< when the decision ends and the drift is pending again
-  Nanos at_ns = 0;
-  Caller caller;  ///< the process that asked, for the audit log
-};
-
-/// Renders the changes of a drift for a message: `path old → new`, redacted and shortened.
-std::string render_changes(const Drift& drift);
-/// Applies a decision. Returns `not_found` if there is no such open drift (it was reverted, superseded or approved
-/// since). Returns `conflict` if the values changed since, if the drift is already decided, or if an approval meets a
-/// drift against an expectation. Returns `invalid` if the expiry is in the past or on an approval, or if an approval,
-/// rejection or ignore has no digest. Undo takes back a rejection or an ignore. An approval ended its drift and moved
-/// the baseline, so it cannot be undone. Pure.
-Result<Judgement> decide(const StoredResource& stored, const std::string& drift_id, const Decision& decision);
 
 }  // namespace driftd::core

@@ -175,6 +175,7 @@ void Reconciler::update(Drift drift, DriftGroup group) {
   const bool same_value = new_form_ && drift.against == Against::baseline && drift.operation == group.operation;
   const bool differs = !is_unchanged(input_, drift, group), moved = differs && !same_value;
   mark_staleness(drift, group);
+  drift.approvals_needed = group.stale ? std::max(group.approvals, drift.approvals_needed) : group.approvals;
   // A decision covers the values that it was made on. It stays if some of them went back; any other value clears it. A
   // deletion says of each attribute that it is absent, so once the resource is back, an attribute that is still missing
   // needs a new decision.
@@ -195,8 +196,9 @@ void Reconciler::update(Drift drift, DriftGroup group) {
       drift.reason = group.reason;
       drift.actor.clear();
     }
-    drift.claimed_by.clear();  // whoever claimed it saw other values
+    drift.claimed_by.clear();  // whoever claimed or approved it saw other values
     drift.claim_until_ns.reset();
+    drift.approvals.clear();
   }
   if (moved || expired) {
     drift.updated_ns = input_.now_ns;
@@ -225,6 +227,7 @@ void Reconciler::open(const GroupKey& key, DriftGroup group) {
   drift.digest = digest_of(drift.changes, drift.against);
   drift.opened_ns = drift.updated_ns = input_.now_ns;
   drift.reason = group.reason;
+  drift.approvals_needed = group.approvals;
   const bool by_scope = !input_.deletions_accepted_by.empty() && drift.operation == Operation::deleted;
   if (by_scope) {
     drift.status = DriftStatus::approved;

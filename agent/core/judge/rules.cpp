@@ -26,7 +26,7 @@ bool Match::matches(const ResourceId& resource_id, const Path& attribute, Change
 PolicyChoice choose_policy(const Rules& rules, const ResourceId& id, const Path& path, ChangeClass cls,
                            bool applied_state) {
   for (const auto& rule : rules.policy) {
-    if (rule.match.matches(id, path, cls)) return {rule.action, rule.where};
+    if (rule.match.matches(id, path, cls)) return {rule.action, rule.where, rule.approvals};
   }
   const std::string where = "default for class " + std::string(render(cls));
   if (cls == ChangeClass::config && applied_state && !rules.config_policy_set) {

@@ -25,6 +25,7 @@ struct Match {
 struct PolicyRule {
   Match match;
   Action action = Action::manual;
+  int approvals = 1;                       ///< how many persons must approve what it matches
   std::string where;                       ///< position in the config, `driftd.yaml:14:17`
   std::optional<Nanos> from_ns, until_ns;  ///< when it holds: from the first on, and before the second; absent: always
   bool holds(Nanos now_ns) const { return (!from_ns || *from_ns <= now_ns) && (!until_ns || now_ns < *until_ns); }
@@ -55,6 +56,7 @@ struct Rules {
 struct PolicyChoice {
   Action action;
   std::string where;  ///< the rule, or `default for class config`
+  int approvals = 1;
 };
 PolicyChoice choose_policy(const Rules& rules, const ResourceId& id, const Path& path, ChangeClass cls,
                            bool applied_state);
@@ -63,7 +65,9 @@ PolicyChoice choose_policy(const Rules& rules, const ResourceId& id, const Path&
 Rules rules_at(const Rules& rules, Nanos now_ns);
 /// Returns when the next policy rule begins or ends after `now_ns`; absent if none does.
 std::optional<Nanos> next_turn(const Rules& rules, Nanos now_ns);
-
+/// Returns how many persons must approve a drift: the most that the rule of one of its changes asks for.
+/// [approvals.cpp]
+int approvals_needed(const Rules& rules, const Drift& drift);
 /// Returns the ignore rule that covers `path`, or nullptr.
 const IgnoreRule* find_ignore(const Rules& rules, const ResourceId& id, const Path& path, ChangeClass cls);
 

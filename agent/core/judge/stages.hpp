@@ -23,6 +23,7 @@ struct DriftGroup {
   Operation operation = Operation::changed;
   std::vector<Change> changes;
   std::string reason;  ///< why the action is not the policy's, or who declared the value; else empty
+  int approvals = 1;   ///< the most that the policy of one of the changes asks for
   bool stale = false;  ///< some of it could not be read now and is kept as last read
 };
 
@@ -118,5 +119,13 @@ Status accept(StoredResource& row, const Drift& drift);
 void clear_decision(Drift& drift);
 /// Returns true if the drift was decided and the decision has expired.
 bool is_expired(const Drift& drift, Nanos now_ns);
+/// Removes the approvals that ran out or were given for other values. Returns true if one ran out. [approvals.cpp]
+bool drop_void_approvals(Drift& drift, Nanos now_ns);
+/// Adds an approval to a drift that needs several. Returns `conflict` if this actor must not give it. [approvals.cpp]
+Status add_approval(Drift& drift, const StoredResource& row, const Decision& decision);
+/// Takes back one approval of a pending drift: the actor's own, or else the last. [approvals.cpp]
+Status withdraw_approval(Drift& drift, const Decision& decision);
+/// Returns what `drift` is about to replace in the baseline, as accept() will write it. [undo.cpp]
+Result<FormerBaseline> former_baseline(const StoredResource& row, const Drift& drift);
 
 }  // namespace driftd::core

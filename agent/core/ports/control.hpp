@@ -84,6 +84,8 @@ class Control {
   /// Decides a drift. `drift_id` may be a unique prefix. `decision.digest` is the binding() of the drift as the person
   /// saw it, or its first 8 or more characters.
   virtual Task<Result<Drift>> decide(std::string drift_id, Decision decision) = 0;
+  /// Claims or releases an open drift. `drift_id` may be a unique prefix.
+  virtual Task<Result<Drift>> claim(std::string drift_id, Claim claim) = 0;
   /// Returns what a decision about the drift's current values must name: 64 hex characters. It is keyed, so that nobody
   /// can prepare two values whose bindings begin alike.
   virtual std::string binding(const Drift& drift) = 0;

@@ -112,6 +112,14 @@ class Store {
   /// Finds the owner of an open drift. `drift_id` may be a unique prefix of at least 6 characters. Returns `not_found`
   /// if there is no such drift, `conflict` if it is closed or several drifts have the prefix.
   virtual Task<Result<Owner>> owner_of(std::string drift_id) = 0;
+  /// A drift that ended, and the row of its resource as it is now; a new row if the resource was forgotten.
+  struct EndedDrift {
+    Owner owner;
+    Drift drift;
+  };
+  /// Finds a drift that ended. `drift_id` is a whole id, or the beginning of that of one ended drift. Returns
+  /// `not_found` if there is none, `conflict` if it is open or several have the prefix.
+  virtual Task<Result<EndedDrift>> ended_drift(std::string drift_id) = 0;
   /// Appends one line to the audit log.
   virtual Task<Status> audit(AuditEntry entry) = 0;
 };

@@ -98,6 +98,14 @@ class FakeControl final : public core::Control {
     calls.push_back("replay " + request.sink + " " + std::to_string(request.from_seq) + " " + request.from_id);
     co_return 7;
   }
+  Task<Result<core::Drift>> claim(std::string id, core::Claim claim) override {
+    claims.push_back(claim);
+    core::Drift out;
+    out.id = id;
+    out.claimed_by = claim.until_ns ? claim.actor : "";
+    out.claim_until_ns = claim.until_ns;
+    co_return out;
+  }
   std::string binding(const core::Drift& drift) override { return binding_of(drift.id); }
   /// Has the form of the real one: 64 hex characters that differ with the drift.
   static std::string binding_of(const std::string& id) { return to_hex(sha256("binding of " + id)); }
@@ -118,6 +126,7 @@ class FakeControl final : public core::Control {
 
   core::AgentView agent;
   std::vector<core::Decision> decisions;
+  std::vector<core::Claim> claims;
   std::vector<std::string> calls;
   std::vector<core::AuditEntry> lines;
   bool audit_works = true;

@@ -54,8 +54,8 @@ TEST(Notification, ShowsNothingThatIsWithheld) {
                        {"whole", core::ChangeClass::config, std::nullopt, R"({"in":)" + digest + "}", false}};
   const std::string shown = make_notification(row, 0).message;
   EXPECT_THAT(shown, testing::Not(HasSubstr("aaaa")));
-  EXPECT_THAT(shown, HasSubstr("password: [REDACTED] → [REDACTED]"));
-  EXPECT_THAT(shown, HasSubstr(R"(whole: (absent) → {"in":"[REDACTED]"})"));
+  EXPECT_THAT(shown, HasSubstr("Field setting/motd:password changed from [REDACTED] to [REDACTED]"));
+  EXPECT_THAT(shown, HasSubstr(R"(Field setting/motd:whole changed from (absent) to {"in":"[REDACTED]"})"));
 }
 
 }  // namespace

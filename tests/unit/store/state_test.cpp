@@ -30,6 +30,9 @@ core::Drift full_drift(const std::string& id) {
   drift.expires_ns = kNoon + 5;
   drift.claimed_by = "lee";
   drift.claim_until_ns = kNoon + 6;
+  drift.approvals_needed = 3;
+  drift.approvals = {{"ann \"a\"", "d1", kNoon + 7, kNoon + 8}, {"bob", "d2", kNoon + 9, std::nullopt}};
+  drift.former = core::FormerBaseline{{{"a.b", "1e400"}, {"c", std::nullopt}}, "x1", 4, "0f"};
   return drift;
 }
 
@@ -61,6 +64,7 @@ void expect_same(const core::Drift& a, const core::Drift& b) {
                      a.claimed_by, a.claim_until_ns),
             std::tie(b.opened_ns, b.updated_ns, b.stale_since_ns, b.actor, b.reason, b.decided_ns, b.expires_ns,
                      b.claimed_by, b.claim_until_ns));
+  EXPECT_EQ(std::tie(a.approvals_needed, a.approvals, a.former), std::tie(b.approvals_needed, b.approvals, b.former));
 }
 
 void expect_same(const core::StoredResource& a, const core::StoredResource& b) {
