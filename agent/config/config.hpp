@@ -44,7 +44,6 @@ struct Agent {
   bool plugin_lock_named = false;         ///< the config names it: if the file is missing, no plugin runs
   std::string worker;                     ///< path of driftd-provider-host; empty: next to the agent's binary
   bool jail_required = false;             ///< no worker runs without landlock and seccomp
-  std::vector<std::string> experimental;  ///< unstable extensions of the plugin ABI that are enabled: driftd.apply
   std::vector<Program> programs;          ///< what `${exec:…}` may run; empty: it is off
   /// The reference (empty if the key is in data_dir) and the key's text, which is never logged.
   std::string installation_key_from, installation_key;

@@ -24,20 +24,16 @@ constexpr int kUnknownTopic = 3, kLeaderNotAvailable = 5, kTimedOut = 7, kBroker
 
 std::string resource_text(const sdk::Identity& id) { return id.kind + "/" + id.id; }
 
-sdk::Applied failed(const std::string& text) {
-  sdk::Applied out;
-  out.outcome = DRIFTD_APPLY_FAILED;
-  out.text = text;
-  return out;
-}
-
-/// Returns true if every change has its value: the new one, or with `old` the old one.
-bool all_hold(const json& body, const sdk::Apply& request, bool old) {
+/// Returns true if every change has its new value.
+bool all_hold(const json& body, const sdk::Apply& request) {
   return std::all_of(request.changes.begin(), request.changes.end(), [&](const sdk::Change& change) {
     return common::holds_at(body, common::parse_attribute_path(change.path),
-                            common::parse_change_value(old ? change.old_value : change.new_value));
+                            common::parse_change_value(change.new_value));
   });
 }
+
+/// The order of a list in a configuration does not count.
+bool is_unordered(const std::string&) { return true; }
 
 /// Returns why an attribute of the request was not read; null if all were.
 const sdk::Unread* unread_of(const sdk::Record& now, const sdk::Apply& request) {
@@ -63,7 +59,7 @@ sdk::Applied denied_outcome(const AlterRequest& request, const Settings& setting
       "kafka-acls.sh --bootstrap-server " + settings.bootstrap.front() + " --add --allow-principal " +
       common::shell_word(principal) + " --operation AlterConfigs " +
       (request.type == ConfigResource::topic ? "--topic " + common::shell_word(request.name) : "--cluster");
-  sdk::Applied out = failed("Kafka refuses it: the right " + right_of(request) +
+  sdk::Applied out = common::refused("Kafka refuses it: the right " + right_of(request) +
                             " is missing; nothing was changed. Grant it: " + grant +
                             (answer.text.empty() ? "" : " (" + one_line(answer.text) + ")"));
   out.details["right"] = right_of(request);
@@ -88,9 +84,9 @@ sdk::Applied refusal_outcome(const AlterRequest& request, const Settings& settin
     case kThrottled:
       throw sdk::Failure(DRIFTD_UNAVAILABLE, "IncrementalAlterConfigs: the cluster cannot answer now: " + text);
     case kUnsupportedVersion:
-      return failed("the broker does not know IncrementalAlterConfigs; expected Kafka 2.3 or newer");
+      return common::refused("the broker does not know IncrementalAlterConfigs; expected Kafka 2.3 or newer");
     default:
-      return failed("Kafka refuses the values: " + text + "; nothing was changed");
+      return common::refused("Kafka refuses the values: " + text + "; nothing was changed");
   }
 }
 
@@ -118,28 +114,16 @@ std::optional<sdk::Applied> Applier::decided(const sdk::Record& now, const sdk::
                                              const AlterPlan& plan) const {
   if (const sdk::Unread* unread = unread_of(now, request)) {
     if (unread->code == DRIFTD_UNAVAILABLE) throw sdk::Failure(DRIFTD_UNAVAILABLE, unread->reason, request.id.kind);
-    return failed(resource_text(request.id) + ": " + unread->path +
+    return common::refused(resource_text(request.id) + ": " + unread->path +
                   " cannot be set, because it cannot be read: " + unread->reason);
   }
-  const json body = json::parse(now.body);
-  if (all_hold(body, request, false)) return sdk::Applied{};
-  if (!request.dry_run && keys_.contains(request.key)) {
-    sdk::Applied out;
-    out.text = "this change was made before with the same key; the resource has changed again since";
-    return out;
-  }
-  if (!request.expected_version.empty())
-    throw sdk::Failure(DRIFTD_CONFLICT, "Kafka has no versions; expected none, found " + request.expected_version);
-  if (!all_hold(body, request, true)) {
-    throw sdk::Failure(DRIFTD_CONFLICT,
-                       resource_text(request.id) + " changed since it was judged; read it again and decide anew");
-  }
+  if (auto done = common::compare_judged(now, request, &is_unordered)) return done;
   if (!plan.impossible.empty()) {
-    sdk::Applied out = failed(plan.impossible);
+    sdk::Applied out = common::refused(plan.impossible);
     if (!plan.instead.empty()) out.details["instead"] = plan.instead;
     return out;
   }
-  if (const std::string why = hidden(plan); !why.empty()) return failed(resource_text(request.id) + ": " + why);
+  if (const std::string why = hidden(plan); !why.empty()) return common::refused(resource_text(request.id) + ": " + why);
   return std::nullopt;
 }
 
@@ -205,7 +189,7 @@ bool Applier::shown(const sdk::Apply& request) const {
     Reader reader(call_, client_, settings_, reader_.hellos());  // a new one: a reader asks only once
     const Listing listing = reader.read(request.id.kind, {request.id.id});
     for (const auto& record : listing.records) {
-      if (record.id == request.id.id && all_hold(json::parse(record.body), request, false)) return true;
+      if (record.id == request.id.id && all_hold(json::parse(record.body), request)) return true;
     }
     if (net::Steady::now() >= until || common::wait_until(call_, net::Steady::now() + kLook)) return false;
   }
@@ -215,6 +199,9 @@ sdk::Applied Applier::apply(const sdk::Record& now, const sdk::Apply& request) c
   if (request.changes.empty() || request.key.empty())
     throw sdk::Failure(DRIFTD_INVALID, "apply: expected at least one change and an idempotency key");
   AlterPlan plan = plan_alteration(request.id, request.changes, settings_.bootstrap.front());
+  if (!request.dry_run && !all_hold(json::parse(now.body), request)) {
+    if (auto done = keys_.find(request)) return *done;  // somebody has set the old value again since
+  }
   if (auto out = decided(now, request, plan)) return *out;
   plan.request.validate_only = request.dry_run;
   const AlterAnswer answer = send(plan.request);
@@ -222,7 +209,7 @@ sdk::Applied Applier::apply(const sdk::Record& now, const sdk::Apply& request) c
   sdk::Applied out;
   add_commands(out, plan, settings_);
   if (request.dry_run) return out;
-  keys_.add(request.key);
+  keys_.remember(request, out);
   out.changed = true;
   if (shown(request)) return out;
   out.outcome = DRIFTD_APPLY_REQUEUE_AFTER;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "common/applied_keys.hpp"
+#include "common/apply_steps.hpp"
 #include "driftd/sdk/extensions.hpp"
 #include "kafka/alter_plan.hpp"
 #include "kafka/reader.hpp"
