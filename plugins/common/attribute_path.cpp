@@ -128,6 +128,27 @@ const json* find_at(const json& body, const AttributePath& path) {
   return out;
 }
 
+void assign_at(json& body, const AttributePath& path, const json& value) {
+  json* at = &body;
+  for (std::size_t i = 0; i < path.size(); ++i) {
+    const bool last = i + 1 == path.size(), member = path[i].kind == PathStep::Kind::member;
+    if (at->is_null() && !value.is_null()) *at = member ? json::object() : json::array();
+    if (at->is_null()) return;  // nothing is there to take away
+    if (member ? !at->is_object() : !at->is_array())
+      throw sdk::Failure(DRIFTD_INVALID, "apply: a path leads through a value that has no such parts");
+    const std::size_t index = member ? 0 : element_index(*at, path[i]);
+    const bool there = member ? at->contains(path[i].name) : index < at->size();
+    if (last && value.is_null()) {
+      if (there && member) at->erase(path[i].name);
+      if (there && !member) at->erase(index);
+      return;
+    }
+    if (!there && !member) at->push_back(nullptr);
+    at = member ? &(*at)[path[i].name] : &(*at)[index];
+  }
+  *at = value;
+}
+
 json parse_change_value(const std::string& text) {
   if (text.empty()) return nullptr;
   json out = json::parse(text, nullptr, false);

@@ -28,6 +28,10 @@ std::size_t element_index(const nlohmann::json& list, const PathStep& step);
 /// Returns the value at the path; null if there is none. A value that is null itself is also returned.
 const nlohmann::json* find_at(const nlohmann::json& body, const AttributePath& path);
 
+/// Sets the value at the path, or takes it away if it is null. Creates objects on the way; an element that a selector
+/// names and that is not there is added at the end. Throws INVALID if the path leads through a scalar.
+void assign_at(nlohmann::json& body, const AttributePath& path, const nlohmann::json& value);
+
 /// Parses the value of a change; empty, which means that it is absent, becomes null. Throws INVALID if it is not JSON.
 nlohmann::json parse_change_value(const std::string& text);
 

@@ -287,7 +287,50 @@ driftd_status take_backend(void* user, const driftd_discovered* d) {
   return DRIFTD_OK;
 }
 
+void take_applied(void* user, const driftd_applied* given) {
+  auto& out = *static_cast<Collected*>(user);
+  ++out.applied_times;
+  out.applied = {given->outcome, given->changed != 0, given->requeue_after_ms, text(given->version), text(given->text)};
+  for (std::uint32_t i = 0; i < given->detail_count; ++i) {
+    const std::string key = text(given->details[i].key), value = text(given->details[i].value);
+    if (key == DRIFTD_APPLY_COMMAND)
+      out.applied.commands.push_back(value);
+    else if (key == DRIFTD_APPLY_UNDO)
+      out.applied.undo.push_back(value);
+    else if (key == DRIFTD_APPLY_LEFT)
+      out.applied.left.push_back(value);
+    else
+      out.applied.details[key] = value;
+  }
+}
+
 }  // namespace
+
+Collected ProviderProbe::apply(const sdk::Apply& request) {
+  const auto* table =
+      static_cast<const driftd_apply_table*>(table_->query(sdk::str(DRIFTD_EXT_APPLY), DRIFTD_EXT_APPLY_REVISION));
+  if (table == nullptr) throw std::runtime_error("the provider has no apply");
+  std::vector<driftd_change> changes;
+  for (const auto& one : request.changes) {
+    changes.push_back({sizeof(driftd_change), one.index, sdk::str(one.path), sdk::str(one.old_value),
+                       sdk::str(one.new_value)});
+  }
+  const driftd_apply_args args{sizeof args,
+                               request.dry_run ? DRIFTD_APPLY_DRY_RUN : 0,
+                               sdk::str(request.id.kind),
+                               sdk::str(request.id.id),
+                               sdk::str(request.id.backend),
+                               sdk::str(request.expected_version),
+                               sdk::str(request.key),
+                               changes.data(),
+                               static_cast<std::uint32_t>(changes.size()),
+                               sizeof(driftd_change)};
+  Call call(secrets_, std::chrono::seconds(40));
+  call.before_request = before_request_;
+  call.out.applied.outcome = 0;
+  call.out.status = table->apply(instance_, call.handle(), &args, &take_applied, &call.out);
+  return call.out;
+}
 
 Collected ProviderProbe::discover() {
   const auto* table = static_cast<const driftd_discover_table*>(

@@ -31,6 +31,8 @@ struct Collected {
   bool unchanged = false;
   std::int64_t next_ms = 0;
   sdk::Health health;
+  sdk::Applied applied;  ///< outcome of an apply; 0 as its outcome: none was pushed
+  int applied_times = 0;
 
   const sdk::Record* find(const std::string& kind, const std::string& id) const;
   nlohmann::json body(const std::string& kind, const std::string& id) const;  ///< null if absent
@@ -60,6 +62,7 @@ class ProviderProbe {
   /// the last report that was in time. Throws if none was.
   Collected health(std::chrono::milliseconds max_time = std::chrono::milliseconds(1500));
   Collected discover();
+  Collected apply(const sdk::Apply& request);
   /// Watches until `enough` returns true for what was collected so far (it is called after each mark), or until
   /// `max_time` is over. `watching` runs every 20 ms after the first mark.
   Collected watch(const std::string& cursor, const std::function<bool(const Collected&)>& enough,
