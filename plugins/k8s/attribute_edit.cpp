@@ -79,7 +79,21 @@ void edit_attribute(ObjectEdit& to, const ObjectPath& path, const json& value) {
   if (!done) to.set(path, value);
 }
 
-void edit_change(ObjectEdit& to, const AttributePath& path, const json& value) {
+/// Returns true for an attribute that shows only a part of the object at its place, so that it is set member by member.
+bool is_rest(const ObjectPath& names) {
+  return names.size() == 1 && (names[0] == "spec" || names[0] == "pod" || names[0] == "pod_metadata");
+}
+
+void edit_rest(ObjectEdit& to, const ObjectPath& names, const json& old, const json& value) {
+  const json nothing = json::object();
+  for (const auto& [name, unused] : (old.is_object() ? old : nothing).items()) {
+    if (!value.is_object() || !value.contains(name)) edit_attribute(to, {names[0], name}, nullptr);
+  }
+  for (const auto& [name, member] : (value.is_object() ? value : nothing).items())
+    edit_attribute(to, {names[0], name}, member);
+}
+
+void edit_change(ObjectEdit& to, const AttributePath& path, const json& old, const json& value) {
   ObjectPath names;
   for (std::size_t i = 0; i < path.size(); ++i) {
     const PathStep& step = path[i];
@@ -94,6 +108,7 @@ void edit_change(ObjectEdit& to, const AttributePath& path, const json& value) {
     return edit_service_port(to, step.keys[0].second, path.size() == 3 ? path[2].name : "", value);
   }
   if (const std::string why = never_set(to.resource.kind, names); !why.empty()) throw CannotSet(why);
+  if (is_rest(names)) return edit_rest(to, names, old, value);
   edit_attribute(to, names, value);
 }
 
@@ -154,7 +169,8 @@ json wanted_object(const Resource& resource, const json& now, const Settings& se
   ObjectEdit edit{now, resource, ListShape::of(resource)};
   for (const auto& change : changes) {
     try {
-      edit_change(edit, common::parse_attribute_path(change.path), common::parse_change_value(change.new_value));
+      edit_change(edit, common::parse_attribute_path(change.path), common::parse_change_value(change.old_value),
+                  common::parse_change_value(change.new_value));
     } catch (const CannotSet& why) {
       throw CannotSet(change.path + " cannot be set: " + why.what());
     } catch (const json::exception&) {  // its text could quote a value

@@ -200,6 +200,15 @@ TEST(K8sApply, CustomObjectIsSetInItsSpecAndByTheFieldsOfTheSettings) {
   EXPECT_EQ(put_back(resource, drifted, object).at("spec").at("limit"), 5);
 }
 
+TEST(K8sApply, PartOfTheSpecThatCameIsTakenAwayWithoutTheRest) {
+  const Resource resource = resource_of("deployment", "Deployment");
+  json drifted = kDeployment;
+  drifted["spec"]["minReadySeconds"] = 5;
+  EXPECT_EQ(wanted_object(resource, drifted, kSettings,
+                          std::vector<sdk::Change>{{0, "spec", R"({"minReadySeconds":5})", ""}}),
+            kDeployment);
+}
+
 TEST(K8sApply, WhatIsNotOursToSetIsRefusedWithAReason) {
   const json secret = json::parse(R"({"metadata":{"name":"s"},"data":{"p":"eA=="}})");
   EXPECT_THAT(refusal(resource_of("secret", "Secret"), secret, {{0, "data.p", "\"x\"", "\"y\""}}),
@@ -224,7 +233,6 @@ TEST(K8sApply, WhatIsNotOursToSetIsRefusedWithAReason) {
 }
 
 TEST(K8sApply, PlaceThatShowsSomethingElseIsARefusalAndNotAWrongValue) {
-  // `image` beside the named one would be written to the same field
   const Resource deployment = resource_of("deployment", "Deployment");
   EXPECT_THAT(refusal(deployment, kDeployment, {{0, "spec.replicas", "3", "5"}}), HasSubstr("does not lead back"));
 }
