@@ -3,8 +3,10 @@
 // refused leaves nothing half done.
 #include "cluster.hpp"
 
+#include "core/drift.hpp"
 #include "core/judge/diff.hpp"
 #include "core/value/schema.hpp"
+#include "core/value/value.hpp"
 
 namespace driftd::test {
 namespace {
@@ -27,11 +29,10 @@ class K8sApply : public Cluster {
   static sdk::Apply back(const sdk::Identity& id, const sdk::Record& baseline) {
     const sdk::Record now = read(id);
     const auto schema = core::KindSchema::parse(provider().schema(id.kind));
-    const auto found = core::diff(core::parse(now.body).value(), core::parse(baseline.body).value(), *schema, {});
+    const auto found = core::diff(core::parse(now.body).value(), core::parse(baseline.body).value(), **schema, {});
     sdk::Apply out{false, id, now.version, "key of " + id.id + now.version, {}};
     for (const auto& change : found.changes) {
-      const auto text = [](const auto& value) { return value ? core::render(*value) : std::string(); };
-      out.changes.push_back({0, change.path.render(), text(change.old_value), text(change.new_value)});
+      out.changes.push_back({0, change.path, change.old_value.value_or(""), change.new_value.value_or("")});
     }
     return out;
   }
@@ -54,6 +55,23 @@ class K8sApply : public Cluster {
     const auto answer = kube().request("POST", collection + "?fieldManager=" + manager, object.dump());
     ASSERT_EQ(answer.status, 201) << answer.text;
   }
+  /// Puts back what drifted and expects the reading of before: first dry, then really, then once more by the same key.
+  static void expect_put_back(const sdk::Identity& id, const sdk::Record& baseline) {
+    const sdk::Apply request = back(id, baseline);
+    ASSERT_FALSE(request.changes.empty()) << "nothing was drifted";
+    const Collected tried = dry(request);
+    ASSERT_EQ(tried.applied.outcome, kSuccess) << outcome(tried);
+    EXPECT_FALSE(tried.applied.changed);
+    EXPECT_EQ(read(id).version, request.expected_version) << "a dry run changes nothing";
+    const Collected done = provider().apply(request);
+    ASSERT_EQ(done.applied.outcome, kSuccess) << outcome(done);
+    EXPECT_TRUE(done.applied.changed);
+    EXPECT_EQ(read(id).body, baseline.body);
+    EXPECT_EQ(read(id).version, done.applied.version);
+    const Collected again = provider().apply(request);
+    EXPECT_EQ(again.applied.outcome, kSuccess) << outcome(again);
+    EXPECT_FALSE(again.applied.changed);
+  }
   static constexpr std::uint32_t kSuccess = DRIFTD_APPLY_SUCCESS, kFailed = DRIFTD_APPLY_FAILED;
 };
 
@@ -66,25 +84,6 @@ json deployment() {
           "resources":{"limits":{"memory":"1Gi"}},"volumeMounts":[{"name":"conf","mountPath":"/etc/web","readOnly":true}],
           "livenessProbe":{"httpGet":{"path":"/live","port":80}}},{"name":"side","image":"side:1"}]}}}})");
 }
-
-/// Drifts, puts back, and expects the same reading: first dry, then really, then once more with the same key.
-#define EXPECT_PUT_BACK(id, baseline)                                                      \
-  do {                                                                                     \
-    const sdk::Apply request = back(id, baseline);                                         \
-    ASSERT_FALSE(request.changes.empty()) << "nothing was drifted";                        \
-    const Collected tried = dry(request);                                                  \
-    ASSERT_EQ(tried.applied.outcome, kSuccess) << outcome(tried);                          \
-    EXPECT_FALSE(tried.applied.changed);                                                   \
-    EXPECT_EQ(read(id).version, request.expected_version) << "a dry run changes nothing";  \
-    const Collected done = provider().apply(request);                                      \
-    ASSERT_EQ(done.applied.outcome, kSuccess) << outcome(done);                            \
-    EXPECT_TRUE(done.applied.changed);                                                     \
-    EXPECT_EQ(read(id).body, (baseline).body);                                             \
-    EXPECT_EQ(read(id).version, done.applied.version);                                     \
-    const Collected again = provider().apply(request);                                     \
-    EXPECT_EQ(again.applied.outcome, kSuccess) << outcome(again);                          \
-    EXPECT_FALSE(again.applied.changed);                                                   \
-  } while (false)
 
 TEST_F(K8sApply, DriftOfADeploymentIsPutBack) {
   const std::string space = fresh_namespace(), all = "/apis/apps/v1/namespaces/" + space + "/deployments";
@@ -102,7 +101,7 @@ TEST_F(K8sApply, DriftOfADeploymentIsPutBack) {
                {"op":"add","path":"/spec/template/spec/hostNetwork","value":true},{"op":"add","path":"/spec/minReadySeconds","value":5}])"}) {
     SCOPED_TRACE(patch);
     drift(all + "/web", patch);
-    EXPECT_PUT_BACK(id, baseline);
+    expect_put_back(id, baseline);
   }
 }
 
@@ -133,7 +132,7 @@ TEST_F(K8sApply, DriftOfConfigMapsServicesIngressesAndRolesIsPutBack) {
     const sdk::Identity id{each.kind, space + "/web"};
     const sdk::Record baseline = read(id);
     drift(each.path + "/web", each.patch);
-    EXPECT_PUT_BACK(id, baseline);
+    expect_put_back(id, baseline);
   }
 }
 
@@ -228,7 +227,7 @@ TEST_F(K8sApply, SecretsAreNeverSetAndTheirLabelsAre) {
   EXPECT_EQ(got.applied.outcome, kFailed) << outcome(got);
   EXPECT_THAT(got.applied.text, HasSubstr("never put back"));
   drift(core + "/secrets/db", R"([{"op":"replace","path":"/metadata/labels/a","value":"c"}])");
-  EXPECT_PUT_BACK(id, baseline);
+  expect_put_back(id, baseline);
 }
 
 TEST_F(K8sApply, CommandNamesTheExactPatch) {
