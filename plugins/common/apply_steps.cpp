@@ -114,10 +114,10 @@ sdk::Applied show(const std::vector<Step>& steps) {
   return out;
 }
 
-sdk::Applied carry_out(sdk::Call& call, const std::vector<Step>& steps) {
+sdk::Applied carry_out(const std::vector<Step>& steps, const std::function<bool()>& cancelled) {
   for (std::size_t i = 0; i < steps.size(); ++i) {
     try {
-      if (call.cancelled()) throw sdk::Failure(DRIFTD_CANCELLED, "the call was cancelled");
+      if (cancelled()) throw sdk::Failure(DRIFTD_CANCELLED, "the call was cancelled");
       steps[i].run();
     } catch (const sdk::Failure& why) {
       if (i == 0 && may_have_run(why)) throw;
@@ -187,7 +187,7 @@ std::optional<sdk::Applied> compare_judged(const sdk::Record& now, const sdk::Ap
                      request.id.kind);
 }
 
-std::optional<sdk::Applied> AppliedKeys::find(const sdk::Apply& request) const {
+std::optional<sdk::Applied> AppliedRequests::find(const sdk::Apply& request) const {
   const auto found = entries_.find(request.key);
   if (found == entries_.end()) return std::nullopt;
   if (found->second.change != change_of(request)) {
@@ -199,7 +199,7 @@ std::optional<sdk::Applied> AppliedKeys::find(const sdk::Apply& request) const {
   return out;
 }
 
-void AppliedKeys::remember(const sdk::Apply& request, const sdk::Applied& outcome) {
+void AppliedRequests::remember(const sdk::Apply& request, const sdk::Applied& outcome) {
   if (!entries_.insert_or_assign(request.key, Entry{change_of(request), outcome}).second) return;
   order_.push_back(request.key);
   if (order_.size() <= kMaxKeys) return;

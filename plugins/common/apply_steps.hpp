@@ -41,7 +41,8 @@ sdk::Applied show(const std::vector<Step>& steps);
 /// Runs the steps in order. If one fails, takes the earlier ones back and returns FAILED, which names the failure, the
 /// missing right, and what could not be taken back. Throws the failure of the first step if nobody knows whether it
 /// took effect (a lost connection).
-sdk::Applied carry_out(sdk::Call& call, const std::vector<Step>& steps);
+/// `cancelled` is asked before each.
+sdk::Applied carry_out(const std::vector<Step>& steps, const std::function<bool()>& cancelled);
 
 /// Returns the names of a path of members, `a["b.c"].d`; nullopt if it has an element of a list.
 std::optional<std::vector<std::string>> member_names(std::string_view path);
@@ -59,7 +60,7 @@ std::optional<sdk::Applied> compare_judged(const sdk::Record& now, const sdk::Ap
                                            const std::function<bool(const std::string& path)>& unordered);
 
 /// The last 1024 requests that were carried out. One thread at a time.
-class AppliedKeys {
+class AppliedRequests {
  public:
   /// Returns the outcome of an earlier request with this key, `changed` false; nullopt if it is not known. Throws
   /// INVALID if that was another change.

@@ -24,7 +24,7 @@ inline constexpr const char* kFieldManager = "driftd";
 class ObjectApplier {
  public:
   /// All must outlive it. `keys` are of the instance.
-  ObjectApplier(Api& api, const Settings& settings, http::Client& client, common::AppliedKeys& keys)
+  ObjectApplier(Api& api, const Settings& settings, http::Client& client, common::AppliedRequests& keys)
       : api_(api),
         settings_(settings),
         client_(client),
@@ -52,7 +52,7 @@ class ObjectApplier {
   Api& api_;
   const Settings& settings_;
   http::Client& client_;
-  common::AppliedKeys& keys_;
+  common::AppliedRequests& keys_;
 };
 
 }  // namespace driftd::k8s

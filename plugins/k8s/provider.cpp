@@ -192,7 +192,7 @@ class KubernetesInstance final : public sdk::Instance {
   Catalog catalog_;
   ListCache list_cache_;
   std::atomic<int> streaming_{-1};
-  common::AppliedKeys applied_;  ///< only used by apply(), of which the host never runs two at once
+  common::AppliedRequests applied_;  ///< only used by apply(), of which the host never runs two at once
   std::mutex mutex_;
   Parked parked_;
 };

@@ -13,7 +13,7 @@ namespace driftd::kafka {
 class Applier {
  public:
   /// All must outlive it. `keys` are of the instance.
-  Applier(sdk::Call& call, const Client& client, const Settings& settings, Reader& reader, common::AppliedKeys& keys)
+  Applier(sdk::Call& call, const Client& client, const Settings& settings, Reader& reader, common::AppliedRequests& keys)
       : call_(call),
         client_(client),
         settings_(settings),
@@ -41,7 +41,7 @@ class Applier {
   const Client& client_;
   const Settings& settings_;
   Reader& reader_;
-  common::AppliedKeys& keys_;
+  common::AppliedRequests& keys_;
 };
 
 }  // namespace driftd::kafka

@@ -287,50 +287,7 @@ driftd_status take_backend(void* user, const driftd_discovered* d) {
   return DRIFTD_OK;
 }
 
-void take_applied(void* user, const driftd_applied* given) {
-  auto& out = *static_cast<Collected*>(user);
-  ++out.applied_times;
-  out.applied = {given->outcome, given->changed != 0, given->requeue_after_ms, text(given->version), text(given->text)};
-  for (std::uint32_t i = 0; i < given->detail_count; ++i) {
-    const std::string key = text(given->details[i].key), value = text(given->details[i].value);
-    if (key == DRIFTD_APPLY_COMMAND)
-      out.applied.commands.push_back(value);
-    else if (key == DRIFTD_APPLY_UNDO)
-      out.applied.undo.push_back(value);
-    else if (key == DRIFTD_APPLY_LEFT)
-      out.applied.left.push_back(value);
-    else
-      out.applied.details[key] = value;
-  }
-}
-
 }  // namespace
-
-Collected ProviderProbe::apply(const sdk::Apply& request) {
-  const auto* table =
-      static_cast<const driftd_apply_table*>(table_->query(sdk::str(DRIFTD_EXT_APPLY), DRIFTD_EXT_APPLY_REVISION));
-  if (table == nullptr) throw std::runtime_error("the provider has no apply");
-  std::vector<driftd_change> changes;
-  for (const auto& one : request.changes) {
-    changes.push_back({sizeof(driftd_change), one.index, sdk::str(one.path), sdk::str(one.old_value),
-                       sdk::str(one.new_value)});
-  }
-  const driftd_apply_args args{sizeof args,
-                               request.dry_run ? DRIFTD_APPLY_DRY_RUN : 0,
-                               sdk::str(request.id.kind),
-                               sdk::str(request.id.id),
-                               sdk::str(request.id.backend),
-                               sdk::str(request.expected_version),
-                               sdk::str(request.key),
-                               changes.data(),
-                               static_cast<std::uint32_t>(changes.size()),
-                               sizeof(driftd_change)};
-  Call call(secrets_, std::chrono::seconds(40));
-  call.before_request = before_request_;
-  call.out.applied.outcome = 0;
-  call.out.status = table->apply(instance_, call.handle(), &args, &take_applied, &call.out);
-  return call.out;
-}
 
 Collected ProviderProbe::discover() {
   const auto* table = static_cast<const driftd_discover_table*>(
@@ -343,6 +300,57 @@ Collected ProviderProbe::discover() {
   call.out.discovery_complete = result.complete != 0;
   call.out.next_ms = result.next_ms;
   return call.out;
+}
+
+namespace {
+
+void take_outcome(void* user, const driftd_applied* a) {
+  auto& to = *static_cast<AppliedCall*>(user);
+  ++to.outcomes;
+  to.outcome = {a->outcome, a->changed != 0, a->requeue_after_ms, text(a->version), text(a->text), {}, {}, {}, {}};
+  for (std::uint32_t i = 0; i < a->detail_count; ++i) {
+    const std::string key = text(a->details[i].key), value = text(a->details[i].value);
+    if (key == DRIFTD_APPLY_COMMAND)
+      to.outcome.commands.push_back(value);
+    else if (key == DRIFTD_APPLY_UNDO)
+      to.outcome.undo.push_back(value);
+    else if (key == DRIFTD_APPLY_LEFT)
+      to.outcome.left.push_back(value);
+    else
+      to.outcome.details[key] = value;
+  }
+}
+
+}  // namespace
+
+std::string AppliedCall::reason() const {
+  if (!outcome.text.empty() || diagnostics.empty()) return outcome.text;
+  return diagnostics.front().text;
+}
+
+AppliedCall ProviderProbe::apply(const sdk::Apply& request) {
+  const auto* table =
+      static_cast<const driftd_apply_table*>(table_->query(sdk::str(DRIFTD_EXT_APPLY), DRIFTD_EXT_APPLY_REVISION));
+  if (table == nullptr) throw std::runtime_error("the provider has no apply");
+  Call call(secrets_, std::chrono::seconds(20));
+  std::vector<driftd_change> changes;
+  for (const auto& one : request.changes)
+    changes.push_back(
+        {sizeof(driftd_change), one.index, sdk::str(one.path), sdk::str(one.old_value), sdk::str(one.new_value)});
+  const driftd_apply_args args{sizeof args,
+                               request.dry_run ? DRIFTD_APPLY_DRY_RUN : 0,
+                               sdk::str(request.id.kind),
+                               sdk::str(request.id.id),
+                               sdk::str(request.id.backend),
+                               sdk::str(request.expected_version),
+                               sdk::str(request.key),
+                               changes.data(),
+                               static_cast<std::uint32_t>(changes.size()),
+                               sizeof(driftd_change)};
+  AppliedCall out;
+  out.status = table->apply(instance_, call.handle(), &args, &take_outcome, &out);
+  out.diagnostics = call.out.diagnostics;
+  return out;
 }
 
 Collected ProviderProbe::watch(const std::string& cursor, const std::function<bool(const Collected&)>& enough,

@@ -31,12 +31,19 @@ struct Collected {
   bool unchanged = false;
   std::int64_t next_ms = 0;
   sdk::Health health;
-  sdk::Applied applied;  ///< outcome of an apply; 0 as its outcome: none was pushed
-  int applied_times = 0;
 
   const sdk::Record* find(const std::string& kind, const std::string& id) const;
   nlohmann::json body(const std::string& kind, const std::string& id) const;  ///< null if absent
   const sdk::Diagnostic* diagnostic(driftd_status code) const;  ///< the first one with this code; null if absent
+};
+
+/// What an apply came to.
+struct AppliedCall {
+  driftd_status status = DRIFTD_INTERNAL;
+  int outcomes = 0;      ///< how many were pushed
+  sdk::Applied outcome;  ///< the last one
+  std::vector<sdk::Diagnostic> diagnostics;
+  std::string reason() const;  ///< the outcome's text, or that of the first diagnostic
 };
 
 /// One opened instance. Calls may run on several threads.
@@ -62,7 +69,7 @@ class ProviderProbe {
   /// the last report that was in time. Throws if none was.
   Collected health(std::chrono::milliseconds max_time = std::chrono::milliseconds(1500));
   Collected discover();
-  Collected apply(const sdk::Apply& request);
+  AppliedCall apply(const sdk::Apply& request);  ///< throws if the provider has no driftd.apply
   /// Watches until `enough` returns true for what was collected so far (it is called after each mark), or until
   /// `max_time` is over. `watching` runs every 20 ms after the first mark.
   Collected watch(const std::string& cursor, const std::function<bool(const Collected&)>& enough,

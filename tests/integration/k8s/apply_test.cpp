@@ -36,13 +36,13 @@ class K8sApply : public Cluster {
     }
     return out;
   }
-  static std::string outcome(const Collected& got) {
-    std::string out = std::to_string(got.status) + "/" + std::to_string(got.applied.outcome) + " " + got.applied.text;
+  static std::string outcome(const AppliedCall& got) {
+    std::string out = std::to_string(got.status) + "/" + std::to_string(got.outcome.outcome) + " " + got.outcome.text;
     for (const auto& each : got.diagnostics) out += " | " + each.text;
-    for (const auto& each : got.applied.commands) out += "\n" + each;
+    for (const auto& each : got.outcome.commands) out += "\n" + each;
     return out;
   }
-  static Collected dry(sdk::Apply request) {
+  static AppliedCall dry(sdk::Apply request) {
     request.dry_run = true;
     return provider().apply(request);
   }
@@ -59,18 +59,18 @@ class K8sApply : public Cluster {
   static void expect_put_back(const sdk::Identity& id, const sdk::Record& baseline) {
     const sdk::Apply request = back(id, baseline);
     ASSERT_FALSE(request.changes.empty()) << "nothing was drifted";
-    const Collected tried = dry(request);
-    ASSERT_EQ(tried.applied.outcome, kSuccess) << outcome(tried);
-    EXPECT_FALSE(tried.applied.changed);
+    const AppliedCall tried = dry(request);
+    ASSERT_EQ(tried.outcome.outcome, kSuccess) << outcome(tried);
+    EXPECT_FALSE(tried.outcome.changed);
     EXPECT_EQ(read(id).version, request.expected_version) << "a dry run changes nothing";
-    const Collected done = provider().apply(request);
-    ASSERT_EQ(done.applied.outcome, kSuccess) << outcome(done);
-    EXPECT_TRUE(done.applied.changed);
+    const AppliedCall done = provider().apply(request);
+    ASSERT_EQ(done.outcome.outcome, kSuccess) << outcome(done);
+    EXPECT_TRUE(done.outcome.changed);
     EXPECT_EQ(read(id).body, baseline.body);
-    EXPECT_EQ(read(id).version, done.applied.version);
-    const Collected again = provider().apply(request);
-    EXPECT_EQ(again.applied.outcome, kSuccess) << outcome(again);
-    EXPECT_FALSE(again.applied.changed);
+    EXPECT_EQ(read(id).version, done.outcome.version);
+    const AppliedCall again = provider().apply(request);
+    EXPECT_EQ(again.outcome.outcome, kSuccess) << outcome(again);
+    EXPECT_FALSE(again.outcome.changed);
   }
   static constexpr std::uint32_t kSuccess = DRIFTD_APPLY_SUCCESS, kFailed = DRIFTD_APPLY_FAILED;
 };
@@ -144,15 +144,15 @@ TEST_F(K8sApply, FieldsOfAnotherManagerAreRespectedAndItIsNamed) {
   drift(all + "/web", R"([{"op":"replace","path":"/spec/template/spec/containers/0/image","value":"web:2"}])", "some-operator");
   const sdk::Apply request = back(id, baseline);
   for (const bool is_dry : {true, false}) {
-    const Collected got = is_dry ? dry(request) : provider().apply(request);
+    const AppliedCall got = is_dry ? dry(request) : provider().apply(request);
     EXPECT_EQ(got.status, DRIFTD_OK);
-    EXPECT_EQ(got.applied.outcome, kFailed);
-    EXPECT_THAT(got.applied.text, HasSubstr("some-operator (.spec.template.spec.containers[{\"name\":\"app\"}].image)"));
+    EXPECT_EQ(got.outcome.outcome, kFailed);
+    EXPECT_THAT(got.outcome.text, HasSubstr("some-operator (.spec.template.spec.containers[{\"name\":\"app\"}].image)"));
   }
   EXPECT_EQ(read(id).version, request.expected_version);
   ProviderProbe bold = probe(with(kube().settings({}), {{"apply", {{"take_over", {"some-*"}}}}}));
-  const Collected got = bold.apply(request);
-  EXPECT_EQ(got.applied.outcome, kSuccess) << outcome(got);
+  const AppliedCall got = bold.apply(request);
+  EXPECT_EQ(got.outcome.outcome, kSuccess) << outcome(got);
   EXPECT_EQ(read(id).body, baseline.body);
 }
 
@@ -168,9 +168,9 @@ TEST_F(K8sApply, WithoutTheRightItIsNamedAndNothingIsHalfDone) {
   const std::string token = kube().account(space, "reader", rules);
   ProviderProbe reader = probe(with(kube().settings({space}), {{"token_file", dir.write("token", token)}}));
   const sdk::Apply request = back(id, baseline);
-  const Collected got = reader.apply(request);
-  EXPECT_EQ(got.applied.outcome, kFailed) << outcome(got);
-  EXPECT_EQ(got.applied.details.at("right"), "patch configmaps in namespace " + space);
+  const AppliedCall got = reader.apply(request);
+  EXPECT_EQ(got.outcome.outcome, kFailed) << outcome(got);
+  EXPECT_EQ(got.outcome.details.at("right"), "patch configmaps in namespace " + space);
   EXPECT_EQ(read(id).version, request.expected_version);
 }
 
@@ -211,10 +211,10 @@ TEST_F(K8sApply, ValueThatTheServerRefusesFailsInTheDryRun) {
   make(all, deployment());
   const sdk::Identity id{"deployment", space + "/web"};
   const sdk::Record now = read(id);
-  const Collected got = dry({true, id, now.version, "k-bad", {{0, "selector.matchLabels.app", "\"web\"", "\"other\""}}});
+  const AppliedCall got = dry({true, id, now.version, "k-bad", {{0, "selector.matchLabels.app", "\"web\"", "\"other\""}}});
   EXPECT_EQ(got.status, DRIFTD_OK) << outcome(got);
-  EXPECT_EQ(got.applied.outcome, kFailed);
-  EXPECT_THAT(got.applied.text, HasSubstr("refuses the values"));
+  EXPECT_EQ(got.outcome.outcome, kFailed);
+  EXPECT_THAT(got.outcome.text, HasSubstr("refuses the values"));
 }
 
 TEST_F(K8sApply, SecretsAreNeverSetAndTheirLabelsAre) {
@@ -222,10 +222,10 @@ TEST_F(K8sApply, SecretsAreNeverSetAndTheirLabelsAre) {
   make(core + "/secrets", json::parse(R"({"metadata":{"name":"db","labels":{"a":"b"}},"stringData":{"password":"hunter2"}})"));
   const sdk::Identity id{"secret", space + "/db"};
   const sdk::Record baseline = read(id);
-  const Collected got =
+  const AppliedCall got =
       dry({true, id, baseline.version, "k-secret", {{0, "data.password", "\"hunter2\"", "\"hunter3\""}}});
-  EXPECT_EQ(got.applied.outcome, kFailed) << outcome(got);
-  EXPECT_THAT(got.applied.text, HasSubstr("never put back"));
+  EXPECT_EQ(got.outcome.outcome, kFailed) << outcome(got);
+  EXPECT_THAT(got.outcome.text, HasSubstr("never put back"));
   drift(core + "/secrets/db", R"([{"op":"replace","path":"/metadata/labels/a","value":"c"}])");
   expect_put_back(id, baseline);
 }
@@ -234,11 +234,11 @@ TEST_F(K8sApply, CommandNamesTheExactPatch) {
   const std::string space = fresh_namespace(), core = "/api/v1/namespaces/" + space;
   make(core + "/configmaps", json::parse(R"({"metadata":{"name":"web"},"data":{"a":"1"}})"));
   const sdk::Identity id{"config_map", space + "/web"};
-  const Collected got = dry({true, id, read(id).version, "k-command", {{0, "data.a", "\"1\"", "\"2\""}}});
-  EXPECT_THAT(got.applied.commands,
+  const AppliedCall got = dry({true, id, read(id).version, "k-command", {{0, "data.a", "\"1\"", "\"2\""}}});
+  EXPECT_THAT(got.outcome.commands,
               ElementsAre("kubectl patch configmaps web -n " + space + " --type=json --field-manager=driftd -p '" +
                           R"([{"op":"replace","path":"/data/a","value":"2"}])" + "'"));
-  EXPECT_THAT(got.applied.undo, ElementsAre(HasSubstr(R"("value":"1")")));
+  EXPECT_THAT(got.outcome.undo, ElementsAre(HasSubstr(R"("value":"1")")));
 }
 
 }  // namespace

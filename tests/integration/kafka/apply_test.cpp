@@ -13,8 +13,8 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
-std::string first_text(const Collected& seen) {
-  return seen.diagnostics.empty() ? seen.applied.text : seen.diagnostics.back().text;
+std::string first_text(const AppliedCall& seen) {
+  return seen.diagnostics.empty() ? seen.outcome.text : seen.diagnostics.back().text;
 }
 
 class KafkaApply : public SharedKafka {
@@ -49,21 +49,21 @@ TEST_F(KafkaApply, DriftIsPutBackSetAndUnsetTogetherAndTheRestStays) {
   const auto drifted = config(p, "put-back");
   const auto dry = p.apply(request);
   ASSERT_EQ(dry.status, DRIFTD_OK) << first_text(dry);
-  EXPECT_EQ(dry.applied.outcome, std::uint32_t{DRIFTD_APPLY_SUCCESS}) << dry.applied.text;
-  EXPECT_FALSE(dry.applied.changed);
+  EXPECT_EQ(dry.outcome.outcome, std::uint32_t{DRIFTD_APPLY_SUCCESS}) << dry.outcome.text;
+  EXPECT_FALSE(dry.outcome.changed);
   EXPECT_EQ(config(p, "put-back"), drifted) << "a dry run changes nothing";
   request.dry_run = false;
   const auto real = p.apply(request);
   ASSERT_EQ(real.status, DRIFTD_OK) << first_text(real);
-  EXPECT_EQ(real.applied.outcome, std::uint32_t{DRIFTD_APPLY_SUCCESS}) << real.applied.text;
-  EXPECT_TRUE(real.applied.changed);
+  EXPECT_EQ(real.outcome.outcome, std::uint32_t{DRIFTD_APPLY_SUCCESS}) << real.outcome.text;
+  EXPECT_TRUE(real.outcome.changed);
   EXPECT_EQ(config(p, "put-back"), before);
-  EXPECT_EQ(real.applied.commands, dry.applied.commands);
-  EXPECT_THAT(real.applied.commands, ElementsAre(HasSubstr("--delete-config flush.ms")));
+  EXPECT_EQ(real.outcome.commands, dry.outcome.commands);
+  EXPECT_THAT(real.outcome.commands, ElementsAre(HasSubstr("--delete-config flush.ms")));
   for (int i = 0; i < 2; ++i) {
     const auto again = p.apply(request);
-    EXPECT_EQ(again.applied.outcome, std::uint32_t{DRIFTD_APPLY_SUCCESS});
-    EXPECT_FALSE(again.applied.changed);
+    EXPECT_EQ(again.outcome.outcome, std::uint32_t{DRIFTD_APPLY_SUCCESS});
+    EXPECT_FALSE(again.outcome.changed);
   }
 }
 
@@ -77,13 +77,13 @@ TEST_F(KafkaApply, CommandsInTheDetailsDoWhatTheySay) {
   request.changes.push_back({1, "config[\"cleanup.policy\"]", R"(["compact","delete"])", ""});
   request.dry_run = true;
   const auto dry = p.apply(request);
-  ASSERT_EQ(dry.applied.commands.size(), 1u) << first_text(dry);
+  ASSERT_EQ(dry.outcome.commands.size(), 1u) << first_text(dry);
   const auto at_plain_listener = [&](std::string line) {
     return line.replace(line.find(server().sasl_address()), server().sasl_address().size(), server().address());
   };
-  EXPECT_EQ(server().shell(at_plain_listener(dry.applied.commands[0])).code, 0);
+  EXPECT_EQ(server().shell(at_plain_listener(dry.outcome.commands[0])).code, 0);
   EXPECT_TRUE(eventually([&] { return config(p, "by-hand") == before; })) << config(p, "by-hand");
-  EXPECT_EQ(server().shell(at_plain_listener(dry.applied.undo.at(0))).code, 0);
+  EXPECT_EQ(server().shell(at_plain_listener(dry.outcome.undo.at(0))).code, 0);
   EXPECT_TRUE(eventually([&] { return config(p, "by-hand") == drifted; })) << config(p, "by-hand");
 }
 
@@ -92,11 +92,11 @@ TEST_F(KafkaApply, SameKeyIsMadeOnceEvenIfTheOldValueComesBack) {
   auto p = probe();
   drift(p, "once", "retention.ms=1000");
   const auto request = back("once", "retention.ms", "\"1000\"", "\"60000\"");
-  ASSERT_TRUE(p.apply(request).applied.changed);
+  ASSERT_TRUE(p.apply(request).outcome.changed);
   drift(p, "once", "retention.ms=1000");
   const auto again = p.apply(request);
   EXPECT_EQ(again.status, DRIFTD_OK);
-  EXPECT_FALSE(again.applied.changed);
+  EXPECT_FALSE(again.outcome.changed);
   EXPECT_EQ(config(p, "once").at("retention.ms"), "1000");
 }
 
@@ -126,9 +126,9 @@ TEST_F(KafkaApply, ValueThatKafkaRefusesIsRefusedInTheDryRunAndNothingIsHalfDone
     request.dry_run = dry;
     const auto seen = p.apply(request);
     EXPECT_EQ(seen.status, DRIFTD_OK) << first_text(seen);
-    EXPECT_EQ(seen.applied.outcome, std::uint32_t{DRIFTD_APPLY_FAILED});
-    EXPECT_THAT(seen.applied.text, HasSubstr("INVALID_CONFIG"));
-    EXPECT_FALSE(seen.applied.changed);
+    EXPECT_EQ(seen.outcome.outcome, std::uint32_t{DRIFTD_APPLY_FAILED});
+    EXPECT_THAT(seen.outcome.text, HasSubstr("INVALID_CONFIG"));
+    EXPECT_FALSE(seen.outcome.changed);
   }
   EXPECT_EQ(config(p, "refused"), nlohmann::json({{"retention.ms", "3000"}}));
 }
@@ -139,18 +139,18 @@ TEST_F(KafkaApply, WithoutTheRightTheOutcomeNamesItAndTheGrantHelps) {
   revoke({"--operation", "AlterConfigs", "--topic", "*"});
   auto request = back("ungranted", "retention.ms", "\"3000\"", "\"60000\"");
   request.dry_run = true;
-  Collected seen;
+  AppliedCall seen;
   ASSERT_TRUE(eventually([&] {
     seen = p.apply(request);
-    return seen.applied.outcome == DRIFTD_APPLY_FAILED;
+    return seen.outcome.outcome == DRIFTD_APPLY_FAILED;
   })) << first_text(seen);
-  EXPECT_EQ(seen.applied.details.at("right"), "AlterConfigs on Topic ungranted");
+  EXPECT_EQ(seen.outcome.details.at("right"), "AlterConfigs on Topic ungranted");
   EXPECT_EQ(config(p, "ungranted").at("retention.ms"), "3000");
-  std::string line = seen.applied.details.at("instead");
+  std::string line = seen.outcome.details.at("instead");
   line.replace(line.find(server().sasl_address()), server().sasl_address().size(), server().address());
   ASSERT_EQ(server().shell(line).code, 0);
   request.dry_run = false;
-  ASSERT_TRUE(eventually([&] { return (seen = p.apply(request)).applied.changed; })) << first_text(seen);
+  ASSERT_TRUE(eventually([&] { return (seen = p.apply(request)).outcome.changed; })) << first_text(seen);
   EXPECT_EQ(config(p, "ungranted").at("retention.ms"), "60000");
 }
 
@@ -172,12 +172,12 @@ TEST_F(KafkaApply, BrokerAndClusterDefaultsArePutBack) {
     const std::string path = std::string(map) + "[\"log.cleaner.threads\"]";
     const sdk::Apply request{false, {kind, id}, {}, std::string("k-") + kind, {{0, path, "\"2\"", ""}}};
     const auto seen = p.apply(request);
-    EXPECT_TRUE(seen.applied.changed) << first_text(seen);
+    EXPECT_TRUE(seen.outcome.changed) << first_text(seen);
     EXPECT_EQ(value(kind, id, map), "") << kind;
   }
   const auto listeners = p.apply({true, {"broker", "1"}, {}, "k-listeners",
                                   {{0, "dynamic[\"log.cleaner.threads\"]", "", "\"1000\""}}});
-  EXPECT_EQ(listeners.applied.outcome, std::uint32_t{DRIFTD_APPLY_FAILED}) << "a broker takes at most twice as many";
+  EXPECT_EQ(listeners.outcome.outcome, std::uint32_t{DRIFTD_APPLY_FAILED}) << "a broker takes at most twice as many";
 }
 
 TEST_F(KafkaApply, SecretsAndWhatIsNoSettingAreNotSet) {
@@ -187,8 +187,8 @@ TEST_F(KafkaApply, SecretsAndWhatIsNoSettingAreNotSet) {
   const auto failed = [&](const sdk::Identity& id, const sdk::Change& change) {
     const auto seen = p.apply({true, id, {}, "k-facts", {change}});
     EXPECT_EQ(seen.status, DRIFTD_OK) << first_text(seen);
-    EXPECT_EQ(seen.applied.outcome, std::uint32_t{DRIFTD_APPLY_FAILED});
-    return seen.applied.text;
+    EXPECT_EQ(seen.outcome.outcome, std::uint32_t{DRIFTD_APPLY_FAILED});
+    return seen.outcome.text;
   };
   EXPECT_THAT(failed({"topic", "facts"}, {0, "partitions", "1", "2"}), HasSubstr("cannot be set"));
   EXPECT_THAT(failed({"broker", "1"}, {0, "dynamic[\"ssl.key.password\"]", "", "\"x\""}), HasSubstr("cannot be set"));
@@ -204,7 +204,7 @@ TEST_F(KafkaApply, LoginsOfEachMechanismWork) {
     auto request = back("logins", "retention.ms", "\"3000\"", "\"60000\"");
     request.dry_run = true;
     const auto seen = p.apply(request);
-    EXPECT_EQ(seen.applied.outcome, std::uint32_t{DRIFTD_APPLY_SUCCESS}) << tls << first_text(seen);
+    EXPECT_EQ(seen.outcome.outcome, std::uint32_t{DRIFTD_APPLY_SUCCESS}) << tls << first_text(seen);
   }
 }
 

@@ -50,10 +50,8 @@ typedef struct driftd_apply_args {
 } driftd_apply_args;
 
 #define DRIFTD_APPLY_SUCCESS 1 /* the values are set, by this call or before it (dry run: they would be) */
-#define DRIFTD_APPLY_FAILED                                                                                         \
-  2                                  /* the system refused the values, or lacks a right that `text` names; the same \
-                                      * again would fail again. Nothing stays half done (see above) */
-#define DRIFTD_APPLY_REQUEUE 3       /* not now; try again at the host's pace, with the same key */
+#define DRIFTD_APPLY_FAILED 2  /* the system refused, or a right that `text` names is missing; nothing half done */
+#define DRIFTD_APPLY_REQUEUE 3 /* not now; try again at the host's pace, with the same key */
 #define DRIFTD_APPLY_REQUEUE_AFTER 4 /* accepted, being applied: again after requeue_after_ms, same key */
 
 /* Keys of details that the host knows; each may occur several times, and their order counts. No value holds a secret.
