@@ -13,8 +13,8 @@ namespace driftd::common {
 /// One step of a path.
 struct PathStep {
   enum class Kind { member, index, selector } kind = Kind::member;
-  std::string name;                                        ///< member: its name
-  std::size_t at = 0;                                      ///< index: of the element
+  std::string name;                                         ///< member: its name
+  std::size_t at = 0;                                       ///< index: of the element
   std::vector<std::pair<std::string, std::string>> keys{};  ///< selector: (member of the element, its text)
 };
 using AttributePath = std::vector<PathStep>;

@@ -84,9 +84,8 @@ std::string protected_owners(const json& now, const json& wanted, const std::vec
 json tested(const json& object, json changes) {
   json out = json::array();
   for (const char* name : {"uid", "resourceVersion"}) {
-    out.push_back({{"op", "test"},
-                   {"path", std::string("/metadata/") + name},
-                   {"value", find(object, {"metadata", name})}});
+    out.push_back(
+        {{"op", "test"}, {"path", std::string("/metadata/") + name}, {"value", find(object, {"metadata", name})}});
   }
   for (auto& change : changes) out.push_back(std::move(change));
   return out;
@@ -98,7 +97,8 @@ const Resource& resource_of(const sdk::Identity& id, const std::vector<Resource>
   }
   const bool known = std::any_of(resources.begin(), resources.end(), [&](const auto& r) { return r.kind == id.kind; });
   if (known) throw sdk::Failure(DRIFTD_NOT_FOUND, name_of(id) + ": no object can have this id", id.kind);
-  throw sdk::Failure(DRIFTD_UNSUPPORTED, name_of(id) + ": its type is not served, or the settings leave it out", id.kind);
+  throw sdk::Failure(DRIFTD_UNSUPPORTED, name_of(id) + ": its type is not served, or the settings leave it out",
+                     id.kind);
 }
 
 }  // namespace
@@ -148,9 +148,8 @@ sdk::Applied ObjectApplier::refusal_outcome(sdk::Call& call, const Target& targe
   if (response.status == 404) throw sdk::Failure(DRIFTD_NOT_FOUND, name + " is gone; nothing was done");
   if (response.status == 403) {
     const std::string right = target.resource.right("patch", target.place.space);
-    sdk::Applied out =
-        refused(name + ": the right to " + right + " is missing, or an admission rule refuses it; nothing was changed: " +
-                message);
+    sdk::Applied out = refused(name + ": the right to " + right +
+                               " is missing, or an admission rule refuses it; nothing was changed: " + message);
     out.details["right"] = right;
     return out;
   }
@@ -210,9 +209,10 @@ sdk::Applied ObjectApplier::apply(sdk::Call& call, const sdk::Apply& request, co
     return refused(name_of(request.id) + ": " + why.what());
   }
   if (const std::string owners = protected_owners(target.object, wanted, settings_.take_over); !owners.empty()) {
-    sdk::Applied out = refused(name_of(request.id) +
-                               ": it would overrule field managers that settings.apply.take_over does not name: " +
-                               owners + "; nothing was changed");
+    sdk::Applied out =
+        refused(name_of(request.id) +
+                ": it would overrule field managers that settings.apply.take_over does not name: " + owners +
+                "; nothing was changed");
     out.details["conflict"] = owners;
     return out;
   }

@@ -39,7 +39,8 @@ ObjectPath place_of_custom(const ObjectEdit& in, const ObjectPath& path) {
   const auto& fields = in.resource.custom->fields;
   if (fields.empty()) {
     const json spec = in.wanted.value("spec", json::object());
-    const bool beside = in.wanted.contains(path[0]) && path[0] != "spec" && !(spec.is_object() && spec.contains(path[0]));
+    const bool beside =
+        in.wanted.contains(path[0]) && path[0] != "spec" && !(spec.is_object() && spec.contains(path[0]));
     if (!beside) out.push_back("spec");
     out.insert(out.end(), path.begin(), path.end());
     return out;

@@ -37,8 +37,7 @@ bool edit_workload(ObjectEdit& to, const ObjectPath& path, const nlohmann::json&
 bool edit_ingress(ObjectEdit& to, const ObjectPath& path, const nlohmann::json& value);
 bool edit_service(ObjectEdit& to, const ObjectPath& path, const nlohmann::json& value);
 /// Sets what `ports[name=http]` of a Service says, the whole port or one member of it.
-void edit_service_port(ObjectEdit& to, const std::string& name, const std::string& member,
-                       const nlohmann::json& value);
+void edit_service_port(ObjectEdit& to, const std::string& name, const std::string& member, const nlohmann::json& value);
 
 /// A name of ours, with `*` for one step, and where it is in the object; what follows in the path follows there, too.
 struct Rename {

@@ -69,16 +69,15 @@ json tls_object(const json& all) {
 }  // namespace
 
 bool edit_service(ObjectEdit& to, const ObjectPath& path, const json& value) {
-  static const std::vector<Rename> kRenames = {
-      {{"type"}, {"spec", "type"}},
-      {{"selector"}, {"spec", "selector"}},
-      {{"external_name"}, {"spec", "externalName"}},
-      {{"external_ips"}, {"spec", "externalIPs"}},
-      {{"session_affinity"}, {"spec", "sessionAffinity"}},
-      {{"session_affinity_config"}, {"spec", "sessionAffinityConfig"}},
-      {{"external_traffic_policy"}, {"spec", "externalTrafficPolicy"}},
-      {{"internal_traffic_policy"}, {"spec", "internalTrafficPolicy"}},
-      {{"load_balancer_source_ranges"}, {"spec", "loadBalancerSourceRanges"}}};
+  static const std::vector<Rename> kRenames = {{{"type"}, {"spec", "type"}},
+                                               {{"selector"}, {"spec", "selector"}},
+                                               {{"external_name"}, {"spec", "externalName"}},
+                                               {{"external_ips"}, {"spec", "externalIPs"}},
+                                               {{"session_affinity"}, {"spec", "sessionAffinity"}},
+                                               {{"session_affinity_config"}, {"spec", "sessionAffinityConfig"}},
+                                               {{"external_traffic_policy"}, {"spec", "externalTrafficPolicy"}},
+                                               {{"internal_traffic_policy"}, {"spec", "internalTrafficPolicy"}},
+                                               {{"load_balancer_source_ranges"}, {"spec", "loadBalancerSourceRanges"}}};
   if (path[0] == "ports") throw CannotSet("the ports of a Service are set one by one");
   return edit_renamed(to, kRenames, path, value);
 }
@@ -111,7 +110,8 @@ bool edit_ingress(ObjectEdit& to, const ObjectPath& path, const json& value) {
       {{"default_backend", "resource"}, {"spec", "defaultBackend", "resource"}}};
   const bool whole = path.size() == 1;
   if (path[0] == "load_balancer") throw CannotSet("the controller of the Ingress reports it");
-  if (path[0] == "rules" && whole) return to.set({"spec", "rules"}, value.is_null() ? value : rules_object(value)), true;
+  if (path[0] == "rules" && whole)
+    return to.set({"spec", "rules"}, value.is_null() ? value : rules_object(value)), true;
   if (path[0] == "tls" && whole) return to.set({"spec", "tls"}, value.is_null() ? value : tls_object(value)), true;
   if (path[0] == "default_backend" && whole)
     return to.set({"spec", "defaultBackend"}, value.is_null() ? value : backend_object(value)), true;

@@ -39,8 +39,7 @@ Refusal refusal_of_topic(const sdk::Identity& id, const std::string& attribute, 
   }
   if (attribute == "replication_factor") {
     return {"it changes only by a reassignment of the topic's partitions, which copies data",
-            "kafka-reassign-partitions.sh --bootstrap-server " + server +
-                " --reassignment-json-file FILE --execute"};
+            "kafka-reassign-partitions.sh --bootstrap-server " + server + " --reassignment-json-file FILE --execute"};
   }
   return {"it is no configuration of the topic", ""};
 }
@@ -155,8 +154,8 @@ AlterPlan plan_alteration(const sdk::Identity& id, std::span<const sdk::Change> 
 
 std::string alter_command(const AlterRequest& request, const std::string& server) {
   const bool topic = request.type == ConfigResource::topic;
-  std::string out = "kafka-configs.sh --bootstrap-server " + server + " --alter --entity-type " +
-                    (topic ? "topics" : "brokers");
+  std::string out =
+      "kafka-configs.sh --bootstrap-server " + server + " --alter --entity-type " + (topic ? "topics" : "brokers");
   out += request.name.empty() ? " --entity-default" : " --entity-name " + common::shell_word(request.name);
   if (const auto words = config_words(request.alterations, true); !words.empty())
     out += " --add-config " + common::shell_word(words);

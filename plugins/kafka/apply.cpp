@@ -41,8 +41,8 @@ const sdk::Unread* unread_of(const sdk::Record& now, const sdk::Apply& request) 
     const bool all = unread.path.ends_with(".**");
     const std::string below = all ? unread.path.substr(0, unread.path.size() - 3) : unread.path;
     for (const auto& change : request.changes) {
-      const bool covers = change.path == below || (all && (change.path.starts_with(below + "[") ||
-                                                           change.path.starts_with(below + ".")));
+      const bool covers = change.path == below ||
+                          (all && (change.path.starts_with(below + "[") || change.path.starts_with(below + ".")));
       if (covers) return &unread;
     }
   }
@@ -60,8 +60,8 @@ sdk::Applied denied_outcome(const AlterRequest& request, const Settings& setting
       common::shell_word(principal) + " --operation AlterConfigs " +
       (request.type == ConfigResource::topic ? "--topic " + common::shell_word(request.name) : "--cluster");
   sdk::Applied out = common::refused("Kafka refuses it: the right " + right_of(request) +
-                            " is missing; nothing was changed. Grant it: " + grant +
-                            (answer.text.empty() ? "" : " (" + one_line(answer.text) + ")"));
+                                     " is missing; nothing was changed. Grant it: " + grant +
+                                     (answer.text.empty() ? "" : " (" + one_line(answer.text) + ")"));
   out.details["right"] = right_of(request);
   out.details["instead"] = grant;
   return out;
@@ -115,7 +115,7 @@ std::optional<sdk::Applied> Applier::decided(const sdk::Record& now, const sdk::
   if (const sdk::Unread* unread = unread_of(now, request)) {
     if (unread->code == DRIFTD_UNAVAILABLE) throw sdk::Failure(DRIFTD_UNAVAILABLE, unread->reason, request.id.kind);
     return common::refused(resource_text(request.id) + ": " + unread->path +
-                  " cannot be set, because it cannot be read: " + unread->reason);
+                           " cannot be set, because it cannot be read: " + unread->reason);
   }
   if (auto done = common::compare_judged(now, request, &is_unordered)) return done;
   if (!plan.impossible.empty()) {
@@ -123,7 +123,8 @@ std::optional<sdk::Applied> Applier::decided(const sdk::Record& now, const sdk::
     if (!plan.instead.empty()) out.details["instead"] = plan.instead;
     return out;
   }
-  if (const std::string why = hidden(plan); !why.empty()) return common::refused(resource_text(request.id) + ": " + why);
+  if (const std::string why = hidden(plan); !why.empty())
+    return common::refused(resource_text(request.id) + ": " + why);
   return std::nullopt;
 }
 
@@ -169,8 +170,8 @@ AlterAnswer Applier::send(const AlterRequest& request) const {
     if (!one_broker || std::to_string(broker.id) == request.name) endpoints.push_back(endpoint_of(broker));
   }
   if (endpoints.empty()) {
-    throw sdk::Failure(DRIFTD_UNAVAILABLE, one_broker ? "broker " + request.name + " is not alive"
-                                                      : std::string("no broker is alive"));
+    throw sdk::Failure(DRIFTD_UNAVAILABLE,
+                       one_broker ? "broker " + request.name + " is not alive" : std::string("no broker is alive"));
   }
   for (std::size_t i = 0;; ++i) {
     bool sent = false;

@@ -8,12 +8,13 @@
 
 namespace driftd::kafka {
 
-/// Puts configurations of one topic, one broker or of all brokers back by one IncrementalAlterConfigs, which Kafka makes
-/// whole or not at all. Lives for one call.
+/// Puts configurations of one topic, one broker or of all brokers back by one IncrementalAlterConfigs, which Kafka
+/// makes whole or not at all. Lives for one call.
 class Applier {
  public:
   /// All must outlive it. `keys` are of the instance.
-  Applier(sdk::Call& call, const Client& client, const Settings& settings, Reader& reader, common::AppliedRequests& keys)
+  Applier(sdk::Call& call, const Client& client, const Settings& settings, Reader& reader,
+          common::AppliedRequests& keys)
       : call_(call),
         client_(client),
         settings_(settings),

@@ -59,9 +59,9 @@ class Cluster final : public sdk::Instance {
   const Settings settings_;
   ScramHellos hellos_{settings_};
   HandleSlot reads_, health_;
-  common::AppliedRequests applied_;   ///< only used by apply(), of which the host never runs two at once
-  std::mutex mutex_;              ///< of all below
-  ReplicaHealth replica_health_;  ///< of the last refresh
+  common::AppliedRequests applied_;  ///< only used by apply(), of which the host never runs two at once
+  std::mutex mutex_;                 ///< of all below
+  ReplicaHealth replica_health_;     ///< of the last refresh
   common::IdentityGuard identity_{"another cluster answers at this address (cluster id"};
 };
 

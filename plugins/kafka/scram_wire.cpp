@@ -79,8 +79,8 @@ void parse_handshake(std::string_view bytes, std::int32_t correlation, const std
   std::string enabled;
   const std::int32_t count = answer.number(4);
   for (int i = 0; i < std::min(count, kMaxMechanisms); ++i) enabled += (i > 0 ? ", " : "") + answer.text(2);
-  throw sdk::Failure(DRIFTD_UNSUPPORTED, doing + ": " + mechanism + " is not enabled at this listener (enabled: " +
-                                             one_line(enabled) + ")");
+  throw sdk::Failure(DRIFTD_UNSUPPORTED, doing + ": " + mechanism +
+                                             " is not enabled at this listener (enabled: " + one_line(enabled) + ")");
 }
 
 std::string parse_authenticate(std::string_view bytes, std::int32_t correlation) {

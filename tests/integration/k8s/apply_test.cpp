@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attributes are put back at a real API server: what was drifted reads as before, a dry run changes nothing, and what is
-// refused leaves nothing half done.
+// Attributes are put back at a real API server: what was drifted reads as before, a dry run changes nothing, and what
+// is refused leaves nothing half done.
 #include "cluster.hpp"
 
 #include "core/drift.hpp"
@@ -48,7 +48,8 @@ class K8sApply : public Cluster {
   }
   /// Drifts `path` by this JSON Patch as `manager`.
   static void drift(const std::string& path, const std::string& patch, const std::string& manager = "kubectl-edit") {
-    const auto answer = kube().request("PATCH", path + "?fieldManager=" + manager, patch, "application/json-patch+json");
+    const auto answer =
+        kube().request("PATCH", path + "?fieldManager=" + manager, patch, "application/json-patch+json");
     ASSERT_EQ(answer.status, 200) << answer.text;
   }
   static void make(const std::string& collection, const json& object, const std::string& manager = "kubectl-create") {
@@ -91,13 +92,18 @@ TEST_F(K8sApply, DriftOfADeploymentIsPutBack) {
   const sdk::Identity id{"deployment", space + "/web"};
   const sdk::Record baseline = read(id);
   const std::string app = "/spec/template/spec/containers/0";
-  for (const std::string& patch : std::vector<std::string>{
-           R"([{"op":"replace","path":")" + app + R"(/image","value":"evil:9"},{"op":"replace","path":"/spec/replicas","value":0}])",
-           R"([{"op":"remove","path":")" + app + R"(/env/1"},{"op":"add","path":")" + app + R"(/env/0","value":{"name":"X","value":"y"}}])",
-           R"([{"op":"remove","path":"/spec/template/spec/containers/1"},{"op":"remove","path":")" + app + R"(/livenessProbe"}])",
-           R"([{"op":"add","path":"/spec/template/spec/containers/-","value":{"name":"miner","image":"m:1"}}])",
-           R"([{"op":"remove","path":")" + app + R"(/resources/limits"},{"op":"remove","path":")" + app + R"(/volumeMounts/0/readOnly"}])",
-           R"([{"op":"replace","path":"/spec/strategy","value":{"type":"Recreate"}},{"op":"add","path":"/metadata/labels/x","value":"y"},
+  for (
+      const std::string& patch : std::vector<std::string>{
+          R"([{"op":"replace","path":")" + app +
+              R"(/image","value":"evil:9"},{"op":"replace","path":"/spec/replicas","value":0}])",
+          R"([{"op":"remove","path":")" + app + R"(/env/1"},{"op":"add","path":")" + app +
+              R"(/env/0","value":{"name":"X","value":"y"}}])",
+          R"([{"op":"remove","path":"/spec/template/spec/containers/1"},{"op":"remove","path":")" + app +
+              R"(/livenessProbe"}])",
+          R"([{"op":"add","path":"/spec/template/spec/containers/-","value":{"name":"miner","image":"m:1"}}])",
+          R"([{"op":"remove","path":")" + app + R"(/resources/limits"},{"op":"remove","path":")" + app +
+              R"(/volumeMounts/0/readOnly"}])",
+          R"([{"op":"replace","path":"/spec/strategy","value":{"type":"Recreate"}},{"op":"add","path":"/metadata/labels/x","value":"y"},
                {"op":"add","path":"/spec/template/spec/hostNetwork","value":true},{"op":"add","path":"/spec/minReadySeconds","value":5}])"}) {
     SCOPED_TRACE(patch);
     drift(all + "/web", patch);
@@ -107,7 +113,8 @@ TEST_F(K8sApply, DriftOfADeploymentIsPutBack) {
 
 TEST_F(K8sApply, DriftOfConfigMapsServicesIngressesAndRolesIsPutBack) {
   const std::string space = fresh_namespace(), core = "/api/v1/namespaces/" + space;
-  make(core + "/configmaps", json::parse(R"({"metadata":{"name":"web"},"data":{"app.yaml":"a:   1 # why\n","b":"2"}})"));
+  make(core + "/configmaps",
+       json::parse(R"({"metadata":{"name":"web"},"data":{"app.yaml":"a:   1 # why\n","b":"2"}})"));
   make(core + "/services", json::parse(R"({"metadata":{"name":"web"},"spec":{"selector":{"app":"web"},
     "ports":[{"name":"http","port":80,"targetPort":8080},{"name":"tls","port":443,"appProtocol":"https"}]}})"));
   make("/apis/networking.k8s.io/v1/namespaces/" + space + "/ingresses", json::parse(R"({"metadata":{"name":"web"},
@@ -118,16 +125,19 @@ TEST_F(K8sApply, DriftOfConfigMapsServicesIngressesAndRolesIsPutBack) {
   struct Case {
     std::string kind, path, patch;
   };
-  for (const auto& each : std::vector<Case>{
-           {"config_map", core + "/configmaps", R"([{"op":"replace","path":"/data/app.yaml","value":"a: 2\n"},{"op":"remove","path":"/data/b"},
+  for (
+      const auto& each : std::vector<Case>{
+          {"config_map", core + "/configmaps",
+           R"([{"op":"replace","path":"/data/app.yaml","value":"a: 2\n"},{"op":"remove","path":"/data/b"},
              {"op":"add","path":"/data/new","value":"x"}])"},
-           {"service", core + "/services", R"([{"op":"replace","path":"/spec/ports/0/port","value":81},{"op":"remove","path":"/spec/ports/1/appProtocol"},
+          {"service", core + "/services",
+           R"([{"op":"replace","path":"/spec/ports/0/port","value":81},{"op":"remove","path":"/spec/ports/1/appProtocol"},
              {"op":"replace","path":"/spec/selector/app","value":"evil"}])"},
-           {"service", core + "/services", R"([{"op":"remove","path":"/spec/ports/1"}])"},
-           {"ingress", "/apis/networking.k8s.io/v1/namespaces/" + space + "/ingresses",
-            R"([{"op":"replace","path":"/spec/rules/0/http/paths/0/backend/service/name","value":"evil"},{"op":"remove","path":"/spec/ingressClassName"}])"},
-           {"role", "/apis/rbac.authorization.k8s.io/v1/namespaces/" + space + "/roles",
-            R"([{"op":"add","path":"/rules/0/verbs/-","value":"delete"}])"}}) {
+          {"service", core + "/services", R"([{"op":"remove","path":"/spec/ports/1"}])"},
+          {"ingress", "/apis/networking.k8s.io/v1/namespaces/" + space + "/ingresses",
+           R"([{"op":"replace","path":"/spec/rules/0/http/paths/0/backend/service/name","value":"evil"},{"op":"remove","path":"/spec/ingressClassName"}])"},
+          {"role", "/apis/rbac.authorization.k8s.io/v1/namespaces/" + space + "/roles",
+           R"([{"op":"add","path":"/rules/0/verbs/-","value":"delete"}])"}}) {
     SCOPED_TRACE(each.kind + each.patch);
     const sdk::Identity id{each.kind, space + "/web"};
     const sdk::Record baseline = read(id);
@@ -141,13 +151,15 @@ TEST_F(K8sApply, FieldsOfAnotherManagerAreRespectedAndItIsNamed) {
   make(all, deployment(), "helm");
   const sdk::Identity id{"deployment", space + "/web"};
   const sdk::Record baseline = read(id);
-  drift(all + "/web", R"([{"op":"replace","path":"/spec/template/spec/containers/0/image","value":"web:2"}])", "some-operator");
+  drift(all + "/web", R"([{"op":"replace","path":"/spec/template/spec/containers/0/image","value":"web:2"}])",
+        "some-operator");
   const sdk::Apply request = back(id, baseline);
   for (const bool is_dry : {true, false}) {
     const AppliedCall got = is_dry ? dry(request) : provider().apply(request);
     EXPECT_EQ(got.status, DRIFTD_OK);
     EXPECT_EQ(got.outcome.outcome, kFailed);
-    EXPECT_THAT(got.outcome.text, HasSubstr("some-operator (.spec.template.spec.containers[{\"name\":\"app\"}].image)"));
+    EXPECT_THAT(got.outcome.text,
+                HasSubstr("some-operator (.spec.template.spec.containers[{\"name\":\"app\"}].image)"));
   }
   EXPECT_EQ(read(id).version, request.expected_version);
   ProviderProbe bold = probe(with(kube().settings({}), {{"apply", {{"take_over", {"some-*"}}}}}));
@@ -161,10 +173,11 @@ TEST_F(K8sApply, WithoutTheRightItIsNamedAndNothingIsHalfDone) {
   make(core + "/configmaps", json::parse(R"({"metadata":{"name":"web"},"data":{"a":"1","b":"2"}})"));
   const sdk::Identity id{"config_map", space + "/web"};
   const sdk::Record baseline = read(id);
-  drift(core + "/configmaps/web", R"([{"op":"replace","path":"/data/a","value":"9"},{"op":"replace","path":"/data/b","value":"9"}])");
+  drift(core + "/configmaps/web",
+        R"([{"op":"replace","path":"/data/a","value":"9"},{"op":"replace","path":"/data/b","value":"9"}])");
   const TempDir dir;
-  const json rules = json::array(
-      {{{"apiGroups", {""}}, {"resources", {"configmaps"}}, {"verbs", {"get", "list", "watch"}}}});
+  const json rules =
+      json::array({{{"apiGroups", {""}}, {"resources", {"configmaps"}}, {"verbs", {"get", "list", "watch"}}}});
   const std::string token = kube().account(space, "reader", rules);
   ProviderProbe reader = probe(with(kube().settings({space}), {{"token_file", dir.write("token", token)}}));
   const sdk::Apply request = back(id, baseline);
@@ -198,10 +211,10 @@ TEST_F(K8sApply, ChangeBetweenReadingAndWritingIsAConflict) {
   const std::string version = read(id).version;
   drift(core + "/configmaps/web", R"([{"op":"add","path":"/data/other","value":"x"}])");
   // What the provider sends if somebody was faster: its tests are those of the version that it read.
-  const auto answer = kube().request(
-      "PATCH", core + "/configmaps/web",
-      R"([{"op":"test","path":"/metadata/resourceVersion","value":")" + version + R"("},{"op":"replace","path":"/data/a","value":"2"}])",
-      "application/json-patch+json");
+  const auto answer = kube().request("PATCH", core + "/configmaps/web",
+                                     R"([{"op":"test","path":"/metadata/resourceVersion","value":")" + version +
+                                         R"("},{"op":"replace","path":"/data/a","value":"2"}])",
+                                     "application/json-patch+json");
   EXPECT_EQ(answer.status, 422) << answer.text;
   EXPECT_EQ(read(id).body, R"({"data":{"a":"1","other":"x"}})");
 }
@@ -211,7 +224,8 @@ TEST_F(K8sApply, ValueThatTheServerRefusesFailsInTheDryRun) {
   make(all, deployment());
   const sdk::Identity id{"deployment", space + "/web"};
   const sdk::Record now = read(id);
-  const AppliedCall got = dry({true, id, now.version, "k-bad", {{0, "selector.matchLabels.app", "\"web\"", "\"other\""}}});
+  const AppliedCall got =
+      dry({true, id, now.version, "k-bad", {{0, "selector.matchLabels.app", "\"web\"", "\"other\""}}});
   EXPECT_EQ(got.status, DRIFTD_OK) << outcome(got);
   EXPECT_EQ(got.outcome.outcome, kFailed);
   EXPECT_THAT(got.outcome.text, HasSubstr("refuses the values"));
@@ -219,7 +233,8 @@ TEST_F(K8sApply, ValueThatTheServerRefusesFailsInTheDryRun) {
 
 TEST_F(K8sApply, SecretsAreNeverSetAndTheirLabelsAre) {
   const std::string space = fresh_namespace(), core = "/api/v1/namespaces/" + space;
-  make(core + "/secrets", json::parse(R"({"metadata":{"name":"db","labels":{"a":"b"}},"stringData":{"password":"hunter2"}})"));
+  make(core + "/secrets",
+       json::parse(R"({"metadata":{"name":"db","labels":{"a":"b"}},"stringData":{"password":"hunter2"}})"));
   const sdk::Identity id{"secret", space + "/db"};
   const sdk::Record baseline = read(id);
   const AppliedCall got =

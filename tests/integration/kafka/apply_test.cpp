@@ -160,7 +160,8 @@ TEST_F(KafkaApply, BrokerAndClusterDefaultsArePutBack) {
   const auto value = [&](const std::string& kind, const std::string& id, const char* map) {
     return p.read({{kind, id}}).body(kind, id).value(map, nlohmann::json()).value("log.cleaner.threads", "");
   };
-  for (const auto& [kind, id, map] : {std::tuple{"broker", "1", "dynamic"}, {"cluster", "cluster", "broker_defaults"}}) {
+  for (const auto& [kind, id, map] :
+       {std::tuple{"broker", "1", "dynamic"}, {"cluster", "cluster", "broker_defaults"}}) {
     std::vector<std::string> words{"--alter", "--entity-type", "brokers"};
     if (kind == std::string("broker"))
       words.insert(words.end(), {"--entity-name", "1"});
@@ -175,8 +176,8 @@ TEST_F(KafkaApply, BrokerAndClusterDefaultsArePutBack) {
     EXPECT_TRUE(seen.outcome.changed) << first_text(seen);
     EXPECT_EQ(value(kind, id, map), "") << kind;
   }
-  const auto listeners = p.apply({true, {"broker", "1"}, {}, "k-listeners",
-                                  {{0, "dynamic[\"log.cleaner.threads\"]", "", "\"1000\""}}});
+  const auto listeners =
+      p.apply({true, {"broker", "1"}, {}, "k-listeners", {{0, "dynamic[\"log.cleaner.threads\"]", "", "\"1000\""}}});
   EXPECT_EQ(listeners.outcome.outcome, std::uint32_t{DRIFTD_APPLY_FAILED}) << "a broker takes at most twice as many";
 }
 

@@ -98,32 +98,48 @@ INSTANTIATE_TEST_SUITE_P(
         Drift{"replicas", R"([{"op":"replace","path":"/spec/replicas","value":0}])"},
         Drift{"env", R"([{"op":"replace","path":"/spec/template/spec/containers/0/env/0/value","value":"2"}])"},
         Drift{"env_gone", R"([{"op":"remove","path":"/spec/template/spec/containers/0/env/1"}])"},
-        Drift{"env_added", R"([{"op":"add","path":"/spec/template/spec/containers/0/env/-","value":{"name":"D","value":"x"}}])"},
-        Drift{"env_source", R"([{"op":"replace","path":"/spec/template/spec/containers/0/env/1/valueFrom/secretKeyRef/key","value":"other"}])"},
-        Drift{"env_source_to_value", R"([{"op":"replace","path":"/spec/template/spec/containers/0/env/2","value":{"name":"C","value":"x"}}])"},
+        Drift{"env_added",
+              R"([{"op":"add","path":"/spec/template/spec/containers/0/env/-","value":{"name":"D","value":"x"}}])"},
+        Drift{
+            "env_source",
+            R"([{"op":"replace","path":"/spec/template/spec/containers/0/env/1/valueFrom/secretKeyRef/key","value":"other"}])"},
+        Drift{"env_source_to_value",
+              R"([{"op":"replace","path":"/spec/template/spec/containers/0/env/2","value":{"name":"C","value":"x"}}])"},
         Drift{"env_from", R"([{"op":"remove","path":"/spec/template/spec/containers/0/envFrom/1"}])"},
         Drift{"limits_gone", R"([{"op":"remove","path":"/spec/template/spec/containers/0/resources/limits/memory"}])"},
-        Drift{"limit_added", R"([{"op":"add","path":"/spec/template/spec/containers/0/resources/limits/cpu","value":"2"}])"},
-        Drift{"port", R"([{"op":"add","path":"/spec/template/spec/containers/0/ports/-","value":{"containerPort":9,"protocol":"UDP"}}])"},
-        Drift{"mount_writable", R"([{"op":"remove","path":"/spec/template/spec/containers/0/volumeMounts/0/readOnly"}])"},
+        Drift{"limit_added",
+              R"([{"op":"add","path":"/spec/template/spec/containers/0/resources/limits/cpu","value":"2"}])"},
+        Drift{
+            "port",
+            R"([{"op":"add","path":"/spec/template/spec/containers/0/ports/-","value":{"containerPort":9,"protocol":"UDP"}}])"},
+        Drift{"mount_writable",
+              R"([{"op":"remove","path":"/spec/template/spec/containers/0/volumeMounts/0/readOnly"}])"},
         Drift{"mount_gone", R"([{"op":"remove","path":"/spec/template/spec/containers/0/volumeMounts/1"}])"},
-        Drift{"probe", R"([{"op":"replace","path":"/spec/template/spec/containers/0/livenessProbe/httpGet/path","value":"/"}])"},
+        Drift{"probe",
+              R"([{"op":"replace","path":"/spec/template/spec/containers/0/livenessProbe/httpGet/path","value":"/"}])"},
         Drift{"probe_gone", R"([{"op":"remove","path":"/spec/template/spec/containers/0/livenessProbe"}])"},
         Drift{"args", R"([{"op":"replace","path":"/spec/template/spec/containers/0/args","value":["-x","y"]}])"},
         Drift{"rest_of_container", R"([{"op":"remove","path":"/spec/template/spec/containers/0/tty"}])"},
-        Drift{"container_added", R"([{"op":"add","path":"/spec/template/spec/containers/-","value":{"name":"miner","image":"m:1"}}])"},
+        Drift{"container_added",
+              R"([{"op":"add","path":"/spec/template/spec/containers/-","value":{"name":"miner","image":"m:1"}}])"},
         Drift{"container_gone", R"([{"op":"remove","path":"/spec/template/spec/containers/1"}])"},
-        Drift{"init_order", R"([{"op":"move","from":"/spec/template/spec/initContainers/0","path":"/spec/template/spec/initContainers/1"}])"},
+        Drift{
+            "init_order",
+            R"([{"op":"move","from":"/spec/template/spec/initContainers/0","path":"/spec/template/spec/initContainers/1"}])"},
         Drift{"volume", R"([{"op":"replace","path":"/spec/template/spec/volumes/0/configMap/name","value":"other"}])"},
         Drift{"volume_gone", R"([{"op":"remove","path":"/spec/template/spec/volumes/1"}])"},
         Drift{"account", R"([{"op":"replace","path":"/spec/template/spec/serviceAccountName","value":"admin"}])"},
         Drift{"host_network_gone", R"([{"op":"remove","path":"/spec/template/spec/hostNetwork"}])"},
-        Drift{"strategy", R"([{"op":"replace","path":"/spec/strategy","value":{"type":"RollingUpdate","rollingUpdate":{"maxSurge":1}}}])"},
+        Drift{
+            "strategy",
+            R"([{"op":"replace","path":"/spec/strategy","value":{"type":"RollingUpdate","rollingUpdate":{"maxSurge":1}}}])"},
         Drift{"pod_label", R"([{"op":"add","path":"/spec/template/metadata/labels/x","value":"y"}])"},
         Drift{"pod_annotation", R"([{"op":"remove","path":"/spec/template/metadata/annotations/checked"}])"},
         Drift{"pod_rest", R"([{"op":"replace","path":"/spec/template/spec/terminationGracePeriodSeconds","value":1}])"},
         Drift{"label", R"([{"op":"replace","path":"/metadata/labels/app","value":"x"}])"},
-        Drift{"several", R"([{"op":"replace","path":"/spec/replicas","value":9},{"op":"add","path":"/metadata/labels/b","value":"c"},
+        Drift{
+            "several",
+            R"([{"op":"replace","path":"/spec/replicas","value":9},{"op":"add","path":"/metadata/labels/b","value":"c"},
            {"op":"remove","path":"/spec/template/spec/containers/0/imagePullPolicy"}])"}),
     [](const auto& info) { return info.param.name; });
 
@@ -148,7 +164,8 @@ TEST(K8sApply, ConfigMapGetsTheExactTextAgain) {
 
 TEST(K8sApply, ServicePortsAreFoundByTheirName) {
   const Resource resource = resource_of("service", "Service");
-  const json service = json::parse(R"({"metadata":{"name":"s","namespace":"n"},"spec":{"type":"ClusterIP","clusterIP":"10.0.0.1",
+  const json service =
+      json::parse(R"({"metadata":{"name":"s","namespace":"n"},"spec":{"type":"ClusterIP","clusterIP":"10.0.0.1",
     "selector":{"app":"a"},"ports":[{"name":"http","port":80,"targetPort":8080,"protocol":"TCP"},
     {"name":"tls","port":443,"targetPort":"tls","protocol":"TCP","appProtocol":"https"}]}})");
   json drifted = service;
@@ -190,7 +207,8 @@ TEST(K8sApply, IngressRulesAndPoliciesAreSetAsAWhole) {
 TEST(K8sApply, CustomObjectIsSetInItsSpecAndByTheFieldsOfTheSettings) {
   Custom custom{"x.org", "v1", "Budget", {}};
   Resource resource{kObject, "/apis/x.org/v1", "budgets", "Budget", true, {}, {}, &custom, "v1"};
-  const json object = json::parse(R"({"metadata":{"name":"b"},"spec":{"limit":5,"labels":{"a":"b"}},"beside":{"x":1}})");
+  const json object =
+      json::parse(R"({"metadata":{"name":"b"},"spec":{"limit":5,"labels":{"a":"b"}},"beside":{"x":1}})");
   json drifted = object;
   drifted["spec"]["limit"] = 6;
   drifted["spec"]["labels"]["a"] = "c";
@@ -225,7 +243,8 @@ TEST(K8sApply, WhatIsNotOursToSetIsRefusedWithAReason) {
   const Resource deployment = resource_of("deployment", "Deployment");
   EXPECT_THAT(refusal(deployment, kDeployment, {{0, "containers.app.args[0]", "\"-v\"", "\"-x\""}}),
               HasSubstr("containers.app.args[0] cannot be set: it is a part of a list"));
-  EXPECT_THAT(refusal(deployment, kDeployment, {{0, "containers.app.mount_options", "{}", ""}}), HasSubstr("no way back"));
+  EXPECT_THAT(refusal(deployment, kDeployment, {{0, "containers.app.mount_options", "{}", ""}}),
+              HasSubstr("no way back"));
   EXPECT_THAT(refusal(deployment, kDeployment, {{0, "containers.gone.image", "\"a\"", "\"b\""}}),
               HasSubstr("no element 'gone'"));
   EXPECT_THAT(refusal(deployment, kDeployment, {{0, "containers.app.mounts[\"/tmp\"]", "\"tmp\"", "7"}}),
@@ -249,7 +268,8 @@ std::vector<std::string> owners(const std::string& patch) {
   now["metadata"]["managedFields"] = kManaged;
   now["metadata"]["finalizers"] = {"x", "y"};
   std::vector<std::string> out;
-  for (const auto& owner : owners_of_change(now, now.patch(json::parse(patch)))) out.push_back(owner.manager + owner.field);
+  for (const auto& owner : owners_of_change(now, now.patch(json::parse(patch))))
+    out.push_back(owner.manager + owner.field);
   return out;
 }
 

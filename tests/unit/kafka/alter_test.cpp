@@ -30,10 +30,10 @@ const AlterRequest kAlter{ConfigResource::topic, "o", {{"a", "1"}, {"b", std::nu
 TEST(KafkaAlterWire, RequestIsFramedAsKafkaReadsIt) {
   EXPECT_EQ(alter_request(7, kAlter),
             "\0\0\0\x2a\0\x2c\0\0\0\0\0\7\0\6driftd"s  // length, key 44, version 0, correlation, client
-            "\0\0\0\1\2\0\1o"                            // one resource: topic o
+            "\0\0\0\1\2\0\1o"                          // one resource: topic o
             "\0\0\0\2\0\1a\0\0\1"
-            "1"                          // a: SET to 1
-            "\0\1b\1\xff\xff\1"s);       // b: DELETE with null; validate_only
+            "1"                     // a: SET to 1
+            "\0\1b\1\xff\xff\1"s);  // b: DELETE with null; validate_only
 }
 
 TEST(KafkaAlterWire, RealRequestDiffersOnlyInTheLastByte) {
@@ -57,9 +57,8 @@ TEST(KafkaAlterWire, AnswerHasTheErrorOfTheResource) {
 
 TEST(KafkaAlterWire, AnswerAboutSomethingElseOrCutIsCorrupt) {
   const std::string whole = answer("\0\0\xff\xff\2\0\1o"s);
-  for (const std::string& other :
-       {answer("\0\0\xff\xff\2\0\1p"s), answer("\0\0\xff\xff\4\0\1o"s), "\0\0\0\7\0\0\0\0\0\0\0\0"s,
-        "\0\0\0\6"s + whole.substr(4)})
+  for (const std::string& other : {answer("\0\0\xff\xff\2\0\1p"s), answer("\0\0\xff\xff\4\0\1o"s),
+                                   "\0\0\0\7\0\0\0\0\0\0\0\0"s, "\0\0\0\6"s + whole.substr(4)})
     EXPECT_EQ(code_of([&] { parse_alter(other, 7, kAlter); }), DRIFTD_CORRUPT);
   for (std::size_t size = 0; size < whole.size(); ++size)
     EXPECT_EQ(code_of([&] { parse_alter(whole.substr(0, size), 7, kAlter); }), DRIFTD_CORRUPT) << size;
@@ -118,7 +117,8 @@ TEST(KafkaAlterPlan, OneAttributeThatCannotBeSetMakesAllImpossible) {
   EXPECT_EQ(fewer.instead, "kafka-topics.sh --bootstrap-server k:9092 --alter --topic t --partitions 3");
   EXPECT_THAT(plan("topic", "t", {{0, "replication_factor", "1", "3"}}).instead,
               HasSubstr("kafka-reassign-partitions.sh"));
-  EXPECT_THAT(plan("broker", "1", {{0, "static[\"log.dirs\"]", "[]", "[]"}}).impossible, HasSubstr("server.properties"));
+  EXPECT_THAT(plan("broker", "1", {{0, "static[\"log.dirs\"]", "[]", "[]"}}).impossible,
+              HasSubstr("server.properties"));
   EXPECT_THAT(plan("acl", "x", {{0, "host", "\"*\"", "\"10.0.0.1\""}}).impossible, HasSubstr("never does"));
   EXPECT_THAT(plan("scram_user", "u/SCRAM-SHA-256", {{0, "iterations", "1", "2"}}).impossible, HasSubstr("credential"));
   EXPECT_THAT(plan("cluster", "cluster", {{0, "cluster_id", "\"a\"", "\"b\""}}).impossible, HasSubstr("a fact"));
@@ -136,12 +136,14 @@ TEST(KafkaAlterPlan, ShellSeesOneWord) {
 // RFC 7677, section 3
 constexpr const char* kProofNonce = "rOprNGfwEbeRWgbNEkqO";
 constexpr const char* kClientFirst = "n,,n=user,r=rOprNGfwEbeRWgbNEkqO";
-const std::string kServerFirst = "r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096";
+const std::string kServerFirst =
+    "r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096";
 
 TEST(KafkaScramProof, IsTheExampleOfTheRfc) {
   const auto proof = scram_proof("SCRAM-SHA-256", "pencil", kClientFirst, kServerFirst, kProofNonce);
-  EXPECT_EQ(proof.client_final,
-            "c=biws,r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,p=dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ=");
+  EXPECT_EQ(
+      proof.client_final,
+      "c=biws,r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,p=dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ=");
   EXPECT_EQ(proof.server_final, "v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4=");
 }
 

@@ -44,7 +44,8 @@ TEST(AttributePath, StepsOfASelectorKeepWhatIsQuoted) {
 }
 
 TEST(AttributePath, WhatIsNoPathIsRefused) {
-  for (const char* text : {"", ".", "a.", "a..b", "a[", "a[\"b", "a[\"b\"", "a[]", "a[=x]", "a b", "a[x]", "a[\"\\q\"]"}) {
+  for (const char* text :
+       {"", ".", "a.", "a..b", "a[", "a[\"b", "a[\"b\"", "a[]", "a[=x]", "a b", "a[x]", "a[\"\\q\"]"}) {
     try {
       parse_attribute_path(text);
       ADD_FAILURE() << text;
