@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "driftd_schema_json.hpp"
+#include "k8s/apply.hpp"
 #include "k8s/backend_objects.hpp"
 #include "k8s/catalog.hpp"
 #include "k8s/helm.hpp"
@@ -80,6 +81,15 @@ class KubernetesInstance final : public sdk::Instance {
     for (const auto& diagnostic : fold_by_namespace(diagnostics)) call.diag(diagnostic);
     park(std::move(client));
     return {std::none_of(diagnostics.begin(), diagnostics.end(), about_them), 0};
+  }
+
+  sdk::Applied apply(sdk::Call& call, const sdk::Apply& request) override {
+    auto client = take_client(call);
+    const auto types = catalog_.served_types(call, *client);
+    api_.cluster_guard().check(client.cluster);
+    sdk::Applied out = ObjectApplier(api_, settings_, *client, applied_).apply(call, request, types.resources);
+    park(std::move(client));
+    return out;
   }
 
   sdk::Health health(sdk::Call& call) override {
@@ -182,6 +192,7 @@ class KubernetesInstance final : public sdk::Instance {
   Catalog catalog_;
   ListCache list_cache_;
   std::atomic<int> streaming_{-1};
+  common::AppliedRequests applied_;  ///< only used by apply(), of which the host never runs two at once
   std::mutex mutex_;
   Parked parked_;
 };
@@ -201,7 +212,8 @@ const sdk::Plugin& plugin() {
     }
     out.schemas["settings"] = schema.at("settings").dump();
     const json extensions = {{{"id", DRIFTD_EXT_WATCH}, {"revision", DRIFTD_EXT_WATCH_REVISION}},
-                             {{"id", DRIFTD_EXT_DISCOVER}, {"revision", DRIFTD_EXT_DISCOVER_REVISION}}};
+                             {{"id", DRIFTD_EXT_DISCOVER}, {"revision", DRIFTD_EXT_DISCOVER_REVISION}},
+                             {{"id", DRIFTD_EXT_APPLY}, {"revision", DRIFTD_EXT_APPLY_REVISION}}};
     out.describe = json{{"id", "k8s"},
                         {"version", "0.1.0"},
                         {"types", {"k8s", "kubernetes"}},
@@ -211,7 +223,7 @@ const sdk::Plugin& plugin() {
                         {"metrics", json::array()},
                         {"free_form", schema.at("free_form")}}
                        .dump();
-    out.has_watch = out.has_discover = true;
+    out.has_watch = out.has_discover = out.has_apply = true;
     out.open = &open;
     return out;
   }();

@@ -108,6 +108,11 @@ void read_selection(SettingsReader& from, Settings& out) {
   out.objects = read_objects(from);
   out.replica_owners = from.texts(
       "replica_owners", {"kube-controller-manager", "horizontal-pod-autoscaler", "keda*", "vpa*", "*autoscaler*"});
+  if (from.has("apply")) {
+    auto apply = from.object("apply");
+    out.take_over = apply.texts("take_over", out.take_over);
+    apply.finish();
+  }
   out.scope = common::read_scope(from);
 }
 

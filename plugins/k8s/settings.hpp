@@ -36,8 +36,10 @@ struct Settings {
   std::vector<std::string> labels{"*"}, annotations{"*"};  ///< globs of those that belong to a body
   std::string group = "prism.io";                          ///< API group of PrismBackend and prefix of the labels
   std::string discover = "prism.io/backend=true";
-  std::vector<Custom> objects;                   ///< custom types to read as kind `object`
-  std::vector<std::string> replica_owners;       ///< globs of field managers; `replicas` that they set are not judged
+  std::vector<Custom> objects;              ///< custom types to read as kind `object`
+  std::vector<std::string> replica_owners;  ///< globs of field managers; `replicas` that they set are not judged
+  /// globs of field managers whose fields apply() may overrule
+  std::vector<std::string> take_over{"kubectl*"};
   std::string cluster_domain = "cluster.local";  ///< of the names of Services
   std::size_t page = 500;                        ///< objects in one page
   bool streaming_lists = true;                   ///< use WatchList where the server has it

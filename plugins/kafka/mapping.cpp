@@ -147,6 +147,8 @@ std::string escaped(const std::string& part) {
 
 }  // namespace
 
+char list_separator(std::string_view key) { return separator(key); }
+
 std::string value_json(const std::string& key, const std::string& value) { return typed(key, value).dump(); }
 
 ReplicaHealth replica_health(const Topic& topic, std::int64_t min_isr) {

@@ -64,5 +64,7 @@ const Acl* hiding_topics(const std::vector<Acl>& bindings, const std::string& pr
 
 /// Returns a configuration value as JSON: keys that hold a list in Kafka become a list of texts, all others stay texts.
 std::string value_json(const std::string& key, const std::string& value);
+/// Returns the character between the elements of such a list; NUL if the key holds no list.
+char list_separator(std::string_view key);
 
 }  // namespace driftd::kafka

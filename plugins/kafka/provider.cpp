@@ -9,6 +9,7 @@
 #include "common/identity_guard.hpp"
 #include "common/plain_transport.hpp"
 #include "driftd_schema_json.hpp"
+#include "kafka/apply.hpp"
 #include "kafka/digest.hpp"
 #include "kafka/reader.hpp"
 
@@ -34,6 +35,7 @@ class Cluster final : public sdk::Instance {
   sdk::RefreshResult refresh(sdk::Call& call, const sdk::Refresh& request) override;
   void read(sdk::Call& call, std::span<const sdk::Identity> ids) override;
   sdk::Health health(sdk::Call& call) override;
+  sdk::Applied apply(sdk::Call& call, const sdk::Apply& request) override;
 
  private:
   /// Runs `work` with a client that has answered at least once. A client that fails is dropped, so the next call starts
@@ -57,8 +59,9 @@ class Cluster final : public sdk::Instance {
   const Settings settings_;
   ScramHellos hellos_{settings_};
   HandleSlot reads_, health_;
-  std::mutex mutex_;              ///< of all below
-  ReplicaHealth replica_health_;  ///< of the last refresh
+  common::AppliedRequests applied_;  ///< only used by apply(), of which the host never runs two at once
+  std::mutex mutex_;                 ///< of all below
+  ReplicaHealth replica_health_;     ///< of the last refresh
   common::IdentityGuard identity_{"another cluster answers at this address (cluster id"};
 };
 
@@ -172,6 +175,16 @@ void Cluster::read(sdk::Call& call, std::span<const sdk::Identity> ids) {
     throw sdk::Failure(unsettled->code, unsettled->id + ": " + unsettled->text, unsettled->kind, unsettled->right);
 }
 
+sdk::Applied Cluster::apply(sdk::Call& call, const sdk::Apply& request) {
+  return with_client(call, [&](const Client& client) {
+    Reader reader(call, client, settings_, hellos_);
+    const Applier applier(call, client, settings_, reader, applied_);
+    const sdk::Record now = applier.read(request.id);
+    judged_cluster(reader, nullptr);
+    return applier.apply(now, request);
+  });
+}
+
 sdk::Health Cluster::health(sdk::Call& call) {
   const auto used = handle(call, health_);
   sdk::Health out;
@@ -220,13 +233,14 @@ sdk::Plugin make_plugin() {
                                 {"version", "0.1.0"},
                                 {"types", {"kafka"}},
                                 {"kinds", kKinds},
-                                {"extensions", nlohmann::json::array()},
+                                {"extensions", {{{"id", "driftd.apply"}, {"revision", 1}}}},
                                 {"concurrency", 4},
                                 {"metrics", nlohmann::json::array()}}
                      .dump();
   out.schemas["settings"] = documents.at("settings").dump();
   for (const auto& [kind, document] : documents.at("kinds").items()) out.schemas[kind] = document.dump();
   out.open = &open;
+  out.has_apply = true;
   return out;
 }
 

@@ -42,6 +42,9 @@ class Reader {
   /// Returns the id of the cluster that everything was read from. It asks again which cluster answers, so call it last.
   /// Throws UNAVAILABLE if that has changed meanwhile.
   std::string cluster_id() { return answers_.cluster_id(settings_.call); }
+  /// Returns the brokers and topics of this call.
+  const Metadata& metadata() { return answers_.metadata(); }
+  ScramHellos& hellos() const { return hellos_; }
   /// Returns the health of all topics that we may describe.
   const ReplicaHealth& replica_health() const { return replica_health_; }
 

@@ -1,49 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kafka/scram_hello.hpp"
 
-#include <openssl/rand.h>
-
+#include "kafka/broker_connection.hpp"
 #include "kafka/conf.hpp"
 #include "kafka/scram_wire.hpp"
-#include "net/stream.hpp"
 
 namespace driftd::kafka {
 namespace {
-
-std::string make_nonce() {
-  unsigned char bytes[18];
-  if (RAND_bytes(bytes, sizeof bytes) != 1) throw sdk::Failure(DRIFTD_INTERNAL, "no randomness for a nonce");
-  constexpr char kHex[] = "0123456789abcdef";
-  std::string out;
-  for (const unsigned char one : bytes) out += {kHex[one >> 4], kHex[one & 15]};
-  return out;
-}
-
-/// A connection to one broker with one time limit for everything.
-class BrokerConnection {
- public:
-  BrokerConnection(sdk::Call& call, const Settings& settings, const std::string& endpoint)
-      : call_(call),
-        until_(net::Steady::now() + settings.connect) {
-    const auto colon = endpoint.rfind(':');  // canonical: `host:port`, `[v6]:port`
-    const std::string host = endpoint.starts_with('[') ? endpoint.substr(1, colon - 2) : endpoint.substr(0, colon);
-    const net::Peer peer{endpoint, host, std::stoi(endpoint.substr(colon + 1)), {}};
-    stream_ = net::Stream::open(call, peer, settings.tls.on ? &settings.tls : nullptr, until_);
-  }
-  void send(const std::string& request) { stream_->write(call_, request, until_); }
-  std::string answer() { return read(answer_size(read(kFrameHead))); }
-
- private:
-  std::string read(std::size_t size) {
-    std::string out(size, '\0');
-    for (std::size_t have = 0; have < size;) have += stream_->read(call_, out.data() + have, size - have, until_);
-    return out;
-  }
-
-  sdk::Call& call_;
-  const net::Steady::time_point until_;
-  std::unique_ptr<net::Stream> stream_;
-};
 
 /// Progress of a hello.
 struct Progress {
@@ -53,7 +16,7 @@ struct Progress {
 
 ServerFirst hello_at(sdk::Call& call, const Settings& settings, const std::string& server, const ScramName& of,
                      Progress& progress) {
-  BrokerConnection connection(call, settings, server);
+  BrokerConnection connection(call, settings, server, "SCRAM hello");
   progress.sent = true;
   connection.send(handshake_request(1, of.mechanism));
   const std::string handshake = connection.answer();

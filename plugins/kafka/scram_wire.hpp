@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of Kafka's protocol and of RFC 5802 that a SCRAM hello needs. Pure: no I/O.
+// The parts of Kafka's protocol and of RFC 5802 that a SCRAM hello and a login need. Pure: no I/O.
 #pragma once
 
 #include <cstdint>
@@ -7,9 +7,6 @@
 #include <string_view>
 
 namespace driftd::kafka {
-
-inline constexpr std::size_t kFrameHead = 4;         ///< bytes of the length field before each frame
-inline constexpr std::size_t kMaxAnswer = 16 << 10;  ///< maximum bytes of one answer; a longer one is rejected unread
 
 /// What a server sends about a credential before any proof (RFC 5802, server-first-message).
 struct ServerFirst {
@@ -24,11 +21,10 @@ std::string authenticate_request(std::int32_t correlation, std::string_view mess
 /// `n,,n=<user>,r=<nonce>`
 std::string client_first(const std::string& user, const std::string& nonce);
 
-/// Returns the number of bytes that follow these four. Throws CORRUPT if it is too large or negative.
-std::size_t answer_size(std::string_view head);
 /// Checks the answer to SaslHandshake. Throws UNSUPPORTED (the listener does not offer the mechanism, or has no SASL)
-/// or CORRUPT.
-void parse_handshake(std::string_view answer, std::int32_t correlation, const std::string& mechanism);
+/// or CORRUPT. `doing` begins the text.
+void parse_handshake(std::string_view answer, std::int32_t correlation, const std::string& mechanism,
+                     const std::string& doing = "SCRAM hello");
 /// Returns the server's message. Throws UNAVAILABLE (no such credential, or the broker does not reveal it) or CORRUPT.
 std::string parse_authenticate(std::string_view answer, std::int32_t correlation);
 /// Parses `r=<nonce>…,s=<salt>,i=<iterations>`. Throws CORRUPT, whose text holds nothing of the message.

@@ -8,6 +8,7 @@
 #include "common/plain_transport.hpp"
 #include "common/shown_url.hpp"
 #include "driftd_schema_json.hpp"
+#include "terraform/apply.hpp"
 #include "terraform/discovery.hpp"
 #include "terraform/last_reading.hpp"
 #include "terraform/source.hpp"
@@ -55,6 +56,13 @@ class TerraformInstance final : public sdk::Instance {
     Lookup lookup(call, settings_, reading, ids);
     lookup.run(fetched.state);
     for (const auto* id : lookup.missing()) not_found(call, *id);
+  }
+
+  sdk::Applied apply(sdk::Call& call, const sdk::Apply& request) override {
+    const Fetched fetched = source_->fetch(call, {});
+    const Reading reading = read_fetched(fetched, last_reading_.value_or({}));
+    lineage_.check(reading.head.lineage);
+    return answer_apply(fetched.state, reading, settings_, request);
   }
 
   sdk::Health health(sdk::Call& call) override {
@@ -142,16 +150,17 @@ const sdk::Plugin& plugin() {
     out.schemas["settings"] = schema.at("settings").dump();
     const nlohmann::json watch = {{"id", DRIFTD_EXT_WATCH}, {"revision", DRIFTD_EXT_WATCH_REVISION}};
     const nlohmann::json discover = {{"id", DRIFTD_EXT_DISCOVER}, {"revision", DRIFTD_EXT_DISCOVER_REVISION}};
+    const nlohmann::json apply = {{"id", DRIFTD_EXT_APPLY}, {"revision", DRIFTD_EXT_APPLY_REVISION}};
     out.describe = nlohmann::json{{"id", "terraform"},
                                   {"version", "0.1.0"},
                                   {"types", {"terraform", "tfstate", "opentofu"}},
                                   {"kinds", kKinds},
-                                  {"extensions", {watch, discover}},
+                                  {"extensions", {watch, discover, apply}},
                                   {"concurrency", 2},
                                   {"metrics", nlohmann::json::array()},
                                   {"free_form", schema.at("free_form")}}
                        .dump();
-    out.has_watch = out.has_discover = true;
+    out.has_watch = out.has_discover = out.has_apply = true;
     out.open = &open;
     return out;
   }();

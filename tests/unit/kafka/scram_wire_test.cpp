@@ -7,6 +7,7 @@
 #include <random>
 
 #include "driftd/sdk/types.hpp"
+#include "kafka/wire.hpp"
 
 namespace driftd::kafka {
 namespace {
@@ -97,11 +98,11 @@ TEST(KafkaScramWire, RefusalRepeatsNothingOfTheMessage) {
 }
 
 TEST(KafkaScramWire, LengthThatIsTooMuchOrTooLittleIsRefusedBeforeAnythingIsRead) {
-  EXPECT_EQ(answer_size("\0\0\0\x10"s), 16u);
-  EXPECT_EQ(answer_size("\0\0\x40\0"s), kMaxAnswer);
+  EXPECT_EQ(answer_size("hello", "\0\0\0\x10"s, kMaxAnswer), 16u);
+  EXPECT_EQ(answer_size("hello", "\0\0\x40\0"s, kMaxAnswer), kMaxAnswer);
   for (const std::string& head :
        {"\0\0\x40\1"s, "\0\0\0\3"s, "\0\0\0\0"s, "\xff\xff\xff\xff"s, "\x15\3\3\0"s, "\0\0"s, ""s}) {
-    EXPECT_EQ(refused([&] { answer_size(head); }).first, DRIFTD_CORRUPT);
+    EXPECT_EQ(refused([&] { answer_size("hello", head, kMaxAnswer); }).first, DRIFTD_CORRUPT);
   }
 }
 
