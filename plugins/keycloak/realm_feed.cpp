@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "keycloak/realm_feed.hpp"
+
+#include <algorithm>
+#include <set>
+
+namespace driftd::keycloak {
+
+std::vector<AdminEvent> RealmFeed::fresh(const std::vector<AdminEvent>& events) const {
+  std::vector<AdminEvent> out;
+  for (const auto& event : events) {
+    if (!seen_.contains(event.key())) out.push_back(event);
+  }
+  return out;
+}
+
+bool RealmFeed::vanished(const std::vector<AdminEvent>& events, std::int64_t now_ms) const {
+  std::set<std::string> here;
+  for (const auto& event : events) here.insert(event.key());
+  return std::any_of(seen_.begin(), seen_.end(), [&](const auto& seen) {
+    const bool may_be_expired = expiration_.count() > 0 && now_ms - seen.second >= expiration_.count();
+    return !may_be_expired && !here.contains(seen.first);
+  });
+}
+
+bool RealmFeed::expired(std::int64_t now_ms) const {
+  return expiration_.count() > 0 && now_ms - polled_ms_ > expiration_.count();
+}
+
+void RealmFeed::commit(const std::vector<AdminEvent>& events, std::int64_t now_ms, bool reconciled) {
+  for (const auto& event : events) {
+    last_ms_ = std::max(last_ms_, event.time_ms);
+    seen_[event.key()] = event.time_ms;
+    if (reconciled && !touches_of(event).empty()) reconciled_ms_ = std::max(reconciled_ms_, event.time_ms);
+  }
+  polled_ms_ = std::max(polled_ms_, now_ms);
+  // The next question does not return these.
+  std::erase_if(seen_, [&](const auto& seen) { return seen.second < from_ms(); });
+}
+
+}  // namespace driftd::keycloak
