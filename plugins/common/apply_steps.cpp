@@ -195,7 +195,7 @@ std::optional<sdk::Applied> AppliedRequests::find(const sdk::Apply& request) con
   }
   sdk::Applied out = found->second.outcome;
   out.changed = false;
-  out.text = "done before under the same key";
+  if (out.outcome == DRIFTD_APPLY_SUCCESS) out.text = "done before under the same key";
   return out;
 }
 

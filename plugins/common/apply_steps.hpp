@@ -59,7 +59,7 @@ nlohmann::json value_of(const std::string& text, const std::string& path);
 std::optional<sdk::Applied> compare_judged(const sdk::Record& now, const sdk::Apply& request,
                                            const std::function<bool(const std::string& path)>& unordered);
 
-/// The last 1024 requests that were carried out. One thread at a time.
+/// The last 1024 requests that were carried out or accepted. One thread at a time.
 class AppliedRequests {
  public:
   /// Returns the outcome of an earlier request with this key, `changed` false; nullopt if it is not known. Throws

@@ -80,6 +80,13 @@ void edit_attribute(ObjectEdit& to, const ObjectPath& path, const json& value) {
   if (!done) to.set(path, value);
 }
 
+/// Returns true if the digest of a secret stands anywhere inside.
+bool holds_digest(const json& value) {
+  if (!value.is_structured()) return false;
+  if (value.is_object() && value.contains("$hmac")) return true;
+  return std::any_of(value.begin(), value.end(), [](const json& each) { return holds_digest(each); });
+}
+
 /// Returns true for an attribute that shows only a part of the object at its place, so that it is set member by member.
 bool is_rest(const ObjectPath& names) {
   return names.size() == 1 && (names[0] == "spec" || names[0] == "pod" || names[0] == "pod_metadata");
@@ -95,6 +102,7 @@ void edit_rest(ObjectEdit& to, const ObjectPath& names, const json& old, const j
 }
 
 void edit_change(ObjectEdit& to, const AttributePath& path, const json& old, const json& value) {
+  if (holds_digest(value)) throw CannotSet("of its value only the digest is known");
   ObjectPath names;
   for (std::size_t i = 0; i < path.size(); ++i) {
     const PathStep& step = path[i];

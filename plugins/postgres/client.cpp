@@ -177,6 +177,15 @@ class PgClient final : public Client {
     return version() < kTimesEachStatement ? ask_apart(call, limits, sql) : ask(call, limits + sql);
   }
 
+  /// Runs a message as it is, for PgWriter.
+  Rows write(sdk::Call& call, const std::string& sql) { return ask(call, sql); }
+  std::string quoted(const std::string& text, char* (*quote)(PGconn*, const char*, std::size_t)) {
+    const std::unique_ptr<char, decltype(&PQfreemem)> out(quote(connection_.get(), text.data(), text.size()),
+                                                          &PQfreemem);
+    if (out == nullptr) throw sdk::Failure(DRIFTD_INVALID, one_line(PQerrorMessage(connection_.get())));
+    return out.get();
+  }
+
   bool notified(sdk::Call& call, milliseconds timeout) override {
     Waiter waiter(call, timeout, DRIFTD_THROTTLED, "waiting for a notification of " + endpoint_);
     try {
@@ -276,6 +285,26 @@ class PgClient final : public Client {
   bool usable_ = true;
 };
 
+class PgWriter final : public Writer {
+ public:
+  PgWriter(sdk::Call& call, std::unique_ptr<PgClient> client) : client_(std::move(client)) {
+    execute(call, "SET search_path = pg_catalog, pg_temp");
+  }
+  Rows execute(sdk::Call& call, const std::string& sql) override {
+    try {
+      return client_->write(call, sql);
+    } catch (sdk::Failure& e) {  // an error that the server answered: the statement did not run
+      if (e.code == DRIFTD_INTERNAL && client_->usable()) e.code = DRIFTD_CORRUPT;
+      throw;
+    }
+  }
+  std::string identifier(const std::string& name) override { return client_->quoted(name, &PQescapeIdentifier); }
+  std::string literal(const std::string& text) override { return client_->quoted(text, &PQescapeLiteral); }
+
+ private:
+  std::unique_ptr<PgClient> client_;
+};
+
 Connection start(const Settings& settings, const Endpoint& endpoint, const std::string& password,
                  milliseconds timeout) {
   const std::string user_timeout = std::to_string(timeout.count());
@@ -306,8 +335,8 @@ Connection start(const Settings& settings, const Endpoint& endpoint, const std::
   return {PQconnectStartParams(keys.data(), values.data(), 0), &PQfinish};
 }
 
-std::unique_ptr<Client> connect_one(sdk::Call& call, const Settings& settings, const Endpoint& endpoint,
-                                    milliseconds timeout, milliseconds statement) {
+std::unique_ptr<PgClient> connect_one(sdk::Call& call, const Settings& settings, const Endpoint& endpoint,
+                                      milliseconds timeout, milliseconds statement) {
   const std::string where = endpoint.text();
   std::string password = call.secret(settings.password_token);
   Connection connection = start(settings, endpoint, password, timeout);
@@ -347,6 +376,14 @@ std::unique_ptr<Client> connect(sdk::Call& call, const Settings& settings, milli
       call.log(DRIFTD_LOG_WARN, e.what(), {{"next", settings.endpoints[i + 1].text()}});
     }
   }
+}
+
+std::unique_ptr<Writer> connect_writer(sdk::Call& call, const Settings& settings, const std::string& endpoint) {
+  for (const auto& one : settings.endpoints) {  // the server that was read, not the first that answers now
+    if (one.text() != endpoint) continue;
+    return std::make_unique<PgWriter>(call, connect_one(call, settings, one, settings.connect, settings.statement));
+  }
+  throw sdk::Failure(DRIFTD_INTERNAL, "no endpoint of the settings is " + endpoint);
 }
 
 }  // namespace driftd::postgres

@@ -30,6 +30,21 @@ class Client {
   virtual bool usable() const = 0;           ///< false: an answer was lost, the connection must be dropped
 };
 
+/// A connection that changes the server, made for one request. One call at a time.
+class Writer {
+ public:
+  virtual ~Writer() = default;
+  /// Runs one statement as it is, with only pg_catalog on the search path. Throws DENIED, CORRUPT (the server refuses
+  /// it), BUDGET; UNAVAILABLE, DEADLINE, CANCELLED if nobody knows whether it ran.
+  virtual Rows execute(sdk::Call& call, const std::string& sql) = 0;
+  /// Quote a name, a text by libpq (PQescapeIdentifier, PQescapeLiteral). Throw INVALID for bytes that are not UTF-8.
+  virtual std::string identifier(const std::string& name) = 0;
+  virtual std::string literal(const std::string& text) = 0;
+};
+
+/// Connects like connect(), with rights to write.
+std::unique_ptr<Writer> connect_writer(sdk::Call& call, const Settings& settings, const std::string& endpoint);
+
 /// Connects to the first endpoint that accepts us, with `timeout` for each; a query may take as long as `statement`.
 /// All waits end when the host cancels; the server is then asked to stop. Throws UNAVAILABLE, UNAUTHENTICATED, DENIED,
 /// INVALID, UNSUPPORTED (server older than 12), DEADLINE, CANCELLED.

@@ -9,10 +9,12 @@
 #include <set>
 #include <utility>
 
+#include "common/apply_steps.hpp"
 #include "common/identity_guard.hpp"
 #include "common/missed_changes.hpp"
 #include "common/plain_transport.hpp"
 #include "driftd_schema_json.hpp"
+#include "postgres/apply.hpp"
 #include "postgres/catalog.hpp"
 #include "postgres/guc_types.hpp"
 #include "postgres/reader.hpp"
@@ -46,6 +48,7 @@ class Server final : public sdk::Instance {
   sdk::Health health(sdk::Call& call) override;
   std::vector<sdk::Verdict> diff(const sdk::Identity& id, std::span<const sdk::Change> changes) override;
   void watch(sdk::Call& call, const std::string&) override { watch_ddl(call, settings_); }
+  sdk::Applied apply(sdk::Call& call, const sdk::Apply& request) override;
 
  private:
   enum class Use { reads, health };
@@ -83,6 +86,7 @@ class Server final : public sdk::Instance {
 
   const Settings settings_;
   common::MissedChanges missed_changes_;
+  common::AppliedRequests applied_;  ///< only used by apply, which is never called twice at once
   DatabaseSchedule schedule_;
   common::IdentityGuard identity_{"another system answers at this endpoint (system_identifier"};
   std::mutex mutex_;
@@ -215,6 +219,22 @@ void Server::read(sdk::Call& call, std::span<const sdk::Identity> ids) {
   });
 }
 
+sdk::Applied Server::apply(sdk::Call& call, const sdk::Apply& request) {
+  const std::string& kind = request.id.kind;
+  if (std::find(kKinds.begin(), kKinds.end(), kind) == kKinds.end())
+    throw sdk::Failure(DRIFTD_INVALID, "no such kind: " + kind, kind);
+  const auto done = request.dry_run ? std::nullopt : applied_.find(request);
+  if (done && done->outcome == DRIFTD_APPLY_SUCCESS) return *done;
+  return with_client(call, Use::reads, [&](Client& client) {
+    Reader reader(call, client, settings_, {kind}, schedule_);
+    identity_.check(reader.system());
+    sdk::Applied out =
+        done ? settled(reader, request).value_or(*done) : postgres::apply(call, client, reader, settings_, request);
+    if (!request.dry_run && out.outcome != DRIFTD_APPLY_FAILED) applied_.remember(request, out);
+    return out;
+  });
+}
+
 /// Reads how the server reads settings, before the host is given any: it asks diff() about them at once.
 void Server::note_guc_types(Reader& reader) {
   auto types = reader.guc_types();
@@ -320,19 +340,21 @@ std::unique_ptr<sdk::Instance> open(sdk::Call& call, std::string_view, std::stri
 sdk::Plugin make_plugin() {
   const auto documents = nlohmann::json::parse(driftd_schema_json);
   sdk::Plugin out;
-  out.describe = nlohmann::json{{"id", "postgres"},
-                                {"version", "0.3.0"},
-                                {"types", {"postgres", "postgresql"}},
-                                {"kinds", kKinds},
-                                {"extensions", {{{"id", "driftd.watch"}, {"revision", 1}}}},
-                                {"concurrency", 4},
-                                {"diff", true},
-                                {"metrics", {{{"name", "cursor_missed"}, {"unit", "sweeps"}}}},
-                                {"free_form", documents.at("free_form")}}
-                     .dump();
+  out.describe =
+      nlohmann::json{
+          {"id", "postgres"},
+          {"version", "0.3.0"},
+          {"types", {"postgres", "postgresql"}},
+          {"kinds", kKinds},
+          {"extensions", {{{"id", "driftd.watch"}, {"revision", 1}}, {{"id", "driftd.apply"}, {"revision", 1}}}},
+          {"concurrency", 4},
+          {"diff", true},
+          {"metrics", {{{"name", "cursor_missed"}, {"unit", "sweeps"}}}},
+          {"free_form", documents.at("free_form")}}
+          .dump();
   out.schemas["settings"] = documents.at("settings").dump();
   for (const auto& [kind, document] : documents.at("kinds").items()) out.schemas[kind] = document.dump();
-  out.has_watch = out.has_diff = true;
+  out.has_watch = out.has_diff = out.has_apply = true;
   out.open = &open;
   return out;
 }

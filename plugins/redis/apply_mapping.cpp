@@ -140,7 +140,13 @@ Words flag_rules(const Words& now, const Words& wanted) {
     if (flag != "nopass" && flag != "sanitize-payload" && flag != "skip-sanitize-payload")
       throw CannotSet("flags: driftd does not know the flag `" + flag + "`");
   }
-  return {has(wanted, "skip-sanitize-payload") ? "skip-sanitize-payload" : "sanitize-payload"};
+  for (const char* flag : {"sanitize-payload", "skip-sanitize-payload"}) {
+    if (has(wanted, flag)) return {flag};
+  }
+  if (!has(now, "sanitize-payload") && !has(now, "skip-sanitize-payload")) return {};
+  throw CannotSet(
+      "flags: a user that had neither `sanitize-payload` nor `skip-sanitize-payload` gets one of them for good: set "
+      "`sanitize-payload`, which means the same, and approve the drift");
 }
 
 /// A user whose rules are exactly those of `from`, in the parts that the paths name.

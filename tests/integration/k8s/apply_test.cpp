@@ -7,6 +7,7 @@
 #include "core/judge/diff.hpp"
 #include "core/value/schema.hpp"
 #include "core/value/value.hpp"
+#include "support/redis.hpp"
 
 namespace driftd::test {
 namespace {
@@ -185,6 +186,26 @@ TEST_F(K8sApply, WithoutTheRightItIsNamedAndNothingIsHalfDone) {
   EXPECT_EQ(got.outcome.outcome, kFailed) << outcome(got);
   EXPECT_EQ(got.outcome.details.at("right"), "patch configmaps in namespace " + space);
   EXPECT_EQ(read(id).version, request.expected_version);
+}
+
+TEST_F(K8sApply, RightsOfTheReadmeSuffice) {
+  const std::string space = fresh_namespace(), core = "/api/v1/namespaces/" + space;
+  make(core + "/configmaps", json::parse(R"({"metadata":{"name":"web"},"data":{"a":"1"}})"));
+  const TempDir dir;
+  const std::string token = kube().account(space, "driftd", json::array());
+  std::string yaml = readme_block("k8s", "### To put values back", "yaml");
+  for (const std::string from : {"namespace: prod", "namespace: driftd"}) {
+    for (auto at = yaml.find(from); at != std::string::npos; at = yaml.find(from))
+      yaml.replace(at, from.size(), "namespace: " + space);
+  }
+  kube().apply(yaml);
+  ProviderProbe driftd = probe(with(kube().settings({space}), {{"token_file", dir.write("token", token)}}));
+  const sdk::Identity id{"config_map", space + "/web"};
+  AppliedCall got;
+  EXPECT_TRUE(eventually([&] {
+    got = driftd.apply({false, id, read(id).version, "k-readme", {{0, "data.a", "\"1\"", "\"2\""}}});
+    return got.outcome.changed;
+  })) << outcome(got);
 }
 
 TEST_F(K8sApply, GoneIsNotFoundAndChangedIsAConflictAndNothingIsCreated) {

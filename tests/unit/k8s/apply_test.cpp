@@ -245,6 +245,8 @@ TEST(K8sApply, WhatIsNotOursToSetIsRefusedWithAReason) {
               HasSubstr("containers.app.args[0] cannot be set: it is a part of a list"));
   EXPECT_THAT(refusal(deployment, kDeployment, {{0, "containers.app.mount_options", "{}", ""}}),
               HasSubstr("no way back"));
+  EXPECT_THAT(refusal(deployment, kDeployment, {{0, "pod.more", "", R"([{"a":{"$hmac":"k:1:00"}}])"}}),
+              HasSubstr("only the digest"));
   EXPECT_THAT(refusal(deployment, kDeployment, {{0, "containers.gone.image", "\"a\"", "\"b\""}}),
               HasSubstr("no element 'gone'"));
   EXPECT_THAT(refusal(deployment, kDeployment, {{0, "containers.app.mounts[\"/tmp\"]", "\"tmp\"", "7"}}),

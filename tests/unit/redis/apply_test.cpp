@@ -102,6 +102,16 @@ TEST(RedisPutBack, TheTextOfRulesCountsMoreThanWhatTheyAllow) {
   EXPECT_THAT(user_change(now, {both[0]}).rules, ElementsAre("-@all", "-@all", "+get", "+mget"));
 }
 
+TEST(RedisPutBack, AUserThatHadNoFlagAboutPayloadsCannotBeMadeSoAgain) {
+  const AclUser skips = user("on #abc skip-sanitize-payload ~* &* +@all"), plain = user("on #abc ~* &* +@all");
+  EXPECT_THAT(refusal([&] {
+                user_change(skips, {{0, "flags", "[\"skip-sanitize-payload\"]", "[]"}});
+              }),
+              HasSubstr("gets one of them for good"));
+  EXPECT_THAT(user_change(plain, {{0, "flags", "[]", "[\"sanitize-payload\"]"}}).rules,
+              ElementsAre("sanitize-payload"));
+}
+
 TEST(RedisPutBack, NothingAboutAPasswordIsEverARule) {
   const AclUser now = user("on nopass ~* &* +@all"), with = user("on #abc ~* &* +@all");
   EXPECT_THAT(refusal([&] { user_change(now, {{0, "flags", "[\"nopass\"]", "[]"}}); }), HasSubstr("nopass"));
