@@ -47,13 +47,17 @@ struct ApplyRequest {
   bool dry_run = true;
 };
 
+/// What came of an apply (driftd_applied).
 struct ApplyOutcome {
   enum class Result { success = 1, failed, requeue, requeue_after };
   Result result = Result::failed;
   bool changed = false;  ///< true if this call changed the system
   std::chrono::milliseconds requeue_after{0};
   std::string version, text;
-  std::map<std::string, std::string> details;
+  std::vector<std::string> commands;           ///< exact commands that ran (dry run: would run), in order; no secret
+  std::vector<std::string> undo;               ///< commands that take the change back, in order
+  std::vector<std::string> left;               ///< attribute paths that a failed call could not take back
+  std::map<std::string, std::string> details;  ///< what else the provider reports for the audit log
 };
 
 }  // namespace driftd::core

@@ -9,6 +9,7 @@
 
 #include "base/task.hpp"
 #include "core/audit.hpp"
+#include "core/enforce/operation.hpp"
 #include "core/event/event.hpp"
 #include "core/judge/judge.hpp"
 
@@ -73,6 +74,8 @@ struct PageCommit {
   std::optional<BackendRow> backend;     ///< replaces the row's registration, identity and notes; a new row is inserted
   std::optional<HealthReport::State> health;
   std::vector<AuditEntry> audit;  ///< written together with the page
+  std::vector<Enforcement> enforcements;
+  std::vector<EnforcementStop> enforcement_stops;
 };
 struct CommitResult {
   std::vector<std::int64_t> revisions;  ///< new revisions of `writes`, in order
@@ -112,6 +115,9 @@ class Store {
   /// Finds the owner of an open drift. `drift_id` may be a unique prefix of at least 6 characters. Returns `not_found`
   /// if there is no such drift, `conflict` if it is closed or several drifts have the prefix.
   virtual Task<Result<Owner>> owner_of(std::string drift_id) = 0;
+  /// Returns the operations of a backend that are open, whose end is unknown, or that were planned since then, and its
+  /// stops. An empty uid has those of all backends: the switch.
+  virtual Task<Result<EnforcementRecord>> enforcement_record(std::string backend_uid, Nanos since) = 0;
   /// Appends one line to the audit log.
   virtual Task<Status> audit(AuditEntry entry) = 0;
 };

@@ -62,6 +62,9 @@ class CutStore final : public core::Store {
     return inner_.declarations(std::move(target), std::move(ids));
   }
   Task<Result<Owner>> owner_of(std::string drift_id) override { return inner_.owner_of(std::move(drift_id)); }
+  Task<Result<core::EnforcementRecord>> enforcement_record(std::string uid, Nanos since) override {
+    return inner_.enforcement_record(std::move(uid), since);
+  }
   Task<Status> audit(core::AuditEntry entry) override { return inner_.audit(std::move(entry)); }
 
  private:
