@@ -58,7 +58,6 @@ host::HostOptions host_options(const config::Config& config, Executors& executor
   out.io = executors.io.get_executor();
   out.own = own_paths(config);
   out.worker = worker_path(config);
-  out.experimental = config.agent.experimental;
   out.plugin_lock = config.agent.plugin_lock;
   out.lock_required = config.agent.plugin_lock_named;
   out.plugin_dirs = folders(config);

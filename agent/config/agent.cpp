@@ -160,9 +160,8 @@ Agent read_agent(Section section, const LoadOptions& options) {
   out.plugin_lock = beside_config(section.report(), section.text("plugin_lock", "driftd.lock"));
   out.worker = section.text("worker");
   out.jail_required = section.choice("jail", "best-effort", {"required", "best-effort"}) == "required";
-  out.experimental = section.texts("experimental");
-  for (const auto& id : out.experimental) {
-    if (id == "driftd.apply") continue;
+  for (const auto& id : section.texts("experimental")) {
+    if (id == "driftd.apply") continue;  // settled since; the entry of an older config has no effect
     section.report().error(section.at("experimental"),
                            "'experimental' names an extension that is not experimental here", "driftd.apply",
                            "'" + id + "'");

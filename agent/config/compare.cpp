@@ -87,7 +87,6 @@ void compare_agent(const Agent& a, const Agent& b, RestartList& restart_list) {
   restart_list.add(a.plugin_lock != b.plugin_lock || a.plugin_lock_named != b.plugin_lock_named, "agent.plugin_lock");
   restart_list.add(a.worker != b.worker, "agent.worker");
   restart_list.add(a.jail_required != b.jail_required, "agent.jail");
-  restart_list.add(a.experimental != b.experimental, "agent.experimental");
   restart_list.add(a.drain != b.drain, "agent.drain");
 }
 

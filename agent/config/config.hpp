@@ -39,13 +39,12 @@ struct Agent {
   std::string node;  ///< node that it runs on: it runs only that node's backends. Empty: backends without a node
   std::string cluster = "default";
   std::filesystem::path data_dir = "/var/lib/driftd";
-  std::vector<std::string> plugin_dirs;   ///< absolute; default: /usr/lib/driftd/providers
-  std::filesystem::path plugin_lock;      ///< absolute; default: driftd.lock beside the config, where there is one
-  bool plugin_lock_named = false;         ///< the config names it: if the file is missing, no plugin runs
-  std::string worker;                     ///< path of driftd-provider-host; empty: next to the agent's binary
-  bool jail_required = false;             ///< no worker runs without landlock and seccomp
-  std::vector<std::string> experimental;  ///< unstable extensions of the plugin ABI that are enabled: driftd.apply
-  std::vector<Program> programs;          ///< what `${exec:…}` may run; empty: it is off
+  std::vector<std::string> plugin_dirs;  ///< absolute; default: /usr/lib/driftd/providers
+  std::filesystem::path plugin_lock;     ///< absolute; default: driftd.lock beside the config, where there is one
+  bool plugin_lock_named = false;        ///< the config names it: if the file is missing, no plugin runs
+  std::string worker;                    ///< path of driftd-provider-host; empty: next to the agent's binary
+  bool jail_required = false;            ///< no worker runs without landlock and seccomp
+  std::vector<Program> programs;         ///< what `${exec:…}` may run; empty: it is off
   /// The reference (empty if the key is in data_dir) and the key's text, which is never logged.
   std::string installation_key_from, installation_key;
   std::filesystem::path installation_key_file;  ///< file that the key's text was read from

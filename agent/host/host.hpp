@@ -24,7 +24,6 @@ struct HostOptions {
   /// Returns more of them, which are known only later: secret files of backends that are added. May be empty.
   std::function<std::vector<std::filesystem::path>()> more_own = {};
   std::filesystem::path worker;                                       ///< path of driftd-provider-host
-  std::vector<std::string> experimental;                              ///< extensions that the operator allows
   std::chrono::milliseconds restart_first{250}, restart_max{30'000};  ///< jittered backoff after a crash
   std::chrono::milliseconds parked{600'000};                          ///< how long a worker stays parked
   int crashes_to_park = 5;                                            ///< number of crashes within ten minutes

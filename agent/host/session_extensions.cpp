@@ -7,6 +7,7 @@
 #include "core/value/value.hpp"
 #include "host/session.hpp"
 #include "host/untrusted_input.hpp"
+#include "ipc/apply_check.hpp"
 #include "ipc/ext_messages.hpp"
 #include "ipc/limits.hpp"
 
@@ -44,6 +45,20 @@ bool clean(core::Discovered& b, const ipc::Scrubber& scrubber) {
   return config && config->object() != nullptr && !b.name.empty();
 }
 
+/// Returns false above a limit, which our own code enforces before: a command that is cut is none.
+bool clean_commands(ipc::ApplyAnswer& answer, const ipc::Scrubber& scrubber) {
+  std::size_t bytes = 0;
+  for (auto* texts : {&answer.commands, &answer.undo, &answer.left}) {
+    if (texts->size() > ipc::kMaxApplyDetails) return false;
+    for (auto& text : *texts) {
+      bytes += text.size();
+      if (text.size() > ipc::kMaxCommand || bytes > ipc::kMaxCommandBytes) return false;
+      text = scrubber.printable(text, ipc::kMaxCommand);
+    }
+  }
+  return true;
+}
+
 tl::unexpected<Error> reject_answer(Supervisor& supervisor, const char* call) {
   const std::string what = std::string("sent an invalid answer to ") + call;
   supervisor.kill_misbehaving(what);
@@ -61,19 +76,16 @@ Result<ipc::ApplyCall> call_of(const core::ApplyRequest& request) {
   out.expected_version = request.expected_version;
   out.idempotency_key = request.idempotency_key;
   out.dry_run = request.dry_run;
-  if (request.changes.empty() || request.idempotency_key.empty() || request.idempotency_key.size() > 128) {
-    return fail(Code::invalid,
-                "apply of " + core::render(request.id) + ": expected at least one change and a key of 1 to 128 bytes");
-  }
   for (std::size_t i = 0; i < request.changes.size(); ++i) {
     const auto& change = request.changes[i];
     if (change.redacted || change.cls == core::ChangeClass::credential) {
-      return fail(Code::invalid, "apply of " + core::render(request.id) + ": " + change.path +
+      return fail(Code::invalid, "apply to " + core::render(request.id) + ": " + change.path +
                                      " is a credential, of which only a digest is known; it cannot be put back");
     }
     out.changes.push_back(
         {static_cast<std::uint32_t>(i), change.path, change.old_value.value_or(""), change.new_value.value_or("")});
   }
+  DRIFTD_CHECK(ipc::check(out));
   return out;
 }
 
@@ -125,7 +137,9 @@ Task<Result<core::ApplyOutcome>> SupervisedSession::apply(core::ApplyRequest req
   DRIFTD_CO_TRY(const ipc::CallResult result, co_await run_call(supervisor, call, kNoPages));
   if (result.code != Code::ok) co_return fail(error_of(result));
   auto answer = ipc::decode<ipc::ApplyAnswer>(result.body);
-  const bool sound = answer && answer->outcome >= DRIFTD_APPLY_SUCCESS && answer->outcome <= DRIFTD_APPLY_REQUEUE_AFTER;
+  const bool sound = answer && answer->outcome >= DRIFTD_APPLY_SUCCESS &&
+                     answer->outcome <= DRIFTD_APPLY_REQUEUE_AFTER && !(asked.dry_run && answer->changed) &&
+                     clean_commands(*answer, supervisor->scrubber());
   if (!sound) co_return reject_answer(*supervisor, "apply");
   clean(answer->version, supervisor->scrubber());
   clean(answer->text, supervisor->scrubber());
@@ -136,6 +150,9 @@ Task<Result<core::ApplyOutcome>> SupervisedSession::apply(core::ApplyRequest req
   out.requeue_after = std::chrono::milliseconds(clean_wait(answer->requeue_after_ms));
   out.version = std::move(answer->version);
   out.text = std::move(answer->text);
+  out.commands = std::move(answer->commands);
+  out.undo = std::move(answer->undo);
+  out.left = std::move(answer->left);
   out.details = std::move(answer->details);
   co_return out;
 }

@@ -5,7 +5,7 @@ namespace driftd::host {
 
 ipc::Load make_load(const SupervisorSpec& spec, const HostOptions& options, const JailPaths& paths) {
   const bool threads = spec.session.isolation == core::SessionSpec::Isolation::in_process;
-  return {spec.file, threads, paths.read, paths.unix_sockets, options.jail_kills, options.experimental};
+  return {spec.file, threads, paths.read, paths.unix_sockets, options.jail_kills};
 }
 
 ipc::Open make_open(const core::SessionSpec& session, Steady::time_point deadline) {

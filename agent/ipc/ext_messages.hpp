@@ -50,8 +50,8 @@ void fields(A& a, UpgradeCall& v) {
   a(v.deadline_ns, v.kind, v.from_revision, v.body);
 }
 
-/// apply: known values to put back (experimental). Answered by ApplyAnswer. The worker answers `invalid` without a
-/// change or without a key.
+/// apply: known values to put back. Answered by ApplyAnswer. The worker answers `invalid` without a change, without a
+/// key, above a limit, and for a value that is or holds the digest of a secret.
 struct ApplyCall {
   std::int64_t deadline_ns = 0;
   core::ResourceId id;
@@ -66,15 +66,16 @@ void fields(A& a, ApplyCall& v) {
 }
 /// What came of an apply, after the worker checked that it is one that the ABI allows.
 struct ApplyAnswer {
-  std::uint32_t outcome = 0;                   ///< DRIFTD_APPLY_*, 1 to 4
-  bool changed = false;                        ///< the system was changed; never in a dry run
-  std::int64_t requeue_after_ms = 0;           ///< at least 1 for REQUEUE_AFTER
-  std::string version, text;                   ///< version afterwards, empty: unknown; why, empty only for SUCCESS
-  std::map<std::string, std::string> details;  ///< for the audit log, at most 64
+  std::uint32_t outcome = 0;                      ///< DRIFTD_APPLY_*, 1 to 4
+  bool changed = false;                           ///< the system was changed; never in a dry run
+  std::int64_t requeue_after_ms = 0;              ///< at least 1 for REQUEUE_AFTER
+  std::string version, text;                      ///< version afterwards, empty: unknown; why, empty only for SUCCESS
+  std::vector<std::string> commands, undo, left;  ///< as in core::ApplyOutcome
+  std::map<std::string, std::string> details;     ///< for the audit log
 };
 template <class A>
 void fields(A& a, ApplyAnswer& v) {
-  a(v.outcome, v.changed, v.requeue_after_ms, v.version, v.text, v.details);
+  a(v.outcome, v.changed, v.requeue_after_ms, v.version, v.text, v.commands, v.undo, v.left, v.details);
 }
 
 }  // namespace driftd::ipc

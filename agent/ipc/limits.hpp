@@ -20,8 +20,13 @@ inline constexpr std::size_t kMaxDelivery = 64u << 20;     ///< bytes of all pay
 inline constexpr std::size_t kMaxVerdictBytes = 4u << 20;  ///< bytes of all verdicts of one deliver
 inline constexpr std::size_t kMaxBatchEvents = 256;        ///< events of one deliver
 inline constexpr std::size_t kLeastBatchBytes = 1024, kMaxBatchBytes = 16u << 20;  ///< what a sink plugin may declare
-inline constexpr std::size_t kMaxReportedNames = 32;  ///< names of broken rules, misuses or budgets of one result
-inline constexpr std::size_t kMaxRateLimiters = 256;  ///< buckets of permits that a plugin may name in a session
+inline constexpr std::size_t kMaxApplyChanges = 256, kMaxApplyKey = 128;           ///< of one apply; the key in bytes
+inline constexpr std::size_t kMaxApplyBytes = 1u << 20;    ///< bytes of paths and values of one apply
+inline constexpr std::size_t kMaxApplyDetails = 1024;      ///< details of one outcome of apply
+inline constexpr std::size_t kMaxCommand = 64u << 10;      ///< bytes of one command in an outcome of apply
+inline constexpr std::size_t kMaxCommandBytes = 4u << 20;  ///< bytes of all of them
+inline constexpr std::size_t kMaxReportedNames = 32;       ///< names of broken rules, misuses or budgets of one result
+inline constexpr std::size_t kMaxRateLimiters = 256;       ///< buckets of permits that a plugin may name in a session
 inline constexpr std::chrono::milliseconds kMaxRetryAfter{3'600'000};  ///< longest pause that a sink plugin may ask for
 inline constexpr std::chrono::milliseconds kMaxWait{86'400'000};       ///< longest delay that a plugin may ask for
 

@@ -71,11 +71,10 @@ struct Load {
   bool in_process = false;              ///< in the agent itself: without a jail and without a guard of the process
   std::vector<std::string> read_paths;  ///< paths of the settings that the jail leaves readable
   bool unix_sockets = false, jail_kills = false;  ///< the jail allows AF_UNIX; a denied system call ends the process
-  std::vector<std::string> experimental;          ///< extensions that the operator allows
 };
 template <class A>
 void fields(A& a, Load& v) {
-  a(v.file, v.in_process, v.read_paths, v.unix_sockets, v.jail_kills, v.experimental);
+  a(v.file, v.in_process, v.read_paths, v.unix_sockets, v.jail_kills);
 }
 
 /// What a plugin says of itself, as text; both sides read it with provider_info.hpp.

@@ -9,6 +9,7 @@
 #include "core/scope.hpp"
 #include "core/value/parse_limits.hpp"
 #include "core/value/value.hpp"
+#include "ipc/apply_check.hpp"
 #include "ipc/ext_messages.hpp"
 #include "ipc/limits.hpp"
 #include "worker/abi_input.hpp"
@@ -131,28 +132,62 @@ void push_text(void* user, driftd_str text) {
 }
 
 struct AppliedPush {
-  const LoadedInstance* instance;
+  const LoadedInstance* instance = nullptr;
   ipc::ApplyAnswer answer;
   int times = 0;
+  std::size_t bytes = 0;  ///< of the commands
+  std::string fault;      ///< what is wrong with the details; empty if nothing is
 };
+
+/// Copies one detail. A command above the limit is a fault: one that is cut could not be run as it is shown.
+void take_detail(AppliedPush& to, const driftd_kv& kv) {
+  const auto& scrubber = to.instance->scrubber;
+  const std::string key = scrubber.printable(view(kv.key), ipc::kMaxName);
+  const std::map<std::string_view, std::vector<std::string>*> lists{{DRIFTD_APPLY_COMMAND, &to.answer.commands},
+                                                                    {DRIFTD_APPLY_UNDO, &to.answer.undo},
+                                                                    {DRIFTD_APPLY_LEFT, &to.answer.left}};
+  const auto list = lists.find(key);
+  if (list == lists.end()) {
+    to.answer.details[key] = scrubber.printable(view(kv.value), ipc::kMaxText);
+    return;
+  }
+  to.bytes += kv.value.len;
+  if (kv.value.len > ipc::kMaxCommand || to.bytes > ipc::kMaxCommandBytes) {
+    to.fault = "apply: a detail `" + key + "` is longer than 64 KiB, or all are longer than 4 MiB";
+    return;
+  }
+  list->second->push_back(scrubber.printable(view(kv.value), ipc::kMaxCommand));
+}
+
 void push_applied(void* user, const driftd_applied* given) {
   auto& to = *static_cast<AppliedPush*>(user);
   ++to.times;
   if (given == nullptr) return;
   const auto applied = adopt<driftd_applied>(given);
   const auto clean = [&](driftd_str s) { return to.instance->scrubber.printable(view(s), ipc::kMaxText); };
-  to.answer = {applied.outcome,        applied.changed != 0, applied.requeue_after_ms,
-               clean(applied.version), clean(applied.text),  {}};
+  to.answer = {applied.outcome,
+               applied.changed != 0,
+               applied.requeue_after_ms,
+               clean(applied.version),
+               clean(applied.text),
+               {},
+               {},
+               {},
+               {}};
   const char* at = reinterpret_cast<const char*>(applied.details);
   const bool readable = applied.details != nullptr && applied.detail_stride >= sizeof(std::uint32_t);
-  for (std::uint32_t i = 0; readable && i < std::min(applied.detail_count, 64u); ++i, at += applied.detail_stride) {
-    const auto kv = adopt<driftd_kv>(at);
-    to.answer.details[clean(kv.key)] = clean(kv.value);
+  if (applied.detail_count > ipc::kMaxApplyDetails) {
+    to.fault = "apply: " + std::to_string(applied.detail_count) + " details, the maximum is 1024";
+    return;
+  }
+  for (std::uint32_t i = 0; readable && i < applied.detail_count; ++i, at += applied.detail_stride) {
+    take_detail(to, adopt<driftd_kv>(at));
   }
 }
 
 /// Returns what is wrong with an outcome; empty if nothing is.
-std::string find_fault(const ipc::ApplyAnswer& answer, bool dry_run, int times) {
+std::string find_fault(const AppliedPush& push, bool dry_run) {
+  const auto& [instance, answer, times, bytes, fault] = push;
   if (times != 1) return "apply: answered OK and pushed " + std::to_string(times) + " outcomes, expected one";
   if (answer.outcome < DRIFTD_APPLY_SUCCESS || answer.outcome > DRIFTD_APPLY_REQUEUE_AFTER)
     return "apply: outcome " + std::to_string(answer.outcome) + " is unknown";
@@ -160,7 +195,9 @@ std::string find_fault(const ipc::ApplyAnswer& answer, bool dry_run, int times) 
   if (answer.outcome != DRIFTD_APPLY_SUCCESS && answer.text.empty()) return "apply: not a success, and no text why";
   if (answer.outcome == DRIFTD_APPLY_REQUEUE_AFTER && answer.requeue_after_ms < 1)
     return "apply: REQUEUE_AFTER without a time";
-  return {};
+  if (answer.left.empty() == (answer.outcome == DRIFTD_APPLY_FAILED && answer.changed))
+    return "apply: `left` is for FAILED with `changed`, and required there";
+  return fault;
 }
 
 }  // namespace
@@ -200,7 +237,7 @@ driftd_status ProviderHost::do_upgrade(ActiveCall&, const std::string& payload, 
 
 driftd_status ProviderHost::do_apply(ActiveCall&, const std::string& payload, driftd_call handle, std::string& body) {
   const auto call = ipc::decode<ipc::ApplyCall>(payload);
-  if (!call || call->changes.empty() || call->idempotency_key.empty()) return DRIFTD_INVALID;
+  if (!call || !ipc::check(*call)) return DRIFTD_INVALID;
   const auto apply = loaded_.extensions.apply.apply;
   if (apply == nullptr) return DRIFTD_UNSUPPORTED;
   const auto changes = borrowed(call->changes);
@@ -214,10 +251,11 @@ driftd_status ProviderHost::do_apply(ActiveCall&, const std::string& payload, dr
   args.changes = changes.data();
   args.change_count = static_cast<std::uint32_t>(changes.size());
   args.change_stride = sizeof(driftd_change);
-  AppliedPush push{&loaded_, {}};
+  AppliedPush push;
+  push.instance = &loaded_;
   const driftd_status status = apply(instance_, handle, &args, &push_applied, &push);
   if (status != DRIFTD_OK) return status;
-  if (const std::string fault = find_fault(push.answer, call->dry_run, push.times); !fault.empty()) {
+  if (const std::string fault = find_fault(push, call->dry_run); !fault.empty()) {
     loaded_.misuse(fault);
     return DRIFTD_INTERNAL;
   }

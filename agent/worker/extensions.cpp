@@ -2,7 +2,6 @@
 #include "worker/extensions.hpp"
 
 #include <fmt/format.h>
-#include <algorithm>
 
 #include "ipc/provider_info.hpp"
 #include "worker/library.hpp"
@@ -16,21 +15,18 @@ constexpr std::size_t kFirstWatch = 16, kFirstDiscover = 16, kFirstUpgrade = 16,
 
 struct Known {
   core::Extension id;
-  bool experimental = false;
   OwnTable table;
 };
 
 /// Returns the extensions that this host knows, each with its table in `into`.
 std::vector<Known> known(Extensions& into) {
   return {
-      {{DRIFTD_EXT_APPLY, DRIFTD_EXT_APPLY_REVISION}, true, {&into.apply, sizeof into.apply, kFirstApply, {"apply"}}},
+      {{DRIFTD_EXT_APPLY, DRIFTD_EXT_APPLY_REVISION}, {&into.apply, sizeof into.apply, kFirstApply, {"apply"}}},
       {{DRIFTD_EXT_DISCOVER, DRIFTD_EXT_DISCOVER_REVISION},
-       false,
        {&into.discover, sizeof into.discover, kFirstDiscover, {"discover"}}},
       {{DRIFTD_EXT_UPGRADE, DRIFTD_EXT_UPGRADE_REVISION},
-       false,
        {&into.upgrade, sizeof into.upgrade, kFirstUpgrade, {"upgrade"}}},
-      {{DRIFTD_EXT_WATCH, DRIFTD_EXT_WATCH_REVISION}, false, {&into.watch, sizeof into.watch, kFirstWatch, {"watch"}}},
+      {{DRIFTD_EXT_WATCH, DRIFTD_EXT_WATCH_REVISION}, {&into.watch, sizeof into.watch, kFirstWatch, {"watch"}}},
   };
 }
 
@@ -49,13 +45,10 @@ Status adopt_one(const Library& library, const Known& extension, bool declared, 
   return {};
 }
 
-Result<Extensions> adopt_all(const Library& library, const std::vector<std::string>& experimental) {
+Result<Extensions> adopt_all(const Library& library) {
   Extensions out;
   const auto declared = ipc::declared_extensions(library.loaded.describe);
   for (const auto& extension : known(out)) {
-    const bool allowed = !extension.experimental ||
-                         std::find(experimental.begin(), experimental.end(), extension.id.id) != experimental.end();
-    if (!allowed) continue;
     DRIFTD_CHECK(adopt_one(library, extension, declared.contains(extension.id), out.offered));
   }
   return out;
@@ -63,21 +56,9 @@ Result<Extensions> adopt_all(const Library& library, const std::vector<std::stri
 
 }  // namespace
 
-const std::vector<std::string>& experimental_extensions() {
-  static const std::vector<std::string> kAll = [] {
-    Extensions none;
-    std::vector<std::string> out;
-    for (const auto& extension : known(none)) {
-      if (extension.experimental) out.push_back(extension.id.id);
-    }
-    return out;
-  }();
-  return kAll;
-}
-
-Result<Extensions> adopt_extensions(const Library& library, const std::vector<std::string>& experimental) {
+Result<Extensions> adopt_extensions(const Library& library) {
   try {
-    return adopt_all(library, experimental);
+    return adopt_all(library);
   } catch (const std::exception& e) {
     return fail(Code::internal, fmt::format("{}: an exception crossed the ABI: {}", library.file, e.what()));
   } catch (...) {

@@ -24,13 +24,9 @@ struct Extensions {
   std::vector<core::Extension> offered;  ///< the adopted ones, sorted by name
 };
 
-/// Returns the ids of the extensions that an operator may name in `agent.experimental`. [any thread]
-const std::vector<std::string>& experimental_extensions();
-
-/// Adopts every extension that this host knows and the plugin offers. The plugin is not even asked for an experimental
-/// one unless `experimental` names it. Returns `invalid` for half an extension (listed by describe or answered by
-/// query, not both) and names the missing half, also for a table that is too short or has a NULL slot; `internal` if an
-/// exception of the plugin crossed the ABI.
-Result<Extensions> adopt_extensions(const Library& library, const std::vector<std::string>& experimental);
+/// Adopts every extension that this host knows and the plugin offers. Returns `invalid` for half an extension (listed
+/// by describe or answered by query, not both) and names the missing half, also for a table that is too short or has a
+/// NULL slot; `internal` if an exception of the plugin crossed the ABI.
+Result<Extensions> adopt_extensions(const Library& library);
 
 }  // namespace driftd::worker

@@ -92,7 +92,7 @@ void ProviderHost::load(const ipc::Frame& frame) {
   if (!asked->in_process) process_guard_ = std::make_unique<ProcessGuard>();
   const auto library = load_library(std::move(*file), asked->in_process);
   Result<Extensions> extensions = Extensions{};
-  if (library && !(*library)->sink) extensions = adopt_extensions(**library, asked->experimental);
+  if (library && !(*library)->sink) extensions = adopt_extensions(**library);
   if (process_guard_) process_guard_->accept_handlers();
   report_changes("load");
   if (!library) return refuse(frame.call, library.error().code, library.error().message);

@@ -5,8 +5,10 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
+#include "common/apply_steps.hpp"
 #include "common/plain_transport.hpp"
 #include "driftd_schema_json.hpp"
+#include "redis/apply.hpp"
 #include "redis/mapping.hpp"
 #include "redis/missed_changes.hpp"
 #include "redis/reader.hpp"
@@ -81,6 +83,18 @@ class RedisInstance final : public sdk::Instance {
     }
     const auto took = std::chrono::steady_clock::now() - begin;
     out.latency_us = std::chrono::duration_cast<std::chrono::microseconds>(took).count();
+    return out;
+  }
+
+  sdk::Applied apply(sdk::Call& call, const sdk::Apply& request) override {
+    if (std::find(kKinds.begin(), kKinds.end(), request.id.kind) == kKinds.end())
+      throw sdk::Failure(DRIFTD_INVALID, "no such kind: " + request.id.kind, request.id.kind);
+    if (!request.dry_run) {
+      if (auto done = applied_.find(request)) return *done;
+    }
+    Deployment deployment(call, settings_, nullptr, settings_.call);
+    sdk::Applied out = redis::apply(call, deployment, settings_, known_directives(), request);
+    if (!request.dry_run && out.outcome == DRIFTD_APPLY_SUCCESS) applied_.remember(request, out);
     return out;
   }
 
@@ -173,6 +187,7 @@ class RedisInstance final : public sdk::Instance {
   const Settings settings_;
   Pool pool_;
   MissedChanges missed_changes_;
+  common::AppliedRequests applied_;  ///< only used by apply, which is never called twice at once
 };
 
 std::unique_ptr<sdk::Instance> open(sdk::Call& call, std::string_view, std::string_view text) {
@@ -193,16 +208,18 @@ const sdk::Plugin& plugin() {
     sdk::Plugin out;
     for (const auto& [kind, document] : schema.at("kinds").items()) out.schemas[kind] = document.dump();
     out.schemas["settings"] = schema.at("settings").dump();
-    out.describe = nlohmann::json{{"id", "redis"},
-                                  {"version", "0.2.0"},
-                                  {"types", {"redis", "valkey"}},
-                                  {"kinds", kKinds},
-                                  {"extensions", {{{"id", "driftd.watch"}, {"revision", 1}}}},
-                                  {"concurrency", 2},
-                                  {"diff", true},
-                                  {"metrics", {{{"name", "cursor_missed"}, {"unit", "sweeps"}}}}}
-                       .dump();
-    out.has_watch = out.has_diff = true;
+    out.describe =
+        nlohmann::json{
+            {"id", "redis"},
+            {"version", "0.2.0"},
+            {"types", {"redis", "valkey"}},
+            {"kinds", kKinds},
+            {"extensions", {{{"id", "driftd.watch"}, {"revision", 1}}, {{"id", "driftd.apply"}, {"revision", 1}}}},
+            {"concurrency", 2},
+            {"diff", true},
+            {"metrics", {{{"name", "cursor_missed"}, {"unit", "sweeps"}}}}}
+            .dump();
+    out.has_watch = out.has_diff = out.has_apply = true;
     out.open = &open;
     return out;
   }();

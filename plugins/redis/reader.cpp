@@ -124,7 +124,7 @@ AclCategories Reader::categories(const std::vector<AclUser>& users) {
   return out;
 }
 
-Records Reader::users() {
+std::vector<AclUser> Reader::acl_users() {
   std::vector<AclUser> users;
   Reply answer = deployment_.client().command(call_, {"ACL", "LIST"}, "acl_user", "+acl|list");
   must_be_list(answer, "ACL LIST", "acl_user");
@@ -135,6 +135,11 @@ Records Reader::users() {
   if (!has_default)
     throw sdk::Failure(DRIFTD_CORRUPT, "ACL LIST: the user `default`, which cannot be deleted, is not in it",
                        "acl_user");
+  return users;
+}
+
+Records Reader::users() {
+  const std::vector<AclUser> users = acl_users();
   AclCategories known;
   std::string missing;
   try {

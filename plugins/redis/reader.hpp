@@ -34,13 +34,14 @@ class Reader {
   /// Returns a text that is equal to that of an earlier call only if nothing that we read has changed since; empty if
   /// that cannot be told.
   std::string change_stamp();
+  Config config();                   ///< the directives that settings.config asks for
+  std::vector<AclUser> acl_users();  ///< with password digests of the server: not for logs
 
  private:
   Records server();
   Records users();
   Records cluster();
   Records replication();
-  Config config();
   std::optional<std::vector<std::string>> modules();
   AclCategories categories(const std::vector<AclUser>& users);
   const std::string& cluster_nodes();

@@ -37,6 +37,13 @@ SentinelMaster parse_sentinel(SettingsReader from) {
   return out;
 }
 
+Rewrite parse_apply(SettingsReader from) {
+  const std::string rewrite = from.text("rewrite", "auto");
+  if (rewrite != "auto" && rewrite != "never") from.refuse("rewrite", "auto or never", "'" + rewrite + "'");
+  from.finish();
+  return rewrite == "never" ? Rewrite::never : Rewrite::automatic;
+}
+
 std::vector<Address> parse_addresses(SettingsReader& from) {
   std::vector<Address> out;
   if (from.has("address")) out.push_back(parse_address(from.text("address"), "settings.address"));
@@ -91,6 +98,7 @@ Settings parse_settings(std::string_view text) {
   out.connect = from.ms("connect_timeout_ms", out.connect, kMaxConnect);
   out.call = from.ms("call_timeout_ms", out.call, kMaxCall);
   out.scope = common::read_scope(from);
+  if (from.has("apply")) out.rewrite = parse_apply(from.object("apply"));
   from.finish();
   return out;
 }

@@ -34,6 +34,9 @@ struct SentinelMaster {
   Login login;  ///< for the Sentinels
 };
 
+/// Whether a change that driftd puts back is written into the server's own files.
+enum class Rewrite { automatic, never };
+
 /// Settings of one instance, as in schema.json. Immutable.
 struct Settings {
   std::vector<Address> addresses;  ///< at least one
@@ -43,6 +46,7 @@ struct Settings {
   std::vector<std::string> config = {"*"};  ///< names and globs for CONFIG GET
   std::chrono::milliseconds connect{5000}, call{20'000};
   sdk::Scope scope;
+  Rewrite rewrite = Rewrite::automatic;
 };
 
 /// Parses the JSON that open() gets. Throws INVALID with the name of the setting.

@@ -302,6 +302,57 @@ Collected ProviderProbe::discover() {
   return call.out;
 }
 
+namespace {
+
+void take_outcome(void* user, const driftd_applied* a) {
+  auto& to = *static_cast<AppliedCall*>(user);
+  ++to.outcomes;
+  to.outcome = {a->outcome, a->changed != 0, a->requeue_after_ms, text(a->version), text(a->text), {}, {}, {}, {}};
+  for (std::uint32_t i = 0; i < a->detail_count; ++i) {
+    const std::string key = text(a->details[i].key), value = text(a->details[i].value);
+    if (key == DRIFTD_APPLY_COMMAND)
+      to.outcome.commands.push_back(value);
+    else if (key == DRIFTD_APPLY_UNDO)
+      to.outcome.undo.push_back(value);
+    else if (key == DRIFTD_APPLY_LEFT)
+      to.outcome.left.push_back(value);
+    else
+      to.outcome.details[key] = value;
+  }
+}
+
+}  // namespace
+
+std::string AppliedCall::reason() const {
+  if (!outcome.text.empty() || diagnostics.empty()) return outcome.text;
+  return diagnostics.front().text;
+}
+
+AppliedCall ProviderProbe::apply(const sdk::Apply& request) {
+  const auto* table =
+      static_cast<const driftd_apply_table*>(table_->query(sdk::str(DRIFTD_EXT_APPLY), DRIFTD_EXT_APPLY_REVISION));
+  if (table == nullptr) throw std::runtime_error("the provider has no apply");
+  Call call(secrets_, std::chrono::seconds(20));
+  std::vector<driftd_change> changes;
+  for (const auto& one : request.changes)
+    changes.push_back(
+        {sizeof(driftd_change), one.index, sdk::str(one.path), sdk::str(one.old_value), sdk::str(one.new_value)});
+  const driftd_apply_args args{sizeof args,
+                               request.dry_run ? DRIFTD_APPLY_DRY_RUN : 0,
+                               sdk::str(request.id.kind),
+                               sdk::str(request.id.id),
+                               sdk::str(request.id.backend),
+                               sdk::str(request.expected_version),
+                               sdk::str(request.key),
+                               changes.data(),
+                               static_cast<std::uint32_t>(changes.size()),
+                               sizeof(driftd_change)};
+  AppliedCall out;
+  out.status = table->apply(instance_, call.handle(), &args, &take_outcome, &out);
+  out.diagnostics = call.out.diagnostics;
+  return out;
+}
+
 Collected ProviderProbe::watch(const std::string& cursor, const std::function<bool(const Collected&)>& enough,
                                std::chrono::milliseconds max_time, const std::function<void()>& watching) {
   const auto* table =

@@ -37,6 +37,15 @@ struct Collected {
   const sdk::Diagnostic* diagnostic(driftd_status code) const;  ///< the first one with this code; null if absent
 };
 
+/// What an apply came to.
+struct AppliedCall {
+  driftd_status status = DRIFTD_INTERNAL;
+  int outcomes = 0;      ///< how many were pushed
+  sdk::Applied outcome;  ///< the last one
+  std::vector<sdk::Diagnostic> diagnostics;
+  std::string reason() const;  ///< the outcome's text, or that of the first diagnostic
+};
+
 /// One opened instance. Calls may run on several threads.
 class ProviderProbe {
  public:
@@ -60,6 +69,7 @@ class ProviderProbe {
   /// the last report that was in time. Throws if none was.
   Collected health(std::chrono::milliseconds max_time = std::chrono::milliseconds(1500));
   Collected discover();
+  AppliedCall apply(const sdk::Apply& request);  ///< throws if the provider has no driftd.apply
   /// Watches until `enough` returns true for what was collected so far (it is called after each mark), or until
   /// `max_time` is over. `watching` runs every 20 ms after the first mark.
   Collected watch(const std::string& cursor, const std::function<bool(const Collected&)>& enough,

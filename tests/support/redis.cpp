@@ -45,10 +45,14 @@ RedisServer::RedisServer(std::vector<std::string> options, const std::string& re
 }
 
 void RedisServer::start() {
-  std::vector<std::string> command{
-      program_, "--port", std::to_string(port_), "--bind", "127.0.0.1",   "--dir", dir_.path().string(),
-      "--save", "",       "--appendonly",        "no",     "--daemonize", "no"};
-  command.insert(command.end(), options_.begin(), options_.end());
+  std::vector<std::string> command{program_};
+  const bool has_file = !options_.empty() && !options_.front().starts_with("--");
+  if (has_file) command.push_back(options_.front());
+  const std::vector<std::string> ours{
+      "--port", std::to_string(port_), "--bind", "127.0.0.1",   "--dir", dir_.path().string(), "--save",
+      "",       "--appendonly",        "no",     "--daemonize", "no"};
+  command.insert(command.end(), ours.begin(), ours.end());
+  command.insert(command.end(), options_.begin() + (has_file ? 1 : 0), options_.end());
   child_ = Child(command, {dir_.file("redis.log"), {}, {}});
   if (!eventually([this] { return !this->command({"PING"}).empty(); })) {
     throw std::runtime_error("redis-server did not start:\n" + read_file(dir_.file("redis.log")));

@@ -11,7 +11,8 @@ namespace driftd::test {
 /// A real redis-server on a free loopback port in a folder of its own, without persistence.
 class RedisServer {
  public:
-  /// `release` is a name like `redis-6.2` that tests/servers/redis/fetch.sh knows. Empty: Debian's redis-server.
+  /// A first option without `--` is a configuration file. `release` is a name like `redis-6.2` that
+  /// tests/servers/redis/fetch.sh knows. Empty: Debian's redis-server.
   explicit RedisServer(std::vector<std::string> options = {}, const std::string& release = {});
   int port() const { return port_; }
   std::string address() const { return "127.0.0.1:" + std::to_string(port_); }

@@ -94,9 +94,9 @@ class Session {
   /// Converts a stored body of an older schema revision to the current one (driftd.upgrade/1); canonical JSON. Returns
   /// `unsupported` also if the provider does not know the revision, `corrupt` if its answer is not a JSON object.
   virtual Task<Result<std::string>> upgrade(std::string kind, std::uint32_t from_revision, std::string body) = 0;
-  /// Puts known values back (driftd.apply/1, experimental). Returns `conflict` if the resource changed since it was
-  /// judged, `not_found` if it is gone, `invalid` if a credential is among the changes or the idempotency key is
-  /// missing.
+  /// Puts known values back (driftd.apply/1), never twice. Returns `conflict` if the resource changed since it was
+  /// judged, `not_found` if it is gone, `invalid` if ipc::check() refuses the request. After any other error nobody
+  /// knows whether the system was changed (the worker may have died): read the resource before saying anything.
   virtual Task<Result<ApplyOutcome>> apply(ApplyRequest request) = 0;
   /// Of a sink plugin: delivers a batch and passes on each verdict. What is not settled when it returns has none.
   virtual Task<DeliverEnd> deliver(DeliverRequest, SettledHandler) {

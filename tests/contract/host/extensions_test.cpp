@@ -21,10 +21,8 @@ class Extensions : public ::testing::TestWithParam<SessionSpec::Isolation> {
   void TearDown() override {
     if (session_) core_.run(session_->stop());
   }
-  core::Session& open(const nlohmann::json& settings = nlohmann::json::object(), bool experimental = false) {
-    auto options = host_options(core_);
-    if (experimental) options.experimental = {"driftd.apply"};
-    factory_ = host::make_session_factory(options);
+  core::Session& open(const nlohmann::json& settings = nlohmann::json::object()) {
+    factory_ = host::make_session_factory(host_options(core_));
     factory_->on_event([this](core::SessionEvent event) { events_.push_back(event.what + ": " + event.message); });
     SessionSpec spec;
     spec.backend = "b";
@@ -62,14 +60,8 @@ std::vector<std::string> names(const core::ProviderInfo& info) {
   return out;
 }
 
-TEST_P(Extensions, InfoNamesThoseThatAreSettled) {
+TEST_P(Extensions, InfoNamesThem) {
   const auto info = core_.run(open().info());
-  ASSERT_TRUE(info) << info.error().message;
-  EXPECT_THAT(names(**info), ElementsAre("driftd.discover/1", "driftd.upgrade/1", "driftd.watch/1"));
-}
-
-TEST_P(Extensions, InfoNamesAnExperimentalOneOnlyWithTheOperatorsFlag) {
-  const auto info = core_.run(open({}, true).info());
   ASSERT_TRUE(info) << info.error().message;
   EXPECT_THAT(names(**info), ElementsAre("driftd.apply/1", "driftd.discover/1", "driftd.upgrade/1", "driftd.watch/1"));
 }
@@ -194,15 +186,8 @@ TEST_P(Extensions, AnUpgradeTellsUnknownRevisionsFromBadBodiesAndBadAnswers) {
   EXPECT_THAT(events_, ElementsAre(HasSubstr("no JSON object")));
 }
 
-TEST_P(Extensions, ApplyWithoutTheOperatorsFlagIsUnsupported) {
-  auto& session = open();
-  EXPECT_EQ(apply(session, "5", "k", true).error().code, Code::unsupported);
-  EXPECT_EQ(apply(session, "5", "k", false).error().code, Code::unsupported);
-  EXPECT_THAT(body_of_thing_1(session), HasSubstr(R"("size":1)"));
-}
-
 TEST_P(Extensions, ADryRunChangesNothingAndTheRealOneDoesOnceForAKey) {
-  auto& session = open({}, true);
+  auto& session = open();
   const auto dry = apply(session, "5", "k", true);
   ASSERT_TRUE(dry) << dry.error().message;
   EXPECT_EQ(dry->result, core::ApplyOutcome::Result::success);
@@ -212,6 +197,8 @@ TEST_P(Extensions, ADryRunChangesNothingAndTheRealOneDoesOnceForAKey) {
   ASSERT_TRUE(wet) << wet.error().message;
   EXPECT_TRUE(wet->changed);
   EXPECT_EQ(wet->version, "v2");
+  EXPECT_THAT(wet->commands, ElementsAre("SET size 5", "COMMIT")) << "in the order in which they ran";
+  EXPECT_THAT(wet->undo, ElementsAre("SET size 1"));
   EXPECT_THAT(wet->details, ElementsAre(Pair("statement", "SET size 5")));
   EXPECT_THAT(body_of_thing_1(session), HasSubstr(R"("size":5)"));
   const auto again = apply(session, "5", "k", false);
@@ -220,7 +207,7 @@ TEST_P(Extensions, ADryRunChangesNothingAndTheRealOneDoesOnceForAKey) {
 }
 
 TEST_P(Extensions, ApplyToldOfAnotherVersionIsAConflictAndOfAGoneThingNotFound) {
-  auto& session = open({}, true);
+  auto& session = open();
   EXPECT_EQ(apply(session, "5", "k", true, "v7").error().code, Code::conflict);
   core::ApplyRequest gone;
   gone.id = {"thing", "77"};
@@ -230,7 +217,7 @@ TEST_P(Extensions, ApplyToldOfAnotherVersionIsAConflictAndOfAGoneThingNotFound) 
 }
 
 TEST_P(Extensions, ApplyAnswersEachOutcome) {
-  auto& session = open({}, true);
+  auto& session = open();
   const auto busy = apply(session, "98", "a", true);
   ASSERT_TRUE(busy) << busy.error().message;
   EXPECT_EQ(busy->result, core::ApplyOutcome::Result::requeue);
@@ -251,13 +238,13 @@ TEST_P(Extensions, ApplyAnswersEachOutcome) {
 }
 
 TEST_P(Extensions, ADryRunThatChangedTheSystemIsABrokenRule) {
-  auto& session = open({{"wet", true}}, true);
+  auto& session = open({{"wet", true}});
   EXPECT_EQ(apply(session, "5", "k", true).error().code, Code::internal);
   EXPECT_THAT(events_, ElementsAre(HasSubstr("a dry run says that it changed the system")));
 }
 
 TEST_P(Extensions, ApplyNeverGetsACredential) {
-  auto& session = open({}, true);
+  auto& session = open();
   core::ApplyRequest request;
   request.id = {"thing", "1"};
   request.idempotency_key = "k";
@@ -266,6 +253,104 @@ TEST_P(Extensions, ApplyNeverGetsACredential) {
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Code::invalid);
   EXPECT_THAT(refused.error().message, HasSubstr("password is a credential"));
+}
+
+/// A digest inside a value, at any depth and of any form, would be written into the system as if it were the value.
+TEST_P(Extensions, ApplyNeverGetsAValueThatHoldsADigest) {
+  auto& session = open();
+  for (const char* value : {R"({"$hmac":"a:1:b"})", R"([1,{"deep":[{"$hmac":"a:1:b:withheld"}]}])", R"({"$hmac":7})",
+                            R"("[REDACTED]")", R"({"env":[{"value":"[REDACTED]"}]})"}) {
+    core::ApplyRequest request;
+    request.id = {"thing", "1"};
+    request.idempotency_key = "k";
+    request.changes = {{"size", core::ChangeClass::config, "1", value, false}};
+    const auto refused = core_.run(session.apply(request));
+    ASSERT_FALSE(refused) << value;
+    EXPECT_EQ(refused.error().code, Code::invalid);
+    EXPECT_THAT(refused.error().message, HasSubstr("size holds a secret or a withheld value"));
+    std::swap(request.changes[0].old_value, request.changes[0].new_value);
+    EXPECT_EQ(core_.run(session.apply(request)).error().code, Code::invalid) << value;
+  }
+}
+
+TEST_P(Extensions, ApplyNeverCreatesOrDeletes) {
+  auto& session = open();
+  core::ApplyRequest request;
+  request.id = {"thing", "1"};
+  request.idempotency_key = "k";
+  request.changes = {{std::string(core::kIdentityPath), core::ChangeClass::config, "\"1\"", std::nullopt, false}};
+  const auto refused = core_.run(session.apply(request));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::invalid);
+  EXPECT_THAT(refused.error().message, HasSubstr("never created or deleted"));
+}
+
+TEST_P(Extensions, ApplyHasBounds) {
+  auto& session = open();
+  core::ApplyRequest request;
+  request.id = {"thing", "1"};
+  request.idempotency_key = "k";
+  const auto refusal = [&] {
+    const auto out = core_.run(session.apply(request));
+    return out ? std::string("accepted") : out.error().message;
+  };
+  EXPECT_THAT(refusal(), HasSubstr("expected 1 to 256 changes, found 0"));
+  for (int i = 0; i < 257; ++i) {
+    request.changes.push_back({"a" + std::to_string(i), core::ChangeClass::config, "1", "2", false});
+  }
+  EXPECT_THAT(refusal(), HasSubstr("found 257"));
+  request.changes = {{"size", core::ChangeClass::config, "1", "\"" + std::string(1u << 20, 'x') + "\"", false}};
+  EXPECT_THAT(refusal(), HasSubstr("the maximum is 1048576"));
+  request.changes = {{"size", core::ChangeClass::config, "1", "2", false},
+                     {"size", core::ChangeClass::config, "1", "3", false}};
+  EXPECT_THAT(refusal(), HasSubstr("size comes twice"));
+  request.changes = {{"size", core::ChangeClass::config, "1", "no JSON", false}};
+  EXPECT_THAT(refusal(), HasSubstr("not JSON"));
+  request.changes = {{"size", core::ChangeClass::config, "1", "2", false}};
+  request.idempotency_key = std::string(129, 'k');
+  EXPECT_THAT(refusal(), HasSubstr("found 129"));
+}
+
+TEST_P(Extensions, AFailureThatLeftSomethingNamesIt) {
+  const auto failed = apply(open({{"apply", "half"}}), "5", "k", false);
+  ASSERT_TRUE(failed) << failed.error().message;
+  EXPECT_EQ(failed->result, core::ApplyOutcome::Result::failed);
+  EXPECT_TRUE(failed->changed);
+  EXPECT_THAT(failed->left, ElementsAre("size"));
+}
+
+TEST_P(Extensions, AFailureThatLeftSomethingAndDoesNotSayWhatIsABrokenRule) {
+  EXPECT_EQ(apply(open({{"apply", "silent"}}), "5", "k", false).error().code, Code::internal);
+  EXPECT_THAT(events_, ElementsAre(HasSubstr("`left` is for FAILED")));
+}
+
+TEST_P(Extensions, ACommandThatIsTooLongToBeShownWholeIsABrokenRule) {
+  EXPECT_EQ(apply(open({{"apply", "long"}}), "5", "k", false).error().code, Code::internal);
+  EXPECT_THAT(events_, ElementsAre(HasSubstr("longer than 64 KiB")));
+}
+
+/// Nobody knows whether the system was changed: the call is not made again here, and the caller reads the resource.
+TEST(ExtensionsOfAWorker, ThatDiesInAnApplyAreUnavailable) {
+  Core core;
+  const auto factory = host::make_session_factory(host_options(core));
+  SessionSpec spec;
+  spec.backend = "b";
+  spec.provider = DRIFTD_BINARY_DIR "/tests/providers/tester.so";
+  spec.settings_json = R"({"apply":"dies"})";
+  spec.isolation = SessionSpec::Isolation::process;
+  spec.budgets.call *= kPatience;
+  if (kSanitized) spec.budgets.rss_bytes = 0;
+  const auto session = factory->open(spec).value();
+  core::ApplyRequest request;
+  request.id = {"thing", "1"};
+  request.expected_version = "v1";
+  request.idempotency_key = "k";
+  request.dry_run = false;
+  request.changes = {{"size", core::ChangeClass::config, "1", "5", false}};
+  const auto dead = core.run(session->apply(request));
+  ASSERT_FALSE(dead);
+  EXPECT_EQ(dead.error().code, Code::unavailable);
+  core.run(session->stop());
 }
 
 INSTANTIATE_TEST_SUITE_P(Isolation, Extensions,

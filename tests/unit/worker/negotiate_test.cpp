@@ -105,8 +105,8 @@ class OfferedExtensions : public ::testing::Test {
   void describes(const std::string& extensions) {
     library_.loaded.describe = R"({"id":"x","extensions":[)" + extensions + "]}";
   }
-  std::string refusal(const std::vector<std::string>& experimental = {}) {
-    const auto adopted = adopt_extensions(library_, experimental);
+  std::string refusal() {
+    const auto adopted = adopt_extensions(library_);
     return adopted ? "" : adopted.error().message;
   }
   Library library_;
@@ -123,7 +123,7 @@ class OfferedExtensions : public ::testing::Test {
 TEST_F(OfferedExtensions, OneThatIsWholeIsAdopted) {
   describes(R"({"id":"driftd.discover","revision":1})");
   tables_["driftd.discover/1"] = &discover_;
-  const auto adopted = adopt_extensions(library_, {});
+  const auto adopted = adopt_extensions(library_);
   ASSERT_TRUE(adopted) << adopted.error().message;
   EXPECT_EQ(adopted->discover.discover, discover_.discover);
   EXPECT_EQ(adopted->upgrade.upgrade, nullptr);
@@ -148,28 +148,21 @@ TEST_F(OfferedExtensions, HalfOfOneNamesTheMissingHalf) {
   EXPECT_THAT(refusal(), HasSubstr("expected at least 16: slot `discover` is missing"));
 }
 
-TEST_F(OfferedExtensions, AnExperimentalOneIsNotEvenAskedForWithoutTheFlag) {
+TEST_F(OfferedExtensions, EachOneThatTheHostKnowsIsAskedFor) {
   describes(R"({"id":"driftd.apply","revision":1})");
   tables_["driftd.apply/1"] = &apply_;
-  const auto adopted = adopt_extensions(library_, {});
+  const auto adopted = adopt_extensions(library_);
   ASSERT_TRUE(adopted) << adopted.error().message;
-  EXPECT_EQ(adopted->apply.apply, nullptr);
-  EXPECT_THAT(adopted->offered, IsEmpty());
-  EXPECT_THAT(asked_, ElementsAre("driftd.discover/1", "driftd.upgrade/1", "driftd.watch/1"));
-  const auto allowed = adopt_extensions(library_, {"driftd.apply"});
-  ASSERT_TRUE(allowed) << allowed.error().message;
-  EXPECT_EQ(allowed->apply.apply, apply_.apply);
+  EXPECT_EQ(adopted->apply.apply, apply_.apply);
+  EXPECT_THAT(adopted->offered, ElementsAre(core::Extension{"driftd.apply", 1}));
+  EXPECT_THAT(asked_, ElementsAre("driftd.apply/1", "driftd.discover/1", "driftd.upgrade/1", "driftd.watch/1"));
 }
 
 TEST_F(OfferedExtensions, OthersAndOtherRevisionsAreLeftAlone) {
   describes(R"({"id":"driftd.teleport","revision":1},{"id":"driftd.watch","revision":7},{"id":7},"odd")");
-  const auto adopted = adopt_extensions(library_, {});
+  const auto adopted = adopt_extensions(library_);
   ASSERT_TRUE(adopted) << adopted.error().message;
   EXPECT_THAT(adopted->offered, IsEmpty());
-}
-
-TEST(ExperimentalExtensions, AreNamedForTheOperator) {
-  EXPECT_THAT(experimental_extensions(), ElementsAre("driftd.apply"));
 }
 
 }  // namespace

@@ -21,6 +21,20 @@ inline std::vector<Change> changes_of(const driftd_change* changes, std::uint32_
   return out;
 }
 
+/// Borrows what an outcome reports, for as long as the outcome lives: the commands first.
+inline std::vector<driftd_kv> details_of(const Applied& done) {
+  std::vector<driftd_kv> out;
+  const auto add = [&out](std::string_view key, const std::vector<std::string>& values) {
+    for (const auto& value : values) out.push_back({sizeof(driftd_kv), 0, str(key), str(value)});
+  };
+  add(DRIFTD_APPLY_COMMAND, done.commands);
+  add(DRIFTD_APPLY_UNDO, done.undo);
+  add(DRIFTD_APPLY_LEFT, done.left);
+  const auto others = Discoverer::pairs(done.details);
+  out.insert(out.end(), others.begin(), others.end());
+  return out;
+}
+
 /// The functions of the extension tables for one plugin function `P`: each converts its arguments, calls the Instance
 /// and turns what it throws into a status (barrier.hpp). What they answer, and on which thread, is in driftd/ext/*.h.
 template <const Plugin& (*P)()>
@@ -58,7 +72,7 @@ struct ExtensionTables {
                           std::string(view(args.idempotency_key)),
                           changes_of(args.changes, args.change_count, args.change_stride)};
       const Applied done = self(instance).apply(call, request);
-      const auto details = Discoverer::pairs(done.details);
+      const auto details = details_of(done);
       const driftd_applied out{sizeof out,
                                done.outcome,
                                done.changed ? 1u : 0u,

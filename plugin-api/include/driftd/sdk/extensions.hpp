@@ -127,7 +127,10 @@ struct Applied {
   std::int64_t requeue_after_ms = 0;             ///< REQUEUE_AFTER: at least 1
   std::string version{};                         ///< of the resource afterwards; empty: unknown
   std::string text{};                            ///< one sentence, required unless SUCCESS; no secret
-  std::map<std::string, std::string> details{};  ///< for the audit log
+  std::map<std::string, std::string> details{};  ///< for the audit log, beside the three lists below
+  std::vector<std::string> commands{};           ///< DRIFTD_APPLY_COMMAND: that ran, or would run; in order
+  std::vector<std::string> undo{};               ///< DRIFTD_APPLY_UNDO: what takes them back, in order
+  std::vector<std::string> left{};               ///< DRIFTD_APPLY_LEFT: paths that a failed call could not take back
 };
 
 }  // namespace driftd::sdk

@@ -132,10 +132,23 @@ class Tester final : public Instance {
     if (size == 98) return {.outcome = DRIFTD_APPLY_REQUEUE, .text = "busy"};
     if (size == 99) return {.outcome = DRIFTD_APPLY_REQUEUE_AFTER, .requeue_after_ms = 1500, .text = "rolling out"};
     if (request.dry_run) return {.changed = settings_.value("wet", false), .version = version_of(i)};
+    const std::string mode = settings_.value("apply", "");
+    if (mode == "dies") std::abort();
+    if (mode == "half" || mode == "silent") {
+      return {.outcome = DRIFTD_APPLY_FAILED,
+              .changed = true,
+              .text = "the second command failed",
+              .left = mode == "half" ? std::vector<std::string>{"size"} : std::vector<std::string>{}};
+    }
+    if (mode == "long") return {.changed = true, .commands = {std::string((64u << 10) + 1, 'x')}};
     done_.insert(request.key);
     sizes_[i] = size;
     ++versions_[i];
-    return {.changed = true, .version = version_of(i), .details = {{"statement", "SET size " + change.new_value}}};
+    return {.changed = true,
+            .version = version_of(i),
+            .details = {{"statement", "SET size " + change.new_value}},
+            .commands = {"SET size " + change.new_value, "COMMIT"},
+            .undo = {"SET size " + change.old_value}};
   }
 
   Health health(Call&) override { return {DRIFTD_HEALTH_UP, 42, "", "primary", "id-1", "9.9"}; }

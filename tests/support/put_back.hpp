@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Requests of driftd.apply made of two readings, as the agent makes them.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "support/provider_probe.hpp"
+
+namespace driftd::test {
+
+/// Adds the members in which two bodies differ, from `is` to `should`. An object on both sides is compared member by
+/// member, everything else is one change, as in the agent's diff.
+inline void add_changes(const nlohmann::json& is, const nlohmann::json& should, const std::string& path,
+                        std::vector<sdk::Change>& to) {
+  const auto text = [](const nlohmann::json& object, const std::string& name) {
+    return object.contains(name) ? object[name].dump() : std::string();
+  };
+  nlohmann::json names = is;
+  names.update(should);
+  for (const auto& [name, value] : names.items()) {
+    const bool plain =
+        name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == std::string::npos;
+    const std::string at =
+        plain ? (path.empty() ? name : path + "." + name) : path + "[" + nlohmann::json(name).dump() + "]";
+    const bool both = is.contains(name) && should.contains(name);
+    if (both && is[name] == should[name]) continue;
+    if (both && is[name].is_object() && should[name].is_object()) {
+      add_changes(is[name], should[name], at, to);
+    } else {
+      to.push_back({static_cast<std::uint32_t>(to.size()), at, text(is, name), text(should, name)});
+    }
+  }
+}
+
+/// The request that puts `should` back where `is` is found.
+inline sdk::Apply put_back(const sdk::Identity& id, const nlohmann::json& is, const nlohmann::json& should,
+                           const std::string& key) {
+  sdk::Apply out;
+  out.dry_run = false;
+  out.id = id;
+  out.key = key;
+  add_changes(is, should, {}, out.changes);
+  return out;
+}
+
+inline sdk::Apply dry(sdk::Apply request) {
+  request.dry_run = true;
+  return request;
+}
+
+}  // namespace driftd::test
