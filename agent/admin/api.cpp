@@ -163,6 +163,8 @@ Task<Answer> Api::get(Request request) {
     if (!text) co_return fail(text.error());
     co_return core::parse(*text);
   }
+  if (path == "/v1/enforce") co_return enforcement();
+  if (path == "/v1/operations") co_return co_await operations(std::move(request));
   if (path == "/v1/plugins") co_return co_await plugins();
   if (path == "/v1/plugins/describe") co_return co_await describe_plugin(std::move(request));
   const auto parts = segments(path);

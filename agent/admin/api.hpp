@@ -123,6 +123,12 @@ class Api {
   Task<Answer> refresh(Request request);  ///< one result for each backend
   /// Returns the steps that led to the verdict on one resource. Changes nothing, so it has no audit line.
   Task<Answer> explain(Request request);
+  core::Value enforcement();  ///< whether it is on, and what is held
+  Task<Answer> operations(Request request);
+  /// `verb` is enforce or resume, of a drift; or on or off.
+  Task<Answer> enforce(std::string verb, std::string drift_id, Request request);
+  /// Returns why drifts whose policy is `enforce` are not put back, by drift.
+  std::map<std::string, core::Value> holds();
   Task<Answer> plugins();  ///< those found, and the backends without one
   /// Returns `not_found`, with the known plugins, if no plugin has this id, type, file or backend.
   Task<Answer> describe_plugin(Request request);

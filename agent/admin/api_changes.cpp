@@ -95,6 +95,12 @@ bool is_decision(const std::vector<std::string>& parts) {
   return parts.size() == 4 && parts[0] == "v1" && parts[1] == "drifts" && is_decision_verb(parts[3]);
 }
 
+bool is_enforcement(const std::vector<std::string>& parts) {
+  if (parts.size() == 3 && parts[0] == "v1" && parts[1] == "enforce") return parts[2] == "on" || parts[2] == "off";
+  return parts.size() == 4 && parts[0] == "v1" && parts[1] == "drifts" &&
+         (parts[3] == "enforce" || parts[3] == "resume");
+}
+
 /// Returns a member of a request's body as text for the audit line, also if the body is not a valid request.
 std::string text_of(const Value& body, const std::string& name) {
   const Value* found = body.find(name);
@@ -117,6 +123,13 @@ core::AuditEntry audit_line(const Request& request, const std::vector<std::strin
   auto parsed = request.body.empty() ? Result<Value>(Value(Value::Object())) : core::parse(request.body);
   const Value body = parsed && parsed->object() != nullptr ? std::move(*parsed) : Value(Value::Object());
   out.reason = text_of(body, "reason");
+  if (is_enforcement(parts)) {
+    const bool drift = parts[1] == "drifts";
+    out.verb = drift ? (parts[3] == "resume" ? "enforce resume" : "enforce") : "enforce " + parts[2];
+    out.subject = drift ? escaped(core::shortened(parts[2], 64)) : "enforcement";
+    out.digest = text_of(body, "digest");
+    return out;
+  }
   if (is_decision(parts)) {
     out.verb = parts[3];
     out.subject = escaped(core::shortened(parts[2], 64));  // it comes from the URL and may be any bytes
@@ -155,12 +168,12 @@ std::string outcome_text(const Error& error) {
 
 }  // namespace
 
-/// A decision's line is written together with the decision, every other line before the change: what cannot be audited
-/// is not done.
+/// The line of a decision or of an enforcement is written together with it, every other line before the change: what
+/// cannot be audited is not done.
 Task<Answer> Api::post(Request request) {
   if (request.path == "/v1/explain") co_return co_await explain(std::move(request));
   const auto parts = segments(request.path);
-  const bool decision = is_decision(parts);
+  const bool decision = is_decision(parts) || is_enforcement(parts);
   if (!decision && !is_change(request.path)) co_return fail(no_such_path(request));
   core::AuditEntry line = audit_line(request, parts);
   if (!request.may_decide) {
@@ -206,6 +219,10 @@ Task<Answer> Api::do_change(Request request) {
   const std::string path = request.path;
   if (parts.size() == 4 && parts[0] == "v1" && parts[1] == "drifts" && is_decision_verb(parts[3])) {
     co_return co_await decide(parts[2], parts[3], std::move(request));
+  }
+  if (is_enforcement(parts)) {
+    const bool drift = parts[1] == "drifts";
+    co_return co_await enforce(drift ? parts[3] : parts[2], drift ? parts[2] : std::string(), std::move(request));
   }
   if (path == "/v1/refresh") co_return co_await refresh(std::move(request));
   if (path == "/v1/plugins/resume") co_return co_await resume(std::move(request));

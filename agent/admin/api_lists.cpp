@@ -283,8 +283,11 @@ Task<Text> Api::drifts(Request request) {
   const AsyncMutex::Guard turn = co_await large_list_turn(listed.limit);
   const auto rows = std::make_shared<Rows>(request.share);
   // binding() may run outside of the core thread: it depends only on the store's key, which never changes in a process.
-  core::Reader::RowHandler<core::DriftRow> take = [this, rows, depth](core::DriftRow row) {
-    return rows->add(shown_row(row, depth));
+  core::Reader::RowHandler<core::DriftRow> take = [this, rows, depth, held = holds()](core::DriftRow row) {
+    Value shown = shown_row(row, depth);
+    if (const auto hold = held.find(row.drift.id); hold != held.end() && row.drift.open())
+      shown.object()->insert_or_assign("held", hold->second);
+    return rows->add(std::move(shown));
   };
   DRIFTD_CO_TRY(listed.ended, co_await deps_.reader.each_drift(filter, std::move(take)));
   if (rows->no_room) co_return fail(memory_limit_error(*rows->share));

@@ -40,6 +40,7 @@ core::Value to_json(const core::SinkTotals& totals);
 core::Value to_json(const PrometheusMetrics::Judged& judged);
 core::Value to_json(const core::AuditRow& row);
 core::Value to_json(const core::AuditProof& proof);
+core::Value to_json(const core::Enforcement& operation);
 core::Value to_json(const core::Step& step);
 core::Value to_json(const core::Diagnostic& diagnostic);
 core::Value to_json(const core::Discovered& backend);

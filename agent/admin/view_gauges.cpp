@@ -83,12 +83,27 @@ void SinkGauges::set(const core::AgentView& view, const std::vector<core::SinkTo
   }
 }
 
+void AgentGauges::set_enforcement(const core::EnforcementView& view) {
+  enforced_.clear();
+  held_.clear();
+  for (const auto& backend : view.backends) {
+    for (const auto& [state, count] : backend.ended)
+      enforced_.at({{"backend", backend.name}, {"state", state}}).Set(static_cast<double>(count));
+    std::map<std::string_view, int> reasons;
+    for (const auto& [drift, hold] : backend.held) ++reasons[core::render(hold.reason)];
+    for (const auto& [reason, count] : reasons)
+      held_.at({{"backend", backend.name}, {"reason", std::string(reason)}}).Set(count);
+  }
+}
+
 void AgentGauges::set(const core::AgentView& view) {
   backlog_.at({}).Set(static_cast<double>(view.backlog_events));
   backlog_bytes_.at({}).Set(static_cast<double>(view.backlog_bytes));
   store_bytes_.at({}).Set(static_cast<double>(view.store_bytes));
   store_max_bytes_.at({}).Set(static_cast<double>(view.store_max_bytes));
   ready_.at({}).Set(view.ready ? 1 : 0);
+  enforce_off_.at({}).Set(view.enforcement.off.empty() ? 0 : 1);
+  set_enforcement(view.enforcement);
   jail_.clear();
   if (const auto jailed = all_workers_jailed(view)) jail_.at({}).Set(*jailed ? 1 : 0);
   info_.at({{"version", view.version}, {"cluster", view.cluster}}).Set(1);

@@ -74,6 +74,7 @@ class AgentGauges {
   void set(const core::AgentView& view);
 
  private:
+  void set_enforcement(const core::EnforcementView& view);
   MetricFamilies& families_;
   Gauges backlog_{families_.gauge("backlog_events", "Events not yet settled by every sink.")};
   Gauges backlog_bytes_{families_.gauge("backlog_bytes", "Bytes of events not yet settled by every sink.")};
@@ -81,6 +82,10 @@ class AgentGauges {
   Gauges store_max_bytes_{families_.gauge(
       "store_max_bytes", "Maximum of store_bytes; above it history is deleted early (retention.max_bytes).")};
   Gauges ready_{families_.gauge("agent_ready", "1: the agent is ready.")};
+  Gauges enforce_off_{families_.gauge("enforce_off", "1: everything that driftd puts back is switched off.")};
+  Gauges enforced_{
+      families_.gauge("enforce_operations", "Operations that ended since the start, by the state they ended in.")};
+  Gauges held_{families_.gauge("enforce_held", "Drifts that their policy would put back, by what holds them.")};
   Gauges jail_{families_.gauge("agent_jail",
                                "1: all workers are jailed by landlock and seccomp; 0: one lacks a part of the jail.")};
   Gauges info_{families_.gauge("agent_info", "Always 1; the version is a label.")};

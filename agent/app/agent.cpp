@@ -17,6 +17,7 @@
 #include "base/trust.hpp"
 #include "delivery/backpressure.hpp"
 #include "engine/context.hpp"
+#include "engine/enforcement_switch.hpp"
 #include "host/host.hpp"
 #include "secrets/renewed_session.hpp"
 #include "worker/jail.hpp"
@@ -138,6 +139,8 @@ Result<std::unique_ptr<Agent>> Agent::build(config::Config config, Executors& ex
   out->context_ = std::make_shared<engine::Context>(engine::Context{
       core, executors.diff.get_executor(), *out->store_, out->clock_, out->metrics_, key.store, c.agent.name,
       c.agent.cluster, out->routes_.load(), [agent = out.get()] { agent->wake_readers(); }});
+  out->context_->enforcement = std::make_shared<engine::EnforcementSwitch>();
+  out->context_->enforcement->stop_file = [agent = out.get()] { return agent->why_stopped_by_file(); };
   out->context_->first_cycle_ended = [agent = out.get()] { agent->note_ready(); };
   out->engine_ = std::make_unique<engine::Engine>(out->context_, *out->sessions_, key.worker, key.digest_seed);
   out->registry_ = std::make_unique<Registry>(

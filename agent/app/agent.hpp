@@ -54,6 +54,11 @@ class Agent final : public core::Control {
   Task<Result<std::vector<std::string>>> resume(std::string name) override;
   std::string binding(const core::Drift& drift) override;
   Task<Status> audit(core::AuditEntry entry) override;
+  Task<Result<core::Enforcement>> enforce(std::string drift_id, std::string digest, bool dry_run,
+                                          core::Asked asked) override;
+  Task<Status> lift_stop(std::string drift_id, core::Asked asked) override;
+  Task<Status> switch_enforcement(bool on, core::Asked asked) override;
+  core::EnforcementView enforcement() override;
 
   core::Reader& reader() { return *store_; }
   engine::Engine& engine() { return *engine_; }
@@ -83,6 +88,7 @@ class Agent final : public core::Control {
   Task<Status> listen();
   /// Logs how long the start took once every backend has ended its first cycle.
   void note_ready();
+  std::string why_stopped_by_file() const;  ///< empty if no file stops enforcement
   void set_routes();
   void wake_readers();  ///< to be called after each commit
   /// [any thread]

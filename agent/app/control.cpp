@@ -32,6 +32,7 @@ core::AgentView Agent::view() {
   out.backlog_bytes = fullness_.backlog.bytes;
   out.store_bytes = fullness_.limit.bytes();
   out.store_max_bytes = config_.retention.max_bytes;
+  out.enforcement = engine_->enforcement();
   out.needs_restart = needs_restart_;
   return out;
 }
@@ -72,6 +73,34 @@ Task<Result<core::Drift>> Agent::decide(std::string drift_id, core::Decision dec
 Task<Result<core::Drift>> Agent::claim(std::string drift_id, core::Claim claim) {
   auto claimed = co_await engine_->claim(std::move(drift_id), std::move(claim));
   co_return claimed;
+}
+
+Task<Result<core::Enforcement>> Agent::enforce(std::string drift_id, std::string digest, bool dry_run,
+                                               core::Asked asked) {
+  auto done = co_await engine_->enforce(std::move(drift_id), std::move(digest), dry_run, std::move(asked));
+  co_return done;
+}
+
+Task<Status> Agent::lift_stop(std::string drift_id, core::Asked asked) {
+  const Status done = co_await engine_->lift_stop(std::move(drift_id), std::move(asked));
+  co_return done;
+}
+
+Task<Status> Agent::switch_enforcement(bool on, core::Asked asked) {
+  const Status done = co_await engine_->switch_enforcement(on, std::move(asked));
+  co_return done;
+}
+
+core::EnforcementView Agent::enforcement() { return engine_->enforcement(); }
+
+/// A file that cannot be looked for stops, too: whoever put it there must be able to rely on it.
+std::string Agent::why_stopped_by_file() const {
+  std::error_code code;
+  const auto& file = config_.enforce.off_file;
+  const auto found = std::filesystem::symlink_status(file, code);
+  if (found.type() == std::filesystem::file_type::not_found) return {};
+  if (std::filesystem::exists(found)) return "the file " + file.string() + " stops it; remove the file to go on";
+  return "the file " + file.string() + " cannot be looked for: " + code.message();
 }
 
 Task<Result<std::vector<core::Control::BackendRefresh>>> Agent::refresh(std::string backend, bool full) {

@@ -61,6 +61,8 @@ void add_resources(CLI::App& app, Context& context);
 void add_drifts(CLI::App& app, Context& context);
 void add_events(CLI::App& app, Context& context);
 void add_decisions(CLI::App& app, Context& context);  ///< approve, reject, ignore, undo
+void add_enforce(CLI::App& app, Context& context);
+void add_operations(CLI::App& app, Context& context);
 void add_refresh(CLI::App& app, Context& context);
 void add_explain(CLI::App& app, Context& context);
 void add_diff(CLI::App& app, Context& context);

@@ -34,6 +34,32 @@ struct ValidateOptions {
   std::string file;
 };
 
+std::string shown_match(const core::Match& match) {
+  std::string out;
+  const auto add = [&out](const char* name, const std::string& text) {
+    out += (out.empty() ? "" : ", ") + std::string(name) + " " + text;
+  };
+  if (match.kind) add("kind", match.kind->text());
+  if (match.id) add("id", match.id->text());
+  if (match.path) add("path", match.path->text());
+  if (match.cls) add("class", std::string(core::render(*match.cls)));
+  return out.empty() ? "everything" : out;
+}
+
+/// Lists what driftd may change, because nobody should find that out from the system.
+void print_enforced(const Context& context, const config::Config& config) {
+  for (const auto& spec : config.backends) {
+    const std::string name = printable(spec.name) + (spec.enforce.allowed() ? ": puts back " : ": would put back ");
+    for (const auto& rule : spec.rules->policy) {
+      if (rule.action != core::Action::enforce) continue;
+      context.out() << name << printable(shown_match(rule.match)) << " (" << printable(rule.where) << ")\n";
+    }
+    for (const auto& [cls, action] : spec.rules->class_policy) {
+      if (action == core::Action::enforce) context.out() << name << "class " << core::render(cls) << "\n";
+    }
+  }
+}
+
 int validate(const Context& context, const ValidateOptions& asked) {
   config::LoadOptions options;
   options.resolve_secrets = !asked.no_secrets;
@@ -69,6 +95,7 @@ int validate(const Context& context, const ValidateOptions& asked) {
   context.out() << printable(context.config) << ": " << painted("valid", Colour::green, colour) << ", "
                 << count_of(loaded->backends.size(), "backend") << ", " << count_of(loaded->sinks.size(), "sink")
                 << ", " << count_of(loaded->routes.size(), "route") << "\n";
+  print_enforced(context, *loaded);
   return kOk;
 }
 

@@ -161,6 +161,7 @@ core::BackendSpec read_backend(Section section, const Defaults& defaults, const 
   read_rules(section, rules, true);
   rules.generation = generation_of(rules);
   spec.rules = std::make_shared<const core::Rules>(std::move(rules));
+  spec.enforce = read_backend_enforce(section, defaults.enforce);
   spec.redact = read_redact(section.section("redact"), defaults.redact);
   section.close();
   return spec;

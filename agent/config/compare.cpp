@@ -101,6 +101,7 @@ void compare_admin(const Admin& a, const Admin& b, RestartList& restart_list) {
 }
 
 void compare_rest(const Config& a, const Config& b, RestartList& restart_list) {
+  restart_list.add(a.enforce.off_file != b.enforce.off_file, "enforce.off_file");
   restart_list.add(a.log.level != b.log.level, "log.level");
   restart_list.add(a.log.format != b.log.format, "log.format");
   restart_list.add(a.log.rooms != b.log.rooms, "log.rooms");
@@ -155,6 +156,7 @@ core::BackendEdit compare_backends(const BackendEntry& running, const BackendEnt
   note(a.patterns != b.patterns, "patterns");
   note(a.interval != b.interval, "interval");
   note(a.discover != b.discover, "discover");
+  note(a.enforce != b.enforce, "enforce");
   note(a.rules->generation != b.rules->generation, "rules");
   if (session) return core::BackendEdit::reopen;
   if (what.size() != before || a.definition != b.definition || a.registration_json != b.registration_json) {

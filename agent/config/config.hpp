@@ -89,6 +89,12 @@ struct Retention {
   std::int64_t max_bytes = 8ll << 30;  ///< size of store.db; above it, history is removed early
 };
 
+/// What driftd may put back by itself, and when (docs/enforce.md).
+struct Enforce {
+  core::EnforceSettings settings;  ///< backends begin with it
+  std::filesystem::path off_file;  ///< while it is there, nothing is put back
+};
+
 /// Backpressure limits: at 70 % the agent warns, at 85 % it stretches intervals, at 95 % it stops committing refreshes.
 struct Delivery {
   std::int64_t max_backlog_bytes = 4ll << 30;
@@ -109,6 +115,7 @@ struct Config {
   std::vector<SinkSpec> sinks;              ///< by name
   std::vector<core::Route> routes;          ///< if the file has none: one that sends everything to every sink
   Retention retention;
+  Enforce enforce;
   Delivery delivery;
   std::vector<std::filesystem::path> secret_files;  ///< files read for `${file:…}` and `${credential:…}`
   std::vector<ProgramUse> program_uses;             ///< each `${exec:…}`, in the order of the file; load() runs none

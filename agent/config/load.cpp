@@ -21,18 +21,38 @@ Config read_root(Report& report, const Node& node, const LoadOptions& options) {
   config.admin = read_admin(root.section("admin"));
   config.grpc = read_grpc(root.section("grpc"), options);
   config.metrics = read_metrics(root.section("metrics"));
-  config.defaults = std::make_shared<const Defaults>(read_defaults(root.section("defaults")));
+  config.enforce = read_enforce(root.section("enforce"), config.agent);
+  Defaults defaults = read_defaults(root.section("defaults"));
+  defaults.enforce = config.enforce.settings;
+  config.defaults = std::make_shared<const Defaults>(std::move(defaults));
   read_backends(root, *config.defaults, options, config);
   config.resolve = read_resolve(root.section("resolve"), config);
   read_sinks(root, options, config);
   read_routes(root, config);
   config.retention = read_retention(root.section("retention"));
   config.delivery = read_delivery(root.section("delivery"));
+  warn_of_idle_enforcement(report, config);
   root.close();
   if (config.backends.empty() && report.errors.empty()) {
     report.warn({}, "no backends: there is nothing to watch", "add one under 'backends:'");
   }
   return config;
+}
+
+/// A policy that nothing carries out must not look as if something did.
+void warn_of_idle_enforcement(Report& report, const Config& config) {
+  for (const auto& spec : config.backends) {
+    const auto& rules = *spec.rules;
+    const bool by_class = std::any_of(rules.class_policy.begin(), rules.class_policy.end(),
+                                      [](const auto& one) { return one.second == core::Action::enforce; });
+    const bool by_rule = std::any_of(rules.policy.begin(), rules.policy.end(),
+                                     [](const auto& rule) { return rule.action == core::Action::enforce; });
+    if ((!by_class && !by_rule) || spec.enforce.allowed()) continue;
+    const std::string missing = spec.enforce.allowed_globally ? "`enforce: true` of the backend" : "`enforce.enabled`";
+    report.warn(
+        {}, "backend '" + spec.name + "' has policies 'enforce', but nothing is put back: " + missing + " is not set",
+        "set both, or use manual");
+  }
 }
 
 std::vector<ConfigError> file_error(const std::string& file, const std::string& why) {

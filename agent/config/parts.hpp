@@ -21,6 +21,7 @@ struct Defaults {
   core::Budgets budgets;
   core::Rules rules;  ///< without their generation hash
   std::vector<core::RedactRule> redact;
+  core::EnforceSettings enforce;
 };
 
 Agent read_agent(Section section, const LoadOptions& options);
@@ -29,6 +30,8 @@ rpc::Settings read_grpc(Section section, const LoadOptions& options);
 log::Settings read_log(Section section);
 Metrics read_metrics(Section section);
 Retention read_retention(Section section);
+Enforce read_enforce(Section section, const Agent& agent);
+core::EnforceSettings read_backend_enforce(Section& backend, core::EnforceSettings from);
 Delivery read_delivery(Section section);
 
 Defaults read_defaults(Section section);

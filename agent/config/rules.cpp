@@ -11,14 +11,9 @@ namespace driftd::config {
 namespace {
 
 const std::vector<std::string> kClasses = {"config", "credential", "endpoint"};
-const std::vector<std::string> kActions = {"auto", "manual", "ignore"};
+const std::vector<std::string> kActions = {"auto", "manual", "ignore", "enforce"};
 
 std::optional<core::Action> read_action(Report& report, const Node& node, const std::string& what) {
-  if (node.kind == Node::Kind::scalar && node.text == "enforce") {
-    report.error(node.at, "policy 'enforce' of " + what + " is not available: no provider of this version can apply",
-                 one_of(kActions), "'enforce'", "use manual");
-    return std::nullopt;
-  }
   if (node.kind == Node::Kind::scalar) {
     if (auto action = core::parse_action(node.text)) return *action;
   }
@@ -66,6 +61,11 @@ void read_class_policies(Report& report, const Node& map, const std::string& pat
     if (!cls) continue;
     const auto action = read_action(report, member.value, "class '" + member.key + "'");
     if (!action) continue;
+    if (*cls == core::ChangeClass::credential && *action == core::Action::enforce) {
+      report.error(member.at, "class 'credential' cannot have the policy 'enforce': credentials are never put back",
+                   "auto, manual or ignore");
+      continue;
+    }
     rules.class_policy[*cls] = *action;
     if (*cls == core::ChangeClass::config) rules.config_policy_set = true;
   }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/enforce/settings.hpp"
 #include "core/judge/rules.hpp"
 #include "core/ports/session_spec.hpp"
 
@@ -47,6 +48,7 @@ struct BackendSpec {
   std::chrono::milliseconds interval{30'000};  ///< maximum age of an observation (semantics 17)
   SessionSpec::Isolation isolation = SessionSpec::Isolation::process;
   Budgets budgets;
+  EnforceSettings enforce;
   std::shared_ptr<const Rules> rules;
 };
 

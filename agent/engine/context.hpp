@@ -17,6 +17,7 @@
 namespace driftd::engine {
 
 class SourceHub;
+struct EnforcementSwitch;
 
 /// What all backends of one agent share. It outlives the engine. A reload replaces `routes` as a whole.
 struct Context {
@@ -34,7 +35,8 @@ struct Context {
   /// If true, a mass deletion waits for a person's approval (semantics 4). False where nobody can approve: then each
   /// missing resource is a deletion.
   bool asks_about_mass_deletions = true;
-  std::function<void()> first_cycle_ended{};  ///< called for each backend, once; may be empty
+  std::shared_ptr<EnforcementSwitch> enforcement = nullptr;  ///< null: this process puts nothing back
+  std::function<void()> first_cycle_ended{};                 ///< called for each backend, once; may be empty
 };
 
 }  // namespace driftd::engine

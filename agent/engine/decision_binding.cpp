@@ -120,6 +120,21 @@ core::AuditEntry decision_entry(const core::RedactionKey& store_key, const core:
   return out;
 }
 
+core::AuditEntry enforcement_entry(const core::RedactionKey& store_key, const core::Enforcement& operation) {
+  core::Drift drift;
+  drift.id = operation.drift_id;
+  drift.digest = operation.digest;
+  drift.resource = operation.resource;
+  drift.changes = operation.changes;
+  core::AuditEntry out = core::make_audit_entry(drift, operation.backend);
+  out.digest = decision_binding(store_key, drift);
+  out.at_ns = operation.updated_ns;
+  out.actor = operation.actor;
+  out.verb = "enforce " + std::string(core::render(operation.state));
+  out.reason = operation.id + (operation.text.empty() ? "" : ": " + operation.text);
+  return out;
+}
+
 std::optional<core::AuditEntry> expiry_entry(const core::RedactionKey& store_key, const core::StoredResource& before,
                                              const core::Transition& transition, const std::string& backend,
                                              Nanos now_ns) {

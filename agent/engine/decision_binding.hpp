@@ -6,6 +6,7 @@
 #include <string>
 
 #include "core/audit.hpp"
+#include "core/enforce/operation.hpp"
 #include "core/judge/judge.hpp"
 #include "core/redact.hpp"
 
@@ -36,5 +37,8 @@ core::AuditEntry decision_entry(const core::RedactionKey& store_key, const core:
 std::optional<core::AuditEntry> expiry_entry(const core::RedactionKey& store_key, const core::StoredResource& before,
                                              const core::Transition& transition, const std::string& backend,
                                              Nanos now_ns);
+
+/// Makes the audit line of a step of an enforcement.
+core::AuditEntry enforcement_entry(const core::RedactionKey& store_key, const core::Enforcement& operation);
 
 }  // namespace driftd::engine

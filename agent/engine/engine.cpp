@@ -82,6 +82,7 @@ Engine::Engine(std::shared_ptr<Context> context, core::SessionFactory& factory, 
 
 Task<Status> Engine::start(std::vector<core::BackendSpec> specs, bool loops) {
   loops_ = loops;
+  DRIFTD_CO_CHECK(co_await load_switch());
   DRIFTD_CO_TRY(auto rows, co_await rows_by_age(context_->store));
   for (auto& spec : specs) {
     DRIFTD_CO_CHECK(co_await register_backend(std::move(spec), rows));

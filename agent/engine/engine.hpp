@@ -10,6 +10,7 @@
 
 #include "base/async_mutex.hpp"
 #include "core/backend.hpp"
+#include "core/ports/enforcing.hpp"
 #include "core/ports/registry.hpp"
 #include "core/redact.hpp"
 #include "engine/cycle_report.hpp"
@@ -74,6 +75,11 @@ class Engine final : private SourceHub {
   /// Asks the backend's provider for other backends. Fails with `unsupported` if it has no driftd.discover/1.
   Task<Result<core::DiscoverOutcome>> discover(std::string backend);
   std::vector<core::BackendView> view();  ///< of all backends, by name
+  /// As core::Enforcing says (engine_enforcement.cpp). The switch itself is in the context.
+  Task<Result<core::Enforcement>> enforce(std::string drift_id, std::string digest, bool dry_run, core::Asked asked);
+  Task<Status> lift_stop(std::string drift_id, core::Asked asked);
+  Task<Status> switch_enforcement(bool on, core::Asked asked);
+  core::EnforcementView enforcement();
   /// Returns the registrations, by name.
   std::vector<core::RegisteredBackend> registrations() const;
   core::RegisteredBackend registered_backend(const std::string& name) const;  ///< empty if there is none
@@ -157,6 +163,7 @@ class Engine final : private SourceHub {
   Task<Status> commit_registration(std::shared_ptr<Runner> runner, std::optional<core::BackendRow> before,
                                    std::vector<core::AuditEntry> audit);
   Result<std::shared_ptr<Runner>> runner_of(const core::Store::Owner& owner) const;
+  Task<Status> load_switch();
   Error unknown_backend(const std::string& name) const;  ///< `not_found` with the configured ones
 
   std::shared_ptr<Context> context_;

@@ -44,9 +44,11 @@ struct CommitExtras {
   std::vector<core::EventDraft> events;              ///< beside those of the judged resources
   std::vector<core::DeclarationWrite> declarations;  ///< declared by this source; bodies are not sealed yet
   std::vector<core::AuditEntry> audit;               ///< lines of the audit log
+  std::vector<core::Enforcement> enforcements;       ///< steps of operations
+  std::vector<core::EnforcementStop> stops;          ///< set or lifted
   bool empty() const {
     return !cursor && !watch_cursor && established.empty() && !row && events.empty() && declarations.empty() &&
-           audit.empty();
+           audit.empty() && enforcements.empty() && stops.empty();
   }
 };
 

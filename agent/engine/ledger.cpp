@@ -16,7 +16,8 @@
 namespace driftd::engine {
 namespace {
 
-constexpr std::size_t kMaxReadWhole = 1'000;  // resources that one refresh names
+constexpr Nanos kHistory = 30ll * 86'400 * 1'000'000'000;  // of operations, for the brakes
+constexpr std::size_t kMaxReadWhole = 1'000;               // resources that one refresh names
 
 bool needs_attention(const core::StoredResource& resource) {
   return std::any_of(resource.open.begin(), resource.open.end(),
@@ -67,6 +68,8 @@ Task<Status> Ledger::load() {
     if (entry.has_open) open.push_back(entry.id);
     if (entry.has_open && !entry.present) gone_open_.insert(entry.id);
   }
+  DRIFTD_CO_TRY(auto record, co_await context_->store.enforcement_record(row_.uid, context_->clock.wall() - kHistory));
+  enforcements_.load(std::move(record));
   DRIFTD_CO_TRY(const auto declared, co_await context_->store.declared_by(row_.uid));
   declarations_.load(declared);
   DRIFTD_CO_CHECK(co_await load_declared());
@@ -205,6 +208,8 @@ core::PageCommit Ledger::to_page_commit(std::vector<JudgedResource>& judged, con
   page.declarations = extras.declarations;
   for (auto& write : page.declarations) write.declaration.digest = kept_digest(context_->store_key, write.declaration);
   page.audit = extras.audit;
+  page.enforcements = extras.enforcements;
+  page.enforcement_stops = extras.stops;
   const core::EventContext about = event_context(cause);
   for (auto& one : judged) {
     if (one.judgement.dropped) continue;
@@ -258,6 +263,7 @@ void Ledger::adopt(const CommitExtras& extras) {
     set_row(std::move(row));
     generations_.clear();
   }
+  enforcements_.adopt(extras.enforcements, extras.stops);
   if (extras.cursor) row_.cursor = *extras.cursor;
   if (extras.watch_cursor) row_.watch_cursor = *extras.watch_cursor;
   for (const auto& kind : extras.established) row_.established[kind] = true;

@@ -13,6 +13,7 @@
 #include "core/judge/judge.hpp"
 #include "core/scope.hpp"
 #include "engine/approved_deletions.hpp"
+#include "engine/enforcement_log.hpp"
 #include "engine/extras.hpp"
 #include "engine/index.hpp"
 #include "engine/schema_notes.hpp"
@@ -122,6 +123,10 @@ class Ledger {
   /// Returns true if the kind has no baseline and is judged in part (kinds_in_part.hpp, JudgeContext::partial).
   bool partial(const std::string& kind) const;
 
+  /// Resources with a pending drift whose policy is `enforce`.
+  const std::set<core::ResourceId>& to_enforce() const { return to_enforce_; }
+  EnforcementLog& enforcements() { return enforcements_; }
+
   const core::BackendSpec& spec() const { return spec_; }
   const TimedRules& rules() const { return rules_; }
   core::BackendRow& row() { return row_; }
@@ -163,6 +168,8 @@ class Ledger {
   ApprovedDeletions deletions_;                 ///< approved mass deletions
   std::set<core::ResourceId> restless_;         ///< present; judged again in their next reading, whatever its digest
   std::set<core::ResourceId> gone_open_;        ///< absent resources with open drifts
+  std::set<core::ResourceId> to_enforce_;
+  EnforcementLog enforcements_;  ///< what commit() adds to it is stored
   UnreadNotes unread_;
   /// Declared by sources about this backend, as one number for each resource.
   std::map<core::ResourceId, std::uint64_t> declared_;

@@ -34,6 +34,13 @@ Task<Status> Ledger::note_expiries(std::vector<core::ResourceId> open) {
 }
 
 void Ledger::note_expiry(const core::StoredResource& next) {
+  const bool due = std::any_of(next.open.begin(), next.open.end(), [](const core::Drift& drift) {
+    return drift.action == core::Action::enforce && drift.status == core::DriftStatus::pending;
+  });
+  if (due && scope_.wants(next.id))
+    to_enforce_.insert(next.id);
+  else
+    to_enforce_.erase(next.id);
   expiring_.erase(next.id);
   const auto note = [&](std::optional<Nanos> expires_ns) {
     if (!expires_ns) return;

@@ -4,6 +4,7 @@
 
 #include "core/judge/upgrade.hpp"
 #include "engine/context.hpp"
+#include "engine/decision_binding.hpp"
 #include "engine/ledger_page.hpp"
 #include "engine/record_versions.hpp"
 
@@ -54,7 +55,9 @@ Task<Result<Ledger::ApplyResult>> Ledger::apply(std::vector<ResourceReading> rea
 Ledger::Page::Page(Ledger& ledger, std::vector<ResourceReading> readings, CommitExtras extras)
     : ledger_(ledger),
       readings_(std::move(readings)),
-      extras_(std::move(extras)) {
+      extras_(std::move(extras)),
+      given_enforcements_(extras_.enforcements),
+      given_audit_(extras_.audit.size()) {
   for (const auto& reading : readings_) {
     ids_.push_back(reading.id);
     outdated_.push_back(is_outdated(reading));
@@ -111,6 +114,7 @@ Task<Result<std::vector<core::JudgeContext>>> Ledger::Page::contexts(bool applie
   for (const auto& id : ids_) {
     out.push_back(ledger_.judge_context(id.kind, applied_state));
     if (const std::string* by = ledger_.accepted_by(id)) out.back().deletions_accepted_by = *by;
+    out.back().own_write = ledger_.enforcements_.own_write(id);
   }
   DRIFTD_CO_CHECK(co_await add_declared(out));
   co_return out;
@@ -144,6 +148,23 @@ Ledger::ApplyResult Ledger::Page::summary() const {
   return out;
 }
 
+/// A drift that ended as enforced ends its operation in the same commit.
+void Ledger::Page::note_enforced() {
+  extras_.enforcements = given_enforcements_;
+  extras_.audit.resize(given_audit_);
+  const Nanos now = ledger_.context_->clock.wall();
+  for (const auto& one : judged_) {
+    for (const auto& transition : one.judgement.transitions) {
+      if (transition.drift.status != core::DriftStatus::enforced) continue;
+      const core::Enforcement* open = ledger_.enforcements_.find_open(one.before.id);
+      if (open == nullptr || open->drift_id != transition.drift.id) continue;
+      core::Enforcement done = core::advanced(*open, core::EnforcementState::done, {}, now);
+      extras_.audit.push_back(enforcement_entry(ledger_.context_->store_key, done));
+      extras_.enforcements.push_back(std::move(done));
+    }
+  }
+}
+
 Task<Result<Ledger::ApplyResult>> Ledger::Page::commit(std::uint32_t run) {
   core::Metrics& metrics = ledger_.context_->metrics;
   const std::string& name = ledger_.spec_.name;
@@ -155,6 +176,7 @@ Task<Result<Ledger::ApplyResult>> Ledger::Page::commit(std::uint32_t run) {
     extras_.cursor.reset();
     ledger_.row_.cursor.clear();
   }
+  note_enforced();
   core::PageCommit commit = ledger_.to_page_commit(judged_, extras_, {});
   applied.written = commit.writes.size();
   if (!commit.writes.empty() || !extras_.empty()) {

@@ -44,6 +44,7 @@ class Ledger::Page {
   Task<Result<std::vector<core::JudgeContext>>> contexts(bool applied_state) const;
   /// Adds what sources declare of the resources to their contexts.
   Task<Status> add_declared(std::vector<core::JudgeContext>& contexts) const;
+  void note_enforced();
   ApplyResult summary() const;
 
   Ledger& ledger_;
@@ -52,9 +53,11 @@ class Ledger::Page {
   std::vector<core::ResourceId> ids_;
   std::vector<bool> outdated_;  ///< a newer reading of the resource is applied already: this one is dropped
   CommitExtras extras_;
-  std::vector<core::StoredResource> stored_;  ///< load()
-  std::vector<ResourceReading> answered_;     ///< ask_provider(): the readings with what it answered about them
-  std::vector<JudgedResource> judged_;        ///< judge(), which moves `stored_` and `answered_` there
+  std::vector<core::Enforcement> given_enforcements_;  ///< of the caller; a conflict starts with them again
+  std::size_t given_audit_;                            ///< the same for audit lines
+  std::vector<core::StoredResource> stored_;           ///< load()
+  std::vector<ResourceReading> answered_;  ///< ask_provider(): the readings with what it answered about them
+  std::vector<JudgedResource> judged_;     ///< judge(), which moves `stored_` and `answered_` there
 };
 
 }  // namespace driftd::engine

@@ -43,6 +43,7 @@ Runner::Runner(std::shared_ptr<Context> context, core::BackendSpec spec, core::B
              [this](core::RecordPage page, Moment before, Moment received) {
                return judge_under_lock(std::move(page), before, received);
              }),
+      enforcer_(context_, ledger_, *session_),
       all_ended_(context_->core) {}
 
 Task<Status> Runner::load() {
@@ -194,6 +195,8 @@ Task<CycleReport> Runner::cycle(bool full) {
   report.status = co_await turn_rules();
   if (report.status) report.status = co_await prepare();
   if (report.status) report.status = co_await identity_.check(cycle_deadline());
+  // before anything is judged: what an operation wrote must not look as if it went away by itself
+  if (report.status) log_failure(co_await enforcer_.settle_open());
   if (report.status && std::exchange(declarations_changed_, false)) {
     report.status = co_await ledger_.load_declared();
     declarations_changed_ = declarations_changed_ || !report.status;
@@ -218,8 +221,17 @@ Task<CycleReport> Runner::cycle(bool full) {
     report.status = co_await drop_former_kinds(context_, ledger_);
   }
   if (pass.full && report.status && report.received >= kLongList) asio::post(context_->diff, release_free_memory);
+  if (report.status) {
+    log_failure(co_await enforcer_.run());
+    if (const auto next = enforcer_.next_call(); next.count() > 0 && (report.next.count() == 0 || next < report.next))
+      report.next = next;
+  }
   if (report.status && !expired) report.status = expired;
   co_return report;
+}
+
+void Runner::log_failure(const Status& enforced) const {
+  if (!enforced) log::room("engine").warn("{}: enforcement: {}", ledger_.spec().name, enforced.error().message);
 }
 
 std::chrono::milliseconds Runner::cycle_deadline() const {

@@ -9,6 +9,7 @@
 #include "core/ports/control.hpp"
 #include "engine/cycle_history.hpp"
 #include "engine/cycle_plan.hpp"
+#include "engine/enforcer.hpp"
 #include "engine/health_monitor.hpp"
 #include "engine/identity_check.hpp"
 #include "engine/ledger.hpp"
@@ -72,6 +73,10 @@ class Runner : public std::enable_shared_from_this<Runner> {
   Task<Result<core::Drift>> claim(core::StoredResource resource, std::string drift_id, core::Claim claim);
   Task<Result<std::vector<core::Step>>> explain(core::ResourceId id, std::string path);
   core::BackendView view();  ///< of this moment
+  /// Enforcement on a person's word (core/ports/enforcing.hpp).
+  Task<Result<core::Enforcement>> enforce(std::string drift_id, std::string digest, bool dry_run, core::Asked asked);
+  Task<Status> lift_stop(std::string drift_id, core::Asked asked);
+  core::EnforcementView::Backend enforcement() { return enforcer_.view(); }
   /// As a source: returns why its report on `backend`, received at `reported_at`, may no longer be current. Empty if it
   /// is.
   std::string report_staleness(const std::string& backend, const std::string& place, Moment::Mono reported_at) const;
@@ -104,6 +109,7 @@ class Runner : public std::enable_shared_from_this<Runner> {
   CyclePlan::Time next_time(CyclePlan::Time now) const;  ///< when keep_times() has something to do
   int approvals_needed(const core::StoredResource& resource, const std::string& drift_id) const;
   std::optional<core::BackendRow> row_accepting(const core::Drift& drift, const core::Decision& decision) const;
+  void log_failure(const Status& enforced) const;
   std::chrono::milliseconds cycle_deadline() const;  ///< a minute, or budgets.call if that is longer
   std::string state() const;                         ///< for a view
   void on_plugin_change();                           ///< everything is read again with the new plugin
@@ -120,6 +126,7 @@ class Runner : public std::enable_shared_from_this<Runner> {
   BackendDiscovery discovery_;
   HealthMonitor health_;
   WatchLoop watch_;
+  Enforcer enforcer_;
   asio::steady_timer all_ended_;
   int loops_ = 0;          ///< number of loops that run
   std::uint32_t run_ = 0;  ///< number of the last cycle; the index notes it with each resource that it saw

@@ -126,6 +126,37 @@ Task<Result<core::Drift>> Runner::claim(core::StoredResource resource, std::stri
   co_return fail(Code::conflict, "drift " + drift_id + " keeps moving; look at it again");
 }
 
+Task<Result<core::Enforcement>> Runner::enforce(std::string drift_id, std::string digest, bool dry_run,
+                                                core::Asked asked) {
+  const auto self = shared_from_this();
+  const AsyncMutex::Guard held = co_await cycle_mutex_.lock();
+  if (stopping_) co_return fail(Code::cancelled, "backend " + ledger_.spec().name + " is stopping: nothing was done");
+  if (plan_.held_back()) co_return fail(Code::unavailable, "nothing is written while the outbox is full");
+  DRIFTD_CO_CHECK(co_await prepare());
+  DRIFTD_CO_CHECK(co_await identity_.check(cycle_deadline()));
+  DRIFTD_CO_CHECK(co_await enforcer_.settle_open());
+  DRIFTD_CO_TRY(auto owner, co_await context_->store.owner_of(drift_id));
+  for (const auto& drift : owner.resource.open) {
+    if (drift.id != owner.drift_id || drift.digest == digest) continue;
+    co_return fail(Code::conflict, "drift " + drift.id + " moved since you looked; look again, then decide");
+  }
+  DRIFTD_CO_TRY(auto done,
+                co_await enforcer_.ask(std::move(owner.resource), owner.drift_id, dry_run, std::move(asked)));
+  if (core::is_open(done.state) && !dry_run) plan_.hint();
+  co_return done;
+}
+
+Task<Status> Runner::lift_stop(std::string drift_id, core::Asked asked) {
+  const auto self = shared_from_this();
+  {
+    const AsyncMutex::Guard held = co_await cycle_mutex_.lock();
+    DRIFTD_CO_TRY(auto owner, co_await context_->store.owner_of(drift_id));
+    DRIFTD_CO_CHECK(co_await enforcer_.lift_stop(std::move(owner.resource), owner.drift_id, std::move(asked)));
+  }
+  plan_.hint();
+  co_return Status{};
+}
+
 /// Expires decisions before anything is read, so that they expire in time even if the system cannot be read.
 Task<Status> Runner::expire_decisions() {
   const core::ResourceId identity = identity_of(ledger_.spec());

@@ -2,6 +2,7 @@
 #include "store/audit.hpp"
 #include "store/checksums.hpp"
 #include "store/cursors.hpp"
+#include "store/enforcements.hpp"
 #include "store/events.hpp"
 #include "store/rows.hpp"
 
@@ -52,6 +53,8 @@ Status write_page(SqliteStore::State& state, const core::PageCommit& page, core:
   DRIFTD_CHECK(write_state(state, page, out));
   for (const auto& write : page.declarations) DRIFTD_CHECK(write_declaration(*state.db, write));
   DRIFTD_TRY(out.events, insert_events(state, page.events));
+  for (const auto& one : page.enforcements) DRIFTD_CHECK(write_enforcement(*state.db, one));
+  for (const auto& stop : page.enforcement_stops) DRIFTD_CHECK(write_enforcement_stop(*state.db, stop));
   for (const auto& line : page.audit) DRIFTD_CHECK(write_audit(*state.db, line));
   return {};
 }

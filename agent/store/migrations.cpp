@@ -10,6 +10,7 @@
 #include "migration_006_gone.hpp"
 #include "migration_007_subscriptions.hpp"
 #include "migration_008_drop_reasons.hpp"
+#include "migration_010_enforce.hpp"
 #include "migration_011_decisions.hpp"
 #include "store/checksums.hpp"
 #include "store/files.hpp"
@@ -21,9 +22,9 @@ constexpr std::int64_t kApplicationId = 0x64726674;  // "drft": identifies the f
 
 // Checksums as versions 5 to 7 wrote them.
 #define DRIFTD_CRC_SINK_OF_5 "driftd_crc(name, closed, low_water, notes, emitted, acked, dropped)"
-#define DRIFTD_CRC_DRIFT_OF_5 \
+#define DRIFTD_CRC_DRIFT_OF_5                                                                                         \
   "driftd_crc(id, open, resource, position, backend, kind, name, class, against, action, operation, status, digest, " \
-  "opened_ns, updated_ns, stale_since_ns, actor, reason, decided_ns, expires_ns, claimed_by, claim_until_ns, " \
+  "opened_ns, updated_ns, stale_since_ns, actor, reason, decided_ns, expires_ns, claimed_by, claim_until_ns, "        \
   "ended_ns, changes)"
 #define DRIFTD_CRC_DELIVERY_OF_5 "driftd_crc(sink, seq, dead, attempts, next_ns, error)"
 
@@ -58,6 +59,7 @@ constexpr Migration kMigrations[] = {{1, migration_001_initial},
                                      {6, migration_006_gone},
                                      {7, migration_007_subscriptions},
                                      {8, migration_008_drop_reasons, sign_again},
+                                     {10, migration_010_enforce},
                                      {11, migration_011_decisions, sign_drifts_again}};
 
 std::filesystem::path copy_name(const std::filesystem::path& file, int version) {

@@ -2,6 +2,7 @@
 // What retention deletes by age. Events: gaps.cpp; lines of the audit log: audit.cpp; by size: shrink.cpp.
 #include "base/log.hpp"
 #include "store/audit.hpp"
+#include "store/enforcements.hpp"
 #include "store/gaps.hpp"
 #include "store/sinks.hpp"
 
@@ -84,8 +85,9 @@ Result<bool> prune_history(SqliteStore::State& state) {
     DRIFTD_TRY(const bool full, prune_table(*state.db, sql, before));
     more = more || full;
   }
+  DRIFTD_TRY(const bool operations, prune_enforcements(*state.db, audit, kSlice));
   DRIFTD_TRY(const bool lines, prune_audit(*state.db, audit, now, kSlice));
-  return more || lines;
+  return more || operations || lines;
 }
 
 Nanos mono_of(const Clock& clock) {

@@ -83,6 +83,7 @@ class SqliteStore final : public core::Store, public core::Outbox, public core::
   Task<Result<Owner>> owner_of(std::string drift_id) override;
   Task<Result<EndedDrift>> ended_drift(std::string drift_id) override;
   Task<Status> audit(core::AuditEntry entry) override;
+  Task<Result<core::EnforcementRecord>> enforcement_record(std::string backend_uid, Nanos since) override;
 
   Task<Result<core::SinkCursor>> open_sink(std::string sink) override;
   Task<Status> close_sink(std::string sink, bool drop_pending) override;
@@ -109,6 +110,7 @@ class SqliteStore final : public core::Store, public core::Outbox, public core::
   Task<Result<std::int64_t>> first_above_incarnation(std::uint64_t incarnation) override;
   Task<Result<std::vector<core::StoredEvent>>> last_events(int limit) override;
   Task<Result<std::vector<core::DeadLetter>>> dead_letters(std::string sink, int limit) override;
+  Task<Result<std::vector<core::Enforcement>>> enforcements(core::EnforcementFilter filter) override;
   Task<Result<std::vector<core::SinkTotals>>> sink_totals() override;
   Task<Result<std::vector<core::AuditRow>>> audit(int limit) override;
   Task<Result<core::AuditProof>> verify_audit() override;

@@ -58,6 +58,13 @@ struct Unknown {
 };
 using Reading = std::variant<Present, Absent, Unknown>;
 
+/// A write of driftd that the resource may show. If the drift then went away, it did not go away by itself: it was
+/// enforced (semantics 16).
+struct OwnWrite {
+  std::string drift_id, digest;  ///< the drift, and its values that were put back
+  std::string actor, reason;
+};
+
 /// What a judgement needs besides the resource. Immutable during a page.
 struct JudgeContext {
   std::string backend_uid;
@@ -76,6 +83,7 @@ struct JudgeContext {
   const KnownNames* known = nullptr;          ///< DiffOptions::known
   std::shared_ptr<const RedactionKeys> keys;  ///< null: a clear-text value cannot be compared with a digest
   std::string deletions_accepted_by;          ///< who approved `scope/<kind>`, and so each deletion; else empty
+  std::optional<OwnWrite> own_write;          ///< of the judged resource, while its outcome is not known
 };
 
 /// Returns the StoredResource::rules_generation of a row that is judged under this context. Returns 0 while the kind

@@ -134,6 +134,7 @@ class Reconciler {
 
  private:
   void mark_staleness(Drift& drift, const DriftGroup& group) const;
+  bool is_own_write(const Drift& drift) const;
   void keep(Drift drift) { out_.next.open.push_back(std::move(drift)); }
   void apply(Drift& drift);
   const ReconcileInput& input_;
@@ -142,14 +143,28 @@ class Reconciler {
   Judgement& out_;
 };
 
+bool Reconciler::is_own_write(const Drift& drift) const {
+  const auto* context = input_.context;
+  return context != nullptr && context->own_write && context->own_write->drift_id == drift.id &&
+         context->own_write->digest == drift.digest;
+}
+
 void Reconciler::end(Drift drift, DriftStatus how) {
   const DriftStatus from = drift.status;
+  if (how == DriftStatus::reverted && is_own_write(drift)) {
+    how = DriftStatus::enforced;
+    drift.actor = input_.context->own_write->actor;
+    drift.reason = input_.context->own_write->reason;
+    drift.decided_ns = input_.now_ns;
+    drift.expires_ns.reset();
+  }
   drift.status = how;
   drift.updated_ns = input_.now_ns;
   drift.stale_since_ns.reset();
   drift.claimed_by.clear();  // its notification is withdrawn
   drift.claim_until_ns.reset();
-  std::vector<Change> changes = how == DriftStatus::reverted ? swapped(drift.changes) : drift.changes;
+  std::vector<Change> changes =
+      how == DriftStatus::reverted || how == DriftStatus::enforced ? swapped(drift.changes) : drift.changes;
   out_.transitions.push_back({std::move(drift), from, false, std::move(changes)});
 }
 

@@ -8,6 +8,7 @@
 #include "base/task.hpp"
 #include "core/extension.hpp"
 #include "core/judge/judge.hpp"
+#include "core/ports/enforcing.hpp"
 #include "core/ports/worker.hpp"
 #include "core/resource.hpp"
 
@@ -73,13 +74,13 @@ struct AgentView {
   std::vector<SinkView> sinks;
   std::int64_t backlog_events = 0, backlog_bytes = 0;
   std::int64_t store_bytes = 0, store_max_bytes = 0;  ///< used in store.db; above the maximum history is deleted
-  std::vector<PendingRestart> needs_restart;          ///< as of the last reload
+  EnforcementView enforcement;
+  std::vector<PendingRestart> needs_restart;  ///< as of the last reload
 };
 
 /// What people and programs may ask of a running agent. API and CLI only translate to it. Core thread.
-class Control {
+class Control : public Enforcing {
  public:
-  virtual ~Control() = default;
   virtual AgentView view() = 0;
   /// Decides a drift. `drift_id` may be a unique prefix. `decision.digest` is the binding() of the drift as the person
   /// saw it, or its first 8 or more characters.

@@ -64,7 +64,7 @@ class Reader {
   virtual Task<Result<bool>> each_drift(DriftFilter filter, RowHandler<DriftRow> take) = 0;
   virtual Task<Result<std::vector<ResourceRow>>> resources(std::string backend, std::string kind, int limit) = 0;
   virtual Task<Result<std::vector<DriftRow>>> drifts(DriftFilter filter) = 0;
-  /// The next five lists end with the row that reaches 4 MiB of text, whatever their limit.
+  /// The next six lists end with the row that reaches 4 MiB of text, whatever their limit.
   virtual Task<Result<std::vector<StoredEvent>>> events(std::int64_t after_seq, int limit) = 0;
   /// Returns events(after_seq, limit) with the position of the log, both as of one moment.
   virtual Task<Result<LogSlice>> log(std::int64_t after_seq, int limit) = 0;
@@ -74,6 +74,8 @@ class Reader {
   virtual Task<Result<std::vector<StoredEvent>>> last_events(int limit) = 0;
   virtual Task<Result<std::vector<DeadLetter>>> dead_letters(std::string sink, int limit) = 0;
   virtual Task<Result<std::vector<AuditRow>>> audit(int limit) = 0;
+  /// Lists operations, the newest first.
+  virtual Task<Result<std::vector<Enforcement>>> enforcements(EnforcementFilter filter) = 0;
   virtual Task<Result<std::vector<SinkTotals>>> sink_totals() = 0;
   /// Checks the whole hash chain of the audit log.
   virtual Task<Result<AuditProof>> verify_audit() = 0;

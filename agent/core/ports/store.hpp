@@ -9,6 +9,7 @@
 
 #include "base/task.hpp"
 #include "core/audit.hpp"
+#include "core/enforce/operation.hpp"
 #include "core/event/event.hpp"
 #include "core/judge/judge.hpp"
 
@@ -73,6 +74,8 @@ struct PageCommit {
   std::optional<BackendRow> backend;     ///< replaces the row's registration, identity and notes; a new row is inserted
   std::optional<HealthReport::State> health;
   std::vector<AuditEntry> audit;  ///< written together with the page
+  std::vector<Enforcement> enforcements;
+  std::vector<EnforcementStop> enforcement_stops;
 };
 struct CommitResult {
   std::vector<std::int64_t> revisions;  ///< new revisions of `writes`, in order
@@ -120,6 +123,9 @@ class Store {
   /// Finds a drift that ended. `drift_id` is a whole id, or the beginning of that of one ended drift. Returns
   /// `not_found` if there is none, `conflict` if it is open or several have the prefix.
   virtual Task<Result<EndedDrift>> ended_drift(std::string drift_id) = 0;
+  /// Returns the operations of a backend that are open, whose end is unknown, or that were planned since then, and its
+  /// stops. An empty uid has those of all backends: the switch.
+  virtual Task<Result<EnforcementRecord>> enforcement_record(std::string backend_uid, Nanos since) = 0;
   /// Appends one line to the audit log.
   virtual Task<Status> audit(AuditEntry entry) = 0;
 };

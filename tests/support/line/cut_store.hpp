@@ -65,6 +65,9 @@ class CutStore final : public core::Store {
   Task<Result<EndedDrift>> ended_drift(std::string drift_id) override {
     return inner_.ended_drift(std::move(drift_id));
   }
+  Task<Result<core::EnforcementRecord>> enforcement_record(std::string uid, Nanos since) override {
+    return inner_.enforcement_record(std::move(uid), since);
+  }
   Task<Status> audit(core::AuditEntry entry) override { return inner_.audit(std::move(entry)); }
 
  private:

@@ -57,6 +57,7 @@ void EngineLine::make_engine() {
   context_ = std::make_shared<engine::Context>(engine::Context{core_.get_executor(), diff_.get_executor(), *cut_,
                                                                *clock, metrics_, store_->key().store, "agent",
                                                                "cluster", routes_, [this] { relay_->wake(); }});
+  context_->enforcement = enforcement_;
   engine_ = std::make_unique<engine::Engine>(context_, factory_, store_->key().worker, store_->key().digest_seed);
   for (const auto& each : {world, source, other}) each->clock = clock;
   thread_ = std::thread([this] { core_.run(); });
@@ -85,6 +86,7 @@ void EngineLine::start(bool loops, core::Rules rules, bool backends) {
   spec.registration_json = "{}";
   spec.interval = interval;
   spec.spoken_by = spoken_by;
+  spec.enforce = enforce;
   if (rules.generation == 0) rules.generation = 1;
   spec.rules = std::make_shared<const core::Rules>(std::move(rules));
   std::vector<core::BackendSpec> specs(backends ? 1 : 0, spec);
@@ -138,6 +140,10 @@ std::string EngineLine::binding(const core::Drift& drift) {
 std::vector<core::AuditRow> EngineLine::audit() { return must(wait(store_->audit(1000))); }
 
 store::SqliteStore& EngineLine::store() { return *store_; }
+
+core::EnforcementView EngineLine::enforcement() {
+  return on_core([this] { return engine_->enforcement(); });
+}
 
 core::BackendView EngineLine::view() {
   return on_core([this] { return engine_->view().front(); });

@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "delivery/relay.hpp"
+#include "engine/enforcement_switch.hpp"
 #include "engine/engine.hpp"
 #include "store/sqlite_store.hpp"
 #include "support/line/cut_store.hpp"
@@ -59,6 +60,8 @@ class EngineLine {
   std::vector<core::AuditRow> audit();
   store::SqliteStore& store();
   core::BackendView view();
+  core::EnforcementView enforcement();
+  engine::EnforcementSwitch& enforcement_switch() { return *enforcement_; }
   void pressure(bool hold);
   engine::Engine& engine() { return *engine_; }  ///< core thread
   void change(core::ResourceId id);              ///< makes the watch send this resource
@@ -81,6 +84,7 @@ class EngineLine {
 
   std::shared_ptr<SteppedClock> clock = std::make_shared<SteppedClock>();
   std::chrono::milliseconds interval{30'000};                             ///< before start()
+  core::EnforceSettings enforce;                                          ///< before start()
   core::Budgets budgets;                                                  ///< before start()
   std::vector<core::Registrar> spoken_by{{"source", ""}, {"other", ""}};  ///< of every backend; before start()
   std::string name = "b", was, provider = "scripted", settings = "{}";    ///< before start()
@@ -92,6 +96,7 @@ class EngineLine {
   void make_engine();
 
   core::NoMetrics metrics_;
+  std::shared_ptr<engine::EnforcementSwitch> enforcement_ = std::make_shared<engine::EnforcementSwitch>();
   asio::io_context core_{1};
   asio::executor_work_guard<asio::io_context::executor_type> work_ = asio::make_work_guard(core_);
   asio::thread_pool store_pool_{1}, io_{4}, diff_{2};

@@ -221,8 +221,37 @@ Task<Result<std::string>> ScriptedSession::upgrade(std::string kind, std::uint32
   co_return found->second;
 }
 
-Task<Result<core::ApplyOutcome>> ScriptedSession::apply(core::ApplyRequest) {
-  co_return fail(Code::unsupported, "a scripted world cannot be changed from outside");
+/// As a provider: all of it or nothing, only if the values found are still there, and never a resource that is gone.
+Task<Result<core::ApplyOutcome>> ScriptedSession::apply(core::ApplyRequest request) {
+  world_->applied.push_back(request);
+  if (world_->apply) {
+    if (auto answer = world_->apply(request)) co_return std::move(*answer);
+  }
+  co_return put_back(*world_, request);
+}
+
+Result<core::ApplyOutcome> put_back(ScriptedWorld& world, const core::ApplyRequest& request) {
+  const auto found = world.resources.find(request.id);
+  if (found == world.resources.end()) return fail(Code::not_found, render(request.id) + " is gone");
+  DRIFTD_TRY(core::Value body, core::parse(found->second));
+  core::ApplyOutcome out;
+  out.result = core::ApplyOutcome::Result::success;
+  for (const auto& change : request.changes) {
+    DRIFTD_TRY(const auto path, core::Path::parse(change.path));
+    const core::Value* there = core::find(body, path);
+    const auto now = there == nullptr ? std::nullopt : std::optional(core::render(*there));
+    if (now != change.old_value) return fail(Code::conflict, change.path + " is " + now.value_or("absent"));
+    core::Value value;
+    if (change.new_value) {
+      DRIFTD_TRY(value, core::parse(*change.new_value));
+    }
+    DRIFTD_CHECK(core::assign(body, path, change.new_value ? &value : nullptr));
+    out.commands.push_back("SET " + request.id.id + " " + change.path + " " + change.new_value.value_or("-"));
+    out.undo.push_back("SET " + request.id.id + " " + change.path + " " + change.old_value.value_or("-"));
+  }
+  out.changed = !request.dry_run;
+  if (!request.dry_run) found->second = core::render(body);
+  return out;
 }
 
 core::WorkerStatus ScriptedSession::status() const {

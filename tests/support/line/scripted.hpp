@@ -57,6 +57,9 @@ struct ScriptedWorld {
   /// Diagnostics of a read that does not find a registration, instead of "not found".
   std::vector<core::Diagnostic> read_diagnostics;
   core::DiscoverOutcome discovered;
+  /// What apply() does: changes the body as asked unless `apply` says otherwise. Every call is noted.
+  std::vector<core::ApplyRequest> applied;
+  std::function<std::optional<Result<core::ApplyOutcome>>(const core::ApplyRequest&)> apply;  ///< asked first
   std::string worker = "running";  ///< `state` of WorkerStatus
   bool cursors = false;            ///< a refresh with the current cursor answers "unchanged"
   bool always_unchanged = false;   ///< a refresh with any cursor answers so; needs `cursors`
@@ -68,6 +71,9 @@ struct ScriptedWorld {
   std::optional<Nanos> observed_ns;                  ///< `observed_ns` of every record, instead of the clock
   std::map<core::ResourceId, Nanos> observed_at;     ///< `observed_ns` of these records, whatever else is set
 };
+
+/// What apply() does by default.
+Result<core::ApplyOutcome> put_back(ScriptedWorld& world, const core::ApplyRequest& request);
 
 class ScriptedSession final : public core::Session {
  public:

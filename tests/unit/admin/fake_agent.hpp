@@ -125,6 +125,26 @@ class FakeControl final : public core::Control {
   }
 
   core::AgentView agent;
+  Task<Result<core::Enforcement>> enforce(std::string drift_id, std::string digest, bool dry_run,
+                                          core::Asked asked) override {
+    calls.push_back("enforce " + drift_id + "@" + digest + (dry_run ? " dry " : " ") + asked.actor);
+    core::Enforcement out;
+    out.id = "op-1";
+    out.drift_id = drift_id;
+    out.state = dry_run ? core::EnforcementState::planned : core::EnforcementState::done;
+    out.commands = {"CONFIG SET a b"};
+    co_return out;
+  }
+  Task<Status> lift_stop(std::string drift_id, core::Asked asked) override {
+    calls.push_back("lift " + drift_id + " " + asked.actor);
+    co_return Status{};
+  }
+  Task<Status> switch_enforcement(bool on, core::Asked asked) override {
+    calls.push_back((on ? "on " : "off ") + asked.actor + ": " + asked.reason);
+    co_return Status{};
+  }
+  core::EnforcementView enforcement() override { return enforcing; }
+  core::EnforcementView enforcing;
   std::vector<core::Decision> decisions;
   std::vector<core::Claim> claims;
   std::vector<std::string> calls;
@@ -181,6 +201,12 @@ class FakeReader final : public core::Reader {
     DRIFTD_CO_TRY(out.events, co_await events(after_seq, limit));
     co_return out;
   }
+  Task<Result<std::vector<core::Enforcement>>> enforcements(core::EnforcementFilter filter) override {
+    last_operations = filter;
+    co_return operations;
+  }
+  std::vector<core::Enforcement> operations;
+  core::EnforcementFilter last_operations;
   Task<Result<std::int64_t>> first_above_incarnation(std::uint64_t) override { co_return 1; }
   Task<Result<std::vector<core::StoredEvent>>> last_events(int) override {
     const std::lock_guard lock(mutex);

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// How an operation ended, by a reading: after its write, and after a restart.
+#include "core/enforce/plan.hpp"
+#include "engine/context.hpp"
+#include "engine/enforcement_steps.hpp"
+#include "engine/ledger.hpp"
+
+namespace driftd::engine {
+namespace {
+
+using State = core::EnforcementState;
+
+bool is_unread(const core::Observation& seen) { return !seen.unread.empty(); }
+
+}  // namespace
+
+Task<Status> EnforcementSteps::settle(core::Enforcement operation) {
+  DRIFTD_CO_TRY(auto seen, co_await read(operation.resource));
+  const core::Enforcement* still = ledger_.enforcements().find_open(operation.resource);
+  if (still == nullptr || still->id != operation.id) co_return Status{};  // the drift ended as enforced, and so did it
+  if (!seen) {
+    const auto ended = co_await write(std::move(operation), State::failed, "the resource is gone");
+    if (!ended) co_return fail(ended.error());
+    co_return Status{};
+  }
+  const auto schema = ledger_.schema(operation.resource.kind);
+  const auto standing = core::standing_of(operation.changes, *seen, *schema, context_->keys.get());
+  if (standing.standing == core::PlanStanding::restored) {
+    // its drift had ended before, or is still compared by the provider
+    const State end = operation.state == State::planned ? State::failed : State::done;
+    const auto ended = co_await write(std::move(operation), end, "the values are there");
+    if (!ended) co_return fail(ended.error());
+    co_return Status{};
+  }
+  Status out;
+  if (standing.standing == core::PlanStanding::found)
+    out = co_await settle_found(std::move(operation), std::move(*seen));
+  else
+    out = co_await settle_mixed(std::move(operation), std::move(*seen));
+  co_return out;
+}
+
+/// Nothing of the operation is in the system. If the write may not have been made, it is made again under the same key,
+/// so that it happens at most once.
+Task<Status> EnforcementSteps::settle_found(core::Enforcement operation, core::Observation seen) {
+  const Nanos now = context_->clock.wall();
+  std::string why;
+  if (operation.state == State::planned) {
+    why = "the agent ended before anything was written";
+  } else if (operation.state == State::applied) {
+    why = "the provider answered that the values are set, and a reading does not show them";
+  } else if (operation.retry_ns && *operation.retry_ns > now) {
+    co_return Status{};
+  } else if (const std::string off = why_off(); !off.empty()) {
+    why = off;
+  } else if (!ledger_.spec().enforce.allowed()) {
+    why = "the configuration does not allow it any more";
+  } else if (operation.attempts >= ledger_.spec().enforce.tries) {
+    why = std::to_string(operation.attempts) + " tries did not set the values";
+  } else {
+    std::vector<core::ResourceId> ids(1, operation.resource);
+    DRIFTD_CO_TRY(const auto rows, co_await context_->store.load(ledger_.row().uid, std::move(ids)));
+    bool same = false;
+    for (const auto& drift : rows.front().open) {
+      // what is written comes from the drift, never from the stored operation
+      const auto plan = core::plan_enforcement(drift, *ledger_.schema(operation.resource.kind));
+      same = same ||
+             (drift.id == operation.drift_id && drift.digest == operation.digest && plan && *plan == operation.changes);
+    }
+    if (same) {
+      const auto again = co_await apply(std::move(operation), seen.version);
+      if (!again) co_return fail(again.error());
+      co_return Status{};
+    }
+    why = "its drift moved or ended";
+  }
+  const std::string before = operation.text.empty() ? "" : operation.text + "; ";
+  const auto ended = co_await write(std::move(operation), State::failed, before + why);
+  if (!ended) co_return fail(ended.error());
+  co_return Status{};
+}
+
+Task<Status> EnforcementSteps::settle_mixed(core::Enforcement operation, core::Observation seen) {
+  const auto schema = ledger_.schema(operation.resource.kind);
+  auto standing = core::standing_of(operation.changes, seen, *schema, context_->keys.get());
+  std::string why = operation.text.empty() ? "" : operation.text + "; ";
+  why += "a reading does not show the values that were put back: " + standing.text;
+  State end = State::failed;
+  if (operation.state == State::planned) {
+    why = "nothing was written, and the values moved: " + standing.text;
+  } else if (!standing.restored.empty()) {
+    const auto done = co_await roll_back(std::move(operation), core::reversed(std::move(standing.restored)),
+                                         seen.version, std::move(why));
+    co_return done;
+  } else if (is_unread(seen) || standing.text.empty()) {
+    end = State::unknown;
+  }
+  const auto ended = co_await write(std::move(operation), end, std::move(why));
+  if (!ended) co_return fail(ended.error());
+  co_return Status{};
+}
+
+/// Takes back what is set. It is a write of its own with its own key, and only of paths and values of the plan.
+Task<Status> EnforcementSteps::roll_back(core::Enforcement operation, std::vector<core::Change> back,
+                                         std::string version, std::string why) {
+  if (why_off().empty()) {
+    ++operation.attempts;
+    DRIFTD_CO_TRY(operation, co_await write(std::move(operation), State::applied, why + "; taking it back"));
+    core::ApplyRequest request;
+    request.id = operation.resource;
+    request.expected_version = std::move(version);
+    request.idempotency_key = operation.key + "-back-" + std::to_string(operation.attempts);
+    request.changes = back;
+    request.dry_run = false;
+    const auto answer = co_await session_.apply(std::move(request));
+    if (!answer) why += "; taking it back: " + std::string(render(answer.error().code)) + ": " + answer.error().message;
+    if (answer && answer->result != core::ApplyOutcome::Result::success) why += "; taking it back: " + answer->text;
+    DRIFTD_CO_TRY(auto seen, co_await read(operation.resource));
+    const auto schema = ledger_.schema(operation.resource.kind);
+    const bool taken_back =
+        seen && core::standing_of(back, *seen, *schema, context_->keys.get()).standing == core::PlanStanding::restored;
+    const State end = taken_back ? State::rolled_back : State::rollback_failed;
+    const auto ended = co_await write(std::move(operation), end, std::move(why));
+    if (!ended) co_return fail(ended.error());
+    co_return Status{};
+  }
+  why += "; it was not taken back: " + why_off();
+  const auto ended = co_await write(std::move(operation), State::rollback_failed, std::move(why));
+  if (!ended) co_return fail(ended.error());
+  co_return Status{};
+}
+
+}  // namespace driftd::engine
