@@ -20,10 +20,8 @@ std::string first_text(const AppliedCall& seen) {
 class KafkaApply : public SharedKafka {
  protected:
   KafkaApply() {
-    std::string lines = readme_block("kafka", "### To put values back", "sh");
-    for (auto at = lines.find("localhost:9092"); at != std::string::npos; at = lines.find("localhost:9092"))
-      lines.replace(at, 14, server().address());
-    EXPECT_EQ(server().shell(lines).code, 0);
+    grant({"--operation", "AlterConfigs", "--topic", "*"});
+    grant({"--operation", "AlterConfigs", "--cluster"});
   }
   /// One attribute of a topic back to a value.
   static sdk::Apply back(const std::string& topic, const std::string& key, const std::string& from,
@@ -157,6 +155,25 @@ TEST_F(KafkaApply, WithoutTheRightTheOutcomeNamesItAndTheGrantHelps) {
   request.dry_run = false;
   ASSERT_TRUE(eventually([&] { return (seen = p.apply(request)).outcome.changed; })) << first_text(seen);
   EXPECT_EQ(config(p, "ungranted").at("retention.ms"), "60000");
+}
+
+TEST_F(KafkaApply, GrantsOfTheReadmeSufficeAsTheyArePrinted) {
+  make_topic("granted-to-alter", {"--config", "retention.ms=3000"});
+  auto p = probe();
+  const auto request = back("granted-to-alter", "retention.ms", "\"3000\"", "\"60000\"");
+  revoke({"--operation", "AlterConfigs", "--topic", "*"});
+  revoke({"--operation", "AlterConfigs", "--cluster"});
+  AppliedCall seen;
+  ASSERT_TRUE(eventually([&] {
+    sdk::Apply dry = request;
+    dry.dry_run = true;
+    return (seen = p.apply(dry)).outcome.outcome == DRIFTD_APPLY_FAILED;
+  })) << first_text(seen);
+  std::string lines = readme_block("kafka", "### To put values back", "sh");
+  for (auto at = lines.find("localhost:9092"); at != std::string::npos; at = lines.find("localhost:9092"))
+    lines.replace(at, 14, server().address());
+  ASSERT_EQ(server().shell(lines).code, 0);
+  EXPECT_TRUE(eventually([&] { return (seen = p.apply(request)).outcome.changed; })) << first_text(seen);
 }
 
 TEST_F(KafkaApply, BrokerAndClusterDefaultsArePutBack) {

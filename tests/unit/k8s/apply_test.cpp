@@ -275,6 +275,14 @@ std::vector<std::string> owners(const std::string& patch) {
   return out;
 }
 
+TEST(K8sApply, FieldManagersThatMayBeOverruledAreASetting) {
+  EXPECT_THAT(parse_settings(R"({"server":"https://k:6443"})").take_over, ElementsAre("kubectl*"));
+  EXPECT_THAT(parse_settings(R"({"server":"https://k:6443","apply":{"take_over":["helm"]}})").take_over,
+              ElementsAre("helm"));
+  EXPECT_THAT(parse_settings(R"({"server":"https://k:6443","apply":{"take_over":[]}})").take_over, IsEmpty());
+  EXPECT_THROW(parse_settings(R"({"server":"https://k:6443","apply":{"force":true}})"), sdk::Failure);
+}
+
 TEST(K8sFieldOwners, OwnerOfExactlyWhatChangesIsNamed) {
   EXPECT_THAT(owners(R"([{"op":"replace","path":"/spec/template/spec/containers/0/image","value":"x"}])"),
               ElementsAre("kubectl-edit.spec.template.spec.containers[{\"name\":\"app\"}].image"));
