@@ -25,4 +25,6 @@ std::string digest_of(const std::vector<Change>& changes, Against against) {
   return to_hex(sha256(text));
 }
 
+std::string name_of(const Drift& drift) { return "drift " + drift.id + " of " + render(drift.resource); }
+
 }  // namespace driftd::core

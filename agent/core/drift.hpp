@@ -70,6 +70,8 @@ struct Drift {
   }
 };
 
+std::string name_of(const Drift& drift);  ///< `drift d-3f2a of topic/orders`, for messages
+
 /// Returns the hex SHA-256 over the length-prefixed (path, new value) pairs. Against an expectation the old values are
 /// included: they are the expected ones, and a decision does not hold for another expectation (ADR 0016).
 std::string digest_of(const std::vector<Change>& changes, Against against);

@@ -12,8 +12,6 @@
 namespace driftd::core {
 namespace {
 
-std::string name_of(const Drift& drift) { return "drift " + drift.id + " of " + render(drift.resource); }
-
 tl::unexpected<Error> refuse(const Drift& drift, const std::string& why) {
   return fail(Code::invalid, name_of(drift) + " cannot be put back: " + why);
 }

@@ -26,8 +26,6 @@ bool has_written(const StoredResource& row, const std::string& actor) {
 
 bool ran_out(const Approval& approval, Nanos now_ns) { return approval.expires_ns && *approval.expires_ns <= now_ns; }
 
-std::string name_of(const Drift& drift) { return "drift " + drift.id + " of " + render(drift.resource); }
-
 }  // namespace
 
 int approvals_given(const Drift& drift, Nanos now_ns) {

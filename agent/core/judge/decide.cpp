@@ -11,8 +11,6 @@ namespace {
 
 using Verb = Decision::Verb;
 
-std::string name_of(const Drift& drift) { return "drift " + drift.id + " of " + render(drift.resource); }
-
 /// Checks the decision itself: its digest and its expiry.
 Status check_decision(const Drift& drift, const Decision& decision) {
   const bool needs_none = decision.verb == Verb::undo || decision.verb == Verb::retire;

@@ -11,8 +11,6 @@ namespace {
 
 constexpr const char* kWhole = "";  ///< path of the whole body
 
-std::string name_of(const Drift& drift) { return "drift " + drift.id + " of " + render(drift.resource); }
-
 bool is_whole(const Drift& drift) {
   return drift.operation == Operation::created || drift.operation == Operation::deleted;
 }
