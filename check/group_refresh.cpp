@@ -258,7 +258,7 @@ constexpr Check kRefreshChecks[] = {
     {"refresh.watch_quiet", Level::must, "a watch on a quiet system does not spin", seconds(100), &watch_quiet},
     {"refresh.discover", Level::must, "driftd.discover/1 pushes whole, unique backends", seconds(120), &discover},
     {"refresh.apply", Level::must,
-     "driftd.apply/1: a dry run changes nothing; one idempotency key, one change; a wrong version is CONFLICT",
+     "driftd.apply/1: a dry run changes nothing; one key, one change; what moved is CONFLICT; all or none; no secret",
      seconds(120), &apply},
 };
 

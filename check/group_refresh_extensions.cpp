@@ -132,6 +132,7 @@ struct ApplyRequest {
   Record record;
   std::string path, old_value, new_value, version, key;
   bool dry = true;
+  std::string second = {};  ///< path of a second change, of an attribute that nothing has; empty: only one change
 };
 
 struct Applied {
@@ -160,24 +161,27 @@ void check_outcome(const ApplyRequest& request, const Applied& applied) {
 Applied run_apply(const Instance& instance, const driftd_apply_table& table, const ApplyRequest& request) {
   const auto out = std::make_shared<ApplyOutcome>();
   Applied applied;
-  applied.trace = instance
-                      .start(Function::apply, {},
-                             [out, table, request, self = instance.raw()](driftd_call call, CallTrace&) {
-                               const driftd_change change{sizeof change, 0, str(request.path), str(request.old_value),
-                                                          str(request.new_value)};
-                               const driftd_apply_args args{sizeof args,
-                                                            request.dry ? DRIFTD_APPLY_DRY_RUN : 0,
-                                                            str(request.record.id.kind),
-                                                            str(request.record.id.id),
-                                                            str(request.record.backend),
-                                                            str(request.version),
-                                                            str(request.key),
-                                                            &change,
-                                                            1,
-                                                            sizeof change};
-                               return table.apply(self, call, &args, &on_outcome, out.get());
-                             })
-                      .wait();
+  applied.trace =
+      instance
+          .start(Function::apply, {},
+                 [out, table, request, self = instance.raw()](driftd_call call, CallTrace&) {
+                   static const std::string kOne = "1";
+                   const driftd_change changes[] = {
+                       {sizeof(driftd_change), 0, str(request.path), str(request.old_value), str(request.new_value)},
+                       {sizeof(driftd_change), 1, str(request.second), {}, str(kOne)}};
+                   const driftd_apply_args args{sizeof args,
+                                                request.dry ? DRIFTD_APPLY_DRY_RUN : 0,
+                                                str(request.record.id.kind),
+                                                str(request.record.id.id),
+                                                str(request.record.backend),
+                                                str(request.version),
+                                                str(request.key),
+                                                changes,
+                                                request.second.empty() ? 1u : 2u,
+                                                sizeof(driftd_change)};
+                   return table.apply(self, call, &args, &on_outcome, out.get());
+                 })
+          .wait();
   applied.outcome = *out;
   check_outcome(request, applied);
   return applied;
@@ -220,6 +224,41 @@ std::vector<ApplyRequest> apply_requests(const Subject& subject, const CallTrace
 void expect_untouched(const Instance& instance, const Listing& before, const std::string& after) {
   const auto found = difference(instance.provider(), before, listing_of(list(instance)));
   if (!found.empty()) throw RuleBroken(fmt::format("{} changed the system: {}", after, found));
+}
+
+/// Makes a dry run that a provider must not call a success.
+void must_refuse(const Instance& instance, const driftd_apply_table& table, const ApplyRequest& request,
+                 const char* what) {
+  const Applied applied = run_apply(instance, table, request);
+  if (applied.trace.status == DRIFTD_OK && applied.outcome.raw.outcome == DRIFTD_APPLY_SUCCESS) {
+    throw RuleBroken(fmt::format("apply to {} of {} answered success; expected it to be refused",
+                                 render(identity_of(request.record)), what));
+  }
+}
+
+/// Whatever is refused is refused before anything runs, so that dry runs tell.
+void refusals(const Instance& instance, const driftd_apply_table& table, const ApplyRequest& accepted) {
+  ApplyRequest secret = accepted;
+  secret.new_value = R"({"$hmac":"key:1:00"})";
+  secret.key += "-secret";
+  must_refuse(instance, table, secret, "the digest of a secret");
+  ApplyRequest half = accepted;
+  half.second = "no_such_attribute_of_anything";
+  half.key += "-half";
+  must_refuse(instance, table, half, "an attribute that can be set and one that nothing has");
+  ApplyRequest moved = accepted;
+  moved.version.clear();
+  moved.old_value = accepted.new_value;
+  moved.new_value = accepted.old_value == "\"y\"" ? "\"z\"" : accepted.old_value == "3" ? "4" : "3";
+  moved.key += "-moved";
+  if (moved.new_value == moved.old_value) return;
+  const Applied applied = run_apply(instance, table, moved);
+  const bool refused = applied.trace.status == DRIFTD_OK && applied.outcome.raw.outcome == DRIFTD_APPLY_FAILED;
+  if (applied.trace.status != DRIFTD_CONFLICT && !refused) {
+    throw RuleBroken(
+        fmt::format("apply to {} with an old value that is not there any more answered {}; expected conflict",
+                    render(identity_of(moved.record)), applied.trace.why()));
+  }
 }
 
 void conflict_and_keys(const Instance& instance, const driftd_apply_table& table, ApplyRequest request,
@@ -296,9 +335,15 @@ void apply(const Subject& subject) {
     if (applied.trace.status == DRIFTD_OK && !refused) refused = request;
   }
   expect_untouched(instance, before, "a dry run");
+<<<<<<< HEAD
   // A provider whose system, or whose rights, let nothing be put back keeps the other rules all the same.
   if (!accepted) accepted = refused;
   if (!accepted) throw CheckNotMade("no dry run of the first 60 attributes had an outcome");
+=======
+  if (!accepted) throw CheckNotMade("no dry run of the first 60 attributes was answered with success");
+  refusals(instance, table, *accepted);
+  expect_untouched(instance, before, "a dry run that must be refused");
+>>>>>>> apply1
   conflict_and_keys(instance, table, *accepted, before);
   ApplyRequest gone = *accepted;
   gone.record.id.id = "no-such-resource";
@@ -308,6 +353,7 @@ void apply(const Subject& subject) {
     throw RuleBroken(
         fmt::format("apply to a resource that is not there answered {}; expected not_found", applied.trace.why()));
   }
+  expect_untouched(instance, before, "an apply to a resource that is not there");
 }
 
 }  // namespace driftd::check

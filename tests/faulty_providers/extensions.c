@@ -19,6 +19,13 @@ enum { kFirst = 0, kSecond = 1, kDryIsWet = 0, kForgetful = 1 };
 #else
 enum { kFirst = 0, kSecond = 1, kDryIsWet = 0, kForgetful = 0 };
 #endif
+#if defined(FAULTY_half_apply)
+enum { kHalf = 1, kBlind = 0 }; /* sets what it can and says nothing of the rest */
+#elif defined(FAULTY_blind_apply)
+enum { kHalf = 0, kBlind = 1 }; /* does not look whether the value is still the one that was judged */
+#else
+enum { kHalf = 0, kBlind = 0 };
+#endif
 
 /* ---- discover ------------------------------------------------------------------------------------------------ */
 
@@ -89,7 +96,9 @@ static driftd_status answer(uint32_t outcome, uint32_t changed, const char* vers
 /* Reads the limit to write back. Returns 0 if the changes are about something else. */
 static int wanted_limit(const driftd_apply_args* args, char limit[16]) {
   const driftd_change* c = args->changes;
-  if (args->change_count != 1 || !base_is(c->path, "limit") || c->new_value.len == 0 || c->new_value.len >= 9) return 0;
+  if ((args->change_count != 1 && !kHalf) || !base_is(c->path, "limit") || c->new_value.len == 0 ||
+      c->new_value.len >= 9)
+    return 0;
   snprintf(limit, 16, "%.*s", (int)c->new_value.len, c->new_value.data);
   return strspn(limit, "0123456789") == c->new_value.len && (limit[0] != '0' || limit[1] == 0);
 }
@@ -107,7 +116,8 @@ static driftd_status apply(driftd_instance self, driftd_call call, const driftd_
   if (base_is(args->idempotency_key, role->key)) return answer(DRIFTD_APPLY_SUCCESS, 0, role->version, "", push, user);
   if (args->expected_version.len > 0 && !base_is(args->expected_version, role->version))
     return base_fail(call, DRIFTD_CONFLICT, "the role changed since it was judged");
-  if (args->expected_version.len == 0 && args->change_count > 0 && !base_is(args->changes->old_value, role->limit))
+  if (!kBlind && args->expected_version.len == 0 && args->change_count > 0 &&
+      !base_is(args->changes->old_value, role->limit))
     return base_fail(call, DRIFTD_CONFLICT, "the old value is not there any more");
   if (!wanted_limit(args, limit))
     return answer(DRIFTD_APPLY_FAILED, 0, role->version, "only `limit` can be set, to a number", push, user);
