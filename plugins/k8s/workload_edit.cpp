@@ -154,7 +154,10 @@ void edit_container(ObjectEdit& to, const ObjectPath& place, const ObjectPath& p
   if (what == "ports" && path.size() == 1) return edit_ports(to, below(place, {"ports"}), value);
   if (what == "env_from" && path.size() == 1) return edit_env_from(to, below(place, {"envFrom"}), value);
   if (what == "more" && path.size() == 2) return edit_left(to, below(place, {path[1]}), value);
-  if (what == "more" && path.size() == 1) return value.is_null() ? void() : edit_members(to, place, path, value);
+  if (what == "more" && path.size() == 1) {
+    if (!value.is_null()) edit_members(to, place, path, value);
+    return;
+  }
   if (by_name || what == "host_ports" || what == "mount_options" || what == "env_options" || what == "more")
     throw CannotSet("it is shown in a form of driftd that has no way back");
   ObjectPath rest = place;
