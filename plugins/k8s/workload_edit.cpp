@@ -120,6 +120,16 @@ void edit_members(ObjectEdit& to, const ObjectPath& place, const ObjectPath& pat
   for (const auto& [name, member] : value.items()) edit_container(to, place, below(path, {name}), member);
 }
 
+/// `more` of a container has what is left of a field when its named parts are taken out: mostly `resources: {}`. Such
+/// an empty object comes and goes with the field itself; wanted_object() finds out whether it did.
+void edit_left(ObjectEdit& to, const ObjectPath& place, const json& value) {
+  const json now = to.get(place);
+  const bool is_empty = now.is_object() && now.empty();
+  if (!value.is_null() && !(value.is_object() && value.empty()))
+    throw CannotSet("it is shown in a form of driftd that has no way back");
+  if (value.is_null() ? is_empty : now.is_null()) to.set(place, value);
+}
+
 /// `path` is below the container, `place` the container itself.
 void edit_container(ObjectEdit& to, const ObjectPath& place, const ObjectPath& path, const json& value) {
   static const std::vector<Rename> kRenames = {
@@ -143,6 +153,11 @@ void edit_container(ObjectEdit& to, const ObjectPath& place, const ObjectPath& p
   if (what == "mounts" && path.size() == 2) return edit_mount(to, below(place, {list, path[1]}), value);
   if (what == "ports" && path.size() == 1) return edit_ports(to, below(place, {"ports"}), value);
   if (what == "env_from" && path.size() == 1) return edit_env_from(to, below(place, {"envFrom"}), value);
+  if (what == "more" && path.size() == 2) return edit_left(to, below(place, {path[1]}), value);
+  if (what == "more" && path.size() == 1) {
+    if (!value.is_null()) edit_members(to, place, path, value);
+    return;
+  }
   if (by_name || what == "host_ports" || what == "mount_options" || what == "env_options" || what == "more")
     throw CannotSet("it is shown in a form of driftd that has no way back");
   ObjectPath rest = place;

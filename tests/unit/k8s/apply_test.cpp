@@ -73,7 +73,7 @@ const json kDeployment = json::parse(R"({"apiVersion": "apps/v1", "kind": "Deplo
            "volumeMounts": [{"name": "conf", "mountPath": "/etc/web", "readOnly": true, "subPath": "a"},
                             {"name": "tmp", "mountPath": "/tmp"}],
            "livenessProbe": {"httpGet": {"path": "/live", "port": 80}}, "tty": true},
-          {"name": "side", "image": "side:1"}]}}}})");
+          {"name": "side", "image": "side:1", "resources": {}}]}}}})");
 
 /// What a person did to the Deployment, as a JSON Patch.
 struct Drift {
@@ -107,6 +107,7 @@ INSTANTIATE_TEST_SUITE_P(
               R"([{"op":"replace","path":"/spec/template/spec/containers/0/env/2","value":{"name":"C","value":"x"}}])"},
         Drift{"env_from", R"([{"op":"remove","path":"/spec/template/spec/containers/0/envFrom/1"}])"},
         Drift{"limits_gone", R"([{"op":"remove","path":"/spec/template/spec/containers/0/resources/limits/memory"}])"},
+        Drift{"resources_gone", R"([{"op":"replace","path":"/spec/template/spec/containers/0/resources","value":{}}])"},
         Drift{"limit_added",
               R"([{"op":"add","path":"/spec/template/spec/containers/0/resources/limits/cpu","value":"2"}])"},
         Drift{
