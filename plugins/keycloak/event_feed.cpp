@@ -42,10 +42,12 @@ void EventFeed::start(std::map<std::string, Start> realms, Steady::time_point be
     if (before == realms_.end() || before->second.uuid != start.uuid || !before->second.feed || !start.feed) continue;
     const bool further = list_reason_.empty() && before->second.feed->last_ms() >= start.feed->last_ms();
     const std::int64_t reconciled = before->second.feed->last_reconcile_event_ms();
-    if (further)
+    if (further) {
+      before->second.feed->settle(start.feed->polled_ms());  // the list has read it
       start.feed = before->second.feed;
-    else
+    } else {
       start.feed->restore(start.feed->polled_ms(), reconciled);
+    }
   }
   realms_ = std::move(realms);
   list_reason_.clear();
@@ -137,6 +139,12 @@ void EventFeed::commit(const std::string& realm, const std::vector<AdminEvent>& 
   const std::lock_guard lock(mutex_);
   const auto found = realms_.find(realm);
   if (found != realms_.end() && found->second.feed) found->second.feed->commit(events, now_ms, reconciled);
+}
+
+void EventFeed::settle(const std::string& realm, std::int64_t now_ms) {
+  const std::lock_guard lock(mutex_);
+  const auto found = realms_.find(realm);
+  if (found != realms_.end() && found->second.feed) found->second.feed->settle(now_ms);
 }
 
 void EventFeed::require_list(const std::string& realm, const std::string& why) {

@@ -44,6 +44,8 @@ class EventFeed {
   /// Notes that these events of the realm were acted on; see RealmFeed.
   void commit(const std::string& realm, const std::vector<AdminEvent>& events, std::int64_t now_ms, bool reconciled);
 
+  void settle(const std::string& realm, std::int64_t now_ms);  ///< see RealmFeed
+
   /// Demands that the next refresh lists everything, and why. The realm's events are not read until then.
   void require_list(const std::string& realm, const std::string& why);
   /// Returns why everything must be listed; empty if it need not be.

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <iterator>
+
 #include "http/http.hpp"
 #include "keycloak/rights.hpp"
 #include "keycloak/watcher.hpp"
@@ -43,6 +46,7 @@ Poll EventPoller::poll(const std::string& realm, const RealmFeed& place) {
   out.events = events_since(realm, place.from_ms());
   out.fresh = place.fresh(out.events);
   out.touches = touches_of(out.fresh);
+  for (const auto& touch : place.due(out.server_ms)) out.touches.insert(touch);
   if (place.expired(out.server_ms)) {
     out.lost = "admin events are kept for " + std::to_string(place.expiration().count() / 1000) +
                " s (adminEventsExpiration) and were last read " +

@@ -147,7 +147,7 @@ Answer HttpApi::get(sdk::Call& call, const std::string& path) {
 std::vector<Answer> HttpApi::get_all(sdk::Call& call, const std::vector<std::string>& paths) {
   std::vector<Answer> out(paths.size());
   std::map<std::uint64_t, std::size_t> running;  // request → index of its path
-  std::vector<char> again(paths.size(), 0);  // 1: with another token
+  std::vector<char> again(paths.size(), 0);      // 1: with another token
   std::string token = bearer(call);
   Client client = take();
   std::size_t next = 0;

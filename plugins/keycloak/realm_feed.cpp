@@ -5,6 +5,12 @@
 #include <set>
 
 namespace driftd::keycloak {
+namespace {
+
+constexpr std::int64_t kSettleMs = 3'000;   // how long the server's caches may show what was before
+constexpr std::int64_t kRecentMs = 10'000;  // events before a full list that are this new are treated the same
+
+}  // namespace
 
 std::vector<AdminEvent> RealmFeed::fresh(const std::vector<AdminEvent>& events) const {
   std::vector<AdminEvent> out;
@@ -27,7 +33,24 @@ bool RealmFeed::expired(std::int64_t now_ms) const {
   return expiration_.count() > 0 && now_ms - polled_ms_ > expiration_.count();
 }
 
+std::set<Touch> RealmFeed::due(std::int64_t now_ms) const {
+  std::set<Touch> out;
+  for (const auto& [touch, when] : unsettled_) {
+    if (when <= now_ms) out.insert(touch);
+  }
+  return out;
+}
+
+void RealmFeed::settle(std::int64_t now_ms) {
+  std::erase_if(unsettled_, [&](const auto& each) { return each.second <= now_ms; });
+}
+
 void RealmFeed::commit(const std::vector<AdminEvent>& events, std::int64_t now_ms, bool reconciled) {
+  for (const auto& event : fresh(events)) {
+    const auto touched = touches_of(event);
+    if (!reconciled && now_ms - event.time_ms > kRecentMs) continue;
+    for (const auto& touch : touched) unsettled_[touch] = now_ms + kSettleMs;
+  }
   for (const auto& event : events) {
     last_ms_ = std::max(last_ms_, event.time_ms);
     seen_[event.key()] = event.time_ms;

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,12 @@ class RealmFeed {
   bool vanished(const std::vector<AdminEvent>& events, std::int64_t now_ms) const;
   /// Returns true if events may have come and expired since the last question.
   bool expired(std::int64_t now_ms) const;
+  /// Returns what must be read once more by now. An event can be seen before the caches of the server have dropped what
+  /// it changed, so a resource that is read at once may still look as before.
+  std::set<Touch> due(std::int64_t now_ms) const;
+  /// Notes that what was due at this time has been read.
+  void settle(std::int64_t now_ms);
+  bool is_settled() const { return unsettled_.empty(); }
   /// Notes that these events were acted on. `reconciled`: some of them concerned resources.
   void commit(const std::vector<AdminEvent>& events, std::int64_t now_ms, bool reconciled);
 
@@ -54,6 +61,7 @@ class RealmFeed {
   std::chrono::milliseconds overlap_;
   std::chrono::milliseconds expiration_{0};   ///< how long the realm keeps events
   std::map<std::string, std::int64_t> seen_;  ///< events that the next question returns again: key → time
+  std::map<Touch, std::int64_t> unsettled_;   ///< what is read once more, and when
 };
 
 }  // namespace driftd::keycloak

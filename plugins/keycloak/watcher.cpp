@@ -105,6 +105,7 @@ bool Watcher::apply(const std::string& realm, const Poll& poll) {
     if (!emit_record(reader.realm_record(*view, std::move(state)))) return false;
     writer_.clear();
   }
+  feed_.settle(realm, poll.server_ms);
   feed_.commit(realm, poll.events, poll.server_ms, true);  // only now: whatever failed before is read again
   return call_.bookmark(feed_.cursor());
 }

@@ -14,7 +14,7 @@ namespace driftd::keycloak {
 struct Poll {
   std::vector<AdminEvent> events;  ///< all that the server returned
   std::vector<AdminEvent> fresh;   ///< those that were not seen before
-  std::set<Touch> touches;         ///< what they may have changed
+  std::set<Touch> touches;         ///< what they may have changed, and what is read once more
   std::int64_t server_ms = 0;      ///< when it was asked, by the server's clock
   std::string lost;                ///< why events may be missing; empty: none are
 };

@@ -21,7 +21,7 @@ TEST(ShippedProviders, EachOneIsFoundByTheScanWithoutAnError) {
     ASSERT_TRUE(f.info) << f.file << ": " << f.info.error().message;
     ids.insert((*f.info)->id);
   }
-  EXPECT_EQ(ids, (std::set<std::string>{"kafka", "k8s", "postgres", "redis", "terraform"}));
+  EXPECT_EQ(ids, (std::set<std::string>{"kafka", "k8s", "keycloak", "postgres", "redis", "terraform"}));
 }
 
 }  // namespace

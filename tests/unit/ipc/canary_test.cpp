@@ -89,7 +89,8 @@ TEST_P(Canary, InUserInfoAndQueryOfEverySettingStaysInside) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Providers, Canary, testing::Values("k8s", "kafka", "postgres", "redis", "terraform"),
+INSTANTIATE_TEST_SUITE_P(Providers, Canary,
+                         testing::Values("k8s", "kafka", "keycloak", "postgres", "redis", "terraform"),
                          [](const auto& info) { return std::string(info.param); });
 
 }  // namespace
