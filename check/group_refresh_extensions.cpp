@@ -335,15 +335,11 @@ void apply(const Subject& subject) {
     if (applied.trace.status == DRIFTD_OK && !refused) refused = request;
   }
   expect_untouched(instance, before, "a dry run");
-<<<<<<< HEAD
   // A provider whose system, or whose rights, let nothing be put back keeps the other rules all the same.
   if (!accepted) accepted = refused;
   if (!accepted) throw CheckNotMade("no dry run of the first 60 attributes had an outcome");
-=======
-  if (!accepted) throw CheckNotMade("no dry run of the first 60 attributes was answered with success");
   refusals(instance, table, *accepted);
   expect_untouched(instance, before, "a dry run that must be refused");
->>>>>>> apply1
   conflict_and_keys(instance, table, *accepted, before);
   ApplyRequest gone = *accepted;
   gone.record.id.id = "no-such-resource";

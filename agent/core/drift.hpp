@@ -65,7 +65,7 @@ struct Drift {
   int approvals_needed = 1;              ///< how many persons must approve it, as its policy says
   std::vector<Approval> approvals;       ///< those given so far, and after it ended those that approved it
   std::optional<FormerBaseline> former;  ///< of an approved drift: how to undo it
-  bool open() const {  ///< true if the difference still exists
+  bool open() const {                    ///< true if the difference still exists
     return status == DriftStatus::pending || status == DriftStatus::rejected || status == DriftStatus::ignored;
   }
 };
