@@ -21,9 +21,10 @@ void EnforcementLog::adopt(const std::vector<core::Enforcement>& operations,
                            const std::vector<core::EnforcementStop>& stops) {
   auto& known = record_.operations;
   for (const auto& one : operations) {
-    if (!core::is_open(one.state)) ++ended_[std::string(core::render(one.state))];
     const auto same = [&](const core::Enforcement& other) { return other.id == one.id; };
     const auto found = std::find_if(known.begin(), known.end(), same);
+    const bool ends = !core::is_open(one.state) && (found == known.end() || core::is_open(found->state));
+    if (ends) ++ended_[std::string(core::render(one.state))];
     if (found == known.end())
       known.push_back(one);
     else

@@ -10,16 +10,23 @@ namespace {
 
 using State = core::EnforcementState;
 
-bool is_unread(const core::Observation& seen) { return !seen.unread.empty(); }
+constexpr Nanos kUnreadPatience = 600'000'000'000;  // a part of the resource that is not read may be read again
 
 }  // namespace
 
 Task<Status> EnforcementSteps::settle(core::Enforcement operation) {
+  if (!ledger_.scope().wants(operation.resource)) {
+    std::string out = "`include` and `exclude` leave the resource out, so nobody reads how it ended";
+    const auto ended = co_await write(std::move(operation), State::unknown, std::move(out));
+    if (!ended) co_return fail(ended.error());
+    co_return Status{};
+  }
   DRIFTD_CO_TRY(auto seen, co_await read(operation.resource));
   const core::Enforcement* still = ledger_.enforcements().find_open(operation.resource);
   if (still == nullptr || still->id != operation.id) co_return Status{};  // the drift ended as enforced, and so did it
   if (!seen) {
-    const auto ended = co_await write(std::move(operation), State::failed, "the resource is gone");
+    std::string gone = "the resource is gone";
+    const auto ended = co_await write(std::move(operation), State::failed, std::move(gone));
     if (!ended) co_return fail(ended.error());
     co_return Status{};
   }
@@ -28,7 +35,8 @@ Task<Status> EnforcementSteps::settle(core::Enforcement operation) {
   if (standing.standing == core::PlanStanding::restored) {
     // its drift had ended before, or is still compared by the provider
     const State end = operation.state == State::planned ? State::failed : State::done;
-    const auto ended = co_await write(std::move(operation), end, "the values are there");
+    std::string there = "the values are there";
+    const auto ended = co_await write(std::move(operation), end, std::move(there));
     if (!ended) co_return fail(ended.error());
     co_return Status{};
   }
@@ -45,9 +53,11 @@ Task<Status> EnforcementSteps::settle(core::Enforcement operation) {
 Task<Status> EnforcementSteps::settle_found(core::Enforcement operation, core::Observation seen) {
   const Nanos now = context_->clock.wall();
   std::string why;
+  State end = State::failed;
   if (operation.state == State::planned) {
     why = "the agent ended before anything was written";
   } else if (operation.state == State::applied) {
+    end = State::undone;
     why = "the provider answered that the values are set, and a reading does not show them";
   } else if (operation.retry_ns && *operation.retry_ns > now) {
     co_return Status{};
@@ -68,14 +78,18 @@ Task<Status> EnforcementSteps::settle_found(core::Enforcement operation, core::O
              (drift.id == operation.drift_id && drift.digest == operation.digest && plan && *plan == operation.changes);
     }
     if (same) {
-      const auto again = co_await apply(std::move(operation), seen.version);
+      const auto again = co_await apply(std::move(operation), std::move(seen));
       if (!again) co_return fail(again.error());
       co_return Status{};
     }
     why = "its drift moved or ended";
   }
-  const std::string before = operation.text.empty() ? "" : operation.text + "; ";
-  const auto ended = co_await write(std::move(operation), State::failed, before + why);
+  if (!operation.text.empty()) why = operation.text + "; " + why;
+  if (operation.accepted) {
+    end = State::unknown;
+    why += "; the system has accepted the values and may still apply them";
+  }
+  const auto ended = co_await write(std::move(operation), end, std::move(why));
   if (!ended) co_return fail(ended.error());
   co_return Status{};
 }
@@ -85,14 +99,18 @@ Task<Status> EnforcementSteps::settle_mixed(core::Enforcement operation, core::O
   auto standing = core::standing_of(operation.changes, seen, *schema, context_->keys.get());
   std::string why = operation.text.empty() ? "" : operation.text + "; ";
   why += "a reading does not show the values that were put back: " + standing.text;
-  State end = State::failed;
+  State end = operation.state == State::applied ? State::undone : State::failed;
   if (operation.state == State::planned) {
+    end = State::failed;
     why = "nothing was written, and the values moved: " + standing.text;
+  } else if (standing.unread) {
+    if (context_->clock.wall() < operation.updated_ns + kUnreadPatience) co_return Status{};
+    end = State::unknown;
   } else if (!standing.restored.empty()) {
-    const auto done = co_await roll_back(std::move(operation), core::reversed(std::move(standing.restored)),
-                                         seen.version, std::move(why));
+    std::vector<core::Change> back = core::reversed(std::move(standing.restored));
+    const auto done = co_await roll_back(std::move(operation), std::move(back), seen.version, std::move(why));
     co_return done;
-  } else if (is_unread(seen) || standing.text.empty()) {
+  } else if (standing.text.empty() || operation.accepted) {
     end = State::unknown;
   }
   const auto ended = co_await write(std::move(operation), end, std::move(why));
@@ -100,12 +118,23 @@ Task<Status> EnforcementSteps::settle_mixed(core::Enforcement operation, core::O
   co_return Status{};
 }
 
+/// Taking back is a write, too. Returns why none may be made; empty if it may.
+std::string EnforcementSteps::why_not_back(const core::Enforcement& operation) const {
+  if (std::string off = why_off(); !off.empty()) return off;
+  const core::EnforceSettings& settings = ledger_.spec().enforce;
+  if (!settings.allowed()) return "the configuration does not allow it any more";
+  const bool tried = operation.attempts >= settings.tries;
+  return tried ? std::to_string(operation.attempts) + " writes were made already" : std::string();
+}
+
 /// Takes back what is set. It is a write of its own with its own key, and only of paths and values of the plan.
 Task<Status> EnforcementSteps::roll_back(core::Enforcement operation, std::vector<core::Change> back,
                                          std::string version, std::string why) {
-  if (why_off().empty()) {
+  const std::string not_back = why_not_back(operation);
+  if (not_back.empty()) {
     ++operation.attempts;
-    DRIFTD_CO_TRY(operation, co_await write(std::move(operation), State::applied, why + "; taking it back"));
+    std::string begun = why + "; taking it back";
+    DRIFTD_CO_TRY(operation, co_await write(std::move(operation), State::applied, std::move(begun)));
     core::ApplyRequest request;
     request.id = operation.resource;
     request.expected_version = std::move(version);
@@ -117,14 +146,18 @@ Task<Status> EnforcementSteps::roll_back(core::Enforcement operation, std::vecto
     if (answer && answer->result != core::ApplyOutcome::Result::success) why += "; taking it back: " + answer->text;
     DRIFTD_CO_TRY(auto seen, co_await read(operation.resource));
     const auto schema = ledger_.schema(operation.resource.kind);
-    const bool taken_back =
-        seen && core::standing_of(back, *seen, *schema, context_->keys.get()).standing == core::PlanStanding::restored;
+    bool taken_back = false;
+    if (seen) {
+      const auto now = core::standing_of(operation.changes, *seen, *schema, context_->keys.get());
+      taken_back =
+          now.restored.empty() && !now.unread && (now.standing == core::PlanStanding::found || !now.text.empty());
+    }
     const State end = taken_back ? State::rolled_back : State::rollback_failed;
     const auto ended = co_await write(std::move(operation), end, std::move(why));
     if (!ended) co_return fail(ended.error());
     co_return Status{};
   }
-  why += "; it was not taken back: " + why_off();
+  why += "; it was not taken back: " + not_back;
   const auto ended = co_await write(std::move(operation), State::rollback_failed, std::move(why));
   if (!ended) co_return fail(ended.error());
   co_return Status{};

@@ -44,12 +44,12 @@ State end_after(Code code) {
   return code == Code::not_found ? State::failed : State::refused;
 }
 
-core::ApplyRequest request_of(const core::Enforcement& operation, std::string version, bool dry_run) {
+core::ApplyRequest request_of(const core::Enforcement& operation, const core::Observation& seen, bool dry_run) {
   core::ApplyRequest out;
   out.id = operation.resource;
-  out.expected_version = std::move(version);
+  out.expected_version = seen.version;
   out.idempotency_key = operation.key;
-  out.changes = operation.changes;
+  out.changes = core::as_read(operation.changes, seen);
   out.dry_run = dry_run;
   return out;
 }
@@ -178,14 +178,17 @@ Task<Result<core::Enforcement>> EnforcementSteps::write(core::Enforcement operat
 
 Task<Result<EnforcementTry>> EnforcementSteps::carry_out(core::Drift drift, core::EnforcementCause cause,
                                                          core::Asked asked, bool dry_run) {
+  if (ledger_.enforcements().find_open(drift.resource) != nullptr) {
+    co_return held(HoldReason::unresolved, "an operation on " + render(drift.resource) + " is under way");
+  }
   auto fresh = co_await look_again(drift);
   if (!fresh) {
     const Code code = fresh.error().code;
     co_return held(code == Code::invalid ? HoldReason::refused : HoldReason::later, fresh.error().message);
   }
   core::Enforcement operation = make_operation(drift, *fresh, cause, asked);
-  const std::string version = fresh->seen.version;
-  const auto rehearsed = co_await session_.apply(request_of(operation, version, true));
+  core::ApplyRequest rehearsal = request_of(operation, fresh->seen, true);
+  const auto rehearsed = co_await session_.apply(std::move(rehearsal));
   const bool turned_down = !rehearsed && surely_not_done(rehearsed.error().code) &&
                            rehearsed.error().code != Code::throttled &&
                            end_after(rehearsed.error().code) == State::refused;
@@ -211,23 +214,47 @@ Task<Result<EnforcementTry>> EnforcementSteps::carry_out(core::Drift drift, core
   if (rehearsed->result != core::ApplyOutcome::Result::success) {
     co_return held(HoldReason::later, "the system asks for patience: " + rehearsed->text);
   }
-  std::string none;
-  DRIFTD_CO_TRY(operation, co_await write(std::move(operation), State::planned, std::move(none)));
+  auto planned = co_await write_plan(operation, std::move(fresh->stored), std::move(asked));
+  if (!planned && planned.error().code == Code::conflict) {
+    co_return held(HoldReason::later, "drift " + drift.id + " was decided or moved meanwhile; nothing was done");
+  }
+  if (!planned) co_return fail(planned.error());
+  operation = std::move(*planned);
   if (const std::string off = why_off(); !off.empty()) {
-    DRIFTD_CO_TRY(operation, co_await write(std::move(operation), State::failed, "nothing was written: " + off));
+    std::string why = "nothing was written: " + off;
+    DRIFTD_CO_TRY(operation, co_await write(std::move(operation), State::failed, std::move(why)));
     co_return EnforcementTry{std::move(operation), {}};
   }
   const std::string id = operation.id;
-  DRIFTD_CO_TRY(operation, co_await apply(std::move(operation), version));
+  DRIFTD_CO_TRY(operation, co_await apply(std::move(operation), std::move(fresh->seen)));
   const core::Enforcement* last = ledger_.enforcements().find(id);
   co_return EnforcementTry{last != nullptr ? *last : operation, {}};
 }
 
-Task<Result<core::Enforcement>> EnforcementSteps::apply(core::Enforcement operation, std::string expected_version) {
+Task<Result<core::Enforcement>> EnforcementSteps::write_plan(core::Enforcement operation, core::StoredResource row,
+                                                             core::Asked asked) {
+  CommitExtras extras;
+  extras.audit.push_back(enforcement_entry(context_->store_key, operation));
+  extras.audit.back().caller = asked.caller;
+  extras.enforcements.push_back(operation);
+  core::Judgement same;
+  same.next = row;
+  std::string cause = "operation " + operation.id;
+  DRIFTD_CO_CHECK(co_await ledger_.commit(std::move(row), std::move(same), std::move(cause), std::move(extras)));
+  co_return operation;
+}
+
+Task<Result<core::Enforcement>> EnforcementSteps::apply(core::Enforcement operation, core::Observation seen) {
   ++operation.attempts;
   std::string none;
   DRIFTD_CO_TRY(operation, co_await write(std::move(operation), State::applying, std::move(none)));
-  auto answer = co_await session_.apply(request_of(operation, std::move(expected_version), false));
+  if (const std::string off = why_off(); !off.empty()) {  // it came while the step was committed
+    std::string why = "nothing was written: " + off;
+    auto stopped = co_await write(std::move(operation), State::failed, std::move(why));
+    co_return stopped;
+  }
+  core::ApplyRequest request = request_of(operation, seen, false);
+  auto answer = co_await session_.apply(std::move(request));
   if (answer) {
     auto taken = co_await take_answer(std::move(operation), std::move(*answer));
     co_return taken;
@@ -241,7 +268,8 @@ Task<Result<core::Enforcement>> EnforcementSteps::apply(core::Enforcement operat
     co_return taken;
   }
   if (surely_not_done(code)) {
-    auto ended = co_await write(std::move(operation), end_after(code), with_code(answer.error()));
+    std::string why = with_code(answer.error());
+    auto ended = co_await write(std::move(operation), end_after(code), std::move(why));
     co_return ended;
   }
   // Nobody knows whether the system was changed; a reading does.
@@ -270,6 +298,7 @@ Task<Result<core::Enforcement>> EnforcementSteps::take_answer(core::Enforcement 
     operation = core::advanced(std::move(operation), State::applying, std::move(answer.text), context_->clock.wall());
     const Nanos wait = answer.result == Result::requeue ? kRequeue : Nanos{answer.requeue_after.count()} * 1'000'000;
     operation.retry_ns = context_->clock.wall() + wait;
+    operation.accepted = operation.accepted || answer.result == Result::requeue_after;
     CommitExtras extras;
     extras.audit.push_back(enforcement_entry(context_->store_key, operation));
     extras.enforcements.push_back(operation);

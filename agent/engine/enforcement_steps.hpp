@@ -49,13 +49,17 @@ class EnforcementSteps {
   core::Enforcement make_operation(const core::Drift& drift, const Fresh& fresh, core::EnforcementCause cause,
                                    const core::Asked& asked) const;
   Task<Result<core::Enforcement>> write(core::Enforcement operation, core::EnforcementState state, std::string text);
-  Task<Result<core::Enforcement>> apply(core::Enforcement operation, std::string expected_version);
+  /// Commits the plan only if the row still is the one that was read. From then on no decision is made on it
+  /// (Runner::decide), and one that was under way meets a `conflict`.
+  Task<Result<core::Enforcement>> write_plan(core::Enforcement operation, core::StoredResource row, core::Asked asked);
+  Task<Result<core::Enforcement>> apply(core::Enforcement operation, core::Observation seen);
   Task<Result<core::Enforcement>> take_answer(core::Enforcement operation, core::ApplyOutcome answer);
   Task<Status> settle_found(core::Enforcement operation, core::Observation seen);
   Task<Status> settle_mixed(core::Enforcement operation, core::Observation seen);
   Task<Status> roll_back(core::Enforcement operation, std::vector<core::Change> back, std::string version,
                          std::string why);
   std::string why_off() const;
+  std::string why_not_back(const core::Enforcement& operation) const;
 
   std::shared_ptr<Context> context_;
   Ledger& ledger_;

@@ -51,9 +51,13 @@ Enforcer::Enforcer(std::shared_ptr<Context> context, Ledger& ledger, core::Sessi
 
 Task<Status> Enforcer::settle_open() {
   Status out;
+  unsettled_.clear();
   for (auto& operation : ledger_.enforcements().open()) {
+    const std::string id = operation.id;
     const Status settled = co_await steps_.settle(std::move(operation));
-    if (!settled) out = settled;
+    if (settled) continue;
+    unsettled_.insert(id);
+    out = settled;
   }
   co_return out;
 }
@@ -162,8 +166,8 @@ Task<Status> Enforcer::consider(core::Candidate candidate, const std::map<std::s
   }
   DRIFTD_CO_TRY(const bool fight, co_await stop_fight(std::move(candidate), state));
   if (fight) co_return Status{};
-  DRIFTD_CO_TRY(auto tried, co_await steps_.carry_out(drift, core::EnforcementCause::policy,
-                                                      by_policy(drift, state.now_ns), false));
+  core::Asked asked = by_policy(drift, state.now_ns);
+  DRIFTD_CO_TRY(auto tried, co_await steps_.carry_out(drift, core::EnforcementCause::policy, std::move(asked), false));
   if (tried.hold)
     note(drift, std::move(*tried.hold));
   else
@@ -207,6 +211,7 @@ Task<Result<core::Enforcement>> Enforcer::ask(core::StoredResource resource, std
   if (found == nullptr)
     co_return fail(Code::not_found, "drift " + drift_id + " ended; `driftd drifts` lists the open ones");
   const core::Drift drift = *found;
+  if (cycle_began_ns_ == 0) cycle_began_ns_ = context_->clock.wall();
   core::Candidate candidate = candidate_of(resource, drift);
   candidate.cause = core::EnforcementCause::person;
   DRIFTD_CO_TRY(candidate.plan, core::plan_enforcement(drift, *ledger_.schema(resource.id.kind)));
@@ -235,12 +240,14 @@ Task<Status> Enforcer::lift_stop(core::StoredResource resource, std::string drif
     stop.actor = other.actor;
     stop.at_ns = other.at_ns;
   }
-  const Nanos lifted = core::lifted_at(resource.id, ledger_.enforcements().stops());
-  const auto& made = ledger_.enforcements().operations();
-  const bool counts = std::any_of(made.begin(), made.end(), [&](const core::Enforcement& one) {
-    return one.resource == resource.id && one.planned_ns > lifted && !core::is_open(one.state) &&
-           one.state != core::EnforcementState::done;
-  });
+  CommitExtras extras;
+  bool counts = false;
+  for (core::Enforcement one : ledger_.enforcements().operations()) {
+    if (one.resource != resource.id || one.forgiven || core::is_open(one.state)) continue;
+    counts = counts || one.state != core::EnforcementState::done;
+    one.forgiven = true;
+    extras.enforcements.push_back(std::move(one));
+  }
   if (!stands && !counts) {
     co_return fail(Code::conflict, "nothing on " + render(resource.id) +
                                        " waits for a person; `driftd enforce status` "
@@ -256,7 +263,6 @@ Task<Status> Enforcer::lift_stop(core::StoredResource resource, std::string drif
   line.caller = asked.caller;
   line.verb = "enforce resumed";
   line.reason = asked.reason;
-  CommitExtras extras;
   extras.audit.push_back(std::move(line));
   extras.stops.push_back(std::move(stop));
   DRIFTD_CO_CHECK(co_await ledger_.commit_extras(std::move(extras)));
@@ -280,6 +286,7 @@ core::EnforcementView::Backend Enforcer::view() {
 std::chrono::milliseconds Enforcer::next_call() const {
   Nanos first = 0;
   for (const auto& one : ledger_.enforcements().open()) {
+    if (unsettled_.contains(one.id)) continue;  // what cannot be read is asked about in the next cycle, not at once
     if (one.retry_ns && (first == 0 || *one.retry_ns < first)) first = *one.retry_ns;
   }
   if (first == 0) return std::chrono::milliseconds(0);

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,7 @@ class Enforcer {
   Ledger& ledger_;
   EnforcementSteps steps_;
   std::map<std::string, core::Hold> held_;      ///< by drift
+  std::set<std::string> unsettled_;             ///< operations whose last reading failed
   std::map<std::string, std::string> writers_;  ///< of the candidates of this cycle, by drift
   core::ResourceId after_;  ///< where the next cycle begins, if there are more than one cycle looks at
   Nanos cycle_began_ns_ = 0;

@@ -10,7 +10,9 @@ namespace driftd::engine {
 
 Task<Status> Engine::load_switch() {
   if (context_->enforcement == nullptr) co_return Status{};
-  DRIFTD_CO_TRY(const auto record, co_await context_->store.enforcement_record({}, context_->clock.wall()));
+  std::string of_all;
+  DRIFTD_CO_TRY(const auto record,
+                co_await context_->store.enforcement_record(std::move(of_all), context_->clock.wall()));
   for (const auto& stop : record.stops) context_->enforcement->stop = stop;
   co_return Status{};
 }
@@ -77,7 +79,8 @@ Task<Status> Engine::switch_enforcement(bool on, core::Asked asked) {
   page.enforcement_stops.push_back(next);
   const auto stored = co_await context_->store.commit(std::move(page));
   if (!stored) co_return fail(stored.error());
-  shared->stop = std::move(next);
+  const bool same = shared->stop.at_ns == next.at_ns && shared->stop.actor == next.actor;
+  if (same) shared->stop = std::move(next);  // else somebody has switched it off meanwhile
   co_return Status{};
 }
 

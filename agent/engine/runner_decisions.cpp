@@ -30,6 +30,10 @@ Task<Result<core::Drift>> Runner::decide(core::StoredResource resource, std::str
       co_return fail(Code::conflict,
                      "backend " + ledger_.spec().name + " is ending: nothing of it is decided any more");
     decision.approvals_needed = approvals_needed(resource, drift_id);
+    if (const core::Enforcement* open = ledger_.enforcements().find_open(resource.id)) {
+      co_return fail(Code::conflict, "drift " + drift_id + " is being put back by " + open->id +
+                                         "; decide once it has ended (`driftd operations`)");
+    }
     DRIFTD_CO_TRY(const core::Decision exact, resolve_binding(context_->store_key, resource, drift_id, decision));
     DRIFTD_CO_TRY(core::Judgement judgement, core::decide(resource, drift_id, exact));
     if (judgement.transitions.empty()) {

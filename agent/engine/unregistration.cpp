@@ -7,6 +7,7 @@
 #include "base/log.hpp"
 #include "engine/backend_rows.hpp"
 #include "engine/context.hpp"
+#include "engine/decision_binding.hpp"
 #include "engine/ledger.hpp"
 
 namespace driftd::engine {
@@ -36,6 +37,20 @@ Task<Status> drop_kind(Context& context, Ledger& ledger, std::string kind) {
   log::room("engine").warn("{}: {}: what was stored of it was dropped; drifts of {} resources and {} questions ended",
                            ledger.spec().name, reason, retired, questions);
   co_return Status{};
+}
+
+/// Nobody reads any more how an operation ended that was under way.
+Task<Status> end_operations(Context& context, Ledger& ledger) {
+  CommitExtras extras;
+  for (const auto& open : ledger.enforcements().open()) {
+    auto ended = core::advanced(open, core::EnforcementState::unknown, "the backend was unregistered while it was open",
+                                context.clock.wall());
+    extras.audit.push_back(enforcement_entry(context.store_key, ended));
+    extras.enforcements.push_back(std::move(ended));
+  }
+  if (extras.empty()) co_return Status{};
+  const auto status = co_await ledger.commit_extras(std::move(extras));
+  co_return status;
 }
 
 }  // namespace
@@ -91,6 +106,7 @@ Task<Status> unregister_backend(std::shared_ptr<Context> context, core::BackendR
     core::Judgement over = core::judge_claims(row.uid, claims.front(), {}, context->clock.wall());
     DRIFTD_CO_CHECK(co_await ledger.commit(std::move(claims.front()), std::move(over), "backend unregistered"));
   }
+  DRIFTD_CO_CHECK(co_await end_operations(*context, ledger));
   const auto begun = row.notes.extract(kUnregisteredNote);  // an earlier process may have begun it
   CommitExtras extras;
   extras.declarations = ledger.declarations().unmentioned({}, row.uid);  // withdraws all of them

@@ -9,7 +9,7 @@ namespace {
 #define DRIFTD_OPERATION_COLUMNS                                                                                       \
   "id, backend, backend_name, kind, name, external_name, drift, digest, changes, desired, observed, provider, "        \
   "provider_version, trace_id, cause, actor, reason, state, commands, undo, text, key, writer, attempts, planned_ns, " \
-  "updated_ns, ended_ns, retry_ns"
+  "updated_ns, ended_ns, retry_ns, accepted, forgiven"
 
 Status read_states(const Statement& row, core::Enforcement& out) {
   DRIFTD_TRY(out.changes, parse_changes(row.text(8)));
@@ -44,6 +44,8 @@ Result<core::Enforcement> read_enforcement(const Statement& row) {
   out.updated_ns = row.integer(25);
   out.ended_ns = row.maybe_integer(26);
   out.retry_ns = row.maybe_integer(27);
+  out.accepted = row.integer(28) != 0;
+  out.forgiven = row.integer(29) != 0;
   DRIFTD_CHECK(read_states(row, out));
   return out;
 }
@@ -88,7 +90,8 @@ Result<core::EnforcementRecord> read_record(Connection& db, const std::string& b
       "SELECT id, backend, backend_name, kind, name, external_name, drift, digest, changes, '', '', provider, "
       "provider_version, trace_id, cause, actor, reason, state, commands, undo, text, key, writer, attempts, "
       "planned_ns, "
-      "updated_ns, ended_ns, retry_ns FROM operation WHERE backend = ? AND (open = 1 OR planned_ns >= ? OR state IN "
+      "updated_ns, ended_ns, retry_ns, accepted, forgiven FROM operation WHERE backend = ? AND (open = 1 OR planned_ns "
+      ">= ? OR state IN "
       "('unknown', 'rollback_failed')) ORDER BY planned_ns, id");
   query.bind(backend_uid, since);
   while (true) {
@@ -106,15 +109,18 @@ Result<core::EnforcementRecord> read_record(Connection& db, const std::string& b
 /// The bodies are written once: later steps of the operation do not know them.
 Status write_enforcement(Connection& db, const core::Enforcement& one) {
   return db
-      .statement("INSERT INTO operation (" DRIFTD_OPERATION_COLUMNS
-                 ", open) VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21,?22,?23,"
-                 "?24,?25,?26,?27,?28,?29) ON CONFLICT (id) DO UPDATE SET state = ?18, commands = ?19, undo = ?20, "
-                 "text = ?21, attempts = ?24, updated_ns = ?26, ended_ns = ?27, retry_ns = ?28, open = ?29")
+      .statement(
+          "INSERT INTO operation (" DRIFTD_OPERATION_COLUMNS
+          ", open) VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21,?22,?23,"
+          "?24,?25,?26,?27,?28,?29,?30,?31) ON CONFLICT (id) DO UPDATE SET state = ?18, commands = ?19, undo = ?20, "
+          "text = ?21, attempts = ?24, updated_ns = ?26, ended_ns = ?27, retry_ns = ?28, accepted = ?29, forgiven = "
+          "?30, open = ?31")
       .bind(one.id, one.backend_uid, one.backend, one.resource.kind, one.resource.id, one.external_name, one.drift_id,
             one.digest, to_text(one.changes), one.desired, one.observed, one.provider, one.provider_version,
             one.trace_id, core::render(one.cause), one.actor, one.reason, core::render(one.state),
             to_text(one.commands), to_text(one.undo), one.text, one.key, one.writer, one.attempts, one.planned_ns,
-            one.updated_ns, one.ended_ns, one.retry_ns, core::is_open(one.state) ? 1 : 0)
+            one.updated_ns, one.ended_ns, one.retry_ns, one.accepted ? 1 : 0, one.forgiven ? 1 : 0,
+            core::is_open(one.state) ? 1 : 0)
       .run();
 }
 

@@ -14,12 +14,11 @@ constexpr Nanos kSecond = 1'000'000'000, kHour = 3'600 * kSecond;
 
 Nanos nanos(std::chrono::seconds span) { return std::chrono::nanoseconds(span).count(); }
 
-/// The operations of one resource that count: those after the last time a person lifted a stop of it.
+/// The operations of one resource that count: those that no person has forgiven.
 std::vector<const Enforcement*> of_resource(const ResourceId& resource, const BrakeState& state) {
   std::vector<const Enforcement*> out;
-  const Nanos lifted = lifted_at(resource, *state.stops);
   for (const auto& one : *state.history) {
-    if (one.resource == resource && one.planned_ns > lifted) out.push_back(&one);
+    if (one.resource == resource && !one.forgiven) out.push_back(&one);
   }
   return out;
 }
@@ -153,6 +152,13 @@ std::optional<Hold> too_many_in_hour(const Candidate&, const EnforceSettings& se
               free};
 }
 
+/// Returns true for an operation that is no canary any more: nothing of it reached the system (its own resource was
+/// refused), a person has forgiven it, or it went wrong more than an hour ago, so that the next resource may try.
+bool says_nothing_of_others(const Enforcement& one, Nanos now_ns) {
+  if (is_open(one.state) || one.state == EnforcementState::done) return false;
+  return one.attempts == 0 || one.forgiven || one.updated_ns < now_ns - kHour;
+}
+
 /// Where several resources want the same change, one gets it first, and the others once that was confirmed in an
 /// earlier cycle. Only operations since the candidate's value stands count: a change that went well last week says
 /// little.
@@ -164,6 +170,7 @@ std::optional<Hold> behind_canary(const Candidate& candidate, const EnforceSetti
   const Enforcement* canary = nullptr;
   for (const auto& one : *state.history) {
     if (one.planned_ns < candidate.drift.updated_ns || canary_key(one.resource, one.changes) != key) continue;
+    if (says_nothing_of_others(one, state.now_ns)) continue;
     if (one.state == EnforcementState::done && one.planned_ns < state.cycle_began_ns) return std::nullopt;
     if (canary == nullptr || one.planned_ns > canary->planned_ns) canary = &one;
   }
@@ -211,8 +218,8 @@ std::string fight_of(const Candidate& candidate, const EnforceSettings& settings
   std::string ours;
   int rounds = 0;
   for (const Enforcement* one : of_resource(candidate.drift.resource, state)) {
-    if (one->state != EnforcementState::done || one->planned_ns <= since || !share_a_path(one->changes, candidate.plan))
-      continue;
+    const bool written = one->state == EnforcementState::done || one->state == EnforcementState::undone;
+    if (!written || one->planned_ns <= since || !share_a_path(one->changes, candidate.plan)) continue;
     ours += (rounds == 0 ? "" : ", ") + one->id;
     ++rounds;
   }
@@ -220,14 +227,6 @@ std::string fight_of(const Candidate& candidate, const EnforceSettings& settings
   return "two writers fight over it: " + us + " put it back " + std::to_string(rounds) + " times (" + ours + "), and " +
          (them.empty() ? "somebody whom the system does not name" : them) + " changed it again each time, now " +
          render_changes(candidate.drift);
-}
-
-Nanos lifted_at(const ResourceId& resource, const std::vector<EnforcementStop>& stops) {
-  Nanos out = 0;
-  for (const auto& stop : stops) {
-    if (stop.resource == resource && stop.lifted_ns) out = std::max(out, *stop.lifted_ns);
-  }
-  return out;
 }
 
 }  // namespace driftd::core

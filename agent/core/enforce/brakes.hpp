@@ -45,7 +45,4 @@ std::string canary_key(const ResourceId& resource, const std::vector<Change>& pl
 std::string fight_of(const Candidate& candidate, const EnforceSettings& settings, const BrakeState& state,
                      const std::string& us, const std::string& them);
 
-/// Returns when a stop of this resource was last lifted; 0 if never.
-Nanos lifted_at(const ResourceId& resource, const std::vector<EnforcementStop>& stops);
-
 }  // namespace driftd::core

@@ -7,9 +7,9 @@
 namespace driftd::core {
 namespace {
 
-constexpr std::array<std::string_view, 10> kStates{"planned",         "applying", "applied",  "done",
+constexpr std::array<std::string_view, 11> kStates{"planned",         "applying", "applied",  "done",
                                                    "failed",          "refused",  "conflict", "rolled_back",
-                                                   "rollback_failed", "unknown"};
+                                                   "rollback_failed", "unknown",  "undone"};
 
 }  // namespace
 

@@ -24,7 +24,8 @@ enum class EnforcementState {
   conflict,         ///< the resource changed before the values were written
   rolled_back,      ///< the reading afterwards did not show all values, so those that were set were taken back
   rollback_failed,  ///< the same, but they could not be taken back
-  unknown           ///< no reading can tell what of it is in the system; a person decides
+  unknown,          ///< no reading can tell what of it is in the system; a person decides
+  undone            ///< the provider answered that the values are set, and the reading afterwards showed other ones
 };
 std::string_view render(EnforcementState state);
 Result<EnforcementState> parse_enforcement_state(std::string_view text);
@@ -58,6 +59,8 @@ struct Enforcement {
   Nanos planned_ns = 0, updated_ns = 0;
   std::optional<Nanos> ended_ns;
   std::optional<Nanos> retry_ns;  ///< the provider asked to be called again, not before this time
+  bool accepted = false;  ///< the provider answered that the system has accepted the values and is applying them
+  bool forgiven = false;  ///< a person has lifted what it means for later ones: it does not count any more
 };
 
 /// A stop that holds until a person lifts it: of everything (all three empty), or of one resource.

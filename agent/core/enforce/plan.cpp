@@ -149,6 +149,20 @@ Result<std::vector<Change>> plan_enforcement(const Drift& drift, const KindSchem
   return out;
 }
 
+std::vector<Change> as_read(std::vector<Change> plan, const Observation& seen) {
+  const Result<Value> body = parse(seen.body);
+  if (!body) return plan;
+  for (auto& change : plan) {
+    const Value* there = find(*body, attribute_path(change.path));
+    const Result<Value> known = parse(change.old_value.value_or("null"));
+    if (there == nullptr || !change.old_value || !known) continue;
+    // of an object, the change may list less than there is
+    const bool simple = !there->object() && !there->array() && !known->object() && !known->array();
+    if (simple) change.old_value = render(*there);
+  }
+  return plan;
+}
+
 std::vector<Change> reversed(std::vector<Change> changes) {
   for (auto& change : changes) std::swap(change.old_value, change.new_value);
   return changes;
@@ -165,6 +179,7 @@ StandingReport standing_of(const std::vector<Change>& plan, const Observation& s
   const Standing standing(seen, *body, schema, keys);
   std::size_t found = 0;
   for (const auto& change : plan) {
+    out.unread = out.unread || is_unread(seen, attribute_path(change.path));
     if (standing.has(change, change.new_value)) {
       out.restored.push_back(change);
       continue;

@@ -20,6 +20,10 @@ struct RedactionKeys;
 /// pseudo-resources.
 Result<std::vector<Change>> plan_enforcement(const Drift& drift, const KindSchema& schema);
 
+/// Returns the plan with the values in the spelling that was read: a quantity that was written in another way is still
+/// the value that was found, but a provider compares texts.
+std::vector<Change> as_read(std::vector<Change> plan, const Observation& seen);
+
 /// Returns the changes that take those of a plan back.
 std::vector<Change> reversed(std::vector<Change> changes);
 
@@ -33,6 +37,7 @@ struct StandingReport {
   PlanStanding standing = PlanStanding::mixed;
   std::vector<Change> restored;  ///< changes of the plan whose new value is there
   std::string text;              ///< of a mixture: which path has which value
+  bool unread = false;           ///< a path of the plan could not be read
 };
 /// Compares by the types of the schema, as judging does. What could not be read is neither value.
 StandingReport standing_of(const std::vector<Change>& plan, const Observation& seen, const KindSchema& schema,

@@ -32,7 +32,9 @@ CREATE TABLE operation (
   planned_ns INTEGER NOT NULL,
   updated_ns INTEGER NOT NULL,
   ended_ns INTEGER,
-  retry_ns INTEGER
+  retry_ns INTEGER,
+  accepted INTEGER NOT NULL,       -- 1: the system has accepted the values and is applying them
+  forgiven INTEGER NOT NULL        -- 1: a person has lifted what it means for later ones
 ) WITHOUT ROWID;
 CREATE INDEX operation_of_backend ON operation (backend, planned_ns);
 CREATE INDEX operation_open ON operation (backend) WHERE open = 1;

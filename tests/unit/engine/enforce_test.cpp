@@ -2,7 +2,7 @@
 // Putting values back: what is written, when it is not, and what is told after a kill at any point.
 #include <random>
 
-#include "unit/engine/on_the_store.hpp"
+#include "unit/engine/enforcing_engine.hpp"
 
 namespace driftd::test {
 namespace {
@@ -20,65 +20,7 @@ using testing::SizeIs;
 using std::chrono::hours;
 using std::chrono::minutes;
 
-core::Rules enforcing() {
-  core::Rules out;
-  out.class_policy = {{core::ChangeClass::config, core::Action::enforce}};
-  out.generation = 7;
-  return out;
-}
-
-class Enforcement : public EngineOnTheStore {
- protected:
-  Enforcement() { prepare(); }
-  void prepare() {
-    line_->world->extensions = {"driftd.apply"};
-    line_->enforce.allowed_globally = line_->enforce.allowed_here = true;
-    line_->enforce.minimum_age = std::chrono::seconds(0);
-    line_->enforce.owner = "cluster/agent";
-    line_->enforce.per_hour = 1'000;
-  }
-  void begin() {
-    line_->start(false, enforcing());
-    ASSERT_TRUE(line_->refresh().complete());
-  }
-  /// Another process on the same store and the same system.
-  void again() {
-    const core::EnforceSettings settings = line_->enforce;
-    const auto clock = line_->clock;
-    another_process();
-    prepare();
-    line_->enforce = settings;
-    line_->clock = clock;
-    line_->start(false, enforcing());
-  }
-  void set(int number, int partitions) {
-    line_->world->resources[thing(number)] = R"({"partitions":)" + std::to_string(partitions) + "}";
-  }
-  std::string body(int number) { return line_->world->resources[thing(number)]; }
-  std::vector<core::Enforcement> operations() {
-    auto rows = line_->wait(line_->store().enforcements({"", "", "", 1'000}));
-    EXPECT_TRUE(rows) << rows.error().message;
-    return rows.value_or(std::vector<core::Enforcement>{});
-  }
-  std::vector<std::string> verbs() {
-    std::vector<std::string> out;
-    for (const auto& line : line_->audit()) out.push_back(line.verb);
-    return out;
-  }
-  std::vector<core::ApplyRequest> written() {
-    std::vector<core::ApplyRequest> out;
-    for (const auto& call : line_->world->applied) {
-      if (!call.dry_run) out.push_back(call);
-    }
-    return out;
-  }
-  std::map<std::string, core::Hold> held() { return line_->enforcement().backends.at(0).held; }
-  Result<core::Enforcement> ask(const core::Drift& drift, bool dry_run = false, std::string digest = {}) {
-    if (digest.empty()) digest = line_->binding(drift);
-    return line_->wait(
-        line_->engine().enforce(drift.id, digest, dry_run, {"kim", "put it back", {}, line_->clock->wall()}));
-  }
-};
+class Enforcement : public EnforcingEngine {};
 
 TEST_F(Enforcement, PutsExactlyTheDriftBackAndSaysSo) {
   begin();
@@ -304,38 +246,33 @@ TEST_F(Enforcement, AnotherOwnersResourceIsLeftAlone) {
 
 /// A kill after each commit, with and without the write having reached the system.
 TEST_F(Enforcement, AKillAtEveryPointEndsInTheTruth) {
-  for (int commits = 0; commits < 6; ++commits) {
-    for (const bool lost : {false, true}) {
-      SCOPED_TRACE("killed after " + std::to_string(commits) + " commits" + (lost ? ", the answer is lost" : ""));
-      line_.reset();
-      dir_ = TempDir();
-      open();
-      prepare();
-      begin();
-      set(1, 9);
-      line_->world->apply = [this,
-                             lost](const core::ApplyRequest& request) -> std::optional<Result<core::ApplyOutcome>> {
-        if (request.dry_run || !lost) return std::nullopt;
-        (void)put_back(*line_->world, request);
-        return fail(Code::unavailable, "the worker ended");
-      };
-      line_->on_core([&] { return line_->cut().commits_left = 1 + commits; });
-      refresh();
-      line_->world->apply = {};
-      again();
-      for (int i = 0; i < 3; ++i) refresh();
-      EXPECT_EQ(body(1), R"({"partitions":3})");
-      EXPECT_THAT(line_->drifts(), IsEmpty());
-      EXPECT_EQ(line_->drifts(true).at(0).status, DriftStatus::enforced);
-      int done = 0;
-      for (const auto& one : operations()) {
-        EXPECT_FALSE(core::is_open(one.state)) << core::render(one.state);
-        done += one.state == EnforcementState::done ? 1 : 0;
-      }
-      EXPECT_EQ(done, 1);
-      EXPECT_THAT(verbs(), testing::Contains("enforce done").Times(1));
+  begin();
+  for (int number = 0; number < 14; ++number) {
+    const int commits = number / 2;
+    const bool lost = number % 2 == 1;
+    SCOPED_TRACE("killed after " + std::to_string(commits) + " commits" + (lost ? ", the answer is lost" : ""));
+    set(number, 9);
+    line_->world->apply = [this, lost](const core::ApplyRequest& request) -> std::optional<Result<core::ApplyOutcome>> {
+      if (request.dry_run || !lost) return std::nullopt;
+      (void)put_back(*line_->world, request);
+      return fail(Code::unavailable, "the worker ended");
+    };
+    line_->on_core([&] { return line_->cut().commits_left = commits; });
+    refresh();
+    line_->world->apply = {};
+    again();
+    for (int i = 0; i < 3; ++i) refresh();
+    EXPECT_EQ(body(number), R"({"partitions":3})");
+    EXPECT_THAT(line_->drifts(), IsEmpty());
+    int done = 0;
+    for (const auto& one : operations()) {
+      EXPECT_FALSE(core::is_open(one.state)) << core::render(one.state);
+      done += one.resource == thing(number) && one.state == EnforcementState::done ? 1 : 0;
     }
+    EXPECT_EQ(done, 1);
+    for (const auto& drift : line_->drifts(true)) EXPECT_EQ(drift.status, DriftStatus::enforced);
   }
+  EXPECT_THAT(verbs(), testing::Contains("enforce done").Times(14));
 }
 
 /// Random interleavings of a moved value, its return, another writer's third value, decisions, cycles, lost answers and
