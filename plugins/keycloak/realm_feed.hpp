@@ -49,6 +49,8 @@ class RealmFeed {
   std::int64_t polled_ms() const { return polled_ms_; }
   /// Returns the time of the newest event that concerned a resource; 0 if there was none yet.
   std::int64_t last_reconcile_event_ms() const { return reconciled_ms_; }
+  const std::map<std::string, std::int64_t>& seen() const { return seen_; }  ///< what the next question returns again
+  void restore_seen(const std::string& key, std::int64_t time_ms) { seen_[key] = time_ms; }
   void restore(std::int64_t polled_ms, std::int64_t reconciled_ms) {
     polled_ms_ = polled_ms;
     reconciled_ms_ = reconciled_ms;
