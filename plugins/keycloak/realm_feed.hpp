@@ -34,8 +34,8 @@ class RealmFeed {
   bool vanished(const std::vector<AdminEvent>& events, std::int64_t now_ms) const;
   /// Returns true if events may have come and expired since the last question.
   bool expired(std::int64_t now_ms) const;
-  /// Returns what must be read once more by now. An event can be seen before the caches of the server have dropped what
-  /// it changed, so a resource that is read at once may still look as before.
+  /// Returns what must be read once more by now. In a cluster a node may show an event and still
+  /// have the old resource in its cache, so what is read at once may look as before.
   std::set<Touch> due(std::int64_t now_ms) const;
   /// Notes that what was due at this time has been read.
   void settle(std::int64_t now_ms);
