@@ -51,7 +51,7 @@ void EventFeed::start(std::map<std::string, Start> realms, Steady::time_point be
   }
   realms_ = std::move(realms);
   list_reason_.clear();
-  listed_ = round_ = began;
+  listed_ = began;  // not a round: a refresh right after it asks for itself, unless a watch does
   ready_ = true;
   restored_ = false;
 }
@@ -72,6 +72,10 @@ bool EventFeed::restore(const std::string& cursor) {
     start.feed.emplace(place["lastEvent"].get<std::int64_t>(), overlap_);
     start.feed->restore(place["polled"].get<std::int64_t>(), place["lastReconcileEventTime"].get<std::int64_t>());
     start.feed->set_expiration(std::chrono::milliseconds(place["expiration"].get<std::int64_t>()));
+    const json seen = place.value("seen", json::object());
+    for (const auto& [key, time] : seen.items()) {
+      if (time.is_number_integer()) start.feed->restore_seen(key, time.get<std::int64_t>());
+    }
   }
   const std::lock_guard lock(mutex_);
   if (ready_) return true;
@@ -83,6 +87,12 @@ bool EventFeed::restore(const std::string& cursor) {
 std::string EventFeed::cursor() const {
   const std::lock_guard lock(mutex_);
   if (!ready_ || !list_reason_.empty()) return {};
+  std::string out = render(true);
+  if (out.size() > kMaxCursor) out = render(false);  // what was seen last is then read again after a restart
+  return out.size() > kMaxCursor ? std::string() : out;
+}
+
+std::string EventFeed::render(bool seen) const {
   json realms = json::object();
   for (const auto& [name, start] : realms_) {
     json& place = realms[name] = {{"id", start.uuid}};
@@ -94,9 +104,9 @@ std::string EventFeed::cursor() const {
     place["polled"] = start.feed->polled_ms();
     place["lastReconcileEventTime"] = start.feed->last_reconcile_event_ms();
     place["expiration"] = start.feed->expiration().count();
+    if (seen) place["seen"] = start.feed->seen();
   }
-  const std::string out = common::json_text({{"v", kForm}, {"scope", scope_}, {"realms", std::move(realms)}});
-  return out.size() > kMaxCursor ? std::string() : out;
+  return common::json_text({{"v", kForm}, {"scope", scope_}, {"realms", std::move(realms)}});
 }
 
 std::string EventFeed::stamp() const {

@@ -26,7 +26,7 @@ class EventFeed {
     std::string uuid;               ///< of the realm
     std::optional<RealmFeed> feed;  ///< empty: its events cannot be seen
   };
-  /// Begins anew after a full list. A realm that was read further meanwhile keeps its place.
+  /// Begins again after a full list. A realm that was read further meanwhile keeps its place.
   void start(std::map<std::string, Start> realms, Steady::time_point began);
   /// Takes the places from a cursor of an earlier process. Returns false if it is none of this scope.
   bool restore(const std::string& cursor);
@@ -61,6 +61,8 @@ class EventFeed {
  private:
   const std::string scope_;  ///< digest of the scope, as cursors have it
   const std::chrono::milliseconds overlap_;
+  /// Renders the cursor; `seen`: with the events that the next question returns again. The caller holds the mutex.
+  std::string render(bool seen) const;
   mutable std::mutex mutex_;  ///< guards all below
   std::map<std::string, Start> realms_;
   std::string list_reason_;

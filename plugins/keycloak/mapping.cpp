@@ -63,7 +63,8 @@ json detail::by_name(json list) {
   }
   json out = json::object();
   for (auto& each : list) {
-    json& to = out[text_of(each, "name")] = std::move(each);
+    const std::string name = text_of(each, "name");  // before the move, which an assignment evaluates first
+    json& to = out[name] = std::move(each);
     drop(to, {"id", "name", "identityProviderAlias"});
   }
   return out;

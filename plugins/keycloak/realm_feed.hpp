@@ -34,8 +34,8 @@ class RealmFeed {
   bool vanished(const std::vector<AdminEvent>& events, std::int64_t now_ms) const;
   /// Returns true if events may have come and expired since the last question.
   bool expired(std::int64_t now_ms) const;
-  /// Returns what must be read once more by now. An event can be seen before the caches of the server have dropped what
-  /// it changed, so a resource that is read at once may still look as before.
+  /// Returns what must be read once more by now. In a cluster a node may show an event and still
+  /// have the old resource in its cache, so what is read at once may look as before.
   std::set<Touch> due(std::int64_t now_ms) const;
   /// Notes that what was due at this time has been read.
   void settle(std::int64_t now_ms);
@@ -49,6 +49,8 @@ class RealmFeed {
   std::int64_t polled_ms() const { return polled_ms_; }
   /// Returns the time of the newest event that concerned a resource; 0 if there was none yet.
   std::int64_t last_reconcile_event_ms() const { return reconciled_ms_; }
+  const std::map<std::string, std::int64_t>& seen() const { return seen_; }  ///< what the next question returns again
+  void restore_seen(const std::string& key, std::int64_t time_ms) { seen_[key] = time_ms; }
   void restore(std::int64_t polled_ms, std::int64_t reconciled_ms) {
     polled_ms_ = polled_ms;
     reconciled_ms_ = reconciled_ms;

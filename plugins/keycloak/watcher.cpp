@@ -79,8 +79,15 @@ void Watcher::ask_for_list(const std::string& realm, const std::string& why) {
 }
 
 void Watcher::look_at_blind(const std::string& realm) {
-  const auto view = Reader(call_, api_, settings_, index_).realm(realm);
-  if (!view || view->events_enabled) ask_for_list(realm, "its admin events can be read again, or it is gone");
+  try {
+    const auto view = Reader(call_, api_, settings_, index_).realm(realm);
+    if (view && !view->events_enabled) return;
+    if (view) EventPoller(call_, api_, settings_).begin(*view);  // that they are on does not say that we may read them
+    ask_for_list(realm, view ? "its admin events can be read again" : "it is gone");
+  } catch (const sdk::Failure& failure) {
+    // It stays blind, which the list has said. The other realms are followed all the same.
+    if (failure.code == DRIFTD_CANCELLED || failure.code == DRIFTD_DEADLINE) throw;
+  }
 }
 
 bool Watcher::apply(const std::string& realm, const Poll& poll) {

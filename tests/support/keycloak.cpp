@@ -73,7 +73,7 @@ KeycloakServer::KeycloakServer() {
 KeycloakServer::~KeycloakServer() { child_.kill(); }
 
 void KeycloakServer::start() {
-  const std::string kc = home() + "/home/bin/kc.sh";
+  const std::string kc = home() + "/dist/bin/kc.sh";
   child_ = Child({kc, "start", "--optimized", "--http-enabled=true", "--hostname-strict=false", "--http-host=127.0.0.1",
                   "--http-port=" + std::to_string(port_), "--http-management-port=" + std::to_string(management_port_),
                   "--db-url=jdbc:h2:file:" + dir_.file("keycloak") + ";NON_KEYWORDS=VALUE"},

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "support/kafka.hpp"
+#include "support/keycloak.hpp"
 #include "support/kube.hpp"
 #include "support/postgres.hpp"
 #include "support/redis.hpp"
@@ -50,6 +51,18 @@ TEST(DriftdCheckOfOurOwn, RedisKeepsEveryRule) {
   expect_every_rule_kept(
       "providers/redis.so",
       {{"address", server.address()}, {"username", "driftd"}, {"password", "password-of-the-check"}});
+}
+
+TEST(DriftdCheckOfOurOwn, KeycloakKeepsEveryRule) {
+  KeycloakServer server;
+  server.make_realm("orders");
+  server.make_account("orders", "secret-of-the-check",
+                      {"view-realm", "view-clients", "view-users", "view-identity-providers", "view-events"});
+  expect_every_rule_kept(
+      "providers/keycloak.so",
+      {{"url", server.url()},
+       {"realms", {"orders"}},
+       {"auth", {{"realm", "orders"}, {"client_id", "driftd"}, {"client_secret", "secret-of-the-check"}}}});
 }
 
 TEST(DriftdCheckOfOurOwn, PostgresKeepsEveryRule) {

@@ -69,6 +69,17 @@ TEST_F(KeycloakRights, WithoutViewEventsTheRealmIsBlindAndTheRoleIsNamed) {
               AllOf(HasSubstr("blind: realm " + realm_), HasSubstr("--rolename view-events")));
 }
 
+TEST_F(KeycloakRights, ARealmThatStaysBlindIsNotListedAgainAndAgain) {
+  auto roles = readme_roles();
+  std::erase(roles, "view-events");
+  server().set_roles(realm_, roles);
+  const auto opened = probe();
+  const Collected listed = opened->refresh();
+  const Collected seen = opened->watch(
+      listed.cursor, [](const Collected& now) { return now.marks > 1; }, std::chrono::seconds(2));
+  EXPECT_EQ(seen.marks, 1) << "the watch asked for a list, though nothing has changed";
+}
+
 TEST_F(KeycloakRights, ARefusedLoginNamesTheAccount) {
   ProviderProbe probe("providers/keycloak.so", settings(), {{"token-1", "another secret"}});
   const Collected seen = probe.refresh();

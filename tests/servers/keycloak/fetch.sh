@@ -22,12 +22,12 @@ if [ ! -d "$folder" ]; then
   done
   unzip -q "$fresh/keycloak-quarkus-dist-$version.zip" -d "$fresh"
   rm "$fresh/keycloak-quarkus-dist-$version.zip"
-  mv "$fresh/keycloak-$version" "$fresh/home"
-  "$fresh/home/bin/kc.sh" build --db=dev-file >"$fresh/build.log" 2>&1 || { cat "$fresh/build.log" >&2; exit 1; }
+  mv "$fresh/keycloak-$version" "$fresh/dist"
+  "$fresh/dist/bin/kc.sh" build --db=dev-file >"$fresh/build.log" 2>&1 || { cat "$fresh/build.log" >&2; exit 1; }
   mkdir "$fresh/database"
   # Makes the tables and the administrator, and ends.
   KC_DB_URL="jdbc:h2:file:$fresh/database/keycloak;NON_KEYWORDS=VALUE" KC_ADMIN_PASSWORD=admin \
-    "$fresh/home/bin/kc.sh" bootstrap-admin user --optimized --username admin --password:env KC_ADMIN_PASSWORD \
+    "$fresh/dist/bin/kc.sh" bootstrap-admin user --optimized --username admin --password:env KC_ADMIN_PASSWORD \
     >"$fresh/database.log" 2>&1 || { cat "$fresh/database.log" >&2; exit 1; }
   chmod 755 "$fresh"
   mv -T "$fresh" "$folder" 2>/dev/null || [ -d "$folder" ]

@@ -108,6 +108,7 @@ TEST_F(KeycloakEventFeed, ACursorBringsEachRealmBackToItsPlace) {
   EXPECT_EQ(later.place("orders")->polled_ms(), kNow + 9);
   EXPECT_EQ(later.place("orders")->last_reconcile_event_ms(), kNow + 7);
   EXPECT_THAT(later.realms(true), testing::ElementsAre("dark"));
+  EXPECT_THAT(later.place("orders")->fresh({event("a", kNow + 7)}), IsEmpty()) << "it was seen before the restart";
   EXPECT_EQ(later.cursor(), feed_.cursor());
 }
 
@@ -135,6 +136,7 @@ TEST_F(KeycloakEventFeed, ARealmThatWasMadeAnewBeginsAnew) {
 TEST_F(KeycloakEventFeed, AListThatIsDueTakesTheCursorAwayAndIsNotForgotten) {
   const auto now = EventFeed::Steady::now();
   feed_.start({{"orders", seen()}}, now);
+  feed_.note_round(now);
   EXPECT_TRUE(feed_.is_current(now, seconds(1)));
   feed_.require_list("orders", "events were deleted");
   EXPECT_FALSE(feed_.is_current(now, seconds(1)));
@@ -147,6 +149,8 @@ TEST_F(KeycloakEventFeed, AListThatIsDueTakesTheCursorAwayAndIsNotForgotten) {
 TEST_F(KeycloakEventFeed, IsNotCurrentWhenNobodyAskedForTooLong) {
   const auto now = EventFeed::Steady::now();
   feed_.start({{"orders", seen()}}, now);
+  EXPECT_FALSE(feed_.is_current(now, seconds(20))) << "a list is no round of a watch";
+  feed_.note_round(now);
   EXPECT_FALSE(feed_.is_current(now + seconds(21), seconds(20)));
   feed_.note_round(now + seconds(10));
   EXPECT_TRUE(feed_.is_current(now + seconds(21), seconds(20)));

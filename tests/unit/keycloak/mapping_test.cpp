@@ -50,6 +50,11 @@ TEST(KeycloakMapping, ASecretThatIsNotShownIsUnreadOnlyWhereThereIsOne) {
   EXPECT_EQ(unread(R"({"clientId": "a", "clientAuthenticatorType": "client-jwt"})"), 0u);
 }
 
+TEST(KeycloakMapping, EachMapperKeepsItsOwnName) {
+  EXPECT_EQ(detail::by_name(json::parse(R"([{"id": "1", "name": "a", "x": 1}, {"id": "2", "name": "b", "x": 2}])")),
+            json::parse(R"({"a": {"x": 1}, "b": {"x": 2}})"));
+}
+
 TEST(KeycloakMapping, MappersOfOneNameStayAList) {
   const json twice = json::parse(R"([{"name": "m"}, {"name": "m"}])");
   EXPECT_EQ(detail::by_name(twice), twice);
