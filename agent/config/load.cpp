@@ -28,6 +28,7 @@ Config read_root(Report& report, const Node& node, const LoadOptions& options) {
   read_routes(root, config);
   config.retention = read_retention(root.section("retention"));
   config.delivery = read_delivery(root.section("delivery"));
+  config.notifications = read_notifications(root.section("notifications"));
   root.close();
   if (config.backends.empty() && report.errors.empty()) {
     report.warn({}, "no backends: there is nothing to watch", "add one under 'backends:'");

@@ -30,6 +30,7 @@ log::Settings read_log(Section section);
 Metrics read_metrics(Section section);
 Retention read_retention(Section section);
 Delivery read_delivery(Section section);
+core::NotifySettings read_notifications(Section section);
 
 Defaults read_defaults(Section section);
 /// Reads `backends:` into Config::backends and backend_settings_at.

@@ -80,9 +80,10 @@ void read_policy_rule(Section rule, std::vector<core::PolicyRule>& to) {
   if (action != nullptr) read = read_action(rule.report(), *action, "a rule");
   out.approvals = static_cast<int>(rule.integer("approvals", 1, 1, 10));
   if (out.approvals > 1 && read && *read != core::Action::manual) {
-    rule.report().error(rule.at("approvals"), "'approvals' of a rule whose action is '" +
-                                                  std::string(core::render(*read)) + "': nobody is asked there",
-                        "action: manual", "", "remove 'approvals', or use manual");
+    rule.report().error(
+        rule.at("approvals"),
+        "'approvals' of a rule whose action is '" + std::string(core::render(*read)) + "': nobody is asked there",
+        "action: manual", "", "remove 'approvals', or use manual");
   }
   rule.close();
   if (!read) return;

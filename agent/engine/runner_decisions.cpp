@@ -64,7 +64,8 @@ Task<Result<core::Drift>> Runner::decide(core::StoredResource resource, std::str
   co_return fail(Code::conflict, "drift " + drift_id + " keeps moving; look at it again");
 }
 
-/// Returns how many persons must approve the drift under the rules of this moment: it may have been judged under others.
+/// Returns how many persons must approve the drift under the rules of this moment: it may have been judged under
+/// others.
 int Runner::approvals_needed(const core::StoredResource& resource, const std::string& drift_id) const {
   const core::JudgeContext judged = ledger_.judge_context(resource.id.kind, false);
   int needed = 1;
@@ -117,8 +118,8 @@ Task<Result<core::Drift>> Runner::claim(core::StoredResource resource, std::stri
         *std::find_if(open.begin(), open.end(), [&](const core::Drift& drift) { return drift.id == drift_id; });
     CommitExtras extras;
     extras.audit.push_back(claim_entry(context_->store_key, claimed, claim, ledger_.spec().name));
-    const Status done =
-        co_await ledger_.commit(std::move(resource), std::move(judgement), "claim of " + claim.actor, std::move(extras));
+    const Status done = co_await ledger_.commit(std::move(resource), std::move(judgement), "claim of " + claim.actor,
+                                                std::move(extras));
     if (done) co_return claimed;
     if (done.error().code != Code::conflict) co_return fail(done.error());
     DRIFTD_CO_TRY(auto again, co_await context_->store.owner_of(drift_id));

@@ -21,9 +21,9 @@ constexpr std::int64_t kApplicationId = 0x64726674;  // "drft": identifies the f
 
 // Checksums as versions 5 to 7 wrote them.
 #define DRIFTD_CRC_SINK_OF_5 "driftd_crc(name, closed, low_water, notes, emitted, acked, dropped)"
-#define DRIFTD_CRC_DRIFT_OF_5 \
+#define DRIFTD_CRC_DRIFT_OF_5                                                                                         \
   "driftd_crc(id, open, resource, position, backend, kind, name, class, against, action, operation, status, digest, " \
-  "opened_ns, updated_ns, stale_since_ns, actor, reason, decided_ns, expires_ns, claimed_by, claim_until_ns, " \
+  "opened_ns, updated_ns, stale_since_ns, actor, reason, decided_ns, expires_ns, claimed_by, claim_until_ns, "        \
   "ended_ns, changes)"
 #define DRIFTD_CRC_DELIVERY_OF_5 "driftd_crc(sink, seq, dead, attempts, next_ns, error)"
 

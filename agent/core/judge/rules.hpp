@@ -57,7 +57,8 @@ struct PolicyChoice {
 };
 PolicyChoice choose_policy(const Rules& rules, const ResourceId& id, const Path& path, ChangeClass cls,
                            bool applied_state);
-/// Returns how many persons must approve a drift: the most that the rule of one of its changes asks for. [approvals.cpp]
+/// Returns how many persons must approve a drift: the most that the rule of one of its changes asks for.
+/// [approvals.cpp]
 int approvals_needed(const Rules& rules, const Drift& drift);
 /// Returns the ignore rule that covers `path`, or nullptr.
 const IgnoreRule* find_ignore(const Rules& rules, const ResourceId& id, const Path& path, ChangeClass cls);

@@ -95,7 +95,8 @@ Status check_undo(const Drift& approved, const Decision& decision) {
   }
   if (approved.former) return {};
   return fail(Code::conflict,
-              name_of(approved) + ": its former baseline is not known any more, because it was approved together with " +
+              name_of(approved) +
+                  ": its former baseline is not known any more, because it was approved together with " +
                   "others, by an earlier version, or before the installation key was rotated; approve the value that " +
                   "you want when it is next read");
 }
