@@ -157,6 +157,7 @@ Task<Answer> Api::get(Request request) {
   if (path == "/v1/status") co_return to_json(deps_.control.view());
   if (path == "/v1/backends") co_return Value::Object{{"backends", list_of(deps_.control.view().backends)}};
   if (path == "/v1/queue") co_return co_await queue();
+  if (path == "/v1/silences") co_return co_await silences();
   if (path == "/v1/audit/verify") co_return co_await verify_audit();
   if (path == "/v1/schema") {
     auto text = co_await deps_.control.schema(query_parameter(request, "provider"), query_parameter(request, "what"));

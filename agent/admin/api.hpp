@@ -89,7 +89,9 @@ class Api {
   Task<Text> resources(Request request);
   Task<Text> drifts(Request request);
   Task<Text> events(Request request);
-  Task<Answer> queue();  ///< the notifications, and what the sinks have not delivered
+  Task<Answer> queue();                           ///< the notifications, and what the sinks have not delivered
+  Task<Answer> silences();                        ///< those that hold
+  Task<Answer> change_silences(Request request);  ///< adds one, or ends one now
   Task<Text> dead_letters(Request request);
   Task<Text> audit(Request request);
   Task<Answer> verify_audit();        ///< a broken chain is an answer, not an error

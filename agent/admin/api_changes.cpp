@@ -148,6 +148,13 @@ core::AuditEntry audit_line(const Request& request, const std::vector<std::strin
   if (request.path == "/v1/replay") {
     out.subject = sink + " from " + text_of(body, "from_seq") + text_of(body, "from_id") + text_of(body, "from_time");
   }
+  if (parts[1] == "silences") {
+    out.backend = backend;
+    for (const char* name : {"id", "backend", "kind", "resource_id", "class", "seconds"}) {
+      const std::string given = text_of(body, name);
+      if (!given.empty()) out.subject += (out.subject.empty() ? "" : ", ") + std::string(name) + " " + given;
+    }
+  }
   if (parts[1] == "deadletters") {
     const std::string seqs = text_of(body, "seqs");
     out.subject = sink + ": " + (seqs.empty() || seqs == "[]" ? "all" : seqs);
@@ -156,8 +163,9 @@ core::AuditEntry audit_line(const Request& request, const std::vector<std::strin
 }
 
 bool is_change(const std::string& path) {
-  static const std::set<std::string> kChangePaths = {"/v1/refresh", "/v1/plugins/resume",     "/v1/replay",
-                                                     "/v1/reload",  "/v1/deadletters/replay", "/v1/deadletters/drop"};
+  static const std::set<std::string> kChangePaths = {
+      "/v1/refresh",          "/v1/plugins/resume", "/v1/replay",         "/v1/reload", "/v1/deadletters/replay",
+      "/v1/deadletters/drop", "/v1/silences/add",   "/v1/silences/expire"};
   return kChangePaths.contains(path);
 }
 
@@ -230,6 +238,7 @@ Task<Answer> Api::do_change(Request request) {
   if (path == "/v1/replay") co_return co_await replay(std::move(request));
   if (path == "/v1/deadletters/replay") co_return co_await settle_dead("replay", std::move(request));
   if (path == "/v1/deadletters/drop") co_return co_await settle_dead("drop", std::move(request));
+  if (path.starts_with("/v1/silences/")) co_return co_await change_silences(std::move(request));
   if (path == "/v1/reload") {
     const auto reloaded = co_await deps_.control.reload();
     if (!reloaded) co_return fail(reloaded.error());

@@ -96,9 +96,8 @@ Value some_of(const std::vector<std::string>& texts, Values& values) {
 void put_approvals(Value::Object& out, const core::Drift& drift) {
   Value::Array given;
   for (const auto& approval : drift.approvals) {
-    given.push_back(Value::Object{{"actor", approval.actor},
-                                  {"at", time(approval.at_ns)},
-                                  {"expires", time(approval.expires_ns.value_or(0))}});
+    given.push_back(Value::Object{
+        {"actor", approval.actor}, {"at", time(approval.at_ns)}, {"expires", time(approval.expires_ns.value_or(0))}});
   }
   out.emplace("approvals", std::move(given));
   out.emplace("approvals_needed", number(drift.approvals_needed));

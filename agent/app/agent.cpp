@@ -151,6 +151,7 @@ Result<std::unique_ptr<Agent>> Agent::build(config::Config config, Executors& ex
 }
 
 Status Agent::make_services() {
+  make_notifier();
   secrets::CredentialNeeds credentials;
   credentials.core = executors_.core.get_executor();
   credentials.io = executors_.io.get_executor();
@@ -181,6 +182,7 @@ void Agent::set_routes() {
 void Agent::wake_readers() {
   relay_->wake();
   if (grpc_) grpc_->wake();
+  notifier_->wake();
 }
 
 Result<std::unique_ptr<core::Sink>> Agent::open_sink(const config::SinkSpec& spec, const ScannedPlugins& plugins) {
@@ -220,6 +222,7 @@ Task<Status> Agent::start() {
   start_.times.end("sinks");
   if (phase_.stop_asked) co_return stopped_early();
   DRIFTD_CO_CHECK(co_await engine_->start(std::move(specs), true));
+  notifier_->start();
   start_.times.end("backends");
   if (phase_.stop_asked) co_return stopped_early();
   DRIFTD_CO_CHECK(co_await listen());
@@ -282,11 +285,13 @@ Task<void> Agent::stop() {
   if (server_) co_await server_->stop();
   if (grpc_) co_await grpc_->stop();
   announcer_->stop();
+  notifier_->stop();
   store_check_.cancel();
   if (start_.relay_runs) co_await relay_->stop();
   const auto patience = std::chrono::steady_clock::now() + kScanEnds;
   const auto scans = [&] { return registry_->scanning() && std::chrono::steady_clock::now() < patience; };
-  while (!phase_.maintenance_done || !registry_->idle() || !announcer_->idle() || !store_check_.idle() || scans()) {
+  while (!phase_.maintenance_done || !registry_->idle() || !announcer_->idle() || !notifier_->idle() ||
+         !store_check_.idle() || scans()) {
     store_check_.cancel();
     maintenance_timer_.cancel();
     asio::steady_timer soon(executors_.core, std::chrono::milliseconds(5));

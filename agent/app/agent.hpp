@@ -17,6 +17,7 @@
 #include "core/ports/control.hpp"
 #include "delivery/announcer.hpp"
 #include "delivery/approval_queue.hpp"
+#include "delivery/notifier.hpp"
 #include "delivery/relay.hpp"
 #include "engine/engine.hpp"
 #include "store/size_limit.hpp"
@@ -44,6 +45,9 @@ class Agent final : public core::Control {
   core::AgentView view() override;
   Task<Result<core::Drift>> decide(std::string drift_id, core::Decision decision) override;
   Task<Result<core::Drift>> claim(std::string drift_id, core::Claim claim) override;
+  Task<Result<std::vector<core::Silence>>> silences() override;
+  Task<Result<core::Silence>> add_silence(core::Silence silence) override;
+  Task<Result<core::Silence>> expire_silence(std::string id) override;
   Task<Result<std::vector<BackendRefresh>>> refresh(std::string backend, bool full) override;
   Task<Result<std::vector<core::Step>>> explain(std::string backend, core::ResourceId id, std::string path) override;
   Task<Result<core::DiscoverOutcome>> discover(std::string backend) override;
@@ -80,6 +84,7 @@ class Agent final : public core::Control {
   Status rekey_sinks(const config::Config& next, const std::vector<std::string>& names);
   void publish(core::SessionEvent event);
   Task<Result<core::Value>> notifications();
+  void make_notifier();
   Task<void> run_maintenance();
   Task<Status> maintain_once();
   void publish_full_store();
@@ -105,6 +110,7 @@ class Agent final : public core::Control {
   std::shared_ptr<core::SessionFactory> sessions_;
   std::unique_ptr<delivery::Relay> relay_;
   std::shared_ptr<delivery::Announcer> announcer_;
+  std::shared_ptr<delivery::Notifier> notifier_;
   std::shared_ptr<engine::Context> context_;
   std::unique_ptr<engine::Engine> engine_;
   std::unique_ptr<Registry> registry_;

@@ -67,6 +67,7 @@ void add_refresh(CLI::App& app, Context& context);
 void add_explain(CLI::App& app, Context& context);
 void add_diff(CLI::App& app, Context& context);
 void add_queue(CLI::App& app, Context& context);
+void add_silence(CLI::App& app, Context& context);  ///< add, list, expire
 void add_books(CLI::App& app, Context& context);
 void add_deadletter(CLI::App& app, Context& context);
 void add_replay(CLI::App& app, Context& context);

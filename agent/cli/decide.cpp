@@ -140,7 +140,8 @@ void decide_one(const Context& context, const Client& client, const std::string&
   }
   const std::string status = text(decided, "status");
   context.out() << printable(text(decided, "id")) << "  " << printable(text(decided, "resource")) << "  "
-                << painted(printable(status), colour_of(status), context.streams.colour) << progress_of(decided) << "\n";
+                << painted(printable(status), colour_of(status), context.streams.colour) << progress_of(decided)
+                << "\n";
 }
 
 /// Decides each drift, continues after a refusal, and returns the highest exit code.
@@ -156,15 +157,15 @@ void add_verb(CLI::App& app, Context& context, const std::string& verb, const st
   auto options = std::make_shared<DecideOptions>();
   const bool by_id = verb == "undo" || verb == "claim" || verb == "release";
   const std::string form = by_id ? "ids as `driftd drifts` prints them, or their beginnings"
-                                          : "ID@DIGEST as `driftd drifts` prints them, ids also by their beginnings";
+                                 : "ID@DIGEST as `driftd drifts` prints them, ids also by their beginnings";
   command->add_option("DRIFT", options->drifts, form)->required();
   command->add_option("--reason", options->reason, "kept with the decision");
   command->add_flag("--take-over", options->take_over, "although somebody else has claimed the drift");
   if (verb == "claim") {
     command
         ->add_option("--for", options->claim_seconds, "how long you look after it, such as 15m (the default), 2h or 1d")
-        ->transform(CLI::AsNumberWithUnit(std::map<std::string, std::int64_t>{
-            {"s", 1}, {"m", 60}, {"h", 3'600}, {"d", 86'400}}))
+        ->transform(CLI::AsNumberWithUnit(
+            std::map<std::string, std::int64_t>{{"s", 1}, {"m", 60}, {"h", 3'600}, {"d", 86'400}}))
         ->check(CLI::PositiveNumber);
   }
   if (verb != "claim" && verb != "release") {

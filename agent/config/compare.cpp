@@ -113,6 +113,7 @@ void compare_rest(const Config& a, const Config& b, RestartList& restart_list) {
   restart_list.add(a.delivery.max_backlog_bytes != b.delivery.max_backlog_bytes, "delivery.max_backlog_bytes");
   restart_list.add(a.delivery.max_backlog_events != b.delivery.max_backlog_events, "delivery.max_backlog_events");
   restart_list.add(a.delivery.drop_pending != b.delivery.drop_pending, "delivery.drop_pending");
+  restart_list.add(a.notifications != b.notifications, "notifications");
 }
 
 }  // namespace

@@ -22,6 +22,7 @@
 #include "config/secret_file.hpp"
 #include "core/backend.hpp"
 #include "core/event/event.hpp"
+#include "core/notify_settings.hpp"
 #include "grpc/settings.hpp"
 #include "sinks/file/settings.hpp"
 #include "sinks/kafka/settings.hpp"
@@ -117,6 +118,7 @@ struct Config {
   Retention retention;
   Enforce enforce;
   Delivery delivery;
+  core::NotifySettings notifications;               ///< off if the file has no such section
   std::vector<std::filesystem::path> secret_files;  ///< files read for `${file:…}` and `${credential:…}`
   std::vector<ProgramUse> program_uses;             ///< each `${exec:…}`, in the order of the file; load() runs none
   std::vector<FileUse> file_uses;  ///< each `${file:…}` and `${credential:…}` of backends, in the order of the file

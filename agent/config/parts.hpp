@@ -33,6 +33,7 @@ Retention read_retention(Section section);
 Enforce read_enforce(Section section, const Agent& agent);
 core::EnforceSettings read_backend_enforce(Section& backend, core::EnforceSettings from);
 Delivery read_delivery(Section section);
+core::NotifySettings read_notifications(Section section);
 
 Defaults read_defaults(Section section);
 /// Reads `backends:` into Config::backends and backend_settings_at.

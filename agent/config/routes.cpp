@@ -29,7 +29,9 @@ const std::vector<std::string> kSubjectEndings = {"created",
                                                   "agent.program_failed",
                                                   "agent.secret_file_failed",
                                                   "agent.incarnation",
-                                                  "agent.key_rotated"};
+                                                  "agent.key_rotated",
+                                                  "agent.notification",
+                                                  "agent.escalation"};
 
 /// Reports each pattern that can match none of `names`. If `may_match_later`, patterns with a wildcard may match names
 /// that do not exist yet.

@@ -25,9 +25,8 @@ std::string message_of(const core::Drift& drift) {
     const auto [before, now] =
         around_difference(shown(change, change.old_value), shown(change, change.new_value), kShownValue);
     const bool itself = change.path.empty() || change.path == core::kIdentityPath;
-    const std::string field =
-        core::render(drift.resource) +
-        (itself ? " (" + std::string(core::render(drift.operation)) + ")" : ":" + change.path);
+    const std::string field = core::render(drift.resource) +
+                              (itself ? " (" + std::string(core::render(drift.operation)) + ")" : ":" + change.path);
     out += "Field " + field + " changed from " + before + " to " + now + "\n";
   }
   if (drift.changes.size() > kShownChanges) {
@@ -57,8 +56,8 @@ Notification make_notification(const core::DriftRow& row, Nanos now_ns) {
   out.opened_ns = drift.opened_ns;
   out.stale = drift.stale_since_ns.has_value();
   if (drift.approvals_needed > 1) {
-    out.approvals = std::to_string(core::approvals_given(drift, now_ns)) + " of " +
-                    std::to_string(drift.approvals_needed);
+    out.approvals =
+        std::to_string(core::approvals_given(drift, now_ns)) + " of " + std::to_string(drift.approvals_needed);
   }
   if (core::is_claimed(drift, now_ns)) {
     out.claimed_by = drift.claimed_by;

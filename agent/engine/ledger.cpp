@@ -36,7 +36,8 @@ bool same_claims(const std::vector<core::Drift>& a, const std::vector<core::Drif
 
 bool same_row(const core::StoredResource& a, const core::StoredResource& b, const Digest& kept) {
   return a.digest == kept && a.rules_generation == b.rules_generation && a.observed == b.observed &&
-         a.baseline == b.baseline && needs_attention(a) == needs_attention(b) && same_claims(a.open, b.open) && a.revision != 0;
+         a.baseline == b.baseline && needs_attention(a) == needs_attention(b) && same_claims(a.open, b.open) &&
+         a.revision != 0;
 }
 
 }  // namespace

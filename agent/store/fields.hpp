@@ -16,7 +16,7 @@ namespace driftd::store {
 std::string to_text(const std::map<std::string, std::string>& values);
 std::string to_text(const std::vector<std::string>& values);
 std::string to_text(const std::vector<core::Change>& values);
-std::string to_text(const std::vector<core::Approval>& values);       ///< empty if there are none
+std::string to_text(const std::vector<core::Approval>& values);         ///< empty if there are none
 std::string to_text(const std::optional<core::FormerBaseline>& value);  ///< empty if it is absent
 
 Result<std::map<std::string, std::string>> parse_strings(const std::string& text);

@@ -43,7 +43,8 @@ Result<std::vector<core::Approval>> parse_approvals(const std::string& text) {
   for (const auto& item : json) {
     if (!item.is_object() || !has_text(item, "actor") || !has_text(item, "digest") || !has_number(item, "at"))
       return corrupt("JSON array of approvals");
-    core::Approval one{item["actor"].get<std::string>(), item["digest"].get<std::string>(), item["at"].get<Nanos>(), {}};
+    core::Approval one{
+        item["actor"].get<std::string>(), item["digest"].get<std::string>(), item["at"].get<Nanos>(), {}};
     if (has_number(item, "expires")) one.expires_ns = item["expires"].get<Nanos>();
     out.push_back(std::move(one));
   }

@@ -110,8 +110,8 @@ Result<std::string> whole_id(Connection& db, const std::string& given, int open)
   }
   if (found.empty() || found.front() == given) return given;
   if (found.size() == 1) return found.front();
-  return fail(Code::conflict, std::string("several ") + (open == 1 ? "open" : "ended") + " drifts begin with " + given + ", such as " + found[0] + " and " + found[1] +
-                                  "; give more of the id");
+  return fail(Code::conflict, std::string("several ") + (open == 1 ? "open" : "ended") + " drifts begin with " + given +
+                                  ", such as " + found[0] + " and " + found[1] + "; give more of the id");
 }
 
 Result<core::Store::Owner> read_owner(Connection& db, const std::string& given) {

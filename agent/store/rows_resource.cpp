@@ -77,8 +77,8 @@ Status write_drift(Connection& db, const Place& place, const std::string& backen
             core::render(drift.cls), core::render(drift.against), core::render(drift.action),
             core::render(drift.operation), core::render(drift.status), drift.digest, drift.opened_ns, drift.updated_ns,
             drift.stale_since_ns, drift.actor, drift.reason, drift.decided_ns, drift.expires_ns, drift.claimed_by,
-            drift.claim_until_ns, place.ended_ns, to_text(drift.changes), drift.approvals_needed, to_text(drift.approvals),
-            to_text(drift.former))
+            drift.claim_until_ns, place.ended_ns, to_text(drift.changes), drift.approvals_needed,
+            to_text(drift.approvals), to_text(drift.former))
       .run();
 }
 

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 
+#include "core/ports/notifications.hpp"
 #include "core/ports/reader.hpp"
 #include "core/ports/store.hpp"
 #include "core/ports/subscriptions.hpp"
@@ -46,7 +47,11 @@ struct Shrunk {
 /// called from any executor and resume there. A call that meets a row with a wrong checksum has the wrong rows mended
 /// and ends the process (74), because what callers remember of them is no longer true. Destroy it when no call is in
 /// flight.
-class SqliteStore final : public core::Store, public core::Outbox, public core::Reader, public core::Subscriptions {
+class SqliteStore final : public core::Store,
+                          public core::Outbox,
+                          public core::Reader,
+                          public core::Subscriptions,
+                          public core::NotificationStore {
  public:
   struct State;
 
@@ -82,6 +87,10 @@ class SqliteStore final : public core::Store, public core::Outbox, public core::
   Task<Result<core::CommitResult>> commit(core::PageCommit page) override;
   Task<Result<Owner>> owner_of(std::string drift_id) override;
   Task<Result<EndedDrift>> ended_drift(std::string drift_id) override;
+  Task<Result<std::map<std::string, std::string>>> notification_states() override;
+  Task<Status> write_notifications(Write write) override;
+  Task<Result<std::vector<core::Silence>>> silences(Nanos now) override;
+  Task<Status> write_silence(core::Silence silence) override;
   Task<Status> audit(core::AuditEntry entry) override;
   Task<Result<core::EnforcementRecord>> enforcement_record(std::string backend_uid, Nanos since) override;
 

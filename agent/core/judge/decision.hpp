@@ -4,11 +4,12 @@
 #include <optional>
 #include <string>
 
+#include "base/result.hpp"
 #include "core/audit.hpp"
-#include "core/drift.hpp"
 
 namespace driftd::core {
 
+struct Drift;
 struct Judgement;
 struct StoredResource;
 
@@ -20,9 +21,9 @@ struct Decision {
   std::optional<std::string> digest;  ///< of the values that the person saw
   std::optional<Nanos> expires_ns;    ///< when the decision ends and the drift is pending again
   Nanos at_ns = 0;
-  Caller caller;              ///< the process that asked, for the audit log
-  bool take_over = false;     ///< decide although somebody else has claimed the drift
-  int approvals_needed = 1;   ///< as the policy says now; the drift may have been judged under an older one
+  Caller caller;             ///< the process that asked, for the audit log
+  bool take_over = false;    ///< decide although somebody else has claimed the drift
+  int approvals_needed = 1;  ///< as the policy says now; the drift may have been judged under an older one
 };
 
 /// A person's announcement to look after a drift for a while, or its end.

@@ -106,6 +106,21 @@ class FakeControl final : public core::Control {
     out.claim_until_ns = claim.until_ns;
     co_return out;
   }
+  Task<Result<std::vector<core::Silence>>> silences() override { co_return silenced; }
+  Task<Result<core::Silence>> add_silence(core::Silence silence) override {
+    silence.id = "s-1";
+    silenced.push_back(silence);
+    co_return silence;
+  }
+  Task<Result<core::Silence>> expire_silence(std::string id) override {
+    for (auto it = silenced.begin(); it != silenced.end(); ++it) {
+      if (it->id != id) continue;
+      core::Silence ended = *it;
+      silenced.erase(it);
+      co_return ended;
+    }
+    co_return fail(Code::not_found, "no silence " + id);
+  }
   std::string binding(const core::Drift& drift) override { return binding_of(drift.id); }
   /// Has the form of the real one: 64 hex characters that differ with the drift.
   static std::string binding_of(const std::string& id) { return to_hex(sha256("binding of " + id)); }
@@ -147,6 +162,7 @@ class FakeControl final : public core::Control {
   core::EnforcementView enforcing;
   std::vector<core::Decision> decisions;
   std::vector<core::Claim> claims;
+  std::vector<core::Silence> silenced;
   std::vector<std::string> calls;
   std::vector<core::AuditEntry> lines;
   bool audit_works = true;

@@ -161,5 +161,64 @@ TEST_F(Decisions, OneThatCannotBeAuditedIsNotMade) {
   EXPECT_EQ(drift().status, DriftStatus::pending) << "the baseline did not move either";
 }
 
+TEST_F(Decisions, UndoOfAnApprovalIsStoredAuditedAndPublished) {
+  baseline();
+  moves_to(9);
+  const core::Drift before = drift();
+  ASSERT_TRUE(says(Decision::Verb::approve, line_->binding(before)));
+  ASSERT_EQ(baseline_of(thing(1)), R"({"partitions":9})");
+  restart();
+  refresh();
+  const auto undone = says(Decision::Verb::undo, std::nullopt, before.id);
+  ASSERT_TRUE(undone) << undone.error().message;
+  EXPECT_EQ(baseline_of(thing(1)), R"({"partitions":3})");
+  refresh();
+  ASSERT_THAT(line_->drifts(), SizeIs(1));
+  EXPECT_EQ(drift().id, before.id) << "and the next reading opens no other";
+  EXPECT_EQ(drift().status, DriftStatus::pending);
+  EXPECT_EQ(line_->audit().back().verb, "undid approve");
+  ASSERT_TRUE(says(Decision::Verb::approve, line_->binding(drift())));
+  EXPECT_EQ(baseline_of(thing(1)), R"({"partitions":9})");
+}
+
+TEST_F(Decisions, UndoOfAnApprovalIsRefusedOnceTheValueMoved) {
+  baseline();
+  moves_to(9);
+  const core::Drift before = drift();
+  ASSERT_TRUE(says(Decision::Verb::approve, line_->binding(before)));
+  moves_to(10);
+  const auto refused = says(Decision::Verb::undo, std::nullopt, before.id);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::conflict);
+  EXPECT_THAT(refused.error().message, HasSubstr("moved after its approval"));
+  EXPECT_EQ(baseline_of(thing(1)), R"({"partitions":9})");
+}
+
+TEST_F(Decisions, SecondApprovalOfAnotherPersonAcceptsAlsoAfterARestart) {
+  core::Rules rules;
+  core::PolicyRule two;
+  two.approvals = 2;
+  rules.policy = {two};
+  rules.generation = 2;
+  baseline();
+  restart(rules);
+  moves_to(9);
+  ASSERT_EQ(drift().approvals_needed, 2);
+  ASSERT_TRUE(says(Decision::Verb::approve, line_->binding(drift())));
+  EXPECT_EQ(baseline_of(thing(1)), R"({"partitions":3})");
+  restart(rules);
+  refresh();
+  ASSERT_THAT(drift().approvals, SizeIs(1));
+  EXPECT_EQ(says(Decision::Verb::approve, line_->binding(drift())).error().code, Code::conflict);
+  Decision other = decision(Decision::Verb::approve);
+  other.actor = "bob";
+  other.digest = line_->binding(drift());
+  ASSERT_TRUE(line_->decide_as_is(drift().id, other));
+  EXPECT_EQ(baseline_of(thing(1)), R"({"partitions":9})");
+  std::vector<std::string> verbs;
+  for (const auto& one : line_->audit()) verbs.push_back(one.verb);
+  EXPECT_THAT(verbs, testing::ElementsAre("approved 1 of 2", "approved"));
+}
+
 }  // namespace
 }  // namespace driftd::test

@@ -213,6 +213,8 @@ TEST_F(MigrationTest, StoreOfTheFirstVersionGoesOnUnderThisOne) {
   const auto seqs = emit(3);
   bench.close();
   std::string former =
+      "DROP TABLE notification; DROP TABLE silence; DROP TABLE link; ALTER TABLE drift DROP COLUMN approvals_needed; "
+      "ALTER TABLE drift DROP COLUMN approvals; ALTER TABLE drift DROP COLUMN former; "
       "ALTER TABLE sink DROP COLUMN drop_reasons; ALTER TABLE delivery DROP COLUMN refusals; DROP TABLE subscription; "
       "DROP INDEX resource_gone; DROP TABLE declaration; ALTER TABLE event DROP COLUMN "
       "incarnation; ALTER TABLE "
@@ -252,7 +254,10 @@ TEST_F(MigrationTest, AStoreOfVersion7KeepsItsMarksAndWhatItDroppedWithoutAReaso
   auto db = store::Connection::open(file(), store::Connection::Mode::read_write);
   ASSERT_TRUE(db);
   for (const char* sql :
-       {"ALTER TABLE sink DROP COLUMN drop_reasons", "ALTER TABLE delivery DROP COLUMN refusals",
+       {"DROP TABLE notification", "DROP TABLE silence", "DROP TABLE link",
+        "ALTER TABLE drift DROP COLUMN approvals_needed", "ALTER TABLE drift DROP COLUMN approvals",
+        "ALTER TABLE drift DROP COLUMN former", "ALTER TABLE sink DROP COLUMN drop_reasons",
+        "ALTER TABLE delivery DROP COLUMN refusals",
         "UPDATE sink SET crc = driftd_crc(name, closed, low_water, notes, emitted, acked, dropped)",
         "UPDATE delivery SET crc = driftd_crc(sink, seq, dead, attempts, next_ns, error)", "PRAGMA user_version = 7"}) {
     ASSERT_TRUE((*db)->execute(sql)) << sql;
@@ -265,6 +270,37 @@ TEST_F(MigrationTest, AStoreOfVersion7KeepsItsMarksAndWhatItDroppedWithoutAReaso
   EXPECT_EQ(cursor.low_water, seqs[1]) << "a mark whose checksum is wrong would go back to 0";
   ASSERT_EQ(cursor.exceptions.size(), 1U);
   EXPECT_EQ(cursor.exceptions[0].attempts, 3);
+}
+
+/// Approvals came with version 11, with a checksum that covers them; a wrong one would end the process.
+TEST_F(MigrationTest, AStoreOfVersion8KeepsItsDrifts) {
+  core::ResourceWrite write = resource_write("one");
+  core::Drift drift;
+  drift.id = "d-0123456789abcdef";
+  drift.resource = write.next.id;
+  drift.changes = {{"a", core::ChangeClass::config, "1", "2", false}};
+  drift.digest = core::digest_of(drift.changes, drift.against);
+  write.next.open = {drift};
+  bench.get(bench->commit(page_of({write}, {})));
+  bench.close();
+  auto db = store::Connection::open(file(), store::Connection::Mode::read_write);
+  ASSERT_TRUE(db);
+  for (const char* sql :
+       {"DROP TABLE notification", "DROP TABLE silence", "DROP TABLE link",
+        "ALTER TABLE drift DROP COLUMN approvals_needed", "ALTER TABLE drift DROP COLUMN approvals",
+        "ALTER TABLE drift DROP COLUMN former",
+        "UPDATE drift SET crc = driftd_crc(id, open, resource, position, backend, kind, name, class, against, action, "
+        "operation, status, digest, opened_ns, updated_ns, stale_since_ns, actor, reason, decided_ns, expires_ns, "
+        "claimed_by, claim_until_ns, ended_ns, changes)",
+        "PRAGMA user_version = 8"}) {
+    ASSERT_TRUE((*db)->execute(sql)) << sql;
+  }
+  db->reset();
+  ASSERT_TRUE(bench.open());
+  const auto owner = bench.get(bench->owner_of(drift.id));
+  ASSERT_EQ(owner.resource.open.size(), 1u);
+  EXPECT_EQ(owner.resource.open[0].approvals_needed, 1);
+  EXPECT_TRUE(owner.resource.open[0].approvals.empty());
 }
 
 }  // namespace

@@ -107,7 +107,7 @@ TEST_F(SizeLimitTest, AStoreThatRefusesIsAnErrorAndNoPause) {
   tamper(file(),
          "CREATE TRIGGER full BEFORE DELETE ON event BEGIN SELECT RAISE(ABORT, 'database or disk is full'); END");
   EXPECT_FALSE(bench.wait(limit_.enforce(*bench, empty_, [] { return false; })));
-  tamper(file(), "DROP TRIGGER full");
+  tamper(file(), "DROP TRIGGER full; VACUUM");  // the schema may have needed a page more
   EXPECT_FALSE(round(empty_));
   EXPECT_EQ(left(), 0u);
 }
