@@ -199,8 +199,9 @@ Task<Answer> Api::do_change(Request request) {
     co_return co_await decide(parts[2], parts[3], std::move(request));
   }
   if (is_enforcement(parts)) {
-    const bool drift = parts[1] == "drifts";
-    co_return co_await enforce(drift ? parts[3] : parts[2], drift ? parts[2] : std::string(), std::move(request));
+    std::string verb = parts.back(), about;
+    if (parts[1] == "drifts") about = parts[2];
+    co_return co_await enforce(std::move(verb), std::move(about), std::move(request));
   }
   if (path == "/v1/refresh") co_return co_await refresh(std::move(request));
   if (path == "/v1/plugins/resume") co_return co_await resume(std::move(request));

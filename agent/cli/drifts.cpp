@@ -85,6 +85,9 @@ void print_drifts(const Context& context, const core::Value::Array& drifts) {
     if (const auto total = number(drift, "changes_total"); total > 0)
       context.out() << "  and " << total - static_cast<std::int64_t>(changes.size()) << " more\n";
     if (changes.empty()) context.out() << "  (" << printable(text(drift, "operation")) << ")\n";
+    if (const auto held = member(drift, "held"); held.object() != nullptr)
+      context.out() << "  not put back (" << printable(text(held, "reason")) << "): " << printable(text(held, "text"))
+                    << "\n";
   }
 }
 

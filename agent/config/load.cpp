@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <config_schema_json.hpp>
 #include <fstream>
 #include <sstream>
@@ -10,6 +11,22 @@
 
 namespace driftd::config {
 namespace {
+
+/// A policy that nothing carries out must not look as if something did.
+void warn_of_idle_enforcement(Report& report, const Config& config) {
+  for (const auto& spec : config.backends) {
+    const auto& rules = *spec.rules;
+    const bool by_class = std::any_of(rules.class_policy.begin(), rules.class_policy.end(),
+                                      [](const auto& one) { return one.second == core::Action::enforce; });
+    const bool by_rule = std::any_of(rules.policy.begin(), rules.policy.end(),
+                                     [](const auto& rule) { return rule.action == core::Action::enforce; });
+    if ((!by_class && !by_rule) || spec.enforce.allowed()) continue;
+    const std::string missing = spec.enforce.allowed_globally ? "`enforce: true` of the backend" : "`enforce.enabled`";
+    report.warn(
+        {}, "backend '" + spec.name + "' has policies 'enforce', but nothing is put back: " + missing + " is not set",
+        "set both, or use manual");
+  }
+}
 
 Config read_root(Report& report, const Node& node, const LoadOptions& options) {
   Config config;
@@ -37,22 +54,6 @@ Config read_root(Report& report, const Node& node, const LoadOptions& options) {
     report.warn({}, "no backends: there is nothing to watch", "add one under 'backends:'");
   }
   return config;
-}
-
-/// A policy that nothing carries out must not look as if something did.
-void warn_of_idle_enforcement(Report& report, const Config& config) {
-  for (const auto& spec : config.backends) {
-    const auto& rules = *spec.rules;
-    const bool by_class = std::any_of(rules.class_policy.begin(), rules.class_policy.end(),
-                                      [](const auto& one) { return one.second == core::Action::enforce; });
-    const bool by_rule = std::any_of(rules.policy.begin(), rules.policy.end(),
-                                     [](const auto& rule) { return rule.action == core::Action::enforce; });
-    if ((!by_class && !by_rule) || spec.enforce.allowed()) continue;
-    const std::string missing = spec.enforce.allowed_globally ? "`enforce: true` of the backend" : "`enforce.enabled`";
-    report.warn(
-        {}, "backend '" + spec.name + "' has policies 'enforce', but nothing is put back: " + missing + " is not set",
-        "set both, or use manual");
-  }
 }
 
 std::vector<ConfigError> file_error(const std::string& file, const std::string& why) {

@@ -19,7 +19,8 @@ Task<Status> EnforcementSteps::settle(core::Enforcement operation) {
   const core::Enforcement* still = ledger_.enforcements().find_open(operation.resource);
   if (still == nullptr || still->id != operation.id) co_return Status{};  // the drift ended as enforced, and so did it
   if (!seen) {
-    const auto ended = co_await write(std::move(operation), State::failed, "the resource is gone");
+    std::string gone = "the resource is gone";
+    const auto ended = co_await write(std::move(operation), State::failed, std::move(gone));
     if (!ended) co_return fail(ended.error());
     co_return Status{};
   }
@@ -28,7 +29,8 @@ Task<Status> EnforcementSteps::settle(core::Enforcement operation) {
   if (standing.standing == core::PlanStanding::restored) {
     // its drift had ended before, or is still compared by the provider
     const State end = operation.state == State::planned ? State::failed : State::done;
-    const auto ended = co_await write(std::move(operation), end, "the values are there");
+    std::string there = "the values are there";
+    const auto ended = co_await write(std::move(operation), end, std::move(there));
     if (!ended) co_return fail(ended.error());
     co_return Status{};
   }
@@ -74,8 +76,8 @@ Task<Status> EnforcementSteps::settle_found(core::Enforcement operation, core::O
     }
     why = "its drift moved or ended";
   }
-  const std::string before = operation.text.empty() ? "" : operation.text + "; ";
-  const auto ended = co_await write(std::move(operation), State::failed, before + why);
+  if (!operation.text.empty()) why = operation.text + "; " + why;
+  const auto ended = co_await write(std::move(operation), State::failed, std::move(why));
   if (!ended) co_return fail(ended.error());
   co_return Status{};
 }
@@ -89,8 +91,8 @@ Task<Status> EnforcementSteps::settle_mixed(core::Enforcement operation, core::O
   if (operation.state == State::planned) {
     why = "nothing was written, and the values moved: " + standing.text;
   } else if (!standing.restored.empty()) {
-    const auto done = co_await roll_back(std::move(operation), core::reversed(std::move(standing.restored)),
-                                         seen.version, std::move(why));
+    std::vector<core::Change> back = core::reversed(std::move(standing.restored));
+    const auto done = co_await roll_back(std::move(operation), std::move(back), seen.version, std::move(why));
     co_return done;
   } else if (is_unread(seen) || standing.text.empty()) {
     end = State::unknown;
@@ -105,7 +107,8 @@ Task<Status> EnforcementSteps::roll_back(core::Enforcement operation, std::vecto
                                          std::string version, std::string why) {
   if (why_off().empty()) {
     ++operation.attempts;
-    DRIFTD_CO_TRY(operation, co_await write(std::move(operation), State::applied, why + "; taking it back"));
+    std::string begun = why + "; taking it back";
+    DRIFTD_CO_TRY(operation, co_await write(std::move(operation), State::applied, std::move(begun)));
     core::ApplyRequest request;
     request.id = operation.resource;
     request.expected_version = std::move(version);

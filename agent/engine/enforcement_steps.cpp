@@ -185,7 +185,8 @@ Task<Result<EnforcementTry>> EnforcementSteps::carry_out(core::Drift drift, core
   }
   core::Enforcement operation = make_operation(drift, *fresh, cause, asked);
   const std::string version = fresh->seen.version;
-  const auto rehearsed = co_await session_.apply(request_of(operation, version, true));
+  core::ApplyRequest rehearsal = request_of(operation, version, true);
+  const auto rehearsed = co_await session_.apply(std::move(rehearsal));
   const bool turned_down = !rehearsed && surely_not_done(rehearsed.error().code) &&
                            rehearsed.error().code != Code::throttled &&
                            end_after(rehearsed.error().code) == State::refused;
@@ -214,7 +215,8 @@ Task<Result<EnforcementTry>> EnforcementSteps::carry_out(core::Drift drift, core
   std::string none;
   DRIFTD_CO_TRY(operation, co_await write(std::move(operation), State::planned, std::move(none)));
   if (const std::string off = why_off(); !off.empty()) {
-    DRIFTD_CO_TRY(operation, co_await write(std::move(operation), State::failed, "nothing was written: " + off));
+    std::string why = "nothing was written: " + off;
+    DRIFTD_CO_TRY(operation, co_await write(std::move(operation), State::failed, std::move(why)));
     co_return EnforcementTry{std::move(operation), {}};
   }
   const std::string id = operation.id;
@@ -227,7 +229,8 @@ Task<Result<core::Enforcement>> EnforcementSteps::apply(core::Enforcement operat
   ++operation.attempts;
   std::string none;
   DRIFTD_CO_TRY(operation, co_await write(std::move(operation), State::applying, std::move(none)));
-  auto answer = co_await session_.apply(request_of(operation, std::move(expected_version), false));
+  core::ApplyRequest request = request_of(operation, std::move(expected_version), false);
+  auto answer = co_await session_.apply(std::move(request));
   if (answer) {
     auto taken = co_await take_answer(std::move(operation), std::move(*answer));
     co_return taken;
@@ -241,7 +244,8 @@ Task<Result<core::Enforcement>> EnforcementSteps::apply(core::Enforcement operat
     co_return taken;
   }
   if (surely_not_done(code)) {
-    auto ended = co_await write(std::move(operation), end_after(code), with_code(answer.error()));
+    std::string why = with_code(answer.error());
+    auto ended = co_await write(std::move(operation), end_after(code), std::move(why));
     co_return ended;
   }
   // Nobody knows whether the system was changed; a reading does.

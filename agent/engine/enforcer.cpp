@@ -162,8 +162,8 @@ Task<Status> Enforcer::consider(core::Candidate candidate, const std::map<std::s
   }
   DRIFTD_CO_TRY(const bool fight, co_await stop_fight(std::move(candidate), state));
   if (fight) co_return Status{};
-  DRIFTD_CO_TRY(auto tried, co_await steps_.carry_out(drift, core::EnforcementCause::policy,
-                                                      by_policy(drift, state.now_ns), false));
+  core::Asked asked = by_policy(drift, state.now_ns);
+  DRIFTD_CO_TRY(auto tried, co_await steps_.carry_out(drift, core::EnforcementCause::policy, std::move(asked), false));
   if (tried.hold)
     note(drift, std::move(*tried.hold));
   else

@@ -10,7 +10,9 @@ namespace driftd::engine {
 
 Task<Status> Engine::load_switch() {
   if (context_->enforcement == nullptr) co_return Status{};
-  DRIFTD_CO_TRY(const auto record, co_await context_->store.enforcement_record({}, context_->clock.wall()));
+  std::string of_all;
+  DRIFTD_CO_TRY(const auto record,
+                co_await context_->store.enforcement_record(std::move(of_all), context_->clock.wall()));
   for (const auto& stop : record.stops) context_->enforcement->stop = stop;
   co_return Status{};
 }
