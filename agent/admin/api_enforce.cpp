@@ -49,7 +49,7 @@ Value backend_json(const core::EnforcementView::Backend& backend) {
   Value::Array windows;
   for (const auto& window : backend.settings.windows) windows.emplace_back(window.text);
   return Value::Object{{"name", backend.name},
-                       {"allowed", backend.settings.allowed()},
+                       {"allowed", Value(backend.settings.allowed())},
                        {"minimum_age_seconds", number(backend.settings.minimum_age.count())},
                        {"per_cycle", number(backend.settings.per_cycle)},
                        {"per_hour", number(backend.settings.per_hour)},
@@ -131,7 +131,7 @@ Task<Answer> Api::enforce(std::string verb, std::string drift_id, Request reques
     }
     const auto done = co_await deps_.control.enforce(std::move(drift_id), std::move(digest), dry_run, std::move(asked));
     if (!done) co_return fail(done.error());
-    co_return Value::Object{{"operation", to_json(*done)}, {"dry_run", dry_run}};
+    co_return Value::Object{{"operation", to_json(*done)}, {"dry_run", Value(dry_run)}};
   }
   DRIFTD_CO_CHECK(fields.check());
   Status done;

@@ -70,7 +70,7 @@ void show_status(const Context& context, const core::Value& answer) {
   for (const auto& backend : list(answer, "backends")) {
     const core::Value holds = member(backend, "held");
     const std::size_t count = holds.object() == nullptr ? 0 : holds.object()->size();
-    backends.add({text(backend, "name"), text(backend, "allowed") == "true" ? "yes" : "no",
+    backends.add({text(backend, "name"), flag(backend, "allowed") ? "yes" : "no",
                   text(backend, "minimum_age_seconds") + " s", text(backend, "per_cycle"), text(backend, "per_hour"),
                   std::to_string(count), std::to_string(list(backend, "stopped").size())});
     for (const auto& stop : list(backend, "stopped"))
