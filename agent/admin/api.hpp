@@ -91,9 +91,9 @@ class Api {
   Task<Text> events(Request request);
   Task<Answer> queue();  ///< the notifications, and what the sinks have not delivered
   Task<Text> dead_letters(Request request);
-  Task<Text> audit(Request request);
-  Task<Answer> verify_audit();        ///< a broken chain is an answer, not an error
-  Task<Text> lists(Request request);  ///< any path of is_list()
+  Task<Text> audit(Request request);           ///< the newest lines, or those behind `after`
+  Task<Answer> verify_audit(Request request);  ///< a broken chain is an answer, not an error
+  Task<Text> lists(Request request);           ///< any path of is_list()
   /// The rows of a list as JSON, and how to count all rows that match.
   struct ListContent {
     std::string name, rows;     ///< `rows` is a JSON array, `name` the member that holds it

@@ -29,7 +29,8 @@ const std::vector<std::string> kSubjectEndings = {"created",
                                                   "agent.program_failed",
                                                   "agent.secret_file_failed",
                                                   "agent.incarnation",
-                                                  "agent.key_rotated"};
+                                                  "agent.key_rotated",
+                                                  "agent.audit_anchor"};
 
 /// Reports each pattern that can match none of `names`. If `may_match_later`, patterns with a wildcard may match names
 /// that do not exist yet.

@@ -52,7 +52,7 @@ Status write_page(SqliteStore::State& state, const core::PageCommit& page, core:
   DRIFTD_CHECK(write_state(state, page, out));
   for (const auto& write : page.declarations) DRIFTD_CHECK(write_declaration(*state.db, write));
   DRIFTD_TRY(out.events, insert_events(state, page.events));
-  for (const auto& line : page.audit) DRIFTD_CHECK(write_audit(*state.db, line));
+  for (const auto& line : page.audit) DRIFTD_CHECK(write_audit(state, line));
   return {};
 }
 

@@ -10,6 +10,7 @@
 #include "migration_006_gone.hpp"
 #include "migration_007_subscriptions.hpp"
 #include "migration_008_drop_reasons.hpp"
+#include "migration_009_audit.hpp"
 #include "store/checksums.hpp"
 #include "store/files.hpp"
 
@@ -48,7 +49,8 @@ constexpr Migration kMigrations[] = {{1, migration_001_initial},
                                      {5, migration_005_checksums, sign_all},
                                      {6, migration_006_gone},
                                      {7, migration_007_subscriptions},
-                                     {8, migration_008_drop_reasons, sign_again}};
+                                     {8, migration_008_drop_reasons, sign_again},
+                                     {9, migration_009_audit}};
 
 std::filesystem::path copy_name(const std::filesystem::path& file, int version) {
   auto name = file;

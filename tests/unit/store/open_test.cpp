@@ -219,7 +219,8 @@ TEST_F(MigrationTest, StoreOfTheFirstVersionGoesOnUnderThisOne) {
       "quarantine DROP COLUMN incarnation; "
       "ALTER TABLE event DROP COLUMN routed; ALTER TABLE quarantine DROP COLUMN routed; "
       "DELETE FROM meta WHERE key IN ('incarnation', 'commits', 'place'); "
-      "DROP TABLE audit_chain; DROP TABLE audit; CREATE TABLE audit (id INTEGER PRIMARY KEY, "
+      "DROP TABLE audit_open; DROP TABLE audited_rules; DROP TABLE audit_chain; DROP TABLE audit; CREATE TABLE audit "
+      "(id INTEGER PRIMARY KEY, "
       "at_ns INTEGER NOT NULL, actor TEXT NOT NULL, verb TEXT NOT NULL, subject TEXT NOT NULL, reason TEXT NOT NULL); "
       "INSERT INTO audit VALUES (7, 1, 'kim', 'approved', 'd-1', 'fine'); PRAGMA user_version = 1";
   for (const char* table : {"meta", "backend", "established", "resource", "drift", "sink", "delivery", "route"}) {
@@ -230,7 +231,7 @@ TEST_F(MigrationTest, StoreOfTheFirstVersionGoesOnUnderThisOne) {
   core::AuditEntry line;
   line.actor = "ann";
   ASSERT_TRUE(bench.wait(bench->audit(line)));
-  const core::AuditProof proof = bench.get(bench->verify_audit());
+  const core::AuditProof proof = bench.get(bench->verify_audit({}));
   EXPECT_TRUE(proof.whole) << proof.broken;
   EXPECT_EQ(proof.unchained, 1);
   EXPECT_EQ(bench.get(bench->audit(10)).front().actor, "kim") << "what was written before stays";
@@ -253,6 +254,8 @@ TEST_F(MigrationTest, AStoreOfVersion7KeepsItsMarksAndWhatItDroppedWithoutAReaso
   ASSERT_TRUE(db);
   for (const char* sql :
        {"ALTER TABLE sink DROP COLUMN drop_reasons", "ALTER TABLE delivery DROP COLUMN refusals",
+        "ALTER TABLE audit DROP COLUMN request", "ALTER TABLE audit_chain DROP COLUMN bytes",
+        "DELETE FROM audit_chain WHERE position = 'announced'", "DROP TABLE audit_open", "DROP TABLE audited_rules",
         "UPDATE sink SET crc = driftd_crc(name, closed, low_water, notes, emitted, acked, dropped)",
         "UPDATE delivery SET crc = driftd_crc(sink, seq, dead, attempts, next_ns, error)", "PRAGMA user_version = 7"}) {
     ASSERT_TRUE((*db)->execute(sql)) << sql;
