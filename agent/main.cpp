@@ -12,6 +12,7 @@ int main(int argc, char** argv) {
   hooks.back_up = driftd::app::back_up;
   hooks.restore = driftd::app::restore;
   hooks.verify = driftd::app::verify;
+  hooks.verify_audit = driftd::app::verify_audit;
   hooks.key_state = driftd::app::key_state;
   hooks.rotate_key = driftd::app::rotate_key;
   hooks.new_key = driftd::app::new_key;

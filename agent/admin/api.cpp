@@ -158,7 +158,7 @@ Task<Answer> Api::get(Request request) {
   if (path == "/v1/backends") co_return Value::Object{{"backends", list_of(deps_.control.view().backends)}};
   if (path == "/v1/queue") co_return co_await queue();
   if (path == "/v1/silences") co_return co_await silences();
-  if (path == "/v1/audit/verify") co_return co_await verify_audit();
+  if (path == "/v1/audit/verify") co_return co_await verify_audit(std::move(request));
   if (path == "/v1/schema") {
     auto text = co_await deps_.control.schema(query_parameter(request, "provider"), query_parameter(request, "what"));
     if (!text) co_return fail(text.error());
@@ -175,6 +175,17 @@ Task<Answer> Api::get(Request request) {
     co_return to_json(*outcome);
   }
   co_return fail(no_such_path(request));
+}
+
+Task<Answer> Api::verify_audit(Request request) {
+  DRIFTD_CO_CHECK(check_parameters(request, {"anchor"}));
+  std::optional<core::AuditLink> anchor;
+  if (const std::string given = query_parameter(request, "anchor"); !given.empty()) {
+    DRIFTD_CO_TRY(anchor, core::parse_audit_link(given));
+  }
+  const auto proof = co_await deps_.reader.verify_audit(std::move(anchor));
+  if (!proof) co_return fail(proof.error());
+  co_return to_json(*proof);
 }
 
 }  // namespace driftd::admin

@@ -93,9 +93,9 @@ class Api {
   Task<Answer> silences();                        ///< those that hold
   Task<Answer> change_silences(Request request);  ///< adds one, or ends one now
   Task<Text> dead_letters(Request request);
-  Task<Text> audit(Request request);
-  Task<Answer> verify_audit();        ///< a broken chain is an answer, not an error
-  Task<Text> lists(Request request);  ///< any path of is_list()
+  Task<Text> audit(Request request);           ///< the newest lines, or those behind `after`
+  Task<Answer> verify_audit(Request request);  ///< a broken chain is an answer, not an error
+  Task<Text> lists(Request request);           ///< any path of is_list()
   /// The rows of a list as JSON, and how to count all rows that match.
   struct ListContent {
     std::string name, rows;     ///< `rows` is a JSON array, `name` the member that holds it

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Requests that change something, and their lines in the audit log.
 #include <algorithm>
+#include <atomic>
 #include <set>
 
 #include "admin/fields.hpp"
@@ -108,6 +109,13 @@ std::string text_of(const Value& body, const std::string& name) {
   return core::shortened(found->string() != nullptr ? *found->string() : core::render(*found), 256);
 }
 
+/// Returns a name that no other request of this store has: the requests of one process are counted, and a store has one
+/// process at a time.
+std::string new_request(Nanos at) {
+  static std::atomic<std::uint32_t> requests{0};
+  return "r-" + std::to_string(at) + "-" + std::to_string(++requests);
+}
+
 core::AuditEntry entry_of(const Request& request) {
   core::AuditEntry out;
   out.at_ns = SystemClock().wall();
@@ -176,8 +184,9 @@ std::string outcome_text(const Error& error) {
 
 }  // namespace
 
-/// The line of a decision or of an enforcement is written together with it, every other line before the change: what
-/// cannot be audited is not done.
+/// The line of a decision or of an enforcement is written together with it. Any other request has a line `asked …`
+/// before the change, because what cannot be audited is not done, and one about how it ended; both have the same
+/// `request`.
 Task<Answer> Api::post(Request request) {
   if (request.path == "/v1/explain") co_return co_await explain(std::move(request));
   const auto parts = segments(request.path);
@@ -192,9 +201,23 @@ Task<Answer> Api::post(Request request) {
     co_await audit_denial(line.actor, line.caller, std::move(asked), denied);
     co_return fail(denied);
   }
-  if (!decision) DRIFTD_CO_CHECK(co_await deps_.control.audit(line));
+  if (!decision) {
+    line.request = new_request(line.at_ns);
+    core::AuditEntry asked = line;
+    asked.verb = std::string(core::kAsked) + line.verb;
+    DRIFTD_CO_CHECK(co_await deps_.control.audit(std::move(asked)));
+  }
   auto done = co_await do_change(std::move(request));
-  if (done) co_return done;
+  if (done && decision) co_return done;
+  line.at_ns = SystemClock().wall();
+  if (done) {
+    const std::string verb = line.verb;
+    const Status ended = co_await deps_.control.audit(std::move(line));
+    // it is done, and cannot be undone; the next start writes that its outcome is not known
+    if (!ended)
+      log::room("admin").error("'{}' was done, but the audit log lacks that: {}", verb, ended.error().message);
+    co_return done;
+  }
   line.outcome = outcome_text(done.error());
   const Status written = co_await deps_.control.audit(std::move(line));
   if (written) co_return done;

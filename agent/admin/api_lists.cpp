@@ -371,22 +371,33 @@ Task<Text> Api::dead_letters(Request request) {
 }
 
 Task<Text> Api::audit(Request request) {
-  DRIFTD_CO_CHECK(check_parameters(request, {"limit"}));
+  DRIFTD_CO_CHECK(check_parameters(request, {"limit", "after", "wait"}));
   ListContent listed{.name = "audit"};
   DRIFTD_CO_TRY(listed.limit, parse_number("limit", query_parameter(request, "limit"), 100, 1, kMaxRows));
-  const AsyncMutex::Guard turn = co_await large_list_turn(listed.limit);
-  auto rows = co_await deps_.reader.audit(static_cast<int>(listed.limit));
-  if (!rows) co_return fail(rows.error());
-  listed.count = rows->size();
-  listed.rows = co_await rendered(deps_.render_executor, std::move(*rows));
-  listed.all.of = Count::Of::audit;
-  co_return co_await list(std::move(listed));
-}
-
-Task<Answer> Api::verify_audit() {
-  const auto proof = co_await deps_.reader.verify_audit();
-  if (!proof) co_return fail(proof.error());
-  co_return to_json(*proof);
+  DRIFTD_CO_TRY(const std::int64_t after, parse_number("after", query_parameter(request, "after"), -1, 0, INT64_MAX));
+  DRIFTD_CO_TRY(const std::int64_t wait, parse_number("wait", query_parameter(request, "wait"), 0, 0, 30));
+  const auto until = std::chrono::steady_clock::now() + seconds(wait);
+  asio::steady_timer timer(co_await asio::this_coro::executor);
+  for (;;) {
+    {
+      const AsyncMutex::Guard turn = co_await large_list_turn(listed.limit);
+      Result<std::vector<core::AuditRow>> rows;
+      if (after < 0) {
+        rows = co_await deps_.reader.audit(static_cast<int>(listed.limit));
+      } else {
+        rows = co_await deps_.reader.audit_after(after, static_cast<int>(listed.limit));
+      }
+      if (!rows) co_return fail(rows.error());
+      if (!rows->empty() || after < 0 || stopping_ || std::chrono::steady_clock::now() >= until) {
+        listed.count = rows->size();
+        listed.rows = co_await rendered(deps_.render_executor, std::move(*rows));
+        listed.all = {Count::Of::audit, {}, std::max<std::int64_t>(after, 0)};
+        co_return co_await list(std::move(listed));
+      }
+    }
+    timer.expires_after(kFollowStep);
+    co_await timer.async_wait(asio::use_awaitable);
+  }
 }
 
 }  // namespace driftd::admin

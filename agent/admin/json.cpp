@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "admin/json.hpp"
 
+#include "core/audit_text.hpp"
 #include "core/redact.hpp"
 #include "proto/codec.hpp"
 
@@ -209,29 +210,12 @@ Value to_json(const core::SinkTotals& totals) {
                        {"dropped_by", Value(std::move(dropped_by))}};
 }
 
-Value to_json(const core::AuditRow& row) {
-  return Value::Object{{"id", number(row.id)},
-                       {"at", time(row.at_ns)},
-                       {"actor", row.actor},
-                       {"uid", row.caller.uid < 0 ? Value() : number(row.caller.uid)},
-                       {"gid", row.caller.gid < 0 ? Value() : number(row.caller.gid)},
-                       {"pid", row.caller.uid < 0 ? Value() : number(row.caller.pid)},
-                       {"claimed", row.caller.claimed},
-                       {"verb", row.verb},
-                       {"outcome", row.outcome},
-                       {"subject", row.subject},
-                       {"backend", row.backend},
-                       {"resource", row.resource},
-                       {"digest", row.digest},
-                       {"changes", row.changes.empty() ? Value(Value::Array()) : parsed(row.changes)},
-                       {"reason", row.reason},
-                       {"expires", time(row.expires_ns.value_or(0))},
-                       {"hash", row.hash}};
-}
+Value to_json(const core::AuditRow& row) { return core::audit_json(row); }
 
 Value to_json(const core::AuditProof& proof) {
   return Value::Object{{"whole", flag(proof.whole)},
                        {"broken", proof.broken},
+                       {"unchecked", proof.unchecked},
                        {"lines", number(proof.lines)},
                        {"unchained", number(proof.unchained)},
                        {"anchor", Value::Object{{"id", number(proof.anchor_id)}, {"hash", proof.anchor_hash}}},

@@ -218,6 +218,7 @@ Task<Status> Agent::start() {
   DRIFTD_CO_CHECK(co_await relay_->start());
   start_.relay_runs = true;
   DRIFTD_CO_CHECK(co_await store_->announce());
+  co_await audit_rules();
   wake_readers();
   start_.times.end("sinks");
   if (phase_.stop_asked) co_return stopped_early();
@@ -361,7 +362,7 @@ Task<Status> Agent::maintain_once() {
   std::function<bool()> stopping = [this] { return phase_.stopping; };
   DRIFTD_CO_TRY(const bool full, co_await fullness_.limit.enforce(*store_, config_.retention.max_bytes, stopping));
   if (full) publish_full_store();
-  co_return Status{};
+  co_return co_await store_->announce_audit();
 }
 
 void Agent::publish_full_store() {

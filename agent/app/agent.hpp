@@ -77,6 +77,7 @@ class Agent final : public core::Control {
   using LoadedConfig = std::shared_ptr<const config::Config>;
   Task<Result<LoadedConfig>> load_next();
   Task<Result<ReloadReport>> apply_next(LoadedConfig loaded, std::vector<std::string>& rekeyed);
+  Task<void> audit_rules();
   void apply_hot_changes(const config::Config& next);
   /// Checks that all of `next` can be used, before any of it is.
   Status check_next(const config::Config& next, const std::vector<std::string>& rekeyed, const ScannedPlugins& plugins);

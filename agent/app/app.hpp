@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "config/config.hpp"
+#include "core/audit.hpp"
 #include "core/value/value.hpp"
 
 namespace driftd::app {
@@ -59,6 +60,8 @@ Result<core::Value> restore(const config::Config& config, const std::string& fro
 /// what was found first; empty if it is whole. `background`: with the lowest priority, and not longer than the process
 /// that started it. Returns `not_found` if there is no such file.
 Result<core::Value> verify(const std::string& file, bool background);
+/// Implements `driftd audit verify FILE` for a store or a backup. `anchor`: `ID:HASH`, or empty.
+Result<core::AuditProof> verify_audit(const std::string& file, const std::string& anchor);
 
 /// Implements `driftd key`: returns ids, age and file mode of the installation's key, and whether the store uses it.
 /// `key_file`: where the key is if this process cannot find it where the config says; may be empty. Blocks.

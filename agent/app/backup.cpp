@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `driftd backup`, `restore` and `verify`, with the paths that the configuration gives.
 #include "store/backup.hpp"
+#include "store/audit_walk.hpp"
 
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -83,6 +84,14 @@ Result<core::Value> verify(const std::string& file, bool background) {
   out["file"] = core::Value(file);
   out["damaged"] = core::Value(found ? std::string() : found.error().message);
   return core::Value(std::move(out));
+}
+
+Result<core::AuditProof> verify_audit(const std::string& file, const std::string& anchor) {
+  std::optional<core::AuditLink> link;
+  if (!anchor.empty()) {
+    DRIFTD_TRY(link, core::parse_audit_link(anchor));
+  }
+  return store::verify_audit(file, std::move(link));
 }
 
 }  // namespace driftd::app

@@ -6,6 +6,7 @@
 #include "app/sinks.hpp"
 #include "base/log.hpp"
 #include "config/places.hpp"
+#include "config/rules_text.hpp"
 #include "engine/context.hpp"
 #include "secrets/plain_references.hpp"
 
@@ -211,6 +212,7 @@ Task<Result<core::Control::ReloadReport>> Agent::apply_next(LoadedConfig loaded,
   }
   needs_restart_ = out.needs_restart;
   apply_hot_changes(next);
+  co_await audit_rules();
   credentials_->set_grants(std::move(*grants), next.resolve.per_minute);
   registry_->protect(next.secret_files);
   const Registry::Outcome registry = co_await registry_->apply(std::move(*plan));
@@ -226,6 +228,16 @@ Task<Result<core::Control::ReloadReport>> Agent::apply_next(LoadedConfig loaded,
   log::room("config").error("reload: not everything could be changed: {}", failed);
   co_return fail(Code::unavailable,
                  failed + "; this was not made or does not run yet, the rest of the file is in use: reload again");
+}
+
+/// A line that cannot be written now is written by the next start or reload: the store knows what it last named.
+Task<void> Agent::audit_rules() {
+  std::map<std::string, std::string> rules;
+  for (const auto& spec : config_.backends) {
+    if (spec.rules) rules[spec.name] = core::render(config::rules_json(*spec.rules));
+  }
+  const Status written = co_await store_->audit_rules(std::move(rules), config_.file);
+  if (!written) log::room("config").error("the audit log lacks the changed rules: {}", written.error().message);
 }
 
 void Agent::apply_hot_changes(const config::Config& next) {

@@ -41,7 +41,7 @@ Result<store::Settings> store_settings(const config::Config& config) {
   out.agent = config.agent.name;
   out.cluster = config.agent.cluster;
   out.audit = config.retention.audit;
-  out.history = config.retention.audit;
+  out.history = config.retention.history;
   out.route = [routes = config.routes](const core::AgentEvent& event) { return agent_event_sinks(routes, event); };
   return out;
 }

@@ -43,20 +43,6 @@ void show_lines(const Context& context, const core::Value& answer) {
   print_omitted(context, answer, list(answer, "audit").size());
 }
 
-/// Prints the result of verifying the hash chain. Returns kFinding if it is broken.
-int verify(const Context& context) {
-  const auto answer = context.client().get("/v1/audit/verify", {}, std::chrono::seconds(600));
-  const int exit = context.print(answer, [&](const auto& proof) {
-    const core::Value anchor = member(proof, "anchor"), head = member(proof, "head");
-    context.out() << (flag(proof, "whole") ? "whole: " : "BROKEN: " + printable(text(proof, "broken")) + "; ")
-                  << text(proof, "lines") << " lines, from behind line " << text(anchor, "id") << " to line "
-                  << text(head, "id") << " with hash " << text(head, "hash") << "\n";
-    if (number(proof, "unchained") > 0) context.out() << text(proof, "unchained") << " older lines have no hash\n";
-    context.out() << "Compare this with the lines that begin with `audit:` in the agent's log.\n";
-  });
-  return answer && !flag(*answer, "whole") ? kFinding : exit;
-}
-
 }  // namespace
 
 void add_audit(CLI::App& app, Context& context) {
@@ -65,9 +51,13 @@ void add_audit(CLI::App& app, Context& context) {
   auto check = std::make_shared<bool>(false);
   command->add_option("--limit", (*query)["limit"], "maximum number of rows (default 100)");
   command->add_flag("--verify", *check, "check that no line was changed or removed; exit 1 when one was");
-  command->callback([&context, query, check] {
+  command->require_subcommand(0, 1);
+  add_audit_verify(*command, context);
+  add_audit_export(*command, context);
+  command->callback([&context, query, check, command] {
+    if (!command->get_subcommands().empty()) return;
     if (*check) {
-      context.exit = verify(context);
+      context.exit = verify_audit(context, {}, {});
       return;
     }
     context.exit = context.print(context.client().get("/v1/audit", *query),

@@ -21,10 +21,12 @@ struct Hooks {
   std::function<app::CheckReport(const config::Config&)> check_config;
   /// Runs each program of `${exec:…}` once and returns what is wrong with its answer. May be empty.
   std::function<std::vector<config::ConfigError>(const config::Config&)> try_programs;
-  /// The next six return what the command prints. Empty: the binary holds no agent, and the command fails with kUsage.
+  /// The next seven return what the command prints. Empty: the binary holds no agent, and the command fails with
+  /// kUsage.
   std::function<Result<core::Value>(const config::Config&, const std::string& to, bool with_key)> back_up;
   std::function<Result<core::Value>(const config::Config&, const std::string& from, const std::string& key)> restore;
   std::function<Result<core::Value>(const std::string& file, bool background)> verify;
+  std::function<Result<core::AuditProof>(const std::string& file, const std::string& anchor)> verify_audit;
   std::function<Result<core::Value>(const config::Config&, const std::string& key_file)> key_state;
   std::function<Result<core::Value>(const config::Config&, const app::KeyRotation&)> rotate_key;
   std::function<Result<core::Value>(const std::string& out)> new_key;

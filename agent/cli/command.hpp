@@ -79,6 +79,11 @@ void add_plugin_describe(CLI::App& plugin, Context& context);  ///< a subcommand
 void add_plugin_files(CLI::App& plugin, Context& context);     ///< lock and check, below plugin
 void add_policy(CLI::App& app, Context& context);              ///< policy test, policy explain
 void add_audit(CLI::App& app, Context& context);
+void add_audit_export(CLI::App& audit, Context& context);  ///< a subcommand of audit
+void add_audit_verify(CLI::App& audit, Context& context);  ///< the same
+/// Asks the agent to check its audit log, and prints what it found (audit_verify.cpp). Returns kFinding if it is
+/// broken.
+int verify_audit(const Context& context, const std::string& file, const std::string& anchor);
 void add_backup(CLI::App& app, Context& context);  ///< backup, restore, verify
 void add_key(CLI::App& app, Context& context);     ///< key, key rotate, key new
 void add_version(CLI::App& app, Context& context);

@@ -48,8 +48,8 @@ std::vector<std::uint32_t> read_ids(Section& section, std::string_view key) {
   return out;
 }
 
-seconds read_days(Section& section, std::string_view key, seconds fallback) {
-  const auto read = section.duration(key, fallback, milliseconds(60'000), milliseconds(3650ll * 86'400'000));
+seconds read_days(Section& section, std::string_view key, seconds fallback, std::int64_t max_days = 3650) {
+  const auto read = section.duration(key, fallback, milliseconds(60'000), milliseconds(max_days * 86'400'000));
   return std::chrono::duration_cast<seconds>(read);
 }
 
@@ -225,7 +225,8 @@ Retention read_retention(Section section) {
   Retention out;
   out.delivered = read_days(section, "delivered", out.delivered);
   out.undelivered = read_days(section, "undelivered", out.undelivered);
-  out.audit = read_days(section, "audit", out.audit);
+  out.history = read_days(section, "history", out.history);
+  out.audit = read_days(section, "audit", out.audit, 100 * 365);
   out.max_bytes = section.bytes("max_bytes", out.max_bytes, 16 << 20);
   section.close();
   return out;

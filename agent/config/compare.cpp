@@ -108,6 +108,7 @@ void compare_rest(const Config& a, const Config& b, RestartList& restart_list) {
   restart_list.add(a.metrics.prefix != b.metrics.prefix, "metrics.prefix");
   restart_list.add(a.retention.delivered != b.retention.delivered, "retention.delivered");
   restart_list.add(a.retention.undelivered != b.retention.undelivered, "retention.undelivered");
+  restart_list.add(a.retention.history != b.retention.history, "retention.history");
   restart_list.add(a.retention.audit != b.retention.audit, "retention.audit");
   restart_list.add(a.retention.max_bytes != b.retention.max_bytes, "retention.max_bytes");
   restart_list.add(a.delivery.max_backlog_bytes != b.delivery.max_backlog_bytes, "delivery.max_backlog_bytes");

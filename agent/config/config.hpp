@@ -86,8 +86,9 @@ struct SinkSpec {
 struct Retention {
   std::chrono::seconds delivered{7 * 86'400};
   std::chrono::seconds undelivered{30 * 86'400};
-  std::chrono::seconds audit{30 * 86'400};
-  std::int64_t max_bytes = 8ll << 30;  ///< size of store.db; above it, history is removed early
+  std::chrono::seconds history{30 * 86'400};     ///< ended drifts, deleted resources and backends, damaged rows
+  std::chrono::seconds audit{7 * 365 * 86'400};  ///< its lines are not counted in max_bytes
+  std::int64_t max_bytes = 8ll << 30;            ///< size of store.db; above it, history is removed early
 };
 
 /// What driftd may put back by itself, and when (docs/enforce.md).

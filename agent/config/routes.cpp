@@ -30,8 +30,10 @@ const std::vector<std::string> kSubjectEndings = {"created",
                                                   "agent.secret_file_failed",
                                                   "agent.incarnation",
                                                   "agent.key_rotated",
+                                                  "agent.enforcement_stopped",
                                                   "agent.notification",
-                                                  "agent.escalation"};
+                                                  "agent.escalation",
+                                                  "agent.audit_anchor"};
 
 /// Reports each pattern that can match none of `names`. If `may_match_later`, patterns with a wildcard may match names
 /// that do not exist yet.

@@ -10,8 +10,8 @@
 namespace driftd::config {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, double>, 5> kDurations = {
-    {{"ms", 1}, {"s", 1'000}, {"m", 60'000}, {"h", 3'600'000}, {"d", 86'400'000}}};
+constexpr std::array<std::pair<std::string_view, double>, 6> kDurations = {
+    {{"ms", 1}, {"s", 1'000}, {"m", 60'000}, {"h", 3'600'000}, {"d", 86'400'000}, {"y", 31'536'000'000}}};
 constexpr std::array<std::pair<std::string_view, double>, 10> kSizes = {{{"B", 1},
                                                                          {"KiB", 1024.0},
                                                                          {"MiB", 1048576.0},
@@ -63,7 +63,7 @@ std::optional<std::chrono::milliseconds> parse_duration(std::string_view text) {
     last = *factor;
     total += *number * *factor;
   }
-  if (total > 1e15) return std::nullopt;
+  if (total > 1e16) return std::nullopt;
   return std::chrono::milliseconds(std::llround(total));
 }
 

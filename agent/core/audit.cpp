@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/audit.hpp"
 
-#include "base/digest.hpp"
 #include "base/escape.hpp"
 #include "core/drift.hpp"
 #include "core/redact.hpp"
@@ -28,12 +27,6 @@ void put_sides(const Change& change, Value::Object& out) {
   };
   if (change.old_value) put("old", cut.first, before);
   if (change.new_value) put("new", cut.second, now);
-}
-
-void put(std::string& out, std::string_view field) {
-  out += std::to_string(field.size());
-  out += ':';
-  out += field;
 }
 
 }  // namespace
@@ -65,20 +58,6 @@ AuditEntry make_audit_entry(const Drift& drift, const std::string& backend) {
   out.digest = drift.digest;
   out.changes = audit_changes(drift.changes);
   return out;
-}
-
-std::string chain_hash(const std::string& before, std::int64_t id, const AuditEntry& entry) {
-  std::string text;
-  const Caller& caller = entry.caller;
-  for (const std::int64_t number : {id, static_cast<std::int64_t>(entry.at_ns), caller.uid, caller.gid, caller.pid,
-                                    static_cast<std::int64_t>(entry.expires_ns.value_or(0))}) {
-    put(text, std::to_string(number));
-  }
-  for (const std::string* field : {&before, &entry.actor, &caller.claimed, &entry.verb, &entry.outcome, &entry.subject,
-                                   &entry.backend, &entry.resource, &entry.digest, &entry.changes, &entry.reason}) {
-    put(text, *field);
-  }
-  return to_hex(sha256(text));
 }
 
 }  // namespace driftd::core

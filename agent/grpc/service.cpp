@@ -115,6 +115,7 @@ core::Subscription subscription_of(const v1::BackendEventSubscription& from) {
 /// Writes to the audit log what the caller does; if that fails, it is not done.
 Task<Status> audit(Shared& shared, const Caller& caller, std::string verb, const core::Subscription& about) {
   core::AuditEntry entry;
+  entry.at_ns = SystemClock().wall();
   entry.actor = caller.name;
   entry.caller = caller.process;
   entry.verb = std::move(verb);

@@ -7,7 +7,11 @@
 namespace driftd::store {
 
 /// Appends a line to the chain.
-Status write_audit(Connection& db, const core::AuditEntry& entry);
+Status write_audit(SqliteStore::State& state, const core::AuditEntry& entry);
+/// Writes a line about each request whose process ended before it wrote how the request ended.
+Status end_open_requests(SqliteStore::State& state);
+/// Returns about how many bytes of store.db the audit log takes.
+Result<std::int64_t> audit_bytes(Connection& db);
 /// Deletes up to `limit` of the oldest lines that are older than `before`, together with lines between them that were
 /// written by a clock ahead of `now`. The last deleted line becomes the anchor of the chain. Returns true if there is
 /// more to delete.

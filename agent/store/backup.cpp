@@ -69,18 +69,6 @@ class Draft {
   fs::path file_;
 };
 
-Result<ConnectionPtr> open_reading(const fs::path& file) {
-  std::error_code error;
-  if (!is_there(file)) return fail(Code::not_found, "there is no " + file.string());
-  if (!fs::is_regular_file(file, error)) {
-    const bool folder = fs::is_directory(file, error);
-    return fail(Code::invalid, file.string() + (folder ? " is a folder" : " is not a regular file") +
-                                   "; expected the file of a store or of a backup, such as " +
-                                   (folder ? file / "store.db" : fs::path("/var/lib/driftd/store.db")).string());
-  }
-  return Connection::open(file.string(), Connection::Mode::read_only);
-}
-
 Status check_events(Connection& db, const fs::path& file) {
   auto query = db.statement("SELECT " DRIFTD_EVENT_COLUMNS " FROM event e ORDER BY e.seq");
   while (true) {
@@ -308,6 +296,18 @@ Result<Restored> restore_with(const fs::path& data_dir, const fs::path& from, Na
 }
 
 }  // namespace
+
+Result<ConnectionPtr> open_reading(const fs::path& file) {
+  std::error_code error;
+  if (!is_there(file)) return fail(Code::not_found, "there is no " + file.string());
+  if (!fs::is_regular_file(file, error)) {
+    const bool folder = fs::is_directory(file, error);
+    return fail(Code::invalid, file.string() + (folder ? " is a folder" : " is not a regular file") +
+                                   "; expected the file of a store or of a backup, such as " +
+                                   (folder ? file / "store.db" : fs::path("/var/lib/driftd/store.db")).string());
+  }
+  return Connection::open(file.string(), Connection::Mode::read_only);
+}
 
 Result<Content> verify(const fs::path& file) {
   DRIFTD_TRY(const auto db, open_reading(file));

@@ -10,6 +10,7 @@
 #include "base/clock.hpp"
 #include "base/result.hpp"
 #include "store/keys.hpp"
+#include "store/sqlite.hpp"
 
 namespace driftd::store {
 
@@ -24,6 +25,10 @@ struct Content {
 /// Reads a complete store that nobody writes: structure, checksums, version. Returns `corrupt` with what is wrong,
 /// `conflict` if a newer driftd wrote it, `not_found` if there is no such file.
 Result<Content> verify(const std::filesystem::path& file);
+
+/// Opens the file of a store or backup for reading, also beside a running agent. `not_found`, or `invalid` if it is not
+/// a file.
+Result<std::unique_ptr<Connection>> open_reading(const std::filesystem::path& file);
 
 /// Returns the ids of the key that a store names, also beside a running agent. Empty if it names none.
 Result<std::string> key_ids_in(const std::filesystem::path& file);

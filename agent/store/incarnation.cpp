@@ -6,6 +6,7 @@
 
 #include "base/digest.hpp"
 #include "base/log.hpp"
+#include "store/audit.hpp"
 #include "store/events.hpp"
 #include "store/fields.hpp"
 #include "store/migrations.hpp"
@@ -212,7 +213,8 @@ Task<Status> SqliteStore::announce() {
   const auto state = state_;
   Work work = [state]() -> Status {
     DRIFTD_CHECK(write_pending_event(*state, "untold", "incarnation"));
-    return write_pending_event(*state, "untold_rotation", "key_rotated");
+    DRIFTD_CHECK(write_pending_event(*state, "untold_rotation", "key_rotated"));
+    return end_open_requests(*state);
   };
   auto outcome = co_await in_group(state, std::move(work));
   co_return outcome;

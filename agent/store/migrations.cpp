@@ -10,6 +10,7 @@
 #include "migration_006_gone.hpp"
 #include "migration_007_subscriptions.hpp"
 #include "migration_008_drop_reasons.hpp"
+#include "migration_009_audit.hpp"
 #include "migration_010_enforce.hpp"
 #include "migration_011_decisions.hpp"
 #include "store/checksums.hpp"
@@ -59,6 +60,7 @@ constexpr Migration kMigrations[] = {{1, migration_001_initial},
                                      {6, migration_006_gone},
                                      {7, migration_007_subscriptions},
                                      {8, migration_008_drop_reasons, sign_again},
+                                     {9, migration_009_audit},
                                      {10, migration_010_enforce},
                                      {11, migration_011_decisions, sign_drifts_again}};
 

@@ -266,7 +266,9 @@ Result<std::int64_t> count_rows(Connection& db, const core::Reader::Count& what)
     case Of::audit:
       break;
   }
-  return db.integer("SELECT count(*) FROM audit");
+  auto lines = db.statement("SELECT count(*) FROM audit WHERE id > ?");
+  DRIFTD_CHECK(lines.bind(what.after).next());
+  return lines.integer(0);
 }
 
 }  // namespace

@@ -79,7 +79,7 @@ Result<bool> prune_history(SqliteStore::State& state) {
       {"DELETE FROM resource WHERE id IN (SELECT r.id FROM backend b JOIN resource r ON r.backend = b.id "
        "WHERE b.deleted_ns < ? AND r.has_open = 0 LIMIT ?)",
        history},
-      {"DELETE FROM quarantine WHERE seq IN (SELECT seq FROM quarantine WHERE found_ns < ? LIMIT ?)", audit}};
+      {"DELETE FROM quarantine WHERE seq IN (SELECT seq FROM quarantine WHERE found_ns < ? LIMIT ?)", history}};
   bool more = false;
   for (const auto& [sql, before] : slices) {
     DRIFTD_TRY(const bool full, prune_table(*state.db, sql, before));

@@ -213,7 +213,7 @@ Status rewrap_store(SqliteStore::State& state, const core::AuditEntry& line) {
   DRIFTD_CHECK(set_meta(db, "key_ids", named_in_store(state.key)));
   DRIFTD_CHECK(set_meta(db, "untold_rotation", to_text(rotation_event(state.key, line))));
   DRIFTD_CHECK(leave_unswept(db));
-  DRIFTD_CHECK(write_audit(db, line));
+  DRIFTD_CHECK(write_audit(state, line));
   step(state, "named");
   return {};
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "store/audit.hpp"
 #include "store/gaps.hpp"
 #include "store/sinks.hpp"
 
@@ -12,12 +13,14 @@ namespace {
 constexpr int kShrinkSlice = 1'000;
 constexpr int kShrinkStep = 16;  ///< deletions between two checks of the size
 
-/// Returns the bytes of store.db in used pages. Deleting frees pages for reuse; the file does not get smaller.
+/// Returns the bytes of store.db in used pages without those of the audit log, which has a retention of its own and
+/// must not push events out. Deleting frees pages for reuse; the file does not get smaller.
 Result<std::int64_t> bytes_in_use(Connection& db) {
   DRIFTD_TRY(const auto pages, db.integer("PRAGMA page_count"));
   DRIFTD_TRY(const auto free, db.integer("PRAGMA freelist_count"));
   DRIFTD_TRY(const auto size, db.integer("PRAGMA page_size"));
-  return (pages - free) * size;
+  DRIFTD_TRY(const auto audit, audit_bytes(db));
+  return std::max<std::int64_t>((pages - free) * size - audit, 0);
 }
 
 /// One slice, in a transaction. It ends as soon as the store is small enough.

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 
@@ -18,8 +19,8 @@ namespace driftd::store {
 struct Settings {
   std::filesystem::path data_dir;
   std::string agent = "driftd", cluster;      ///< agent and cluster in the store's own events
-  std::chrono::seconds history{30 * 86'400};  ///< retention of ended drifts and of deleted resources and backends
-  std::chrono::seconds audit{30 * 86'400};    ///< retention of audit lines and quarantined rows
+  std::chrono::seconds history{30 * 86'400};  ///< retention of ended drifts, deleted resources and quarantined rows
+  std::chrono::seconds audit{30 * 86'400};    ///< retention of audit lines
   /// Accepts an installation.key without a store, for a temporary store with a copied key. Otherwise it means that the
   /// store was lost.
   bool keyed = false;
@@ -67,8 +68,14 @@ class SqliteStore final : public core::Store,
   /// Returns true if open() read and checked all of the store, and not only its state (start_check.hpp).
   bool checked_whole() const;
   /// Writes the `incarnation` and `key_rotated` events that open() found due, once, even if the agent was killed in
-  /// between. To be called when the sinks are open.
+  /// between, and audit lines about requests that ended with the last process. To be called when the sinks are open.
   Task<Status> announce();
+  /// Writes an `audit_anchor` event about the last audit line if there are 1,000 lines, or any for five minutes, that
+  /// no such event covers. Who keeps these events can prove that the end of the log was removed.
+  Task<Status> announce_audit();
+  /// Writes an audit line for each backend whose rules (JSON, by name) are not those of the last call, with the former
+  /// and the new ones. `from`: the file that they were read from.
+  Task<Status> audit_rules(std::map<std::string, std::string> rules, std::string from);
   /// Ends the process if store.db, its log or the lock was removed or replaced. Each commit checks this too.
   Task<Status> look();
 
@@ -122,7 +129,8 @@ class SqliteStore final : public core::Store,
   Task<Result<std::vector<core::Enforcement>>> enforcements(core::EnforcementFilter filter) override;
   Task<Result<std::vector<core::SinkTotals>>> sink_totals() override;
   Task<Result<std::vector<core::AuditRow>>> audit(int limit) override;
-  Task<Result<core::AuditProof>> verify_audit() override;
+  Task<Result<std::vector<core::AuditRow>>> audit_after(std::int64_t id, int limit) override;
+  Task<Result<core::AuditProof>> verify_audit(std::optional<core::AuditLink> anchor) override;
   Task<Result<std::int64_t>> count(Count what) override;
 
   Task<Result<std::vector<core::Subscription>>> subscriptions() override;

@@ -21,7 +21,6 @@ class ReaderPool {
   ReaderPool(std::string file, std::chrono::milliseconds longest) : file_(std::move(file)), longest_(longest) {}
   Result<std::unique_ptr<Connection>> borrow();
   void give_back(std::unique_ptr<Connection> connection);
-  /// Closes the idle connections.
   void close();
   std::chrono::milliseconds longest_read() const { return longest_; }
 
@@ -84,6 +83,7 @@ struct SqliteStore::State : std::enable_shared_from_this<SqliteStore::State> {
     Nanos clock_offset = 0;     ///< of the wall clock to the monotonic clock, as it was when it was trusted
     Nanos waits_until = 0;      ///< it deletes nothing until this time of the monotonic clock; 0: it does not wait
   } retention;
+  Nanos anchor_announced_ns = 0;  ///< when the last `audit_anchor` event of this process was written; store strand only
   std::vector<std::string> mended;  ///< rows that the open transaction repaired; store strand only
   /// Set once engine and sink runners hold state of the store in memory: rows are then not repaired behind their back,
   /// the process ends instead.

@@ -56,7 +56,7 @@ struct AgentEvent {
   std::string agent, cluster;
   std::string what;     ///< gap | dead_letter | parked | budget | corrupt | secret_denied | upgrade_refused |
                         ///< upgrade_reverted | plugin_refused | program_failed | secret_file_failed | incarnation |
-                        ///< key_rotated | notification | escalation
+                        ///< key_rotated | notification | escalation | audit_anchor
   std::string backend;  ///< empty if it is about no backend
   std::string message;
   std::map<std::string, std::string> details;

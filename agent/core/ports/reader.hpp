@@ -77,8 +77,10 @@ class Reader {
   /// Lists operations, the newest first.
   virtual Task<Result<std::vector<Enforcement>>> enforcements(EnforcementFilter filter) = 0;
   virtual Task<Result<std::vector<SinkTotals>>> sink_totals() = 0;
-  /// Checks the whole hash chain of the audit log.
-  virtual Task<Result<AuditProof>> verify_audit() = 0;
+  /// Returns the first lines behind line `id`.
+  virtual Task<Result<std::vector<AuditRow>>> audit_after(std::int64_t id, int limit) = 0;
+  /// Checks the whole hash chain of the audit log, and compares it with `anchor` if one is given.
+  virtual Task<Result<AuditProof>> verify_audit(std::optional<AuditLink> anchor) = 0;
   /// Asks how many rows a list would have without its limit.
   struct Count {
     enum class Of { resources, drifts, events, dead_letters, audit };

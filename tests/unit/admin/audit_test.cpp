@@ -42,10 +42,14 @@ TEST(Audit, EveryDeedLeavesItsLine) {
     EXPECT_THAT(agent.curl({"-d", deed.body, kHost + deed.path}).out, EndsWith("200")) << deed.path;
     const auto lines = agent.control()->lines;
     const bool resumes = std::string(deed.path) == "/v1/plugins/resume";  // and a line for each resumed backend
-    ASSERT_THAT(lines, SizeIs(resumes ? 2 : 1)) << deed.path;
-    EXPECT_EQ(lines[0].verb, deed.verb);
+    ASSERT_THAT(lines, SizeIs(resumes ? 3 : 2)) << deed.path;
+    EXPECT_EQ(lines[0].verb, std::string("asked ") + deed.verb);
+    EXPECT_EQ(lines.back().verb, deed.verb);
     EXPECT_EQ(lines[0].subject, deed.subject);
-    EXPECT_EQ(lines[0].outcome, "");
+    EXPECT_EQ(lines.back().outcome, "");
+    EXPECT_NE(lines[0].request, "");
+    EXPECT_EQ(lines.back().request, lines[0].request) << "the two lines of one request name each other";
+    EXPECT_GE(lines.back().at_ns, lines[0].at_ns);
     EXPECT_EQ(lines[0].caller.uid, static_cast<std::int64_t>(::getuid()));
     EXPECT_GT(lines[0].caller.pid, 0);
     EXPECT_GT(lines[0].at_ns, 0);

@@ -251,7 +251,17 @@ class FakeReader final : public core::Reader {
     denied.outcome = "denied: user mallory may not use this agent's API";
     co_return std::vector<core::AuditRow>{row, denied};
   }
-  Task<Result<core::AuditProof>> verify_audit() override { co_return proof; }
+  Task<Result<std::vector<core::AuditRow>>> audit_after(std::int64_t id, int limit) override {
+    std::vector<core::AuditRow> out;
+    for (const auto& line : audit_log) {
+      if (line.id > id && std::ssize(out) < limit) out.push_back(line);
+    }
+    co_return out;
+  }
+  Task<Result<core::AuditProof>> verify_audit(std::optional<core::AuditLink> anchor) override {
+    verified = std::move(anchor);
+    co_return proof;
+  }
   Task<Result<std::int64_t>> count(Count what) override {
     counted.push_back(what);
     co_return what.of == Count::Of::resources&& what.filter.id == "nope" ? 0 : total;
@@ -263,6 +273,8 @@ class FakeReader final : public core::Reader {
 
   core::DriftFilter last_filter;
   core::AuditProof proof;
+  std::vector<core::AuditRow> audit_log;    ///< what audit_after() reads
+  std::optional<core::AuditLink> verified;  ///< the anchor of the last verify_audit()
   std::vector<Count> counted;
   std::int64_t total = 0;
   std::vector<core::DriftRow> open;

@@ -27,7 +27,7 @@ class AuditTest : public StoreTest {
   void write(int count) {
     for (int i = 0; i < count; ++i) ASSERT_TRUE(bench.wait(bench->audit(line(i, kNoon + i))));
   }
-  core::AuditProof proof() { return bench.get(bench->verify_audit()); }
+  core::AuditProof proof() { return bench.get(bench->verify_audit({})); }
 };
 
 TEST_F(AuditTest, KeepsOrderAndEveryFieldAndFollowsRetention) {

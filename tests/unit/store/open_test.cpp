@@ -213,7 +213,9 @@ TEST_F(MigrationTest, StoreOfTheFirstVersionGoesOnUnderThisOne) {
   const auto seqs = emit(3);
   bench.close();
   std::string former =
-      "DROP TABLE notification; DROP TABLE silence; DROP TABLE link; ALTER TABLE drift DROP COLUMN approvals_needed; "
+      "DROP TABLE operation; DROP TABLE enforcement_stop; DROP TABLE notification; DROP TABLE silence; DROP TABLE "
+      "link; "
+      "ALTER TABLE drift DROP COLUMN approvals_needed; "
       "ALTER TABLE drift DROP COLUMN approvals; ALTER TABLE drift DROP COLUMN former; "
       "ALTER TABLE sink DROP COLUMN drop_reasons; ALTER TABLE delivery DROP COLUMN refusals; DROP TABLE subscription; "
       "DROP INDEX resource_gone; DROP TABLE declaration; ALTER TABLE event DROP COLUMN "
@@ -221,7 +223,8 @@ TEST_F(MigrationTest, StoreOfTheFirstVersionGoesOnUnderThisOne) {
       "quarantine DROP COLUMN incarnation; "
       "ALTER TABLE event DROP COLUMN routed; ALTER TABLE quarantine DROP COLUMN routed; "
       "DELETE FROM meta WHERE key IN ('incarnation', 'commits', 'place'); "
-      "DROP TABLE audit_chain; DROP TABLE audit; CREATE TABLE audit (id INTEGER PRIMARY KEY, "
+      "DROP TABLE audit_open; DROP TABLE audited_rules; DROP TABLE audit_chain; DROP TABLE audit; CREATE TABLE audit "
+      "(id INTEGER PRIMARY KEY, "
       "at_ns INTEGER NOT NULL, actor TEXT NOT NULL, verb TEXT NOT NULL, subject TEXT NOT NULL, reason TEXT NOT NULL); "
       "INSERT INTO audit VALUES (7, 1, 'kim', 'approved', 'd-1', 'fine'); PRAGMA user_version = 1";
   for (const char* table : {"meta", "backend", "established", "resource", "drift", "sink", "delivery", "route"}) {
@@ -232,7 +235,7 @@ TEST_F(MigrationTest, StoreOfTheFirstVersionGoesOnUnderThisOne) {
   core::AuditEntry line;
   line.actor = "ann";
   ASSERT_TRUE(bench.wait(bench->audit(line)));
-  const core::AuditProof proof = bench.get(bench->verify_audit());
+  const core::AuditProof proof = bench.get(bench->verify_audit({}));
   EXPECT_TRUE(proof.whole) << proof.broken;
   EXPECT_EQ(proof.unchained, 1);
   EXPECT_EQ(bench.get(bench->audit(10)).front().actor, "kim") << "what was written before stays";
@@ -254,10 +257,12 @@ TEST_F(MigrationTest, AStoreOfVersion7KeepsItsMarksAndWhatItDroppedWithoutAReaso
   auto db = store::Connection::open(file(), store::Connection::Mode::read_write);
   ASSERT_TRUE(db);
   for (const char* sql :
-       {"DROP TABLE notification", "DROP TABLE silence", "DROP TABLE link",
-        "ALTER TABLE drift DROP COLUMN approvals_needed", "ALTER TABLE drift DROP COLUMN approvals",
+       {"DROP TABLE operation", "DROP TABLE enforcement_stop", "DROP TABLE notification", "DROP TABLE silence",
+        "DROP TABLE link", "ALTER TABLE drift DROP COLUMN approvals_needed", "ALTER TABLE drift DROP COLUMN approvals",
         "ALTER TABLE drift DROP COLUMN former", "ALTER TABLE sink DROP COLUMN drop_reasons",
-        "ALTER TABLE delivery DROP COLUMN refusals",
+        "ALTER TABLE delivery DROP COLUMN refusals", "ALTER TABLE audit DROP COLUMN request",
+        "ALTER TABLE audit_chain DROP COLUMN bytes", "DELETE FROM audit_chain WHERE position = 'announced'",
+        "DROP TABLE audit_open", "DROP TABLE audited_rules",
         "UPDATE sink SET crc = driftd_crc(name, closed, low_water, notes, emitted, acked, dropped)",
         "UPDATE delivery SET crc = driftd_crc(sink, seq, dead, attempts, next_ns, error)", "PRAGMA user_version = 7"}) {
     ASSERT_TRUE((*db)->execute(sql)) << sql;
@@ -286,8 +291,10 @@ TEST_F(MigrationTest, AStoreOfVersion8KeepsItsDrifts) {
   auto db = store::Connection::open(file(), store::Connection::Mode::read_write);
   ASSERT_TRUE(db);
   for (const char* sql :
-       {"DROP TABLE notification", "DROP TABLE silence", "DROP TABLE link",
-        "ALTER TABLE drift DROP COLUMN approvals_needed", "ALTER TABLE drift DROP COLUMN approvals",
+       {"DROP TABLE operation", "DROP TABLE enforcement_stop", "ALTER TABLE audit DROP COLUMN request",
+        "ALTER TABLE audit_chain DROP COLUMN bytes", "DELETE FROM audit_chain WHERE position = 'announced'",
+        "DROP TABLE audit_open", "DROP TABLE audited_rules", "DROP TABLE notification", "DROP TABLE silence",
+        "DROP TABLE link", "ALTER TABLE drift DROP COLUMN approvals_needed", "ALTER TABLE drift DROP COLUMN approvals",
         "ALTER TABLE drift DROP COLUMN former",
         "UPDATE drift SET crc = driftd_crc(id, open, resource, position, backend, kind, name, class, against, action, "
         "operation, status, digest, opened_ns, updated_ns, stale_since_ns, actor, reason, decided_ns, expires_ns, "

@@ -89,7 +89,7 @@ void RotateTest::kill_at_each_step(core::LayerKind kind) {
     EXPECT_EQ(rotation_events().size(), written ? 1U : 0U) << step;
     const auto audit = bench.get(bench->audit(10));
     EXPECT_EQ(audit.size(), written ? 1U : 0U) << step;
-    EXPECT_TRUE(bench.get(bench->verify_audit()).whole);
+    EXPECT_TRUE(bench.get(bench->verify_audit({})).whole);
     bench.close();
     EXPECT_TRUE(store::verify(file())) << step;
     const std::string hex = core::as_digest(*core::parse(sealed(before, 0)).value().find("p"))->hex;

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/rules_text.hpp"
+
+namespace driftd::config {
+namespace {
+
+using core::Value;
+
+Value match_json(const core::Match& match) {
+  Value::Object out;
+  if (match.kind) out.emplace("kind", match.kind->text());
+  if (match.id) out.emplace("id", match.id->text());
+  if (match.path) out.emplace("path", match.path->text());
+  if (match.cls) out.emplace("class", std::string(core::render(*match.cls)));
+  return Value(std::move(out));
+}
+
+}  // namespace
+
+Value rules_json(const core::Rules& rules) {
+  Value::Object classes;
+  for (const auto& [cls, action] : rules.class_policy) {
+    classes.emplace(std::string(core::render(cls)), std::string(core::render(action)));
+  }
+  Value::Array policy, ignore, expect;
+  for (const auto& rule : rules.policy) {
+    policy.emplace_back(
+        Value::Object{{"match", match_json(rule.match)}, {"action", std::string(core::render(rule.action))}});
+  }
+  for (const auto& rule : rules.ignore) ignore.push_back(match_json(rule.match));
+  for (const auto& expectation : rules.expect) {
+    Value::Array paths;
+    for (const auto& [path, value] : expectation.attributes) paths.emplace_back(path.render());
+    expect.emplace_back(Value::Object{{"match", match_json(expectation.match)}, {"paths", Value(std::move(paths))}});
+  }
+  return Value(Value::Object{{"defaults", Value(std::move(classes))},
+                             {"policy", Value(std::move(policy))},
+                             {"ignore", Value(std::move(ignore))},
+                             {"expect", Value(std::move(expect))}});
+}
+
+}  // namespace driftd::config

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Audit lines about changed rules: policies, ignore rules and expectations of each backend.
+#include "core/value/value.hpp"
+#include "store/audit.hpp"
+
+namespace driftd::store {
+namespace {
+
+using core::Value;
+
+constexpr std::size_t kMaxRules = 16 << 10;  // bytes of one side of a change
+
+using RulesByBackend = std::map<std::string, std::string>;
+
+Result<RulesByBackend> read_rules(Connection& db) {
+  RulesByBackend out;
+  auto query = db.statement("SELECT backend, rules FROM audited_rules");
+  while (true) {
+    DRIFTD_TRY(const bool more, query.next());
+    if (!more) return out;
+    out[query.text(0)] = query.text(1);
+  }
+}
+
+/// Returns a member of the rules as a side of a change; long ones as their beginning, as text.
+std::optional<Value> side(const std::string& rules, const std::string& name) {
+  const auto parsed = core::parse(rules);
+  const Value* found = parsed ? parsed->find(name) : nullptr;
+  if (found == nullptr) return std::nullopt;
+  std::string text = core::render(*found);
+  if (text.size() <= kMaxRules) return *found;
+  return Value(core::shortened(std::move(text), kMaxRules));
+}
+
+std::string changes_of(const std::string& before, const std::string& now) {
+  Value::Array out;
+  for (const char* name : {"defaults", "policy", "ignore", "expect"}) {
+    const auto old_side = side(before, name), new_side = side(now, name);
+    if (!old_side && !new_side) continue;
+    if (old_side && new_side && core::render(*old_side) == core::render(*new_side)) continue;
+    Value::Object one{{"path", std::string(name)}};
+    if (old_side) one.emplace("old", *old_side);
+    if (new_side) one.emplace("new", *new_side);
+    out.emplace_back(std::move(one));
+  }
+  return out.empty() ? std::string() : core::render(Value(std::move(out)));
+}
+
+/// Writes the line and remembers what it says. `now` is empty for a backend that is no longer configured.
+Status write_change(SqliteStore::State& state, core::AuditEntry line, const std::string& before,
+                    const std::string& now) {
+  line.verb = before.empty() ? "set rules" : now.empty() ? "removed rules" : "changed rules";
+  line.changes = changes_of(before, now);
+  DRIFTD_CHECK(write_audit(state, line));
+  if (now.empty()) {
+    return state.db->statement("DELETE FROM audited_rules WHERE backend = ?").bind(line.backend).run();
+  }
+  return state.db->statement("INSERT OR REPLACE INTO audited_rules (backend, rules) VALUES (?, ?)")
+      .bind(line.backend, now)
+      .run();
+}
+
+Status write_changes(SqliteStore::State& state, const RulesByBackend& rules, const std::string& from) {
+  DRIFTD_TRY(const RulesByBackend known, read_rules(*state.db));
+  core::AuditEntry line;
+  line.at_ns = state.clock.wall();
+  line.actor = "driftd";
+  line.reason = "read from " + from;
+  for (const auto& [backend, now] : rules) {
+    const auto before = known.find(backend);
+    if (before != known.end() && before->second == now) continue;
+    line.backend = line.subject = backend;
+    DRIFTD_CHECK(write_change(state, line, before == known.end() ? "" : before->second, now));
+  }
+  for (const auto& [backend, before] : known) {
+    if (rules.contains(backend)) continue;
+    line.backend = line.subject = backend;
+    DRIFTD_CHECK(write_change(state, line, before, ""));
+  }
+  return {};
+}
+
+}  // namespace
+
+Task<Status> SqliteStore::audit_rules(std::map<std::string, std::string> rules, std::string from) {
+  const auto state = state_;
+  const auto in = std::make_shared<RulesByBackend>(std::move(rules));
+  auto look = [in](Connection& db) -> Result<bool> {
+    DRIFTD_TRY(const RulesByBackend known, read_rules(db));
+    return known == *in;
+  };
+  DRIFTD_CO_TRY(const bool same, co_await on_store(state, std::move(look)));
+  if (same) co_return Status{};
+  Work work = [state, in, from] { return write_changes(*state, *in, from); };
+  auto outcome = co_await in_group(state, std::move(work));
+  co_return outcome;
+}
+
+}  // namespace driftd::store
