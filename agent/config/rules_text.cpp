@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/rules_text.hpp"
 
+#include "base/clock.hpp"
+
 namespace driftd::config {
 namespace {
 
@@ -24,8 +26,11 @@ Value rules_json(const core::Rules& rules) {
   }
   Value::Array policy, ignore, expect;
   for (const auto& rule : rules.policy) {
-    policy.emplace_back(
-        Value::Object{{"match", match_json(rule.match)}, {"action", std::string(core::render(rule.action))}});
+    Value::Object one{{"match", match_json(rule.match)}, {"action", std::string(core::render(rule.action))}};
+    if (rule.approvals > 1) one.emplace("approvals", Value(Value::Number{std::to_string(rule.approvals)}));
+    if (rule.from_ns) one.emplace("from", render_time(*rule.from_ns));
+    if (rule.until_ns) one.emplace("until", render_time(*rule.until_ns));
+    policy.emplace_back(std::move(one));
   }
   for (const auto& rule : rules.ignore) ignore.push_back(match_json(rule.match));
   for (const auto& expectation : rules.expect) {

@@ -358,7 +358,7 @@ TEST_F(Enforcement, NoScheduleWritesAnythingThatWasNotPlanned) {
     if (core::is_open(one.state)) continue;
     EXPECT_EQ(steps[one.id + "enforce " + std::string(core::render(one.state))], 1) << one.id;
   }
-  EXPECT_TRUE(line_->wait(line_->store().verify_audit()).value().whole);
+  EXPECT_TRUE(line_->wait(line_->store().verify_audit({})).value().whole);
 }
 
 }  // namespace
