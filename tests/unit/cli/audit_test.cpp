@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// `driftd audit export`, and `driftd audit verify` of what it wrote.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <fstream>
+
+#include "cli/exit_codes.hpp"
+#include "command_result.hpp"
+#include "support/process.hpp"
+#include "unit/admin/fake_agent.hpp"
+
+namespace driftd::cli {
+namespace {
+
+using testing::HasSubstr;
+
+class AuditExport : public testing::Test {
+ protected:
+  AuditExport() {
+    std::string before;
+    for (int i = 1; i <= 4; ++i) {
+      core::AuditRow row;
+      row.id = i;
+      row.at_ns = 1'760'000'000'000'000'000 + i * 1'000'000'000LL;
+      row.actor = "kim";
+      row.verb = "approved";
+      row.subject = "d-" + std::to_string(i);
+      row.changes = R"([{"new":"2","old":"1","path":"a"}])";
+      row.hash = core::chain_hash(before, i, row);
+      before = row.hash;
+      agent.reader()->audit_log.push_back(row);
+    }
+  }
+  CommandResult asked(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {"--socket", agent.socket()});
+    return driftd(std::move(arguments));
+  }
+  /// Verifies a file with this text.
+  CommandResult verified(const std::string& text, std::vector<std::string> more = {}) {
+    std::ofstream(dir.file("export.jsonl"), std::ios::binary) << text;
+    more.insert(more.begin(), {"audit", "verify", dir.file("export.jsonl")});
+    return driftd(std::move(more));
+  }
+  std::string anchor_of(std::size_t line) {
+    return std::to_string(line) + ":" + agent.reader()->audit_log[line - 1].hash;
+  }
+
+  test::FakeAgent agent;
+  test::TempDir dir;
+};
+
+/// Splits into lines that keep their end.
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> out;
+  for (std::size_t at = 0; at < text.size();) {
+    const auto end = text.find('\n', at) + 1;
+    out.push_back(text.substr(at, end - at));
+    at = end;
+  }
+  return out;
+}
+
+TEST_F(AuditExport, AnExportIsVerifiedAndAnyChangeOfItIsFound) {
+  const CommandResult exported = asked({"audit", "export"});
+  ASSERT_EQ(exported.code, kOk) << exported.err;
+  const auto lines = lines_of(exported.out);
+  ASSERT_EQ(lines.size(), 4U);
+  EXPECT_EQ(verified(exported.out).code, kOk);
+  EXPECT_EQ(verified(exported.out, {"--anchor", anchor_of(4)}).code, kOk);
+  EXPECT_EQ(verified(lines[0] + lines[2] + lines[3]).code, kFinding) << "a missing line";
+  EXPECT_EQ(verified(lines[0] + lines[2] + lines[1] + lines[3]).code, kFinding) << "two lines swapped";
+  EXPECT_EQ(verified(lines[0] + lines[1] + lines[1] + lines[2] + lines[3]).code, kFinding) << "a line twice";
+  const std::string cut = lines[0] + lines[1] + lines[2];
+  EXPECT_EQ(verified(cut).code, kOk) << "the chain alone cannot show it";
+  EXPECT_THAT(verified(cut, {"--anchor", anchor_of(4)}).out, HasSubstr("lines at its end were removed"));
+  for (std::size_t at = 0; at + 1 < lines[1].size(); ++at) {
+    std::string other = lines[1];
+    other[at] = other[at] == '1' ? '2' : '1';
+    EXPECT_EQ(verified(lines[0] + other + lines[2] + lines[3]).code, kFinding) << other;
+  }
+}
+
+TEST_F(AuditExport, APartOfTheLogIsVerifiedFromItsFirstLine) {
+  const CommandResult part = asked({"audit", "export", "--after", "2"});
+  EXPECT_EQ(lines_of(part.out).size(), 2U);
+  EXPECT_EQ(verified(part.out).code, kOk);
+  EXPECT_EQ(verified(part.out, {"--anchor", anchor_of(3)}).code, kOk);
+  EXPECT_EQ(verified(part.out, {"--anchor", "3:" + std::string(64, 'a')}).code, kFinding);
+  EXPECT_THAT(verified(part.out, {"--anchor", anchor_of(1)}).out, HasSubstr("older than the checked lines"));
+}
+
+TEST_F(AuditExport, OtherFormatsAndTheBeginning) {
+  const CommandResult cef = asked({"audit", "export", "--format", "cef", "--since", "2025-10-09T08:53:23Z"});
+  EXPECT_EQ(lines_of(cef.out).size(), 2U) << cef.out << cef.err;
+  EXPECT_THAT(cef.out, testing::StartsWith("CEF:0|driftd|driftd|"));
+  const CommandResult syslog = asked({"audit", "export", "--format", "syslog"});
+  EXPECT_EQ(lines_of(syslog.out).size(), 4U);
+  EXPECT_THAT(syslog.out, testing::StartsWith("<109>1 2025-10-09T08:53:21.000000Z "));
+  EXPECT_EQ(asked({"audit", "export", "--format", "xml"}).code, kUsage);
+  EXPECT_EQ(asked({"audit", "export", "--since", "yesterday"}).code, kUsage);
+}
+
+TEST_F(AuditExport, TheAgentIsAskedToCompareAnAnchor) {
+  agent.reader()->proof.whole = true;
+  const CommandResult good = asked({"audit", "verify", "--anchor", anchor_of(2)});
+  EXPECT_EQ(good.code, kOk) << good.err;
+  ASSERT_TRUE(agent.reader()->verified);
+  EXPECT_EQ(agent.reader()->verified->id, 2);
+  EXPECT_EQ(asked({"audit", "verify", "--anchor", "nonsense"}).code, kUsage);
+}
+
+}  // namespace
+}  // namespace driftd::cli
