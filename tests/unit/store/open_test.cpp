@@ -213,8 +213,7 @@ TEST_F(MigrationTest, StoreOfTheFirstVersionGoesOnUnderThisOne) {
   const auto seqs = emit(3);
   bench.close();
   std::string former =
-      "DROP TABLE operation; DROP TABLE enforcement_stop; DROP TABLE notification; DROP TABLE silence; DROP TABLE "
-      "link; "
+      "DROP TABLE operation; DROP TABLE enforcement_stop; DROP TABLE notification; DROP TABLE silence; "
       "ALTER TABLE drift DROP COLUMN approvals_needed; "
       "ALTER TABLE drift DROP COLUMN approvals; ALTER TABLE drift DROP COLUMN former; "
       "ALTER TABLE sink DROP COLUMN drop_reasons; ALTER TABLE delivery DROP COLUMN refusals; DROP TABLE subscription; "
@@ -258,7 +257,7 @@ TEST_F(MigrationTest, AStoreOfVersion7KeepsItsMarksAndWhatItDroppedWithoutAReaso
   ASSERT_TRUE(db);
   for (const char* sql :
        {"DROP TABLE operation", "DROP TABLE enforcement_stop", "DROP TABLE notification", "DROP TABLE silence",
-        "DROP TABLE link", "ALTER TABLE drift DROP COLUMN approvals_needed", "ALTER TABLE drift DROP COLUMN approvals",
+        "ALTER TABLE drift DROP COLUMN approvals_needed", "ALTER TABLE drift DROP COLUMN approvals",
         "ALTER TABLE drift DROP COLUMN former", "ALTER TABLE sink DROP COLUMN drop_reasons",
         "ALTER TABLE delivery DROP COLUMN refusals", "ALTER TABLE audit DROP COLUMN request",
         "ALTER TABLE audit_chain DROP COLUMN bytes", "DELETE FROM audit_chain WHERE position = 'announced'",
@@ -294,7 +293,7 @@ TEST_F(MigrationTest, AStoreOfVersion8KeepsItsDrifts) {
        {"DROP TABLE operation", "DROP TABLE enforcement_stop", "ALTER TABLE audit DROP COLUMN request",
         "ALTER TABLE audit_chain DROP COLUMN bytes", "DELETE FROM audit_chain WHERE position = 'announced'",
         "DROP TABLE audit_open", "DROP TABLE audited_rules", "DROP TABLE notification", "DROP TABLE silence",
-        "DROP TABLE link", "ALTER TABLE drift DROP COLUMN approvals_needed", "ALTER TABLE drift DROP COLUMN approvals",
+        "ALTER TABLE drift DROP COLUMN approvals_needed", "ALTER TABLE drift DROP COLUMN approvals",
         "ALTER TABLE drift DROP COLUMN former",
         "UPDATE drift SET crc = driftd_crc(id, open, resource, position, backend, kind, name, class, against, action, "
         "operation, status, digest, opened_ns, updated_ns, stale_since_ns, actor, reason, decided_ns, expires_ns, "
