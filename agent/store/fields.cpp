@@ -1,21 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/fields.hpp"
 
-#include <nlohmann/json.hpp>
-
 #include "base/escape.hpp"
 #include "core/value/value.hpp"
+#include "store/column_json.hpp"
 
 namespace driftd::store {
 namespace {
 
 using Json = nlohmann::json;  // strings and counts only: no compared number passes through it
-
-std::string dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
-
-tl::unexpected<Error> corrupt(const std::string& expected) {
-  return fail(Code::corrupt, "store: a column holds no " + expected + "; restore the store from a backup");
-}
 
 std::optional<std::string> string_at(const Json& object, const char* name) {
   const auto found = object.find(name);
@@ -56,9 +49,9 @@ Result<std::map<std::string, std::string>> parse_strings(const std::string& text
   std::map<std::string, std::string> out;
   if (text == "{}") return out;
   const Json json = Json::parse(text, nullptr, false);
-  if (!json.is_object()) return corrupt("JSON object of strings");
+  if (!json.is_object()) return corrupt_column("JSON object of strings");
   for (const auto& [name, value] : json.items()) {
-    if (!value.is_string()) return corrupt("JSON object of strings");
+    if (!value.is_string()) return corrupt_column("JSON object of strings");
     out.emplace(name, value.get<std::string>());
   }
   return out;
@@ -68,9 +61,9 @@ Result<std::map<std::string, std::int64_t>> parse_counts(const std::string& text
   std::map<std::string, std::int64_t> out;
   if (text == "{}") return out;
   const Json json = Json::parse(text, nullptr, false);
-  if (!json.is_object()) return corrupt("JSON object of counts");
+  if (!json.is_object()) return corrupt_column("JSON object of counts");
   for (const auto& [name, value] : json.items()) {
-    if (!value.is_number_integer()) return corrupt("JSON object of counts");
+    if (!value.is_number_integer()) return corrupt_column("JSON object of counts");
     out.emplace(name, value.get<std::int64_t>());
   }
   return out;
@@ -80,9 +73,9 @@ Result<std::vector<std::string>> parse_list(const std::string& text) {
   std::vector<std::string> out;
   if (text == "[]") return out;
   const Json json = Json::parse(text, nullptr, false);
-  if (!json.is_array()) return corrupt("JSON array of strings");
+  if (!json.is_array()) return corrupt_column("JSON array of strings");
   for (const auto& value : json) {
-    if (!value.is_string()) return corrupt("JSON array of strings");
+    if (!value.is_string()) return corrupt_column("JSON array of strings");
     out.push_back(value.get<std::string>());
   }
   return out;
@@ -90,12 +83,12 @@ Result<std::vector<std::string>> parse_list(const std::string& text) {
 
 Result<std::vector<core::Change>> parse_changes(const std::string& text) {
   const Json json = Json::parse(text, nullptr, false);
-  if (!json.is_array()) return corrupt("JSON array of changes");
+  if (!json.is_array()) return corrupt_column("JSON array of changes");
   std::vector<core::Change> out;
   for (const auto& item : json) {
     const auto path = item.is_object() ? string_at(item, "path") : std::nullopt;
     const auto cls = path ? string_at(item, "class") : std::nullopt;
-    if (!cls) return corrupt("JSON array of changes");
+    if (!cls) return corrupt_column("JSON array of changes");
     DRIFTD_TRY(const auto parsed, core::parse_class(*cls));
     out.push_back({*path, parsed, string_at(item, "old"), string_at(item, "new"), item.contains("redacted")});
   }

@@ -1,20 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Columns about approvals: who gave one, and what it replaced.
-#include <nlohmann/json.hpp>
-
 #include "base/escape.hpp"
+#include "store/column_json.hpp"
 #include "store/fields.hpp"
 
 namespace driftd::store {
 namespace {
 
 using Json = nlohmann::json;  // texts, times and a revision: no compared number passes through it
-
-std::string dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
-
-tl::unexpected<Error> corrupt(const std::string& expected) {
-  return fail(Code::corrupt, "store: a column holds no " + expected + "; restore the store from a backup");
-}
 
 bool has_text(const Json& object, const char* name) { return object.contains(name) && object.at(name).is_string(); }
 
@@ -39,10 +32,10 @@ Result<std::vector<core::Approval>> parse_approvals(const std::string& text) {
   std::vector<core::Approval> out;
   if (text.empty()) return out;
   const Json json = Json::parse(text, nullptr, false);
-  if (!json.is_array()) return corrupt("JSON array of approvals");
+  if (!json.is_array()) return corrupt_column("JSON array of approvals");
   for (const auto& item : json) {
     if (!item.is_object() || !has_text(item, "actor") || !has_text(item, "digest") || !has_number(item, "at"))
-      return corrupt("JSON array of approvals");
+      return corrupt_column("JSON array of approvals");
     core::Approval one{
         item["actor"].get<std::string>(), item["digest"].get<std::string>(), item["at"].get<Nanos>(), {}};
     if (has_number(item, "expires")) one.expires_ns = item["expires"].get<Nanos>();
@@ -68,14 +61,14 @@ Result<std::optional<core::FormerBaseline>> parse_former(const std::string& text
   const Json json = Json::parse(text, nullptr, false);
   const bool whole = json.is_object() && has_text(json, "external_name") && has_text(json, "accepted") &&
                      has_number(json, "schema_revision") && json.contains("values") && json.at("values").is_array();
-  if (!whole) return corrupt("JSON object of a former baseline");
+  if (!whole) return corrupt_column("JSON object of a former baseline");
   core::FormerBaseline out;
   out.external_name = json["external_name"].get<std::string>();
   out.accepted = json["accepted"].get<std::string>();
   out.schema_revision = json["schema_revision"].get<std::uint32_t>();
   for (const auto& item : json["values"]) {
     const bool pair = item.is_array() && item.size() == 2 && item[0].is_string();
-    if (!pair || !(item[1].is_string() || item[1].is_null())) return corrupt("JSON object of a former baseline");
+    if (!pair || !(item[1].is_string() || item[1].is_null())) return corrupt_column("JSON object of a former baseline");
     out.values.emplace_back(item[0].get<std::string>(), std::nullopt);
     if (item[1].is_string()) out.values.back().second = item[1].get<std::string>();
   }
