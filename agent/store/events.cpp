@@ -243,7 +243,10 @@ Status insert_own_event(SqliteStore::State& state, core::AgentEvent event, const
     DRIFTD_TRY(sinks, open_sinks(*state.db));
   }
   std::erase(sinks, about_sink);
-  log::room("store").error("{}: {}", event.what, event.message);
+  if (event.what == "audit_anchor")
+    log::room("store").info("{}: {}", event.what, event.message);
+  else
+    log::room("store").error("{}: {}", event.what, event.message);
   DRIFTD_TRY(const auto stored, insert_event(state, {std::move(event), std::move(sinks)}));
   log::room("store").debug("recorded as event {}", stored.stamp.id);
   return {};

@@ -136,6 +136,11 @@ std::string find_mark(const Value& value, int depth) {
 
 }  // namespace
 
+std::string never_put_back(const Change& change, Operation operation, const KindSchema& schema) {
+  if (operation != Operation::changed) return "the resource was " + std::string(render(operation));
+  return fault_of(change, schema);
+}
+
 Result<std::vector<Change>> plan_enforcement(const Drift& drift, const KindSchema& schema) {
   DRIFTD_CHECK(check_drift(drift));
   std::vector<Change> out;

@@ -13,6 +13,10 @@ namespace driftd::core {
 class KindSchema;
 struct RedactionKeys;
 
+/// Returns why a change is never put back, whatever its policy: the resource came or went, it is a credential, its
+/// value is withheld, or the schema says that nobody sets it. Empty if it may be.
+std::string never_put_back(const Change& change, Operation operation, const KindSchema& schema);
+
 /// Returns the changes that put a drift back: exactly its paths, from the value found (`old_value`) to the one that was
 /// agreed (`new_value`). Fails with `invalid`, and says why, for what is never put back: a resource that came, went or
 /// was replaced; a credential; a value that is withheld or holds a digest; an attribute that the schema calls

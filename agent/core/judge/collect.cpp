@@ -4,6 +4,7 @@
 #include <iterator>
 #include <set>
 
+#include "core/enforce/plan.hpp"
 #include "core/judge/stages.hpp"
 #include "core/redact.hpp"
 
@@ -112,9 +113,10 @@ bool ChangeCollector::add_to_group(Change change, Against against, Operation ope
   const PolicyChoice chosen = choose_policy(*context_.rules, stored_.id, path, change.cls, context_.applied_state);
   Action action = chosen.action;
   const std::string also = reason.empty() ? "" : "; " + reason;
-  if (action == Action::enforce) {
+  const std::string never = action == Action::enforce ? never_put_back(change, operation, schema()) : "";
+  if (!never.empty()) {
     action = Action::manual;
-    reason = "policy enforce (" + chosen.where + "): the provider cannot apply, so a person decides" + also;
+    reason = "policy enforce (" + chosen.where + ") cannot put it back: " + never + also;
   } else if (action == Action::automatic && against == Against::expectation) {
     action = Action::manual;
     reason = "policy auto (" + chosen.where + ") cannot accept what an expectation forbids" + also;
@@ -358,12 +360,6 @@ void ChangeCollector::keep_unreadable() {
 }
 
 }  // namespace
-
-Path attribute_path(const std::string& text) {
-  if (text == kIdentityPath) return {};
-  Result<Path> path = Path::parse(text);
-  return path ? std::move(*path) : Path{}.child(text);
-}
 
 void collect_present(const JudgeContext& context, const StoredResource& stored, const Present& seen, const Value& body,
                      const Value& baseline, Judgement& out, ChangeSet& change_set) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/digest.hpp"
+#include "core/judge/stages.hpp"
 
 namespace driftd::core {
 namespace {
@@ -14,6 +15,12 @@ bool covers(const Glob& glob, const Path& path) { return path.empty() ? glob.tex
 Action default_of(ChangeClass cls) { return cls == ChangeClass::config ? Action::manual : Action::automatic; }
 
 }  // namespace
+
+Path attribute_path(const std::string& text) {
+  if (text == kIdentityPath) return {};
+  Result<Path> path = Path::parse(text);
+  return path ? std::move(*path) : Path{}.child(text);
+}
 
 bool Match::resource(const ResourceId& resource) const {
   return (!kind || kind->matches(resource.kind)) && (!id || id->matches(resource.id));

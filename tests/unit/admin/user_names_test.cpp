@@ -48,7 +48,7 @@ TEST_F(UserNamesTest, OfANameServiceThatHangsAreNumbersAndOneThreadWaitsForIt) {
   };
   const auto began = Clock::now();
   EXPECT_EQ(of(1001), "uid:1001");
-  EXPECT_LT(Clock::now() - began, UserNames::kPatience * 4 * test::kPatience);
+  EXPECT_LT(Clock::now() - began, UserNames::kPatience * 4 * driftd::test::kPatience);
   const auto again = Clock::now();
   EXPECT_EQ(of(1001), "uid:1001");
   EXPECT_LT(Clock::now() - again, UserNames::kPatience) << "it is known to hang";

@@ -167,11 +167,21 @@ TEST_F(Judge, PolicyIgnoreIsPublishedOnceWithStatusIgnoredAndAgainWhenTheValueMo
   EXPECT_THAT(statuses(sees(body("1", "2"))), ElementsAre("reverted"));
 }
 
-TEST_F(Judge, PolicyEnforceWithoutAnApplyingProviderIsManualAndSaysWhy) {
+TEST_F(Judge, PolicyEnforceOpensADriftThatIsPutBack) {
   rules.policy.push_back(policy("a", Action::enforce));
   EXPECT_THAT(statuses(sees(body("5", "2"))), ElementsAre("pending"));
+  EXPECT_EQ(drift().action, Action::enforce);
+}
+
+TEST_F(Judge, PolicyEnforceOfWhatIsNeverPutBackAsksAPersonAndSaysWhy) {
+  rules.policy.push_back(policy("**", Action::enforce));
+  sees(R"({"a":1,"b":2,"verifier":)" + digest_value('7') + R"(,"address":"h:1"})");
+  ASSERT_THAT(row.open, SizeIs(1));
   EXPECT_EQ(drift().action, Action::manual);
-  EXPECT_THAT(drift().reason, testing::HasSubstr("cannot apply"));
+  EXPECT_THAT(drift().reason, testing::HasSubstr("cannot put it back: it holds a credential"));
+  is_gone();
+  EXPECT_EQ(drift().action, Action::manual);
+  EXPECT_THAT(drift().reason, testing::HasSubstr("the resource was deleted"));
 }
 
 TEST_F(Judge, IgnoreRuleIsNotJudgedAtAllButCounted) {
