@@ -289,7 +289,8 @@ UserChange user_change(const AclUser& now, const std::vector<sdk::Change>& chang
     if (path == "passwords") throw CannotSet("passwords are a credential, which driftd never sets");
     if (value.is_null()) throw CannotSet(path + " cannot be unset: every ACL user has it");
     if (path == "enabled") {
-      wanted.enabled = common::scalar_text(value, path) == "true";
+      if (!value.is_boolean()) throw CannotSet(path + ": expected true or false");
+      wanted.enabled = value.get<bool>();
       parts.insert("enabled");
     } else if (path == "flags") {
       wanted.flags = list_words(value, path);

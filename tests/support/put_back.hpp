@@ -10,7 +10,7 @@
 
 namespace driftd::test {
 
-/// Adds the members in which two bodies differ, from `is` to `should`. An object on both sides is compared member by
+/// Adds the members in which two bodies differ, from `is` to `should`. Objects are compared member by
 /// member, everything else is one change, as in the agent's diff.
 inline void add_changes(const nlohmann::json& is, const nlohmann::json& should, const std::string& path,
                         std::vector<sdk::Change>& to) {
@@ -26,8 +26,11 @@ inline void add_changes(const nlohmann::json& is, const nlohmann::json& should, 
         plain ? (path.empty() ? name : path + "." + name) : path + "[" + nlohmann::json(name).dump() + "]";
     const bool both = is.contains(name) && should.contains(name);
     if (both && is[name] == should[name]) continue;
-    if (both && is[name].is_object() && should[name].is_object()) {
-      add_changes(is[name], should[name], at, to);
+    const auto side = [&](const nlohmann::json& object) {
+      return object.contains(name) ? object[name] : nlohmann::json::object();
+    };
+    if (side(is).is_object() && side(should).is_object()) {  // also one that only one side has
+      add_changes(side(is), side(should), at, to);
     } else {
       to.push_back({static_cast<std::uint32_t>(to.size()), at, text(is, name), text(should, name)});
     }

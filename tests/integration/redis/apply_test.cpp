@@ -234,17 +234,19 @@ TEST_F(RedisApply, EveryDirectiveThatCanBeSetComesBackAsItWas) {
 /// A server with a configuration file of its own.
 class RedisApplyWithFile : public RedisApply {
  protected:
-  RedisApplyWithFile() : RedisApply({kConf->write("redis.conf", "maxmemory 100mb\n")}) {
+  RedisApplyWithFile() : RedisApply({make_conf()}) {
     grant_enforce();
     server_.command({"CONFIG", "SET", "maxmemory", "64mb"});
   }
-  static void SetUpTestSuite() { kConf.emplace(); }
-  static void TearDownTestSuite() { kConf.reset(); }
+  static std::string make_conf() {
+    kConf.emplace();
+    return kConf->write("redis.conf", "maxmemory 100mb\n");
+  }
   sdk::Apply request() const {
     return {false, kServer, "", "k", {{0, "config.maxmemory", "\"67108864\"", "\"104857600\""}}};
   }
   static std::string conf() { return kConf->file("redis.conf"); }
-  static inline std::optional<TempDir> kConf;
+  static inline std::optional<TempDir> kConf;  ///< one at a time: the base needs its file before this is made
 };
 
 TEST_F(RedisApplyWithFile, TheFileIsRewrittenSoThatARestartKeepsTheValue) {

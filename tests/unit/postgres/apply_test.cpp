@@ -130,9 +130,10 @@ TEST(PostgresPutBack, ANewOwnersRightsMoveWithTheDatabase) {
 }
 
 TEST(PostgresPutBack, ASettingsTextMeansItsAttribute) {
-  const std::vector<Guc> kGucs{{"16384", "8kB", "integer"}, {"-1", "ms", "integer"},  {"300", "s", "integer"},
-                               {"0.5", "ms", "real"},       {"on", "", "bool"},       {"4", "", "real"},
-                               {"100", "", "integer"},      {"a, 'b'", "", "string"}, {"1GB", "", "enum"}};
+  const std::vector<Guc> kGucs{{"16384", "8kB", "integer"}, {"-1", "ms", "integer"}, {"300", "s", "integer"},
+                               {"0.5", "ms", "real"},       {"on", "", "bool"},      {"4", "", "real"},
+                               {"100", "", "integer"},      {"0600", "", "integer"}, {"a, 'b'", "", "string"},
+                               {"1GB", "", "enum"}};
   for (const auto& guc : kGucs) {
     const TypedGuc shown = typed(guc);
     const std::string text = guc_text(shown.attribute, json::parse(shown.json));

@@ -93,6 +93,15 @@ TEST(RedisPutBack, AUserIsChangedInTheNamedPartsOnly) {
   EXPECT_THAT(change.undo, ElementsAre("resetkeys", "~x"));
 }
 
+TEST(RedisPutBack, AUserIsOnOrOffAndNothingElse) {
+  const AclUser now = user("on #abc ~x &c -@all +get");
+  EXPECT_THAT(user_change(now, {{0, "enabled", "true", "false"}}).rules, ElementsAre("off"));
+  EXPECT_THAT(refusal([&] {
+                user_change(now, {{0, "enabled", "true", "\"on\""}});
+              }),
+              HasSubstr("expected true or false"));
+}
+
 TEST(RedisPutBack, TheTextOfRulesCountsMoreThanWhatTheyAllow) {
   const AclUser now = user("on #abc ~* &* +@all");
   const std::vector<sdk::Change> both{{0, "commands", "[\"+@all\"]", "[\"-@all\",\"+get\",\"+mget\"]"},
