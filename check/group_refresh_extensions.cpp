@@ -4,6 +4,7 @@
 #include <driftd/ext/discover.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "check/abi_input.hpp"

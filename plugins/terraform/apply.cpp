@@ -5,6 +5,7 @@
 
 #include "common/apply_steps.hpp"
 #include "common/shell_text.hpp"
+#include "terraform/discover.hpp"
 
 namespace driftd::terraform {
 namespace {
