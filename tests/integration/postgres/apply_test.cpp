@@ -40,6 +40,9 @@ class PostgresApply : public testing::Test {
   void until_value(ProviderProbe& probe, const std::string& name, const json& value) const {
     ASSERT_TRUE(eventually([&] { return body(probe, {"setting", name}) == value; })) << name;
   }
+  std::string lines_of_alter_system() const {
+    return server.value("SELECT count(*) FROM pg_file_settings WHERE sourcefile LIKE '%auto.conf'");
+  }
   PostgresServer server;
 };
 
@@ -179,24 +182,21 @@ TEST_F(PostgresApply, ASettingIsSetWhereTheFileSaysAnotherValue) {
   EXPECT_EQ(server.value("SHOW work_mem"), "16MB");
 }
 
-TEST_F(PostgresApply, ASettingThatNeedsARestartIsAcceptedAndNotInForce) {
+TEST_F(PostgresApply, ASettingThatNeedsARestartIsRefusedWithTheCommand) {
   may_everything();
   auto p = make();
   const json is = body(p, {"setting", "max_connections"});
   const sdk::Apply request{false, {"setting", "max_connections"}, "", "k", {{0, "number", is["number"].dump(), "57"}}};
-  const auto done = p.apply(request);
-  EXPECT_EQ(done.outcome.outcome, unsigned{DRIFTD_APPLY_REQUEUE_AFTER}) << done.reason();
-  EXPECT_TRUE(done.outcome.changed);
-  EXPECT_THAT(done.reason(), HasSubstr("when the server is restarted"));
-  EXPECT_THAT(done.outcome.details, Contains(Key("pending_restart")));
-  const auto again = p.apply(request);
-  EXPECT_EQ(again.outcome.outcome, unsigned{DRIFTD_APPLY_REQUEUE_AFTER});
-  EXPECT_FALSE(again.outcome.changed);
-  server.restart();
-  const auto settled = p.apply(request);
-  EXPECT_EQ(settled.outcome.outcome, unsigned{DRIFTD_APPLY_SUCCESS}) << settled.reason();
-  EXPECT_FALSE(settled.outcome.changed);
-  EXPECT_EQ(server.value("SHOW max_connections"), "57");
+  for (const auto& each : {dry(request), request}) {
+    const auto refused = p.apply(each);
+    EXPECT_EQ(refused.status, DRIFTD_OK);
+    EXPECT_EQ(refused.outcome.outcome, unsigned{DRIFTD_APPLY_FAILED}) << refused.reason();
+    EXPECT_FALSE(refused.outcome.changed);
+    EXPECT_THAT(refused.reason(), HasSubstr("restart the server"));
+    EXPECT_EQ(refused.outcome.details.at("instead"),
+              "ALTER SYSTEM SET \"max_connections\" = '57'; then restart the server");
+  }
+  EXPECT_EQ(lines_of_alter_system(), "0") << "a line would take effect at the next restart";
 }
 
 TEST_F(PostgresApply, WithoutTheRightToReloadTheLineIsTakenBack) {
@@ -207,7 +207,7 @@ TEST_F(PostgresApply, WithoutTheRightToReloadTheLineIsTakenBack) {
   EXPECT_THAT(refused.reason(), HasSubstr("pg_reload_conf"));
   EXPECT_THAT(refused.reason(), HasSubstr("was taken back"));
   EXPECT_THAT(refused.outcome.left, IsEmpty());
-  EXPECT_EQ(server.value("SELECT count(*) FROM pg_file_settings WHERE sourcefile LIKE '%auto.conf'"), "0");
+  EXPECT_EQ(lines_of_alter_system(), "0");
 }
 
 TEST_F(PostgresApply, WhatCannotBeSetIsRefusedBeforeAnythingRuns) {
@@ -275,8 +275,7 @@ TEST_F(PostgresApply, EverySettingThatAReloadChangesComesBackAsItWas) {
     ++set;
   }
   EXPECT_GT(set, 20);
-  EXPECT_EQ(server.value("SELECT count(*) FROM pg_file_settings WHERE sourcefile LIKE '%auto.conf'"), "0")
-      << "nothing of ours is left where the files say the same";
+  EXPECT_EQ(lines_of_alter_system(), "0") << "nothing of ours is left where the files say the same";
 }
 
 }  // namespace
