@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Values are put back into a real server.
 #include <gmock/gmock.h>
+#include <filesystem>
 
 #include "fixture.hpp"
 #include "support/put_back.hpp"
@@ -21,6 +22,8 @@ class PostgresApply : public testing::Test {
  protected:
   void SetUp() override {
     server.sql(readme_grants("postgres", "sql"));
+    const std::string more = readme_block("postgres", "### To put values back", "sql");
+    server.sql(more.substr(0, more.find("-- settings")));
     server.sql(
         "CREATE ROLE app LOGIN PASSWORD 'x' CONNECTION LIMIT 7; CREATE ROLE readers; CREATE ROLE writers; "
         "GRANT readers TO app; ALTER ROLE app SET work_mem = '8MB'");
@@ -197,6 +200,52 @@ TEST_F(PostgresApply, ASettingThatNeedsARestartIsRefusedWithTheCommand) {
               "ALTER SYSTEM SET \"max_connections\" = '57'; then restart the server");
   }
   EXPECT_EQ(lines_of_alter_system(), "0") << "a line would take effect at the next restart";
+}
+
+/// A reload for one value loads every file: what others have written there and not loaded must not come with it.
+TEST_F(PostgresApply, AnEditThatWaitsForAReloadIsNotPutInForceByOurs) {
+  may_everything();
+  auto p = make();
+  const sdk::Apply request{false, {"setting", "work_mem"}, "", "k", {{0, "bytes", "4194304", "16777216"}}};
+  const auto expect_refused = [&](const std::string& names) {
+    for (const auto& each : {dry(request), request}) {
+      const auto refused = p.apply(each);
+      EXPECT_EQ(refused.outcome.outcome, unsigned{DRIFTD_APPLY_FAILED}) << names << refused.reason();
+      EXPECT_FALSE(refused.outcome.changed);
+      EXPECT_THAT(refused.reason(), HasSubstr("not loaded: " + names + ";"));
+    }
+    EXPECT_EQ(server.value("SHOW work_mem"), "4MB");
+  };
+  server.sql("ALTER SYSTEM SET log_statement = 'all'");
+  expect_refused("postgresql.auto.conf:log_statement");
+  EXPECT_EQ(server.value("SHOW log_statement"), "none");
+  server.sql("SELECT pg_reload_conf()");
+  until_value(p, "log_statement", {{"value", "all"}});
+  server.sql("ALTER SYSTEM RESET log_statement");
+  expect_refused("the removed line of log_statement");
+  server.sql("SELECT pg_reload_conf()");
+  until_value(p, "log_statement", {{"value", "none"}});
+  for (const std::string name : {"pg_hba.conf", "pg_ident.conf"}) {
+    const std::string file = server.data_folder() + "/" + name;
+    const auto before = std::filesystem::last_write_time(file);
+    std::filesystem::last_write_time(file, std::filesystem::file_time_type::clock::now() + std::chrono::seconds(5));
+    expect_refused(name);
+    std::filesystem::last_write_time(file, before);
+  }
+  const auto done = p.apply(request);
+  EXPECT_EQ(done.outcome.outcome, unsigned{DRIFTD_APPLY_SUCCESS}) << done.reason();
+  EXPECT_EQ(server.value("SHOW work_mem"), "16MB");
+}
+
+TEST_F(PostgresApply, WhatWaitsInAFileAndCannotBeToldIsARefusalThatNamesTheFunction) {
+  may_everything();
+  server.sql("DROP FUNCTION driftd.ident_file_modified()");
+  auto p = make();
+  const sdk::Apply request{false, {"setting", "work_mem"}, "", "k", {{0, "bytes", "4194304", "16777216"}}};
+  EXPECT_THAT(p.apply(request).reason(), HasSubstr("driftd.ident_file_modified()"));
+  server.sql("DROP FUNCTION driftd.hba_file_modified()");
+  EXPECT_THAT(p.apply(request).reason(), HasSubstr("driftd.hba_file_modified()"));
+  EXPECT_EQ(lines_of_alter_system(), "0");
 }
 
 TEST_F(PostgresApply, WithoutTheRightToReloadTheLineIsTakenBack) {
