@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "fixture.hpp"
+#include "support/cutting_relay.hpp"
 #include "support/process.hpp"
 #include "support/put_back.hpp"
 
@@ -180,6 +181,20 @@ TEST_F(RedisApply, AUserThatIsGoneIsNotCreated) {
   EXPECT_EQ(rules().find("user app"), std::string::npos);
 }
 
+/// Between the reading and ACL SETUSER, which creates a user that is not there.
+TEST_F(RedisApply, AUserThatIsRemovedAtTheLastMomentIsNotCreated) {
+  grant_enforce();
+  CuttingRelay relay(server_.port());
+  auto p = redis_probe({{"address", "127.0.0.1:" + std::to_string(relay.port())}});
+  std::string removed;
+  relay.before("SETUSER", [&] { removed = server_.command({"ACL", "DELUSER", "app"}); });
+  const auto gone = p.apply({false, kApp, "", "k", {{0, "channels", R"(["&news"])", R"(["&other"])"}}});
+  EXPECT_EQ(removed, "1") << "the test's own part";
+  EXPECT_EQ(gone.status, DRIFTD_NOT_FOUND) << gone.reason();
+  EXPECT_THAT(gone.reason(), HasSubstr("was removed while"));
+  EXPECT_EQ(rules().find("user app"), std::string::npos) << rules();
+}
+
 TEST_F(RedisApply, APasswordIsNeverSet) {
   grant_enforce();
   auto p = probe();
@@ -295,6 +310,22 @@ TEST_F(RedisApplyWithFile, WithoutTheRightToRewriteTheValueIsTakenBackAndTheRigh
   const auto refused = p.apply(request());
   EXPECT_THAT(refused.reason(), HasSubstr("grant +config|rewrite"));
   EXPECT_EQ(get("maxmemory"), "67108864");
+}
+
+/// The undo is a SETUSER, too.
+TEST_F(RedisApplyWithFile, AUserThatIsRemovedBeforeItIsTakenBackIsNotCreated) {
+  server_.command({"ACL", "SETUSER", "driftd", "-config|rewrite"});
+  CuttingRelay relay(server_.port());
+  json settings = kAuto;
+  settings["address"] = "127.0.0.1:" + std::to_string(relay.port());
+  auto p = redis_probe(settings);
+  std::string removed;
+  relay.before("REWRITE", [&] { removed = server_.command({"ACL", "DELUSER", "app"}); });
+  const auto failed = p.apply({false, kApp, "", "k", {{0, "channels", R"(["&news"])", R"(["&other"])"}}});
+  EXPECT_EQ(removed, "1") << "the test's own part";
+  EXPECT_EQ(failed.outcome.outcome, unsigned{DRIFTD_APPLY_FAILED}) << failed.reason();
+  EXPECT_THAT(failed.outcome.left, ElementsAre("channels"));
+  EXPECT_EQ(rules().find("user app"), std::string::npos) << rules();
 }
 
 }  // namespace
