@@ -77,11 +77,18 @@ std::vector<std::string> secrets_of(const sdk::Record& record, const sdk::Apply&
   return out;
 }
 
+/// The API leaves out a member that is false or empty: that it is absent is the same.
+bool is_left_out(const json& value) {
+  return value == json(false) || value == json("") || (value.is_structured() && value.empty());
+}
+
 std::vector<std::string> without(const json& body, const sdk::Apply& request, std::string sdk::Change::*side) {
   std::vector<std::string> out;
   for (const auto& change : request.changes) {
     const auto path = common::parse_attribute_path(change.path);
-    if (!common::holds_at(body, path, common::parse_change_value(change.*side))) out.push_back(change.path);
+    const json value = common::parse_change_value(change.*side);
+    const bool absent = is_left_out(value) && common::find_at(body, path) == nullptr;
+    if (!absent && !common::holds_at(body, path, value)) out.push_back(change.path);
   }
   return out;
 }

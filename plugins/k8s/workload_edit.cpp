@@ -158,6 +158,9 @@ void edit_container(ObjectEdit& to, const ObjectPath& place, const ObjectPath& p
     if (!value.is_null()) edit_members(to, place, path, value);
     return;
   }
+  const bool no_amounts = what == "resources" && path.size() == 1 && value.is_object() &&
+                          std::all_of(value.begin(), value.end(), [](const json& each) { return each.empty(); });
+  if (no_amounts && !value.empty()) return;  // `requests: {}` is how the attribute says that there are none
   if (by_name || what == "host_ports" || what == "mount_options" || what == "env_options" || what == "more")
     throw CannotSet("it is shown in a form of driftd that has no way back");
   ObjectPath rest = place;
