@@ -120,7 +120,7 @@ sdk::Applied carry_out(const std::vector<Step>& steps, const std::function<bool(
       if (cancelled()) throw sdk::Failure(DRIFTD_CANCELLED, "the call was cancelled");
       steps[i].run();
     } catch (const sdk::Failure& why) {
-      if (i == 0 && may_have_run(why)) throw;
+      if (i == 0 && (may_have_run(why) || why.code == DRIFTD_NOT_FOUND)) throw;
       return failed_at(steps, i, why);
     }
   }

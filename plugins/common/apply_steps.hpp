@@ -40,7 +40,7 @@ sdk::Applied show(const std::vector<Step>& steps);
 
 /// Runs the steps in order. If one fails, takes the earlier ones back and returns FAILED, which names the failure, the
 /// missing right, and what could not be taken back. Throws the failure of the first step if nobody knows whether it
-/// took effect (a lost connection).
+/// took effect (a lost connection), or if it says that the resource is gone (NOT_FOUND).
 /// `cancelled` is asked before each.
 sdk::Applied carry_out(const std::vector<Step>& steps, const std::function<bool()>& cancelled);
 

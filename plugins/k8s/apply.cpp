@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "common/attribute_path.hpp"
 #include "common/shell_text.hpp"
@@ -11,6 +12,7 @@
 #include "k8s/field_owners.hpp"
 #include "k8s/json_access.hpp"
 #include "k8s/mapping.hpp"
+#include "k8s/object_patch.hpp"
 #include "k8s/outline.hpp"
 
 namespace driftd::k8s {
@@ -45,6 +47,34 @@ std::string hidden(const sdk::Record& record, const sdk::Apply& request) {
     }
   }
   return {};
+}
+
+void add_texts(const json* value, std::set<std::string>& out) {
+  if (value == nullptr || value->is_null()) return;
+  if (value->is_structured()) {
+    for (const json& one : *value) add_texts(&one, out);
+  } else {
+    out.insert(value->is_string() ? value->get<std::string>() : value->dump());
+  }
+}
+
+/// Returns the secrets of a record that the request does not say itself.
+std::vector<std::string> secrets_of(const sdk::Record& record, const sdk::Apply& request) {
+  const json body = json::parse(record.body);
+  std::set<std::string> texts, said{std::string()};
+  for (std::string path : record.sensitive) {
+    if (path.ends_with(".**")) path.resize(path.size() - 3);
+    add_texts(path == "**" ? &body : common::find_at(body, common::parse_attribute_path(path)), texts);
+  }
+  for (const auto& change : request.changes) {
+    for (const auto* side : {&change.old_value, &change.new_value}) {
+      const json value = common::parse_change_value(*side);
+      add_texts(&value, said);
+    }
+  }
+  std::vector<std::string> out;
+  std::set_difference(texts.begin(), texts.end(), said.begin(), said.end(), std::back_inserter(out));
+  return out;
 }
 
 /// The API leaves out a member that is false or empty: that it is absent is the same.
@@ -172,7 +202,15 @@ sdk::Applied ObjectApplier::refusal_outcome(sdk::Call& call, const Target& targe
 
 sdk::Applied ObjectApplier::patch(sdk::Call& call, const Target& target, const sdk::Apply& request,
                                   const json& wanted) {
-  const json changes = json::diff(target.object, wanted);
+  const ListShape shape = ListShape::of(target.resource);
+  const json changes = patch_between(target.object, wanted, shape), undo = patch_between(wanted, target.object, shape);
+  for (const auto& record : {target.record, map_object(target.resource, wanted, settings_)}) {
+    const auto secrets = secrets_of(record, request);
+    if (!tells(changes, secrets) && !tells(undo, secrets)) continue;
+    return refused(name_of(request.id) +
+                   ": the change cannot be said without a secret that stands beside it; put it back by hand; nothing "
+                   "was changed");
+  }
   const std::string query = std::string("?fieldManager=") + kFieldManager + "&fieldValidation=Strict" +
                             (request.dry_run ? "&dryRun=All" : "");
   const http::Response response = send_get(call, api_, client_, target.path + query, [&](http::Request& to) {
@@ -183,7 +221,7 @@ sdk::Applied ObjectApplier::patch(sdk::Call& call, const Target& target, const s
   if (!response.ok()) return refusal_outcome(call, target, response);
   sdk::Applied out;
   out.commands.push_back(patch_command(target.resource, target.place, changes));
-  out.undo.push_back(patch_command(target.resource, target.place, json::diff(wanted, target.object)));
+  out.undo.push_back(patch_command(target.resource, target.place, undo));
   out.changed = !request.dry_run;
   auto [object, cut, why] = parse_object(response.body);
   const sdk::Record now = map_or_unreadable(target.resource, object, why, settings_);

@@ -7,6 +7,7 @@
 #include "common/attribute_path.hpp"
 #include "common/shell_text.hpp"
 #include "common/wait_until.hpp"
+#include "kafka/accepted.hpp"
 #include "kafka/sasl_login.hpp"
 #include "kafka/text.hpp"
 
@@ -200,8 +201,8 @@ sdk::Applied Applier::apply(const sdk::Record& now, const sdk::Apply& request) c
   if (request.changes.empty() || request.key.empty())
     throw sdk::Failure(DRIFTD_INVALID, "apply: expected at least one change and an idempotency key");
   AlterPlan plan = plan_alteration(request.id, request.changes, settings_.bootstrap.front());
-  if (!request.dry_run && !all_hold(json::parse(now.body), request)) {
-    if (auto done = keys_.find(request)) return *done;  // somebody has set the old value again since
+  if (!request.dry_run) {
+    if (auto done = answer_repeated(keys_, request, now)) return *done;
   }
   if (auto out = decided(now, request, plan)) return *out;
   plan.request.validate_only = request.dry_run;
@@ -210,13 +211,7 @@ sdk::Applied Applier::apply(const sdk::Record& now, const sdk::Apply& request) c
   sdk::Applied out;
   add_commands(out, plan, settings_);
   if (request.dry_run) return out;
-  keys_.remember(request, out);
-  out.changed = true;
-  if (shown(request)) return out;
-  out.outcome = DRIFTD_APPLY_REQUEUE_AFTER;
-  out.requeue_after_ms = 1000;
-  out.text = "the controller has accepted the values; the brokers do not show them yet";
-  return out;
+  return answer_accepted(keys_, request, std::move(out), [&] { return shown(request); });
 }
 
 }  // namespace driftd::kafka

@@ -9,6 +9,7 @@
 #include "common/wait_until.hpp"
 #include "postgres/apply_mapping.hpp"
 #include "postgres/guc.hpp"
+#include "postgres/staged_edits.hpp"
 
 namespace driftd::postgres {
 namespace {
@@ -19,7 +20,8 @@ using std::chrono::milliseconds;
 
 /// How long a reload may take until the value is in force, and how often it is looked at.
 constexpr milliseconds kReload{3000}, kLook{50};
-constexpr std::int64_t kAfterReload = 1000, kAfterRestart = 60'000;  // ms
+constexpr std::int64_t kAfterReload = 1000;  // ms
+constexpr std::size_t kNamed = 10;           // edits that a refusal names
 
 bool is_set(const std::string& path) { return path == "memberships" || path == "grants"; }
 
@@ -178,6 +180,25 @@ class Applier {
     }
   }
 
+  /// A line that waits for a restart is a change that nobody sees until the day of the restart.
+  static sdk::Applied needs_restart(const std::string& name, const common::Step& step) {
+    sdk::Applied out = common::refused(name + " cannot be set: it takes effect only when the server is started; run " +
+                                       step.command + " and restart the server");
+    out.details["instead"] = step.command + "; then restart the server";
+    return out;
+  }
+
+  /// A reload loads all that is in the files, so nobody else's edits may wait in them.
+  void refuse_if_staged(const std::string& name) {
+    const auto staged = staged_edits(call_, client_, reader_, name);
+    if (staged.empty()) return;
+    std::string names;
+    for (std::size_t i = 0; i < std::min(staged.size(), kNamed); ++i) names += (i == 0 ? "" : ", ") + staged[i];
+    if (staged.size() > kNamed) names += " and " + std::to_string(staged.size() - kNamed) + " more";
+    throw CannotSet(name + " cannot be set: the reload that it needs would also put in force what was edited and not " +
+                    "loaded: " + names + "; load it (SELECT pg_reload_conf()) or undo it first; nothing was changed");
+  }
+
   sdk::Applied put_setting(const sdk::Record& now, const sdk::Apply& request) {
     const std::string& name = now.id;
     if (request.changes.size() != 1) throw CannotSet("a setting has one value; expected one change");
@@ -187,22 +208,15 @@ class Applier {
     if (typed({is.setting, is.unit, is.vartype}).attribute != change.path)
       throw CannotSet(change.path + " cannot be set: " + name + " has another type");
     std::vector<common::Step> steps{setting_step(name, is, change)};
+    if (is.context == "postmaster") return needs_restart(name, steps.front());
+    refuse_if_staged(name);
     common::Step reload;
     reload.command = "SELECT pg_reload_conf()";
     reload.run = [this] { execute("SELECT pg_reload_conf()"); };
     reload.seals = true;
     steps.push_back(std::move(reload));
-    const bool restart = is.context == "postmaster";
     sdk::Applied out =
         request.dry_run ? common::show(steps) : common::carry_out(steps, [this] { return call_.cancelled(); });
-    if (restart && out.outcome == DRIFTD_APPLY_SUCCESS) {
-      out.details["pending_restart"] = "true";
-      if (request.dry_run) return out;
-      out.outcome = DRIFTD_APPLY_REQUEUE_AFTER;
-      out.requeue_after_ms = kAfterRestart;
-      out.text = name + " is accepted and takes effect when the server is restarted";
-      return out;
-    }
     if (request.dry_run || out.outcome != DRIFTD_APPLY_SUCCESS || in_force(request)) return out;
     out.outcome = DRIFTD_APPLY_REQUEUE_AFTER;
     out.requeue_after_ms = kAfterReload;

@@ -282,6 +282,17 @@ std::string list_query(std::string_view kind, const Rights& rights, const Settin
   return setting_query(rights);
 }
 
+std::string removed_lines_query() {
+  return "SELECT s.name FROM pg_settings s WHERE s.source = 'configuration file' AND NOT s.pending_restart AND NOT "
+         "EXISTS (SELECT 1 FROM pg_file_settings f WHERE lower(f.name) = lower(s.name)) ORDER BY s.name";
+}
+
+std::string ident_modified_right_query() { return "SELECT " + callable("ident_file_modified") + " AS ident_modified"; }
+
+std::string ident_modified_query() {
+  return "SELECT coalesce(driftd.ident_file_modified() > pg_conf_load_time(), false) AS edited_not_reloaded";
+}
+
 std::string identity_query() { return "SELECT system_identifier::text AS identity FROM pg_control_system()"; }
 
 std::string health_query() {

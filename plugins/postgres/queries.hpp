@@ -46,6 +46,12 @@ std::string list_query(std::string_view kind, const Rights& rights, const Settin
 
 /// Returns a query of one row: `identity`. Without the right to it the server refuses the whole statement, so it stands
 /// alone.
+/// The names of settings that have a value of the files although no line of them says one any more.
+std::string removed_lines_query();
+/// Whether driftd.ident_file_modified() may be called, and whether pg_ident.conf is newer than what is loaded.
+std::string ident_modified_right_query();
+std::string ident_modified_query();
+
 std::string identity_query();
 /// One row: `role`, `identity` (whether it may be read), `version`.
 std::string health_query();

@@ -15,6 +15,8 @@ namespace {
 using common::Step;
 using Steps = std::vector<Step>;
 
+constexpr const char* kUserRights = "+acl|setuser +acl|getuser +acl|deluser +multi +exec";
+
 /// Attributes that the schema calls sets.
 bool is_set(const std::string& path) {
   constexpr std::array kSets{"modules",
@@ -71,6 +73,27 @@ class Applier {
     const Reply reply = deployment_.client().command(call_, words, kind, right);
     if (reply.text != "OK") throw sdk::Failure(DRIFTD_CORRUPT, words.front() + ": the answer is not OK", kind);
   }
+  /// ACL SETUSER creates a user that is not there, and knows no condition: what was there before is asked in the same
+  /// transaction, and a user that it created is deleted again. Until then that one had no password.
+  void set_user(const Words& words) {
+    const std::string& name = words.at(2);
+    Client& client = deployment_.client();
+    auto answers = client.transaction(call_, {{"ACL", "GETUSER", name}, words}, "acl_user", kUserRights);
+    const bool was_there = answers[0].type == Reply::Type::list, done = answers[1].text == "OK";
+    wipe(answers[0]);
+    if (!done) throw sdk::Failure(DRIFTD_CORRUPT, "ACL: the answer is not OK", "acl_user");
+    if (was_there) return;
+    const std::string gone = "the user was removed while it was being put back";
+    try {
+      client.command(call_, {"ACL", "DELUSER", name}, "acl_user", "+acl|deluser");
+    } catch (const sdk::Failure& why) {
+      throw sdk::Failure(DRIFTD_INTERNAL,
+                         gone + "; ACL SETUSER created it again, without a password, and that could not be undone (" +
+                             why.what() + "): run ACL DELUSER",
+                         "acl_user");
+    }
+    throw sdk::Failure(DRIFTD_NOT_FOUND, gone + "; driftd never creates it, and nothing was done", "acl_user");
+  }
   void seal(Steps& steps, const Words& words, const char* right) {
     Step out{.command = command_text(words), .run = [this, words, right] { run(words, right); }};
     out.seals = true;
@@ -113,7 +136,8 @@ class Applier {
     std::vector<std::string> paths;
     for (const auto& one : request.changes) paths.push_back(one.path);
     Steps out;
-    out.push_back(step(words, undo, paths, "+acl|setuser"));
+    out.push_back({command_text(words), command_text(undo), std::move(paths), [this, words] { set_user(words); },
+                   [this, undo] { set_user(undo); }});
     if (settings_.rewrite == Rewrite::never) return out;
     if (!acl_file().empty())
       seal(out, {"ACL", "SAVE"}, "+acl|save");

@@ -15,7 +15,7 @@ Reply convert(const redisReply& reply) {
     case REDIS_REPLY_STRING:
     case REDIS_REPLY_STATUS:
     case REDIS_REPLY_ERROR:
-      out.type = Reply::Type::text;
+      out.type = reply.type == REDIS_REPLY_ERROR ? Reply::Type::error : Reply::Type::text;
       out.text.assign(reply.str, reply.len);
       std::fill_n(reply.str, reply.len, '\0');  // it may be a password
       break;
@@ -174,6 +174,22 @@ Reply Client::command(sdk::Call& call, const std::vector<std::string>& words, co
     if (failure.code == DRIFTD_DENIED) failure.right = right;
     throw;
   }
+}
+
+std::vector<Reply> Client::transaction(sdk::Call& call, const std::vector<std::vector<std::string>>& commands,
+                                       const std::string& kind, const std::string& right) {
+  command(call, {"MULTI"}, kind, right);
+  for (const auto& words : commands) command(call, words, kind, right);
+  Reply all = command(call, {"EXEC"}, kind, right);
+  const bool whole = all.type == Reply::Type::list && all.list.size() == commands.size();
+  if (!whole) throw sdk::Failure(DRIFTD_CORRUPT, stream_->where() + ": EXEC: expected an answer to each command", kind);
+  for (std::size_t i = 0; i < commands.size(); ++i) {
+    if (all.list[i].type != Reply::Type::error) continue;
+    const std::string error = all.list[i].text;
+    wipe(all);
+    refuse(stream_->where(), commands[i].front(), error);
+  }
+  return std::move(all.list);
 }
 
 Reply Client::message(sdk::Call& call) { return answer(call, "SUBSCRIBE", Steady::time_point::max()); }

@@ -16,9 +16,9 @@ namespace driftd::redis {
 
 using net::Steady;
 
-/// A RESP2 reply: text (status, bulk), number, or list.
+/// A RESP2 reply: text (status, bulk), number, list, or inside a list an error with its text.
 struct Reply {
-  enum class Type { nil, text, number, list } type = Type::nil;
+  enum class Type { nil, text, error, number, list } type = Type::nil;
   std::string text;
   long long number = 0;
   std::vector<Reply> list;
@@ -42,6 +42,10 @@ class Client {
   /// right.
   Reply command(sdk::Call& call, const std::vector<std::string>& words, const std::string& kind,
                 const std::string& right);
+  /// Runs the commands in one MULTI and EXEC, so that no command of another client comes between them, and returns
+  /// their answers. Throws as command() does; after that the connection must not be used again.
+  std::vector<Reply> transaction(sdk::Call& call, const std::vector<std::vector<std::string>>& commands,
+                                 const std::string& kind, const std::string& right);
   /// Returns the next message of a subscription; waits until the call is cancelled.
   Reply message(sdk::Call& call);
   const std::string& address() const { return address_; }  ///< `host:port` as connected to

@@ -38,10 +38,10 @@ SentinelMaster parse_sentinel(SettingsReader from) {
 }
 
 Rewrite parse_apply(SettingsReader from) {
-  const std::string rewrite = from.text("rewrite", "auto");
+  const std::string rewrite = from.text("rewrite", "never");
   if (rewrite != "auto" && rewrite != "never") from.refuse("rewrite", "auto or never", "'" + rewrite + "'");
   from.finish();
-  return rewrite == "never" ? Rewrite::never : Rewrite::automatic;
+  return rewrite == "auto" ? Rewrite::automatic : Rewrite::never;
 }
 
 std::vector<Address> parse_addresses(SettingsReader& from) {

@@ -46,7 +46,7 @@ struct Settings {
   std::vector<std::string> config = {"*"};  ///< names and globs for CONFIG GET
   std::chrono::milliseconds connect{5000}, call{20'000};
   sdk::Scope scope;
-  Rewrite rewrite = Rewrite::automatic;
+  Rewrite rewrite = Rewrite::never;
 };
 
 /// Parses the JSON that open() gets. Throws INVALID with the name of the setting.

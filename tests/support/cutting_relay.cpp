@@ -73,6 +73,21 @@ void CuttingRelay::point_to(int server_port) {
   cut_all_ = true;
 }
 
+void CuttingRelay::before(const std::string& text, std::function<void()> action) {
+  const std::lock_guard lock(mutex_);
+  awaited_ = text;
+  action_ = std::move(action);
+}
+
+void CuttingRelay::act_before(std::string_view bytes) {
+  std::function<void()> action;
+  {
+    const std::lock_guard lock(mutex_);
+    if (action_ && bytes.find(awaited_) != std::string_view::npos) action.swap(action_);
+  }
+  if (action) action();
+}
+
 void CuttingRelay::serve() {
   std::vector<Pair> pairs;
   std::array<char, 4096> page{};
@@ -98,6 +113,7 @@ void CuttingRelay::serve() {
         cut = passed_ + got >= limit_;
       }
       if (got > 0 && from_server) passed_ += got;
+      if (got > 0 && !from_server) act_before({page.data(), static_cast<std::size_t>(got)});
       if (got > 0 && !forward(from_server ? pair.client : pair.server, page.data(), static_cast<std::size_t>(got)))
         cut = true;
       if (cut) close_pair(pair);

@@ -3,6 +3,10 @@
 
 #include <atomic>
 #include <cstddef>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <string_view>
 #include <thread>
 
 namespace driftd::test {
@@ -20,6 +24,8 @@ class CuttingRelay {
   /// Cuts every connection on which the server sends anything beyond this number of bytes. They are counted from now
   /// on, over all connections. -1: never.
   void cut_after(long long bytes);
+  /// Runs `action` once, before the first bytes of a client that contain `text` are passed on.
+  void before(const std::string& text, std::function<void()> action);
   /// Cuts the open connections. Later ones go to another server.
   void point_to(int server_port);
   /// Returns the number of bytes from the server since the last cut_after().
@@ -27,11 +33,15 @@ class CuttingRelay {
 
  private:
   void serve();
+  void act_before(std::string_view bytes);
 
   std::atomic<int> server_port_;
   int port_ = 0, listener_ = -1;
   std::atomic<bool> done_{false}, cut_all_{false};
   std::atomic<long long> limit_{-1}, passed_{0};
+  std::mutex mutex_;
+  std::string awaited_;           ///< under mutex_
+  std::function<void()> action_;  ///< under mutex_; empty if none is awaited
   std::thread thread_;
 };
 

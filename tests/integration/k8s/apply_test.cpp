@@ -277,5 +277,26 @@ TEST_F(K8sApply, CommandNamesTheExactPatch) {
   EXPECT_THAT(got.outcome.undo, ElementsAre(HasSubstr(R"("value":"1")")));
 }
 
+/// A variable before a password was added: no position of the list is what the commands are about.
+TEST_F(K8sApply, NeitherCommandsNorUndoTellASecretThatStandsBeside) {
+  const std::string space = fresh_namespace(), all = "/apis/apps/v1/namespaces/" + space + "/deployments";
+  json object = deployment();
+  json& env = object["spec"]["template"]["spec"]["containers"][0]["env"];
+  env.push_back({{"name", "DB_PASSWORD"}, {"value", "hunter2"}});
+  make(all, object);
+  const sdk::Identity id{"deployment", space + "/web"};
+  const sdk::Record baseline = read(id);
+  drift(all + "/web",
+        R"([{"op":"add","path":"/spec/template/spec/containers/0/env/0","value":{"name":"EXTRA","value":"x"}},
+          {"op":"move","from":"/spec/template/spec/containers/0/env/3","path":"/spec/template/spec/containers/0/env/1"}])");
+  const AppliedCall got = dry(back(id, baseline));
+  ASSERT_EQ(got.outcome.outcome, kSuccess) << outcome(got);
+  EXPECT_THAT(got.outcome.commands, ElementsAre(HasSubstr(R"([{"op":"remove")")));
+  EXPECT_THAT(got.outcome.undo, ElementsAre(HasSubstr(R"("name":"EXTRA")")));
+  for (const auto& command : {got.outcome.commands[0], got.outcome.undo[0]})
+    EXPECT_EQ(command.find("hunter2"), std::string::npos) << command;
+  expect_put_back(id, baseline);
+}
+
 }  // namespace
 }  // namespace driftd::test

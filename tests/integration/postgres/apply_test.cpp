@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Values are put back into a real server.
 #include <gmock/gmock.h>
+#include <filesystem>
 
 #include "fixture.hpp"
 #include "support/put_back.hpp"
@@ -21,6 +22,8 @@ class PostgresApply : public testing::Test {
  protected:
   void SetUp() override {
     server.sql(readme_grants("postgres", "sql"));
+    const std::string more = readme_block("postgres", "### To put values back", "sql");
+    server.sql(more.substr(0, more.find("-- settings")));
     server.sql(
         "CREATE ROLE app LOGIN PASSWORD 'x' CONNECTION LIMIT 7; CREATE ROLE readers; CREATE ROLE writers; "
         "GRANT readers TO app; ALTER ROLE app SET work_mem = '8MB'");
@@ -39,6 +42,9 @@ class PostgresApply : public testing::Test {
   }
   void until_value(ProviderProbe& probe, const std::string& name, const json& value) const {
     ASSERT_TRUE(eventually([&] { return body(probe, {"setting", name}) == value; })) << name;
+  }
+  std::string lines_of_alter_system() const {
+    return server.value("SELECT count(*) FROM pg_file_settings WHERE sourcefile LIKE '%auto.conf'");
   }
   PostgresServer server;
 };
@@ -179,24 +185,67 @@ TEST_F(PostgresApply, ASettingIsSetWhereTheFileSaysAnotherValue) {
   EXPECT_EQ(server.value("SHOW work_mem"), "16MB");
 }
 
-TEST_F(PostgresApply, ASettingThatNeedsARestartIsAcceptedAndNotInForce) {
+TEST_F(PostgresApply, ASettingThatNeedsARestartIsRefusedWithTheCommand) {
   may_everything();
   auto p = make();
   const json is = body(p, {"setting", "max_connections"});
   const sdk::Apply request{false, {"setting", "max_connections"}, "", "k", {{0, "number", is["number"].dump(), "57"}}};
+  for (const auto& each : {dry(request), request}) {
+    const auto refused = p.apply(each);
+    EXPECT_EQ(refused.status, DRIFTD_OK);
+    EXPECT_EQ(refused.outcome.outcome, unsigned{DRIFTD_APPLY_FAILED}) << refused.reason();
+    EXPECT_FALSE(refused.outcome.changed);
+    EXPECT_THAT(refused.reason(), HasSubstr("restart the server"));
+    EXPECT_EQ(refused.outcome.details.at("instead"),
+              "ALTER SYSTEM SET \"max_connections\" = '57'; then restart the server");
+  }
+  EXPECT_EQ(lines_of_alter_system(), "0") << "a line would take effect at the next restart";
+}
+
+/// A reload for one value loads every file: what others have written there and not loaded must not come with it.
+TEST_F(PostgresApply, AnEditThatWaitsForAReloadIsNotPutInForceByOurs) {
+  may_everything();
+  auto p = make();
+  const sdk::Apply request{false, {"setting", "work_mem"}, "", "k", {{0, "bytes", "4194304", "16777216"}}};
+  const auto expect_refused = [&](const std::string& names) {
+    for (const auto& each : {dry(request), request}) {
+      const auto refused = p.apply(each);
+      EXPECT_EQ(refused.outcome.outcome, unsigned{DRIFTD_APPLY_FAILED}) << names << refused.reason();
+      EXPECT_FALSE(refused.outcome.changed);
+      EXPECT_THAT(refused.reason(), HasSubstr("not loaded: " + names + ";"));
+    }
+    EXPECT_EQ(server.value("SHOW work_mem"), "4MB");
+  };
+  server.sql("ALTER SYSTEM SET log_statement = 'all'");
+  expect_refused("postgresql.auto.conf:log_statement");
+  EXPECT_EQ(server.value("SHOW log_statement"), "none");
+  server.sql("SELECT pg_reload_conf()");
+  until_value(p, "log_statement", {{"value", "all"}});
+  server.sql("ALTER SYSTEM RESET log_statement");
+  expect_refused("the removed line of log_statement");
+  server.sql("SELECT pg_reload_conf()");
+  until_value(p, "log_statement", {{"value", "none"}});
+  for (const std::string name : {"pg_hba.conf", "pg_ident.conf"}) {
+    const std::string file = server.data_folder() + "/" + name;
+    const auto before = std::filesystem::last_write_time(file);
+    std::filesystem::last_write_time(file, std::filesystem::file_time_type::clock::now() + std::chrono::seconds(5));
+    expect_refused(name);
+    std::filesystem::last_write_time(file, before);
+  }
   const auto done = p.apply(request);
-  EXPECT_EQ(done.outcome.outcome, unsigned{DRIFTD_APPLY_REQUEUE_AFTER}) << done.reason();
-  EXPECT_TRUE(done.outcome.changed);
-  EXPECT_THAT(done.reason(), HasSubstr("when the server is restarted"));
-  EXPECT_THAT(done.outcome.details, Contains(Key("pending_restart")));
-  const auto again = p.apply(request);
-  EXPECT_EQ(again.outcome.outcome, unsigned{DRIFTD_APPLY_REQUEUE_AFTER});
-  EXPECT_FALSE(again.outcome.changed);
-  server.restart();
-  const auto settled = p.apply(request);
-  EXPECT_EQ(settled.outcome.outcome, unsigned{DRIFTD_APPLY_SUCCESS}) << settled.reason();
-  EXPECT_FALSE(settled.outcome.changed);
-  EXPECT_EQ(server.value("SHOW max_connections"), "57");
+  EXPECT_EQ(done.outcome.outcome, unsigned{DRIFTD_APPLY_SUCCESS}) << done.reason();
+  EXPECT_EQ(server.value("SHOW work_mem"), "16MB");
+}
+
+TEST_F(PostgresApply, WhatWaitsInAFileAndCannotBeToldIsARefusalThatNamesTheFunction) {
+  may_everything();
+  server.sql("DROP FUNCTION driftd.ident_file_modified()");
+  auto p = make();
+  const sdk::Apply request{false, {"setting", "work_mem"}, "", "k", {{0, "bytes", "4194304", "16777216"}}};
+  EXPECT_THAT(p.apply(request).reason(), HasSubstr("driftd.ident_file_modified()"));
+  server.sql("DROP FUNCTION driftd.hba_file_modified()");
+  EXPECT_THAT(p.apply(request).reason(), HasSubstr("driftd.hba_file_modified()"));
+  EXPECT_EQ(lines_of_alter_system(), "0");
 }
 
 TEST_F(PostgresApply, WithoutTheRightToReloadTheLineIsTakenBack) {
@@ -207,7 +256,7 @@ TEST_F(PostgresApply, WithoutTheRightToReloadTheLineIsTakenBack) {
   EXPECT_THAT(refused.reason(), HasSubstr("pg_reload_conf"));
   EXPECT_THAT(refused.reason(), HasSubstr("was taken back"));
   EXPECT_THAT(refused.outcome.left, IsEmpty());
-  EXPECT_EQ(server.value("SELECT count(*) FROM pg_file_settings WHERE sourcefile LIKE '%auto.conf'"), "0");
+  EXPECT_EQ(lines_of_alter_system(), "0");
 }
 
 TEST_F(PostgresApply, WhatCannotBeSetIsRefusedBeforeAnythingRuns) {
@@ -275,8 +324,7 @@ TEST_F(PostgresApply, EverySettingThatAReloadChangesComesBackAsItWas) {
     ++set;
   }
   EXPECT_GT(set, 20);
-  EXPECT_EQ(server.value("SELECT count(*) FROM pg_file_settings WHERE sourcefile LIKE '%auto.conf'"), "0")
-      << "nothing of ours is left where the files say the same";
+  EXPECT_EQ(lines_of_alter_system(), "0") << "nothing of ours is left where the files say the same";
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "fixture.hpp"
+#include "support/cutting_relay.hpp"
 #include "support/process.hpp"
 #include "support/put_back.hpp"
 
@@ -180,6 +181,20 @@ TEST_F(RedisApply, AUserThatIsGoneIsNotCreated) {
   EXPECT_EQ(rules().find("user app"), std::string::npos);
 }
 
+/// Between the reading and ACL SETUSER, which creates a user that is not there.
+TEST_F(RedisApply, AUserThatIsRemovedAtTheLastMomentIsNotCreated) {
+  grant_enforce();
+  CuttingRelay relay(server_.port());
+  auto p = redis_probe({{"address", "127.0.0.1:" + std::to_string(relay.port())}});
+  std::string removed;
+  relay.before("SETUSER", [&] { removed = server_.command({"ACL", "DELUSER", "app"}); });
+  const auto gone = p.apply({false, kApp, "", "k", {{0, "channels", R"(["&news"])", R"(["&other"])"}}});
+  EXPECT_EQ(removed, "1") << "the test's own part";
+  EXPECT_EQ(gone.status, DRIFTD_NOT_FOUND) << gone.reason();
+  EXPECT_THAT(gone.reason(), HasSubstr("was removed while"));
+  EXPECT_EQ(rules().find("user app"), std::string::npos) << rules();
+}
+
 TEST_F(RedisApply, APasswordIsNeverSet) {
   grant_enforce();
   auto p = probe();
@@ -236,6 +251,7 @@ class RedisApplyWithFile : public RedisApply {
  protected:
   RedisApplyWithFile() : RedisApply({make_conf()}) {
     grant_enforce();
+    server_.command({"ACL", "SETUSER", "driftd", "+config|rewrite"});
     server_.command({"CONFIG", "SET", "maxmemory", "64mb"});
   }
   static std::string make_conf() {
@@ -247,10 +263,11 @@ class RedisApplyWithFile : public RedisApply {
   }
   static std::string conf() { return kConf->file("redis.conf"); }
   static inline std::optional<TempDir> kConf;  ///< one at a time: the base needs its file before this is made
+  static inline const json kAuto{{"apply", {{"rewrite", "auto"}}}};
 };
 
 TEST_F(RedisApplyWithFile, TheFileIsRewrittenSoThatARestartKeepsTheValue) {
-  auto p = probe();
+  auto p = probe(kAuto);
   const auto done = p.apply(request());
   ASSERT_EQ(done.outcome.outcome, unsigned{DRIFTD_APPLY_SUCCESS}) << done.reason();
   EXPECT_THAT(done.outcome.commands, ElementsAre("CONFIG SET maxmemory 104857600", "CONFIG REWRITE"));
@@ -260,8 +277,12 @@ TEST_F(RedisApplyWithFile, TheFileIsRewrittenSoThatARestartKeepsTheValue) {
   EXPECT_THAT(done.outcome.details, IsEmpty());
 }
 
-TEST_F(RedisApplyWithFile, OneThatMayNotBeRewrittenIsLeftAlone) {
-  auto p = probe({{"apply", {{"rewrite", "never"}}}});
+/// CONFIG REWRITE would make other values last, too, which nobody has approved.
+TEST_F(RedisApplyWithFile, ItIsLeftAloneUnlessTheSettingsSayOtherwise) {
+  server_.command({"CONFIG", "SET", "hz", "33"});
+  auto p = probe();
+  const auto planned = p.apply(dry(request()));
+  EXPECT_THAT(planned.outcome.details, testing::Contains(testing::Key("not saved")));
   const auto done = p.apply(request());
   EXPECT_THAT(done.outcome.commands, ElementsAre("CONFIG SET maxmemory 104857600"));
   EXPECT_THAT(done.outcome.details, testing::Contains(testing::Key("not saved")));
@@ -271,7 +292,7 @@ TEST_F(RedisApplyWithFile, OneThatMayNotBeRewrittenIsLeftAlone) {
 TEST_F(RedisApplyWithFile, WhereTheFileCannotBeWrittenTheValueIsTakenBack) {
   std::filesystem::remove(conf());
   std::filesystem::create_directory(conf());
-  auto p = probe();
+  auto p = probe(kAuto);
   const auto refused = p.apply(request());
   std::filesystem::remove(conf());
   EXPECT_EQ(refused.status, DRIFTD_OK);
@@ -285,10 +306,26 @@ TEST_F(RedisApplyWithFile, WhereTheFileCannotBeWrittenTheValueIsTakenBack) {
 
 TEST_F(RedisApplyWithFile, WithoutTheRightToRewriteTheValueIsTakenBackAndTheRightIsNamed) {
   server_.command({"ACL", "SETUSER", "driftd", "-config|rewrite"});
-  auto p = probe();
+  auto p = probe(kAuto);
   const auto refused = p.apply(request());
   EXPECT_THAT(refused.reason(), HasSubstr("grant +config|rewrite"));
   EXPECT_EQ(get("maxmemory"), "67108864");
+}
+
+/// The undo is a SETUSER, too.
+TEST_F(RedisApplyWithFile, AUserThatIsRemovedBeforeItIsTakenBackIsNotCreated) {
+  server_.command({"ACL", "SETUSER", "driftd", "-config|rewrite"});
+  CuttingRelay relay(server_.port());
+  json settings = kAuto;
+  settings["address"] = "127.0.0.1:" + std::to_string(relay.port());
+  auto p = redis_probe(settings);
+  std::string removed;
+  relay.before("REWRITE", [&] { removed = server_.command({"ACL", "DELUSER", "app"}); });
+  const auto failed = p.apply({false, kApp, "", "k", {{0, "channels", R"(["&news"])", R"(["&other"])"}}});
+  EXPECT_EQ(removed, "1") << "the test's own part";
+  EXPECT_EQ(failed.outcome.outcome, unsigned{DRIFTD_APPLY_FAILED}) << failed.reason();
+  EXPECT_THAT(failed.outcome.left, ElementsAre("channels"));
+  EXPECT_EQ(rules().find("user app"), std::string::npos) << rules();
 }
 
 }  // namespace
