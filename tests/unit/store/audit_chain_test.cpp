@@ -94,6 +94,9 @@ TEST_F(AuditChainTest, AnchorsAreAnnouncedOnlyForNewLines) {
   EXPECT_EQ(anchors().size(), 0U) << "an empty log";
   write(3);
   ASSERT_TRUE(bench.wait(bench->announce_audit()));
+  EXPECT_EQ(anchors().size(), 0U) << "the log of the start told the end of the chain";
+  bench.clock.now += 301 * kSecond;
+  ASSERT_TRUE(bench.wait(bench->announce_audit()));
   ASSERT_EQ(anchors().size(), 1U);
   EXPECT_THAT(anchors()[0].payload, HasSubstr(bench.get(bench->audit(1))[0].hash));
   write(1);
