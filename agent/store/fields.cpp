@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/fields.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include "base/escape.hpp"
 #include "core/value/value.hpp"
-#include "store/column_json.hpp"
 
 namespace driftd::store {
 namespace {
 
 using Json = nlohmann::json;  // strings and counts only: no compared number passes through it
+
+std::string dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 std::optional<std::string> string_at(const Json& object, const char* name) {
   const auto found = object.find(name);
@@ -21,6 +24,10 @@ void append_string(std::string& out, std::string_view text) {
 }
 
 }  // namespace
+
+tl::unexpected<Error> corrupt_column(const std::string& expected) {
+  return fail(Code::corrupt, "store: a column holds no " + expected + "; restore the store from a backup");
+}
 
 std::string to_text(const std::map<std::string, std::string>& values) {
   if (values.empty()) return "{}";

@@ -13,6 +13,8 @@
 
 namespace driftd::store {
 
+tl::unexpected<Error> corrupt_column(const std::string& expected);  ///< `corrupt`, with what to do
+
 std::string to_text(const std::map<std::string, std::string>& values);
 std::string to_text(const std::vector<std::string>& values);
 std::string to_text(const std::vector<core::Change>& values);

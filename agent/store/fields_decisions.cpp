@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Columns about approvals: who gave one, and what it replaced.
+#include <nlohmann/json.hpp>
+
 #include "base/escape.hpp"
-#include "store/column_json.hpp"
 #include "store/fields.hpp"
 
 namespace driftd::store {
 namespace {
 
 using Json = nlohmann::json;  // texts, times and a revision: no compared number passes through it
+
+std::string valid_text(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 bool has_text(const Json& object, const char* name) { return object.contains(name) && object.at(name).is_string(); }
 
@@ -25,7 +28,7 @@ std::string to_text(const std::vector<core::Approval>& values) {
     if (approval.expires_ns) one["expires"] = *approval.expires_ns;
     out.push_back(std::move(one));
   }
-  return dump(out);
+  return valid_text(out);
 }
 
 Result<std::vector<core::Approval>> parse_approvals(const std::string& text) {
@@ -50,10 +53,10 @@ std::string to_text(const std::optional<core::FormerBaseline>& value) {
   for (const auto& [path, json] : value->values) {
     values.push_back(Json::array({path, json ? Json(*json) : Json(nullptr)}));
   }
-  return dump(Json{{"values", std::move(values)},
-                   {"external_name", value->external_name},
-                   {"schema_revision", value->schema_revision},
-                   {"accepted", value->accepted}});
+  return valid_text(Json{{"values", std::move(values)},
+                         {"external_name", value->external_name},
+                         {"schema_revision", value->schema_revision},
+                         {"accepted", value->accepted}});
 }
 
 Result<std::optional<core::FormerBaseline>> parse_former(const std::string& text) {
