@@ -331,29 +331,6 @@ Task<Text> Api::events(Request request) {
   }
 }
 
-Task<Answer> Api::queue() {
-  const auto sink_totals = co_await deps_.reader.sink_totals();
-  if (!sink_totals) co_return fail(sink_totals.error());
-  Value notifications = Value(Value::Array());
-  if (deps_.notifications) {
-    DRIFTD_CO_TRY(notifications, co_await deps_.notifications());
-  }
-  Count pending;
-  pending.of = Count::Of::drifts;
-  pending.filter.status = core::DriftStatus::pending;
-  DRIFTD_CO_TRY(const std::int64_t counted, co_await deps_.reader.count(pending));
-  const auto listed = static_cast<std::int64_t>(notifications.array()->size());
-  const auto view = deps_.control.view();
-  co_return Value::Object{{"notifications", notifications},
-                          {"notifications_total", number(std::max(counted, listed))},
-                          {"notifications_truncated", Value(counted > listed)},
-                          {"sinks", list_of(view.sinks)},
-                          {"books", list_of(*sink_totals)},
-                          {"judged", to_json(deps_.metrics.judged())},
-                          {"backlog_events", number(view.backlog_events)},
-                          {"backlog_bytes", number(view.backlog_bytes)}};
-}
-
 Task<Text> Api::dead_letters(Request request) {
   DRIFTD_CO_CHECK(check_parameters(request, {"sink", "limit"}));
   ListContent listed{.name = "dead_letters"};
