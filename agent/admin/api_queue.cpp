@@ -8,6 +8,7 @@
 namespace driftd::admin {
 
 using core::Value;
+using Answer = Result<Value>;
 
 Task<Answer> Api::queue() {
   const auto sink_totals = co_await deps_.reader.sink_totals();
