@@ -354,7 +354,8 @@ TEST_F(Enforcement, NoScheduleWritesAnythingThatWasNotPlanned) {
     if (line.reason.starts_with("op-") && line.verb != "enforce planned")
       ++steps[line.reason.substr(0, 19) + line.verb];
   }
-  for (const auto& one : line_->wait(line_->store().enforcements({"", "", "", 1'000'000})).value()) {
+  const auto made = line_->wait(line_->store().enforcements({"", "", "", 1'000'000}));
+  for (const auto& one : made.value()) {
     if (core::is_open(one.state)) continue;
     EXPECT_EQ(steps[one.id + "enforce " + std::string(core::render(one.state))], 1) << one.id;
   }
