@@ -166,8 +166,10 @@ TEST_F(Brakes, WhatNobodyKnowsTheEndOfWaitsForAPerson) {
     EXPECT_EQ(held(asked), HoldReason::unresolved);
     EXPECT_THAT(text_, HasSubstr("driftd enforce resume d-1"));
   }
-  stops_.push_back({"", candidate().drift.resource, "", "", 0, kNow - kHour, "kim"});
+  for (auto& one : history_) one.forgiven = true;
   EXPECT_EQ(held(candidate()), std::nullopt) << "the person has looked";
+  made(candidate(), EnforcementState::applying, 0);
+  EXPECT_EQ(held(candidate()), HoldReason::unresolved) << "one that is under way is";
 }
 
 TEST_F(Brakes, AStopHoldsItsResourceUntilItIsLifted) {
@@ -216,14 +218,14 @@ TEST_F(Brakes, AFightStopsAfterThreeRoundsAndNamesBothWriters) {
   made(candidate(), EnforcementState::done, kHour);
   EXPECT_THAT(fight(), AllOf(HasSubstr("driftd edge-1"), HasSubstr("3 times (op-0, op-2, op-3)"),
                              HasSubstr("manager kubectl"), HasSubstr("size 3 → 9")));
-  stops_.push_back({"", candidate().drift.resource, "", "", 0, kNow - 90 * kMinute, "kim"});
-  EXPECT_EQ(fight(), "") << "a person has lifted it: it counts from there";
+  history_.front().forgiven = true;
+  EXPECT_EQ(fight(), "") << "a person has lifted it: what was before does not count";
 }
 
 TEST_F(Brakes, NoReasonIsWithoutAName) {
   for (int i = 0; i <= static_cast<int>(HoldReason::later); ++i)
     EXPECT_NE(core::render(static_cast<HoldReason>(i)), "");
-  for (int i = 0; i <= static_cast<int>(EnforcementState::unknown); ++i) {
+  for (int i = 0; i <= static_cast<int>(EnforcementState::undone); ++i) {
     const auto state = static_cast<EnforcementState>(i);
     EXPECT_EQ(core::parse_enforcement_state(core::render(state)), state);
   }
