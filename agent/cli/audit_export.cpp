@@ -3,6 +3,9 @@
 #include <unistd.h>
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <utility>
+
+#include "base/instant.hpp"
 
 #include "cli/command.hpp"
 #include "core/audit_text.hpp"
@@ -20,6 +23,13 @@ struct ExportOptions {
 std::string host_name() {
   char name[256] = {};
   return ::gethostname(name, sizeof name - 1) == 0 ? name : "";
+}
+
+/// Compares moments, not texts: `…:23.000Z` is not before `…:23Z`. Empty is before nothing.
+bool is_before(const std::string& at, const std::string& since) {
+  const auto when = parse_instant(at), first = parse_instant(since);
+  if (!when || !first) return false;
+  return std::pair(when->seconds, when->nanos) < std::pair(first->seconds, first->nanos);
 }
 
 /// Writes lines in one format, without those before `since`.
@@ -52,7 +62,7 @@ class Export {
 
  private:
   int write(const core::Value& line) {
-    if (!options_.since.empty() && text(line, "at") < options_.since) return kOk;
+    if (is_before(text(line, "at"), options_.since)) return kOk;
     if (options_.format == "jsonl") {
       context_.out() << core::render(line) << "\n";
       return kOk;
@@ -79,8 +89,7 @@ void add_audit_export(CLI::App& audit, Context& context) {
       ->check(CLI::IsMember({"jsonl", "cef", "syslog"}));
   command->add_option("--since", options->since, "only lines of this time or later, as 2026-11-26T21:00:00Z")
       ->check([](const std::string& given) {
-        const bool day = given.size() >= 10 && given[4] == '-' && given[7] == '-';
-        return day ? std::string() : "'" + given + "' is not a time such as 2026-11-26T21:00:00Z";
+        return parse_instant(given) ? std::string() : "'" + given + "' is not a time such as 2026-11-26T21:00:00Z";
       });
   command->add_option("--after", options->after, "only lines behind this number");
   command->add_option("--sd-id", options->sd_id, "with --format syslog: the id of the structured data");

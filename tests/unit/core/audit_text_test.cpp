@@ -61,7 +61,7 @@ TEST(AuditText, CefEscapesWhatWouldEndAFieldOrALine) {
   const std::string text = render_cef(line, kOrigin);
   EXPECT_THAT(text, testing::StartsWith("CEF:0|driftd|driftd|1.2.3|a\\|b\\\\c"));
   EXPECT_THAT(text, HasSubstr("reason=x\\=1 msg\\=forged\\\\\\nCEF:0|\\r\\\\x1b[2J"));
-  EXPECT_THAT(text, HasSubstr(" rt="));
+  EXPECT_THAT(text, HasSubstr("|3|rt=1760000000123 "));
   EXPECT_THAT(text, Not(HasSubstr("\n")));
   EXPECT_THAT(text, HasSubstr("cs1Label=backend cs1=cache"));
   EXPECT_THAT(text, HasSubstr("outcome=success"));
