@@ -178,7 +178,7 @@ TEST_F(Judge, PolicyEnforceOfWhatIsNeverPutBackAsksAPersonAndSaysWhy) {
   sees(R"({"a":1,"b":2,"verifier":)" + digest_value('7') + R"(,"address":"h:1"})");
   ASSERT_THAT(row.open, SizeIs(1));
   EXPECT_EQ(drift().action, Action::manual);
-  EXPECT_THAT(drift().reason, testing::HasSubstr("cannot put it back: it holds a credential"));
+  EXPECT_THAT(drift().reason, testing::HasSubstr("cannot put it back: its value is withheld"));
   is_gone();
   EXPECT_EQ(drift().action, Action::manual);
   EXPECT_THAT(drift().reason, testing::HasSubstr("the resource was deleted"));
