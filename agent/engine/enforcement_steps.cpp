@@ -234,6 +234,7 @@ Task<Result<EnforcementTry>> EnforcementSteps::carry_out(core::Drift drift, core
 Task<Result<core::Enforcement>> EnforcementSteps::write_plan(core::Enforcement operation, core::StoredResource row,
                                                              core::Asked asked) {
   CommitExtras extras;
+  extras.binds = true;
   extras.audit.push_back(enforcement_entry(context_->store_key, operation));
   extras.audit.back().caller = asked.caller;
   extras.enforcements.push_back(operation);

@@ -46,6 +46,9 @@ struct CommitExtras {
   std::vector<core::AuditEntry> audit;               ///< lines of the audit log
   std::vector<core::Enforcement> enforcements;       ///< steps of operations
   std::vector<core::EnforcementStop> stops;          ///< set or lifted
+  /// The rows of the judgement are written even if nothing of them changed, so that whoever judged them as they were
+  /// before meets a conflict.
+  bool binds = false;
   bool empty() const {
     return !cursor && !watch_cursor && established.empty() && !row && events.empty() && declarations.empty() &&
            audit.empty() && enforcements.empty() && stops.empty();

@@ -215,7 +215,8 @@ core::PageCommit Ledger::to_page_commit(std::vector<JudgedResource>& judged, con
   for (auto& one : judged) {
     if (one.judgement.dropped) continue;
     const Digest kept = kept_digest(context_->store_key, one.judgement.next);
-    if (one.judgement.transitions.empty() && same_row(one.before, one.judgement.next, kept)) continue;
+    const bool changes = !one.judgement.transitions.empty() || !same_row(one.before, one.judgement.next, kept);
+    if (!changes && !extras.binds) continue;
     core::ResourceWrite write;
     write.next = one.judgement.next;
     write.next.digest = kept;
