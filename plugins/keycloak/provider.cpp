@@ -82,7 +82,10 @@ bool KeycloakInstance::nothing_happened(sdk::Call& call, std::string& why) {
 }
 
 bool KeycloakInstance::is_unchanged(sdk::Call& call, const std::string& cursor, std::string& why) {
-  if (cursor.empty() || (!feed_.ready() && !feed_.restore(cursor))) return false;
+  if (cursor.empty()) return false;
+  // The feed may be further than the caller's cursor, but a foreign one says nothing about what the caller has.
+  EventFeed other(cursor_scope(settings_), settings_.event_overlap);
+  if (!(feed_.ready() ? other : feed_).restore(cursor)) return false;
   why = feed_.list_reason();
   if (!why.empty() || blind_list_due()) return false;
   // Without any realm whose events are read nothing would ever be asked.

@@ -111,7 +111,7 @@ TEST(ProviderLibraries, ExportExactlyOneSymbol) {
   for (std::string file; std::getline(files, file, ':'); ++count) {
     EXPECT_THAT(exports(file), ElementsAre("driftd_provider_v1")) << file;
   }
-  EXPECT_EQ(count, 9) << "five providers that we ship, and four examples";
+  EXPECT_EQ(count, 10) << "six providers that we ship, and four examples";
 }
 
 }  // namespace
