@@ -148,7 +148,7 @@ def check_installed(root):
     require("0 backends" in root.driftd("validate"), "the shipped config is not the empty one")
     require(re.search(r"\d+\.\d+\.\d+", root.driftd("version")), "`driftd version` names no version")
     plugins = sorted(file.name for file in (root.path / "usr/lib/driftd/providers").iterdir())
-    require(plugins == ["k8s.so", "kafka.so", "postgres.so", "redis.so", "terraform.so"], f"providers are {plugins}")
+    require(plugins == ["k8s.so", "kafka.so", "keycloak.so", "postgres.so", "redis.so", "terraform.so"], f"providers are {plugins}")
     for plugin in plugins:
         libraries = root.call("ldd", f"/usr/lib/driftd/providers/{plugin}")
         require("not found" not in libraries, f"{plugin} lacks a library")
