@@ -23,6 +23,11 @@ class KafkaApply : public SharedKafka {
     grant({"--operation", "AlterConfigs", "--topic", "*"});
     grant({"--operation", "AlterConfigs", "--cluster"});
   }
+  /// Whoever may alter may describe, which the other tests of this broker take away.
+  ~KafkaApply() override {
+    revoke({"--operation", "AlterConfigs", "--topic", "*"});
+    revoke({"--operation", "AlterConfigs", "--cluster"});
+  }
   /// One attribute of a topic back to a value.
   static sdk::Apply back(const std::string& topic, const std::string& key, const std::string& from,
                          const std::string& to) {
