@@ -89,4 +89,11 @@ std::optional<Instant> parse_instant(std::string_view text) {
   return Instant{days * 86'400 + *time / 1'000'000'000 - *offset, *time % 1'000'000'000};
 }
 
+std::optional<Nanos> parse_nanos(std::string_view text) {
+  constexpr std::int64_t kLast = 9'223'372'035;  // the year 2262, in seconds
+  const auto instant = parse_instant(text);
+  if (!instant || instant->seconds < -kLast || instant->seconds > kLast) return std::nullopt;
+  return instant->seconds * 1'000'000'000 + instant->nanos;
+}
+
 }  // namespace driftd

@@ -5,6 +5,8 @@
 #include <optional>
 #include <string_view>
 
+#include "base/clock.hpp"
+
 namespace driftd {
 
 /// A moment in the years 0 to 9999. Nanoseconds in 64 bits only reach from 1678 to 2261.
@@ -17,5 +19,8 @@ struct Instant {
 /// PostgreSQL prints it. Empty if the text has another form, if the day does not exist, or if the second has more than
 /// nine decimal places that are not 0.
 std::optional<Instant> parse_instant(std::string_view text);
+
+/// The same in nanoseconds. Empty also for a moment that they do not reach.
+std::optional<Nanos> parse_nanos(std::string_view text);
 
 }  // namespace driftd

@@ -3,10 +3,8 @@
 #include <unistd.h>
 #include <CLI/CLI.hpp>
 #include <memory>
-#include <utility>
 
 #include "base/instant.hpp"
-
 #include "cli/command.hpp"
 #include "core/audit_text.hpp"
 
@@ -27,9 +25,8 @@ std::string host_name() {
 
 /// Compares moments, not texts: `…:23.000Z` is not before `…:23Z`. Empty is before nothing.
 bool is_before(const std::string& at, const std::string& since) {
-  const auto when = parse_instant(at), first = parse_instant(since);
-  if (!when || !first) return false;
-  return std::pair(when->seconds, when->nanos) < std::pair(first->seconds, first->nanos);
+  const auto when = parse_nanos(at), first = parse_nanos(since);
+  return when && first && *when < *first;
 }
 
 /// Writes lines in one format, without those before `since`.
@@ -89,7 +86,7 @@ void add_audit_export(CLI::App& audit, Context& context) {
       ->check(CLI::IsMember({"jsonl", "cef", "syslog"}));
   command->add_option("--since", options->since, "only lines of this time or later, as 2026-11-26T21:00:00Z")
       ->check([](const std::string& given) {
-        return parse_instant(given) ? std::string() : "'" + given + "' is not a time such as 2026-11-26T21:00:00Z";
+        return parse_nanos(given) ? std::string() : "'" + given + "' is not a time such as 2026-11-26T21:00:00Z";
       });
   command->add_option("--after", options->after, "only lines behind this number");
   command->add_option("--sd-id", options->sd_id, "with --format syslog: the id of the structured data");

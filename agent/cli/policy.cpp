@@ -55,12 +55,12 @@ struct Trial {
 
 Outcome<std::optional<Nanos>> parse_at(const std::string& text) {
   if (text.empty()) return std::optional<Nanos>();
-  const auto instant = parse_instant(text);
-  if (!instant) {
+  const auto moment = parse_nanos(text);
+  if (!moment) {
     return tl::unexpected(
         Failure{kUsage, "--at '" + text + "' is no time; expected one with its zone, such as 2026-12-24T18:00:00Z"});
   }
-  return std::optional<Nanos>(instant->seconds * 1'000'000'000 + instant->nanos);
+  return moment;
 }
 
 /// Tries one drift. One that came or went is decided as a whole, by the rule on the resource itself.
@@ -89,7 +89,7 @@ Trial try_history(const History& history, const config::Config& config, std::opt
       ++trial.fixed;
       continue;
     }
-    const bool of_states = found->provider == "terraform" || found->provider.find("terraform") != std::string::npos;
+    const bool of_states = found->provider.find("terraform") != std::string::npos;  // its id, or the path of its .so
     try_drift(core::rules_at(*found->rules, at.value_or(past.drift.opened_ns)), past, of_states, trial);
   }
   return trial;

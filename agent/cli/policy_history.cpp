@@ -13,12 +13,6 @@ namespace {
 
 constexpr const char* kMostRows = "10000";  // of one answer of the agent
 
-/// Returns an RFC 3339 time in nanoseconds; 0 for any other text.
-Nanos parse_nanos(const std::string& text) {
-  const auto instant = parse_instant(text);
-  return instant ? instant->seconds * 1'000'000'000 + instant->nanos : 0;
-}
-
 Result<core::Drift> parse_drift(const core::Value& row) {
   core::Drift out;
   out.id = text(row, "id");
@@ -32,7 +26,7 @@ Result<core::Drift> parse_drift(const core::Value& row) {
   DRIFTD_TRY(out.against, core::parse_against(text(row, "against")));
   DRIFTD_TRY(out.action, core::parse_action(text(row, "policy")));
   DRIFTD_TRY(out.operation, core::parse_operation(text(row, "operation")));
-  out.opened_ns = parse_nanos(text(row, "opened"));
+  out.opened_ns = parse_nanos(text(row, "opened")).value_or(0);
   for (const auto& change : list(row, "changes")) {
     core::Change one;
     one.path = text(change, "path");

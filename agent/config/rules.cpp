@@ -75,10 +75,7 @@ void read_class_policies(Report& report, const Node& map, const std::string& pat
 std::optional<Nanos> read_moment(Section& rule, const std::string& key) {
   const std::string text = rule.text(key);
   if (text.empty()) return std::nullopt;
-  constexpr std::int64_t kSecond = 1'000'000'000, kYears1970To2262 = 9'223'372'036;
-  const auto instant = parse_instant(text);
-  if (instant && instant->seconds >= 0 && instant->seconds < kYears1970To2262)
-    return instant->seconds * kSecond + instant->nanos;
+  if (const auto moment = parse_nanos(text)) return moment;
   rule.report().error(rule.at(key), "'" + key + "' of a policy rule is no moment",
                       "a time with its zone, such as 2026-12-24T18:00:00+01:00", "'" + text + "'");
   return std::nullopt;

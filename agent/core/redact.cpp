@@ -221,6 +221,16 @@ std::optional<DigestRef> as_digest(const Value& value) {
   return sound ? std::optional(out) : std::nullopt;
 }
 
+bool holds_withheld(const Value& value) {
+  if (const auto* text = value.string()) return *text == "[REDACTED]";
+  if (const auto* list = value.array()) return std::any_of(list->begin(), list->end(), holds_withheld);
+  if (const auto* object = value.object()) {
+    return std::any_of(object->begin(), object->end(),
+                       [](const auto& member) { return member.first == "$hmac" || holds_withheld(member.second); });
+  }
+  return false;
+}
+
 bool contains_digest(const Value& value) {
   if (as_digest(value)) return true;
   if (const auto* object = value.object()) {

@@ -33,6 +33,9 @@ std::optional<DigestRef> as_digest(const Value& value);
 
 /// Returns true if `value` is a digest or contains one.
 bool contains_digest(const Value& value);
+/// Returns true if a part of `value` is not what the system has: a digest, also one in a form that no digest of ours
+/// has, or `[REDACTED]`. Such a value is never written into a system.
+bool holds_withheld(const Value& value);
 /// Returns true if the JSON text is the digest of a secret. A digest that is only withheld (ADR 0013) does not count.
 bool is_of_secret(const std::optional<std::string>& json);
 

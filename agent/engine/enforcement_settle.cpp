@@ -31,7 +31,7 @@ Task<Status> EnforcementSteps::settle(core::Enforcement operation) {
     co_return Status{};
   }
   const auto schema = ledger_.schema(operation.resource.kind);
-  const auto standing = core::standing_of(operation.changes, *seen, *schema, context_->keys.get());
+  auto standing = core::standing_of(operation.changes, *seen, *schema, context_->keys.get());
   if (standing.standing == core::PlanStanding::restored) {
     // its drift had ended before, or is still compared by the provider
     const State end = operation.state == State::planned ? State::failed : State::done;
@@ -44,7 +44,7 @@ Task<Status> EnforcementSteps::settle(core::Enforcement operation) {
   if (standing.standing == core::PlanStanding::found)
     out = co_await settle_found(std::move(operation), std::move(*seen));
   else
-    out = co_await settle_mixed(std::move(operation), std::move(*seen));
+    out = co_await settle_mixed(std::move(operation), seen->version, std::move(standing));
   co_return out;
 }
 
@@ -94,9 +94,8 @@ Task<Status> EnforcementSteps::settle_found(core::Enforcement operation, core::O
   co_return Status{};
 }
 
-Task<Status> EnforcementSteps::settle_mixed(core::Enforcement operation, core::Observation seen) {
-  const auto schema = ledger_.schema(operation.resource.kind);
-  auto standing = core::standing_of(operation.changes, seen, *schema, context_->keys.get());
+Task<Status> EnforcementSteps::settle_mixed(core::Enforcement operation, std::string version,
+                                            core::StandingReport standing) {
   std::string why = operation.text.empty() ? "" : operation.text + "; ";
   why += "a reading does not show the values that were put back: " + standing.text;
   State end = operation.state == State::applied ? State::undone : State::failed;
@@ -108,7 +107,7 @@ Task<Status> EnforcementSteps::settle_mixed(core::Enforcement operation, core::O
     end = State::unknown;
   } else if (!standing.restored.empty()) {
     std::vector<core::Change> back = core::reversed(std::move(standing.restored));
-    const auto done = co_await roll_back(std::move(operation), std::move(back), seen.version, std::move(why));
+    const auto done = co_await roll_back(std::move(operation), std::move(back), std::move(version), std::move(why));
     co_return done;
   } else if (standing.text.empty() || operation.accepted) {
     end = State::unknown;

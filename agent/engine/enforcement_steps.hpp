@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/enforce/brakes.hpp"
+#include "core/enforce/plan.hpp"
 #include "core/ports/enforcing.hpp"
 #include "core/ports/session.hpp"
 #include "engine/extras.hpp"
@@ -55,7 +56,7 @@ class EnforcementSteps {
   Task<Result<core::Enforcement>> apply(core::Enforcement operation, core::Observation seen);
   Task<Result<core::Enforcement>> take_answer(core::Enforcement operation, core::ApplyOutcome answer);
   Task<Status> settle_found(core::Enforcement operation, core::Observation seen);
-  Task<Status> settle_mixed(core::Enforcement operation, core::Observation seen);
+  Task<Status> settle_mixed(core::Enforcement operation, std::string version, core::StandingReport standing);
   Task<Status> roll_back(core::Enforcement operation, std::vector<core::Change> back, std::string version,
                          std::string why);
   std::string why_off() const;

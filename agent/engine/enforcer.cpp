@@ -66,6 +66,7 @@ core::Candidate Enforcer::candidate_of(const core::StoredResource& row, const co
   core::Candidate out;
   out.drift = drift;
   out.owner = core::owner_mark(row);
+  out.writer = core::writer_of(row);
   if (auto plan = core::plan_enforcement(drift, *ledger_.schema(row.id.kind))) out.plan = std::move(*plan);
   return out;
 }
@@ -89,7 +90,6 @@ Task<Result<std::vector<core::Candidate>>> Enforcer::candidates() {
     for (const auto& row : rows) {
       for (const auto& drift : row.open) {
         if (drift.action != core::Action::enforce || drift.status != core::DriftStatus::pending) continue;
-        writers_[drift.id] = core::writer_of(row);
         out.push_back(candidate_of(row, drift));
       }
     }
@@ -123,7 +123,6 @@ Task<Status> Enforcer::run() {
   const Nanos now = context_->clock.wall();
   cycle_began_ns_ = now;
   ledger_.enforcements().forget_before(now - kKept);
-  writers_.clear();
   if (ledger_.to_enforce().empty()) {
     held_.clear();
     co_return Status{};
@@ -146,9 +145,9 @@ Task<Status> Enforcer::run() {
 
 Task<Status> Enforcer::consider(core::Candidate candidate, const std::map<std::string, int>& wanted) {
   const core::Drift drift = candidate.drift;
-  const auto plan = core::plan_enforcement(drift, *ledger_.schema(drift.resource.kind));
-  if (!plan) {
-    note(drift, {HoldReason::refused, plan.error().message, {}});
+  if (candidate.plan.empty()) {
+    const auto plan = core::plan_enforcement(drift, *ledger_.schema(drift.resource.kind));
+    note(drift, {HoldReason::refused, plan ? std::string() : plan.error().message, {}});
     co_return Status{};
   }
   if (!can_apply(ledger_)) {
@@ -178,7 +177,7 @@ Task<Status> Enforcer::consider(core::Candidate candidate, const std::map<std::s
 Task<Result<bool>> Enforcer::stop_fight(core::Candidate candidate, core::BrakeState state) {
   const std::string us = "driftd " + context_->cluster + "/" + context_->agent;
   const core::Drift& drift = candidate.drift;
-  const std::string why = core::fight_of(candidate, ledger_.spec().enforce, state, us, writers_[drift.id]);
+  const std::string why = core::fight_of(candidate, ledger_.spec().enforce, state, us);
   if (why.empty()) co_return false;
   core::EnforcementStop stop{ledger_.row().uid, drift.resource, why, "driftd", state.now_ns, {}, {}};
   CommitExtras extras;
@@ -195,7 +194,7 @@ Task<Result<bool>> Enforcer::stop_fight(core::Candidate candidate, core::BrakeSt
   event.what = "enforcement_stopped";
   event.backend = ledger_.spec().name;
   event.message = render(drift.resource) + ": " + why + "; `driftd enforce resume " + drift.id + "` goes on";
-  event.details = {{"drift", drift.id}, {"resource", render(drift.resource)}, {"us", us}, {"them", writers_[drift.id]}};
+  event.details = {{"drift", drift.id}, {"resource", render(drift.resource)}, {"us", us}, {"them", candidate.writer}};
   event.at_ns = state.now_ns;
   auto sinks = core::resolve_routes(*context_->routes, "agent." + event.what, event.backend, {}, {});
   extras.events.push_back({std::move(event), std::move(sinks)});

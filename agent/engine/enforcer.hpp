@@ -42,10 +42,9 @@ class Enforcer {
   std::shared_ptr<Context> context_;
   Ledger& ledger_;
   EnforcementSteps steps_;
-  std::map<std::string, core::Hold> held_;      ///< by drift
-  std::set<std::string> unsettled_;             ///< operations whose last reading failed
-  std::map<std::string, std::string> writers_;  ///< of the candidates of this cycle, by drift
-  core::ResourceId after_;  ///< where the next cycle begins, if there are more than one cycle looks at
+  std::map<std::string, core::Hold> held_;  ///< by drift
+  std::set<std::string> unsettled_;         ///< operations whose last reading failed
+  core::ResourceId after_;                  ///< where the next cycle begins, if there are more than one cycle looks at
   Nanos cycle_began_ns_ = 0;
 };
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/redact.hpp"
 #include "core/value/parse_limits.hpp"
 #include "core/value/value.hpp"
 #include "ipc/limits.hpp"
@@ -13,24 +14,12 @@
 namespace driftd::ipc {
 namespace {
 
-/// Returns true if a digest stands anywhere inside, also one in a form that no digest of ours has, or the text that
-/// people see in place of one.
-bool holds_unknown(const core::Value& value) {
-  if (const auto* text = value.string()) return *text == "[REDACTED]";
-  if (const auto* list = value.array()) return std::any_of(list->begin(), list->end(), holds_unknown);
-  if (const auto* object = value.object()) {
-    return std::any_of(object->begin(), object->end(),
-                       [](const auto& member) { return member.first == "$hmac" || holds_unknown(member.second); });
-  }
-  return false;
-}
-
 /// Returns what is wrong with a value; empty if nothing is. An empty text stands for an absent attribute.
 std::string fault_of(const std::string& json) {
   if (json.empty()) return {};
   const auto value = core::parse(json, core::kBodyLimits);
   if (!value) return " has a value that is not JSON";
-  if (holds_unknown(*value)) return " holds a secret or a withheld value, of which only a digest is known";
+  if (core::holds_withheld(*value)) return " holds a secret or a withheld value, of which only a digest is known";
   return {};
 }
 

@@ -112,7 +112,8 @@ Status announce_anchor(SqliteStore::State& state) {
                    {"hash", head.hash},
                    {"lines", std::to_string(head.id - announced.id)},
                    {"former_id", std::to_string(announced.id)}};
-  DRIFTD_CHECK(insert_own_event(state, std::move(event)));
+  log::room("store").info("{}: {}", event.what, event.message);
+  DRIFTD_CHECK(insert_notice(state, std::move(event)));
   return write_link(*state.db, "announced", head);
 }
 

@@ -233,6 +233,11 @@ Result<core::StoredEvent> insert_event(SqliteStore::State& state, const core::Ev
 }
 
 Status insert_own_event(SqliteStore::State& state, core::AgentEvent event, const std::string& about_sink) {
+  log::room("store").error("{}: {}", event.what, event.message);
+  return insert_notice(state, std::move(event), about_sink);
+}
+
+Status insert_notice(SqliteStore::State& state, core::AgentEvent event, const std::string& about_sink) {
   event.agent = state.settings.agent;
   event.cluster = state.settings.cluster;
   event.at_ns = state.clock.wall();
@@ -243,10 +248,6 @@ Status insert_own_event(SqliteStore::State& state, core::AgentEvent event, const
     DRIFTD_TRY(sinks, open_sinks(*state.db));
   }
   std::erase(sinks, about_sink);
-  if (event.what == "audit_anchor")
-    log::room("store").info("{}: {}", event.what, event.message);
-  else
-    log::room("store").error("{}: {}", event.what, event.message);
   DRIFTD_TRY(const auto stored, insert_event(state, {std::move(event), std::move(sinks)}));
   log::room("store").debug("recorded as event {}", stored.stamp.id);
   return {};

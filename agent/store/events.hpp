@@ -17,6 +17,8 @@ Result<core::StoredEvent> insert_event(SqliteStore::State& state, const core::Ev
 Result<std::vector<core::StoredEvent>> insert_events(SqliteStore::State& state,
                                                      std::span<const core::EventDraft> drafts);
 /// Does the same for an event of the store itself, routed by Settings::route but not to the sink that it is about.
+Status insert_notice(SqliteStore::State& state, core::AgentEvent event, const std::string& about_sink = {});
+/// The same for a fault, which stands in the log, too.
 Status insert_own_event(SqliteStore::State& state, core::AgentEvent event, const std::string& about_sink = {});
 
 /// Returns the first 20 characters of the lower-case base32 of the key's SHA-256.

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "common/attribute_path.hpp"
+
 namespace driftd::common {
 namespace {
 
@@ -54,14 +56,8 @@ sdk::Applied failed_at(const std::vector<Step>& steps, std::size_t at, const sdk
 /// Absent and null are one.
 const json& found_at(const json& body, const std::string& path) {
   static const json kNull;
-  const auto names = member_names(path);
-  if (!names) return kNull;
-  const json* at = &body;
-  for (const auto& name : *names) {
-    if (!at->is_object() || !at->contains(name)) return kNull;
-    at = &(*at)[name];
-  }
-  return *at;
+  const json* at = find_at(body, parse_attribute_path(path));
+  return at == nullptr ? kNull : *at;
 }
 
 bool same(const json& a, const json& b, bool unordered) {
@@ -80,17 +76,6 @@ std::string change_of(const sdk::Apply& request) {
   json out = {request.id.kind, request.id.id, request.id.backend};
   for (const auto& change : request.changes) out.push_back({change.path, change.new_value});
   return out.dump(-1, ' ', false, json::error_handler_t::replace);
-}
-
-/// Reads `["…"]` at the start of `rest` and takes it off.
-std::optional<std::string> quoted_name(std::string_view& rest) {
-  std::size_t end = 2;
-  while (end < rest.size() && rest[end] != '"') end += rest[end] == '\\' ? 2 : 1;
-  if (end + 1 >= rest.size() || rest[end + 1] != ']') return std::nullopt;
-  const json name = json::parse(rest.substr(1, end), nullptr, false);
-  rest.remove_prefix(end + 2);
-  if (!name.is_string()) return std::nullopt;
-  return name.get<std::string>();
 }
 
 }  // namespace
@@ -131,21 +116,14 @@ sdk::Applied carry_out(const std::vector<Step>& steps, const std::function<bool(
 
 std::optional<std::vector<std::string>> member_names(std::string_view path) {
   std::vector<std::string> out;
-  while (!path.empty()) {
-    if (path.front() == '[') {
-      if (path.size() < 2 || path[1] != '"') return std::nullopt;
-      auto name = quoted_name(path);
-      if (!name) return std::nullopt;
-      out.push_back(*std::move(name));
-    } else {
-      const auto end = std::min(path.find_first_of(".["), path.size());
-      if (end == 0) return std::nullopt;
-      out.emplace_back(path.substr(0, end));
-      path.remove_prefix(end);
+  try {
+    for (auto& step : parse_attribute_path(path)) {
+      if (step.kind != PathStep::Kind::member) return std::nullopt;
+      out.push_back(std::move(step.name));
     }
-    if (!path.empty() && path.front() == '.') path.remove_prefix(1);
+  } catch (const sdk::Failure&) {
+    return std::nullopt;
   }
-  if (out.empty()) return std::nullopt;
   return out;
 }
 
@@ -155,20 +133,13 @@ std::string scalar_text(const json& value, const std::string& path) {
   throw CannotSet(path + ": expected a text, a number or a boolean, found " + std::string(value.type_name()));
 }
 
-json value_of(const std::string& text, const std::string& path) {
-  if (text.empty()) return nullptr;
-  json out = json::parse(text, nullptr, false);
-  if (out.is_discarded()) throw sdk::Failure(DRIFTD_INVALID, path + ": the value is not JSON");
-  return out;
-}
-
 std::optional<sdk::Applied> compare_judged(const sdk::Record& now, const sdk::Apply& request,
                                            const std::function<bool(const std::string& path)>& unordered) {
   const json body = json::parse(now.body, nullptr, false);
   const std::string name = request.id.kind + "/" + request.id.id;
   const auto all = [&](std::string sdk::Change::*side) {
     return std::find_if_not(request.changes.begin(), request.changes.end(), [&](const sdk::Change& change) {
-      return same(found_at(body, change.path), value_of(change.*side, change.path), unordered(change.path));
+      return same(found_at(body, change.path), parse_change_value(change.*side), unordered(change.path));
     });
   };
   if (all(&sdk::Change::new_value) == request.changes.end()) {

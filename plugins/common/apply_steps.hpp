@@ -44,14 +44,12 @@ sdk::Applied show(const std::vector<Step>& steps);
 /// `cancelled` is asked before each.
 sdk::Applied carry_out(const std::vector<Step>& steps, const std::function<bool()>& cancelled);
 
-/// Returns the names of a path of members, `a["b.c"].d`; nullopt if it has an element of a list.
+/// Returns the names of a path of members, `a["b.c"].d`; nullopt if it has an element of a list, or is no path.
 std::optional<std::vector<std::string>> member_names(std::string_view path);
 
 /// Returns a scalar as the text that a command needs: a text without quotes, a number or `true` as in JSON. Throws
 /// CannotSet for null, a list or an object.
 std::string scalar_text(const nlohmann::json& value, const std::string& path);
-/// Parses a value of a change. Throws INVALID if it is not JSON.
-nlohmann::json value_of(const std::string& text, const std::string& path);
 
 /// Compares a resource with what was judged. Returns SUCCESS if every value is the new one already, nullopt if every
 /// value is still the old one. Throws CONFLICT, which names the first attribute that is another one. `unordered` says

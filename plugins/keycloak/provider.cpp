@@ -38,8 +38,8 @@ class KeycloakInstance final : public sdk::Instance {
   sdk::Health health(sdk::Call& call) override;
 
  private:
-  /// Returns true if nothing can have changed since the cursor. Sets `why` where a list is due for a reason that must
-  /// be said.
+  /// Returns true if nothing can have changed since the cursor. Sets `why` if everything is listed for a reason that
+  /// belongs into the log.
   bool is_unchanged(sdk::Call& call, const std::string& cursor, std::string& why);
   /// Asks for events where no watch does. Returns true if none concerns a resource.
   bool nothing_happened(sdk::Call& call, std::string& why);

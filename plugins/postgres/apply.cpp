@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "common/apply_steps.hpp"
+#include "common/attribute_path.hpp"
 #include "common/wait_until.hpp"
 #include "postgres/apply_mapping.hpp"
 #include "postgres/guc.hpp"
@@ -140,7 +141,7 @@ class Applier {
 
   /// Returns true if this text of a file means the wanted value.
   static bool means(const std::string& text, const Present& is, const sdk::Change& change) {
-    const json wanted = common::value_of(change.new_value, change.path);
+    const json wanted = common::parse_change_value(change.new_value);
     std::string base = text;
     if (is.vartype == "bool") {
       const auto truth = truth_of(text);
@@ -160,7 +161,7 @@ class Applier {
   /// RESET where the line of ALTER SYSTEM is all that stands against the wanted value, so that no line of ours is left.
   common::Step setting_step(const std::string& name, const Present& is, const sdk::Change& change) {
     const std::string reset = "ALTER SYSTEM RESET " + guc_name(quote(), name);
-    const std::string text = guc_text(change.path, common::value_of(change.new_value, change.path));
+    const std::string text = guc_text(change.path, common::parse_change_value(change.new_value));
     const bool reset_suffices = is.by_system && means(is.by_files.value_or(is.boot), is, change);
     common::Step out;
     out.command = reset_suffices ? reset : set_sql(name, text);
@@ -231,8 +232,7 @@ class Applier {
       const sdk::Record now = get(reader_, request.id);
       const json body = json::parse(now.body);
       const sdk::Change& change = request.changes.front();
-      if (body.contains(change.path) && body[change.path] == common::value_of(change.new_value, change.path))
-        return true;
+      if (body.contains(change.path) && body[change.path] == common::parse_change_value(change.new_value)) return true;
       const auto at = std::chrono::steady_clock::now();
       if (at >= end || common::wait_until(call_, std::min(end, at + kLook))) return false;
     }

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "common/apply_steps.hpp"
+#include "common/attribute_path.hpp"
 #include "common/utf8_text.hpp"
 #include "postgres/guc.hpp"
 
@@ -98,8 +99,8 @@ std::string setting_sql(const Quote& quote, const std::string& of, const std::st
 Statement setting_statement(const Quote& quote, const std::string& of, const std::string& name,
                             const sdk::Change& change) {
   if (secret_guc(name)) throw CannotSet(change.path + " is a credential, which driftd never sets");
-  return {setting_sql(quote, of, name, common::value_of(change.new_value, change.path)),
-          setting_sql(quote, of, name, common::value_of(change.old_value, change.path))};
+  return {setting_sql(quote, of, name, common::parse_change_value(change.new_value)),
+          setting_sql(quote, of, name, common::parse_change_value(change.old_value))};
 }
 
 /// A list as a map from `key`. Throws CannotSet if an element comes twice, which no statement can bring about.
@@ -247,7 +248,7 @@ Statements role_statements(const Quote& quote, const sdk::Apply& request, const 
   Statements out;
   for (const auto& change : request.changes) {
     const auto names = common::member_names(change.path);
-    const json value = common::value_of(change.new_value, change.path);
+    const json value = common::parse_change_value(change.new_value);
     if (!names) throw CannotSet(change.path + " cannot be set");
     const std::string& first = names->front();
     if (first == "verifier" || first == "password_type")
@@ -268,7 +269,7 @@ Statements role_statements(const Quote& quote, const sdk::Apply& request, const 
       const std::string option = names->size() == 1 ? role_option(quote, first, value) : std::string();
       if (option.empty()) throw CannotSet(change.path + " cannot be set: a role has no such attribute");
       options += " " + option;
-      undo += " " + role_option(quote, first, common::value_of(change.old_value, change.path));
+      undo += " " + role_option(quote, first, common::parse_change_value(change.old_value));
     }
   }
   if (!options.empty()) out.insert(out.begin(), {role + options, role + undo});
@@ -283,8 +284,8 @@ Statements database_statements(const Quote& quote, const sdk::Apply& request, co
   json held;
   for (const auto& change : request.changes) {
     const auto names = common::member_names(change.path);
-    const json value = common::value_of(change.new_value, change.path);
-    const json old = common::value_of(change.old_value, change.path);
+    const json value = common::parse_change_value(change.new_value);
+    const json old = common::parse_change_value(change.old_value);
     const std::string first = names ? names->front() : std::string();
     const auto both = [&](const std::string& before, const std::function<std::string(const json&)>& text) {
       out.push_back({database + before + text(value), database + before + text(old)});

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "common/apply_steps.hpp"
+#include "common/attribute_path.hpp"
 #include "common/utf8_text.hpp"
 
 namespace driftd::redis {
@@ -256,7 +257,7 @@ std::vector<DirectiveChange> directive_changes(const Config& now, const std::vec
     if (names->size() < 2) throw CannotSet("config cannot be set as a whole");
     const std::string name = raw_name((*names)[1]);
     refuse_unless_settable(name, change.path, now);
-    const json value = common::value_of(change.new_value, change.path);
+    const json value = common::parse_change_value(change.new_value);
     if (value.is_null()) config_text(name, value);  // throws
     auto& one = out.try_emplace(name, DirectiveChange{name, now.at(name), now.at(name), {}}).first->second;
     one.paths.push_back(change.path);
@@ -285,7 +286,7 @@ UserChange user_change(const AclUser& now, const std::vector<sdk::Change>& chang
   bool by_rules = false, by_selector_rules = false;
   for (const auto& change : changes) {
     const std::string& path = change.path;
-    const json value = common::value_of(change.new_value, path);
+    const json value = common::parse_change_value(change.new_value);
     if (path == "passwords") throw CannotSet("passwords are a credential, which driftd never sets");
     if (value.is_null()) throw CannotSet(path + " cannot be unset: every ACL user has it");
     if (path == "enabled") {

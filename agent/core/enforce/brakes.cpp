@@ -213,7 +213,7 @@ std::string canary_key(const ResourceId& resource, const std::vector<Change>& pl
 }
 
 std::string fight_of(const Candidate& candidate, const EnforceSettings& settings, const BrakeState& state,
-                     const std::string& us, const std::string& them) {
+                     const std::string& us) {
   const Nanos since = state.now_ns - std::max(nanos(settings.rounds_within), 8 * nanos(settings.minimum_age));
   std::string ours;
   int rounds = 0;
@@ -224,8 +224,9 @@ std::string fight_of(const Candidate& candidate, const EnforceSettings& settings
     ++rounds;
   }
   if (rounds < settings.rounds) return {};
+  const std::string& them = candidate.writer;
   return "two writers fight over it: " + us + " put it back " + std::to_string(rounds) + " times (" + ours + "), and " +
-         (them.empty() ? "somebody whom the system does not name" : them) + " changed it again each time, now " +
+         (them.empty() ? "a writer that the system does not name" : them) + " changed it again each time, now " +
          render_changes(candidate.drift);
 }
 

@@ -17,8 +17,8 @@ namespace driftd::core {
 /// What a drift wants: the drift, who owns its resource, and the change that it would get.
 struct Candidate {
   Drift drift;
-  std::vector<Change> plan;  ///< plan_enforcement()
-  std::string owner;         ///< owner_mark()
+  std::vector<Change> plan;   ///< plan_enforcement(); empty if it cannot be put back
+  std::string owner, writer;  ///< owner_mark(), writer_of()
   EnforcementCause cause = EnforcementCause::policy;
 };
 
@@ -41,8 +41,8 @@ std::optional<Hold> hold_of(const Candidate& candidate, const EnforceSettings& s
 std::string canary_key(const ResourceId& resource, const std::vector<Change>& plan);
 
 /// If the drift is one round more than settings.rounds, returns the text that names both writers: `us`, and who wrote
-/// what stands now (empty: the system does not tell). Empty if it is not a fight.
+/// what stands now, if the system tells. Empty if it is not a fight.
 std::string fight_of(const Candidate& candidate, const EnforceSettings& settings, const BrakeState& state,
-                     const std::string& us, const std::string& them);
+                     const std::string& us);
 
 }  // namespace driftd::core

@@ -69,7 +69,7 @@ struct EnforcementStop {
   ResourceId resource;
   std::string reason, actor;  ///< why, and who stopped it: `driftd` or a person
   Nanos at_ns = 0;
-  std::optional<Nanos> lifted_ns;  ///< what ended before this time does not count against the resource any more
+  std::optional<Nanos> lifted_ns;  ///< when a person lifted it; what had ended by then is `forgiven`
   std::string lifted_by;
   bool stands() const { return !lifted_ns; }
 };

@@ -42,18 +42,6 @@ std::string unwritable(const AttributeRule& rule, ChangeClass cls) {
   return {};
 }
 
-/// Returns true if a digest stands anywhere inside, also one in a form that no digest of ours has, or the text that
-/// people see in place of one.
-bool holds_withheld(const Value& value) {
-  if (const auto* text = value.string()) return *text == "[REDACTED]";
-  if (const auto* list = value.array()) return std::any_of(list->begin(), list->end(), holds_withheld);
-  if (const auto* object = value.object()) {
-    return std::any_of(object->begin(), object->end(),
-                       [](const auto& member) { return member.first == "$hmac" || holds_withheld(member.second); });
-  }
-  return false;
-}
-
 std::string unusable(const std::optional<std::string>& json) {
   if (!json) return {};
   const Result<Value> value = parse(*json);

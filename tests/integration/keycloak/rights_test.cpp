@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an account without one of the README's roles is told, and that nothing looks deleted to it.
+// What an account that lacks one of the README's roles gets: the name of the role, and nothing that looks deleted.
 #include "world.hpp"
 
 namespace driftd::test {

@@ -312,7 +312,7 @@ TEST_F(PostgresApply, EverySettingThatAReloadChangesComesBackAsItWas) {
     const json should = all.body("setting", name);
     if (should.is_null() || should.empty() || name == "autovacuum") continue;
     const std::string path = should.begin().key();
-    if (should[path].is_string()) continue;  // log_file_mode is 0600, which is no number in JSON
+    if (should[path].is_string()) continue;  // log_file_mode: JSON cannot write the number 0600
     const json other = path == "flag" ? json(!should[path].get<bool>()) : json(should[path].get<std::int64_t>() * 2);
     if (other == should[path]) continue;
     sdk::Apply away{false, {"setting", name}, "", "a-" + name, {{0, path, should[path].dump(), other.dump()}}};

@@ -29,5 +29,15 @@ TEST(Instant, WhatIsNoMomentIsNone) {
   }
 }
 
+/// A moment that 64 bits of nanoseconds do not reach must not become another one.
+TEST(Instant, InNanosecondsEndsWhereTheyEnd) {
+  EXPECT_EQ(parse_nanos("1970-01-01T00:00:01.5Z"), 1'500'000'000);
+  EXPECT_EQ(parse_nanos("1969-12-31T23:59:59Z"), -1'000'000'000);
+  EXPECT_TRUE(parse_nanos("2262-04-11T23:47:15Z"));
+  EXPECT_FALSE(parse_nanos("2262-04-12T00:00:00Z"));
+  EXPECT_FALSE(parse_nanos("1600-01-01T00:00:00Z"));
+  EXPECT_FALSE(parse_nanos("yesterday"));
+}
+
 }  // namespace
 }  // namespace driftd

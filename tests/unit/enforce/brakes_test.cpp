@@ -210,7 +210,9 @@ TEST_F(Brakes, AFailedCanaryHoldsTheOthersAndMayTryAgain) {
 }
 
 TEST_F(Brakes, AFightStopsAfterThreeRoundsAndNamesBothWriters) {
-  const auto fight = [&] { return core::fight_of(candidate(), settings_, state_, "driftd edge-1", "manager kubectl"); };
+  Candidate moved = candidate();
+  moved.writer = "manager kubectl";
+  const auto fight = [&] { return core::fight_of(moved, settings_, state_, "driftd edge-1"); };
   made(candidate(), EnforcementState::done, 3 * kHour);
   made(candidate(), EnforcementState::failed, 2 * kHour);
   made(candidate(), EnforcementState::done, 2 * kHour);

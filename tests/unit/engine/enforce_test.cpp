@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Putting values back: what is written, when it is not, and what is told after a kill at any point.
+// Putting values back: what is written, when nothing is, and how an operation ends after a kill at any point.
 #include <random>
 
 #include "unit/engine/enforcing_engine.hpp"

@@ -259,7 +259,7 @@ TEST_F(Approvals, IgnoreIsForThisValueAndTellsOfAnyOther) {
   a_is("5");
   ASSERT_TRUE(says(Verb::ignore, "ann"));
   EXPECT_THAT(statuses(a_is("5")), IsEmpty());
-  EXPECT_THAT(statuses(a_is("6")), ElementsAre("pending:moved")) << "any other is told";
+  EXPECT_THAT(statuses(a_is("6")), ElementsAre("pending:moved")) << "any other value is reported";
   EXPECT_THAT(statuses(a_is("5")), ElementsAre("pending:moved")) << "it was about that time; now it is asked again";
   ASSERT_TRUE(says(Verb::ignore, "ann"));
   EXPECT_THAT(statuses(a_is("1")), ElementsAre("reverted"));
