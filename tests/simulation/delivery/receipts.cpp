@@ -137,7 +137,10 @@ void Receipts::replay_answered(bool accepted) {
 
 void Receipts::count_repetition(const core::StoredEvent& event) {
   const auto before = acknowledged_in_.find(event.stamp.id);
-  if (before == acknowledged_in_.end() || before->second == life_ || rewound_at_) return;
+  if (before == acknowledged_in_.end() || before->second == life_) return;
+  // Events of a resource are sent in order: what is missing of it comes behind what is sent once more after a restart.
+  keys_[event.key].head_since = SimulatedTime::get().now();
+  if (rewound_at_) return;
   before->second = life_;
   if (++repetitions_ == kMaxRepetitions + unsynced_ + 1)
     complain(name_ + " got " + std::to_string(repetitions_) + " acknowledged events again after " +
