@@ -126,8 +126,10 @@ class Tester final : public Instance {
     if (i < 0) throw Failure(DRIFTD_NOT_FOUND, "no such thing");
     if (done_.contains(request.key)) return {.version = version_of(i), .text = "done before"};
     if (request.expected_version != version_of(i)) throw Failure(DRIFTD_CONFLICT, "it is at " + version_of(i));
+    for (const auto& one : request.changes) {  // all or none: whatever cannot be set is refused before the first write
+      if (one.path != "size") return {.outcome = DRIFTD_APPLY_FAILED, .text = one.path + " is fixed"};
+    }
     const Change& change = request.changes[0];
-    if (change.path != "size") return {.outcome = DRIFTD_APPLY_FAILED, .text = change.path + " is fixed"};
     const int size = std::stoi(change.new_value);
     if (size == 98) return {.outcome = DRIFTD_APPLY_REQUEUE, .text = "busy"};
     if (size == 99) return {.outcome = DRIFTD_APPLY_REQUEUE_AFTER, .requeue_after_ms = 1500, .text = "rolling out"};
