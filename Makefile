@@ -23,8 +23,9 @@ demo: ## real servers, three changes from outside, each drift as it arrives (ONC
 	@cmake --build --preset release -j $(JOBS) --target demo
 	@python3 scripts/demo.py $(if $(ONCE),--once)
 
+# One test more than there are cores: most of them wait for a server. What is timed runs with nothing beside it.
 test: everything ## every test, unit to end-to-end, against real servers
-	@JOBS=$(JOBS) scripts/test.sh
+	@JOBS=$$(($(JOBS) + 1)) scripts/test.sh
 
 QUICK := unit contract golden architecture
 quick: deps ## the tests that need no server: unit, contract, golden, architecture
