@@ -18,5 +18,6 @@ int main(int argc, char** argv) {
   hooks.new_key = driftd::app::new_key;
   hooks.lock_plugins = driftd::app::lock_plugins;
   hooks.admit_plugin = driftd::app::admit_plugin;
+  hooks.change_log_sidecar = driftd::app::run_change_log_sidecar;
   return driftd::cli::run(argc, argv, hooks);
 }

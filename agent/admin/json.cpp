@@ -143,6 +143,20 @@ Value to_json(const core::SinkView& sink) {
                        {"last_error", sink.last_error}};
 }
 
+Value to_json(const core::ChangeLogView& log) {
+  if (!log.on) return Value::Object{{"on", Value(false)}};
+  return Value::Object{{"on", Value(true)},
+                       {"destination", log.destination},
+                       {"state", log.state},
+                       {"failing", flag(log.failing)},
+                       {"waiting", number(log.waiting)},
+                       {"oldest", time(log.oldest_ns)},
+                       {"sent", number(log.sent)},
+                       {"failures", number(log.failures)},
+                       {"refused", number(log.refused)},
+                       {"dropped", number(log.dropped)}};
+}
+
 Value to_json(const core::AgentView& view) {
   return Value::Object{{"name", view.name},
                        {"cluster", view.cluster},
@@ -156,6 +170,7 @@ Value to_json(const core::AgentView& view) {
                        {"backlog_bytes", number(view.backlog_bytes)},
                        {"store_bytes", number(view.store_bytes)},
                        {"store_max_bytes", number(view.store_max_bytes)},
+                       {"change_log", to_json(view.change_log)},
                        {"needs_restart", list_of(view.needs_restart)}};
 }
 

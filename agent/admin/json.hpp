@@ -30,6 +30,7 @@ enum class Depth { brief, whole };
 core::Value to_json(const core::AgentView& view);
 core::Value to_json(const core::BackendView& backend);
 core::Value to_json(const core::SinkView& sink);
+core::Value to_json(const core::ChangeLogView& log);
 core::Value to_json(const core::Coverage& coverage);
 core::Value to_json(const core::DriftRow& row);
 core::Value to_json(const core::Drift& drift, Depth depth = Depth::whole);

@@ -96,6 +96,15 @@ void AgentGauges::set_enforcement(const core::EnforcementView& view) {
   }
 }
 
+void AgentGauges::set_change_log(const core::ChangeLogView& view) {
+  if (!view.on) return;
+  const std::pair<const char*, std::int64_t> states[] = {
+      {"sent", view.sent}, {"waiting", view.waiting}, {"refused", view.refused}, {"dropped", view.dropped}};
+  for (const auto& [state, count] : states) log_entries_.at({{"state", state}}).Set(static_cast<double>(count));
+  log_failures_.at({}).Set(static_cast<double>(view.failures));
+  log_oldest_.at({}).Set(static_cast<double>(view.oldest_ns) / 1e9);
+}
+
 void AgentGauges::set(const core::AgentView& view) {
   backlog_.at({}).Set(static_cast<double>(view.backlog_events));
   backlog_bytes_.at({}).Set(static_cast<double>(view.backlog_bytes));
@@ -104,6 +113,7 @@ void AgentGauges::set(const core::AgentView& view) {
   ready_.at({}).Set(view.ready ? 1 : 0);
   enforce_off_.at({}).Set(view.enforcement.off.empty() ? 0 : 1);
   set_enforcement(view.enforcement);
+  set_change_log(view.change_log);
   jail_.clear();
   if (const auto jailed = all_workers_jailed(view)) jail_.at({}).Set(*jailed ? 1 : 0);
   info_.at({{"version", view.version}, {"cluster", view.cluster}}).Set(1);

@@ -75,6 +75,7 @@ class AgentGauges {
 
  private:
   void set_enforcement(const core::EnforcementView& view);
+  void set_change_log(const core::ChangeLogView& view);
   MetricFamilies& families_;
   Gauges backlog_{families_.gauge("backlog_events", "Events not yet settled by every sink.")};
   Gauges backlog_bytes_{families_.gauge("backlog_bytes", "Bytes of events not yet settled by every sink.")};
@@ -86,6 +87,11 @@ class AgentGauges {
   Gauges enforced_{
       families_.gauge("enforce_operations", "Operations that ended since the start, by the state they ended in.")};
   Gauges held_{families_.gauge("enforce_held", "Drifts that their policy would put back, by what holds them.")};
+  Gauges log_entries_{families_.gauge(
+      "change_log_entries", "Entries of the change log by state: sent (since the start), waiting, refused, dropped.")};
+  Gauges log_failures_{families_.gauge("change_log_failures", "Calls of the receiver that failed since the start.")};
+  Gauges log_oldest_{families_.gauge("change_log_oldest_timestamp_seconds",
+                                     "When the oldest operation ended whose entry waits; 0: none waits.")};
   Gauges jail_{families_.gauge("agent_jail",
                                "1: all workers are jailed by landlock and seccomp; 0: one lacks a part of the jail.")};
   Gauges info_{families_.gauge("agent_info", "Always 1; the version is a label.")};

@@ -102,7 +102,7 @@ Result<std::unique_ptr<Agent>> Agent::build(config::Config config, Executors& ex
   const auto core = executors.core.get_executor();
   DRIFTD_TRY(store::Settings settings, store_settings(c));
   out->start_.times.end("checks");
-  out->routes_ = std::make_shared<const std::vector<core::Route>>(c.routes);
+  out->routes_.all = std::make_shared<const std::vector<core::Route>>(c.routes);
   // agent_routes() follows reloads
   settings.route = [agent = out.get()](const core::AgentEvent& event) { return agent->agent_routes(event); };
   DRIFTD_TRY(out->store_, store::SqliteStore::open(std::move(settings), executors.store.get_executor(),
@@ -138,7 +138,7 @@ Result<std::unique_ptr<Agent>> Agent::build(config::Config config, Executors& ex
   const auto& key = out->store_->key();
   out->context_ = std::make_shared<engine::Context>(engine::Context{
       core, executors.diff.get_executor(), *out->store_, out->clock_, out->metrics_, key.store, c.agent.name,
-      c.agent.cluster, out->routes_.load(), [agent = out.get()] { agent->wake_readers(); }});
+      c.agent.cluster, out->routes_.all.load(), [agent = out.get()] { agent->wake_readers(); }});
   out->context_->enforcement = std::make_shared<engine::EnforcementSwitch>();
   out->context_->enforcement->stop_file = [agent = out.get()] { return agent->why_stopped_by_file(); };
   out->context_->first_cycle_ended = [agent = out.get()] { agent->note_ready(); };
@@ -152,6 +152,7 @@ Result<std::unique_ptr<Agent>> Agent::build(config::Config config, Executors& ex
 
 Status Agent::make_services() {
   make_notifier();
+  DRIFTD_CHECK(make_change_log());
   secrets::CredentialNeeds credentials;
   credentials.core = executors_.core.get_executor();
   credentials.io = executors_.io.get_executor();
@@ -165,7 +166,7 @@ Status Agent::make_services() {
   needs.backends = [this] { return engine_->registrations(); };
   needs.audit = [this](core::AuditEntry entry) { return audit(std::move(entry)); };
   needs.route = [this](std::vector<core::Route> routes) {
-    callback_routes_ = std::move(routes);
+    routes_.of_callbacks = std::move(routes);
     set_routes();
   };
   DRIFTD_TRY(grpc_, make_grpc(config_, std::move(needs)));
@@ -174,15 +175,16 @@ Status Agent::make_services() {
 
 void Agent::set_routes() {
   auto routes = config_.routes;
-  routes.insert(routes.end(), callback_routes_.begin(), callback_routes_.end());
-  routes_ = std::make_shared<const std::vector<core::Route>>(std::move(routes));
-  context_->routes = routes_.load();
+  routes.insert(routes.end(), routes_.of_callbacks.begin(), routes_.of_callbacks.end());
+  routes_.all = std::make_shared<const std::vector<core::Route>>(std::move(routes));
+  context_->routes = routes_.all.load();
 }
 
 void Agent::wake_readers() {
   relay_->wake();
   if (grpc_) grpc_->wake();
   notifier_->wake();
+  if (change_log_.runner) change_log_.runner->wake();
 }
 
 Result<std::unique_ptr<core::Sink>> Agent::open_sink(const config::SinkSpec& spec, const ScannedPlugins& plugins) {
@@ -224,6 +226,7 @@ Task<Status> Agent::start() {
   if (phase_.stop_asked) co_return stopped_early();
   DRIFTD_CO_CHECK(co_await engine_->start(std::move(specs), true));
   notifier_->start();
+  co_await start_change_log();
   start_.times.end("backends");
   if (phase_.stop_asked) co_return stopped_early();
   DRIFTD_CO_CHECK(co_await listen());
@@ -287,12 +290,13 @@ Task<void> Agent::stop() {
   if (grpc_) co_await grpc_->stop();
   announcer_->stop();
   notifier_->stop();
+  if (change_log_.runner) change_log_.runner->stop();
   store_check_.cancel();
   if (start_.relay_runs) co_await relay_->stop();
   const auto patience = std::chrono::steady_clock::now() + kScanEnds;
   const auto scans = [&] { return registry_->scanning() && std::chrono::steady_clock::now() < patience; };
   while (!phase_.maintenance_done || !registry_->idle() || !announcer_->idle() || !notifier_->idle() ||
-         !store_check_.idle() || scans()) {
+         (change_log_.runner && !change_log_.runner->idle()) || !store_check_.idle() || scans()) {
     store_check_.cancel();
     maintenance_timer_.cancel();
     asio::steady_timer soon(executors_.core, std::chrono::milliseconds(5));
@@ -301,7 +305,7 @@ Task<void> Agent::stop() {
 }
 
 std::vector<std::string> Agent::agent_routes(const core::AgentEvent& event) const {
-  return agent_event_sinks(*routes_.load(), event);
+  return agent_event_sinks(*routes_.all.load(), event);
 }
 
 void Agent::publish(core::SessionEvent event) {

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "admin/server.hpp"
+#include "app/agent_change_log.hpp"
 #include "app/credentials.hpp"
 #include "app/executors.hpp"
 #include "app/grpc.hpp"
@@ -86,6 +87,9 @@ class Agent final : public core::Control {
   void publish(core::SessionEvent event);
   Task<Result<core::Value>> notifications();
   void make_notifier();
+  Status make_change_log();
+  Task<void> start_change_log();
+  core::ChangeLogView change_log_view() const;
   Task<void> run_maintenance();
   Task<Status> maintain_once();
   void publish_full_store();
@@ -102,8 +106,10 @@ class Agent final : public core::Control {
 
   config::Config config_;  ///< as loaded, with the hot changes of reloads
   std::vector<core::PendingRestart> needs_restart_;
-  std::atomic<std::shared_ptr<const std::vector<core::Route>>> routes_;  ///< read by the store on its own thread
-  std::vector<core::Route> callback_routes_;                             ///< beside those of the configuration
+  struct Routes {
+    std::atomic<std::shared_ptr<const std::vector<core::Route>>> all;  ///< read by the store on its own thread
+    std::vector<core::Route> of_callbacks;                             ///< beside those of the configuration
+  } routes_;
   Executors& executors_;
   SystemClock clock_;
   admin::PrometheusMetrics metrics_;
@@ -112,6 +118,7 @@ class Agent final : public core::Control {
   std::unique_ptr<delivery::Relay> relay_;
   std::shared_ptr<delivery::Announcer> announcer_;
   std::shared_ptr<delivery::Notifier> notifier_;
+  ChangeLogParts change_log_;
   std::shared_ptr<engine::Context> context_;
   std::unique_ptr<engine::Engine> engine_;
   std::unique_ptr<Registry> registry_;

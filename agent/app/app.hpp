@@ -15,8 +15,9 @@ namespace driftd::app {
 /// the config. Call it first in main.
 void harden();
 
-/// Runs the agent until SIGTERM or SIGINT. Returns an exit code (cli/exit_codes.hpp). Errors go to stderr.
-int run(const std::string& config_file);
+/// Runs the agent until SIGTERM or SIGINT. `change_logs`: globs of providers that have a change log, besides those of
+/// the configuration. Returns an exit code (cli/exit_codes.hpp). Errors go to stderr.
+int run(const std::string& config_file, const std::vector<std::string>& change_logs);
 
 /// Options of `driftd once`, one full refresh of every backend.
 struct OnceOptions {

@@ -4,6 +4,7 @@
 
 #include "admin/peer.hpp"
 #include "app/app.hpp"
+#include "app/change_log.hpp"
 #include "app/credentials.hpp"
 #include "app/executors.hpp"
 #include "app/grpc.hpp"
@@ -189,6 +190,10 @@ CheckReport check_config(const config::Config& config) {
     if (!made) out.errors.push_back({config.file, sink.at, made.error().message, {}, {}, {}});
   }
   if (const Status grpc = check_grpc(config); !grpc) at_grpc(grpc.error());
+  if (const Status log = check_change_log(config); !log) {
+    out.errors.push_back(
+        {config.file, config::find_position(config.places, "change_log"), log.error().message, {}, {}, {}});
+  }
   if (const Status workers = check_workers(config); !workers) {
     out.errors.push_back({config.file, {}, workers.error().message, {}, {}, {}});
     return out;  // a scan would run the plugins in such a worker

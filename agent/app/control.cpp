@@ -34,6 +34,7 @@ core::AgentView Agent::view() {
   out.store_bytes = fullness_.limit.bytes();
   out.store_max_bytes = config_.retention.max_bytes;
   out.enforcement = engine_->enforcement();
+  out.change_log = change_log_view();
   out.needs_restart = needs_restart_;
   return out;
 }
@@ -173,9 +174,10 @@ Status Agent::check_next(const config::Config& next, const std::vector<std::stri
 
 Task<Result<Agent::LoadedConfig>> Agent::load_next() {
   const std::string file = config_.file;
-  auto work = [file] {
+  auto work = [file, change_logs = config_.change_log.enabled] {
     Result<LoadedConfig> out;
     config::LoadOptions options;
+    options.change_logs = change_logs;
     options.regular_files = true;  // a writer that does not come would hold up the agent's stop, too
     auto next = config::load(file, options);
     if (next) {

@@ -39,10 +39,10 @@ class Grpc {
   virtual Task<void> stop() = 0;
 };
 
-/// Replaces this process by driftd-grpc, the same program with the gRPC services, and with the same arguments, if the
-/// configuration has a section `grpc` and this program lacks them: 5 MiB of gRPC are in no agent that does not serve
-/// it. The file is beside this binary. Returns only if there is nothing to do, or `invalid` if driftd-grpc is missing
-/// or may be replaced by others. Call it before anything is opened that exec() would not close.
+/// Replaces this process by driftd-grpc, the same program with gRPC, and with the same arguments, if the configuration
+/// has a section `grpc` or a change log and this program lacks gRPC: its 5 MiB are in no agent that does not use it.
+/// The file is beside this binary. Returns only if there is nothing to do, or `invalid` if driftd-grpc is missing or
+/// may be replaced by others. Call it before anything is opened that exec() would not close.
 Status become_driftd_grpc(const config::Config& config);
 
 /// Returns `invalid`, with the setting, if the configuration has the section and this program cannot serve it.

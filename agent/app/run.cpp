@@ -108,12 +108,14 @@ void harden() {
   ::prctl(PR_SET_DUMPABLE, 0);
 }
 
-int run(const std::string& config_file) {
+int run(const std::string& config_file, const std::vector<std::string>& change_logs) {
   StepTimes times;
   harden();
   limit_heap_growth();
   set_process_defaults();
-  auto config = config::load(config_file);
+  config::LoadOptions options;
+  options.change_logs = change_logs;
+  auto config = config::load(config_file, options);
   if (!config) {
     std::fprintf(stderr, "%s\n", config::render(config.error()).c_str());
     return kConfig;

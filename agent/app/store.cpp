@@ -42,6 +42,9 @@ Result<store::Settings> store_settings(const config::Config& config) {
   out.cluster = config.agent.cluster;
   out.audit = config.retention.audit;
   out.history = config.retention.history;
+  if (config.change_log.on()) {
+    out.logs_changes = [log = config.change_log](const std::string& provider) { return log.logs(provider); };
+  }
   out.route = [routes = config.routes](const core::AgentEvent& event) { return agent_event_sinks(routes, event); };
   return out;
 }

@@ -17,11 +17,36 @@ constexpr const char* kConfigFile = "/etc/driftd/driftd.yaml";
 constexpr const char* kSocket = "/run/driftd/driftd.sock";
 
 void add_all(CLI::App& app, Context& context) {
-  for (const auto add : {add_run,        add_validate, add_once,   add_status,    add_backends, add_discover,
-                         add_resources,  add_drifts,   add_events, add_decisions, add_enforce,  add_operations,
-                         add_refresh,    add_explain,  add_diff,   add_queue,     add_silence,  add_books,
-                         add_deadletter, add_replay,   add_reload, add_schema,    add_plugin,   add_new_provider,
-                         add_policy,     add_audit,    add_backup, add_key,       add_version}) {
+  for (const auto add : {add_run,
+                         add_validate,
+                         add_once,
+                         add_status,
+                         add_backends,
+                         add_discover,
+                         add_resources,
+                         add_drifts,
+                         add_events,
+                         add_decisions,
+                         add_enforce,
+                         add_operations,
+                         add_refresh,
+                         add_explain,
+                         add_diff,
+                         add_queue,
+                         add_silence,
+                         add_books,
+                         add_deadletter,
+                         add_replay,
+                         add_reload,
+                         add_schema,
+                         add_plugin,
+                         add_new_provider,
+                         add_policy,
+                         add_audit,
+                         add_backup,
+                         add_key,
+                         add_changelog_sidecar,
+                         add_version}) {
     add(app, context);
   }
   for (auto* command : app.get_subcommands({})) {

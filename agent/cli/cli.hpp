@@ -7,13 +7,15 @@
 #include <vector>
 
 #include "app/app.hpp"
+#include "app/change_log.hpp"
 #include "config/config.hpp"
 
 namespace driftd::cli {
 
 /// Functions that need the whole agent. main.cpp passes those of the app.
 struct Hooks {
-  std::function<int(const std::string& config_file)> run;  ///< returns the exit code
+  /// Returns the exit code. `change_logs`: globs of providers.
+  std::function<int(const std::string& config_file, const std::vector<std::string>& change_logs)> run;
   /// Refreshes everything once.
   std::function<app::OnceResult(const std::string& config_file, const app::OnceOptions&)> once;
   /// Checks what config::load() cannot: settings against the schemas of plugins, and what the store still needs. May be
@@ -33,6 +35,8 @@ struct Hooks {
   std::function<Result<app::LockReport>(const config::Config&, const std::string& lock_file)> lock_plugins;
   /// Returns an error unless the plugin's code may run for `driftd plugin check`. `lock` may be empty.
   std::function<Status(const std::string& plugin, const std::string& lock)> admit_plugin;
+  /// Receives change logs until a signal; returns the exit code. May be empty.
+  std::function<int(const app::SidecarOptions&)> change_log_sidecar;
 };
 
 /// Where a command line reads and writes.

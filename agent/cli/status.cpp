@@ -54,6 +54,18 @@ std::string incomplete_jail(const core::Value& status) {
   return {};
 }
 
+/// `change log: 12 entries wait, the oldest since …; unix:///…: connection refused`
+void show_change_log(const Context& context, const core::Value& log) {
+  if (!flag(log, "on")) return;
+  const std::string waiting = text(log, "waiting"), refused = text(log, "refused"), dropped = text(log, "dropped");
+  std::string line = "change log: " + text(log, "sent") + " sent, " + waiting + " wait";
+  if (waiting != "0") line += " since " + when(text(log, "oldest"));
+  if (refused != "0" || dropped != "0") line += ", " + refused + " refused, " + dropped + " dropped";
+  line += "; " + printable(text(log, "destination")) + ": " + printable(text(log, "state"));
+  const bool bad = flag(log, "failing") || refused != "0" || dropped != "0";
+  context.out() << painted(line, bad ? Colour::yellow : Colour::none, context.streams.colour) << "\n";
+}
+
 void show_status(const Context& context, const core::Value& status) {
   const bool ready = flag(status, "ready");
   context.out() << "agent " << printable(text(status, "name")) << " " << printable(text(status, "version")) << ", "
@@ -61,6 +73,7 @@ void show_status(const Context& context, const core::Value& status) {
                            ready ? Colour::green : Colour::yellow, context.streams.colour)
                 << ", since " << when(text(status, "started")) << ", backlog " << number(status, "backlog_events")
                 << " events\n";
+  show_change_log(context, member(status, "change_log"));
   if (const std::string lack = incomplete_jail(status); !lack.empty()) {
     context.out() << painted("workers are not held: " + printable(lack), Colour::yellow, context.streams.colour)
                   << "\n";

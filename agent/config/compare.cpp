@@ -173,6 +173,7 @@ Comparison compare(const Config& running, const Config& next) {
   compare_agent(running.agent, next.agent, restart_list);
   compare_admin(running.admin, next.admin, restart_list);
   restart_list.add(running.grpc != next.grpc, "grpc");
+  restart_list.add(running.change_log != next.change_log, "change_log");
   compare_rest(running, next, restart_list);
   compare_sinks(running, next, restart_list, out);
   const bool routes = std::equal(running.routes.begin(), running.routes.end(), next.routes.begin(), next.routes.end(),

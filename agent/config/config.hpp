@@ -16,7 +16,9 @@
 #include <vector>
 
 #include "base/log.hpp"
+#include "config/change_log.hpp"
 #include "config/errors.hpp"
+#include "config/load_options.hpp"
 #include "config/programs.hpp"
 #include "config/resolve.hpp"
 #include "config/secret_file.hpp"
@@ -111,6 +113,7 @@ struct Config {
   log::Settings log;
   Admin admin;
   rpc::Settings grpc;
+  ChangeLog change_log;
   Resolve resolve;
   Metrics metrics;
   std::vector<core::BackendSpec> backends;  ///< in the order of the file, rules compiled
@@ -132,15 +135,6 @@ struct Config {
 };
 
 using Loaded = tl::expected<Config, std::vector<ConfigError>>;
-
-struct LoadOptions {
-  bool resolve_secrets = true;  ///< false (`driftd validate --no-secrets`): checks only the form of references
-  bool literal_secrets = true;  ///< false: a secret in clear text is an error, not a warning
-  bool resolve_key = false;     ///< resolves agent.installation_key anyway, if this process can read it
-  bool regular_files = false;   ///< a secret file that is a FIFO or device is an error and is not waited for
-  /// The environment for `${env:…}` and $CREDENTIALS_DIRECTORY. If empty, the process's environment is used.
-  std::function<std::optional<std::string>(const std::string&)> environment;
-};
 
 /// Reads and validates a file. Returns all mistakes at once. [any thread]
 Loaded load(const std::filesystem::path& file, const LoadOptions& options = {});

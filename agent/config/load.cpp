@@ -37,6 +37,7 @@ Config read_root(Report& report, const Node& node, const LoadOptions& options) {
   config.log = read_log(root.section("log"));
   config.admin = read_admin(root.section("admin"));
   config.grpc = read_grpc(root.section("grpc"), options);
+  config.change_log = read_change_log(root.section("change_log"), options);
   config.metrics = read_metrics(root.section("metrics"));
   config.enforce = read_enforce(root.section("enforce"), config.agent);
   Defaults defaults = read_defaults(root.section("defaults"));

@@ -27,6 +27,7 @@ struct Defaults {
 Agent read_agent(Section section, const LoadOptions& options);
 Admin read_admin(Section section);
 rpc::Settings read_grpc(Section section, const LoadOptions& options);
+ChangeLog read_change_log(Section section, const LoadOptions& options);
 log::Settings read_log(Section section);
 Metrics read_metrics(Section section);
 Retention read_retention(Section section);

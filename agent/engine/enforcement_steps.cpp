@@ -152,6 +152,7 @@ core::Enforcement EnforcementSteps::make_operation(const core::Drift& drift, con
   out.observed = core::presentable_text(fresh.stored.observed.value_or("{}"));
   out.provider = ledger_.info()->id;
   out.provider_version = ledger_.info()->version;
+  out.api_version = out.provider + "/v" + std::to_string(ledger_.schema(drift.resource.kind)->revision());
   out.trace_id = random_hex(16);
   out.cause = cause;
   out.actor = asked.actor;

@@ -25,7 +25,6 @@ constexpr std::chrono::seconds kCallTimeout{20};
 constexpr int kMaxInFlight = 64;
 constexpr int kMaxRefusals = 3;  // then the subscriber refuses this event for good
 constexpr int kMaxAnswerBytes = 4 << 10;
-constexpr const char* kSystemCa = "/etc/ssl/certs/ca-certificates.crt";
 
 /// One call. The library's thread writes `status`, and `done` is set on the core thread afterwards.
 struct Call {

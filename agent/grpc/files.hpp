@@ -7,6 +7,7 @@
 
 namespace driftd::rpc {
 
+inline constexpr const char* kSystemCa = "/etc/ssl/certs/ca-certificates.crt";
 inline constexpr unsigned kFollowFilesSeconds = 5;  ///< how soon new certificate files are used
 
 /// Returns true if HOST:PORT is this machine by its form: localhost, 127.0.0.0/8 or [::1].

@@ -68,27 +68,27 @@ Caller of_certificate(const ::grpc::AuthContext& peer, const Settings& settings)
   return out;
 }
 
-Result<sockaddr_un> address_of(const std::string& path) {
+Result<sockaddr_un> address_of(const std::string& setting, const std::string& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.empty() || path.size() >= sizeof address.sun_path) {
-    return fail(Code::invalid, "grpc.socket is '" + path + "'; expected a path of 1 to 107 bytes");
+    return fail(Code::invalid, setting + " is '" + path + "'; expected a path of 1 to 107 bytes");
   }
   std::memcpy(address.sun_path, path.data(), path.size());
   return address;
 }
 
-/// Removes the socket file of a dead agent.
-Status clear(const std::string& path, const sockaddr_un& address) {
+/// Removes the socket file of a dead process.
+Status clear(const std::string& setting, const std::string& path, const sockaddr_un& address) {
   struct stat info {};
   if (::lstat(path.c_str(), &info) != 0) return {};
   if (!S_ISSOCK(info.st_mode)) {
-    return fail(Code::conflict, "grpc.socket: " + path + " exists and is not a socket; remove it or name another path");
+    return fail(Code::conflict, setting + ": " + path + " exists and is not a socket; remove it or name another path");
   }
   const int probe = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   const bool alive = ::connect(probe, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
   ::close(probe);
-  if (alive) return fail(Code::conflict, "grpc.socket: a server answers on " + path + " already; name another path");
+  if (alive) return fail(Code::conflict, setting + ": a server answers on " + path + " already; name another path");
   ::unlink(path.c_str());
   return {};
 }
@@ -140,18 +140,18 @@ Result<Caller> identify(const ::grpc::ServerContextBase& context, const Settings
               "metadata `authorization: Bearer TOKEN`");
 }
 
-Result<int> listen_at(const std::string& path, unsigned mode) {
-  DRIFTD_TRY(const sockaddr_un address, address_of(path));
+Result<int> listen_at(const std::string& setting, const std::string& path, unsigned mode) {
+  DRIFTD_TRY(const sockaddr_un address, address_of(setting, path));
   std::error_code ignored;  // bind() gives the better error
   std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
-  DRIFTD_CHECK(clear(path, address));
+  DRIFTD_CHECK(clear(setting, path, address));
   const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   const bool good = fd >= 0 && ::bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
                     ::chmod(path.c_str(), mode) == 0 && ::listen(fd, 64) == 0;
   if (good) return fd;
   const std::string why = std::strerror(errno);
   if (fd >= 0) ::close(fd);
-  return fail(Code::unavailable, "grpc.socket: cannot listen on " + path + ": " + why);
+  return fail(Code::unavailable, setting + ": cannot listen on " + path + ": " + why);
 }
 
 }  // namespace driftd::rpc

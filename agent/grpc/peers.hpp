@@ -56,8 +56,9 @@ class Peers {
 /// certificate. Returns `unauthenticated` with what is missing. Core thread, while the call lives.
 Result<Caller> identify(const ::grpc::ServerContextBase& context, const Settings& settings, const Peers& peers);
 
-/// Returns a listening Unix socket with this mode; replaces the file of a dead agent. `conflict` if somebody answers
-/// there or it is something else, `invalid` for a path of more than 107 bytes. The caller owns the descriptor.
-Result<int> listen_at(const std::string& path, unsigned mode);
+/// Returns a listening Unix socket with this mode; replaces the file of a dead process. `conflict` if somebody answers
+/// there or it is something else, `invalid` for a path of more than 107 bytes. `setting` names it in the messages. The
+/// caller owns the descriptor.
+Result<int> listen_at(const std::string& setting, const std::string& path, unsigned mode);
 
 }  // namespace driftd::rpc

@@ -199,7 +199,7 @@ Task<Status> Server::start() {
   health->SetServingStatus(std::string(v1::BackendCredentials::service_full_name()), true);
   if (!settings.listen.empty()) log::room("sinks").info("grpc: listening on port {}", port);
   if (settings.socket.empty()) co_return Status{};
-  DRIFTD_CO_TRY(const int socket, listen_at(settings.socket, settings.socket_mode));
+  DRIFTD_CO_TRY(const int socket, listen_at("grpc.socket", settings.socket, settings.socket_mode));
   state.acceptor.assign(Local(), socket);
   state.accepting = true;
   asio::co_spawn(state.shared.deps.core, accept(state), fatal);

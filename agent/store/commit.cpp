@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/audit.hpp"
+#include "store/change_log.hpp"
 #include "store/checksums.hpp"
 #include "store/cursors.hpp"
 #include "store/enforcements.hpp"
@@ -53,7 +54,11 @@ Status write_page(SqliteStore::State& state, const core::PageCommit& page, core:
   DRIFTD_CHECK(write_state(state, page, out));
   for (const auto& write : page.declarations) DRIFTD_CHECK(write_declaration(*state.db, write));
   DRIFTD_TRY(out.events, insert_events(state, page.events));
-  for (const auto& one : page.enforcements) DRIFTD_CHECK(write_enforcement(*state.db, one));
+  for (const auto& one : page.enforcements) {
+    DRIFTD_TRY(const bool ended, has_ended(*state.db, one.id));
+    DRIFTD_CHECK(write_enforcement(*state.db, one));
+    if (!ended) DRIFTD_CHECK(log_change(state, one));
+  }
   for (const auto& stop : page.enforcement_stops) DRIFTD_CHECK(write_enforcement_stop(*state.db, stop));
   for (const auto& line : page.audit) DRIFTD_CHECK(write_audit(state, line));
   return {};

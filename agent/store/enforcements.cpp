@@ -6,11 +6,6 @@
 namespace driftd::store {
 namespace {
 
-#define DRIFTD_OPERATION_COLUMNS                                                                                       \
-  "id, backend, backend_name, kind, name, external_name, drift, digest, changes, desired, observed, provider, "        \
-  "provider_version, trace_id, cause, actor, reason, state, commands, undo, text, key, writer, attempts, planned_ns, " \
-  "updated_ns, ended_ns, retry_ns, accepted, forgiven"
-
 Status read_states(const Statement& row, core::Enforcement& out) {
   DRIFTD_TRY(out.changes, parse_changes(row.text(8)));
   DRIFTD_TRY(out.cause, core::parse_enforcement_cause(row.text(14)));
@@ -20,7 +15,7 @@ Status read_states(const Statement& row, core::Enforcement& out) {
   return {};
 }
 
-Result<core::Enforcement> read_enforcement(const Statement& row) {
+core::Enforcement read_columns(const Statement& row) {
   core::Enforcement out;
   out.id = row.text(0);
   out.backend_uid = row.text(1);
@@ -46,9 +41,25 @@ Result<core::Enforcement> read_enforcement(const Statement& row) {
   out.retry_ns = row.maybe_integer(27);
   out.accepted = row.integer(28) != 0;
   out.forgiven = row.integer(29) != 0;
+  out.api_version = row.text(30);
+  return out;
+}
+
+}  // namespace
+
+Result<core::Enforcement> read_enforcement(const Statement& row) {
+  core::Enforcement out = read_columns(row);
   DRIFTD_CHECK(read_states(row, out));
   return out;
 }
+
+core::Enforcement read_what_is_whole(const Statement& row, std::string& damage) {
+  core::Enforcement out = read_columns(row);
+  if (const Status read = read_states(row, out); !read) damage = read.error().message;
+  return out;
+}
+
+namespace {
 
 Result<std::vector<core::Enforcement>> read_all(Statement& query) {
   std::vector<core::Enforcement> out;
@@ -90,7 +101,8 @@ Result<core::EnforcementRecord> read_record(Connection& db, const std::string& b
       "SELECT id, backend, backend_name, kind, name, external_name, drift, digest, changes, '', '', provider, "
       "provider_version, trace_id, cause, actor, reason, state, commands, undo, text, key, writer, attempts, "
       "planned_ns, "
-      "updated_ns, ended_ns, retry_ns, accepted, forgiven FROM operation WHERE backend = ? AND (open = 1 OR planned_ns "
+      "updated_ns, ended_ns, retry_ns, accepted, forgiven, api_version FROM operation WHERE backend = ? AND (open = 1 "
+      "OR planned_ns "
       ">= ? OR state IN "
       "('unknown', 'rollback_failed')) ORDER BY planned_ns, id");
   query.bind(backend_uid, since);
@@ -112,14 +124,15 @@ Status write_enforcement(Connection& db, const core::Enforcement& one) {
       .statement(
           "INSERT INTO operation (" DRIFTD_OPERATION_COLUMNS
           ", open) VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21,?22,?23,"
-          "?24,?25,?26,?27,?28,?29,?30,?31) ON CONFLICT (id) DO UPDATE SET state = ?18, commands = ?19, undo = ?20, "
+          "?24,?25,?26,?27,?28,?29,?30,?31,?32) ON CONFLICT (id) DO UPDATE SET state = ?18, commands = ?19, undo = "
+          "?20, "
           "text = ?21, attempts = ?24, updated_ns = ?26, ended_ns = ?27, retry_ns = ?28, accepted = ?29, forgiven = "
-          "?30, open = ?31")
+          "?30, open = ?32")
       .bind(one.id, one.backend_uid, one.backend, one.resource.kind, one.resource.id, one.external_name, one.drift_id,
             one.digest, to_text(one.changes), one.desired, one.observed, one.provider, one.provider_version,
             one.trace_id, core::render(one.cause), one.actor, one.reason, core::render(one.state),
             to_text(one.commands), to_text(one.undo), one.text, one.key, one.writer, one.attempts, one.planned_ns,
-            one.updated_ns, one.ended_ns, one.retry_ns, one.accepted ? 1 : 0, one.forgiven ? 1 : 0,
+            one.updated_ns, one.ended_ns, one.retry_ns, one.accepted ? 1 : 0, one.forgiven ? 1 : 0, one.api_version,
             core::is_open(one.state) ? 1 : 0)
       .run();
 }
@@ -136,7 +149,8 @@ Status write_enforcement_stop(Connection& db, const core::EnforcementStop& stop)
 
 Result<bool> prune_enforcements(Connection& db, Nanos before, int limit) {
   DRIFTD_CHECK(db.statement("DELETE FROM operation WHERE id IN (SELECT id FROM operation WHERE open = 0 AND "
-                            "ended_ns < ? LIMIT ?)")
+                            "ended_ns < ? AND (change_seq IS NULL OR change_seq <= coalesce((SELECT value FROM meta "
+                            "WHERE key = 'change_log_acked'), 0)) LIMIT ?)")
                    .bind(before, limit)
                    .run());
   return db.changes() == limit;

@@ -14,6 +14,10 @@
 #include "core/ports/subscriptions.hpp"
 #include "store/keys.hpp"
 
+namespace driftd::core {
+class ChangeLogStore;
+}
+
 namespace driftd::store {
 
 struct Settings {
@@ -32,6 +36,7 @@ struct Settings {
   std::int64_t checked_at_start = 16 << 20;
   /// Returns the sinks of the store's own events (`gap`, `corrupt`) [store thread]. Empty function: every open sink.
   std::function<std::vector<std::string>(const core::AgentEvent&)> route;
+  std::function<bool(const std::string& provider)> logs_changes{};  ///< has a change log; empty: none has
   std::function<void(std::string_view)> at_step;  ///< called in a key rotation; a test ends the process there
 };
 
@@ -76,6 +81,7 @@ class SqliteStore final : public core::Store,
   /// Writes an audit line for each backend whose rules (JSON, by name) are not those of the last call, with the former
   /// and the new ones. `from`: the file that they were read from.
   Task<Status> audit_rules(std::map<std::string, std::string> rules, std::string from);
+  std::unique_ptr<core::ChangeLogStore> change_log();  ///< its calls end before the store does
   /// Ends the process if store.db, its log or the lock was removed or replaced. Each commit checks this too.
   Task<Status> look();
 

@@ -47,7 +47,8 @@ struct Enforcement {
   std::vector<Change> changes;    ///< old: the value found, new: the value to put back
   std::string desired, observed;  ///< the whole bodies before it, redacted JSON
   std::string provider, provider_version;
-  std::string trace_id;  ///< 32 hex, W3C
+  std::string api_version;  ///< of the kind, `redis/v1`: the provider and the revision of its schema of this kind
+  std::string trace_id;     ///< 32 hex, W3C
   EnforcementCause cause = EnforcementCause::policy;
   std::string actor, reason;
   EnforcementState state = EnforcementState::planned;

@@ -8,6 +8,7 @@
 #include "base/task.hpp"
 #include "core/extension.hpp"
 #include "core/judge/judge.hpp"
+#include "core/ports/change_log.hpp"
 #include "core/ports/enforcing.hpp"
 #include "core/ports/worker.hpp"
 #include "core/resource.hpp"
@@ -76,6 +77,7 @@ struct AgentView {
   std::int64_t backlog_events = 0, backlog_bytes = 0;
   std::int64_t store_bytes = 0, store_max_bytes = 0;  ///< used in store.db; above the maximum history is deleted
   EnforcementView enforcement;
+  ChangeLogView change_log;
   std::vector<PendingRestart> needs_restart;  ///< as of the last reload
 };
 

@@ -129,7 +129,7 @@ class Manifests : public testing::Test {
 };
 
 TEST_F(Manifests, EveryObjectIsTakenByTheServerInANamespaceThatEnforcesRestricted) {
-  for (const char* file : {"deployment.yaml", "daemonset.yaml"}) {
+  for (const char* file : {"deployment.yaml", "daemonset.yaml", "change-logs.yaml"}) {
     for (const auto& object : documents(file)) {
       const std::string kind = object.at("kind");
       const auto answer =
@@ -140,7 +140,8 @@ TEST_F(Manifests, EveryObjectIsTakenByTheServerInANamespaceThatEnforcesRestricte
 }
 
 TEST_F(Manifests, TheirPodsPassRestrictedAndOneRuleLessWouldNot) {
-  for (const auto& workload : {document("deployment.yaml", "Deployment"), document("daemonset.yaml", "DaemonSet")}) {
+  for (const auto& workload : {document("deployment.yaml", "Deployment"), document("daemonset.yaml", "DaemonSet"),
+                               document("change-logs.yaml", "Deployment")}) {
     const auto taken = dry_pod(workload);
     EXPECT_EQ(taken.status, 201) << taken.body.dump();
     const auto refused = dry_pod(workload, {{"securityContext", {{"allowPrivilegeEscalation", true}}}});
@@ -235,6 +236,41 @@ TEST_F(Manifests, ConfigurationsAreValidOnANode) {
         run({DRIFTD_BINARY_DIR "/bin/driftd", "validate", "--no-secrets", dir.file(name)}, {{"NODE_NAME", "worker-1"}});
     EXPECT_EQ(checked.code, 0) << name << ": " << checked.out << checked.err;
   }
+}
+
+/// It is applied in the place of the other one, so it must not fall behind it.
+TEST_F(Manifests, TheOneWithAChangeLogIsTheDeploymentWithASidecarAndTheSeedsNames) {
+  json workload = document("change-logs.yaml", "Deployment");
+  json& pod = workload["spec"]["template"]["spec"];
+  ASSERT_EQ(pod.at("containers").size(), 2u);
+  const json sidecar = pod.at("containers").at(1);
+  EXPECT_EQ(sidecar.at("name"), "change-log-sidecar");
+  const json mount = {{"name", "change-log-vol"}, {"mountPath", "/var/run/change-logs"}};
+  EXPECT_EQ(sidecar.at("volumeMounts"), json::array({mount}));
+  EXPECT_EQ(pod.at("volumes").back(), json({{"name", "change-log-vol"}, {"emptyDir", json::object()}}));
+  json& agent = pod["containers"][0];
+  EXPECT_EQ(agent.at("volumeMounts").back(), mount);
+  EXPECT_EQ(agent.at("args").back(), "--enable-change-logs");
+  pod["containers"].erase(1);
+  pod["volumes"].erase(pod["volumes"].size() - 1);
+  agent["volumeMounts"].erase(agent["volumeMounts"].size() - 1);
+  agent["args"].erase(agent["args"].size() - 1);
+  EXPECT_EQ(workload, document("deployment.yaml", "Deployment"));
+}
+
+TEST_F(Manifests, TheSidecarListensWhereAnAgentOfThisBuildSends) {
+  const json sidecar =
+      document("change-logs.yaml", "Deployment").at("spec").at("template").at("spec").at("containers").at(1);
+  const auto schema = json::parse(run({DRIFTD_BINARY_DIR "/bin/driftd", "schema"}).out);
+  const std::string socket =
+      schema.at("properties").at("change_log").at("properties").at("socket").at("default").get<std::string>();
+  EXPECT_EQ(sidecar.at("args"), json({"changelog-sidecar", "--listen", "unix://" + socket}));
+  TempDir dir;
+  std::vector<std::string> command = sidecar.at("args");
+  command.insert(command.begin(), DRIFTD_BINARY_DIR "/bin/driftd");
+  command.back() = "unix://" + dir.file("s.sock");
+  Child child(command, {dir.file("log"), {}, {}});
+  EXPECT_TRUE(eventually([&] { return std::filesystem::is_socket(dir.file("s.sock")); })) << read_file(dir.file("log"));
 }
 
 TEST_F(Manifests, ProbesAreCommandsOfThisBuild) {

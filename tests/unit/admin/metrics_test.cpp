@@ -37,5 +37,23 @@ TEST(Metrics, EachReasonOfADropIsASeriesOfItsOwn) {
   EXPECT_THAT(metrics.render({}, {{"ops", 0, 0, 0, 0, 0}}), Not(HasSubstr("sink_dropped_events{")));
 }
 
+TEST(Metrics, TheChangeLogShowsWhatWaitsAndSinceWhen) {
+  PrometheusMetrics metrics("driftd");
+  core::AgentView view;
+  EXPECT_THAT(metrics.render(view, {}), Not(HasSubstr("change_log_entries{"))) << "it is off";
+  view.change_log.on = true;
+  view.change_log.waiting = 3;
+  view.change_log.sent = 5;
+  view.change_log.dropped = 7;
+  view.change_log.failures = 2;
+  view.change_log.oldest_ns = 1'500'000'000;
+  const std::string text = metrics.render(view, {});
+  EXPECT_THAT(text, HasSubstr("\ndriftd_change_log_entries{state=\"waiting\"} 3\n"));
+  EXPECT_THAT(text, HasSubstr("\ndriftd_change_log_entries{state=\"sent\"} 5\n"));
+  EXPECT_THAT(text, HasSubstr("\ndriftd_change_log_entries{state=\"dropped\"} 7\n"));
+  EXPECT_THAT(text, HasSubstr("\ndriftd_change_log_failures 2\n"));
+  EXPECT_THAT(text, HasSubstr("\ndriftd_change_log_oldest_timestamp_seconds 1.5\n"));
+}
+
 }  // namespace
 }  // namespace driftd::admin::test
