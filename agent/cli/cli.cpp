@@ -21,7 +21,7 @@ void add_all(CLI::App& app, Context& context) {
                          add_resources,  add_drifts,   add_events, add_decisions, add_enforce,  add_operations,
                          add_refresh,    add_explain,  add_diff,   add_queue,     add_silence,  add_books,
                          add_deadletter, add_replay,   add_reload, add_schema,    add_plugin,   add_new_provider,
-                         add_policy,     add_audit,    add_backup, add_key,       add_version}) {
+                         add_policy,     add_audit,    add_backup, add_key,       add_test,     add_version}) {
     add(app, context);
   }
   for (auto* command : app.get_subcommands({})) {
