@@ -16,6 +16,8 @@ int main(int argc, char** argv) {
   hooks.key_state = driftd::app::key_state;
   hooks.rotate_key = driftd::app::rotate_key;
   hooks.new_key = driftd::app::new_key;
+  hooks.render_event = driftd::app::render_event;
+  hooks.send_event = driftd::app::send_event;
   hooks.lock_plugins = driftd::app::lock_plugins;
   hooks.admit_plugin = driftd::app::admit_plugin;
   hooks.change_log_sidecar = driftd::app::run_change_log_sidecar;

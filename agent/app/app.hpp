@@ -81,6 +81,12 @@ Result<core::Value> rotate_key(const config::Config& config, const KeyRotation& 
 /// is empty.
 Result<core::Value> new_key(const std::string& out);
 
+/// Implement `driftd test`: the body that a sink would send about an event; and sending it once, by the sink itself
+/// with its settings, whose secrets must be resolved. The answer is what the receiver said. Both return `unsupported`
+/// for a sink that sends nothing by itself. Sending blocks, for 20 s at most.
+Result<std::string> render_event(const config::SinkSpec& spec, const core::StoredEvent& event);
+Result<std::string> send_event(const config::SinkSpec& spec, const core::StoredEvent& event);
+
 /// Result of `driftd plugin lock`, which pins the plugins that are installed now. Atomic: the old lock or the new one.
 /// Blocks.
 struct LockReport {

@@ -32,6 +32,10 @@ struct Hooks {
   std::function<Result<core::Value>(const config::Config&, const std::string& key_file)> key_state;
   std::function<Result<core::Value>(const config::Config&, const app::KeyRotation&)> rotate_key;
   std::function<Result<core::Value>(const std::string& out)> new_key;
+  /// Returns the body that a sink would send about an event. Empty as above.
+  std::function<Result<std::string>(const config::SinkSpec&, const core::StoredEvent&)> render_event;
+  /// Sends it once, and returns what the receiver answered. Empty as above.
+  std::function<Result<std::string>(const config::SinkSpec&, const core::StoredEvent&)> send_event;
   std::function<Result<app::LockReport>(const config::Config&, const std::string& lock_file)> lock_plugins;
   /// Returns an error unless the plugin's code may run for `driftd plugin check`. `lock` may be empty.
   std::function<Status(const std::string& plugin, const std::string& lock)> admit_plugin;

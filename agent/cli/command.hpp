@@ -87,6 +87,7 @@ int verify_audit(const Context& context, const std::string& file, const std::str
 void add_backup(CLI::App& app, Context& context);  ///< backup, restore, verify
 void add_key(CLI::App& app, Context& context);     ///< key, key rotate, key new
 void add_changelog_sidecar(CLI::App& app, Context& context);
+void add_test(CLI::App& app, Context& context);  ///< shows and sends what a sink gets
 void add_version(CLI::App& app, Context& context);
 
 /// Loads the configuration for a command that does not ask the agent (backup.cpp). Secret references are not resolved,

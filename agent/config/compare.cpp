@@ -55,6 +55,13 @@ bool only_secrets_differ(const SinkSpec& a, const SinkSpec& b) {
   return rekeyed == *after && before->secrets != after->secrets;
 }
 
+/// Returns true if the file that a chat message's template names has another content.
+bool only_template_differs(const SinkSpec& a, const SinkSpec& b) {
+  const auto* before = std::get_if<sinks::WebhookSettings>(&a.settings);
+  const auto* after = std::get_if<sinks::WebhookSettings>(&b.settings);
+  return before != nullptr && after != nullptr && !(before->chat == after->chat);
+}
+
 void compare_sinks(const Config& running, const Config& next, RestartList& restart_list, Comparison& out) {
   for (const auto& sink : running.sinks) {
     const auto* other = find_sink(next.sinks, sink.name);
@@ -68,6 +75,10 @@ void compare_sinks(const Config& running, const Config& next, RestartList& resta
       continue;
     }
     const bool settings = other->type == sink.type && other->settings_json == sink.settings_json;
+    if (settings && only_template_differs(sink, *other)) {
+      restart_list.add(true, "sinks." + sink.name, " (its template)");
+      continue;
+    }
     const bool secrets = other->secrets == sink.secrets;
     restart_list.add(!settings || !secrets, "sinks." + sink.name, settings ? " (a secret)" : "");
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads `sinks:` into the settings of each type.
+#include "config/chat.hpp"
 #include "config/kafka_sink.hpp"
 #include "config/parts.hpp"
 #include "config/plugin_sink.hpp"
@@ -193,6 +194,27 @@ void read_mode(SinkSection& sink, sinks::WebhookSettings& out) {
   batch.close();
 }
 
+/// Messages for people instead of events. Slack and Teams check no signature: the URL itself is the secret.
+void read_format(SinkSection& sink, sinks::WebhookSettings& out) {
+  using Format = sinks::ChatFormat;
+  out.chat = read_chat(sink.plain);
+  if (out.chat.format != Format::none && sink.plain.find("mode") != nullptr) {
+    sink.plain.report().error(sink.plain.at("mode"), "'mode' of " + sink.plain.title() + " is not used with a 'format'",
+                              "one of the two: 'mode' sends events, 'format' messages");
+  }
+  const bool signs = out.chat.format == Format::none || out.chat.format == Format::generic;
+  if (out.secrets.empty() && sink.plain.find("secret") == nullptr && signs) {
+    sink.plain.report().error(sink.plain.at(), sink.plain.title() + " has no 'secret': receivers could not trust it",
+                              "secret: \"${file:…}\", or secrets: [NEW, OLD] while it is rotated");
+  }
+  const Node* url = sink.plain.find("url");
+  if (!signs && url != nullptr && !looks_like_reference(url->text)) {
+    sink.plain.report().warn(sink.plain.at("url"),
+                             "'url' of " + sink.plain.title() + " stands here in clear text: whoever reads it can post",
+                             "url: \"${file:…}\" or \"${env:…}\"");
+  }
+}
+
 void read_client_tls(SinkSection& sink, sinks::WebhookSettings& out) {
   out.tls.ca = sink.plain.text("ca_file");
   out.tls.cert = sink.plain.text("cert_file");
@@ -225,10 +247,7 @@ sinks::WebhookSettings read_webhook(SinkSection& sink, bool resolved) {
   if (resolved || !sink.plain.find("url") || !looks_like_reference(sink.plain.find("url")->text)) check_url(sink, out);
   out.secrets = sink.texts("secrets");
   if (sink.plain.find("secret") != nullptr) out.secrets.insert(out.secrets.begin(), sink.text("secret"));
-  if (out.secrets.empty() && sink.plain.find("secret") == nullptr) {
-    sink.plain.report().error(sink.plain.at(), sink.plain.title() + " has no 'secret': receivers could not trust it",
-                              "secret: \"${file:…}\", or secrets: [NEW, OLD] while it is rotated");
-  }
+  read_format(sink, out);
   out.allow = sink.plain.texts("allow");
   out.headers = sink.text_map("headers");
   read_mode(sink, out);

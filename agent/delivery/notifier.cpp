@@ -42,7 +42,8 @@ std::string list_of(const Note& note) {
                                                                          {"ref", core::Value(drift.ref)},
                                                                          {"backend", core::Value(drift.backend)},
                                                                          {"resource", core::Value(drift.resource)},
-                                                                         {"class", core::Value(drift.cls)}}));
+                                                                         {"class", core::Value(drift.cls)},
+                                                                         {"message", core::Value(drift.message)}}));
     if (out.size() + one.size() > kMaxDetails) break;
     out += (out.size() > 1 ? "," : "") + one;
   }
@@ -111,7 +112,8 @@ core::EventDraft Notifier::draft(const Note& note) const {
                    {"kind", note.kind},
                    {"count", std::to_string(note.count)},
                    {"actions", note.count == 0 ? "" : "APPROVE REJECT IGNORE"},
-                   {"drifts", list_of(note)}};
+                   {"drifts", list_of(note)},
+                   {"remark", note.remark}};
   event.at_ns = needs_.clock->wall();
   core::EventDraft out;
   out.sinks = needs_.routes(event);

@@ -172,12 +172,14 @@ Note Notifying::note_of(const std::string& key, const NotifyGroup& group, const 
     out.message += "and " + std::to_string(out.count - out.listed.size()) + " more: driftd drifts --status pending";
     out.message += group.backend.empty() ? "\n" : " --backend " + group.backend + "\n";
   }
-  if (kind == "reminder") out.message += "Nobody has decided since " + render_time(group.first_ns) + ".\n";
+  if (kind == "reminder") out.remark += "Nobody has decided since " + render_time(group.first_ns) + ".\n";
   if (kind == "escalation") {
-    out.message += "Nobody has decided or claimed it since " + render_time(group.first_ns) + ".\n";
+    out.remark += "Nobody has decided or claimed it since " + render_time(group.first_ns) + ".\n";
   }
-  if (group.held) out.message += "This was held back while " + group.backend + " was down.\n";
+  if (group.held) out.remark += "This was held back while " + group.backend + " was down.\n";
+  out.message += out.remark;
   if (!out.message.empty()) out.message.pop_back();
+  if (!out.remark.empty()) out.remark.pop_back();
   return out;
 }
 

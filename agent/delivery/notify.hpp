@@ -51,6 +51,7 @@ struct Note {
   std::string backend, title, message;
   std::size_t count = 0;               ///< drifts that wait
   std::vector<WaitingDrift> listed{};  ///< the oldest of them
+  std::string remark{};                ///< the end of the message, which is not about one drift; empty: there is none
 };
 
 struct NotifyInput {

@@ -71,9 +71,49 @@ class Digester {
   const std::string resource_;
 };
 
+/// Returns a drift of a notification without its message, which shows values. What it is about is kept.
+core::Value without_values(const core::Value& drift, std::string& text) {
+  core::Value out = drift;
+  auto* members = out.object();
+  if (members == nullptr) return {};
+  members->erase("message");
+  const auto text_at = [members](const char* name) {
+    const auto found = members->find(name);
+    return found == members->end() || found->second.string() == nullptr ? std::string() : *found->second.string();
+  };
+  const std::string message = text_at("resource") + " of " + text_at("backend") + " changed (" + text_at("class") + ")";
+  text += message + "\n";
+  members->insert_or_assign("message", core::Value(message + "; its values are not sent here"));
+  return out;
+}
+
+/// A notification and an escalation say in their text what changed to what. Nothing of that text is kept, as nobody can
+/// tell its values from the rest.
+Result<core::StoredEvent> without_values(core::StoredEvent event) {
+  v1::AgentEvent out;
+  if (!out.ParseFromString(event.payload)) {
+    return fail(Code::corrupt, "event " + event.stamp.id + ": the stored bytes are not a valid event");
+  }
+  auto& details = *out.mutable_details();
+  const auto list = core::parse(details["drifts"]);
+  core::Value::Array drifts;
+  std::string text;
+  if (list && list->array() != nullptr) {
+    for (const auto& drift : *list->array()) drifts.push_back(without_values(drift, text));
+  }
+  if (details["kind"] == "summary" || details["kind"] == "ended") return event;  // it has no values
+  details["drifts"] = core::render(core::Value(std::move(drifts)));
+  out.set_message(text + "The values are not sent here. driftd drifts --status pending\n" + details["remark"]);
+  event.payload = serialise(out);
+  return event;
+}
+
 }  // namespace
 
 Result<core::StoredEvent> digests_only(core::StoredEvent event, const Key& key) {
+  if (event.agent_event && (event.what == "notification" || event.what == "escalation")) {
+    return without_values(std::move(event));
+  }
   if (event.agent_event) return event;
   v1::BackendChangeEvent out;
   if (!out.ParseFromString(event.payload)) {

@@ -9,8 +9,8 @@ namespace driftd::proto {
 
 /// Returns the event without values: old and new of each change, and the resource's body and the settings in its
 /// states, are `digest:<32 hex>` under `key`. Equal values of one attribute have equal digests. Redacted values stay
-/// [REDACTED]. Names, paths, classes, metadata and agent events are not changed. Returns `corrupt` if the bytes are not
-/// an event.
+/// [REDACTED]. Names, paths, classes, metadata and agent events are not changed, except that notifications and
+/// escalations lose the texts that show values. Returns `corrupt` if the bytes are not an event.
 Result<core::StoredEvent> digests_only(core::StoredEvent event, const Key& key);
 
 }  // namespace driftd::proto

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "sinks/common/chat/settings.hpp"
+
 namespace driftd::sinks {
 
 /// How an event is put into a request (docs/sinks.md).
@@ -35,6 +37,7 @@ struct WebhookSettings {
   std::vector<std::string> secrets;  ///< `whsec_<base64>` or raw bytes; two while a key is rotated, the new one first
   WebhookMode mode = WebhookMode::structured;
   WebhookBatch batch;
+  ChatSettings chat;  ///< what is sent instead of events if it has a format; then `mode` is not used
   bool allow_http_loopback = false;
   std::vector<std::string> allow;              ///< CIDRs that may be connected although they are private: `10.1.0.0/16`
   std::map<std::string, std::string> headers;  ///< added to each request; values may be secret

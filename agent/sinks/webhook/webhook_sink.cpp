@@ -8,6 +8,7 @@
 
 #include "curl/library.hpp"
 #include "proto/codec.hpp"
+#include "sinks/common/chat/render.hpp"
 #include "sinks/webhook/batcher.hpp"
 #include "sinks/webhook/sign.hpp"
 
@@ -84,6 +85,7 @@ class WebhookSink final : public core::Sink {
  private:
   int max_events_in_flight() const;
   HttpPost request_of(Call call) const;
+  Result<Call> call_of(const core::StoredEvent& event) const;
   void post(Call call, std::function<void(HttpAnswer)> answered);
   void ended(std::uint64_t keys_number);
   Attempt judge(const core::StoredEvent& event, const BatchAnswer& answer);
@@ -171,6 +173,18 @@ void WebhookSink::ended(std::uint64_t keys_number) {
   for (const auto& wait : std::exchange(waits_, {})) wait->end({});
 }
 
+Result<Call> WebhookSink::call_of(const core::StoredEvent& event) const {
+  if (settings_.chat.format == ChatFormat::none) {
+    return settings_.mode == WebhookMode::binary ? binary_call(event) : structured_call(event);
+  }
+  DRIFTD_TRY(const ChatMessage message, message_of(event));
+  Call out;
+  out.id = event.stamp.id;
+  DRIFTD_TRY(out.body, render_chat(settings_.chat, message));
+  out.headers = {{"Content-Type", "application/json; charset=UTF-8"}};
+  return out;
+}
+
 Task<Attempt> WebhookSink::send(core::StoredEvent event) {
   const auto exchange = std::make_shared<Exchange>(core_);
   if (batcher_) {
@@ -179,7 +193,7 @@ Task<Attempt> WebhookSink::send(core::StoredEvent event) {
     batcher_->add({event.stamp.id, std::move(*json)},
                   [exchange](BatchAnswer answer) { exchange->end(std::move(answer)); });
   } else {
-    auto call = settings_.mode == WebhookMode::binary ? binary_call(event) : structured_call(event);
+    auto call = call_of(event);
     if (!call) co_return Attempt{Outcome::permanent, call.error().message, 0};
     post(std::move(*call), [exchange](HttpAnswer answer) { exchange->end({std::move(answer), 1}); });
   }
@@ -286,6 +300,7 @@ Result<std::unique_ptr<core::Sink>> open_webhook(std::string name, WebhookSettin
                                                  asio::any_io_executor io, const Clock& clock) {
   const auto named = [&name](Error error) { return fail(error.code, "webhook " + name + ": " + error.message); };
   if (const Status url = check_url(settings); !url) return named(url.error());
+  if (const Status room = check_room(settings.chat); !room) return named(room.error());
   auto keys = keys_of(settings.secrets);
   if (!keys) return named(keys.error());
   const bool http = settings.url.rfind("http://", 0) == 0;

@@ -78,6 +78,27 @@ TEST(DigestsOnly, TheHashOfALongStateIsUnderTheKeyToo) {
   EXPECT_NE(after.old_state().config_json(), after.new_state().config_json());
 }
 
+/// A notification says what changed from what to what.
+TEST(DigestsOnly, ANotificationSaysWhereAndNotWhat) {
+  core::AgentEvent about;
+  about.what = "notification";
+  about.message = "Field topic/t:motto changed from canary to canary2";
+  about.details = {{"title", "Backend drift detected: orders"},
+                   {"count", "2"},
+                   {"remark", "Nobody has decided."},
+                   {"drifts", R"([{"id":"d-1","ref":"d-1@ab","backend":"orders","resource":"topic/t","class":"config",)"
+                              R"("message":"Field topic/t:motto changed from canary to canary2"}])"}};
+  for (const char* what : {"notification", "escalation"}) {
+    about.what = what;
+    const std::string json = shown(to_stored_event(about, {"e1", 1, 1, 1}));
+    EXPECT_THAT(json, Not(HasSubstr("canary"))) << what;
+    for (const char* kept : {"Backend drift detected: orders", "d-1@ab", "topic/t", "Nobody has decided."})
+      EXPECT_THAT(json, HasSubstr(kept)) << what;
+  }
+  about.details["drifts"] = "[";
+  EXPECT_THAT(shown(to_stored_event(about, {"e1", 1, 1, 1})), Not(HasSubstr("canary")));
+}
+
 TEST(DigestsOnly, AnEventAboutTheAgentStays) {
   core::AgentEvent about;
   about.message = "parked";

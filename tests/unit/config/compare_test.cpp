@@ -127,6 +127,28 @@ TEST(Compare, WhatStandsInAFileOfABackendIsFollowedAndTheReferenceIsNot) {
   EXPECT_EQ(edits(loaded("literal"), loaded("lateral")), settings);
 }
 
+TEST(Compare, AnotherTemplateOfAMessageNeedsARestart) {
+  const test::TempDir folder;
+  const auto load = [&] {
+    auto out = parse("sinks: { s: { type: webhook, url: \"${file:url}\", format: slack, template: t.yaml } }\n",
+                     folder.file("driftd.yaml"));
+    EXPECT_TRUE(out) << render(out.error());
+    return out.value_or(Config{});
+  };
+  folder.write("url", "https://h/x");
+  folder.write("t.yaml", "text: \"{{ title }}\"\n");
+  const Config running = load();
+  EXPECT_TRUE(waiting(compare(running, load())).empty());
+  folder.write("t.yaml", "text: \"{{ title }}!\"\n");
+  EXPECT_EQ(waiting(compare(running, load())), (Names{"sinks.s (its template)@" + folder.file("driftd.yaml") + ":1"}));
+  folder.write("t.yaml", "text: \"{{ titled }}\"\n");
+  const auto broken = parse("sinks: { s: { type: webhook, url: \"${file:url}\", format: slack, template: t.yaml } }\n",
+                            folder.file("driftd.yaml"));
+  ASSERT_FALSE(broken);
+  EXPECT_NE(render(broken.error()).find(folder.file("t.yaml") + ":1:8: there is no field 'titled'"), std::string::npos)
+      << render(broken.error());
+}
+
 TEST(Compare, TheSigningSecretsOfAWebhookAreHotAndNothingElseOfIt) {
   const auto loaded = [](const std::string& keys) {
     return config("sinks: { s: { type: webhook, url: \"https://h/x\", " + keys + " } }\n");

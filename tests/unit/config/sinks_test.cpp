@@ -257,5 +257,36 @@ TEST(Sinks, PlainHttpToAHostThatIsNotLoopbackIsWarnedOf) {
   EXPECT_TRUE(warnings(R"(type: webhook, url: "http://127.0.0.1:8080/x")" + rest).empty());
 }
 
+TEST(Sinks, AWebhookSendsMessagesInAFormat) {
+  const auto loaded = sink("type: webhook, url: \"${env:S}\", format: slack");
+  const auto settings = settings_of<sinks::WebhookSettings>(loaded);
+  EXPECT_EQ(settings.chat.format, sinks::ChatFormat::slack);
+  EXPECT_EQ(settings.chat.layout.kind, sinks::ChatNode::Kind::map);
+  EXPECT_TRUE(loaded->warnings.empty()) << "the chat checks no signature, so no secret is missing";
+  const auto plain = sink("type: webhook, url: \"https://hooks.example/T0/B0/canary\", format: teams");
+  ASSERT_TRUE(plain) << render(plain.error());
+  ASSERT_EQ(plain->warnings.size(), 1u);
+  EXPECT_NE(render(plain->warnings.front()).find("driftd.yaml:1:36: 'url' of sink 's' stands here in clear text"),
+            std::string::npos)
+      << render(plain->warnings.front());
+  EXPECT_EQ(render(plain->warnings.front()).find("canary"), std::string::npos);
+}
+
+TEST(Sinks, AFormatThatCannotBeUsedIsNamed) {
+  const std::string hook = "type: webhook, url: \"${env:S}\", ";
+  const std::pair<std::string, std::string> mistakes[] = {
+      {hook + "format: slak", "found 'slak'"},
+      {hook + "format: generic", "sink 's' has no 'secret'"},
+      {hook + "format: slack, mode: binary", "'mode' of sink 's' is not used with a 'format'"},
+      {hook + "secret: \"${env:S}\", template: a.yaml", "'template' of sink 's' is only used with a 'format'"},
+      {hook + "format: slack, template: not-there.yaml", "not-there.yaml cannot be read"},
+      {hook + "format: slack, template: /", "is not a regular file"},
+  };
+  for (const auto& [text, expected] : mistakes) {
+    EXPECT_NE(refused(text).find(expected), std::string::npos) << text << "\n" << refused(text);
+    EXPECT_EQ(refused(text).find("driftd.yaml:1:"), 0u) << refused(text);
+  }
+}
+
 }  // namespace
 }  // namespace driftd::config
