@@ -14,7 +14,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kForm = 1;                       // of the cursor
+constexpr int kForm = 2;                       // of the cursor
 constexpr std::size_t kMaxCursor = 60u << 10;  // the host takes 64 KiB
 
 std::string digest_of(const std::string& text) {
@@ -27,6 +27,19 @@ std::string digest_of(const std::string& text) {
   constexpr char kDigits[] = "0123456789abcdef";
   for (unsigned int i = 0; i < 16; ++i) out += {kDigits[bytes[i] >> 4], kDigits[bytes[i] & 15]};
   return out;
+}
+
+/// A cursor begins with a digest of the rest: one that was damaged on its way could name another realm or another time
+/// and still be read, and would then say "unchanged".
+std::string with_digest(const std::string& text) { return digest_of(text) + " " + text; }
+
+/// Returns the JSON of a cursor; a discarded value if its digest does not fit.
+json checked_json(const std::string& cursor) {
+  const auto space = cursor.find(' ');
+  if (space == std::string::npos) return json(json::value_t::discarded);
+  const std::string text = cursor.substr(space + 1);
+  return digest_of(text) == cursor.substr(0, space) ? json::parse(text, nullptr, false)
+                                                    : json(json::value_t::discarded);
 }
 
 }  // namespace
@@ -57,7 +70,7 @@ void EventFeed::start(std::map<std::string, Start> realms, Steady::time_point be
 }
 
 bool EventFeed::restore(const std::string& cursor) {
-  const json from = json::parse(cursor, nullptr, false);
+  const json from = checked_json(cursor);
   if (!from.is_object() || from.value("v", json()) != kForm || text_of(from, "scope") != scope_ ||
       !from.value("realms", json()).is_object())
     return false;
@@ -106,7 +119,7 @@ std::string EventFeed::render(bool seen) const {
     place["expiration"] = start.feed->expiration().count();
     if (seen) place["seen"] = start.feed->seen();
   }
-  return common::json_text({{"v", kForm}, {"scope", scope_}, {"realms", std::move(realms)}});
+  return with_digest(common::json_text({{"v", kForm}, {"scope", scope_}, {"realms", std::move(realms)}}));
 }
 
 std::string EventFeed::stamp() const {

@@ -19,8 +19,8 @@ std::map<std::string, std::string> writer_of(const Touch& touch, const std::vect
   for (const auto& event : events) {
     const auto touched = touches_of(event);
     if (std::find(touched.begin(), touched.end(), touch) == touched.end()) continue;
-    out["changed_by_user"] = event.user;
-    out["changed_by_client"] = event.client;
+    out["user"] = event.user;
+    out["client"] = event.client;
     out["changed_at_ms"] = std::to_string(event.time_ms);
   }
   return out;

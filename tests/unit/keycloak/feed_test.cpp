@@ -119,6 +119,24 @@ TEST_F(KeycloakEventFeed, ACursorOfAnotherScopeOrFormIsRefused) {
     EXPECT_FALSE(EventFeed("scope", seconds(60)).restore(text)) << text;
 }
 
+// Found by driftd-check (refresh.garbage_cursor, seed 245725264159050849): a byte of the realm's UUID was flipped, and
+// the cursor was taken.
+TEST_F(KeycloakEventFeed, ACursorInWhichAnyByteIsAnotherOneIsRefused) {
+  feed_.start({{"orders", seen()}, {"dark", {"other", {}}}}, {});
+  feed_.commit("orders", {event("a", kNow + 7)}, kNow + 9, true);
+  const std::string cursor = feed_.cursor();
+  ASSERT_TRUE(EventFeed("scope", seconds(60)).restore(cursor));
+  for (std::size_t at = 0; at < cursor.size(); ++at) {
+    for (const char bits : {'\x01', '\x55'}) {
+      std::string flipped = cursor;
+      flipped[at] = static_cast<char>(flipped[at] ^ bits);
+      EXPECT_FALSE(EventFeed("scope", seconds(60)).restore(flipped)) << flipped;
+    }
+    EXPECT_FALSE(EventFeed("scope", seconds(60)).restore(cursor.substr(0, at))) << "cut at " << at;
+  }
+  for (const char* more : {" ", "abc", "{}"}) EXPECT_FALSE(EventFeed("scope", seconds(60)).restore(cursor + more));
+}
+
 TEST_F(KeycloakEventFeed, ARealmThatWasReadFurtherDuringAListKeepsItsPlace) {
   feed_.start({{"orders", seen()}}, {});
   feed_.commit("orders", {event("a", kNow + 500)}, kNow + 600, true);
