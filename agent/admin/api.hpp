@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "admin/answer_memory.hpp"
-#include "admin/denials.hpp"
 #include "admin/json.hpp"
 #include "admin/metrics.hpp"
 #include "base/async_mutex.hpp"
 #include "base/task.hpp"
+#include "core/denials.hpp"
 #include "core/ports/control.hpp"
 #include "core/ports/credentials.hpp"
 #include "core/ports/reader.hpp"
@@ -89,9 +89,9 @@ class Api {
   Task<Text> resources(Request request);
   Task<Text> drifts(Request request);
   Task<Text> events(Request request);
-  Task<Answer> queue();                           ///< the notifications, and what the sinks have not delivered
-  Task<Answer> silences();                        ///< those that hold
-  Task<Answer> change_silences(Request request);  ///< adds one, or ends one now
+  Task<Answer> queue();     ///< the notifications, and what the sinks have not delivered
+  Task<Answer> silences();  ///< those that hold
+  Task<Answer> change_silences(Request request, core::AuditEntry line);
   Task<Text> dead_letters(Request request);
   Task<Text> audit(Request request);           ///< the newest lines, or those behind `after`
   Task<Answer> verify_audit(Request request);  ///< a broken chain is an answer, not an error
@@ -119,7 +119,7 @@ class Api {
   core::Value shown_row(const core::DriftRow& row, Depth depth);  ///< with the name of the backend
   /// Makes the change of a POST whose path was accepted. It has its audit line already, except for a decision, whose
   /// line is committed with it.
-  Task<Answer> do_change(Request request);
+  Task<Answer> do_change(Request request, core::AuditEntry line);
   /// `verb` is approve, reject, ignore, undo, claim or release.
   Task<Answer> decide(std::string drift_id, std::string verb, Request request);
   Task<Answer> refresh(Request request);  ///< one result for each backend
@@ -131,6 +131,7 @@ class Api {
   Task<Answer> enforce(std::string verb, std::string drift_id, Request request);
   /// Returns why drifts whose policy is `enforce` are not put back, by drift.
   std::map<std::string, core::Value> holds();
+  core::Value holds_of(const std::string& backend, const core::ResourceId& resource);
   Task<Answer> plugins();  ///< those found, and the backends without one
   /// Returns `not_found`, with the known plugins, if no plugin has this id, type, file or backend.
   Task<Answer> describe_plugin(Request request);
@@ -142,7 +143,7 @@ class Api {
   Task<Answer> settle_dead(std::string verb, Request request);  ///< returns the number of letters
 
   ApiDependencies deps_;
-  Denials denials_;
+  core::Denials denials_;
   AsyncMutex large_;       ///< held while a large list is read
   bool stopping_ = false;  ///< requests for events do not wait any more
 };

@@ -170,10 +170,11 @@ core::AuditEntry audit_line(const Request& request, const std::vector<std::strin
   return out;
 }
 
+bool is_silence(const std::string& path) { return path == "/v1/silences/add" || path == "/v1/silences/expire"; }
+
 bool is_change(const std::string& path) {
-  static const std::set<std::string> kChangePaths = {
-      "/v1/refresh",          "/v1/plugins/resume", "/v1/replay",         "/v1/reload", "/v1/deadletters/replay",
-      "/v1/deadletters/drop", "/v1/silences/add",   "/v1/silences/expire"};
+  static const std::set<std::string> kChangePaths = {"/v1/refresh", "/v1/plugins/resume",     "/v1/replay",
+                                                     "/v1/reload",  "/v1/deadletters/replay", "/v1/deadletters/drop"};
   return kChangePaths.contains(path);
 }
 
@@ -184,13 +185,13 @@ std::string outcome_text(const Error& error) {
 
 }  // namespace
 
-/// The line of a decision or of an enforcement is written together with it. Any other request has a line `asked …`
-/// before the change, because what cannot be audited is not done, and one about how it ended; both have the same
-/// `request`.
+/// The line of a decision, of an enforcement or of a silence is written together with it. Any other request has a line
+/// `asked …` before the change, because what cannot be audited is not done, and one about how it ended; both have the
+/// same `request`.
 Task<Answer> Api::post(Request request) {
   if (request.path == "/v1/explain") co_return co_await explain(std::move(request));
   const auto parts = segments(request.path);
-  const bool decision = is_decision(parts) || is_enforcement(parts);
+  const bool decision = is_decision(parts) || is_enforcement(parts) || is_silence(request.path);
   if (!decision && !is_change(request.path)) co_return fail(no_such_path(request));
   core::AuditEntry line = audit_line(request, parts);
   if (!request.may_decide) {
@@ -207,7 +208,7 @@ Task<Answer> Api::post(Request request) {
     asked.verb = std::string(core::kAsked) + line.verb;
     DRIFTD_CO_CHECK(co_await deps_.control.audit(std::move(asked)));
   }
-  auto done = co_await do_change(std::move(request));
+  auto done = co_await do_change(std::move(request), line);
   if (done && decision) co_return done;
   line.at_ns = SystemClock().wall();
   if (done) {
@@ -229,7 +230,7 @@ Task<Answer> Api::post(Request request) {
 }
 
 Task<void> Api::audit_denial(std::string actor, core::Caller caller, std::string asked, Error error) {
-  const auto unwritten = denials_.admit(caller.uid, Denials::Clock::now());
+  const auto unwritten = denials_.admit(std::to_string(caller.uid), core::Denials::Clock::now());
   if (!unwritten) co_return;
   core::AuditEntry line;
   line.at_ns = SystemClock().wall();
@@ -245,7 +246,7 @@ Task<void> Api::audit_denial(std::string actor, core::Caller caller, std::string
   if (!written) log::room("admin").error("the refusal is not in the audit log: {}", written.error().message);
 }
 
-Task<Answer> Api::do_change(Request request) {
+Task<Answer> Api::do_change(Request request, core::AuditEntry line) {
   const auto parts = segments(request.path);
   const std::string path = request.path;
   if (parts.size() == 4 && parts[0] == "v1" && parts[1] == "drifts" && is_decision_verb(parts[3])) {
@@ -261,7 +262,7 @@ Task<Answer> Api::do_change(Request request) {
   if (path == "/v1/replay") co_return co_await replay(std::move(request));
   if (path == "/v1/deadletters/replay") co_return co_await settle_dead("replay", std::move(request));
   if (path == "/v1/deadletters/drop") co_return co_await settle_dead("drop", std::move(request));
-  if (path.starts_with("/v1/silences/")) co_return co_await change_silences(std::move(request));
+  if (is_silence(path)) co_return co_await change_silences(std::move(request), std::move(line));
   if (path == "/v1/reload") {
     const auto reloaded = co_await deps_.control.reload();
     if (!reloaded) co_return fail(reloaded.error());
@@ -300,9 +301,9 @@ Task<Answer> Api::explain(Request request) {
   const std::string path = fields.text("path");
   DRIFTD_CO_CHECK(fields.check());
   DRIFTD_CO_TRY(core::ResourceId id, parse_resource(resource));
-  const auto steps = co_await deps_.control.explain(backend, std::move(id), path);
+  const auto steps = co_await deps_.control.explain(backend, id, path);
   if (!steps) co_return fail(steps.error());
-  co_return Value::Object{{"steps", list_of(*steps)}};
+  co_return Value::Object{{"steps", list_of(*steps)}, {"held", holds_of(backend, id)}};
 }
 
 Task<Answer> Api::replay(Request request) {

@@ -97,6 +97,21 @@ std::map<std::string, Value> Api::holds() {
   return out;
 }
 
+/// What holds the drifts of one resource. Empty if nothing does, or if their policy would not put them back.
+Value Api::holds_of(const std::string& backend, const core::ResourceId& resource) {
+  Value::Array out;
+  for (const auto& one : deps_.control.enforcement().backends) {
+    if (one.name != backend) continue;
+    for (const auto& [drift, hold] : one.held) {
+      if (hold.resource != resource) continue;
+      Value shown = hold_json(hold);
+      shown.object()->emplace("drift", drift);
+      out.push_back(std::move(shown));
+    }
+  }
+  return out;
+}
+
 Value Api::enforcement() {
   const core::EnforcementView view = deps_.control.enforcement();
   Value::Array backends;

@@ -59,17 +59,17 @@ Task<Answer> Api::silences() {
   co_return Value::Object{{"silences", Value(std::move(out))}};
 }
 
-Task<Answer> Api::change_silences(Request request) {
+Task<Answer> Api::change_silences(Request request, core::AuditEntry line) {
   if (request.path == "/v1/silences/add") {
     DRIFTD_CO_TRY(core::Silence silence, parse_silence(request, SystemClock().wall()));
-    const auto added = co_await deps_.control.add_silence(std::move(silence));
+    const auto added = co_await deps_.control.add_silence(std::move(silence), std::move(line));
     if (!added) co_return fail(added.error());
     co_return Value::Object{{"silence", shown(*added)}};
   }
   DRIFTD_CO_TRY(Fields fields, Fields::parse(request.body));
   std::string id = fields.text("id");
   DRIFTD_CO_CHECK(fields.check());
-  const auto ended = co_await deps_.control.expire_silence(std::move(id));
+  const auto ended = co_await deps_.control.expire_silence(std::move(id), std::move(line));
   if (!ended) co_return fail(ended.error());
   co_return Value::Object{{"silence", shown(*ended)}};
 }

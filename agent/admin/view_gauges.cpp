@@ -84,11 +84,11 @@ void SinkGauges::set(const core::AgentView& view, const std::vector<core::SinkTo
 }
 
 void AgentGauges::set_enforcement(const core::EnforcementView& view) {
-  enforced_.clear();
+  enforced_.clear();  // the view has the whole count; a series of a backend that is gone must not stay
   held_.clear();
   for (const auto& backend : view.backends) {
     for (const auto& [state, count] : backend.ended)
-      enforced_.at({{"backend", backend.name}, {"state", state}}).Set(static_cast<double>(count));
+      enforced_.at({{"backend", backend.name}, {"result", state}}).Increment(static_cast<double>(count));
     std::map<std::string_view, int> reasons;
     for (const auto& [drift, hold] : backend.held) ++reasons[core::render(hold.reason)];
     for (const auto& [reason, count] : reasons)

@@ -84,8 +84,8 @@ class AgentGauges {
       "store_max_bytes", "Maximum of store_bytes; above it history is deleted early (retention.max_bytes).")};
   Gauges ready_{families_.gauge("agent_ready", "1: the agent is ready.")};
   Gauges enforce_off_{families_.gauge("enforce_off", "1: everything that driftd puts back is switched off.")};
-  Gauges enforced_{
-      families_.gauge("enforce_operations", "Operations that ended since the start, by the state they ended in.")};
+  Counters enforced_{
+      families_.counter("enforce_operations_total", "Operations that ended since the start, by how they ended.")};
   Gauges held_{families_.gauge("enforce_held", "Drifts that their policy would put back, by what holds them.")};
   Gauges log_entries_{families_.gauge(
       "change_log_entries", "Entries of the change log by state: sent (since the start), waiting, refused, dropped.")};

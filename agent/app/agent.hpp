@@ -47,8 +47,8 @@ class Agent final : public core::Control {
   Task<Result<core::Drift>> decide(std::string drift_id, core::Decision decision) override;
   Task<Result<core::Drift>> claim(std::string drift_id, core::Claim claim) override;
   Task<Result<std::vector<core::Silence>>> silences() override;
-  Task<Result<core::Silence>> add_silence(core::Silence silence) override;
-  Task<Result<core::Silence>> expire_silence(std::string id) override;
+  Task<Result<core::Silence>> add_silence(core::Silence silence, core::AuditEntry line) override;
+  Task<Result<core::Silence>> expire_silence(std::string id, core::AuditEntry line) override;
   Task<Result<std::vector<BackendRefresh>>> refresh(std::string backend, bool full) override;
   Task<Result<std::vector<core::Step>>> explain(std::string backend, core::ResourceId id, std::string path) override;
   Task<Result<core::DiscoverOutcome>> discover(std::string backend) override;

@@ -218,6 +218,7 @@ Task<Result<core::Control::ReloadReport>> Agent::apply_next(LoadedConfig loaded,
   credentials_->set_grants(std::move(*grants), next.resolve.per_minute);
   registry_->protect(next.secret_files);
   const Registry::Outcome registry = co_await registry_->apply(std::move(*plan));
+  co_await audit_rules();  // of backends that were registered by gRPC, which run under the new defaults from here on
   out.applied = registry.done;
   for (const auto& line : registry.later) out.applied.push_back(line + ": " + std::string(Registry::kLater));
   out.applied.insert(out.applied.end(), changes.hot.begin(), changes.hot.end());
@@ -238,6 +239,7 @@ Task<void> Agent::audit_rules() {
   for (const auto& spec : config_.backends) {
     if (spec.rules) rules[spec.name] = core::render(config::rules_json(*spec.rules));
   }
+  for (auto& [name, text] : registry_->manual_rules()) rules.emplace(name, std::move(text));
   const Status written = co_await store_->audit_rules(std::move(rules), config_.file);
   if (!written) log::room("config").error("the audit log lacks the changed rules: {}", written.error().message);
 }

@@ -45,19 +45,20 @@ Task<Result<std::vector<core::Silence>>> Agent::silences() {
   co_return found;
 }
 
-Task<Result<core::Silence>> Agent::add_silence(core::Silence silence) {
+Task<Result<core::Silence>> Agent::add_silence(core::Silence silence, core::AuditEntry line) {
   constexpr std::size_t kMaxSilences = 1'000;
   DRIFTD_CO_TRY(const auto known, co_await store_->silences(clock_.wall()));
   if (known.size() >= kMaxSilences) {
     co_return fail(Code::conflict, "there are 1000 silences already; `driftd silence list` shows them, end some");
   }
   silence.id = new_silence_id();
-  DRIFTD_CO_CHECK(co_await store_->write_silence(silence));
+  line.subject = "id " + silence.id + (line.subject.empty() ? "" : ", ") + line.subject;
+  DRIFTD_CO_CHECK(co_await store_->write_silence(silence, std::move(line)));
   notifier_->wake();
   co_return silence;
 }
 
-Task<Result<core::Silence>> Agent::expire_silence(std::string id) {
+Task<Result<core::Silence>> Agent::expire_silence(std::string id, core::AuditEntry line) {
   DRIFTD_CO_TRY(const auto known, co_await store_->silences(clock_.wall()));
   const auto found = std::find_if(known.begin(), known.end(), [&](const auto& one) { return one.id == id; });
   if (found == known.end()) {
@@ -65,7 +66,7 @@ Task<Result<core::Silence>> Agent::expire_silence(std::string id) {
   }
   core::Silence ended = *found;
   ended.expires_ns = clock_.wall();
-  DRIFTD_CO_CHECK(co_await store_->write_silence(ended));
+  DRIFTD_CO_CHECK(co_await store_->write_silence(ended, std::move(line)));
   notifier_->wake();
   co_return ended;
 }

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/log.hpp"
+#include "config/rules_text.hpp"
 #include "engine/backend_rows.hpp"
 #include "engine/runner.hpp"
 #include "ipc/settings_schema.hpp"
@@ -191,6 +192,16 @@ Task<Result<Registry::Plan>> Registry::plan(std::shared_ptr<const config::Config
     out.changes.push_back(std::move(change));
   }
   co_return out;
+}
+
+std::map<std::string, std::string> Registry::manual_rules() const {
+  std::map<std::string, std::string> out;
+  for (const auto& [name, entry] : entries_) {
+    if (entry.spec.definition.empty()) continue;
+    const bool usable = entry.spec.fault.empty() && entry.spec.rules != nullptr;
+    out[name] = usable ? core::render(config::rules_json(*entry.spec.rules)) : std::string();
+  }
+  return out;
 }
 
 }  // namespace driftd::app

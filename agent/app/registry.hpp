@@ -74,6 +74,9 @@ class Registry final : public core::ManualBackends {
   void stop() { stopping_ = true; }
   bool idle() const { return busy_.empty(); }  ///< no change is under way
   bool scanning() const { return scanning_ != nullptr; }
+  /// Returns the rules of each backend that was registered by gRPC, as text. Empty if its definition cannot be used
+  /// now.
+  std::map<std::string, std::string> manual_rules() const;
   /// Returns the references of a backend that runs, which `resolve` may give. Empty if there are none.
   std::vector<config::CredentialUse> references(const std::string& backend) const;
 

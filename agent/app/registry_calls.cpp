@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "app/registry.hpp"
+#include "config/rules_text.hpp"
 #include "engine/backend_rows.hpp"
 #include "engine/runner.hpp"
 #include "ipc/settings_schema.hpp"
@@ -19,11 +20,19 @@ constexpr std::ptrdiff_t kMaxManual = 1'000;
 
 core::AuditEntry audit_line(const ManualCall& call, std::string verb, const std::string& name) {
   core::AuditEntry out;
+  out.at_ns = SystemClock().wall();
   out.actor = call.actor;
   out.caller = call.caller;
   out.verb = std::move(verb);
   out.subject = name;
   out.backend = name;
+  return out;
+}
+
+/// Returns the line about the rules that the backend has from now on; null: none, it is unregistered.
+core::AuditEntry rules_line(const ManualCall& call, const std::string& name, const core::Rules* rules) {
+  core::AuditEntry out = audit_line(call, {}, name);
+  out.rules = rules == nullptr ? std::string() : core::render(config::rules_json(*rules));
   return out;
 }
 
@@ -193,6 +202,7 @@ Task<Result<ManualAnswer>> Registry::put(ManualCall call, bool update) {
   engine::Engine::Change change{std::move(checked.plain)};
   if (there && !again) change.edit = config::compare_backends(known->second, entry, what);
   change.audit.push_back(audit_line(call, there ? "change backend" : "register backend", name));
+  if (entry.spec.rules) change.audit.push_back(rules_line(call, name, entry.spec.rules.get()));
   plan.changes.push_back(std::move(change));
   plan.lines.push_back(name);
   std::string definition = entry.spec.definition;
@@ -244,6 +254,7 @@ Task<Result<ManualAnswer>> Registry::delete_backend(ManualCall call) {
   change.leaves = true;
   change.cause = "unregistered by " + call.actor;
   change.audit.push_back(audit_line(call, "unregister backend", call.name));
+  change.audit.push_back(rules_line(call, call.name, nullptr));
   plan.changes.push_back(std::move(change));
   plan.lines.push_back(call.name);
   const Outcome outcome = co_await apply(std::move(plan));

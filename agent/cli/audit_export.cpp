@@ -5,18 +5,10 @@
 #include <memory>
 
 #include "base/instant.hpp"
-#include "cli/command.hpp"
-#include "core/audit_text.hpp"
+#include "cli/audit_export.hpp"
 
 namespace driftd::cli {
 namespace {
-
-struct ExportOptions {
-  std::string format = "jsonl";
-  std::string since, after;
-  std::string sd_id = "driftd@32473";  // the number of the documentation, as the syslog sink has it
-  bool follow = false;
-};
 
 std::string host_name() {
   char name[256] = {};
@@ -36,9 +28,9 @@ class Export {
 
   int run() {
     const Client client = context_.client();
-    const auto status = client.get("/v1/status");
-    if (!status) return context_.fail(status.error());
-    origin_ = {host_name(), text(*status, "name"), text(*status, "version")};
+    auto origin = audit_origin(client);
+    if (!origin) return context_.fail(origin.error());
+    origin_ = std::move(*origin);
     Query query{{"after", options_.after.empty() ? "0" : options_.after}, {"limit", "1000"}};
     for (;;) {
       const auto answer = client.get("/v1/audit", query);
@@ -59,16 +51,9 @@ class Export {
 
  private:
   int write(const core::Value& line) {
-    if (is_before(text(line, "at"), options_.since)) return kOk;
-    if (options_.format == "jsonl") {
-      context_.out() << core::render(line) << "\n";
-      return kOk;
-    }
-    const auto row = core::parse_audit_json(core::render(line));
-    if (!row) return context_.fail(kFinding, "line " + text(line, "id") + ": " + row.error().message);
-    context_.out() << (options_.format == "cef" ? core::render_cef(*row, origin_)
-                                                : core::render_rfc5424(*row, origin_, options_.sd_id))
-                   << "\n";
+    const auto rendered = render_line(line, options_, origin_);
+    if (!rendered) return context_.fail(rendered.error());
+    if (!rendered->empty()) context_.out() << *rendered << "\n";
     return kOk;
   }
 
@@ -78,6 +63,21 @@ class Export {
 };
 
 }  // namespace
+
+Outcome<std::string> render_line(const core::Value& line, const ExportOptions& options,
+                                 const core::AuditOrigin& origin) {
+  if (is_before(text(line, "at"), options.since)) return std::string();
+  if (options.format == "jsonl") return core::render(line);
+  const auto row = core::parse_audit_json(core::render(line));
+  if (!row) return tl::unexpected(Failure{kFinding, "line " + text(line, "id") + ": " + row.error().message});
+  return options.format == "cef" ? core::render_cef(*row, origin) : core::render_rfc5424(*row, origin, options.sd_id);
+}
+
+Outcome<core::AuditOrigin> audit_origin(const Client& client) {
+  const auto status = client.get("/v1/status");
+  if (!status) return tl::unexpected(status.error());
+  return core::AuditOrigin{host_name(), text(*status, "name"), text(*status, "version")};
+}
 
 void add_audit_export(CLI::App& audit, Context& context) {
   auto* command = audit.add_subcommand("export", "write all lines, oldest first, for an archive or a log collector");
@@ -91,7 +91,23 @@ void add_audit_export(CLI::App& audit, Context& context) {
   command->add_option("--after", options->after, "only lines behind this number");
   command->add_option("--sd-id", options->sd_id, "with --format syslog: the id of the structured data");
   command->add_flag("-f,--follow", options->follow, "go on with further lines as they are written");
-  command->callback([&context, options] { context.exit = Export(context, *options).run(); });
+  command->add_option("--to", options->to,
+                      "with --format syslog: send to this server, tls://HOST[:6514], not to stdout");
+  command->add_option("--ca", options->ca, "with --to: authorities that are trusted, in PEM; default: the system's");
+  command->add_option("--cert", options->cert, "with --to: our certificate, in PEM; with --key");
+  command->add_option("--key", options->key, "with --to: the key of --cert");
+  command->add_option("--state", options->state,
+                      "with --to: the file that remembers the last line that the server has");
+  command->callback([&context, options] {
+    const bool only_to =
+        !options->ca.empty() || !options->cert.empty() || !options->key.empty() || !options->state.empty();
+    if (!options->to.empty())
+      context.exit = forward_audit(context, *options);
+    else if (only_to)
+      context.exit = context.fail(kUsage, "--ca, --cert, --key and --state need --to tls://HOST[:PORT]");
+    else
+      context.exit = Export(context, *options).run();
+  });
 }
 
 }  // namespace driftd::cli

@@ -26,6 +26,10 @@ void show_explanation(const Context& context, const core::Value& answer, bool wh
                         text(step, "old_normal"), text(step, "new_normal")});
   }
   if (shown == 0) context.out() << (equal == 0 ? "no attributes" : "nothing differs") << "\n";
+  for (const auto& held : list(answer, "held")) {
+    context.out() << "not put back (" << printable(text(held, "reason")) << "): " << printable(text(held, "text"))
+                  << "\n";
+  }
   if (equal > 0) context.out() << equal << " equal attributes; --all shows them\n";
 }
 

@@ -39,6 +39,9 @@ struct AuditEntry {
   std::string reason;
   std::optional<Nanos> expires_ns;
   std::string request;  ///< names the lines of one request: `asked …` and how it ended; empty for a single line
+  /// Set for a line about the rules of `backend`: what they are from now on, empty if it has none any more. The store
+  /// compares them with what it last named, and fills in `verb` and `changes`. Not stored itself.
+  std::optional<std::string> rules = {};
 };
 
 /// A stored line. The hash covers the line and the hash of the line before it.

@@ -36,6 +36,13 @@ void EnforcementLog::adopt(const std::vector<core::Enforcement>& operations,
   }
 }
 
+void EnforcementLog::bound_times(Nanos now) {
+  for (auto& one : record_.operations) {
+    one.planned_ns = std::min(one.planned_ns, now);
+    one.updated_ns = std::min(one.updated_ns, now);
+  }
+}
+
 void EnforcementLog::forget_before(Nanos planned_ns) {
   std::erase_if(record_.operations,
                 [&](const auto& one) { return one.planned_ns < planned_ns && !has_no_known_end(one); });

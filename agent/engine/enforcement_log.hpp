@@ -17,6 +17,9 @@ class EnforcementLog {
  public:
   void load(core::EnforcementRecord record);
   void adopt(const std::vector<core::Enforcement>& operations, const std::vector<core::EnforcementStop>& stops);
+  /// A clock that was ahead and was set back has left times that are still to come. They count as `now`, the moment at
+  /// which that is noticed, so that no brake waits longer for them than for what is done now.
+  void bound_times(Nanos now);
   /// Forgets ended operations that were planned before this time, but those without a known end.
   void forget_before(Nanos planned_ns);
 

@@ -129,7 +129,8 @@ std::string EnforcementSteps::why_not_back(const core::Enforcement& operation) c
 /// Takes back what is set. It is a write of its own with its own key, and only of paths and values of the plan.
 Task<Status> EnforcementSteps::roll_back(core::Enforcement operation, std::vector<core::Change> back,
                                          std::string version, std::string why) {
-  const std::string not_back = why_not_back(operation);
+  std::string not_back = why_not_back(operation);
+  if (not_back.empty()) not_back = co_await why_other_system();
   if (not_back.empty()) {
     ++operation.attempts;
     std::string begun = why + "; taking it back";

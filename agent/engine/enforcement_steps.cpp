@@ -162,6 +162,20 @@ core::Enforcement EnforcementSteps::make_operation(const core::Drift& drift, con
   return out;
 }
 
+Task<std::string> EnforcementSteps::why_other_system() {
+  const std::string accepted = ledger_.row().system_identity;
+  if (accepted.empty()) co_return std::string();
+  const auto probed = co_await session_.health();
+  if (!probed) co_return "which system answers at the endpoint is not known: " + with_code(probed.error());
+  if (probed->system_identity == accepted) co_return std::string();
+  if (probed->system_identity.empty()) {
+    co_return "the system at the endpoint does not say which one it is (accepted: " + accepted + ")" +
+        (probed->reason.empty() ? std::string() : ": " + probed->reason);
+  }
+  co_return "another system answers at the endpoint (identity " + probed->system_identity + ", accepted " + accepted +
+      ")";
+}
+
 /// Commits a step with its audit line. The log knows it once it is stored.
 Task<Result<core::Enforcement>> EnforcementSteps::write(core::Enforcement operation, State state, std::string text) {
   operation = core::advanced(std::move(operation), state, std::move(text), context_->clock.wall());
@@ -253,6 +267,12 @@ Task<Result<core::Enforcement>> EnforcementSteps::apply(core::Enforcement operat
   if (const std::string off = why_off(); !off.empty()) {  // it came while the step was committed
     std::string why = "nothing was written: " + off;
     auto stopped = co_await write(std::move(operation), State::failed, std::move(why));
+    co_return stopped;
+  }
+  const std::string other = co_await why_other_system();
+  if (!other.empty()) {
+    std::string why = "nothing was written: " + other;
+    auto stopped = co_await write(std::move(operation), State::conflict, std::move(why));
     co_return stopped;
   }
   core::ApplyRequest request = request_of(operation, seen, false);

@@ -60,6 +60,9 @@ class EnforcementSteps {
   Task<Status> roll_back(core::Enforcement operation, std::vector<core::Change> back, std::string version,
                          std::string why);
   std::string why_off() const;
+  /// Asks which system answers now: a cycle may have begun minutes ago. Returns why nothing may be written to it; empty
+  /// if it is the accepted one, or if none of its kind says which it is.
+  Task<std::string> why_other_system();
   std::string why_not_back(const core::Enforcement& operation) const;
 
   std::shared_ptr<Context> context_;

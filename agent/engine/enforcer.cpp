@@ -62,9 +62,19 @@ Task<Status> Enforcer::settle_open() {
   co_return out;
 }
 
-core::Candidate Enforcer::candidate_of(const core::StoredResource& row, const core::Drift& drift) const {
+Nanos Enforcer::stands_since(const core::Drift& drift) {
+  const Nanos now = context_->clock.wall();
+  const std::string key = drift.id + "@" + drift.digest;
+  if (drift.updated_ns <= now) return drift.updated_ns;
+  if (noticed_.size() > kConsidered) noticed_.clear();  // more of them than a cycle looks at
+  const Nanos noticed = noticed_.try_emplace(key, now).first->second;
+  return std::min(noticed, now);
+}
+
+core::Candidate Enforcer::candidate_of(const core::StoredResource& row, const core::Drift& drift) {
   core::Candidate out;
   out.drift = drift;
+  out.drift.updated_ns = stands_since(drift);
   out.owner = core::owner_mark(row);
   out.writer = core::writer_of(row);
   if (auto plan = core::plan_enforcement(drift, *ledger_.schema(row.id.kind))) out.plan = std::move(*plan);
@@ -111,6 +121,7 @@ core::BrakeState Enforcer::brakes(const std::map<std::string, int>& wanted) cons
 }
 
 void Enforcer::note(const core::Drift& drift, core::Hold hold) {
+  hold.resource = drift.resource;
   auto& known = held_[drift.id];
   if (known.reason != hold.reason || known.text.empty()) {
     log::room("engine").info("{}: drift {} of {} is not put back ({}): {}", ledger_.spec().name, drift.id,
@@ -122,6 +133,7 @@ void Enforcer::note(const core::Drift& drift, core::Hold hold) {
 Task<Status> Enforcer::run() {
   const Nanos now = context_->clock.wall();
   cycle_began_ns_ = now;
+  ledger_.enforcements().bound_times(now);
   ledger_.enforcements().forget_before(now - kKept);
   if (ledger_.to_enforce().empty()) {
     held_.clear();
@@ -211,6 +223,7 @@ Task<Result<core::Enforcement>> Enforcer::ask(core::StoredResource resource, std
     co_return fail(Code::not_found, "drift " + drift_id + " ended; `driftd drifts` lists the open ones");
   const core::Drift drift = *found;
   if (cycle_began_ns_ == 0) cycle_began_ns_ = context_->clock.wall();
+  ledger_.enforcements().bound_times(context_->clock.wall());
   core::Candidate candidate = candidate_of(resource, drift);
   candidate.cause = core::EnforcementCause::person;
   DRIFTD_CO_TRY(candidate.plan, core::plan_enforcement(drift, *ledger_.schema(resource.id.kind)));

@@ -32,17 +32,21 @@ class Enforcer {
 
  private:
   Task<Result<std::vector<core::Candidate>>> candidates();
-  core::Candidate candidate_of(const core::StoredResource& row, const core::Drift& drift) const;
+  core::Candidate candidate_of(const core::StoredResource& row, const core::Drift& drift);
   Task<Status> consider(core::Candidate candidate, const std::map<std::string, int>& wanted);
   core::BrakeState brakes(const std::map<std::string, int>& wanted) const;
   /// Stops the resource of a fight until a person lifts it. Returns true if it is one.
   Task<Result<bool>> stop_fight(core::Candidate candidate, core::BrakeState state);
   void note(const core::Drift& drift, core::Hold hold);
+  /// Returns since when the value stands. A time that is still to come is that of a clock which was set back since:
+  /// then it stands since that was noticed.
+  Nanos stands_since(const core::Drift& drift);
 
   std::shared_ptr<Context> context_;
   Ledger& ledger_;
   EnforcementSteps steps_;
   std::map<std::string, core::Hold> held_;  ///< by drift
+  std::map<std::string, Nanos> noticed_;    ///< by drift and digest: when a time to come was noticed
   std::set<std::string> unsettled_;         ///< operations whose last reading failed
   core::ResourceId after_;                  ///< where the next cycle begins, if there are more than one cycle looks at
   Nanos cycle_began_ns_ = 0;

@@ -4,7 +4,7 @@
 #include <google/protobuf/wire_format_lite.h>
 
 #include "base/fatal.hpp"
-#include "grpc/service.hpp"
+#include "grpc/access.hpp"
 
 namespace driftd::rpc {
 namespace {
@@ -73,7 +73,8 @@ struct ResolveCall {
 
 Task<Status> resolve(ResolveCall call) {
   if (!call.request) co_return fail(Code::invalid, "the request is not a ResolveCredentialsRequest");
-  DRIFTD_CO_TRY(const Caller caller, authorise(call.shared, *call.context, Rights::read));
+  std::string method = "ResolveCredentials " + call.request->backend();
+  DRIFTD_CO_TRY(const Caller caller, co_await authorise(call.shared, *call.context, Rights::read, std::move(method)));
   core::CredentialRequest asked;
   asked.caller = caller_of(caller);
   asked.backend = call.request->backend();

@@ -3,7 +3,7 @@
 #include "base/escape.hpp"
 #include "base/fatal.hpp"
 #include "core/registration_names.hpp"
-#include "grpc/service.hpp"
+#include "grpc/access.hpp"
 
 namespace driftd::rpc {
 namespace {
@@ -101,14 +101,25 @@ Task<Result<core::ManualAnswer>> change(Shared& shared, Caller caller, const v1:
   co_return answer;
 }
 
+/// A change has its line in the transaction that makes it. One that was turned down has a line of its own.
+Task<void> audit_refused(Shared& shared, core::AuditEntry line, Result<core::ManualAnswer> answer) {
+  if (answer && answer->refusal == Refusal::none) co_return;
+  Error error = answer ? Error{Code::conflict, answer->why} : answer.error();
+  co_await audit_failure(shared, std::move(line), std::move(error));
+}
+
 Task<void> serve_change(Shared& shared, CallbackServerContext* context, ServerUnaryReactor* reactor,
                         const v1::BackendDefinition* definition, std::optional<std::string> etag, v1::Backend* out) {
-  auto caller = authorise(shared, *context, Rights::decide);
+  const std::string verb = etag ? "change backend" : "register backend";
+  std::string asked = (etag ? "UpdateBackend " : "RegisterBackend ") + definition->name();
+  auto caller = co_await authorise(shared, *context, Rights::decide, std::move(asked));
   if (!caller) {
     reactor->Finish(to_grpc(fail(caller.error())));
     co_return;
   }
+  core::AuditEntry line = line_of(*caller, verb, definition->name());
   auto answer = co_await change(shared, std::move(*caller), definition, std::move(etag));
+  co_await audit_refused(shared, std::move(line), answer);
   const ::grpc::Status status = status_of(answer);
   if (status.ok()) fill(std::move(answer->backend), out);
   reactor->Finish(status);
@@ -116,15 +127,18 @@ Task<void> serve_change(Shared& shared, CallbackServerContext* context, ServerUn
 
 Task<void> serve_delete(Shared& shared, CallbackServerContext* context, ServerUnaryReactor* reactor,
                         const v1::DeleteBackendRequest* request, v1::DeleteBackendResponse* out) {
-  auto caller = authorise(shared, *context, Rights::decide);
+  std::string asked = "DeleteBackend " + request->name();
+  auto caller = co_await authorise(shared, *context, Rights::decide, std::move(asked));
   if (!caller) {
     reactor->Finish(to_grpc(fail(caller.error())));
     co_return;
   }
+  core::AuditEntry line = line_of(*caller, "unregister backend", request->name());
   core::ManualCall call = call_of(*caller);
   call.name = request->name();
   call.etag = request->etag();
   const auto answer = co_await shared.deps.manual.delete_backend(std::move(call));
+  co_await audit_refused(shared, std::move(line), answer);
   if (answer) out->set_existed(answer->existed);
   reactor->Finish(status_of(answer));
 }

@@ -16,9 +16,9 @@
 
 #include "base/fatal.hpp"
 #include "base/log.hpp"
+#include "grpc/access.hpp"
 #include "grpc/callback_sink.hpp"
 #include "grpc/files.hpp"
-#include "grpc/service.hpp"
 #include "grpc/tcp_door.hpp"
 
 namespace driftd::rpc {
@@ -120,9 +120,20 @@ struct Server::State {
 
 namespace {
 
+/// Writes the line about a process that may not use the Unix socket at all.
+Task<void> audit_closed(Shared& shared, Result<Caller> caller) {
+  core::AuditEntry line;
+  line.actor = caller ? caller->name : "unknown";
+  if (caller) line.caller = caller->process;
+  line.subject = "connection to " + shared.settings.socket;
+  std::string from = line.actor;
+  Error error = caller ? Error{Code::denied, caller->name + " has no rights"} : caller.error();
+  co_await audit_refusal(shared, std::move(from), std::move(line), std::move(error));
+}
+
 /// Gives one connection to gRPC, or closes it.
 template <class State>
-void admit(State& state, int socket) {
+Task<void> admit(State& state, int socket) {
   auto caller = state.shared.deps.identify(socket);
   const bool full = state.shared.peers.open() >= kMaxConnections;
   if (!caller || caller->rights == Rights::none || full) {
@@ -131,7 +142,8 @@ void admit(State& state, int socket) {
                             : full  ? "as many are open as may be"
                                     : caller->name + " has no rights");
     ::close(socket);
-    return;
+    if (!full) co_await audit_closed(state.shared, std::move(caller));
+    co_return;
   }
   socket = state.shared.peers.renumber(socket);
   state.shared.peers.add(socket, std::move(*caller));
@@ -146,7 +158,7 @@ Task<void> accept(State& state) {
     if (state.shared.stopping || error == asio::error::operation_aborted) break;
     if (!error) {
       socket.native_non_blocking(true);
-      admit(state, socket.release());
+      co_await admit(state, socket.release());
       continue;
     }
     log::room("sinks").warn("grpc: cannot accept a connection: {}", error.message());

@@ -7,6 +7,7 @@
 #include "base/fatal.hpp"
 #include "base/log.hpp"
 #include "core/registration_names.hpp"
+#include "grpc/access.hpp"
 #include "grpc/callback_sink.hpp"
 
 namespace driftd::rpc {
@@ -62,12 +63,18 @@ struct UnaryCall {
   Answer* answer;
   ServerUnaryReactor* reactor;
 };
+/// What a call needs, and how the audit log names it.
+struct Permit {
+  Rights rights;
+  const char* asked;
+};
 template <class Request, class Answer>
 using Handler = Task<Status> (*)(UnaryCall<Request, Answer>, Caller);
 
 template <class Request, class Answer>
-Task<void> serve(UnaryCall<Request, Answer> call, Rights needed, Handler<Request, Answer> handler) {
-  auto caller = authorise(call.shared, *call.context, needed);
+Task<void> serve(UnaryCall<Request, Answer> call, Permit permit, Handler<Request, Answer> handler) {
+  std::string asked = permit.asked;
+  auto caller = co_await authorise(call.shared, *call.context, permit.rights, std::move(asked));
   Status status;
   if (caller) {
     status = co_await handler(call, std::move(*caller));
@@ -79,9 +86,9 @@ Task<void> serve(UnaryCall<Request, Answer> call, Rights needed, Handler<Request
 
 template <class Request, class Answer>
 ServerUnaryReactor* spawn(Shared& shared, CallbackServerContext* context, const Request* request, Answer* answer,
-                          Rights needed, Handler<Request, Answer> handler) {
+                          Permit permit, Handler<Request, Answer> handler) {
   UnaryCall<Request, Answer> call{shared, context, request, answer, context->DefaultReactor()};
-  asio::co_spawn(shared.deps.core, serve(call, needed, handler), fatal);
+  asio::co_spawn(shared.deps.core, serve(call, permit, handler), fatal);
   return call.reactor;
 }
 
@@ -112,41 +119,52 @@ core::Subscription subscription_of(const v1::BackendEventSubscription& from) {
   return out;
 }
 
-/// Writes to the audit log what the caller does; if that fails, it is not done.
-Task<Status> audit(Shared& shared, const Caller& caller, std::string verb, const core::Subscription& about) {
-  core::AuditEntry entry;
-  entry.at_ns = SystemClock().wall();
-  entry.actor = caller.name;
-  entry.caller = caller.process;
-  entry.verb = std::move(verb);
-  entry.subject = core::shortened(about.subscriber, 128);
-  if (!about.callback_endpoint.empty()) entry.reason = "callback " + core::shortened(about.callback_endpoint, 256);
-  const Status written = co_await shared.deps.audit(std::move(entry));
-  co_return written;
+core::AuditEntry line_about(const Caller& caller, std::string verb, const core::Subscription& about) {
+  core::AuditEntry out = line_of(caller, std::move(verb), about.subscriber);
+  if (!about.callback_endpoint.empty())
+    out.reason = "callback " + escaped(core::shortened(about.callback_endpoint, 256));
+  return out;
+}
+
+/// A change is stored with its line; one that failed has a line that says why.
+Task<Status> answer_with(Shared& shared, v1::SubscriberStatus* answer, core::AuditEntry line,
+                         Result<SubscriberState> state) {
+  if (!state) {
+    Error error = state.error();
+    co_await audit_failure(shared, std::move(line), std::move(error));
+    co_return fail(state.error());
+  }
+  fill(*state, answer);
+  co_return Status{};
 }
 
 Task<Status> create(UnaryCall<v1::CreateSubscriptionRequest, v1::SubscriberStatus> call, Caller caller) {
   core::Subscription next = subscription_of(call.request->subscription());
-  DRIFTD_CO_CHECK(co_await audit(call.shared, caller, "subscribe", next));
-  DRIFTD_CO_TRY(const auto state, co_await call.shared.subscribers.create(std::move(next)));
-  fill(state, call.answer);
-  co_return Status{};
+  core::AuditEntry line = line_about(caller, "subscribe", next);
+  auto state = co_await call.shared.subscribers.create(std::move(next), line);
+  const Status done = co_await answer_with(call.shared, call.answer, std::move(line), std::move(state));
+  co_return done;
 }
 
 Task<Status> update(UnaryCall<v1::UpdateSubscriptionRequest, v1::SubscriberStatus> call, Caller caller) {
   core::Subscription next = subscription_of(call.request->subscription());
-  DRIFTD_CO_CHECK(co_await audit(call.shared, caller, "change subscription", next));
-  DRIFTD_CO_TRY(const auto state, co_await call.shared.subscribers.update(std::move(next)));
-  fill(state, call.answer);
-  co_return Status{};
+  core::AuditEntry line = line_about(caller, "change subscription", next);
+  auto state = co_await call.shared.subscribers.update(std::move(next), line);
+  const Status done = co_await answer_with(call.shared, call.answer, std::move(line), std::move(state));
+  co_return done;
 }
 
 Task<Status> remove(UnaryCall<v1::DeleteSubscriptionRequest, v1::DeleteSubscriptionResponse> call, Caller caller) {
   core::Subscription gone;
   gone.subscriber = call.request->subscriber_id();
-  DRIFTD_CO_CHECK(co_await audit(call.shared, caller, "unsubscribe", gone));
-  DRIFTD_CO_TRY(const bool existed, co_await call.shared.subscribers.remove(gone.subscriber));
-  call.answer->set_existed(existed);
+  core::AuditEntry line = line_about(caller, "unsubscribe", gone);
+  const auto existed = co_await call.shared.subscribers.remove(gone.subscriber, line);
+  if (!existed) {
+    Error error = existed.error();
+    co_await audit_failure(call.shared, std::move(line), std::move(error));
+    co_return fail(existed.error());
+  }
+  call.answer->set_existed(*existed);
   co_return Status{};
 }
 
@@ -257,7 +275,6 @@ Result<Start> start_of(const v1::SubscribeRequest& request) {
 }
 
 Result<std::shared_ptr<Stream>> Subscribing::open(const v1::SubscribeRequest& request) {
-  DRIFTD_TRY(const Caller caller, authorise(shared_, *context_, Rights::read));
   if (!request.subscriber_id().empty()) {
     const std::string why = core::invalid_name_reason(request.subscriber_id());
     if (!why.empty()) return fail(Code::invalid, "subscriber_id is not valid: " + why);
@@ -278,7 +295,13 @@ Result<std::shared_ptr<Stream>> Subscribing::open(const v1::SubscribeRequest& re
 }
 
 Task<void> Subscribing::serve(std::shared_ptr<v1::SubscribeRequest> request) {
-  auto opened = request ? open(*request) : fail(Code::invalid, "the request is not a SubscribeRequest");
+  std::string asked = "Subscribe";
+  const auto caller = co_await authorise(shared_, *context_, Rights::read, std::move(asked));
+  Result<std::shared_ptr<Stream>> opened = fail(Code::invalid, "the request is not a SubscribeRequest");
+  if (!caller)
+    opened = fail(caller.error());
+  else if (request)
+    opened = open(*request);
   if (!opened || cancelled_) {
     finish(opened ? Status(fail(Code::cancelled, "the subscriber has gone")) : Status(fail(opened.error())));
     co_return;
@@ -304,14 +327,6 @@ Shared::Shared(Settings given, Dependencies dependencies)
           [this](const std::string& endpoint) { return check_endpoint(settings, endpoint); }),
       streaming{deps.core, deps.io, deps.reader, settings.heartbeat, {AsyncMutex(deps.core), AsyncMutex(deps.core)}} {}
 
-Result<Caller> authorise(Shared& shared, const ::grpc::ServerContextBase& context, Rights needed) {
-  if (shared.stopping) return fail(Code::unavailable, "the agent stops; try again");
-  DRIFTD_TRY(Caller caller, identify(context, shared.settings, shared.peers));
-  if (caller.rights >= needed) return caller;
-  return fail(Code::denied, caller.name + " may " + (caller.rights == Rights::read ? "read" : "do nothing") +
-                                "; this call needs the right to decide");
-}
-
 ::grpc::Status to_grpc(const Status& status) {
   if (status) return ::grpc::Status::OK;
   return {to_grpc(status.error().code), valid_utf8(status.error().message)};
@@ -328,32 +343,32 @@ Result<Caller> authorise(Shared& shared, const ::grpc::ServerContextBase& contex
 
 ServerUnaryReactor* EventsService::CreateSubscription(Context* context, const v1::CreateSubscriptionRequest* request,
                                                       v1::SubscriberStatus* answer) {
-  return spawn(shared_, context, request, answer, Rights::decide, create);
+  return spawn(shared_, context, request, answer, {Rights::decide, "CreateSubscription"}, create);
 }
 ServerUnaryReactor* EventsService::UpdateSubscription(Context* context, const v1::UpdateSubscriptionRequest* request,
                                                       v1::SubscriberStatus* answer) {
-  return spawn(shared_, context, request, answer, Rights::decide, update);
+  return spawn(shared_, context, request, answer, {Rights::decide, "UpdateSubscription"}, update);
 }
 ServerUnaryReactor* EventsService::DeleteSubscription(Context* context, const v1::DeleteSubscriptionRequest* request,
                                                       v1::DeleteSubscriptionResponse* answer) {
-  return spawn(shared_, context, request, answer, Rights::decide, remove);
+  return spawn(shared_, context, request, answer, {Rights::decide, "DeleteSubscription"}, remove);
 }
 ServerUnaryReactor* EventsService::GetSubscription(Context* context, const v1::GetSubscriptionRequest* request,
                                                    v1::SubscriberStatus* answer) {
-  return spawn(shared_, context, request, answer, Rights::read, get);
+  return spawn(shared_, context, request, answer, {Rights::read, "GetSubscription"}, get);
 }
 ServerUnaryReactor* EventsService::ListSubscriptions(Context* context, const v1::ListSubscriptionsRequest* request,
                                                      v1::ListSubscriptionsResponse* answer) {
-  return spawn(shared_, context, request, answer, Rights::read, list);
+  return spawn(shared_, context, request, answer, {Rights::read, "ListSubscriptions"}, list);
 }
 ServerUnaryReactor* RegistryService::GetBackend(::grpc::CallbackServerContext* context,
                                                 const v1::GetBackendRequest* request, v1::Backend* answer) {
-  return spawn(shared_, context, request, answer, Rights::read, get_backend);
+  return spawn(shared_, context, request, answer, {Rights::read, "GetBackend"}, get_backend);
 }
 ServerUnaryReactor* RegistryService::ListBackends(::grpc::CallbackServerContext* context,
                                                   const v1::ListBackendsRequest* request,
                                                   v1::ListBackendsResponse* answer) {
-  return spawn(shared_, context, request, answer, Rights::read, list_backends);
+  return spawn(shared_, context, request, answer, {Rights::read, "ListBackends"}, list_backends);
 }
 
 }  // namespace driftd::rpc

@@ -5,6 +5,7 @@
 #include <grpcpp/grpcpp.h>
 #include <set>
 
+#include "core/denials.hpp"
 #include "driftd/v1/service.grpc.pb.h"
 #include "grpc/server.hpp"
 #include "grpc/stream.hpp"
@@ -20,13 +21,12 @@ struct Shared {
   Subscribers subscribers;
   StreamContext streaming;
   Peers peers;
+  core::Denials denials;
   std::set<std::shared_ptr<Stream>> streams;
   bool stopping = false;
 };
 
 ::grpc::Status to_grpc(const Status& status);
-/// Returns the caller if it has these rights.
-Result<Caller> authorise(Shared& shared, const ::grpc::ServerContextBase& context, Rights needed);
 
 /// Writes a backend of the registry as an answer shows it.
 void fill(core::RegisteredBackend from, v1::Backend* to);

@@ -128,7 +128,7 @@ Status Subscribers::check_room(const core::Subscription& one) const {
                                 " and " + std::to_string(kMaxCallbacks) + "; delete those that nobody uses");
 }
 
-Task<Result<SubscriberState>> Subscribers::create(core::Subscription subscription) {
+Task<Result<SubscriberState>> Subscribers::create(core::Subscription subscription, core::AuditEntry line) {
   DRIFTD_CO_CHECK(check(subscription));
   const AsyncMutex::Guard held = co_await changing_.lock();
   const auto known = stored_.find(subscription.subscriber);
@@ -136,23 +136,23 @@ Task<Result<SubscriberState>> Subscribers::create(core::Subscription subscriptio
     co_return fail(Code::conflict, "subscriber '" + subscription.subscriber +
                                        "' has another subscription; use UpdateSubscription to change it");
   }
-  auto state = co_await store(std::move(subscription));
+  auto state = co_await store(std::move(subscription), std::move(line));
   co_return state;
 }
 
-Task<Result<SubscriberState>> Subscribers::update(core::Subscription subscription) {
+Task<Result<SubscriberState>> Subscribers::update(core::Subscription subscription, core::AuditEntry line) {
   DRIFTD_CO_CHECK(check(subscription));
   const AsyncMutex::Guard held = co_await changing_.lock();
   if (!stored_.contains(subscription.subscriber)) {
     co_return fail(Code::not_found,
                    "there is no subscription of '" + subscription.subscriber + "'; create it with CreateSubscription");
   }
-  auto state = co_await store(std::move(subscription));
+  auto state = co_await store(std::move(subscription), std::move(line));
   co_return state;
 }
 
 /// Writes the row and brings its sink to it. The same again finishes what an error interrupted.
-Task<Result<SubscriberState>> Subscribers::store(core::Subscription next) {
+Task<Result<SubscriberState>> Subscribers::store(core::Subscription next, core::AuditEntry line) {
   const std::string id = next.subscriber, name = sink_name(id);
   const auto known = stored_.find(id);
   const bool same = known != stored_.end() && known->second == next;
@@ -165,7 +165,7 @@ Task<Result<SubscriberState>> Subscribers::store(core::Subscription next) {
   if (calls_back(next) && (moved || !running)) {
     DRIFTD_CO_TRY(sink, make_(next));
   }
-  DRIFTD_CO_CHECK(co_await store_.put_subscription(next));
+  if (!same) DRIFTD_CO_CHECK(co_await store_.put_subscription(next, std::move(line)));
   stored_[id] = next;
   blocked_.erase(id);
   if (!calls_back(next)) {
@@ -184,13 +184,13 @@ Task<Result<SubscriberState>> Subscribers::store(core::Subscription next) {
   co_return get(id);
 }
 
-Task<Result<bool>> Subscribers::remove(std::string subscriber) {
+Task<Result<bool>> Subscribers::remove(std::string subscriber, core::AuditEntry line) {
   const AsyncMutex::Guard held = co_await changing_.lock();
   const auto known = stored_.find(subscriber);
   const bool left = known == stored_.end() && runs({subscriber, {}, {}, {}});  // a removal failed half-way
   if (known == stored_.end() && !left) co_return false;
   const bool had_sink = left || calls_back(known->second);
-  DRIFTD_CO_CHECK(co_await store_.delete_subscription(subscriber));
+  DRIFTD_CO_CHECK(co_await store_.delete_subscription(subscriber, std::move(line)));
   stored_.erase(subscriber);
   blocked_.erase(subscriber);
   route();

@@ -44,7 +44,8 @@ core::Route route_of(const core::Subscription& one);
 
 /// The stored subscriptions, their sinks and the open streams by subscriber. Changes are made one after the other, and
 /// each is durable before it is answered: the row first, then the sink, then the route; the other way round on removal,
-/// so that a kill in between leaves nothing that load() does not finish. Core thread.
+/// so that a kill in between leaves nothing that load() does not finish. `line` is written with the row, and not at all
+/// if the row stays as it is. Core thread.
 class Subscribers {
  public:
   using MakeSink = std::function<Result<std::unique_ptr<core::Sink>>(const core::Subscription&)>;
@@ -55,9 +56,10 @@ class Subscribers {
   /// Reads the stored ones and adds their sinks; removes sinks whose subscription is gone. Before the relay starts.
   Task<Status> load();
   /// Returns `conflict` if another one is stored under this id, `budget` if there are too many.
-  Task<Result<SubscriberState>> create(core::Subscription subscription);
-  Task<Result<SubscriberState>> update(core::Subscription subscription);  ///< `not_found` if there is none
-  Task<Result<bool>> remove(std::string subscriber);                      ///< false: there was none
+  Task<Result<SubscriberState>> create(core::Subscription subscription, core::AuditEntry line);
+  /// Returns `not_found` if there is none.
+  Task<Result<SubscriberState>> update(core::Subscription subscription, core::AuditEntry line);
+  Task<Result<bool>> remove(std::string subscriber, core::AuditEntry line);  ///< false: there was none
   Result<SubscriberState> get(const std::string& subscriber) const;
   std::vector<SubscriberState> list() const;  ///< by id; streams without a stored subscription, too
 
@@ -68,7 +70,7 @@ class Subscribers {
   Status check(const core::Subscription& one) const;
   Status check_room(const core::Subscription& one) const;
   bool runs(const core::Subscription& one) const;  ///< its sink is started
-  Task<Result<SubscriberState>> store(core::Subscription next);
+  Task<Result<SubscriberState>> store(core::Subscription next, core::AuditEntry line);
   void route() const;
   SubscriberState state_of(const core::Subscription& one, const std::vector<core::SinkView>& views) const;
 

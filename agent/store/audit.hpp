@@ -8,6 +8,8 @@ namespace driftd::store {
 
 /// Appends a line to the chain.
 Status write_audit(SqliteStore::State& state, const core::AuditEntry& entry);
+/// Writes the line if the rules that it sets are others than those that the log last named for the backend.
+Status write_rules(SqliteStore::State& state, core::AuditEntry line);
 /// Writes a line about each request whose process ended before it wrote how the request ended.
 Status end_open_requests(SqliteStore::State& state);
 /// Returns about how many bytes of store.db the audit log takes.

@@ -60,6 +60,12 @@ Status write_change(SqliteStore::State& state, core::AuditEntry line, const std:
       .run();
 }
 
+std::string known_rules(const RulesByBackend& known, const std::string& backend) {
+  const auto found = known.find(backend);
+  return found == known.end() ? std::string() : found->second;
+}
+
+/// An empty text in `rules` leaves what is known of that backend as it is.
 Status write_changes(SqliteStore::State& state, const RulesByBackend& rules, const std::string& from) {
   DRIFTD_TRY(const RulesByBackend known, read_rules(*state.db));
   core::AuditEntry line;
@@ -67,10 +73,10 @@ Status write_changes(SqliteStore::State& state, const RulesByBackend& rules, con
   line.actor = "driftd";
   line.reason = "read from " + from;
   for (const auto& [backend, now] : rules) {
-    const auto before = known.find(backend);
-    if (before != known.end() && before->second == now) continue;
+    const std::string before = known_rules(known, backend);
+    if (now.empty() || before == now) continue;
     line.backend = line.subject = backend;
-    DRIFTD_CHECK(write_change(state, line, before == known.end() ? "" : before->second, now));
+    DRIFTD_CHECK(write_change(state, line, before, now));
   }
   for (const auto& [backend, before] : known) {
     if (rules.contains(backend)) continue;
@@ -81,6 +87,13 @@ Status write_changes(SqliteStore::State& state, const RulesByBackend& rules, con
 }
 
 }  // namespace
+
+Status write_rules(SqliteStore::State& state, core::AuditEntry line) {
+  DRIFTD_TRY(const RulesByBackend known, read_rules(*state.db));
+  const std::string before = known_rules(known, line.backend), now = line.rules.value_or("");
+  if (before == now) return {};
+  return write_change(state, std::move(line), before, now);
+}
 
 Task<Status> SqliteStore::audit_rules(std::map<std::string, std::string> rules, std::string from) {
   const auto state = state_;

@@ -60,7 +60,9 @@ Status write_page(SqliteStore::State& state, const core::PageCommit& page, core:
     if (!ended) DRIFTD_CHECK(log_change(state, one));
   }
   for (const auto& stop : page.enforcement_stops) DRIFTD_CHECK(write_enforcement_stop(*state.db, stop));
-  for (const auto& line : page.audit) DRIFTD_CHECK(write_audit(state, line));
+  for (const auto& line : page.audit) {
+    DRIFTD_CHECK(line.rules ? write_rules(state, line) : write_audit(state, line));
+  }
   return {};
 }
 

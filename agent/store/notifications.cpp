@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What was sent about which group of drifts, and silences.
+#include "store/audit.hpp"
 #include "store/checksums.hpp"
 #include "store/events.hpp"
 #include "store/fields.hpp"
@@ -96,9 +97,12 @@ Task<Result<std::vector<core::Silence>>> SqliteStore::silences(Nanos now) {
   co_return found;
 }
 
-Task<Status> SqliteStore::write_silence(core::Silence silence) {
+Task<Status> SqliteStore::write_silence(core::Silence silence, core::AuditEntry line) {
   const auto state = state_;
-  Work work = [state, one = std::move(silence)] { return write_one(*state->db, one); };
+  Work work = [state, one = std::move(silence), said = std::move(line)]() -> Status {
+    DRIFTD_CHECK(write_one(*state->db, one));
+    return write_audit(*state, said);
+  };
   auto done = co_await in_group(state, std::move(work));
   co_return done;
 }

@@ -103,7 +103,7 @@ class SqliteStore final : public core::Store,
   Task<Result<std::map<std::string, std::string>>> notification_states() override;
   Task<Status> write_notifications(Write write) override;
   Task<Result<std::vector<core::Silence>>> silences(Nanos now) override;
-  Task<Status> write_silence(core::Silence silence) override;
+  Task<Status> write_silence(core::Silence silence, core::AuditEntry line) override;
   Task<Status> audit(core::AuditEntry entry) override;
   Task<Result<core::EnforcementRecord>> enforcement_record(std::string backend_uid, Nanos since) override;
 
@@ -140,8 +140,8 @@ class SqliteStore final : public core::Store,
   Task<Result<std::int64_t>> count(Count what) override;
 
   Task<Result<std::vector<core::Subscription>>> subscriptions() override;
-  Task<Status> put_subscription(core::Subscription subscription) override;
-  Task<Status> delete_subscription(std::string subscriber) override;
+  Task<Status> put_subscription(core::Subscription subscription, core::AuditEntry line) override;
+  Task<Status> delete_subscription(std::string subscriber, core::AuditEntry line) override;
 
  private:
   std::shared_ptr<State> state_;

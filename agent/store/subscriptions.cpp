@@ -2,6 +2,7 @@
 // Subscriptions of the gRPC API, and the log that its streams read.
 #include <charconv>
 
+#include "store/audit.hpp"
 #include "store/checksums.hpp"
 #include "store/events.hpp"
 #include "store/fields.hpp"
@@ -122,19 +123,25 @@ Task<Result<std::vector<core::Subscription>>> SqliteStore::subscriptions() {
   co_return rows;
 }
 
-Task<Status> SqliteStore::put_subscription(core::Subscription subscription) {
+Task<Status> SqliteStore::put_subscription(core::Subscription subscription, core::AuditEntry line) {
   const auto state = state_;
   const auto in = std::make_shared<core::Subscription>(std::move(subscription));
-  Work work = [state, in] { return write_subscription(*state->db, *in); };
+  const auto said = std::make_shared<core::AuditEntry>(std::move(line));
+  Work work = [state, in, said]() -> Status {
+    DRIFTD_CHECK(write_subscription(*state->db, *in));
+    return write_audit(*state, *said);
+  };
   auto outcome = co_await in_group(state, std::move(work));
   co_return outcome;
 }
 
-Task<Status> SqliteStore::delete_subscription(std::string subscriber) {
+Task<Status> SqliteStore::delete_subscription(std::string subscriber, core::AuditEntry line) {
   const auto state = state_;
   const auto in = std::make_shared<std::string>(std::move(subscriber));
-  Work work = [state, in] {
-    return state->db->statement("DELETE FROM subscription WHERE subscriber = ?").bind(*in).run();
+  const auto said = std::make_shared<core::AuditEntry>(std::move(line));
+  Work work = [state, in, said]() -> Status {
+    DRIFTD_CHECK(state->db->statement("DELETE FROM subscription WHERE subscriber = ?").bind(*in).run());
+    return write_audit(*state, *said);
   };
   auto outcome = co_await in_group(state, std::move(work));
   co_return outcome;

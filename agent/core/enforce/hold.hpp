@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/clock.hpp"
+#include "core/resource.hpp"
 
 namespace driftd::core {
 
@@ -31,6 +32,7 @@ struct Hold {
   HoldReason reason = HoldReason::later;
   std::string text;            ///< for people, with the next step
   std::optional<Nanos> until;  ///< absent if only a person or another state of things ends it
+  ResourceId resource = {};    ///< of the drift that is held; empty until the engine notes it
 };
 
 }  // namespace driftd::core

@@ -90,10 +90,10 @@ class Control : public Enforcing {
   virtual Task<Result<Drift>> decide(std::string drift_id, Decision decision) = 0;
   /// Claims or releases an open drift. `drift_id` may be a unique prefix.
   virtual Task<Result<Drift>> claim(std::string drift_id, Claim claim) = 0;
-  /// The silences that have not expired; adding one; ending one now.
+  /// The silences that have not expired; adding one; ending one now. The line is written with the change.
   virtual Task<Result<std::vector<Silence>>> silences() = 0;
-  virtual Task<Result<Silence>> add_silence(Silence silence) = 0;
-  virtual Task<Result<Silence>> expire_silence(std::string id) = 0;
+  virtual Task<Result<Silence>> add_silence(Silence silence, AuditEntry line) = 0;
+  virtual Task<Result<Silence>> expire_silence(std::string id, AuditEntry line) = 0;
   /// Returns what a decision about the drift's current values must name: 64 hex characters. It is keyed, so that nobody
   /// can prepare two values whose bindings begin alike.
   virtual std::string binding(const Drift& drift) = 0;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/task.hpp"
+#include "core/audit.hpp"
 #include "core/ports/store.hpp"
 #include "core/silence.hpp"
 
@@ -26,8 +27,8 @@ class NotificationStore {
   virtual Task<Status> write_notifications(Write write) = 0;
   /// Returns the silences that have not expired at `now`, oldest first.
   virtual Task<Result<std::vector<Silence>>> silences(Nanos now) = 0;
-  /// Adds a silence or replaces the one with its id.
-  virtual Task<Status> write_silence(Silence silence) = 0;
+  /// Adds a silence or replaces the one with its id, in one transaction with its line of the audit log.
+  virtual Task<Status> write_silence(Silence silence, AuditEntry line) = 0;
 };
 
 }  // namespace driftd::core

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/task.hpp"
+#include "core/audit.hpp"
 #include "core/event/event.hpp"
 
 namespace driftd::core {
@@ -24,10 +25,10 @@ class Subscriptions {
   virtual ~Subscriptions() = default;
   /// Returns all of them, by id.
   virtual Task<Result<std::vector<Subscription>>> subscriptions() = 0;
-  /// Writes one; replaces the one with its id.
-  virtual Task<Status> put_subscription(Subscription subscription) = 0;
-  /// Deletes one. Not an error if there is none.
-  virtual Task<Status> delete_subscription(std::string subscriber) = 0;
+  /// Writes one, in one transaction with its line of the audit log; replaces the one with its id.
+  virtual Task<Status> put_subscription(Subscription subscription, AuditEntry line) = 0;
+  /// Deletes one, in one transaction with its line. Not an error if there is none.
+  virtual Task<Status> delete_subscription(std::string subscriber, AuditEntry line) = 0;
 };
 
 }  // namespace driftd::core

@@ -121,6 +121,21 @@ TEST(Audit, AFailedDeedAndARefusedDecisionSayWhy) {
   EXPECT_THAT(lines[3].outcome, HasSubstr("'digest' is missing"));
 }
 
+/// The control has it in the transaction of the change.
+TEST(Audit, ASilenceHasOneLineWhichTheChangeBrings) {
+  FakeAgent agent;
+  const std::string body = R"({"backend":"cache","seconds":60,"reason":"planned"})";
+  EXPECT_THAT(agent.curl({"-d", body, kHost + "/v1/silences/add"}).out, EndsWith("200"));
+  EXPECT_THAT(agent.curl({"-d", R"({"backend":"cache","seconds":0,"reason":"x"})", kHost + "/v1/silences/add"}).out,
+              EndsWith("400"));
+  const auto lines = agent.control()->lines;
+  ASSERT_THAT(lines, SizeIs(2));
+  EXPECT_EQ(lines[0].verb, "silences add");
+  EXPECT_EQ(lines[0].outcome, "");
+  EXPECT_EQ(lines[0].reason, "planned");
+  EXPECT_THAT(lines[1].outcome, HasSubstr("'seconds' must be from 1")) << "what was turned down has a line, too";
+}
+
 TEST(Audit, LookingLeavesNoLine) {
   FakeAgent agent;
   for (const char* path : {"/v1/status", "/v1/drifts", "/v1/audit", "/v1/audit/verify", "/v1/queue", "/livez"}) {

@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include <cstring>
 
-#include "admin/denials.hpp"
+#include "core/denials.hpp"
 #include "unit/admin/fake_agent.hpp"
 
 namespace driftd::test {
@@ -282,16 +282,16 @@ TEST(Door, AGroupThatIsNotThereIsNamedWithItsKey) {
 }
 
 TEST(Door, RefusedCallersCannotFillTheLog) {
-  admin::Denials denials;
-  auto now = admin::Denials::Clock::now();
+  core::Denials denials;
+  auto now = core::Denials::Clock::now();
   int lines = 0;
-  for (int i = 0; i < 1000; ++i) lines += denials.admit(1000, now) ? 1 : 0;
+  for (int i = 0; i < 1000; ++i) lines += denials.admit("1000", now) ? 1 : 0;
   EXPECT_EQ(lines, 5);
-  EXPECT_TRUE(denials.admit(1001, now)) << "another user's refusal still has its line";
-  for (std::int64_t uid = 2000; uid < 12'000; ++uid) lines += denials.admit(uid, now) ? 1 : 0;
+  EXPECT_TRUE(denials.admit("1001", now)) << "another user's refusal still has its line";
+  for (std::int64_t uid = 2000; uid < 12'000; ++uid) lines += denials.admit(std::to_string(uid), now) ? 1 : 0;
   EXPECT_LE(lines, 30);
   now += std::chrono::seconds(61);
-  EXPECT_EQ(denials.admit(1000, now), 995u) << "the others are counted";
+  EXPECT_EQ(denials.admit("1000", now), 995u) << "the others are counted";
 }
 
 }  // namespace

@@ -53,6 +53,22 @@ TEST(EnforceApi, SaysWhatIsHeldAndSoDoTheMetrics) {
                             HasSubstr("1970-01-01T00:00:01.000Z"), HasSubstr(R"("done":4)")));
 }
 
+TEST(EnforceApi, AnExplanationSaysWhatHoldsTheResourceAndNoOther) {
+  FakeAgent agent;
+  core::EnforcementView::Backend backend;
+  backend.name = "cache";
+  backend.held["d-1"] = {core::HoldReason::window, "no maintenance window is open", {}, {"acl_user", "app"}};
+  backend.held["d-2"] = {core::HoldReason::refused, "of another resource", {}, {"acl_user", "other"}};
+  agent.control()->enforcing.backends.push_back(backend);
+  const auto explained = [&](const char* body) {
+    return agent.curl({"-d", body, kHost + std::string("/v1/explain")}).out;
+  };
+  const std::string app = explained(R"({"backend":"cache","resource":"acl_user/app"})");
+  EXPECT_THAT(app, AllOf(HasSubstr(R"("drift":"d-1")"), HasSubstr("no maintenance window is open")));
+  EXPECT_THAT(app, testing::Not(HasSubstr("d-2")));
+  EXPECT_THAT(explained(R"({"backend":"bus","resource":"acl_user/app"})"), HasSubstr(R"("held":[])"));
+}
+
 TEST(EnforceApi, ListsOperationsByFilter) {
   FakeAgent agent;
   core::Enforcement one;

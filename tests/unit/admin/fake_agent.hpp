@@ -107,12 +107,14 @@ class FakeControl final : public core::Control {
     co_return out;
   }
   Task<Result<std::vector<core::Silence>>> silences() override { co_return silenced; }
-  Task<Result<core::Silence>> add_silence(core::Silence silence) override {
+  Task<Result<core::Silence>> add_silence(core::Silence silence, core::AuditEntry line) override {
+    lines.push_back(std::move(line));
     silence.id = "s-1";
     silenced.push_back(silence);
     co_return silence;
   }
-  Task<Result<core::Silence>> expire_silence(std::string id) override {
+  Task<Result<core::Silence>> expire_silence(std::string id, core::AuditEntry line) override {
+    lines.push_back(std::move(line));
     for (auto it = silenced.begin(); it != silenced.end(); ++it) {
       if (it->id != id) continue;
       core::Silence ended = *it;

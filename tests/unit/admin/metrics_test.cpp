@@ -28,6 +28,22 @@ TEST(Metrics, TheJailIsThatOfTheWorkersThatRunNow) {
   EXPECT_THAT(metrics.render(view, {}), Not(HasSubstr("agent_jail"))) << "no worker runs, so nothing is known of it";
 }
 
+TEST(Metrics, EndedOperationsAreACounterByResult) {
+  PrometheusMetrics metrics("driftd");
+  core::AgentView view;
+  core::EnforcementView::Backend cache;
+  cache.name = "cache";
+  cache.ended = {{"done", 4}, {"refused", 1}};
+  view.enforcement.backends = {cache};
+  for (int scrape = 0; scrape < 2; ++scrape) {
+    const std::string text = metrics.render(view, {});
+    EXPECT_THAT(text, HasSubstr("# TYPE driftd_enforce_operations_total counter"));
+    EXPECT_THAT(text, HasSubstr("\ndriftd_enforce_operations_total{backend=\"cache\",result=\"done\"} 4\n"));
+  }
+  view.enforcement.backends.clear();
+  EXPECT_THAT(metrics.render(view, {}), Not(HasSubstr("enforce_operations_total{")));
+}
+
 TEST(Metrics, EachReasonOfADropIsASeriesOfItsOwn) {
   PrometheusMetrics metrics("driftd");
   const std::string text = metrics.render({}, {{"ops", 10, 6, 0, 1, 3, {{"dead_letter", 1}, {"retention", 2}}}});

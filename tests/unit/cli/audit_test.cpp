@@ -100,6 +100,26 @@ TEST_F(AuditExport, OtherFormatsAndTheBeginning) {
   EXPECT_EQ(asked({"audit", "export", "--since", "yesterday"}).code, kUsage);
 }
 
+TEST_F(AuditExport, ADestinationIsCheckedBeforeAnythingIsAsked) {
+  const auto refused = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"audit", "export"});
+    const CommandResult out = asked(std::move(more));
+    EXPECT_EQ(out.code, kUsage) << out.out;
+    return out.err;
+  };
+  EXPECT_THAT(refused({"--to", "tls://logs:6514"}), HasSubstr("expected --format syslog, found jsonl"));
+  for (const char* url :
+       {"logs", "tcp://logs:1", "tls://", "tls://:6514", "tls://a:b", "tls://a:70000", "tls://[::1", "tls://u@a:1"})
+    EXPECT_THAT(refused({"--format", "syslog", "--to", url}), HasSubstr("expected tls://HOST")) << url;
+  EXPECT_THAT(refused({"--state", dir.file("s")}), HasSubstr("need --to"));
+  EXPECT_THAT(refused({"--format", "syslog", "--to", "tls://a", "--cert", "x"}), HasSubstr("both of --cert and --key"));
+  EXPECT_THAT(refused({"--format", "syslog", "--to", "tls://127.0.0.1:1", "--state", dir.path().string()}),
+              HasSubstr("--state"));
+  const CommandResult nobody = asked({"audit", "export", "--format", "syslog", "--to", "tls://[::1]:1"});
+  EXPECT_EQ(nobody.code, kUnreachable);
+  EXPECT_THAT(nobody.err, HasSubstr("the server has the lines up to 0: go on with --after 0"));
+}
+
 TEST_F(AuditExport, TheAgentIsAskedToCompareAnAnchor) {
   agent.reader()->proof.whole = true;
   const CommandResult good = asked({"audit", "verify", "--anchor", anchor_of(2)});

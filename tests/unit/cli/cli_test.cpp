@@ -206,6 +206,12 @@ TEST(Cli, TheOtherReadersPrintTablesAndJson) {
   EXPECT_THAT(ask(agent, {"plugin", "ls"}).out, HasSubstr("half a plugin"));
   EXPECT_THAT(ask(agent, {"explain", "cache", "acl_user/a/b", "flags"}).out, HasSubstr("the attribute is gone"));
   EXPECT_EQ(agent.control()->calls.back(), "explain cache acl_user|a/b flags");
+  core::EnforcementView::Backend held;
+  held.name = "cache";
+  held.held["d-1"] = {core::HoldReason::window, "no window is open", {}, {"acl_user", "app"}};
+  agent.control()->enforcing.backends.push_back(held);
+  EXPECT_THAT(ask(agent, {"explain", "cache", "acl_user/app"}).out,
+              HasSubstr("not put back (window): no window is open"));
   for (const char* command : {"status", "backends", "resources", "drifts", "queue", "audit"}) {
     EXPECT_EQ(ask(agent, {command, "-o", "json"}).out.front(), '{') << command;
   }

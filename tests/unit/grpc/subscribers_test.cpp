@@ -25,15 +25,18 @@ class MemorySubscriptions final : public core::Subscriptions {
     for (const auto& [id, one] : rows) out.push_back(one);
     co_return out;
   }
-  Task<Status> put_subscription(Subscription one) override {
+  Task<Status> put_subscription(Subscription one, core::AuditEntry line) override {
+    lines.push_back(line.verb);
     rows[one.subscriber] = one;
     co_return Status{};
   }
-  Task<Status> delete_subscription(std::string id) override {
+  Task<Status> delete_subscription(std::string id, core::AuditEntry line) override {
+    lines.push_back(line.verb);
     rows.erase(id);
     co_return Status{};
   }
   std::map<std::string, Subscription> rows;
+  std::vector<std::string> lines;  ///< verbs of the audit lines that came with the changes
 };
 
 class NoSink final : public core::Sink {
@@ -111,13 +114,15 @@ class SubscribersTest : public testing::Test {
   NotedHost host_;
   std::string forbidden_;
   const Subscription orders_{"orders", {"kafka-*"}, {}, "runner:7070"};
+  const core::AuditEntry line_;
 };
 
 TEST_F(SubscribersTest, CreatingTwiceStartsOneSinkAndOneRoute) {
   const auto subscribers = open();
-  EXPECT_TRUE(wait(subscribers->create(orders_)));
-  EXPECT_TRUE(wait(subscribers->create(orders_)));
+  EXPECT_TRUE(wait(subscribers->create(orders_, line_)));
+  EXPECT_TRUE(wait(subscribers->create(orders_, line_)));
   EXPECT_THAT(host_.calls, ElementsAre("start grpc/orders"));
+  EXPECT_EQ(store_.lines.size(), 1u) << "the second call changed nothing";
   ASSERT_EQ(host_.routes.size(), 1u);
   EXPECT_THAT(host_.routes[0].to, ElementsAre("grpc/orders"));
   EXPECT_THAT(host_.routes[0].backend, ElementsAre("kafka-*"));
@@ -126,23 +131,23 @@ TEST_F(SubscribersTest, CreatingTwiceStartsOneSinkAndOneRoute) {
 TEST_F(SubscribersTest, AStartThatFailsIsFinishedByTheSameCallAgain) {
   const auto subscribers = open();
   host_.fails = true;
-  const auto half = wait(subscribers->create(orders_));
+  const auto half = wait(subscribers->create(orders_, line_));
   ASSERT_FALSE(half);
   EXPECT_THAT(half.error().message, HasSubstr("the subscription is stored, but its callback does not run"));
   EXPECT_THAT(host_.routes, IsEmpty());
-  EXPECT_TRUE(wait(subscribers->create(orders_)));
+  EXPECT_TRUE(wait(subscribers->create(orders_, line_)));
   EXPECT_TRUE(host_.running.contains("grpc/orders"));
   EXPECT_EQ(host_.routes.size(), 1u);
 }
 
 TEST_F(SubscribersTest, ARemovalThatFailsIsFinishedByTheSameCallAgain) {
   const auto subscribers = open();
-  ASSERT_TRUE(wait(subscribers->create(orders_)));
+  ASSERT_TRUE(wait(subscribers->create(orders_, line_)));
   host_.remove_fails = true;
-  const auto half = wait(subscribers->remove("orders"));
+  const auto half = wait(subscribers->remove("orders", line_));
   ASSERT_FALSE(half);
   EXPECT_THAT(half.error().message, HasSubstr("the subscription is deleted, but its callback goes on"));
-  EXPECT_TRUE(wait(subscribers->remove("orders")));
+  EXPECT_TRUE(wait(subscribers->remove("orders", line_)));
   EXPECT_THAT(host_.running, IsEmpty()) << "what waits would go on being sent to somebody who unsubscribed";
   EXPECT_THAT(host_.routes, IsEmpty());
 }
@@ -170,13 +175,13 @@ TEST_F(SubscribersTest, AnEndpointThatIsNotAllowedAnyMoreIsNeitherCalledNorForgo
 
 TEST_F(SubscribersTest, AChangedEndpointStopsTheOldSinkBeforeTheNewOneStarts) {
   const auto subscribers = open();
-  ASSERT_TRUE(wait(subscribers->create(orders_)));
+  ASSERT_TRUE(wait(subscribers->create(orders_, line_)));
   auto moved = orders_;
   moved.callback_endpoint = "runner-2:7070";
-  EXPECT_TRUE(wait(subscribers->update(moved)));
+  EXPECT_TRUE(wait(subscribers->update(moved, line_)));
   EXPECT_THAT(host_.calls, ElementsAre("start grpc/orders", "stop grpc/orders", "start grpc/orders"));
   moved.callback_endpoint.clear();
-  EXPECT_TRUE(wait(subscribers->update(moved)));
+  EXPECT_TRUE(wait(subscribers->update(moved, line_)));
   EXPECT_EQ(host_.calls.back(), "remove grpc/orders");
   EXPECT_THAT(host_.routes, IsEmpty());
 }
@@ -184,12 +189,12 @@ TEST_F(SubscribersTest, AChangedEndpointStopsTheOldSinkBeforeTheNewOneStarts) {
 TEST_F(SubscribersTest, CallbacksHaveAMaximum) {
   const auto subscribers = open();
   for (int i = 0; i < 100; ++i) {
-    ASSERT_TRUE(wait(subscribers->create({"s" + std::to_string(i), {}, {}, "runner:7070"})));
+    ASSERT_TRUE(wait(subscribers->create({"s" + std::to_string(i), {}, {}, "runner:7070"}, line_)));
   }
-  const auto more = wait(subscribers->create({"more", {}, {}, "runner:7070"}));
+  const auto more = wait(subscribers->create({"more", {}, {}, "runner:7070"}, line_));
   ASSERT_FALSE(more);
   EXPECT_EQ(more.error().code, Code::budget);
-  EXPECT_TRUE(wait(subscribers->create({"reader", {}, {}, ""})));
+  EXPECT_TRUE(wait(subscribers->create({"reader", {}, {}, ""}, line_)));
   EXPECT_FALSE(store_.rows.contains("more"));
 }
 

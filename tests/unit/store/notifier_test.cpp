@@ -111,7 +111,7 @@ TEST_F(NotifierTest, SilencedDriftsAreToldWhenTheSilenceEnds) {
   start();
   core::Silence silence{
       "s-1", "ord*", "", "", "", "ann", "maintenance", bench.clock.now, bench.clock.now + 600 * kSecond};
-  ASSERT_TRUE(bench.wait(bench->write_silence(silence)));
+  ASSERT_TRUE(bench.wait(bench->write_silence(silence, {})));
   looks_after(std::chrono::seconds(599));
   EXPECT_EQ(notes(), 0u);
   looks_after(std::chrono::seconds(1));

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "admin/denials.hpp"
+#include "core/denials.hpp"
 
 #include <utility>
 
-namespace driftd::admin {
+namespace driftd::core {
 namespace {
 
 constexpr int kMaxLinesOfUser = 5, kMaxLinesOfAll = 30;  // audit lines in a minute, of one user and of all
@@ -11,7 +11,7 @@ constexpr std::size_t kMaxUsers = 1024;
 
 }  // namespace
 
-std::optional<std::uint64_t> Denials::admit(std::int64_t uid, Clock::time_point now) {
+std::optional<std::uint64_t> Denials::admit(const std::string& caller, Clock::time_point now) {
   if (minute_ == Clock::time_point{} || now - minute_ >= std::chrono::minutes(1)) {
     minute_ = now;
     lines_ = 0;
@@ -19,8 +19,8 @@ std::optional<std::uint64_t> Denials::admit(std::int64_t uid, Clock::time_point 
     if (users_.size() >= kMaxUsers) users_.clear();
     for (auto& [other, user] : users_) user.lines = 0;
   }
-  if (users_.size() >= kMaxUsers && !users_.contains(uid)) return std::nullopt;
-  User& user = users_[uid];
+  if (users_.size() >= kMaxUsers && !users_.contains(caller)) return std::nullopt;
+  User& user = users_[caller];
   if (user.lines >= kMaxLinesOfUser || lines_ >= kMaxLinesOfAll) {
     ++user.unwritten;
     return std::nullopt;
@@ -30,4 +30,4 @@ std::optional<std::uint64_t> Denials::admit(std::int64_t uid, Clock::time_point 
   return std::exchange(user.unwritten, 0);
 }
 
-}  // namespace driftd::admin
+}  // namespace driftd::core

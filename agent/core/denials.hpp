@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+namespace driftd::core {
+
+/// Limits the audit lines about refused callers: somebody who may not use an API must not be able to fill the audit
+/// log. The first few refusals of a user in a minute get a line each; the others are counted in the user's next line.
+/// Core thread.
+class Denials {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  /// `caller` names one user, certificate or address. Returns how many refusals of it had no line since the last one.
+  /// Empty if this refusal gets no line either.
+  std::optional<std::uint64_t> admit(const std::string& caller, Clock::time_point now);
+
+ private:
+  struct User {
+    int lines = 0;                ///< in this minute
+    std::uint64_t unwritten = 0;  ///< refusals since the user's last line
+  };
+  Clock::time_point minute_{};         ///< when the current minute began
+  int lines_ = 0;                      ///< of all users in this minute
+  std::map<std::string, User> users_;  ///< at most 1024; one beyond them gets no line in this minute
+};
+
+}  // namespace driftd::core
