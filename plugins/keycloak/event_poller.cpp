@@ -51,6 +51,9 @@ Poll EventPoller::poll(const std::string& realm, const RealmFeed& place) {
     out.lost = "admin events are kept for " + std::to_string(place.expiration().count() / 1000) +
                " s (adminEventsExpiration) and were last read " +
                std::to_string((out.server_ms - place.polled_ms()) / 1000) + " s ago, so some may have expired unread";
+  } else if (const auto by = place.stepped_back(out.server_ms); by.count() > 0) {
+    out.lost = "the clock of the server went back by " + std::to_string(by.count() / 1000) +
+               " s, so events may lie before those that were read last";
   } else if (place.vanished(out.events, out.server_ms)) {
     out.lost = "admin events that were there before are gone, so somebody deleted events, perhaps unread ones";
   } else if (out.events.size() > kMaxEvents) {

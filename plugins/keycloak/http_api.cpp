@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "common/bounded_json.hpp"
+#include "keycloak/apply_rules.hpp"
+#include "keycloak/mapping.hpp"
 
 namespace driftd::keycloak {
 namespace {
@@ -137,6 +139,36 @@ Answer HttpApi::answer_of(http::Response response, const std::string& what) cons
   }
   out.body = std::move(parsed.value);
   return out;
+}
+
+Answer HttpApi::written(http::Response response, const std::string& what) const {
+  if (response.status == 401) return answer_of(std::move(response), what);  // throws
+  Answer out{response.status, nullptr, response.sent_ns};
+  if (auto parsed = common::parse_bounded(response.body); !parsed.cut && !parsed.value.is_discarded())
+    out.body = std::move(parsed.value);
+  // With an errorMessage Keycloak has decided and rolled back; any other 5xx may be a server that is about to stop.
+  const bool undecided = out.status >= 500 && text_of(out.body, "errorMessage").empty();
+  if (!undecided && out.status != 429) return out;
+  const std::string message = message_of(out.body);
+  throw sdk::Failure(DRIFTD_UNAVAILABLE,
+                     what + ": HTTP status " + std::to_string(out.status) + (message.empty() ? "" : ": " + message));
+}
+
+Answer HttpApi::change(sdk::Call& call, const WriteRequest& write) {
+  std::string token = bearer(call);
+  for (int attempt = 0;; ++attempt) {
+    http::Request request = admin_request(write.path, token);
+    request.method = write.method;
+    if (!write.body.is_null()) {
+      request.headers.emplace_back("Content-Type: application/json");
+      request.body = write.body.dump();
+    }
+    const std::string what = http::name_of(request);
+    call.permit("requests");
+    http::Response response = send(call, std::move(request));
+    if (response.status != 401 || attempt > 0) return written(std::move(response), what);
+    token = bearer(call, token);  // a refused token changed nothing
+  }
 }
 
 Answer HttpApi::get(sdk::Call& call, const std::string& path) {

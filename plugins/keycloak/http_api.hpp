@@ -23,6 +23,7 @@ class HttpApi final : public AdminApi {
 
   Answer get(sdk::Call& call, const std::string& path) override;
   std::vector<Answer> get_all(sdk::Call& call, const std::vector<std::string>& paths) override;
+  Answer change(sdk::Call& call, const WriteRequest& write) override;
   std::int64_t server_ms(sdk::Call& call) override;
   /// Asks for the public description of the login's realm, on a connection of its own, without a token. Returns the
   /// HTTP status. Throws UNAVAILABLE.
@@ -42,6 +43,7 @@ class HttpApi final : public AdminApi {
   Client take();
   void park(Client client);
   Answer answer_of(http::Response response, const std::string& what) const;
+  Answer written(http::Response response, const std::string& what) const;
 
   const Settings& settings_;
   const http::Options options_;

@@ -9,6 +9,7 @@
 #include "common/plain_transport.hpp"
 #include "common/wait_until.hpp"
 #include "driftd_schema_json.hpp"
+#include "keycloak/apply.hpp"
 #include "keycloak/http_api.hpp"
 #include "keycloak/names.hpp"
 #include "keycloak/sweep.hpp"
@@ -36,6 +37,10 @@ class KeycloakInstance final : public sdk::Instance {
   void read(sdk::Call& call, std::span<const sdk::Identity> ids) override;
   void watch(sdk::Call& call, const std::string& cursor) override;
   sdk::Health health(sdk::Call& call) override;
+  sdk::Applied apply(sdk::Call& call, const sdk::Apply& request) override {
+    static const AttributeRules kRules(nlohmann::json::parse(driftd_schema_json).at("kinds"));
+    return Applier(call, api_, settings_, index_, kRules, applied_).apply(request);
+  }
 
  private:
   /// Returns true if nothing can have changed since the cursor. Sets `why` if everything is listed for a reason that
@@ -52,6 +57,7 @@ class KeycloakInstance final : public sdk::Instance {
   Index index_;
   EventFeed feed_;
   common::MissedChanges missed_changes_;
+  common::AppliedRequests applied_;  ///< only used by apply(), of which the host never runs two at once
   std::atomic<int> sweeps_{0};
   std::mutex mutex_;        ///< guards `blind_text_`
   std::string blind_text_;  ///< as of the last full list
@@ -211,11 +217,11 @@ const sdk::Plugin& plugin() {
         {"version", "0.1.0"},
         {"types", {"keycloak", "rhbk"}},
         {"kinds", kKinds},
-        {"extensions", {{{"id", "driftd.watch"}, {"revision", 1}}}},
+        {"extensions", {{{"id", "driftd.watch"}, {"revision", 1}}, {{"id", "driftd.apply"}, {"revision", 1}}}},
         {"concurrency", 4},
         {"metrics",
          metrics}}.dump();
-    out.has_watch = true;
+    out.has_watch = out.has_apply = true;
     out.open = &open;
     return out;
   }();

@@ -31,6 +31,10 @@ struct RealmView {
   std::chrono::milliseconds expiration{0};  ///< how long admin events are kept; 0: for ever
 };
 
+/// Returns the path of a resource's representation below its realm: `/clients/UUID`. `uuid` is the key by which events
+/// name it. Empty for the realm itself. Pure.
+std::string path_by_uuid(const std::string& kind, const std::string& uuid);
+
 /// Reads kinds through the admin API. Lives for one call; `call`, `api`, `settings` and `index` must outlive it.
 /// Everything throws as AdminApi, and DENIED with the missing role.
 class Reader {
@@ -56,6 +60,12 @@ class Reader {
 
   /// Reads one resource by its UUID, or by its name where its kind has none. Empty if it is gone.
   std::optional<Found> by_uuid(const std::string& kind, const std::string& realm, const std::string& uuid);
+  /// Returns the client with this clientId; empty if there is none.
+  std::optional<nlohmann::json> client_named(const std::string& realm, const std::string& client);
+  /// Gets a path below the realm. Throws for every status but 2xx; 404 is NOT_FOUND.
+  Answer need(const std::string& kind, const std::string& realm, const std::string& path);
+  /// The same, but returns nothing for 404.
+  std::optional<Answer> find(const std::string& kind, const std::string& realm, const std::string& path);
   /// Reads one resource by its id. Empty if it is gone.
   std::optional<Found> by_id(const std::string& kind, const std::string& id);
   /// Reads the role of the realm, or of the client with this UUID.
@@ -86,12 +96,7 @@ class Reader {
   Found role(const std::string& realm, const std::string& client, nlohmann::json role, std::int64_t sent_ns);
   Found flow_of(const std::string& realm, nlohmann::json flow, std::int64_t sent_ns);
   Found provider_of(const std::string& realm, nlohmann::json provider, std::int64_t sent_ns);
-  std::optional<nlohmann::json> client_named(const std::string& realm, const std::string& client);
 
-  /// Gets a path below the realm. Throws for every status but 2xx; 404 is NOT_FOUND.
-  Answer need(const std::string& kind, const std::string& realm, const std::string& path);
-  /// The same, but returns nothing for 404.
-  std::optional<Answer> find(const std::string& kind, const std::string& realm, const std::string& path);
   [[noreturn]] void refuse(const Answer& answer, const std::string& kind, const std::string& realm,
                            const std::string& path) const;
   /// Returns the clients of the realm. `listed`: as they are now, otherwise as they were read last if that is known.

@@ -23,7 +23,8 @@ Found found(std::string uuid, sdk::Record record, std::int64_t sent_ns) {
 
 std::string key_of(const json& from, const char* member) { return text_of(from, member); }
 
-/// Path of the resource with this UUID (for a required action its alias); empty if the kind has none.
+}  // namespace
+
 std::string path_by_uuid(const std::string& kind, const std::string& uuid) {
   const std::string id = http::escape(uuid);
   if (kind == "client") return "/clients/" + id;
@@ -31,11 +32,11 @@ std::string path_by_uuid(const std::string& kind, const std::string& uuid) {
   if (kind == "role") return "/roles-by-id/" + id;
   if (kind == "group") return "/groups/" + id;
   if (kind == "component") return "/components/" + id;
+  if (kind == "identity_provider") return "/identity-provider/instances/" + id;
+  if (kind == "authentication_flow") return "/authentication/flows/" + id;
   if (kind == "required_action") return "/authentication/required-actions/" + id;
   return {};
 }
-
-}  // namespace
 
 bool Reader::list(const std::string& kind, const std::string& realm, const Emit& emit) {
   Index::Ids ids;

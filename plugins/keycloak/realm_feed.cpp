@@ -10,6 +10,9 @@ namespace {
 constexpr std::int64_t kSettleMs = 3'000;   // how long the server's caches may show what was before
 constexpr std::int64_t kRecentMs = 10'000;  // events before a full list that are this new are treated the same
 
+constexpr std::int64_t kClockNoiseMs = 3'000;   // what tokens say of the time is a second or two off
+constexpr std::int64_t kMaxCoveredMs = 10'000;  // nodes of a cluster differ by this at most
+
 }  // namespace
 
 std::vector<AdminEvent> RealmFeed::fresh(const std::vector<AdminEvent>& events) const {
@@ -31,6 +34,12 @@ bool RealmFeed::vanished(const std::vector<AdminEvent>& events, std::int64_t now
 
 bool RealmFeed::expired(std::int64_t now_ms) const {
   return expiration_.count() > 0 && now_ms - polled_ms_ > expiration_.count();
+}
+
+std::chrono::milliseconds RealmFeed::stepped_back(std::int64_t now_ms) const {
+  const std::int64_t by = polled_ms_ - now_ms;
+  const std::int64_t covered = std::clamp<std::int64_t>(overlap_.count(), kClockNoiseMs, kMaxCoveredMs);
+  return std::chrono::milliseconds(by > covered ? by : 0);
 }
 
 std::set<Touch> RealmFeed::due(std::int64_t now_ms) const {

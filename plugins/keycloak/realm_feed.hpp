@@ -34,6 +34,9 @@ class RealmFeed {
   bool vanished(const std::vector<AdminEvent>& events, std::int64_t now_ms) const;
   /// Returns true if events may have come and expired since the last question.
   bool expired(std::int64_t now_ms) const;
+  /// Returns by how much the server's clock went back since the last question; 0 if it did not, or if the overlap
+  /// covers it. Events that come before it is there again lie before the time from which on is asked.
+  std::chrono::milliseconds stepped_back(std::int64_t now_ms) const;
   /// Returns what must be read once more by now. In a cluster a node may show an event and still
   /// have the old resource in its cache, so what is read at once may look as before.
   std::set<Touch> due(std::int64_t now_ms) const;

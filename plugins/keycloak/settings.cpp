@@ -54,18 +54,19 @@ http::Tls read_tls(SettingsReader from) {
   return out;
 }
 
-/// The three switches of the Keycloak operator's ADR. Two of them are decided elsewhere in driftd, and say where.
-bool read_detection(SettingsReader from) {
-  const bool out = from.flag("enabled", true);
-  if (from.flag("auto_remediate", false)) {
-    from.refuse(
-        "auto_remediate", "false", "true",
-        "this provider cannot write yet; what restores values is the policy `enforce`, which is off by default");
+/// The three switches of the Keycloak operator's ADR. The third is decided elsewhere in driftd, and says where.
+void read_detection(SettingsReader from, Settings& out) {
+  out.detection = from.flag("enabled", true);
+  out.remediate = from.flag("auto_remediate", true);
+  if (const auto hours = from.number("minimum_age_hours", 1, {1, 24 * 365}); hours != 1) {
+    from.refuse("minimum_age_hours", "1, or no such setting", std::to_string(hours),
+                "write `enforce: { minimum_age: " + std::to_string(hours) + "h }` beside `provider: keycloak` instead");
   }
-  if (from.number("minimum_age_hours", 1, {1, 24 * 365}) != 1) {
-    from.refuse("minimum_age_hours", "1, which is the minimum age of the policy `enforce`", "another number",
-                "remove it; it has no effect while this provider cannot write");
-  }
+  from.finish();
+}
+
+bool read_apply(SettingsReader from) {
+  const bool out = from.flag("turn_on_admin_events", false);
   from.finish();
   return out;
 }
@@ -97,7 +98,8 @@ Settings parse_settings(std::string_view text) {
     from.refuse("auth", "the account that reads", "nothing", "add auth with client_id and client_secret");
   out.login = read_login(from.object("auth"));
   if (from.has("tls")) out.tls = read_tls(from.object("tls"));
-  out.detection = read_detection(from.object("drift_detection"));
+  read_detection(from.object("drift_detection"), out);
+  out.turn_on_admin_events = read_apply(from.object("apply"));
   out.use_events = read_events(from);
   out.owner_attribute = from.text("owner_attribute", out.owner_attribute);
   out.poll_interval = from.ms("poll_interval_ms", out.poll_interval, kMaxPoll);

@@ -27,8 +27,10 @@ struct Settings {
   std::vector<std::string> realms;  ///< names; empty: all that the account may list
   Login login;
   http::Tls tls;
-  bool detection = true;   ///< drift_detection.enabled
-  bool use_events = true;  ///< false: `events: off`
+  bool detection = true;              ///< drift_detection.enabled
+  bool remediate = true;              ///< drift_detection.auto_remediate; false: apply refuses
+  bool turn_on_admin_events = false;  ///< apply.turn_on_admin_events: the consent to that
+  bool use_events = true;             ///< false: `events: off`
   std::string owner_attribute = "driftd.owner";
   std::chrono::milliseconds poll_interval{10'000};  ///< between two questions for admin events
   std::chrono::seconds sweep_interval{300};         ///< between full lists of realms whose events cannot be seen

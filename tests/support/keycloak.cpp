@@ -81,6 +81,7 @@ void KeycloakServer::start() {
                   {{"JAVA_OPTS",
                     "-Xms64m -Xmx512m -XX:MaxMetaspaceSize=256m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 "
                     "-Djava.security.egd=file:/dev/urandom"},
+                   {"LD_PRELOAD", ""},  // a test may move its own clock; the server keeps the real one
                    {"QUARKUS_HTTP_ACCESS_LOG_ENABLED", "true"},
                    {"QUARKUS_HTTP_ACCESS_LOG_PATTERN", "ACCESS %{i,User-Agent} %r %s"}},
                   {}});
@@ -150,6 +151,28 @@ void KeycloakServer::set_events(const std::string& realm, bool enabled) {
   json config = get("/" + realm + "/events/config");
   config["adminEventsEnabled"] = enabled;
   admin("PUT", "/" + realm + "/events/config", config);
+}
+
+void KeycloakServer::sql(const std::string& statements) {
+  std::string jar;
+  for (const auto& each : std::filesystem::directory_iterator(home() + "/dist/lib/lib/main")) {
+    if (each.path().filename().string().starts_with("com.h2database.h2-")) jar = each.path();
+  }
+  const Output out = run({"java", "-cp", jar, "org.h2.tools.Shell", "-url",
+                          "jdbc:h2:file:" + dir_.file("keycloak") + ";NON_KEYWORDS=VALUE;IFEXISTS=TRUE", "-user", "",
+                          "-password", "", "-sql", statements},
+                         {}, seconds(120));
+  if (out.code != 0 || out.err.find("Exception") != std::string::npos)
+    throw std::runtime_error(statements + "\n" + out.out + out.err);
+}
+
+void KeycloakServer::kcadm(const std::vector<std::string>& commands) {
+  const std::string program = "'" + home() + "/dist/bin/", config = " --config '" + dir_.file("kcadm.config") + "'";
+  std::string script = "set -e\n" + program + "kcadm.sh' config credentials --server " + url() +
+                       " --realm master --user admin --password admin" + config + "\n";
+  for (const auto& command : commands) script += program + "kcadm.sh'" + command.substr(8) + config + "\n";
+  const Output out = run({"sh", "-c", script}, {}, seconds(120));
+  if (out.code != 0) throw std::runtime_error(script + out.out + out.err);
 }
 
 std::vector<std::string> KeycloakServer::requests() const {

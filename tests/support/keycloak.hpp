@@ -38,6 +38,11 @@ class KeycloakServer {
   /// Turns admin events on or off, as kcadm.sh does.
   void set_events(const std::string& realm, bool enabled);
 
+  /// Runs statements in its database, between stop() and start(). Throws with its words if one fails.
+  void sql(const std::string& statements);
+  /// Runs commands that begin with `kcadm.sh` by the real one, one after the other. Throws with its words if one fails.
+  void kcadm(const std::vector<std::string>& commands);
+
   /// Returns the requests below /admin that the server has answered since it started, oldest first, without those of
   /// admin(): `GET /admin/realms/orders/clients?first=0`.
   std::vector<std::string> requests() const;

@@ -333,6 +333,7 @@ AppliedCall ProviderProbe::apply(const sdk::Apply& request) {
       static_cast<const driftd_apply_table*>(table_->query(sdk::str(DRIFTD_EXT_APPLY), DRIFTD_EXT_APPLY_REVISION));
   if (table == nullptr) throw std::runtime_error("the provider has no apply");
   Call call(secrets_, std::chrono::seconds(20));
+  call.before_request = before_request_;
   std::vector<driftd_change> changes;
   for (const auto& one : request.changes)
     changes.push_back(

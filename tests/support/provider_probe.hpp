@@ -57,8 +57,8 @@ class ProviderProbe {
 
   Collected refresh(const std::string& cursor = {}, std::chrono::milliseconds deadline = std::chrono::seconds(20));
   Collected refresh_kind(const std::string& kind);  ///< a full refresh of this kind alone
-  /// Runs `work` from now on before each request of a refresh (when the provider asks for a permit), on the thread of
-  /// the refresh. A test can so change the system between two requests.
+  /// Runs `work` from now on before each request of a refresh or an apply (when the provider asks for a permit), on the
+  /// thread of that call. A test can so change the system between two requests.
   void before_each_request(std::function<void()> work) { before_request_ = std::move(work); }
   /// Refreshes until one is OK and returns that. Throws if none is. For a system that answers, when the settings have
   /// such short time-outs that a single refresh may fail on a busy machine.

@@ -126,11 +126,13 @@ TEST_F(Line, ValidateNamesTheGroupsThatTheStartWouldNotFind) {
 TEST_F(Line, ExamplesAreValidForTheirSinksAndPlugins) {
   dir_.write("secrets/billing-db", "billing-secret");
   dir_.write("secrets/redis", "redis-secret");
-  for (const char* name : {"driftd.yaml", "minimal.yaml"}) {
+  dir_.write("secrets/keycloak", "keycloak-secret");
+  for (const char* name : {"driftd.yaml", "minimal.yaml", "keycloak.yaml"}) {
     std::string text = read_file(std::string(DRIFTD_SOURCE_DIR) + "/examples/" + name);
     for (const auto& [from, to] :
          std::map<std::string, std::string>{{"/usr/lib/driftd/providers", Agent::build("providers")},
                                             {"/run/secrets/redis", dir_.file("secrets/redis")},
+                                            {"/run/secrets/keycloak", dir_.file("secrets/keycloak")},
                                             {"driftd-read", "nogroup"},
                                             {"driftd-decide", "nogroup"}}) {
       if (const auto at = text.find(from); at != std::string::npos) text.replace(at, from.size(), to);

@@ -175,7 +175,7 @@ TEST_F(KeycloakKinds, OwnerIsShown) {
   make_client("owned", {{"attributes", {{"driftd.owner", "operator-1"}}}});
   const auto opened = probe();
   const Collected seen = opened->refresh();
-  EXPECT_EQ(seen.find("client", id("owned"))->metadata.at("owner"), "operator-1");
+  EXPECT_EQ(seen.find("client", id("owned"))->metadata.at("driftd.io/owner"), "operator-1");
   EXPECT_EQ(json::parse(seen.find("client", id("owned"))->status).value("owner", ""), "operator-1");
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "world.hpp"
 
+#include <set>
+
 namespace driftd::test {
 
 using nlohmann::json;
@@ -21,6 +23,13 @@ SharedKeycloak::SharedKeycloak() {
   realm_ = "r" + std::to_string(++count);
   server().make_realm(realm_);
   server().make_account(realm_, kSecret, readme_roles());
+}
+
+SharedKeycloak::SharedKeycloak(const std::string& realm) : realm_(realm) {
+  static std::set<std::string> made;
+  if (!made.insert(realm).second) return;
+  server().make_realm(realm);
+  server().make_account(realm, kSecret, readme_roles());
 }
 
 json SharedKeycloak::settings() const {

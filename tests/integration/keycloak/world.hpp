@@ -18,6 +18,8 @@ class SharedKeycloak : public testing::Test {
   static KeycloakServer& server();
   static const std::vector<std::string>& readme_roles();
   SharedKeycloak();
+  /// Uses the realm of this name, which the first test makes and all others share.
+  explicit SharedKeycloak(const std::string& realm);
 
   /// Settings of the realm's service account; secrets() has the secret that its token stands for.
   nlohmann::json settings() const;

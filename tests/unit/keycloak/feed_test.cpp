@@ -76,6 +76,16 @@ TEST(KeycloakRealmFeed, ASeenEventThatIsMissingWasDeletedUnlessItExpired) {
   EXPECT_FALSE(feed.vanished({}, kNow + 16 * kMinute));
 }
 
+TEST(KeycloakRealmFeed, AServerWhoseClockGoesBackMayHideEvents) {
+  RealmFeed feed(kNow, seconds(60));
+  feed.commit({event("a", kNow + 10)}, kNow + 20, true);
+  EXPECT_EQ(feed.stepped_back(kNow + 20 - 5 * kMinute), milliseconds(5 * kMinute));
+  EXPECT_EQ(feed.stepped_back(kNow - 9'000).count(), 0) << "the overlap covers it";
+  EXPECT_EQ(feed.stepped_back(kNow + 5 * kMinute).count(), 0) << "forward hides nothing";
+  EXPECT_EQ(RealmFeed(kNow, seconds(1)).stepped_back(kNow - 2'000).count(), 0) << "tokens say whole seconds";
+  EXPECT_EQ(RealmFeed(kNow, seconds(1)).stepped_back(kNow - 4'000).count(), 4'000);
+}
+
 TEST(KeycloakRealmFeed, WhatAnEventNamesIsReadOnceMoreWhenTheCachesHaveSettled) {
   RealmFeed feed(kNow, seconds(60));
   feed.commit({event("a", kNow)}, kNow, true);

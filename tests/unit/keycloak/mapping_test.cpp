@@ -40,7 +40,7 @@ TEST(KeycloakMapping, AClientHasItsMappersByNameAndNoIdentities) {
             json::parse(R"({"clientId": "app", "secret": "s", "attributes": {"driftd.owner": "op-1"},
               "clientAuthenticatorType": "client-secret", "protocolMappers": {"m": {"config": {"claim.name": "x"}}}})"));
   EXPECT_EQ(json::parse(record.status), json::parse(R"({"registeredNodes": {"n": 5}, "owner": "op-1"})"));
-  EXPECT_EQ(record.metadata.at("owner"), "op-1");
+  EXPECT_EQ(record.metadata.at("driftd.io/owner"), "op-1");
 }
 
 TEST(KeycloakMapping, ASecretThatIsNotShownIsUnreadOnlyWhereThereIsOne) {
@@ -123,18 +123,19 @@ std::string refusal(const std::string& members) {
   }
 }
 
-TEST(KeycloakSettings, DefaultsDetectAndDoNotRemediate) {
+TEST(KeycloakSettings, DefaultsDetectAndLeaveRemediationToThePolicy) {
   const auto settings = parse_settings(R"({"url": "https://h/a/", "auth": {"client_id": "c", "client_secret": "t"}})");
   EXPECT_EQ(settings.url, "https://h/a");
   EXPECT_TRUE(settings.detection);
   EXPECT_TRUE(settings.use_events);
+  EXPECT_TRUE(settings.remediate);
+  EXPECT_FALSE(settings.turn_on_admin_events);
   EXPECT_EQ(settings.login.realm, "master");
   EXPECT_EQ(refusal(R"(, "drift_detection": {"enabled": false, "auto_remediate": false, "minimum_age_hours": 1})"), "");
 }
 
 TEST(KeycloakSettings, WhatHasNoEffectIsRefusedAndSaysWhereItIsDecided) {
-  EXPECT_THAT(refusal(R"(, "drift_detection": {"auto_remediate": true})"), HasSubstr("enforce"));
-  EXPECT_THAT(refusal(R"(, "drift_detection": {"minimum_age_hours": 24})"), HasSubstr("minimum_age_hours"));
+  EXPECT_THAT(refusal(R"(, "drift_detection": {"minimum_age_hours": 24})"), HasSubstr("minimum_age: 24h"));
   EXPECT_THAT(refusal(R"(, "events": "maybe")"), HasSubstr("required or off"));
   EXPECT_THAT(refusal(R"(, "page": 1)"), HasSubstr("settings.page"));
   EXPECT_THAT(refusal(R"(, "tls": {"key": "k"})"), HasSubstr("settings.tls"));
