@@ -173,7 +173,7 @@ Task<Status> Runner::expire_decisions() {
 /// Returns the backend's row with what an approval of a pseudo-resource accepts. It is committed together with the
 /// decision.
 std::optional<core::BackendRow> Runner::row_accepting(const core::Drift& drift, const core::Decision& decision) const {
-  if (decision.verb != core::Decision::Verb::approve || drift.changes.empty()) return std::nullopt;
+  if (drift.status != core::DriftStatus::approved || drift.changes.empty()) return std::nullopt;
   const std::string seen = drift.changes.front().new_value.value_or("null");
   if (drift.resource.kind == "scope") return ledger_.row_accepting(drift.resource.id, decision.actor, seen);
   if (drift.resource != identity_of(ledger_.spec())) return std::nullopt;

@@ -35,13 +35,23 @@ int approvals_given(const Drift& drift, Nanos now_ns) {
 }
 
 int approvals_needed(const Rules& rules, const Drift& drift) {
-  int out = 1;
+  int out = drift.resource.kind == "scope" ? needed_by_kind(rules, drift.resource.id) : 1;
   for (const auto& change : drift.changes) {
     const Path path = attribute_path(change.path);
     out = std::max(out, choose_policy(rules, drift.resource, path, change.cls, false).approvals);
   }
   return out;
 }
+/// Returns the most persons that a rule about resources of this kind asks for: whoever accepts that many of them are
+/// gone accepts each of these deletions.
+int needed_by_kind(const Rules& rules, const std::string& kind) {
+  int out = 1;
+  for (const auto& rule : rules.policy) {
+    if (!rule.match.kind || rule.match.kind->matches(kind)) out = std::max(out, rule.approvals);
+  }
+  return out;
+}
+
 
 bool drop_void_approvals(Drift& drift, Nanos now_ns) {
   if (!drift.open()) return false;
