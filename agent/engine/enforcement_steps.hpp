@@ -61,6 +61,7 @@ class EnforcementSteps {
                          std::string why);
   std::string why_off() const;
   std::string why_not_back(const core::Enforcement& operation) const;
+  bool is_outside_window(const core::Enforcement& operation) const;
 
   std::shared_ptr<Context> context_;
   Ledger& ledger_;
