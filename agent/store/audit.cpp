@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/escape.hpp"
 #include "base/log.hpp"
 #include "store/audit_walk.hpp"
 #include "store/events.hpp"
@@ -34,6 +35,16 @@ std::int64_t bytes_of(const core::AuditEntry& entry, const std::string& hash) {
     out += field->size();
   }
   return static_cast<std::int64_t>(out);
+}
+
+/// Returns the line as it can be exported: JSON has no other bytes, and the hash must be that of what is read again.
+core::AuditEntry as_text(core::AuditEntry entry) {
+  for (std::string* field :
+       {&entry.actor, &entry.verb, &entry.subject, &entry.reason, &entry.outcome, &entry.caller.claimed, &entry.backend,
+        &entry.resource, &entry.digest, &entry.changes, &entry.request}) {
+    *field = valid_utf8(std::move(*field));
+  }
+  return entry;
 }
 
 /// Remembers a request whose outcome is not known yet, and forgets it with its outcome.
@@ -121,6 +132,7 @@ Status announce_anchor(SqliteStore::State& state) {
 
 Status write_audit(SqliteStore::State& state, const core::AuditEntry& entry) {
   Connection& db = *state.db;
+  const core::AuditEntry entry = as_text(given);
   DRIFTD_TRY(const AuditLink head, read_audit_link(db, "head"));
   const std::int64_t id = head.id + 1;
   const std::string hash = core::chain_hash(head.hash, id, entry);
