@@ -29,7 +29,7 @@ bool is_before(const std::string& at, const std::string& since) {
   return when && first && *when < *first;
 }
 
-/// Writes lines in one format, without those before `since`.
+/// Writes lines in one format, from the first one on that is not before `since`.
 class Export {
  public:
   Export(const Context& context, ExportOptions options) : context_(context), options_(std::move(options)) {}
@@ -59,7 +59,9 @@ class Export {
 
  private:
   int write(const core::Value& line) {
-    if (is_before(text(line, "at"), options_.since)) return kOk;
+    // From the first line on that is not before it: a later one of a clock that was set back must not leave a gap.
+    begun_ = begun_ || !is_before(text(line, "at"), options_.since);
+    if (!begun_) return kOk;
     if (options_.format == "jsonl") {
       context_.out() << core::render(line) << "\n";
       return kOk;
@@ -75,6 +77,7 @@ class Export {
   const Context& context_;
   ExportOptions options_;
   core::AuditOrigin origin_;
+  bool begun_ = false;
 };
 
 }  // namespace
@@ -84,7 +87,8 @@ void add_audit_export(CLI::App& audit, Context& context) {
   auto options = std::make_shared<ExportOptions>();
   command->add_option("--format", options->format, "jsonl (can be verified again), cef or syslog (RFC 5424)")
       ->check(CLI::IsMember({"jsonl", "cef", "syslog"}));
-  command->add_option("--since", options->since, "only lines of this time or later, as 2026-11-26T21:00:00Z")
+  command
+      ->add_option("--since", options->since, "from the first line of this time or later on, as 2026-11-26T21:00:00Z")
       ->check([](const std::string& given) {
         return parse_nanos(given) ? std::string() : "'" + given + "' is not a time such as 2026-11-26T21:00:00Z";
       });
