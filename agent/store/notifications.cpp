@@ -38,13 +38,15 @@ Status write_states(SqliteStore::State& state, const core::NotificationStore::Wr
 }
 
 constexpr std::int64_t kMaxSilences = 1'000;
+constexpr Nanos kCorrection = 3'600'000'000'000;  // corrections of a clock stay below this
 
 Result<std::vector<core::Silence>> read_silences(Connection& db, Nanos now) {
   std::vector<core::Silence> out;
   auto query = db.statement(
-      "SELECT id, matcher, author, reason, created_ns, expires_ns FROM silence WHERE expires_ns > ?1 AND crc IS "
-      "driftd_crc(id, matcher, author, reason, created_ns, expires_ns) ORDER BY created_ns, id LIMIT ?2");
-  query.bind(now, kMaxSilences);
+      "SELECT id, matcher, author, reason, created_ns, expires_ns FROM silence WHERE expires_ns > ?1 AND created_ns "
+      "<= ?2 AND crc IS driftd_crc(id, matcher, author, reason, created_ns, expires_ns) ORDER BY created_ns, id LIMIT "
+      "?3");
+  query.bind(now, now + kCorrection, kMaxSilences);  // one of a clock that was far ahead would hold for years
   while (true) {
     DRIFTD_TRY(const bool more, query.next());
     if (!more) return out;
@@ -63,7 +65,9 @@ Result<std::vector<core::Silence>> read_silences(Connection& db, Nanos now) {
   }
 }
 
-Status write_one(Connection& db, const core::Silence& one) {
+/// One that has ended is deleted: behind a clock that is set back, it would hold again.
+Status write_one(Connection& db, const core::Silence& one, Nanos now) {
+  if (one.expires_ns <= now) return db.statement("DELETE FROM silence WHERE id = ?").bind(one.id).run();
   const States matcher{{"backend", one.backend}, {"kind", one.kind}, {"id", one.name}, {"class", one.cls}};
   DRIFTD_CHECK(db.statement("DELETE FROM silence WHERE expires_ns < ?").bind(one.created_ns).run());
   return db
@@ -98,7 +102,7 @@ Task<Result<std::vector<core::Silence>>> SqliteStore::silences(Nanos now) {
 
 Task<Status> SqliteStore::write_silence(core::Silence silence) {
   const auto state = state_;
-  Work work = [state, one = std::move(silence)] { return write_one(*state->db, one); };
+  Work work = [state, one = std::move(silence)] { return write_one(*state->db, one, state->clock.wall()); };
   auto done = co_await in_group(state, std::move(work));
   co_return done;
 }
