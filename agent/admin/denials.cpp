@@ -11,7 +11,7 @@ constexpr std::size_t kMaxUsers = 1024;
 
 }  // namespace
 
-std::optional<std::uint64_t> Denials::admit(std::int64_t uid, Clock::time_point now) {
+std::optional<std::uint64_t> Denials::admit(std::int64_t uid, Clock::time_point now, const std::string& actor) {
   if (minute_ == Clock::time_point{} || now - minute_ >= std::chrono::minutes(1)) {
     minute_ = now;
     lines_ = 0;
@@ -21,6 +21,7 @@ std::optional<std::uint64_t> Denials::admit(std::int64_t uid, Clock::time_point 
   }
   if (users_.size() >= kMaxUsers && !users_.contains(uid)) return std::nullopt;
   User& user = users_[uid];
+  user.actor = actor;
   if (user.lines >= kMaxLinesOfUser || lines_ >= kMaxLinesOfAll) {
     ++user.unwritten;
     return std::nullopt;
@@ -28,6 +29,15 @@ std::optional<std::uint64_t> Denials::admit(std::int64_t uid, Clock::time_point 
   ++user.lines;
   ++lines_;
   return std::exchange(user.unwritten, 0);
+}
+
+std::vector<Denials::Unwritten> Denials::take_unwritten(Clock::time_point now, bool all) {
+  std::vector<Unwritten> out;
+  if (!all && now - minute_ < std::chrono::minutes(1)) return out;
+  for (auto& [uid, user] : users_) {
+    if (user.unwritten > 0) out.push_back({uid, user.actor, std::exchange(user.unwritten, 0)});
+  }
+  return out;
 }
 
 }  // namespace driftd::admin

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <string>
+#include <vector>
 
 namespace driftd::admin {
 
@@ -16,12 +18,22 @@ class Denials {
   using Clock = std::chrono::steady_clock;
 
   /// Returns how many refusals of this user had no line since the last one. Empty if this refusal gets no line either.
-  std::optional<std::uint64_t> admit(std::int64_t uid, Clock::time_point now);
+  std::optional<std::uint64_t> admit(std::int64_t uid, Clock::time_point now, const std::string& actor = {});
+  /// Refusals that have no line yet, of a user who was refused nothing since.
+  struct Unwritten {
+    std::int64_t uid = -1;
+    std::string actor;
+    std::uint64_t count = 0;
+    friend bool operator==(const Unwritten&, const Unwritten&) = default;
+  };
+  /// Returns those of the minutes that are over, with `all` also those of this one. They are counted from 0 again.
+  std::vector<Unwritten> take_unwritten(Clock::time_point now, bool all);
 
  private:
   struct User {
     int lines = 0;                ///< in this minute
     std::uint64_t unwritten = 0;  ///< refusals since the user's last line
+    std::string actor;            ///< name of the user at the last refusal
   };
   Clock::time_point minute_{};          ///< when the current minute began
   int lines_ = 0;                       ///< of all users in this minute
