@@ -67,9 +67,10 @@ class Api {
   Task<Response> handle(Request request);
   /// Answers the three paths of the loopback port, /metrics, /livez and /readyz; any other path with 404.
   Task<Response> probe(Request request);
-  /// Writes an audit line about a refused caller. The number of lines is limited for each user: somebody who may not
-  /// use the API must not be able to fill the audit log.
+  /// Writes an audit line about a refused caller. Their number is limited for each user, who might fill the log.
   Task<void> audit_denial(std::string actor, core::Caller caller, std::string asked, Error error);
+  /// Writes a line for each user about refusals of past minutes that had none, with `all` also of this minute.
+  Task<void> audit_unwritten_denials(bool all);
   /// Ends requests that wait for events soon, with the events that there are. The server calls it when it stops.
   void stop() { stopping_ = true; }
   /// To be called after an answer of `bytes` was sent.

@@ -16,7 +16,9 @@ namespace {
 using core::Value;
 using Answer = Result<Value>;
 
-constexpr std::size_t kMaxOutcome = 1024;  // bytes of an audit line's reason why a request failed
+constexpr const char* kDryRun = "enforce dry run";  // it asks the system, and no operation of it is stored
+constexpr std::size_t kMaxOutcome = 1024;           // bytes of an audit line's reason why a request failed
+constexpr std::size_t kMaxResult = 4096;            // bytes of what a reload changed
 
 Result<core::Decision> parse_decision(const std::string& verb, const Request& request, Nanos now) {
   using Verb = core::Decision::Verb;
@@ -134,6 +136,9 @@ core::AuditEntry audit_line(const Request& request, const std::vector<std::strin
   if (is_enforcement(parts)) {
     const bool drift = parts[1] == "drifts";
     out.verb = drift ? (parts[3] == "resume" ? "enforce resume" : "enforce") : "enforce " + parts[2];
+    if (const Value* dry = body.find("dry_run");
+        drift && dry != nullptr && dry->boolean() != nullptr && *dry->boolean())
+      out.verb = kDryRun;
     out.subject = drift ? escaped(core::shortened(parts[2], 64)) : "enforcement";
     out.digest = text_of(body, "digest");
     return out;
@@ -178,6 +183,16 @@ bool is_change(const std::string& path) {
   return kChangePaths.contains(path);
 }
 
+/// Adds what only the answer tells: what a reload changed.
+void note_result(const Value& answer, core::AuditEntry& line) {
+  const Value* applied = answer.find("applied");
+  std::string all;
+  for (const auto& one : applied != nullptr && applied->array() != nullptr ? *applied->array() : Value::Array()) {
+    if (one.string() != nullptr) all += (all.empty() ? "" : "; ") + *one.string();
+  }
+  if (!all.empty()) line.reason = core::shortened(std::move(all), kMaxResult);
+}
+
 /// The message repeats parts of the request, which may be any bytes; unescaped they would make the log invalid JSON.
 std::string outcome_text(const Error& error) {
   return escaped(core::shortened(std::string(render(error.code)) + ": " + error.message, kMaxOutcome));
@@ -209,9 +224,10 @@ Task<Answer> Api::post(Request request) {
     DRIFTD_CO_CHECK(co_await deps_.control.audit(std::move(asked)));
   }
   auto done = co_await do_change(std::move(request), line);
-  if (done && decision) co_return done;
+  if (done && decision && line.verb != kDryRun) co_return done;
   line.at_ns = SystemClock().wall();
   if (done) {
+    note_result(*done, line);
     const std::string verb = line.verb;
     const Status ended = co_await deps_.control.audit(std::move(line));
     // it is done, and cannot be undone; the next start writes that its outcome is not known
@@ -230,7 +246,7 @@ Task<Answer> Api::post(Request request) {
 }
 
 Task<void> Api::audit_denial(std::string actor, core::Caller caller, std::string asked, Error error) {
-  const auto unwritten = denials_.admit(std::to_string(caller.uid), core::Denials::Clock::now());
+  const auto unwritten = denials_.admit(std::to_string(caller.uid), core::Denials::Clock::now(), actor);
   if (!unwritten) co_return;
   core::AuditEntry line;
   line.at_ns = SystemClock().wall();
@@ -244,6 +260,20 @@ Task<void> Api::audit_denial(std::string actor, core::Caller caller, std::string
                           line.subject, line.outcome);
   const Status written = co_await deps_.control.audit(std::move(line));
   if (!written) log::room("admin").error("the refusal is not in the audit log: {}", written.error().message);
+}
+
+Task<void> Api::audit_unwritten_denials(bool all) {
+  for (const auto& user : denials_.take_unwritten(core::Denials::Clock::now(), all)) {
+    core::AuditEntry line;
+    line.at_ns = SystemClock().wall();
+    line.actor = user.actor;
+    line.caller.uid = std::stoll(user.caller);
+    line.verb = "refused";
+    line.subject = "further requests";
+    line.outcome = "denied: " + std::to_string(user.count) + " more of this user since the last line";
+    const Status written = co_await deps_.control.audit(std::move(line));
+    if (!written) log::room("admin").error("refusals are not in the audit log: {}", written.error().message);
+  }
 }
 
 Task<Answer> Api::do_change(Request request, core::AuditEntry line) {

@@ -355,6 +355,11 @@ Task<void> Server::stop() {
   }
 }
 
+Task<void> Server::audit_unwritten_denials(bool all) {
+  auto state = state_;
+  co_await state->api.audit_unwritten_denials(all);
+}
+
 int Server::port() const {
   boost::system::error_code code;
   const auto endpoint = state_->tcp.local_endpoint(code);

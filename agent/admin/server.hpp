@@ -55,6 +55,8 @@ class Server {
 
   void start();  ///< begins to accept; call once
   Task<void> stop();
+  /// As Api::audit_unwritten_denials(): call it now and then, and with `all` after stop().
+  Task<void> audit_unwritten_denials(bool all);
   /// Returns the TCP port; 0 if there is none.
   int port() const;
 

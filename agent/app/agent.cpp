@@ -286,8 +286,14 @@ Task<void> Agent::stop() {
   registry_->stop();
   sessions_->watch(false);
   co_await engine_->stop();  // ends the cycles that API requests wait for
-  if (server_) co_await server_->stop();
-  if (grpc_) co_await grpc_->stop();
+  if (server_) {
+    co_await server_->stop();
+    co_await server_->audit_unwritten_denials(true);
+  }
+  if (grpc_) {
+    co_await grpc_->stop();
+    co_await grpc_->audit_unwritten_denials(true);
+  }
   announcer_->stop();
   notifier_->stop();
   if (change_log_.runner) change_log_.runner->stop();
@@ -345,6 +351,8 @@ Task<void> Agent::run_maintenance() {
     wake_readers();   // for events that the store itself appended (`gap`, `corrupt`)
     const Status done = co_await maintain_once();
     if (!done) log::room("store").error("backlog: {}", done.error().message);
+    if (server_ && !phase_.stopping) co_await server_->audit_unwritten_denials(false);
+    if (grpc_ && !phase_.stopping) co_await grpc_->audit_unwritten_denials(false);
     if (!phase_.stopping) co_await registry_->mend();
     maintenance_timer_.expires_after(kMaintenanceEvery);
     if (!phase_.stopping) co_await maintenance_timer_.async_wait(asio::as_tuple(asio::use_awaitable));

@@ -4,6 +4,7 @@
 
 #include "app/agent.hpp"
 #include "app/sinks.hpp"
+#include "base/digest.hpp"
 #include "base/log.hpp"
 #include "config/places.hpp"
 #include "config/rules_text.hpp"
@@ -235,9 +236,13 @@ Task<Result<core::Control::ReloadReport>> Agent::apply_next(LoadedConfig loaded,
 
 /// A line that cannot be written now is written by the next start or reload: the store knows what it last named.
 Task<void> Agent::audit_rules() {
+  constexpr std::size_t kMark = 16;  // characters of a keyed hash
+  const config::ValueMark mark = [this](const std::string& value) {
+    return hmac_hex(store_->key().store.newest(), {"driftd expected value 1", value}).substr(0, kMark);
+  };
   std::map<std::string, std::string> rules;
   for (const auto& spec : config_.backends) {
-    if (spec.rules) rules[spec.name] = core::render(config::rules_json(*spec.rules));
+    if (spec.rules) rules[spec.name] = core::render(config::rules_json(*spec.rules, mark));
   }
   for (auto& [name, text] : registry_->manual_rules()) rules.emplace(name, std::move(text));
   const Status written = co_await store_->audit_rules(std::move(rules), config_.file);

@@ -83,6 +83,7 @@ class Services final : public Grpc {
   Task<Status> start() override { return server_->start(); }
   void wake() override { server_->wake(); }
   Task<void> stop() override { return server_->stop(); }
+  Task<void> audit_unwritten_denials(bool all) override { return server_->audit_unwritten_denials(all); }
 
  private:
   std::unique_ptr<RelayHost> host_;  ///< outlives the server

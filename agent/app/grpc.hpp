@@ -36,6 +36,8 @@ class Grpc {
   virtual Task<Status> load() = 0;   ///< before the relay starts
   virtual Task<Status> start() = 0;  ///< listens
   virtual void wake() = 0;           ///< after each commit
+  /// As admin::Api::audit_unwritten_denials(): call it now and then, and with `all` after stop().
+  virtual Task<void> audit_unwritten_denials(bool all) = 0;
   virtual Task<void> stop() = 0;
 };
 

@@ -21,10 +21,13 @@ bool is_before(const std::string& at, const std::string& since) {
   return when && first && *when < *first;
 }
 
-/// Writes lines in one format, without those before `since`.
+/// Writes lines in one format, from the first one on that is not before `since`.
 class Export {
  public:
-  Export(const Context& context, ExportOptions options) : context_(context), options_(std::move(options)) {}
+  Export(const Context& context, ExportOptions options)
+      : context_(context),
+        options_(std::move(options)),
+        since_(options_.since) {}
 
   int run() {
     const Client client = context_.client();
@@ -51,22 +54,28 @@ class Export {
 
  private:
   int write(const core::Value& line) {
+    if (!since_.has(line)) return kOk;
     const auto rendered = render_line(line, options_, origin_);
     if (!rendered) return context_.fail(rendered.error());
-    if (!rendered->empty()) context_.out() << *rendered << "\n";
+    context_.out() << *rendered << "\n";
     return kOk;
   }
 
   const Context& context_;
   ExportOptions options_;
   core::AuditOrigin origin_;
+  SinceTime since_;
 };
 
 }  // namespace
 
+bool SinceTime::has(const core::Value& line) {
+  begun_ = begun_ || !is_before(text(line, "at"), since_);
+  return begun_;
+}
+
 Outcome<std::string> render_line(const core::Value& line, const ExportOptions& options,
                                  const core::AuditOrigin& origin) {
-  if (is_before(text(line, "at"), options.since)) return std::string();
   if (options.format == "jsonl") return core::render(line);
   const auto row = core::parse_audit_json(core::render(line));
   if (!row) return tl::unexpected(Failure{kFinding, "line " + text(line, "id") + ": " + row.error().message});
@@ -84,7 +93,8 @@ void add_audit_export(CLI::App& audit, Context& context) {
   auto options = std::make_shared<ExportOptions>();
   command->add_option("--format", options->format, "jsonl (can be verified again), cef or syslog (RFC 5424)")
       ->check(CLI::IsMember({"jsonl", "cef", "syslog"}));
-  command->add_option("--since", options->since, "only lines of this time or later, as 2026-11-26T21:00:00Z")
+  command
+      ->add_option("--since", options->since, "from the first line of this time or later on, as 2026-11-26T21:00:00Z")
       ->check([](const std::string& given) {
         return parse_nanos(given) ? std::string() : "'" + given + "' is not a time such as 2026-11-26T21:00:00Z";
       });

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 
 #include "cli/command.hpp"
 #include "core/audit_text.hpp"
@@ -16,7 +17,19 @@ struct ExportOptions {
   std::string to, ca, cert, key, state;  // of a syslog server; `to` empty: the output
 };
 
-/// Returns the line in the options' format, without a line end. Empty if it is before `since`.
+/// Which lines an export has: from the first one on that is not before `since`. A later one of a clock that was set
+/// back leaves no gap.
+class SinceTime {
+ public:
+  explicit SinceTime(std::string since) : since_(std::move(since)) {}
+  bool has(const core::Value& line);  ///< asked about each line, in their order
+
+ private:
+  std::string since_;
+  bool begun_ = false;
+};
+
+/// Returns the line in the options' format, without a line end.
 Outcome<std::string> render_line(const core::Value& line, const ExportOptions& options,
                                  const core::AuditOrigin& origin);
 

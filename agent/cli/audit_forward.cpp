@@ -22,6 +22,7 @@ class Forward {
   Forward(const Context& context, const ExportOptions& options, SyslogServer server)
       : context_(context),
         options_(options),
+        since_(options.since),
         server_(std::move(server)),
         client_(context.client()) {}
 
@@ -37,6 +38,7 @@ class Forward {
 
   const Context& context_;
   const ExportOptions& options_;
+  SinceTime since_;
   const SyslogServer server_;
   const Client client_;
   core::AuditOrigin origin_;
@@ -124,9 +126,10 @@ Outcome<bool> Forward::step() {
 Outcome<bool> Forward::send(const core::Value::Array& lines) {
   std::vector<std::string> messages;
   for (const auto& line : lines) {
+    if (!since_.has(line)) continue;
     auto message = render_line(line, options_, origin_);
     if (!message) return tl::unexpected(message.error());
-    if (!message->empty()) messages.push_back(std::move(*message));
+    messages.push_back(std::move(*message));
   }
   if (!messages.empty()) {
     auto stream = SyslogStream::open(server_);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // `driftd audit verify`: of the running agent, of the file of a store, or of an export.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <fstream>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "base/escape.hpp"
 #include "cli/command.hpp"
@@ -14,27 +16,32 @@ namespace {
 
 constexpr std::chrono::seconds kLongCheck{600};
 
+/// Whoever gives an anchor wants to know whether its line is still there.
+int exit_of(const core::AuditProof& proof) { return proof.whole && proof.unchecked.empty() ? kOk : kFinding; }
+
 int show_proof(const Context& context, const core::AuditProof& proof) {
   if (context.json()) {
     context.out() << json_text(core::Value(core::Value::Object{
                          {"whole", core::Value(proof.whole)},
                          {"broken", proof.broken},
                          {"unchecked", proof.unchecked},
+                         {"untested", proof.untested},
                          {"lines", core::Value::Number{std::to_string(proof.lines)}},
                          {"head", core::Value::Object{{"id", core::Value::Number{std::to_string(proof.head_id)}},
                                                       {"hash", proof.head_hash}}}}))
                   << "\n";
-    return proof.whole ? kOk : kFinding;
+    return exit_of(proof);
   }
   context.out() << (proof.whole ? "whole: " : "BROKEN: " + printable(proof.broken) + "; ") << proof.lines
                 << " lines, from behind line " << proof.anchor_id << " to line " << proof.head_id << " with hash "
                 << printable(proof.head_hash) << "\n";
   if (proof.unchained > 0) context.out() << proof.unchained << " older lines have no hash\n";
+  if (!proof.untested.empty()) context.out() << printable(proof.untested) << "\n";
   if (!proof.unchecked.empty()) context.out() << "the anchor was not compared: " << printable(proof.unchecked) << "\n";
   context.out()
       << "Compare the last line with an `audit_anchor` event or the agent's log (`audit:` …), kept on another "
          "machine.\n";
-  return proof.whole ? kOk : kFinding;
+  return exit_of(proof);
 }
 
 core::AuditProof proof_of(const core::Value& answer) {
@@ -52,36 +59,75 @@ core::AuditProof proof_of(const core::Value& answer) {
   return out;
 }
 
-/// Checks the lines of an export one by one. Its first line has nothing before it that could be compared, so what it
-/// proves is that the lines follow each other; an anchor proves that they are those that were written.
+/// Checks the lines of an export one by one, from its first one on.
+class ExportCheck {
+ public:
+  explicit ExportCheck(std::optional<core::AuditLink> anchor) : anchor_(anchor), chain_(std::move(anchor)) {}
+  /// Returns how the export is broken at this line. Empty if it is not.
+  std::string take(const core::AuditRow& row) {
+    if (row.hash.empty()) return take_unchained(row.id);
+    if (std::exchange(begun_, true)) return count(chain_.check(row));
+    return begin(row);
+  }
+  core::AuditProof end(std::string broken) {
+    out_.head_id = chain_.at().id;
+    out_.head_hash = chain_.at().hash;
+    out_.broken = broken.empty() ? chain_.end(out_.unchecked) : std::move(broken);
+    out_.whole = out_.broken.empty();
+    return std::move(out_);
+  }
+  std::int64_t at() const { return std::max(chain_.at().id, unchained_id_); }
+
+ private:
+  /// A line from before the chain began. They stand in front of it, without a gap between them and the chain.
+  std::string take_unchained(std::int64_t id) {
+    if (begun_) return "line " + std::to_string(id) + " has no hash, and stands behind the first one that has";
+    if (id <= unchained_id_)
+      return "line " + std::to_string(id) + " stands behind line " + std::to_string(unchained_id_);
+    unchained_id_ = id;
+    ++out_.unchained;
+    return {};
+  }
+  /// The hash before the first line is known for the whole chain, and if the anchor gives it. Else the line is taken as
+  /// it is, and the chain begins behind it.
+  std::string begin(const core::AuditRow& row) {
+    const bool after_anchor = anchor_ && anchor_->id == row.id - 1;
+    if (out_.unchained == 0 && row.id != 1 && !after_anchor) {
+      out_.anchor_id = row.id;
+      out_.anchor_hash = row.hash;
+      out_.untested = "line " + std::to_string(row.id) +
+                      " itself was not checked, because the one before it is not in the export: export from an earlier "
+                      "line, or give the one before it as --anchor";
+      return chain_.begin({row.id, row.hash});
+    }
+    core::AuditLink before{unchained_id_, {}};
+    if (after_anchor && out_.unchained == 0) before = *anchor_;
+    out_.anchor_id = before.id;
+    out_.anchor_hash = before.hash;
+    if (auto why = chain_.begin(std::move(before)); !why.empty()) return why;
+    return count(chain_.check(row));
+  }
+  std::string count(std::string broken) {
+    if (broken.empty()) ++out_.lines;
+    return broken;
+  }
+
+  std::optional<core::AuditLink> anchor_;
+  core::AuditChain chain_;
+  core::AuditProof out_;
+  bool begun_ = false;
+  std::int64_t unchained_id_ = 0;  ///< the last line without a hash
+};
+
 Result<core::AuditProof> verify_export(std::istream& lines, std::optional<core::AuditLink> anchor) {
-  core::AuditChain chain(std::move(anchor));
-  core::AuditProof out;
-  std::string line;
-  while (out.broken.empty() && std::getline(lines, line)) {
-    auto row = core::parse_audit_json(line);
-    if (!row) {
-      out.broken = "behind line " + std::to_string(chain.at().id) + ": " + row.error().message;
-      break;
-    }
-    if (row->hash.empty()) {  // from before the chain began
-      ++out.unchained;
-      continue;
-    }
-    if (out.lines == 0 && row->id != 1) {
-      out.anchor_id = row->id - 1;
-      out.broken = chain.begin({row->id, row->hash});  // the hash before it is not in the export
-    } else {
-      out.broken = chain.check(*row);
-    }
-    if (out.broken.empty()) ++out.lines;
+  ExportCheck check(std::move(anchor));
+  std::string line, broken;
+  while (broken.empty() && std::getline(lines, line)) {
+    const auto row = core::parse_audit_json(line);
+    broken = row ? check.take(*row) : "behind line " + std::to_string(check.at()) + ": " + row.error().message;
   }
   if (lines.bad()) return fail(Code::unavailable, "cannot read the export");
-  out.head_id = chain.at().id;
-  out.head_hash = chain.at().hash;
-  if (out.broken.empty()) out.broken = chain.end(out.unchecked);
-  out.whole = out.broken.empty();
-  return out;
+  return check.end(std::move(broken));
 }
 
 Result<core::AuditProof> verify_file(const Context& context, const std::string& file, const std::string& anchor) {

@@ -65,7 +65,8 @@ Outcome<std::optional<Nanos>> parse_at(const std::string& text) {
 
 /// Tries one drift. One that came or went is decided as a whole, by the rule on the resource itself.
 void try_drift(const core::Rules& rules, const PastDrift& past, bool of_states, Trial& trial) {
-  const bool whole = past.drift.operation != core::Operation::changed;
+  const bool whole =
+      past.drift.operation == core::Operation::created || past.drift.operation == core::Operation::deleted;
   for (const auto& change : past.drift.changes) {
     if (whole && change.path != core::kIdentityPath) continue;
     const auto verdict = core::try_policy(rules, past.drift, change, of_states);

@@ -31,6 +31,7 @@ Result<core::Drift> parse_drift(const core::Value& row) {
     core::Change one;
     one.path = text(change, "path");
     DRIFTD_TRY(one.cls, core::parse_class(text(change, "class")));
+    one.redacted = flag(change, "redacted");
     out.changes.push_back(std::move(one));
   }
   return out;

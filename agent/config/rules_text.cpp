@@ -19,7 +19,7 @@ Value match_json(const core::Match& match) {
 
 }  // namespace
 
-Value rules_json(const core::Rules& rules) {
+Value rules_json(const core::Rules& rules, const ValueMark& mark) {
   Value::Object classes;
   for (const auto& [cls, action] : rules.class_policy) {
     classes.emplace(std::string(core::render(cls)), std::string(core::render(action)));
@@ -34,9 +34,14 @@ Value rules_json(const core::Rules& rules) {
   }
   for (const auto& rule : rules.ignore) ignore.push_back(match_json(rule.match));
   for (const auto& expectation : rules.expect) {
-    Value::Array paths;
-    for (const auto& [path, value] : expectation.attributes) paths.emplace_back(path.render());
-    expect.emplace_back(Value::Object{{"match", match_json(expectation.match)}, {"paths", Value(std::move(paths))}});
+    Value::Array paths, values;
+    for (const auto& [path, value] : expectation.attributes) {
+      paths.emplace_back(path.render());
+      values.emplace_back(mark(core::render(value)));
+    }
+    expect.emplace_back(Value::Object{{"match", match_json(expectation.match)},
+                                      {"paths", Value(std::move(paths))},
+                                      {"values", Value(std::move(values))}});
   }
   return Value(Value::Object{{"defaults", Value(std::move(classes))},
                              {"policy", Value(std::move(policy))},

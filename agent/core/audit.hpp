@@ -63,6 +63,7 @@ struct AuditProof {
   bool whole = false;                       ///< no line was changed, and none is missing between anchor and head
   std::string broken;                       ///< at which line and how it is broken; empty if it is whole
   std::string unchecked;                    ///< why the given anchor could not be compared; empty if it was
+  std::string untested;                     ///< which line was taken as it is, and why; empty if each was checked
   std::int64_t lines = 0;                   ///< number of checked lines
   std::int64_t unchained = 0;               ///< number of lines from before the chain began
   std::int64_t anchor_id = 0, head_id = 0;  ///< the last pruned line (0 if none was), and the last written line

@@ -66,7 +66,9 @@ std::string AuditChain::check(const AuditRow& line) {
     if (line.id <= at_.id) return "line " + std::to_string(line.id) + " stands behind line " + std::to_string(at_.id);
     return "lines " + std::to_string(at_.id + 1) + " to " + std::to_string(line.id - 1) + " are missing";
   }
-  if (chain_hash(at_.hash, line.id, line) != line.hash) {
+  // the hash of a line without an end is that of one which ended in 1970
+  const bool forged_end = line.expires_ns && *line.expires_ns == 0;
+  if (forged_end || chain_hash(at_.hash, line.id, line) != line.hash) {
     return "line " + std::to_string(line.id) + " was changed after it was written";
   }
   at_.id = line.id;

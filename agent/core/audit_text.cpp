@@ -97,6 +97,15 @@ std::string syslog_name(const std::string& text, std::size_t bytes) {
   return out.empty() ? "-" : out;
 }
 
+/// The name of structured data may not have the characters that end it, either.
+std::string sd_name(const std::string& text) {
+  std::string out = syslog_name(text, 32);
+  for (char& c : out) {
+    if (c == '=' || c == ']' || c == '"') c = '_';
+  }
+  return out;
+}
+
 /// `2026-11-26T21:07:12.000123Z`: RFC 5424 allows six digits.
 std::string syslog_time(Nanos at) {
   if (at <= 0) return "-";
@@ -166,9 +175,10 @@ std::string render_cef(const AuditRow& row, const AuditOrigin& origin) {
   const char* severity = was_refused(row) ? "7" : row.outcome.empty() ? "3" : "5";
   std::string out = "CEF:0|driftd|driftd|" + cef_header(origin.version) + "|" + cef_header(shortened(row.verb, 100)) +
                     "|" + cef_header(shortened(row.verb, 200)) + "|" + severity + "|";
-  const auto put = [&out](const char* key, const std::string& value, std::size_t bytes) {
+  bool first = true;
+  const auto put = [&out, &first](const char* key, const std::string& value, std::size_t bytes) {
     if (value.empty()) return;
-    if (out.back() != '|') out += ' ';
+    if (!std::exchange(first, false)) out += ' ';  // `|` in front of it may be the end of a value
     out += std::string(key) + "=" + cef_value(value, bytes);
   };
   const auto labelled = [&put](const std::string& key, const char* label, const std::string& value) {
@@ -203,8 +213,7 @@ std::string render_rfc5424(const AuditRow& row, const AuditOrigin& origin, const
   constexpr int kWarning = 4, kNotice = 5;
   const int priority = kLogAudit * 8 + (row.outcome.empty() ? kNotice : kWarning);
   std::string out = "<" + std::to_string(priority) + ">1 " + syslog_time(row.at_ns) + " " +
-                    syslog_name(origin.host, 255) + " driftd - " + syslog_name(row.verb, 32) + " [" +
-                    syslog_name(sd_id, 32);
+                    syslog_name(origin.host, 255) + " driftd - " + syslog_name(row.verb, 32) + " [" + sd_name(sd_id);
   for (const auto& [name, value] : fields_of(row)) {
     out += std::string(" ") + name + "=\"" + with_backslashes(escaped(value), "\\\"]") + "\"";
   }

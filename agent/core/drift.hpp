@@ -50,6 +50,8 @@ struct Approval {
   std::string digest;  ///< Drift::digest that the person saw; for any other value the approval counts for nothing
   Nanos at_ns = 0;
   std::optional<Nanos> expires_ns;  ///< until when it waits for the others; absent: until the value moves
+  std::int64_t uid = -1;            ///< of the caller, who may have another name the next time; -1: not known
+  std::string claimed;              ///< `loginuid:ann`, as in Caller
   friend bool operator==(const Approval&, const Approval&) = default;
 };
 

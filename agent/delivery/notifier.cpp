@@ -90,8 +90,8 @@ Task<Result<NotifyInput>> Notifier::gather(Nanos now) {
   const auto silences = std::make_shared<std::vector<core::Silence>>(std::move(silent));
   core::Reader::RowHandler<core::DriftRow> take = [out, backends, silences, now, ref = needs_.ref](core::DriftRow row) {
     const auto silenced = [&](const core::Silence& one) { return one.matches(row.backend, row.drift); };
-    if (std::any_of(silences->begin(), silences->end(), silenced)) return true;
     out->waiting.push_back(waiting_of(row, now, ref(row.drift)));
+    out->waiting.back().silenced = std::any_of(silences->begin(), silences->end(), silenced);
     const auto found = backends->find(row.backend);
     if (found != backends->end()) out->waiting.back().labels = found->second.labels;
     return true;

@@ -78,7 +78,8 @@ class Notifying {
   const NotifySettings& settings_;
   const NotifyInput& input_;
   const Nanos now_;
-  std::map<std::string, Members> members_;
+  std::map<std::string, Members> members_;                ///< without what is silenced
+  std::set<std::string> silenced_;                        ///< groups of which something is
   std::vector<std::pair<std::string, std::string>> due_;  ///< group and kind, in order
   NotifyOutcome out_;
 };
@@ -90,6 +91,10 @@ void Notifying::gather() {
                    [](const auto* a, const auto* b) { return a->opened_ns < b->opened_ns; });
   for (const auto* drift : sorted) {
     const std::string key = key_of(settings_, *drift);
+    if (drift->silenced) {
+      silenced_.insert(key);
+      continue;
+    }
     NotifyGroup& group = out_.next.groups[key];
     if (group.first_ns == 0) group.first_ns = std::min(now_, drift->opened_ns);
     group.title = name_of(settings_, *drift);
@@ -124,6 +129,7 @@ void Notifying::end(const std::string& key, NotifyGroup& group) {
 
 void Notifying::look_at(const std::string& key, NotifyGroup& group) {
   const auto found = members_.find(key);
+  if (found == members_.end() && silenced_.contains(key)) return;  // it has not ended: run() looks after the silence
   if (found == members_.end()) return end(key, group);
   const Members& members = found->second;
   const bool fresh = std::any_of(members.all.begin(), members.all.end(),

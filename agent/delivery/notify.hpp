@@ -23,6 +23,7 @@ struct WaitingDrift {
   std::map<std::string, std::string> labels;  ///< of its backend
   Nanos opened_ns = 0;
   bool claimed = false;
+  bool silenced = false;  ///< a silence matches it: it waits, and nobody is told
 };
 
 /// What is remembered of one group.
@@ -56,9 +57,9 @@ struct Note {
 
 struct NotifyInput {
   Nanos now_ns = 0;
-  std::vector<WaitingDrift> waiting;  ///< without those that are silenced
-  std::set<std::string> down;         ///< backends that cannot be reached
-  Nanos silent_until_ns = 0;          ///< when the next silence ends; 0: there is none
+  std::vector<WaitingDrift> waiting;
+  std::set<std::string> down;  ///< backends that cannot be reached
+  Nanos silent_until_ns = 0;   ///< when the next silence ends; 0: there is none
 };
 
 struct NotifyOutcome {

@@ -65,6 +65,8 @@ Task<Status> EnforcementSteps::settle_found(core::Enforcement operation, core::O
     why = off;
   } else if (!ledger_.spec().enforce.allowed()) {
     why = "the configuration does not allow it any more";
+  } else if (is_outside_window(operation)) {
+    why = "no maintenance window is open any more";
   } else if (operation.attempts >= ledger_.spec().enforce.tries) {
     why = std::to_string(operation.attempts) + " tries did not set the values";
   } else {
@@ -92,6 +94,14 @@ Task<Status> EnforcementSteps::settle_found(core::Enforcement operation, core::O
   const auto ended = co_await write(std::move(operation), end, std::move(why));
   if (!ended) co_return fail(ended.error());
   co_return Status{};
+}
+
+/// A call that is made again is a write, too. A person does not wait for a window.
+bool EnforcementSteps::is_outside_window(const core::Enforcement& operation) const {
+  const auto& windows = ledger_.spec().enforce.windows;
+  const Nanos now = context_->clock.wall();
+  return operation.cause == core::EnforcementCause::policy && !windows.empty() &&
+         !core::in_window(windows, now, core::local_offset(now));
 }
 
 Task<Status> EnforcementSteps::settle_mixed(core::Enforcement operation, std::string version,

@@ -64,6 +64,7 @@ class EnforcementSteps {
   /// if it is the accepted one, or if none of its kind says which it is.
   Task<std::string> why_other_system();
   std::string why_not_back(const core::Enforcement& operation) const;
+  bool is_outside_window(const core::Enforcement& operation) const;
 
   std::shared_ptr<Context> context_;
   Ledger& ledger_;

@@ -2,7 +2,6 @@
 #include "engine/enforcer.hpp"
 
 #include <algorithm>
-#include <ctime>
 
 #include "base/log.hpp"
 #include "core/enforce/plan.hpp"
@@ -18,12 +17,6 @@ using core::HoldReason;
 
 constexpr std::size_t kConsidered = 1'000, kLoadAtOnce = 16;  // resources in a cycle, rows in memory
 constexpr Nanos kKept = 30ll * 86'400 * 1'000'000'000;
-
-std::chrono::seconds local_offset(Nanos now) {
-  const std::time_t seconds = now / 1'000'000'000;
-  std::tm local{};
-  return std::chrono::seconds(localtime_r(&seconds, &local) == nullptr ? 0 : local.tm_gmtoff);
-}
 
 core::Asked by_policy(const core::Drift& drift, Nanos now) {
   return {"driftd", drift.reason.empty() ? "policy enforce" : "policy enforce: " + drift.reason, {}, now};
@@ -111,7 +104,7 @@ core::BrakeState Enforcer::brakes(const std::map<std::string, int>& wanted) cons
   core::BrakeState out;
   out.now_ns = context_->clock.wall();
   out.cycle_began_ns = cycle_began_ns_;
-  out.local_offset = local_offset(out.now_ns);
+  out.local_offset = core::local_offset(out.now_ns);
   out.off =
       context_->enforcement == nullptr ? "this process does not put values back" : context_->enforcement->why_off();
   out.history = &ledger_.enforcements().operations();

@@ -48,7 +48,8 @@ Ledger::Ledger(std::shared_ptr<Context> context, core::BackendSpec spec, core::B
       scope_(core::Scope::of_settings(spec_.settings_json)),
       deletions_(deletion_seed(context_->store_key)) {
   set_row(std::move(row));
-  rules_.replace(spec_.rules, context_->clock.wall());
+  // as the process before left them: what turned since is audited by the first cycle
+  rules_.replace(spec_.rules, rules_time(row_.notes, context_->clock.wall()));
 }
 
 Task<Status> Ledger::load() {
@@ -157,11 +158,11 @@ core::JudgeContext Ledger::judge_context(const std::string& kind, bool applied_s
   core::JudgeContext out;
   out.backend_uid = row_.uid;
   out.schema = schema(kind);
-  out.rules = rules_.held();
+  out.now_ns = context_->clock.wall();
+  out.rules = rules_.at(out.now_ns);
   out.established = established(kind);
   out.partial = partial(kind);
   out.applied_state = applied_state;
-  out.now_ns = context_->clock.wall();
   out.keys = context_->keys;
   const auto former = former_.find(kind);
   if (former != former_.end()) out.former = former->second;

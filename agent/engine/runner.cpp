@@ -244,6 +244,7 @@ Task<Status> Runner::reload(core::BackendSpec spec, std::vector<core::AuditEntry
   {
     const AsyncMutex::Guard held = co_await cycle_mutex_.lock();
     if (stopping_) co_return fail(Code::cancelled, "backend " + spec.name + " is stopping: it was not changed");
+    DRIFTD_CO_CHECK(co_await turn_rules());  // a rule that the file has no more may have ended before
     DRIFTD_CO_CHECK(co_await registration_.update(std::move(spec), std::move(audit)));
     plan_.schedule().set_interval(interval);
     plan_.require_full();

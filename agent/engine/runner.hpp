@@ -107,6 +107,7 @@ class Runner : public std::enable_shared_from_this<Runner> {
   Task<Status> turn_rules();
   Task<void> keep_times();  ///< what the clock alone changes: decisions that expire, rules that begin or end
   CyclePlan::Time next_time(CyclePlan::Time now) const;  ///< when keep_times() has something to do
+  Status check_no_operation(const core::ResourceId& resource, const std::string& drift_id);
   int approvals_needed(const core::StoredResource& resource, const std::string& drift_id) const;
   std::optional<core::BackendRow> row_accepting(const core::Drift& drift, const core::Decision& decision) const;
   void log_failure(const Status& enforced) const;

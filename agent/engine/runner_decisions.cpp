@@ -30,10 +30,7 @@ Task<Result<core::Drift>> Runner::decide(core::StoredResource resource, std::str
       co_return fail(Code::conflict,
                      "backend " + ledger_.spec().name + " is ending: nothing of it is decided any more");
     decision.approvals_needed = approvals_needed(resource, drift_id);
-    if (const core::Enforcement* open = ledger_.enforcements().find_open(resource.id)) {
-      co_return fail(Code::conflict, "drift " + drift_id + " is being put back by " + open->id +
-                                         "; decide once it has ended (`driftd operations`)");
-    }
+    DRIFTD_CO_CHECK(check_no_operation(resource.id, drift_id));
     DRIFTD_CO_TRY(const core::Decision exact, resolve_binding(context_->store_key, resource, drift_id, decision));
     DRIFTD_CO_TRY(core::Judgement judgement, core::decide(resource, drift_id, exact));
     if (judgement.transitions.empty()) {
@@ -66,6 +63,14 @@ Task<Result<core::Drift>> Runner::decide(core::StoredResource resource, std::str
   co_return fail(Code::conflict, "drift " + drift_id + " keeps moving; look at it again");
 }
 
+/// Nothing that an operation relies on is decided while it is open.
+Status Runner::check_no_operation(const core::ResourceId& resource, const std::string& drift_id) {
+  const core::Enforcement* open = ledger_.enforcements().find_open(resource);
+  if (open == nullptr) return {};
+  return fail(Code::conflict, "drift " + drift_id + ": " + core::render(resource) + " is being put back by " +
+                                  open->id + "; decide once it has ended (`driftd operations`)");
+}
+
 /// Returns how many persons must approve the drift under the rules of this moment: it may have been judged under
 /// others.
 int Runner::approvals_needed(const core::StoredResource& resource, const std::string& drift_id) const {
@@ -94,6 +99,7 @@ Task<Result<core::Drift>> Runner::undo_approval(core::Store::EndedDrift ended, c
       co_return fail(Code::conflict,
                      "backend " + ledger_.spec().name + " is ending: nothing of it is decided any more");
     }
+    DRIFTD_CO_CHECK(check_no_operation(resource.id, approved.id));
     DRIFTD_CO_TRY(core::Judgement judgement, core::undo_approval(resource, approved, exact));
     const core::Drift open_again = judgement.transitions.front().drift;
     CommitExtras extras;
@@ -138,7 +144,7 @@ Task<Result<core::Enforcement>> Runner::enforce(std::string drift_id, std::strin
   if (plan_.held_back()) co_return fail(Code::unavailable, "nothing is written while the outbox is full");
   DRIFTD_CO_CHECK(co_await prepare());
   DRIFTD_CO_CHECK(co_await identity_.check(cycle_deadline()));
-  DRIFTD_CO_CHECK(co_await enforcer_.settle_open());
+  log_failure(co_await enforcer_.settle_open());  // the brakes hold what has an open operation itself
   DRIFTD_CO_TRY(auto owner, co_await context_->store.owner_of(drift_id));
   for (const auto& drift : owner.resource.open) {
     if (drift.id != owner.drift_id || drift.digest == digest) continue;
@@ -173,7 +179,7 @@ Task<Status> Runner::expire_decisions() {
 /// Returns the backend's row with what an approval of a pseudo-resource accepts. It is committed together with the
 /// decision.
 std::optional<core::BackendRow> Runner::row_accepting(const core::Drift& drift, const core::Decision& decision) const {
-  if (decision.verb != core::Decision::Verb::approve || drift.changes.empty()) return std::nullopt;
+  if (drift.status != core::DriftStatus::approved || drift.changes.empty()) return std::nullopt;
   const std::string seen = drift.changes.front().new_value.value_or("null");
   if (drift.resource.kind == "scope") return ledger_.row_accepting(drift.resource.id, decision.actor, seen);
   if (drift.resource != identity_of(ledger_.spec())) return std::nullopt;

@@ -53,15 +53,18 @@ Task<void> Runner::keep_times() {
 Task<Status> Runner::turn_rules() {
   const Nanos now = context_->clock.wall();
   const auto turning = ledger_.rules().turning(now);
-  if (!turning.empty()) {
+  core::BackendRow row = ledger_.row();
+  if (!turning.empty() || is_timed(ledger_.rules().all()) != row.notes.contains(kRulesNote)) {
+    note_rules_time(row.notes, ledger_.rules().all(), now);
     CommitExtras extras;
+    extras.row = std::move(row);
     for (const auto& [rule, holds] : turning) {
       extras.audit.push_back(turn_entry(rule, holds, now));
       extras.audit.back().backend = ledger_.spec().name;
     }
     DRIFTD_CO_CHECK(co_await ledger_.commit_extras(std::move(extras)));
-    plan_.hint_full();
   }
+  if (!turning.empty()) plan_.hint_full();
   ledger_.take_rules(now);
   co_return Status{};
 }

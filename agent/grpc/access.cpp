@@ -49,7 +49,7 @@ Task<Result<Caller>> authorise(Shared& shared, const ::grpc::ServerContextBase& 
 }
 
 Task<void> audit_refusal(Shared& shared, std::string from, core::AuditEntry line, Error error) {
-  const auto unwritten = shared.denials.admit(from, core::Denials::Clock::now());
+  const auto unwritten = shared.denials.admit(from, core::Denials::Clock::now(), line.actor);
   if (!unwritten) co_return;
   line.at_ns = SystemClock().wall();
   line.verb = "refused";
@@ -61,6 +61,20 @@ Task<void> audit_refusal(Shared& shared, std::string from, core::AuditEntry line
   log::room("sinks").warn("grpc: refused {}: {}: {}", line.actor, line.subject, line.outcome);
   const Status written = co_await shared.deps.audit(std::move(line));
   if (!written) log::room("sinks").error("grpc: the refusal is not in the audit log: {}", written.error().message);
+}
+
+Task<void> audit_unwritten_refusals(Shared& shared, bool all) {
+  for (const auto& user : shared.denials.take_unwritten(core::Denials::Clock::now(), all)) {
+    core::AuditEntry line;
+    line.at_ns = SystemClock().wall();
+    line.actor = user.actor;
+    line.verb = "refused";
+    line.subject = "further requests";
+    line.outcome = "denied: " + std::to_string(user.count) + " more of this caller since the last line";
+    if (user.caller != user.actor) line.reason = "from " + core::shortened(user.caller, 64);
+    const Status written = co_await shared.deps.audit(std::move(line));
+    if (!written) log::room("sinks").error("grpc: refusals are not in the audit log: {}", written.error().message);
+  }
 }
 
 core::AuditEntry line_of(const Caller& caller, std::string verb, const std::string& subject) {

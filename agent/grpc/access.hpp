@@ -17,6 +17,9 @@ Task<Result<Caller>> authorise(Shared& shared, const ::grpc::ServerContextBase& 
 /// `from` names who is counted together: a user, a certificate, or an address without its port.
 Task<void> audit_refusal(Shared& shared, std::string from, core::AuditEntry line, Error error);
 
+/// Writes a line for each caller whose last refusals had none. With `all` also about the minute that is not over.
+Task<void> audit_unwritten_refusals(Shared& shared, bool all);
+
 /// Returns the line about what the caller does.
 core::AuditEntry line_of(const Caller& caller, std::string verb, const std::string& subject);
 

@@ -222,6 +222,8 @@ void Server::wake() {
   for (const auto& stream : state_->shared.streams) stream->wake();
 }
 
+Task<void> Server::audit_unwritten_denials(bool all) { return audit_unwritten_refusals(state_->shared, all); }
+
 Task<void> Server::stop() {
   State& state = *state_;
   if (state.shared.stopping) co_return;

@@ -46,6 +46,8 @@ class Server {
   void wake();  ///< to be called after each commit
   /// Ends all calls with UNAVAILABLE, and returns when none is left. Idempotent. The sinks stay with their host.
   Task<void> stop();
+  /// Writes audit lines about refusals that had none. With `all` also those of this minute.
+  Task<void> audit_unwritten_denials(bool all);
 
  private:
   struct State;  ///< private, so functions of the sources take it as a template parameter

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/escape.hpp"
 #include "base/log.hpp"
 #include "store/audit_walk.hpp"
 #include "store/events.hpp"
@@ -18,7 +19,7 @@ using core::AuditLink;
   "|| changes || hash || request AS BLOB))"
 
 constexpr std::int64_t kAnnouncedLines = 1'000;     // an anchor is announced after this many lines,
-constexpr Nanos kAnnouncedAfter = 300'000'000'000;  // or after this time if there is any new line
+constexpr std::chrono::minutes kAnnouncedAfter{5};  // or after this time if there is any new line
 
 Status write_link(Connection& db, const char* position, const AuditLink& link, std::int64_t more_bytes = 0) {
   return db.statement("UPDATE audit_chain SET id = ?, hash = ?, bytes = bytes + ? WHERE position = ?")
@@ -34,6 +35,16 @@ std::int64_t bytes_of(const core::AuditEntry& entry, const std::string& hash) {
     out += field->size();
   }
   return static_cast<std::int64_t>(out);
+}
+
+/// Returns the line as it can be exported: JSON has no other bytes, and the hash must be that of what is read again.
+core::AuditEntry as_text(core::AuditEntry entry) {
+  for (std::string* field :
+       {&entry.actor, &entry.verb, &entry.subject, &entry.reason, &entry.outcome, &entry.caller.claimed, &entry.backend,
+        &entry.resource, &entry.digest, &entry.changes, &entry.request}) {
+    *field = valid_utf8(std::move(*field));
+  }
+  return entry;
 }
 
 /// Remembers a request whose outcome is not known yet, and forgets it with its outcome.
@@ -97,7 +108,7 @@ Result<bool> is_anchor_due(SqliteStore::State& state) {
   DRIFTD_TRY(const AuditLink head, read_audit_link(*state.db, "head"));
   DRIFTD_TRY(const AuditLink announced, read_audit_link(*state.db, "announced"));
   const std::int64_t lines = head.id - announced.id;
-  return lines >= kAnnouncedLines || (lines > 0 && state.clock.wall() - state.anchor_announced_ns >= kAnnouncedAfter);
+  return lines >= kAnnouncedLines || (lines > 0 && state.clock.mono() - state.anchored >= kAnnouncedAfter);
 }
 
 Status announce_anchor(SqliteStore::State& state) {
@@ -119,8 +130,9 @@ Status announce_anchor(SqliteStore::State& state) {
 
 }  // namespace
 
-Status write_audit(SqliteStore::State& state, const core::AuditEntry& entry) {
+Status write_audit(SqliteStore::State& state, const core::AuditEntry& given) {
   Connection& db = *state.db;
+  const core::AuditEntry entry = as_text(given);
   DRIFTD_TRY(const AuditLink head, read_audit_link(db, "head"));
   const std::int64_t id = head.id + 1;
   const std::string hash = core::chain_hash(head.hash, id, entry);
@@ -219,7 +231,7 @@ Task<Status> SqliteStore::announce_audit() {
   if (!due) co_return Status{};
   Work work = [state] { return announce_anchor(*state); };
   DRIFTD_CO_CHECK(co_await in_group(state, std::move(work)));
-  state->anchor_announced_ns = state->clock.wall();
+  state->anchored = state->clock.mono();
   co_return Status{};
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Audit lines about changed rules: policies, ignore rules and expectations of each backend.
+#include "base/escape.hpp"
 #include "core/value/value.hpp"
 #include "store/audit.hpp"
 
@@ -22,25 +23,29 @@ Result<RulesByBackend> read_rules(Connection& db) {
   }
 }
 
-/// Returns a member of the rules as a side of a change; long ones as their beginning, as text.
-std::optional<Value> side(const std::string& rules, const std::string& name) {
+/// Returns a member of the rules as text; absent if they have none of this name.
+std::optional<std::string> side(const std::string& rules, const std::string& name) {
   const auto parsed = core::parse(rules);
   const Value* found = parsed ? parsed->find(name) : nullptr;
-  if (found == nullptr) return std::nullopt;
-  std::string text = core::render(*found);
-  if (text.size() <= kMaxRules) return *found;
-  return Value(core::shortened(std::move(text), kMaxRules));
+  return found == nullptr ? std::nullopt : std::optional(core::render(*found));
+}
+
+/// A side that had to be cut becomes a text.
+Value shown(const std::string& cut, const std::string& whole) {
+  auto value = cut == whole ? core::parse(whole) : Result<Value>(Value(cut));
+  return value ? std::move(*value) : Value(cut);
 }
 
 std::string changes_of(const std::string& before, const std::string& now) {
   Value::Array out;
   for (const char* name : {"defaults", "policy", "ignore", "expect"}) {
     const auto old_side = side(before, name), new_side = side(now, name);
-    if (!old_side && !new_side) continue;
-    if (old_side && new_side && core::render(*old_side) == core::render(*new_side)) continue;
+    if (old_side == new_side) continue;
+    const std::string was = old_side.value_or(""), is = new_side.value_or("");
+    const auto cut = around_difference(was, is, kMaxRules);
     Value::Object one{{"path", std::string(name)}};
-    if (old_side) one.emplace("old", *old_side);
-    if (new_side) one.emplace("new", *new_side);
+    if (old_side) one.emplace("old", shown(cut.first, was));
+    if (new_side) one.emplace("new", shown(cut.second, is));
     out.emplace_back(std::move(one));
   }
   return out.empty() ? std::string() : core::render(Value(std::move(out)));

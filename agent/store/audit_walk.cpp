@@ -60,11 +60,14 @@ Status AuditWalk::end(Connection& db) {
   DRIFTD_TRY(const core::AuditLink head, read_audit_link(db, "head"));
   proof_.head_id = head.id;
   proof_.head_hash = head.hash;
-  auto behind = db.statement("SELECT count(*), coalesce(sum(hash = ''), 0) FROM audit WHERE id <= ?");
+  // Lines without a hash are older than the chain. Behind an anchor with one they were deleted together with it.
+  auto behind = db.statement("SELECT count(*), coalesce(sum(hash = '' AND id > 0), 0) FROM audit WHERE id <= ?");
   DRIFTD_CHECK(behind.bind(proof_.anchor_id).next());
-  proof_.unchained = behind.integer(1);
-  const std::int64_t moved = behind.integer(0) - proof_.unchained;
-  if (moved > 0) break_off(std::to_string(moved) + " lines stand in front of the anchor: it was moved");
+  proof_.unchained = proof_.anchor_hash.empty() ? behind.integer(1) : 0;
+  const std::int64_t foreign = behind.integer(0) - proof_.unchained;
+  if (foreign > 0) {
+    break_off(std::to_string(foreign) + " lines stand in front of the anchor: it was moved, or they were put there");
+  }
   const core::AuditLink& last = chain_.at();
   if (head.id != last.id || head.hash != last.hash) {
     break_off("lines behind number " + std::to_string(last.id) +

@@ -26,6 +26,8 @@ std::string to_text(const std::vector<core::Approval>& values) {
   for (const auto& approval : values) {
     Json one{{"actor", approval.actor}, {"at", approval.at_ns}, {"digest", approval.digest}};
     if (approval.expires_ns) one["expires"] = *approval.expires_ns;
+    if (approval.uid >= 0) one["uid"] = approval.uid;
+    if (!approval.claimed.empty()) one["claimed"] = approval.claimed;
     out.push_back(std::move(one));
   }
   return valid_text(out);
@@ -40,8 +42,10 @@ Result<std::vector<core::Approval>> parse_approvals(const std::string& text) {
     if (!item.is_object() || !has_text(item, "actor") || !has_text(item, "digest") || !has_number(item, "at"))
       return corrupt_column("JSON array of approvals");
     core::Approval one{
-        item["actor"].get<std::string>(), item["digest"].get<std::string>(), item["at"].get<Nanos>(), {}};
+        item["actor"].get<std::string>(), item["digest"].get<std::string>(), item["at"].get<Nanos>(), {}, -1, {}};
     if (has_number(item, "expires")) one.expires_ns = item["expires"].get<Nanos>();
+    if (has_number(item, "uid")) one.uid = item["uid"].get<std::int64_t>();
+    if (has_text(item, "claimed")) one.claimed = item["claimed"].get<std::string>();
     out.push_back(std::move(one));
   }
   return out;

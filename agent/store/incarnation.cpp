@@ -165,6 +165,20 @@ Status write_pending_event(SqliteStore::State& state, const char* key, const cha
   return insert_own_event(state, std::move(event));
 }
 
+/// A store that is not what it was may lack lines of the audit log itself. The log says where.
+Status audit_beginning(SqliteStore::State& state) {
+  DRIFTD_TRY(const auto text, meta_text(*state.db, "untold"));
+  if (text.empty()) return {};
+  DRIFTD_TRY(auto details, parse_strings(text));
+  core::AuditEntry line;
+  line.at_ns = state.clock.wall();
+  line.actor = "driftd";
+  line.verb = "store " + details["reason"];
+  line.subject = "store.db";
+  line.reason = details["message"];
+  return write_audit(state, line);
+}
+
 }  // namespace
 
 Status take_incarnation(SqliteStore::State& state, const std::filesystem::path& file) {
@@ -212,6 +226,7 @@ void keep_mark(SqliteStore::State& state) {
 Task<Status> SqliteStore::announce() {
   const auto state = state_;
   Work work = [state]() -> Status {
+    DRIFTD_CHECK(audit_beginning(*state));
     DRIFTD_CHECK(write_pending_event(*state, "untold", "incarnation"));
     DRIFTD_CHECK(write_pending_event(*state, "untold_rotation", "key_rotated"));
     return end_open_requests(*state);

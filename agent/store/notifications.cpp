@@ -39,13 +39,15 @@ Status write_states(SqliteStore::State& state, const core::NotificationStore::Wr
 }
 
 constexpr std::int64_t kMaxSilences = 1'000;
+constexpr Nanos kCorrection = 3'600'000'000'000;  // corrections of a clock stay below this
 
 Result<std::vector<core::Silence>> read_silences(Connection& db, Nanos now) {
   std::vector<core::Silence> out;
   auto query = db.statement(
-      "SELECT id, matcher, author, reason, created_ns, expires_ns FROM silence WHERE expires_ns > ?1 AND crc IS "
-      "driftd_crc(id, matcher, author, reason, created_ns, expires_ns) ORDER BY created_ns, id LIMIT ?2");
-  query.bind(now, kMaxSilences);
+      "SELECT id, matcher, author, reason, created_ns, expires_ns FROM silence WHERE expires_ns > ?1 AND created_ns "
+      "<= ?2 AND crc IS driftd_crc(id, matcher, author, reason, created_ns, expires_ns) ORDER BY created_ns, id LIMIT "
+      "?3");
+  query.bind(now, now + kCorrection, kMaxSilences);  // one of a clock that was far ahead would hold for years
   while (true) {
     DRIFTD_TRY(const bool more, query.next());
     if (!more) return out;
@@ -64,7 +66,9 @@ Result<std::vector<core::Silence>> read_silences(Connection& db, Nanos now) {
   }
 }
 
-Status write_one(Connection& db, const core::Silence& one) {
+/// One that has ended is deleted: behind a clock that is set back, it would hold again.
+Status write_one(Connection& db, const core::Silence& one, Nanos now) {
+  if (one.expires_ns <= now) return db.statement("DELETE FROM silence WHERE id = ?").bind(one.id).run();
   const States matcher{{"backend", one.backend}, {"kind", one.kind}, {"id", one.name}, {"class", one.cls}};
   DRIFTD_CHECK(db.statement("DELETE FROM silence WHERE expires_ns < ?").bind(one.created_ns).run());
   return db
@@ -100,7 +104,7 @@ Task<Result<std::vector<core::Silence>>> SqliteStore::silences(Nanos now) {
 Task<Status> SqliteStore::write_silence(core::Silence silence, core::AuditEntry line) {
   const auto state = state_;
   Work work = [state, one = std::move(silence), said = std::move(line)]() -> Status {
-    DRIFTD_CHECK(write_one(*state->db, one));
+    DRIFTD_CHECK(write_one(*state->db, one, state->clock.wall()));
     return write_audit(*state, said);
   };
   auto done = co_await in_group(state, std::move(work));

@@ -265,7 +265,7 @@ Result<StatePtr> open_state(Settings settings, asio::any_io_executor store_threa
   state->key = std::move(key);
   state->db = std::move(db);
   state->salt = random_text();
-  state->anchor_announced_ns = clock.wall();  // the log has just said how the chain ends
+  state->anchored = clock.mono();  // the log has just said how the chain ends
   DRIFTD_CHECK(take_incarnation(*state, file));
   times.end("mark");
   state->checked_whole = whole;

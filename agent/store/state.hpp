@@ -83,8 +83,8 @@ struct SqliteStore::State : std::enable_shared_from_this<SqliteStore::State> {
     Nanos clock_offset = 0;     ///< of the wall clock to the monotonic clock, as it was when it was trusted
     Nanos waits_until = 0;      ///< it deletes nothing until this time of the monotonic clock; 0: it does not wait
   } retention;
-  Nanos anchor_announced_ns = 0;    ///< the last `audit_anchor` event, or the start; store strand only
-  std::vector<std::string> mended;  ///< rows that the open transaction repaired; store strand only
+  std::chrono::steady_clock::time_point anchored{};  ///< the last `audit_anchor` event, or the start; store strand
+  std::vector<std::string> mended;                   ///< rows that the open transaction repaired; store strand only
   /// Set once engine and sink runners hold state of the store in memory: rows are then not repaired behind their back,
   /// the process ends instead.
   bool in_use = false;

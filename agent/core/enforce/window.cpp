@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <ctime>
 
 namespace driftd::core {
 namespace {
@@ -104,6 +105,12 @@ Result<MaintenanceWindow> parse_window(std::string_view text) {
   if (out.begin_min < 0 || out.end_min < 0 || out.begin_min == kDayMin)
     return wrong(text, "'" + std::string(span) + "' is not a span of time");
   return out;
+}
+
+std::chrono::seconds local_offset(Nanos now_ns) {
+  const std::time_t seconds = now_ns / 1'000'000'000;
+  std::tm local{};
+  return std::chrono::seconds(localtime_r(&seconds, &local) == nullptr ? 0 : local.tm_gmtoff);
 }
 
 bool in_window(const std::vector<MaintenanceWindow>& windows, Nanos now_ns, std::chrono::seconds local_offset) {

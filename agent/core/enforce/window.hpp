@@ -26,6 +26,8 @@ struct MaintenanceWindow {
 /// day. ZONE is `UTC`, the default, or `local`.
 Result<MaintenanceWindow> parse_window(std::string_view text);
 
+/// Returns what the local time of this process is ahead of UTC at a moment.
+std::chrono::seconds local_offset(Nanos now_ns);
 /// Returns true if one of the windows is open. `local_offset` is what local time is ahead of UTC now.
 bool in_window(const std::vector<MaintenanceWindow>& windows, Nanos now_ns, std::chrono::seconds local_offset);
 /// Returns when the next of the windows opens, to the minute. Empty if there are none.

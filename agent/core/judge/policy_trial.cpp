@@ -2,6 +2,7 @@
 #include "core/judge/policy_trial.hpp"
 
 #include "base/clock.hpp"
+#include "core/enforce/plan.hpp"
 #include "core/judge/stages.hpp"
 
 namespace driftd::core {
@@ -34,6 +35,11 @@ std::string why_not_now(const PolicyRule& rule, Nanos now_ns) {
   return over ? "it ended at " + render_time(*rule.until_ns) : "it begins at " + render_time(*rule.from_ns);
 }
 
+/// Returns why enforce asks a person about this change, as far as that can be told without the schema of its kind.
+std::string why_never(Action action, const ResourceId& id, const Change& change, Operation operation) {
+  return action == Action::enforce ? never_put_back(change, operation, *KindSchema::unknown(id.kind)) : std::string();
+}
+
 }  // namespace
 
 PolicyVerdict try_policy(const Rules& rules, const Drift& past, const Change& change, bool of_states) {
@@ -41,6 +47,8 @@ PolicyVerdict try_policy(const Rules& rules, const Drift& past, const Change& ch
   if (const auto* ignored = find_ignore(rules, past.resource, path, change.cls)) return {std::nullopt, ignored->where};
   const bool applied = of_states && past.action == Action::automatic;
   const PolicyChoice chosen = choose_policy(rules, past.resource, path, change.cls, applied);
+  const std::string never = why_never(chosen.action, past.resource, change, past.operation);
+  if (!never.empty()) return {Action::manual, chosen.where + ", but enforce cannot put it back: " + never};
   const bool forbidden = chosen.action == Action::automatic && past.against == Against::expectation;
   return {forbidden ? Action::manual : chosen.action,
           forbidden ? chosen.where + ", but auto cannot accept what an expectation forbids" : chosen.where};
@@ -60,6 +68,11 @@ std::vector<RuleTrace> trace_rules(const Rules& rules, const ResourceId& id, con
     decided = decided || trace.applies;
     out.push_back(std::move(trace));
   };
+  const auto said = [&](Action action) {
+    std::string never = why_never(action, id, change, Operation::changed);
+    if (path.empty() && !never.empty()) never = "driftd neither creates nor deletes resources";
+    return std::string(render(action)) + (never.empty() ? "" : " (which asks: " + never + ")");
+  };
   for (const auto& rule : rules.ignore) {
     std::string reason = path.empty() ? "a rule on attributes hides no resource that came or went"
                                       : why_not(rule.match, id, path, change.cls);
@@ -68,11 +81,11 @@ std::vector<RuleTrace> trace_rules(const Rules& rules, const ResourceId& id, con
   for (const auto& rule : rules.policy) {
     std::string reason = why_not(rule.match, id, path, change.cls);
     if (reason.empty()) reason = why_not_now(rule, now_ns);
-    add({rule.where, std::string(render(rule.action)) + " for " + render_match(rule.match), false, std::move(reason)});
+    add({rule.where, said(rule.action) + " for " + render_match(rule.match), false, std::move(reason)});
   }
   const Rules defaults{{}, {}, rules.class_policy, rules.config_policy_set, {}, 0};
   const PolicyChoice last = choose_policy(defaults, id, path, change.cls, false);
-  add({last.where, std::string(render(last.action)), false, ""});
+  add({last.where, said(last.action), false, ""});
   return out;
 }
 

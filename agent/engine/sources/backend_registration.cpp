@@ -166,6 +166,7 @@ Task<Status> BackendRegistration::update(core::BackendSpec spec, std::vector<cor
   extras.row->provider = spec.provider;
   if (!spec.discovered_by.empty()) note_found(*extras.row, spec);
   note_definition(*extras.row, spec);
+  note_rules_time(extras.row->notes, spec.rules.get(), context_->clock.wall());
   extras.audit = std::move(audit);
   const auto fields = changed_fields(ledger_.row(), *extras.row);
   const bool noted = extras.row->notes != ledger_.row().notes;

@@ -56,6 +56,20 @@ TEST(Audit, EveryDeedLeavesItsLine) {
   }
 }
 
+/// `reload` and `silence` alone say little years later.
+TEST(Audit, TheLineOfAReloadAndOfASilenceSaysWhichChangeItWas) {
+  FakeAgent agent;
+  agent.control()->reloaded.applied = {"backend cache: its rules", "resolve"};
+  EXPECT_THAT(agent.curl({"-d", "", kHost + "/v1/reload"}).out, EndsWith("200"));
+  EXPECT_EQ(agent.control()->lines.back().reason, "backend cache: its rules; resolve");
+  const std::string body = R"({"backend":"ord*","seconds":60,"reason":"migration"})";
+  EXPECT_THAT(agent.curl({"-d", body, kHost + "/v1/silences/add"}).out, EndsWith("200"));
+  EXPECT_EQ(agent.control()->lines.back().subject, "backend ord*, seconds 60") << "the agent adds the id";
+  EXPECT_EQ(agent.control()->lines.back().reason, "migration");
+  EXPECT_THAT(agent.curl({"-d", R"({"id":"s-1"})", kHost + "/v1/silences/expire"}).out, EndsWith("200"));
+  EXPECT_EQ(agent.control()->lines.back().subject, "id s-1");
+}
+
 TEST(Audit, WhatLeavesNoLineIsNotDone) {
   FakeAgent agent;
   agent.control()->audit_works = false;

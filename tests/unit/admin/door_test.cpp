@@ -294,5 +294,19 @@ TEST(Door, RefusedCallersCannotFillTheLog) {
   EXPECT_EQ(denials.admit("1000", now), 995u) << "the others are counted";
 }
 
+TEST(RefusedCallers, WhoLeavesAfterwardsIsCountedToo) {
+  core::Denials denials;
+  auto now = core::Denials::Clock::now();
+  for (int i = 0; i < 1000; ++i) (void)denials.admit("1000", now, "mallory");
+  for (int i = 0; i < 3; ++i) (void)denials.admit("1001", now, "kim");
+  EXPECT_TRUE(denials.take_unwritten(now, false).empty()) << "the minute is not over";
+  now += std::chrono::seconds(61);
+  const std::vector<core::Denials::Unwritten> mallory{{"1000", "mallory", 995}};
+  EXPECT_EQ(denials.take_unwritten(now, false), mallory);
+  EXPECT_TRUE(denials.take_unwritten(now, false).empty()) << "once";
+  for (int i = 0; i < 7; ++i) (void)denials.admit("1000", now, "mallory");
+  EXPECT_EQ(denials.take_unwritten(now, true).at(0).count, 2u) << "the agent ends within the minute";
+}
+
 }  // namespace
 }  // namespace driftd::test

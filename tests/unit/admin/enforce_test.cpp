@@ -24,7 +24,10 @@ TEST(EnforceApi, ADriftIsPutBackByItsDigest) {
       agent.curl({"-d", R"({"digest":"abcdefab","dry_run":true})", kHost + std::string("/v1/drifts/d-1/enforce")});
   EXPECT_THAT(done.out, AllOf(HasSubstr("CONFIG SET a b"), HasSubstr(R"("state":"planned")"), EndsWith("200")));
   EXPECT_THAT(agent.control()->calls, Contains(StartsWith("enforce d-1@abcdefab dry ")));
-  ASSERT_THAT(agent.control()->lines, SizeIs(1)) << "only the refusal: what is done is audited with the operation";
+  ASSERT_THAT(agent.control()->lines, SizeIs(2)) << "what is done is audited with the operation, and here is none";
+  EXPECT_EQ(agent.control()->lines[1].verb, "enforce dry run");
+  EXPECT_EQ(agent.control()->lines[1].subject, "d-1");
+  EXPECT_EQ(agent.control()->lines[1].outcome, "");
   EXPECT_EQ(agent.control()->lines[0].verb, "enforce");
   EXPECT_THAT(agent.control()->lines[0].outcome, HasSubstr("invalid"));
 }

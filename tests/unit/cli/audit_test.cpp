@@ -6,6 +6,7 @@
 
 #include "cli/exit_codes.hpp"
 #include "command_result.hpp"
+#include "core/audit_text.hpp"
 #include "support/process.hpp"
 #include "unit/admin/fake_agent.hpp"
 
@@ -127,6 +128,65 @@ TEST_F(AuditExport, TheAgentIsAskedToCompareAnAnchor) {
   ASSERT_TRUE(agent.reader()->verified);
   EXPECT_EQ(agent.reader()->verified->id, 2);
   EXPECT_EQ(asked({"audit", "verify", "--anchor", "nonsense"}).code, kUsage);
+}
+
+/// A line without a hash is older than the chain: it stands in front of it, and nowhere else.
+TEST_F(AuditExport, ALineWithoutAHashIsFoundBehindTheBeginningOfTheChain) {
+  const auto lines = lines_of(asked({"audit", "export"}).out);
+  core::AuditRow forged;
+  forged.id = 5;
+  forged.at_ns = 1'760'000'009'000'000'000;
+  forged.actor = "root";
+  forged.verb = "approved";
+  const std::string text = core::render(core::audit_json(forged)) + "\n";
+  EXPECT_EQ(verified(lines[0] + lines[1] + lines[2] + lines[3] + text).code, kFinding) << "at the end";
+  EXPECT_EQ(verified(lines[0] + text + lines[1] + lines[2] + lines[3]).code, kFinding) << "in between";
+}
+
+TEST_F(AuditExport, LinesFromBeforeTheChainLeadToItsFirstOne) {
+  auto& log = agent.reader()->audit_log;
+  log[0].hash.clear();
+  log[1].hash.clear();
+  std::string before;
+  for (std::size_t i = 2; i < 4; ++i) before = log[i].hash = core::chain_hash(before, log[i].id, log[i]);
+  const auto lines = lines_of(asked({"audit", "export"}).out);
+  EXPECT_EQ(verified(lines[0] + lines[1] + lines[2] + lines[3]).code, kOk);
+  EXPECT_EQ(verified(lines[1] + lines[0] + lines[2] + lines[3]).code, kFinding) << "swapped";
+  EXPECT_EQ(verified(lines[0] + lines[2] + lines[3]).code, kFinding) << "one is missing";
+  std::string other = lines[2];
+  other.replace(other.find("kim"), 3, "bob");
+  EXPECT_EQ(verified(lines[0] + lines[1] + other + lines[3]).code, kFinding) << "the first line of the chain";
+}
+
+/// The hash before its first line is not in a part of the log, but it may be known as an anchor.
+TEST_F(AuditExport, TheFirstLineOfAPartIsCheckedByTheAnchorBeforeItAndElseSaidToBeUnchecked) {
+  const auto lines = lines_of(asked({"audit", "export", "--after", "2"}).out);
+  std::string other = lines[0];
+  other.replace(other.find("kim"), 3, "bob");
+  EXPECT_EQ(verified(other + lines[1], {"--anchor", anchor_of(2)}).code, kFinding);
+  EXPECT_EQ(verified(lines[0] + lines[1], {"--anchor", anchor_of(2)}).code, kOk);
+  EXPECT_THAT(verified(other + lines[1]).out, HasSubstr("line 3 itself was not checked"));
+  EXPECT_THAT(verified(other + lines[1]).out, HasSubstr("whole: 1 lines"));
+}
+
+/// Whoever gives an anchor wants to know whether its line is still there.
+TEST_F(AuditExport, AnAnchorThatWasNotComparedIsNoSuccess) {
+  const auto lines = lines_of(asked({"audit", "export", "--after", "2"}).out);
+  EXPECT_EQ(verified(lines[0] + lines[1], {"--anchor", anchor_of(1)}).code, kFinding);
+  agent.reader()->proof.whole = true;
+  agent.reader()->proof.unchecked = "the anchor's line 1 is older than the checked lines: use a later anchor";
+  EXPECT_EQ(asked({"audit", "verify", "--anchor", anchor_of(1)}).code, kFinding);
+}
+
+/// A clock that was set back in between must not leave a gap in the export.
+TEST_F(AuditExport, SinceATimeIsFromTheFirstSuchLineOn) {
+  auto& log = agent.reader()->audit_log;
+  log[2].at_ns -= 3'600'000'000'000;
+  std::string before;
+  for (auto& row : log) before = row.hash = core::chain_hash(before, row.id, row);
+  const auto part = asked({"audit", "export", "--since", "2025-10-09T08:53:22Z"});
+  EXPECT_EQ(lines_of(part.out).size(), 3U);
+  EXPECT_EQ(verified(part.out).code, kOk) << verified(part.out).out;
 }
 
 }  // namespace

@@ -65,6 +65,19 @@ TEST_F(PolicyCommand, ARuleOnEverythingDecidesAboutDeletionsToo) {
   EXPECT_THAT(tried.out, AllOf(HasSubstr("d-2"), HasSubstr("(deleted)"), HasSubstr("3 asked → told once")));
 }
 
+/// Beside the identity of a resource that was made anew, each attribute that differs is decided by its own rule.
+TEST_F(PolicyCommand, AttributesOfARecreatedResourceAreTriedToo) {
+  const std::string history = dir_.write("recreated.json", R"({"drifts":[
+    {"id":"d-5","backend":"orders","kind":"topic","resource":"topic/orders","class":"config","against":"baseline",
+     "policy":"manual","operation":"recreated","status":"pending","opened":"2026-11-01T10:00:00.000Z",
+     "changes":[{"path":"[\"$identity\"]","class":"config"},{"path":"retention","class":"config"}]}],"total":1})");
+  const std::string file = config("  - { match: { path: retention }, action: auto }\n");
+  const CommandResult tried = driftd({"policy", "test", "--file", file, "--history", history});
+  EXPECT_EQ(tried.code, kFinding);
+  EXPECT_THAT(tried.out, HasSubstr("1 drifts with 2 attributes since 2026-11-01 10:00:00: 1 as they were; "
+                                   "1 asked → accepted"));
+}
+
 TEST_F(PolicyCommand, TimedRulesAreTriedAtTheTimeOfEachDriftOrAtAnother) {
   const std::string rule = "  - { action: auto, from: 2026-11-02T00:00:00Z, until: 2099-01-01T00:00:00Z }\n";
   EXPECT_THAT(test(rule).out, HasSubstr("2 as they were; 1 asked → accepted"));

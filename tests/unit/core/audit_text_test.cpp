@@ -67,6 +67,29 @@ TEST(AuditText, CefEscapesWhatWouldEndAFieldOrALine) {
   EXPECT_THAT(text, HasSubstr("outcome=success"));
 }
 
+/// Collectors find a key by the space in front of it, so a value that ends with `|` must not join the next one.
+TEST(AuditText, NoValueOfCefSwallowsTheNextField) {
+  AuditRow line = row();
+  line.actor = line.reason = line.subject = line.backend = "x|";
+  const std::string text = render_cef(line, kOrigin);
+  EXPECT_THAT(text, HasSubstr("suser=x| suid=1000"));
+  EXPECT_THAT(text, HasSubstr("reason=x| msg=x| cs1Label=backend cs1=x| cs2Label="));
+}
+
+TEST(AuditText, TheIdOfSyslogsStructuredDataIsAName) {
+  EXPECT_THAT(render_rfc5424(row(), kOrigin, "a=b\"]c d"), HasSubstr(" [a_b__c_d line=\"7\""));
+}
+
+/// The hash of a line without an end is that of one that ended in 1970, and nobody writes the latter.
+TEST(AuditText, AnEndThatNobodyGaveIsFound) {
+  AuditRow line = row();
+  line.expires_ns = 0;
+  AuditChain chain;
+  ASSERT_EQ(chain.begin({6, ""}), "");
+  line.hash = chain_hash("", 7, line);
+  EXPECT_THAT(chain.check(line), HasSubstr("was changed"));
+}
+
 TEST(AuditText, CefSaysThatACallerWasRefused) {
   AuditRow line = row();
   line.verb = "refused";

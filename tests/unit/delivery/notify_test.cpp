@@ -131,6 +131,26 @@ TEST_F(Notifications, BackendThatIsDownIsMutedAndItsDriftsAreToldAfterwards) {
   EXPECT_THAT(notes[0].message, HasSubstr("held back while orders was down"));
 }
 
+/// A silence is no decision: what it hides still waits for one.
+TEST_F(Notifications, WhatIsSilencedHasNotEnded) {
+  drift("a");
+  run(input.now_ns + ns(minutes(1)));
+  ASSERT_EQ(sent, 1u);
+  input.waiting[0].silenced = true;
+  run(input.now_ns + ns(hours(1)));
+  EXPECT_EQ(sent, 1u) << "neither an end nor a reminder";
+  input.waiting[0].silenced = false;
+  run(input.now_ns + ns(hours(4)));
+  EXPECT_EQ(sent, 2u) << "the reminders go on";
+  input.waiting[0].silenced = true;
+  drift("b");
+  run(input.now_ns + ns(minutes(10)));
+  ASSERT_EQ(sent, 3u);
+  input.waiting.clear();
+  run(input.now_ns + ns(minutes(10)));
+  EXPECT_EQ(sent, 4u) << "now it has ended";
+}
+
 TEST_F(Notifications, EscalationComesOnceUnlessSomebodyClaimed) {
   settings.escalate_after = hours(1);
   drift("a");

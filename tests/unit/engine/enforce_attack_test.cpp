@@ -196,6 +196,35 @@ TEST_F(EnforcementAttacked, NobodyDecidesWhileAnOperationIsOpen) {
   EXPECT_EQ(state(), EnforcementState::done);
 }
 
+TEST_F(EnforcementAttacked, NobodyUndoesAnApprovalWhileAnOperationIsOpen) {
+  for (int i = 0; i < 30; ++i) line_->world->resources[thing(i)] = R"({"a":1,"b":2})";
+  core::Rules rules = enforcing();
+  core::PolicyRule ask;
+  ask.match.path = *core::Glob::parse_path("b");
+  rules.policy = {ask};
+  line_->start(false, rules);
+  ASSERT_TRUE(line_->refresh().complete());
+  line_->world->resources[thing(1)] = R"({"a":1,"b":9})";
+  refresh();
+  const core::Drift approved = line_->drifts().at(0);
+  ASSERT_TRUE(line_->decide(approved.id, decision(core::Decision::Verb::approve)));
+  line_->world->resources[thing(1)] = R"({"a":8,"b":9})";
+  std::vector<Code> answers;
+  int commits = 0;
+  line_->on_core([&] {
+    line_->cut().before_commit = [&]() -> Task<void> {
+      if (line_->world->applied.size() != 1 || ++commits != 2) co_return;  // `applying` is about to be committed
+      std::string id = approved.id;
+      core::Decision undo = decision(core::Decision::Verb::undo);
+      const auto done = co_await line_->engine().decide(std::move(id), std::move(undo));
+      answers.push_back(done ? Code::ok : done.error().code);
+    };
+  });
+  refresh();
+  EXPECT_THAT(answers, ElementsAre(Code::conflict));
+  EXPECT_EQ(state(), EnforcementState::done);
+}
+
 TEST_F(EnforcementAttacked, AClockThatWasAheadForgivesNoLaterFight) {
   begin();
   set(1, 9);

@@ -27,6 +27,7 @@ struct Approvals : testing::Test, ResourceFixture {
     wait(kSecond);
     Decision decision{verb, who, "because", drift().digest, expires, now()};
     decision.take_over = take_over;
+    decision.caller = caller;
     Result<Judgement> out = decide(row, drift().id, decision);
     if (out) row = out->next;
     if (out) last = out->transitions.front().drift;
@@ -50,6 +51,7 @@ struct Approvals : testing::Test, ResourceFixture {
     return {};
   }
   bool take_over = false;
+  Caller caller;
   Drift last;
 };
 
@@ -290,6 +292,53 @@ TEST_F(Approvals, IgnoreOfTwoValuesHoldsForAPartOfThem) {
   EXPECT_EQ(drift().status, DriftStatus::ignored);
   sees(R"({"a":5,"b":7})");
   EXPECT_EQ(drift().status, DriftStatus::pending);
+}
+
+/// A name service that does not answer in time makes `uid:1000` of ann, and sudo makes root of her.
+TEST_F(Approvals, NobodyApprovesTwiceUnderTwoNames) {
+  const auto approves = [this](const std::string& who, std::int64_t uid, const std::string& claimed) {
+    caller = {uid, uid, 4711, claimed};
+    return says(Verb::approve, who);
+  };
+  needs_two();
+  a_is("5");
+  ASSERT_TRUE(approves("ann", 1000, "loginuid:ann"));
+  const std::vector<std::tuple<std::string, int, std::string>> herself = {{"uid:1000", 1000, ""},
+                                                                          {"annette", 1000, ""},
+                                                                          {"root", 0, "loginuid:ann"},
+                                                                          {"root", 0, "loginuid:uid:1000"},
+                                                                          {"root", 0, "SUDO_USER:ann"}};
+  for (const auto& [who, uid, claimed] : herself) {
+    const auto refused = approves(who, uid, claimed);
+    ASSERT_FALSE(refused) << who << " " << claimed;
+    EXPECT_THAT(refused.error().message, HasSubstr("approved it already"));
+  }
+  EXPECT_TRUE(approves("root", 0, "loginuid:bob"));
+  EXPECT_EQ(last.status, DriftStatus::approved);
+}
+
+TEST_F(Approvals, NobodyApprovesTwiceByWayOfRoot) {
+  needs_two();
+  a_is("5");
+  caller = {0, 0, 4711, "loginuid:ann"};
+  ASSERT_TRUE(says(Verb::approve, "root"));
+  caller = {1000, 1000, 4712, ""};
+  EXPECT_FALSE(says(Verb::approve, "ann"));
+  caller = {1001, 1001, 4713, ""};
+  EXPECT_TRUE(says(Verb::approve, "bob"));
+}
+
+TEST_F(Approvals, WhoMadeTheChangeDoesNotApproveItByWayOfRoot) {
+  needs_two();
+  next.metadata = {{"user", "ann@example.org"}};
+  a_is("5");
+  caller = {0, 0, 4711, "SUDO_USER:ann"};
+  const auto refused = says(Verb::approve, "root");
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("made this change"));
+  caller = {};
+  EXPECT_FALSE(says(Verb::approve, "ann@corp.example.org")) << "another spelling of the same account";
+  EXPECT_TRUE(says(Verb::approve, "bob"));
 }
 
 }  // namespace

@@ -84,6 +84,25 @@ TEST(PolicyTrial, AutoAgainstAnExpectationAsksAsTheJudgeDoes) {
   EXPECT_THAT(verdict.where, HasSubstr("cannot accept what an expectation forbids"));
 }
 
+/// What never can be put back asks a person, whatever the policy says, so the trial must not promise it.
+TEST(PolicyTrial, EnforceAsksWhereTheJudgeDoes) {
+  Rules rules;
+  rules.policy = {policy("**", Action::enforce)};
+  EXPECT_EQ(try_policy(rules, past(Action::manual), changed("retention"), false).action, Action::enforce);
+  const Change secret = changed("password", ChangeClass::credential);
+  EXPECT_EQ(try_policy(rules, past(Action::manual), secret, false).action, Action::manual);
+  Change withheld = changed("env");
+  withheld.redacted = true;
+  EXPECT_EQ(try_policy(rules, past(Action::manual), withheld, false).action, Action::manual);
+  for (const auto operation : {Operation::created, Operation::deleted, Operation::recreated}) {
+    Drift gone = past(Action::manual);
+    gone.operation = operation;
+    const auto verdict = try_policy(rules, gone, changed(std::string(kIdentityPath)), false);
+    EXPECT_EQ(verdict.action, Action::manual) << render(operation);
+    EXPECT_THAT(verdict.where, HasSubstr("cannot put it back"));
+  }
+}
+
 TEST(PolicyTrial, OnlyAStatesHistoryTellsOfAnApply) {
   EXPECT_EQ(try_policy({}, past(Action::automatic), changed("a"), true).action, Action::automatic);
   EXPECT_EQ(try_policy({}, past(Action::automatic), changed("a"), false).action, Action::manual);
@@ -104,6 +123,16 @@ TEST(PolicyTrace, NamesWhyEachRuleDoesNotDecide) {
   EXPECT_THAT(reasons,
               ElementsAre("the path is another one", "the kind is topic", HasSubstr("it ended at 1970"), "", "", ""));
   EXPECT_THAT(applies, ElementsAre(false, false, false, true, false, false)) << "the first that applies decides";
+}
+
+TEST(PolicyTrace, SaysThatEnforceAsksAboutWhatIsNeverPutBack) {
+  Rules rules;
+  rules.policy = {policy("**", Action::enforce)};
+  const auto says = [&](const Change& change) { return trace_rules(rules, {"topic", "orders"}, change, 0)[0].says; };
+  EXPECT_EQ(says(changed("a")), "enforce for path **");
+  EXPECT_THAT(says(changed("a", ChangeClass::credential)), HasSubstr("enforce (which asks: it holds a credential)"));
+  EXPECT_THAT(says(changed(std::string(kIdentityPath))),
+              HasSubstr("(which asks: driftd neither creates nor deletes resources)"));
 }
 
 TEST(PolicyTrace, WithoutARuleTheDefaultOfTheClassDecides) {

@@ -60,5 +60,19 @@ TEST_F(AuditRulesTest, LongRulesAreCut) {
   EXPECT_THAT(lines()[0].changes, HasSubstr("…"));
 }
 
+/// Whoever pads the rules must not be able to hide what follows.
+TEST_F(AuditRulesTest, AChangeBehindTheCutIsShown) {
+  const auto rules = [](const std::string& last) {
+    return R"({"policy":[{"action":"manual","path":")" + std::string(40'000, 'a') + R"("},{"action":")" + last +
+           R"(","path":"**"}]})";
+  };
+  read({{"cache", rules("manual")}});
+  read({{"cache", rules("auto")}});
+  ASSERT_EQ(lines().size(), 2U);
+  EXPECT_THAT(lines()[1].changes, HasSubstr(R"(\"auto\")"));
+  EXPECT_THAT(lines()[1].changes, HasSubstr(R"(\"manual\")"));
+  EXPECT_LT(lines()[1].changes.size(), 40'000U);
+}
+
 }  // namespace
 }  // namespace driftd::test

@@ -94,6 +94,10 @@ TEST_F(IncarnationTest, CutLogIsANewOneThatSaysWhatIsLost) {
   bench.clock.now += 60 * kSecond;
   ASSERT_TRUE(bench.open());
   bench.get(bench->announce());
+  const auto lines = bench.get(bench->audit(10));
+  ASSERT_EQ(lines.size(), 1U) << "what is missing of the log itself is missing in front of this line";
+  EXPECT_EQ(lines[0].verb, "store behind");
+  EXPECT_THAT(lines[0].reason, HasSubstr("behind what it had committed"));
   const auto events = told();
   ASSERT_EQ(events.size(), 1U);
   EXPECT_THAT(text(events[0]), AllOf(HasSubstr("behind what it had committed"), HasSubstr("\"lost_events\":\"20\""),

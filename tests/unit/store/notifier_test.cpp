@@ -119,6 +119,22 @@ TEST_F(NotifierTest, SilencedDriftsAreToldWhenTheSilenceEnds) {
   EXPECT_TRUE(bench.get(bench->silences(bench.clock.now)).empty());
 }
 
+/// A silence is no decision: what it hides has not ended, and nobody may be told so.
+TEST_F(NotifierTest, SilenceOfWhatWasToldIsNoEnd) {
+  drifts(2);
+  start();
+  looks_after(settings_.group_wait);
+  ASSERT_EQ(notes(), 1u);
+  core::Silence silence{
+      "s-1", "ord*", "", "", "", "ann", "maintenance", bench.clock.now, bench.clock.now + 600 * kSecond};
+  ASSERT_TRUE(bench.wait(bench->write_silence(silence)));
+  looks_after(std::chrono::seconds(1));
+  looks_after(std::chrono::seconds(599));
+  EXPECT_EQ(notes(), 1u);
+  looks_after(std::chrono::duration_cast<std::chrono::seconds>(settings_.repeat));
+  EXPECT_EQ(notes(), 2u) << "the reminders go on";
+}
+
 TEST_F(NotifierTest, BackendThatIsDownIsMuted) {
   drifts(2);
   down_ = true;

@@ -87,7 +87,8 @@ void RotateTest::kill_at_each_step(core::LayerKind kind) {
     EXPECT_EQ(bench->key().store.slow(), written && kind == kSlow) << step;
     expect_under(bench->key());
     EXPECT_EQ(rotation_events().size(), written ? 1U : 0U) << step;
-    const auto audit = bench.get(bench->audit(10));
+    auto audit = bench.get(bench->audit(10));
+    std::erase_if(audit, [](const auto& line) { return line.verb == "store copied"; });  // the folder is a copy
     EXPECT_EQ(audit.size(), written ? 1U : 0U) << step;
     EXPECT_TRUE(bench.get(bench->verify_audit({})).whole);
     bench.close();
