@@ -54,7 +54,6 @@ std::shared_ptr<::grpc::Channel> make_channel(const ChangeLogTarget& target) {
   arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);  // the runner counts each attempt
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
-  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 100);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 300);
   arguments.SetMaxReceiveMessageSize(kMaxResponseBytes);
   arguments.SetUserAgentPrefix("driftd");
