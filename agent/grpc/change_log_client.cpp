@@ -21,6 +21,8 @@ using Verdict = Answer::Verdict;
 using ::grpc::StatusCode;
 
 constexpr int kMaxResponseBytes = 4 << 20;
+constexpr int kConnectSteps = 30;
+constexpr std::chrono::milliseconds kConnectStep{10};
 constexpr std::size_t kMaxReason = 300;  // bytes of a receiver's text
 
 /// One call. The library's thread writes `status`, and `done` is set on the core thread afterwards.
@@ -52,7 +54,6 @@ std::shared_ptr<::grpc::Channel> make_channel(const ChangeLogTarget& target) {
   arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);  // the runner counts each attempt
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
-  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 100);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 300);
   arguments.SetMaxReceiveMessageSize(kMaxResponseBytes);
   arguments.SetUserAgentPrefix("driftd");
@@ -100,6 +101,10 @@ class ChangeLogClient final : public core::ChangeLogReceiver {
   }
 
  private:
+  /// Gives the channel a moment to connect. A channel that failed before fails each call at once, also while it is
+  /// connecting again, so the receiver's return would only be noticed by the call after the next wait.
+  Task<bool> connect();
+
   const ChangeLogTarget target_;
   const std::string agent_, cluster_;
   const asio::any_io_executor core_;
@@ -108,6 +113,17 @@ class ChangeLogClient final : public core::ChangeLogReceiver {
   std::shared_ptr<WriteCall> call_;  ///< in progress
   bool stopped_ = false;
 };
+
+Task<bool> ChangeLogClient::connect() {
+  asio::steady_timer timer(core_);
+  boost::system::error_code ignored;
+  for (int i = 0; i < kConnectSteps && !stopped_; ++i) {
+    if (channel_->GetState(true) == GRPC_CHANNEL_READY) co_return true;
+    timer.expires_after(kConnectStep);
+    co_await timer.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+  }
+  co_return false;
+}
 
 Task<Answer> ChangeLogClient::write(std::vector<core::ChangeEntry> entries) {
   if (stopped_) co_return Answer{Verdict::busy, {}, "the agent stops"};
@@ -122,7 +138,8 @@ Task<Answer> ChangeLogClient::write(std::vector<core::ChangeEntry> entries) {
     to->set_agent(agent_);
     to->set_cluster(cluster_);
   }
-  const bool connected = channel_->GetState(true) == GRPC_CHANNEL_READY;
+  const bool connected = co_await connect();
+  if (stopped_) co_return Answer{Verdict::busy, {}, "the agent stops"};
   call->context.set_deadline(std::chrono::system_clock::now() + target_.timeout);
   call_ = call;
   stub_->async()->WriteEntries(&call->context, &call->request, &call->response,
