@@ -39,6 +39,20 @@ json members_of(const json& state, const std::vector<Leaf>& leaves) {
   return out;
 }
 
+/// Returns true if everything in which the two states differ is in `found` as in one of them.
+bool is_of_either(const json& found, const json& one, const json& other) {
+  for (const auto& leaf : leaves_between(one, other)) {
+    const json* at = &found;
+    for (const auto& name : leaf.names) {
+      const auto below = at->is_object() ? at->find(name) : at->end();
+      static const json kNull;
+      at = below == at->end() ? &kNull : &*below;
+    }
+    if (*at != leaf.now && *at != leaf.wanted) return false;
+  }
+  return true;
+}
+
 /// The role that allows a write: roles of a client are its own.
 std::string right_of(const KindRules& rules, const json& body) {
   const auto of_client = body.find("clientRole");
@@ -160,7 +174,7 @@ void Applier::add_members(const Target& target, const std::vector<Leaf>& leaves,
 }
 
 Step Applier::part_step(const Target& target, const Part& part, std::vector<std::string> paths) {
-  const Part back{part.path, part.prefix, part.wanted, part.now, part.rules};
+  const Part back{part.path, part.prefix, part.wanted, part.now, part.rules, true};
   const auto command = [&](const Part& of) {
     return update_command(target.realm, of.path, leaves_between(of.now, of.wanted),
                           of.rules != nullptr && of.rules->merges_maps);
@@ -185,7 +199,8 @@ void Applier::put(const Target& target, const Part& part) {
   const Answer answer = reader_.need(std::string(target.rules.kind), target.realm, part.path);
   for (const auto& [name, before] : part.now.items()) {
     const auto there = answer.body.find(name);
-    if ((there == answer.body.end() ? json() : *there) == before) continue;
+    const json found = there == answer.body.end() ? json() : *there;
+    if (found == before || (part.back && is_of_either(found, before, part.wanted[name]))) continue;
     conflict_ = part.prefix + (part.prefix.empty() ? "" : ".") + name + " changed while it was being put back";
     throw sdk::Failure(DRIFTD_CONFLICT, conflict_);
   }

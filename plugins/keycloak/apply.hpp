@@ -45,6 +45,7 @@ class Applier {
     std::string path, prefix;  ///< below the realm; of the attribute paths, such as `protocolMappers`
     nlohmann::json now, wanted;
     const KindRules* rules = nullptr;  ///< null: the PUT takes the whole representation
+    bool back = false;                 ///< it takes a PUT back, of which Keycloak may have ignored some values
   };
   /// A set of names of which each is added and removed by a request of its own.
   struct Links {

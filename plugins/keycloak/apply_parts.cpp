@@ -94,6 +94,9 @@ void Applier::add_mappers(const Target& target, const std::string& member, Steps
     if (mapper == listed.body.end()) throw CannotSet(element(member, name) + " is gone; driftd never creates it");
     auto [old_members, new_members] = difference(before, wanted[name]);
     const std::string prefix = element(member, name);
+    for (const auto& [part, value] : new_members.items()) {
+      if (value.is_null()) throw CannotSet(prefix + ": a mapper without " + part + " is none; driftd never deletes it");
+    }
     to.push_back(part_step(
         target,
         {path + "/" + http::escape(text_of(*mapper, "id")), prefix, std::move(old_members), std::move(new_members)},
@@ -125,6 +128,8 @@ void Applier::add_execution(const Target& target, std::size_t index, Steps& to) 
   if (text_of(there, "requirement") != text_of(now, "requirement") ||
       text_of(there, "providerId") != text_of(now, "providerId"))
     throw sdk::Failure(DRIFTD_CONFLICT, prefix + " changed while it was being put back");
+  if (before.contains("requirement") && !after["requirement"].is_string())
+    throw CannotSet(prefix + ": an execution without a requirement is none; driftd never deletes it");
   if (before.contains("requirement")) {
     const auto with = [&](const json& requirement) {
       json out = there;

@@ -100,12 +100,13 @@ TEST_F(KeycloakEnforced, ADriftIsSeenAtTheNextQuestionAndIsEqualAgain) {
 
 TEST_F(KeycloakEnforced, AnIdleAgentAsksOneQuestionAnInterval) {
   ASSERT_NO_FATAL_FAILURE(start());
-  // What was changed just before the first list is read once more, a few seconds later.
+  // What was changed just before the first list is read once more, three seconds later: ten intervals and some more.
+  constexpr std::ptrdiff_t kQuiet = 15;
   std::vector<std::string> quiet;
   ASSERT_TRUE(eventually(
       [&] {
         quiet = requests();
-        return quiet.size() > 8 && events_in({quiet.end() - 8, quiet.end()}) == 8;
+        return quiet.size() > kQuiet && events_in({quiet.end() - kQuiet, quiet.end()}) == kQuiet;
       },
       seconds(60)));
   const auto begin = std::chrono::steady_clock::now();

@@ -196,6 +196,7 @@ TEST_F(KeycloakApply, AMapperThatIsGoneIsNotCreatedAndOneTooManyIsNotDeleted) {
   EXPECT_EQ(p_->apply(put_back({"client_scope", id("own")}, should, is, key())).outcome.outcome,
             unsigned{DRIFTD_APPLY_FAILED});
   EXPECT_EQ(get(scope)["protocolMappers"].size(), 1u);
+  EXPECT_EQ(body("client_scope", "own"), should) << "its parts were taken away";
 }
 
 }  // namespace

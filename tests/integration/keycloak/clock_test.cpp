@@ -28,6 +28,10 @@ class KeycloakClock : public SharedKeycloak {
     const auto here = std::chrono::system_clock::now().time_since_epoch();
     return std::chrono::duration_cast<std::chrono::seconds>(here).count() - server_ms / 1000;
   }
+  /// Returns what was seen of the client's description last; empty if nothing was.
+  std::string described(const Collected& seen, const std::string& client) const {
+    return seen.find("client", id(client)) == nullptr ? "" : seen.body("client", id(client)).value("description", "");
+  }
   /// Expects that nothing is invented while nothing happens, and that a change is noticed by its event alone.
   void expect_followed(const std::string& client) const {
     const std::string uuid = make_client(client);
@@ -38,13 +42,12 @@ class KeycloakClock : public SharedKeycloak {
     EXPECT_TRUE(probe({{"include", {"realm", "client"}}})->refresh(listed.cursor).unchanged);
     bool changed = false;
     const Collected seen = opened->watch(
-        listed.cursor,
-        [&](const Collected& now) { return now.body("client", id(client)).value("description", "") == "theirs"; },
+        listed.cursor, [&](const Collected& now) { return described(now, client) == "theirs"; },
         std::chrono::seconds(20),
         [&] {
           if (!std::exchange(changed, true)) admin("PUT", "/clients/" + uuid, {{"description", "theirs"}});
         });
-    EXPECT_EQ(seen.body("client", id(client)).value("description", ""), "theirs") << "it was missed";
+    EXPECT_EQ(described(seen, client), "theirs") << "it was missed";
     EXPECT_NE(seen.cursor, "") << "a list was asked for";
     for (const auto& record : seen.records) EXPECT_FALSE(record.tombstone) << record.id << " was invented as gone";
     const auto at = json::parse(opened->read({{"realm", realm_}}).find("realm", realm_)->status);
@@ -74,21 +77,16 @@ TEST_F(KeycloakClock, TheAgentsClockMayMoveBetweenTwoQuestions) {
   const auto opened = probe({{"include", {"realm", "client"}}});
   const Collected listed = opened->refresh();
   int changes = 0;
-  const auto described = [&](const char* as) {
-    return [this, as](const Collected& now) {
-      const auto* record = now.find("client", id("moved"));
-      return record != nullptr && now.body("client", id("moved")).value("description", "") == as;
-    };
-  };
   for (const char* offset : {"-300s", "+300s", "+0s"}) {
     const std::string description = "change " + std::to_string(++changes);
     bool changed = false;
-    const Collected seen = opened->watch(listed.cursor, described(description.c_str()), std::chrono::seconds(20), [&] {
+    const auto noticed = [&](const Collected& now) { return described(now, "moved") == description; };
+    const Collected seen = opened->watch(listed.cursor, noticed, std::chrono::seconds(20), [&] {
       if (std::exchange(changed, true)) return;
       move_to(offset);
       admin("PUT", "/clients/" + uuid, {{"description", description}});
     });
-    EXPECT_TRUE(described(description.c_str())(seen)) << offset;
+    EXPECT_TRUE(noticed(seen)) << offset;
   }
 }
 
