@@ -45,7 +45,7 @@ class ChecksumTest : public StoreTest {
     page.declarations = {declared};
     bench.get(bench->commit(page));
     bench.get(bench->settle({"ops", 0, {{1, 2, 0, false, "HTTP 500"}}, {}, {}, {}}));
-    bench.get(bench->put_subscription({"runner-1", {"kafka-*"}, {core::ChangeType::updated}, "runner:7070"}));
+    bench.get(bench->put_subscription({"runner-1", {"kafka-*"}, {core::ChangeType::updated}, "runner:7070"}, {}));
   }
   void change(const std::string& sql) {
     bench.close();
