@@ -163,6 +163,8 @@ Task<Status> Enforcer::consider(core::Candidate candidate, const std::map<std::s
                  {}});
     co_return Status{};
   }
+  // behind a clock that was set back, operations of this cycle must not look like those of an earlier one
+  cycle_began_ns_ = std::min(cycle_began_ns_, context_->clock.wall());
   const core::BrakeState state = brakes(wanted);
   if (auto hold = core::hold_of(candidate, ledger_.spec().enforce, state)) {
     note(drift, std::move(*hold));

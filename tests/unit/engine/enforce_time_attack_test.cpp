@@ -90,5 +90,24 @@ TEST_F(EnforcementInTime, AnOpenOperationThatCannotBeReadHoldsUpNoOtherResource)
   EXPECT_EQ(body(2), R"({"partitions":3})");
 }
 
+TEST_F(EnforcementInTime, AClockThatIsSetBackInACycleOpensNoBrakeOfTheCycle) {
+  line_->enforce.minimum_age = hours(1);
+  line_->enforce.per_cycle = 2;
+  for (int i = 1; i <= 5; ++i) set(i, 10 + i);  // each goes back to a value of its own: none is a canary
+  begin();
+  for (int i = 1; i <= 5; ++i) set(i, 3);
+  refresh();
+  line_->clock->pass(hours(8));
+  bool stepped = false;
+  line_->on_core([&] {
+    line_->cut().before_commit = [&]() -> Task<void> {
+      if (written().size() == 1 && !std::exchange(stepped, true)) line_->clock->step(-hours(1));
+      co_return;
+    };
+  });
+  refresh();
+  EXPECT_THAT(written(), SizeIs(2));
+}
+
 }  // namespace
 }  // namespace driftd::test
