@@ -71,7 +71,7 @@ def includes(files):
             for bad in RULES["never"].get(room, []):
                 if target.startswith(bad):
                     yield f"{name}: room '{room}' must never see <{target}>"
-            if target.startswith("driftd/") and not target.startswith(("driftd/v1/", "driftd/changelog/v1/")) and not target.startswith(tuple(RULES["beyond_driftd"].get(room, ()))):
+            if target.startswith("driftd/") and not target.startswith("driftd/v1/") and not target.startswith(tuple(RULES["beyond_driftd"].get(room, ()))):
                 yield f"{name}: only host and plugins see plugin-api, found <{target}>"
             if suffix(name) == ".hpp" and name.startswith(("agent/", "check/", "consumer/include/")):
                 for bad in RULES["never_in_headers"]:
