@@ -182,13 +182,15 @@ void Agent::set_routes() {
 void Agent::wake_readers() {
   relay_->wake();
   if (grpc_) grpc_->wake();
-  notifier_->wake();
+  notify_.notifier->wake();
 }
 
 Result<std::unique_ptr<core::Sink>> Agent::open_sink(const config::SinkSpec& spec, const ScannedPlugins& plugins) {
   const auto core = executors_.core.get_executor();
+  if (!notify_.links) notify_.links = std::make_unique<Links>(*store_, clock_, config_.notifications.links);
   DRIFTD_TRY(auto sink, is_plugin_sink(spec) ? make_plugin_sink(spec, core, sessions_, plugins)
-                                             : make_sink(spec, core, executors_.io.get_executor(), clock_));
+                                             : make_sink(spec, core, executors_.io.get_executor(), clock_,
+                                                         notify_.links->maker(spec.name)));
   return spec.digests_only ? digests_only(std::move(sink), store_->key()) : std::move(sink);
 }
 
@@ -223,7 +225,7 @@ Task<Status> Agent::start() {
   start_.times.end("sinks");
   if (phase_.stop_asked) co_return stopped_early();
   DRIFTD_CO_CHECK(co_await engine_->start(std::move(specs), true));
-  notifier_->start();
+  notify_.notifier->start();
   start_.times.end("backends");
   if (phase_.stop_asked) co_return stopped_early();
   DRIFTD_CO_CHECK(co_await listen());
@@ -266,6 +268,7 @@ Task<Status> Agent::listen() {
   if (!server) co_return fail(server.error());
   server_ = std::move(*server);
   server_->start();
+  if (notify_.links) DRIFTD_CO_CHECK(notify_.links->listen(executors_.core.get_executor(), *this));
   if (grpc_) {
     DRIFTD_CO_CHECK(co_await grpc_->start());
   }
@@ -284,14 +287,15 @@ Task<void> Agent::stop() {
   sessions_->watch(false);
   co_await engine_->stop();  // ends the cycles that API requests wait for
   if (server_) co_await server_->stop();
+  if (notify_.links) co_await notify_.links->stop();
   if (grpc_) co_await grpc_->stop();
   announcer_->stop();
-  notifier_->stop();
+  notify_.notifier->stop();
   store_check_.cancel();
   if (start_.relay_runs) co_await relay_->stop();
   const auto patience = std::chrono::steady_clock::now() + kScanEnds;
   const auto scans = [&] { return registry_->scanning() && std::chrono::steady_clock::now() < patience; };
-  while (!phase_.maintenance_done || !registry_->idle() || !announcer_->idle() || !notifier_->idle() ||
+  while (!phase_.maintenance_done || !registry_->idle() || !announcer_->idle() || !notify_.notifier->idle() ||
          !store_check_.idle() || scans()) {
     store_check_.cancel();
     maintenance_timer_.cancel();

@@ -23,6 +23,7 @@ struct WaitingDrift {
   std::map<std::string, std::string> labels;  ///< of its backend
   Nanos opened_ns = 0;
   bool claimed = false;
+  std::string actions{};  ///< APPROVE REJECT IGNORE; without APPROVE for a violated expectation
 };
 
 /// What is remembered of one group.

@@ -13,6 +13,7 @@
 #include "migration_009_audit.hpp"
 #include "migration_010_enforce.hpp"
 #include "migration_011_decisions.hpp"
+#include "migration_013_links.hpp"
 #include "store/checksums.hpp"
 #include "store/files.hpp"
 
@@ -62,7 +63,8 @@ constexpr Migration kMigrations[] = {{1, migration_001_initial},
                                      {8, migration_008_drop_reasons, sign_again},
                                      {9, migration_009_audit},
                                      {10, migration_010_enforce},
-                                     {11, migration_011_decisions, sign_drifts_again}};
+                                     {11, migration_011_decisions, sign_drifts_again},
+                                     {13, migration_013_links}};
 
 std::filesystem::path copy_name(const std::filesystem::path& file, int version) {
   auto name = file;

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "core/judge/stages.hpp"
+#include "core/ports/links.hpp"
 
 namespace driftd::core {
 namespace {
@@ -53,13 +54,25 @@ bool drop_void_approvals(Drift& drift, Nanos now_ns) {
 }
 
 Status add_approval(Drift& drift, const StoredResource& row, const Decision& decision) {
-  const auto own = [&](const Approval& approval) { return approval.actor == decision.actor; };
+  // Nobody knows who opened a link, so all links together are one person.
+  const bool link = is_link_actor(decision.actor);
+  const auto own = [&](const Approval& approval) {
+    return approval.actor == decision.actor || (link && is_link_actor(approval.actor));
+  };
   if (std::any_of(drift.approvals.begin(), drift.approvals.end(), own)) {
+    if (link) {
+      return fail(Code::conflict, name_of(drift) + ": it was approved by a link already, and links count as one " +
+                                      "person; it needs " + std::to_string(drift.approvals_needed) +
+                                      ", so somebody must approve it with `driftd approve`");
+    }
     return fail(Code::conflict, name_of(drift) + ": you approved it already; it needs " +
                                     std::to_string(drift.approvals_needed) + " persons, so another one must");
   }
-  if (has_written(row, decision.actor)) {
-    return fail(Code::conflict, name_of(drift) + ": " + decision.actor + " made this change, as the system says; its " +
+  const std::string typed = link && decision.caller.claimed.starts_with("typed:")
+                                ? decision.caller.claimed.substr(std::string("typed:").size())
+                                : decision.actor;
+  if (has_written(row, typed)) {
+    return fail(Code::conflict, name_of(drift) + ": " + typed + " made this change, as the system says; its " +
                                     "policy asks for the approval of others");
   }
   drift.approvals.push_back({decision.actor, drift.digest, decision.at_ns, decision.expires_ns});
