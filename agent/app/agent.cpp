@@ -183,14 +183,16 @@ void Agent::set_routes() {
 void Agent::wake_readers() {
   relay_->wake();
   if (grpc_) grpc_->wake();
-  notifier_->wake();
+  notify_.notifier->wake();
   if (change_log_.runner) change_log_.runner->wake();
 }
 
 Result<std::unique_ptr<core::Sink>> Agent::open_sink(const config::SinkSpec& spec, const ScannedPlugins& plugins) {
   const auto core = executors_.core.get_executor();
+  if (!notify_.links) notify_.links = std::make_unique<Links>(*store_, clock_, config_.notifications.links);
   DRIFTD_TRY(auto sink, is_plugin_sink(spec) ? make_plugin_sink(spec, core, sessions_, plugins)
-                                             : make_sink(spec, core, executors_.io.get_executor(), clock_));
+                                             : make_sink(spec, core, executors_.io.get_executor(), clock_,
+                                                         notify_.links->maker(spec.name)));
   return spec.digests_only ? digests_only(std::move(sink), store_->key()) : std::move(sink);
 }
 
@@ -225,7 +227,7 @@ Task<Status> Agent::start() {
   start_.times.end("sinks");
   if (phase_.stop_asked) co_return stopped_early();
   DRIFTD_CO_CHECK(co_await engine_->start(std::move(specs), true));
-  notifier_->start();
+  notify_.notifier->start();
   co_await start_change_log();
   start_.times.end("backends");
   if (phase_.stop_asked) co_return stopped_early();
@@ -269,6 +271,7 @@ Task<Status> Agent::listen() {
   if (!server) co_return fail(server.error());
   server_ = std::move(*server);
   server_->start();
+  if (notify_.links) DRIFTD_CO_CHECK(notify_.links->listen(executors_.core.get_executor(), *this));
   if (grpc_) {
     DRIFTD_CO_CHECK(co_await grpc_->start());
   }
@@ -290,18 +293,19 @@ Task<void> Agent::stop() {
     co_await server_->stop();
     co_await server_->audit_unwritten_denials(true);
   }
+  if (notify_.links) co_await notify_.links->stop();
   if (grpc_) {
     co_await grpc_->stop();
     co_await grpc_->audit_unwritten_denials(true);
   }
   announcer_->stop();
-  notifier_->stop();
+  notify_.notifier->stop();
   if (change_log_.runner) change_log_.runner->stop();
   store_check_.cancel();
   if (start_.relay_runs) co_await relay_->stop();
   const auto patience = std::chrono::steady_clock::now() + kScanEnds;
   const auto scans = [&] { return registry_->scanning() && std::chrono::steady_clock::now() < patience; };
-  while (!phase_.maintenance_done || !registry_->idle() || !announcer_->idle() || !notifier_->idle() ||
+  while (!phase_.maintenance_done || !registry_->idle() || !announcer_->idle() || !notify_.notifier->idle() ||
          (change_log_.runner && !change_log_.runner->idle()) || !store_check_.idle() || scans()) {
     store_check_.cancel();
     maintenance_timer_.cancel();

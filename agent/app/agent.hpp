@@ -10,6 +10,7 @@
 #include "app/credentials.hpp"
 #include "app/executors.hpp"
 #include "app/grpc.hpp"
+#include "app/links.hpp"
 #include "app/registry.hpp"
 #include "app/store_check.hpp"
 #include "base/async_mutex.hpp"
@@ -115,9 +116,12 @@ class Agent final : public core::Control {
   admin::PrometheusMetrics metrics_;
   std::unique_ptr<store::SqliteStore> store_;
   std::shared_ptr<core::SessionFactory> sessions_;
+  struct Notify {
+    std::unique_ptr<Links> links;  ///< outlives the sinks, which ask it for links
+    std::shared_ptr<delivery::Notifier> notifier;
+  } notify_;
   std::unique_ptr<delivery::Relay> relay_;
   std::shared_ptr<delivery::Announcer> announcer_;
-  std::shared_ptr<delivery::Notifier> notifier_;
   ChangeLogParts change_log_;
   std::shared_ptr<engine::Context> context_;
   std::unique_ptr<engine::Engine> engine_;

@@ -37,7 +37,7 @@ void Agent::make_notifier() {
     return out;
   };
   needs.ref = [this](const core::Drift& drift) { return drift.id + "@" + binding(drift).substr(0, kRefLength); };
-  notifier_ = std::make_shared<delivery::Notifier>(std::move(needs), config_.notifications);
+  notify_.notifier = std::make_shared<delivery::Notifier>(std::move(needs), config_.notifications);
 }
 
 Task<Result<std::vector<core::Silence>>> Agent::silences() {
@@ -54,7 +54,7 @@ Task<Result<core::Silence>> Agent::add_silence(core::Silence silence, core::Audi
   silence.id = new_silence_id();
   line.subject = "id " + silence.id + (line.subject.empty() ? "" : ", ") + line.subject;
   DRIFTD_CO_CHECK(co_await store_->write_silence(silence, std::move(line)));
-  notifier_->wake();
+  notify_.notifier->wake();
   co_return silence;
 }
 
@@ -67,7 +67,7 @@ Task<Result<core::Silence>> Agent::expire_silence(std::string id, core::AuditEnt
   core::Silence ended = *found;
   ended.expires_ns = clock_.wall();
   DRIFTD_CO_CHECK(co_await store_->write_silence(ended, std::move(line)));
-  notifier_->wake();
+  notify_.notifier->wake();
   co_return ended;
 }
 

@@ -17,6 +17,7 @@ struct Opener {
   const std::string& name;
   asio::any_io_executor core, io;
   const Clock& clock;
+  sinks::ChatLinkMaker links;
 
   Result<std::unique_ptr<core::Sink>> operator()(const sinks::NatsSettings& settings) const {
     return sinks::open_nats(name, settings, core, io);
@@ -25,7 +26,7 @@ struct Opener {
     return sinks::open_kafka(name, settings, core, io);
   }
   Result<std::unique_ptr<core::Sink>> operator()(const sinks::WebhookSettings& settings) const {
-    return sinks::open_webhook(name, settings, core, io, clock);
+    return sinks::open_webhook(name, settings, {core, io, &clock, links});
   }
   Result<std::unique_ptr<core::Sink>> operator()(const sinks::NotificationsSettings& settings) const {
     return sinks::open_notifications(settings, {});
@@ -41,8 +42,9 @@ struct Opener {
 }  // namespace
 
 Result<std::unique_ptr<core::Sink>> make_sink(const config::SinkSpec& spec, asio::any_io_executor core,
-                                              asio::any_io_executor io, const Clock& clock) {
-  return std::visit(Opener{spec.name, std::move(core), std::move(io), clock}, spec.settings);
+                                              asio::any_io_executor io, const Clock& clock,
+                                              sinks::ChatLinkMaker links) {
+  return std::visit(Opener{spec.name, std::move(core), std::move(io), clock, std::move(links)}, spec.settings);
 }
 
 bool is_plugin_sink(const config::SinkSpec& spec) {

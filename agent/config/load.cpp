@@ -51,6 +51,7 @@ Config read_root(Report& report, const Node& node, const LoadOptions& options) {
   config.delivery = read_delivery(root.section("delivery"));
   warn_of_idle_enforcement(report, config);
   config.notifications = read_notifications(root.section("notifications"));
+  check_links(root, config);
   root.close();
   if (config.backends.empty() && report.errors.empty()) {
     report.warn({}, "no backends: there is nothing to watch", "add one under 'backends:'");

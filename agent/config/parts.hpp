@@ -35,6 +35,8 @@ Enforce read_enforce(Section section, const Agent& agent);
 core::EnforceSettings read_backend_enforce(Section& backend, core::EnforceSettings from);
 Delivery read_delivery(Section section);
 core::NotifySettings read_notifications(Section section);
+/// Checks the sinks that `notifications.links` names. Must come after sinks.
+void check_links(Section& root, const Config& config);
 
 Defaults read_defaults(Section section);
 /// Reads `backends:` into Config::backends and backend_settings_at.

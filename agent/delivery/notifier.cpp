@@ -31,6 +31,7 @@ WaitingDrift waiting_of(const core::DriftRow& row, Nanos now, std::string ref) {
   if (!shown.claimed_by.empty()) out.message += "\nClaimed by " + shown.claimed_by + ".";
   out.opened_ns = drift.opened_ns;
   out.claimed = !shown.claimed_by.empty();
+  for (const auto& action : shown.actions) out.actions += (out.actions.empty() ? "" : " ") + action;
   return out;
 }
 
@@ -43,7 +44,8 @@ std::string list_of(const Note& note) {
                                                                          {"backend", core::Value(drift.backend)},
                                                                          {"resource", core::Value(drift.resource)},
                                                                          {"class", core::Value(drift.cls)},
-                                                                         {"message", core::Value(drift.message)}}));
+                                                                         {"message", core::Value(drift.message)},
+                                                                         {"actions", core::Value(drift.actions)}}));
     if (out.size() + one.size() > kMaxDetails) break;
     out += (out.size() > 1 ? "," : "") + one;
   }

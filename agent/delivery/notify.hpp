@@ -24,6 +24,7 @@ struct WaitingDrift {
   Nanos opened_ns = 0;
   bool claimed = false;
   bool silenced = false;  ///< a silence matches it: it waits, and nobody is told
+  std::string actions{};  ///< APPROVE REJECT IGNORE; without APPROVE for a violated expectation
 };
 
 /// What is remembered of one group.

@@ -46,6 +46,8 @@ struct CommitExtras {
   std::vector<core::AuditEntry> audit;               ///< lines of the audit log
   std::vector<core::Enforcement> enforcements;       ///< steps of operations
   std::vector<core::EnforcementStop> stops;          ///< set or lifted
+  std::optional<std::string> link;                   ///< hash of the link that a decision came by, used up with it
+  Nanos link_used_ns = 0;                            ///< when it was used
   /// The rows of the judgement are written even if nothing of them changed, so that whoever judged them as they were
   /// before meets a conflict.
   bool binds = false;

@@ -212,6 +212,8 @@ core::PageCommit Ledger::to_page_commit(std::vector<JudgedResource>& judged, con
   page.audit = extras.audit;
   page.enforcements = extras.enforcements;
   page.enforcement_stops = extras.stops;
+  page.link = extras.link.value_or("");
+  page.link_used_ns = extras.link_used_ns;
   const core::EventContext about = event_context(cause);
   for (auto& one : judged) {
     if (one.judgement.dropped) continue;

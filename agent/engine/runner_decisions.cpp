@@ -41,6 +41,8 @@ Task<Result<core::Drift>> Runner::decide(core::StoredResource resource, std::str
     CommitExtras extras;
     extras.row = row_accepting(decided, decision);
     extras.audit.push_back(decision_entry(context_->store_key, decided, from, decision, ledger_.spec().name));
+    if (!decision.link.empty()) extras.link = decision.link;
+    extras.link_used_ns = decision.at_ns;
     const bool accepts = extras.row.has_value();
     const core::StoredResource next = claim ? judgement.next : core::StoredResource{};
     const Status done = co_await ledger_.commit(std::move(resource), std::move(judgement),
@@ -126,6 +128,8 @@ Task<Result<core::Drift>> Runner::claim(core::StoredResource resource, std::stri
         *std::find_if(open.begin(), open.end(), [&](const core::Drift& drift) { return drift.id == drift_id; });
     CommitExtras extras;
     extras.audit.push_back(claim_entry(context_->store_key, claimed, claim, ledger_.spec().name));
+    if (!claim.link.empty()) extras.link = claim.link;
+    extras.link_used_ns = claim.at_ns;
     const Status done = co_await ledger_.commit(std::move(resource), std::move(judgement), "claim of " + claim.actor,
                                                 std::move(extras));
     if (done) co_return claimed;

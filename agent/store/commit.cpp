@@ -5,6 +5,7 @@
 #include "store/cursors.hpp"
 #include "store/enforcements.hpp"
 #include "store/events.hpp"
+#include "store/links.hpp"
 #include "store/rows.hpp"
 
 namespace driftd::store {
@@ -51,6 +52,7 @@ Status write_state(SqliteStore::State& state, const core::PageCommit& page, core
 }
 
 Status write_page(SqliteStore::State& state, const core::PageCommit& page, core::CommitResult& out) {
+  if (!page.link.empty()) DRIFTD_CHECK(use_link(*state.db, page.link, page.link_used_ns));
   DRIFTD_CHECK(write_state(state, page, out));
   for (const auto& write : page.declarations) DRIFTD_CHECK(write_declaration(*state.db, write));
   DRIFTD_TRY(out.events, insert_events(state, page.events));

@@ -14,6 +14,7 @@
 #include "migration_010_enforce.hpp"
 #include "migration_011_decisions.hpp"
 #include "migration_012_change_log.hpp"
+#include "migration_013_links.hpp"
 #include "store/checksums.hpp"
 #include "store/files.hpp"
 
@@ -64,7 +65,8 @@ constexpr Migration kMigrations[] = {{1, migration_001_initial},
                                      {9, migration_009_audit},
                                      {10, migration_010_enforce},
                                      {11, migration_011_decisions, sign_drifts_again},
-                                     {12, migration_012_change_log}};
+                                     {12, migration_012_change_log},
+                                     {13, migration_013_links}};
 
 std::filesystem::path copy_name(const std::filesystem::path& file, int version) {
   auto name = file;

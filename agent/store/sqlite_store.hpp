@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 
+#include "core/ports/links.hpp"
 #include "core/ports/notifications.hpp"
 #include "core/ports/reader.hpp"
 #include "core/ports/store.hpp"
@@ -57,7 +58,8 @@ class SqliteStore final : public core::Store,
                           public core::Outbox,
                           public core::Reader,
                           public core::Subscriptions,
-                          public core::NotificationStore {
+                          public core::NotificationStore,
+                          public core::LinkStore {
  public:
   struct State;
 
@@ -104,6 +106,8 @@ class SqliteStore final : public core::Store,
   Task<Status> write_notifications(Write write) override;
   Task<Result<std::vector<core::Silence>>> silences(Nanos now) override;
   Task<Status> write_silence(core::Silence silence, core::AuditEntry line) override;
+  Task<Status> add_links(std::vector<core::DecisionLink> links) override;
+  Task<Result<std::optional<core::DecisionLink>>> find_link(std::string hash) override;
   Task<Status> audit(core::AuditEntry entry) override;
   Task<Result<core::EnforcementRecord>> enforcement_record(std::string backend_uid, Nanos since) override;
 

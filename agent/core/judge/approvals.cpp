@@ -5,6 +5,7 @@
 #include <set>
 
 #include "core/judge/stages.hpp"
+#include "core/ports/links.hpp"
 
 namespace driftd::core {
 namespace {
@@ -12,6 +13,8 @@ namespace {
 /// Metadata in which a system says who wrote a resource last.
 constexpr std::array<std::string_view, 6> kWriters = {"actor",       "user",       "writer",
                                                       "modified_by", "changed_by", "manager"};
+
+constexpr std::string_view kTyped = "typed:";  // before a name that somebody gave on the page of a link
 
 /// The names of who decides: the user's, that of the number, and whom the login or sudo names. A claim is no proof of a
 /// second person, but reason enough to doubt that there is one.
@@ -82,15 +85,25 @@ bool drop_void_approvals(Drift& drift, Nanos now_ns) {
 
 Status add_approval(Drift& drift, const StoredResource& row, const Decision& decision) {
   const auto names = names_of(decision.actor, decision.caller.uid, decision.caller.claimed);
+  // Nobody knows who opened a link, so all links together are one person.
+  const bool link = is_link_actor(decision.actor);
   const auto own = [&](const Approval& approval) {
-    return share_a_name(names_of(approval.actor, approval.uid, approval.claimed), names);
+    return share_a_name(names_of(approval.actor, approval.uid, approval.claimed), names) ||
+           (link && is_link_actor(approval.actor));
   };
   if (std::any_of(drift.approvals.begin(), drift.approvals.end(), own)) {
+    if (link) {
+      return fail(Code::conflict, name_of(drift) + ": it was approved by a link already, and links count as one " +
+                                      "person; it needs " + std::to_string(drift.approvals_needed) +
+                                      ", so somebody must approve it with `driftd approve`");
+    }
     return fail(Code::conflict, name_of(drift) + ": you approved it already; it needs " +
                                     std::to_string(drift.approvals_needed) + " persons, so another one must");
   }
   if (has_written(row, names)) {
-    return fail(Code::conflict, name_of(drift) + ": " + decision.actor + " made this change, as the system says; its " +
+    const bool typed = link && decision.caller.claimed.starts_with(kTyped);
+    const std::string who = typed ? decision.caller.claimed.substr(kTyped.size()) : decision.actor;
+    return fail(Code::conflict, name_of(drift) + ": " + who + " made this change, as the system says; its " +
                                     "policy asks for the approval of others");
   }
   drift.approvals.push_back({decision.actor, drift.digest, decision.at_ns, decision.expires_ns, decision.caller.uid,

@@ -24,6 +24,7 @@ struct Decision {
   Caller caller;             ///< the process that asked, for the audit log
   bool take_over = false;    ///< decide although somebody else has claimed the drift
   int approvals_needed = 1;  ///< as the policy says now; the drift may have been judged under an older one
+  std::string link;          ///< hash of the link that it came by, which is used up with it; empty: it came by none
 };
 
 /// A person's announcement to look after a drift for a while, or its end.
@@ -33,6 +34,7 @@ struct Claim {
   Nanos at_ns = 0;
   Caller caller;
   bool take_over = false;  ///< although somebody else has claimed it
+  std::string link;        ///< as in Decision
 };
 
 /// Renders the changes of a drift for a message: `path old → new`, redacted and shortened.

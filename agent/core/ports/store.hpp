@@ -12,6 +12,7 @@
 #include "core/enforce/operation.hpp"
 #include "core/event/event.hpp"
 #include "core/judge/judge.hpp"
+#include "core/ports/delivery_state.hpp"
 
 namespace driftd::core {
 
@@ -37,12 +38,6 @@ struct IndexEntry {
   std::int64_t revision = 0;
   bool present = true;    ///< the resource has an observed body
   bool has_open = false;  ///< the resource has open drifts
-};
-
-/// An event to be numbered and stored in a commit, with the sinks that get it.
-struct EventDraft {
-  std::variant<BackendEvent, AgentEvent> event;
-  std::vector<std::string> sinks;
 };
 
 /// A row to write with its drifts. The write succeeds only if the stored revision is `next.revision` (0: no row).
@@ -76,6 +71,8 @@ struct PageCommit {
   std::vector<AuditEntry> audit;  ///< written together with the page
   std::vector<Enforcement> enforcements;
   std::vector<EnforcementStop> enforcement_stops;
+  std::string link;  ///< hash of a link that is used up by this page; `denied` if it was used already. Empty: none
+  Nanos link_used_ns = 0;
 };
 struct CommitResult {
   std::vector<std::int64_t> revisions;  ///< new revisions of `writes`, in order
@@ -128,35 +125,6 @@ class Store {
   virtual Task<Result<EnforcementRecord>> enforcement_record(std::string backend_uid, Nanos since) = 0;
   /// Appends one line to the audit log.
   virtual Task<Status> audit(AuditEntry entry) = 0;
-};
-
-/// State of one event of a sink that the cursor alone does not tell.
-struct DeliveryState {
-  std::int64_t seq = 0;
-  int attempts = 0;
-  Nanos next_ns = 0;
-  bool dead = false;
-  std::string error{};
-  int refusals = 0;  ///< how often the receiver refused its content
-};
-struct SinkCursor {
-  std::string sink;
-  std::int64_t low_water = 0;  ///< every routed event up to this seq is settled or is among `exceptions`
-  std::vector<DeliveryState> exceptions;
-  std::map<std::string, std::string> notes;  ///< e.g. JetStream: creation time of the stream, last acked sequence and
-                                             ///< id
-};
-struct SinkSettlement {
-  std::string sink;
-  std::int64_t low_water = 0;
-  std::vector<DeliveryState> upsert;  ///< failing or dead
-  std::vector<std::int64_t> settled;  ///< exceptions that were delivered
-  std::optional<std::map<std::string, std::string>> notes;
-  std::vector<std::int64_t> dropped;  ///< dead letters that a person gave up, also if low_water goes back
-  std::vector<EventDraft> events;     ///< events about it (`dead_letter`, `gap`), written in the same transaction
-  /// False: it only says what was delivered, and need not be on the disk when settle() returns (ADR 0023). A killed
-  /// process loses nothing of it. After a power loss, what was saved within 100 ms may be delivered again.
-  bool durable = true;
 };
 
 /// The relay's part of the store, with the threads and guarantees of Store.

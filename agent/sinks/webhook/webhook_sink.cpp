@@ -61,15 +61,15 @@ struct Parts {
 
 class WebhookSink final : public core::Sink {
  public:
-  WebhookSink(std::string name, WebhookSettings settings, Parts parts, asio::any_io_executor core,
-              asio::any_io_executor io, const Clock& clock)
+  WebhookSink(std::string name, WebhookSettings settings, Parts parts, WebhookNeeds needs)
       : name_(std::move(name)),
         settings_(std::move(settings)),
         keys_(std::move(parts.keys)),
         guard_(std::move(parts.guard)),
-        core_(std::move(core)),
-        io_(std::move(io)),
-        clock_(clock) {}
+        core_(std::move(needs.core)),
+        io_(std::move(needs.io)),
+        clock_(*needs.clock),
+        links_(std::move(needs.links)) {}
 
   core::RetryPolicy policy() const override {
     using namespace std::chrono_literals;
@@ -85,7 +85,7 @@ class WebhookSink final : public core::Sink {
  private:
   int max_events_in_flight() const;
   HttpPost request_of(Call call) const;
-  Result<Call> call_of(const core::StoredEvent& event) const;
+  Task<Result<Call>> call_of(const core::StoredEvent& event) const;
   void post(Call call, std::function<void(HttpAnswer)> answered);
   void ended(std::uint64_t keys_number);
   Attempt judge(const core::StoredEvent& event, const BatchAnswer& answer);
@@ -101,6 +101,7 @@ class WebhookSink final : public core::Sink {
   const Clock& clock_;
   std::shared_ptr<HttpSender> sender_;
   std::shared_ptr<Batcher> batcher_;  ///< null unless the mode is batch
+  const ChatLinkMaker links_;         ///< empty: messages have no links
   std::string last_ = "not tried yet", warning_;
 };
 
@@ -173,16 +174,21 @@ void WebhookSink::ended(std::uint64_t keys_number) {
   for (const auto& wait : std::exchange(waits_, {})) wait->end({});
 }
 
-Result<Call> WebhookSink::call_of(const core::StoredEvent& event) const {
+Task<Result<Call>> WebhookSink::call_of(const core::StoredEvent& event) const {
   if (settings_.chat.format == ChatFormat::none) {
-    return settings_.mode == WebhookMode::binary ? binary_call(event) : structured_call(event);
+    co_return settings_.mode == WebhookMode::binary ? binary_call(event) : structured_call(event);
   }
-  DRIFTD_TRY(const ChatMessage message, message_of(event));
+  DRIFTD_CO_TRY(ChatMessage message, message_of(event));
+  if (links_ && !message.drifts.empty()) {
+    std::string id = message.id;
+    std::vector<ChatDrift> drifts = std::move(message.drifts);
+    DRIFTD_CO_TRY(message.drifts, co_await links_(std::move(id), std::move(drifts)));
+  }
   Call out;
   out.id = event.stamp.id;
-  DRIFTD_TRY(out.body, render_chat(settings_.chat, message));
+  DRIFTD_CO_TRY(out.body, render_chat(settings_.chat, message));
   out.headers = {{"Content-Type", "application/json; charset=UTF-8"}};
-  return out;
+  co_return out;
 }
 
 Task<Attempt> WebhookSink::send(core::StoredEvent event) {
@@ -193,8 +199,10 @@ Task<Attempt> WebhookSink::send(core::StoredEvent event) {
     batcher_->add({event.stamp.id, std::move(*json)},
                   [exchange](BatchAnswer answer) { exchange->end(std::move(answer)); });
   } else {
-    auto call = call_of(event);
-    if (!call) co_return Attempt{Outcome::permanent, call.error().message, 0};
+    auto call = co_await call_of(event);
+    // Only an event that cannot be read, or a template without room for it, is so for ever.
+    const bool forever = !call && (call.error().code == Code::corrupt || call.error().code == Code::invalid);
+    if (!call) co_return Attempt{forever ? Outcome::permanent : Outcome::retry_sink, call.error().message, 0};
     post(std::move(*call), [exchange](HttpAnswer answer) { exchange->end({std::move(answer), 1}); });
   }
   boost::system::error_code woken;
@@ -298,6 +306,10 @@ Attempt attempt_of(const std::string& sink, const HttpAnswer& answer, int refusa
 
 Result<std::unique_ptr<core::Sink>> open_webhook(std::string name, WebhookSettings settings, asio::any_io_executor core,
                                                  asio::any_io_executor io, const Clock& clock) {
+  return open_webhook(std::move(name), std::move(settings), {std::move(core), std::move(io), &clock});
+}
+
+Result<std::unique_ptr<core::Sink>> open_webhook(std::string name, WebhookSettings settings, WebhookNeeds needs) {
   const auto named = [&name](Error error) { return fail(error.code, "webhook " + name + ": " + error.message); };
   if (const Status url = check_url(settings); !url) return named(url.error());
   if (const Status room = check_room(settings.chat); !room) return named(room.error());
@@ -308,7 +320,7 @@ Result<std::unique_ptr<core::Sink>> open_webhook(std::string name, WebhookSettin
   if (!guard) return named(guard.error());
   if (const Status proxy = check_proxy(settings, *guard); !proxy) return named(proxy.error());
   return std::make_unique<WebhookSink>(std::move(name), std::move(settings), Parts{std::move(*keys), std::move(*guard)},
-                                       std::move(core), std::move(io), clock);
+                                       std::move(needs));
 }
 
 }  // namespace driftd::sinks

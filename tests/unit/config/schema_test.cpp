@@ -57,7 +57,8 @@ TEST(Schema, NamesExactlyTheKeysThatAreRead) {
       "mechanism: PLAIN, username: u, "
       "password: p } }, d: { type: notifications }, f: { type: file, path: a }, w: { "
       "type: webhook, "
-      "url: \"https://h\", secret: \"${env:X}\" } }\nroutes: [ { to: [s], match: {} } ]\n";
+      "url: \"https://h\", secret: \"${env:X}\" }, m: { type: webhook, url: \"https://h\", format: slack } "
+      "}\nnotifications: { links: { base_url: \"https://h\", sinks: [m] } }\nroutes: [ { to: [s], match: {} } ]\n";
   LoadOptions options;
   options.resolve_secrets = false;
   Keys read;

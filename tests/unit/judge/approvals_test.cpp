@@ -341,5 +341,31 @@ TEST_F(Approvals, WhoMadeTheChangeDoesNotApproveItByWayOfRoot) {
   EXPECT_TRUE(says(Verb::approve, "bob"));
 }
 
+/// Nobody knows who opened a link: two of them may be one person.
+TEST_F(Approvals, AllLinksTogetherAreOnePerson) {
+  needs_two();
+  a_is("5");
+  ASSERT_TRUE(says(Verb::approve, "link of notification e1, sent to desk (typed: Ann)"));
+  const auto refused = says(Verb::approve, "link of notification e2, sent to oncall (typed: Bob)");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::conflict);
+  EXPECT_THAT(refused.error().message, HasSubstr("links count as one person"));
+  EXPECT_EQ(drift().status, DriftStatus::pending);
+  ASSERT_TRUE(says(Verb::approve, "bob"));
+  EXPECT_EQ(last.status, DriftStatus::approved);
+}
+
+TEST_F(Approvals, WhoMadeTheChangeDoesNotApproveItByALinkUnderTheSameName) {
+  needs_two();
+  a_is("5");
+  row.metadata["modified_by"] = "ann";
+  wait(kSecond);
+  Decision decision{Verb::approve, "link of notification e1, sent to desk (typed: ann)", "", drift().digest, {}, now()};
+  decision.caller.claimed = "typed:ann";
+  const auto refused = decide(row, drift().id, decision);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("ann made this change"));
+}
+
 }  // namespace
 }  // namespace driftd::core

@@ -98,7 +98,7 @@ class Silences : public StoreTest {
 
 TEST_F(Silences, OfAClockThatWasAheadHoldNotForYears) {
   bench.clock.wrong = 3650 * 86'400 * kSecond;
-  ASSERT_TRUE(bench.wait(bench->write_silence(silence())));
+  ASSERT_TRUE(bench.wait(bench->write_silence(silence(), {})));
   EXPECT_EQ(held(), 1U);
   bench.clock.wrong = 0;
   EXPECT_EQ(held(), 0U) << "it was made for ten minutes";
@@ -106,17 +106,17 @@ TEST_F(Silences, OfAClockThatWasAheadHoldNotForYears) {
 
 TEST_F(Silences, ThatWereEndedStayEndedBehindAClockThatIsSetBack) {
   core::Silence one = silence();
-  ASSERT_TRUE(bench.wait(bench->write_silence(one)));
+  ASSERT_TRUE(bench.wait(bench->write_silence(one, {})));
   bench.clock.now += 60 * kSecond;
   one.expires_ns = bench.clock.wall();
-  ASSERT_TRUE(bench.wait(bench->write_silence(one)));
+  ASSERT_TRUE(bench.wait(bench->write_silence(one, {})));
   EXPECT_EQ(held(), 0U);
   bench.clock.wrong = -30 * kSecond;
   EXPECT_EQ(held(), 0U);
 }
 
 TEST_F(Silences, HoldThoughTheClockIsCorrectedByALittle) {
-  ASSERT_TRUE(bench.wait(bench->write_silence(silence())));
+  ASSERT_TRUE(bench.wait(bench->write_silence(silence(), {})));
   bench.clock.wrong = -2 * kSecond;
   EXPECT_EQ(held(), 1U);
 }

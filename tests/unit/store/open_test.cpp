@@ -213,7 +213,8 @@ TEST_F(MigrationTest, StoreOfTheFirstVersionGoesOnUnderThisOne) {
   const auto seqs = emit(3);
   bench.close();
   std::string former =
-      "DROP TABLE operation; DROP TABLE enforcement_stop; DROP TABLE notification; DROP TABLE silence; "
+      "DROP TABLE operation; DROP TABLE enforcement_stop; DROP TABLE notification; DROP TABLE silence; DROP TABLE "
+      "decision_link; "
       "ALTER TABLE drift DROP COLUMN approvals_needed; "
       "ALTER TABLE drift DROP COLUMN approvals; ALTER TABLE drift DROP COLUMN former; "
       "ALTER TABLE sink DROP COLUMN drop_reasons; ALTER TABLE delivery DROP COLUMN refusals; DROP TABLE subscription; "
@@ -257,11 +258,11 @@ TEST_F(MigrationTest, AStoreOfVersion7KeepsItsMarksAndWhatItDroppedWithoutAReaso
   ASSERT_TRUE(db);
   for (const char* sql :
        {"DROP TABLE operation", "DROP TABLE enforcement_stop", "DROP TABLE notification", "DROP TABLE silence",
-        "ALTER TABLE drift DROP COLUMN approvals_needed", "ALTER TABLE drift DROP COLUMN approvals",
-        "ALTER TABLE drift DROP COLUMN former", "ALTER TABLE sink DROP COLUMN drop_reasons",
-        "ALTER TABLE delivery DROP COLUMN refusals", "ALTER TABLE audit DROP COLUMN request",
-        "ALTER TABLE audit_chain DROP COLUMN bytes", "DELETE FROM audit_chain WHERE position = 'announced'",
-        "DROP TABLE audit_open", "DROP TABLE audited_rules",
+        "DROP TABLE decision_link", "ALTER TABLE drift DROP COLUMN approvals_needed",
+        "ALTER TABLE drift DROP COLUMN approvals", "ALTER TABLE drift DROP COLUMN former",
+        "ALTER TABLE sink DROP COLUMN drop_reasons", "ALTER TABLE delivery DROP COLUMN refusals",
+        "ALTER TABLE audit DROP COLUMN request", "ALTER TABLE audit_chain DROP COLUMN bytes",
+        "DELETE FROM audit_chain WHERE position = 'announced'", "DROP TABLE audit_open", "DROP TABLE audited_rules",
         "UPDATE sink SET crc = driftd_crc(name, closed, low_water, notes, emitted, acked, dropped)",
         "UPDATE delivery SET crc = driftd_crc(sink, seq, dead, attempts, next_ns, error)", "PRAGMA user_version = 7"}) {
     ASSERT_TRUE((*db)->execute(sql)) << sql;
@@ -293,8 +294,8 @@ TEST_F(MigrationTest, AStoreOfVersion8KeepsItsDrifts) {
        {"DROP TABLE operation", "DROP TABLE enforcement_stop", "ALTER TABLE audit DROP COLUMN request",
         "ALTER TABLE audit_chain DROP COLUMN bytes", "DELETE FROM audit_chain WHERE position = 'announced'",
         "DROP TABLE audit_open", "DROP TABLE audited_rules", "DROP TABLE notification", "DROP TABLE silence",
-        "ALTER TABLE drift DROP COLUMN approvals_needed", "ALTER TABLE drift DROP COLUMN approvals",
-        "ALTER TABLE drift DROP COLUMN former",
+        "DROP TABLE decision_link", "ALTER TABLE drift DROP COLUMN approvals_needed",
+        "ALTER TABLE drift DROP COLUMN approvals", "ALTER TABLE drift DROP COLUMN former",
         "UPDATE drift SET crc = driftd_crc(id, open, resource, position, backend, kind, name, class, against, action, "
         "operation, status, digest, opened_ns, updated_ns, stale_since_ns, actor, reason, decided_ns, expires_ns, "
         "claimed_by, claim_until_ns, ended_ns, changes)",

@@ -45,7 +45,7 @@ std::vector<ChatDrift> drifts_of(const std::string& json) {
   for (const auto& one : *list->array()) {
     if (one.find("message") == nullptr) return {};
     out.push_back({text_at(one, "id"), text_at(one, "ref"), text_at(one, "backend"), text_at(one, "resource"),
-                   text_at(one, "class"), text_at(one, "message")});
+                   text_at(one, "class"), text_at(one, "message"), text_at(one, "actions")});
   }
   return out;
 }

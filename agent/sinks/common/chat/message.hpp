@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
+#include "base/task.hpp"
 #include "core/event/event.hpp"
 
 namespace driftd::sinks {
@@ -17,9 +19,13 @@ struct ChatLink {
 /// A drift that a message lists.
 struct ChatDrift {
   std::string id, ref, backend, resource, cls;
-  std::string message;  ///< `Field … changed from … to …`, one line for each change
+  std::string message;    ///< `Field … changed from … to …`, one line for each change
+  std::string actions{};  ///< what can be decided: APPROVE REJECT IGNORE
   std::vector<ChatLink> links{};
 };
+
+/// Returns the drifts with their links, which are valid by then. The first text is the id of the message.
+using ChatLinkMaker = std::function<Task<Result<std::vector<ChatDrift>>>(std::string, std::vector<ChatDrift>)>;
 
 /// What a chat message says, before it is written in a format. All texts are valid UTF-8 without control characters
 /// except the line feed.
