@@ -67,11 +67,11 @@ TEST(Notifications, MistakesAreNamedWithTheirPlace) {
       {"links: { base_url: \"https://h/?q=1\", sinks: [desk] }", "driftd.yaml:5:37: "},
       {"links: { base_url: \"https://h/<x>|y\", sinks: [desk] }", "that cannot be used"},
       {"links: { " + url + " }", "names no 'sinks'"},
-      {"links: { " + url + ", sinks: [nobody] }", "driftd.yaml:5:59: there is no sink 'nobody'"},
+      {"links: { " + url + ", sinks: [nobody] }", "driftd.yaml:5:57: there is no sink 'nobody'"},
       {"links: { " + url + ", sinks: [bus] }", "sink 'bus' sends no messages for people"},
       {"links: { " + url + ", sinks: [dig] }", "sink 'dig' gets no values, and the pages of links show them"},
       {"links: { " + url + ", sinks: [desk], actions: [enforce] }", "a link cannot 'enforce'; expected one of approve"},
-      {"links: { " + url + ", sinks: [desk], expire_after: 5s }", "driftd.yaml:5:81: "},
+      {"links: { " + url + ", sinks: [desk], expire_after: 5s }", "driftd.yaml:5:79: "},
   };
   for (const auto& [section, expected] : mistakes) {
     EXPECT_THAT(refused(section), HasSubstr(expected)) << section;

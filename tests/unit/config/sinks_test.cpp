@@ -273,7 +273,7 @@ TEST(Sinks, AWebhookSendsMessagesInAFormat) {
   EXPECT_EQ(warnings(loaded).find("sink 's'"), std::string::npos)
       << "the chat checks no signature: no secret is missing";
   const auto plain = sink("type: webhook, url: \"https://hooks.example/T0/B0/canary\", format: teams");
-  EXPECT_NE(warnings(plain).find("driftd.yaml:1:36: 'url' of sink 's' stands here in clear text"), std::string::npos)
+  EXPECT_NE(warnings(plain).find("driftd.yaml:1:35: 'url' of sink 's' stands here in clear text"), std::string::npos)
       << warnings(plain);
   EXPECT_EQ(warnings(plain).find("canary"), std::string::npos);
 }
