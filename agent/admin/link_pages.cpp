@@ -305,7 +305,7 @@ Task<void> LinkPages::audit_failure(core::DecisionLink link, std::string name, E
 
 /// Somebody who tries tokens must not be able to fill the audit log.
 Task<void> LinkPages::audit_unknown() {
-  const auto unwritten = denials_.admit(-1, Denials::Clock::now());
+  const auto unwritten = denials_.admit("", core::Denials::Clock::now());
   if (!unwritten) co_return;
   core::AuditEntry line;
   line.at_ns = deps_.clock.wall();

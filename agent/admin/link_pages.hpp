@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "admin/denials.hpp"
+#include "core/denials.hpp"
 #include "core/ports/control.hpp"
 #include "core/ports/links.hpp"
 #include "core/ports/reader.hpp"
@@ -51,7 +51,7 @@ class LinkPages {
   Task<void> audit_unknown();
 
   LinkDependencies deps_;
-  Denials denials_;
+  core::Denials denials_;
 };
 
 /// Parses a form as browsers send it (application/x-www-form-urlencoded). A field that stands twice has its first

@@ -116,10 +116,7 @@ class Agent final : public core::Control {
   admin::PrometheusMetrics metrics_;
   std::unique_ptr<store::SqliteStore> store_;
   std::shared_ptr<core::SessionFactory> sessions_;
-  struct Notify {
-    std::unique_ptr<Links> links;  ///< outlives the sinks, which ask it for links
-    std::shared_ptr<delivery::Notifier> notifier;
-  } notify_;
+  NotifyParts notify_;
   std::unique_ptr<delivery::Relay> relay_;
   std::shared_ptr<delivery::Announcer> announcer_;
   ChangeLogParts change_log_;

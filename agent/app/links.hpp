@@ -6,6 +6,7 @@
 
 #include "admin/link_server.hpp"
 #include "delivery/decision_links.hpp"
+#include "delivery/notifier.hpp"
 #include "sinks/common/chat/message.hpp"
 #include "store/sqlite_store.hpp"
 
@@ -31,6 +32,12 @@ class Links {
   const core::LinkSettings settings_;
   delivery::DecisionLinks made_;
   std::unique_ptr<admin::LinkServer> server_;  ///< null: there are no links, or it does not listen yet
+};
+
+/// What an agent has of notifications.
+struct NotifyParts {
+  std::unique_ptr<Links> links;  ///< outlives the sinks, which ask it for links
+  std::shared_ptr<delivery::Notifier> notifier;
 };
 
 }  // namespace driftd::app

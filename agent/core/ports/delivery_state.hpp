@@ -3,11 +3,10 @@
 
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "core/ports/event_draft.hpp"
+#include "base/clock.hpp"
 
 namespace driftd::core {
 
@@ -26,18 +25,6 @@ struct SinkCursor {
   std::vector<DeliveryState> exceptions;
   std::map<std::string, std::string> notes;  ///< e.g. JetStream: creation time of the stream, last acked sequence and
                                              ///< id
-};
-struct SinkSettlement {
-  std::string sink;
-  std::int64_t low_water = 0;
-  std::vector<DeliveryState> upsert;  ///< failing or dead
-  std::vector<std::int64_t> settled;  ///< exceptions that were delivered
-  std::optional<std::map<std::string, std::string>> notes;
-  std::vector<std::int64_t> dropped;  ///< dead letters that a person gave up, also if low_water goes back
-  std::vector<EventDraft> events;     ///< events about it (`dead_letter`, `gap`), written in the same transaction
-  /// False: it only says what was delivered, and need not be on the disk when settle() returns (ADR 0023). A killed
-  /// process loses nothing of it. After a power loss, what was saved within 100 ms may be delivered again.
-  bool durable = true;
 };
 
 }  // namespace driftd::core

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "base/task.hpp"
@@ -38,6 +39,12 @@ struct IndexEntry {
   std::int64_t revision = 0;
   bool present = true;    ///< the resource has an observed body
   bool has_open = false;  ///< the resource has open drifts
+};
+
+/// An event to be numbered and stored in a commit, with the sinks that get it.
+struct EventDraft {
+  std::variant<BackendEvent, AgentEvent> event;
+  std::vector<std::string> sinks;
 };
 
 /// A row to write with its drifts. The write succeeds only if the stored revision is `next.revision` (0: no row).
@@ -125,6 +132,19 @@ class Store {
   virtual Task<Result<EnforcementRecord>> enforcement_record(std::string backend_uid, Nanos since) = 0;
   /// Appends one line to the audit log.
   virtual Task<Status> audit(AuditEntry entry) = 0;
+};
+
+struct SinkSettlement {
+  std::string sink;
+  std::int64_t low_water = 0;
+  std::vector<DeliveryState> upsert;  ///< failing or dead
+  std::vector<std::int64_t> settled;  ///< exceptions that were delivered
+  std::optional<std::map<std::string, std::string>> notes;
+  std::vector<std::int64_t> dropped;  ///< dead letters that a person gave up, also if low_water goes back
+  std::vector<EventDraft> events;     ///< events about it (`dead_letter`, `gap`), written in the same transaction
+  /// False: it only says what was delivered, and need not be on the disk when settle() returns (ADR 0023). A killed
+  /// process loses nothing of it. After a power loss, what was saved within 100 ms may be delivered again.
+  bool durable = true;
 };
 
 /// The relay's part of the store, with the threads and guarantees of Store.
