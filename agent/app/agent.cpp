@@ -134,8 +134,8 @@ Result<std::unique_ptr<Agent>> Agent::build(config::Config config, Executors& ex
   out->context_->enforcement->stop_file = [agent = out.get()] { return agent->why_stopped_by_file(); };
   out->context_->first_cycle_ended = [agent = out.get()] { agent->note_ready(); };
   out->engine_ = std::make_unique<engine::Engine>(out->context_, *out->sessions_, key.worker, key.digest_seed);
-  out->registry_ = std::make_unique<Registry>(
-      c, Registry::Needs{*out->engine_, *out->sessions_, *out->store_, uses, executors, out->changing_});
+  out->registry_ = std::make_unique<Registry>(c, Registry::Needs{*out->engine_, *out->sessions_, *out->store_, uses,
+                                                                 executors, out->changing_, out->mark_of_values()});
   DRIFTD_CHECK(out->make_services());
   out->start_.at_ns = out->clock_.wall();
   return out;

@@ -80,6 +80,7 @@ class Agent final : public core::Control {
   Task<Result<LoadedConfig>> load_next();
   Task<Result<ReloadReport>> apply_next(LoadedConfig loaded, std::vector<std::string>& rekeyed);
   Task<void> audit_rules();
+  config::ValueMark mark_of_values() const;
   void apply_hot_changes(const config::Config& next);
   /// Checks that all of `next` can be used, before any of it is.
   Status check_next(const config::Config& next, const std::vector<std::string>& rekeyed, const ScannedPlugins& plugins);

@@ -234,12 +234,16 @@ Task<Result<core::Control::ReloadReport>> Agent::apply_next(LoadedConfig loaded,
                  failed + "; this was not made or does not run yet, the rest of the file is in use: reload again");
 }
 
-/// A line that cannot be written now is written by the next start or reload: the store knows what it last named.
-Task<void> Agent::audit_rules() {
+config::ValueMark Agent::mark_of_values() const {
   constexpr std::size_t kMark = 16;  // characters of a keyed hash
-  const config::ValueMark mark = [this](const std::string& value) {
+  return [this](const std::string& value) {
     return hmac_hex(store_->key().store.newest(), {"driftd expected value 1", value}).substr(0, kMark);
   };
+}
+
+/// A line that cannot be written now is written by the next start or reload: the store knows what it last named.
+Task<void> Agent::audit_rules() {
+  const config::ValueMark mark = mark_of_values();
   std::map<std::string, std::string> rules;
   for (const auto& spec : config_.backends) {
     if (spec.rules) rules[spec.name] = core::render(config::rules_json(*spec.rules, mark));

@@ -13,6 +13,7 @@
 #include "app/executors.hpp"
 #include "base/async_mutex.hpp"
 #include "config/registry.hpp"
+#include "config/rules_text.hpp"
 #include "core/ports/registry.hpp"
 #include "core/ports/session.hpp"
 #include "core/ports/store.hpp"
@@ -32,7 +33,8 @@ class Registry final : public core::ManualBackends {
     core::Store& store;
     std::shared_ptr<secrets::SecretUses> uses;
     Executors& executors;
-    AsyncMutex& changing;  ///< held by whoever changes the registry: a reload that applies a plan holds it already
+    AsyncMutex& changing;    ///< held by whoever changes the registry: a reload that applies a plan holds it already
+    config::ValueMark mark;  ///< of expected values, in audit lines about rules
   };
   /// `config` is the running configuration, which the agent replaces in place. All must outlive it.
   Registry(const config::Config& config, Needs needs);

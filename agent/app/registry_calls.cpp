@@ -29,10 +29,10 @@ core::AuditEntry audit_line(const ManualCall& call, std::string verb, const std:
   return out;
 }
 
-/// Returns the line about the rules that the backend has from now on; null: none, it is unregistered.
-core::AuditEntry rules_line(const ManualCall& call, const std::string& name, const core::Rules* rules) {
+/// Returns the line about the rules that the backend has from now on, as text; empty: none, it is unregistered.
+core::AuditEntry rules_line(const ManualCall& call, const std::string& name, std::string rules) {
   core::AuditEntry out = audit_line(call, {}, name);
-  out.rules = rules == nullptr ? std::string() : core::render(config::rules_json(*rules));
+  out.rules = std::move(rules);
   return out;
 }
 
@@ -202,7 +202,9 @@ Task<Result<ManualAnswer>> Registry::put(ManualCall call, bool update) {
   engine::Engine::Change change{std::move(checked.plain)};
   if (there && !again) change.edit = config::compare_backends(known->second, entry, what);
   change.audit.push_back(audit_line(call, there ? "change backend" : "register backend", name));
-  if (entry.spec.rules) change.audit.push_back(rules_line(call, name, entry.spec.rules.get()));
+  if (entry.spec.rules) {
+    change.audit.push_back(rules_line(call, name, core::render(config::rules_json(*entry.spec.rules, needs_.mark))));
+  }
   plan.changes.push_back(std::move(change));
   plan.lines.push_back(name);
   std::string definition = entry.spec.definition;
@@ -254,7 +256,7 @@ Task<Result<ManualAnswer>> Registry::delete_backend(ManualCall call) {
   change.leaves = true;
   change.cause = "unregistered by " + call.actor;
   change.audit.push_back(audit_line(call, "unregister backend", call.name));
-  change.audit.push_back(rules_line(call, call.name, nullptr));
+  change.audit.push_back(rules_line(call, call.name, {}));
   plan.changes.push_back(std::move(change));
   plan.lines.push_back(call.name);
   const Outcome outcome = co_await apply(std::move(plan));
