@@ -10,7 +10,7 @@ namespace {
 using testing::HasSubstr;
 using testing::StartsWith;
 
-Loaded load(const std::string& section) {
+Loaded read_section(const std::string& section) {
   LoadOptions options;
   options.resolve_secrets = false;
   return parse(
@@ -22,13 +22,13 @@ Loaded load(const std::string& section) {
 }
 
 std::string refused(const std::string& section) {
-  const auto loaded = load(section);
+  const auto loaded = read_section(section);
   return loaded ? "accepted" : render(loaded.error());
 }
 
 TEST(Notifications, AreOffWithoutTheirSectionAndHaveDefaults) {
   EXPECT_FALSE(parse("{}\n", "driftd.yaml")->notifications.on);
-  const auto loaded = load("");
+  const auto loaded = read_section("");
   ASSERT_TRUE(loaded) << render(loaded.error());
   EXPECT_TRUE(loaded->notifications.on);
   EXPECT_EQ(loaded->notifications.group_by, std::vector<std::string>{"backend"});
@@ -37,7 +37,7 @@ TEST(Notifications, AreOffWithoutTheirSectionAndHaveDefaults) {
 }
 
 TEST(Notifications, EveryKeyIsRead) {
-  const auto loaded = load(
+  const auto loaded = read_section(
       "group_by: [kind, 'label:team'], group_wait: 5s, group_interval: 1m, repeat: 0s, "
       "escalate_after: 1h, listed: 7, max_per_hour: 3, links: { base_url: \"https://ops.example/d/\", "
       "listen: \"127.0.0.1:9\", sinks: [desk], actions: [claim], expire_after: 2h }");
