@@ -127,7 +127,7 @@ TEST_F(NotifierTest, SilenceOfWhatWasToldIsNoEnd) {
   ASSERT_EQ(notes(), 1u);
   core::Silence silence{
       "s-1", "ord*", "", "", "", "ann", "maintenance", bench.clock.now, bench.clock.now + 600 * kSecond};
-  ASSERT_TRUE(bench.wait(bench->write_silence(silence)));
+  ASSERT_TRUE(bench.wait(bench->write_silence(silence, {})));
   looks_after(std::chrono::seconds(1));
   looks_after(std::chrono::seconds(599));
   EXPECT_EQ(notes(), 1u);
