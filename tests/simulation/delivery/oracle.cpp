@@ -155,7 +155,7 @@ void Oracle::check_progress(Time since) {
 
 bool Oracle::all_arrived() const {
   return std::all_of(receivers_.begin(), receivers_.end(), [](const auto* one) {
-    return one->missing().empty() && one->all_answered() && one->all_replayed();
+    return one->missing().empty() && one->unanswered().empty() && one->all_replayed();
   });
 }
 
@@ -174,7 +174,8 @@ void Oracle::check_end() {
                std::to_string(receiver->missing().size() - 1) + " others");
       break;
     }
-    if (!receiver->all_answered()) complain(receiver->name() + " has events for which its sink has no answer yet");
+    if (const std::string id = receiver->unanswered(); !id.empty())
+      complain(receiver->name() + " has events for which its sink has no answer yet, such as " + id);
     if (!receiver->all_replayed())
       complain(receiver->name() + " was not sent again event " + std::to_string(*receiver->to_replay().begin()) +
                " and " + std::to_string(receiver->to_replay().size() - 1) + " others of an answered replay");

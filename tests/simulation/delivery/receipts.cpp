@@ -79,6 +79,13 @@ void Receipts::forget_missing(std::int64_t seq) {
   missing_.erase(found);
 }
 
+std::string Receipts::unanswered() const {
+  for (const auto& [id, seq] : unanswered_) {
+    if (failed_replays_.count(id) == 0) return id;
+  }
+  return {};
+}
+
 bool Receipts::is_settled(const std::string& id) const {
   const auto at = acknowledged_at_.find(id);
   return at != acknowledged_at_.end() && SimulatedTime::get().now() - at->second > kSaved && unanswered_.count(id) == 0;
@@ -149,6 +156,7 @@ void Receipts::count_repetition(const core::StoredEvent& event) {
 
 void Receipts::received(const core::StoredEvent& event) {
   const auto content = content_of(event);
+  failed_replays_.erase(event.stamp.id);
   replay_asked_.erase(event.stamp.seq);
   to_replay_.erase(event.stamp.seq);
   if (!event.replay) count_repetition(event);
@@ -190,6 +198,7 @@ void Receipts::flush_failed() {
 
 void Receipts::failed(const core::StoredEvent& event, std::int64_t retry_after_ms) {
   endpoint_failed();
+  if (event.replay) failed_replays_.insert(event.stamp.id);
   const Duration asked = std::min<Duration>(std::chrono::milliseconds(retry_after_ms), 1h);
   asked_ = std::max(asked_, asked);
   Failures& of = failed_[event.key][event.stamp.id];

@@ -49,7 +49,9 @@ class Receipts {
   void check_progress(Time since);
   const std::map<std::int64_t, Entered>& missing() const { return missing_; }
   /// True if its sink was answered for everything that it has.
-  bool all_answered() const { return unanswered_.empty(); }
+  /// Returns the id of an event that was sent last without an answer; empty if there is none. A replay gives an event
+  /// up after some failures, which are its answer.
+  std::string unanswered() const;
   const std::set<std::int64_t>& given_up() const { return given_up_; }
   bool has(const std::string& id) const { return has_.count(id) != 0; }
   /// True if it acknowledged the event at some time, also if it lost it afterwards.
@@ -90,7 +92,10 @@ class Receipts {
   /// It refused the event in a way that makes a dead letter of it.
   void gave_up(const core::StoredEvent& event, Time sent);
   /// It refused an event of a replay for good, which makes no dead letter.
-  void refused_replay(const core::StoredEvent& event, Time sent) { succeeded(event, sent); }
+  void refused_replay(const core::StoredEvent& event, Time sent) {
+    unanswered_.erase(event.stamp.id);  // an earlier sending may have arrived and lost its answer: this is one
+    succeeded(event, sent);
+  }
   /// It lost all but the first `lines` of what it had received. `detected_in`: how long its sink may take to notice.
   void lose_all_but(std::size_t lines, Duration detected_in);
   bool was_rewound() const { return rewound_at_.has_value(); }
@@ -142,6 +147,7 @@ class Receipts {
   /// By key and id. An event that it has, too, if its answer was lost: those behind it wait.
   std::map<std::string, std::map<std::string, Failures>> failed_;
   std::map<std::string, std::int64_t> unanswered_;  ///< ids that it has, and that its sink may not know of; their seqs
+  std::set<std::string> failed_replays_;            ///< ids whose last sending was of a replay, and failed
   std::map<std::int64_t, int> times_given_up_;
   std::set<std::int64_t> given_up_, excused_, replay_asked_, to_replay_;
   std::map<std::int64_t, Entered> expected_;
