@@ -246,7 +246,8 @@ Task<Answer> Api::post(Request request) {
 }
 
 Task<void> Api::audit_denial(std::string actor, core::Caller caller, std::string asked, Error error) {
-  const auto unwritten = denials_.admit(std::to_string(caller.uid), core::Denials::Clock::now(), actor);
+  const core::Denials::Who who{std::to_string(caller.uid), actor, caller};
+  const auto unwritten = denials_.admit(who, core::Denials::Clock::now());
   if (!unwritten) co_return;
   core::AuditEntry line;
   line.at_ns = SystemClock().wall();
@@ -263,14 +264,8 @@ Task<void> Api::audit_denial(std::string actor, core::Caller caller, std::string
 }
 
 Task<void> Api::audit_unwritten_denials(bool all) {
-  for (const auto& user : denials_.take_unwritten(core::Denials::Clock::now(), all)) {
-    core::AuditEntry line;
-    line.at_ns = SystemClock().wall();
-    line.actor = user.actor;
-    line.caller.uid = std::stoll(user.caller);
-    line.verb = "refused";
-    line.subject = "further requests";
-    line.outcome = "denied: " + std::to_string(user.count) + " more of this user since the last line";
+  auto lines = denials_.unwritten_lines(core::Denials::Clock::now(), SystemClock().wall(), all);
+  for (auto& line : lines) {
     const Status written = co_await deps_.control.audit(std::move(line));
     if (!written) log::room("admin").error("refusals are not in the audit log: {}", written.error().message);
   }

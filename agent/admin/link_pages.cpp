@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "admin/percent.hpp"
 #include "base/escape.hpp"
 #include "base/log.hpp"
 #include "core/link_token.hpp"
@@ -15,6 +16,7 @@ namespace {
 constexpr std::size_t kMaxName = 64, kMaxReason = 256;  // bytes of what a person types
 constexpr std::size_t kMaxShownValue = 400;             // bytes
 constexpr std::size_t kMaxChanges = 30;
+constexpr const char* kUnknownLink = "unknown link";  // who asks with a token that no link has
 
 constexpr std::string_view kLookAgain =
     "Look again with <code>driftd drifts --status pending</code>, or wait for the next notification.";
@@ -79,7 +81,7 @@ std::string meaning_of(const std::string& action) {
   if (action == "approve") return "The new value becomes the accepted one.";
   if (action == "reject") return "The difference stays open, and somebody is expected to put the former value back.";
   if (action == "ignore") return "The new value is left as it is, without being accepted.";
-  return "You look after it for 15 minutes; others are told.";
+  return "You look after it for 15 minutes, and everybody else sees that you do.";
 }
 
 LinkPage question(const core::DecisionLink& link, const core::DriftRow& row, const std::string& token) {
@@ -116,27 +118,6 @@ core::Decision::Verb verb_of(const std::string& action) {
   return action == "reject" ? Verb::reject : Verb::ignore;
 }
 
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
-std::string form_text(std::string_view text) {
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const int high = text[i] == '%' && i + 2 < text.size() ? hex_digit(text[i + 1]) : -1;
-    const int low = high >= 0 ? hex_digit(text[i + 2]) : -1;
-    if (low >= 0) {
-      out += static_cast<char>(high * 16 + low);
-      i += 2;
-    } else {
-      out += text[i] == '+' ? ' ' : text[i];
-    }
-  }
-  return valid_utf8(std::move(out));
-}
-
 }  // namespace
 
 std::string html_text(std::string_view text) {
@@ -165,13 +146,15 @@ std::string html_text(std::string_view text) {
   return out;
 }
 
-std::map<std::string, std::string> parse_form(std::string_view body) {
+Result<std::map<std::string, std::string>> parse_form(std::string_view body) {
   std::map<std::string, std::string> out;
   while (!body.empty()) {
     const auto end = std::min(body.find('&'), body.size());
     const std::string_view field = body.substr(0, end);
     const auto equals = std::min(field.find('='), field.size());
-    out.emplace(form_text(field.substr(0, equals)), form_text(field.substr(std::min(equals + 1, field.size()))));
+    DRIFTD_TRY(std::string name, percent_decoded(field.substr(0, equals), true));
+    DRIFTD_TRY(std::string value, percent_decoded(field.substr(std::min(equals + 1, field.size())), true));
+    out.emplace(valid_utf8(std::move(name)), valid_utf8(std::move(value)));
     body.remove_prefix(std::min(end + 1, body.size()));
   }
   return out;
@@ -229,14 +212,17 @@ Task<LinkPage> LinkPages::show(std::string token) {
 }
 
 Task<LinkPage> LinkPages::decide(std::string body) {
-  const auto form = parse_form(body);
+  const auto parsed = parse_form(body);
+  if (!parsed) co_return refusal(400, "This form cannot be read", html_text(parsed.error().message) + ".");
+  const auto& form = *parsed;
   const auto token = form.find("token");
   std::string given = token == form.end() ? std::string() : token->second;
   const Found found = co_await find(std::move(given));
   const std::string name = typed(form, "name", kMaxName);
   if (!found.usable) {
-    if (found.link.hash.empty() && found.refusal.status == 404) co_await audit_unknown();
     Error why{Code::denied, "the link was used, has expired, or its value moved"};
+    if (found.refusal.status == 503) co_return found.refusal;  // nothing was refused: the link may be used again
+    if (found.link.hash.empty()) co_await audit_unknown();
     if (!found.link.hash.empty()) co_await audit_failure(found.link, name, std::move(why));
     co_return found.refusal;
   }
@@ -266,7 +252,7 @@ Task<Result<core::Drift>> LinkPages::carry_out(core::DecisionLink link, std::str
   constexpr Nanos kClaimed = 15ll * 60 * 1'000'000'000;
   const Nanos now = deps_.clock.wall();
   core::Caller caller;
-  if (!name.empty()) caller.claimed = "typed:" + name;
+  if (!name.empty()) caller.claimed = std::string(core::kTyped) + name;
   if (link.action == "claim") {
     core::Claim claim;
     claim.actor = actor_of(link, name);
@@ -294,7 +280,7 @@ Task<void> LinkPages::audit_failure(core::DecisionLink link, std::string name, E
   core::AuditEntry line;
   line.at_ns = deps_.clock.wall();
   line.actor = actor_of(link, name);
-  if (!name.empty()) line.caller.claimed = "typed:" + name;
+  if (!name.empty()) line.caller.claimed = std::string(core::kTyped) + name;
   line.verb = link.action;
   line.subject = link.drift_id;
   line.digest = link.digest;
@@ -305,17 +291,25 @@ Task<void> LinkPages::audit_failure(core::DecisionLink link, std::string name, E
 
 /// Somebody who tries tokens must not be able to fill the audit log.
 Task<void> LinkPages::audit_unknown() {
-  const auto unwritten = denials_.admit("", core::Denials::Clock::now());
+  const auto unwritten = denials_.admit({"", kUnknownLink}, core::Denials::Clock::now());
   if (!unwritten) co_return;
   core::AuditEntry line;
   line.at_ns = deps_.clock.wall();
-  line.actor = "unknown link";
+  line.actor = kUnknownLink;
   line.verb = "refused";
   line.subject = "a decision by a link";
   line.outcome = "not_found: no such link";
   if (*unwritten > 0) line.reason = "and " + std::to_string(*unwritten) + " more since the last line";
   const Status written = co_await deps_.control.audit(std::move(line));
   if (!written) log::room("admin").error("a refused link is not in the audit log: {}", written.error().message);
+}
+
+Task<void> LinkPages::audit_unwritten_denials(bool all) {
+  auto lines = denials_.unwritten_lines(core::Denials::Clock::now(), deps_.clock.wall(), all);
+  for (auto& line : lines) {
+    const Status written = co_await deps_.control.audit(std::move(line));
+    if (!written) log::room("admin").error("refused links are not in the audit log: {}", written.error().message);
+  }
 }
 
 }  // namespace driftd::admin

@@ -36,6 +36,8 @@ class LinkPages {
   Task<LinkPage> show(std::string token);
   /// Decides. `body` is the form: token, name, reason. Or says why nothing was decided.
   Task<LinkPage> decide(std::string body);
+  /// As Api::audit_unwritten_denials(), about tokens that no link has.
+  Task<void> audit_unwritten_denials(bool all);
 
  private:
   /// A link that may still decide, with the drift that it is about; or the page that says why it may not.
@@ -55,8 +57,8 @@ class LinkPages {
 };
 
 /// Parses a form as browsers send it (application/x-www-form-urlencoded). A field that stands twice has its first
-/// value. Bytes that are not valid UTF-8 become U+FFFD.
-std::map<std::string, std::string> parse_form(std::string_view body);
+/// value. Bytes that are not valid UTF-8 become U+FFFD. Returns `invalid` for a malformed escape.
+Result<std::map<std::string, std::string>> parse_form(std::string_view body);
 
 /// Returns text for HTML, between tags and inside of quoted attributes.
 std::string html_text(std::string_view text);

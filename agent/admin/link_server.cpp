@@ -43,7 +43,8 @@ LinkPage short_page(int status, const std::string& text) {
               text + "</p></body></html>\n"};
 }
 
-/// No script runs, nothing else is loaded, nobody may frame the page, and its address is told to nobody.
+/// No script runs, nothing else is loaded, no other site may show the page in a frame, and the browser sends its
+/// address to no other page.
 LinkResponse to_http(LinkPage page, const LinkRequest& request) {
   LinkResponse out{static_cast<link_http::status>(page.status), request.version()};
   out.set(link_http::field::content_type, "text/html; charset=utf-8");
@@ -194,6 +195,11 @@ Task<void> LinkServer::stop() {
     state->changed.expires_after(std::chrono::seconds(1));
     co_await state->changed.async_wait(noting(ignored));
   }
+}
+
+Task<void> LinkServer::audit_unwritten_denials(bool all) {
+  const auto state = state_;
+  co_await state->pages.audit_unwritten_denials(all);
 }
 
 int LinkServer::port() const {

@@ -29,6 +29,8 @@ class LinkServer {
 
   void start();  ///< begins to accept; call once
   Task<void> stop();
+  /// As LinkPages::audit_unwritten_denials(): call it now and then, and with `all` after stop().
+  Task<void> audit_unwritten_denials(bool all);
   int port() const;
 
  private:

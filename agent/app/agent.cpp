@@ -280,15 +280,10 @@ Task<void> Agent::stop() {
   registry_->stop();
   sessions_->watch(false);
   co_await engine_->stop();  // ends the cycles that API requests wait for
-  if (server_) {
-    co_await server_->stop();
-    co_await server_->audit_unwritten_denials(true);
-  }
+  if (server_) co_await server_->stop();
   if (notify_.links) co_await notify_.links->stop();
-  if (grpc_) {
-    co_await grpc_->stop();
-    co_await grpc_->audit_unwritten_denials(true);
-  }
+  if (grpc_) co_await grpc_->stop();
+  co_await audit_unwritten_denials(true);
   announcer_->stop();
   notify_.notifier->stop();
   if (change_log_.runner) change_log_.runner->stop();

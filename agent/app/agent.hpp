@@ -94,6 +94,7 @@ class Agent final : public core::Control {
   core::ChangeLogView change_log_view() const;
   Task<void> run_maintenance();
   Task<Status> maintain_once();
+  Task<void> audit_unwritten_denials(bool all);
   void publish_full_store();
   Status make_services();
   /// Opens the admin API and, if it is on, gRPC.

@@ -9,14 +9,15 @@
 #include "app/change_log.hpp"
 #include "base/escape.hpp"
 #include "base/log.hpp"
+#include "cli/exit_codes.hpp"
 #include "grpc/change_log_server.hpp"
 #include "sinks/file/log_file.hpp"
 
 namespace driftd::app {
 namespace {
 
-constexpr int kUnreachable = 69;
-constexpr int kConfig = 78;
+using cli::kConfig;
+using cli::kUnreachable;
 constexpr std::string_view kUnix = "unix://";
 
 /// Lines in a file or on stdout. What a failed call left behind is sent again by the agent, so it is owed to nobody.

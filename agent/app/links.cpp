@@ -42,6 +42,10 @@ Status Links::listen(asio::any_io_executor core, core::Control& control) {
   return {};
 }
 
+Task<void> Links::audit_unwritten_denials(bool all) {
+  if (server_) co_await server_->audit_unwritten_denials(all);
+}
+
 Task<void> Links::stop() {
   if (server_) co_await server_->stop();
 }

@@ -22,6 +22,8 @@ class Links {
   /// Opens the port of the pages, if there are links. `control` must outlive it until stop().
   Status listen(asio::any_io_executor core, core::Control& control);
   Task<void> stop();
+  /// As admin::LinkServer::audit_unwritten_denials().
+  Task<void> audit_unwritten_denials(bool all);
 
  private:
   Task<Result<std::vector<sinks::ChatDrift>>> with_links(std::string sink, std::string id,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the agent does every few seconds beside its work: retention, limits of the store, what nobody was told of.
+// What the agent does every few seconds beside its work: retention, the limits of the store, audit lines that are due.
 #include <boost/asio/as_tuple.hpp>
 
 #include "app/agent.hpp"
@@ -37,13 +37,19 @@ Task<void> Agent::run_maintenance() {
     wake_readers();   // for events that the store itself appended (`gap`, `corrupt`)
     const Status done = co_await maintain_once();
     if (!done) log::room("store").error("backlog: {}", done.error().message);
-    if (server_ && !phase_.stopping) co_await server_->audit_unwritten_denials(false);
-    if (grpc_ && !phase_.stopping) co_await grpc_->audit_unwritten_denials(false);
+    if (!phase_.stopping) co_await audit_unwritten_denials(false);
     if (!phase_.stopping) co_await registry_->mend();
     maintenance_timer_.expires_after(kMaintenanceEvery);
     if (!phase_.stopping) co_await maintenance_timer_.async_wait(asio::as_tuple(asio::use_awaitable));
   }
   phase_.maintenance_done = true;
+}
+
+/// Refusals above the limit of a minute have a line once it is over.
+Task<void> Agent::audit_unwritten_denials(bool all) {
+  if (server_) co_await server_->audit_unwritten_denials(all);
+  if (notify_.links) co_await notify_.links->audit_unwritten_denials(all);
+  if (grpc_) co_await grpc_->audit_unwritten_denials(all);
 }
 
 Task<Status> Agent::maintain_once() {

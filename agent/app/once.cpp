@@ -15,6 +15,7 @@
 #include "app/store.hpp"
 #include "base/fatal.hpp"
 #include "base/log.hpp"
+#include "cli/exit_codes.hpp"
 #include "engine/context.hpp"
 #include "engine/engine.hpp"
 #include "host/host.hpp"
@@ -25,8 +26,8 @@ namespace driftd::app {
 namespace {
 
 constexpr int kUsage = 2;
-constexpr int kUnreachable = 69;
-constexpr int kConfig = 78;
+using cli::kConfig;
+using cli::kUnreachable;
 constexpr int kMost = 1'000'000'000;
 constexpr std::chrono::minutes kLongestRead{10};  // nothing else uses this store
 

@@ -20,12 +20,13 @@
 #include "base/fatal.hpp"
 #include "base/log.hpp"
 #include "base/memory.hpp"
+#include "cli/exit_codes.hpp"
 
 namespace driftd::app {
 namespace {
 
-constexpr int kUnreachable = 69;
-constexpr int kConfig = 78;
+using cli::kConfig;
+using cli::kUnreachable;
 
 /// Makes new files private to the user, and closed sockets raise no signal.
 void set_process_defaults() {

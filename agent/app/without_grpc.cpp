@@ -14,6 +14,7 @@
 #include "app/grpc.hpp"
 #include "base/escape.hpp"
 #include "base/trust.hpp"
+#include "cli/exit_codes.hpp"
 
 namespace driftd::app {
 namespace {
@@ -92,10 +93,9 @@ Result<std::unique_ptr<core::ChangeLogReceiver>> make_change_log_receiver(const 
 }
 
 int run_change_log_sidecar(const SidecarOptions&) {
-  constexpr int kConfig = 78;
   const Status failed = exec_driftd_grpc("changelog-sidecar", "");
   std::fprintf(stderr, "driftd: %s\n", escaped(failed.error().message).c_str());
-  return kConfig;
+  return cli::kConfig;
 }
 
 }  // namespace driftd::app

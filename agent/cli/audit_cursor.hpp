@@ -12,7 +12,7 @@ namespace driftd::cli {
 struct AuditCursor {
   std::string id, hash;  ///< empty: nothing was sent yet
 
-  /// Returns an empty cursor if there is no file, and `invalid` if it is something else.
+  /// Returns an empty cursor if there is no file, and `invalid` if the file holds anything but a number and a hash.
   static Result<AuditCursor> read(const std::string& file);
   /// Replaces the file as a whole; what it says is on the disk when this returns.
   Status write(const std::string& file) const;

@@ -58,6 +58,7 @@ int Forward::run() {
     auto read = AuditCursor::read(options_.state);
     if (!read) return context_.fail(failure_of(read.error()));
     cursor_ = std::move(*read);
+    if (!cursor_.id.empty()) since_ = SinceTime({});  // what was begun goes on without a gap
   }
   if (cursor_.id.empty()) cursor_.id = options_.after.empty() ? "0" : options_.after;
   for (;;) {

@@ -102,15 +102,14 @@ Task<Status> ChangeLogRunner::settle(Settlement settlement, std::int64_t written
 }
 
 /// Rows that somebody removed, or that the disk lost, must neither stop the entries behind them nor be forgotten.
-Status ChangeLogRunner::note_missing_rows(const Entries& entries, Settlement& to) const {
+void ChangeLogRunner::note_missing_rows(const Entries& entries, Settlement& to) const {
   const std::int64_t first = position_.settled + 1;
   const std::int64_t found = entries.empty() ? position_.newest + 1 : entries.front().sequence;
-  if (found <= first) return {};
+  if (found <= first) return;
   to.settled = found - 1;
   to.refused.push_back({first, "unknown",
                         "the rows of entries " + std::to_string(first) + " to " + std::to_string(found - 1) +
                             " are not in the store; look at the disk, `driftd verify` checks the store"});
-  return {};
 }
 
 bool ChangeLogRunner::blame_head(const Answer& answer, const Entries& entries) {
@@ -200,7 +199,7 @@ Task<Status> ChangeLogRunner::look() {
   const bool careful = head_.sequence == position_.settled + 1;
   DRIFTD_CO_TRY(Entries entries, co_await needs_.store->after(position_.settled, careful ? 1 : kBatch, kBatchBytes));
   Settlement missing;
-  DRIFTD_CO_CHECK(note_missing_rows(entries, missing));
+  note_missing_rows(entries, missing);
   if (!missing.refused.empty()) DRIFTD_CO_CHECK(co_await settle(std::move(missing), 0));
   if (entries.empty()) co_return Status{};
   if (careful && head_.bare) {

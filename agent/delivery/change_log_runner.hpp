@@ -51,7 +51,7 @@ class ChangeLogRunner : public std::enable_shared_from_this<ChangeLogRunner> {
   /// Sends each refused entry again without its bodies. False: the receiver failed meanwhile.
   Task<bool> send_refused_bare(Entries entries, std::vector<std::string> refusals, Settlement& to);
   Task<Status> settle(Settlement settlement, std::int64_t written);
-  Status note_missing_rows(const Entries& entries, Settlement& to) const;
+  void note_missing_rows(const Entries& entries, Settlement& to) const;
   /// After a failed call. Returns true if the entry at the head must be given up.
   bool blame_head(const Answer& answer, const Entries& entries);
   void note_failure(const std::string& text);

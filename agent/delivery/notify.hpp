@@ -23,7 +23,7 @@ struct WaitingDrift {
   std::map<std::string, std::string> labels;  ///< of its backend
   Nanos opened_ns = 0;
   bool claimed = false;
-  bool silenced = false;  ///< a silence matches it: it waits, and nobody is told
+  bool silenced = false;  ///< a silence matches it: it waits without a notification
   std::string actions{};  ///< APPROVE REJECT IGNORE; without APPROVE for a violated expectation
 };
 

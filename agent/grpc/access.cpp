@@ -49,7 +49,8 @@ Task<Result<Caller>> authorise(Shared& shared, const ::grpc::ServerContextBase& 
 }
 
 Task<void> audit_refusal(Shared& shared, std::string from, core::AuditEntry line, Error error) {
-  const auto unwritten = shared.denials.admit(from, core::Denials::Clock::now(), line.actor);
+  const core::Denials::Who who{std::move(from), line.actor, line.caller};
+  const auto unwritten = shared.denials.admit(who, core::Denials::Clock::now());
   if (!unwritten) co_return;
   line.at_ns = SystemClock().wall();
   line.verb = "refused";
@@ -64,14 +65,8 @@ Task<void> audit_refusal(Shared& shared, std::string from, core::AuditEntry line
 }
 
 Task<void> audit_unwritten_refusals(Shared& shared, bool all) {
-  for (const auto& user : shared.denials.take_unwritten(core::Denials::Clock::now(), all)) {
-    core::AuditEntry line;
-    line.at_ns = SystemClock().wall();
-    line.actor = user.actor;
-    line.verb = "refused";
-    line.subject = "further requests";
-    line.outcome = "denied: " + std::to_string(user.count) + " more of this caller since the last line";
-    if (user.caller != user.actor) line.reason = "from " + core::shortened(user.caller, 64);
+  auto lines = shared.denials.unwritten_lines(core::Denials::Clock::now(), SystemClock().wall(), all);
+  for (auto& line : lines) {
     const Status written = co_await shared.deps.audit(std::move(line));
     if (!written) log::room("sinks").error("grpc: refusals are not in the audit log: {}", written.error().message);
   }
@@ -87,8 +82,8 @@ core::AuditEntry line_of(const Caller& caller, std::string verb, const std::stri
   return out;
 }
 
-/// What the agent could not do was not turned down, and may be made later, with the line of the change. Nobody waits for
-/// a busy store only to have that said there.
+/// What the agent could not do was not turned down, and may be made later, with the line of the change. Nobody waits
+/// for a busy store only to have that said there.
 Task<void> audit_failure(Shared& shared, core::AuditEntry line, Error error) {
   if (error.code == Code::unavailable) co_return;
   line.outcome = outcome_of(error);

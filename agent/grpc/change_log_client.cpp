@@ -12,6 +12,7 @@
 #include "driftd/changelog/v1/changelog.grpc.pb.h"
 #include "grpc/change_log_entry.hpp"
 #include "grpc/files.hpp"
+#include "grpc/library.hpp"
 
 namespace driftd::rpc {
 namespace {
@@ -180,6 +181,7 @@ Status check_change_log_target(const ChangeLogTarget& target) {
 
 std::unique_ptr<core::ChangeLogReceiver> open_change_log(ChangeLogTarget target, std::string agent, std::string cluster,
                                                          asio::any_io_executor core) {
+  keep_library();
   return std::make_unique<ChangeLogClient>(std::move(target), std::move(agent), std::move(cluster), std::move(core));
 }
 

@@ -16,6 +16,7 @@
 #include "driftd/changelog/v1/changelog.grpc.pb.h"
 #include "grpc/change_log_line.hpp"
 #include "grpc/files.hpp"
+#include "grpc/library.hpp"
 #include "grpc/peers.hpp"
 
 namespace driftd::rpc {
@@ -149,6 +150,7 @@ struct ChangeLogServer::State {
 Result<std::unique_ptr<ChangeLogServer>> ChangeLogServer::open(ChangeLogServerSettings settings,
                                                                ChangeLogOutput& output, asio::any_io_executor core) {
   DRIFTD_CHECK(check_change_log_server(settings));
+  keep_library();
   gpr_set_log_function(log_line);
   gpr_set_log_verbosity(GPR_LOG_SEVERITY_ERROR);
   return std::unique_ptr<ChangeLogServer>(

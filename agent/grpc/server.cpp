@@ -19,6 +19,7 @@
 #include "grpc/access.hpp"
 #include "grpc/callback_sink.hpp"
 #include "grpc/files.hpp"
+#include "grpc/library.hpp"
 #include "grpc/tcp_door.hpp"
 
 namespace driftd::rpc {
@@ -173,6 +174,7 @@ Task<void> accept(State& state) {
 
 Result<std::unique_ptr<Server>> Server::open(Settings settings, Dependencies deps) {
   DRIFTD_CHECK(check_settings(settings));
+  keep_library();
   gpr_set_log_function(log_line);
   gpr_set_log_verbosity(GPR_LOG_SEVERITY_ERROR);
   ::grpc::EnableDefaultHealthCheckService(true);

@@ -14,11 +14,6 @@ namespace {
 using common::CannotSet;
 using nlohmann::json;
 
-json at(const json& from, const std::string& name) {
-  const auto found = from.find(name);
-  return found == from.end() ? json() : *found;
-}
-
 std::set<std::string> texts_of(const json& list) {
   std::set<std::string> out;
   if (!list.is_array()) return out;
@@ -46,9 +41,9 @@ std::pair<json, json> difference(const json& now, const json& wanted) {
   json before = json::object(), after = json::object();
   for (const auto* side : {&now, &wanted}) {
     for (const auto& [name, value] : side->items()) {
-      if (at(now, name) == at(wanted, name)) continue;
-      before[name] = at(now, name);
-      after[name] = at(wanted, name);
+      if (member_of(now, name) == member_of(wanted, name)) continue;
+      before[name] = member_of(now, name);
+      after[name] = member_of(wanted, name);
     }
   }
   return {before, after};
@@ -62,12 +57,12 @@ std::string element(const std::string& member, const std::string& name) { return
 }  // namespace
 
 void Applier::add_parts(const Target& target, const std::string& member, Steps& to) {
-  const json now = at(target.now, member), wanted = at(target.wanted, member);
+  const json now = member_of(target.now, member), wanted = member_of(target.wanted, member);
   const std::string path = path_by_uuid(std::string(target.rules.kind), target.uuid);
   if (member == "protocolMappers" || member == "mappers") return add_mappers(target, member, to);
   if (member == "executions") return add_executions(target, to);
   if (member == "composite") {  // it says whether there are composites, so it comes with them
-    if (wanted == !texts_of(at(target.wanted, "composites")).empty()) return;
+    if (wanted == !texts_of(member_of(target.wanted, "composites")).empty()) return;
     throw CannotSet("composite follows from composites; those are what can be set");
   }
   if (member == "realmRoles" || member == "clientRoles") return add_group_roles(target, member, to);
@@ -78,7 +73,7 @@ void Applier::add_parts(const Target& target, const std::string& member, Steps& 
 }
 
 void Applier::add_mappers(const Target& target, const std::string& member, Steps& to) {
-  const json now = at(target.now, member), wanted = at(target.wanted, member);
+  const json now = member_of(target.now, member), wanted = member_of(target.wanted, member);
   if (!now.is_object() || !wanted.is_object() || names_in(now) != names_in(wanted)) {
     throw CannotSet(member +
                     ": a mapper would have to be created or deleted, or is one of several with the same name; "
@@ -105,7 +100,7 @@ void Applier::add_mappers(const Target& target, const std::string& member, Steps
 }
 
 void Applier::add_executions(const Target& target, Steps& to) {
-  const json now = at(target.now, "executions"), wanted = at(target.wanted, "executions");
+  const json now = member_of(target.now, "executions"), wanted = member_of(target.wanted, "executions");
   if (!wanted.is_array() || wanted.size() != now.size())
     throw CannotSet("executions: one would have to be created or deleted; driftd only changes those that are there");
   for (std::size_t i = 0; i < now.size(); ++i) {
@@ -151,7 +146,7 @@ void Applier::add_execution(const Target& target, std::size_t index, Steps& to) 
 }
 
 void Applier::add_scopes(const Target& target, const std::string& member, Steps& to) {
-  const auto now = texts_of(at(target.now, member)), wanted = texts_of(at(target.wanted, member));
+  const auto now = texts_of(member_of(target.now, member)), wanted = texts_of(member_of(target.wanted, member));
   const bool realm = target.rules.kind == "realm";
   const bool optional = member == "optionalClientScopes" || member == "defaultOptionalClientScopes";
   const std::string path = path_by_uuid(std::string(target.rules.kind), target.uuid) +
@@ -200,7 +195,7 @@ void Applier::add_roles(const Target& target, const std::string& path, const Lin
 }
 
 void Applier::add_group_roles(const Target& target, const std::string& member, Steps& to) {
-  const json now = at(target.now, member), wanted = at(target.wanted, member);
+  const json now = member_of(target.now, member), wanted = member_of(target.wanted, member);
   const std::string path = path_by_uuid("group", target.uuid) + "/role-mappings/";
   if (member == "realmRoles") {
     const auto here = texts_of(now), there = texts_of(wanted);
@@ -212,8 +207,8 @@ void Applier::add_group_roles(const Target& target, const std::string& member, S
   std::set<std::string> clients = names_in(now);
   clients.merge(names_in(wanted));
   for (const auto& client : clients) {
-    const auto here = texts_of(now.is_object() ? at(now, client) : json());
-    const auto there = texts_of(wanted.is_object() ? at(wanted, client) : json());
+    const auto here = texts_of(now.is_object() ? member_of(now, client) : json());
+    const auto there = texts_of(wanted.is_object() ? member_of(wanted, client) : json());
     if (here == there) continue;
     const auto owner = reader_.client_named(target.realm, client);
     if (!owner) throw CannotSet(element(member, client) + ": the client is gone; driftd never creates it");

@@ -26,11 +26,6 @@ bool is_list_of_objects(const json& value) {
          std::all_of(value.begin(), value.end(), [](const json& each) { return each.is_object(); });
 }
 
-json member_of(const json& from, const std::string& name) {
-  const auto found = from.find(name);
-  return found == from.end() ? json() : *found;
-}
-
 void add_leaves(const Names& names, const json& now, const json& wanted, std::vector<Leaf>& out) {
   if (now == wanted) return;
   const auto below = [&](std::string name) {
@@ -100,6 +95,11 @@ std::string resource_words(const std::string& realm, const std::string& path) {
 }
 
 }  // namespace
+
+json member_of(const json& from, const std::string& name) {
+  const auto found = from.find(name);
+  return found == from.end() ? json() : *found;
+}
 
 std::string Leaf::pattern() const {
   std::string out;

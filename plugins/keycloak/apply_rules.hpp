@@ -71,6 +71,9 @@ std::string update_command(const std::string& realm, const std::string& path, co
 std::string body_command(const std::string& verb, const std::string& realm, const std::string& path,
                          const nlohmann::json& body);
 
+/// Returns a member of an object; null if there is none.
+nlohmann::json member_of(const nlohmann::json& from, const std::string& name);
+
 /// Returns Keycloak's own words from an answer that refuses; empty if there are none.
 std::string message_of(const nlohmann::json& answer);
 

@@ -79,7 +79,7 @@ sdk::Record detail::finish(const Place& place, const char* kind, const std::vect
   out.id = id_of(parts);
   out.metadata["realm"] = place.realm;
   if (const std::string owner = owner_of(place, body); !owner.empty()) {
-    out.metadata["driftd.io/owner"] = owner;  // by this name the agent knows whom the resource belongs to
+    out.metadata["driftd.io/owner"] = owner;  // the metadata key by which the agent knows a resource's owner
     status["owner"] = owner;
   }
   std::vector<std::string> left_out;

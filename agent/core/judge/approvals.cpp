@@ -14,8 +14,6 @@ namespace {
 constexpr std::array<std::string_view, 6> kWriters = {"actor",       "user",       "writer",
                                                       "modified_by", "changed_by", "manager"};
 
-constexpr std::string_view kTyped = "typed:";  // before a name that somebody gave on the page of a link
-
 /// The names of who decides: the user's, that of the number, and whom the login or sudo names. A claim is no proof of a
 /// second person, but reason enough to doubt that there is one.
 std::set<std::string> names_of(const std::string& actor, std::int64_t uid, const std::string& claimed) {

@@ -25,6 +25,7 @@ struct DecisionLink {
 
 /// Begins the name of whoever decides by a link. Nobody knows who that is, so all of them count as one person.
 inline constexpr std::string_view kLinkActor = "link of notification ";
+inline constexpr std::string_view kTyped = "typed:";  ///< begins Caller::claimed: a name that somebody gave on a page
 inline bool is_link_actor(std::string_view actor) { return actor.starts_with(kLinkActor); }
 
 /// The links that were given out. Threads and guarantees as Store.

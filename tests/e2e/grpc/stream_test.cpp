@@ -169,7 +169,7 @@ TEST_F(GrpcLine, ReadersThatDoNotReadDelayNoStop) {
   EXPECT_EQ(agent.stop(), 0) << agent.log();
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begun;
   std::printf("a stop with readers that do not read: %.2f s\n", took.count());
-  EXPECT_LT(took.count(), 6) << "2 s are the calls' grace";
+  EXPECT_LT(took.count(), 6) << "2 s are the calls' grace" << agent.log();
   ::close(deaf);
   context.TryCancel();
 }

@@ -285,27 +285,47 @@ TEST(Door, RefusedCallersCannotFillTheLog) {
   core::Denials denials;
   auto now = core::Denials::Clock::now();
   int lines = 0;
-  for (int i = 0; i < 1000; ++i) lines += denials.admit("1000", now) ? 1 : 0;
+  for (int i = 0; i < 1000; ++i) lines += denials.admit({"1000"}, now) ? 1 : 0;
   EXPECT_EQ(lines, 5);
-  EXPECT_TRUE(denials.admit("1001", now)) << "another user's refusal still has its line";
-  for (std::int64_t uid = 2000; uid < 12'000; ++uid) lines += denials.admit(std::to_string(uid), now) ? 1 : 0;
+  EXPECT_TRUE(denials.admit({"1001"}, now)) << "another user's refusal still has its line";
+  for (std::int64_t uid = 2000; uid < 12'000; ++uid) lines += denials.admit({std::to_string(uid)}, now) ? 1 : 0;
   EXPECT_LE(lines, 30);
   now += std::chrono::seconds(61);
-  EXPECT_EQ(denials.admit("1000", now), 995u) << "the others are counted";
+  EXPECT_EQ(denials.admit({"1000"}, now), 995u) << "the others are counted";
 }
 
 TEST(RefusedCallers, WhoLeavesAfterwardsIsCountedToo) {
   core::Denials denials;
   auto now = core::Denials::Clock::now();
-  for (int i = 0; i < 1000; ++i) (void)denials.admit("1000", now, "mallory");
-  for (int i = 0; i < 3; ++i) (void)denials.admit("1001", now, "kim");
-  EXPECT_TRUE(denials.take_unwritten(now, false).empty()) << "the minute is not over";
+  const core::Denials::Who mallory{"1000", "mallory", {1000, 1000, 4711, {}}},
+      kim{"1001", "kim", {1001, 1001, 4712, {}}};
+  const auto lines = [&](bool all) { return denials.unwritten_lines(now, 7, all); };
+  for (int i = 0; i < 1000; ++i) (void)denials.admit(mallory, now);
+  for (int i = 0; i < 3; ++i) (void)denials.admit(kim, now);
+  EXPECT_TRUE(lines(false).empty()) << "the minute is not over";
   now += std::chrono::seconds(61);
-  const std::vector<core::Denials::Unwritten> mallory{{"1000", "mallory", 995}};
-  EXPECT_EQ(denials.take_unwritten(now, false), mallory);
-  EXPECT_TRUE(denials.take_unwritten(now, false).empty()) << "once";
-  for (int i = 0; i < 7; ++i) (void)denials.admit("1000", now, "mallory");
-  EXPECT_EQ(denials.take_unwritten(now, true).at(0).count, 2u) << "the agent ends within the minute";
+  const auto late = lines(false);
+  ASSERT_EQ(late.size(), 1u);
+  EXPECT_EQ(late[0].actor, "mallory");
+  EXPECT_EQ(late[0].caller.uid, 1000);
+  EXPECT_EQ(late[0].at_ns, 7);
+  EXPECT_EQ(late[0].outcome, "denied: 995 more of this caller since the last line");
+  EXPECT_EQ(late[0].reason, "") << "the number of the user says it";
+  EXPECT_TRUE(lines(false).empty()) << "once";
+  for (int i = 0; i < 7; ++i) (void)denials.admit(mallory, now);
+  const auto rest = lines(true);
+  ASSERT_EQ(rest.size(), 1u) << "the agent ends within the minute";
+  EXPECT_EQ(rest[0].outcome, "denied: 2 more of this caller since the last line");
+}
+
+TEST(RefusedCallers, AnAddressOfACallerWhomNobodyKnowsIsNamed) {
+  core::Denials denials;
+  const auto now = core::Denials::Clock::now();
+  for (int i = 0; i < 7; ++i) (void)denials.admit({"ipv4:10.0.0.7", "unknown", {}}, now);
+  const auto lines = denials.unwritten_lines(now, 7, true);
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_EQ(lines[0].outcome, "denied: 2 more of this caller since the last line");
+  EXPECT_EQ(lines[0].reason, "from ipv4:10.0.0.7");
 }
 
 }  // namespace
