@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 namespace driftd::test {
@@ -16,6 +17,7 @@ namespace {
 
 struct Pair {
   int client = -1, server = -1;
+  bool client_ended = false;
 };
 
 sockaddr_in loopback(int port) {
@@ -31,6 +33,14 @@ void close_pair(Pair& pair) {
     if (*fd >= 0) ::close(*fd);
     *fd = -1;
   }
+}
+
+/// A client that ended its side may still wait for the server's end, as one of syslog over TLS does. Returns false if
+/// it had ended before.
+bool pass_on_end(Pair& pair) {
+  if (std::exchange(pair.client_ended, true)) return false;
+  ::shutdown(pair.server, SHUT_WR);
+  return true;
 }
 
 bool forward(int to, const char* bytes, std::size_t size) {
@@ -98,7 +108,7 @@ void CuttingRelay::serve() {
     }
     std::vector<pollfd> fds{{listener_, POLLIN, 0}};
     for (const auto& pair : pairs) {
-      fds.push_back({pair.client, POLLIN, 0});
+      fds.push_back({pair.client, static_cast<short>(pair.client_ended ? 0 : POLLIN), 0});
       fds.push_back({pair.server, POLLIN, 0});
     }
     ::poll(fds.data(), fds.size(), 20);
@@ -107,10 +117,12 @@ void CuttingRelay::serve() {
       if (fds[i].revents == 0 || pair.client < 0) continue;
       const bool from_server = i % 2 == 0;
       ssize_t got = ::recv(from_server ? pair.server : pair.client, page.data(), page.size(), 0);
+      if (got == 0 && !from_server && pass_on_end(pair)) continue;
       bool cut = got <= 0;
       if (!cut && from_server && limit_ >= 0) {
         got = std::min<long long>(got, limit_ - passed_);
         cut = passed_ + got >= limit_;
+        cuts_ += cut ? 1 : 0;
       }
       if (got > 0 && from_server) passed_ += got;
       if (got > 0 && !from_server) act_before({page.data(), static_cast<std::size_t>(got)});

@@ -12,7 +12,8 @@
 namespace driftd::test {
 
 /// A TCP relay on loopback between clients and a server. It closes both sides of a connection when the server has sent
-/// a given number of bytes. One thread serves all connections.
+/// a given number of bytes. A client's end is passed on, and the server may still answer. One thread serves all
+/// connections.
 class CuttingRelay {
  public:
   explicit CuttingRelay(int server_port);
@@ -30,6 +31,8 @@ class CuttingRelay {
   void point_to(int server_port);
   /// Returns the number of bytes from the server since the last cut_after().
   long long passed() const { return passed_; }
+  /// Returns how many connections were cut because of cut_after().
+  int cuts() const { return cuts_; }
 
  private:
   void serve();
@@ -39,6 +42,7 @@ class CuttingRelay {
   int port_ = 0, listener_ = -1;
   std::atomic<bool> done_{false}, cut_all_{false};
   std::atomic<long long> limit_{-1}, passed_{0};
+  std::atomic<int> cuts_{0};
   std::mutex mutex_;
   std::string awaited_;           ///< under mutex_
   std::function<void()> action_;  ///< under mutex_; empty if none is awaited

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A real agent that puts values of a real Redis back, and the real sidecar.
 #include <gmock/gmock.h>
-#include <csignal>
 #include <random>
 
 #include "e2e/change_log/world.hpp"
@@ -87,8 +86,8 @@ TEST_F(ChangeLogOfAgent, WhatItMadeArrivesOnceTheSidecarIsThereAndWhatItOnlySawD
   EXPECT_THAT(line.at("details").value("commands", ""), HasSubstr("CONFIG SET"));
   EXPECT_THAT(line.dump(), Not(HasSubstr("redis-canary")));
   std::printf(
-      "an entry of a Redis server, with all of its settings twice, has %zu bytes as a line; the one-pager expects "
-      "about 4096\n",
+      "an entry of a Redis server, with all of its settings twice, has %zu bytes as a line; docs/change-log.md "
+      "expects about 4096\n",
       static_cast<std::size_t>(sidecar_.size()));
   EXPECT_LT(sidecar_.size(), 4u * 4'096u);
   const Output metrics = run({"curl", "-s", "http://127.0.0.1:" + std::to_string(agent_->admin_port()) + "/metrics"});

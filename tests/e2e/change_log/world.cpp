@@ -61,6 +61,7 @@ std::vector<nlohmann::json> Sidecar::lines() const {
   if (!std::filesystem::exists(file_)) return out;
   std::istringstream text(read_file(file_));
   for (std::string line; std::getline(text, line);) {
+    if (text.eof()) break;  // it is still being written
     out.push_back(nlohmann::json::parse(line, nullptr, false));
     EXPECT_TRUE(out.back().is_object()) << line;
   }

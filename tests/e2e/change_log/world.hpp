@@ -31,7 +31,7 @@ class Sidecar {
   void thaw() { child_.signal(SIGCONT); }
   std::string log() const { return read_file(log_); }
   std::uintmax_t size() const;  ///< of the file
-  /// Returns the lines. Each must be a JSON object.
+  /// Returns the lines that end. Each must be a JSON object.
   std::vector<nlohmann::json> lines() const;
   /// Returns how often each operation is in the file.
   std::map<std::string, int> counts() const;

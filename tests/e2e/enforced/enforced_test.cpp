@@ -18,7 +18,6 @@ using testing::AllOf;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::IsEmpty;
 using testing::SizeIs;
 
 class Enforced : public testing::TestWithParam<std::unique_ptr<System> (*)()> {
@@ -226,11 +225,12 @@ TEST_P(Enforced, AValueThatMovesBetweenPlanAndWriteIsNotOverwritten) {
 TEST_P(Enforced, AResourceThatGoesBetweenPlanAndWriteIsNotMadeAgain) {
   system_->grant(true);
   ASSERT_NO_FATAL_FAILURE(start("manual"));
-  (void)system_->set_value(1);
+  const std::string drifted = system_->set_value(1);
   const std::string seen = await_drift().value("ref", "");
   at_sync("stop_after", 3);
   auto answer = std::async(std::launch::async, [&] { return agent_->cli({"enforce", seen}); });
   ASSERT_TRUE(eventually([&] { return is_stopped(); }, seconds(30)));
+  ASSERT_EQ(system_->value(), drifted) << "it was put back already";
   system_->remove();
   const std::string names = system_->names();
   agent_->signal(SIGCONT);

@@ -19,11 +19,12 @@ class Links : public Notified {
  protected:
   void SetUp() override { port_ = free_port(); }
 
-  void drift(const std::string& of_backend = "", const std::string& more = "") {
-    ASSERT_NO_FATAL_FAILURE(run_agent("group_wait: 1s, group_interval: 1s, links: { base_url: \"" + base() +
-                                          "/ops/\", listen: \"127.0.0.1:" + std::to_string(port_) +
-                                          "\", sinks: [chat]" + more + " }",
-                                      "format: generic, secret: \"${env:HOOK_SECRET}\"", of_backend));
+  /// `of_links`: more keys of them; `repeat`: of the notifications.
+  void drift(const std::string& of_backend = "", const std::string& of_links = "", const std::string& repeat = "4h") {
+    ASSERT_NO_FATAL_FAILURE(
+        run_agent("group_wait: 1s, group_interval: 1s, repeat: " + repeat + ", links: { base_url: \"" + base() +
+                      "/ops/\", listen: \"127.0.0.1:" + std::to_string(port_) + "\", sinks: [chat]" + of_links + " }",
+                  "format: generic, secret: \"${env:HOOK_SECRET}\"", of_backend));
     change(4);
     ASSERT_TRUE(eventually([&] { return !sent().empty(); }, seconds(20))) << agent_->log();
   }
@@ -100,10 +101,7 @@ TEST_F(Links, NoTokenIsAnywhereButInTheMessage) {
   EXPECT_THAT(agent_->log(), Not(HasSubstr(secret)));
   EXPECT_THAT(cli({"events", "-o", "json"}).out, Not(HasSubstr(secret)));
   EXPECT_EQ(agent_->stop(), 0);
-  for (const auto& file : std::filesystem::directory_iterator(agent_->data_dir())) {
-    if (!file.is_regular_file()) continue;
-    EXPECT_EQ(read_file(file.path()).find(secret), std::string::npos) << file.path();
-  }
+  EXPECT_EQ(read_files(agent_->data_dir()).find(secret), std::string::npos);
 }
 
 TEST_F(Links, AValueThatMovedIsNotDecidedByTheOldLink) {
@@ -135,10 +133,13 @@ TEST_F(Links, OfManyPostsAtOnceOneDecides) {
 
 TEST_F(Links, AllLinksTogetherAreOnePerson) {
   ASSERT_NO_FATAL_FAILURE(
-      drift("    policy: [ { match: {}, action: manual, approvals: 2 } ]\n", ", actions: [approve, claim]"));
+      drift("    policy: [ { match: {}, action: manual, approvals: 2 } ]\n", ", actions: [approve, claim]", "2s"));
   EXPECT_THAT(url("reject"), HasSubstr("no link")) << "only what `actions` names";
   const std::string first = url("approve");
   EXPECT_THAT(press(first, "Ann"), AllOf(HasSubstr("HTTP/1.1 200"), HasSubstr("another person's")));
+  EXPECT_EQ(status(), "pending");
+  ASSERT_TRUE(eventually([&] { return url("approve") != first; }, seconds(20))) << "the message is not repeated";
+  EXPECT_THAT(press(url("approve"), "Bob"), AllOf(HasSubstr("HTTP/1.1 409"), HasSubstr("links count as one person")));
   EXPECT_EQ(status(), "pending");
   EXPECT_EQ(cli({"undo", id()}).code, 0);
   EXPECT_THAT(press(first, "Ann"), HasSubstr("HTTP/1.1 410")) << "an undone approval does not bring its link back";

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <gmock/gmock.h>
-#include <algorithm>
 #include <filesystem>
 
 #include "support/agent.hpp"

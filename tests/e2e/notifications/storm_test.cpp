@@ -14,17 +14,19 @@ using std::chrono::seconds;
 constexpr int kDrifts = 10'000;
 constexpr double kWait = 5;  // seconds, `group_wait`
 
-/// When the first drift was opened, which begins the group's wait.
+/// When the first of all drifts was opened, which begins the group's wait.
 Nanos first_opened(const Agent& agent) {
   Nanos out = 0;
-  for (const auto& drift : agent.rows({"drifts", "--all"})) {
+  const auto drifts = agent.rows({"drifts", "--all", "--limit", std::to_string(kDrifts)});
+  EXPECT_EQ(drifts.size(), std::size_t{kDrifts});
+  for (const auto& drift : drifts) {
     const Nanos at = parse_nanos(drift.at("opened").get<std::string>()).value_or(0);
     if (out == 0 || at < out) out = at;
   }
   return out;
 }
 
-TEST_F(Notified, TenThousandDriftsAtOnceAreToldSoonAndNotTenThousandTimes) {
+TEST_F(Notified, TenThousandDriftsAtOnceAreNotifiedSoonAndNotTenThousandTimes) {
   topics_ = kDrifts;
   ASSERT_NO_FATAL_FAILURE(
       run_agent("group_wait: 5s, group_interval: 3s", "format: generic, secret: \"${env:HOOK_SECRET}\""));

@@ -26,7 +26,8 @@ class BadSinks : public ::testing::TestWithParam<Mode> {
 };
 
 TEST_P(BadSinks, CostTimeAndNoEvent) {
-  if (kSanitized && std::string(GetParam().name) == "leak") GTEST_SKIP() << "shadow memory counts, too";
+  if (kSanitized && std::string(GetParam().name) == "leak")
+    GTEST_SKIP() << "LOUD: a sanitizer's shadow memory counts, too";
   int bad_left = 2;
   LineReceiver receiver([&](const ReceivedLine&) { return bad_left > 0 && bad_left-- > 0; });
   AgentRun agent(dir_, bad_sink(receiver.port(), GetParam().name));

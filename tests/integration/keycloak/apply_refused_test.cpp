@@ -165,7 +165,7 @@ TEST_F(KeycloakApply, WhatIsGoneIsNotCreated) {
             DRIFTD_NOT_FOUND);
 }
 
-TEST_F(KeycloakApply, AKeyIsOneChange) {
+TEST_F(KeycloakApply, AnIdempotencyKeyIsAppliedOnce) {
   const std::string path = "/clients/" + make_client("keyed", {{"description", "ours"}});
   const auto request = drifted("client", "keyed", [&] { admin("PUT", path, {{"description", "theirs"}}); });
   EXPECT_TRUE(p_->apply(request).outcome.changed);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Values are put back into a real Keycloak, kind by kind, with the roles that the README asks for and no others.
-#include <algorithm>
 #include <utility>
 
 #include "apply_world.hpp"
@@ -193,8 +192,9 @@ TEST_F(KeycloakApply, AMapperThatIsGoneIsNotCreatedAndOneTooManyIsNotDeleted) {
   EXPECT_THAT(gone.reason(), HasSubstr("would have to be created"));
   EXPECT_EQ(body("client_scope", "own"), is);
   admin("POST", scope + "/protocol-mappers/models", mapper);
-  EXPECT_EQ(p_->apply(put_back({"client_scope", id("own")}, should, is, key())).outcome.outcome,
-            unsigned{DRIFTD_APPLY_FAILED});
+  const auto extra = p_->apply(put_back({"client_scope", id("own")}, should, is, key()));
+  EXPECT_EQ(extra.outcome.outcome, unsigned{DRIFTD_APPLY_FAILED});
+  EXPECT_THAT(extra.reason(), HasSubstr("a mapper without consentRequired is none; driftd never deletes it"));
   EXPECT_EQ(get(scope)["protocolMappers"].size(), 1u);
   EXPECT_EQ(body("client_scope", "own"), should) << "its parts were taken away";
 }

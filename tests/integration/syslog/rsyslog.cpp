@@ -22,6 +22,8 @@ ruleset(name="keep" queue.type="direct") {{ action(type="omfile" file="{4}" temp
 input(type="imtcp" address="127.0.0.1" port="{5}" ruleset="keep" streamDriver.name="ptcp")
 input(type="imtcp" address="127.0.0.1" port="{6}" ruleset="keep" streamDriver.name="ossl" streamDriver.mode="1"
       streamDriver.authMode={8})
+input(type="imtcp" address="127.0.0.2" port="{6}" ruleset="keep" streamDriver.name="ossl" streamDriver.mode="1"
+      streamDriver.authMode={8})
 input(type="imudp" address="127.0.0.1" port="{7}" ruleset="keep")
 input(type="imuxsock" Socket="{9}" UseSpecialParser="off" ruleset="keep")
 )";

@@ -23,7 +23,7 @@ class Rsyslog {
   void stop();  ///< SIGTERM, by its own pid
 
   int tcp() const { return tcp_; }
-  int tls() const { return tls_; }
+  int tls() const { return tls_; }  ///< also at 127.0.0.2, which its certificate does not name
   int udp() const { return udp_; }
   const std::string& socket() const { return socket_; }
   std::string raw() const;                       ///< what it wrote so far

@@ -11,6 +11,7 @@ using namespace std::chrono_literals;
 constexpr Duration kLongestUnsaved = 5min;  // a save waits for a disk that is full, and for the process that comes
                                             // after
 constexpr int kMaxRepetitions = 256;
+constexpr int kMostReplayFailures = 5;  // after so many, a sink that does not try for ever leaves an event of a replay
 constexpr auto kLongestUnsynced = 100ms;
 constexpr Duration kSaved = 10s;    // after so long, an acknowledgement was saved
 constexpr Duration kReaction = 4s;  // a fetch, a save and an fsync on a slow disk, and the pause after a failed one
@@ -81,7 +82,8 @@ void Receipts::forget_missing(std::int64_t seq) {
 
 std::string Receipts::unanswered() const {
   for (const auto& [id, seq] : unanswered_) {
-    if (failed_replays_.count(id) == 0) return id;
+    const auto failures = replay_failures_.find(seq);
+    if (failures == replay_failures_.end() || failures->second < kMostReplayFailures) return id;
   }
   return {};
 }
@@ -136,7 +138,21 @@ void Receipts::excuse(std::int64_t seq) {
   forget_missing(seq);
 }
 
+/// Failures of an earlier replay of the same events count no more, if this one is accepted.
+void Receipts::replay_asked(std::set<std::int64_t> seqs) {
+  for (const auto seq : seqs) {
+    if (auto failures = replay_failures_.extract(seq)) failures_before_.insert(std::move(failures));
+  }
+  replay_asked_ = std::move(seqs);
+}
+
+void Receipts::restore_failures_before() {
+  for (const auto& [seq, count] : std::exchange(failures_before_, {})) replay_failures_[seq] += count;
+}
+
 void Receipts::replay_answered(bool accepted) {
+  if (!accepted) restore_failures_before();
+  failures_before_.clear();
   for (const auto seq : std::exchange(replay_asked_, {})) {
     if (accepted && excused_.count(seq) == 0) to_replay_.insert(seq);
   }
@@ -156,10 +172,12 @@ void Receipts::count_repetition(const core::StoredEvent& event) {
 
 void Receipts::received(const core::StoredEvent& event) {
   const auto content = content_of(event);
-  failed_replays_.erase(event.stamp.id);
   replay_asked_.erase(event.stamp.seq);
   to_replay_.erase(event.stamp.seq);
-  if (!event.replay) count_repetition(event);
+  if (!event.replay) {
+    replay_failures_.erase(event.stamp.seq);  // it needs an answer of its own
+    count_repetition(event);
+  }
   if (excused_.count(event.stamp.seq) == 0) unanswered_.emplace(event.stamp.id, event.stamp.seq);
   const auto [known, first] = has_.emplace(event.stamp.id, content);
   if (known->second != content) complain(name_ + " got id " + event.stamp.id + " with two contents");
@@ -198,7 +216,6 @@ void Receipts::flush_failed() {
 
 void Receipts::failed(const core::StoredEvent& event, std::int64_t retry_after_ms) {
   endpoint_failed();
-  if (event.replay) failed_replays_.insert(event.stamp.id);
   const Duration asked = std::min<Duration>(std::chrono::milliseconds(retry_after_ms), 1h);
   asked_ = std::max(asked_, asked);
   Failures& of = failed_[event.key][event.stamp.id];
@@ -207,7 +224,13 @@ void Receipts::failed(const core::StoredEvent& event, std::int64_t retry_after_m
   of.asked = std::max(of.asked, asked);
 }
 
+void Receipts::replay_failed(const core::StoredEvent& event, std::int64_t retry_after_ms) {
+  ++replay_failures_[event.stamp.seq];
+  failed(event, retry_after_ms);
+}
+
 void Receipts::succeeded(const core::StoredEvent& event, Time sent) {
+  replay_failures_.erase(event.stamp.seq);
   last_answer_ = SimulatedTime::get().now();
   failed_[event.key].erase(event.stamp.id);
   if (sent <= failed_at_) return;
@@ -262,6 +285,9 @@ void Receipts::next_life(bool power_loss) {
   unsettle();
   open_.clear();
   replay_asked_.clear();
+  restore_failures_before();
+  // The process that comes after counts from the start, except for what was given up.
+  std::erase_if(replay_failures_, [](const auto& one) { return one.second < kMostReplayFailures; });
   if (rewound_at_ && missing_.empty() && SimulatedTime::get().now() - *rewound_at_ > 90s) rewound_at_.reset();
 }
 

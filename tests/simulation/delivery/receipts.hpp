@@ -48,9 +48,8 @@ class Receipts {
   void expect(const Entered& event);
   void check_progress(Time since);
   const std::map<std::int64_t, Entered>& missing() const { return missing_; }
-  /// True if its sink was answered for everything that it has.
   /// Returns the id of an event that was sent last without an answer; empty if there is none. A replay gives an event
-  /// up after some failures, which are its answer.
+  /// up after its fifth failure, which is its answer.
   std::string unanswered() const;
   const std::set<std::int64_t>& given_up() const { return given_up_; }
   bool has(const std::string& id) const { return has_.count(id) != 0; }
@@ -70,7 +69,7 @@ class Receipts {
   /// The event is a dead letter no more: it must come, or be given up again.
   void requeued(std::int64_t seq);
   /// A person asks for a replay of these events. Once it was answered, each must come once more.
-  void replay_asked(std::set<std::int64_t> seqs) { replay_asked_ = std::move(seqs); }
+  void replay_asked(std::set<std::int64_t> seqs);
   void replay_answered(bool accepted);
   bool all_replayed() const { return to_replay_.empty(); }
   const std::set<std::int64_t>& to_replay() const { return to_replay_; }
@@ -85,6 +84,8 @@ class Receipts {
   /// `sent`: when. What was under way when another attempt failed does not show that the endpoint works again.
   void acknowledged(const core::StoredEvent& event, Time sent);
   void failed(const core::StoredEvent& event, std::int64_t retry_after_ms);
+  /// As failed(), of an event of a replay, whose sink counts this failure.
+  void replay_failed(const core::StoredEvent& event, std::int64_t retry_after_ms);
   void endpoint_failed();
   /// What was written could not be synced. Waits grow until a sync succeeds, although events are written in between.
   void flush_failed();
@@ -130,6 +131,7 @@ class Receipts {
   void unsettle();
   int most_acknowledged_within(Duration span) const;
   void forget_missing(std::int64_t seq);
+  void restore_failures_before();
   Time due(const std::string& name, const KeyState& key, Time since) const;
   void count_repetition(const core::StoredEvent& event);
 
@@ -147,7 +149,8 @@ class Receipts {
   /// By key and id. An event that it has, too, if its answer was lost: those behind it wait.
   std::map<std::string, std::map<std::string, Failures>> failed_;
   std::map<std::string, std::int64_t> unanswered_;  ///< ids that it has, and that its sink may not know of; their seqs
-  std::set<std::string> failed_replays_;            ///< ids whose last sending was of a replay, and failed
+  std::map<std::int64_t, int> replay_failures_;     ///< by seq, in a replay that is not answered for the event yet
+  std::map<std::int64_t, int> failures_before_;     ///< those of earlier replays, while another is asked for
   std::map<std::int64_t, int> times_given_up_;
   std::set<std::int64_t> given_up_, excused_, replay_asked_, to_replay_;
   std::map<std::int64_t, Entered> expected_;

@@ -197,6 +197,8 @@ Attempt HookSink::judge(const core::StoredEvent& event, const sinks::HttpAnswer&
     to_.receipts.refused_replay(event, sent);
   } else if (permanent) {
     to_.receipts.gave_up(event, sent);
+  } else if (event.replay && attempt.outcome != Outcome::retry_sink && attempt.outcome != Outcome::disabled) {
+    to_.receipts.replay_failed(event, answer.retry_after_ms);
   } else {
     to_.receipts.failed(event, answer.retry_after_ms);
   }

@@ -29,7 +29,7 @@ void take_the_memory_away() {
 
 TEST(SlowHash, MemoryThatCannotBeHadIsAnError) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "a sanitizer needs the address space";
+  GTEST_SKIP() << "LOUD: a sanitizer needs the address space";
 #endif
   const auto starved = [] {
     take_the_memory_away();

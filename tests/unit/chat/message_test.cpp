@@ -8,7 +8,6 @@
 namespace driftd::test {
 namespace {
 
-using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 

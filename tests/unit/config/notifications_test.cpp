@@ -38,17 +38,24 @@ TEST(Notifications, AreOffWithoutTheirSectionAndHaveDefaults) {
 
 TEST(Notifications, EveryKeyIsRead) {
   const auto loaded = read_section(
-      "group_by: [kind, 'label:team'], group_wait: 5s, group_interval: 1m, repeat: 0s, "
+      "group_by: [kind, 'label:team'], group_wait: 5s, group_interval: 1m, repeat: 3h, "
       "escalate_after: 1h, listed: 7, max_per_hour: 3, links: { base_url: \"https://ops.example/d/\", "
       "listen: \"127.0.0.1:9\", sinks: [desk], actions: [claim], expire_after: 2h }");
   ASSERT_TRUE(loaded) << render(loaded.error());
   const auto& read = loaded->notifications;
   EXPECT_EQ(read.group_by, (std::vector<std::string>{"kind", "label:team"}));
-  EXPECT_EQ(read.group_wait.count() + read.group_interval.count() + read.escalate_after.count(), 5 + 60 + 3'600);
-  EXPECT_EQ(read.listed + read.max_per_hour, 10u);
+  EXPECT_EQ(read.group_wait.count(), 5);
+  EXPECT_EQ(read.group_interval.count(), 60);
+  EXPECT_EQ(read.repeat.count(), 3 * 3'600);
+  EXPECT_EQ(read.escalate_after.count(), 3'600);
+  EXPECT_EQ(read.listed, 7u);
+  EXPECT_EQ(read.max_per_hour, 3u);
   EXPECT_EQ(read.links.base_url, "https://ops.example/d");
+  EXPECT_EQ(read.links.listen, "127.0.0.1:9");
+  EXPECT_EQ(read.links.sinks, std::vector<std::string>{"desk"});
   EXPECT_EQ(read.links.actions, std::vector<std::string>{"claim"});
   EXPECT_EQ(read.links.expire_after.count(), 7'200);
+  EXPECT_EQ(read_section("repeat: 0s")->notifications.repeat.count(), 0) << "never again";
 }
 
 TEST(Notifications, MistakesAreNamedWithTheirPlace) {

@@ -74,14 +74,14 @@ TEST_F(RightsOfFiles, AFolderThatOthersMayWriteIsAWarning) {
 }
 
 TEST_F(RightsOfFiles, AGroupThatIsNotTheAgentsIsAnother) {
-  if (::geteuid() != 0) GTEST_SKIP() << "only root gives files to another group";
+  if (::geteuid() != 0) GTEST_SKIP() << "LOUD: only root gives files to another group";
   ASSERT_EQ(::chown(config_.c_str(), 0, 4321), 0);
   fs::permissions(config_, fs::perms(0664));
   EXPECT_THAT(loaded(), HasSubstr("is writable by group 4321"));
 }
 
 TEST_F(RightsOfFiles, AStrangersFileIsAWarningUnlessMoreMayWriteIt) {
-  if (::geteuid() != 0) GTEST_SKIP() << "only root gives files away";
+  if (::geteuid() != 0) GTEST_SKIP() << "LOUD: only root gives files away";
   ASSERT_EQ(::chown(config_.c_str(), 4321, 4321), 0);
   EXPECT_THAT(loaded(), HasSubstr("belongs to uid 4321"));
   EXPECT_THAT(loaded(), HasSubstr("valid\n"));

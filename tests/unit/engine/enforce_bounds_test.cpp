@@ -9,7 +9,6 @@ using core::EnforcementState;
 using core::HoldReason;
 using std::chrono::hours;
 using std::chrono::minutes;
-using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
@@ -38,7 +37,7 @@ TEST_F(EnforceBounds, AClockThatWasAheadHoldsTheHourLimitForAnHour) {
   EXPECT_EQ(body(2), R"({"partitions":3})");
 }
 
-TEST_F(EnforceBounds, SoItIsAfterARestart) {
+TEST_F(EnforceBounds, AClockThatWasAheadHoldsTheHourLimitNoLongerAlsoAfterARestart) {
   line_->enforce.per_hour = 1;
   begin();
   line_->clock->step(hours(24 * 365));

@@ -106,6 +106,7 @@ TEST_F(EnforcementInTime, AClockThatIsSetBackInACycleOpensNoBrakeOfTheCycle) {
     };
   });
   refresh();
+  EXPECT_TRUE(stepped);
   EXPECT_THAT(written(), SizeIs(2));
 }
 

@@ -6,10 +6,8 @@ namespace driftd::test {
 namespace {
 
 using core::Action;
-using core::DriftStatus;
 using std::chrono::hours;
 using std::chrono::minutes;
-using testing::Contains;
 using testing::ElementsAre;
 using testing::IsEmpty;
 

@@ -78,6 +78,7 @@ TEST(KeycloakApplyRules, AMaskAndADigestAreNeverWritten) {
 TEST(KeycloakApplyRules, IdentitiesAndUnknownMembersCannotBeSet) {
   EXPECT_THAT(why_not("client", {{"clientId", "a"}}, {{"clientId", "b"}}), HasSubstr("clientId cannot be set"));
   EXPECT_THAT(why_not("role", {{"clientRole", true}}, {{"clientRole", false}}), HasSubstr("clientRole cannot be set"));
+  EXPECT_THAT(why_not("identity_provider", {{"types", {"a"}}}, {{"types", {"b"}}}), HasSubstr("types"));
   EXPECT_THAT(why_not("realm", json::object(), {{"nonsense", 1}}), HasSubstr("nonsense"));
   EXPECT_EQ(why_not("client", json::object(), {{"description", "x"}}), "")
       << "Keycloak leaves it out while it is empty";

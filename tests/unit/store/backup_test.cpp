@@ -178,7 +178,7 @@ TEST_F(BackupTest, KeyOfAnotherStoreAndNoKeyAreRefusedWithTheWayOut) {
 }
 
 TEST_F(BackupTest, WhatRootRestoresBelongsToTheOwnerOfDataDir) {
-  if (::geteuid() != 0) GTEST_SKIP() << "needs root, to give files to somebody else";
+  if (::geteuid() != 0) GTEST_SKIP() << "LOUD: needs root, to give files to somebody else";
   constexpr uid_t kNobody = 65534;
   emit(2);
   ASSERT_TRUE(back_up("copy.db", true));
