@@ -87,8 +87,8 @@ core::AuditEntry line_of(const Caller& caller, std::string verb, const std::stri
   return out;
 }
 
-/// What the agent could not do was not turned down, and may be made later, with the line of the change. Nobody waits for
-/// a busy store only to have that said there.
+/// What the agent could not do was not turned down, and may be made later, with the line of the change. Nobody waits
+/// for a busy store only to have that said there.
 Task<void> audit_failure(Shared& shared, core::AuditEntry line, Error error) {
   if (error.code == Code::unavailable) co_return;
   line.outcome = outcome_of(error);
