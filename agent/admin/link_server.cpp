@@ -170,7 +170,7 @@ Task<void> accept_links(StatePtr state) {
 Result<std::unique_ptr<LinkServer>> LinkServer::open(asio::any_io_executor core, LinkServerSettings settings,
                                                      LinkDependencies deps) {
   auto state = std::make_shared<State>(core, std::move(settings), deps);
-  DRIFTD_TRY(const int tcp, listen_loopback(state->settings.listen));
+  DRIFTD_TRY(const int tcp, listen_loopback(state->settings.listen, "notifications.links.listen"));
   state->tcp.assign(state->settings.listen.starts_with("[") ? LinkTcp::v6() : LinkTcp::v4(), tcp);
   return std::unique_ptr<LinkServer>(new LinkServer(state));
 }

@@ -99,7 +99,7 @@ Result<int> listen_unix(const std::string& path, const std::string& group, bool 
   return fd.release();
 }
 
-Result<int> listen_loopback(const std::string& text) {
+Result<int> listen_loopback(const std::string& text, const std::string& setting) {
   const std::size_t colon = text.rfind(':');
   const std::string host = text.substr(0, colon);
   std::uint16_t port = 0;
@@ -116,13 +116,13 @@ Result<int> listen_loopback(const std::string& text) {
       numeric && (is_six || (dotted.starts_with("127.") && ::inet_pton(AF_INET, dotted.c_str(), &four.sin_addr) == 1));
   if (!good)
     return fail(Code::invalid,
-                "'" + text + "' is not a loopback address; expected 127.0.0.1:PORT or [::1]:PORT (admin.listen)");
+                "'" + text + "' is not a loopback address; expected 127.0.0.1:PORT or [::1]:PORT (" + setting + ")");
   Descriptor fd(::socket(is_six ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   const int on = 1;
   ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   const auto* address = is_six ? reinterpret_cast<const sockaddr*>(&six) : reinterpret_cast<const sockaddr*>(&four);
   if (::bind(fd.get(), address, is_six ? sizeof six : sizeof four) != 0 || ::listen(fd.get(), 64) != 0) {
-    return system_error("cannot listen on " + text + " (admin.listen)");
+    return system_error("cannot listen on " + text + " (" + setting + ")");
   }
   return fd.release();
 }

@@ -21,9 +21,9 @@ Status check_unix(const std::string& path);
 Result<int> listen_unix(const std::string& path, const std::string& group, bool open);
 
 /// Returns a listening TCP socket on a loopback address such as `127.0.0.1:7480`, `localhost:0` or `[::1]:7480`. The
-/// caller owns the descriptor.
+/// caller owns the descriptor. An error names the `setting` that the address is from.
 /// Returns `invalid` for an address that is not loopback or has no numeric port, `conflict` if the port is taken.
-Result<int> listen_loopback(const std::string& address);
+Result<int> listen_loopback(const std::string& address, const std::string& setting);
 
 /// Returns true if a Host header names this machine's loopback. Another name is the sign of DNS rebinding by a web
 /// page.

@@ -321,7 +321,7 @@ Result<std::unique_ptr<Server>> Server::open(asio::any_io_executor core, ServerS
   state->local.assign(Local(), local);
   std::unique_ptr<Server> server(new Server(state));
   if (state->settings.listen.empty()) return server;
-  DRIFTD_TRY(const int tcp, listen_loopback(state->settings.listen));
+  DRIFTD_TRY(const int tcp, listen_loopback(state->settings.listen, "admin.listen"));
   state->tcp.assign(state->settings.listen.starts_with("[") ? Tcp::v6() : Tcp::v4(), tcp);
   return server;
 }

@@ -22,17 +22,6 @@ std::string host_name() {
   return ::gethostname(name, sizeof name - 1) == 0 && name[0] != '\0' ? name : "driftd";
 }
 
-/// Accepts `127.0.0.1:7480`, `localhost:7480`, `[::1]:7480`. Port 0 means any free port.
-bool is_loopback(const std::string& listen) {
-  const std::size_t colon = listen.rfind(':');
-  if (colon == std::string::npos) return false;
-  const std::string host = listen.substr(0, colon);
-  const std::string port = listen.substr(colon + 1);
-  const bool digits = !port.empty() && port.size() <= 5 &&
-                      std::all_of(port.begin(), port.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
-  return digits && std::stoi(port) <= 65535 && (host == "localhost" || host == "[::1]" || host.starts_with("127."));
-}
-
 std::vector<std::uint32_t> read_ids(Section& section, std::string_view key) {
   std::vector<std::uint32_t> out;
   for (const Node* item : section.items(key)) {
@@ -133,6 +122,16 @@ void read_installation_key(Section& section, const LoadOptions& options, Agent& 
 
 }  // namespace
 
+bool listens_on_loopback(const std::string& listen) {
+  const std::size_t colon = listen.rfind(':');
+  if (colon == std::string::npos) return false;
+  const std::string host = listen.substr(0, colon);
+  const std::string port = listen.substr(colon + 1);
+  const bool digits = !port.empty() && port.size() <= 5 &&
+                      std::all_of(port.begin(), port.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
+  return digits && std::stoi(port) <= 65535 && (host == "localhost" || host == "[::1]" || host.starts_with("127."));
+}
+
 std::string beside_config(const Report& report, const std::string& path) {
   std::error_code unknown;  // set if the current folder has been deleted
   const auto folder = std::filesystem::absolute(report.file, unknown).parent_path();
@@ -175,7 +174,7 @@ Agent read_agent(Section section, const LoadOptions& options) {
 Admin read_admin(Section section) {
   Admin out;
   out.listen = section.text("listen", out.listen);
-  if (!out.listen.empty() && !is_loopback(out.listen)) {
+  if (!out.listen.empty() && !listens_on_loopback(out.listen)) {
     section.report().error(section.at("listen"), "'listen' of 'admin' is not a loopback address",
                            "127.0.0.1:PORT, [::1]:PORT, or \"\" for none", "'" + out.listen + "'",
                            "let a proxy on this machine serve it to others");

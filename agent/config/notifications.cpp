@@ -55,6 +55,11 @@ core::LinkSettings read_links(Section links) {
   if (links.present() && out.sinks.empty()) {
     links.report().error(links.at(), links.title() + " names no 'sinks'", "sinks: [NAME], whose messages have links");
   }
+  if (!listens_on_loopback(out.listen)) {
+    links.report().error(links.at("listen"), "'listen' of " + links.title() + " is not a loopback address",
+                         "127.0.0.1:PORT or [::1]:PORT", "'" + out.listen + "'",
+                         "let a proxy on this machine serve it to others");
+  }
   check_actions(links, out);
   links.close();
   return out;

@@ -63,6 +63,9 @@ void read_rules(Section& section, core::Rules& rules, bool with_expectations);
 /// Returns the hash for Rules::generation. It covers everything except positions.
 std::uint64_t generation_of(const core::Rules& rules);
 
+/// Returns true for `127.0.0.1:7480`, `localhost:7480` and `[::1]:7480`. Port 0 means any free port.
+bool listens_on_loopback(const std::string& listen);
+
 /// Returns an absolute path. A relative one starts at the folder of the config file.
 std::string beside_config(const Report& report, const std::string& path);
 core::Budgets read_budgets(Section section, core::Budgets from);

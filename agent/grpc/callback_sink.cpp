@@ -210,7 +210,7 @@ Status check_endpoint(const Settings& settings, const std::string& endpoint) {
 Result<std::unique_ptr<core::Sink>> open_callback(const core::Subscription& subscription, const Settings& settings,
                                                   asio::any_io_executor core) {
   DRIFTD_CHECK(
-      check_files("grpc.callbacks", settings.callback_cert, settings.callback_key, settings.callback_ca, "ca"));
+      check_files("grpc.callbacks.", settings.callback_cert, settings.callback_key, settings.callback_ca, "ca"));
   return std::make_unique<CallbackSink>(subscription, settings, std::move(core));
 }
 

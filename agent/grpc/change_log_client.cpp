@@ -176,7 +176,7 @@ Status check_change_log_target(const ChangeLogTarget& target) {
                 "change_log.address needs mutual TLS; expected change_log.tls with cert and key, and ca unless the "
                 "system's certificates include the receiver's");
   }
-  return check_files("change_log.tls", target.cert, target.key, target.ca, "ca");
+  return check_files("change_log.tls.", target.cert, target.key, target.ca, "ca");
 }
 
 std::unique_ptr<core::ChangeLogReceiver> open_change_log(ChangeLogTarget target, std::string agent, std::string cluster,

@@ -112,7 +112,7 @@ Status check_change_log_server(const ChangeLogServerSettings& settings) {
                                    " is reached over the network, so it needs mutual TLS: expected --tls-cert, "
                                    "--tls-key and --tls-client-ca; or listen at unix:///PATH");
   }
-  return check_files("--tls", settings.cert, settings.key, settings.client_ca, "client-ca");
+  return check_files("--tls-", settings.cert, settings.key, settings.client_ca, "client-ca");
 }
 
 struct ChangeLogServer::State {

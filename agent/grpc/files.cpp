@@ -35,11 +35,11 @@ bool is_loopback(const std::string& host_and_port) {
   return host == "localhost" || host == "[::1]" || (v4 && host.starts_with("127."));
 }
 
-Status check_files(const std::string& section, const std::string& cert, const std::string& key, const std::string& ca,
+Status check_files(const std::string& prefix, const std::string& cert, const std::string& key, const std::string& ca,
                    const std::string& ca_name) {
   const std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context(SSL_CTX_new(TLS_method()), &SSL_CTX_free);
   if (!context) return fail(Code::internal, "OpenSSL gives no context");
-  const std::string at_cert = section + ".cert", at_key = section + ".key", at_ca = section + "." + ca_name;
+  const std::string at_cert = prefix + "cert", at_key = prefix + "key", at_ca = prefix + ca_name;
   if (!cert.empty()) {
     DRIFTD_CHECK(check_readable(at_cert, cert));
     DRIFTD_CHECK(check_readable(at_key, key));

@@ -14,8 +14,10 @@ inline constexpr unsigned kFollowFilesSeconds = 5;  ///< how soon new certificat
 bool is_loopback(const std::string& host_and_port);
 
 /// Checks that the certificate and the key are PEM files that belong together, and that `ca` holds certificates; empty
-/// names are skipped. Returns `invalid` or `denied` with the setting (`grpc.tls.cert`), the file and what is wrong.
-Status check_files(const std::string& section, const std::string& cert, const std::string& key, const std::string& ca,
+/// names are skipped. Returns `invalid` or `denied` with the setting (`prefix` and `cert`, `key` or `ca_name`:
+/// `grpc.tls.cert`,
+/// `--tls-cert`), the file and what is wrong.
+Status check_files(const std::string& prefix, const std::string& cert, const std::string& key, const std::string& ca,
                    const std::string& ca_name);
 
 }  // namespace driftd::rpc

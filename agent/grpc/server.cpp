@@ -87,8 +87,8 @@ Status check_settings(const Settings& settings) {
   if (!settings.listen.empty() && settings.client_ca.empty() && settings.tokens.empty()) {
     return fail(Code::invalid, "nobody could use grpc.listen: expected grpc.tls.client_ca or grpc.tokens");
   }
-  DRIFTD_CHECK(check_files("grpc.tls", settings.cert, settings.key, settings.client_ca, "client_ca"));
-  return check_files("grpc.callbacks", settings.callback_cert, settings.callback_key, settings.callback_ca, "ca");
+  DRIFTD_CHECK(check_files("grpc.tls.", settings.cert, settings.key, settings.client_ca, "client_ca"));
+  return check_files("grpc.callbacks.", settings.callback_cert, settings.callback_key, settings.callback_ca, "ca");
 }
 
 struct Server::State {

@@ -126,13 +126,16 @@ class CollectedChangeLog : public testing::Test {
   const std::string example_ = DRIFTD_SOURCE_DIR "/examples/change-log/collector.yaml";
 };
 
-/// As the runtime writes what the sidecar's container prints.
+/// As the runtime writes what the sidecar's container prints, with what the sidecar says about itself.
 TEST_F(CollectedChangeLog, TheExampleReadsThePodLogOfTheSidecar) {
   const std::string folder = dir_.file("pods/driftd_driftd-cluster-7c9f_0b7a/change-log-sidecar");
   std::filesystem::create_directories(folder);
   std::istringstream lines(write_lines(operations(), "-", dir_.file("stdout")));
   std::ofstream log(folder + "/0.log");
-  for (std::string line; std::getline(lines, line);) log << "2026-11-27T02:00:01.5Z stdout F " << line << "\n";
+  for (std::string line; std::getline(lines, line);) {
+    log << "2026-11-27T02:00:01.4Z stderr F 2026-11-27T02:00:01.400Z info  sidecar: an entry comes\n"
+        << "2026-11-27T02:00:01.5Z stdout F " << line << "\n";
+  }
   log.close();
   const auto got = collect(example_, dir_.file("pods/driftd_driftd-cluster-*/change-log-sidecar/*.log"), 2);
   ASSERT_NO_FATAL_FAILURE(check(got));

@@ -5,6 +5,7 @@
 #include <unistd.h>
 #include <atomic>
 
+#include "admin/link_server.hpp"
 #include "unit/admin/fake_agent.hpp"
 
 namespace driftd::test {
@@ -208,6 +209,42 @@ TEST(Metrics, OfTheRfcArePresentAndPromtoolFindsNothing) {
   const auto lint = run({"sh", "-c", "promtool check metrics < " + file});
   EXPECT_EQ(lint.code, 0) << lint.out << lint.err;
   EXPECT_EQ(lint.err + lint.out, "");
+}
+
+class NoLinks final : public core::LinkStore {
+ public:
+  Task<Status> add_links(std::vector<core::DecisionLink>) override { co_return Status{}; }
+  Task<Result<std::optional<core::DecisionLink>>> find_link(std::string) override { co_return std::nullopt; }
+};
+
+TEST(Ports, AnErrorNamesTheSettingThatThePortIsFrom) {
+  FakeControl control;
+  FakeReader reader;
+  NoLinks links;
+  SystemClock clock;
+  asio::io_context io;
+  const auto open = [&](const std::string& listen) {
+    admin::LinkServerSettings settings;
+    settings.listen = listen;
+    return admin::LinkServer::open(io.get_executor(), settings, {control, reader, links, clock});
+  };
+  const auto first = open("127.0.0.1:0");
+  ASSERT_TRUE(first.has_value()) << first.error().message;
+  const std::string taken = "127.0.0.1:" + std::to_string((*first)->port());
+  const auto second = open(taken);
+  ASSERT_FALSE(second.has_value());
+  EXPECT_THAT(second.error().message, HasSubstr("cannot listen on " + taken + " (notifications.links.listen)"));
+  const auto outside = open("0.0.0.0:0");
+  ASSERT_FALSE(outside.has_value());
+  EXPECT_THAT(outside.error().message, HasSubstr("(notifications.links.listen)"));
+  admin::PrometheusMetrics metrics("x");
+  admin::ServerSettings api;
+  TempDir folder;
+  api.socket = folder.file("s");
+  api.listen = taken;
+  const auto server = admin::Server::open(io.get_executor(), api, {control, reader, metrics, FakePlugins::scan});
+  ASSERT_FALSE(server.has_value());
+  EXPECT_THAT(server.error().message, HasSubstr("cannot listen on " + taken + " (admin.listen)"));
 }
 
 TEST(Metrics, OfABackendThatLeftEnd) {

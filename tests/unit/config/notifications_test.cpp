@@ -79,6 +79,9 @@ TEST(Notifications, MistakesAreNamedWithTheirPlace) {
       {"links: { " + url + ", sinks: [dig] }", "sink 'dig' gets no values, and the pages of links show them"},
       {"links: { " + url + ", sinks: [desk], actions: [enforce] }", "a link cannot 'enforce'; expected one of approve"},
       {"links: { " + url + ", sinks: [desk], expire_after: 5s }", "driftd.yaml:5:79: "},
+      {"links: { " + url + ", sinks: [desk], listen: \"0.0.0.0:7481\" }", "driftd.yaml:5:73: 'listen' of "},
+      {"links: { " + url + ", sinks: [desk], listen: \"127.0.0.1\" }",
+       "is not a loopback address; expected 127.0.0.1:PORT"},
   };
   for (const auto& [section, expected] : mistakes) {
     EXPECT_THAT(refused(section), HasSubstr(expected)) << section;

@@ -218,6 +218,10 @@ TEST_F(ChangeLogServed, TheNetworkNeedsMutualTls) {
   const Status plain = serve();
   ASSERT_FALSE(plain);
   EXPECT_THAT(plain.error().message, HasSubstr("needs mutual TLS: expected --tls-cert"));
+  settings_.cert = settings_.key = settings_.client_ca = "/nonexistent.pem";
+  const Status absent = serve();
+  ASSERT_FALSE(absent);
+  EXPECT_THAT(absent.error().message, HasSubstr("--tls-cert: /nonexistent.pem cannot be read")) << "the option's name";
 }
 
 }  // namespace
