@@ -43,7 +43,7 @@ def room_of(name):
     parts = name.split("/")
     if parts[0] == "agent" and len(parts) > 2:
         return parts[1]
-    if parts[0] in ("check", "consumer"):
+    if parts[0] in ("check", "consumer", "controller"):
         return parts[0]
     return "plugins" if parts[0] in ("plugins", "examples") else None
 
@@ -73,7 +73,7 @@ def includes(files):
                     yield f"{name}: room '{room}' must never see <{target}>"
             if target.startswith("driftd/") and not target.startswith("driftd/v1/") and not target.startswith(tuple(RULES["beyond_driftd"].get(room, ()))):
                 yield f"{name}: only host and plugins see plugin-api, found <{target}>"
-            if suffix(name) == ".hpp" and name.startswith(("agent/", "check/", "consumer/include/")):
+            if suffix(name) == ".hpp" and name.startswith(("agent/", "check/", "consumer/include/", "controller/")):
                 for bad in RULES["never_in_headers"]:
                     if target.startswith(bad):
                         yield f"{name}: <{target}> belongs into a source, not into a header"
@@ -102,7 +102,7 @@ def depth(files):
         return chains[name]
 
     for name in sorted(known):
-        if name.startswith(("agent/", "check/", "consumer/", "plugins/", "plugin-api/")) and (
+        if name.startswith(("agent/", "check/", "consumer/", "controller/", "plugins/", "plugin-api/")) and (
                 len(chain(name)) > RULES["include_depth"] or chain(name)[-1].startswith("…")):
             yield f"{len(chain(name))} files deep, at most {RULES['include_depth']}: {' > '.join(chain(name))}"
 
@@ -147,7 +147,7 @@ def headers(files):
         first = next((line for line in done.stderr.splitlines() if "error" in line), done.stderr[:200])
         return None if done.returncode == 0 else f"{name}: does not compile alone: {first}"
 
-    mine = [n for n in files if suffix(n) in (".hpp", ".h") and n.startswith(("agent/", "check/", "consumer/", "plugin-api/include/"))]
+    mine = [n for n in files if suffix(n) in (".hpp", ".h") and n.startswith(("agent/", "check/", "consumer/", "controller/", "plugin-api/include/"))]
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         yield from filter(None, pool.map(compile_alone, mine))
 
@@ -217,7 +217,7 @@ def words(files):
     """Comments and texts of the product use none of the words that docs/naming.md replaces."""
     plain = [(re.compile(rf"\b(?:{word})\b"), instead) for word, instead in RULES["words"].items()]
     for name in files:
-        if not name.startswith(("agent/", "check/", "consumer/", "plugins/", "plugin-api/include/")) or suffix(name) not in (".cpp", ".hpp", ".h", ".c"):
+        if not name.startswith(("agent/", "check/", "consumer/", "controller/", "plugins/", "plugin-api/include/")) or suffix(name) not in (".cpp", ".hpp", ".h", ".c"):
             continue
         for number, line in enumerate(text(name).split("\n"), 1):
             for word, instead in plain:

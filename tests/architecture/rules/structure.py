@@ -6,7 +6,7 @@ import re
 import shutil
 import subprocess
 
-PRODUCT = ("agent/", "check/", "consumer/", "plugins/", "plugin-api/include/driftd/sdk/")
+PRODUCT = ("agent/", "check/", "consumer/", "controller/", "plugins/", "plugin-api/include/driftd/sdk/")
 TYPE = re.compile(r"[A-Z][A-Za-z0-9]*")
 NAME = re.compile(r"[a-z][a-z0-9_]*")
 CONSTANT = re.compile(r"k[A-Z][A-Za-z0-9]*")

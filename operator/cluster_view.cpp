@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/cluster_view.hpp"
+
+#include "base/escape.hpp"
+#include "base/log.hpp"
+#include "kube/json_access.hpp"
+#include "operator/types.hpp"
+
+namespace driftd::op {
+namespace {
+
+using nlohmann::json;
+using State = Sighting::State;
+
+k8s::Ref ref_of(const kube::Resource& resource, const json& object) {
+  return {resource.object, kube::text(object, {"metadata", "namespace"}), kube::text(object, {"metadata", "name"})};
+}
+
+/// Only the names of a Secret's keys are kept: what they hold is nobody's business here.
+json without_values(const json& data) {
+  json out = json::object();
+  if (!data.is_object()) return out;
+  for (const auto& [key, value] : data.items()) out[key] = value.is_string() && value.empty() ? json("") : json("-");
+  return out;
+}
+
+json trimmed(const kube::Resource& resource, json object) {
+  if (resource.object == kPrismBackends.object) {
+    object["metadata"].erase("managedFields");
+    return object;
+  }
+  json out = {{"metadata",
+               {{"name", kube::find(object, {"metadata", "name"})},
+                {"namespace", kube::find(object, {"metadata", "namespace"})}}}};
+  if (resource.object == kSecrets.object) {
+    out["type"] = kube::find(object, {"type"});
+    out["data"] = without_values(kube::find(object, {"data"}));
+    return out;
+  }
+  json& spec = out["spec"];
+  for (const char* name : {"type", "externalName", "ports", "clusterIP"}) {
+    const json& value = kube::find(object, {"spec", name});
+    if (!value.is_null()) spec[name] = value;
+  }
+  return out;
+}
+
+}  // namespace
+
+void ClusterView::set_references(const std::string& backend, const std::vector<k8s::Ref>& references) {
+  const std::lock_guard lock(mutex_);
+  for (const auto& ref : references_[backend]) {
+    const auto found = referrers_.find(ref);
+    if (found == referrers_.end()) continue;
+    found->second.erase(backend);
+    if (found->second.empty()) referrers_.erase(found);
+  }
+  for (const auto& ref : references) referrers_[ref].insert(backend);
+  if (references.empty()) {
+    references_.erase(backend);
+  } else {
+    references_[backend] = references;
+  }
+}
+
+Sighting ClusterView::find(const k8s::Ref& ref) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = objects_.find(ref);
+  const auto fault = faults_.find(ref.type);
+  if (fault != faults_.end()) return {State::unknown, {}, fault->second};
+  if (found != objects_.end()) return {State::found, found->second, {}};
+  if (synced_.contains(ref.type)) return {State::missing, {}, {}};
+  return {State::unknown, {}, "they have not been listed yet"};
+}
+
+std::vector<std::string> ClusterView::backends() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::string> out;
+  for (const auto& [ref, object] : objects_) {
+    if (ref.type == kPrismBackends.object) out.push_back(ref.name);
+  }
+  return out;
+}
+
+std::map<std::string, std::size_t> ClusterView::count_by_phase() const {
+  std::map<std::string, std::size_t> out{{"Pending", 0}, {"Discovered", 0}, {"Error", 0}};
+  const std::lock_guard lock(mutex_);
+  for (const auto& [ref, object] : objects_) {
+    if (ref.type != kPrismBackends.object) continue;
+    const std::string phase = kube::text(object, {"status", "phase"});
+    ++out[out.contains(phase) ? phase : "Pending"];
+  }
+  return out;
+}
+
+std::map<std::string, std::string> ClusterView::faults() const {
+  const std::lock_guard lock(mutex_);
+  return faults_;
+}
+
+std::set<std::string> ClusterView::referring(const std::string& type) const {
+  std::set<std::string> out;
+  for (const auto& [ref, backends] : referrers_) {
+    if (ref.type == type) out.insert(backends.begin(), backends.end());
+  }
+  return out;
+}
+
+void ClusterView::tell(const std::set<std::string>& backends) const {
+  for (const auto& backend : backends) handlers_.on_reference(backend);
+}
+
+void ClusterView::on_object(const kube::Resource& resource, const kube::Observed& observed) {
+  const k8s::Ref ref = ref_of(resource, observed.object);
+  std::set<std::string> concerned;
+  {
+    const std::lock_guard lock(mutex_);
+    if (observed.deleted) {
+      objects_.erase(ref);
+    } else {
+      json kept = trimmed(resource, observed.object);
+      json& known = objects_[ref];
+      // A Secret is told about also if only its values changed: who looks at it decides.
+      if (resource.object == kServices.object && known == kept) return;
+      known = std::move(kept);
+    }
+    const auto found = referrers_.find(ref);
+    if (found != referrers_.end()) concerned = found->second;
+  }
+  if (resource.object == kPrismBackends.object) handlers_.on_backend(observed.object, observed.deleted);
+  tell(concerned);
+}
+
+void ClusterView::on_synced(const kube::Resource& resource) {
+  std::set<std::string> concerned;
+  {
+    const std::lock_guard lock(mutex_);
+    if (synced_.insert(resource.object).second) concerned = referring(resource.object);
+  }
+  if (resource.object == kPrismBackends.object) handlers_.on_backends_synced();
+  tell(concerned);
+}
+
+void ClusterView::on_failure(const kube::Resource& resource, const sdk::Failure& failure) {
+  std::string why = failure.what();
+  if (!failure.right.empty()) why += "; the operator needs the right: " + failure.right;
+  log::room("operator").warn("{} cannot be followed: {}", resource.plural, escaped(why));
+  std::set<std::string> concerned;
+  {
+    const std::lock_guard lock(mutex_);
+    // What was seen stays as it was for as long as only the connection fails; a right that is missing is told.
+    const bool is_denied = failure.code == DRIFTD_DENIED || failure.code == DRIFTD_UNSUPPORTED;
+    if (is_denied) {
+      faults_[resource.object] = why;
+      concerned = referring(resource.object);
+    }
+  }
+  tell(concerned);
+}
+
+void ClusterView::on_recovered(const kube::Resource& resource) {
+  log::room("operator").info("{} are followed again", resource.plural);
+  std::set<std::string> concerned;
+  {
+    const std::lock_guard lock(mutex_);
+    if (faults_.erase(resource.object) > 0) concerned = referring(resource.object);
+  }
+  tell(concerned);
+}
+
+}  // namespace driftd::op

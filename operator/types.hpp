@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// The types of the API server that the operator reads and writes.
+#pragma once
+
+#include "kube/resource.hpp"
+
+namespace driftd::op {
+
+inline const kube::Resource kPrismBackends{
+    "prism_backend", "/apis/prism.io/v1alpha1", "prismbackends", "PrismBackend", false, {}, {}};
+inline const kube::Resource kServices{"service", "/api/v1", "services", "Service", true, {}, {}};
+/// Without the releases of Helm, which are large and have a stream of their own.
+inline const kube::Resource kSecrets{"secret", "/api/v1", "secrets", "Secret", true, "type!=helm.sh/release.v1", {}};
+inline const kube::Resource kConfigMaps{"config_map", "/api/v1", "configmaps", "ConfigMap", true, {}, {}};
+inline const kube::Resource kLeases{"lease", "/apis/coordination.k8s.io/v1", "leases", "Lease", true, {}, {}};
+inline const kube::Resource kEvents{"event", "/apis/events.k8s.io/v1", "events", "Event", true, {}, {}};
+
+/// Under this name the API server notes which fields the operator wrote.
+inline constexpr const char* kFieldManager = "driftd-operator";
+
+}  // namespace driftd::op
