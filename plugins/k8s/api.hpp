@@ -1,85 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <functional>
-#include <mutex>
-#include <nlohmann/json_fwd.hpp>
-#include <string>
-
-#include "http/client.hpp"
-#include "k8s/cluster_guard.hpp"
 #include "k8s/cron_jobs.hpp"
-#include "k8s/exec_credential.hpp"
-#include "k8s/kinds.hpp"
-#include "k8s/retry_after.hpp"
-#include "k8s/settings.hpp"
+#include "kube/api.hpp"
 
 namespace driftd::k8s {
 
-/// Requests to the API server, with its credential and options. Thread-safe.
-class Api {
- public:
-  explicit Api(const Settings& settings) : settings_(settings) {}
+using kube::kSystemPath, kube::message_of, kube::reason_of, kube::refusal;
 
-  /// Options for a client whose answers become records: the cluster behind each of its new connections is checked first
-  /// (ClusterGuard).
-  http::Options options(sdk::Call& call);
-  /// Options for any other client. Throws UNAUTHENTICATED if no credential can be read.
-  http::Options bare_options(sdk::Call& call);
-  /// TLS settings with the client certificate of the current credential, if it has one.
-  http::Tls tls(sdk::Call& call);
-  /// Builds a GET request with the current credential. Throws UNAUTHENTICATED if no credential can be read or it has
-  /// expired.
-  http::Request get(sdk::Call& call, const std::string& path_and_query);
-  /// A request sent at `sent_ns` got 401. Rereads the credential; returns true if it changed since that request, so a
-  /// retry makes sense.
-  bool reread_credential(sdk::Call& call, std::int64_t sent_ns);
-  ClusterGuard& cluster_guard() { return cluster_guard_; }
-  RetryAfter& retry_after() { return retry_after_; }
+/// The API server of one instance, and the CronJobs that it has shown. Thread-safe.
+class Api : public kube::Api {
+ public:
+  using kube::Api::Api;
   CronJobs& cron_jobs() { return cron_jobs_; }
 
  private:
-  /// Returns the current credential. Throws UNAUTHENTICATED if it has expired or cannot be read.
-  Credential credential(sdk::Call& call);
-  std::string token_of_file(sdk::Call& call);               ///< at most one minute old
-  void read_token(sdk::Call& call);                         ///< from the file; under the mutex
-  void note(sdk::Call& call, std::string_view credential);  ///< when the credential changed; under the mutex
-  std::string read_token_file() const;                      ///< throws UNAUTHENTICATED; at most 64 KiB
-  void check_cluster(sdk::Call& call);                      ///< on each new connection, over another one
-
-  const Settings& settings_;
-  ClusterGuard cluster_guard_;
-  RetryAfter retry_after_;
   CronJobs cron_jobs_;
-  std::mutex mutex_;                                 ///< guards the members below
-  std::string cached_;                               ///< content of the token file
-  std::size_t used_ = 0;                             ///< hash of the last credential
-  std::int64_t changed_ns_ = 0;                      ///< when the credential last changed
-  std::chrono::steady_clock::time_point read_at_{};  ///< when the token file was read
 };
-
-/// By custom the uid of this object is the identity of a cluster.
-inline constexpr const char* kSystemPath = "/api/v1/namespaces/kube-system";
-
-/// Returns the shortened message of a Status answer: `secrets is forbidden: User "x" cannot list resource "secrets" …`.
-std::string message_of(const std::string& body);
-/// Returns the `reason` of a Status answer, `Expired`; empty if the body is not a Status.
-std::string reason_of(const std::string& body);
-
-/// Returns an error answer as a Failure of `kind`; a 403 names `right`. A 404 is UNSUPPORTED: this server does not
-/// serve the type. A 410 is CURSOR_EXPIRED.
-sdk::Failure refusal(const http::Response& response, const std::string& what, const std::string& kind,
-                     const std::string& right);
-
-/// Sends a GET request, which `shape` may change first; sends it once more if the credential was rejected and there is
-/// a newer one. While the server's Retry-After for this path lasts, nothing is sent and the response is a 429 made
-/// here.
-http::Response send_get(sdk::Call& call, Api& api, http::Client& client, const std::string& path_and_query,
-                        const std::function<void(http::Request&)>& shape = {});
-
-/// Returns the response of send_get() as JSON. Throws `refusal()` for an error status (404: UNSUPPORTED), CORRUPT if
-/// the body is not a JSON object.
-nlohmann::json get_json(sdk::Call& call, Api& api, http::Client& client, const std::string& path_and_query,
-                        const std::string& kind, const std::string& right);
 
 }  // namespace driftd::k8s

@@ -13,7 +13,7 @@
 #include "k8s/json_access.hpp"
 #include "k8s/mapping.hpp"
 #include "k8s/object_patch.hpp"
-#include "k8s/outline.hpp"
+#include "kube/outline.hpp"
 
 namespace driftd::k8s {
 namespace {
@@ -143,11 +143,11 @@ const Resource& resource_of(const sdk::Identity& id, const std::vector<Resource>
 ObjectApplier::Target ObjectApplier::read(sdk::Call& call, const sdk::Identity& id, const Resource& resource) const {
   const Place place = place_of(resource, id.id);
   const std::string path = resource.path(place.space, place.name);
-  const http::Response response = send_get(call, api_, client_, path);
+  const http::Response response = send_request(call, api_, client_, path);
   if (response.status == 404 && reason_of(response.body) == "NotFound")
     throw sdk::Failure(DRIFTD_NOT_FOUND, name_of(id) + " is gone; nothing was done", id.kind);
   if (!response.ok()) throw refusal(response, "GET " + path, id.kind, resource.right("get", place.space));
-  auto [object, cut, why] = parse_object(response.body);
+  auto [object, cut, why] = kube::parse_object(response.body);
   if (!object.is_object()) throw sdk::Failure(DRIFTD_CORRUPT, "GET " + path + ": no JSON object", id.kind);
   sdk::Record record = map_or_unreadable(resource, object, why, settings_);
   return {resource, place, path, std::move(object), std::move(record)};
@@ -213,7 +213,7 @@ sdk::Applied ObjectApplier::patch(sdk::Call& call, const Target& target, const s
   }
   const std::string query = std::string("?fieldManager=") + kFieldManager + "&fieldValidation=Strict" +
                             (request.dry_run ? "&dryRun=All" : "");
-  const http::Response response = send_get(call, api_, client_, target.path + query, [&](http::Request& to) {
+  const http::Response response = send_request(call, api_, client_, target.path + query, [&](http::Request& to) {
     to.method = "PATCH";
     to.headers.push_back("Content-Type: application/json-patch+json");
     to.body = tested(target.object, changes).dump();
@@ -223,7 +223,7 @@ sdk::Applied ObjectApplier::patch(sdk::Call& call, const Target& target, const s
   out.commands.push_back(patch_command(target.resource, target.place, changes));
   out.undo.push_back(patch_command(target.resource, target.place, undo));
   out.changed = !request.dry_run;
-  auto [object, cut, why] = parse_object(response.body);
+  auto [object, cut, why] = kube::parse_object(response.body);
   const sdk::Record now = map_or_unreadable(target.resource, object, why, settings_);
   out.version = request.dry_run ? std::string() : now.version;
   const auto other = without(json::parse(now.body), request, &sdk::Change::new_value);

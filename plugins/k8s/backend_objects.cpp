@@ -40,7 +40,7 @@ Objects BackendObjects::collect(sdk::Call& call, const std::vector<Resource>& re
     Resource resource = known;
     resource.label_selector = prism ? "" : settings_.discover;
     for (const auto& space : spaces_of(resource, settings_)) {
-      lister_.list(call, resource, space, [&](const Lister::Listed& listed) {
+      lister_.list(call, resource, space, [&](const kube::Lister::Listed& listed) {
         shares_.put(out, ref_of(resource, listed.object), listed.object);
       });
     }
@@ -53,7 +53,7 @@ std::optional<Absence> BackendObjects::read_reference(sdk::Call& call, const Ref
                                                       Objects& objects) {
   const std::string path =
       "/api/v1/namespaces/" + http::escape(ref.space) + "/" + plural_of(ref.type) + "/" + http::escape(ref.name);
-  const http::Response response = send_get(call, api_, client_, path);
+  const http::Response response = send_request(call, api_, client_, path);
   if (response.status == 404 && reason_of(response.body) == "NotFound") return Absence{};
   const std::string right = "get " + plural_of(ref.type) + " in namespace " + ref.space;
   if (!response.ok()) {

@@ -4,16 +4,16 @@
 #include <vector>
 
 #include "k8s/catalog.hpp"
-#include "k8s/lister.hpp"
 #include "k8s/references.hpp"
 #include "k8s/shares.hpp"
+#include "kube/lister.hpp"
 
 namespace driftd::k8s {
 
 /// Reads the objects that define backends from the API server.
 class BackendObjects {
  public:
-  BackendObjects(Api& api, const Settings& settings, http::Client& client, Lister& lister)
+  BackendObjects(Api& api, const Settings& settings, http::Client& client, kube::Lister& lister)
       : api_(api),
         settings_(settings),
         client_(client),
@@ -38,7 +38,7 @@ class BackendObjects {
   Api& api_;
   const Settings& settings_;
   http::Client& client_;
-  Lister& lister_;
+  kube::Lister& lister_;
 };
 
 /// Returns the namespaces to list; one empty name stands for all.

@@ -45,14 +45,14 @@ void Catalog::add_custom(sdk::Call& call, http::Client& client, const Custom& cu
   };
   std::string version = custom.version;
   if (version.empty() && !custom.group.empty()) {
-    const http::Response group = send_get(call, api_, client, "/apis/" + http::escape(custom.group));
+    const http::Response group = send_request(call, api_, client, "/apis/" + http::escape(custom.group));
     if (group.status == 404) return missing();
     if (!group.ok()) throw refusal(group, "GET /apis/" + custom.group, kind, "get /apis/" + custom.group);
     version = text(json::parse(group.body, nullptr, false), {"preferredVersion", "version"});
   }
   const std::string base = custom.group.empty() ? "/api/" + (version.empty() ? "v1" : version)
                                                 : "/apis/" + http::escape(custom.group) + "/" + http::escape(version);
-  const http::Response types = send_get(call, api_, client, base);
+  const http::Response types = send_request(call, api_, client, base);
   if (types.status == 404) return missing();
   if (!types.ok()) throw refusal(types, "GET " + base, kind, "get " + base);
   const json served = json::parse(types.body, nullptr, false);
@@ -91,8 +91,8 @@ Catalog::Document Catalog::document(sdk::Call& call, http::Client& client, const
   }
   Document out{nullptr, {}, Clock::now()};
   try {
-    const http::Response response = send_get(call, api_, client, "/openapi/v3/" + path,
-                                             [](http::Request& request) { request.max_body = kMaxOpenApi; });
+    const http::Response response = send_request(call, api_, client, "/openapi/v3/" + path,
+                                                 [](http::Request& request) { request.max_body = kMaxOpenApi; });
     if (!response.ok())
       out.reason = "HTTP status " + std::to_string(response.status);
     else

@@ -11,7 +11,7 @@ bool cron_job_exists(sdk::Call& call, Api& api, http::Client& client, const Cron
   if (ref.name.empty()) return false;
   const Resource& cron_jobs = cron_job_resource();
   const std::string path = cron_jobs.path(ref.space, ref.name);
-  const http::Response response = send_get(call, api, client, path);
+  const http::Response response = send_request(call, api, client, path);
   if (response.status == 404 && reason_of(response.body) == "NotFound") return false;
   if (!response.ok()) throw refusal(response, "GET " + path, kJob, cron_jobs.right("get", ref.space));
   const json object = json::parse(response.body, nullptr, false);

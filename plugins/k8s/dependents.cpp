@@ -6,8 +6,8 @@
 #include "k8s/helm.hpp"
 #include "k8s/json_access.hpp"
 #include "k8s/mapping.hpp"
-#include "k8s/outline.hpp"
 #include "k8s/watcher.hpp"
+#include "kube/outline.hpp"
 
 namespace driftd::k8s {
 namespace {
@@ -30,7 +30,7 @@ void Watcher::emit_dependents(sdk::Call& call) {
     if (!jobs_.empty()) emit_jobs(call);
     backends_.update(call, [&](const sdk::Record& record) { emit(call, record); });
   } catch (const sdk::Failure& failure) {
-    const bool ends = host_failure_ || failure.code == DRIFTD_CANCELLED || failure.code == DRIFTD_DEADLINE;
+    const bool ends = host_failed_ || failure.code == DRIFTD_CANCELLED || failure.code == DRIFTD_DEADLINE;
     if (ends) throw;
     call.diag({failure.code, failure.kind, {}, {}, failure.what(), failure.right, failure.retry_after_ms});
     dependents_after_ = Clock::now() + kAgain;
@@ -52,7 +52,7 @@ void Watcher::emit_releases(sdk::Call& call) {
     one.label_selector += (one.label_selector.empty() ? "owner=helm,name=" : ",owner=helm,name=") + name;
     HelmReleases found;
     const std::int64_t sent = call.now_ns();
-    lister_.list(call, one, space, [&](const Lister::Listed& listed) { found.add(listed.object); });
+    lister_.list(call, one, space, [&](const kube::Lister::Listed& listed) { found.add(listed.object); });
     std::vector<sdk::Diagnostic> diagnostics;
     auto records = found.records(diagnostics, sent);
     for (const auto& diagnostic : diagnostics) call.diag(diagnostic);
@@ -74,10 +74,10 @@ void Watcher::emit_jobs(sdk::Call& call) {
     const auto [space, name] = *jobs_.begin();
     const std::string path = jobs.path(space, name);
     const std::int64_t sent = call.now_ns();
-    const http::Response response = send_get(call, api_, client_, path);
+    const http::Response response = send_request(call, api_, client_, path);
     const bool gone = response.status == 404 && reason_of(response.body) == "NotFound";  // an event says so
     if (!gone && !response.ok()) throw refusal(response, "GET " + path, kJob, jobs.right("get", space));
-    const auto [object, cut, why] = parse_object(response.body);
+    const auto [object, cut, why] = kube::parse_object(response.body);
     if (!gone && !object.is_object()) throw sdk::Failure(DRIFTD_CORRUPT, "GET " + path + ": no JSON object", kJob);
     const auto owner = cron_job_of(jobs, object);
     if (!gone && !(owner && cron_job_exists(call, api_, client_, *owner))) {

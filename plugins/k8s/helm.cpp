@@ -7,10 +7,10 @@
 #include <utility>
 
 #include "common/bounded_json.hpp"
-#include "k8s/base64.hpp"
 #include "k8s/json_access.hpp"
 #include "k8s/kinds.hpp"
 #include "k8s/mapping.hpp"
+#include "kube/base64.hpp"
 
 namespace driftd::k8s {
 namespace {
@@ -19,10 +19,10 @@ constexpr std::size_t kMaxRelease = 32u << 20;  // a Secret holds 1 MiB; charts 
 
 /// Unpacks a release: base64 inside the API's base64, gzip (optional in old releases), JSON.
 std::string unpacked(const std::string& packed, std::size_t max_bytes, const std::string& what) {
-  const auto outer = decode_base64(packed);
-  auto inner = outer ? decode_base64(*outer) : std::nullopt;
+  const auto outer = kube::decode_base64(packed);
+  auto inner = outer ? kube::decode_base64(*outer) : std::nullopt;
   if (!inner) throw sdk::Failure(DRIFTD_CORRUPT, what + ": its `release` is no base64 in base64");
-  return inner->starts_with("\x1f\x8b\x08") ? gunzip(*inner, max_bytes, what) : std::move(*inner);
+  return inner->starts_with("\x1f\x8b\x08") ? kube::gunzip(*inner, max_bytes, what) : std::move(*inner);
 }
 
 sdk::Record base_of(const json& secret, const std::string& id) {

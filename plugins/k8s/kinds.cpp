@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "http/http.hpp"
 #include "k8s/json_access.hpp"
 
 namespace driftd::k8s {
@@ -73,21 +72,6 @@ const Resource* cluster_resource(const std::string& kind) {
 
 bool is_optional_kind(const std::string& kind) {
   return std::find(kOptionalKinds.begin(), kOptionalKinds.end(), kind) != kOptionalKinds.end();
-}
-
-std::string Resource::path(const std::string& space, const std::string& name) const {
-  std::string out = base;
-  if (namespaced && !space.empty()) out += "/namespaces/" + http::escape(space);
-  out += "/" + plural;
-  if (!name.empty()) out += "/" + http::escape(name);
-  return out;
-}
-
-std::string Resource::right(const std::string& verb, const std::string& space) const {
-  std::string group;  // `/apis/apps/v1` → `.apps`
-  if (base.starts_with("/apis/")) group = "." + base.substr(6, base.find('/', 6) - 6);
-  const std::string where = !namespaced ? "" : space.empty() ? " in all namespaces" : " in namespace " + space;
-  return verb + " " + plural + group + where;
 }
 
 std::string Resource::id(const std::string& space, const std::string& name) const {

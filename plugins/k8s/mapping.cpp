@@ -9,11 +9,11 @@
 #include <array>
 
 #include "driftd/sdk/scope.hpp"
-#include "k8s/base64.hpp"
 #include "k8s/exceptions.hpp"
 #include "k8s/json_access.hpp"
 #include "k8s/list_types.hpp"
 #include "k8s/rest.hpp"
+#include "kube/base64.hpp"
 
 namespace driftd::k8s {
 namespace {
@@ -100,7 +100,7 @@ json decoded_data(const json& data) {
   if (!data.is_object()) return out;
   for (const auto& [key, value] : data.items()) {
     if (!value.is_string()) continue;
-    auto raw = decode_base64(value.get_ref<const std::string&>());
+    auto raw = kube::decode_base64(value.get_ref<const std::string&>());
     if (raw && common::is_utf8(*raw)) {
       out[key] = std::move(*raw);
     } else {
@@ -112,15 +112,6 @@ json decoded_data(const json& data) {
 
 std::string member_path(const std::string& attribute, const std::string& name) {
   return attribute + "[" + json(name).dump() + "]";
-}
-
-bool looks_secret(const std::string& name, const std::string& value) {
-  static constexpr std::array kWords = {"password", "passwd",  "secret",     "token",   "credential",
-                                        "apikey",   "api_key", "access_key", "private", "dsn"};
-  std::string lower = name;
-  std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
-  const auto named = [&](const char* word) { return lower.find(word) != std::string::npos; };
-  return std::any_of(kWords.begin(), kWords.end(), named) || common::holds_secret(value);
 }
 
 void mark_secrets(const json& value, const std::string& path, sdk::Record& record) {

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "common/secret_text.hpp"
 #include "driftd/sdk/types.hpp"
 #include "k8s/kinds.hpp"
 #include "k8s/settings.hpp"
@@ -61,8 +62,7 @@ void map_custom(const Resource& resource, const nlohmann::json& object, nlohmann
 /// `data["a.b"]`: a member of an attribute as a path.
 std::string member_path(const std::string& attribute, const std::string& name);
 
-/// Returns true if `name` contains a word such as password or token, or if `value` contains a credential.
-bool looks_secret(const std::string& name, const std::string& value);
+using common::looks_secret;
 
 /// Marks every text inside `value` that has the form of a secret as sensitive. `path` is the path of the attribute;
 /// empty: `value` is the whole body. Only where the schema compares lists in their order: a marked element is named by

@@ -63,7 +63,7 @@ class KubernetesInstance final : public sdk::Instance {
 
   sdk::Discovery discover(sdk::Call& call, const sdk::Discoverer& to) override {
     auto client = take_client(call);
-    Lister lister(api_, settings_, *client, streaming_);
+    kube::Lister lister(api_, *client, streaming_);
     BackendObjects backend_objects(api_, settings_, *client, lister);
     const std::int64_t sent = call.now_ns();
     const auto types = catalog_.served_types(call, *client);

@@ -6,8 +6,8 @@
 #include "k8s/helm.hpp"
 #include "k8s/json_access.hpp"
 #include "k8s/mapping.hpp"
-#include "k8s/outline.hpp"
 #include "k8s/registration.hpp"
+#include "kube/outline.hpp"
 
 namespace driftd::k8s {
 namespace {
@@ -66,7 +66,7 @@ std::uint64_t Reader::list(sdk::Call& call, const Resource& resource, const std:
   if (resource.kind == kHelmRelease) return list_releases(call, resource, space);
   if (resource.kind == kJob) return list_jobs(call, resource, space);
   std::uint64_t count = 0;
-  const auto on_object = [&](const Lister::Listed& listed) {
+  const auto on_object = [&](const kube::Lister::Listed& listed) {
     if (resource.kind == kCronJob) api_.cron_jobs().note(listed.object);
     sdk::Record record = map_or_unreadable(resource, listed.object, listed.cut, settings_);
     if (!settings_.scope.wants(record.kind, record.id)) return;
@@ -81,7 +81,7 @@ bool Reader::note_cron_jobs(sdk::Call& call, const std::string& space) {
   const Resource& cron_jobs = cron_job_resource();
   try {
     lister_.list(call, cron_jobs, space,
-                 [this](const Lister::Listed& listed) { api_.cron_jobs().note(listed.object); });
+                 [this](const kube::Lister::Listed& listed) { api_.cron_jobs().note(listed.object); });
     return true;
   } catch (const sdk::Failure& failure) {
     if (failure.code != DRIFTD_DENIED) throw;
@@ -110,14 +110,15 @@ std::uint64_t Reader::list_jobs(sdk::Call& call, const Resource& resource, const
     tell_unreadable(call, record);
     count += emit(call, std::move(record), sent);
   };
-  versions_[version_key(resource, space)] = lister_.list(call, resource, space, [&](const Lister::Listed& listed) {
-    const auto owner = cron_job_of(resource, listed.object);
-    if (owner && (!known || api_.cron_jobs().knows(*owner))) return;
-    sdk::Record record = map_or_unreadable(resource, listed.object, listed.cut, settings_);
-    if (!settings_.scope.wants(record.kind, record.id)) return;
-    if (owner && held.size() < kMaxHeld) return held.push_back({std::move(record), *owner, listed.sent_ns});
-    take(std::move(record), listed.sent_ns);
-  });
+  versions_[version_key(resource, space)] =
+      lister_.list(call, resource, space, [&](const kube::Lister::Listed& listed) {
+        const auto owner = cron_job_of(resource, listed.object);
+        if (owner && (!known || api_.cron_jobs().knows(*owner))) return;
+        sdk::Record record = map_or_unreadable(resource, listed.object, listed.cut, settings_);
+        if (!settings_.scope.wants(record.kind, record.id)) return;
+        if (owner && held.size() < kMaxHeld) return held.push_back({std::move(record), *owner, listed.sent_ns});
+        take(std::move(record), listed.sent_ns);
+      });
   if (!held.empty()) known = note_cron_jobs(call, space);
   for (auto& each : held) {
     if (known && !api_.cron_jobs().knows(each.owner)) take(std::move(each.record), each.sent);
@@ -128,7 +129,7 @@ std::uint64_t Reader::list_jobs(sdk::Call& call, const Resource& resource, const
 std::uint64_t Reader::list_releases(sdk::Call& call, const Resource& resource, const std::string& space) {
   HelmReleases releases;
   const std::int64_t sent = call.now_ns();
-  const auto on_object = [&](const Lister::Listed& listed) {
+  const auto on_object = [&](const kube::Lister::Listed& listed) {
     if (!release_id(listed.object).empty()) return releases.add(listed.object);
     const std::string id =
         text(listed.object, {"metadata", "namespace"}) + "/" + text(listed.object, {"metadata", "name"});
@@ -260,10 +261,10 @@ bool Reader::read(sdk::Call& call, const sdk::Identity& id, const std::vector<Re
 bool Reader::read_object(sdk::Call& call, const sdk::Identity& id, const Resource& resource, const Place& place) {
   const std::string path = resource.path(place.space, place.name);
   const std::int64_t sent = call.now_ns();
-  const http::Response response = send_get(call, api_, client_, path);
+  const http::Response response = send_request(call, api_, client_, path);
   if (response.status == 404 && reason_of(response.body) == "NotFound") return true;  // the object, not the type
   if (!response.ok()) throw refusal(response, "GET " + path, id.kind, resource.right("get", place.space));
-  const auto [object, cut, why] = parse_object(response.body);
+  const auto [object, cut, why] = kube::parse_object(response.body);
   if (!object.is_object()) throw sdk::Failure(DRIFTD_CORRUPT, "GET " + path + ": no JSON object", id.kind);
   // One GET sees what the list of this kind leaves out.
   if (id.kind == kSecret && text(object, {"type"}) == "helm.sh/release.v1") return true;
@@ -278,7 +279,7 @@ bool Reader::read_release(sdk::Call& call, const Resource& resource, const Place
   one.label_selector += (one.label_selector.empty() ? "owner=helm,name=" : ",owner=helm,name=") + place.name;
   HelmReleases releases;
   const std::int64_t sent = call.now_ns();
-  lister_.list(call, one, place.space, [&](const Lister::Listed& listed) { releases.add(listed.object); });
+  lister_.list(call, one, place.space, [&](const kube::Lister::Listed& listed) { releases.add(listed.object); });
   std::vector<sdk::Diagnostic> diagnostics;
   const auto records = releases.records(diagnostics, sent);
   for (const auto& each : diagnostics) call.diag(each);

@@ -15,7 +15,7 @@ class Reader {
         settings_(settings),
         cluster_(api.cluster_guard().uid()),
         client_(client),
-        lister_(api, settings, client, streams),
+        lister_(api, client, streams),
         backend_objects_(api, settings, client, lister_) {}
 
   /// Emits every wanted kind, with COMPLETE for each that was listed completely and a diagnostic for each that was not.
@@ -60,7 +60,7 @@ class Reader {
   const Settings& settings_;
   const std::string cluster_;  ///< uid of the cluster that is read; empty: not known
   http::Client& client_;
-  Lister lister_;
+  kube::Lister lister_;
   BackendObjects backend_objects_;
   ResourceVersions versions_;
   bool noted_cron_jobs_ = false;  ///< the list of the kind `cron_job` in this refresh had all of them

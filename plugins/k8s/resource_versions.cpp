@@ -13,14 +13,6 @@ std::string version_key(const Resource& resource, const std::string& space) {
   return resource.kind + "|" + resource.plural + "|" + space;
 }
 
-bool is_later(const std::string& version, const std::string& than) {
-  const auto number = [](const std::string& text) {
-    return !text.empty() && text.front() != '0' && text.find_first_not_of("0123456789") == std::string::npos;
-  };
-  if (!number(version) || !number(than)) return false;
-  return version.size() != than.size() ? version.size() > than.size() : version > than;
-}
-
 std::string render_cursor(const ResourceVersions& versions, const std::string& scope) {
   return json{{"v", 1}, {"scope", scope}, {"at", versions}}.dump();
 }

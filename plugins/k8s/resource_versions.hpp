@@ -15,9 +15,6 @@ using ResourceVersions = std::map<std::string, std::string>;
 struct Resource;
 std::string version_key(const Resource& resource, const std::string& space);  ///< `kind|plural|namespace`
 
-/// Returns true if both are decimal numbers, as etcd's revisions are, and `version` is the larger one.
-bool is_later(const std::string& version, const std::string& than);
-
 /// Renders a cursor; `scope` must differ whenever the watched types or filters do.
 std::string render_cursor(const ResourceVersions& versions, const std::string& scope);
 /// Returns nullopt if the text is not a cursor of ours or belongs to another scope.

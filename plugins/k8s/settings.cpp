@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "k8s/settings.hpp"
 
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-
 #include "common/settings_reader.hpp"
 
 namespace driftd::k8s {
@@ -12,21 +8,9 @@ namespace {
 
 using common::SettingsReader;
 
-constexpr std::size_t kMaxFile = 1u << 20;
 constexpr std::size_t kMaxNamespaces = 100;  // each kind is watched in each of them
 constexpr std::uint64_t kMaxPage = 5000;
 constexpr std::chrono::minutes kMaxConnect{1}, kMaxTimeout{10};
-
-std::string read_kubeconfig(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) {
-    common::refuse_setting("settings.kubeconfig", "a file that can be read", path + ": " + std::strerror(errno));
-  }
-  std::string out(kMaxFile, '\0');
-  in.read(out.data(), static_cast<std::streamsize>(out.size()));
-  out.resize(static_cast<std::size_t>(in.gcount()));
-  return out;
-}
 
 void read_tls(SettingsReader from, http::Tls& out) {
   out.ca_file = from.text("ca_file", out.ca_file);
@@ -43,23 +27,16 @@ void read_tls(SettingsReader from, http::Tls& out) {
   from.finish();
 }
 
-void use_service_account(const std::string& folder, Settings& out) {
-  if (folder.empty()) return;
-  out.server = "https://kubernetes.default.svc";
-  out.tls.ca_file = folder + "/ca.crt";
-  out.identification.token_file = folder + "/token";
-}
-
 /// Takes server and credential from the kubeconfig or the service account that the settings name.
 void read_source(SettingsReader& from, bool named, bool insecure, Settings& out) {
   const std::string kubeconfig = from.text("kubeconfig"), account = from.text("service_account");
   const std::string context = from.text("context");
   if (!kubeconfig.empty() && !account.empty())
     common::refuse_setting("settings", "kubeconfig or service_account", "both", "remove one of them");
-  use_service_account(account, out);
+  if (!account.empty()) kube::use_service_account(out, account);
   if (kubeconfig.empty()) return;
   const std::string folder = kubeconfig.substr(0, kubeconfig.rfind('/') + 1);
-  apply_kubeconfig(out, read_kubeconfig(kubeconfig), {folder, context, insecure, !named});
+  kube::apply_kubeconfig(out, kube::read_kubeconfig(kubeconfig), {folder, context, insecure, !named});
 }
 
 void read_server(SettingsReader& from, Settings& out) {

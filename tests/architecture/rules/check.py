@@ -68,9 +68,10 @@ def includes(files):
                 yield f"{name}: room '{room}' must not include \"{target}\""
             if other and room == "sinks" and head == "sinks" and target.split("/")[1] not in (name.split("/")[2], "common") and "/" in target[6:]:
                 yield f"{name}: one sink must not include another, \"{target}\""
-            for bad in RULES["never"].get(room, []):
-                if target.startswith(bad):
-                    yield f"{name}: room '{room}' must never see <{target}>"
+            for of in (room, "/".join(name.split("/")[:2])):
+                for bad in RULES["never"].get(of, []):
+                    if target.startswith(bad):
+                        yield f"{name}: '{of}' must never see <{target}>"
             if target.startswith("driftd/") and not target.startswith("driftd/v1/") and not target.startswith(tuple(RULES["beyond_driftd"].get(room, ()))):
                 yield f"{name}: only host and plugins see plugin-api, found <{target}>"
             if suffix(name) == ".hpp" and name.startswith(("agent/", "check/", "consumer/include/", "controller/")):

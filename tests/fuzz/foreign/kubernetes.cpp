@@ -7,11 +7,11 @@
 #include "fuzz/foreign/foreign.hpp"
 #include "k8s/helm.hpp"
 #include "k8s/kinds.hpp"
-#include "k8s/list_splitter.hpp"
 #include "k8s/mapping.hpp"
-#include "k8s/outline.hpp"
 #include "k8s/registration.hpp"
 #include "k8s/settings.hpp"
+#include "kube/list_splitter.hpp"
+#include "kube/outline.hpp"
 
 namespace driftd::fuzz {
 namespace {
@@ -91,11 +91,11 @@ void helm(std::string_view text) {
 
 void listing(std::string_view text) {
   const auto take = [](const std::string& one) {
-    const common::BoundedJson object = k8s::parse_object(one);
+    const common::BoundedJson object = kube::parse_object(one);
     if (object.value.is_object()) map(object.value, object.cut ? object.why : std::string());
   };
   try {
-    k8s::ItemSplitter splitter(take, 1u << 20);
+    kube::ItemSplitter splitter(take, 1u << 20);
     for (auto rest = text; !rest.empty(); rest.remove_prefix(std::min<std::size_t>(rest.size(), 61)))
       splitter.feed(rest.substr(0, 61));
     (void)splitter.rest();

@@ -6,9 +6,9 @@
 
 #include "driftd/sdk/types.hpp"
 #include "failure.hpp"
-#include "k8s/cluster_guard.hpp"
-#include "k8s/exec_credential.hpp"
-#include "k8s/retry_after.hpp"
+#include "kube/cluster_guard.hpp"
+#include "kube/exec_credential.hpp"
+#include "kube/retry_after.hpp"
 
 namespace driftd::k8s {
 namespace {
@@ -22,16 +22,16 @@ std::string document(const std::string& status, const std::string& version = "v1
 }
 
 TEST(K8sCredential, IsATokenOrAnExecCredentialOfBothVersions) {
-  EXPECT_EQ(parse_credential(" abc.def \n").token, "abc.def");
-  EXPECT_EQ(parse_credential("").token, "");
+  EXPECT_EQ(kube::parse_credential(" abc.def \n").token, "abc.def");
+  EXPECT_EQ(kube::parse_credential("").token, "");
   for (const char* version : {"v1", "v1beta1"}) {
-    const Credential with_token =
-        parse_credential(document(R"({"token":"abc","expirationTimestamp":"2026-11-21T21:15:00+01:00"})", version));
+    const kube::Credential with_token = kube::parse_credential(
+        document(R"({"token":"abc","expirationTimestamp":"2026-11-21T21:15:00+01:00"})", version));
     EXPECT_EQ(with_token.token, "abc");
     EXPECT_EQ(with_token.expires_ns, 1'795'292'100'000'000'000);
     EXPECT_EQ(with_token.expires, "2026-11-21T21:15:00+01:00");
   }
-  const Credential certified = parse_credential(document(
+  const kube::Credential certified = kube::parse_credential(document(
       R"({"clientCertificateData":"-----BEGIN CERTIFICATE-----\n","clientKeyData":"-----BEGIN EC PRIVATE KEY-----\n"})"));
   EXPECT_EQ(certified.token, "");
   EXPECT_EQ(certified.certificate_pem, "-----BEGIN CERTIFICATE-----\n");
@@ -57,7 +57,7 @@ TEST(K8sCredential, WhatIsWrongIsSaidAndNeverWhatIsInIt) {
       {document(R"({"token":"canary","expirationTimestamp":7})"), "expected a string, found number"},
       {"canary\ncanary", "line break"}};
   for (const auto& [text, says] : cases) {
-    const auto told = failure([&, text = text] { parse_credential(text); });
+    const auto told = failure([&, text = text] { kube::parse_credential(text); });
     EXPECT_EQ(told.code, DRIFTD_UNAUTHENTICATED) << text;
     EXPECT_THAT(told.what(), HasSubstr(says)) << text;
     EXPECT_THAT(told.what(), HasSubstr("settings.token"));
@@ -66,20 +66,20 @@ TEST(K8sCredential, WhatIsWrongIsSaidAndNeverWhatIsInIt) {
 }
 
 TEST(K8sCredential, ATimeIsOneOfRfc3339) {
-  EXPECT_EQ(parse_time("1970-01-01T00:00:01Z"), 1'000'000'000);
-  EXPECT_EQ(parse_time("1969-12-31T23:00:01.25-01:00"), 1'000'000'000);
-  EXPECT_EQ(parse_time("2024-02-29T00:00:00Z"), 1'709'164'800'000'000'000);
-  EXPECT_EQ(parse_time("9999-12-31T23:59:59Z"), INT64_MAX) << "no nanoseconds count so far";
-  EXPECT_EQ(parse_time("0001-01-01T00:00:00Z"), INT64_MIN);
+  EXPECT_EQ(kube::parse_time("1970-01-01T00:00:01Z"), 1'000'000'000);
+  EXPECT_EQ(kube::parse_time("1969-12-31T23:00:01.25-01:00"), 1'000'000'000);
+  EXPECT_EQ(kube::parse_time("2024-02-29T00:00:00Z"), 1'709'164'800'000'000'000);
+  EXPECT_EQ(kube::parse_time("9999-12-31T23:59:59Z"), INT64_MAX) << "no nanoseconds count so far";
+  EXPECT_EQ(kube::parse_time("0001-01-01T00:00:00Z"), INT64_MIN);
   for (const char* bad : {"", "2026-11-21", "2026-11-21T20:15:00", "2026-11-21T20:15:00z1", "2026-02-30T00:00:00Z",
                           "2026-11-21 20:15:00Z", "2026-11-21T24:00:00Z", "2026-11-21T20:15:00.Z",
                           "2026-11-21T20:15:00+1:00", "+026-11-21T20:15:00Z"}) {
-    EXPECT_EQ(parse_time(bad), std::nullopt) << bad;
+    EXPECT_EQ(kube::parse_time(bad), std::nullopt) << bad;
   }
 }
 
 TEST(K8sWitness, WhatAnotherClusterAnswersIsRefusedUntilHealthHasToldOfIt) {
-  ClusterGuard guard;
+  kube::ClusterGuard guard;
   guard.on_health("a");
   EXPECT_FALSE(guard.begin_refresh());
   guard.check_connection("a");
@@ -98,7 +98,7 @@ TEST(K8sWitness, WhatAnotherClusterAnswersIsRefusedUntilHealthHasToldOfIt) {
 }
 
 TEST(K8sWitness, HealthAloneMovesNothingAndOneThatComesBackIsTheSame) {
-  ClusterGuard guard;
+  kube::ClusterGuard guard;
   guard.on_health("a");
   guard.begin_refresh();
   EXPECT_EQ(failure([&] { guard.check_connection("b"); }).code, DRIFTD_UNAVAILABLE);  // the watch did
@@ -112,14 +112,14 @@ TEST(K8sWitness, HealthAloneMovesNothingAndOneThatComesBackIsTheSame) {
 }
 
 TEST(K8sWitness, AFreshWorkerHoldsItsFirstConnectionsAgainstHealth) {
-  ClusterGuard guard;
+  kube::ClusterGuard guard;
   guard.on_health("a");
   EXPECT_EQ(failure([&] { guard.check_connection("b"); }).code, DRIFTD_UNAVAILABLE) << "a watch, before any refresh";
   EXPECT_EQ(failure([&] { guard.check_connection(""); }).code, DRIFTD_UNAVAILABLE);
 }
 
 TEST(K8sWitness, WithoutTheRightToKnowNothingIsRefused) {
-  ClusterGuard guard;
+  kube::ClusterGuard guard;
   guard.on_health("");
   EXPECT_FALSE(guard.begin_refresh());
   guard.check_connection("");
@@ -128,8 +128,8 @@ TEST(K8sWitness, WithoutTheRightToKnowNothingIsRefused) {
 }
 
 TEST(K8sRetryAfter, HoldsForItsPathAndTime) {
-  RetryAfter held;
-  const auto now = RetryAfter::Clock::now();
+  kube::RetryAfter held;
+  const auto now = kube::RetryAfter::Clock::now();
   http::Response response;
   response.status = 429;
   response.retry_after_ms = 7000;

@@ -8,7 +8,7 @@
 #include "core/judge/diff.hpp"
 #include "core/value/schema.hpp"
 #include "k8s/mapping.hpp"
-#include "k8s/outline.hpp"
+#include "kube/outline.hpp"
 
 namespace driftd::k8s {
 namespace {
@@ -214,10 +214,10 @@ TEST(K8sMapping, AnObjectThatIsNotOfItsFormOrTooDeepCostsItselfOnly) {
 
 TEST(K8sOutline, AnObjectThatNestsTooDeepIsCutAndKeepsItsName) {
   const std::string deep = std::string(200, '[') + std::string(200, ']');
-  const auto parsed = parse_object(R"({"kind":"Thing","metadata":{"name":"web"},"spec":)" + deep + "}");
+  const auto parsed = kube::parse_object(R"({"kind":"Thing","metadata":{"name":"web"},"spec":)" + deep + "}");
   ASSERT_TRUE(parsed.cut);
   EXPECT_EQ(parsed.value.at("metadata").at("name"), "web");
-  EXPECT_FALSE(parse_object(R"({"metadata":{"name":"web"},"spec":[[]]})").cut);
+  EXPECT_FALSE(kube::parse_object(R"({"metadata":{"name":"web"},"spec":[[]]})").cut);
 }
 
 /// An object that is too large is still identified, even if its metadata comes after the part that is too large.
@@ -234,7 +234,7 @@ TEST(K8sOutline, AnObjectOfTooManyValuesIsUnreadByItsName) {
   const std::string object =
       R"({"data":)" + list + R"(,"kind":"Thing","metadata":)" + metadata + R"(,"spec":{"a":)" + list + "}}";
   for (const bool event : {false, true}) {
-    const auto parsed = parse_object(event ? R"({"type":"ADDED","object":)" + object + "}" : object);
+    const auto parsed = kube::parse_object(event ? R"({"type":"ADDED","object":)" + object + "}" : object);
     ASSERT_TRUE(parsed.cut);
     ASSERT_TRUE(parsed.value.is_object());
     const json& found = event ? parsed.value.at("object") : parsed.value;
@@ -247,7 +247,7 @@ TEST(K8sOutline, AnObjectOfTooManyValuesIsUnreadByItsName) {
     EXPECT_EQ(record.unread.at(0).path, "**");
     EXPECT_THAT(record.unread.at(0).reason, HasSubstr("more than 270000 values"));
   }
-  EXPECT_TRUE(parse_object(object + "}").value.is_discarded());
+  EXPECT_TRUE(kube::parse_object(object + "}").value.is_discarded());
 }
 
 TEST(K8sSecretText, AnyUrlOfATextMayHoldThePassword) {

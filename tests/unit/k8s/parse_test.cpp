@@ -4,11 +4,11 @@
 #include <zlib.h>
 
 #include "failure.hpp"
-#include "k8s/base64.hpp"
 #include "k8s/kinds.hpp"
-#include "k8s/list_splitter.hpp"
 #include "k8s/resource_versions.hpp"
 #include "k8s/settings.hpp"
+#include "kube/base64.hpp"
+#include "kube/list_splitter.hpp"
 #include "support/process.hpp"
 
 namespace driftd::k8s {
@@ -19,13 +19,13 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 TEST(K8sBase64, ReadsPaddedUnpaddedAndWrappedTextAndNothingElse) {
-  EXPECT_EQ(decode_base64("aGk="), "hi");
-  EXPECT_EQ(decode_base64("aGk"), "hi");
-  EXPECT_EQ(decode_base64("aG\nk="), "hi");
-  EXPECT_EQ(decode_base64(""), "");
-  EXPECT_EQ(decode_base64("/w=="), "\xff");
+  EXPECT_EQ(kube::decode_base64("aGk="), "hi");
+  EXPECT_EQ(kube::decode_base64("aGk"), "hi");
+  EXPECT_EQ(kube::decode_base64("aG\nk="), "hi");
+  EXPECT_EQ(kube::decode_base64(""), "");
+  EXPECT_EQ(kube::decode_base64("/w=="), "\xff");
   for (const char* bad : {"a", "aGk=a", "aG k", "a===", "aGk*", "aGk=="})
-    EXPECT_EQ(decode_base64(bad), std::nullopt) << bad;
+    EXPECT_EQ(kube::decode_base64(bad), std::nullopt) << bad;
 }
 
 std::string gzip(const std::string& text) {
@@ -44,10 +44,10 @@ std::string gzip(const std::string& text) {
 
 TEST(K8sGzip, UnpacksUpToTheLimitAndRefusesWhatIsCut) {
   const std::string text(100'000, 'a'), packed = gzip(text);
-  EXPECT_EQ(gunzip(packed, 100'000, "x"), text);
-  EXPECT_EQ(failure([&] { gunzip(packed, 99'999, "x"); }).code, DRIFTD_BUDGET);
-  EXPECT_EQ(failure([&] { gunzip(packed.substr(0, packed.size() / 2), 1 << 20, "x"); }).code, DRIFTD_CORRUPT);
-  EXPECT_EQ(failure([&] { gunzip("nothing", 1 << 20, "x"); }).code, DRIFTD_CORRUPT);
+  EXPECT_EQ(kube::gunzip(packed, 100'000, "x"), text);
+  EXPECT_EQ(failure([&] { kube::gunzip(packed, 99'999, "x"); }).code, DRIFTD_BUDGET);
+  EXPECT_EQ(failure([&] { kube::gunzip(packed.substr(0, packed.size() / 2), 1 << 20, "x"); }).code, DRIFTD_CORRUPT);
+  EXPECT_EQ(failure([&] { kube::gunzip("nothing", 1 << 20, "x"); }).code, DRIFTD_CORRUPT);
 }
 
 TEST(K8sItems, EachElementIsHandedOutHoweverTheBytesArrive) {
@@ -56,7 +56,7 @@ TEST(K8sItems, EachElementIsHandedOutHoweverTheBytesArrive) {
     {"c":"\"{"}],"z":[{"d":1}]})";
   for (const std::size_t step : {1u, 2u, 7u, 1000u}) {
     std::vector<std::string> items;
-    ItemSplitter splitter([&](const std::string& item) { items.push_back(item); }, 1000);
+    kube::ItemSplitter splitter([&](const std::string& item) { items.push_back(item); }, 1000);
     for (std::size_t at = 0; at < list.size(); at += step) splitter.feed(std::string_view(list).substr(at, step));
     EXPECT_THAT(items, ElementsAre(R"({"a":[1,{"b":"]}\\"}]})", R"({"c":"\"{"})")) << step;
     EXPECT_THAT(splitter.rest(), HasSubstr(R"("items":[)"));
@@ -65,16 +65,16 @@ TEST(K8sItems, EachElementIsHandedOutHoweverTheBytesArrive) {
 }
 
 TEST(K8sItems, AListThatEndsEarlyIsCorruptAndAnElementHasALimit) {
-  ItemSplitter cut([](const std::string&) {}, 1000);
+  kube::ItemSplitter cut([](const std::string&) {}, 1000);
   cut.feed(R"({"items":[{"a":1},{"b")");
   EXPECT_EQ(failure([&] { cut.rest(); }).code, DRIFTD_CORRUPT);
-  ItemSplitter small([](const std::string&) {}, 10);
+  kube::ItemSplitter small([](const std::string&) {}, 10);
   EXPECT_EQ(failure([&] { small.feed(R"({"items":[{"a":"0123456789"}]})"); }).code, DRIFTD_BUDGET);
 }
 
 TEST(K8sLines, ArePutTogether) {
   std::vector<std::string> lines;
-  LineSplitter splitter([&](std::string_view line) { lines.emplace_back(line); }, 10);
+  kube::LineSplitter splitter([&](std::string_view line) { lines.emplace_back(line); }, 10);
   for (const char* piece : {"on", "e\ntwo\n", "", "thr", "ee", "\n\n"}) splitter.feed(piece);
   EXPECT_THAT(lines, ElementsAre("one", "two", "three", ""));
   EXPECT_EQ(failure([&] { splitter.feed("01234567890"); }).code, DRIFTD_BUDGET);
@@ -111,20 +111,20 @@ contexts:
 
 TEST(K8sKubeconfig, GivesServerCaAndWhoAsks) {
   Settings settings;
-  apply_kubeconfig(settings, kConfig, {"/etc/kube/", "", false});
+  kube::apply_kubeconfig(settings, kConfig, {"/etc/kube/", "", false});
   EXPECT_EQ(settings.server, "https://k.example:6443");
   EXPECT_EQ(settings.tls.ca_file, "/etc/kube/pki/ca.crt");
   EXPECT_EQ(settings.tls.server_name, "kube");
   EXPECT_EQ(settings.identification.token, "canary-token");
   Settings certified;
-  apply_kubeconfig(certified, kConfig, {"/", "certified", false});
+  kube::apply_kubeconfig(certified, kConfig, {"/", "certified", false});
   EXPECT_EQ(certified.tls.certificate_pem, "cert");
   EXPECT_EQ(certified.tls.key_pem, "key");
 }
 
 TEST(K8sKubeconfig, RefusesProgramsImpersonationAndBlindTrustAndSaysWhatToDo) {
   Settings settings;
-  const auto exec = failure([&] { apply_kubeconfig(settings, kConfig, {"/", "runs", false}); });
+  const auto exec = failure([&] { kube::apply_kubeconfig(settings, kConfig, {"/", "runs", false}); });
   EXPECT_EQ(exec.code, DRIFTD_INVALID);
   EXPECT_THAT(exec.what(),
               HasSubstr("token: \"${exec:aws-iam token -i prod --oidc-client-secret=[REDACTED] --password [REDACTED] "
@@ -132,24 +132,28 @@ TEST(K8sKubeconfig, RefusesProgramsImpersonationAndBlindTrustAndSaysWhatToDo) {
   EXPECT_THAT(exec.what(), HasSubstr("AWS_PROFILE"));
   EXPECT_THAT(exec.what(), Not(HasSubstr("canary")));
   Settings named;
-  apply_kubeconfig(named, kConfig, {"/", "runs", false, false});
+  kube::apply_kubeconfig(named, kConfig, {"/", "runs", false, false});
   EXPECT_EQ(named.server, "https://k.example:6443") << "who asks is said elsewhere";
-  const auto as = failure([&] { apply_kubeconfig(settings, kConfig, {"/", "other", false}); });
+  const auto as = failure([&] { kube::apply_kubeconfig(settings, kConfig, {"/", "other", false}); });
   EXPECT_THAT(as.what(), Not(HasSubstr("canary")));
-  EXPECT_THAT(failure([&] { apply_kubeconfig(settings, kConfig, {"/", "none", false}); }).what(), HasSubstr("'none'"));
+  EXPECT_THAT(failure([&] {
+                kube::apply_kubeconfig(settings, kConfig, {"/", "none", false});
+              }).what(),
+              HasSubstr("'none'"));
   std::string blind = kConfig;
   blind.replace(blind.find("certificate-authority: pki/ca.crt"), 33, "insecure-skip-tls-verify: true");
-  EXPECT_EQ(failure([&] { apply_kubeconfig(settings, blind, {"/", "", false}); }).code, DRIFTD_INVALID);
-  apply_kubeconfig(settings, blind, {"/", "", true});
+  EXPECT_EQ(failure([&] { kube::apply_kubeconfig(settings, blind, {"/", "", false}); }).code, DRIFTD_INVALID);
+  kube::apply_kubeconfig(settings, blind, {"/", "", true});
   EXPECT_FALSE(settings.tls.verify);
-  EXPECT_EQ(failure([&] { apply_kubeconfig(settings, "a: [", {"/", "", false}); }).code, DRIFTD_INVALID);
+  EXPECT_EQ(failure([&] { kube::apply_kubeconfig(settings, "a: [", {"/", "", false}); }).code, DRIFTD_INVALID);
 }
 
 TEST(K8sKubeconfig, AQuoteThatIsNotClosedIsRefusedAndNothingOfItIsShown) {
   Settings settings;
   for (const char* quote : {"\"", "'"}) {
     const auto open = failure([&] {
-      apply_kubeconfig(settings, std::string(kConfig) + "note: " + quote + "canary\nother: 1\n", {"/", "", false});
+      kube::apply_kubeconfig(settings, std::string(kConfig) + "note: " + quote + "canary\nother: 1\n",
+                             {"/", "", false});
     });
     EXPECT_EQ(open.code, DRIFTD_INVALID);
     EXPECT_THAT(open.what(), HasSubstr("a quote is not closed"));
@@ -215,13 +219,13 @@ TEST(K8sCursor, IsOfItsScopeAndOpaque) {
 }
 
 TEST(K8sCursor, WhichVersionIsLaterIsSaidOfNumbersAlone) {
-  EXPECT_TRUE(is_later("1000", "999"));
-  EXPECT_TRUE(is_later("12", "11"));
-  EXPECT_FALSE(is_later("11", "11"));
-  EXPECT_FALSE(is_later("999", "1000"));
+  EXPECT_TRUE(kube::is_later("1000", "999"));
+  EXPECT_TRUE(kube::is_later("12", "11"));
+  EXPECT_FALSE(kube::is_later("11", "11"));
+  EXPECT_FALSE(kube::is_later("999", "1000"));
   for (const char* none : {"", "0", "010", "1x", "-2"}) {
-    EXPECT_FALSE(is_later(none, "1")) << none;
-    EXPECT_FALSE(is_later("5", none)) << none;
+    EXPECT_FALSE(kube::is_later(none, "1")) << none;
+    EXPECT_FALSE(kube::is_later("5", none)) << none;
   }
 }
 

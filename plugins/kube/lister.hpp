@@ -7,16 +7,17 @@
 #include <optional>
 #include <string>
 
-#include "k8s/api.hpp"
+#include "kube/api.hpp"
+#include "kube/resource.hpp"
 
-namespace driftd::k8s {
+namespace driftd::kube {
 
 /// Lists objects with one in memory at a time: as a stream (WatchList) if the server offers it, else in pages. Not
 /// thread-safe; `streams` is shared by the listers of one instance.
 class Lister {
  public:
   /// An object as the server gave it. Parts that nest deeper than common::kMaxNesting are missing, and an object with
-  /// too many values holds only its identity (k8s/outline.hpp); `cut` then gives the reason.
+  /// too many values holds only its identity (kube/outline.hpp); `cut` then gives the reason.
   struct Listed {
     const nlohmann::json& object;
     std::int64_t sent_ns;  ///< when the list was requested; the same for all pages
@@ -24,11 +25,8 @@ class Lister {
   };
   using OnObject = std::function<void(const Listed& listed)>;
 
-  Lister(Api& api, const Settings& settings, http::Client& client, std::atomic<int>& streams)
-      : api_(api),
-        settings_(settings),
-        client_(client),
-        streams_(streams) {}
+  /// All must outlive it.
+  Lister(Api& api, http::Client& client, std::atomic<int>& streams) : api_(api), client_(client), streams_(streams) {}
 
   /// Calls `on_object` with every object of `resource` in `space` and returns the resource version of the complete
   /// list. An object may be handed out twice, or may have been deleted meanwhile (may_miss_deletions()). DENIED names
@@ -53,13 +51,9 @@ class Lister {
   bool server_streams(sdk::Call& call);  ///< asks the server for its version once
 
   Api& api_;
-  const Settings& settings_;
   http::Client& client_;
   std::atomic<int>& streams_;  ///< 1: the server streams lists, 0: it does not, -1: not known yet
   bool may_miss_deletions_ = false;
 };
 
-/// Returns `?limit=500&labelSelector=…`: `first` and the selectors of the resource.
-std::string query_of(const Resource& resource, const std::string& first);
-
-}  // namespace driftd::k8s
+}  // namespace driftd::kube

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "k8s/base64.hpp"
+#include "kube/base64.hpp"
 
 #include <zlib.h>
 
 #include "driftd/sdk/types.hpp"
 
-namespace driftd::k8s {
+namespace driftd::kube {
 namespace {
 
 int digit(char c) {
@@ -66,4 +66,4 @@ std::string gunzip(std::string_view packed, std::size_t max_bytes, const std::st
   }
 }
 
-}  // namespace driftd::k8s
+}  // namespace driftd::kube

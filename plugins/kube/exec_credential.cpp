@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "k8s/exec_credential.hpp"
+#include "kube/exec_credential.hpp"
 
 #include <algorithm>
 #include <array>
@@ -7,9 +7,9 @@
 
 #include "driftd/sdk/types.hpp"
 #include "http/http.hpp"
-#include "k8s/json_access.hpp"
+#include "kube/json_access.hpp"
 
-namespace driftd::k8s {
+namespace driftd::kube {
 namespace {
 
 constexpr const char* kWhere = "settings.token: the ExecCredential: ";
@@ -142,4 +142,4 @@ std::optional<std::int64_t> parse_time(std::string_view text) {
   return at <= first ? nanoseconds::min().count() : nanoseconds(at).count();
 }
 
-}  // namespace driftd::k8s
+}  // namespace driftd::kube

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace driftd::k8s {
+namespace driftd::kube {
 
 /// Splits a List answer while it arrives, so that only one object is in memory at a time: hands out the text of each
 /// element of the member `items` of the outermost object and keeps the rest. It knows only as much JSON as that needs;
@@ -48,4 +48,4 @@ class LineSplitter {
   std::string held_;  ///< beginning of a line that is not complete
 };
 
-}  // namespace driftd::k8s
+}  // namespace driftd::kube

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "k8s/retry_after.hpp"
+#include "kube/retry_after.hpp"
 
-namespace driftd::k8s {
+namespace driftd::kube {
 namespace {
 
 constexpr std::size_t kMost = 1000;  // paths; single objects are read only to confirm a deletion
@@ -22,4 +22,4 @@ RetryAfter::Millis RetryAfter::left(const std::string& path, Clock::time_point n
   return std::chrono::ceil<Millis>(found->second - now);
 }
 
-}  // namespace driftd::k8s
+}  // namespace driftd::kube

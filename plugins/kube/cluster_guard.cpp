@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "k8s/cluster_guard.hpp"
+#include "kube/cluster_guard.hpp"
 
-namespace driftd::k8s {
+namespace driftd::kube {
 namespace {
 
 [[noreturn]] void refuse(const std::string& uid, const std::string& before) {
@@ -60,4 +60,4 @@ std::string ClusterGuard::uid() const {
   return judged_;
 }
 
-}  // namespace driftd::k8s
+}  // namespace driftd::kube

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace driftd::k8s {
+namespace driftd::kube {
 
 /// A credential as the text of a secret holds it: a bearer token, or an ExecCredential of client.authentication.k8s.io
 /// (v1, v1beta1) as exec plugins of kubectl print it, with a token or a client certificate. Wiped by the destructor.
@@ -32,4 +32,4 @@ Credential parse_credential(std::string_view text);
 /// the text is not an RFC 3339 time.
 std::optional<std::int64_t> parse_time(std::string_view text);
 
-}  // namespace driftd::k8s
+}  // namespace driftd::kube

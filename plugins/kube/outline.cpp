@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "k8s/outline.hpp"
+#include "kube/outline.hpp"
 
-namespace driftd::k8s {
+namespace driftd::kube {
 namespace {
 
 class Outline final : public common::BoundedBuild {
@@ -26,4 +26,4 @@ common::BoundedJson parse_object(std::string_view text) {
   return out;
 }
 
-}  // namespace driftd::k8s
+}  // namespace driftd::kube

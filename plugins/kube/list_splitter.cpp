@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "k8s/list_splitter.hpp"
+#include "kube/list_splitter.hpp"
 
 #include "driftd/sdk/types.hpp"
 
-namespace driftd::k8s {
+namespace driftd::kube {
 namespace {
 
 constexpr std::size_t kMaxRest = 1u << 20;
@@ -78,4 +78,4 @@ void LineSplitter::feed(std::string_view piece) {
   if (held_.size() > max_bytes_) too_large("an event", max_bytes_);
 }
 
-}  // namespace driftd::k8s
+}  // namespace driftd::kube

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "k8s/api.hpp"
+#include "kube/api.hpp"
 
 #include <cerrno>
 #include <cstring>
@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "common/short_text.hpp"
-#include "k8s/json_access.hpp"
+#include "kube/json_access.hpp"
 
-namespace driftd::k8s {
+namespace driftd::kube {
 namespace {
 
 using Steady = std::chrono::steady_clock;
@@ -39,22 +39,22 @@ http::Response too_soon(std::chrono::milliseconds left, std::int64_t now_ns) {
 
 http::Options Api::options(sdk::Call& call) {
   http::Options out = bare_options(call);
-  out.on_connection = [this](sdk::Call& of) { check_cluster(of); };
+  if (connection_.guards_cluster) out.on_connection = [this](sdk::Call& of) { check_cluster(of); };
   return out;
 }
 
 http::Options Api::bare_options(sdk::Call& call) {
   http::Options out;
   out.tls = tls(call);
-  out.connect = settings_.connect;
+  out.connect = connection_.connect;
   out.http2 = true;
-  out.user_agent = "driftd-k8s/0.1";
+  out.user_agent = connection_.user_agent;
   return out;
 }
 
 http::Tls Api::tls(sdk::Call& call) {
-  http::Tls out = settings_.tls;
-  if (settings_.identification.token_reference.empty()) return out;
+  http::Tls out = connection_.tls;
+  if (connection_.identification.token_reference.empty()) return out;
   const Credential who = credential(call);
   if (who.certificate_pem.empty()) return out;
   out.certificate_pem = who.certificate_pem;
@@ -68,7 +68,7 @@ http::Tls Api::tls(sdk::Call& call) {
 /// was made, this one shows it.
 void Api::check_cluster(sdk::Call& call) {
   http::Client client(bare_options(call));
-  const http::Response response = send_get(call, *this, client, kSystemPath);
+  const http::Response response = send_request(call, *this, client, kSystemPath);
   if (response.status == 403 || response.status == 404)
     return cluster_guard_.check_connection({});  // no right to read the cluster's identity
   if (!response.ok()) throw refusal(response, std::string("GET ") + kSystemPath, {}, {});
@@ -77,7 +77,7 @@ void Api::check_cluster(sdk::Call& call) {
 }
 
 std::string Api::read_token_file() const {
-  const std::string& path = settings_.identification.token_file;
+  const std::string& path = connection_.identification.token_file;
   std::ifstream in(path, std::ios::binary);
   if (!in) {
     throw sdk::Failure(DRIFTD_UNAUTHENTICATED, "the token file " + path + " cannot be read: " + std::strerror(errno));
@@ -90,7 +90,7 @@ std::string Api::read_token_file() const {
 }
 
 Credential Api::credential(sdk::Call& call) {
-  const Identification& who = settings_.identification;
+  const Identification& who = connection_.identification;
   Credential out;
   if (who.token_reference.empty()) {
     out.token = who.token_file.empty() ? who.token : token_of_file(call);
@@ -132,7 +132,7 @@ std::string Api::token_of_file(sdk::Call& call) {
 }
 
 bool Api::reread_credential(sdk::Call& call, std::int64_t sent_ns) {
-  const Identification& who = settings_.identification;
+  const Identification& who = connection_.identification;
   if (!who.token_reference.empty()) {
     std::string text = call.secret(who.token_reference);
     const std::lock_guard lock(mutex_);
@@ -148,8 +148,8 @@ bool Api::reread_credential(sdk::Call& call, std::int64_t sent_ns) {
 
 http::Request Api::get(sdk::Call& call, const std::string& path_and_query) {
   http::Request out;
-  out.url = settings_.server + path_and_query;
-  out.timeout = settings_.call;
+  out.url = connection_.server + path_and_query;
+  out.timeout = connection_.call;
   out.headers.push_back("Accept: application/json");
   const Credential who = credential(call);
   if (!who.token.empty()) out.headers.push_back("Authorization: Bearer " + who.token);
@@ -168,8 +168,8 @@ sdk::Failure refusal(const http::Response& response, const std::string& what, co
   return out;
 }
 
-http::Response send_get(sdk::Call& call, Api& api, http::Client& client, const std::string& path_and_query,
-                        const std::function<void(http::Request&)>& shape) {
+http::Response send_request(sdk::Call& call, Api& api, http::Client& client, const std::string& path_and_query,
+                            const std::function<void(http::Request&)>& shape) {
   const std::string path = path_and_query.substr(0, path_and_query.find('?'));
   if (const auto left = api.retry_after().left(path); left.count() > 0) return too_soon(left, call.now_ns());
   const auto once = [&] {
@@ -183,14 +183,4 @@ http::Response send_get(sdk::Call& call, Api& api, http::Client& client, const s
   return response;
 }
 
-json get_json(sdk::Call& call, Api& api, http::Client& client, const std::string& path_and_query,
-              const std::string& kind, const std::string& right) {
-  const http::Response response = send_get(call, api, client, path_and_query);
-  const std::string what = "GET " + path_and_query.substr(0, path_and_query.find('?'));
-  if (!response.ok()) throw refusal(response, what, kind, right);
-  json out = json::parse(response.body, nullptr, false);
-  if (!out.is_object()) throw sdk::Failure(DRIFTD_CORRUPT, what + ": the answer is not a JSON object", kind);
-  return out;
-}
-
-}  // namespace driftd::k8s
+}  // namespace driftd::kube

@@ -8,7 +8,7 @@
 
 #include "http/http.hpp"
 
-namespace driftd::k8s {
+namespace driftd::kube {
 
 /// Remembers by path until when the server does not want another request (429 or 503 with Retry-After). Thread-safe.
 class RetryAfter {
@@ -26,4 +26,4 @@ class RetryAfter {
   std::map<std::string, Clock::time_point> until_;  ///< by path
 };
 
-}  // namespace driftd::k8s
+}  // namespace driftd::kube

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace driftd::k8s {
+namespace driftd::kube {
 
 /// Decodes base64 (RFC 4648 §4); line ends are ignored and padding is optional. Returns nullopt if the text is not
 /// valid base64.
@@ -15,4 +15,4 @@ std::optional<std::string> decode_base64(std::string_view text);
 /// Unpacks a gzip stream to at most `max_bytes` bytes. Throws CORRUPT or BUDGET; `what` begins the error text.
 std::string gunzip(std::string_view packed, std::size_t max_bytes, const std::string& what);
 
-}  // namespace driftd::k8s
+}  // namespace driftd::kube

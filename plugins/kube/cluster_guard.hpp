@@ -6,7 +6,7 @@
 
 #include "driftd/sdk/types.hpp"
 
-namespace driftd::k8s {
+namespace driftd::kube {
 
 /// Makes sure that all records come from the accepted cluster (uid of kube-system). The endpoint may lead to another
 /// cluster between the host's health check and any later connection; answers of that one are rejected. Thread-safe.
@@ -35,4 +35,4 @@ class ClusterGuard {
   std::string asked_;         ///< refused_ at the time of the last failed refresh
 };
 
-}  // namespace driftd::k8s
+}  // namespace driftd::kube

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "k8s/lister.hpp"
+#include "kube/lister.hpp"
 
 #include <cstdlib>
 
-#include "k8s/json_access.hpp"
-#include "k8s/list_splitter.hpp"
-#include "k8s/outline.hpp"
+#include "kube/json_access.hpp"
+#include "kube/list_splitter.hpp"
+#include "kube/outline.hpp"
 
-namespace driftd::k8s {
+namespace driftd::kube {
 namespace {
 
 constexpr std::size_t kMaxObject = 16u << 20;  // etcd takes 1.5 MiB; JSON and managedFields make more of it
@@ -15,7 +15,7 @@ constexpr int kMaxRestarts = 3;                // lists begun again because thei
 constexpr int kStreamsSince = 32;              // minor version that offers WatchList
 
 common::BoundedJson parse_object(std::string_view text, const std::string& what) {
-  common::BoundedJson out = k8s::parse_object(text);
+  common::BoundedJson out = kube::parse_object(text);
   if (!out.value.is_object()) throw sdk::Failure(DRIFTD_CORRUPT, what + ": no JSON object");
   return out;
 }
@@ -27,13 +27,6 @@ struct Enough {
 
 }  // namespace
 
-std::string query_of(const Resource& resource, const std::string& first) {
-  std::string out = "?" + first;
-  if (!resource.label_selector.empty()) out += "&labelSelector=" + http::escape(resource.label_selector);
-  if (!resource.field_selector.empty()) out += "&fieldSelector=" + http::escape(resource.field_selector);
-  return out;
-}
-
 Lister::Page Lister::page(sdk::Call& call, const Resource& resource, const std::string& space, const std::string& query,
                           std::int64_t sent, const OnObject& on_object) {
   const std::string path = resource.path(space), what = "GET " + path;
@@ -42,7 +35,7 @@ Lister::Page Lister::page(sdk::Call& call, const Resource& resource, const std::
     on_object({parsed.value, sent, parsed.why});
   };
   ItemSplitter splitter(item, kMaxObject);
-  const http::Response response = send_get(call, api_, client_, path + query, [&](http::Request& request) {
+  const http::Response response = send_request(call, api_, client_, path + query, [&](http::Request& request) {
     request.max_body = 0;
     request.on_body = [&](std::string_view piece) { splitter.feed(piece); };
   });
@@ -56,10 +49,10 @@ Lister::Page Lister::page(sdk::Call& call, const Resource& resource, const std::
 
 std::string Lister::list(sdk::Call& call, const Resource& resource, const std::string& space,
                          const OnObject& on_object) {
-  if (settings_.streaming_lists && server_streams(call)) {
+  if (api_.connection().streaming_lists && server_streams(call)) {
     if (const auto version = stream(call, resource, space, on_object)) return *version;
   }
-  const std::string limit = "limit=" + std::to_string(settings_.page);
+  const std::string limit = "limit=" + std::to_string(api_.connection().page);
   std::string next;
   std::int64_t sent = call.now_ns();  // time of the first page; the others show the same moment
   for (int fresh = 0;;) {
@@ -84,7 +77,7 @@ std::string Lister::current_version(sdk::Call& call, const Resource& resource, c
 
 bool Lister::server_streams(sdk::Call& call) {
   if (streams_ >= 0) return streams_ == 1;
-  const http::Response response = send_get(call, api_, client_, "/version");
+  const http::Response response = send_request(call, api_, client_, "/version");
   const json version = json::parse(response.body, nullptr, false);
   const bool recent = text(version, {"major"}) == "1" && std::atoi(text(version, {"minor"}).c_str()) >= kStreamsSince;
   streams_ = response.ok() && recent ? 1 : 0;
@@ -96,7 +89,7 @@ std::optional<std::string> Lister::stream(sdk::Call& call, const Resource& resou
                                           const OnObject& on_object) {
   const std::string path = resource.path(space), what = "GET " + path;
   const std::int64_t sent = call.now_ns();
-  const std::string seconds = std::to_string(std::max<std::int64_t>(settings_.call.count() / 1000, 1));
+  const std::string seconds = std::to_string(std::max<std::int64_t>(api_.connection().call.count() / 1000, 1));
   LineSplitter lines(
       [&](std::string_view line) {
         const auto [event, cut, why] = parse_object(line, path);
@@ -115,7 +108,7 @@ std::optional<std::string> Lister::stream(sdk::Call& call, const Resource& resou
                                      "resourceVersionMatch=NotOlderThan&timeoutSeconds=" +
                                          seconds);
   try {
-    const http::Response response = send_get(call, api_, client_, path + query, [&](http::Request& request) {
+    const http::Response response = send_request(call, api_, client_, path + query, [&](http::Request& request) {
       request.max_body = 0;
       request.on_body = [&](std::string_view piece) { lines.feed(piece); };
     });
@@ -134,4 +127,4 @@ std::optional<std::string> Lister::stream(sdk::Call& call, const Resource& resou
   }
 }
 
-}  // namespace driftd::k8s
+}  // namespace driftd::kube
