@@ -19,9 +19,7 @@ k8s::Settings settings_of(const Limits& limits) {
   return out;
 }
 
-std::string_view render(Truth truth) {
-  return truth == Truth::yes ? "True" : truth == Truth::no ? "False" : "Unknown";
-}
+std::string_view render(Truth truth) { return truth == Truth::yes ? "True" : truth == Truth::no ? "False" : "Unknown"; }
 
 bool is_allowed(const std::string& space, const Limits& limits) {
   return limits.namespaces.empty() ||
@@ -54,25 +52,30 @@ Condition look(const char* condition, const Named& named, const std::optional<k8
   return {condition, Truth::yes, "Found", named.type + (" " + ref->space) + "/" + ref->name};
 }
 
-/// Checks that an object that was found has a key, which must not be empty.
-void need_key(Condition& condition, const Named& named, const Sighting& seen, const std::string& key) {
+/// `user, password`, at most kMaxKeysShown of them.
+std::string names_of(const json& data) {
+  std::string out;
+  std::size_t shown = 0;
+  if (!data.is_object()) return out;
+  for (const auto& [name, value] : data.items()) {
+    if (++shown > kMaxKeysShown) return out + ", …";
+    out += (out.empty() ? "" : ", ") + name;
+  }
+  return out;
+}
+
+/// Checks that an object that was found has a value under a key.
+void need_key(Condition& condition, const Named& named, const k8s::Ref& ref, const Sighting& seen,
+              const std::string& key) {
   if (condition.truth != Truth::yes || seen.state != Sighting::State::found) return;
   const json& data = kube::find(seen.object, {"data"});
   if (data.is_object() && data.contains(key) && data.at(key) != json("")) return;
-  std::string there;
-  std::size_t shown = 0;
-  for (const auto& [name, value] : data.is_object() ? data.items() : json::object().items()) {
-    there += there.empty() ? "" : ", ";
-    if (++shown > kMaxKeysShown) {
-      there += "…";
-      break;
-    }
-    there += name;
-  }
+  const std::string there = names_of(data);
   condition.truth = Truth::no;
   condition.reason = "KeyMissing";
-  condition.message = std::string(named.type) + " not found: " + condition.message.substr(std::string(named.type).size() + 1) +
-                      " has no value under the key '" + key + "'; found " + (there.empty() ? "no keys" : there);
+  condition.message = std::string(named.type) + " not found: " + named.plural + " \"" + ref.name + "\" in namespace " +
+                      ref.space + " has no value under the key '" + key + "'; found " +
+                      (there.empty() ? "no keys" : there);
 }
 
 Condition synced(const RegistryAnswer& agent, const std::string& endpoint, bool resolved) {
@@ -165,13 +168,16 @@ BackendState examine(const json& object, const Defined& defined, const ClusterVi
   }
   const k8s::Definition& definition = *defined.definition;
   const auto seen = [&](const std::optional<k8s::Ref>& ref) { return ref ? view.find(*ref) : Sighting(); };
-  const Sighting service = seen(definition.service), secret = seen(definition.secret), map = seen(definition.config_map);
+  const Sighting service = seen(definition.service), secret = seen(definition.secret),
+                 map = seen(definition.config_map);
   const Named kSecret{"Secret", "secrets"}, kMap{"ConfigMap", "configmaps"};
   Condition found_service = look("ServiceFound", {"Service", "services"}, definition.service, service, limits);
   Condition found_secret = look("SecretFound", kSecret, definition.secret, secret, limits);
-  if (definition.secret) need_key(found_secret, kSecret, secret, definition.password_key);
+  if (definition.secret) need_key(found_secret, kSecret, *definition.secret, secret, definition.password_key);
   Condition found_map = look("ConfigMapFound", kMap, definition.config_map, map, limits);
-  if (definition.config_map && !definition.config_key.empty()) need_key(found_map, kMap, map, definition.config_key);
+  if (definition.config_map && !definition.config_key.empty()) {
+    need_key(found_map, kMap, *definition.config_map, map, definition.config_key);
+  }
   std::string fault;
   if (found_service.truth == Truth::yes) out.endpoint = endpoint_of(object, definition, service, limits, fault);
   if (found_service.truth == Truth::yes && out.endpoint.empty()) {
@@ -185,18 +191,15 @@ BackendState examine(const json& object, const Defined& defined, const ClusterVi
   out.phase = worst == nullptr ? "Discovered" : worst->truth == Truth::no ? "Error" : "Pending";
   out.message = worst == nullptr ? std::string() : worst->message;
   out.waits = resolved && out.phase == "Pending";
-  Condition ready{"Ready", worst == nullptr ? Truth::yes : worst->truth, worst == nullptr ? "Discovered" : worst->reason,
-                  out.message};
+  Condition ready{"Ready", worst == nullptr ? Truth::yes : worst->truth,
+                  worst == nullptr ? "Discovered" : worst->reason, out.message};
   out.conditions.insert(out.conditions.begin(), std::move(ready));
   return out;
 }
 
 json status_of(const BackendState& state, const json& object, const std::string& now) {
   const json& before = kube::find(object, {"status"});
-  json out = before.is_object() ? before : json::object();
-  out["phase"] = state.phase;
-  out.erase("message");
-  out.erase("resolvedEndpoint");
+  json out = {{"phase", state.phase}};
   if (!state.message.empty()) out["message"] = state.message;
   if (!state.endpoint.empty()) out["resolvedEndpoint"] = state.endpoint;
   const json& generation = kube::find(object, {"metadata", "generation"});
@@ -218,6 +221,14 @@ json status_of(const BackendState& state, const json& object, const std::string&
   }
   out["conditions"] = std::move(conditions);
   return out;
+}
+
+bool is_shown(const json& status, const json& object) {
+  const json& shown = kube::find(object, {"status"});
+  for (const char* name : {"phase", "message", "resolvedEndpoint", "observedGeneration", "conditions"}) {
+    if (kube::find(status, {name}) != kube::find(shown, {name})) return false;
+  }
+  return true;
 }
 
 }  // namespace driftd::op

@@ -40,18 +40,20 @@ struct Defined {
 
 /// What the operator may look at.
 struct Limits {
-  std::vector<std::string> namespaces;          ///< empty: all
+  std::vector<std::string> namespaces;           ///< empty: all
   std::string cluster_domain = "cluster.local";  ///< of the names of Services
 };
 
 Defined read_definition(const nlohmann::json& object, const Limits& limits);
 
 /// Looks at what the definition names. `agent`: what the registry of driftd's agent says of it.
-BackendState examine(const nlohmann::json& object, const Defined& defined, const ClusterView& view, const Limits& limits,
-                     const RegistryAnswer& agent);
+BackendState examine(const nlohmann::json& object, const Defined& defined, const ClusterView& view,
+                     const Limits& limits, const RegistryAnswer& agent);
 
-/// Returns the status to be written: the state, with the times of those conditions that stay as they were. `now`:
-/// RFC 3339. Members that the operator does not know stay.
+/// Returns the members of the status that the operator writes; conditions that stay as they were keep their time.
+/// `now`: RFC 3339.
 nlohmann::json status_of(const BackendState& state, const nlohmann::json& object, const std::string& now);
+/// Returns true if the object shows these members already.
+bool is_shown(const nlohmann::json& status, const nlohmann::json& object);
 
 }  // namespace driftd::op

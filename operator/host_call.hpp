@@ -16,8 +16,8 @@ struct HostCallState;
 class HostCall {
  public:
   /// Ends at `deadline`, and when `stop` is requested.
-  explicit HostCall(std::stop_token stop, std::chrono::steady_clock::time_point deadline =
-                                              std::chrono::steady_clock::time_point::max());
+  explicit HostCall(std::stop_token stop,
+                    std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max());
   ~HostCall();
   HostCall(const HostCall&) = delete;
   HostCall& operator=(const HostCall&) = delete;

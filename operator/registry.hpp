@@ -32,12 +32,15 @@ class Registry {
  public:
   virtual ~Registry() = default;
   virtual RegistryAnswer find(const std::string& backend) const = 0;
+  /// Asks the agent for this backend again. An event may come before the registry has what it announces.
+  virtual void ask_again(const std::string& backend) = 0;
 };
 
 /// Of an operator without an agent.
 class NoRegistry final : public Registry {
  public:
   RegistryAnswer find(const std::string&) const override { return {}; }
+  void ask_again(const std::string&) override {}
 };
 
 }  // namespace driftd::op

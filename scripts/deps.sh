@@ -8,7 +8,7 @@ set -eu
 packages="cmake ninja-build g++ ccache mold make pkg-config python3
 libboost1.81-dev libprotobuf-dev protobuf-compiler libcurl4-openssl-dev libyaml-cpp-dev libnats-dev libspdlog-dev
 libfmt-dev libsqlite3-dev libhiredis-dev libpq-dev libsimdjson-dev nlohmann-json3-dev libxxhash-dev libexpected-dev
-libgrpc++-dev protobuf-compiler-grpc libcli11-dev prometheus-cpp-dev libssl-dev libsystemd-dev libseccomp-dev libcjson-dev librdkafka-dev zlib1g-dev libzstd-dev
+libgrpc++-dev protobuf-compiler-grpc libcli11-dev libcpp-httplib-dev prometheus-cpp-dev libssl-dev libsystemd-dev libseccomp-dev libcjson-dev librdkafka-dev zlib1g-dev libzstd-dev
 libpugixml-dev libutf8proc-dev libdtl-dev libidn2-dev file dpkg-dev"
 demo="redis-server redis-tools postgresql postgresql-client nats-server"
 test="git clang-format-16 codespell universal-ctags python3-venv libgtest-dev libgmock-dev prometheus abigail-tools maven

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/operator.hpp"
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdlib>
+#include <memory>
+#include <random>
+#include <thread>
+
+#include "base/backoff.hpp"
+#include "base/digest.hpp"
+#include "base/escape.hpp"
+#include "base/log.hpp"
+#include "controller/controller.hpp"
+#include "controller/scheduler.hpp"
+#include "controller/watcher.hpp"
+#include "kube/json_access.hpp"
+#include "operator/backend_reconciler.hpp"
+#include "operator/host_call.hpp"
+#include "operator/leader.hpp"
+#include "operator/metrics.hpp"
+#include "operator/status_server.hpp"
+#include "operator/types.hpp"
+
+namespace driftd::op {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kLostLease = 1;
+
+controller::Log log_to(const char* room) {
+  return [room](controller::LogLevel level, const std::string& text) {
+    const auto severity = level == controller::LogLevel::error     ? spdlog::level::err
+                          : level == controller::LogLevel::warning ? spdlog::level::warn
+                                                                   : spdlog::level::info;
+    log::room(room).log(severity, "{}", escaped(text));
+  };
+}
+
+std::uint64_t digest_of(const json& value) { return digest(0, {value.dump()}).low; }
+
+controller::ResourceMeta meta_of(const json& object) {
+  controller::ResourceMeta out;
+  out.uid = kube::text(object, {"metadata", "uid"});
+  out.api_version = kube::text(object, {"apiVersion"});
+  out.kind = kube::text(object, {"kind"});
+  out.key = {kube::text(object, {"metadata", "namespace"}), kube::text(object, {"metadata", "name"})};
+  const json& generation = kube::find(object, {"metadata", "generation"});
+  if (generation.is_number_integer()) out.generation = generation.get<std::int64_t>();
+  const json& observed = kube::find(object, {"status", "observedGeneration"});
+  if (observed.is_number_integer()) out.observed_generation = observed.get<std::int64_t>();
+  out.deleting = kube::find(object, {"metadata", "deletionTimestamp"}).is_string();
+  out.status_digest = digest_of(kube::find(object, {"status"}));
+  json rest = object;
+  rest.erase("status");
+  for (const char* name : {"resourceVersion", "managedFields"}) rest["metadata"].erase(name);
+  out.rest_digest = digest_of(rest);
+  return out;
+}
+
+/// Everything that runs while this process leads.
+class Work {
+ public:
+  Work(const Settings& settings, kube::Api& api)
+      : settings_(settings),
+        view_(handlers()),
+        clients_(api),
+        events_(settings.identity),
+        registry_(make_registry()),
+        reconciler_({view_, *registry_, clients_, events_}, settings.limits),
+        watcher_({kPrismBackends.object, settings.identity}, settings.controllers, clock_, nullptr, log_to("operator")),
+        backends_("backends", settings.controllers, clock_, reconciler_, log_to("operator"), std::random_device{}()),
+        scheduler_(settings.controllers, clock_, jobs(), log_to("operator")),
+        reflector_(api, followed(), view_) {
+    watcher_.add_handler([this](const controller::Change& change) { backends_.handle(change); });
+  }
+  ~Work() { stop(); }
+
+  void start() {
+    backends_.start();
+    scheduler_.start();
+    threads_.emplace_back([this] { follow_cluster(); });
+    if (agent_) threads_.emplace_back([this] { agent_->run(ending_.get_token()); });
+  }
+  /// Nothing is written any more when it returns. May be called again.
+  void stop() {
+    ending_.request_stop();
+    for (auto& thread : threads_) thread.join();
+    threads_.clear();
+    scheduler_.stop();
+    backends_.stop();
+  }
+  std::string unready() const {
+    if (!reflector_.has_synced()) return "not all objects of the cluster have been listed yet";
+    return {};
+  }
+  void measure(OperatorMetrics& out) const {
+    out.has_agent = agent_ != nullptr;
+    out.agent_connected = agent_ != nullptr && agent_->is_connected();
+    out.faults = view_.faults();
+    out.watcher = watcher_.metrics();
+    out.controller = backends_.metrics();
+    out.scheduler = scheduler_.metrics();
+  }
+
+ private:
+  ClusterView::Handlers handlers() {
+    ClusterView::Handlers out;
+    out.on_backend = [this](const json& object, bool gone) {
+      const controller::ResourceMeta meta = meta_of(object);
+      if (gone) {
+        watcher_.observe_deleted(meta.key, meta.uid);
+      } else {
+        watcher_.observe(meta);
+      }
+    };
+    out.on_reference = [this](const std::string& backend) { backends_.add({{}, backend}); };
+    out.on_backends_synced = [this] { watcher_.set_watching(true); };
+    return out;
+  }
+
+  std::unique_ptr<Registry> make_registry() {
+    if (!settings_.agent) return std::make_unique<NoRegistry>();
+    AgentRegistry::Handlers handlers;
+    handlers.changed = [this](const std::string& backend) {
+      if (watcher_.find({{}, backend})) backends_.add({{}, backend});
+    };
+    handlers.all_changed = [this] {
+      for (const auto& key : watcher_.keys()) backends_.add(key);
+    };
+    auto out = std::make_unique<AgentRegistry>(*settings_.agent, std::move(handlers));
+    agent_ = out.get();
+    return out;
+  }
+
+  controller::Jobs jobs() {
+    controller::Jobs out;
+    out.resync = [this] { return backends_.resync(watcher_.keys()); };
+    out.count_by_phase = [this] { return view_.count_by_phase(); };
+    return out;
+  }
+
+  std::vector<kube::Followed> followed() const {
+    std::vector<kube::Followed> out{{kPrismBackends, {}}};
+    for (const auto& resource : {kServices, kSecrets, kConfigMaps})
+      out.push_back({resource, settings_.limits.namespaces});
+    return out;
+  }
+
+  void follow_cluster() {
+    Backoff backoff(std::chrono::seconds(1), std::chrono::seconds(30));
+    std::mutex waiting;
+    std::condition_variable_any wake;
+    const std::stop_token stop = ending_.get_token();
+    while (!stop.stop_requested()) {
+      HostCall host(stop);
+      try {
+        reflector_.run(host.call());
+      } catch (const std::exception& error) {
+        log::room("operator").error("the cluster cannot be followed, and is tried again: {}", escaped(error.what()));
+      }
+      watcher_.set_watching(false);
+      std::unique_lock lock(waiting);
+      wake.wait_for(lock, stop, backoff.next(), [] { return false; });
+    }
+  }
+
+  const Settings& settings_;
+  const controller::SystemClock clock_;
+  std::stop_source ending_;
+  AgentRegistry* agent_ = nullptr;  ///< `registry_`, if it is one
+  ClusterView view_;
+  ClientPool clients_;
+  KubeEvents events_;
+  const std::unique_ptr<Registry> registry_;
+  BackendReconciler reconciler_;
+  controller::Watcher watcher_;
+  controller::Controller backends_;
+  controller::Scheduler scheduler_;
+  kube::Reflector reflector_;
+  std::vector<std::thread> threads_;
+};
+
+/// What the probes and metrics show: the work, if this process leads.
+class Shown {
+ public:
+  void set(const Work* work) {
+    const std::lock_guard lock(mutex_);
+    work_ = work;
+  }
+  std::string unready() const {
+    const std::lock_guard lock(mutex_);
+    return work_ == nullptr ? std::string() : work_->unready();  // one that waits for the lease is ready to take over
+  }
+  std::string metrics() const {
+    OperatorMetrics out;
+    const std::lock_guard lock(mutex_);
+    out.leads = work_ != nullptr;
+    if (work_ != nullptr) work_->measure(out);
+    return render(out, kPrismBackends.object);
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  const Work* work_ = nullptr;
+};
+
+void lead(const Settings& settings, kube::Api& api, Shown& shown, const std::function<bool()>& hold) {
+  Work work(settings, api);
+  work.start();
+  shown.set(&work);
+  if (!hold()) {
+    // Another one may act by now: not a single write more.
+    log::room("operator").flush();
+    std::_Exit(kLostLease);
+  }
+  shown.set(nullptr);
+  work.stop();
+}
+
+void wait_for(std::stop_token stop) {
+  std::mutex mutex;
+  std::condition_variable_any wake;
+  std::unique_lock lock(mutex);
+  wake.wait(lock, stop, [] { return false; });
+}
+
+}  // namespace
+
+int run(Settings settings, std::stop_token stop) {
+  kube::Api api(settings.connection);
+  Shown shown;
+  std::unique_ptr<StatusServer> server;
+  try {
+    if (!settings.listen.empty()) {
+      StatusServer::Answers answers;
+      answers.metrics = [&] { return shown.metrics(); };
+      answers.unready = [&] { return shown.unready(); };
+      server = std::make_unique<StatusServer>(settings.listen, std::move(answers));
+    }
+  } catch (const std::exception& error) {
+    log::room("operator").error("{}", escaped(error.what()));
+    return 2;
+  }
+  if (!settings.elects) {
+    lead(settings, api, shown, [&] { return wait_for(stop), true; });
+    return 0;
+  }
+  Leader leader(api, {settings.space, settings.lease}, settings.identity, settings.lease_times);
+  if (!leader.acquire(stop)) return 0;
+  lead(settings, api, shown, [&] { return leader.hold(stop); });
+  leader.release();
+  return 0;
+}
+
+}  // namespace driftd::op
