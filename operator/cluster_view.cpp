@@ -73,6 +73,13 @@ Sighting ClusterView::find(const k8s::Ref& ref) const {
   return {State::unknown, {}, "they have not been listed yet"};
 }
 
+std::string ClusterView::unreadable(const std::string& type) const {
+  const std::lock_guard lock(mutex_);
+  const auto fault = faults_.find(type);
+  if (fault != faults_.end()) return fault->second;
+  return synced_.contains(type) ? std::string() : "they have not been listed yet";
+}
+
 std::vector<std::string> ClusterView::backends() const {
   const std::lock_guard lock(mutex_);
   std::vector<std::string> out;
@@ -111,6 +118,8 @@ void ClusterView::tell(const std::set<std::string>& backends) const {
 }
 
 void ClusterView::on_object(const kube::Resource& resource, const kube::Observed& observed) {
+  if (resource.object == kReleases.object) return handlers_.on_release(observed.object, observed.deleted);
+  if (resource.object == kPatterns.object) return handlers_.on_patterns(observed.object, observed.deleted);
   const k8s::Ref ref = ref_of(resource, observed.object);
   std::set<std::string> concerned;
   {
@@ -138,6 +147,7 @@ void ClusterView::on_synced(const kube::Resource& resource) {
     if (synced_.insert(resource.object).second) concerned = referring(resource.object);
   }
   if (resource.object == kPrismBackends.object) handlers_.on_backends_synced();
+  if (resource.object == kReleases.object) handlers_.on_releases_synced();
   tell(concerned);
 }
 

@@ -37,6 +37,10 @@ class ClusterView final : public kube::ReflectorHandler {
     std::function<void(const nlohmann::json& object, bool gone)> on_backend;
     std::function<void(const std::string& backend)> on_reference;
     std::function<void()> on_backends_synced;  ///< all of them were listed
+    /// A Secret of a Helm release; the ConfigMap of chart patterns. Whole, and not kept.
+    std::function<void(const nlohmann::json& secret, bool gone)> on_release;
+    std::function<void(const nlohmann::json& config_map, bool gone)> on_patterns;
+    std::function<void()> on_releases_synced;  ///< all of them were listed
   };
   explicit ClusterView(Handlers handlers) : handlers_(std::move(handlers)) {}
 
@@ -45,6 +49,8 @@ class ClusterView final : public kube::ReflectorHandler {
   Sighting find(const k8s::Ref& ref) const;
   Sighting backend(const std::string& name) const { return find({"PrismBackend", {}, name}); }
   std::vector<std::string> backends() const;
+  /// Why objects of this type cannot be said to be missing; empty: they can.
+  std::string unreadable(const std::string& type) const;
   std::map<std::string, std::size_t> count_by_phase() const;
   /// Each type that cannot be listed or watched now, with the reason.
   std::map<std::string, std::string> faults() const;

@@ -35,23 +35,23 @@ void KubeEvents::write(sdk::Call& call, kube::ObjectClient& client, const json& 
   const std::string uid = kube::text(about, {"metadata", "uid"}), name = kube::text(about, {"metadata", "name"});
   if (!is_new(uid + "/" + note.reason + "/" + note.message)) return;
   const std::string own = kube::text(about, {"metadata", "namespace"});
-  const json event = {
-      {"apiVersion", kEvents.api_version()},
-      {"kind", kEvents.object},
-      {"metadata",
-       {{"name", fmt::format("{}.{:016x}", name, ++number_)}, {"namespace", own.empty() ? "default" : own}}},
-      {"eventTime", micro_time_now()},
-      {"reportingController", "driftd.io/operator"},
-      {"reportingInstance", instance_},
-      {"action", "Reconcile"},
-      {"reason", note.reason},
-      {"note", note.message.substr(0, kMaxMessage)},
-      {"type", note.warning ? "Warning" : "Normal"},
-      {"regarding",
-       {{"apiVersion", kube::find(about, {"apiVersion"})},
-        {"kind", kube::find(about, {"kind"})},
-        {"name", name},
-        {"uid", uid}}}};
+  json event = {{"apiVersion", kEvents.api_version()},
+                {"kind", kEvents.object},
+                {"metadata",
+                 {{"name", fmt::format("{}.{:016x}", name, ++number_)}, {"namespace", own.empty() ? "default" : own}}},
+                {"eventTime", micro_time_now()},
+                {"reportingController", "driftd.io/operator"},
+                {"reportingInstance", instance_},
+                {"action", "Reconcile"},
+                {"reason", note.reason},
+                {"note", note.message.substr(0, kMaxMessage)},
+                {"type", note.warning ? "Warning" : "Normal"},
+                {"regarding",
+                 {{"apiVersion", kube::find(about, {"apiVersion"})},
+                  {"kind", kube::find(about, {"kind"})},
+                  {"name", name},
+                  {"uid", uid}}}};
+  if (!own.empty()) event["regarding"]["namespace"] = own;
   try {
     client.create(call, kEvents, event);
   } catch (const sdk::Failure& failure) {

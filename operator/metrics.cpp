@@ -9,106 +9,121 @@ namespace driftd::op {
 namespace {
 
 using prometheus::ClientMetric;
+using prometheus::MetricFamily;
 using prometheus::MetricType;
 
 double seconds(controller::Duration time) { return std::chrono::duration<double>(time).count(); }
 
-/// Collects families of one label each.
-class Families {
- public:
-  explicit Families(std::string kind) : kind_(std::move(kind)) {}
+template <class T>
+double number(T value) {
+  return static_cast<double>(value);
+}
 
-  void gauge(const char* name, const char* help, double value) {
-    add(name, help, MetricType::Gauge, value, "kind", kind_);
-  }
-  void counter(const char* name, const char* help, double value) {
-    add(name, help, MetricType::Counter, value, "kind", kind_);
-  }
-  void gauge(const char* name, const char* help, double value, const char* label, const std::string& text) {
-    add(name, help, MetricType::Gauge, value, label, text);
-  }
-  std::string render() const { return prometheus::TextSerializer().Serialize(families_); }
+MetricFamily family(const std::string& name, const char* help, MetricType type) {
+  return {"driftd_operator_" + name, help, type, {}};
+}
 
- private:
-  void add(const char* name, const char* help, MetricType type, double value, const char* label,
-           const std::string& text) {
-    const std::string full = std::string("driftd_operator_") + name;
-    if (families_.empty() || families_.back().name != full) families_.push_back({full, help, type, {}});
-    ClientMetric metric;
-    if (label != nullptr) metric.label.push_back({label, text});
-    if (type == MetricType::Counter) {
-      metric.counter.value = value;
-    } else {
-      metric.gauge.value = value;
-    }
-    families_.back().metric.push_back(std::move(metric));
+/// Adds a series; without a label if `label` is empty.
+void add(MetricFamily& to, double value, const std::string& label = {}, const std::string& text = {}) {
+  ClientMetric metric;
+  if (!label.empty()) metric.label.push_back({label, text});
+  if (to.type == MetricType::Counter) {
+    metric.counter.value = value;
+  } else {
+    metric.gauge.value = value;
   }
+  to.metric.push_back(std::move(metric));
+}
 
-  const std::string kind_;
-  std::vector<prometheus::MetricFamily> families_;
+/// A value of one struct of metrics, and what it is called.
+template <class Metrics>
+struct Value {
+  const char *name, *help;
+  MetricType type;
+  double (*of)(const Metrics&);
 };
 
-void add_watcher(Families& out, const controller::WatcherMetrics& from) {
-  out.gauge("watcher_is_watching", "1: the kind is followed", from.is_watching ? 1 : 0);
-  out.gauge("watcher_cached_resources", "resources that are known", static_cast<double>(from.cached_resources));
-  out.gauge("watcher_watch_interval_seconds", "between two lists of a source without watch",
-            seconds(from.watch_interval));
-  out.counter("watcher_events_published_total", "CloudEvents", static_cast<double>(from.events_published));
-  out.gauge("watcher_change_handlers", "who is told of changes", static_cast<double>(from.change_handlers));
-  out.counter("watcher_changes_total", "changes that were seen", static_cast<double>(from.changes));
-  out.counter("watcher_publish_failures_total", "events that are lost", static_cast<double>(from.publish_failures));
-  out.counter("watcher_handler_failures_total", "handlers that failed", static_cast<double>(from.handler_failures));
-}
+using Of = controller::ControllerMetrics;
+constexpr MetricType kCounter = MetricType::Counter, kGauge = MetricType::Gauge;
+constexpr Value<Of> kController[] = {
+    {"controller_reconciliations_total", "attempts that ended", kCounter,
+     [](const Of& m) { return number(m.reconciliations_total); }},
+    {"controller_reconciliations_successful_total", "of those: done", kCounter,
+     [](const Of& m) { return number(m.reconciliations_successful); }},
+    {"controller_reconciliations_failed_total", "of those: failed", kCounter,
+     [](const Of& m) { return number(m.reconciliations_failed); }},
+    {"controller_reconciliations_requeued_total", "of those: to be tried again", kCounter,
+     [](const Of& m) { return number(m.reconciliations_requeued); }},
+    {"controller_average_reconciliation_duration_seconds", "since the start", kGauge,
+     [](const Of& m) { return seconds(m.average_reconciliation_duration); }},
+    {"controller_pending_reconciliations", "due, or waiting for the next attempt", kGauge,
+     [](const Of& m) { return number(m.pending_reconciliations); }},
+    {"controller_failed_keys", "resources that are given up until they change", kGauge,
+     [](const Of& m) { return number(m.failed_keys); }},
+    {"controller_running", "calls now", kGauge, [](const Of& m) { return number(m.running); }},
+    {"controller_overdue", "calls beyond their deadline", kGauge, [](const Of& m) { return number(m.overdue); }},
+    {"controller_oldest_waiting_seconds", "of the key that is due longest", kGauge,
+     [](const Of& m) { return seconds(m.oldest_waiting); }},
+    {"controller_longest_running_seconds", "of the call that runs longest", kGauge,
+     [](const Of& m) { return seconds(m.longest_running); }},
+    {"controller_retries_total", "attempts after the first", kCounter, [](const Of& m) { return number(m.retries); }},
+    {"controller_timeouts_total", "attempts that ran out of time", kCounter,
+     [](const Of& m) { return number(m.timeouts); }},
+    {"controller_exceptions_total", "attempts that threw", kCounter, [](const Of& m) { return number(m.exceptions); }}};
 
-void add_controller(Families& out, const controller::ControllerMetrics& from) {
-  const auto number = [](auto value) { return static_cast<double>(value); };
-  out.counter("controller_reconciliations_total", "attempts that ended", number(from.reconciliations_total));
-  out.counter("controller_reconciliations_successful_total", "of those: done", number(from.reconciliations_successful));
-  out.counter("controller_reconciliations_failed_total", "of those: failed", number(from.reconciliations_failed));
-  out.counter("controller_reconciliations_requeued_total", "of those: to be tried again",
-              number(from.reconciliations_requeued));
-  out.gauge("controller_average_reconciliation_duration_seconds", "since the start",
-            seconds(from.average_reconciliation_duration));
-  out.gauge("controller_pending_reconciliations", "due, or waiting for the next attempt",
-            number(from.pending_reconciliations));
-  out.gauge("controller_failed_keys", "resources that are given up until they change", number(from.failed_keys));
-  out.gauge("controller_running", "calls now", number(from.running));
-  out.gauge("controller_overdue", "calls beyond their deadline", number(from.overdue));
-  out.gauge("controller_oldest_waiting_seconds", "of the key that is due longest", seconds(from.oldest_waiting));
-  out.gauge("controller_longest_running_seconds", "of the call that runs longest", seconds(from.longest_running));
-  out.counter("controller_retries_total", "attempts after the first", number(from.retries));
-  out.counter("controller_timeouts_total", "attempts that ran out of time", number(from.timeouts));
-  out.counter("controller_exceptions_total", "attempts that threw", number(from.exceptions));
-}
+using Seen = controller::WatcherMetrics;
+constexpr Value<Seen> kWatcher[] = {
+    {"watcher_is_watching", "1: the kind is followed", kGauge, [](const Seen& m) { return m.is_watching ? 1.0 : 0.0; }},
+    {"watcher_cached_resources", "resources that are known", kGauge,
+     [](const Seen& m) { return number(m.cached_resources); }},
+    {"watcher_watch_interval_seconds", "between two lists of a source without watch", kGauge,
+     [](const Seen& m) { return seconds(m.watch_interval); }},
+    {"watcher_events_published_total", "CloudEvents", kCounter,
+     [](const Seen& m) { return number(m.events_published); }},
+    {"watcher_change_handlers", "who is told of changes", kGauge,
+     [](const Seen& m) { return number(m.change_handlers); }},
+    {"watcher_changes_total", "changes that were seen", kCounter, [](const Seen& m) { return number(m.changes); }},
+    {"watcher_handler_failures_total", "handlers that failed", kCounter,
+     [](const Seen& m) { return number(m.handler_failures); }}};
 
-void add_scheduler(Families& out, const controller::SchedulerMetrics& from) {
-  out.gauge("scheduler_running", "1: it runs", from.running ? 1 : 0);
-  out.gauge("scheduler_interval_seconds", "between two resyncs", seconds(from.scheduler_interval));
-  out.gauge("scheduler_processed_this_cycle", "resources of the last resync",
-            static_cast<double>(from.processed_this_cycle));
-  out.counter("scheduler_cycles_total", "resyncs", static_cast<double>(from.cycles));
-  out.counter("scheduler_failures_total", "jobs that failed", static_cast<double>(from.failures));
-  for (const auto& [phase, count] : from.instances_by_phase) {
-    out.gauge("scheduler_instances_by_phase", "resources by phase", static_cast<double>(count), "phase", phase);
-  }
-}
+using Runs = controller::SchedulerMetrics;
+constexpr Value<Runs> kScheduler[] = {
+    {"scheduler_running", "1: it runs", kGauge, [](const Runs& m) { return m.running ? 1.0 : 0.0; }},
+    {"scheduler_interval_seconds", "between two resyncs", kGauge,
+     [](const Runs& m) { return seconds(m.scheduler_interval); }},
+    {"scheduler_processed_this_cycle", "resources of the last resync", kGauge,
+     [](const Runs& m) { return number(m.processed_this_cycle); }},
+    {"scheduler_cycles_total", "resyncs", kCounter, [](const Runs& m) { return number(m.cycles); }},
+    {"scheduler_failures_total", "jobs that failed", kCounter, [](const Runs& m) { return number(m.failures); }}};
 
 }  // namespace
 
-std::string render(const OperatorMetrics& metrics, const std::string& kind) {
-  Families out(kind);
-  out.gauge("leader", "1: this process holds the lease", metrics.leads ? 1 : 0, nullptr, {});
+std::string render(const OperatorMetrics& metrics) {
+  std::vector<MetricFamily> out;
+  out.push_back(family("leader", "1: this process holds the lease", kGauge));
+  add(out.back(), metrics.leads ? 1 : 0);
   if (metrics.has_agent) {
-    out.gauge("agent_connected", "1: the registry of driftd's agent is followed", metrics.agent_connected ? 1 : 0,
-              nullptr, {});
+    out.push_back(family("agent_connected", "1: the registry of driftd's agent is followed", kGauge));
+    add(out.back(), metrics.agent_connected ? 1 : 0);
   }
-  for (const auto& [type, why] : metrics.faults) {
-    out.gauge("unreadable", "types of the API server that cannot be followed", 1, "type", type);
+  out.push_back(family("unreadable", "types of the API server that cannot be followed", kGauge));
+  for (const auto& [type, why] : metrics.faults) add(out.back(), 1, "type", type);
+  for (const auto& value : kController) {
+    out.push_back(family(value.name, value.help, value.type));
+    for (const auto& [kind, of] : metrics.controllers) add(out.back(), value.of(of), "kind", kind);
   }
-  add_watcher(out, metrics.watcher);
-  add_controller(out, metrics.controller);
-  add_scheduler(out, metrics.scheduler);
-  return out.render();
+  for (const auto& value : kWatcher) {
+    out.push_back(family(value.name, value.help, value.type));
+    add(out.back(), value.of(metrics.watcher), "kind", "PrismBackend");
+  }
+  for (const auto& value : kScheduler) {
+    out.push_back(family(value.name, value.help, value.type));
+    add(out.back(), value.of(metrics.scheduler));
+  }
+  out.push_back(family("scheduler_instances_by_phase", "PrismBackends by phase", kGauge));
+  for (const auto& [phase, count] : metrics.scheduler.instances_by_phase)
+    add(out.back(), number(count), "phase", phase);
+  return prometheus::TextSerializer().Serialize(out);
 }
 
 }  // namespace driftd::op

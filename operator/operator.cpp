@@ -20,6 +20,7 @@
 #include "operator/host_call.hpp"
 #include "operator/leader.hpp"
 #include "operator/metrics.hpp"
+#include "operator/release_reconciler.hpp"
 #include "operator/status_server.hpp"
 #include "operator/types.hpp"
 
@@ -72,6 +73,9 @@ class Work {
         reconciler_({view_, *registry_, clients_, events_}, settings.limits),
         watcher_({kPrismBackends.object, settings.identity}, settings.controllers, clock_, nullptr, log_to("operator")),
         backends_("backends", settings.controllers, clock_, reconciler_, log_to("operator"), std::random_device{}()),
+        release_reconciler_({view_, releases_, clients_}),
+        release_controller_("releases", settings.controllers, clock_, release_reconciler_, log_to("operator"),
+                            std::random_device{}()),
         scheduler_(settings.controllers, clock_, jobs(), log_to("operator")),
         reflector_(api, followed(), view_) {
     watcher_.add_handler([this](const controller::Change& change) { backends_.handle(change); });
@@ -80,6 +84,7 @@ class Work {
 
   void start() {
     backends_.start();
+    if (settings_.discovers_releases) release_controller_.start();
     scheduler_.start();
     threads_.emplace_back([this] { follow_cluster(); });
     if (agent_) threads_.emplace_back([this] { agent_->run(ending_.get_token()); });
@@ -90,6 +95,7 @@ class Work {
     for (auto& thread : threads_) thread.join();
     threads_.clear();
     scheduler_.stop();
+    release_controller_.stop();
     backends_.stop();
   }
   std::string unready() const {
@@ -101,7 +107,8 @@ class Work {
     out.agent_connected = agent_ != nullptr && agent_->is_connected();
     out.faults = view_.faults();
     out.watcher = watcher_.metrics();
-    out.controller = backends_.metrics();
+    out.controllers[kPrismBackends.object] = backends_.metrics();
+    if (settings_.discovers_releases) out.controllers[kReleases.object] = release_controller_.metrics();
     out.scheduler = scheduler_.metrics();
   }
 
@@ -115,10 +122,52 @@ class Work {
       } else {
         watcher_.observe(meta);
       }
+      look_at_release_of(object);
     };
-    out.on_reference = [this](const std::string& backend) { backends_.add({{}, backend}); };
-    out.on_backends_synced = [this] { watcher_.set_watching(true); };
+    out.on_reference = [this](const std::string& who) {
+      if (const auto release = release_of_reference(who)) return release_controller_.add(*release);
+      backends_.add({{}, who});
+    };
+    out.on_backends_synced = [this] {
+      watcher_.set_watching(true);
+      look_at_all_releases();
+    };
+    out.on_releases_synced = [this] { look_at_all_releases(); };
+    out.on_release = [this](const json& secret, bool gone) {
+      if (const auto key = releases_.observe(secret, gone)) release_controller_.add(*key);
+    };
+    out.on_patterns = [this](const json& map, bool gone) { take_patterns(map, gone); };
     return out;
+  }
+
+  /// The release that an object was made of may have to make it again, or may be gone.
+  void look_at_release_of(const json& object) {
+    if (const auto key = release_of(object)) release_controller_.add(*key);
+  }
+  /// Objects may be left of releases that went while no operator ran.
+  void look_at_all_releases() {
+    for (const auto& name : view_.backends()) look_at_release_of(view_.backend(name).object);
+    for (const auto& key : releases_.keys()) release_controller_.add(key);
+  }
+
+  void take_patterns(const json& map, bool gone) {
+    const json& yaml = kube::find(map, {"data", "patterns.yaml"});
+    try {
+      auto patterns = gone || !yaml.is_string() ? std::vector<ChartPattern>() : read_patterns(yaml.get<std::string>());
+      log::room("operator").info("{} chart patterns of the ConfigMap prism-helm-patterns are in use", patterns.size());
+      release_reconciler_.set_patterns(std::move(patterns));
+      look_at_all_releases();
+    } catch (const std::exception& error) {
+      const std::string why = std::string("the former patterns stay in use: ") + error.what();
+      log::room("operator").error("ConfigMap prism-helm-patterns: {}", escaped(why));
+      HostCall host(ending_.get_token(), std::chrono::steady_clock::now() + std::chrono::seconds(20));
+      json about = map;
+      about["apiVersion"] = "v1";
+      about["kind"] = "ConfigMap";
+      clients_.with(host.call(), [&](kube::ObjectClient& client) {
+        events_.write(host.call(), client, about, {true, "InvalidPatterns", why});
+      });
+    }
   }
 
   std::unique_ptr<Registry> make_registry() {
@@ -137,7 +186,10 @@ class Work {
 
   controller::Jobs jobs() {
     controller::Jobs out;
-    out.resync = [this] { return backends_.resync(watcher_.keys()); };
+    out.resync = [this] {
+      const std::size_t releases = settings_.discovers_releases ? release_controller_.resync(releases_.keys()) : 0;
+      return releases + backends_.resync(watcher_.keys());
+    };
     out.count_by_phase = [this] { return view_.count_by_phase(); };
     return out;
   }
@@ -146,6 +198,10 @@ class Work {
     std::vector<kube::Followed> out{{kPrismBackends, {}}};
     for (const auto& resource : {kServices, kSecrets, kConfigMaps})
       out.push_back({resource, settings_.limits.namespaces});
+    if (settings_.discovers_releases) {
+      out.push_back({kReleases, settings_.limits.namespaces});
+      out.push_back({kPatterns, {settings_.space}});
+    }
     return out;
   }
 
@@ -178,6 +234,9 @@ class Work {
   BackendReconciler reconciler_;
   controller::Watcher watcher_;
   controller::Controller backends_;
+  ReleaseView releases_;
+  ReleaseReconciler release_reconciler_;
+  controller::Controller release_controller_;
   controller::Scheduler scheduler_;
   kube::Reflector reflector_;
   std::vector<std::thread> threads_;
@@ -199,7 +258,7 @@ class Shown {
     const std::lock_guard lock(mutex_);
     out.leads = work_ != nullptr;
     if (work_ != nullptr) work_->measure(out);
-    return render(out, kPrismBackends.object);
+    return render(out);
   }
 
  private:

@@ -22,6 +22,7 @@ struct Settings {
   LeaseTimes lease_times;
   std::optional<AgentAccess> agent;
   Limits limits;
+  bool discovers_releases = true;  ///< makes PrismBackends of Helm releases
   controller::Settings controllers;
   std::string listen;  ///< `HOST:PORT` of metrics and probes; empty: none
   std::string log_level = "info", log_format = "text";

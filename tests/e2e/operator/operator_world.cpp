@@ -47,7 +47,7 @@ OperatorProcess::OperatorProcess(const KubeServer& kube, const TempDir& dir, con
   if (!has_times) {
     for (const char* word : {"--lease-duration", "3s", "--renew-deadline", "2s"}) command.emplace_back(word);
   }
-  for (const char* word : {"--retry-period", "500ms"}) command.emplace_back(word);
+  for (const char* word : {"--retry-period", "500ms", "--log-level", "debug"}) command.emplace_back(word);
   command.insert(command.end(), options.begin(), options.end());
   child_ = Child(command, {log_, {{"POD_NAME", name}}, {}});
 }
