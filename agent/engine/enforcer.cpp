@@ -248,7 +248,8 @@ Task<Status> Enforcer::lift_stop(core::StoredResource resource, std::string drif
     stop.at_ns = other.at_ns;
   }
   CommitExtras extras;
-  bool counts = false;
+  const auto hold = held_.find(drift_id);
+  bool counts = hold != held_.end() && hold->second.reason == HoldReason::tries;  // they may all have ended well
   for (core::Enforcement one : ledger_.enforcements().operations()) {
     if (one.resource != resource.id || one.forgiven || core::is_open(one.state)) continue;
     counts = counts || one.state != core::EnforcementState::done;

@@ -16,6 +16,9 @@ using testing::SizeIs;
 class EnforceBounds : public EnforcingEngine {
  protected:
   HoldReason reason() { return held().begin()->second.reason; }
+  Status resume(const core::Drift& drift) {
+    return line_->wait(line_->engine().lift_stop(drift.id, {"kim", "looked", {}, line_->clock->wall()}));
+  }
 };
 
 TEST_F(EnforceBounds, AClockThatWasAheadHoldsTheHourLimitForAnHour) {
@@ -120,6 +123,35 @@ TEST_F(EnforceBounds, NothingIsTakenBackInAnotherSystem) {
   EXPECT_THAT(written(), SizeIs(1));
   EXPECT_EQ(operations().at(0).state, EnforcementState::rollback_failed);
   EXPECT_THAT(operations()[0].text, HasSubstr("it was not taken back: another system answers"));
+}
+
+/// Calls that ended well count as tries, too. What a person may lift is not waited for.
+TEST_F(EnforceBounds, ResumeLiftsTheLimitOfTriesAlsoIfEachOfThemEndedWell) {
+  line_->enforce.tries = 2;
+  begin();
+  for (int round = 0; round < 3; ++round) {
+    set(1, 9);
+    refresh();
+  }
+  ASSERT_THAT(written(), SizeIs(2));
+  const core::Drift drift = line_->drifts().at(0);
+  ASSERT_EQ(held().at(drift.id).reason, HoldReason::tries);
+  const Status lifted = resume(drift);
+  ASSERT_TRUE(lifted) << lifted.error().message;
+  refresh();
+  EXPECT_EQ(body(1), R"({"partitions":3})");
+}
+
+TEST_F(EnforceBounds, ResumeSaysThatNothingWaitsForAPerson) {
+  line_->enforce.minimum_age = hours(1);
+  begin();
+  set(1, 9);
+  refresh();
+  const core::Drift drift = line_->drifts().at(0);
+  ASSERT_EQ(held().at(drift.id).reason, HoldReason::too_young);
+  const Status lifted = resume(drift);
+  ASSERT_FALSE(lifted);
+  EXPECT_EQ(lifted.error().code, Code::conflict);
 }
 
 }  // namespace
