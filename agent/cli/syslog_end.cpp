@@ -28,6 +28,8 @@ using std::chrono::steady_clock;
 constexpr const char* kStep = "waiting for the server's end, which says that it has read everything";
 /// A server may wait for our end of TCP before it closes. After this time it gets it.
 constexpr std::chrono::seconds kServersTurn{1};
+/// A server that ends both directions before it closes sends its end first, and the reset with the next system call.
+constexpr milliseconds kReset{10};
 /// The kernel reports no acknowledgement, so one asks for it.
 constexpr milliseconds kLongestPause{20};
 
@@ -90,7 +92,8 @@ Status SyslogStream::await_end(Deadline deadline) {
 Status SyslogStream::await_close(Deadline deadline) {
   Deadline until = std::min(deadline, steady_clock::now() + kServersTurn);
   char ignored[512];
-  for (bool ended = false;;) {
+  bool ended = false;
+  for (;;) {
     const ssize_t got = ::recv(socket_.get(), ignored, sizeof ignored, 0);
     if (got == 0) break;
     if (got < 0 && errno != EAGAIN && errno != EINTR) return unread();
@@ -104,6 +107,7 @@ Status SyslogStream::await_close(Deadline deadline) {
     ended = true;
     until = deadline;
   }
+  if (!ended && ready(socket_.get(), 0, steady_clock::now() + kReset)) return unread();  // POLLERR and POLLHUP
   ::shutdown(socket_.get(), SHUT_WR);
   return await_last_arrival(deadline);
 }

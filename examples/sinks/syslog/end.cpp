@@ -23,6 +23,8 @@ namespace {
 constexpr const char* kDoing = "waiting for the server to close, which it does when it has read everything";
 // A server may wait for our end of TCP before it closes. After this time it gets it.
 constexpr std::int64_t kServersTurnMs = 1'000;
+// A server that ends both directions before it closes sends its end first, and the reset with the next system call.
+constexpr std::int64_t kResetMs = 10;
 // The kernel reports no acknowledgement, so one asks for it.
 constexpr std::int64_t kLongestPauseMs = 20;
 
@@ -62,6 +64,7 @@ void Stream::await_end() {
 void Stream::await_close() {
   const std::string what = endpoint_.shown() + ": " + kDoing;
   std::int64_t turn = kServersTurnMs;
+  bool ended = false;
   for (char ignored[512];;) {
     const long got = ::recv(fd_.get(), ignored, sizeof ignored, 0);
     if (got == 0) break;
@@ -69,8 +72,10 @@ void Stream::await_close() {
     const std::int64_t left = left_ms(call_, until_ns_, what);
     if (got > 0 || ready_within(call_, fd_.get(), POLLIN, std::min(left, turn), what)) continue;
     ::shutdown(fd_.get(), SHUT_WR);
+    ended = true;
     turn = left;
   }
+  if (!ended && ready_within(call_, fd_.get(), 0, kResetMs, what)) unread();  // POLLERR and POLLHUP
   ::shutdown(fd_.get(), SHUT_WR);
   await_last_arrival();
 }
