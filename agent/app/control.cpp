@@ -246,7 +246,7 @@ Task<void> Agent::audit_rules() {
   const config::ValueMark mark = mark_of_values();
   std::map<std::string, std::string> rules;
   for (const auto& spec : config_.backends) {
-    if (spec.rules) rules[spec.name] = core::render(config::rules_json(*spec.rules, mark));
+    if (spec.rules) rules[spec.name] = core::render(config::rules_json(*spec.rules, spec.enforce, mark));
   }
   for (auto& [name, text] : registry_->manual_rules()) rules.emplace(name, std::move(text));
   const Status written = co_await store_->audit_rules(std::move(rules), config_.file);
