@@ -128,6 +128,25 @@ TEST_F(Reload, WhatMayBePutBackHasALineOfTheAuditLogWithOldAndNew) {
   EXPECT_THAT(last(), testing::AllOf(HasSubstr(R"("old":)"), testing::Not(HasSubstr(R"("new":)"))));
 }
 
+TEST_F(Reload, ARuleWhosePathNoAttributeHasIsNamedWithItsPlace) {
+  Agent a = agent("200ms", terraform_backend(state_) + redis_backend(redis_), "  desk: { type: notifications }\n");
+  ASSERT_NO_FATAL_FAILURE(start(a, {"platform", "cache"}));
+  const std::string rules =
+      "    policy: [{ match: { path: config.maxmemory }, action: manual }]\n    ignore: [maxmemory-policy]\n";
+  const std::string text = with(read_file(a.config()), "name: cache\n", "name: cache\n" + rules);
+  ASSERT_EQ(reload(a, text).code, 0);
+  const auto line =
+      std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(text.find("ignore: [max")), '\n');
+  const std::string warning = a.config() + ":" + std::to_string(line + 1) +
+                              ":14: backend 'cache': this rule does nothing: no attribute of any kind has this path; "
+                              "expected config.maxmemory-policy; found 'maxmemory-policy'";
+  EXPECT_THAT(a.log(), HasSubstr(warning));
+  const Output valid = a.cli({"validate", a.config()});
+  EXPECT_EQ(valid.code, 0) << valid.err;
+  EXPECT_THAT(valid.out + valid.err, HasSubstr(warning));
+  EXPECT_THAT(valid.out + valid.err, testing::Not(HasSubstr("'config.maxmemory'")));
+}
+
 TEST_F(Reload, AWrongFileChangesNothingAndNamesThePlace) {
   Agent a = agent("200ms", terraform_backend(state_) + redis_backend(redis_), "  desk: { type: notifications }\n");
   ASSERT_NO_FATAL_FAILURE(start(a, {"platform", "cache"}));
