@@ -81,7 +81,7 @@ class RulePaths {
                         "backend '" + spec_.name + "': this rule does nothing: no attribute of " +
                             (match.kind ? "kind '" + match.kind->text() + "'" : "any kind") + " has this path",
                         nearest.empty() ? names(*known) : nearest, "'" + path + "'",
-                        "`driftd schema " + info_.id + "` lists the attributes"});
+                        "see `driftd schema " + info_.id + " KIND`"});
   }
   std::vector<ConfigError> warnings;
 
