@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "admin/json.hpp"
+#include "base/clock.hpp"
 #include "base/escape.hpp"
+#include "core/judge/decision.hpp"
 #include "core/presentable_text.hpp"
 
 namespace driftd::admin {
@@ -100,6 +102,7 @@ void put_approvals(Value::Object& out, const core::Drift& drift) {
         {"actor", approval.actor}, {"at", time(approval.at_ns)}, {"expires", time(approval.expires_ns.value_or(0))}});
   }
   out.emplace("approvals", std::move(given));
+  out.emplace("approvals_given", number(core::approvals_given(drift, SystemClock().wall())));
   out.emplace("approvals_needed", number(drift.approvals_needed));
 }
 

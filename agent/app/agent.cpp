@@ -9,6 +9,7 @@
 #include "app/digests_sink.hpp"
 #include "app/plugins.hpp"
 #include "app/record.hpp"
+#include "app/rule_paths.hpp"
 #include "app/sinks.hpp"
 #include "app/store.hpp"
 #include "base/fatal.hpp"
@@ -205,6 +206,7 @@ Task<Status> Agent::start() {
   const auto plugins = co_await sessions_->scan();
   start_.times.end("plugins");
   DRIFTD_CO_TRY(auto specs, co_await registry_->start(plugins));
+  warn_of_rule_paths(config_, plugins);
   DRIFTD_CO_CHECK(add_sinks(true, plugins));
   if (phase_.stop_asked) co_return stopped_early();
   if (grpc_) {

@@ -39,7 +39,7 @@ OnceResult once(const std::string& config_file, const OnceOptions& options);
 struct CheckReport {
   std::vector<config::ConfigError> errors, missing;
   std::vector<config::ConfigError> left{};   ///< stored sinks and backends that are no longer in the config
-  std::vector<config::ConfigError> notes{};  ///< what could not be checked
+  std::vector<config::ConfigError> notes{};  ///< what could not be checked, and rules that do nothing
 };
 /// Checks what only other rooms know: the installation key; the groups of users; the worker program; sink settings;
 /// backend settings against the schemas of the plugins that are found; and the store if there is one, read only and

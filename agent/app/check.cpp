@@ -10,6 +10,7 @@
 #include "app/grpc.hpp"
 #include "app/plugins.hpp"
 #include "app/record.hpp"
+#include "app/rule_paths.hpp"
 #include "app/sinks.hpp"
 #include "app/store.hpp"
 #include "base/fatal.hpp"
@@ -63,6 +64,7 @@ void check_backend(const config::Config& config, const core::BackendSpec& spec, 
     return;
   }
   check_settings(*info, plain.settings_json, {config.file, where, "backend '" + spec.name + "'", {}, {}, {}}, out);
+  for (auto& warning : unknown_rule_paths(config, spec, *info)) out.notes.push_back(std::move(warning));
 }
 
 /// Checks what a plugin's sink says about its plugin.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "app/agent.hpp"
+#include "app/rule_paths.hpp"
 #include "app/sinks.hpp"
 #include "base/digest.hpp"
 #include "base/log.hpp"
@@ -215,6 +216,7 @@ Task<Result<core::Control::ReloadReport>> Agent::apply_next(LoadedConfig loaded,
   }
   needs_restart_ = out.needs_restart;
   apply_hot_changes(next);
+  warn_of_rule_paths(next, plugins);
   co_await audit_rules();
   credentials_->set_grants(std::move(*grants), next.resolve.per_minute);
   registry_->protect(next.secret_files);
@@ -246,7 +248,7 @@ Task<void> Agent::audit_rules() {
   const config::ValueMark mark = mark_of_values();
   std::map<std::string, std::string> rules;
   for (const auto& spec : config_.backends) {
-    if (spec.rules) rules[spec.name] = core::render(config::rules_json(*spec.rules, mark));
+    if (spec.rules) rules[spec.name] = core::render(config::rules_json(*spec.rules, spec.enforce, mark));
   }
   for (auto& [name, text] : registry_->manual_rules()) rules.emplace(name, std::move(text));
   const Status written = co_await store_->audit_rules(std::move(rules), config_.file);

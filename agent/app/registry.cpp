@@ -199,7 +199,8 @@ std::map<std::string, std::string> Registry::manual_rules() const {
   for (const auto& [name, entry] : entries_) {
     if (entry.spec.definition.empty()) continue;
     const bool usable = entry.spec.fault.empty() && entry.spec.rules != nullptr;
-    out[name] = usable ? core::render(config::rules_json(*entry.spec.rules, needs_.mark)) : std::string();
+    out[name] =
+        usable ? core::render(config::rules_json(*entry.spec.rules, entry.spec.enforce, needs_.mark)) : std::string();
   }
   return out;
 }

@@ -203,7 +203,8 @@ Task<Result<ManualAnswer>> Registry::put(ManualCall call, bool update) {
   if (there && !again) change.edit = config::compare_backends(known->second, entry, what);
   change.audit.push_back(audit_line(call, there ? "change backend" : "register backend", name));
   if (entry.spec.rules) {
-    change.audit.push_back(rules_line(call, name, core::render(config::rules_json(*entry.spec.rules, needs_.mark))));
+    change.audit.push_back(
+        rules_line(call, name, core::render(config::rules_json(*entry.spec.rules, entry.spec.enforce, needs_.mark))));
   }
   plan.changes.push_back(std::move(change));
   plan.lines.push_back(name);

@@ -4,14 +4,18 @@
 
 #include "base/escape.hpp"
 #include "cli/command.hpp"
+#include "core/ports/links.hpp"
 
 namespace driftd::cli {
 namespace {
 
-/// Returns the user that the kernel reported, with the claimed user in brackets.
+/// Returns the user that the kernel reported, with the claimed user in brackets. The actor of a link has the name that
+/// somebody typed on its page already.
 std::string who(const core::Value& line) {
-  const std::string claimed = text(line, "claimed");
-  return text(line, "actor") + (claimed.empty() ? "" : " (claims " + claimed + ")");
+  const std::string actor = text(line, "actor"), claimed = text(line, "claimed");
+  const bool typed = claimed.starts_with(core::kTyped);
+  if (typed && actor.ends_with("(typed: " + claimed.substr(core::kTyped.size()) + ")")) return actor;
+  return actor + (claimed.empty() ? "" : " (claims " + claimed + ")");
 }
 
 /// Returns `path old → new` of each change.

@@ -102,6 +102,9 @@ int finish_offline(const Context& context, const Result<core::Value>& done,
 void print_omitted(const Context& context, const core::Value& answer, std::size_t shown);
 /// Prints drifts as a table with one change per line (drifts.cpp).
 void print_drifts(const Context& context, const core::Value::Array& drifts);
+/// Returns what people have done about a drift so far: `, approved by 1 of 2, claimed by kim until …`. Empty if
+/// nothing.
+std::string progress_of(const core::Value& drift);
 /// Prints the results of refreshed backends (refresh.cpp). Returns kIncomplete if one failed or is only partly listed.
 int print_refreshed(const Context& context, const core::Value& answer);
 /// Returns kIncomplete if a backend failed or is only partly listed, else kOk (refresh.cpp).

@@ -108,15 +108,6 @@ Outcome<std::string> confirm_digest(const Context& context, const Client& client
                   verb + " " + text(*drift, "ref")});
 }
 
-/// Returns what else there is to say of a drift after a decision or a claim: `, approved by 1 of 2`.
-std::string progress_of(const core::Value& drift) {
-  const std::string holder = text(drift, "claimed_by"), until = text(drift, "claimed_until");
-  if (!holder.empty()) return ", claimed by " + printable(holder) + " until " + printable(until);
-  const auto needed = number(drift, "approvals_needed");
-  if (needed < 2 || text(drift, "status") != "pending") return {};
-  return ", approved by " + std::to_string(list(drift, "approvals").size()) + " of " + std::to_string(needed);
-}
-
 /// Decides one drift. Raises `exit` if the agent refuses.
 void decide_one(const Context& context, const Client& client, const std::string& verb, const std::string& given,
                 const DecideOptions& options, int& exit) {

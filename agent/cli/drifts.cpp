@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "base/clock.hpp"
 #include "cli/command.hpp"
 #include "cli/show.hpp"
 #include "core/drift.hpp"
@@ -51,6 +52,20 @@ void fetch_whole(const Context& context, const Query& query, core::Value::Array&
   }
 }
 
+/// Returns who looks after a drift. Empty if nobody does any more.
+std::string holder_of(const core::Value& drift) {
+  const std::string holder = text(drift, "claimed_by"), until = text(drift, "claimed_until");
+  const bool ended = until < render_time(SystemClock().wall());  // both in UTC, in one form
+  if (holder.empty() || ended) return {};
+  return ", claimed by " + printable(holder) + " until " + printable(when(until));
+}
+
+std::string approvals_of(const core::Value& drift) {
+  const auto needed = number(drift, "approvals_needed");
+  if (needed < 2 || text(drift, "status") != "pending") return {};
+  return ", approved by " + std::to_string(number(drift, "approvals_given")) + " of " + std::to_string(needed);
+}
+
 /// `3f2a9c1d@9b1c  kafka  topic/orders`, and below it class, status and when it was opened.
 void print_head(const Context& context, const core::Value& drift) {
   const std::string ref = text(drift, "ref");  // empty if the drift is closed or no agent answered
@@ -59,7 +74,7 @@ void print_head(const Context& context, const core::Value& drift) {
                 << "  " << printable(text(drift, "backend")) << "  " << printable(text(drift, "resource")) << "\n  "
                 << printable(text(drift, "class")) << ", "
                 << painted(printable(status), colour_of(status), context.streams.colour)
-                << (text(drift, "stale_since").empty() ? "" : " (stale)") << ", opened "
+                << (text(drift, "stale_since").empty() ? "" : " (stale)") << progress_of(drift) << ", opened "
                 << printable(when(text(drift, "opened"))) << "\n";
 }
 
@@ -71,6 +86,8 @@ std::optional<core::Value> side(const core::Value& change, std::string_view name
 }
 
 }  // namespace
+
+std::string progress_of(const core::Value& drift) { return approvals_of(drift) + holder_of(drift); }
 
 void print_drifts(const Context& context, const core::Value::Array& drifts) {
   if (drifts.empty()) context.out() << "no drifts\n";

@@ -27,8 +27,8 @@ void show_explanation(const Context& context, const core::Value& answer, bool wh
   }
   if (shown == 0) context.out() << (equal == 0 ? "no attributes" : "nothing differs") << "\n";
   for (const auto& held : list(answer, "held")) {
-    context.out() << "not put back (" << printable(text(held, "reason")) << "): " << printable(text(held, "text"))
-                  << "\n";
+    context.out() << "drift " << printable(text(held, "drift")) << " is not put back ("
+                  << printable(text(held, "reason")) << "): " << printable(text(held, "text")) << "\n";
   }
   if (equal > 0) context.out() << equal << " equal attributes; --all shows them\n";
 }

@@ -68,7 +68,7 @@ SyslogStream::Socket::~Socket() {
 }
 
 Result<SyslogStream> SyslogStream::open(const SyslogServer& server) {
-  SyslogStream out(server.shown());
+  SyslogStream out(server);
   DRIFTD_CHECK(out.connect(server));
   DRIFTD_CHECK(out.secure(server));
   return out;
@@ -138,21 +138,6 @@ Status SyslogStream::write(std::string_view bytes) {
     bytes.remove_prefix(static_cast<std::size_t>(sent));
   }
   return {};
-}
-
-/// Only the server's close_notify counts (RFC 5425 section 4.4): a bare end may come from anybody on the way. With
-/// TLS 1.3 it is here that one learns of a client certificate that was refused.
-Status SyslogStream::finish() {
-  const int sent = SSL_shutdown(ssl_.get());
-  if (sent < 0) return fail(broken("closing", sent));
-  ::shutdown(socket_.get(), SHUT_WR);
-  char ignored[512];
-  for (;;) {
-    const int got = SSL_read(ssl_.get(), ignored, sizeof ignored);
-    if (got > 0) continue;
-    if (SSL_get_error(ssl_.get(), got) == SSL_ERROR_ZERO_RETURN) return {};
-    return fail(broken("waiting for the server's end, which says that it has read everything", got));
-  }
 }
 
 Error SyslogStream::broken(const std::string& step, int result) const {

@@ -11,6 +11,7 @@ namespace {
 using core::Value;
 
 constexpr const char* kThisIsATest = "This is a test: `driftd test` sent it. There is nothing to decide.";
+constexpr const char* kActions = "APPROVE REJECT IGNORE";
 
 Value sample_drift(const std::string& id, const std::string& resource, const std::string& lines) {
   return Value::Object{{"id", id},
@@ -18,7 +19,8 @@ Value sample_drift(const std::string& id, const std::string& resource, const std
                        {"backend", "orders-kafka"},
                        {"resource", resource},
                        {"class", "config"},
-                       {"message", lines}};
+                       {"message", lines},
+                       {"actions", kActions}};
 }
 
 /// The drifts that a sample lists. One of them has what means something in a chat, and must show as it is here.
@@ -58,7 +60,7 @@ core::StoredEvent sample_notification(const std::string& kind, Nanos now) {
     out.message = std::string("orders-kafka: 40 drifts\nsessions-redis: ended\n") + kThisIsATest;
   } else {
     out.details["count"] = "40";
-    out.details["actions"] = "APPROVE REJECT IGNORE";
+    out.details["actions"] = kActions;
     const Value::Array drifts = sample_drifts();
     for (const auto& drift : drifts) out.message += text(drift, "message") + "\n";
     out.message += kThisIsATest;

@@ -17,9 +17,22 @@ Value match_json(const core::Match& match) {
   return Value(std::move(out));
 }
 
+Value number(std::int64_t value) { return Value(Value::Number{std::to_string(value)}); }
+
+/// As a backend could write it.
+Value enforce_json(const core::EnforceSettings& settings) {
+  Value::Array windows;
+  for (const auto& window : settings.windows) windows.emplace_back(window.text);
+  return Value(Value::Object{{"minimum_age", std::to_string(settings.minimum_age.count()) + "s"},
+                             {"windows", Value(std::move(windows))},
+                             {"per_cycle", number(settings.per_cycle)},
+                             {"per_hour", number(settings.per_hour)},
+                             {"owner", settings.owner}});
+}
+
 }  // namespace
 
-Value rules_json(const core::Rules& rules, const ValueMark& mark) {
+Value rules_json(const core::Rules& rules, const core::EnforceSettings& enforce, const ValueMark& mark) {
   Value::Object classes;
   for (const auto& [cls, action] : rules.class_policy) {
     classes.emplace(std::string(core::render(cls)), std::string(core::render(action)));
@@ -27,7 +40,7 @@ Value rules_json(const core::Rules& rules, const ValueMark& mark) {
   Value::Array policy, ignore, expect;
   for (const auto& rule : rules.policy) {
     Value::Object one{{"match", match_json(rule.match)}, {"action", std::string(core::render(rule.action))}};
-    if (rule.approvals > 1) one.emplace("approvals", Value(Value::Number{std::to_string(rule.approvals)}));
+    if (rule.approvals > 1) one.emplace("approvals", number(rule.approvals));
     if (rule.from_ns) one.emplace("from", render_time(*rule.from_ns));
     if (rule.until_ns) one.emplace("until", render_time(*rule.until_ns));
     policy.emplace_back(std::move(one));
@@ -43,10 +56,12 @@ Value rules_json(const core::Rules& rules, const ValueMark& mark) {
                                       {"paths", Value(std::move(paths))},
                                       {"values", Value(std::move(values))}});
   }
-  return Value(Value::Object{{"defaults", Value(std::move(classes))},
-                             {"policy", Value(std::move(policy))},
-                             {"ignore", Value(std::move(ignore))},
-                             {"expect", Value(std::move(expect))}});
+  Value::Object out{{"defaults", Value(std::move(classes))},
+                    {"policy", Value(std::move(policy))},
+                    {"ignore", Value(std::move(ignore))},
+                    {"expect", Value(std::move(expect))}};
+  if (enforce.allowed()) out.emplace("enforce", enforce_json(enforce));
+  return Value(std::move(out));
 }
 
 }  // namespace driftd::config

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Audit lines about changed rules: policies, ignore rules and expectations of each backend.
+// Audit lines about changed rules: policies, ignore rules, expectations and `enforce` of each backend.
 #include "base/escape.hpp"
 #include "core/value/value.hpp"
 #include "store/audit.hpp"
@@ -38,7 +38,7 @@ Value shown(const std::string& cut, const std::string& whole) {
 
 std::string changes_of(const std::string& before, const std::string& now) {
   Value::Array out;
-  for (const char* name : {"defaults", "policy", "ignore", "expect"}) {
+  for (const char* name : {"defaults", "policy", "ignore", "expect", "enforce"}) {
     const auto old_side = side(before, name), new_side = side(now, name);
     if (old_side == new_side) continue;
     const std::string was = old_side.value_or(""), is = new_side.value_or("");

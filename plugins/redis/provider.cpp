@@ -214,6 +214,7 @@ const sdk::Plugin& plugin() {
             {"version", "0.2.0"},
             {"types", {"redis", "valkey"}},
             {"kinds", kKinds},
+            {"complete", kKinds},
             {"extensions", {{{"id", "driftd.watch"}, {"revision", 1}}, {{"id", "driftd.apply"}, {"revision", 1}}}},
             {"concurrency", 2},
             {"diff", true},

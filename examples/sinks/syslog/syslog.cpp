@@ -3,8 +3,8 @@
 // itself, opens an instance from its settings, and delivers batches. rfc5424.cpp has the form of a message, wire.cpp
 // the connection.
 //
-// What counts as delivered. Syslog has no acknowledgement. Over TCP and TLS each batch has a connection of its own, at
-// whose end the server closes only after it has read everything: then the events are delivered. Over UDP an event is
+// What counts as delivered. Syslog has no acknowledgement. Over TCP and TLS each batch has a connection of its own, and
+// its events are delivered if the server ends it as one does that has read everything (end.cpp). Over UDP an event is
 // delivered when it was sent, and may be lost without a trace (RFC 5426, section 4.1). Over a Unix socket it is
 // delivered when it is in the receiver's queue: the kernel loses nothing on the way, and makes a sender wait if the
 // queue is full, but a receiver that ends takes what it has not read with it.

@@ -37,17 +37,26 @@ Fd connect_to_socket(const Endpoint& endpoint) {
 
 void unavailable(const std::string& text) { throw sdk::Failure(DRIFTD_UNAVAILABLE, text); }
 
+std::int64_t left_ms(sdk::sink::Call& call, std::int64_t until_ns, const std::string& what) {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  const std::int64_t left = (until_ns - (now.tv_sec * 1'000'000'000ll + now.tv_nsec)) / 1'000'000;
+  if (left <= 0) unavailable(what + ": no answer in time");  // first: at the deadline the call is cancelled, too
+  if (call.cancelled()) throw sdk::Failure(DRIFTD_CANCELLED, what + ": the host ended the call");
+  return left;
+}
+
+bool ready_within(sdk::sink::Call& call, int fd, short events, std::int64_t pause_ms, const std::string& what) {
+  pollfd on[2] = {{fd, events, 0}, {call.cancel_fd(), POLLIN, 0}};  // poll ignores an fd of -1
+  const int ready = ::poll(on, 2, static_cast<int>(pause_ms));
+  if (ready < 0 && errno != EINTR) unavailable(what + ": " + std::strerror(errno));
+  return ready > 0 && on[0].revents != 0;
+}
+
 void wait_for(sdk::sink::Call& call, int fd, short events, std::int64_t until_ns, const std::string& what) {
   for (;;) {
-    timespec now{};
-    ::clock_gettime(CLOCK_MONOTONIC, &now);
-    const std::int64_t left_ms = (until_ns - (now.tv_sec * 1'000'000'000ll + now.tv_nsec)) / 1'000'000;
-    if (left_ms <= 0) unavailable(what + ": no answer in time");  // first: at the deadline the call is cancelled, too
-    if (call.cancelled()) throw sdk::Failure(DRIFTD_CANCELLED, what + ": the host ended the call");
-    pollfd on[2] = {{fd, events, 0}, {call.cancel_fd(), POLLIN, 0}};
-    const int ready = ::poll(on, 2, static_cast<int>(std::min<std::int64_t>(left_ms, 1'000)));
-    if (ready < 0 && errno != EINTR) unavailable(what + ": " + std::strerror(errno));
-    if (ready > 0 && on[0].revents != 0) return;
+    const std::int64_t left = left_ms(call, until_ns, what);
+    if (ready_within(call, fd, events, std::min<std::int64_t>(left, 1'000), what)) return;
   }
 }
 
@@ -97,15 +106,6 @@ void Stream::write(std::string_view bytes) {
   }
 }
 
-void Stream::finish() {
-  if (endpoint_.tls) {
-    for (int sent = 0; (sent = SSL_shutdown(ssl_.get())) < 0;) wait_to_go_on(sent, POLLOUT, "closing");
-  }
-  ::shutdown(fd_.get(), SHUT_WR);
-  while (!ended()) {
-  }
-}
-
 // The authorities that are trusted, and the client certificate.
 void Stream::use_files() {
   const bool trusted = endpoint_.ca.empty()
@@ -136,38 +136,30 @@ void Stream::start_tls() {
   for (int done = 0; (done = SSL_connect(ssl_.get())) != 1;) wait_to_go_on(done, POLLIN, "TLS");
 }
 
-// Reads what the server may still send, and returns true once it has closed. Over TLS only its close_notify counts
-// (RFC 5425, section 4.4): a bare end of the connection may come from anybody on the way, and with TLS 1.3 it is only
-// here that one learns of a client certificate that was refused.
-bool Stream::ended() {
-  char ignored[512];
-  const long got =
-      endpoint_.tls ? SSL_read(ssl_.get(), ignored, sizeof ignored) : ::recv(fd_.get(), ignored, sizeof ignored, 0);
-  if (got > 0) return false;
-  const bool clean =
-      endpoint_.tls ? SSL_get_error(ssl_.get(), static_cast<int>(got)) == SSL_ERROR_ZERO_RETURN : got == 0;
-  if (!clean) wait_to_go_on(got, POLLIN, "waiting for the server to close, which it does when it has read everything");
-  return clean;
-}
-
 void Stream::refuse_file(const char* setting, const std::string& file) {
   call_.diag(DRIFTD_UNAVAILABLE, file + " cannot be used", 0, setting);
   unavailable(std::string(setting) + ": " + file + " cannot be used: " + reason());
 }
 
-// Waits until the last operation can go on; throws if it failed.
-void Stream::wait_to_go_on(long result, short events, const char* doing) {
+// Returns what the last operation waits for; throws if it failed.
+short Stream::awaited(long result, short events, const char* doing) const {
   const std::string what = endpoint_.shown() + ": " + doing;
   if (!endpoint_.tls) {
     if (errno != EAGAIN && errno != EINTR) unavailable(what + ": " + std::strerror(errno));
-    return wait_for(call_, fd_.get(), events, until_ns_, what);
+    return events;
   }
   const int error = SSL_get_error(ssl_.get(), static_cast<int>(result));
-  if (error == SSL_ERROR_WANT_READ) return wait_for(call_, fd_.get(), POLLIN, until_ns_, what);
-  if (error == SSL_ERROR_WANT_WRITE) return wait_for(call_, fd_.get(), POLLOUT, until_ns_, what);
+  if (error == SSL_ERROR_WANT_READ) return POLLIN;
+  if (error == SSL_ERROR_WANT_WRITE) return POLLOUT;
   const long verified = SSL_get_verify_result(ssl_.get());
   if (verified != X509_V_OK) unavailable(what + ": " + X509_verify_cert_error_string(verified));
   unavailable(what + ": " + (error == SSL_ERROR_SYSCALL && errno != 0 ? std::strerror(errno) : reason()));
+}
+
+// Waits until the last operation can go on; throws if it failed.
+void Stream::wait_to_go_on(long result, short events, const char* doing) {
+  const short on = awaited(result, events, doing);
+  wait_for(call_, fd_.get(), on, until_ns_, endpoint_.shown() + ": " + doing);
 }
 
 }  // namespace syslog_sink

@@ -50,6 +50,12 @@ class Fd {
 // Throws UNAVAILABLE with this text.
 [[noreturn]] void unavailable(const std::string& text);
 
+// Returns how long it is until then, at least 1. Throws UNAVAILABLE if it has passed, CANCELLED if the call was.
+std::int64_t left_ms(sdk::sink::Call& call, std::int64_t until_ns, const std::string& what);
+
+// Returns true if the socket is ready within that time. Returns earlier if the call is cancelled.
+bool ready_within(sdk::sink::Call& call, int fd, short events, std::int64_t pause_ms, const std::string& what);
+
 // Waits until the socket is ready. `until_ns` (CLOCK_MONOTONIC) may be earlier than the deadline of the call.
 void wait_for(sdk::sink::Call& call, int fd, short events, std::int64_t until_ns, const std::string& what);
 
@@ -63,15 +69,23 @@ class Stream {
  public:
   Stream(sdk::sink::Call& call, const Endpoint& endpoint, std::int64_t until_ns);
   void write(std::string_view bytes);
-  // Ends our direction and waits until the server has ended its own. Syslog has no acknowledgement. But a server that
-  // closes after it saw our end has read everything before it; what it does with it then is its own affair.
+  // Ends the connection (end.cpp). Returns only if the server ended it as one does that has read everything. What it
+  // does with it then is its own affair.
   void finish();
 
  private:
+  void await_arrival();
+  void end_ours();
+  void await_end();
+  void await_close();
+  void await_last_arrival();
   void start_tls();
   void use_files();
-  bool ended();
+  bool read_end();
+  int unacknowledged() const;
+  [[noreturn]] void unread() const;
   [[noreturn]] void refuse_file(const char* setting, const std::string& file);
+  short awaited(long result, short events, const char* doing) const;
   void wait_to_go_on(long result, short events, const char* doing);
 
   sdk::sink::Call& call_;

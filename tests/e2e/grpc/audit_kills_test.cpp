@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The audit row exists exactly when the change does: every kind of change, by the command line and by gRPC, of an agent
 // that gets SIGKILL before and after each of its commits.
-#include <filesystem>
 #include <fstream>
 
+#include "e2e/enforced/at_sync.hpp"
 #include "registry_world.hpp"
 
 namespace driftd::test {
@@ -25,13 +25,10 @@ class AuditKills : public GrpcRegistry {
 
   AuditKills() {
     server_.grant_readme("redis-canary");
-    agent_ = std::make_unique<Agent>(
-        dir_,
-        "defaults: { interval: 100ms, policy: { config: manual } }\nbackends:\n" + backend("manual") +
-            "grpc:\n  socket: " + socket() + "\n  register: {}\n",
-        std::map<std::string, std::string>{{"REDIS_PASSWORD", "redis-canary"},
-                                           {"DRIFTD_AT_SYNC", dir_.file("at_sync")},
-                                           {"LD_PRELOAD", Agent::build("preloaded/driftd_at_sync.so")}});
+    agent_ = std::make_unique<Agent>(dir_,
+                                     "defaults: { interval: 100ms, policy: { config: manual } }\nbackends:\n" +
+                                         backend("manual") + "grpc:\n  socket: " + socket() + "\n  register: {}\n",
+                                     at_sync_.environment({{"REDIS_PASSWORD", "redis-canary"}}));
   }
   std::string backend(const std::string& action) const {
     return "  - { name: cache, provider: redis, policy: { config: " + action + " }, settings: { address: \"" +
@@ -41,13 +38,9 @@ class AuditKills : public GrpcRegistry {
     agent_->start();
     ASSERT_TRUE(eventually([&] { return agent_->established({"cache"}); }, seconds(60))) << agent_->log();
   }
-  void at_sync(const std::string& word, int number) const {
-    std::ofstream(dir_.file("next")) << word << " " << number << "\n";
-    std::filesystem::rename(dir_.file("next"), dir_.file("at_sync"));
-  }
   /// Returns true if the chosen commit did not come, and chooses none any more. Else waits until the agent is gone.
   bool outlives() {
-    if (std::filesystem::remove(dir_.file("at_sync"))) return true;
+    if (at_sync_.forget()) return true;
     EXPECT_TRUE(eventually([&] { return !agent_->running(); }));
     return false;
   }
@@ -96,6 +89,7 @@ class AuditKills : public GrpcRegistry {
   void expect_exact(const Kind& kind, const std::string& word);
 
   std::unique_ptr<Agent> agent_;
+  AtSync at_sync_{dir_};
   int last_value_ = 100, answer_ = 0, before_ = 0, kills_ = 0;
   std::string ref_, id_, silence_, name_;
 };
@@ -172,7 +166,7 @@ void AuditKills::expect_exact(const Kind& kind, const std::string& word) {
     ASSERT_LT(number, 12);
     ASSERT_NO_FATAL_FAILURE(kind.prepare());
     const int before = lines(kind.verb), also_before = lines(kind.also);
-    at_sync(word, number);
+    at_sync_.choose(word, number);
     answer_ = -1;
     kind.change();
     const bool answered = answer_ == 0;
@@ -222,7 +216,7 @@ TEST_F(AuditKills, APolicyThatIsInForceIsNamedExactlyOnce) {
       next.replace(next.find(was), was.size(), backend(edits % 2 == 0 ? "ignore" : "manual"));
       std::ofstream(agent_->config()) << next;
       ++edits;
-      at_sync(word, number);
+      at_sync_.choose(word, number);
       cli({"reload"});
       lives = outlives();
       if (!lives) {

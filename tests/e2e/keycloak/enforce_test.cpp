@@ -10,7 +10,6 @@
 namespace driftd::test {
 namespace {
 
-using nlohmann::json;
 using std::chrono::seconds;
 using testing::AllOf;
 using testing::HasSubstr;

@@ -100,6 +100,53 @@ TEST_F(Reload, ABackendIsAddedChangedAndRemovedWhileTheOthersGoOn) {
   EXPECT_EQ(a.rows({"backends"}).size(), 1u);
 }
 
+/// It allows to write to systems, so that the audit log says from what to what.
+TEST_F(Reload, WhatMayBePutBackHasALineOfTheAuditLogWithOldAndNew) {
+  Agent a = agent("200ms", terraform_backend(state_) + redis_backend(redis_), "  desk: { type: notifications }\n");
+  ASSERT_NO_FATAL_FAILURE(start(a, {"platform", "cache"}));
+  const std::string without = read_file(a.config());
+  const std::string here = with(without, "name: cache\n", "name: cache\n    enforce: { per_hour: 7 }\n");
+  const auto last = [&] {
+    const auto lines = a.rows({"audit", "--limit", "1000"});
+    std::string out;
+    for (const auto& line : lines) {
+      if (line.at("verb") == "changed rules")
+        out = line.at("backend").get<std::string>() + " " + line.at("changes").dump();
+    }
+    return out;
+  };
+  ASSERT_EQ(reload(a, here).code, 0);
+  EXPECT_EQ(last(), "") << "the agent as a whole does not allow it yet";
+  ASSERT_EQ(reload(a, here + "enforce: { enabled: true, minimum_age: 5m }\n").code, 0);
+  EXPECT_THAT(last(),
+              testing::AllOf(HasSubstr("cache"), HasSubstr(R"("minimum_age":"300s")"), HasSubstr(R"("per_hour":7)"),
+                             HasSubstr(R"("new":)"), testing::Not(HasSubstr(R"("old":)"))));
+  ASSERT_EQ(reload(a, here + "enforce: { enabled: true, minimum_age: 1m, windows: [\"Sat 02:00-04:00\"] }\n").code, 0);
+  EXPECT_THAT(last(), testing::AllOf(HasSubstr(R"("minimum_age":"300s")"), HasSubstr(R"("minimum_age":"60s")"),
+                                     HasSubstr("Sat 02:00-04:00")));
+  ASSERT_EQ(reload(a, without).code, 0);
+  EXPECT_THAT(last(), testing::AllOf(HasSubstr(R"("old":)"), testing::Not(HasSubstr(R"("new":)"))));
+}
+
+TEST_F(Reload, ARuleWhosePathNoAttributeHasIsNamedWithItsPlace) {
+  Agent a = agent("200ms", terraform_backend(state_) + redis_backend(redis_), "  desk: { type: notifications }\n");
+  ASSERT_NO_FATAL_FAILURE(start(a, {"platform", "cache"}));
+  const std::string rules =
+      "    policy: [{ match: { path: config.maxmemory }, action: manual }]\n    ignore: [maxmemory-policy]\n";
+  const std::string text = with(read_file(a.config()), "name: cache\n", "name: cache\n" + rules);
+  ASSERT_EQ(reload(a, text).code, 0);
+  const auto line =
+      std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(text.find("ignore: [max")), '\n');
+  const std::string warning = a.config() + ":" + std::to_string(line + 1) +
+                              ":14: backend 'cache': this rule does nothing: no attribute of any kind has this path; "
+                              "expected config.maxmemory-policy; found 'maxmemory-policy'";
+  EXPECT_THAT(a.log(), HasSubstr(warning));
+  const Output valid = a.cli({"validate", a.config()});
+  EXPECT_EQ(valid.code, 0) << valid.err;
+  EXPECT_THAT(valid.out + valid.err, HasSubstr(warning));
+  EXPECT_THAT(valid.out + valid.err, testing::Not(HasSubstr("'config.maxmemory'")));
+}
+
 TEST_F(Reload, AWrongFileChangesNothingAndNamesThePlace) {
   Agent a = agent("200ms", terraform_backend(state_) + redis_backend(redis_), "  desk: { type: notifications }\n");
   ASSERT_NO_FATAL_FAILURE(start(a, {"platform", "cache"}));

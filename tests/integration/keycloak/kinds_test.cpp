@@ -9,9 +9,6 @@ namespace driftd::test {
 namespace {
 
 using nlohmann::json;
-using testing::Contains;
-using testing::HasSubstr;
-using testing::Not;
 
 class KeycloakKinds : public SharedKeycloak {
  protected:

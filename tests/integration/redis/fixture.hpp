@@ -19,6 +19,22 @@ inline ProviderProbe redis_probe(nlohmann::json settings, const std::string& pas
   return ProviderProbe("providers/redis.so", settings, {{"token-1", password}});
 }
 
+/// describe says that the schema of each kind names every attribute: rules for other paths are warned of.
+inline void expect_named_by_schema(const Collected& seen) {
+  const auto schema = nlohmann::json::parse(read_file(DRIFTD_SOURCE_DIR "/plugins/redis/schema.json"));
+  EXPECT_FALSE(seen.records.empty());
+  for (const auto& record : seen.records) {
+    const auto& attributes = schema.at("kinds").at(record.kind).at("attributes");
+    const auto body = nlohmann::json::parse(record.body);
+    for (const auto& [name, value] : body.items()) {
+      bool named = false;
+      for (const auto& [pattern, rule] : attributes.items())
+        named = named || pattern.substr(0, pattern.find_first_of(".[")) == name;
+      EXPECT_TRUE(named) << record.kind << " has " << name;
+    }
+  }
+}
+
 /// Refreshes without a cursor until `seen` holds, for at most `max`. Returns the last refresh.
 inline Collected refresh_until(ProviderProbe& probe, const std::function<bool(const Collected&)>& seen,
                                std::chrono::milliseconds max = std::chrono::seconds(20)) {

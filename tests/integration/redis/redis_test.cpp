@@ -33,6 +33,7 @@ TEST_F(Redis, ReadmeRightsSufficeForEveryKind) {
   EXPECT_EQ(seen.complete.at("replication"), 1u);
   EXPECT_TRUE(seen.find("server", "server")->unread.empty());
   EXPECT_FALSE(seen.cursor.empty());
+  expect_named_by_schema(seen);
 }
 
 TEST_F(Redis, TwoListingsAreTheSameBytes) {

@@ -144,6 +144,7 @@ TEST_F(Sentinels, RightsOfTheReadmeShowTheMasterAndTheSentinelItself) {
   EXPECT_EQ(seen.complete.at("replication"), 0u);
   EXPECT_EQ(seen.complete.at("acl_user"), 2u);
   EXPECT_EQ(probe.health().health.role, "sentinel");
+  expect_named_by_schema(seen);
 }
 
 TEST_F(Sentinels, SwitchMasterIsAHintAndTheNewPrimaryAnEndpoint) {
@@ -307,6 +308,7 @@ TEST_F(Cluster, AMovedSlotIsSeenAtOnceThoughNoCounterOfInfoMoves) {
   const Collected after = probe.refresh(before.cursor);
   ASSERT_FALSE(after.unchanged);
   EXPECT_EQ(after.body("cluster", "cluster")["shards"], json({"0 5461-10921", "1-5460", "10922-16383"}));
+  expect_named_by_schema(before);
 }
 
 TEST_F(Cluster, ADeadNodeIsHealthAndStaysAMember) {

@@ -235,7 +235,9 @@ class FakeReader final : public core::Reader {
   }
   std::vector<core::SinkTotals> totals = {{"ops", 10, 8, 1, 1, 0}};
   Task<Result<std::vector<core::SinkTotals>>> sink_totals() override { co_return totals; }
+  std::vector<core::AuditRow> last_lines;  ///< empty: two of its own
   Task<Result<std::vector<core::AuditRow>>> audit(int) override {
+    if (!last_lines.empty()) co_return last_lines;
     core::AuditRow row;
     row.id = 7;
     row.at_ns = 1'000'000'000;

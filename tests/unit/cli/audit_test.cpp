@@ -61,6 +61,20 @@ std::vector<std::string> lines_of(const std::string& text) {
   return out;
 }
 
+TEST_F(AuditExport, TheTableNamesOnceWhatSomebodyTypedOnThePageOfALink) {
+  const auto who = [&](const std::string& actor, const std::string& claimed) {
+    agent.reader()->last_lines = {agent.reader()->audit_log.front()};
+    agent.reader()->last_lines[0].actor = actor;
+    agent.reader()->last_lines[0].caller.claimed = claimed;
+    return asked({"audit"}).out;
+  };
+  const std::string linked = who("link of notification 7, sent to chat (typed: Bob)", "typed:Bob");
+  EXPECT_THAT(linked, HasSubstr("link of notification 7, sent to chat (typed: Bob)"));
+  EXPECT_THAT(linked, testing::Not(HasSubstr("claims")));
+  EXPECT_THAT(who("root", "SUDO_USER:kim"), HasSubstr("root (claims SUDO_USER:kim)"));
+  EXPECT_THAT(who("link of notification 7, sent to chat", "typed:Bob"), HasSubstr("claims typed:Bob"));
+}
+
 TEST_F(AuditExport, AnExportIsVerifiedAndAnyChangeOfItIsFound) {
   const CommandResult exported = asked({"audit", "export"});
   ASSERT_EQ(exported.code, kOk) << exported.err;

@@ -211,7 +211,8 @@ TEST(Cli, TheOtherReadersPrintTablesAndJson) {
   held.held["d-1"] = {core::HoldReason::window, "no window is open", {}, {"acl_user", "app"}};
   agent.control()->enforcing.backends.push_back(held);
   EXPECT_THAT(ask(agent, {"explain", "cache", "acl_user/app"}).out,
-              HasSubstr("not put back (window): no window is open"));
+              HasSubstr("drift d-1 is not put back (window): no window is open"))
+      << "the explanation may be of an attribute of another drift";
   for (const char* command : {"status", "backends", "resources", "drifts", "queue", "audit"}) {
     EXPECT_EQ(ask(agent, {command, "-o", "json"}).out.front(), '{') << command;
   }

@@ -131,6 +131,16 @@ TEST_F(Notifications, BackendThatIsDownIsMutedAndItsDriftsAreToldAfterwards) {
   EXPECT_THAT(notes[0].message, HasSubstr("held back while orders was down"));
 }
 
+TEST_F(Notifications, WhatIsSilencedIsInNoNotification) {
+  drift("a");
+  drift("b");
+  input.waiting[1].silenced = true;
+  EXPECT_THAT(after(minutes(1)), ElementsAre("opened"));
+  EXPECT_EQ(notes[0].count, 1);
+  input.waiting[0].silenced = true;
+  EXPECT_THAT(after(hours(5)), IsEmpty());
+}
+
 /// A silence is no decision: what it hides still waits for one.
 TEST_F(Notifications, WhatIsSilencedHasNotEnded) {
   drift("a");

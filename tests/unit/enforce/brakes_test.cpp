@@ -7,7 +7,6 @@ namespace driftd::test {
 namespace {
 
 using core::Candidate;
-using core::Change;
 using core::Enforcement;
 using core::EnforcementState;
 using core::HoldReason;

@@ -10,9 +10,7 @@ namespace {
 
 using engine::Moment;
 using std::chrono::milliseconds;
-using std::chrono::nanoseconds;
 using std::chrono::seconds;
-using testing::IsEmpty;
 using testing::SizeIs;
 
 class ClockThatIsSet : public EngineOnTheStore {

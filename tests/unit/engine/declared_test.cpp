@@ -8,7 +8,6 @@ namespace {
 using core::Against;
 using core::DriftStatus;
 using core::Operation;
-using testing::Contains;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;

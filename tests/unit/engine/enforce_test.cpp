@@ -11,7 +11,6 @@ using core::DriftStatus;
 using core::EnforcementState;
 using core::HoldReason;
 using testing::AllOf;
-using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;

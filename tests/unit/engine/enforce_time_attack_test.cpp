@@ -8,7 +8,6 @@ namespace {
 using core::EnforcementState;
 using std::chrono::hours;
 using std::chrono::minutes;
-using std::chrono::seconds;
 using testing::HasSubstr;
 using testing::SizeIs;
 

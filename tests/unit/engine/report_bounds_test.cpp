@@ -7,9 +7,7 @@
 namespace driftd::test {
 namespace {
 
-using testing::Contains;
 using testing::HasSubstr;
-using testing::IsEmpty;
 using testing::Not;
 using testing::SizeIs;
 

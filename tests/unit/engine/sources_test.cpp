@@ -7,11 +7,8 @@
 namespace driftd::test {
 namespace {
 
-using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Not;
 using testing::SizeIs;
 
 constexpr const char* kRegistration = R"({"schema":"driftd-schema/1","kind":"registration","attributes":{

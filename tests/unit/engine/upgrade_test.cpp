@@ -5,7 +5,6 @@
 namespace driftd::test {
 namespace {
 
-using core::DriftStatus;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;

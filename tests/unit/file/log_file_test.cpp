@@ -48,6 +48,19 @@ struct LogFileTest : testing::Test {
   }
 };
 
+TEST_F(LogFileTest, ALineThatAKillLeftHalfWrittenIsCut) {
+  for (const std::string& torn : {std::string("line 00"), std::string(200'000, 'x')}) {
+    std::ofstream(path) << line(1) << "\n" << torn;
+    LogFile again{FileSettings{path, 1'000, 3}};
+    ASSERT_TRUE(again.write(line(2)));
+    EXPECT_EQ(read_file(path), line(1) + "\n" + line(2) + "\n");
+    std::ofstream(path) << torn;
+    LogFile of_one{FileSettings{path, 1'000, 3}};
+    ASSERT_TRUE(of_one.write(line(3)));
+    EXPECT_EQ(read_file(path), line(3) + "\n");
+  }
+}
+
 TEST_F(LogFileTest, AFifoOrADeviceIsNotRotated) {
   ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
   const int reader = ::open(path.c_str(), O_RDWR | O_CLOEXEC);

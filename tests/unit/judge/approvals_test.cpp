@@ -55,6 +55,16 @@ struct Approvals : testing::Test, ResourceFixture {
   Drift last;
 };
 
+TEST(ApprovalsGiven, AreThoseOfThisValueThatHaveNotExpired) {
+  Drift drift;
+  drift.digest = "nine";
+  drift.approvals = {{.actor = "ann", .digest = "nine"},
+                     {.actor = "bob", .digest = "eight"},
+                     {.actor = "eve", .digest = "nine", .expires_ns = 5 * kSecond}};
+  EXPECT_EQ(approvals_given(drift, 5 * kSecond - 1), 2);
+  EXPECT_EQ(approvals_given(drift, 5 * kSecond), 1);
+}
+
 TEST_F(Approvals, ClaimOfAnotherHoldsUntilItsLeaseEnds) {
   a_is("5");
   ASSERT_TRUE(claims("bob", 60 * kSecond));

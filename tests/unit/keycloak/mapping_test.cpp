@@ -12,7 +12,6 @@ namespace driftd::keycloak {
 namespace {
 
 using nlohmann::json;
-using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 

@@ -43,6 +43,20 @@ TEST_F(AuditRulesTest, OnlyWhatChangedHasALine) {
   EXPECT_TRUE(bench.get(bench->verify_audit({})).whole);
 }
 
+/// It allows to write to a system, and what is not allowed has no entry.
+TEST_F(AuditRulesTest, WhatMayBePutBackIsPartOfTheRules) {
+  const auto rules = [](const std::string& enforce) { return R"({"ignore":[],"policy":[])" + enforce + "}"; };
+  read({{"cache", rules("")}});
+  read({{"cache", rules(R"(,"enforce":{"per_hour":20})")}});
+  read({{"cache", rules(R"(,"enforce":{"per_hour":50})")}});
+  read({{"cache", rules("")}});
+  ASSERT_EQ(lines().size(), 4U);
+  EXPECT_EQ(lines()[1].verb, "changed rules");
+  EXPECT_EQ(lines()[1].changes, R"([{"new":{"per_hour":20},"path":"enforce"}])");
+  EXPECT_EQ(lines()[2].changes, R"([{"new":{"per_hour":50},"old":{"per_hour":20},"path":"enforce"}])");
+  EXPECT_EQ(lines()[3].changes, R"([{"old":{"per_hour":50},"path":"enforce"}])");
+}
+
 TEST_F(AuditRulesTest, ALineThatCannotBeWrittenComesWithTheNextStart) {
   tamper(file(), "CREATE TRIGGER no BEFORE INSERT ON audited_rules BEGIN SELECT RAISE(ABORT, 'refused'); END");
   EXPECT_FALSE(bench.wait(bench->audit_rules({{"cache", policy("auto")}}, "driftd.yaml")));

@@ -14,7 +14,6 @@ namespace driftd::test {
 namespace {
 
 namespace fs = std::filesystem;
-using ::testing::HasSubstr;
 
 class LeftoversTest : public StoreTest {
  protected:

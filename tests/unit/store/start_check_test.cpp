@@ -16,7 +16,6 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 /// Returns the bytes that this process has read by system calls, from disks or their cache.
 std::int64_t bytes_read() {
