@@ -62,7 +62,7 @@ void Controller::handle_deletion(const Change& change) {
       return;
     }
     if (!ending.is_wanted && is_gone) {  // finalize() is in hand; when it removed its finalizer, the resource went
-      ending.is_gone = true;
+      ending.is_gone = ending.went_in_hand = true;
       return;
     }
   }
@@ -179,6 +179,8 @@ std::string Controller::end_finalize(const Attempt& attempt, const Outcome& outc
   if (ending.is_wanted) return {};  // it was deleted once more meanwhile, and waits
   if (!succeeded && !(end == WorkQueue::End::failed && ending.is_created)) {
     ending.is_wanted = true;
+    // What did not succeed did not know yet that it is gone.
+    if (std::exchange(ending.went_in_hand, false)) queue_.add(attempt.key, clock_.now());
     return {};
   }
   if (ending.is_created) {

@@ -84,6 +84,7 @@ class Controller {
     ResourceMeta last;
     bool is_wanted = true;      ///< finalize() is to be called
     bool is_gone = false;       ///< DELETED was seen
+    bool went_in_hand = false;  ///< … while finalize() was in hand
     bool is_created = false;    ///< a resource of that name exists again
     bool is_finalized = false;  ///< but the resource still exists
   };

@@ -20,6 +20,9 @@ std::string shortened(const std::string& reason) {
   return reason.substr(0, end) + "...";
 }
 
+/// Rounded up, so that the rate is not exceeded.
+Duration period_of(int rate) { return (Duration(std::chrono::seconds(1)) + Duration(rate - 1)) / rate; }
+
 Time earlier(const std::optional<Time>& known, Time due) { return known ? std::min(*known, due) : due; }
 
 }  // namespace
@@ -27,7 +30,7 @@ Time earlier(const std::optional<Time>& known, Time due) { return known ? std::m
 WorkQueue::WorkQueue(const Settings& settings, Random random)
     : settings_(settings),
       random_(std::move(random)),
-      tokens_(std::chrono::nanoseconds(std::chrono::seconds(1)) / settings.retry_rate, settings.retry_burst) {}
+      tokens_(period_of(settings.retry_rate), settings.retry_burst) {}
 
 WorkQueue::Node& WorkQueue::node_of(const Key& key) {
   const auto [at, is_new] = items_.try_emplace(key);
