@@ -149,7 +149,8 @@ void WorkQueue::retry_or_fail(Item& item, const std::string& reason, Time now) {
     return;
   }
   set_failed(item,
-             std::to_string(item.attempts) + " attempts in a row did not succeed; the last: " +
+             (item.attempts == 1 ? "the only attempt did not succeed: "
+                                 : std::to_string(item.attempts) + " attempts in a row did not succeed; the last: ") +
                  (reason.empty() ? "it asked to be tried again and gave no reason" : reason),
              now);
 }
