@@ -145,11 +145,11 @@ AttemptResult Controller::run(Attempt& attempt) {
   return {Requeue{std::move(error)}, true};
 }
 
-void Controller::finish(const Attempt& attempt, const AttemptResult& result) {
+bool Controller::finish(const Attempt& attempt, const AttemptResult& result) {
   WorkQueue::End end{};
   std::string given_up;
   Outcome outcome = result.outcome;
-  bool stopping = false;
+  bool stopping = false, replaced = false;
   {
     const std::lock_guard lock(mutex_);
     stopping = stopping_;
@@ -160,6 +160,7 @@ void Controller::finish(const Attempt& attempt, const AttemptResult& result) {
     } else {
       count(result, now - call->second.since);
     }
+    replaced = call->second.replaced;
     calls_.erase(call);
     const std::size_t failed = queue_.failed_count();
     end = queue_.finish(attempt.key, outcome, now);
@@ -169,6 +170,7 @@ void Controller::finish(const Attempt& attempt, const AttemptResult& result) {
   }
   if (!stopping) report(attempt, outcome, end);
   if (!given_up.empty()) log_(LogLevel::error, given_up);
+  return replaced;
 }
 
 std::string Controller::end_finalize(const Attempt& attempt, const Outcome& outcome, WorkQueue::End end) {

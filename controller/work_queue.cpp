@@ -103,11 +103,7 @@ WorkQueue::End WorkQueue::finish(const Key& key, const Outcome& outcome, Time no
   item.in_hand = false;
   --in_hand_;
   const bool forgotten = std::exchange(item.is_forgotten, false);
-  if (forgotten) {
-    item.attempts = 0;
-  } else {
-    settle(item, outcome, now);
-  }
+  if (!forgotten) settle(item, outcome, now);
   // To the end of the line: a key that changes all the time does not hold up those that came meanwhile.
   const bool again = item.fresh && *item.fresh <= now;
   if (again) item.fresh = now;
@@ -132,7 +128,6 @@ void WorkQueue::settle(Item& item, const Outcome& outcome, Time now) {
         } else if constexpr (std::is_same_v<Ended, Requeue>) {
           retry_or_fail(item, ended.reason, now);
         } else {
-          item.attempts = 0;
           clear_failed(item);
         }
         if constexpr (std::is_same_v<Ended, RequeueAfter>) {

@@ -171,6 +171,52 @@ TEST(Threads, ACallThatOverrunsIsAskedToStopAndHoldsUpNoOtherKey) {
   EXPECT_EQ(controller.metrics().timeouts, 1U);
 }
 
+TEST(Threads, ACallThatDoesNotListenHoldsUpNoOtherKeyAlsoWithOneWorker) {
+  Settings settings;
+  settings.reconciliation_timeout = 10ms;
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool released = false;
+  int inside = 0, max_inside = 0;
+  Counter others;
+  ScriptedReconciler reconciler;
+  reconciler.on_reconcile = [&](const Key& key, Context&) -> Outcome {
+    std::unique_lock lock(mutex);
+    if (key.name == "deaf") {
+      changed.wait(lock, [&] { return released; });
+      return Success{};
+    }
+    max_inside = std::max(max_inside, ++inside);
+    lock.unlock();
+    std::this_thread::yield();
+    lock.lock();
+    --inside;
+    others.add();
+    return Success{};
+  };
+  const SystemClock clock;
+  Controller controller("slow", settings, clock, reconciler, silent(), 1);
+  controller.start();
+  int handled = 0;
+  for (int round = 0; round < 3; ++round) {
+    {
+      const std::lock_guard lock(mutex);
+      released = false;
+    }
+    controller.add(key_of("deaf"));
+    controller.add(key_of("other"));
+    ASSERT_TRUE(others.reaches(++handled));
+    EXPECT_TRUE(controller.running().at(0).overdue);
+    const std::lock_guard lock(mutex);
+    released = true;
+    changed.notify_all();
+  }
+  EXPECT_TRUE(comes_true([&] { return controller.known() == 0; }));
+  for (int i = 0; i < 100; ++i) controller.add(key_of(std::to_string(i)));
+  ASSERT_TRUE(others.reaches(handled + 100));
+  EXPECT_EQ(max_inside, 1) << "a thread that was replaced went on";
+}
+
 TEST(Threads, StopEndsCallsThatListen) {
   ScriptedReconciler reconciler;
   Counter inside;

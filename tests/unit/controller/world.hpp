@@ -48,15 +48,22 @@ class ScriptedReconciler final : public Reconciler {
  public:
   using Script = std::function<Outcome(const Key&, Context&)>;
   Outcome reconcile(const Key& key, Context& context) override {
-    calls.push_back("reconcile " + key.name);
+    note("reconcile " + key.name);
     return on_reconcile ? on_reconcile(key, context) : Outcome(Success{});
   }
   Outcome finalize(const Key& key, Context& context) override {
-    calls.push_back("finalize " + key.name);
+    note("finalize " + key.name);
     return on_finalize ? on_finalize(key, context) : Outcome(Success{});
   }
   Script on_reconcile, on_finalize;
-  std::vector<std::string> calls;
+  std::vector<std::string> calls;  ///< to be read when no call runs
+
+ private:
+  void note(std::string call) {
+    const std::lock_guard lock(mutex_);
+    calls.push_back(std::move(call));
+  }
+  std::mutex mutex_;
 };
 
 struct Lines {
