@@ -2,6 +2,7 @@
 #include "controller/controller.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <exception>
 #include <random>
 #include <utility>
@@ -155,6 +156,7 @@ bool Controller::finish(const Attempt& attempt, const AttemptResult& result) {
     stopping = stopping_;
     const Time now = clock_.now();
     const auto call = calls_.find(attempt.key);
+    assert(call != calls_.end());
     if (call->second.overdue) {
       outcome = Requeue{"timed out after " + render(settings_.reconciliation_timeout)};
     } else {

@@ -4,7 +4,6 @@
 // between. A failing seed prints itself; DRIFTD_CONTROLLER_SEED=<n> runs that one alone.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <random>
 #include <set>
 #include <stdexcept>
@@ -303,16 +302,15 @@ class Life {
 };
 
 TEST(ControllerProperties, HoldInThousandsOfRandomLives) {
-  const char* const only = std::getenv("DRIFTD_CONTROLLER_SEED");
-  const std::uint64_t first = only ? std::strtoull(only, nullptr, 10) : 1, last = only ? first : 4'000;
+  const Seeds seeds;
   std::map<std::string, std::uint64_t> reached;
-  for (std::uint64_t seed = first; seed <= last; ++seed) {
+  for (std::uint64_t seed = seeds.first; seed <= seeds.last; ++seed) {
     Life life(seed);
     life.run(300);
     for (const auto& [what, times] : life.reached()) reached[what] += times;
     ASSERT_FALSE(HasFailure()) << "DRIFTD_CONTROLLER_SEED=" << seed;
   }
-  if (only != nullptr) return;
+  if (seeds.is_one) return;
   for (const auto* what : {"changes", "changes during a call", "finalizations", "time-outs"}) {
     EXPECT_GT(reached[what], 1'000U) << what;
   }

@@ -3,7 +3,6 @@
 // DRIFTD_CONTROLLER_SEED=<n> runs that one alone.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <random>
 #include <set>
 
@@ -243,18 +242,17 @@ class QueueLife {
 };
 
 TEST(QueueProperties, HoldInThousandsOfRandomLives) {
-  const char* const only = std::getenv("DRIFTD_CONTROLLER_SEED");
-  const std::uint64_t first = only ? std::strtoull(only, nullptr, 10) : 1, last = only ? first : 4'000;
+  const Seeds seeds;
   std::uint64_t takes = 0;
   std::map<std::string, std::uint64_t> reached;
-  for (std::uint64_t seed = first; seed <= last; ++seed) {
+  for (std::uint64_t seed = seeds.first; seed <= seeds.last; ++seed) {
     QueueLife life(seed);
     life.run(400);
     takes += life.takes();
     for (const auto& [what, times] : life.reached()) reached[what] += times;
     ASSERT_FALSE(HasFailure()) << "DRIFTD_CONTROLLER_SEED=" << seed;
   }
-  if (only != nullptr) return;
+  if (seeds.is_one) return;
   EXPECT_GT(takes, 200'000U);
   for (const auto* what : {"retry", "change in hand", "resync of a failed key", "failed after the last attempt"}) {
     EXPECT_GT(reached[what], 1'000U) << what;

@@ -240,6 +240,23 @@ TEST(Threads, StopEndsCallsThatListen) {
   EXPECT_EQ(controller.metrics().reconciliations_interrupted, 1U);
 }
 
+TEST(Threads, MayStartAgainAfterStop) {
+  ScriptedReconciler reconciler;
+  Counter done;
+  reconciler.on_reconcile = [&](const Key&, Context&) -> Outcome {
+    done.add();
+    return Success{};
+  };
+  const SystemClock clock;
+  Controller controller("one", {}, clock, reconciler, silent(), 1);
+  for (int i = 1; i <= 20; ++i) {
+    controller.add(key_of("a"));
+    controller.start();
+    EXPECT_TRUE(done.reaches(i)) << "what was added while it was stopped is not lost";
+    controller.stop();
+  }
+}
+
 TEST(Threads, AJobThatHangsHoldsUpNoOtherJob) {
   Settings settings;
   settings.scheduler_interval = settings.cleanup_interval = 10ms;
