@@ -56,10 +56,10 @@ fuzz: ## libFuzzer on every parser of foreign data (clang-16); FUZZ_SECONDS=60 e
 bench: everything ## our own parts beside their bare floors
 	@ctest --test-dir build/release -L bench --verbose --no-tests=error
 
-tidy: ## clang-tidy 16 over agent, check and plugins
+tidy: ## clang-tidy 16 over agent, check, controller and plugins
 	@scripts/deps.sh build clang-tidy-16
 	@cmake --preset dev >/dev/null && cmake --build --preset dev --target generated
-	@run-clang-tidy-16 -quiet -j $(JOBS) -p build/dev '$(CURDIR)/(agent|check|plugins)/.*\.cpp'
+	@run-clang-tidy-16 -quiet -j $(JOBS) -p build/dev '$(CURDIR)/(agent|check|controller|plugins)/.*\.cpp'
 
 soak: everything ## clang-tidy, and the long forms of kill, storm and fuzz tests; log in docs/soak.md
 	@$(MAKE) tidy

@@ -2,6 +2,7 @@
 #include "controller/controller.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <exception>
 #include <random>
 #include <utility>
@@ -62,7 +63,7 @@ void Controller::handle_deletion(const Change& change) {
       return;
     }
     if (!ending.is_wanted && is_gone) {  // finalize() is in hand; when it removed its finalizer, the resource went
-      ending.is_gone = true;
+      ending.is_gone = ending.went_in_hand = true;
       return;
     }
   }
@@ -145,21 +146,23 @@ AttemptResult Controller::run(Attempt& attempt) {
   return {Requeue{std::move(error)}, true};
 }
 
-void Controller::finish(const Attempt& attempt, const AttemptResult& result) {
+bool Controller::finish(const Attempt& attempt, const AttemptResult& result) {
   WorkQueue::End end{};
   std::string given_up;
   Outcome outcome = result.outcome;
-  bool stopping = false;
+  bool stopping = false, replaced = false;
   {
     const std::lock_guard lock(mutex_);
     stopping = stopping_;
     const Time now = clock_.now();
     const auto call = calls_.find(attempt.key);
+    assert(call != calls_.end());
     if (call->second.overdue) {
       outcome = Requeue{"timed out after " + render(settings_.reconciliation_timeout)};
     } else {
       count(result, now - call->second.since);
     }
+    replaced = call->second.replaced;
     calls_.erase(call);
     const std::size_t failed = queue_.failed_count();
     end = queue_.finish(attempt.key, outcome, now);
@@ -169,6 +172,7 @@ void Controller::finish(const Attempt& attempt, const AttemptResult& result) {
   }
   if (!stopping) report(attempt, outcome, end);
   if (!given_up.empty()) log_(LogLevel::error, given_up);
+  return replaced;
 }
 
 std::string Controller::end_finalize(const Attempt& attempt, const Outcome& outcome, WorkQueue::End end) {
@@ -179,6 +183,8 @@ std::string Controller::end_finalize(const Attempt& attempt, const Outcome& outc
   if (ending.is_wanted) return {};  // it was deleted once more meanwhile, and waits
   if (!succeeded && !(end == WorkQueue::End::failed && ending.is_created)) {
     ending.is_wanted = true;
+    // What did not succeed did not know yet that it is gone.
+    if (std::exchange(ending.went_in_hand, false)) queue_.add(attempt.key, clock_.now());
     return {};
   }
   if (ending.is_created) {

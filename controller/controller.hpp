@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <list>
 #include <map>
 #include <mutex>
 #include <set>
@@ -62,7 +63,8 @@ class Controller {
 
   std::optional<Attempt> take();
   AttemptResult run(Attempt& attempt);  ///< calls the reconciler
-  void finish(const Attempt& attempt, const AttemptResult& result);
+  /// Ends an attempt. Returns true if another thread works in place of the caller, because the call was overdue.
+  bool finish(const Attempt& attempt, const AttemptResult& result);
   /// Asks calls that are past their deadline to stop, and counts them as failed.
   void expire();
   Time next_due() const;       ///< when take() has something; Time::max() if nothing waits
@@ -78,17 +80,23 @@ class Controller {
     Time since{}, deadline{};
     bool finalizes = false, overdue = false;
     std::stop_source stop;
+    bool replaced = false;  ///< another thread works in place of that of this call
+  };
+  struct Worker {
+    std::thread thread;
+    bool has_ended = false;
   };
   /// Of a resource that is being deleted, or is gone.
   struct Ending {
     ResourceMeta last;
     bool is_wanted = true;      ///< finalize() is to be called
     bool is_gone = false;       ///< DELETED was seen
+    bool went_in_hand = false;  ///< … while finalize() was in hand
     bool is_created = false;    ///< a resource of that name exists again
     bool is_finalized = false;  ///< but the resource still exists
   };
 
-  void work();
+  void work(Worker& worker);
   void watch_deadlines();
   // These are called with mutex_ held.
   void handle_deletion(const Change& change);
@@ -96,6 +104,8 @@ class Controller {
   std::string end_finalize(const Attempt& attempt, const Outcome& outcome, WorkQueue::End end);
   void count(const AttemptResult& result, Duration duration);
   Time first_deadline() const;
+  void hire();
+  void replace_overdue_workers();
   // And these without.
   void report(const Attempt& attempt, const Outcome& outcome, WorkQueue::End end) const;
   std::string text_of(const Key& key, bool finalizes) const;
@@ -114,7 +124,8 @@ class Controller {
   Duration total_duration_{};
   std::uint64_t ended_calls_ = 0;
   bool stopping_ = false;
-  std::vector<std::thread> threads_;
+  std::list<Worker> workers_;
+  std::thread deadlines_;
 };
 
 }  // namespace driftd::controller

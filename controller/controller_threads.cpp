@@ -1,18 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // The threads of a controller, and what it shows of itself.
 #include <algorithm>
+#include <iterator>
+#include <system_error>
 
 #include "controller/controller.hpp"
 
 namespace driftd::controller {
+namespace {
+
+constexpr std::size_t kMaxReplacements = 64;
+
+}  // namespace
 
 void Controller::start() {
-  {
-    const std::lock_guard lock(mutex_);
-    stopping_ = false;
-  }
-  for (int i = 0; i < settings_.workers; ++i) threads_.emplace_back([this] { work(); });
-  threads_.emplace_back([this] { watch_deadlines(); });
+  const std::lock_guard lock(mutex_);
+  stopping_ = false;
+  for (int i = 0; i < settings_.workers; ++i) hire();
+  deadlines_ = std::thread([this] { watch_deadlines(); });
 }
 
 void Controller::stop() {
@@ -25,17 +30,31 @@ void Controller::stop() {
     deadline_changed_.notify_all();
   }
   for (auto& source : sources) source.request_stop();
-  for (auto& thread : threads_) thread.join();
-  threads_.clear();
+  if (deadlines_.joinable()) deadlines_.join();  // first, because it makes workers
+  for (Worker& worker : workers_) worker.thread.join();
+  workers_.clear();
 }
 
-void Controller::work() {
+void Controller::hire() {
+  Worker& worker = workers_.emplace_back();
+  try {
+    worker.thread = std::thread([this, &worker] { work(worker); });
+  } catch (...) {
+    workers_.pop_back();
+    throw;
+  }
+}
+
+void Controller::work(Worker& worker) {
   while (true) {
     auto attempt = take();
     if (attempt) {
       const AttemptResult result = run(*attempt);
-      finish(*attempt, result);
-      continue;
+      if (!finish(*attempt, result)) continue;
+      const std::lock_guard lock(mutex_);
+      worker.has_ended = true;
+      deadline_changed_.notify_all();
+      return;
     }
     std::unique_lock lock(mutex_);
     if (stopping_) return;
@@ -49,8 +68,30 @@ void Controller::watch_deadlines() {
     expire();
     std::unique_lock lock(mutex_);
     if (stopping_) return;
+    replace_overdue_workers();
     // Looked up under the mutex: a call that began since expire() is seen here, and a later one notifies.
     if (first_deadline() > clock_.now()) clock_.wait_until(lock, deadline_changed_, first_deadline());
+  }
+}
+
+/// A call that does not return must not hold up all other keys: it has the key, not the worker.
+void Controller::replace_overdue_workers() {
+  for (auto worker = workers_.begin(); worker != workers_.end();) {
+    const bool has_ended = worker->has_ended;
+    if (has_ended) worker->thread.join();
+    worker = has_ended ? workers_.erase(worker) : std::next(worker);
+  }
+  const std::size_t max = static_cast<std::size_t>(settings_.workers) + kMaxReplacements;
+  for (auto& [key, call] : calls_) {
+    if (!call.overdue || call.replaced || workers_.size() >= max) continue;
+    try {
+      hire();
+      call.replaced = true;
+    } catch (const std::system_error& error) {
+      log_(LogLevel::error, "controller " + name_ + ": no thread in place of the one that reconciles " + render(key) +
+                                ": " + error.what());
+      return;
+    }
   }
 }
 

@@ -19,7 +19,8 @@ struct Context {
 
 /// What a controller does for its kind. It is called for a key, not for a change: it reads what is there now and brings
 /// the world to it, so that any number of changes is one call and a call too many does nothing. Never twice at once for
-/// one key; for several keys at once if there is more than one worker. An exception is an attempt that did not succeed.
+/// one key; for several keys at once if there is more than one worker, or if a call is overdue. An exception is an
+/// attempt that did not succeed.
 class Reconciler {
  public:
   virtual ~Reconciler() = default;

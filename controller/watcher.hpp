@@ -29,8 +29,8 @@ class Watcher {
   using Handler = std::function<void(const Change&)>;
   struct Options {
     std::string kind;
-    std::string instance;  ///< of this process, for the ids of events: `<instance>-<number>`
-    bool publish_first_list = true;
+    std::string instance;            ///< of this process, for the ids of events: `<instance>-<number>`
+    bool publish_first_list = true;  ///< if off, nothing is published before the first complete list
   };
 
   /// `publisher` may be null: nothing is published.

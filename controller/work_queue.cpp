@@ -20,6 +20,9 @@ std::string shortened(const std::string& reason) {
   return reason.substr(0, end) + "...";
 }
 
+/// Rounded up, so that the rate is not exceeded.
+Duration period_of(int rate) { return (Duration(std::chrono::seconds(1)) + Duration(rate - 1)) / rate; }
+
 Time earlier(const std::optional<Time>& known, Time due) { return known ? std::min(*known, due) : due; }
 
 }  // namespace
@@ -27,7 +30,7 @@ Time earlier(const std::optional<Time>& known, Time due) { return known ? std::m
 WorkQueue::WorkQueue(const Settings& settings, Random random)
     : settings_(settings),
       random_(std::move(random)),
-      tokens_(std::chrono::nanoseconds(std::chrono::seconds(1)) / settings.retry_rate, settings.retry_burst) {}
+      tokens_(period_of(settings.retry_rate), settings.retry_burst) {}
 
 WorkQueue::Node& WorkQueue::node_of(const Key& key) {
   const auto [at, is_new] = items_.try_emplace(key);
@@ -100,11 +103,7 @@ WorkQueue::End WorkQueue::finish(const Key& key, const Outcome& outcome, Time no
   item.in_hand = false;
   --in_hand_;
   const bool forgotten = std::exchange(item.is_forgotten, false);
-  if (forgotten) {
-    item.attempts = 0;
-  } else {
-    settle(item, outcome, now);
-  }
+  if (!forgotten) settle(item, outcome, now);
   // To the end of the line: a key that changes all the time does not hold up those that came meanwhile.
   const bool again = item.fresh && *item.fresh <= now;
   if (again) item.fresh = now;
@@ -129,7 +128,6 @@ void WorkQueue::settle(Item& item, const Outcome& outcome, Time now) {
         } else if constexpr (std::is_same_v<Ended, Requeue>) {
           retry_or_fail(item, ended.reason, now);
         } else {
-          item.attempts = 0;
           clear_failed(item);
         }
         if constexpr (std::is_same_v<Ended, RequeueAfter>) {
@@ -146,7 +144,8 @@ void WorkQueue::retry_or_fail(Item& item, const std::string& reason, Time now) {
     return;
   }
   set_failed(item,
-             std::to_string(item.attempts) + " attempts in a row did not succeed; the last: " +
+             (item.attempts == 1 ? "the only attempt did not succeed: "
+                                 : std::to_string(item.attempts) + " attempts in a row did not succeed; the last: ") +
                  (reason.empty() ? "it asked to be tried again and gave no reason" : reason),
              now);
 }

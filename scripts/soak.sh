@@ -18,6 +18,10 @@ grep -E ' kills, |repeated after one kill|restart to ready|messages were lost|Fa
 DRIFTD_LEADER_KILL_SECONDS="${DRIFTD_LEADER_KILL_SECONDS:-600}" build/release/bin/integration_nats_test \
   --gtest_filter='*NatsLeaderKills*' > build/soak-leaders.log 2>&1 || result=FAILED
 grep -E "kills of the stream's leader|Failure" build/soak-leaders.log || result=FAILED
+# Random lives of the controller runtime.
+DRIFTD_CONTROLLER_SEEDS="${DRIFTD_CONTROLLER_SEEDS:-200000}" build/release/bin/unit_controller_test \
+  --gtest_filter='*Properties.*' > build/soak-controller.log 2>&1 || result=FAILED
+grep -E 'DRIFTD_CONTROLLER_SEED=|ms total\)$' build/soak-controller.log || result=FAILED
 end=$(date -u +%s)
 {
   [ -s docs/soak.md ] || printf '# Soak runs\n\nEach line is one `make soak`: kills of the agent, kills of nats-server, seconds without the webhook receiver. Since 2026-11-26 a second run of as many kills, with every kind of receiver under 200 events a second, and JetStream set back by three minutes are part of it.\n\n| date | commit | agent kills | NATS kills | webhook down | took | result |\n|---|---|---|---|---|---|---|\n'

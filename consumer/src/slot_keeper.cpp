@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <limits>
 #include <utility>
 
 #include "slot_state.hpp"
@@ -14,6 +15,24 @@ using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
 constexpr milliseconds kFirstPoll{1'000}, kMaxPoll{5'000}, kProvisional{10'000};
+
+/// A slot is tried for as long as the application runs. When it is tried again is the keeper's, which knows the
+/// circuits of the backends and how many slots share one; the controller's own retries are for a fault of this library
+/// alone.
+controller::Settings settings_of_controller(const RunnerSettings& settings) {
+  controller::Settings out;
+  out.workers = std::min(settings.max_parallel_connects, static_cast<int>(settings.slots.size()));
+  out.max_retry_attempts = std::numeric_limits<int>::max();
+  out.retry_first = milliseconds(1);
+  out.retry_max = settings.retry_max;
+  return out;
+}
+
+controller::Log log_of_controller(const Log& log) {
+  return [log](controller::LogLevel level, const std::string& text) {
+    log(level == controller::LogLevel::error ? LogLevel::error : LogLevel::warning, text);
+  };
+}
 
 /// Equal but for the credentials.
 bool same_place(const Backend& a, const Backend& b) {
@@ -29,7 +48,8 @@ SlotKeeper::SlotKeeper(const RunnerSettings& settings, SlotBinder& binder, Backe
       cache_(cache),
       metrics_(metrics),
       log_(std::move(log)),
-      random_(std::random_device{}()) {
+      random_(std::random_device{}()),
+      controller_("slots", settings_of_controller(settings), clock_, *this, log_of_controller(log_), random_()) {
   const CircuitBreaker closed(settings.breaker_failures, Backoff(settings.breaker_first, settings.breaker_max));
   for (const auto& binding : settings.slots) {
     slots_.push_back(std::make_unique<State>(binding, Backoff(settings.retry_first, settings.retry_max)));
@@ -45,8 +65,7 @@ void SlotKeeper::start() {
     const std::lock_guard lock(mutex_);
     for (const auto& state : slots_) note(*state, kReconnect, milliseconds(0));
   }
-  const auto count = std::min<std::size_t>(static_cast<std::size_t>(settings_.max_parallel_connects), slots_.size());
-  for (std::size_t i = 0; i < count; ++i) threads_.emplace_back([this] { run(); });
+  controller_.start();
 }
 
 void SlotKeeper::stop() {
@@ -55,8 +74,7 @@ void SlotKeeper::stop() {
     stopping_ = true;
     changed_.notify_all();
   }
-  for (auto& thread : threads_) thread.join();
-  threads_.clear();
+  controller_.stop();
   for (const auto& state : slots_) {
     std::shared_ptr<Slot> last;
     {
@@ -82,44 +100,40 @@ Status SlotKeeper::wait_until_bound(milliseconds max_wait) {
   return fail(Code::unavailable, why + " (tried for " + std::to_string(max_wait.count()) + " ms)");
 }
 
-// The work, on the keeper's threads.
+// The work, on the controller's threads.
 
-SlotKeeper::State* SlotKeeper::next_due() {
-  State* out = nullptr;
-  for (const auto& state : slots_) {
-    if (state->needs != kNothing && !state->running && (out == nullptr || state->due < out->due)) out = state.get();
-  }
-  return out;
+SlotKeeper::State& SlotKeeper::state_of(const std::string& slot) const {
+  return **std::find_if(slots_.begin(), slots_.end(), [&](const auto& state) { return state->binding.slot == slot; });
 }
 
-void SlotKeeper::run() {
-  std::unique_lock lock(mutex_);
-  while (!stopping_) {
-    State* const state = next_due();
-    if (state == nullptr) {
-      changed_.wait(lock);
-      continue;
-    }
-    if (state->due > Clock::now()) {
-      changed_.wait_until(lock, state->due);
-      continue;
-    }
-    const unsigned needs = std::exchange(state->needs, kNothing);
-    state->due = Time::max();
-    state->running = true;
-    state->doing = needs;
-    lock.unlock();
-    const Retry retry = attend(*state, needs);
-    lock.lock();
-    state->running = false;
-    state->doing = kNothing;
-    if (retry.needs != kNothing) {
-      state->needs |= retry.needs;
-      state->due = std::min(state->due, retry.at);  // what was noted meanwhile may be due earlier
-    }
-    changed_.notify_all();
+controller::Outcome SlotKeeper::reconcile(const controller::Key& key, controller::Context&) {
+  State& state = state_of(key.name);
+  unsigned needs = kNothing;
+  {
+    const std::lock_guard lock(mutex_);
+    needs = state.doing = std::exchange(state.needs, kNothing);
   }
+  if (needs == kNothing) return controller::Success{};
+  Retry retry;
+  try {
+    retry = attend(state, needs);
+  } catch (const std::exception& error) {  // nothing that was noted is lost
+    const std::lock_guard lock(mutex_);
+    state.doing = kNothing;
+    state.needs |= needs;
+    return controller::Requeue{error.what()};
+  }
+  const std::lock_guard lock(mutex_);
+  state.doing = kNothing;
+  state.needs |= retry.needs;
+  if (retry.needs == kNothing) return controller::Success{};
+  if (retry.at > clock_.now()) return controller::RequeueAfter{retry.at - clock_.now()};
+  controller_.add(key);
+  return controller::Success{};
 }
+
+/// Slots live as long as the keeper.
+controller::Outcome SlotKeeper::finalize(const controller::Key&, controller::Context&) { return controller::Success{}; }
 
 /// A description that is provisional is loaded again until it is not.
 SlotKeeper::Retry SlotKeeper::attend(State& state, unsigned needs) {

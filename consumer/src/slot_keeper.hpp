@@ -9,27 +9,27 @@
 #include <random>
 #include <set>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "backend_cache.hpp"
 #include "backoff.hpp"
 #include "circuit_breaker.hpp"
+#include "controller/controller.hpp"
 #include "driftd/consumer/slot_binder.hpp"
 #include "log.hpp"
 #include "metrics.hpp"
 
 namespace driftd::consumer {
 
-/// Keeps each slot connected to the best backend that it may use. Events only note what a slot needs; a few threads do
-/// it, one slot at a time each, and try until it is done: what is noted is not lost by a failure, and many events of a
-/// backend that come together cost one attempt. Any thread, except start() and stop().
-class SlotKeeper {
+/// Keeps each slot connected to the best backend that it may use. Events only note what a slot needs; a controller,
+/// whose keys are the slots, has it done on a few threads and tries until it is done: what is noted is not lost by a
+/// failure, and many events of a backend that come together cost one attempt. Any thread, except start() and stop().
+class SlotKeeper final : private controller::Reconciler {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
   SlotKeeper(const RunnerSettings& settings, SlotBinder& binder, BackendCache& cache, PatternMetrics& metrics, Log log);
-  ~SlotKeeper();
+  ~SlotKeeper() override;
   void start();  ///< connects all slots on threads of its own
   /// Returns when every slot has a connection, or the error of one that has none after `max_wait`.
   Status wait_until_bound(std::chrono::milliseconds max_wait);
@@ -56,7 +56,8 @@ class SlotKeeper {
     Time at{};
   };
 
-  void run();
+  controller::Outcome reconcile(const controller::Key& key, controller::Context& context) override;
+  controller::Outcome finalize(const controller::Key& key, controller::Context& context) override;
   Retry attend(State& state, unsigned needs);
   Retry attend_once(State& state, unsigned needs);
   void note_provisional(State& state, bool provisional);
@@ -75,7 +76,7 @@ class SlotKeeper {
   /// Notes `need` for the slots that use the backend, and `otherwise` for those that could.
   void note_backend(const std::string& backend, unsigned need, unsigned otherwise);
   std::chrono::milliseconds spread(const std::string& backend);
-  State* next_due();
+  State& state_of(const std::string& slot) const;
   std::vector<std::string> candidates(const State& state) const;
   CircuitBreaker& breaker(const std::string& backend) { return breakers_.at(backend); }
 
@@ -91,7 +92,8 @@ class SlotKeeper {
   std::set<std::string> down_, deleted_;
   std::mt19937_64 random_;
   bool stopping_ = false;
-  std::vector<std::thread> threads_;
+  const controller::SystemClock clock_;
+  controller::Controller controller_;  ///< its keys are the names of the slots
 };
 
 }  // namespace driftd::consumer

@@ -17,8 +17,7 @@ bool may_use(const SlotBinding& binding, const std::string& backend) {
 void SlotKeeper::note(State& state, unsigned need, std::chrono::milliseconds delay) {
   if (need == kNothing) return;
   state.needs |= need;
-  state.due = std::min(state.due, std::chrono::steady_clock::now() + delay);
-  changed_.notify_all();
+  controller_.add_at({"", state.binding.slot}, clock_.now() + delay);
 }
 
 void SlotKeeper::note_backend(const std::string& backend, unsigned need, unsigned otherwise) {

@@ -16,10 +16,8 @@ struct SlotKeeper::State {
   std::string backend;  ///< of `live`
   SlotConfig config;    ///< that `live` uses
   unsigned needs = kNothing;
-  Time due = Time::max();
   Time rotated_at{};          ///< when the last event about a credential came
-  bool running = false;       ///< a thread of the keeper attends to it
-  unsigned doing = kNothing;  ///< the needs that it attends to
+  unsigned doing = kNothing;  ///< the needs that a thread attends to
   Backoff backoff;
   std::string last_error;
   Time connected_at{};

@@ -2,8 +2,9 @@
 // A clock that stands still until a test moves it, and resources to observe.
 #pragma once
 
-#include <atomic>
+#include <cstdlib>
 #include <functional>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -48,15 +49,35 @@ class ScriptedReconciler final : public Reconciler {
  public:
   using Script = std::function<Outcome(const Key&, Context&)>;
   Outcome reconcile(const Key& key, Context& context) override {
-    calls.push_back("reconcile " + key.name);
+    note("reconcile " + key.name);
     return on_reconcile ? on_reconcile(key, context) : Outcome(Success{});
   }
   Outcome finalize(const Key& key, Context& context) override {
-    calls.push_back("finalize " + key.name);
+    note("finalize " + key.name);
     return on_finalize ? on_finalize(key, context) : Outcome(Success{});
   }
   Script on_reconcile, on_finalize;
-  std::vector<std::string> calls;
+  std::vector<std::string> calls;  ///< to be read when no call runs
+
+ private:
+  void note(std::string call) {
+    const std::lock_guard lock(mutex_);
+    calls.push_back(std::move(call));
+  }
+  std::mutex mutex_;
+};
+
+/// The seeds of a test of random lives: 4,000, DRIFTD_CONTROLLER_SEEDS of them, or DRIFTD_CONTROLLER_SEED alone.
+struct Seeds {
+  Seeds() {
+    if (const char* const count = std::getenv("DRIFTD_CONTROLLER_SEEDS")) last = std::strtoull(count, nullptr, 10);
+    const char* const one = std::getenv("DRIFTD_CONTROLLER_SEED");
+    if (one == nullptr) return;
+    is_one = true;
+    first = last = std::strtoull(one, nullptr, 10);
+  }
+  std::uint64_t first = 1, last = 4'000;
+  bool is_one = false;
 };
 
 struct Lines {
