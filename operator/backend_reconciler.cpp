@@ -17,6 +17,14 @@ using nlohmann::json;
 constexpr std::chrono::seconds kLookAgain{5};
 constexpr std::chrono::seconds kCallTime{20};
 
+/// What the object says of itself so far.
+std::string ready_message(const json& object) {
+  for (const auto& each : kube::list(object, {"status", "conditions"})) {
+    if (kube::text(each, {"type"}) == "Ready") return kube::text(each, {"message"});
+  }
+  return {};
+}
+
 }  // namespace
 
 controller::Outcome BackendReconciler::reconcile(const controller::Key& key, controller::Context& context) {
@@ -56,7 +64,7 @@ void BackendReconciler::write(const json& object, const BackendState& state, con
   parts_.clients.with(host.call(), [&](kube::ObjectClient& client) {
     client.apply_status(host.call(), kPrismBackends, applied, true);
     const std::string before = kube::text(object, {"status", "phase"});
-    const std::string told = kube::text(object, {"status", "message"});
+    const std::string told = ready_message(object);
     if (before == state.phase && told == state.message) return;
     if (state.phase == "Pending") return;
     log::room("operator")

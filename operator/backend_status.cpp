@@ -114,7 +114,10 @@ std::string endpoint_of(const json& object, const k8s::Definition& definition, c
   std::vector<sdk::Diagnostic> diagnostics;
   const auto backend = k8s::backend_or_fault(definition, objects, settings_of(limits), diagnostics);
   if (!diagnostics.empty()) fault = diagnostics.front().text;
-  return backend && !backend->endpoints.empty() ? backend->endpoints.front() : std::string();
+  std::string out;
+  for (const auto& each : backend ? backend->endpoints : std::vector<std::string>())
+    out += (out.empty() ? "" : ",") + each;
+  return out;
 }
 
 /// The first condition that is false, else the first that is unknown, says what is the matter.
@@ -200,7 +203,6 @@ BackendState examine(const json& object, const Defined& defined, const ClusterVi
 json status_of(const BackendState& state, const json& object, const std::string& now) {
   const json& before = kube::find(object, {"status"});
   json out = {{"phase", state.phase}};
-  if (!state.message.empty()) out["message"] = state.message;
   if (!state.endpoint.empty()) out["resolvedEndpoint"] = state.endpoint;
   const json& generation = kube::find(object, {"metadata", "generation"});
   if (generation.is_number_integer()) out["observedGeneration"] = generation;
@@ -225,7 +227,7 @@ json status_of(const BackendState& state, const json& object, const std::string&
 
 bool is_shown(const json& status, const json& object) {
   const json& shown = kube::find(object, {"status"});
-  for (const char* name : {"phase", "message", "resolvedEndpoint", "observedGeneration", "conditions"}) {
+  for (const char* name : {"phase", "resolvedEndpoint", "observedGeneration", "conditions"}) {
     if (kube::find(status, {name}) != kube::find(shown, {name})) return false;
   }
   return true;

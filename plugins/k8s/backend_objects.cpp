@@ -9,8 +9,18 @@
 namespace driftd::k8s {
 namespace {
 
+constexpr std::size_t kManyReferences = 16;  // to objects of one type in one namespace
+
 std::string plural_of(const std::string& type) {
   return type == "Service" ? "services" : type == "Secret" ? "secrets" : "configmaps";
+}
+
+/// Returns what is not known without this list, and how to grant it.
+std::string next_step(const Resource& resource, const std::string& space) {
+  const bool prism = resource.kind == kPrismBackend;
+  const std::string role = resource.namespaced && !space.empty() ? "Role" : "ClusterRole";
+  return std::string("; ") + (prism ? "backends that PrismBackends define" : "backends that labels define") +
+         " are not seen until a " + role + " grants it (see Rights in the README of the k8s provider), the others are";
 }
 
 /// Returns true if the status concerns every request, not one reference.
@@ -33,19 +43,48 @@ Objects BackendObjects::collect(sdk::Call& call, const std::vector<Resource>& re
                                 std::vector<sdk::Diagnostic>& diagnostics) {
   references_ = {};
   shares_ = {};
+  denied_.clear();
   Objects out;
   for (const auto& known : resources) {
     const bool prism = known.kind == kPrismBackend;
     if (!prism && known.kind != kSecret && known.kind != "service" && known.kind != "config_map") continue;
     Resource resource = known;
     resource.label_selector = prism ? "" : settings_.discover;
-    for (const auto& space : spaces_of(resource, settings_)) {
-      lister_.list(call, resource, space, [&](const kube::Lister::Listed& listed) {
-        shares_.put(out, ref_of(resource, listed.object), listed.object);
-      });
-    }
+    for (const auto& space : spaces_of(resource, settings_)) list(call, resource, space, out, diagnostics);
   }
   complete(call, out, diagnostics);
+  return out;
+}
+
+void BackendObjects::list(sdk::Call& call, const Resource& resource, const std::string& space, Objects& out,
+                          std::vector<sdk::Diagnostic>& diagnostics) {
+  try {
+    lister_.list(call, resource, space, [&](const kube::Lister::Listed& listed) {
+      shares_.put(out, ref_of(resource, listed.object), listed.object);
+    });
+  } catch (const sdk::Failure& failure) {
+    if (failure.code != DRIFTD_DENIED) throw;
+    denied_.emplace(resource.object, space);
+    diagnostics.push_back({failure.code,
+                           kRegistration,
+                           {},
+                           space,
+                           failure.what() + next_step(resource, space),
+                           failure.right,
+                           failure.retry_after_ms});
+  }
+}
+
+bool BackendObjects::hides(const Definition& definition) const {
+  if (definition.prism) return is_denied("PrismBackend", definition.space);
+  return is_denied("Service", definition.space) || is_denied("Secret", definition.space);
+}
+
+Definitions BackendObjects::definitions_of(const Objects& objects, std::vector<sdk::Diagnostic>& diagnostics) const {
+  Definitions out = definitions(objects, settings_, diagnostics);
+  std::erase_if(out, [&](const auto& item) { return hides(item.second); });
+  for (auto& [place, definition] : out)
+    definition.config_map_unknown = !definition.prism && is_denied("ConfigMap", definition.space);
   return out;
 }
 
@@ -70,23 +109,59 @@ std::optional<Absence> BackendObjects::read_reference(sdk::Call& call, const Ref
       {}};
 }
 
+bool BackendObjects::is_allowed(const std::string& space) const {
+  const auto& allowed = settings_.namespaces;
+  return allowed.empty() || std::find(allowed.begin(), allowed.end(), space) != allowed.end();
+}
+
+void BackendObjects::list_references(sdk::Call& call, const Definitions& all, Objects& objects) {
+  std::map<std::pair<std::string, std::string>, std::set<Ref>> wanted;  // by type and namespace
+  for (const auto& [place, definition] : all) {
+    if (!definition.space.empty()) continue;
+    for (const auto& ref : missing(definition, objects)) {
+      const bool asks = is_allowed(ref.space) && is_object_name(ref.space) && !references_.is_noted(ref);
+      if (asks) wanted[{ref.type, ref.space}].insert(ref);
+    }
+  }
+  for (const auto& [of, refs] : wanted) {
+    if (refs.size() >= kManyReferences) list_references(call, refs, objects);
+  }
+}
+
+void BackendObjects::list_references(sdk::Call& call, const std::set<Ref>& wanted, Objects& objects) {
+  const std::string &type = wanted.begin()->type, &space = wanted.begin()->space;
+  const kube::Resource resource{kRegistration, "/api/v1", plural_of(type), type, true, {}, {}};
+  try {
+    lister_.list(call, resource, space, [&](const kube::Lister::Listed& listed) {
+      const Ref ref{type, space, text(listed.object, {"metadata", "name"})};
+      if (wanted.contains(ref) && !objects.contains(ref)) shares_.put_for(objects, {}, ref, listed.object);
+    });
+  } catch (const sdk::Failure& failure) {
+    if (failure.code != DRIFTD_DENIED) throw;
+    return;
+  }
+  for (const auto& ref : wanted) {
+    if (!objects.contains(ref)) references_.note(ref, {});
+  }
+}
+
 void BackendObjects::complete(sdk::Call& call, Objects& objects, std::vector<sdk::Diagnostic>& diagnostics) {
   std::vector<sdk::Diagnostic> unused;
-  const auto& allowed = settings_.namespaces;
   references_.age();
-  const auto all = definitions(objects, settings_, unused);
+  const auto all = definitions_of(objects, unused);
   shares_.count(objects, all, unused);
+  list_references(call, all, objects);
   unused.clear();
-  for (const auto& [place, definition] : definitions(objects, settings_, unused)) {
+  for (const auto& [place, definition] : definitions_of(objects, unused)) {
     for (const auto& ref : missing(definition, objects)) {
-      if (!allowed.empty() && std::find(allowed.begin(), allowed.end(), ref.space) == allowed.end()) continue;
+      if (!is_allowed(ref.space)) continue;
       std::optional<Absence> absence = references_.known(ref, definition.space);
       if (!absence) {
         absence = read_reference(call, ref, definition.space, objects);
         if (absence) references_.note(ref, *absence);
       }
       if (!absence || absence->text.empty()) continue;
-      const std::string what = "backend " + definition.name + " in namespace " + definition.space + ": ";
+      const std::string what = definition.title() + ": ";
       diagnostics.push_back(fault_of(definition, absence->code, what + absence->text, absence->right));
     }
   }

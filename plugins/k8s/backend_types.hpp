@@ -16,12 +16,15 @@ struct BackendType {
   const char *name, *alias;
   std::int64_t port;
 };
-inline constexpr std::array<BackendType, 6> kBackendTypes = {{{"kafka", "kafka", 9092},
+inline constexpr std::array<BackendType, 9> kBackendTypes = {{{"kafka", "kafka", 9092},
                                                               {"nats", "nats", 4222},
                                                               {"redis", "redis", 6379},
                                                               {"postgres", "postgresql", 5432},
                                                               {"mysql", "mysql", 3306},
-                                                              {"mongodb", "mongodb", 27017}}};
+                                                              {"mongodb", "mongodb", 27017},
+                                                              {"rabbitmq", "rabbitmq", 5672},
+                                                              {"elasticsearch", "elasticsearch", 9200},
+                                                              {"memcached", "memcached", 11211}}};
 
 /// Returns the name of the type that has this alias; any other text stays as it is.
 inline std::string canonical_type(const std::string& type) {
@@ -29,6 +32,21 @@ inline std::string canonical_type(const std::string& type) {
     if (type == known.alias) return known.name;
   }
   return type;
+}
+
+/// Returns true if the text is a type of the table or its alias.
+inline bool is_backend_type(const std::string& type) {
+  for (const auto& known : kBackendTypes) {
+    if (type == known.name || type == known.alias) return true;
+  }
+  return false;
+}
+
+/// Returns the types as a PrismBackend names them: `kafka, nats, …`.
+inline std::string backend_type_names() {
+  std::string out;
+  for (const auto& known : kBackendTypes) out += (out.empty() ? "" : ", ") + std::string(known.alias);
+  return out;
 }
 
 /// Returns the usual port of a type; 0 if it has none.

@@ -2,6 +2,7 @@
 #include "k8s/api.hpp"
 #include "k8s/cron_jobs.hpp"
 #include "k8s/json_access.hpp"
+#include "k8s/kinds.hpp"
 
 namespace driftd::k8s {
 

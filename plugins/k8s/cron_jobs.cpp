@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "k8s/json_access.hpp"
+#include "k8s/kinds.hpp"
 
 namespace driftd::k8s {
 

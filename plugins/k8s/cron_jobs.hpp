@@ -10,11 +10,11 @@
 
 #include "driftd/sdk/call.hpp"
 #include "http/client.hpp"
-#include "k8s/kinds.hpp"
 
 namespace driftd::k8s {
 
 class Api;
+struct Resource;
 
 /// The CronJob that a Job names as its controller.
 struct CronJobRef {

@@ -6,39 +6,36 @@
 #include "k8s/backend_types.hpp"
 #include "k8s/json_access.hpp"
 #include "k8s/kinds.hpp"
+#include "k8s/prism_spec.hpp"
 #include "k8s/selector.hpp"
 
 namespace driftd::k8s {
 namespace {
 
-std::optional<Ref> ref_in(const json& spec, const char* what, const char* type, const std::string& space) {
-  const json& found = find(spec, {"discovery", what});
-  const std::string name = text(found, {"name"}), other = text(found, {"namespace"});
-  if (name.empty()) return std::nullopt;
-  return Ref{type, other.empty() ? space : other, name};
+/// Returns true if the settings leave out the namespaces of what a PrismBackend of the cluster names.
+bool is_left_out(const Definition& definition, const Settings& settings) {
+  if (!definition.space.empty() || settings.namespaces.empty()) return false;
+  const auto& named = definition.service  ? definition.service
+                      : definition.secret ? definition.secret
+                                          : definition.config_map;
+  const auto& spaces = settings.namespaces;
+  return named && !named->space.empty() && std::find(spaces.begin(), spaces.end(), named->space) == spaces.end();
 }
 
-Definition from_prism(const Ref& ref, const json& object) {
-  const json& spec = find(object, {"spec"});
-  Definition out;
-  out.name = ref.name;
-  out.space = ref.space;
-  out.type = canonical_type(text(spec, {"type"}));
-  out.prism = ref;
-  out.service = ref_in(spec, "service", "Service", ref.space);
-  out.secret = ref_in(spec, "secret", "Secret", out.service ? out.service->space : ref.space);
-  out.config_map = ref_in(spec, "configMap", "ConfigMap", out.service ? out.service->space : ref.space);
-  const std::string username = text(spec, {"discovery", "secret", "usernameKey"});
-  const std::string password = text(spec, {"discovery", "secret", "passwordKey"});
-  if (!username.empty()) out.username_key = username;
-  if (!password.empty()) out.password_key = password;
-  out.config_key = text(spec, {"discovery", "configMap", "key"});
-  const json& port = find(spec, {"discovery", "service", "port"});
-  if (port.is_number_integer()) out.port = port.get<std::int64_t>();
-  if (find(spec, {"config"}).is_object()) out.overrides = find(spec, {"config"});
-  out.capabilities = list(spec, {"capabilities"});
-  if (find(spec, {"metadata"}).is_object()) out.metadata = find(spec, {"metadata"});
-  return out;
+/// Adds the definition of a PrismBackend, or the diagnostics that say why there is none.
+void take_prism(const Ref& ref, const json& object, const Settings& settings, Definitions& out,
+                std::vector<sdk::Diagnostic>& diagnostics) {
+  PrismSpec spec = parse_prism(ref, object);
+  if (is_left_out(spec.definition, settings)) return;
+  for (const auto& fault : spec.faults)
+    diagnostics.push_back(fault_of(spec.definition, DRIFTD_INVALID, spec.definition.title() + ": " + fault));
+  if (spec.elsewhere && spec.faults.empty()) {
+    return diagnostics.push_back(
+        fault_of(spec.definition, DRIFTD_UNSUPPORTED,
+                 spec.definition.title() + ": it is in another cluster (spec.discovery.cluster), which this provider "
+                                           "does not read; the operator registers it"));
+  }
+  if (spec.faults.empty()) out.try_emplace({ref.name, ref.space}, std::move(spec.definition));
 }
 
 void take_labelled(Definition& definition, const Ref& ref, const json& object, const std::string& group) {
@@ -88,15 +85,15 @@ sdk::Diagnostic fault_of(const Definition& definition, driftd_status code, const
 Definitions definitions(const Objects& objects, const Settings& settings, std::vector<sdk::Diagnostic>& diagnostics) {
   Definitions out;
   for (const auto& [ref, object] : objects) {
-    if (ref.type == "PrismBackend") out.try_emplace({ref.name, ref.space}, from_prism(ref, object));
+    if (ref.type == "PrismBackend") take_prism(ref, object, settings, out, diagnostics);
   }
   const std::string name_label = settings.group + "/backend-name";
   for (const auto& [ref, object] : objects) {
     if (ref.type == "PrismBackend" || !is_labelled(object, settings)) continue;
     const std::string label = text(object, {"metadata", "labels", name_label.c_str()});
     const std::string name = label.empty() ? ref.name : label;
+    if (objects.contains({"PrismBackend", ref.space, name})) continue;  // it names its objects itself
     Definition& definition = out[{name, ref.space}];
-    if (definition.prism) continue;  // it names its objects itself
     definition.name = name;
     definition.space = ref.space;
     take_labelled(definition, ref, object, settings.group);
@@ -105,11 +102,10 @@ Definitions definitions(const Objects& objects, const Settings& settings, std::v
     guess_type(at->second, objects);
     const Definition& definition = at->second;
     const bool whole = !definition.type.empty() && definition.type.size() <= kMaxType;
-    const std::string what = "backend " + definition.name + " in namespace " + definition.space;
     const std::string why = definition.type.empty()
                                 ? " has no type; label it " + settings.group + "/backend-type"
                                 : " has a type of " + std::to_string(definition.type.size()) + " bytes, at most 253";
-    if (!whole) diagnostics.push_back(fault_of(definition, DRIFTD_INVALID, what + why));
+    if (!whole) diagnostics.push_back(fault_of(definition, DRIFTD_INVALID, definition.title() + why));
     at = whole ? std::next(at) : out.erase(at);
   }
   return out;

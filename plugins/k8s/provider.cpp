@@ -45,7 +45,7 @@ class KubernetesInstance final : public sdk::Instance {
     Reader reader(api_, settings_, *client, streaming_);
     const auto types = catalog_.served_types(call, *client);
     for (const auto& id : ids) {
-      if (reader.read(call, id, types.resources)) not_found(call, id);
+      if (reader.read(call, id, types)) not_found(call, id);
     }
     park(std::move(client));
   }
@@ -71,7 +71,7 @@ class KubernetesInstance final : public sdk::Instance {
     const Objects objects = backend_objects.collect(call, types.resources, diagnostics);
     const auto about_them = [](const sdk::Diagnostic& each) { return each.kind == kPrismBackend; };
     std::copy_if(types.diagnostics.begin(), types.diagnostics.end(), std::back_inserter(diagnostics), about_them);
-    for (const auto& [place, definition] : definitions(objects, settings_, diagnostics)) {
+    for (const auto& [place, definition] : backend_objects.definitions_of(objects, diagnostics)) {
       auto backend = backend_or_fault(definition, objects, settings_, diagnostics);
       if (!backend) continue;
       backend->observed_ns = sent;
@@ -80,7 +80,8 @@ class KubernetesInstance final : public sdk::Instance {
     }
     for (const auto& diagnostic : fold_by_namespace(diagnostics)) call.diag(diagnostic);
     park(std::move(client));
-    return {std::none_of(diagnostics.begin(), diagnostics.end(), about_them), 0};
+    const bool knows_types = std::none_of(diagnostics.begin(), diagnostics.end(), about_them);
+    return {knows_types && !backend_objects.is_partial(), 0};
   }
 
   sdk::Applied apply(sdk::Call& call, const sdk::Apply& request) override {

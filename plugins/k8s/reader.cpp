@@ -24,6 +24,16 @@ sdk::Diagnostic diagnostic(const sdk::Failure& failure, const std::string& kind,
   return {failure.code, kind, id, {}, failure.what(), failure.right, failure.retry_after_ms};
 }
 
+/// Returns why it is not known whether there are PrismBackends; empty if it is.
+std::vector<sdk::Diagnostic> prism_unknown(const Catalog::Answer& types) {
+  std::vector<sdk::Diagnostic> out;
+  for (const auto& each : types.diagnostics) {
+    if (each.kind == kPrismBackend)
+      out.push_back({each.code, kRegistration, {}, {}, each.text, each.right, each.retry_after_ms});
+  }
+  return out;
+}
+
 /// Reports in each refresh what is wrong with an object, where the coverage of its kind is shown.
 void tell_unreadable(sdk::Call& call, const sdk::Record& record) {
   if (record.unread.empty() || record.unread.front().path != "**" || record.unread.front().code != DRIFTD_CORRUPT)
@@ -165,18 +175,14 @@ bool Reader::refresh_kind(sdk::Call& call, const std::string& kind, const Catalo
 }
 
 bool Reader::refresh_backends(sdk::Call& call, const Catalog::Answer& types) {
-  for (const auto& each : types.diagnostics) {
-    // It is not known whether there are PrismBackends, and a partial result would look like a change.
-    if (each.kind != kPrismBackend) continue;
-    call.diag({each.code, kRegistration, {}, {}, each.text, each.right, each.retry_after_ms});
-    return false;
-  }
   try {
     const std::int64_t sent = call.now_ns();
-    std::vector<sdk::Diagnostic> diagnostics;
+    std::vector<sdk::Diagnostic> diagnostics = prism_unknown(types);
+    const bool knows_prism = diagnostics.empty();
     const Objects objects = backend_objects_.collect(call, types.resources, diagnostics);
+    const bool whole = knows_prism && !backend_objects_.is_partial();
     std::map<std::string, std::uint64_t> of_each;  // a name may be defined in several namespaces
-    for (const auto& [place, definition] : definitions(objects, settings_, diagnostics)) {
+    for (const auto& [place, definition] : backend_objects_.definitions_of(objects, diagnostics)) {
       emit(call, registration_or_unreadable(definition, objects, settings_, std::nullopt, diagnostics), sent);
       ++of_each[definition.name];
     }
@@ -185,8 +191,8 @@ bool Reader::refresh_backends(sdk::Call& call, const Catalog::Answer& types) {
       if (!each.backend.empty()) of_each.try_emplace(each.backend, 0);
     }
     for (const auto& [name, count] : of_each) call.complete(kRegistration, count, name);
-    call.complete(kRegistration, 0);  // of this backend itself there is none
-    return true;
+    if (whole) call.complete(kRegistration, 0);  // of this backend itself there is none
+    return whole;
   } catch (const sdk::Failure& failure) {
     if (!is_of_one_kind(failure)) throw;
     call.diag(diagnostic(failure, kRegistration));
@@ -223,11 +229,11 @@ void Reader::refresh_all(sdk::Call& call, const sdk::Refresh& request, const Cat
   if (request.wants(kRegistration) && settings_.scope.wants_kind(kRegistration)) whole &= refresh_backends(call, types);
 }
 
-bool Reader::read(sdk::Call& call, const sdk::Identity& id, const std::vector<Resource>& resources) {
+bool Reader::read(sdk::Call& call, const sdk::Identity& id, const Catalog::Answer& types) {
   try {
-    if (id.kind == kRegistration) return read_backend(call, id, resources);
+    if (id.kind == kRegistration) return read_backend(call, id, types);
     bool served = false;
-    for (const auto& resource : resources) {
+    for (const auto& resource : types.resources) {
       if (resource.kind != id.kind) continue;
       served = served || id.kind != kObject;
       const Place place = place_of(resource, id.id);
@@ -287,20 +293,20 @@ bool Reader::read_release(sdk::Call& call, const Resource& resource, const Place
   return records.empty() && diagnostics.empty();
 }
 
-bool Reader::read_backend(sdk::Call& call, const sdk::Identity& id, const std::vector<Resource>& resources) {
+bool Reader::read_backend(sdk::Call& call, const sdk::Identity& id, const Catalog::Answer& types) {
   const std::int64_t sent = call.now_ns();
-  std::vector<sdk::Diagnostic> diagnostics;
-  const Objects objects = backend_objects_.collect(call, resources, diagnostics);
+  std::vector<sdk::Diagnostic> diagnostics = prism_unknown(types);
+  const Objects objects = backend_objects_.collect(call, types.resources, diagnostics);
   bool none = true;
-  for (const auto& [place, definition] : definitions(objects, settings_, diagnostics)) {
+  for (const auto& [place, definition] : backend_objects_.definitions_of(objects, diagnostics)) {
     if (definition.name != id.id) continue;
     emit(call, registration_or_unreadable(definition, objects, settings_, std::nullopt, diagnostics), sent);
     none = false;
   }
   for (auto& each : diagnostics) {
-    // The backend may be defined in a skipped namespace, so its absence proves nothing.
-    const bool passed_over = each.id.empty() && !each.path.empty();
-    if (passed_over) each.id = each.backend = id.id;
+    // The backend may be defined where nothing is seen, in a skipped namespace or by a type that is denied, so its
+    // absence proves nothing.
+    if (each.id.empty()) each.id = each.backend = id.id;
     if (each.backend != id.id) continue;  // it concerns another backend
     call.diag(each);
     none = false;

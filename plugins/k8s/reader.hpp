@@ -27,7 +27,7 @@ class Reader {
 
   /// Emits one resource. Returns true if the server reported that it does not exist. If that cannot be determined, a
   /// diagnostic says why.
-  bool read(sdk::Call& call, const sdk::Identity& id, const std::vector<Resource>& resources);
+  bool read(sdk::Call& call, const sdk::Identity& id, const Catalog::Answer& types);
 
  private:
   struct FinishSoon {};  ///< thrown by emit() when the host asks to stop a refresh
@@ -48,13 +48,13 @@ class Reader {
   bool note_cron_jobs(sdk::Call& call, const std::string& space);
   /// Returns true if all of the kind was listed and COMPLETE was sent.
   bool refresh_kind(sdk::Call& call, const std::string& kind, const Catalog::Answer& types);
-  /// Emits the registrations, with a COMPLETE for each backend.
+  /// Emits the registrations, with a COMPLETE for each backend. Returns true if these were all.
   bool refresh_backends(sdk::Call& call, const Catalog::Answer& types);
   /// Returns true if the server says that the object does not exist.
   bool read_object(sdk::Call& call, const sdk::Identity& id, const Resource& resource, const Place& place);
   bool read_release(sdk::Call& call, const Resource& resource, const Place& place);  ///< true: it has no revision
   /// Returns true if nothing defines the backend.
-  bool read_backend(sdk::Call& call, const sdk::Identity& id, const std::vector<Resource>& resources);
+  bool read_backend(sdk::Call& call, const sdk::Identity& id, const Catalog::Answer& types);
 
   Api& api_;
   const Settings& settings_;

@@ -24,13 +24,15 @@ struct Absence {
 /// may write a PrismBackend decides how many there are. Not thread-safe.
 class References {
  public:
-  /// maximum requests: in total, and for the definitions of one namespace
+  /// maximum requests: in total, and for the definitions of one namespace; those of the cluster have the first only
   static constexpr std::size_t kMost = 512, kMaxOfSpace = 64;
   using Clock = std::chrono::steady_clock;
 
   /// Returns what is known of `ref`, which a definition in `space` refers to. Returns nullopt if it must be requested;
   /// that request is counted.
   std::optional<Absence> known(const Ref& ref, const std::string& space);
+  /// Returns true if an answer about `ref` is stored.
+  bool is_noted(const Ref& ref) const { return absent_.contains(ref); }
   /// Stores the answer to a request that known() asked for.
   void note(const Ref& ref, Absence absence) { absent_[ref] = std::move(absence); }
   /// Forgets everything after one minute: a watch lives longer than these answers.

@@ -37,6 +37,17 @@ std::string host_of(const Definition& definition, const json& service, const Set
   return definition.service->name + "." + definition.service->space + ".svc." + settings.cluster_domain;
 }
 
+/// Returns where the backend is; empty if that is not known.
+std::vector<Endpoint> endpoints_of(const Definition& definition, const json& service, const Settings& settings) {
+  std::vector<Endpoint> out = definition.external;
+  for (auto& each : out) each.port = each.port.value_or(default_port(definition.type));
+  if (service.is_null() || !definition.service) return out;
+  out.push_back({host_of(definition, service, settings), service_port(definition, service)});
+  return out;
+}
+
+std::string render(const Endpoint& endpoint) { return endpoint.host + ":" + std::to_string(*endpoint.port); }
+
 /// Sets `config.kafka.auth.sasl.password` for Kafka, `config.redis.password` for the others. A value on the way that is
 /// not an object is replaced, because its author may have written anything.
 json& credentials_in(json& config, const std::string& type) {
@@ -103,18 +114,19 @@ void leave_endpoint_unknown(const Definition& definition, sdk::Record& record) {
 
 void add_endpoint(const Definition& definition, const json& service, const Settings& settings, json& config,
                   json& discovery, sdk::Record& record) {
-  if (!definition.service && definition.prism) return;
   if (definition.service)
     discovery["service"] = {{"name", definition.service->name}, {"namespace", definition.service->space}};
-  if (service.is_null()) return leave_endpoint_unknown(definition, record);
-  const std::string host = host_of(definition, service, settings), list = list_of_addresses(definition.type);
-  const std::int64_t port = service_port(definition, service);
-  discovery["service"]["port"] = port;
-  if (!list.empty()) {
-    config[list] = {host + ":" + std::to_string(port)};
+  const auto endpoints = endpoints_of(definition, service, settings);
+  if (endpoints.empty()) return leave_endpoint_unknown(definition, record);
+  if (definition.service) discovery["service"]["port"] = *endpoints.front().port;
+  json texts = json::array();
+  for (const auto& each : endpoints) texts.push_back(render(each));
+  if (!definition.external.empty()) discovery["external"]["endpoints"] = texts;
+  if (const std::string list = list_of_addresses(definition.type); !list.empty()) {
+    config[list] = texts;
   } else {
-    config["host"] = host;
-    config["port"] = port;
+    config["host"] = endpoints.front().host;
+    config["port"] = *endpoints.front().port;
   }
 }
 
@@ -144,14 +156,17 @@ void add_metadata(const Definition& definition, const Objects& objects, sdk::Rec
   out["resource_version"] = record.version;
   if (definition.service) {
     out["kubernetes_service"] = definition.service->name;
-    out["namespace"] = definition.service->space;
+    out["kubernetes_namespace"] = definition.service->space;
   }
   if (definition.secret) {
     out["kubernetes_secret"] = definition.secret->name;
-    out["namespace"] = definition.secret->space;
+    out["kubernetes_namespace"] = definition.secret->space;
     out["secret_version"] = version_of(find_object(objects, definition.secret));
   }
-  if (definition.prism) out["prism_backend"] = definition.prism->space + "/" + definition.prism->name;
+  if (out.contains("kubernetes_namespace"))
+    out["namespace"] = out["kubernetes_namespace"];  // as Terraform's registrations call it
+  if (definition.prism)
+    out["prism_backend"] = (definition.space.empty() ? "" : definition.space + "/") + definition.prism->name;
   out["defined_in"] = definition.space;
   std::erase_if(out, [](const auto& item) { return item.second.empty(); });
   for (auto& [name, value] : out) value = cut(value);
@@ -196,11 +211,9 @@ sdk::Backend backend_of(const Definition& definition, const Objects& objects, co
   sdk::Backend out;
   out.name = definition.name;
   out.type = definition.type;
-  out.external = text(service, {"spec", "type"}) == "ExternalName";
-  const std::string host = service.is_null() ? std::string() : host_of(definition, service, settings);
-  if (!host.empty()) out.endpoints = {host + ":" + std::to_string(service_port(definition, service))};
-  // as leave_endpoint_unknown(): the agent keeps the last one
-  if (service.is_null() && (definition.service || !definition.prism)) {
+  out.external = !definition.external.empty() || text(service, {"spec", "type"}) == "ExternalName";
+  for (const auto& each : endpoints_of(definition, service, settings)) out.endpoints.push_back(render(each));
+  if (out.endpoints.empty()) {  // as leave_endpoint_unknown(): the agent keeps the last one
     out.metadata["endpoint_unread"] = cut(why_missing(definition.service, "Service", "endpoint"));
   }
   out.origin = definition.prism ? "prism-backend" : origin_of("Service");
@@ -218,7 +231,10 @@ sdk::Backend backend_of(const Definition& definition, const Objects& objects, co
     out.credentials[path] = "k8s:" + definition.secret->space + "/" + definition.secret->name + "#" + key;
   }
   add_said(definition.metadata, out);
-  out.metadata["namespace"] = out.metadata["defined_in"] = definition.space;
+  for (const char* name : {"namespace", "defined_in"}) {  // whatever its author wrote there
+    out.metadata.erase(name);
+    if (!definition.space.empty()) out.metadata[name] = definition.space;
+  }
   return out;
 }
 
@@ -232,6 +248,10 @@ sdk::Record registration_of(const Definition& definition, const Objects& objects
   add_credentials(definition, find_object(objects, definition.secret), config, out);
   for (const auto& [name, ref] : {std::pair{"secret", definition.secret}, {"config_map", definition.config_map}}) {
     if (ref) discovery[name] = {{"name", ref->name}, {"namespace", ref->space}};
+  }
+  if (definition.config_map_unknown) {
+    for (const std::string& path : {std::string("discovery.config_map"), type_path(definition.type) + ".data"})
+      out.unread.push_back({path, DRIFTD_DENIED, "the right to list ConfigMaps is missing"});
   }
   const json& map = find_object(objects, definition.config_map);
   if (!definition.config_key.empty()) put(config, "data", find(map, {"data", definition.config_key.c_str()}));
@@ -257,8 +277,7 @@ sdk::Record registration_or_unreadable(const Definition& definition, const Objec
     return registration_of(definition, objects, settings, cause);
   } catch (const json::exception&) {  // its text could quote a value
     const std::string why = "what defines it is not of the form of its type";
-    diagnostics.push_back(fault_of(definition, DRIFTD_CORRUPT,
-                                   "backend " + definition.name + " in namespace " + definition.space + ": " + why));
+    diagnostics.push_back(fault_of(definition, DRIFTD_CORRUPT, definition.title() + ": " + why));
     sdk::Record out;
     out.kind = kRegistration;
     out.id = out.backend = definition.name;
@@ -273,9 +292,8 @@ std::optional<sdk::Backend> backend_or_fault(const Definition& definition, const
   try {
     return backend_of(definition, objects, settings);
   } catch (const json::exception&) {
-    diagnostics.push_back(fault_of(definition, DRIFTD_CORRUPT,
-                                   "backend " + definition.name + " in namespace " + definition.space +
-                                       ": what defines it is not of the form of its type"));
+    diagnostics.push_back(
+        fault_of(definition, DRIFTD_CORRUPT, definition.title() + ": what defines it is not of the form of its type"));
     return std::nullopt;
   }
 }

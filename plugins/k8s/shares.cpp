@@ -31,6 +31,13 @@ json slim(json object) {
   return object;
 }
 
+/// What belongs to the cluster was made by those who may do anything there, so only the limits of all count for it.
+bool is_limited(const std::string& space) { return !space.empty(); }
+
+std::string name_of(const std::string& space) {
+  return space.empty() ? "what the cluster itself defines" : "namespace " + space;
+}
+
 std::string mib(std::size_t bytes) { return std::to_string(bytes >> 20) + " MiB"; }
 
 }  // namespace
@@ -53,6 +60,7 @@ void Shares::put(Objects& objects, const Ref& ref, const json& object) {
   charge(space, ref, weight(kept));
   objects[ref] = std::move(kept);
   const Used& here = used_[space];
+  if (!is_limited(space)) return make_room(objects);
   if (here.objects.size() > limits_.objects) {
     return pass_over(
         objects, space,
@@ -75,8 +83,8 @@ bool Shares::put_for(Objects& objects, const std::string& space, const Ref& ref,
   const auto metadata = kept.find("metadata");
   if (metadata != kept.end() && metadata->is_object() && passes_over(ref.space)) metadata->erase("labels");
   const std::size_t bytes = weight(kept);
-  const bool fits = used_[space].bytes + bytes <= limits_.bytes && bytes_ + bytes <= limits_.all_bytes &&
-                    objects_ < limits_.all_objects;
+  const bool fits = (!is_limited(space) || used_[space].bytes + bytes <= limits_.bytes) &&
+                    bytes_ + bytes <= limits_.all_bytes && objects_ < limits_.all_objects;
   if (!fits || passes_over(space)) return false;
   charge(space, ref, bytes);
   if (space != ref.space) held_for_[ref] = space;
@@ -98,6 +106,7 @@ void Shares::count(Objects& objects, const Definitions& definitions, const std::
   }
   for (const auto& fault : faults) ++of_each[fault.path].first;
   for (const auto& [space, used] : of_each) {
+    if (!is_limited(space)) continue;
     if (used.first > limits_.definitions) {
       pass_over(objects, space, "it defines more than " + std::to_string(limits_.definitions) + " backends");
     } else if (used.second > 2 * limits_.bytes) {
@@ -110,12 +119,12 @@ void Shares::count(Objects& objects, const Definitions& definitions, const std::
 
 void Shares::tell(std::vector<sdk::Diagnostic>& diagnostics) const {
   for (const auto& [space, why] : passed_) {
-    diagnostics.push_back({DRIFTD_BUDGET,
-                           kRegistration,
-                           {},
-                           space,
-                           "namespace " + space + " is passed over: " + why +
-                               "; what is known of its backends stays, nothing new is taken"});
+    diagnostics.push_back(
+        {DRIFTD_BUDGET,
+         kRegistration,
+         {},
+         space,
+         name_of(space) + " is passed over: " + why + "; what is known of its backends stays, nothing new is taken"});
   }
 }
 
@@ -165,9 +174,7 @@ void Shares::make_room(Objects& objects) {
 
 std::vector<sdk::Diagnostic> fold_by_namespace(const std::vector<sdk::Diagnostic>& diagnostics) {
   std::map<std::string, std::size_t> of_each;
-  const auto counts = [](const sdk::Diagnostic& each) {
-    return each.kind == kRegistration && !each.id.empty() && !each.path.empty();
-  };
+  const auto counts = [](const sdk::Diagnostic& each) { return each.kind == kRegistration && !each.id.empty(); };
   for (const auto& each : diagnostics) of_each[each.path] += counts(each) ? 1 : 0;
   std::vector<sdk::Diagnostic> out;
   for (const auto& each : diagnostics) {
@@ -175,12 +182,12 @@ std::vector<sdk::Diagnostic> fold_by_namespace(const std::vector<sdk::Diagnostic
     if (!counts(each) || (many > 0 && many <= kMostFaults)) {
       out.push_back(each);
     } else if (many > kMostFaults) {  // the first of them
-      out.push_back(sdk::Diagnostic{each.code,
-                                    kRegistration,
-                                    {},
-                                    each.path,
-                                    "namespace " + each.path + ": " + std::to_string(many) +
-                                        " faults of what defines its backends, as: " + each.text});
+      out.push_back(sdk::Diagnostic{
+          each.code,
+          kRegistration,
+          {},
+          each.path,
+          name_of(each.path) + ": " + std::to_string(many) + " faults of what defines its backends, as: " + each.text});
       many = 0;
     }
   }

@@ -33,6 +33,7 @@ void WatchedBackends::note(const Ref& ref, const nlohmann::json& object, bool go
 }
 
 void WatchedBackends::update(sdk::Call& call, const Emit& emit) {
+  if (defining_ && backend_objects_.is_partial()) recheck_denied();
   const bool first = !defining_ && is_tracking();
   if (space_freed_ && defining_ && is_tracking()) recheck_skipped(call);
   if (first || !causes_.empty()) emit_registrations(call, emit);
@@ -42,6 +43,16 @@ void WatchedBackends::pause(Clock::time_point until) {
   refused_until_ = until;
   defining_.reset();
   causes_.clear();
+}
+
+void WatchedBackends::recheck_denied() {
+  if (Clock::now() < recheck_after_) return;
+  recheck_after_ = Clock::now() + kAgainPassedOver;
+  defining_.reset();
+}
+
+bool WatchedBackends::is_hidden(const Definition& definition) {
+  return backend_objects_.shares().passes_over(definition.space) || backend_objects_.hides(definition);
 }
 
 /// Skipped namespaces may fit again: their definitions are emitted as if everything had changed.
@@ -65,23 +76,25 @@ void WatchedBackends::recheck_skipped(sdk::Call& call) {
 
 void WatchedBackends::read_objects(sdk::Call& call, std::vector<sdk::Diagnostic>& diagnostics) {
   if (defining_) return backend_objects_.complete(call, *defining_, diagnostics);
+  const bool was_partial = backend_objects_.is_partial();
   defining_ = backend_objects_.collect(call, resources_, diagnostics);
+  if (backend_objects_.is_partial()) recheck_after_ = Clock::now() + kAgainPassedOver;
   // Changes while the right was missing were not emitted, so the next refresh must list.
-  if (std::exchange(refused_until_, {}) != Clock::time_point{}) list_cache_.forget();
+  if (std::exchange(refused_until_, {}) != Clock::time_point{} || was_partial) list_cache_.forget();
 }
 
 void WatchedBackends::emit_registrations(sdk::Call& call, const Emit& emit) {
   std::vector<sdk::Diagnostic> diagnostics;
   read_objects(call, diagnostics);
-  auto now = definitions(*defining_, settings_, diagnostics);
+  auto now = backend_objects_.definitions_of(*defining_, diagnostics);
   for (const auto& cause : causes_) {
     emit_changed(call, cause, now, diagnostics, emit);
     emit_gone(call, cause, now, emit);
   }
   for (const auto& diagnostic : fold_by_namespace(diagnostics)) call.diag(diagnostic);
-  // Definitions of a skipped namespace do not count as gone; they are compared when it fits again.
+  // What is hidden does not count as gone; it is compared when it is seen again.
   for (auto& [place, definition] : known_) {
-    if (backend_objects_.shares().passes_over(definition.space)) now.try_emplace(place, std::move(definition));
+    if (is_hidden(definition)) now.try_emplace(place, std::move(definition));
   }
   known_ = std::move(now);
   causes_.clear();
@@ -101,7 +114,7 @@ void WatchedBackends::emit_changed(sdk::Call& call, const Ref& cause, const Defi
 void WatchedBackends::emit_gone(sdk::Call& call, const Ref& cause, const Definitions& now, const Emit& emit) {
   for (const auto& [place, definition] : known_) {
     if (now.contains(place) || !definition.uses(cause)) continue;
-    if (backend_objects_.shares().passes_over(definition.space)) continue;
+    if (is_hidden(definition)) continue;
     sdk::Record gone;
     gone.kind = kRegistration;
     gone.id = gone.backend = definition.name;

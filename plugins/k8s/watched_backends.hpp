@@ -30,9 +30,9 @@ class WatchedBackends {
 
   /// Returns true if registrations are within the scope.
   bool wanted() const { return wanted_; }
-  /// Returns true if registrations are wanted and the defining objects have not been read yet, so that changes are
-  /// missed.
-  bool is_blind() const { return wanted_ && !defining_; }
+  /// Returns true if registrations are wanted and the defining objects have not been read yet, or not all of them, so
+  /// that changes are missed.
+  bool is_blind() const { return wanted_ && (!defining_ || backend_objects_.is_partial()); }
   /// Returns true if changes were noted that update() has not emitted.
   bool has_changes() const { return !causes_.empty(); }
 
@@ -48,6 +48,9 @@ class WatchedBackends {
   /// Returns false if registrations are not in scope, or if a right is missing at present.
   bool is_tracking() const { return wanted_ && Clock::now() >= refused_until_; }
   void recheck_skipped(sdk::Call& call);
+  void recheck_denied();  ///< a right may have been granted since
+  /// Returns true if the definition may exist although it was not found.
+  bool is_hidden(const Definition& definition);
   void read_objects(sdk::Call& call, std::vector<sdk::Diagnostic>& diagnostics);
   void emit_registrations(sdk::Call& call, const Emit& emit);
   void emit_changed(sdk::Call& call, const Ref& cause, const Definitions& now,

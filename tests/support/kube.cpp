@@ -344,7 +344,12 @@ int KubeServer::counted(const std::string& metric, const std::vector<std::string
   return out;
 }
 
-void KubeServer::install_prism() const {
+void KubeServer::install_prism(const std::string& scope) const {
+  const std::string definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+                    here = definitions + "/prismbackends.prism.io";
+  const Answer before = request("GET", here);
+  if (before.status == 200 && before.body.at("spec").at("scope") != scope && !remove_wholly(here))
+    throw std::runtime_error("the CRD of PrismBackend cannot be replaced");
   const json any = {{"type", "object"}, {"x-kubernetes-preserve-unknown-fields", true}};
   const json version = {
       {"name", "v1alpha1"}, {"served", true}, {"storage", true}, {"schema", {{"openAPIV3Schema", any}}}};
@@ -354,10 +359,10 @@ void KubeServer::install_prism() const {
       {"metadata", {{"name", "prismbackends.prism.io"}}},
       {"spec",
        {{"group", "prism.io"},
-        {"scope", "Namespaced"},
+        {"scope", scope},
         {"names", {{"kind", "PrismBackend"}, {"plural", "prismbackends"}, {"singular", "prismbackend"}}},
         {"versions", json::array({version})}}}};
-  const int made = request("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition.dump()).status;
+  const int made = request("POST", definitions, definition.dump()).status;
   // Objects and the list of types are served by different threads of the API server, so both are looked at.
   const auto served = [this] {
     const std::string group = "/apis/prism.io", version = group + "/v1alpha1";

@@ -78,8 +78,9 @@ class KubeServer {
   nlohmann::json settings(const std::vector<std::string>& namespaces) const;
   /// Returns the path of a kubeconfig of the admin.
   std::string kubeconfig() const { return dir_.file("kubeconfig"); }
-  /// Creates the CRD of PrismBackend, which accepts any spec, and waits until it is served and listed.
-  void install_prism() const;
+  /// Creates a CRD of PrismBackend that accepts any spec, and waits until it is served and listed. `scope` is
+  /// Namespaced or Cluster; a CRD of the other scope is replaced, with its objects.
+  void install_prism(const std::string& scope = "Namespaced") const;
   /// Runs `helm WORDS…` as the admin.
   Output helm(std::vector<std::string> words) const;
   std::string log() const { return read_file(dir_.file("apiserver.log")); }

@@ -106,8 +106,8 @@ driftd_status mark(driftd_call c, const driftd_mark* m) {
   return DRIFTD_OK;
 }
 void diag(driftd_call c, const driftd_diagnostic* d) {
-  call_of(c).out.diagnostics.push_back(
-      {d->code, text(d->kind), text(d->id), text(d->path), text(d->text), text(d->right), d->retry_after_ms});
+  call_of(c).out.diagnostics.push_back({d->code, text(d->kind), text(d->id), text(d->path), text(d->text),
+                                        text(d->right), d->retry_after_ms, text(d->backend)});
 }
 driftd_status permit(driftd_call c, driftd_str, std::uint32_t) {
   if (call_of(c).before_request) call_of(c).before_request();

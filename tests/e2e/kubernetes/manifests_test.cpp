@@ -179,7 +179,8 @@ TEST_F(Manifests, ExactlyThatServiceAccountSeesItsNamespaceWholeAndNothingElse) 
     EXPECT_FALSE(nothing.complete.contains(kind)) << kind;
   EXPECT_THAT(nothing.records, IsEmpty());
 
-  std::set<std::string> reads{"get namespaces/kube-system"};
+  std::set<std::string> reads{"get namespaces/kube-system", "get prismbackends", "list prismbackends",
+                              "watch prismbackends"};
   EXPECT_EQ(rights_of(token, "elsewhere"), reads);
   for (const char* resource : {"secrets",
                                "configmaps",
@@ -201,8 +202,7 @@ TEST_F(Manifests, ExactlyThatServiceAccountSeesItsNamespaceWholeAndNothingElse) 
                                "horizontalpodautoscalers",
                                "poddisruptionbudgets",
                                "gateways",
-                               "httproutes",
-                               "prismbackends"}) {
+                               "httproutes"}) {
     for (const char* verb : {"get ", "list ", "watch "}) reads.insert(std::string(verb) + resource);
   }
   EXPECT_EQ(rights_of(token, "default"), reads);

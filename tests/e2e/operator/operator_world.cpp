@@ -117,6 +117,14 @@ json OperatorWorld::status(const std::string& backend) const {
   return answer.status == 200 && answer.body.contains("status") ? answer.body.at("status") : json::object();
 }
 
+std::string OperatorWorld::message(const std::string& backend) const {
+  const json found = status(backend);
+  for (const auto& each : found.value("conditions", json::array())) {
+    if (each.at("type") == "Ready") return each.value("message", "");
+  }
+  return {};
+}
+
 std::string OperatorWorld::condition(const std::string& backend, const std::string& type) const {
   const json found = status(backend);
   for (const auto& each : found.value("conditions", json::array())) {

@@ -56,7 +56,7 @@ struct OperatorWorld : testing::Test {
   void make_service(const std::string& name, int port, const std::string& space = "infrastructure") const;
   json status(const std::string& backend) const;
   std::string phase(const std::string& backend) const { return status(backend).value("phase", ""); }
-  std::string message(const std::string& backend) const { return status(backend).value("message", ""); }
+  std::string message(const std::string& backend) const;  ///< of its condition Ready
   /// A condition of its status as `True Found`; empty if there is none.
   std::string condition(const std::string& backend, const std::string& type) const;
   bool comes(const std::string& backend, const std::string& phase,

@@ -158,7 +158,9 @@ TEST_F(K8sBackends, ADeniedListRegistersNothingRatherThanHalf) {
   EXPECT_EQ(got.complete.count("registration"), 0u);
   ASSERT_NE(got.diagnostic(DRIFTD_DENIED), nullptr);
   EXPECT_EQ(got.diagnostic(DRIFTD_DENIED)->right, "list secrets in namespace " + space);
-  EXPECT_NE(k8s.discover().status, DRIFTD_OK);
+  const Collected found = k8s.discover();
+  EXPECT_TRUE(found.backends.empty()) << render(found);
+  EXPECT_FALSE(found.discovery_complete) << "what is hidden is not gone";
 }
 
 }  // namespace

@@ -197,6 +197,34 @@ TEST_F(KubeReflector, ATypeThatIsNotServedYetIsFollowedFromWhenItIs) {
   EXPECT_TRUE(eventually([&] { return following.has_synced(); }));
 }
 
+/// What is served after that has another history: a watch from the former version could miss its beginning.
+TEST_F(KubeReflector, ATypeThatIsTakenAwayAndComesBackIsListedAgain) {
+  const std::string space = fresh_namespace();
+  const auto create = [&](const std::string& name) {
+    return kube().create(
+        path(prism_backends(), space),
+        {{"apiVersion", "prism.io/v1alpha1"}, {"kind", "PrismBackend"}, {"metadata", {{"name", name}}}});
+  };
+  kube().install_prism();
+  create("first");
+  Following following(connection(), {{prism_backends(), {}}});
+  ASSERT_TRUE(comes(following, "prismbackends", "first"));
+  kube().remove(path(prism_backends(), space, "first"));
+  ASSERT_TRUE(goes(following, "prismbackends", "first"));
+  ASSERT_TRUE(kube().remove_wholly("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/prismbackends.prism.io"));
+  ASSERT_TRUE(eventually([&] {
+    const auto failures = following.failures("prismbackends");
+    return std::any_of(failures.begin(), failures.end(),
+                       [](const auto& each) { return each.code == DRIFTD_UNSUPPORTED; });
+  }));
+  const int lists = following.synced("prismbackends");
+  kube().install_prism();
+  create("second");
+  EXPECT_TRUE(comes(following, "prismbackends", "second"));
+  EXPECT_GT(following.synced("prismbackends"), lists);
+  EXPECT_THAT(following.names("prismbackends"), ElementsAre("second"));
+}
+
 TEST_F(KubeReflector, ObjectsThatComeAndGoLeaveNothingBehind) {
   const std::string space = fresh_namespace();
   Following following(connection(), two_types(space));

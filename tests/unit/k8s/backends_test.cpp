@@ -121,10 +121,11 @@ TEST(K8sBackends, AValueThatHoldsASecretIsSensitiveWhereverItIsShown) {
   const Settings settings;
   std::vector<sdk::Diagnostic> none;
   const std::string url = "postgres://app:hunter2@db/app";
-  const json spec{{"type", "redis"},
-                  {"metadata", {{"runbook", url}, {"team", "orders"}}},
-                  {"config", {{"sentinels", json::array({"a:1", url})}, {"deep", {{"a.b", url}}}}},
-                  {"discovery", {{"configMap", {{"name", "c"}, {"key", "url"}}}}}};
+  const json spec{
+      {"type", "redis"},
+      {"metadata", {{"runbook", url}, {"team", "orders"}}},
+      {"config", {{"sentinels", json::array({"a:1", url})}, {"deep", {{"a.b", url}}}}},
+      {"discovery", {{"external", {{"endpoints", {"db.example"}}}}, {"configMap", {{"name", "c"}, {"key", "url"}}}}}};
   const Ref prism{"PrismBackend", "n", "q"};
   Objects objects{{prism, {{"metadata", {{"name", "q"}, {"namespace", "n"}}}, {"spec", spec}}},
                   {{"ConfigMap", "n", "c"}, {{"metadata", {{"name", "c"}}}, {"data", {{"url", url}}}}}};
@@ -199,7 +200,11 @@ TEST(K8sBackends, OneWithoutATypeIsTold) {
   EXPECT_THAT(told[0].text, HasSubstr("prism.io/backend-type"));
 }
 
-Objects prism_alone(const json& spec) {
+/// A PrismBackend with this spec; outside of the cluster unless it names a Service.
+Objects prism_alone(json spec) {
+  if (!spec.contains("discovery")) spec["discovery"] = json::object();
+  if (spec["discovery"].is_object() && !spec["discovery"].contains("service"))
+    spec["discovery"]["external"]["endpoints"] = {"db.example"};
   return {{{"PrismBackend", "n", "q"}, {{"metadata", {{"name", "q"}, {"namespace", "n"}}}, {"spec", spec}}}};
 }
 

@@ -128,6 +128,26 @@ TEST(K8sShares, WhatIsPointedToIsPaidByWhoPoints) {
   EXPECT_FALSE(shares.passes_over("prod"));
 }
 
+/// Who may write PrismBackends of the cluster may do anything there: only the limits of all count for them.
+TEST(K8sShares, TwoThousandPrismBackendsOfTheClusterAreTaken) {
+  const Settings settings;
+  Shares shares;
+  Objects objects;
+  for (int i = 0; i < 2000; ++i) {
+    const std::string name = "p" + std::to_string(i);
+    const json discovery = {{"service", {{"name", name}, {"namespace", "prod"}}}};
+    shares.put(objects, {"PrismBackend", "", name},
+               {{"metadata", {{"name", name}}}, {"spec", {{"type", "redis"}, {"discovery", discovery}}}});
+    EXPECT_TRUE(shares.put_for(objects, "", {"Service", "prod", name}, {{"metadata", {{"name", name}}}}));
+  }
+  std::vector<sdk::Diagnostic> faults;
+  const auto found = definitions(objects, settings, faults);
+  shares.count(objects, found, faults);
+  EXPECT_EQ(found.size(), 2000u);
+  EXPECT_TRUE(faults.empty());
+  EXPECT_TRUE(shares.passed_over().empty()) << shares.passed_over().begin()->second;
+}
+
 TEST(K8sShares, OneLargeObjectUsedByManyDefinitionsIsCountedForEach) {
   const Settings settings;
   Shares shares;
@@ -140,7 +160,9 @@ TEST(K8sShares, OneLargeObjectUsedByManyDefinitionsIsCountedForEach) {
                {{"metadata", {{"name", name}, {"namespace", "tenant"}}},
                 {"spec",
                  {{"type", "redis"},
-                  {"discovery", {{"configMap", {{"name", "large"}, {"namespace", "prod"}, {"key", "a"}}}}}}}});
+                  {"discovery",
+                   {{"external", {{"endpoints", {"db.example"}}}},
+                    {"configMap", {{"name", "large"}, {"namespace", "prod"}, {"key", "a"}}}}}}}});
   }
   std::vector<sdk::Diagnostic> faults;
   const auto found = definitions(objects, settings, faults);
