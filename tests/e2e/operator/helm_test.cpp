@@ -86,18 +86,21 @@ TEST_F(OperatorHelm, TheReleasesOfTheRfcAreDiscoveredAndGoWithTheirRelease) {
                                                       {"prism.io/helm-release", "redis"},
                                                       {"prism.io/helm-chart", "redis"}}));
   EXPECT_EQ(object.at("metadata").at("annotations").at("prism.io/helm-chart"), "bitnami/redis");
-  EXPECT_EQ(
-      object.at("spec"),
-      (json{{"type", "redis"},
-            {"discovery",
-             {{"service", {{"name", "redis-master"}, {"namespace", "infrastructure"}, {"port", 6379}}},
-              {"secret", {{"name", "redis"}, {"namespace", "infrastructure"}, {"passwordKey", "redis-password"}}}}},
-            {"capabilities", {"keyvalue_basic", "keyvalue_scan", "keyvalue_ttl", "pubsub_basic"}},
-            {"metadata",
-             {{"helm_release", "redis"},
-              {"helm_chart", "bitnami/redis"},
-              {"helm_version", "19.0.0"},
-              {"namespace", "infrastructure"}}}}));
+  EXPECT_EQ(object.at("spec"),
+            (json{{"type", "redis"},
+                  {"discovery",
+                   {{"service", {{"name", "redis-master"}, {"namespace", "infrastructure"}, {"port", 6379}}},
+                    {"secret",
+                     {{"name", "redis"},
+                      {"namespace", "infrastructure"},
+                      {"usernameKey", "username"},
+                      {"passwordKey", "redis-password"}}}}},
+                  {"capabilities", {"keyvalue_basic", "keyvalue_scan", "keyvalue_ttl", "pubsub_basic"}},
+                  {"metadata",
+                   {{"helm_release", "redis"},
+                    {"helm_chart", "bitnami/redis"},
+                    {"helm_version", "19.0.0"},
+                    {"namespace", "infrastructure"}}}}));
   EXPECT_FALSE(spec("kafka-infrastructure").at("discovery").contains("secret")) << "the chart made none";
   uninstall("redis");
   EXPECT_TRUE(goes("redis-infrastructure")) << op.log();
