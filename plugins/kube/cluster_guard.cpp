@@ -47,6 +47,16 @@ void ClusterGuard::check_connection(const std::string& uid) {
   refuse(uid, judged_);
 }
 
+void ClusterGuard::forget_other() {
+  const std::lock_guard lock(mutex_);
+  refused_.clear();
+}
+
+bool ClusterGuard::has_met_other() const {
+  const std::lock_guard lock(mutex_);
+  return !refused_.empty();
+}
+
 void ClusterGuard::check(const std::string& uid) const {
   const std::lock_guard lock(mutex_);
   if (uid.empty()) return;

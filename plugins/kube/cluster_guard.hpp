@@ -22,6 +22,11 @@ class ClusterGuard {
   /// Records the cluster uid behind a new connection (empty: the caller has no right to read it). Throws UNAVAILABLE if
   /// it is not the accepted cluster, or if a known cluster no longer reveals its uid.
   void check_connection(const std::string& uid);
+  /// Forgets the other cluster that was met, for a caller whose connections are all new: each of them is checked. The
+  /// accepted cluster stays.
+  void forget_other();
+  /// Returns true if another cluster was met, and not forgotten since.
+  bool has_met_other() const;
   /// Throws like check_connection() if another cluster was met or reported since.
   void check(const std::string& uid) const;
   /// Returns the uid of the accepted cluster; empty: not known.

@@ -3,12 +3,14 @@
 
 #include <algorithm>
 
+#include "common/wait_until.hpp"
 #include "kube/json_access.hpp"
 #include "kube/object_client.hpp"
 
 namespace driftd::kube {
 namespace {
 
+constexpr std::chrono::milliseconds kFirstPatience{1000}, kMaxPatience{30'000};
 constexpr int kMaxLists = 3;  // one after the other, because objects went while a list was answered
 
 sdk::Failure malformed(const Resource& resource) {
@@ -29,11 +31,22 @@ Reflector::Reflector(Api& api, std::vector<Followed> followed, ReflectorHandler&
 }
 
 void Reflector::run(sdk::Call& call) {
-  try {
-    while (!call.cancelled()) run_watches(call);
-  } catch (const sdk::Failure& failure) {
-    if (failure.code != DRIFTD_CANCELLED || !call.cancelled()) throw;
+  while (!call.cancelled()) {
+    try {
+      run_watches(call);
+    } catch (const sdk::Failure& failure) {
+      if (failure.code == DRIFTD_CANCELLED && call.cancelled()) return;
+      if (!api_.cluster_guard().has_met_other()) throw;
+      wait_for_cluster(call, failure);
+    }
   }
+}
+
+void Reflector::wait_for_cluster(sdk::Call& call, const sdk::Failure& failure) {
+  for (auto& source : sources_) report(source, failure);
+  api_.cluster_guard().forget_other();  // the next connections are all new
+  patience_ = std::clamp(patience_ * 2, kFirstPatience, kMaxPatience);
+  common::wait_until(call, std::chrono::steady_clock::now() + patience_);
 }
 
 void Reflector::run_watches(sdk::Call& call) {
@@ -45,6 +58,7 @@ void Reflector::run_watches(sdk::Call& call) {
   for (auto& source : sources_) {
     Stream& stream = watches.add(source.followed->resource, source.space);
     stream.version = source.version;
+    stream.failed = !source.reported.empty();
     source_of_[&stream] = &source;
   }
   try {
@@ -128,13 +142,17 @@ void Reflector::on_malformed(sdk::Call&, Stream& stream) {
 void Reflector::on_expired(sdk::Call&, Stream&) {}  // it has no version any more, and start() lists
 
 void Reflector::on_failure(sdk::Call&, Stream& stream, const sdk::Failure& failure) {
-  if (failure.code == DRIFTD_UNSUPPORTED) stream.version.clear();  // what is served later has another history
-  Source& source = *source_of_.at(&stream);
-  const std::string reason = std::to_string(failure.code) + " " + failure.right;
-  if (std::exchange(source.reported, reason) != reason) handler_.on_failure(*stream.resource, failure);
+  report(*source_of_.at(&stream), failure);
+}
+
+void Reflector::report(Source& source, const sdk::Failure& failure) {
+  const char* other = api_.cluster_guard().has_met_other() ? " another cluster" : "";
+  const std::string reason = std::to_string(failure.code) + " " + failure.right + other;
+  if (std::exchange(source.reported, reason) != reason) handler_.on_failure(source.followed->resource, failure);
 }
 
 void Reflector::on_recovered(sdk::Call&, Stream& stream) {
+  patience_ = {};
   source_of_.at(&stream)->reported.clear();
   handler_.on_recovered(*stream.resource);
 }

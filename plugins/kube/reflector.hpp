@@ -54,8 +54,9 @@ class Reflector final : WatchHandler {
   /// `api` and `handler` must outlive it.
   Reflector(Api& api, std::vector<Followed> followed, ReflectorHandler& handler);
 
-  /// Runs until the call is cancelled, and then returns. Throws what the handler throws, DEADLINE of the call, and
-  /// UNAVAILABLE if another cluster answers. May be called again: it continues where it was.
+  /// Runs until the call is cancelled, and then returns. Throws what the handler throws, and DEADLINE of the call. May
+  /// be called again: it continues where it was. While another cluster answers, nothing of it is handed out: that is a
+  /// failure of every type, until the first one answers again.
   void run(sdk::Call& call);
   /// Returns true if every type was handed out whole at least once. Any thread.
   bool has_synced() const { return unsynced_ == 0; }
@@ -79,10 +80,14 @@ class Reflector final : WatchHandler {
   void on_recovered(sdk::Call& call, Stream& stream) override;
 
   void run_watches(sdk::Call& call);  ///< until the call or its client certificate ends
+  /// Reports the failure for every type, and waits before the next try.
+  void wait_for_cluster(sdk::Call& call, const sdk::Failure& failure);
   /// Hands out every object and returns the version of the list. Adds the places of the objects to `places`.
   std::string list(sdk::Call& call, Source& source, std::map<Place, std::string>& places);
   /// Hands out an object that exists.
   void observe(Source& source, const nlohmann::json& object, const std::string& cut);
+  /// Reports a failure, unless it is the one that was reported last.
+  void report(Source& source, const sdk::Failure& failure);
   void tell_gone(const Source& source, const Place& place, const std::string& uid);
   void keep_versions();  ///< for the next Watches
 
@@ -93,6 +98,7 @@ class Reflector final : WatchHandler {
   std::map<const Stream*, Source*> source_of_;  ///< of the streams of the present Watches
   std::atomic<int> streams_lists_{-1};          ///< as Lister needs it
   http::Client* client_ = nullptr;              ///< while run() is on its way
+  std::chrono::milliseconds patience_{0};       ///< wait before the last try, while another cluster answers
   std::atomic<std::size_t> unsynced_;           ///< sources that were never listed whole
 };
 

@@ -113,7 +113,7 @@ void from_secret(const Instance& instance, const Marks& marks, const Settings& s
   if (out.backend.type.empty() && type.rfind(binding, 0) == 0)
     out.backend.type = canonical(type.substr(binding.size()));
   out.discovery["secret"] = {{"name", name}, {"namespace", space}};
-  out.backend.metadata["namespace"] = space;
+  out.backend.metadata["namespace"] = out.backend.metadata["kubernetes_namespace"] = space;
   out.backend.metadata["kubernetes_secret"] = name;
   out.backend.metadata["secret_version"] = text_of(metadata, "resource_version");
 }

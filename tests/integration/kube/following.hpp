@@ -73,8 +73,14 @@ class Following : kube::ReflectorHandler {
 
   void stop() {
     if (!thread_.joinable()) return;
-    hosted_.cancel();
+    hosted_->cancel();
     thread_.join();
+  }
+  /// Stops it and calls run() again.
+  void run_again() {
+    stop();
+    hosted_ = std::make_unique<HostedCall>();
+    thread_ = std::thread([this] { run(); });
   }
   /// The names of the objects of a type that exist, as far as it was reported.
   std::vector<std::string> names(const std::string& plural) const {
@@ -111,7 +117,7 @@ class Following : kube::ReflectorHandler {
 
  private:
   void run() {
-    sdk::Call call(hosted_.handle());
+    sdk::Call call(hosted_->handle());
     try {
       reflector_.run(call);
     } catch (const std::exception& thrown) {
@@ -150,7 +156,7 @@ class Following : kube::ReflectorHandler {
 
   const kube::Connection connection_;
   kube::Api api_{connection_};
-  HostedCall hosted_;
+  std::unique_ptr<HostedCall> hosted_ = std::make_unique<HostedCall>();
   mutable std::mutex mutex_;  ///< guards all that follows but the reflector and the thread
   std::map<std::string, std::map<std::string, std::string>> objects_;
   std::map<std::string, std::vector<std::string>> history_;

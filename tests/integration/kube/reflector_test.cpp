@@ -25,6 +25,14 @@ struct KubeReflector : KubeClient {
       return std::find(names.begin(), names.end(), name) != names.end();
     });
   }
+  static bool fails(const Following& following, const std::string& plural, driftd_status code) {
+    const auto failures = following.failures(plural);
+    return std::any_of(failures.begin(), failures.end(), [&](const auto& each) { return each.code == code; });
+  }
+  static void take_prism_away() {
+    const std::string definition = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/prismbackends.prism.io";
+    ASSERT_TRUE(kube().remove_wholly(definition));
+  }
   static bool goes(const Following& following, const std::string& plural, const std::string& name) {
     return eventually([&] {
       const auto names = following.names(plural);
@@ -171,10 +179,7 @@ TEST_F(KubeReflector, AMissingRightIsNamedTriedAgainAndStopsNoOtherType) {
   ASSERT_TRUE(
       eventually([&] { return kube().request_as(as_account.identification.token, "GET", other).status == 403; }));
   relay.cut_now();  // the server lets a watch go on that was allowed when it began
-  EXPECT_TRUE(eventually([&] {
-    const auto failures = following.failures("configmaps");
-    return std::any_of(failures.begin(), failures.end(), [](const auto& each) { return each.code == DRIFTD_DENIED; });
-  }));
+  EXPECT_TRUE(eventually([&] { return fails(following, "configmaps", DRIFTD_DENIED); }));
   EXPECT_EQ(following.failures("configmaps").back().right, "list configmaps in namespace " + space);
   make(config_maps(), space, "meanwhile");
   make(secrets(), space, "s");
@@ -186,9 +191,9 @@ TEST_F(KubeReflector, AMissingRightIsNamedTriedAgainAndStopsNoOtherType) {
 
 TEST_F(KubeReflector, ATypeThatIsNotServedYetIsFollowedFromWhenItIs) {
   const std::string space = fresh_namespace();
+  take_prism_away();
   Following following(connection(), {{prism_backends(), {}}, {config_maps(), {space}}});
-  ASSERT_TRUE(eventually([&] { return !following.failures("prismbackends").empty(); }));
-  EXPECT_EQ(following.failures("prismbackends").front().code, DRIFTD_UNSUPPORTED);
+  EXPECT_TRUE(eventually([&] { return fails(following, "prismbackends", DRIFTD_UNSUPPORTED); }));
   EXPECT_TRUE(eventually([&] { return following.synced("configmaps") == 1; }));
   kube().install_prism();
   kube().create(path(prism_backends(), space),
@@ -197,8 +202,7 @@ TEST_F(KubeReflector, ATypeThatIsNotServedYetIsFollowedFromWhenItIs) {
   EXPECT_TRUE(eventually([&] { return following.has_synced(); }));
 }
 
-/// What is served after that has another history: a watch from the former version could miss its beginning.
-TEST_F(KubeReflector, ATypeThatIsTakenAwayAndComesBackIsListedAgain) {
+TEST_F(KubeReflector, ATypeThatIsTakenAwayAndComesBackIsFollowedAgain) {
   const std::string space = fresh_namespace();
   const auto create = [&](const std::string& name) {
     return kube().create(
@@ -211,18 +215,45 @@ TEST_F(KubeReflector, ATypeThatIsTakenAwayAndComesBackIsListedAgain) {
   ASSERT_TRUE(comes(following, "prismbackends", "first"));
   kube().remove(path(prism_backends(), space, "first"));
   ASSERT_TRUE(goes(following, "prismbackends", "first"));
-  ASSERT_TRUE(kube().remove_wholly("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/prismbackends.prism.io"));
-  ASSERT_TRUE(eventually([&] {
-    const auto failures = following.failures("prismbackends");
-    return std::any_of(failures.begin(), failures.end(),
-                       [](const auto& each) { return each.code == DRIFTD_UNSUPPORTED; });
-  }));
-  const int lists = following.synced("prismbackends");
+  take_prism_away();
+  ASSERT_TRUE(eventually([&] { return fails(following, "prismbackends", DRIFTD_UNSUPPORTED); }));
   kube().install_prism();
   create("second");
   EXPECT_TRUE(comes(following, "prismbackends", "second"));
-  EXPECT_GT(following.synced("prismbackends"), lists);
-  EXPECT_THAT(following.names("prismbackends"), ElementsAre("second"));
+  EXPECT_THAT(following.names("prismbackends"), Not(Contains("first")));
+}
+
+/// The endpoint leads to another cluster for a time: what is there is not what was followed, and nothing is gone.
+TEST_F(KubeReflector, WhileAnotherClusterAnswersNothingOfItIsHandedOut) {
+  const std::string space = fresh_namespace();
+  make(config_maps(), space, "mine");
+  KubeServer other;
+  other.create_namespace(space);
+  other.create(path(config_maps(), space), {{"metadata", {{"name", "foreign"}}}});
+  Relay relay(kube().port());
+  kube::Connection both = connection(relay);
+  both.tls.verify = false;  // each has a CA of its own
+  Following following(both, two_types(space));
+  ASSERT_TRUE(eventually([&] { return following.has_synced(); }));
+  following.run_again();
+  make(config_maps(), space, "seen");
+  ASSERT_TRUE(comes(following, "configmaps", "seen")) << "it goes on where it was";
+  EXPECT_EQ(following.synced("configmaps"), 1) << "without a list";
+  relay.point_to(other.port());
+  relay.cut_now();
+  EXPECT_TRUE(eventually([&] {
+    const auto failures = following.failures("secrets");
+    return std::any_of(failures.begin(), failures.end(), [](const sdk::Failure& each) {
+      return std::string(each.what()).find("another cluster answers") != std::string::npos;
+    });
+  }));
+  EXPECT_THAT(following.names("configmaps"), ElementsAre("mine", "seen"));
+  relay.point_to(kube().port());
+  relay.cut_now();
+  make(config_maps(), space, "later");
+  EXPECT_TRUE(comes(following, "configmaps", "later"));
+  EXPECT_THAT(following.names("configmaps"), ElementsAre("later", "mine", "seen"));
+  EXPECT_EQ(following.ended(), "");
 }
 
 TEST_F(KubeReflector, ObjectsThatComeAndGoLeaveNothingBehind) {

@@ -127,6 +127,20 @@ TEST(K8sWitness, WithoutTheRightToKnowNothingIsRefused) {
   EXPECT_EQ(guard.uid(), "");
 }
 
+/// A reflector has no refresh that health precedes; its new connections are all checked.
+TEST(K8sClusterGuard, ForgetsTheOtherClusterForACallerWithNewConnectionsAndKeepsTheAcceptedOne) {
+  kube::ClusterGuard guard;
+  guard.check_connection("one");
+  EXPECT_FALSE(guard.has_met_other());
+  EXPECT_EQ(failure([&] { guard.check_connection("two"); }).code, DRIFTD_UNAVAILABLE);
+  EXPECT_TRUE(guard.has_met_other());
+  EXPECT_EQ(failure([&] { guard.check("one"); }).code, DRIFTD_UNAVAILABLE);
+  guard.forget_other();
+  guard.check("one");
+  guard.check_connection("one");
+  EXPECT_EQ(failure([&] { guard.check_connection("two"); }).code, DRIFTD_UNAVAILABLE);
+}
+
 TEST(K8sRetryAfter, HoldsForItsPathAndTime) {
   kube::RetryAfter held;
   const auto now = kube::RetryAfter::Clock::now();
