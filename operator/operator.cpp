@@ -142,6 +142,7 @@ class Work {
 
   /// The release that an object was made of may have to make it again, or may be gone.
   void look_at_release_of(const json& object) {
+    if (!settings_.discovers_releases) return;
     if (const auto key = release_of(object)) release_controller_.add(*key);
   }
   /// Objects may be left of releases that went while no operator ran.

@@ -2,6 +2,7 @@
 #include "operator/status_server.hpp"
 
 #include <httplib.h>
+#include <atomic>
 #include <charconv>
 #include <stdexcept>
 #include <thread>
@@ -44,8 +45,11 @@ class StatusServer::Server {
       throw std::runtime_error("--listen " + listen + ": the address cannot be used, or is in use");
     }
     log::room("operator").info("serves /metrics, /healthz and /readyz on {}:{}", host, port);
-    thread_ = std::thread([this] { http_.listen_after_bind(); });
-    while (!http_.is_running()) std::this_thread::yield();  // stop() before that would be lost
+    thread_ = std::thread([this] {
+      http_.listen_after_bind();
+      ended_ = true;
+    });
+    while (!http_.is_running() && !ended_) std::this_thread::yield();  // stop() before that would be lost
   }
   ~Server() {
     http_.stop();
@@ -55,6 +59,7 @@ class StatusServer::Server {
  private:
   const Answers answers_;
   httplib::Server http_;
+  std::atomic<bool> ended_ = false;
   std::thread thread_;
 };
 
