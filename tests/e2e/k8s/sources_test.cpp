@@ -148,5 +148,43 @@ TEST_F(K8sSource, SpeaksForTheBackendThatTheConfigReads) {
       << a.log();
 }
 
+/// As the discovery RFC has it: the shipped CRD, which belongs to the cluster, and objects without any label.
+TEST_F(K8sSource, APrismBackendOfTheClusterIsRegisteredRotatedAndGone) {
+  kube.apply(read_file(DRIFTD_SOURCE_DIR "/packaging/kubernetes/crds/prismbackends.yaml"));
+  const std::string prism = "/apis/prism.io/v1alpha1/prismbackends";
+  ASSERT_TRUE(eventually(
+      [&] { return kube.request("GET", "/apis/prism.io").status == 200 && kube.request("GET", prism).status == 200; }));
+  kube.create("/api/v1/namespaces/prod/services",
+              {{"metadata", {{"name", "redis-master"}}}, {"spec", {{"ports", json::array({{{"port", 6379}}})}}}});
+  kube.create_secret("prod", "redis", {{"redis-password", "canary-one"}});
+  json spec{{"type", "redis"}, {"capabilities", {"keyvalue_basic"}}};
+  spec["discovery"]["service"] = {{"name", "redis-master"}, {"namespace", "prod"}};
+  spec["discovery"]["secret"] = {{"name", "redis"}, {"passwordKey", "redis-password"}};
+  kube.create(prism, {{"apiVersion", "prism.io/v1alpha1"},
+                      {"kind", "PrismBackend"},
+                      {"metadata", {{"name", "redis-production"}}},
+                      {"spec", spec}});
+  const NatsSubscriber events(nats.url(), "backend.redis-production.>");
+  Agent a = agent();
+  a.start();
+  const std::string subject = "backend.redis-production.";
+  ASSERT_TRUE(eventually([&] { return a.established({"cluster", "redis-production"}); }, seconds(60))) << a.log();
+  ASSERT_TRUE(eventually([&] { return published(events, subject + "created").size() == 1; })) << a.log();
+  const auto created = published(events, subject + "created")[0];
+  EXPECT_EQ(created.new_state().endpoint(), "redis-master.prod.svc.cluster.local:6379");
+  EXPECT_THAT(created.new_state().capabilities(), ElementsAre("keyvalue_basic"));
+
+  kube.patch("/api/v1/namespaces/prod/secrets/redis", {{"stringData", {{"redis-password", "canary-two"}}}});
+  ASSERT_TRUE(eventually([&] { return !published(events, subject + "credentials.rotated").empty(); })) << a.log();
+  const auto rotated = published(events, subject + "credentials.rotated")[0];
+  EXPECT_THAT(fields(rotated), ElementsAre("config.redis.password"));
+  EXPECT_EQ(rotated.metadata().at("kubernetes_secret"), "redis");
+  EXPECT_EQ(rotated.metadata().at("kubernetes_namespace"), "prod");
+
+  kube.remove(prism + "/redis-production");
+  ASSERT_TRUE(eventually([&] { return published(events, subject + "deleted").size() == 1; }, seconds(30))) << a.log();
+  EXPECT_EQ((a.log() + a.cli({"backends", "-o", "json"}).out).find("canary-"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace driftd::test

@@ -243,6 +243,31 @@ TEST_F(K8sPrism, OneDeniedKindHidesTheLabelledBackendsAndNotThoseOfPrismBackends
   EXPECT_EQ(listed.find("registration", "cache"), nullptr);
 }
 
+/// A ConfigMap may or may not belong to a labelled backend: without the right that is unknown, and the rest is seen.
+TEST_F(K8sPrism, WithoutTheRightToListConfigMapsLabelledBackendsLackOnlyTheirs) {
+  const std::string space = fresh_namespace();
+  service(space, "cache", 6379, labels("cache", "redis"));
+  kube().create_secret(space, "cache", {{"password", "canary-one"}}, labels("cache", "redis"));
+  const TempDir dir;
+  const std::string token = kube().account(space, "no-maps", json::array({rule("", {"services", "secrets"})}));
+  grant_prism(space, "no-maps");
+  ProviderProbe k8s =
+      probe(with(kube().settings({space}), {{"token_file", dir.write("token", token)}, {"include", {"registration"}}}));
+  ASSERT_TRUE(eventually([&] {
+    const Collected found = k8s.discover();
+    const auto* denied = found.diagnostic(DRIFTD_DENIED);
+    return denied != nullptr && denied->right == "list configmaps in namespace " + space;
+  }));
+  EXPECT_THAT(names(k8s.discover()), ElementsAre("cache"));
+  const Collected listed = k8s.refresh();
+  const sdk::Record* record = listed.find("registration", "cache");
+  ASSERT_NE(record, nullptr) << render(listed);
+  EXPECT_EQ(json::parse(record->body)["config"]["redis"]["password"], "canary-one");
+  std::vector<std::string> unread;
+  for (const auto& each : record->unread) unread.push_back(each.path);
+  EXPECT_THAT(unread, ElementsAre("discovery.config_map", "config.redis.data"));
+}
+
 TEST_F(K8sPrism, ManyThatNameObjectsOfOneNamespaceAreReadByListsAndNotOneByOne) {
   const std::string space = fresh_namespace();
   constexpr int kMany = 200;

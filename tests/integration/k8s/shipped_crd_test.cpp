@@ -19,6 +19,10 @@ struct K8sShippedCrd : Cluster {
     };
     if (!eventually(served)) throw std::runtime_error("the CRD is not served");
   }
+  ~K8sShippedCrd() override {  // other tests of the process install a CRD that takes any spec
+    kube().request("DELETE", "/apis/prism.io/v1alpha1/prismbackends");
+    kube().remove_wholly("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/prismbackends.prism.io");
+  }
 };
 
 TEST_F(K8sShippedCrd, EachExampleIsDiscoveredUnderItsTypeWithoutAFault) {
