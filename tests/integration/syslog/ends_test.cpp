@@ -95,6 +95,8 @@ TEST_F(SyslogEnds, TheExportGoesOnFromTheFirstLineThatMayBeLost) {
 /// The sink plugin has its own code for the same connection.
 class SyslogSinkEnds : public testing::TestWithParam<bool> {
  protected:
+  SyslogSinkEnds() { std::signal(SIGPIPE, SIG_IGN); }  // as a worker does, in which plugins run
+
   AgentRun::MakeSink sink(const EndingServer& server) const {
     nlohmann::json settings{{"address", address(server.port())}, {"transport", GetParam() ? "tls" : "tcp"}};
     if (GetParam()) settings["ca"] = certificates_.ca();
