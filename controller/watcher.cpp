@@ -48,7 +48,7 @@ void Watcher::observe_deleted(const Key& key, const std::string& uid) {
   if (known && (uid.empty() || known->uid == uid)) replace(key, std::nullopt);
 }
 
-/// The cache is changed first, so that a handler that looks finds what it is told about.
+/// The cache is changed first, so that a handler finds the resource in it as the change has it.
 void Watcher::replace(const Key& key, const std::optional<ResourceMeta>& now) {
   const std::vector<Change> changes = changes_between(find(key), now);
   {

@@ -174,7 +174,9 @@ std::string AgentRegistry::fault() const {
   return fault_;
 }
 
-bool AgentRegistry::take(const std::string& backend, std::optional<Registered> now) {
+bool AgentRegistry::ask(const std::string& backend) {
+  const std::lock_guard asking(asking_);
+  std::optional<Registered> now = link_->get(backend);
   const std::lock_guard lock(mutex_);
   const auto known = backends_.find(backend);
   if (known == backends_.end() ? !now : now && known->second == *now) return false;
@@ -189,30 +191,30 @@ bool AgentRegistry::take(const std::string& backend, std::optional<Registered> n
 void AgentRegistry::ask_again(const std::string& backend) {
   if (!is_connected()) return;
   try {
-    take(backend, link_->get(backend));
+    ask(backend);
   } catch (const std::runtime_error& error) {
     log::room("registry").warn("{}", escaped(error.what()));
   }
 }
 
 void AgentRegistry::set_fault(std::string why) {
-  bool is_told = false;
+  bool has_changed = false;
   {
     const std::lock_guard lock(mutex_);
     if (fault_ != why && !why.empty()) log::room("registry").warn("{}", escaped(why));
     if (fault_.empty()) lost_at_ = Steady::now();
     if (!why.empty()) read_ = false;
     const bool is_away = !why.empty() && Steady::now() - lost_at_ >= kPatience;
-    is_told = is_away != is_told_;
-    is_told_ = is_away;
+    has_changed = std::exchange(is_away_, is_away) != is_away;
     fault_ = std::move(why);
   }
-  if (is_told) handlers_.all_changed();
+  if (has_changed) handlers_.all_changed();
 }
 
 void AgentRegistry::follow(std::stop_token stop) {
   const auto ready = [&] {
     // The stream stands, so nothing that happens from now on is missed.
+    std::unique_lock asking(asking_);
     auto backends = link_->list();
     std::set<std::string> changed;
     bool first = false;
@@ -228,13 +230,14 @@ void AgentRegistry::follow(std::stop_token stop) {
       backends_ = std::move(backends);
       first = !std::exchange(read_, true);
     }
+    asking.unlock();
     set_fault({});
     log::room("registry").info("reads the registry of driftd's agent");
     if (first) handlers_.all_changed();
     for (const auto& name : changed) handlers_.changed(name);
   };
   link_->events(stop, ready, [&](const std::string& backend) {
-    if (take(backend, link_->get(backend))) handlers_.changed(backend);
+    if (ask(backend)) handlers_.changed(backend);
   });
 }
 

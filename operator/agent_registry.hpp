@@ -42,17 +42,19 @@ class AgentRegistry final : public Registry {
  private:
   class Link;
   void follow(std::stop_token stop);
-  bool take(const std::string& backend, std::optional<Registered> now);  ///< true if it is another answer
+  /// Asks for one backend. Returns true if the answer is another one.
+  bool ask(const std::string& backend);
   void set_fault(std::string why);
 
   const std::unique_ptr<Link> link_;
   const Handlers handlers_;
+  std::mutex asking_;         ///< held from a request until its answer is noted: a late answer replaces no newer one
   mutable std::mutex mutex_;  ///< guards the members below
   std::map<std::string, Registered> backends_;
   bool read_ = false;  ///< the whole registry, over the present connection
   std::string fault_;
   std::chrono::steady_clock::time_point lost_at_{};  ///< when fault_ was set first
-  bool is_told_ = false;                             ///< the handlers know of fault_
+  bool is_away_ = false;                             ///< as the handlers know it
 };
 
 }  // namespace driftd::op

@@ -129,7 +129,7 @@ void ClusterView::on_object(const kube::Resource& resource, const kube::Observed
     } else {
       json kept = trimmed(resource, observed.object);
       json& known = objects_[ref];
-      // A Secret is told about also if only its values changed: who looks at it decides.
+      // The values of a Secret are not kept, so a change of one cannot be told from none: each counts as a change.
       if (resource.object == kServices.object && known == kept) return;
       known = std::move(kept);
     }
@@ -158,7 +158,7 @@ void ClusterView::on_failure(const kube::Resource& resource, const sdk::Failure&
   std::set<std::string> concerned;
   {
     const std::lock_guard lock(mutex_);
-    // What was seen stays as it was for as long as only the connection fails; a right that is missing is told.
+    // While only the connection fails, what was seen stays as it was. A missing right is shown on the objects.
     const bool is_denied = failure.code == DRIFTD_DENIED || failure.code == DRIFTD_UNSUPPORTED;
     if (is_denied) {
       faults_[resource.object] = why;

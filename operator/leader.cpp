@@ -36,8 +36,7 @@ bool Leader::wait(std::stop_token stop) {
 
 Leader::Attempt Leader::attempt(std::stop_token stop) {
   const auto begun = Steady::now();
-  // A call that hangs must not hold up the next one beyond the time in which the lease has to be renewed.
-  HostCall host(stop, begun + times_.renew / 2);
+  HostCall host(stop, election_.attempt_until(begun));
   try {
     if (!client_) client_.emplace(host.call(), api_, kFieldManager);
     const auto lease = client_->get(host.call(), kLeases, place_);

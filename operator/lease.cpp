@@ -51,6 +51,11 @@ std::optional<json> Election::step(const std::optional<json>& lease, Time now, c
   return spec;
 }
 
+Election::Time Election::attempt_until(Time now) const {
+  const Time half = now + times_.renew / 2;
+  return leads(now) ? std::min(half, *renewed_ + times_.renew) : half;
+}
+
 json Election::released(const json& spec, const std::string& wall) const {
   json out = spec;
   out["holderIdentity"] = "";

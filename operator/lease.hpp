@@ -34,6 +34,9 @@ class Election {
   void stored(Time asked) { renewed_ = asked; }
   /// True while this process may act: it renewed the lease less than LeaseTimes::renew ago.
   bool leads(Time now) const { return renewed_ && now < *renewed_ + times_.renew; }
+  /// When an attempt that begins at `now` must end. One that hangs leaves time for another, and a leader does not wait
+  /// for it beyond the time in which it may act.
+  Time attempt_until(Time now) const;
   /// True if it led before, and does not any more.
   bool lost(Time now) const { return renewed_ && !leads(now); }
   /// Somebody else has the lease now, in spite of what was renewed.

@@ -80,8 +80,7 @@ constexpr Value<Seen> kWatcher[] = {
      [](const Seen& m) { return seconds(m.watch_interval); }},
     {"watcher_events_published_total", "CloudEvents", kCounter,
      [](const Seen& m) { return number(m.events_published); }},
-    {"watcher_change_handlers", "who is told of changes", kGauge,
-     [](const Seen& m) { return number(m.change_handlers); }},
+    {"watcher_change_handlers", "handlers of changes", kGauge, [](const Seen& m) { return number(m.change_handlers); }},
     {"watcher_changes_total", "changes that were seen", kCounter, [](const Seen& m) { return number(m.changes); }},
     {"watcher_handler_failures_total", "handlers that failed", kCounter,
      [](const Seen& m) { return number(m.handler_failures); }}};

@@ -191,6 +191,11 @@ class Work {
       const std::size_t releases = settings_.discovers_releases ? release_controller_.resync(releases_.keys()) : 0;
       return releases + backends_.resync(watcher_.keys());
     };
+    // An object whose deletion was missed, or whose release went, is found here at the latest.
+    out.cleanup = [this](const std::stop_token&) -> controller::Status {
+      look_at_all_releases();
+      return {};
+    };
     out.count_by_phase = [this] { return view_.count_by_phase(); };
     return out;
   }

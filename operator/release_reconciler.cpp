@@ -16,6 +16,11 @@ constexpr std::chrono::seconds kCallTime{20};
 
 std::string id_of(const controller::Key& key) { return key.name_space + "/" + key.name; }
 
+/// A write that is refused for an object in this generation is refused again.
+std::string attempt_of(const json& object, const json& wanted) {
+  return kube::find(object, {"metadata", "generation"}).dump() + " " + wanted.dump();
+}
+
 /// Returns true if `object` has everything that `wanted` says.
 bool contains(const json& object, const json& wanted) {
   if (!wanted.is_object()) return object == wanted;
@@ -67,6 +72,11 @@ controller::Outcome ReleaseReconciler::reconcile(const controller::Key& key, con
                                   : "chart " + pattern->chart);
   try {
     if (pattern != nullptr) return put(*release, *pattern, context);
+    if (parts_.releases.is_unreadable(key)) return controller::Success{};  // what cannot be read is not gone
+    {
+      const std::lock_guard lock(mutex_);
+      refused_.erase(key);
+    }
     parts_.view.set_references(reference_of(key), {});
     const json object = object_of(key);
     if (!object.is_null()) return remove(object, key, context);
@@ -74,6 +84,12 @@ controller::Outcome ReleaseReconciler::reconcile(const controller::Key& key, con
     return controller::Requeue{text_of(failure)};
   }
   return controller::Success{};
+}
+
+bool ReleaseReconciler::was_refused(const controller::Key& key, const json& object, const json& wanted) {
+  const std::lock_guard lock(mutex_);
+  const auto found = refused_.find(key);
+  return found != refused_.end() && found->second == attempt_of(object, wanted);
 }
 
 controller::Outcome ReleaseReconciler::put(const Release& release, const ChartPattern& pattern,
@@ -96,6 +112,7 @@ controller::Outcome ReleaseReconciler::put(const Release& release, const ChartPa
     return parts_.view.find(ref).state == Sighting::State::found;
   });
   if (!object.is_null() && contains(object, wanted)) return controller::Success{};
+  if (was_refused(key, object, wanted)) return controller::Success{};
   HostCall host(context.stop, std::min(context.deadline, std::chrono::steady_clock::now() + kCallTime));
   try {
     parts_.clients.with(host.call(), [&](kube::ObjectClient& client) {
@@ -104,6 +121,10 @@ controller::Outcome ReleaseReconciler::put(const Release& release, const ChartPa
     });
   } catch (const sdk::Failure& failure) {
     if (failure.code != DRIFTD_CONFLICT) throw;
+    {
+      const std::lock_guard lock(mutex_);
+      refused_[key] = attempt_of(object, wanted);
+    }
     log::room("operator")
         .info("PrismBackend {} stays as a person has changed it: {}", escaped(name), escaped(failure.what()));
     return controller::Success{};

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -37,8 +38,12 @@ class ReleaseReconciler final : public controller::Reconciler {
   controller::Outcome put(const Release& release, const ChartPattern& pattern, controller::Context& context);
   controller::Outcome remove(const nlohmann::json& object, const controller::Key& key, controller::Context& context);
 
+  /// True if the API server refused to write this into the object as it is now, because a person wrote its fields.
+  bool was_refused(const controller::Key& key, const nlohmann::json& object, const nlohmann::json& wanted);
+
   const Parts parts_;
-  std::mutex mutex_;
+  std::mutex mutex_;                                ///< guards the members below
+  std::map<controller::Key, std::string> refused_;  ///< generation of the object, and what was to be written
   std::shared_ptr<const std::vector<ChartPattern>> patterns_ = std::make_shared<const std::vector<ChartPattern>>();
 };
 

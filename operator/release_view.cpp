@@ -97,6 +97,19 @@ std::optional<Release> ReleaseView::find(const controller::Key& key) const {
   return best == nullptr ? std::nullopt : best->release;
 }
 
+bool ReleaseView::is_unreadable(const controller::Key& key) const {
+  if (find(key)) return false;
+  const std::lock_guard lock(mutex_);
+  const auto found = releases_.find(key);
+  if (found == releases_.end()) return false;
+  bool was_deployed = false;
+  for (const auto& [name, revision] : found->second) {
+    if (revision.status == "uninstalling" || revision.status == "uninstalled") return false;
+    was_deployed = was_deployed || revision.status == "deployed" || revision.status == "superseded";
+  }
+  return was_deployed;
+}
+
 std::vector<controller::Key> ReleaseView::keys() const {
   const std::lock_guard lock(mutex_);
   std::vector<controller::Key> out;

@@ -19,10 +19,12 @@ namespace driftd::op {
 class ReleaseView {
  public:
   /// Takes a Secret of type helm.sh/release.v1, or its deletion. Returns the key of its release (namespace and name);
-  /// nullopt if it belongs to none. A release that cannot be unpacked is logged, and stays as it was.
+  /// nullopt if it belongs to none. A revision that cannot be unpacked is logged; the one before it counts.
   std::optional<controller::Key> observe(const nlohmann::json& secret, bool deleted);
   /// Returns the release as it was deployed last; nullopt if it does not exist or never was.
   std::optional<Release> find(const controller::Key& key) const;
+  /// Returns true if the release exists, and no revision of it that was deployed could be unpacked.
+  bool is_unreadable(const controller::Key& key) const;
   std::vector<controller::Key> keys() const;
 
  private:

@@ -88,7 +88,9 @@ void add_options(CLI::App& app, Settings& out, Raw& raw) {
   app.add_option("--max-retry-attempts", out.controllers.max_retry_attempts, "in a row; then the object is Failed")
       ->capture_default_str();
   app.add_option("--scheduler-interval", raw.scheduler_interval, "between two resyncs; 30s")->transform(duration());
-  app.add_option("--cleanup-interval", raw.cleanup_interval, "300s")->transform(duration());
+  app.add_option("--cleanup-interval", raw.cleanup_interval,
+                 "how often objects are looked for whose Helm release is gone; 300s")
+      ->transform(duration());
   app.add_option("--listen", out.listen, "HOST:PORT of /metrics, /healthz and /readyz; default: none");
   app.add_option("--log-level", out.log_level)->check(CLI::IsMember({"trace", "debug", "info", "warn", "error"}));
   app.add_option("--log-format", out.log_format)->check(CLI::IsMember({"text", "json"}));

@@ -122,7 +122,7 @@ TEST_F(OperatorHelm, TheChartsRuleForNamesIsFollowed) {
 
 TEST_F(OperatorHelm, WhatAPersonChangedStaysAndWhatGoesWhileNobodyLooksIsRemoved) {
   {
-    OperatorProcess op(kube, dir, "first");
+    OperatorProcess op(kube, dir, "first", {"--scheduler-interval", "1s"});
     install("redis", redis());
     ASSERT_TRUE(comes("redis-infrastructure", "Discovered", seconds(30))) << op.log();
     kube.patch(backends() + "/redis-infrastructure", {{"spec", {{"discovery", {{"service", {{"port", 6380}}}}}}}});
@@ -131,6 +131,18 @@ TEST_F(OperatorHelm, WhatAPersonChangedStaysAndWhatGoesWhileNobodyLooksIsRemoved
     ASSERT_TRUE(eventually(moved)) << op.log();
     ASSERT_TRUE(eventually([&] { return op.logged("stays as a person has changed it"); })) << op.log();
     EXPECT_EQ(spec("redis-infrastructure").at("discovery").at("service").at("port"), 6380);
+    const auto attempts = [&] {
+      return kube.counted("apiserver_request_total", {"prismbackends\"", "verb=\"APPLY\""});
+    };
+    const double cycles = op.metric("driftd_operator_scheduler_cycles_total");
+    const auto passed = [&](int more) {
+      return eventually([&] { return op.metric("driftd_operator_scheduler_cycles_total") >= cycles + more; });
+    };
+    ASSERT_TRUE(passed(2));  // the status of the object that moved is written by then
+    const int before = attempts();
+    ASSERT_GT(before, 0) << "the counter counts";
+    ASSERT_TRUE(passed(5));
+    EXPECT_EQ(attempts(), before) << "what was refused is not asked for in each cycle";
     kube.remove(backends() + "/redis-infrastructure");
     EXPECT_TRUE(comes("redis-infrastructure", "Discovered", seconds(60))) << "made again; " << op.log();
     EXPECT_EQ(op.stop(), 0);

@@ -70,6 +70,15 @@ TEST_F(LeaseElection, ALeaderThatCannotRenewStopsBeforeAnotherOneMayAct) {
   EXPECT_FALSE(Election("c", {}).lost(now + seconds(99))) << "it never led";
 }
 
+TEST_F(LeaseElection, AnAttemptThatHangsEndsWhenTheLeadershipDoes) {
+  EXPECT_EQ(ours.attempt_until(now), now + seconds(5)) << "it does not lead";
+  ASSERT_TRUE(ours.step(std::nullopt, now, kWall));
+  ours.stored(now);
+  EXPECT_EQ(ours.attempt_until(now + seconds(2)), now + seconds(7));
+  EXPECT_EQ(ours.attempt_until(now + seconds(9)), now + seconds(10));
+  EXPECT_EQ(ours.attempt_until(now + seconds(12)), now + seconds(17)) << "it does not lead any more";
+}
+
 TEST_F(LeaseElection, ALeaderSeesThatAnotherOneTookTheLease) {
   ASSERT_TRUE(ours.step(std::nullopt, now, kWall));
   ours.stored(now);
