@@ -12,7 +12,7 @@ libgrpc++-dev protobuf-compiler-grpc libcli11-dev libcpp-httplib-dev prometheus-
 libpugixml-dev libutf8proc-dev libdtl-dev libidn2-dev file dpkg-dev"
 demo="redis-server redis-tools postgresql postgresql-client nats-server"
 test="git clang-format-16 codespell universal-ctags python3-venv libgtest-dev libgmock-dev prometheus abigail-tools maven
-openjdk-17-jdk-headless faketime openssl debootstrap curl ca-certificates rsyslog rsyslog-openssl iproute2"
+openjdk-17-jdk-headless faketime openssl debootstrap curl ca-certificates rsyslog rsyslog-openssl iproute2 libnss-wrapper"
 # The example providers in Rust and Go; any toolchain on PATH that is not older than Debian's will do.
 command -v cargo >/dev/null && command -v rustc >/dev/null || test="$test cargo rustc"
 command -v go >/dev/null || test="$test golang-go"

@@ -29,22 +29,27 @@ std::string without(const std::string& yaml, const std::vector<std::string>& kin
 
 }  // namespace
 
+std::string operator_kubeconfig(const KubeServer& kube, const TempDir& dir, int port) {
+  return dir.write("operator-" + std::to_string(port) + ".kubeconfig",
+                   "apiVersion: v1\nkind: Config\ncurrent-context: test\nclusters:\n- name: test\n  cluster: "
+                   "{server: \"https://127.0.0.1:" +
+                       std::to_string(port) + "\", certificate-authority: \"" + kube.ca_file() +
+                       "\"}\nusers:\n- name: operator\n  user: {token: \"" +
+                       kube.token_of("driftd", "driftd-operator") +
+                       "\"}\ncontexts:\n- name: test\n  context: {cluster: test, user: operator}\n");
+}
+
 OperatorProcess::OperatorProcess(const KubeServer& kube, const TempDir& dir, const std::string& name,
                                  std::vector<std::string> options)
     : log_(dir.file(name + ".log")),
       port_(free_port()) {
-  const std::string config =
-      dir.write(name + ".kubeconfig",
-                "apiVersion: v1\nkind: Config\ncurrent-context: test\nclusters:\n- name: test\n  cluster: "
-                "{server: \"" +
-                    kube.server() + "\", certificate-authority: \"" + kube.ca_file() +
-                    "\"}\nusers:\n- name: operator\n  user: {token: \"" + kube.token_of("driftd", "driftd-operator") +
-                    "\"}\ncontexts:\n- name: test\n  context: {cluster: test, user: operator}\n");
-  std::vector<std::string> command = {
-      Agent::build("bin/driftd-operator"), "--kubeconfig", config, "--namespace", "driftd", "--listen",
-      "127.0.0.1:" + std::to_string(port_)};
-  const bool has_times = std::find(options.begin(), options.end(), "--lease-duration") != options.end();
-  if (!has_times) {
+  const auto has = [&](const char* word) { return std::find(options.begin(), options.end(), word) != options.end(); };
+  std::vector<std::string> command = {Agent::build("bin/driftd-operator"), "--namespace", "driftd", "--listen",
+                                      "127.0.0.1:" + std::to_string(port_)};
+  if (!has("--kubeconfig")) {
+    command.insert(command.end(), {"--kubeconfig", operator_kubeconfig(kube, dir, kube.port())});
+  }
+  if (!has("--lease-duration")) {
     for (const char* word : {"--lease-duration", "3s", "--renew-deadline", "2s"}) command.emplace_back(word);
   }
   for (const char* word : {"--retry-period", "500ms", "--log-level", "debug"}) command.emplace_back(word);

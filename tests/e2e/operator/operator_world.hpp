@@ -13,10 +13,13 @@
 
 namespace driftd::test {
 
+/// Returns the path of a kubeconfig with the operator's token for the API server, or a relay before it, on this port.
+std::string operator_kubeconfig(const KubeServer& kube, const TempDir& dir, int port);
+
 /// A real operator as a process, with exactly the rights that the package ships.
 class OperatorProcess {
  public:
-  /// `options` are added to those that every test needs.
+  /// `options` are added to those that every test needs. Without `--kubeconfig` it talks to the API server directly.
   OperatorProcess(const KubeServer& kube, const TempDir& dir, const std::string& name,
                   std::vector<std::string> options = {});
 
@@ -29,6 +32,7 @@ class OperatorProcess {
   void kill() { child_.kill(); }
   void signal(int number) { child_.signal(number); }
   bool running() { return child_.running(); }
+  int pid() const { return child_.pid(); }
 
  private:
   std::string get(const std::string& path, int& status) const;

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Prints the folder that holds kube-apiserver, etcd, helm and informer, built once from Go modules into the user's cache
+# Prints the folder that holds kube-apiserver, kube-controller-manager, etcd, helm and informer, built once from Go modules into the user's cache
 # (about five minutes on two cores). The folder is keyed by what they are built from. Two may run at once: the second
 # waits for the first.
 set -eu
@@ -45,8 +45,9 @@ export GOMODCACHE="$fresh/modules" GOCACHE="$fresh/objects" GOTMPDIR="$fresh/wor
 version=$(sed -n 's/^\tk8s.io\/kubernetes v//p' "$here/go.mod")
 stamp=k8s.io/component-base/version
 thrice() { "$@" || "$@" || "$@"; }  # modules come over the network
-(cd "$here" && thrice nice "$go" build -ldflags "-s -w -X $stamp.gitVersion=v$version -X $stamp.gitMajor=1 \
-  -X $stamp.gitMinor=$(echo "$version" | cut -d. -f2)" -o "$fresh/kube-apiserver" ./apiserver) >&2
+flags="-s -w -X $stamp.gitVersion=v$version -X $stamp.gitMajor=1 -X $stamp.gitMinor=$(echo "$version" | cut -d. -f2)"
+(cd "$here" && thrice nice "$go" build -ldflags "$flags" -o "$fresh/kube-apiserver" ./apiserver) >&2
+(cd "$here" && thrice nice "$go" build -ldflags "$flags" -o "$fresh/kube-controller-manager" ./controllermanager) >&2
 (cd "$here" && thrice nice "$go" build -ldflags "-s -w" -o "$fresh/etcd" ./etcd) >&2
 (cd "$here" && thrice nice "$go" build -ldflags "-s -w" -o "$fresh/informer" ./informer) >&2
 (cd "$here/helm" && thrice nice "$go" build -ldflags "-s -w" -o "$fresh/helm" helm.sh/helm/v3/cmd/helm) >&2
