@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The operator while the API server refuses, cuts and withdraws, and while everything is made and deleted at once.
-#include <algorithm>
+#include <functional>
 #include <future>
-#include <iostream>
 
 #include "operator_world.hpp"
 
@@ -106,93 +105,6 @@ TEST_F(OperatorChaos, EverySecondWriteMayBeRefusedWithAConflict) {
   const std::string log = read_file(writes);
   for (int i = 0; i < kMany; ++i) {
     EXPECT_THAT(log, HasSubstr(backends() + "/" + name(i) + "/status refused")) << "it was refused at least once";
-  }
-}
-
-/// A right of the shipped roles, and what makes the operator need it.
-struct Right {
-  std::string role, resource, verb;
-  std::function<void()> need = [] {};
-  std::string named;  ///< what the log must say; empty: `the operator needs the right: VERB RESOURCE`
-  bool elects = false;
-};
-
-struct OperatorRights : OperatorChaos {
-  const std::string rbac = "/apis/rbac.authorization.k8s.io/v1/";
-  const std::string all = rbac + "clusterroles/driftd-operator",
-                    here = rbac + "namespaces/driftd/roles/driftd-operator";
-
-  /// The rights of the role as `verb resource`.
-  std::vector<std::string> granted(const std::string& role) const {
-    std::vector<std::string> out;
-    const json rules = kube.get(role).at("rules");
-    for (const auto& rule : rules) {
-      for (const auto& resource : rule.at("resources")) {
-        for (const auto& verb : rule.at("verbs")) {
-          out.push_back(verb.get<std::string>() + " " + resource.get<std::string>());
-        }
-      }
-    }
-    return out;
-  }
-  static json without(json rules, const Right& right) {
-    json out = json::array();
-    for (json& rule : rules) {
-      json rest = json::array(), others = json::array();
-      for (const auto& resource : rule.at("resources")) {
-        if (resource != right.resource) others.push_back(resource);
-      }
-      const bool has = others.size() < rule.at("resources").size();
-      if (!has || !others.empty()) {
-        json same = rule;
-        if (has) same["resources"] = others;
-        out.push_back(same);
-      }
-      if (!has) continue;
-      for (const auto& verb : rule.at("verbs")) {
-        if (verb != right.verb) rest.push_back(verb);
-      }
-      if (rest.empty()) continue;
-      rule["resources"] = {right.resource};
-      rule["verbs"] = rest;
-      out.push_back(rule);
-    }
-    return out;
-  }
-  void is_named(const Right& right, int number) {
-    const json rules = kube.get(right.role).at("rules");
-    right.need();
-    kube.patch(right.role, {{"rules", without(rules, right)}});
-    {
-      std::vector<std::string> options = {"--scheduler-interval", "1s"};
-      if (!right.elects) options.emplace_back("--no-leader-elect");
-      OperatorProcess op(kube, dir, "operator-" + std::to_string(number), options);
-      const std::string text =
-          right.named.empty() ? "the operator needs the right: " + right.verb + " " + right.resource : right.named;
-      EXPECT_TRUE(eventually([&] { return op.logged(text); })) << text << "\n" << op.log();
-    }
-    kube.patch(right.role, {{"rules", rules}});
-  }
-};
-
-TEST_F(OperatorRights, EachRightThatIsMissingIsNamedInTheLog) {
-  make_redis();
-  const auto object = [this] {
-    if (kube.request("GET", backends() + "/redis-production").status == 200) {
-      kube.remove(backends() + "/redis-production");
-    }
-    kube.create(backends(), sample());
-  };
-  std::vector<Right> rights;
-  for (const char* resource : {"prismbackends", "services", "secrets", "configmaps"}) {
-    for (const char* verb : {"list", "watch"}) rights.push_back({all, resource, verb});
-  }
-  rights.push_back({all, "prismbackends/status", "patch", object});
-  rights.push_back({here, "leases", "create", {}, {}, true});
-  int number = 0;
-  for (const auto& right : rights) {
-    SCOPED_TRACE(right.role + ": " + right.verb + " " + right.resource);
-    is_named(right, ++number);
   }
 }
 

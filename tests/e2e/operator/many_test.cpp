@@ -82,7 +82,7 @@ TEST_F(OperatorMany, AThousandBackendsAreRegisteredWithinTenSecondsAndDiscovered
                        "\", namespaces: [infrastructure], include: [prism_backend, service, secret] }\n");
   agent.start();
   ASSERT_TRUE(eventually([&] { return agent.established({"cluster"}); }, seconds(60))) << agent.log();
-  OperatorProcess op(kube, dir, "operator", {"--agent", "unix:" + socket, "--log-level", "info"});
+  OperatorProcess op(kube, dir, "operator", {"--agent", "unix:" + socket});
   make_what_they_refer_to();
   ASSERT_TRUE(eventually([&] { return op.probe("/readyz") == 200 && op.metric("driftd_operator_leader") == 1; }));
 
