@@ -297,7 +297,7 @@ Task<Status> Engine::register_discovered(std::string source, core::Discovered fo
     ++newcomers.known_in[who.name_space];
   }
   if (loops_) runners_.at(found.name)->start();
-  for (auto& report : pending_reports_.extract(found.name)) (void)receive_report(std::move(report));
+  for (auto& report : pending_reports_.extract(found.name)) (void)take_report(std::move(report));
   co_return Status{};
 }
 

@@ -177,7 +177,7 @@ Task<void> Engine::go_on(std::string name) {
   leave_rest(trusted);
   if (stopping_) co_return;
   if (loops_) runner->start();
-  for (auto& report : pending_reports_.extract(name)) (void)receive_report(std::move(report));
+  for (auto& report : pending_reports_.extract(name)) (void)take_report(std::move(report));
   const auto registrar = registrars_.find(name);
   // Its session has not got the last report: the source reports it again.
   if (registrar != registrars_.end()) declared(registrar->second.source);

@@ -116,8 +116,10 @@ Task<void> Runner::cycle_loop() {
       if (!report.status) log::room("engine").warn("{}: {}", ledger_.spec().name, report.status.error().message);
     }
     while (!stopping_ && clock.mono() < plan_.next()) {
-      co_await plan_.wait_until(std::min(plan_.next(), next_time(clock.mono())));
+      const auto planned = std::min(plan_.next(), discovery_.due());
+      co_await plan_.wait_until(std::min(planned, next_time(clock.mono())));
       co_await keep_times();
+      co_await discover_if_due();
     }
     if (plan_.held_back() && !stopping_) co_await plan_.wait_until(clock.mono() + kProbeHeldBack);
     co_await keep_times();
@@ -210,7 +212,10 @@ Task<CycleReport> Runner::cycle(bool full) {
     std::string none;
     report = co_await list(std::move(none));
   }
-  if (report.status) co_await discovery_.run(!report.unchanged);
+  if (report.status)
+    co_await discovery_.run(!report.unchanged);
+  else
+    discovery_.leave_to_cycle();
   if (const Status noted = co_await registration_.persist_registrar(); report.status && !noted) report.status = noted;
   if (const Status asked = co_await registration_.write_claim_drift(); report.status && !asked) report.status = asked;
   const bool had_baseline = plan_.has_baseline();

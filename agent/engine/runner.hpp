@@ -43,6 +43,11 @@ class Runner : public std::enable_shared_from_this<Runner> {
   /// Applies a spec that needs no other session: rules, interval, registration. An UPDATED event and `audit` are part
   /// of the commit. The next cycle judges every known resource again. After an error the former spec stays.
   Task<Status> reload(core::BackendSpec spec, std::vector<core::AuditEntry> audit = {});
+  /// As a source: what defines a backend may have changed, so it discovers in a moment.
+  void ask_discovery() {
+    discovery_.ask();
+    plan_.wake();
+  }
   /// Call it when declarations about this backend changed: everything is read again at once.
   void declared();
   /// True until a cycle has judged the backend under its current declarations.
@@ -105,7 +110,8 @@ class Runner : public std::enable_shared_from_this<Runner> {
   Task<Status> expire_decisions();  ///< sets decisions whose time is over back to pending
   /// Lets policy rules begin and end.
   Task<Status> turn_rules();
-  Task<void> keep_times();  ///< what the clock alone changes: decisions that expire, rules that begin or end
+  Task<void> discover_if_due();  ///< what ask_discovery() asked for, between cycles
+  Task<void> keep_times();       ///< what the clock alone changes: decisions that expire, rules that begin or end
   CyclePlan::Time next_time(CyclePlan::Time now) const;  ///< when keep_times() has something to do
   Status check_no_operation(const core::ResourceId& resource, const std::string& drift_id);
   int approvals_needed(const core::StoredResource& resource, const std::string& drift_id) const;

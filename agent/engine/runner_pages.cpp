@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What reaches one backend between two cycles: pages of its watch, and what sources report of its registration.
+#include "base/log.hpp"
 #include "engine/context.hpp"
 #include "engine/cycle.hpp"
 #include "engine/runner.hpp"
@@ -23,6 +24,8 @@ Task<Status> Runner::judge_page(core::RecordPage page, Moment before, Moment rec
     if (!identity_.is_waiting()) plan_.hint();
     co_return Status{};
   }
+  // A source that lists registrations reports those that change, and only they count. Of another one, any change may.
+  if (ledger_.spec().discover && !page.records.empty() && !listed_registrations()) ask_discovery();
   Cycle one(context_, ledger_, *session_, run_);
   const auto status = co_await one.watch_page(std::move(page), before, received);
   if (one.left_out()) plan_.note_left_out();
@@ -50,6 +53,22 @@ Task<Status> Runner::judge_report() {
   DRIFTD_CO_CHECK(judged);
   const auto status = co_await registration_.persist_registrar();
   co_return status;
+}
+
+/// The next cycle discovers if that cannot be done now.
+Task<void> Runner::discover_if_due() {
+  if (context_->clock.mono() < discovery_.due()) co_return;
+  const auto self = shared_from_this();
+  const AsyncMutex::Guard held = co_await cycle_mutex_.lock();
+  const bool ready = plan_.has_baseline() && noted_info_ != nullptr && !stopping_ && !plan_.held_back();
+  if (!ready || !identity_.is_accepted()) {
+    discovery_.leave_to_cycle();
+    co_return;
+  }
+  co_await discovery_.run(false);
+  Status done = co_await registration_.persist_registrar();
+  if (const Status asked = co_await registration_.write_claim_drift(); done && !asked) done = asked;
+  if (!done) log::room("engine").warn("{}: discovery: {}", ledger_.spec().name, done.error().message);
 }
 
 Task<Status> Runner::update_claim_drift() {

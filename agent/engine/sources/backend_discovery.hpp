@@ -24,9 +24,17 @@ class BackendDiscovery {
   /// The references must outlive it.
   BackendDiscovery(std::shared_ptr<Context> context, const Ledger& ledger, core::Session& session);
 
-  /// Call it with the cycle mutex locked. Discovers after a refresh that found something new (`changed`), and as often
-  /// as the provider asks.
+  using Time = std::chrono::steady_clock::time_point;
+
+  /// Call it with the cycle mutex locked. Discovers after a refresh that found something new (`changed`), after ask(),
+  /// and as often as the provider asks.
   Task<void> run(bool changed);
+  /// What defines a backend may have changed: run() is due in a moment, so that a burst of changes is one discovery.
+  void ask();
+  /// Returns when run() is due because of ask(), without waiting for a cycle. Time::max(): it is not.
+  Time due() const { return due_; }
+  /// Nothing can be read now: the next cycle does what ask() asked for.
+  void leave_to_cycle() { due_ = Time::max(); }
   /// Coverage line of the last discovery. Empty if the backend discovers nothing.
   const std::optional<core::Coverage>& coverage() const { return coverage_; }
 
@@ -35,7 +43,10 @@ class BackendDiscovery {
   const Ledger& ledger_;
   core::Session& session_;
   std::optional<core::Coverage> coverage_;
-  std::chrono::steady_clock::time_point next_{};  ///< when the provider wants to be asked again
+  Time next_{};             ///< when the provider wants to be asked again
+  Time due_ = Time::max();  ///< of ask()
+  Time::duration took_{};   ///< by the last discovery
+  bool asked_ = false;      ///< by ask(), and not discovered since
 };
 
 }  // namespace driftd::engine

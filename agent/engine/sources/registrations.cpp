@@ -170,7 +170,17 @@ bool Engine::may_retract(const RegistrationReport& report) {
   return registrar->second.source == who.source && (who.name_space.empty() || who == registrar->second);
 }
 
+/// The source discovers in a moment what its report says of a backend that it discovered, or that is not known yet.
 ReportOutcome Engine::receive_report(RegistrationReport report) {
+  Runner* source = find(report.source);
+  const std::string target = report.record.backend;
+  const bool gone = report.record.tombstone, known = runners_.contains(target);
+  ReportOutcome out = take_report(std::move(report));
+  if (source->ledger().spec().discover && (known ? discovered_.contains(target) : !gone)) source->ask_discovery();
+  return out;
+}
+
+ReportOutcome Engine::take_report(RegistrationReport report) {
   if (std::string fault = place_fault(report.who().name_space); !fault.empty()) return {std::move(fault)};
   const std::string target = report.record.backend;
   const auto found = runners_.find(target);

@@ -14,7 +14,7 @@ struct OperatorAgent : OperatorWorld {
   std::string socket() const { return dir.file("grpc.sock"); }
   Agent agent() const {
     return Agent(dir, "grpc: { socket: \"" + socket() +
-                          "\" }\ndefaults: { interval: 1s }\nbackends:\n  - name: cluster\n" +
+                          "\" }\ndefaults: { interval: 30s }\nbackends:\n  - name: cluster\n" +
                           "    provider: k8s\n    settings: { server: \"" + kube.server() + "\", tls: { ca_file: \"" +
                           kube.ca_file() + "\" }, token_file: \"" + kube.file("token") +
                           "\", namespaces: [infrastructure], include: [prism_backend, service, secret] }\n");
