@@ -47,21 +47,22 @@ class Bell {
   bool rung_ = false;
 };
 
-/// Logs a failure when it begins or changes, and its end, not each repetition.
+/// Logs each message of a failure once until its end: two that alternate (refused, asked again soon) fill no log.
 class Troubles {
  public:
   void note(const std::string& subject, const std::string& message) {
-    auto& last = last_[subject];
-    if (last == message) return;
-    last = message;
+    auto& said = said_[subject];
+    if (said.size() >= kMaxSaid) said.clear();
+    if (!said.insert(message).second) return;
     log::room("resolver").warn("{}", message);
   }
   void over(const std::string& subject) {
-    if (last_.erase(subject) != 0) log::room("resolver").info("{} is good again", subject);
+    if (said_.erase(subject) != 0) log::room("resolver").info("{} is good again", subject);
   }
 
  private:
-  std::map<std::string, std::string> last_;
+  static constexpr std::size_t kMaxSaid = 32;
+  std::map<std::string, std::set<std::string>> said_;
 };
 
 /// What the file has, and how it gets there.
