@@ -126,10 +126,15 @@ AgentLink::AgentLink(AgentAccess access)
       channel_(make_channel(access_)),
       registry_(v1::BackendRegistry::NewStub(channel_)),
       credentials_(v1::BackendCredentials::NewStub(channel_)),
+      events_(v1::BackendEvents::NewStub(channel_)),
       breaker_(access_.breaker_failures, Backoff(access_.breaker_first, access_.breaker_max)) {}
 
 Status AgentLink::prepare(grpc::ClientContext& context, milliseconds max_time) const {
   context.set_deadline(std::chrono::system_clock::now() + std::min(max_time, access_.timeout));
+  return add_token(context);
+}
+
+Status AgentLink::add_token(grpc::ClientContext& context) const {
   if (access_.token_file.empty()) return {};
   auto token = read_token(access_.token_file);
   if (!token) return tl::unexpected<Error>(token.error());
@@ -183,6 +188,34 @@ Result<v1::ResolveCredentialsResponse> AgentLink::values(const v1::ResolveCreden
   });
   if (!done) return tl::unexpected<Error>(done.error());
   return out;
+}
+
+Status AgentLink::stream(const std::vector<std::string>& backends, const std::function<void()>& changed,
+                         std::stop_token stop) {
+  grpc::ClientContext context;
+  Status ready = add_token(context);
+  if (!ready) return ready;
+  v1::SubscribeRequest request;
+  for (const auto& name : backends) request.add_backend_names(name);
+  request.set_start(v1::SubscribeRequest::START_NOW);
+  const std::stop_callback cancel(stop, [&context] { context.TryCancel(); });
+  const auto reader = events_->Subscribe(&context, request);
+  v1::SubscribeResponse message;
+  while (reader->Read(&message)) {
+    // The position is the first message: what happened before it was not seen, so it counts as a change.
+    if (message.has_position()) note(Ended::answered);
+    if (!message.has_heartbeat()) changed();
+  }
+  const grpc::Status status = reader->Finish();
+  if (stop.stop_requested()) return {};
+  return fail(status.ok() ? Code::unavailable : code_of(status.error_code()),
+              "events of driftd's agent at " + access_.target + ": " +
+                  (status.ok() ? "the stream ended" : status.error_message()));
+}
+
+Status follow_agent(AgentLink& link, const std::vector<std::string>& backends, const std::function<void()>& changed,
+                    std::stop_token stop) {
+  return link.stream(backends, changed, std::move(stop));
 }
 
 }  // namespace driftd::consumer

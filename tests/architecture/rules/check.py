@@ -43,7 +43,7 @@ def room_of(name):
     parts = name.split("/")
     if parts[0] == "agent" and len(parts) > 2:
         return parts[1]
-    if parts[0] in ("check", "consumer", "controller", "operator"):
+    if parts[0] in ("check", "consumer", "controller", "operator", "resolver"):
         return parts[0]
     return "plugins" if parts[0] in ("plugins", "examples") else None
 

@@ -4,8 +4,11 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
+#include <stop_token>
 #include <string>
+#include <vector>
 
 #include "driftd/consumer/backend.hpp"
 #include "driftd/consumer/credentials.hpp"
@@ -50,5 +53,11 @@ std::unique_ptr<BackendSource> agent_source(std::shared_ptr<AgentLink> link, Res
 /// Resolves `agent:<backend>#<reference>` by ResolveCredentials, one call for each backend. While the agent is away,
 /// the values are those that it gave last, kept in this process's memory only; a refusal forgets them.
 std::unique_ptr<CredentialResolver> agent_resolver(std::shared_ptr<AgentLink> link);
+
+/// Reads the agent's events about these backends (none: all) and calls `changed` for each, and once when the stream
+/// stands: what happened before was not seen. Returns when the stream ends, with why, or after `stop`, with success.
+/// The caller calls it again, after a wait.
+Status follow_agent(AgentLink& link, const std::vector<std::string>& backends, const std::function<void()>& changed,
+                    std::stop_token stop);
 
 }  // namespace driftd::consumer
