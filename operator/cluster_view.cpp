@@ -25,7 +25,9 @@ json without_values(const json& data) {
 }
 
 json trimmed(const kube::Resource& resource, json object) {
-  if (resource.object == kPrismBackends.object) {
+  const bool is_whole = resource.object == kPrismBackends.object || resource.object == kPrismPatterns.object ||
+                        resource.object == kDeployments.object;
+  if (is_whole) {
     object["metadata"].erase("managedFields");
     return object;
   }
@@ -35,6 +37,7 @@ json trimmed(const kube::Resource& resource, json object) {
   if (resource.object == kSecrets.object) {
     out["type"] = kube::find(object, {"type"});
     out["data"] = without_values(kube::find(object, {"data"}));
+    out["metadata"]["resourceVersion"] = kube::find(object, {"metadata", "resourceVersion"});
     return out;
   }
   json& spec = out["spec"];
@@ -137,6 +140,7 @@ void ClusterView::on_object(const kube::Resource& resource, const kube::Observed
     if (found != referrers_.end()) concerned = found->second;
   }
   if (resource.object == kPrismBackends.object) handlers_.on_backend(observed.object, observed.deleted);
+  if (resource.object == kPrismPatterns.object) handlers_.on_application(observed.object, observed.deleted);
   tell(concerned);
 }
 
