@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/cluster_view.hpp"
 
+#include <random>
+
+#include "base/digest.hpp"
 #include "base/escape.hpp"
 #include "base/log.hpp"
 #include "kube/json_access.hpp"
@@ -12,6 +15,14 @@ namespace {
 using nlohmann::json;
 using State = Sighting::State;
 
+/// Of this process alone, so that nobody can guess what a digest is of.
+Key random_key() {
+  std::random_device random;
+  Key out{};
+  for (auto& byte : out) byte = static_cast<std::uint8_t>(random());
+  return out;
+}
+
 k8s::Ref ref_of(const kube::Resource& resource, const json& object) {
   return {resource.object, kube::text(object, {"metadata", "namespace"}), kube::text(object, {"metadata", "name"})};
 }
@@ -22,6 +33,16 @@ json without_values(const json& data) {
   if (!data.is_object()) return out;
   for (const auto& [key, value] : data.items()) out[key] = value.is_string() && value.empty() ? json("") : json("-");
   return out;
+}
+
+/// The version in which a Secret got what it holds: one with another label is the same. The digest of the values never
+/// leaves the process.
+void keep_version(const json& known, const json& object, json& kept) {
+  static const Key kKey = random_key();
+  kept["digest"] = hmac_hex(kKey, {kube::find(object, {"data"}).dump()});
+  if (kube::text(known, {"digest"}) == kube::text(kept, {"digest"})) {
+    kept["metadata"]["resourceVersion"] = kube::find(known, {"metadata", "resourceVersion"});
+  }
 }
 
 json trimmed(const kube::Resource& resource, json object) {
@@ -132,6 +153,7 @@ void ClusterView::on_object(const kube::Resource& resource, const kube::Observed
     } else {
       json kept = trimmed(resource, observed.object);
       json& known = objects_[ref];
+      if (resource.object == kSecrets.object) keep_version(known, observed.object, kept);
       // The values of a Secret are not kept, so a change of one cannot be told from none: each counts as a change.
       if (resource.object == kServices.object && known == kept) return;
       known = std::move(kept);

@@ -49,7 +49,8 @@ struct OperatorPattern : OperatorWorld {
         .value("prism.io/credentials", "");
   }
   json env(const std::string& name) const {
-    for (const auto& each : container().at("env")) {
+    const json list = container().at("env");
+    for (const auto& each : list) {
       if (each.at("name") == name) return each;
     }
     return nullptr;
@@ -144,6 +145,11 @@ TEST_F(OperatorPattern, ARotatedCredentialReplacesThePodsAndNothingIsWrittenWhil
   ASSERT_TRUE(eventually([&] { return op.metric("driftd_operator_scheduler_cycles_total") >= cycles + 3; }));
   EXPECT_EQ(versions(), quiet) << "three resyncs wrote nothing";
 
+  // Another label is no rotation. The next change that is seen shows that this one was.
+  kube.patch(in("infrastructure", "secrets") + "/redis", {{"metadata", {{"labels", {{"team", "data"}}}}}});
+  kube.patch(patterns() + "/order-consumer", {{"spec", {{"image", "runner:2"}}}});
+  ASSERT_TRUE(eventually([&] { return container().at("image") == "runner:2"; })) << op.log();
+  EXPECT_EQ(credentials(), before);
   kube.patch(in("infrastructure", "secrets") + "/redis", {{"stringData", {{"redis-password", "rotated"}}}});
   EXPECT_TRUE(eventually([&] { return credentials() != before; })) << op.log();
 }
