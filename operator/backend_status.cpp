@@ -200,28 +200,31 @@ BackendState examine(const json& object, const Defined& defined, const ClusterVi
   return out;
 }
 
-json status_of(const BackendState& state, const json& object, const std::string& now) {
-  const json& before = kube::find(object, {"status"});
-  json out = {{"phase", state.phase}};
-  if (!state.endpoint.empty()) out["resolvedEndpoint"] = state.endpoint;
+json render_conditions(const std::vector<Condition>& conditions, const json& object, const std::string& now) {
   const json& generation = kube::find(object, {"metadata", "generation"});
-  if (generation.is_number_integer()) out["observedGeneration"] = generation;
-  json conditions = json::array();
-  for (const auto& each : state.conditions) {
+  json out = json::array();
+  for (const auto& each : conditions) {
     json made = {{"type", each.type},
                  {"status", render(each.truth)},
                  {"reason", each.reason},
                  {"message", each.message},
                  {"lastTransitionTime", now}};
     if (generation.is_number_integer()) made["observedGeneration"] = generation;
-    for (const auto& old : kube::list(before, {"conditions"})) {
+    for (const auto& old : kube::list(object, {"status", "conditions"})) {
       const bool same = kube::text(old, {"type"}) == each.type && kube::text(old, {"status"}) == made["status"];
       const std::string since = kube::text(old, {"lastTransitionTime"});
       if (same && !since.empty()) made["lastTransitionTime"] = since;
     }
-    conditions.push_back(std::move(made));
+    out.push_back(std::move(made));
   }
-  out["conditions"] = std::move(conditions);
+  return out;
+}
+
+json status_of(const BackendState& state, const json& object, const std::string& now) {
+  json out = {{"phase", state.phase}, {"conditions", render_conditions(state.conditions, object, now)}};
+  if (!state.endpoint.empty()) out["resolvedEndpoint"] = state.endpoint;
+  const json& generation = kube::find(object, {"metadata", "generation"});
+  if (generation.is_number_integer()) out["observedGeneration"] = generation;
   return out;
 }
 

@@ -53,6 +53,9 @@ BackendState examine(const nlohmann::json& object, const Defined& defined, const
 /// Returns the members of the status that the operator writes; conditions that stay as they were keep their time.
 /// `now`: RFC 3339.
 nlohmann::json status_of(const BackendState& state, const nlohmann::json& object, const std::string& now);
+/// The conditions as a status holds them; those that stay as they were in `object` keep their time.
+nlohmann::json render_conditions(const std::vector<Condition>& conditions, const nlohmann::json& object,
+                                 const std::string& now);
 /// Returns true if the object shows these members already.
 bool is_shown(const nlohmann::json& status, const nlohmann::json& object);
 

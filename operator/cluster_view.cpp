@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/cluster_view.hpp"
 
+#include <random>
+
+#include "base/digest.hpp"
 #include "base/escape.hpp"
 #include "base/log.hpp"
 #include "kube/json_access.hpp"
@@ -11,6 +14,14 @@ namespace {
 
 using nlohmann::json;
 using State = Sighting::State;
+
+/// Of this process alone, so that nobody can guess what a digest is of.
+Key random_key() {
+  std::random_device random;
+  Key out{};
+  for (auto& byte : out) byte = static_cast<std::uint8_t>(random());
+  return out;
+}
 
 k8s::Ref ref_of(const kube::Resource& resource, const json& object) {
   return {resource.object, kube::text(object, {"metadata", "namespace"}), kube::text(object, {"metadata", "name"})};
@@ -24,8 +35,20 @@ json without_values(const json& data) {
   return out;
 }
 
+/// The version in which a Secret got what it holds: one with another label is the same. The digest of the values never
+/// leaves the process.
+void keep_version(const json& known, const json& object, json& kept) {
+  static const Key kKey = random_key();
+  kept["digest"] = hmac_hex(kKey, {kube::find(object, {"data"}).dump()});
+  if (kube::text(known, {"digest"}) == kube::text(kept, {"digest"})) {
+    kept["metadata"]["resourceVersion"] = kube::find(known, {"metadata", "resourceVersion"});
+  }
+}
+
 json trimmed(const kube::Resource& resource, json object) {
-  if (resource.object == kPrismBackends.object) {
+  const bool is_whole = resource.object == kPrismBackends.object || resource.object == kPrismPatterns.object ||
+                        resource.object == kDeployments.object;
+  if (is_whole) {
     object["metadata"].erase("managedFields");
     return object;
   }
@@ -35,6 +58,7 @@ json trimmed(const kube::Resource& resource, json object) {
   if (resource.object == kSecrets.object) {
     out["type"] = kube::find(object, {"type"});
     out["data"] = without_values(kube::find(object, {"data"}));
+    out["metadata"]["resourceVersion"] = kube::find(object, {"metadata", "resourceVersion"});
     return out;
   }
   json& spec = out["spec"];
@@ -129,6 +153,7 @@ void ClusterView::on_object(const kube::Resource& resource, const kube::Observed
     } else {
       json kept = trimmed(resource, observed.object);
       json& known = objects_[ref];
+      if (resource.object == kSecrets.object) keep_version(known, observed.object, kept);
       // The values of a Secret are not kept, so a change of one cannot be told from none: each counts as a change.
       if (resource.object == kServices.object && known == kept) return;
       known = std::move(kept);
@@ -137,6 +162,7 @@ void ClusterView::on_object(const kube::Resource& resource, const kube::Observed
     if (found != referrers_.end()) concerned = found->second;
   }
   if (resource.object == kPrismBackends.object) handlers_.on_backend(observed.object, observed.deleted);
+  if (resource.object == kPrismPatterns.object) handlers_.on_application(observed.object, observed.deleted);
   tell(concerned);
 }
 

@@ -36,7 +36,8 @@ class ClusterView final : public kube::ReflectorHandler {
   struct Handlers {
     std::function<void(const nlohmann::json& object, bool gone)> on_backend;
     std::function<void(const std::string& backend)> on_reference;
-    std::function<void()> on_backends_synced;  ///< all of them were listed
+    std::function<void(const nlohmann::json& object, bool gone)> on_application;  ///< a PrismPattern
+    std::function<void()> on_backends_synced;                                     ///< all of them were listed
     /// A Secret of a Helm release; the ConfigMap of chart patterns. Whole, and not kept.
     std::function<void(const nlohmann::json& secret, bool gone)> on_release;
     std::function<void(const nlohmann::json& config_map, bool gone)> on_patterns;

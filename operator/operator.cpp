@@ -20,6 +20,7 @@
 #include "operator/host_call.hpp"
 #include "operator/leader.hpp"
 #include "operator/metrics.hpp"
+#include "operator/pattern_reconciler.hpp"
 #include "operator/release_reconciler.hpp"
 #include "operator/status_server.hpp"
 #include "operator/types.hpp"
@@ -76,15 +77,22 @@ class Work {
         release_reconciler_({view_, releases_, clients_}),
         release_controller_("releases", settings.controllers, clock_, release_reconciler_, log_to("operator"),
                             std::random_device{}()),
+        pattern_reconciler_({view_, clients_, events_}, settings.limits),
+        pattern_watcher_({kPrismPatterns.object, settings.identity}, settings.controllers, clock_, nullptr,
+                         log_to("operator")),
+        patterns_("patterns", settings.controllers, clock_, pattern_reconciler_, log_to("operator"),
+                  std::random_device{}()),
         scheduler_(settings.controllers, clock_, jobs(), log_to("operator")),
         reflector_(api, followed(), view_) {
     watcher_.add_handler([this](const controller::Change& change) { backends_.handle(change); });
+    pattern_watcher_.add_handler([this](const controller::Change& change) { patterns_.handle(change); });
   }
   ~Work() { stop(); }
 
   void start() {
     backends_.start();
     if (settings_.discovers_releases) release_controller_.start();
+    if (settings_.deploys_patterns) patterns_.start();
     scheduler_.start();
     threads_.emplace_back([this] { follow_cluster(); });
     if (agent_) threads_.emplace_back([this] { agent_->run(ending_.get_token()); });
@@ -95,6 +103,7 @@ class Work {
     for (auto& thread : threads_) thread.join();
     threads_.clear();
     scheduler_.stop();
+    patterns_.stop();
     release_controller_.stop();
     backends_.stop();
   }
@@ -109,6 +118,7 @@ class Work {
     out.watcher = watcher_.metrics();
     out.controllers[kPrismBackends.object] = backends_.metrics();
     if (settings_.discovers_releases) out.controllers[kReleases.object] = release_controller_.metrics();
+    if (settings_.deploys_patterns) out.controllers[kPrismPatterns.object] = patterns_.metrics();
     out.scheduler = scheduler_.metrics();
   }
 
@@ -116,16 +126,13 @@ class Work {
   ClusterView::Handlers handlers() {
     ClusterView::Handlers out;
     out.on_backend = [this](const json& object, bool gone) {
-      const controller::ResourceMeta meta = meta_of(object);
-      if (gone) {
-        watcher_.observe_deleted(meta.key, meta.uid);
-      } else {
-        watcher_.observe(meta);
-      }
+      observe(watcher_, object, gone);
       look_at_release_of(object);
     };
+    out.on_application = [this](const json& object, bool gone) { observe(pattern_watcher_, object, gone); };
     out.on_reference = [this](const std::string& who) {
       if (const auto release = release_of_reference(who)) return release_controller_.add(*release);
+      if (const auto pattern = pattern_of_reference(who)) return patterns_.add(*pattern);
       backends_.add({{}, who});
     };
     out.on_backends_synced = [this] {
@@ -138,6 +145,15 @@ class Work {
     };
     out.on_patterns = [this](const json& map, bool gone) { take_patterns(map, gone); };
     return out;
+  }
+
+  static void observe(controller::Watcher& watcher, const json& object, bool gone) {
+    const controller::ResourceMeta meta = meta_of(object);
+    if (gone) {
+      watcher.observe_deleted(meta.key, meta.uid);
+    } else {
+      watcher.observe(meta);
+    }
   }
 
   /// The release that an object was made of may have to make it again, or may be gone.
@@ -189,7 +205,7 @@ class Work {
     controller::Jobs out;
     out.resync = [this] {
       const std::size_t releases = settings_.discovers_releases ? release_controller_.resync(releases_.keys()) : 0;
-      return releases + backends_.resync(watcher_.keys());
+      return releases + patterns_.resync(pattern_watcher_.keys()) + backends_.resync(watcher_.keys());
     };
     // An object whose deletion was missed, or whose release went, is found here at the latest.
     out.cleanup = [this](const std::stop_token&) -> controller::Status {
@@ -207,6 +223,10 @@ class Work {
     if (settings_.discovers_releases) {
       out.push_back({kReleases, settings_.limits.namespaces});
       out.push_back({kPatterns, {settings_.space}});
+    }
+    if (settings_.deploys_patterns) {
+      out.push_back({kPrismPatterns, settings_.limits.namespaces});
+      out.push_back({kDeployments, settings_.limits.namespaces});
     }
     return out;
   }
@@ -243,6 +263,9 @@ class Work {
   ReleaseView releases_;
   ReleaseReconciler release_reconciler_;
   controller::Controller release_controller_;
+  PatternReconciler pattern_reconciler_;
+  controller::Watcher pattern_watcher_;
+  controller::Controller patterns_;
   controller::Scheduler scheduler_;
   kube::Reflector reflector_;
   std::vector<std::thread> threads_;

@@ -68,6 +68,8 @@ void add_options(CLI::App& app, Settings& out, Raw& raw) {
   app.add_flag("--helm-discovery,!--no-helm-discovery", out.discovers_releases,
                "make PrismBackends of the Helm releases of known charts")
       ->capture_default_str();
+  app.add_flag("--patterns,!--no-patterns", out.deploys_patterns, "make Deployments of PrismPatterns")
+      ->capture_default_str();
   app.add_option("--agent", raw.agent,
                  "driftd's agent: unix:/PATH or HOST:PORT (TLS); default: none, nothing is synced");
   app.add_option("--agent-ca", raw.agent_ca, "PEM file of the agent's authority; default: the system's");

@@ -23,6 +23,7 @@ struct Settings {
   std::optional<AgentAccess> agent;
   Limits limits;
   bool discovers_releases = true;  ///< makes PrismBackends of Helm releases
+  bool deploys_patterns = true;    ///< makes Deployments of PrismPatterns
   controller::Settings controllers;
   std::string listen;  ///< `HOST:PORT` of metrics and probes; empty: none
   std::string log_level = "info", log_format = "text";

@@ -8,6 +8,16 @@ namespace driftd::op {
 
 inline const kube::Resource kPrismBackends{
     "prism_backend", "/apis/prism.io/v1alpha1", "prismbackends", "PrismBackend", false, {}, {}};
+inline const kube::Resource kPrismPatterns{
+    "prism_pattern", "/apis/prism.io/v1alpha1", "prismpatterns", "PrismPattern", true, {}, {}};
+/// Those that the operator made.
+inline const kube::Resource kDeployments{"deployment",
+                                         "/apis/apps/v1",
+                                         "deployments",
+                                         "Deployment",
+                                         true,
+                                         {},
+                                         "app.kubernetes.io/managed-by=driftd-operator"};
 inline const kube::Resource kServices{"service", "/api/v1", "services", "Service", true, {}, {}};
 /// Without the releases of Helm, which are large and have a stream of their own.
 inline const kube::Resource kSecrets{"secret", "/api/v1", "secrets", "Secret", true, "type!=helm.sh/release.v1", {}};

@@ -87,8 +87,10 @@ OperatorWorld::OperatorWorld() {
   kube.create_namespace("driftd");
   kube.create_namespace("infrastructure");
   kube.apply(packaged("crds/prismbackends.yaml"));
-  if (!eventually([&] { return kube.request("GET", backends()).status == 200; })) {
-    throw std::runtime_error("the CRD of PrismBackend is not served");
+  kube.apply(packaged("crds/prismpatterns.yaml"));
+  const auto is_served = [&](const std::string& path) { return kube.request("GET", path).status == 200; };
+  if (!eventually([&] { return is_served(backends()) && is_served("/apis/prism.io/v1alpha1/prismpatterns"); })) {
+    throw std::runtime_error("the CRDs of prism.io are not served");
   }
   kube.apply(without(packaged("operator.yaml"), {"Deployment"}));
 }
