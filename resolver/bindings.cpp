@@ -52,10 +52,12 @@ Result<Binding> check(Binding out) {
   const std::string where = std::string(kWhere) + ": " + (is_name(out.slot) ? out.slot : "a slot");
   if (!is_name(out.slot))
     return wrong(kWhere, "a slot's name has other characters than letters, digits, `-`, `_`, `.`");
-  if (out.backend.empty() == out.service.empty()) {
-    return wrong(where, "expected one of `backendRef` and `service`, found " +
-                            std::string(out.backend.empty() ? "none" : "both"));
+  const int forms = int{!out.backend.empty()} + int{!out.service.empty()} + int{!out.mounted.empty()};
+  if (forms != 1) {
+    return wrong(where, "expected one of `backendRef`, `service` and `serviceBinding`, found " + std::to_string(forms));
   }
+  const bool folder = is_name(out.mounted) && out.mounted.find_first_not_of('.') != out.mounted.npos;
+  if (!out.mounted.empty() && !folder) return wrong(where + ".serviceBinding", "this is not a name of a folder");
   if (!out.backend.empty() && !is_name(out.backend))
     return wrong(where, "the backend's name is not a name of a backend");
   if (!out.service.empty() && !are_endpoints(out.service)) return wrong(where + ".service", "expected host:port");
@@ -86,14 +88,17 @@ Result<Binding> read_members(const YAML::Node& node, Binding out) {
       out.required = *value == "true";
       continue;
     }
-    std::string* to = *name == "backendRef" ? &out.backend
-                      : *name == "service"  ? &out.service
-                      : *name == "secret"   ? &out.secret
-                      : *name == "key"      ? &out.key
-                      : *name == "type"     ? &out.type
-                                            : nullptr;
+    std::string* to = *name == "backendRef"       ? &out.backend
+                      : *name == "service"        ? &out.service
+                      : *name == "secret"         ? &out.secret
+                      : *name == "serviceBinding" ? &out.mounted
+                      : *name == "key"            ? &out.key
+                      : *name == "type"           ? &out.type
+                                                  : nullptr;
     if (to == nullptr) {
-      return wrong(where, "there is an unknown member; expected backendRef, required, service, secret, key, type");
+      return wrong(
+          where,
+          "there is an unknown member; expected backendRef, required, serviceBinding, service, secret, key, type");
     }
     *to = *value;
   }

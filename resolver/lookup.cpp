@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "resolver/lookup.hpp"
 
+#include <filesystem>
+
 #include "k8s/backend_types.hpp"
 
 namespace driftd::resolver {
@@ -31,7 +33,9 @@ std::vector<std::string> password_keys(const Binding& binding, const std::string
 
 }  // namespace
 
-Lookup::Lookup(const Settings& settings, std::shared_ptr<consumer::AgentLink> link) : space_(settings.space) {
+Lookup::Lookup(const Settings& settings, std::shared_ptr<consumer::AgentLink> link)
+    : space_(settings.space),
+      mounts_(settings.service_bindings) {
   using Scheme = consumer::CredentialReference::Scheme;
   resolvers_.set(Scheme::k8s, consumer::kube_resolver(settings.kube));
   if (!link) return;
@@ -41,7 +45,9 @@ Lookup::Lookup(const Settings& settings, std::shared_ptr<consumer::AgentLink> li
 }
 
 Result<SlotConfig> Lookup::find(const Binding& binding) {
-  auto out = binding.backend.empty() ? of_service(binding) : of_backend(binding);
+  auto out = !binding.mounted.empty()  ? of_mounted(binding)
+             : binding.backend.empty() ? of_service(binding)
+                                       : of_backend(binding);
   if (out) return out;
   return consumer::fail(out.error().code, "failed to bind slot " + binding.slot + ": " + out.error().message);
 }
@@ -71,6 +77,30 @@ Result<SlotConfig> Lookup::of_service(const Binding& binding) {
   if (binding.secret.empty()) return out;
   auto values = secret_of(binding, out.backend.type);
   if (!values) return tl::unexpected(values.error());
+  out.credentials = std::move(*values);
+  return out;
+}
+
+/// The well-known entries of the specification. All are read together, so that they are of one Secret's version.
+Result<SlotConfig> Lookup::of_mounted(const Binding& binding) {
+  const std::string folder = mounts_ + (mounts_.ends_with('/') ? "" : "/") + binding.mounted;
+  References references = {{"type", "file:" + folder + "/type"}};
+  for (const char* entry : {"provider", "host", "port", "uri", "username", "password", "token"}) {
+    std::error_code failed;
+    if (std::filesystem::exists(folder + "/" + entry, failed)) references[entry] = "file:" + folder + "/" + entry;
+  }
+  auto values = resolvers_.resolve(references, kResolveTime);
+  if (!values) return tl::unexpected(values.error());
+  SlotConfig out;
+  const auto take = [&values](const char* entry) {
+    const auto found = values->extract(entry);
+    return found ? found.mapped().reveal() : std::string();
+  };
+  out.backend.type = k8s::canonical_type(take("type"));
+  const std::string host = take("host"), port = take("port"), provider = take("provider");
+  if (!host.empty()) out.backend.endpoint = (host.find(':') == host.npos ? host : "[" + host + "]");
+  if (!host.empty() && !port.empty()) out.backend.endpoint += ":" + port;
+  if (!provider.empty()) out.backend.metadata["provider"] = provider;
   out.credentials = std::move(*values);
   return out;
 }

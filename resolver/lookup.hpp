@@ -21,10 +21,11 @@ class Lookup {
  private:
   using References = std::map<std::string, std::string>;
   consumer::Result<consumer::SlotConfig> of_backend(const Binding& binding);
+  consumer::Result<consumer::SlotConfig> of_mounted(const Binding& binding);
   consumer::Result<consumer::SlotConfig> of_service(const Binding& binding);
   consumer::Result<std::map<std::string, consumer::Secret>> secret_of(const Binding& binding, const std::string& type);
 
-  const std::string space_;
+  const std::string space_, mounts_;
   consumer::Resolvers resolvers_;
   std::unique_ptr<consumer::BackendSource> source_;
   std::map<std::string, References> keys_;  ///< slot → the keys that its Secret had last

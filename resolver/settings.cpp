@@ -42,6 +42,8 @@ void add_options(CLI::App& app, Settings& out, Raw& raw) {
       ->capture_default_str();
   app.add_option("--namespace", out.space, "of the Secrets that bindings name; default: the Pod's")
       ->envname("POD_NAMESPACE");
+  app.add_option("--service-binding-root", out.service_bindings, "folder of what servicebinding.io mounts")
+      ->envname("SERVICE_BINDING_ROOT");
   app.add_option("--kube-server", out.kube.server, "https://HOST:PORT; default: the Pod's API server");
   app.add_option("--kube-token-file", out.kube.token_file, "default: that of the Pod's ServiceAccount");
   app.add_option("--kube-ca", out.kube.ca_file, "default: that of the Pod's ServiceAccount");
@@ -78,6 +80,12 @@ void complete(Settings& out, const Raw& raw) {
   if (out.space.empty()) {
     std::ifstream file(kNamespaceFile);
     std::getline(file, out.space);
+  }
+  const bool mounted =
+      std::any_of(out.bindings.begin(), out.bindings.end(), [](const Binding& one) { return !one.mounted.empty(); });
+  if (mounted && !out.service_bindings.starts_with('/')) {
+    throw CLI::ValidationError("--service-binding-root",
+                               "a binding names a `serviceBinding`; expected $SERVICE_BINDING_ROOT, an absolute path");
   }
   const bool secrets =
       std::any_of(out.bindings.begin(), out.bindings.end(), [](const Binding& one) { return !one.secret.empty(); });

@@ -17,6 +17,7 @@ struct Settings {
   std::optional<consumer::AgentAccess> agent;  ///< needed by bindings to backends of the registry
   consumer::ResolvedBy resolved_by = consumer::ResolvedBy::application;
   consumer::KubeAccess kube;
+  std::string service_bindings;                ///< $SERVICE_BINDING_ROOT; empty: none
   std::string space;                           ///< namespace of the Secrets that bindings name
   std::chrono::milliseconds timeout{60'000};   ///< the init container waits so long for all required bindings
   bool follow = false;                         ///< keeps the file true until it is stopped
