@@ -133,6 +133,11 @@ const Condition* worst_of(const std::vector<Condition>& conditions) {
 
 }  // namespace
 
+bool Limits::shares_with(const std::string& space) const {
+  return std::any_of(share_with.begin(), share_with.end(),
+                     [&](const std::string& each) { return each == "*" || each == space; });
+}
+
 std::vector<k8s::Ref> Defined::references() const {
   std::vector<k8s::Ref> out;
   if (!definition) return out;

@@ -42,6 +42,9 @@ struct Defined {
 struct Limits {
   std::vector<std::string> namespaces;           ///< empty: all
   std::string cluster_domain = "cluster.local";  ///< of the names of Services
+  /// Namespaces into which credentials of backends elsewhere may be copied for PrismPatterns; `*` is all of them.
+  std::vector<std::string> share_with{};
+  bool shares_with(const std::string& space) const;
 };
 
 Defined read_definition(const nlohmann::json& object, const Limits& limits);

@@ -7,6 +7,7 @@
 #include "base/escape.hpp"
 #include "base/log.hpp"
 #include "kube/json_access.hpp"
+#include "operator/shared_credentials.hpp"
 #include "operator/types.hpp"
 
 namespace driftd::op {
@@ -59,6 +60,8 @@ json trimmed(const kube::Resource& resource, json object) {
     out["type"] = kube::find(object, {"type"});
     out["data"] = without_values(kube::find(object, {"data"}));
     out["metadata"]["resourceVersion"] = kube::find(object, {"metadata", "resourceVersion"});
+    const json& shared = kube::find(object, {"metadata", "annotations", kSharedVersions});
+    if (shared.is_string()) out["metadata"]["annotations"][kSharedVersions] = shared;
     return out;
   }
   json& spec = out["spec"];

@@ -7,6 +7,7 @@
 
 #include "k8s/backend_types.hpp"
 #include "kube/json_access.hpp"
+#include "operator/shared_credentials.hpp"
 
 namespace driftd::op {
 namespace {
@@ -122,9 +123,20 @@ void set_endpoint(Binding& binding, const std::string& endpoint) {
   if (binding.host.starts_with('[')) binding.host = binding.host.substr(1, binding.host.size() - 2);
 }
 
-/// Fills in what the backend says, or why it cannot be used.
-void take(Binding& binding, const Source& source, const std::string& space, const ClusterView& view,
+/// The Pods use the operator's copy.
+void share(Binding& binding, const k8s::Ref& from, const std::string& pattern) {
+  binding.shared_from = from;
+  binding.shared_username_key = binding.username_key;
+  binding.shared_password_key = binding.password_key;
+  binding.secret = shared_secret_name(pattern);
+  binding.username_key = shared_key(binding.slot, "username");
+  binding.password_key = shared_key(binding.slot, "password");
+}
+
+/// Fills in what the backend says, or why it cannot be used by the PrismPattern of that name and namespace.
+void take(Binding& binding, const Source& source, const kube::Place& user, const ClusterView& view,
           const Limits& limits, std::vector<k8s::Ref>& references) {
+  const auto& [space, pattern] = user;
   const Defined defined = read_definition(source.object, limits);
   for (const auto& ref : defined.references()) references.push_back(ref);
   const BackendState found = examine(source.object, defined, view, limits, RegistryAnswer{});
@@ -140,13 +152,15 @@ void take(Binding& binding, const Source& source, const std::string& space, cons
   const k8s::Definition& definition = *defined.definition;
   binding.type = definition.type;
   if (!definition.overrides.empty()) binding.config = definition.overrides.dump();
-  if (definition.secret && definition.secret->space != space) {
+  const bool is_elsewhere = definition.secret && definition.secret->space != space;
+  if (is_elsewhere && !limits.shares_with(space)) {
     binding.state = State::error;
     binding.message = source.title + " has its credentials in Secret " + definition.secret->space + "/" +
                       definition.secret->name + ", and a Pod can only use Secrets of its own namespace " + space +
                       "; copy the Secret into namespace " + space +
-                      " and bind the slot by discover with service and secret, or move the PrismPattern to namespace " +
-                      definition.secret->space;
+                      " and bind the slot by discover with service and secret, move the PrismPattern to namespace " +
+                      definition.secret->space + ", or let the operator share it (--share-credentials-with " + space +
+                      ")";
     return;
   }
   if (definition.secret) {
@@ -155,6 +169,7 @@ void take(Binding& binding, const Source& source, const std::string& space, cons
     binding.password_key = definition.password_key;
     binding.secret_version = kube::text(view.find(*definition.secret).object, {"metadata", "resourceVersion"});
   }
+  if (is_elsewhere) share(binding, *definition.secret, pattern);
   binding.state = State::bound;
 }
 
@@ -196,7 +211,7 @@ Bindings bindings_of(const json& pattern, const ClusterView& view, const Limits&
       binding.state = source.state;
       binding.message = source.message;
     } else {
-      take(binding, source, space, view, limits, out.references);
+      take(binding, source, {space, kube::text(pattern, {"metadata", "name"})}, view, limits, out.references);
     }
     out.slots.push_back(std::move(binding));
   }

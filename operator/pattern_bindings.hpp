@@ -3,6 +3,7 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,9 @@ struct Binding {
   /// Secret with the credentials, always in the namespace of the PrismPattern; empty: none.
   std::string secret, username_key, password_key;
   std::string secret_version;  ///< changes with what the Secret holds
+  /// The Secret of another namespace, and its keys, of which the operator keeps a copy in `secret`.
+  std::optional<k8s::Ref> shared_from;
+  std::string shared_username_key, shared_password_key;
 };
 
 struct Bindings {

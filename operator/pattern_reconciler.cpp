@@ -7,6 +7,7 @@
 #include "operator/host_call.hpp"
 #include "operator/pattern_deployment.hpp"
 #include "operator/times.hpp"
+#include "operator/shared_credentials.hpp"
 #include "operator/types.hpp"
 
 namespace driftd::op {
@@ -56,6 +57,7 @@ controller::Outcome PatternReconciler::reconcile(const controller::Key& key, con
   const k8s::Ref deployment{kDeployments.object, key.name_space, key.name};
   Bindings bindings = bindings_of(pattern, parts_.view, limits_);
   bindings.references.push_back(deployment);
+  bindings.references.push_back({kSecrets.object, key.name_space, shared_secret_name(key.name)});
   parts_.view.set_references(reference_of_pattern(key), bindings.references);
   bindings = bindings_of(pattern, parts_.view, limits_);  // what changed before it was noted woke nobody
   json current = parts_.view.find(deployment).object;
@@ -75,17 +77,31 @@ controller::Outcome PatternReconciler::reconcile(const controller::Key& key, con
   return controller::Success{};
 }
 
+void PatternReconciler::share(kube::ObjectClient& client, HostCall& host, const json& pattern,
+                              const Bindings& bindings) {
+  const auto read = [&](const k8s::Ref& ref) {
+    auto stored = client.get(host.call(), kSecrets, {ref.space, ref.name});
+    if (!stored) throw sdk::Failure(DRIFTD_UNAVAILABLE, "Secret " + ref.space + "/" + ref.name + " is gone");
+    return std::move(*stored);
+  };
+  client.apply(host.call(), kSecrets, shared_secret_of(pattern, bindings, read), true);
+}
+
 Condition PatternReconciler::deploy(const json& pattern, const Bindings& bindings, json& current,
                                     controller::Context& context) {
   const json wanted = deployment_of(pattern, bindings);
   const Condition applied{"Deployed", Truth::yes, "Applied", {}};
-  if (is_deployed(current, wanted)) return applied;
+  const k8s::Ref shared{kSecrets.object, kube::text(wanted, {"metadata", "namespace"}),
+                        shared_secret_name(kube::text(wanted, {"metadata", "name"}))};
+  const bool is_shared = has_shared(parts_.view.find(shared).object, bindings);
+  if (is_shared && is_deployed(current, wanted)) return applied;
   const std::string name =
       render(controller::Key{kube::text(wanted, {"metadata", "namespace"}), kube::text(wanted, {"metadata", "name"})});
   Condition out = applied;
   HostCall host(context.stop, call_end(context));
   try {
     parts_.clients.with(host.call(), [&](kube::ObjectClient& client) {
+      if (!is_shared) share(client, host, pattern, bindings);  // first: the Pods need it
       // Whether the name is somebody else's is asked of the server: the view has only those of the operator.
       const auto stored = client.get(host.call(), kDeployments, kube::place_of(wanted));
       if (stored && !is_owned(*stored, pattern)) {

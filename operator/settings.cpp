@@ -64,6 +64,9 @@ void add_options(CLI::App& app, Settings& out, Raw& raw) {
   app.add_option("--watch-namespaces", out.limits.namespaces,
                  "namespaces in which PrismBackends may name objects; default: all")
       ->delimiter(',');
+  app.add_option("--share-credentials-with", out.limits.share_with,
+                 "namespaces into which credentials of PrismBackends may be copied for PrismPatterns; default: none")
+      ->delimiter(',');
   app.add_option("--cluster-domain", out.limits.cluster_domain, "of the names of Services")->capture_default_str();
   app.add_flag("--helm-discovery,!--no-helm-discovery", out.discovers_releases,
                "make PrismBackends of the Helm releases of known charts")

@@ -21,8 +21,7 @@ struct Right {
 struct OperatorRights : HelmWorld {
   const std::string rbac = "/apis/rbac.authorization.k8s.io/v1/";
   const std::string all = rbac + "clusterroles/driftd-operator",
-                    here = rbac + "namespaces/driftd/roles/driftd-operator",
-                    events = rbac + "namespaces/default/roles/driftd-operator";
+                    here = rbac + "namespaces/driftd/roles/driftd-operator";
   const std::string lease = "/apis/coordination.k8s.io/v1/namespaces/driftd/leases/driftd-operator";
   const std::string needs = "the operator needs the right: ";
   int operators = 0;
