@@ -107,6 +107,11 @@ std::string ClusterView::unreadable(const std::string& type) const {
   return synced_.contains(type) ? std::string() : "they have not been listed yet";
 }
 
+bool ClusterView::is_known(const std::string& type) const {
+  const std::lock_guard lock(mutex_);
+  return synced_.contains(type) || faults_.contains(type);
+}
+
 std::vector<std::string> ClusterView::backends() const {
   const std::lock_guard lock(mutex_);
   std::vector<std::string> out;

@@ -52,6 +52,9 @@ class ClusterView final : public kube::ReflectorHandler {
   std::vector<std::string> backends() const;
   /// Why objects of this type cannot be said to be missing; empty: they can.
   std::string unreadable(const std::string& type) const;
+  /// False: objects of this type were not listed yet, and nothing is known to be in the way. Those that refer to one
+  /// are told when that changes.
+  bool is_known(const std::string& type) const;
   std::map<std::string, std::size_t> count_by_phase() const;
   /// Each type that cannot be listed or watched now, with the reason.
   std::map<std::string, std::string> faults() const;

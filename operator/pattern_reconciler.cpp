@@ -59,6 +59,10 @@ controller::Outcome PatternReconciler::reconcile(const controller::Key& key, con
   bindings.references.push_back(deployment);
   bindings.references.push_back({kSecrets.object, key.name_space, shared_secret_name(key.name)});
   parts_.view.set_references(reference_of_pattern(key), bindings.references);
+  // After a start what was not listed yet is not missing. It is told when it is.
+  for (const auto& ref : bindings.references) {
+    if (!parts_.view.is_known(ref.type)) return controller::Success{};
+  }
   bindings = bindings_of(pattern, parts_.view, limits_);  // what changed before it was noted woke nobody
   json current = parts_.view.find(deployment).object;
   if (!is_owned(current, pattern)) current = nullptr;

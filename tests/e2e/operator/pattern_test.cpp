@@ -91,6 +91,8 @@ TEST_F(OperatorPattern, ADeploymentIsMadeOnceEachSlotHasItsBackendAndIsKeptWhile
 
   kube.remove(backends() + "/redis-production");
   ASSERT_TRUE(becomes("BackendsBound", "Missing"));
+  const json events = kube.get("/apis/events.k8s.io/v1/namespaces/infrastructure/events").at("items");
+  EXPECT_THAT(events.dump(), HasSubstr("state_store: PrismBackend redis-production does not exist"));
   EXPECT_EQ(is("Deployed", "reason"), "Kept");
   EXPECT_EQ(kube.get(deployment()).at("spec"), made.at("spec"));
   EXPECT_EQ(op.log().find("supersecret"), std::string::npos);
