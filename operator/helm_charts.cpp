@@ -78,6 +78,15 @@ std::string text_of(const YAML::Node& entry, const char* name, bool required) {
   return found.Scalar();
 }
 
+/// Returns true if the Service has this port, or does not say which ones it has.
+bool offers(const json& service, std::int64_t port) {
+  const json& ports = kube::list(service, {"spec", "ports"});
+  return ports.empty() || std::any_of(ports.begin(), ports.end(), [&](const json& each) {
+           const json& found = kube::find(each, {"port"});
+           return found.is_number_integer() && found.get<std::int64_t>() == port;
+         });
+}
+
 }  // namespace
 
 const std::vector<ChartPattern>& known_charts() {
@@ -200,15 +209,19 @@ std::optional<controller::Key> release_of_reference(const std::string& who) {
 }
 
 json backend_of_release(const Release& release, const ChartPattern& pattern, const std::string& name,
-                        const std::function<bool(const k8s::Ref&)>& exists) {
+                        const std::function<std::optional<json>(const k8s::Ref&)>& find) {
   std::string service, secret;
+  bool has_port = true;
   for (const auto& ref : candidates(release, pattern)) {
     std::string& found = ref.type == "Service" ? service : secret;
-    if (found.empty() && exists(ref)) found = ref.name;
+    const auto object = found.empty() ? find(ref) : std::nullopt;
+    if (!object) continue;
+    found = ref.name;
+    if (ref.type == "Service") has_port = offers(*object, pattern.port);
   }
   if (service.empty()) service = rendered(pattern.services.front(), release);
   json where = {{"name", service}, {"namespace", release.space}};
-  if (pattern.port != 0) where["port"] = pattern.port;
+  if (pattern.port != 0 && has_port) where["port"] = pattern.port;  // else the one that the release gave its Service
   json discovery = {{"service", std::move(where)}};
   if (!secret.empty()) {
     discovery["secret"] = {{"name", secret}, {"namespace", release.space}};

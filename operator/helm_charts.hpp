@@ -46,10 +46,10 @@ std::vector<ChartPattern> read_patterns(const std::string& yaml);
 /// The first pattern of this chart: `own` come before the known ones. Null: the chart is not known.
 const ChartPattern* pattern_of(const Release& release, const std::vector<ChartPattern>& own);
 
-/// Returns the PrismBackend of a release as it is applied, under `name`. `exists` is asked which of several Services or
-/// Secrets there is.
+/// Returns the PrismBackend of a release as it is applied, under `name`. `find` is asked which of several Services or
+/// Secrets there is. A port that the Service does not have is left out.
 nlohmann::json backend_of_release(const Release& release, const ChartPattern& pattern, const std::string& name,
-                                  const std::function<bool(const k8s::Ref&)>& exists);
+                                  const std::function<std::optional<nlohmann::json>(const k8s::Ref&)>& find);
 /// All that the object's Service and Secret could be: a change of those is a reason to look again.
 std::vector<k8s::Ref> candidates(const Release& release, const ChartPattern& pattern);
 

@@ -155,12 +155,11 @@ void take(Binding& binding, const Source& source, const kube::Place& user, const
   const bool is_elsewhere = definition.secret && definition.secret->space != space;
   if (is_elsewhere && !limits.shares_with(space)) {
     binding.state = State::error;
-    binding.message = source.title + " has its credentials in Secret " + definition.secret->space + "/" +
-                      definition.secret->name + ", and a Pod can only use Secrets of its own namespace " + space +
-                      "; copy the Secret into namespace " + space +
-                      " and bind the slot by discover with service and secret, move the PrismPattern to namespace " +
-                      definition.secret->space + ", or let the operator share it (--share-credentials-with " + space +
-                      ")";
+    binding.message =
+        source.title + " has its credentials in Secret " + definition.secret->space + "/" + definition.secret->name +
+        ", and a Pod can only use Secrets of its own namespace " + space + "; copy the Secret into namespace " + space +
+        " and bind the slot by discover with service and secret, move the PrismPattern to namespace " +
+        definition.secret->space + ", or let the operator share it (--share-credentials-with " + space + ")";
     return;
   }
   if (definition.secret) {

@@ -6,8 +6,8 @@
 #include "kube/json_access.hpp"
 #include "operator/host_call.hpp"
 #include "operator/pattern_deployment.hpp"
-#include "operator/times.hpp"
 #include "operator/shared_credentials.hpp"
+#include "operator/times.hpp"
 #include "operator/types.hpp"
 
 namespace driftd::op {

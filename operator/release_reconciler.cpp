@@ -109,7 +109,8 @@ controller::Outcome ReleaseReconciler::put(const Release& release, const ChartPa
   }
   const std::string name = object.is_null() ? backend_name(release, taken) : kube::text(object, {"metadata", "name"});
   const json wanted = backend_of_release(release, pattern, name, [&](const k8s::Ref& ref) {
-    return parts_.view.find(ref).state == Sighting::State::found;
+    Sighting seen = parts_.view.find(ref);
+    return seen.state == Sighting::State::found ? std::optional<json>(std::move(seen.object)) : std::nullopt;
   });
   if (!object.is_null() && contains(object, wanted)) return controller::Success{};
   if (was_refused(key, object, wanted)) return controller::Success{};

@@ -26,8 +26,7 @@ std::string shared_secret_name(const std::string& pattern) { return pattern + "-
 
 std::string shared_key(const std::string& slot, const char* what) { return slot + "." + what; }
 
-json shared_secret_of(const json& pattern, const Bindings& bindings,
-                      const std::function<json(const k8s::Ref&)>& read) {
+json shared_secret_of(const json& pattern, const Bindings& bindings, const std::function<json(const k8s::Ref&)>& read) {
   const std::string name = kube::text(pattern, {"metadata", "name"});
   json data = json::object();
   for (const auto& each : bindings.slots) {
@@ -46,15 +45,15 @@ json shared_secret_of(const json& pattern, const Bindings& bindings,
                       {"uid", kube::find(pattern, {"metadata", "uid"})},
                       {"controller", true}};
   return {{"apiVersion", "v1"},
-              {"kind", "Secret"},
-              {"metadata",
-               {{"name", shared_secret_name(name)},
-                {"namespace", kube::find(pattern, {"metadata", "namespace"})},
-                {"labels", {{"app.kubernetes.io/managed-by", "driftd-operator"}}},
-                {"annotations", {{kSharedVersions, versions_of(bindings)}}},
-                {"ownerReferences", json::array({owner})}}},
-              {"type", "Opaque"},
-              {"data", std::move(data)}};
+          {"kind", "Secret"},
+          {"metadata",
+           {{"name", shared_secret_name(name)},
+            {"namespace", kube::find(pattern, {"metadata", "namespace"})},
+            {"labels", {{"app.kubernetes.io/managed-by", "driftd-operator"}}},
+            {"annotations", {{kSharedVersions, versions_of(bindings)}}},
+            {"ownerReferences", json::array({owner})}}},
+          {"type", "Opaque"},
+          {"data", std::move(data)}};
 }
 
 bool has_shared(const json& stored, const Bindings& bindings) {

@@ -85,6 +85,21 @@ struct OperatorRights : HelmWorld {
     forget(backends() + "/redis-production");
     kube.create(backends(), sample());
   }
+  /// A PrismPattern whose Deployment is still to be made.
+  void make_pattern() const {
+    const std::string space = "/namespaces/infrastructure/";
+    forget("/apis/apps/v1" + space + "deployments/app");
+    forget("/apis/prism.io/v1alpha1" + space + "prismpatterns/app");
+    make_object();
+    kube.create("/apis/prism.io/v1alpha1" + space + "prismpatterns",
+                {{"apiVersion", "prism.io/v1alpha1"},
+                 {"kind", "PrismPattern"},
+                 {"metadata", {{"name", "app"}}},
+                 {"spec",
+                  {{"pattern", "consumer"},
+                   {"image", "app:1"},
+                   {"backendBindings", {{"cache", {{"backendRef", "redis-production"}}}}}}}});
+  }
   /// A release that went while no operator ran, so that its object is still there.
   void let_release_go() {
     {
@@ -112,11 +127,16 @@ struct OperatorRights : HelmWorld {
                      ASSERT_TRUE(eventually([&] { return kube.request("GET", lease).status == 200; })) << op.log();
                    },
                    true});
-    out.push_back({events, "events", "create", needs + "create events.events.k8s.io", [this] { make_object(); }});
-    out.push_back({here, "events", "create", needs + "create events.events.k8s.io", [this] {
-                     kube.create(in("driftd", "configmaps"), {{"metadata", {{"name", "prism-helm-patterns"}}},
-                                                              {"data", {{"patterns.yaml", "- [what]"}}}});
-                   }});
+    out.push_back({all, "events", "create", needs + "create events.events.k8s.io", [this] { make_object(); }});
+    for (const char* resource : {"prismpatterns", "deployments"}) {
+      const std::string group = resource == std::string("deployments") ? ".apps" : ".prism.io";
+      out.push_back({all, resource, "watch", needs + "watch " + resource + group});
+    }
+    const auto pattern = [this] { make_pattern(); };
+    out.push_back({all, "prismpatterns/status", "patch", needs + "patch prismpatterns.prism.io/status", pattern});
+    out.push_back({all, "deployments", "get", needs + "get deployments.apps", pattern});
+    out.push_back({all, "deployments", "create", "cannot create resource", pattern});
+    out.push_back({all, "deployments", "patch", needs + "patch deployments.apps", pattern});
     return out;
   }
 };
@@ -131,11 +151,11 @@ TEST_F(OperatorRights, EachThatIsMissingIsNamedInTheLog) {
     tried.push_back(right.role + " " + right.verb + " " + right.resource);
   }
   // `list` is for servers that cannot begin a watch with a list (before 1.34), and the test below.
-  for (const char* resource : {"prismbackends", "services", "secrets", "configmaps"}) {
+  for (const char* resource : {"prismbackends", "services", "secrets", "configmaps", "prismpatterns", "deployments"}) {
     tried.push_back(all + " list " + resource);
   }
   std::vector<std::string> shipped;
-  for (const auto& role : {all, here, events}) {
+  for (const auto& role : {all, here}) {
     for (const auto& right : granted(role)) shipped.push_back(role + " " + right);
   }
   EXPECT_THAT(tried, ::testing::UnorderedElementsAreArray(shipped)) << "a right without a line above";
@@ -146,7 +166,7 @@ TEST_F(OperatorRights, WithoutListAWatchThatBeginsWithAListWillDo) {
   kube.create_secret("infrastructure", "redis", {{"redis-password", "x"}});
   kube.create(backends(), sample());
   json rules = kube.get(all).at("rules");
-  for (const char* resource : {"prismbackends", "services", "secrets", "configmaps"}) {
+  for (const char* resource : {"prismbackends", "services", "secrets", "configmaps", "prismpatterns", "deployments"}) {
     rules = without(rules, {all, resource, "list", {}});
   }
   kube.patch(all, {{"rules", rules}});
