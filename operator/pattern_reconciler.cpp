@@ -81,14 +81,18 @@ controller::Outcome PatternReconciler::reconcile(const controller::Key& key, con
   return controller::Success{};
 }
 
-void PatternReconciler::share(kube::ObjectClient& client, HostCall& host, const json& pattern,
+bool PatternReconciler::share(kube::ObjectClient& client, HostCall& host, const json& pattern,
                               const Bindings& bindings) {
   const auto read = [&](const k8s::Ref& ref) {
     auto stored = client.get(host.call(), kSecrets, {ref.space, ref.name});
     if (!stored) throw sdk::Failure(DRIFTD_UNAVAILABLE, "Secret " + ref.space + "/" + ref.name + " is gone");
     return std::move(*stored);
   };
-  client.apply(host.call(), kSecrets, shared_secret_of(pattern, bindings, read), true);
+  const json wanted = shared_secret_of(pattern, bindings, read);
+  const auto stored = client.get(host.call(), kSecrets, kube::place_of(wanted));
+  if (stored && !is_owned(*stored, pattern)) return false;
+  client.apply(host.call(), kSecrets, wanted, true);
+  return true;
 }
 
 Condition PatternReconciler::deploy(const json& pattern, const Bindings& bindings, json& current,
@@ -105,7 +109,13 @@ Condition PatternReconciler::deploy(const json& pattern, const Bindings& binding
   HostCall host(context.stop, call_end(context));
   try {
     parts_.clients.with(host.call(), [&](kube::ObjectClient& client) {
-      if (!is_shared) share(client, host, pattern, bindings);  // first: the Pods need it
+      if (!is_shared && !share(client, host, pattern, bindings)) {  // first: the Pods need it
+        out = {"Deployed", Truth::no, "NameTaken",
+               "Secret " + shared.space + "/" + shared.name +
+                   " exists and belongs to somebody else; the credentials of the backends need this name: rename the "
+                   "Secret or the PrismPattern"};
+        return;
+      }
       // Whether the name is somebody else's is asked of the server: the view has only those of the operator.
       const auto stored = client.get(host.call(), kDeployments, kube::place_of(wanted));
       if (stored && !is_owned(*stored, pattern)) {

@@ -28,8 +28,9 @@ class PatternReconciler final : public controller::Reconciler {
   controller::Outcome finalize(const controller::Key& key, controller::Context& context) override;
 
  private:
-  /// Writes the Secret with the credentials of backends in other namespaces if it does not have them.
-  void share(kube::ObjectClient& client, HostCall& host, const nlohmann::json& pattern, const Bindings& bindings);
+  /// Writes the Secret with the credentials of backends in other namespaces. Returns false if one of its name belongs
+  /// to somebody else.
+  bool share(kube::ObjectClient& client, HostCall& host, const nlohmann::json& pattern, const Bindings& bindings);
   /// Writes the Deployment if it is not as it should be. `current` becomes the one that is stored.
   Condition deploy(const nlohmann::json& pattern, const Bindings& bindings, nlohmann::json& current,
                    controller::Context& context);
