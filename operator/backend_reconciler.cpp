@@ -14,7 +14,7 @@ namespace {
 using nlohmann::json;
 
 /// How long to wait for the agent before the object is looked at again. It normally is sooner: the registry tells.
-constexpr std::chrono::seconds kLookAgain{5};
+constexpr std::chrono::seconds kLookAgain{2};
 constexpr std::chrono::seconds kCallTime{20};
 
 /// What the object says of itself so far.
