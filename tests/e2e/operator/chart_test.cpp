@@ -167,6 +167,14 @@ TEST_F(Chart, AnUninstallKeepsTheStoreAndTheObjectsUnlessToldOtherwise) {
   EXPECT_EQ(again.code, 0) << "what was kept belongs to the release of this name: " << again.err;
 }
 
+TEST_F(Chart, WithoutRbacItMakesNoRights) {
+  ASSERT_EQ(helm("install", {"rbac.create=false", "operator.shareCredentialsWith={default}",
+                             "operator.shareCredentialsFrom={default}"})
+                .code,
+            0);
+  for (const auto& name : objects()) EXPECT_EQ(name.find("role"), std::string::npos) << name;
+}
+
 TEST_F(Chart, AWrongValueIsRefusedWithItsName) {
   const std::vector<std::pair<std::string, std::string>> wrong = {
       {"clutser.enabled=true", "clutser"},
@@ -182,6 +190,7 @@ TEST_F(Chart, AWrongValueIsRefusedWithItsName) {
       {"cluster.enabled=yes", "/cluster/enabled"},
       {"operator.agent.address=agent", "/operator/agent/address"},
       {"operator.extraArgs={workers}", "/operator/extraArgs/0"},
+      {"cluster.secrets={my\\.secret}", "/cluster/secrets/0"},
       {"serviceMonitor.interval=30", "/serviceMonitor/interval"},
       {"networkPolicy.from=all", "/networkPolicy/from"},
       {"cluster.grpc.enabled=true", "tlsSecret: expected the name of a Secret"}};
