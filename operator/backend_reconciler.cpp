@@ -4,6 +4,7 @@
 #include "base/escape.hpp"
 #include "base/log.hpp"
 #include "kube/json_access.hpp"
+#include "operator/failure_text.hpp"
 #include "operator/host_call.hpp"
 #include "operator/times.hpp"
 #include "operator/types.hpp"
@@ -44,9 +45,7 @@ controller::Outcome BackendReconciler::reconcile(const controller::Key& key, con
       write(seen.object, state, context);
     } catch (const sdk::Failure& failure) {
       if (failure.code == DRIFTD_NOT_FOUND) return controller::Success{};  // deleted meanwhile
-      std::string why = failure.what();
-      if (!failure.right.empty()) why += "; the operator needs the right: " + failure.right;
-      return controller::Requeue{std::move(why)};
+      return controller::Requeue{text_of(failure)};
     }
   }
   if (state.waits) return controller::RequeueAfter{kLookAgain};

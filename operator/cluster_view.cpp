@@ -7,6 +7,7 @@
 #include "base/escape.hpp"
 #include "base/log.hpp"
 #include "kube/json_access.hpp"
+#include "operator/failure_text.hpp"
 #include "operator/shared_credentials.hpp"
 #include "operator/types.hpp"
 
@@ -39,8 +40,7 @@ json without_values(const json& data) {
 /// The version in which a Secret got what it holds: one with another label is the same. The digest of the values never
 /// leaves the process.
 void keep_version(const json& known, const json& object, json& kept) {
-  static const Key kKey = random_key();
-  kept["digest"] = hmac_hex(kKey, {kube::find(object, {"data"}).dump()});
+  kept["digest"] = content_digest(kube::find(object, {"data"}));
   if (kube::text(known, {"digest"}) == kube::text(kept, {"digest"})) {
     kept["metadata"]["resourceVersion"] = kube::find(known, {"metadata", "resourceVersion"});
   }
@@ -73,6 +73,11 @@ json trimmed(const kube::Resource& resource, json object) {
 }
 
 }  // namespace
+
+std::string content_digest(const json& data) {
+  static const Key kKey = random_key();
+  return hmac_hex(kKey, {data.dump()});
+}
 
 void ClusterView::set_references(const std::string& backend, const std::vector<k8s::Ref>& references) {
   const std::lock_guard lock(mutex_);
@@ -162,7 +167,7 @@ void ClusterView::on_object(const kube::Resource& resource, const kube::Observed
       json kept = trimmed(resource, observed.object);
       json& known = objects_[ref];
       if (resource.object == kSecrets.object) keep_version(known, observed.object, kept);
-      // The values of a Secret are not kept, so a change of one cannot be told from none: each counts as a change.
+      // Only of a Service it is known whether what matters of it has changed; the rest counts as changed each time.
       if (resource.object == kServices.object && known == kept) return;
       known = std::move(kept);
     }
@@ -186,8 +191,7 @@ void ClusterView::on_synced(const kube::Resource& resource) {
 }
 
 void ClusterView::on_failure(const kube::Resource& resource, const sdk::Failure& failure) {
-  std::string why = failure.what();
-  if (!failure.right.empty()) why += "; the operator needs the right: " + failure.right;
+  const std::string why = text_of(failure);
   log::room("operator").warn("{} cannot be followed: {}", resource.plural, escaped(why));
   std::set<std::string> concerned;
   {

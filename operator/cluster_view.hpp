@@ -23,9 +23,14 @@ struct Sighting {
     unknown   ///< its type cannot be listed, or was not yet: `reason`
   };
   State state = State::unknown;
-  nlohmann::json object;  ///< of a Service and a Secret only what matters; a Secret has its keys, without values
-  std::string reason;     ///< names the missing right
+  /// Of a Service and a Secret only what matters; a Secret has its keys, without values, and their content_digest() as
+  /// `digest`.
+  nlohmann::json object;
+  std::string reason;  ///< names the missing right
 };
+
+/// What a Secret holds, by a key of this process: equal for equal `data`, and good for nothing else.
+std::string content_digest(const nlohmann::json& data);
 
 /// What exists in the cluster of what the controllers need, as a Reflector reports it. Any thread; the handlers run on
 /// the reflector's.
@@ -52,8 +57,8 @@ class ClusterView final : public kube::ReflectorHandler {
   std::vector<std::string> backends() const;
   /// Why objects of this type cannot be said to be missing; empty: they can.
   std::string unreadable(const std::string& type) const;
-  /// False: objects of this type were not listed yet, and nothing is known to be in the way. Those that refer to one
-  /// are told when that changes.
+  /// False: objects of this type were not listed yet, and nothing is known to be in the way. When that changes,
+  /// on_reference is called for all that refer to one.
   bool is_known(const std::string& type) const;
   std::map<std::string, std::size_t> count_by_phase() const;
   /// Each type that cannot be listed or watched now, with the reason.

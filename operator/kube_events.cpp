@@ -6,6 +6,7 @@
 #include "base/escape.hpp"
 #include "base/log.hpp"
 #include "kube/json_access.hpp"
+#include "operator/failure_text.hpp"
 #include "operator/times.hpp"
 #include "operator/types.hpp"
 
@@ -55,9 +56,7 @@ void KubeEvents::write(sdk::Call& call, kube::ObjectClient& client, const json& 
   try {
     client.create(call, kEvents, event);
   } catch (const sdk::Failure& failure) {
-    log::room("operator")
-        .warn("an Event about {} could not be written: {}{}", escaped(name), escaped(failure.what()),
-              failure.right.empty() ? "" : "; the operator needs the right: " + failure.right);
+    log::room("operator").warn("an Event about {} could not be written: {}", escaped(name), escaped(text_of(failure)));
   }
 }
 

@@ -4,6 +4,7 @@
 #include "base/escape.hpp"
 #include "base/log.hpp"
 #include "kube/json_access.hpp"
+#include "operator/failure_text.hpp"
 #include "operator/host_call.hpp"
 #include "operator/times.hpp"
 #include "operator/types.hpp"
@@ -61,8 +62,7 @@ Leader::Attempt Leader::attempt(std::stop_token stop) {
   } catch (const sdk::Failure& failure) {
     client_.reset();
     if (failure.code == DRIFTD_CONFLICT) return Attempt::follows;  // another one was faster
-    std::string why = failure.what();
-    if (!failure.right.empty()) why += "; the operator needs the right: " + failure.right;
+    const std::string why = text_of(failure);
     if (why != fault_ && !stop.stop_requested()) {
       log::room("leader").warn("lease {}/{}: {}", place_.space, place_.name, escaped(why));
     }

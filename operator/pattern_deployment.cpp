@@ -17,13 +17,10 @@ using nlohmann::json;
 
 constexpr std::size_t kMaxLabel = 63;
 
-/// In a value of a Pod `$(NAME)` is replaced; `$$(` stays a `$(`.
+/// In a value of a Pod `$(NAME)` is replaced, and `$$` is one `$`.
 std::string literal(const std::string& text) {
   std::string out;
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    if (text.compare(at, 2, "$(") == 0) out += '$';
-    out += text[at];
-  }
+  for (const char letter : text) out += letter == '$' ? "$$" : std::string(1, letter);
   return out;
 }
 
@@ -133,11 +130,7 @@ json deployment_of(const json& pattern, const Bindings& bindings) {
                {{"name", name},
                 {"namespace", kube::find(pattern, {"metadata", "namespace"})},
                 {"labels", labels},
-                {"ownerReferences", json::array({{{"apiVersion", kPrismPatterns.api_version()},
-                                                  {"kind", kPrismPatterns.object},
-                                                  {"name", name},
-                                                  {"uid", uid},
-                                                  {"controller", true}}})}}},
+                {"ownerReferences", json::array({owner_reference(pattern)})}}},
               {"spec",
                {{"selector", {{"matchLabels", selector}}},
                 {"template",
@@ -149,6 +142,21 @@ json deployment_of(const json& pattern, const Bindings& bindings) {
   const Digest applied = digest(0, {out.dump()});
   out["metadata"]["annotations"][kApplied] = fmt::format("{:016x}{:016x}", applied.high, applied.low);
   return out;
+}
+
+void keep_scale(json& wanted, const json& pattern, const json& current) {
+  const json& scaling = kube::find(pattern, {"spec", "autoscaling"});
+  const json& replicas = kube::find(current, {"spec", "replicas"});
+  const bool scales = scaling.is_object() && kube::find(scaling, {"enabled"}) != json(false);
+  if (scales && replicas.is_number_integer()) wanted["spec"]["replicas"] = replicas;
+}
+
+json owner_reference(const json& pattern) {
+  return {{"apiVersion", kPrismPatterns.api_version()},
+          {"kind", kPrismPatterns.object},
+          {"name", kube::find(pattern, {"metadata", "name"})},
+          {"uid", kube::find(pattern, {"metadata", "uid"})},
+          {"controller", true}};
 }
 
 bool is_deployed(const json& stored, const json& wanted) {

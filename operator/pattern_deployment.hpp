@@ -12,6 +12,13 @@ namespace driftd::op {
 /// references to Secrets.
 nlohmann::json deployment_of(const nlohmann::json& pattern, const Bindings& bindings);
 
+/// With autoscaling the replicas of the PrismPattern count only at first: what runs now (`current`, null if nothing
+/// does) stays.
+void keep_scale(nlohmann::json& wanted, const nlohmann::json& pattern, const nlohmann::json& current);
+
+/// What the operator makes for a PrismPattern goes with it.
+nlohmann::json owner_reference(const nlohmann::json& pattern);
+
 /// Returns true if the stored Deployment has everything that `wanted` says.
 bool is_deployed(const nlohmann::json& stored, const nlohmann::json& wanted);
 

@@ -4,6 +4,7 @@
 #include "base/escape.hpp"
 #include "base/log.hpp"
 #include "kube/json_access.hpp"
+#include "operator/failure_text.hpp"
 #include "operator/host_call.hpp"
 #include "operator/pattern_deployment.hpp"
 #include "operator/shared_credentials.hpp"
@@ -17,12 +18,6 @@ using nlohmann::json;
 
 constexpr std::chrono::seconds kCallTime{20};
 constexpr const char* kReferencePrefix = "pattern:";
-
-std::string text_of(const sdk::Failure& failure) {
-  std::string out = failure.what();
-  if (!failure.right.empty()) out += "; the operator needs the right: " + failure.right;
-  return out;
-}
 
 std::string ready_message(const json& pattern) {
   for (const auto& each : kube::list(pattern, {"status", "conditions"})) {
@@ -59,7 +54,7 @@ controller::Outcome PatternReconciler::reconcile(const controller::Key& key, con
   bindings.references.push_back(deployment);
   bindings.references.push_back({kSecrets.object, key.name_space, shared_secret_name(key.name)});
   parts_.view.set_references(reference_of_pattern(key), bindings.references);
-  // After a start what was not listed yet is not missing. It is told when it is.
+  // After a start what was not listed yet is not missing. The view calls again when it was.
   for (const auto& ref : bindings.references) {
     if (!parts_.view.is_known(ref.type)) return controller::Success{};
   }
@@ -81,6 +76,16 @@ controller::Outcome PatternReconciler::reconcile(const controller::Key& key, con
   return controller::Success{};
 }
 
+bool PatternReconciler::is_shared(const json& stored, const Bindings& bindings) const {
+  const std::string versions = shared_versions_of(bindings);
+  // Nothing is to be shared: what is there is not ours, or is emptied.
+  if (versions.empty()) return kube::text(stored, {"metadata", "annotations", kSharedVersions}).empty();
+  const std::lock_guard lock(mutex_);
+  const auto written = shared_.find(kube::place_of(stored));
+  return written != shared_.end() && written->second.versions == versions &&
+         written->second.digest == kube::text(stored, {"digest"});
+}
+
 bool PatternReconciler::share(kube::ObjectClient& client, HostCall& host, const json& pattern,
                               const Bindings& bindings) {
   const auto read = [&](const k8s::Ref& ref) {
@@ -91,25 +96,28 @@ bool PatternReconciler::share(kube::ObjectClient& client, HostCall& host, const 
   const json wanted = shared_secret_of(pattern, bindings, read);
   const auto stored = client.get(host.call(), kSecrets, kube::place_of(wanted));
   if (stored && !is_owned(*stored, pattern)) return false;
-  client.apply(host.call(), kSecrets, wanted, true);
+  const json written = client.apply(host.call(), kSecrets, wanted, true);
+  const std::lock_guard lock(mutex_);
+  shared_[kube::place_of(wanted)] = {shared_versions_of(bindings), content_digest(kube::find(written, {"data"}))};
   return true;
 }
 
 Condition PatternReconciler::deploy(const json& pattern, const Bindings& bindings, json& current,
                                     controller::Context& context) {
-  const json wanted = deployment_of(pattern, bindings);
+  json wanted = deployment_of(pattern, bindings);
+  keep_scale(wanted, pattern, current);
   const Condition applied{"Deployed", Truth::yes, "Applied", {}};
   const k8s::Ref shared{kSecrets.object, kube::text(wanted, {"metadata", "namespace"}),
                         shared_secret_name(kube::text(wanted, {"metadata", "name"}))};
-  const bool is_shared = has_shared(parts_.view.find(shared).object, bindings);
-  if (is_shared && is_deployed(current, wanted)) return applied;
+  const bool has_secret = is_shared(parts_.view.find(shared).object, bindings);
+  if (has_secret && is_deployed(current, wanted)) return applied;
   const std::string name =
       render(controller::Key{kube::text(wanted, {"metadata", "namespace"}), kube::text(wanted, {"metadata", "name"})});
   Condition out = applied;
   HostCall host(context.stop, call_end(context));
   try {
     parts_.clients.with(host.call(), [&](kube::ObjectClient& client) {
-      if (!is_shared && !share(client, host, pattern, bindings)) {  // first: the Pods need it
+      if (!has_secret && !share(client, host, pattern, bindings)) {  // first: the Pods need it
         out = {"Deployed", Truth::no, "NameTaken",
                "Secret " + shared.space + "/" + shared.name +
                    " exists and belongs to somebody else; the credentials of the backends need this name: rename the "
@@ -163,7 +171,10 @@ void PatternReconciler::write(const json& pattern, const PatternState& state, co
 
 controller::Outcome PatternReconciler::finalize(const controller::Key& key, controller::Context&) {
   const Sighting seen = parts_.view.find({kPrismPatterns.object, key.name_space, key.name});
-  if (seen.state == Sighting::State::missing) parts_.view.set_references(reference_of_pattern(key), {});
+  if (seen.state != Sighting::State::missing) return controller::Success{};
+  parts_.view.set_references(reference_of_pattern(key), {});
+  const std::lock_guard lock(mutex_);
+  shared_.erase({key.name_space, shared_secret_name(key.name)});
   return controller::Success{};
 }
 

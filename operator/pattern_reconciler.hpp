@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <map>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -28,6 +30,8 @@ class PatternReconciler final : public controller::Reconciler {
   controller::Outcome finalize(const controller::Key& key, controller::Context& context) override;
 
  private:
+  /// Returns true if the Secret, as the view has it, is what this process wrote for these bindings.
+  bool is_shared(const nlohmann::json& stored, const Bindings& bindings) const;
   /// Writes the Secret with the credentials of backends in other namespaces. Returns false if one of its name belongs
   /// to somebody else.
   bool share(kube::ObjectClient& client, HostCall& host, const nlohmann::json& pattern, const Bindings& bindings);
@@ -39,6 +43,12 @@ class PatternReconciler final : public controller::Reconciler {
 
   const Parts parts_;
   const Limits limits_;
+  /// A Secret that this process wrote.
+  struct Shared {
+    std::string versions, digest;  ///< shared_versions_of(), content_digest()
+  };
+  mutable std::mutex mutex_;
+  std::map<kube::Place, Shared> shared_;  ///< guarded by mutex_
 };
 
 /// As what a PrismPattern is noted among those that refer to objects (ClusterView::set_references), and back.

@@ -42,7 +42,8 @@ Condition bound(const Bindings& bindings) {
 }
 
 Condition running(const json& pattern, const Deployed& deployed) {
-  const std::int64_t wanted = number_at(pattern, {"spec", "replicas"}, 1);
+  const std::int64_t wanted =
+      number_at(deployed.current, {"spec", "replicas"}, number_at(pattern, {"spec", "replicas"}, 1));
   const std::int64_t ready = number_at(deployed.current, {"status", "readyReplicas"}, 0);
   const bool is_current = number_at(deployed.current, {"status", "observedGeneration"}, 0) >=
                           number_at(deployed.current, {"metadata", "generation"}, 0);
@@ -77,8 +78,8 @@ PatternState judge(const json& pattern, const Bindings& bindings, const Deployed
   const json& scaling = kube::find(pattern, {"spec", "autoscaling"});
   if (scaling.is_object() && kube::find(scaling, {"enabled"}) != json(false)) {
     out.conditions.push_back({"Scaled", Truth::no, "NotBuilt",
-                              "this operator makes no ScaledObject yet: spec.replicas run; write one for the "
-                              "Deployment by hand only with autoscaling.enabled: false and replicas as its minimum"});
+                              "this operator makes no ScaledObject yet; write one for the Deployment by hand: "
+                              "spec.replicas count only at first"});
   }
   return out;
 }

@@ -4,6 +4,7 @@
 #include "base/escape.hpp"
 #include "base/log.hpp"
 #include "kube/json_access.hpp"
+#include "operator/failure_text.hpp"
 #include "operator/host_call.hpp"
 #include "operator/types.hpp"
 
@@ -28,12 +29,6 @@ bool contains(const json& object, const json& wanted) {
     if (!object.is_object() || !object.contains(name) || !contains(object.at(name), value)) return false;
   }
   return true;
-}
-
-std::string text_of(const sdk::Failure& failure) {
-  std::string out = failure.what();
-  if (!failure.right.empty()) out += "; the operator needs the right: " + failure.right;
-  return out;
 }
 
 }  // namespace

@@ -2,15 +2,12 @@
 #include "operator/shared_credentials.hpp"
 
 #include "kube/json_access.hpp"
-#include "operator/types.hpp"
+#include "operator/pattern_deployment.hpp"
 
 namespace driftd::op {
-namespace {
-
 using nlohmann::json;
 
-/// `state_store=infrastructure/redis/4711`, for each slot that is shared.
-std::string versions_of(const Bindings& bindings) {
+std::string shared_versions_of(const Bindings& bindings) {
   std::string out;
   for (const auto& each : bindings.slots) {
     if (!each.shared_from) continue;
@@ -19,8 +16,6 @@ std::string versions_of(const Bindings& bindings) {
   }
   return out;
 }
-
-}  // namespace
 
 std::string shared_secret_name(const std::string& pattern) { return pattern + "-backends"; }
 
@@ -39,25 +34,16 @@ json shared_secret_of(const json& pattern, const Bindings& bindings, const std::
     copy(each.shared_username_key, "username");
     copy(each.shared_password_key, "password");
   }
-  const json owner = {{"apiVersion", kPrismPatterns.api_version()},
-                      {"kind", kPrismPatterns.object},
-                      {"name", name},
-                      {"uid", kube::find(pattern, {"metadata", "uid"})},
-                      {"controller", true}};
   return {{"apiVersion", "v1"},
           {"kind", "Secret"},
           {"metadata",
            {{"name", shared_secret_name(name)},
             {"namespace", kube::find(pattern, {"metadata", "namespace"})},
             {"labels", {{"app.kubernetes.io/managed-by", "driftd-operator"}}},
-            {"annotations", {{kSharedVersions, versions_of(bindings)}}},
-            {"ownerReferences", json::array({owner})}}},
+            {"annotations", {{kSharedVersions, shared_versions_of(bindings)}}},
+            {"ownerReferences", json::array({owner_reference(pattern)})}}},
           {"type", "Opaque"},
           {"data", std::move(data)}};
-}
-
-bool has_shared(const json& stored, const Bindings& bindings) {
-  return kube::text(stored, {"metadata", "annotations", kSharedVersions}) == versions_of(bindings);
 }
 
 }  // namespace driftd::op

@@ -20,10 +20,10 @@ std::string shared_key(const std::string& slot, const char* what);
 /// stored. Its annotation names the versions that were copied.
 nlohmann::json shared_secret_of(const nlohmann::json& pattern, const Bindings& bindings,
                                 const std::function<nlohmann::json(const k8s::Ref&)>& read);
-/// Returns true if the stored Secret, as the view has it (null: there is none), has these versions already.
-bool has_shared(const nlohmann::json& stored, const Bindings& bindings);
+/// What is to be copied: `state_store=infrastructure/redis/4711`, for each slot that is shared. Empty: nothing.
+std::string shared_versions_of(const Bindings& bindings);
 
-/// Annotation of that Secret: what was copied into it.
+/// Annotation of that Secret: shared_versions_of(), when it was written.
 inline constexpr const char* kSharedVersions = "prism.io/shared-versions";
 
 }  // namespace driftd::op

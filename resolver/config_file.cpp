@@ -17,6 +17,8 @@ using consumer::Code;
 using consumer::Status;
 namespace fs = std::filesystem;
 
+constexpr off_t kMaxSize = 64 << 20;  // bytes; 1,024 slots need far less
+
 class OpenFile {
  public:
   explicit OpenFile(int fd) : fd_(fd) {}
@@ -89,22 +91,26 @@ Status ConfigFile::write(const consumer::Secret& text) const {
   return {};
 }
 
-bool ConfigFile::has(const consumer::Secret& text) const {
+std::optional<consumer::Secret> ConfigFile::read() const {
   struct stat found {};
   const OpenFile file(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-  if (file.fd() < 0 || ::fstat(file.fd(), &found) != 0) return false;
-  const bool same_form = S_ISREG(found.st_mode) && (found.st_mode & 07777) == S_IRUSR && found.st_uid == ::geteuid() &&
-                         static_cast<std::size_t>(found.st_size) == text.reveal().size();
-  if (!same_form) return false;
-  std::string content(text.reveal().size(), '\0');
+  if (file.fd() < 0 || ::fstat(file.fd(), &found) != 0) return std::nullopt;
+  const bool is_ours = S_ISREG(found.st_mode) && (found.st_mode & 07777) == S_IRUSR && found.st_uid == ::geteuid();
+  if (!is_ours || found.st_size > kMaxSize) return std::nullopt;
+  std::string content(static_cast<std::size_t>(found.st_size), '\0');
   std::size_t done = 0;
   while (done < content.size()) {
     const auto count = ::read(file.fd(), content.data() + done, content.size() - done);
     if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return false;
+    if (count <= 0) return std::nullopt;
     done += static_cast<std::size_t>(count);
   }
-  return consumer::Secret(std::move(content)) == text;
+  return consumer::Secret(std::move(content));
+}
+
+bool ConfigFile::has(const consumer::Secret& text) const {
+  const auto content = read();
+  return content && *content == text;
 }
 
 bool ConfigFile::in_memory() const {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "driftd/consumer/result.hpp"
@@ -17,6 +18,8 @@ class ConfigFile {
   /// Replaces the file: a reader sees the former one or this one, never a part. After a failure the former one is
   /// there.
   consumer::Status write(const consumer::Secret& text) const;
+  /// Returns the text of a file that write() made: one of this user with these rights. nullopt: there is none.
+  std::optional<consumer::Secret> read() const;
   /// Returns true if the file is as write() would make it: a file that somebody removed or changed is not.
   bool has(const consumer::Secret& text) const;
   /// Returns false if the folder is on a disk, or if that cannot be found out.

@@ -52,8 +52,17 @@ json entry_of(const consumer::SlotConfig& slot) {
 
 }  // namespace
 
-consumer::Secret render_document(const std::map<std::string, consumer::SlotConfig>& slots) {
+Former parse_document(const consumer::Secret& text) {
+  const json whole = json::parse(text.reveal(), nullptr, false);
+  Former out;
+  if (!whole.is_object()) return out;
+  for (const auto& [slot, config] : whole.items()) out.emplace(slot, consumer::Secret(config.dump()));
+  return out;
+}
+
+consumer::Secret render_document(const std::map<std::string, consumer::SlotConfig>& slots, const Former& former) {
   json out = json::object();
+  for (const auto& [name, config] : former) out[name] = json::parse(config.reveal());
   for (const auto& [name, slot] : slots) out[name] = entry_of(slot);
   return consumer::Secret(out.dump(2, ' ', false, json::error_handler_t::replace) + "\n");
 }

@@ -23,6 +23,7 @@ using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
 constexpr milliseconds kRetryFirst{250}, kRetryMax{5'000};
+constexpr milliseconds kSettle{250};  // after an event, for those that follow it
 /// An event may be there before the value: a mounted Secret follows only after a minute or two.
 constexpr milliseconds kPatience{180'000};
 
@@ -73,6 +74,7 @@ class Work {
         lookup_(settings, std::move(link)),
         file_(settings.output) {
     file_.remove_leftovers();
+    if (settings_.follow) keep_former();
     if (!file_.in_memory()) {
       log::room("resolver")
           .warn(
@@ -100,19 +102,29 @@ class Work {
   bool written() const { return written_; }
 
  private:
+  /// A sidecar that starts again goes on with what its file says, until it knows better.
+  void keep_former() {
+    former_ = parse_document(file_.read().value_or(Secret()));
+    std::erase_if(former_, [this](const auto& slot) {
+      return std::none_of(settings_.bindings.begin(), settings_.bindings.end(),
+                          [&](const Binding& each) { return each.slot == slot.first; });
+    });
+  }
+
   Pass resolve(const Binding& binding) {
     const std::string subject = "slot " + binding.slot;
     auto found = lookup_.find(binding);
     if (!found) {
       const Code code = found.error().code;
       const bool gone = !binding.required && code == Code::not_found;
-      if (gone) slots_.erase(binding.slot);
-      const bool kept = slots_.count(binding.slot) != 0;
+      if (gone) forget(binding.slot);
+      const bool kept = slots_.count(binding.slot) + former_.count(binding.slot) != 0;
       troubles_.note(subject, found.error().message + (kept ? "; the file keeps what is known of it" : ""));
       return code == Code::invalid || code == Code::internal ? Pass::hopeless : Pass::retry;
     }
     const bool provisional = found->backend.provisional;
     found->backend.provisional = false;
+    forget(binding.slot);
     slots_[binding.slot] = std::move(*found);
     if (!provisional) {
       troubles_.over(subject);
@@ -122,8 +134,13 @@ class Work {
     return Pass::retry;
   }
 
+  void forget(const std::string& slot) {
+    slots_.erase(slot);
+    former_.erase(slot);
+  }
+
   bool write() {
-    const Secret text = render_document(slots_);
+    const Secret text = render_document(slots_, former_);
     if (file_.has(text)) {
       written_ = true;
       return true;
@@ -135,8 +152,8 @@ class Work {
     }
     troubles_.over("the file");
     log::room("resolver")
-        .info("{} {}: {} of {} slots", settings_.output, written_ ? "replaced" : "written", slots_.size(),
-              settings_.bindings.size());
+        .info("{} {}: {} of {} slots", settings_.output, written_ ? "replaced" : "written",
+              slots_.size() + former_.size(), settings_.bindings.size());
     written_ = true;
     return true;
   }
@@ -146,6 +163,7 @@ class Work {
   ConfigFile file_;
   Troubles troubles_;
   std::map<std::string, consumer::SlotConfig> slots_;
+  Former former_;  ///< of an earlier run: slots that were not resolved since
   bool written_ = false;
 };
 
@@ -174,12 +192,14 @@ int wait_for_all(const Settings& settings, Work& work, Bell& bell, const std::st
 void follow(const Settings& settings, Work& work, Bell& bell, const std::stop_token& stop) {
   milliseconds wait = kRetryFirst;
   auto eager_until = Clock::now();
+  Bell never;
   while (!stop.stop_requested()) {
     const bool calm = work.pass() == Work::Pass::done && Clock::now() >= eager_until;
     const bool rang = bell.wait(calm ? settings.interval : wait, stop);
     if (rang) {
       log::room("resolver").debug("driftd's agent reports events; everything is resolved again");
       eager_until = Clock::now() + kPatience;
+      never.wait(kSettle, stop);  // a flow of events is a pass now and then, not one for each
     }
     wait = rang || calm ? kRetryFirst : std::min({wait * 2, kRetryMax, settings.interval});
   }
@@ -191,14 +211,13 @@ void listen(consumer::AgentLink& link, const std::vector<std::string>& names, Be
   Bell never;
   std::string last;
   while (!stop.stop_requested()) {
+    const auto began = Clock::now();
     const auto ended = consumer::follow_agent(
-        link, names,
-        [&] {
-          wait = kRetryFirst;
-          last.clear();
-          bell.ring();
-        },
-        stop);
+        link, names, [&bell] { bell.ring(); }, stop);
+    if (Clock::now() - began > kRetryMax) {  // it stood; a peer that ends each stream at once is asked ever more slowly
+      wait = kRetryFirst;
+      last.clear();
+    }
     if (!ended && ended.error().message != last) log::room("resolver").warn("{}", ended.error().message);
     last = ended ? "" : ended.error().message;
     never.wait(wait, stop);

@@ -117,7 +117,7 @@ class Engine final : private SourceHub {
   bool registered(const std::string& backend) const override { return runners_.contains(backend); }
   std::string declaration_error(const std::string& backend, const std::string& kind) const override;
   ReportOutcome receive_report(RegistrationReport report) override;
-  ReportOutcome take_report(RegistrationReport report);
+  ReportOutcome take_report(RegistrationReport report);  ///< without a discovery
   std::vector<std::string> reported_by(const std::string& source) const override;
   Task<Result<core::ReadOutcome>> ask_registrar(std::string backend) override;
   void release_registrar(const std::string& backend) override;

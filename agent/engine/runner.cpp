@@ -212,10 +212,11 @@ Task<CycleReport> Runner::cycle(bool full) {
     std::string none;
     report = co_await list(std::move(none));
   }
-  if (report.status)
+  if (report.status) {
     co_await discovery_.run(!report.unchanged);
-  else
+  } else {
     discovery_.leave_to_cycle();
+  }
   if (const Status noted = co_await registration_.persist_registrar(); report.status && !noted) report.status = noted;
   if (const Status asked = co_await registration_.write_claim_drift(); report.status && !asked) report.status = asked;
   const bool had_baseline = plan_.has_baseline();

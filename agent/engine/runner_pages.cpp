@@ -25,7 +25,7 @@ Task<Status> Runner::judge_page(core::RecordPage page, Moment before, Moment rec
     co_return Status{};
   }
   // A source that lists registrations reports those that change, and only they count. Of another one, any change may.
-  if (ledger_.spec().discover && !page.records.empty() && !listed_registrations()) ask_discovery();
+  if (!page.records.empty() && !listed_registrations()) ask_discovery();
   Cycle one(context_, ledger_, *session_, run_);
   const auto status = co_await one.watch_page(std::move(page), before, received);
   if (one.left_out()) plan_.note_left_out();

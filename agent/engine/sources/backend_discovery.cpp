@@ -22,7 +22,13 @@ BackendDiscovery::BackendDiscovery(std::shared_ptr<Context> context, const Ledge
       ledger_(ledger),
       session_(session) {}
 
+bool BackendDiscovery::discovers() const {
+  return ledger_.spec().discovered_by.empty() && ledger_.spec().discover && ledger_.info() != nullptr &&
+         ledger_.info()->offers("driftd.discover");
+}
+
 void BackendDiscovery::ask() {
+  if (!discovers()) return;
   asked_ = true;
   if (due_ != Time::max()) return;
   due_ = context_->clock.mono() + std::max<Time::duration>(kPause, 2 * took_);
@@ -31,14 +37,11 @@ void BackendDiscovery::ask() {
 /// Reports on backends that are not registered yet were kept until then.
 Task<void> BackendDiscovery::run(bool changed) {
   leave_to_cycle();
-  // A discovered backend must not discover others. Unregistering it waits for this cycle while the registry is locked,
-  // so locking the registry here would deadlock.
   if (!ledger_.spec().discovered_by.empty()) co_return;
   const auto now = context_->clock.mono();
   if (ledger_.info() == nullptr || (!changed && !asked_ && now < next_)) co_return;
-  asked_ = false;  // what comes from now on may be missing in this discovery
-  const bool offers = ledger_.info()->offers("driftd.discover");
-  if (!offers || !ledger_.spec().discover) {  // backends that an earlier plugin or configuration discovered are removed
+  asked_ = false;      // what comes from now on may be missing in this discovery
+  if (!discovers()) {  // backends that an earlier plugin or configuration discovered are removed
     core::DiscoverOutcome none;
     none.complete = true;
     (void)co_await context_->sources->apply_discovery(ledger_.spec().name, std::move(none));

@@ -30,6 +30,7 @@ class BackendDiscovery {
   /// and as often as the provider asks.
   Task<void> run(bool changed);
   /// What defines a backend may have changed: run() is due in a moment, so that a burst of changes is one discovery.
+  /// Does nothing if the backend discovers no others.
   void ask();
   /// Returns when run() is due because of ask(), without waiting for a cycle. Time::max(): it is not.
   Time due() const { return due_; }
@@ -39,6 +40,10 @@ class BackendDiscovery {
   const std::optional<core::Coverage>& coverage() const { return coverage_; }
 
  private:
+  /// Its plugin offers it, the configuration wants it, and no source discovered this backend itself: unregistering such
+  /// a one waits for its cycle while the registry is locked, so locking the registry there would deadlock.
+  bool discovers() const;
+
   std::shared_ptr<Context> context_;
   const Ledger& ledger_;
   core::Session& session_;

@@ -172,11 +172,10 @@ bool Engine::may_retract(const RegistrationReport& report) {
 
 /// The source discovers in a moment what its report says of a backend that it discovered, or that is not known yet.
 ReportOutcome Engine::receive_report(RegistrationReport report) {
-  Runner* source = find(report.source);
-  const std::string target = report.record.backend;
-  const bool gone = report.record.tombstone, known = runners_.contains(target);
+  const std::string source = report.source, target = report.record.backend;
+  const bool matters = runners_.contains(target) ? discovered_.contains(target) : !report.record.tombstone;
   ReportOutcome out = take_report(std::move(report));
-  if (source->ledger().spec().discover && (known ? discovered_.contains(target) : !gone)) source->ask_discovery();
+  if (matters) find(source)->ask_discovery();
   return out;
 }
 

@@ -52,6 +52,11 @@ TEST_F(SharedCredentials, FollowARotationAndGoWithTheSlotThatNeedsThem) {
   EXPECT_EQ(owner.at("kind"), "PrismPattern");
   kube.patch(in("infrastructure", "secrets") + "/redis", {{"stringData", {{"redis-password", "two"}}}});
   ASSERT_TRUE(eventually([&] { return data() == json{{"cache.password", "dHdv"}}; })) << data() << op.log();
+  kube.patch(secret, {{"data", {{"cache.password", "eA=="}}}});
+  ASSERT_TRUE(eventually([&] {
+    return data() == json{{"cache.password", "dHdv"}};
+  })) << "what somebody changed of it\n"
+      << data() << op.log();
   kube.patch(patterns + "/app",
              {{"spec", {{"backendBindings", {{"cache", nullptr}}}, {"config", {{"cache", "in memory"}}}}}});
   EXPECT_TRUE(eventually([&] { return data().empty(); })) << data() << op.log();

@@ -168,5 +168,34 @@ TEST_F(ResolverOfAgent, TheSidecarReadsItsOwnFilesAgain) {
   EXPECT_EQ(resolver.wait(seconds(10)), 0) << read_file(log);
 }
 
+/// A sidecar that starts again goes on with its file: a slot that cannot be resolved now stays in it.
+TEST_F(ResolverOfAgent, ASidecarThatStartsWhileTheAgentIsAwayKeepsWhatItsFileHas) {
+  Agent agent = this->agent();
+  agent.start();
+  const std::string log = dir_.file("resolver.log");
+  const std::map<std::string, std::string> bindings = {
+      {"BACKEND_BINDINGS",
+       "{events: {service: \"127.0.0.1:9092\"}, state_store: {backendRef: orders-cache, required: "
+       "false}}"}};
+  const auto sidecar = [&] {
+    return Child(command({"--follow", "--interval", "300ms"}), {.log = log, .env = bindings});
+  };
+  Child first = sidecar();
+  ASSERT_TRUE(eventually([&] { return password_in_file() == "canary-0"; }, seconds(30))) << read_file(log);
+  first.signal(SIGTERM);
+  ASSERT_EQ(first.wait(seconds(10)), 0);
+  ASSERT_EQ(agent.stop(), 0);
+  fs::remove(log);
+  Child second = sidecar();
+  ASSERT_TRUE(eventually([&] { return read_file(log).find("failed to bind slot state_store") != std::string::npos; },
+                         seconds(30)))
+      << read_file(log);
+  EXPECT_EQ(occurrences(read_file(log), "the file keeps what is known of it"), 1) << read_file(log);
+  second.signal(SIGTERM);  // after the pass that failed, which would have written
+  EXPECT_EQ(second.wait(seconds(10)), 0);
+  EXPECT_EQ(password_in_file(), "canary-0") << read_file(log);
+  EXPECT_EQ(file().size(), 2U);
+}
+
 }  // namespace
 }  // namespace driftd::test

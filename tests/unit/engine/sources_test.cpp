@@ -110,6 +110,25 @@ TEST_F(SourceEngine, DiscoveredBackendIsRegisteredAndNotRead) {
   EXPECT_THAT(event_types(), SizeIs(1));
 }
 
+/// The watch of a source saw what defines a backend: that is not left to the next cycle.
+TEST_F(SourceEngine, WhatASourceIsAskedForIsDiscoveredBetweenTwoCycles) {
+  line_->interval = std::chrono::minutes(10);
+  line_->start(true);
+  const auto has = [&](const std::string& name) {
+    return line_->on_core([&] { return line_->engine().find(name) != nullptr; });
+  };
+  ASSERT_TRUE(eventually([&] { return has("orders"); }));
+  const auto cycles = [&] { return line_->on_core([&] { return line_->engine().find("source")->cycles(); }); };
+  const auto before = cycles();
+  line_->on_core([&] {
+    find("late", "redis");
+    line_->engine().find("source")->ask_discovery();
+    return 0;
+  });
+  EXPECT_TRUE(eventually([&] { return has("late"); }));
+  EXPECT_EQ(cycles(), before);
+}
+
 TEST_F(SourceEngine, AnEndpointThatCannotBeToldNowIsTheLastThatWas) {
   const auto endpoint = [&] {
     return line_->on_core([&] { return line_->engine().find("orders")->ledger().spec().endpoint; });

@@ -67,6 +67,27 @@ TEST(PatternDeployment, TheFormerStyleIsPassedOnButForSlotsThatHaveABackend) {
   EXPECT_EQ(env(deployment_of(pattern(spec), redis()), "PATTERN_CONFIG").at("value"), "{\"topic\":\"$$(orders)\"}");
 }
 
+/// The kubelet makes one `$` of `$$` and replaces `$(NAME)`.
+TEST(PatternDeployment, EachDollarOfAConfigurationArrives) {
+  const json spec = {{"config", {{"topic", "a$b$$c$$(d)"}}}};
+  EXPECT_EQ(env(deployment_of(pattern(spec), redis()), "PATTERN_CONFIG").at("value"),
+            "{\"topic\":\"a$$b$$$$c$$$$(d)\"}");
+}
+
+TEST(PatternDeployment, WithAutoscalingWhatRunsStays) {
+  const json current = {{"spec", {{"replicas", 5}}}}, none;
+  const auto replicas = [&](const json& spec, const json& now) {
+    json wanted = deployment_of(pattern(spec), redis());
+    keep_scale(wanted, pattern(spec), now);
+    return wanted.at("spec").at("replicas");
+  };
+  const json scaled = {{"replicas", 2}, {"autoscaling", {{"maxReplicas", 9}}}};
+  EXPECT_EQ(replicas(scaled, none), 2);
+  EXPECT_EQ(replicas(scaled, current), 5) << "or the operator and the autoscaler would undo each other for ever";
+  EXPECT_EQ(replicas({{"replicas", 2}, {"autoscaling", {{"enabled", false}}}}, current), 2);
+  EXPECT_EQ(replicas({{"replicas", 2}}, current), 2);
+}
+
 TEST(PatternDeployment, DefaultsOfTheServerAreNoDifferenceAndAForeignChangeIs) {
   const json wanted = deployment_of(pattern({{"resources", {{"limits", {{"cpu", "1000m"}}}}}}), redis());
   json stored = wanted;
